@@ -1,0 +1,248 @@
+#include <translator/text/tokenizer.h>
+
+#include <translator/text/utf8.h>
+
+#include <algorithm>
+#include <array>
+
+namespace translator {
+namespace {
+
+using Code = std::u32string_view;
+
+constexpr char32_t kNonJoiner = 0x200C;
+constexpr char32_t kJoiner = 0x200D;
+
+// The plain spelling of the typographic variants that texts mix at will.
+char32_t plain_spelling(char32_t c) {
+  switch (c) {
+    case 0x2018: case 0x2019: case 0x201B: case 0x2032: case 0x02BC: case 0xFF07: case 0x00B4: case 0x0060:
+      return U'\'';
+    case 0x201C: case 0x201D: case 0x201E: case 0x201F: case 0x2033: case 0xFF02:
+      return U'"';
+    case 0x2010: case 0x2011: case 0x2212: case 0xFF0D:
+      return U'-';
+    default:
+      return utf8::is_space(c) ? U' ' : c;
+  }
+}
+
+bool is_joiner(char32_t c) { return c == kJoiner || c == kNonJoiner; }
+
+// Latin letters as far as apostrophes care: Basic Latin to Extended-B, Extended Additional.
+bool is_latin(char32_t c) { return c < 0x250 || (c >= 0x1E00 && c < 0x1F00) || utf8::is_mark(c); }
+
+// The stem of rule 1 in lower case: what French elides. `qu` covers que, jusque, lorsque, puisque, quoique.
+bool is_elidable(Code stem) {
+  if (stem.size() == 1) return Code(U"cçdjlmnst").find(stem[0]) != Code::npos;
+  return stem.ends_with(U"qu");
+}
+
+// Words with an apostrophe that is part of their spelling, in lower case.
+bool is_fixed_word(Code stem, Code suffix) {
+  struct Word { Code stem, suffix; };
+  static constexpr std::array<Word, 8> kWords = {{{U"aujourd", U"hui"}, {U"ma", U"am"}, {U"y", U"all"},
+                                                  {U"ne", U"er"}, {U"e", U"er"}, {U"rock", U"n"},
+                                                  {U"rock'n", U"roll"}, {U"grand", U"mère"}}};
+  if (stem == U"o") return true;
+  if (stem == U"prud" && suffix.starts_with(U"hom")) return true;
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](const Word& w) { return w.stem == stem && w.suffix == suffix; });
+}
+
+bool is_english_contraction(Code stem, Code suffix) {
+  if (suffix == U"t") return stem.ends_with(U"n");
+  if (suffix == U"m") return stem == U"i";
+  return suffix == U"s" || suffix == U"d" || suffix == U"ll" || suffix == U"re" || suffix == U"ve";
+}
+
+std::u32string lower(Code text) {
+  std::u32string out(text);
+  for (char32_t& c : out) c = utf8::to_lower(c);
+  return out;
+}
+
+Code after_hyphen(Code word) {
+  const size_t hyphen = word.rfind(U'-');
+  return hyphen == Code::npos ? word : word.substr(hyphen + 1);
+}
+
+// Cuts normalised text into tokens. Whether an apostrophe at the end of a word closes a quotation depends on
+// how many tokens ' went before: a property of the tokens alone, which is what keeps tokenize() idempotent.
+class Scanner {
+ public:
+  explicit Scanner(Code text) : text_(text) {}
+
+  std::vector<std::string> run() {
+    while (at_ < text_.size()) {
+      const char32_t c = text_[at_];
+      if (c == U' ' || is_joiner(c)) {
+        ++at_;
+      } else if (starts_word(c)) {
+        emit(scan_word());
+      } else {
+        emit(scan_symbol());
+      }
+    }
+    return std::move(tokens_);
+  }
+
+ private:
+  static bool starts_word(char32_t c) { return utf8::is_letter(c) || utf8::is_number(c) || utf8::is_mark(c); }
+
+  char32_t peek(size_t ahead) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : U' '; }
+
+  void emit(Code token) {
+    if (token == U"'") quote_open_ = !quote_open_;
+    tokens_.push_back(utf8::encode(token));
+  }
+
+  Code since(size_t start) const { return text_.substr(start, at_ - start); }
+
+  // `p.m.`: single letters with a stop each, at least two.
+  bool scan_initials() {
+    size_t end = at_;
+    int letters = 0;
+    while (end + 1 < text_.size() && utf8::is_letter(text_[end]) && text_[end + 1] == U'.') {
+      end += 2;
+      ++letters;
+    }
+    const bool stops = end == text_.size() || !starts_word(text_[end]);
+    if (letters < 2 || !stops || (end < text_.size() && text_[end] == U'.')) return false;
+    at_ = end;
+    return true;
+  }
+
+  Code scan_word() {
+    const size_t start = at_;
+    if (scan_initials()) return since(start);
+    while (at_ < text_.size()) {
+      const char32_t c = text_[at_];
+      if (starts_word(c) || is_joiner(c)) {
+        ++at_;
+      } else if (at_ == start) {
+        break;
+      } else if (c == U'-') {
+        if (!utf8::is_letter(peek(1)) && !utf8::is_number(peek(1))) break;
+        ++at_;
+      } else if (c == U'.' || c == U',' || c == U':') {
+        if (!utf8::is_digit(text_[at_ - 1]) || !utf8::is_digit(peek(1))) break;
+        ++at_;
+      } else if (c == U'\'') {
+        const Apostrophe role = judge_apostrophe(since(start));
+        if (role != Apostrophe::apart) ++at_;
+        if (role != Apostrophe::inside) break;
+      } else {
+        break;
+      }
+    }
+    return since(start);
+  }
+
+  // What the apostrophe at at_, behind `word`, does: stays inside the word, ends it, or is no part of it.
+  enum class Apostrophe { inside, last, apart };
+
+  Apostrophe judge_apostrophe(Code word) const {
+    const std::u32string folded = lower(word);
+    const Code stem = after_hyphen(folded);
+    const bool letter_before = !stem.empty() && !utf8::is_number(stem.back());
+    if (!utf8::is_letter(peek(1))) {
+      if (is_elidable(stem)) return Apostrophe::last;
+      const bool ends_word = letter_before && !quote_open_ && !utf8::is_number(peek(1));
+      return ends_word ? Apostrophe::last : Apostrophe::apart;
+    }
+    size_t end = at_ + 1;
+    while (end < text_.size() && (utf8::is_letter(text_[end]) || utf8::is_mark(text_[end]))) ++end;
+    const std::u32string suffix = lower(text_.substr(at_ + 1, end - at_ - 1));
+    if (!letter_before) return suffix == U"s" ? Apostrophe::inside : Apostrophe::apart;  // 1990's; 6'tall
+    if (stem == U"n" && suffix == U"t") return Apostrophe::inside;
+    if (is_elidable(stem)) return Apostrophe::last;
+    if (is_english_contraction(stem, suffix) || is_fixed_word(stem, suffix)) return Apostrophe::inside;
+    if (!std::all_of(stem.begin(), stem.end(), is_latin)) return Apostrophe::inside;
+    // Within quotes `un'` alone would read as a closing quotation mark next time: leave such a word whole.
+    return quote_open_ ? Apostrophe::inside : Apostrophe::last;
+  }
+
+  // One symbol with the marks and joined symbols that make it up (emoji), or a run of stops or hyphens.
+  Code scan_symbol() {
+    const size_t start = at_;
+    const char32_t first = text_[at_++];
+    if (first == U'.' || first == U'-') {
+      while (at_ < text_.size() && text_[at_] == first) ++at_;
+    }
+    if (first == U'\'') return since(start);
+    while (at_ < text_.size()) {
+      const char32_t c = text_[at_];
+      const bool modifier = c >= 0x1F3FB && c <= 0x1F3FF;  // skin tones
+      const bool joined = text_[at_ - 1] == kJoiner && !starts_word(c) && c != U' ' && c != U'\'';
+      if (!utf8::is_mark(c) && !is_joiner(c) && !modifier && !joined) break;
+      ++at_;
+    }
+    return since(start);
+  }
+
+  Code text_;
+  size_t at_ = 0;
+  bool quote_open_ = false;
+  std::vector<std::string> tokens_;
+};
+
+std::u32string normalized_code(std::string_view line, const TokenizerOptions& options) {
+  std::u32string out;
+  out.reserve(line.size());
+  bool ascii = true;
+  for (char32_t c : utf8::decode_lossy(utf8::nfc(line))) {
+    c = plain_spelling(c);
+    if (utf8::is_control(c) || (utf8::is_format(c) && !is_joiner(c))) continue;
+    if (c == U' ' && (out.empty() || out.back() == U' ')) continue;
+    if (options.lowercase) c = utf8::to_lower(c);
+    ascii = ascii && c < 0x80;
+    out.push_back(c);
+  }
+  while (!out.empty() && out.back() == U' ') out.pop_back();
+  // Dropping and folding may have put a letter beside a mark that composes with it.
+  return ascii ? out : utf8::decode_lossy(utf8::nfc(utf8::encode(out)));
+}
+
+}  // namespace
+
+std::string normalize(std::string_view line, const TokenizerOptions& options) {
+  return utf8::encode(normalized_code(line, options));
+}
+
+std::vector<std::string> tokenize(std::string_view line, const TokenizerOptions& options) {
+  const std::u32string code = normalized_code(line, options);
+  return Scanner(code).run();
+}
+
+std::vector<std::string> split_tokens(std::string_view line) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at < line.size();) {
+    const size_t end = std::min(line.find(' ', at), line.size());
+    if (end > at) out.emplace_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string join_tokens(const std::vector<std::string>& tokens) {
+  std::string out;
+  for (const std::string& token : tokens) {
+    if (!out.empty()) out.push_back(' ');
+    out += token;
+  }
+  return out;
+}
+
+bool is_elision(std::string_view token) {
+  if (token.size() < 2 || token.back() != '\'') return false;
+  const std::u32string folded = lower(utf8::decode_lossy(token.substr(0, token.size() - 1)));
+  const Code stem = after_hyphen(folded);
+  if (is_elidable(stem)) return true;
+  if (stem.empty() || !utf8::is_letter(stem.back())) return false;
+  const bool possessive = stem.ends_with(U"s");
+  const bool clipped = stem.size() > 3 && stem.ends_with(U"in");  // goin', nothin'
+  return !possessive && !clipped;
+}
+
+}  // namespace translator

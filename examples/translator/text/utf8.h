@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Unicode as the translator needs it: a thin layer over utf8proc.
+namespace translator::utf8 {
+
+/// Offset of the first byte of the first ill-formed sequence (overlong forms, surrogates, values above U+10FFFF
+/// and cut-off sequences included), or nothing when the whole text is UTF-8.
+std::optional<size_t> first_invalid_byte(std::string_view text);
+
+/// `byte 3 (0xff) is not valid UTF-8`, counting bytes from 1; empty when the text is valid.
+std::string describe_invalid_byte(std::string_view text);
+
+/// Code points. Throws std::invalid_argument with describe_invalid_byte's text.
+std::u32string decode(std::string_view text);
+
+/// Code points, every ill-formed byte read as U+FFFD: never throws, for text that only gets shown.
+std::u32string decode_lossy(std::string_view text);
+
+/// UTF-8 of code points; what is no scalar value is written as U+FFFD.
+std::string encode(std::u32string_view text);
+void append(std::string& out, char32_t c);
+
+/// Canonical composition (NFC). Ill-formed bytes become U+FFFD.
+std::string nfc(std::string_view text);
+
+/// Simple case mapping, one code point to one, no locale. Ill-formed bytes become U+FFFD.
+std::string lower(std::string_view text);
+
+/// The text with its first letter in upper case, whatever quotes or brackets stand before it.
+std::string capitalize(std::string_view text);
+
+/// Terminal columns the text takes: 0 for combining marks and controls, 2 for wide characters.
+int display_width(std::string_view text);
+
+/// The text as grapheme clusters (a letter with its marks), each valid UTF-8.
+std::vector<std::string> graphemes(std::string_view text);
+
+/// The text cut to at most `width` columns, the last of which is then an ellipsis.
+std::string fit(std::string_view text, int width);
+
+/// The text with control characters and ill-formed bytes replaced by U+FFFD, so that it can neither move the
+/// cursor nor colour the terminal.
+std::string printable(std::string_view text);
+
+// Classes of code points, by Unicode general category.
+bool is_space(char32_t c);        ///< Zs, Zl, Zp and the ASCII and Latin-1 white space controls
+bool is_letter(char32_t c);       ///< L*
+bool is_mark(char32_t c);         ///< M*: among them the vowel signs and the virama of Devanagari
+bool is_digit(char32_t c);        ///< Nd
+bool is_number(char32_t c);       ///< N*
+bool is_control(char32_t c);      ///< Cc
+bool is_format(char32_t c);       ///< Cf: among them U+00AD, U+200B to U+200F, U+FEFF
+char32_t to_lower(char32_t c);
+char32_t to_upper(char32_t c);
+
+}  // namespace translator::utf8

@@ -1,0 +1,158 @@
+#include <translator/text/vocabulary.h>
+
+#include <translator/text/error.h>
+#include <translator/text/utf8.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+namespace translator {
+namespace {
+
+constexpr std::array<std::string_view, Vocabulary::kSpecials> kSpellings = {"<unk>", "<pad>", "<s>", "</s>"};
+
+bool is_special(std::string_view token) {
+  return std::find(kSpellings.begin(), kSpellings.end(), token) != kSpellings.end();
+}
+
+// What keeps a token from being one line of a file; empty when nothing does.
+std::string fault_of(std::string_view token) {
+  if (token.empty()) return "the token is empty";
+  if (token.find_first_of("\r\n") != std::string_view::npos) return "the token has a line break in it";
+  return utf8::describe_invalid_byte(token);
+}
+
+}  // namespace
+
+int64_t TokenCounts::operator[](const std::string& token) const {
+  const auto found = counts_.find(token);
+  return found == counts_.end() ? 0 : found->second;
+}
+
+Vocabulary::Vocabulary() {
+  for (std::string_view spelling : kSpellings) tokens_.emplace_back(spelling);
+}
+
+void Vocabulary::append(std::string token) {
+  ids_.emplace(token, static_cast<int32_t>(tokens_.size()));
+  tokens_.push_back(std::move(token));
+}
+
+Vocabulary Vocabulary::build(const TokenCounts& counts, const VocabularyOptions& options) {
+  if (options.max_size != 0 && options.max_size < kSpecials) {
+    throw std::invalid_argument(fmt::format("Vocabulary::build: max_size {} has no room for the {} specials",
+                                            options.max_size, int{kSpecials}));
+  }
+  std::vector<std::pair<std::string, int64_t>> kept;
+  for (const auto& [token, count] : counts.all()) {
+    if (const std::string fault = fault_of(token); !fault.empty()) {
+      throw std::invalid_argument("Vocabulary::build: " + fault);
+    }
+    if (count >= options.min_count && !is_special(token)) kept.emplace_back(token, count);
+  }
+  std::sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  if (options.max_size != 0) {
+    kept.resize(std::min(kept.size(), static_cast<size_t>(options.max_size - kSpecials)));
+  }
+  Vocabulary out;
+  for (auto& [token, count] : kept) out.append(std::move(token));
+  return out;
+}
+
+Vocabulary Vocabulary::load(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw InputError(path, 0, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  return load(in, path);
+}
+
+Vocabulary Vocabulary::load(std::istream& in, const std::string& name) {
+  Vocabulary out;
+  std::string line;
+  int64_t number = 0;
+  while (std::getline(in, line)) {
+    ++number;
+    if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (number <= kSpecials) {
+      const std::string_view expected = kSpellings[static_cast<size_t>(number - 1)];
+      if (line != expected) {
+        throw InputError(name, number,
+                         fmt::format("expected the special token {}, found \"{}\"", expected, utf8::printable(line)));
+      }
+      continue;
+    }
+    if (const std::string fault = fault_of(line); !fault.empty()) throw InputError(name, number, fault);
+    const auto seen = out.ids_.find(line);
+    if (seen != out.ids_.end() || is_special(line)) {
+      const auto first = is_special(line) ? std::find(kSpellings.begin(), kSpellings.end(), line) - kSpellings.begin()
+                                          : static_cast<std::ptrdiff_t>(seen->second);
+      throw InputError(name, number,
+                       fmt::format("the token \"{}\" is on line {} already", utf8::printable(line), first + 1));
+    }
+    out.append(std::move(line));
+  }
+  if (in.bad()) throw InputError(name, number, "cannot be read");
+  if (number < kSpecials) {
+    throw InputError(name, number + 1,
+                     fmt::format("expected the special token {}, found the end of the file",
+                                 kSpellings[static_cast<size_t>(number)]));
+  }
+  return out;
+}
+
+void Vocabulary::save(std::ostream& out) const {
+  for (const std::string& token : tokens_) out << token << '\n';
+}
+
+void Vocabulary::save(const std::string& path) const {
+  const std::string partial = path + ".tmp";
+  {
+    std::ofstream out(partial, std::ios::binary | std::ios::trunc);
+    if (!out) throw InputError(partial, 0, fmt::format("cannot be written: {}", std::strerror(errno)));
+    save(out);
+    out.flush();
+    if (!out) throw InputError(partial, 0, fmt::format("cannot be written: {}", std::strerror(errno)));
+  }
+  if (std::rename(partial.c_str(), path.c_str()) != 0) {
+    throw InputError(path, 0, fmt::format("cannot be replaced: {}", std::strerror(errno)));
+  }
+}
+
+int32_t Vocabulary::id(std::string_view token) const {
+  const auto found = ids_.find(token);
+  return found == ids_.end() ? kUnknown : found->second;
+}
+
+const std::string& Vocabulary::token(int32_t id) const {
+  if (id < 0 || id >= size()) {
+    throw std::out_of_range(fmt::format("Vocabulary::token: no id {} among {} entries", id, size()));
+  }
+  return tokens_[static_cast<size_t>(id)];
+}
+
+std::vector<int32_t> Vocabulary::encode(const std::vector<std::string>& tokens) const {
+  std::vector<int32_t> out;
+  out.reserve(tokens.size());
+  for (const std::string& token : tokens) out.push_back(id(token));
+  return out;
+}
+
+std::vector<std::string> Vocabulary::decode(const std::vector<int32_t>& ids) const {
+  std::vector<std::string> out;
+  for (int32_t id : ids) {
+    if (id == kEnd) break;
+    if (id != kBegin && id != kPadding) out.push_back(token(id));
+  }
+  return out;
+}
+
+}  // namespace translator

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <map>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace translator {
+
+/// How often each token was seen.
+class TokenCounts {
+ public:
+  void add(const std::string& token, int64_t times = 1) { counts_[token] += times; }
+  void add(const std::vector<std::string>& sentence) {
+    for (const std::string& token : sentence) add(token);
+  }
+  int64_t operator[](const std::string& token) const;
+  const std::unordered_map<std::string, int64_t>& all() const { return counts_; }
+
+ private:
+  std::unordered_map<std::string, int64_t> counts_;
+};
+
+struct VocabularyOptions {
+  int64_t min_count = 1;  ///< tokens seen less often are left out
+  int64_t max_size = 0;   ///< entries at most, the four specials included; 0 is no limit
+};
+
+/// Tokens and their ids. Ids 0 to 3 are the specials, then come the tokens, most frequent first and equally
+/// frequent ones by their bytes, so that equal counts give equal ids.
+///
+/// The specials are no words: id("<s>") of a token in the data is kUnknown, and build() leaves such a token out.
+class Vocabulary {
+ public:
+  static constexpr int32_t kUnknown = 0;   ///< <unk>
+  static constexpr int32_t kPadding = 1;   ///< <pad>
+  static constexpr int32_t kBegin = 2;     ///< <s>
+  static constexpr int32_t kEnd = 3;       ///< </s>
+  static constexpr int32_t kSpecials = 4;  ///< the number of specials
+
+  /// The specials alone.
+  Vocabulary();
+
+  /// Throws std::invalid_argument when a token is empty, has a line break in it or is not UTF-8, or when
+  /// max_size is set below kSpecials.
+  static Vocabulary build(const TokenCounts& counts, const VocabularyOptions& options = {});
+
+  /// Reads one token a line. Throws InputError with file and line: missing specials, an empty or repeated
+  /// token, invalid UTF-8.
+  static Vocabulary load(const std::string& path);
+  static Vocabulary load(std::istream& in, const std::string& name);
+
+  /// Writes one token a line, first into `path`.tmp, then renamed: a file that was there stays whole if writing
+  /// fails. Throws InputError.
+  void save(const std::string& path) const;
+  void save(std::ostream& out) const;
+
+  int64_t size() const { return static_cast<int64_t>(tokens_.size()); }
+
+  /// The token's id, kUnknown when it is not in the vocabulary or is spelt like a special.
+  int32_t id(std::string_view token) const;
+  bool contains(std::string_view token) const { return id(token) != kUnknown; }
+
+  /// The spelling of an id, specials included. Throws std::out_of_range.
+  const std::string& token(int32_t id) const;
+
+  /// One id a token; no <s> or </s> is added.
+  std::vector<int32_t> encode(const std::vector<std::string>& tokens) const;
+
+  /// The tokens up to the first </s>, without <s> and <pad>; an unknown comes out as `<unk>`.
+  std::vector<std::string> decode(const std::vector<int32_t>& ids) const;
+
+  bool operator==(const Vocabulary& other) const { return tokens_ == other.tokens_; }
+
+ private:
+  void append(std::string token);
+
+  std::vector<std::string> tokens_;
+  std::map<std::string, int32_t, std::less<>> ids_;  // without the specials
+};
+
+}  // namespace translator
