@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace translator {
+
+/// What becomes of an n-gram order without a match (Chen and Cherry 2014, W14-3346).
+enum class Smoothing {
+  exp,    ///< the k-th such order counts as 1 / 2^k matches: NIST's and sacreBLEU's default
+  floor,  ///< it counts as `value` matches (0.1)
+  add_k,  ///< `value` (1) is added to matches and totals of every order but the first
+  none,   ///< the score is 0
+};
+
+struct BleuOptions {
+  Smoothing smoothing = Smoothing::exp;
+  double smoothing_value = -1;   ///< for floor and add_k; negative: their default
+  bool lowercase = false;
+  bool tokenize_13a = true;      ///< false: the sentences are tokens with spaces between them (`tok:none`)
+  bool effective_order = false;  ///< leave out the orders longer than the hypothesis: for single sentences
+  int max_order = 4;
+};
+
+/// BLEU and the counts it comes from. Percentages, as everywhere in translation.
+struct BleuScore {
+  double score = 0;
+  std::vector<int64_t> correct;    ///< clipped matches of each order
+  std::vector<int64_t> total;      ///< n-grams of the hypotheses
+  std::vector<double> precisions;  ///< percent, after smoothing
+  double brevity_penalty = 1;
+  int64_t hypothesis_length = 0;
+  int64_t reference_length = 0;    ///< of the closest references
+  std::string signature;           ///< nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:gradus-0.1
+
+  /// `56.88 77.4/69.2/57.1/38.9 (BP = 0.968 ratio = 0.969 hyp_len = 31 ref_len = 32)`, sacreBLEU's line.
+  std::string format() const;
+};
+
+/// The tokens of mteval-v13a as sacreBLEU has them, one space between: ASCII punctuation apart, but `.` `,` between digits
+/// and apostrophes and hyphens within words stay; &quot; &amp; &lt; &gt; are undone, <skipped> is dropped.
+std::string tokenize_13a(std::string_view line);
+
+/// Corpus BLEU (Papineni et al. 2002) exactly as sacreBLEU 2 computes it: clipped counts summed over the corpus,
+/// brevity over the corpus with the closest reference of each sentence, the shorter of two equally close.
+/// `references[i]` are the translations, one or more, of the sentence that `hypotheses[i]` translates.
+/// Throws std::invalid_argument when the numbers differ, or a sentence has no reference.
+BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
+                      const std::vector<std::vector<std::string>>& references, const BleuOptions& options = {});
+
+/// The same with one reference each.
+BleuScore corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
+                      const BleuOptions& options = {});
+
+/// BLEU of one sentence, with effective order whatever the options say.
+BleuScore sentence_bleu(const std::string& hypothesis, const std::vector<std::string>& references,
+                        BleuOptions options = {});
+
+/// What one must know to compare a score: `references` each, 0 for a varying number.
+std::string bleu_signature(const BleuOptions& options, int64_t references = 1);
+
+/// Share of the hypotheses, 0 to 1, that are a reference letter for letter; 0 for none at all.
+double exact_match(const std::vector<std::string>& hypotheses,
+                   const std::vector<std::vector<std::string>>& references);
+double exact_match(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references);
+
+}  // namespace translator

@@ -1,0 +1,234 @@
+#include <translator/text/parallel.h>
+
+#include <translator/text/error.h>
+#include <translator/text/tokenizer.h>
+#include <translator/text/utf8.h>
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string_view>
+
+namespace translator {
+namespace {
+
+// One file, line by line, without line ends and BOM.
+class Lines {
+ public:
+  Lines(std::istream& in, std::string name) : in_(in), name_(std::move(name)) {}
+
+  bool next(std::string& line) {
+    if (!std::getline(in_, line)) {
+      if (in_.bad()) throw InputError(name_, number_ + 1, "cannot be read");
+      return false;
+    }
+    ++number_;
+    if (number_ == 1) {
+      if (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF")) {
+        throw InputError(name_, 1, "looks like UTF-16: convert the file to UTF-8");
+      }
+      if (line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+    }
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    return true;
+  }
+
+  const std::string& name() const { return name_; }
+  int64_t number() const { return number_; }
+
+ private:
+  std::istream& in_;
+  std::string name_;
+  int64_t number_ = 0;
+};
+
+// A file opened for reading, or standard input for `-`.
+class Input {
+ public:
+  explicit Input(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+    if (path == "-") return;
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) throw InputError(path, 0, "is a directory");
+    file_.open(path, std::ios::binary);
+    if (!file_) throw InputError(path, 0, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  }
+
+  std::istream& stream() { return file_.is_open() ? static_cast<std::istream&>(file_) : std::cin; }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  std::ifstream file_;
+};
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\v\f\r";
+  const size_t start = text.find_first_not_of(kBlank);
+  if (start == std::string_view::npos) return {};
+  return text.substr(start, text.find_last_not_of(kBlank) - start + 1);
+}
+
+bool is_blank(std::string_view line) { return trim(line).empty(); }
+
+class Collector {
+ public:
+  Collector(std::string name, const ReadOptions& options) : options_(options) {
+    data_.report.name = std::move(name);
+  }
+
+  bool full() const { return options_.max_pairs > 0 && data_.report.pairs >= options_.max_pairs; }
+  void count_line() { ++data_.report.lines; }
+  void count_blank() { ++data_.report.blank; }
+
+  void bad(const Lines& file, const std::string& reason) {
+    const InputError error(file.name(), file.number(), reason);
+    if (options_.strict) throw error;
+    if (data_.report.bad++ < options_.kept_messages) data_.report.messages.emplace_back(error.what());
+  }
+
+  // The two sides with the files they come from (the same one for columns).
+  void add(const Lines& first_file, std::string_view first, const Lines& second_file, std::string_view second,
+           std::string_view links) {
+    for (const auto& [file, text] : {std::pair{&first_file, first}, std::pair{&second_file, second}}) {
+      if (const std::string fault = utf8::describe_invalid_byte(text); !fault.empty()) {
+        const size_t shift = &first_file == &second_file ? static_cast<size_t>(text.data() - first.data()) : 0;
+        return bad(*file, shift == 0 ? fault : shifted(text, shift));
+      }
+    }
+    SentencePair pair;
+    pair.source_text = trim(first);
+    pair.target_text = trim(second);
+    pair.alignment = parse_links(links);
+    const Lines* source_file = &first_file;
+    const Lines* target_file = &second_file;
+    if (options_.swap_columns) {
+      std::swap(pair.source_text, pair.target_text);
+      std::swap(source_file, target_file);
+      if (pair.alignment) pair.alignment = swapped(std::move(*pair.alignment));
+    }
+    pair.line = source_file->number();
+    pair.source = tokenize(pair.source_text, {.lowercase = options_.lowercase});
+    pair.target = tokenize(pair.target_text, {.lowercase = options_.lowercase});
+    if (pair.source.empty()) return bad(*source_file, "the source side is empty");
+    if (pair.target.empty()) return bad(*target_file, "the target side is empty");
+    keep(std::move(pair));
+  }
+
+  ParallelData finish() { return std::move(data_); }
+
+ private:
+  // Counts the bad byte from the start of the line, not of the column.
+  static std::string shifted(std::string_view text, size_t shift) {
+    const size_t at = *utf8::first_invalid_byte(text);
+    return fmt::format("byte {} (0x{:02x}) is not valid UTF-8", shift + at + 1,
+                       static_cast<unsigned char>(text[at]));
+  }
+
+  static std::optional<GoldAlignment> parse_links(std::string_view column) {
+    if (is_blank(column)) return std::nullopt;
+    return parse_moses(column);
+  }
+
+  void keep(SentencePair pair) {
+    const auto source_length = static_cast<int64_t>(pair.source.size());
+    const auto target_length = static_cast<int64_t>(pair.target.size());
+    if (options_.max_length > 0 && std::max(source_length, target_length) > options_.max_length) {
+      ++data_.report.too_long;
+      return;
+    }
+    if (pair.alignment && !fits(*pair.alignment, source_length, target_length)) {
+      pair.alignment.reset();
+      ++data_.report.bad_alignments;
+    }
+    data_.report.aligned += pair.alignment ? 1 : 0;
+    ++data_.report.pairs;
+    data_.pairs.push_back(std::move(pair));
+  }
+
+  ReadOptions options_;
+  ParallelData data_;
+};
+
+}  // namespace
+
+std::string ReadReport::summary() const {
+  std::string out = fmt::format("{}: {} of {} lines read", name, pairs, lines);
+  if (aligned > 0) out += fmt::format(", {} with alignments", aligned);
+  if (blank > 0) out += fmt::format(", {} blank", blank);
+  if (too_long > 0) out += fmt::format(", {} too long", too_long);
+  if (bad > 0) out += fmt::format(", {} bad", bad);
+  if (bad_alignments > 0) out += fmt::format(", {} alignments that do not fit their sentences", bad_alignments);
+  return out;
+}
+
+ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOptions& options) {
+  Lines lines(in, name);
+  Collector collector(name, options);
+  std::string line;
+  while (!collector.full() && lines.next(line)) {
+    collector.count_line();
+    const std::string_view text = line;
+    const size_t tab = text.find('\t');
+    if (tab == std::string_view::npos) {
+      if (is_blank(text)) {
+        collector.count_blank();
+      } else {
+        collector.bad(lines, "no tab between source and target");
+      }
+      continue;
+    }
+    const size_t second_tab = std::min(text.find('\t', tab + 1), text.size());
+    const std::string_view target = text.substr(tab + 1, second_tab - tab - 1);
+    const std::string_view rest = text.substr(std::min(second_tab + 1, text.size()));
+    collector.add(lines, text.substr(0, tab), lines, target, rest.substr(0, rest.find('\t')));
+  }
+  return collector.finish();
+}
+
+ParallelData read_pairs(const std::string& path, const ReadOptions& options) {
+  Input input(path);
+  return read_pairs(input.stream(), input.name(), options);
+}
+
+ParallelData read_pairs(std::istream& source, const std::string& source_name, std::istream& target,
+                        const std::string& target_name, const ReadOptions& options) {
+  Lines sources(source, source_name);
+  Lines targets(target, target_name);
+  Collector collector(source_name + ", " + target_name, options);
+  std::string first;
+  std::string second;
+  while (!collector.full()) {
+    const bool more_source = sources.next(first);
+    const bool more_target = targets.next(second);
+    if (more_source != more_target) {
+      while (sources.next(first)) {}
+      while (targets.next(second)) {}
+      throw InputError(source_name, 0, fmt::format("has {} lines, but {} has {}", sources.number(), target_name,
+                                                   targets.number()));
+    }
+    if (!more_source) break;
+    collector.count_line();
+    if (is_blank(first) && is_blank(second)) {
+      collector.count_blank();
+    } else {
+      collector.add(sources, first, targets, second, {});
+    }
+  }
+  return collector.finish();
+}
+
+ParallelData read_pairs(const std::string& source_path, const std::string& target_path,
+                        const ReadOptions& options) {
+  if (source_path == "-" && target_path == "-") {
+    throw InputError("standard input", 0, "cannot be both the source and the target");
+  }
+  Input source(source_path);
+  Input target(target_path);
+  return read_pairs(source.stream(), source.name(), target.stream(), target.name(), options);
+}
+
+}  // namespace translator

@@ -1,0 +1,178 @@
+#include <translator/text/error.h>
+#include <translator/text/parallel.h>
+#include <translator/text/tokenizer.h>
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+using namespace translator;
+
+namespace {
+
+ParallelData read(const std::string& text, const ReadOptions& options = {}) {
+  std::istringstream in(text);
+  return read_pairs(in, "pairs.tsv", options);
+}
+
+ParallelData read_two(const std::string& source, const std::string& target, const ReadOptions& options = {}) {
+  std::istringstream first(source);
+  std::istringstream second(target);
+  return read_pairs(first, "a.en", second, "a.fr", options);
+}
+
+using Tokens = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("parallel: pairs with their tokens and texts") {
+  const auto data = read("He doesn't like apples.\tIl n'aime pas les pommes.\nGo!\tVa\u202F!\tCC-BY 2.0\n");
+  REQUIRE(data.pairs.size() == 2);
+  CHECK(data.pairs[0].source == Tokens{"he", "doesn't", "like", "apples", "."});
+  CHECK(data.pairs[0].target == Tokens{"il", "n'", "aime", "pas", "les", "pommes", "."});
+  CHECK(data.pairs[0].source_text == "He doesn't like apples.");
+  CHECK(data.pairs[1].target_text == "Va\u202F!");
+  CHECK(data.pairs[1].target == Tokens{"va", "!"});
+  CHECK(data.pairs[1].line == 2);
+  CHECK_FALSE(data.pairs[1].alignment.has_value());
+  CHECK(data.report.lines == 2);
+  CHECK(data.report.pairs == 2);
+  CHECK(data.report.bad == 0);
+  CHECK(data.report.summary() == "pairs.tsv: 2 of 2 lines read");
+  CHECK(read("He\tIl\n", {.lowercase = false}).pairs[0].source == Tokens{"He"});
+}
+
+TEST_CASE("parallel: line ends, BOM, blank lines") {
+  const auto data = read("\xEF\xBB\xBF" "a\tb\r\n\r\n   \nc\td");
+  REQUIRE(data.pairs.size() == 2);
+  CHECK(data.pairs[0].source_text == "a");
+  CHECK(data.pairs[0].target_text == "b");
+  CHECK(data.pairs[1].target_text == "d");
+  CHECK(data.report.lines == 4);
+  CHECK(data.report.blank == 2);
+  CHECK(data.report.bad == 0);
+  CHECK(read("").pairs.empty());
+  CHECK(read("\n").report.blank == 1);
+  CHECK(read("a\tb\rc").pairs[0].target == Tokens{"b", "c"});
+}
+
+TEST_CASE("parallel: bad lines are counted, named and left out") {
+  const std::string text = "good\tbon\nno tab here\ncaf\xe9\tcafé\ncafé\tcaf\xe9\n\tvide\nvide\t \nok\toui\n";
+  const auto data = read(text);
+  CHECK(data.pairs.size() == 2);
+  CHECK(data.report.bad == 5);
+  CHECK(data.report.messages == Tokens{"pairs.tsv:2: no tab between source and target",
+                                       "pairs.tsv:3: byte 4 (0xe9) is not valid UTF-8",
+                                       "pairs.tsv:4: byte 10 (0xe9) is not valid UTF-8",
+                                       "pairs.tsv:5: the source side is empty",
+                                       "pairs.tsv:6: the target side is empty"});
+  CHECK(data.report.summary() == "pairs.tsv: 2 of 7 lines read, 5 bad");
+  CHECK(read(text, {.kept_messages = 1}).report.messages.size() == 1);
+  CHECK_THROWS_WITH_AS(read(text, {.strict = true}), "pairs.tsv:2: no tab between source and target", InputError);
+  CHECK_THROWS_WITH_AS(read("a\t\u200B\n", {.strict = true}), "pairs.tsv:1: the target side is empty", InputError);
+  CHECK_THROWS_WITH_AS(read("a\t\n", {.swap_columns = true, .strict = true}),
+                       "pairs.tsv:1: the source side is empty", InputError);
+}
+
+TEST_CASE("parallel: swapped columns, limits") {
+  const auto data = read("Wow!\tवाह!\n", {.swap_columns = true});
+  CHECK(data.pairs[0].source == Tokens{"वाह", "!"});
+  CHECK(data.pairs[0].target_text == "Wow!");
+  const auto shorter = read("a b c\tx\na b\tx\na\tx y z\n", {.max_length = 2});
+  CHECK(shorter.pairs.size() == 1);
+  CHECK(shorter.report.too_long == 2);
+  CHECK(shorter.report.summary() == "pairs.tsv: 1 of 3 lines read, 2 too long");
+  CHECK(read("a\tb\nc\td\nbad", {.strict = true, .max_pairs = 2}).pairs.size() == 2);
+}
+
+TEST_CASE("parallel: alignments in the third column") {
+  const auto data = read("he doesn't\til n' pas\t0-0 1-1 1?2\nb\tc\t0-1\nd\te\t\nf\tg\t0-0\tmore\n");
+  REQUIRE(data.pairs.size() == 4);
+  REQUIRE(data.pairs[0].alignment.has_value());
+  CHECK(data.pairs[0].alignment->sure == Links{{0, 0}, {1, 1}});
+  CHECK(data.pairs[0].alignment->possible == Links{{1, 2}});
+  CHECK_FALSE(data.pairs[1].alignment.has_value());  // points behind the sentence
+  CHECK_FALSE(data.pairs[2].alignment.has_value());
+  CHECK(data.pairs[3].alignment->sure == Links{{0, 0}});
+  CHECK(data.report.aligned == 2);
+  CHECK(data.report.bad_alignments == 1);
+  CHECK(data.report.summary() ==
+        "pairs.tsv: 4 of 4 lines read, 2 with alignments, 1 alignments that do not fit their sentences");
+  const auto back = read("a b\tx\t1-0\n", {.swap_columns = true});
+  CHECK(back.pairs[0].alignment->sure == Links{{0, 1}});
+}
+
+TEST_CASE("parallel: very long lines survive") {
+  std::string line(3'000'000, 'x');
+  const auto data = read(line + "\t" + line + "\na\tb\n");
+  REQUIRE(data.pairs.size() == 2);
+  CHECK(data.pairs[0].source.size() == 1);
+  CHECK(data.pairs[0].source[0].size() == line.size());
+  std::string many;
+  for (int i = 0; i < 200'000; ++i) many += "ab ";
+  CHECK(read(many + "\tz").pairs[0].source.size() == 200'000);
+}
+
+TEST_CASE("parallel: two files") {
+  const auto data = read_two("a\r\n\nc\n", "x\n\nz");
+  REQUIRE(data.pairs.size() == 2);
+  CHECK(data.pairs[1].source_text == "c");
+  CHECK(data.pairs[1].target_text == "z");
+  CHECK(data.pairs[1].line == 3);
+  CHECK(data.report.blank == 1);
+  CHECK(data.report.summary() == "a.en, a.fr: 2 of 3 lines read, 1 blank");
+  CHECK(read_two("a\tb\n", "c\n").pairs[0].source == Tokens{"a", "b"});  // a tab is only a space here
+  CHECK_THROWS_WITH_AS(read_two("a\nb\nc\n", "x\n"), "a.en: has 3 lines, but a.fr has 1", InputError);
+  CHECK_THROWS_WITH_AS(read_two("a\n", "x\ny\n"), "a.en: has 1 lines, but a.fr has 2", InputError);
+  CHECK_THROWS_WITH_AS(read_two("a\nb\n", "x\n\n", {.strict = true}), "a.fr:2: the target side is empty", InputError);
+  CHECK_THROWS_WITH_AS(read_two("a\nb\n", "x\ny\xff\n", {.strict = true}),
+                       "a.fr:2: byte 2 (0xff) is not valid UTF-8", InputError);
+  CHECK_THROWS_WITH_AS(read_two("\n", "x\n", {.swap_columns = true, .strict = true}),
+                       "a.en:1: the target side is empty", InputError);
+}
+
+TEST_CASE("parallel: files that cannot be read") {
+  CHECK_THROWS_WITH_AS(read_pairs("/nonexistent/pairs.tsv"),
+                       "/nonexistent/pairs.tsv: cannot be opened: No such file or directory", InputError);
+  const std::string directory = std::filesystem::temp_directory_path().string();
+  CHECK_THROWS_WITH_AS(read_pairs(directory), (directory + ": is a directory").c_str(), InputError);
+  CHECK_THROWS_WITH_AS(read_pairs("-", "-", {}), "standard input: cannot be both the source and the target",
+                       InputError);
+  CHECK_THROWS_WITH_AS(read(std::string("\xFF\xFE" "a\0\t\0", 6)),
+                       "pairs.tsv:1: looks like UTF-16: convert the file to UTF-8", InputError);
+
+  const std::string path = directory + "/gradus-pairs-" + std::to_string(getpid()) + ".tsv";
+  std::ofstream(path) << "a\tb\n";
+  CHECK(read_pairs(path).pairs.size() == 1);
+  CHECK(read_pairs(path, path, {}).pairs[0].target == Tokens{"a", "b"});
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("parallel: any bytes at all") {
+  std::mt19937 random(5);
+  for (int round = 0; round < 600; ++round) {
+    std::string text;
+    for (size_t n = random() % 120; n > 0; --n) {
+      const auto kind = random() % 8;
+      text.push_back(kind == 0 ? '\t' : kind == 1 ? '\n' : kind < 5 ? 'a' : static_cast<char>(random() % 256));
+    }
+    ParallelData data;
+    try {
+      data = read(text, {.max_length = 9});
+    } catch (const InputError&) {
+      CHECK((text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")));
+      continue;
+    }
+    const ReadReport& r = data.report;
+    CHECK(r.lines == r.pairs + r.blank + r.bad + r.too_long);
+    for (const SentencePair& pair : data.pairs) {
+      CHECK_FALSE(pair.source.empty());
+      CHECK_FALSE(pair.target.empty());
+    }
+  }
+}
