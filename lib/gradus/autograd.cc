@@ -1,0 +1,216 @@
+#include <gradus/autograd.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include <gradus/kernels/elementwise.h>
+#include <gradus/numeric.h>
+#include <gradus/print.h>
+
+namespace gradus {
+namespace {
+
+// Modes of this thread.
+thread_local bool no_grad = false;
+thread_local bool keep_values = false;
+thread_local bool check_finite_mode = false;
+thread_local bool training = false;
+thread_local std::pair<uint64_t, uint64_t> training_stream{0, 0};
+thread_local std::shared_ptr<const std::string> scope_path;
+
+uint64_t next_order() {
+  static std::atomic<uint64_t> counter{0};
+  return counter.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
+
+Node::Node(const char* op_name, const Shape& s, DType type)
+    : op(op_name), shape(s), dtype(type), order(next_order()), scope(scope_path) {}
+
+// Without this, freeing a chain would recurse once per node. Inputs that only this node holds are moved to a list and
+// emptied before they die, so that no destructor finds anything to recurse into.
+Node::~Node() {
+  std::vector<std::shared_ptr<Node>> doomed;
+  auto adopt = [&](std::vector<std::shared_ptr<Node>>& inputs) {
+    for (auto& input : inputs)
+      if (input && input.use_count() == 1) doomed.push_back(std::move(input));
+  };
+  adopt(inputs);
+  while (!doomed.empty()) {
+    std::shared_ptr<Node> node = std::move(doomed.back());
+    doomed.pop_back();
+    adopt(node->inputs);
+  }
+}
+
+Parameter::Parameter(Tensor value, std::string name) : var_(variable(std::move(value), std::move(name))) {}
+
+void Parameter::update(const std::function<void(const Tensor&)>& change) {
+  if (!value().sole_owner()) var_ = Var(value().clone(), var_.node());
+  change(value());
+}
+
+void Parameter::assign(Tensor value) {
+  if (value.shape() != shape())
+    fail("assign", fmt::format("the shape must stay: parameter {}, value {}", shape().str(), value.shape().str()));
+  var_.node()->dtype = value.dtype();
+  var_ = Var(std::move(value), var_.node());
+}
+
+Var variable(Tensor value, std::string name) {
+  if (!is_floating(value.dtype())) fail("variable", fmt::format("gradients exist for f32 and f64 only: {}", name_of(value.dtype())));
+  auto node = std::make_shared<Node>("parameter", value.shape(), value.dtype());
+  node->label = std::move(name);
+  return Var(std::move(value), std::move(node));
+}
+
+Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward) {
+  if (check_finite_mode && !all_finite(output)) {
+    std::string text = fmt::format("the output is not finite: {}, scope \"{}\"", describe(output), Scope::path());
+    for (size_t i = 0; i < inputs.size(); ++i) text += fmt::format("; input {}: {}", i, describe(inputs[i].value()));
+    fail(op, text);
+  }
+  bool wanted = !no_grad && std::any_of(inputs.begin(), inputs.end(), [](const Var& v) { return v.requires_grad(); });
+  if (!wanted) return Var(std::move(output));
+  auto node = std::make_shared<Node>(op, output.shape(), output.dtype());
+  node->inputs.reserve(inputs.size());
+  node->input_shapes.reserve(inputs.size());
+  for (const Var& input : inputs) {
+    node->inputs.push_back(input.node());
+    node->input_shapes.push_back(input.shape());
+    if (keep_values) node->input_values.push_back(input.value());
+  }
+  node->backward = std::move(backward);
+  if (keep_values) node->value = output;
+  return Var(std::move(output), std::move(node));
+}
+
+Var tap(const Var& x, std::string label) {
+  Var y = record("tap", {x}, x.value(), [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
+  if (y.node()) y.node()->label = std::move(label);
+  return y;
+}
+
+Var stop_gradient(const Var& x) { return Var(x.value()); }
+
+// ---- gradients ----
+
+Tensor densify(const Gradients::Entry& entry) {
+  if (entry.rows.empty()) return entry.dense;
+  Tensor out = entry.dense.defined() ? entry.dense.clone() : Tensor::zeros(entry.node->shape, entry.node->dtype);
+  int64_t width = entry.node->shape.dims() > 0 ? entry.node->shape.stride(0) : 1;
+  with_type(out.dtype(), "densify", [&](auto type) {
+    using T = decltype(type);
+    for (const RowGradient& part : entry.rows) {
+      const int32_t* ids = part.ids.i32();
+      const T* rows = data<T>(part.rows);
+      for (int64_t i = 0; i < part.ids.numel(); ++i)
+        kernels::add_into(rows + i * width, data<T>(out) + ids[i] * width, width);
+    }
+  });
+  return out;
+}
+
+const Gradients::Entry* Gradients::find(const Var& x) const {
+  if (!x.node()) return nullptr;
+  auto at = std::lower_bound(entries_.begin(), entries_.end(), x.node()->order,
+                             [](const Entry& e, uint64_t order) { return e.node->order < order; });
+  return at != entries_.end() && at->node == x.node() ? &*at : nullptr;
+}
+
+Tensor Gradients::operator[](const Var& x) const {
+  const Entry* entry = find(x);
+  if (!entry) {
+    if (!x.node()) fail("gradients", "a constant has no gradient");
+    std::string name = x.node()->label.empty() ? std::string(x.node()->op) : x.node()->label;
+    fail("gradients", fmt::format("no gradient of {} {}: the loss does not depend on it{}", name, x.shape().str(),
+                                  x.node()->backward ? ", or it was not named in BackwardOptions::keep" : ""));
+  }
+  return densify(*entry);
+}
+
+void Gradients::add(const Gradients& other) {
+  std::vector<Entry> sum;
+  sum.reserve(std::max(entries_.size(), other.entries_.size()));
+  auto a = entries_.begin();
+  auto b = other.entries_.begin();
+  while (a != entries_.end() || b != other.entries_.end()) {
+    if (b == other.entries_.end() || (a != entries_.end() && a->node->order < b->node->order)) {
+      sum.push_back(std::move(*a++));
+    } else if (a == entries_.end() || b->node->order < a->node->order) {
+      sum.push_back(*b++);
+    } else {
+      Entry e = std::move(*a++);
+      if (!e.dense.defined() && !b->dense.defined()) {
+        e.rows.insert(e.rows.end(), b->rows.begin(), b->rows.end());
+      } else {
+        Tensor left = densify(e), right = densify(*b);
+        e.dense = Tensor();
+        e.rows.clear();
+        if (!left.sole_owner()) left = left.clone();
+        visit_floating(left, "add", [&](auto* p) {
+          kernels::add_into(data<std::remove_pointer_t<decltype(p)>>(right), p, left.numel());
+        });
+        e.dense = left;
+      }
+      sum.push_back(std::move(e));
+      ++b;
+    }
+  }
+  entries_ = std::move(sum);
+}
+
+void Gradients::scale(double factor) {
+  auto scaled = [factor](const Tensor& t) {
+    Tensor out = t.sole_owner() ? t : t.clone();
+    visit_floating(out, "scale", [&](auto* p) {
+      using T = std::remove_pointer_t<decltype(p)>;
+      for (int64_t i = 0; i < out.numel(); ++i) p[i] *= static_cast<T>(factor);
+    });
+    return out;
+  };
+  for (Entry& e : entries_) {
+    if (e.dense.defined()) e.dense = scaled(e.dense);
+    for (RowGradient& part : e.rows) part.rows = scaled(part.rows);
+  }
+}
+
+// ---- modes ----
+
+NoGrad::NoGrad() : before_(no_grad) { no_grad = true; }
+NoGrad::~NoGrad() { no_grad = before_; }
+bool NoGrad::active() { return no_grad; }
+
+Training::Training(uint64_t seed) : before_active_(training), before_(training_stream) {
+  training = true;
+  training_stream = {seed, 0};
+}
+Training::~Training() {
+  training = before_active_;
+  training_stream = before_;
+}
+bool Training::active() { return training; }
+std::pair<uint64_t, uint64_t> Training::next_stream() {
+  auto now = training_stream;
+  ++training_stream.second;
+  return now;
+}
+
+Scope::Scope(const std::string& name) : before_(scope_path) {
+  scope_path = std::make_shared<const std::string>(before_ ? *before_ + "." + name : name);
+}
+Scope::~Scope() { scope_path = before_; }
+std::string Scope::path() { return scope_path ? *scope_path : std::string(); }
+
+KeepValues::KeepValues() : before_(keep_values) { keep_values = true; }
+KeepValues::~KeepValues() { keep_values = before_; }
+bool KeepValues::active() { return keep_values; }
+
+CheckFinite::CheckFinite() : before_(check_finite_mode) { check_finite_mode = true; }
+CheckFinite::~CheckFinite() { check_finite_mode = before_; }
+bool CheckFinite::active() { return check_finite_mode; }
+
+}  // namespace gradus

@@ -1,0 +1,247 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gradus/error.h>
+#include <gradus/tensor.h>
+
+namespace gradus {
+
+class Node;
+class Grads;
+struct Trace;
+
+/// dy is the gradient that arrives at the op's output; the closure hands what follows from it to the inputs.
+using Backward = std::function<void(const Tensor& dy, Grads& dx)>;
+
+/// A Tensor and, where gradients flow, the node that made it. What ops take and return. A Tensor converts to a
+/// constant. Copying a Var copies two references.
+class Var {
+ public:
+  Var() = default;
+  Var(Tensor value) : value_(std::move(value)) {}
+  Var(Tensor value, std::shared_ptr<Node> node) : value_(std::move(value)), node_(std::move(node)) {}
+
+  const Tensor& value() const { return value_; }
+  bool defined() const { return value_.defined(); }
+  const Shape& shape() const { return value_.shape(); }
+  int dims() const { return value_.dims(); }
+  int64_t size(int axis) const { return value_.size(axis); }
+  int64_t numel() const { return value_.numel(); }
+  DType dtype() const { return value_.dtype(); }
+  /// The number of a one-element Var.
+  double item() const { return value_.item(); }
+  bool requires_grad() const { return node_ != nullptr; }
+  const std::shared_ptr<Node>& node() const { return node_; }
+
+ private:
+  Tensor value_;
+  std::shared_ptr<Node> node_;
+};
+
+/// One recorded operation with exactly one differentiable output, or a leaf (no inputs, no backward). The graph is
+/// owned by the values computed from it; destruction is iterative, so chains may be as long as memory allows.
+class Node {
+ public:
+  Node(const char* op, const Shape& shape, DType dtype);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  const char* op;                             ///< "matmul", "parameter", ...
+  Shape shape;                                ///< of the output
+  DType dtype;
+  uint64_t order;                             ///< larger than that of every input
+  std::string label;                          ///< a leaf's name or a tap's label, may be empty
+  std::shared_ptr<const std::string> scope;   ///< path of the Scopes around the op, null for none
+  std::vector<std::shared_ptr<Node>> inputs;  ///< null where an input was constant
+  std::vector<Shape> input_shapes;
+  Backward backward;
+  Tensor value;                               ///< kept only under KeepValues
+  std::vector<Tensor> input_values;           ///< kept only under KeepValues, constants included
+};
+
+/// A value that gradients are wanted for, and that optimisers change. Move-only: copying a model by accident does not
+/// compile. Threads may share it while nobody updates it.
+class Parameter {
+ public:
+  Parameter() = default;
+  explicit Parameter(Tensor value, std::string name = "");
+  Parameter(Parameter&&) = default;
+  Parameter& operator=(Parameter&&) = default;
+  Parameter(const Parameter&) = delete;
+  Parameter& operator=(const Parameter&) = delete;
+
+  operator const Var&() const { return var_; }
+  const Var& var() const { return var_; }
+  const Tensor& value() const { return var_.value(); }
+  const Shape& shape() const { return var_.shape(); }
+  bool defined() const { return var_.defined(); }
+
+  /// Runs `change` on the numbers, in place. If a live graph saved them they are copied first, so that its backward
+  /// still sees what its forward saw.
+  void update(const std::function<void(const Tensor& value)>& change);
+  /// Replaces the numbers; the shape must stay, the element type may change.
+  /// @throws Error "[assign] the shape must stay: parameter [3, 4], value [4, 3]".
+  void assign(Tensor value);
+
+ private:
+  Var var_;
+};
+
+/// A leaf that gradients are wanted for, for inputs and tests.
+Var variable(Tensor value, std::string name = "");
+
+/// The whole interface for writing a differentiable op. `backward` captures Tensors, never Vars: its capture list is
+/// what the op saves. Under NoGrad, or when no input needs a gradient, nothing is recorded.
+/// @throws Error under CheckFinite when the output has a NaN or an infinity.
+Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward);
+
+/// A gradient with few non-zero rows, as an embedding's: row ids[i] of the parameter receives rows[i]. Ids may repeat.
+struct RowGradient {
+  Tensor ids;   ///< i32 [N]
+  Tensor rows;  ///< [N, E]
+};
+
+/// What a backward closure writes the gradients of its inputs to.
+class Grads {
+ public:
+  /// False when nobody wants the gradient of input i: skip the work.
+  bool needed(int i) const;
+  /// Adds g to the gradient of input i. Where the input was broadcast, g has the output's shape and is summed over
+  /// the stretched axes here. g may share storage with anything; it is copied before it is added to.
+  void add(int i, const Tensor& g);
+  /// The accumulator of input i itself (zeros at first use), to ADD into: for ops that touch a small part of it, such
+  /// as a slice; a full-size temporary each time would make a loop over slices quadratic.
+  Tensor into(int i);
+  /// Adds rows of a [N, E] input; kept sparse when the input is a leaf.
+  void add_rows(int i, const Tensor& ids, const Tensor& rows);
+
+ private:
+  friend class BackwardPass;
+  Grads(class BackwardPass& pass, const Node& node) : pass_(pass), node_(node) {}
+  class BackwardPass& pass_;
+  const Node& node_;
+};
+
+/// Gradients by parameter. Not stored in the model, so that threads can differentiate one model at a time.
+class Gradients {
+ public:
+  struct Entry {
+    std::shared_ptr<Node> node;
+    Tensor dense;                   ///< undefined while the gradient has only `rows`
+    std::vector<RowGradient> rows;  ///< used only while `dense` is undefined
+  };
+
+  /// The gradient, in the parameter's shape.
+  /// @throws Error when the loss does not depend on it: a disconnected graph, or `keep` was not asked for.
+  Tensor operator[](const Var& x) const;
+  bool contains(const Var& x) const { return find(x) != nullptr; }
+  /// The stored entry, or null; optimisers use it to see row gradients as they are.
+  const Entry* find(const Var& x) const;
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  std::vector<Entry>& entries() { return entries_; }
+
+  /// this += other, parameter by parameter in a fixed order.
+  void add(const Gradients& other);
+  /// Multiplies every gradient.
+  void scale(double factor);
+
+ private:
+  friend class BackwardPass;
+  std::vector<Entry> entries_;  // sorted by node order
+};
+
+/// The row gradients as one dense tensor.
+Tensor densify(const Gradients::Entry& entry);
+
+struct BackwardOptions {
+  Tensor seed = {};           ///< gradient that arrives at `loss`, in its shape; default 1 for one-element losses
+  std::vector<Var> keep = {}; ///< intermediate values whose gradients are wanted too
+  bool retain_graph = false;  ///< keep the closures, so that backward can run again
+  Trace* trace = nullptr;     ///< receives nodes, gradients and the contribution of every edge
+  bool check_finite = false;  ///< throw at the first NaN or infinity, naming op, scope, shape and input ranges
+};
+
+/// Reverse-mode differentiation of `loss`: reachable nodes, newest first. Iterative; O(nodes log nodes).
+/// @throws Error when loss is not a scalar and no seed is given, needs no gradient, or its graph was freed.
+Gradients backward(const Var& loss, const BackwardOptions& options = {});
+
+/// y = x, under a label: gives one consumer of x a gradient of its own (ask for it with `keep`, or see the trace).
+Var tap(const Var& x, std::string label);
+/// The value of x as a constant.
+Var stop_gradient(const Var& x);
+
+/// Within its lifetime, on this thread, nothing is recorded.
+class NoGrad {
+ public:
+  NoGrad();
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  static bool active();
+
+ private:
+  bool before_;
+};
+
+/// Within its lifetime, on this thread, modules behave as in training: dropout drops. The same seed drops the same
+/// entries, provided the ops run in the same order.
+class Training {
+ public:
+  explicit Training(uint64_t seed);
+  ~Training();
+  Training(const Training&) = delete;
+  static bool active();
+  /// A number for the next random op: (seed, how many were drawn before).
+  static std::pair<uint64_t, uint64_t> next_stream();
+
+ private:
+  bool before_active_;
+  std::pair<uint64_t, uint64_t> before_;
+};
+
+/// Names what is recorded within its lifetime on this thread; scopes nest: "decoder.t3.attention".
+class Scope {
+ public:
+  explicit Scope(const std::string& name);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  /// The current path, "" outside of any scope.
+  static std::string path();
+
+ private:
+  std::shared_ptr<const std::string> before_;
+};
+
+/// Within its lifetime, on this thread, nodes keep their values (for traces and error reports).
+class KeepValues {
+ public:
+  KeepValues();
+  ~KeepValues();
+  KeepValues(const KeepValues&) = delete;
+  static bool active();
+
+ private:
+  bool before_;
+};
+
+/// Within its lifetime, on this thread, every recorded op's output is checked; the first NaN or infinity throws
+/// "[op] ...", naming scope, shape and the ranges of the inputs.
+class CheckFinite {
+ public:
+  CheckFinite();
+  ~CheckFinite();
+  CheckFinite(const CheckFinite&) = delete;
+  static bool active();
+
+ private:
+  bool before_;
+};
+
+}  // namespace gradus

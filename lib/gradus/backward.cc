@@ -1,0 +1,217 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <gradus/autograd.h>
+#include <gradus/kernels/elementwise.h>
+#include <gradus/numeric.h>
+#include <gradus/print.h>
+#include <gradus/trace.h>
+
+namespace gradus {
+
+// One run of backward: the reachable nodes sorted by order, and a gradient slot for each.
+class BackwardPass {
+ public:
+  BackwardPass(const Var& loss, const BackwardOptions& options) : options_(options) {
+    collect(loss);
+    for (const Var& v : options.keep)
+      if (v.node() && index_.count(v.node().get())) slots_[index_[v.node().get()]].kept = true;
+  }
+
+  Gradients run(const Var& loss) {
+    seed(loss);
+    for (size_t k = nodes_.size(); k-- > 0;) {
+      // Not a reference: while this node's closure runs, its own gradient must stay alive.
+      std::shared_ptr<Node> node = nodes_[k];
+      Slot& slot = slots_[k];
+      bool arrived = slot.entry.dense.defined() || !slot.entry.rows.empty();
+      if (options_.trace && arrived) traced_grads_[k] = densify(slot.entry);
+      if (node->inputs.empty() || !arrived) continue;
+      if (!node->backward)
+        fail("backward", fmt::format("the graph behind {} was freed by an earlier backward; give that one "
+                                     "retain_graph = true", node->op));
+      Tensor dy = densify(slot.entry);
+      if (!slot.kept) slot.entry = {};
+      Grads grads(*this, *node);
+      current_ = k;
+      node->backward(dy, grads);
+      flush_pending();
+      if (!options_.retain_graph) {
+        node->backward = nullptr;
+        node->value = Tensor();
+        node->input_values.clear();
+      }
+    }
+    if (options_.trace) fill_trace();
+    return collect_gradients();
+  }
+
+  bool needed(const Node& node, int i) const { return node.inputs.at(static_cast<size_t>(i)) != nullptr; }
+
+  void add(const Node& node, int i, const Tensor& g) {
+    const auto& input = node.inputs.at(static_cast<size_t>(i));
+    if (!input) return;
+    Tensor fitted = g;
+    if (g.shape() != input->shape) {
+      if (!broadcasts_to(input->shape, g.shape()))
+        fail(node.op, fmt::format("the gradient must have its input's shape: input {} {}, gradient {}", i,
+                                  input->shape.str(), g.shape().str()));
+      fitted = sum_to(g, input->shape);
+    }
+    check(node, i, fitted);
+    Slot& slot = slots_[index_.at(input.get())];
+    note_edge(*input, node, i, fitted);
+    accumulate(slot.entry, fitted);
+  }
+
+  Tensor into(const Node& node, int i) {
+    const auto& input = node.inputs.at(static_cast<size_t>(i));
+    if (!input) fail(node.op, fmt::format("input {} is a constant: ask needed({}) first", i, i));
+    if (options_.trace || options_.check_finite) {  // the contribution alone is wanted: collect it apart
+      Tensor part = Tensor::zeros(input->shape, input->dtype);
+      pending_.push_back({&node, i, part});
+      return part;
+    }
+    Gradients::Entry& entry = slots_[index_.at(input.get())].entry;
+    if (!entry.rows.empty()) {
+      entry.dense = densify(entry);
+      entry.rows.clear();
+    }
+    if (!entry.dense.defined()) entry.dense = Tensor::zeros(input->shape, input->dtype);
+    else if (!entry.dense.sole_owner()) entry.dense = entry.dense.clone();
+    return entry.dense;
+  }
+
+  void add_rows(const Node& node, int i, const Tensor& ids, const Tensor& rows) {
+    const auto& input = node.inputs.at(static_cast<size_t>(i));
+    if (!input) return;
+    RowGradient part{ids, rows};
+    if (!input->inputs.empty() || options_.trace || options_.check_finite) {
+      add(node, i, densify({input, Tensor(), {part}}));
+      return;
+    }
+    slots_[index_.at(input.get())].entry.rows.push_back(part);
+  }
+
+ private:
+  struct Slot {
+    Gradients::Entry entry;
+    bool kept = false;
+  };
+  struct Pending {
+    const Node* node;
+    int input;
+    Tensor part;
+  };
+
+  void collect(const Var& loss) {
+    std::vector<std::shared_ptr<Node>> stack{loss.node()};
+    index_.emplace(loss.node().get(), 0);
+    while (!stack.empty()) {
+      std::shared_ptr<Node> node = std::move(stack.back());
+      stack.pop_back();
+      for (const auto& input : node->inputs)
+        if (input && index_.emplace(input.get(), 0).second) stack.push_back(input);
+      nodes_.push_back(std::move(node));
+    }
+    std::sort(nodes_.begin(), nodes_.end(), [](const auto& a, const auto& b) { return a->order < b->order; });
+    for (size_t k = 0; k < nodes_.size(); ++k) index_[nodes_[k].get()] = k;
+    slots_.resize(nodes_.size());
+    for (size_t k = 0; k < nodes_.size(); ++k) slots_[k].entry.node = nodes_[k];
+    if (options_.trace) traced_grads_.resize(nodes_.size());
+  }
+
+  void seed(const Var& loss) {
+    Tensor s = options_.seed;
+    if (!s.defined()) {
+      if (loss.numel() != 1)
+        fail("backward", fmt::format("the loss must be a scalar, or BackwardOptions::seed given: shape {}",
+                                     loss.shape().str()));
+      s = Tensor::ones(loss.shape(), loss.dtype());
+    }
+    if (s.shape() != loss.shape() || s.dtype() != loss.dtype())
+      fail("backward", fmt::format("the seed must have the loss's shape and type: {} {} and {} {}", s.shape().str(),
+                                   name_of(s.dtype()), loss.shape().str(), name_of(loss.dtype())));
+    slots_[index_.at(loss.node().get())].entry.dense = s;
+  }
+
+  static void accumulate(Gradients::Entry& entry, const Tensor& g) {
+    if (!entry.dense.defined()) {
+      entry.dense = g;
+      return;
+    }
+    // The stored tensor may be somebody's dy or a value saved in a closure: only add in place to what is ours alone.
+    if (!entry.dense.sole_owner()) entry.dense = entry.dense.clone();
+    visit_floating(entry.dense, "backward", [&](auto* p) {
+      kernels::add_into(data<std::remove_pointer_t<decltype(p)>>(g), p, entry.dense.numel());
+    });
+  }
+
+  void flush_pending() {
+    auto parts = std::move(pending_);
+    pending_.clear();
+    for (const Pending& p : parts) add(*p.node, p.input, p.part);
+  }
+
+  void note_edge(const Node& from, const Node& to, int i, const Tensor& g) {
+    // A later accumulation must not change what the trace holds, hence the copy.
+    if (options_.trace) options_.trace->edges.push_back({from.order, to.order, i, g.clone()});
+  }
+
+  void check(const Node& node, int i, const Tensor& g) const {
+    if (!options_.check_finite || all_finite(g)) return;
+    std::string text = fmt::format("the gradient of input {} is not finite: {}, scope \"{}\"", i, describe(g),
+                                   node.scope ? *node.scope : std::string());
+    for (size_t k = 0; k < node.input_values.size(); ++k)
+      text += fmt::format("; input {}: {}", k, describe(node.input_values[k]));
+    if (node.input_values.empty()) text += "; record under KeepValues to see the inputs' ranges";
+    fail(std::string(node.op) + " backward", text);
+  }
+
+  void fill_trace() {
+    for (size_t k = 0; k < nodes_.size(); ++k) {
+      const Node& n = *nodes_[k];
+      options_.trace->nodes.push_back({n.order, n.op, n.scope ? *n.scope : std::string(), n.label, n.shape, n.value,
+                                       traced_grads_[k], n.inputs.empty()});
+    }
+  }
+
+  Gradients collect_gradients() {
+    Gradients out;
+    for (size_t k = 0; k < nodes_.size(); ++k) {
+      Gradients::Entry& entry = slots_[k].entry;
+      bool wanted = nodes_[k]->inputs.empty() || slots_[k].kept;
+      if (!wanted || (!entry.dense.defined() && entry.rows.empty())) continue;
+      if (entry.dense.defined() && !entry.rows.empty()) {
+        entry.dense = densify(entry);
+        entry.rows.clear();
+      }
+      entry.node = nodes_[k];
+      out.entries_.push_back(std::move(entry));
+    }
+    return out;
+  }
+
+  const BackwardOptions& options_;
+  std::vector<std::shared_ptr<Node>> nodes_;
+  std::unordered_map<const Node*, size_t> index_;
+  std::vector<Slot> slots_;
+  std::vector<Tensor> traced_grads_;
+  std::vector<Pending> pending_;
+  size_t current_ = 0;
+};
+
+bool Grads::needed(int i) const { return pass_.needed(node_, i); }
+void Grads::add(int i, const Tensor& g) { pass_.add(node_, i, g); }
+Tensor Grads::into(int i) { return pass_.into(node_, i); }
+void Grads::add_rows(int i, const Tensor& ids, const Tensor& rows) { pass_.add_rows(node_, i, ids, rows); }
+
+Gradients backward(const Var& loss, const BackwardOptions& options) {
+  if (!loss.node()) fail("backward", "the loss depends on nothing that needs a gradient");
+  BackwardPass pass(loss, options);
+  return pass.run(loss);
+}
+
+}  // namespace gradus

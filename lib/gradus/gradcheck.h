@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gradus/autograd.h>
+
+namespace gradus {
+
+struct GradcheckOptions {
+  double step = 1e-5;        ///< central difference step, times max(1, |x|)
+  double tolerance = 1e-6;   ///< on |analytic - numeric| / max(1, |analytic|, |numeric|)
+  int64_t max_elements = 400;  ///< a parameter with more elements is checked along `directions` random directions
+  int directions = 6;
+  uint64_t seed = 1;
+};
+
+/// What a gradient check found. Converts to bool: true when all is well.
+struct GradcheckReport {
+  bool ok = true;
+  double worst_error = 0;   ///< relative, as in GradcheckOptions::tolerance
+  std::string worst_name;   ///< "weight_hh_l0[3,17]" or "weight_hh_l0 along direction 2"
+  double analytic = 0, numeric = 0;
+  int64_t checked = 0;      ///< derivatives compared
+  std::string message;      ///< readable, whether ok or not
+  explicit operator bool() const { return ok; }
+};
+
+/// A parameter to check, under a name for the report.
+struct NamedParameter {
+  std::string name;
+  Parameter* parameter;
+};
+
+/// Compares the engine's gradients of f with central differences, for every parameter. f is any function of them that
+/// returns a Var; an output that is not a scalar is weighted with fixed random numbers. Parameters must be f64.
+/// The report says when f is not deterministic (dropout on?), when it was computed in float, when f does not depend on
+/// a parameter, and when the worst point is a kink.
+GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
+                          const GradcheckOptions& options = {});
+
+/// The same for a plain function of tensors: inputs are converted to f64 and named input0, input1, ... Inputs of other
+/// element types (ids, masks) are passed on as constants.
+GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
+                          const GradcheckOptions& options = {});
+
+}  // namespace gradus

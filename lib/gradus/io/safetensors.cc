@@ -1,0 +1,1 @@
+#include <gradus/io/safetensors.h>

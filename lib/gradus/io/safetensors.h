@@ -1,0 +1,27 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gradus/tensor.h>
+
+namespace gradus {
+
+struct SafetensorsFile {
+  std::vector<std::pair<std::string, Tensor>> tensors;  ///< in the order of their offsets in the file
+  std::map<std::string, std::string> metadata;          ///< the header's __metadata__
+};
+
+/// Writes the safetensors format: 8 bytes little-endian header length, JSON header {name: {dtype, shape,
+/// data_offsets}}, then the numbers. F32, F64, I32 and U8. The file is written beside `path`, flushed to disk and renamed
+/// over it, so that a crash at any moment leaves the previous file whole. @throws Error naming the file.
+void save_safetensors(const std::string& path, const SafetensorsFile& file);
+
+/// Reads it. Types F32, F64, I32, U8, and I64, F16, BF16 converted to I32 resp. F32.
+/// @throws Error "[safetensors] model.safetensors: ..." for a file that is truncated, has a header that is too large or
+/// no JSON, overlapping or gapped offsets, sizes that do not fit the shape, an unknown dtype, or a duplicate name.
+SafetensorsFile load_safetensors(const std::string& path);
+
+}  // namespace gradus

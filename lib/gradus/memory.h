@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace gradus {
+
+/// 64-byte aligned memory from a caching allocator: freed blocks are kept in size classes and handed out again, so
+/// that the steady state of a training loop asks the system for nothing (a page given back to the system costs a fault
+/// and a zeroing when it returns). Thread-safe. The content of a new block is undefined.
+std::shared_ptr<void> allocate(int64_t bytes);
+
+struct MemoryStats {
+  int64_t in_use = 0;  ///< bytes handed out and not yet returned
+  int64_t cached = 0;  ///< bytes kept for reuse
+  int64_t peak = 0;    ///< highest `in_use` so far
+  int64_t system_allocations = 0;  ///< how often the system had to be asked
+};
+MemoryStats memory_stats();
+
+/// Gives all cached blocks back to the system.
+void release_cached_memory();
+
+}  // namespace gradus

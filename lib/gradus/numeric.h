@@ -1,0 +1,95 @@
+#pragma once
+
+// Small helpers for writing ops in plain C++: run a piece of code for the element type a tensor has at run time.
+// This is the one header with templates; it is meant for op files (.cc), yours included.
+
+#include <type_traits>
+
+#include <gradus/error.h>
+#include <gradus/tensor.h>
+
+namespace gradus {
+
+/// f(pointer to the numbers of t) with the pointer's type chosen by t.dtype().
+template <class F>
+void visit(const Tensor& t, F&& f) {
+  switch (t.dtype()) {
+    case DType::f32: f(static_cast<float*>(t.raw())); break;
+    case DType::f64: f(static_cast<double*>(t.raw())); break;
+    case DType::i32: f(static_cast<int32_t*>(t.raw())); break;
+    case DType::u8: f(static_cast<uint8_t*>(t.raw())); break;
+  }
+}
+
+/// The same for f32 and f64 only. @throws Error "[where] needs f32 or f64 numbers".
+template <class F>
+void visit_floating(const Tensor& t, const char* where, F&& f) {
+  if (t.dtype() == DType::f32) return f(static_cast<float*>(t.raw()));
+  if (t.dtype() == DType::f64) return f(static_cast<double*>(t.raw()));
+  fail(where, "needs f32 or f64 numbers");
+}
+
+/// The numbers of t as T*, T being float or double.
+template <class T>
+T* data(const Tensor& t) {
+  if constexpr (std::is_same_v<T, float>) return t.f32();
+  else return t.f64();
+}
+
+/// f(T{}) with T = float or double by the element type: for kernels that take several tensors of one type.
+template <class F>
+void with_type(DType dtype, const char* where, F&& f) {
+  if (dtype == DType::f32) return f(float{});
+  if (dtype == DType::f64) return f(double{});
+  fail(where, "needs f32 or f64 numbers");
+}
+
+/// y_i = f(x_i)
+template <class F>
+Tensor map(const Tensor& x, F&& f) {
+  Tensor y(x.shape(), x.dtype());
+  with_type(x.dtype(), "map", [&](auto type) {
+    using T = decltype(type);
+    const T* in = data<T>(x);
+    T* out = data<T>(y);
+    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = f(in[i]);
+  });
+  return y;
+}
+
+/// z_i = f(x_i, y_i) for tensors of one shape and type.
+template <class F>
+Tensor zip(const Tensor& x, const Tensor& y, F&& f) {
+  if (x.shape() != y.shape()) fail("zip", "shapes must agree: " + x.shape().str() + " and " + y.shape().str());
+  Tensor z(x.shape(), x.dtype());
+  with_type(x.dtype(), "zip", [&](auto type) {
+    using T = decltype(type);
+    const T *a = data<T>(x), *b = data<T>(y);
+    T* out = data<T>(z);
+    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = f(a[i], b[i]);
+  });
+  return z;
+}
+
+/// w_i = f(x_i, y_i, z_i) for tensors of one shape and type.
+template <class F>
+Tensor zip(const Tensor& x, const Tensor& y, const Tensor& z, F&& f) {
+  if (x.shape() != y.shape() || x.shape() != z.shape())
+    fail("zip", "shapes must agree: " + x.shape().str() + ", " + y.shape().str() + " and " + z.shape().str());
+  Tensor w(x.shape(), x.dtype());
+  with_type(x.dtype(), "zip", [&](auto type) {
+    using T = decltype(type);
+    const T *a = data<T>(x), *b = data<T>(y), *c = data<T>(z);
+    T* out = data<T>(w);
+    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = f(a[i], b[i], c[i]);
+  });
+  return w;
+}
+
+/// x stretched to `shape` by NumPy's broadcasting (a copy, or x itself when nothing stretches).
+Tensor broadcast_to(const Tensor& x, const Shape& shape, const char* where);
+
+/// The reverse: x summed over the axes along which `shape` was stretched. The backward of broadcasting.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+
+}  // namespace gradus

@@ -1,0 +1,175 @@
+#include <gradus/op_case.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <gradus/gradcheck.h>
+#include <gradus/random.h>
+
+namespace gradus {
+namespace {
+
+std::vector<OpCase>& registry() {
+  static std::vector<OpCase> cases;
+  return cases;
+}
+
+std::vector<Var> as_variables(const std::vector<Tensor>& inputs) {
+  std::vector<Var> out;
+  for (const Tensor& t : inputs) out.push_back(is_floating(t.dtype()) ? variable(t) : Var(t));
+  return out;
+}
+
+// The gradients of all floating inputs under a fixed random weighting of the output.
+std::vector<Tensor> gradients_of(const Var& y, const std::vector<Var>& inputs) {
+  Rng rng(7);
+  Gradients grads = backward(y, {.seed = Tensor::uniform(y.shape(), 0.5, 1.5, rng, y.dtype())});
+  std::vector<Tensor> out;
+  for (const Var& x : inputs)
+    out.push_back(grads.contains(x) ? grads[x] : is_floating(x.dtype()) ? Tensor::zeros(x.shape(), x.dtype()) : Tensor());
+  return out;
+}
+
+double scaled_difference(const Tensor& a, const Tensor& b) {
+  double worst = 0;
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    double difference = std::abs(a.at(i) - b.at(i)) / std::max(1.0, std::abs(b.at(i)));
+    worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
+  }
+  return worst;
+}
+
+class CaseChecker {
+ public:
+  explicit CaseChecker(const OpCase& c) : case_(c), inputs_(sample_inputs(c, DType::f64)) {}
+
+  std::vector<std::string> run() {
+    gradient_check("op", case_.op);
+    if (case_.reference) {
+      gradient_check("reference", case_.reference);
+      against_reference();
+    }
+    float_against_double();
+    constants();
+    same_variable_twice();
+    without_graph();
+    return failures_;
+  }
+
+ private:
+  void fail_case(const std::string& text) { failures_.push_back(case_.name + ": " + text); }
+
+  void gradient_check(const char* which, const OpFunction& f) {
+    GradcheckOptions options;
+    options.tolerance = case_.tolerance;
+    GradcheckReport report = gradcheck(f, inputs_, options);
+    if (!report) fail_case(fmt::format("{}: {}", which, report.message));
+  }
+
+  void against_reference() {
+    std::vector<Var> a = as_variables(inputs_), b = as_variables(inputs_);
+    Var y = case_.op(a), z = case_.reference(b);
+    if (y.shape() != z.shape()) return fail_case("reference has shape " + z.shape().str() + ", op " + y.shape().str());
+    if (double d = scaled_difference(y.value(), z.value()); d > 1e-11) fail_case(fmt::format("value differs from the reference by {:.2g}", d));
+    std::vector<Tensor> dy = gradients_of(y, a), dz = gradients_of(z, b);
+    for (size_t i = 0; i < dy.size(); ++i)
+      if (dy[i].defined())
+        if (double d = scaled_difference(dy[i], dz[i]); d > 1e-10)
+          fail_case(fmt::format("gradient of input {} differs from the reference by {:.2g}", i, d));
+  }
+
+  void float_against_double() {
+    std::vector<Var> a = as_variables(inputs_), b = as_variables(sample_inputs(case_, DType::f32));
+    Var y = case_.op(a), z = case_.op(b);
+    if (z.dtype() != DType::f32) return fail_case("f32 inputs gave " + std::string(name_of(z.dtype())));
+    if (double d = scaled_difference(z.value(), y.value()); d > 2e-5) fail_case(fmt::format("f32 value differs from f64 by {:.2g}", d));
+    std::vector<Tensor> dy = gradients_of(y, a), dz = gradients_of(z, b);
+    for (size_t i = 0; i < dy.size(); ++i)
+      if (dy[i].defined())
+        if (double d = scaled_difference(dz[i], dy[i]); d > 1e-4)
+          fail_case(fmt::format("f32 gradient of input {} differs from f64 by {:.2g}", i, d));
+  }
+
+  // Each input in turn a constant: the other gradients must not change.
+  void constants() {
+    std::vector<Var> all = as_variables(inputs_);
+    std::vector<Tensor> full = gradients_of(case_.op(all), all);
+    for (size_t k = 0; k < inputs_.size(); ++k) {
+      if (!is_floating(inputs_[k].dtype())) continue;
+      std::vector<Var> some = as_variables(inputs_);
+      some[k] = Var(inputs_[k]);
+      Var y = case_.op(some);
+      bool left = std::any_of(some.begin(), some.end(), [](const Var& v) { return v.requires_grad(); });
+      if (y.requires_grad() != left) {
+        fail_case(fmt::format("with input {} constant the result {} a gradient", k, left ? "lacks" : "has"));
+        continue;
+      }
+      if (!left) continue;
+      std::vector<Tensor> part = gradients_of(y, some);
+      for (size_t i = 0; i < part.size(); ++i)
+        if (i != k && part[i].defined() && scaled_difference(part[i], full[i]) > 1e-12)
+          fail_case(fmt::format("with input {} constant the gradient of input {} changes", k, i));
+    }
+  }
+
+  // The same Var as two inputs: its gradient is the sum of the two.
+  void same_variable_twice() {
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      for (size_t k = i + 1; k < inputs_.size(); ++k) {
+        if (!is_floating(inputs_[i].dtype()) || !is_floating(inputs_[k].dtype()) ||
+            inputs_[i].shape() != inputs_[k].shape())
+          continue;
+        std::vector<Tensor> equal = inputs_;
+        equal[k] = equal[i];
+        std::vector<Var> apart = as_variables(equal), shared = as_variables(equal);
+        shared[k] = shared[i];
+        std::vector<Tensor> two = gradients_of(case_.op(apart), apart);
+        Tensor sum = two[i].clone();
+        for (int64_t e = 0; e < sum.numel(); ++e) sum.set(e, two[i].at(e) + two[k].at(e));
+        Tensor one = gradients_of(case_.op(shared), shared)[i];
+        if (scaled_difference(one, sum) > 1e-12)
+          fail_case(fmt::format("inputs {} and {} as one Var: the gradient is not the sum", i, k));
+      }
+  }
+
+  void without_graph() {
+    NoGrad guard;
+    Var y = case_.op(as_variables(inputs_));
+    if (y.requires_grad()) fail_case("records a graph under NoGrad");
+  }
+
+  const OpCase& case_;
+  std::vector<Tensor> inputs_;
+  std::vector<std::string> failures_;
+};
+
+}  // namespace
+
+const std::vector<OpCase>& op_cases() {
+  static const bool sorted = [] {
+    std::stable_sort(registry().begin(), registry().end(), [](auto& a, auto& b) { return a.name < b.name; });
+    return true;
+  }();
+  (void)sorted;
+  return registry();
+}
+
+std::vector<Tensor> sample_inputs(const OpCase& c, DType dtype, uint64_t seed) {
+  std::vector<Tensor> out;
+  Rng rng(seed);
+  for (const OpCase::Input& in : c.inputs) {
+    if (in.given.defined()) out.push_back(is_floating(in.given.dtype()) ? in.given.to(dtype) : in.given);
+    else out.push_back(Tensor::uniform(in.shape, in.low, in.high, rng, DType::f64).to(dtype));
+  }
+  return out;
+}
+
+std::vector<std::string> check_op_case(const OpCase& c) { return CaseChecker(c).run(); }
+
+OpCaseRegistration::OpCaseRegistration(std::initializer_list<OpCase> cases) {
+  registry().insert(registry().end(), cases.begin(), cases.end());
+}
+
+}  // namespace gradus

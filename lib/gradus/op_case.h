@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gradus/autograd.h>
+
+namespace gradus {
+
+using OpFunction = std::function<Var(const std::vector<Var>&)>;
+
+/// Sample inputs of one op. From a case the tests run: the gradient check of `op` and of `reference`, op against
+/// reference (value and all gradients), f32 against f64, each input as a constant, one Var in two places, and NoGrad.
+struct OpCase {
+  /// A floating input drawn at random, or given.
+  struct Input {
+    Input(std::initializer_list<int64_t> shape) : shape(shape) {}
+    Input(const Shape& shape, double low, double high) : shape(shape), low(low), high(high) {}
+    Input(Tensor given) : shape(given.shape()), given(std::move(given)) {}
+    Shape shape;
+    double low = -1, high = 1;  ///< range of the random numbers: keep ops off their kinks and poles
+    Tensor given;               ///< exactly these numbers (ids, masks, chosen values)
+  };
+
+  std::string name;             ///< "matmul", or "matmul: batched" for a further case
+  std::vector<Input> inputs;
+  OpFunction op;
+  OpFunction reference = nullptr;  ///< the composed form, where the op is fused
+  double tolerance = 1e-6;      ///< of the gradient check
+};
+
+/// The registered cases, by name.
+const std::vector<OpCase>& op_cases();
+
+/// The inputs of a case as tensors: random ones in `dtype`, given ones converted to it when they are floating.
+std::vector<Tensor> sample_inputs(const OpCase& c, DType dtype, uint64_t seed = 1);
+
+/// Runs all the checks that a case stands for; returns one line for each that failed, empty when all is well.
+std::vector<std::string> check_op_case(const OpCase& c);
+
+/// Registers cases when a program starts. Use GRADUS_OP_CASES.
+struct OpCaseRegistration {
+  OpCaseRegistration(std::initializer_list<OpCase> cases);
+};
+
+#define GRADUS_OP_CASES_CONCAT2(a, b) a##b
+#define GRADUS_OP_CASES_CONCAT(a, b) GRADUS_OP_CASES_CONCAT2(a, b)
+/// GRADUS_OP_CASES({"swish", {{2, 5}}, [](auto& in) { return swish(in[0]); }, [](auto& in) { ... }}, ...);
+/// at namespace scope, once or more in a file.
+#define GRADUS_OP_CASES(...) \
+  [[maybe_unused]] static const ::gradus::OpCaseRegistration GRADUS_OP_CASES_CONCAT(gradus_op_cases_, __LINE__){__VA_ARGS__}
+
+}  // namespace gradus

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <gradus/autograd.h>
+
+// One step of attention. Sources are time-major: keys [S, B, A], annotations [S, B, D]. mask is u8 [B, S], 1 = real,
+// undefined: all real. A query with nothing real to look at gets weights 0 and context 0.
+
+namespace gradus {
+
+struct AttentionStep {
+  Var context;     ///< [B, D]
+  Tensor weights;  ///< [B, S], for looking at
+};
+
+/// Bahdanau et al. 2014, eq. 6: e_bs = v . tanh(u_b + keys_sb), u = W1 query, keys = W2 annotations;
+/// a = softmax_s(e), c_b = sum_s a_bs H_sb. u [B, A], v [A].
+AttentionStep additive_attention(const Var& u, const Var& keys, const Var& annotations, const Var& v,
+                                 const Tensor& mask = {});
+
+/// Luong et al. 2015: e_bs = scale q_b . keys_sb. q [B, D'], keys [S, B, D'] (dot: the annotations themselves; general:
+/// W_a annotations).
+AttentionStep multiplicative_attention(const Var& q, const Var& keys, const Var& annotations, double scale = 1,
+                                       const Tensor& mask = {});
+
+/// u8 [B, S] with ones at the first lengths[b] positions; lengths i32 [B].
+Tensor length_mask(const Tensor& lengths, int64_t S);
+
+namespace reference {
+/// Composed of elementary ops; here the weights are differentiable.
+struct AttentionStep {
+  Var context, weights;
+};
+AttentionStep additive_attention(const Var& u, const Var& keys, const Var& annotations, const Var& v,
+                                 const Tensor& mask = {});
+AttentionStep multiplicative_attention(const Var& q, const Var& keys, const Var& annotations, double scale = 1,
+                                       const Tensor& mask = {});
+}  // namespace reference
+
+}  // namespace gradus

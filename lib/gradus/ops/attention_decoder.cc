@@ -1,0 +1,1 @@
+#include <gradus/ops/attention_decoder.h>

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <gradus/autograd.h>
+
+namespace gradus {
+
+/// Inputs of a GRU decoder that attends with its previous state (Bahdanau et al. 2014, appendix A).
+/// For t = 0 .. T-1:  u = W1 s_{t-1};  c_t = additive attention(u, keys, annotations);  s_t = GRU([y_t ; c_t], s_{t-1})
+struct AttentionDecoderInputs {
+  Var y;            ///< [T, B, E] embedded previous target words (teacher forcing)
+  Var s0;           ///< [B, H] initial state
+  Var keys;         ///< [S, B, A] = W2 annotations, once per sentence
+  Var annotations;  ///< [S, B, D]
+  Var query_weight;  ///< W1 [A, H]
+  Var v;            ///< [A]
+  Var weight_ih;    ///< [3H, E + D], gates r, z, n (reset after)
+  Var weight_hh;    ///< [3H, H]
+  Var bias_ih, bias_hh;  ///< [3H] or undefined
+};
+
+struct AttentionDecoderStates {
+  Var states_contexts;  ///< [T, B, H + D]: s_t beside c_t, what the readout takes
+  Tensor weights;       ///< [T, B, S] alignment, for looking at
+};
+
+/// A whole target under teacher forcing in one node with a hand-written backward: the products that do not depend on
+/// the recurrence, and all weight gradients, are one product over all time steps.
+AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask = {});
+
+namespace reference {
+/// The same, step by step, of elementary ops.
+AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask = {});
+}  // namespace reference
+
+}  // namespace gradus

@@ -1,0 +1,1 @@
+#include <gradus/ops/cross_entropy.h>

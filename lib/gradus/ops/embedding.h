@@ -1,0 +1,15 @@
+#pragma once
+
+#include <gradus/autograd.h>
+
+namespace gradus {
+
+struct EmbeddingOptions {
+  int32_t padding_idx = -1;  ///< row that receives no gradient; -1 for none
+};
+
+/// Rows of a table: weight [V, E], ids i32 [...] -> [..., E]. Gradients of repeated ids add up; they stay sparse when
+/// weight is a leaf. @throws Error "[embedding] ids must be in 0 .. 9: 12".
+Var embedding(const Var& weight, const Tensor& ids, const EmbeddingOptions& options = {});
+
+}  // namespace gradus

@@ -1,0 +1,1 @@
+#include <gradus/ops/softmax.h>

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace gradus {
+
+/// A fixed set of worker threads. `run` gives worker i the call job(i), i = 0 .. size-1; worker 0 is the caller.
+/// Which worker does what never depends on timing, so neither do results.
+class ThreadPool {
+ public:
+  /// @param threads at least 1; 1 starts no thread.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+
+  int size() const;
+  /// Returns when all are done. The first exception (lowest worker number) is thrown again here.
+  void run(const std::function<void(int)>& job);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Processors this process may use.
+int available_threads();
+
+}  // namespace gradus

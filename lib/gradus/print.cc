@@ -1,0 +1,104 @@
+#include <gradus/print.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace gradus {
+namespace {
+
+class Printer {
+ public:
+  Printer(const Tensor& t, const PrintOptions& options) : t_(t), options_(options) {
+    shorten_ = t.numel() > options.summarise_above;
+    walk(0, 0, [&](int64_t i) { width_ = std::max(width_, number(i).size()); });
+  }
+
+  std::string str() {
+    print(0, 0);
+    return out_;
+  }
+
+ private:
+  std::string number(int64_t i) const {
+    double v = t_.at(i);
+    if (!is_floating(t_.dtype())) return fmt::format("{}", static_cast<int64_t>(v));
+    double size = std::abs(v);
+    if (std::isfinite(v) && v != 0 && (size >= 1e6 || size < std::pow(10.0, -options_.precision)))
+      return fmt::format("{:.{}e}", v, options_.precision);
+    return fmt::format("{:.{}f}", v, options_.precision);
+  }
+
+  // Indices of an axis that are shown; -1 stands for "...".
+  std::vector<int64_t> shown(int axis) const {
+    int64_t n = t_.size(axis), edge = options_.edge_items;
+    std::vector<int64_t> out;
+    for (int64_t i = 0; i < n; ++i) {
+      if (shorten_ && n > 2 * edge && i == edge) {
+        out.push_back(-1);
+        i = n - edge;
+      }
+      out.push_back(i);
+    }
+    return out;
+  }
+
+  template <class F>
+  void walk(int axis, int64_t base, F&& f) {
+    if (axis == t_.dims()) return f(base);
+    for (int64_t i : shown(axis))
+      if (i >= 0) walk(axis + 1, base + i * t_.shape().stride(axis), f);
+  }
+
+  void print(int axis, int64_t base) {
+    if (axis == t_.dims()) {
+      out_ += fmt::format("{:>{}}", number(base), width_);
+      return;
+    }
+    out_ += "[";
+    bool first = true;
+    for (int64_t i : shown(axis)) {
+      if (!first) {
+        out_ += ",";
+        out_ += axis + 1 == t_.dims() ? " " : "\n" + std::string(static_cast<size_t>(axis) + 1, ' ');
+      }
+      first = false;
+      if (i < 0) out_ += "...";
+      else print(axis + 1, base + i * t_.shape().stride(axis));
+    }
+    out_ += "]";
+  }
+
+  const Tensor& t_;
+  PrintOptions options_;
+  bool shorten_ = false;
+  size_t width_ = 0;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string to_string(const Tensor& t, const PrintOptions& options) {
+  if (!t.defined()) return "(undefined)";
+  return fmt::format("{}  {} {}", Printer(t, options).str(), name_of(t.dtype()), t.shape().str());
+}
+
+std::string describe(const Tensor& t) {
+  if (!t.defined()) return "undefined";
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  int64_t nan = 0, infinite = 0;
+  for (double v : t.to_vector()) {
+    if (std::isnan(v)) ++nan;
+    else if (std::isinf(v)) ++infinite;
+    else low = std::min(low, v), high = std::max(high, v);
+  }
+  std::string text = fmt::format("{} {}", name_of(t.dtype()), t.shape().str());
+  if (low <= high) text += fmt::format(", {:.4g} .. {:.4g}", low, high);
+  if (nan) text += fmt::format(", {} NaN", nan);
+  if (infinite) text += fmt::format(", {} infinite", infinite);
+  return text;
+}
+
+}  // namespace gradus

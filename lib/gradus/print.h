@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include <gradus/tensor.h>
+
+namespace gradus {
+
+struct PrintOptions {
+  int precision = 4;        ///< digits after the point
+  int64_t edge_items = 4;   ///< entries shown at each end of a long axis
+  int64_t summarise_above = 200;  ///< elements from which long axes are shortened with "..."
+};
+
+/// The numbers in aligned columns, nested brackets for axes, followed by shape and element type:
+/// [[ 1.0000, -2.5000],
+///  [ 0.0000,     nan]]  f32 [2, 2]
+std::string to_string(const Tensor& t, const PrintOptions& options = {});
+
+/// One line for reports: "f32 [64, 256], -0.31 .. 2.7" and how many entries are NaN or infinite, if any.
+std::string describe(const Tensor& t);
+
+}  // namespace gradus

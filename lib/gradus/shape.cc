@@ -1,0 +1,78 @@
+#include <gradus/shape.h>
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include <gradus/error.h>
+
+namespace gradus {
+
+Shape::Shape(std::initializer_list<int64_t> dims) : Shape(dims.begin(), static_cast<int>(dims.size())) {}
+
+Shape::Shape(const int64_t* dims, int count) {
+  for (int i = 0; i < count; ++i) append(dims[i]);
+}
+
+void Shape::append(int64_t size) {
+  if (dims_ == kMaxDims) fail("shape", "a tensor has at most 6 axes");
+  if (size < 0) fail("shape", fmt::format("an axis cannot have the negative size {}", size));
+  size_[dims_++] = size;
+}
+
+int Shape::axis(int axis, const char* where) const {
+  int front = axis < 0 ? axis + dims_ : axis;
+  if (front < 0 || front >= dims_)
+    fail(where, fmt::format("axis {} does not exist: shape {}", axis, str()));
+  return front;
+}
+
+int64_t Shape::operator[](int a) const { return size_[axis(a, "shape")]; }
+
+int64_t Shape::numel() const {
+  int64_t n = 1;
+  for (int64_t size : *this) n *= size;
+  return n;
+}
+
+int64_t Shape::stride(int a) const {
+  int64_t n = 1;
+  for (int i = axis(a, "shape") + 1; i < dims_; ++i) n *= size_[i];
+  return n;
+}
+
+Shape Shape::without(int a) const {
+  int gone = axis(a, "shape");
+  Shape out;
+  for (int i = 0; i < dims_; ++i)
+    if (i != gone) out.append(size_[i]);
+  return out;
+}
+
+bool Shape::operator==(const Shape& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
+
+std::string Shape::str() const { return fmt::format("[{}]", fmt::join(begin(), end(), ", ")); }
+
+Shape broadcast(const Shape& a, const Shape& b, const char* where) {
+  const Shape& longer = a.dims() >= b.dims() ? a : b;
+  const Shape& shorter = a.dims() >= b.dims() ? b : a;
+  Shape out = longer;
+  int shift = longer.dims() - shorter.dims();
+  for (int i = 0; i < shorter.dims(); ++i) {
+    int64_t x = longer[i + shift], y = shorter[i];
+    if (x != y && x != 1 && y != 1)
+      fail(where, fmt::format("shapes do not broadcast: {} and {}", a.str(), b.str()));
+    out.set(i + shift, x == 1 ? y : x);
+  }
+  return out;
+}
+
+bool broadcasts_to(const Shape& from, const Shape& to) {
+  if (from.dims() > to.dims()) return false;
+  int shift = to.dims() - from.dims();
+  for (int i = 0; i < from.dims(); ++i)
+    if (from[i] != 1 && from[i] != to[i + shift]) return false;
+  return true;
+}
+
+}  // namespace gradus

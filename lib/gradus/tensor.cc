@@ -1,0 +1,212 @@
+#include <gradus/tensor.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <gradus/error.h>
+#include <gradus/memory.h>
+#include <gradus/numeric.h>
+#include <gradus/random.h>
+
+namespace gradus {
+namespace {
+
+void must_fit(const Shape& shape, size_t count) {
+  if (shape.numel() != static_cast<int64_t>(count))
+    fail("tensor", fmt::format("{} numbers do not fill the shape {}", count, shape.str()));
+}
+
+}  // namespace
+
+Tensor::Tensor(const Shape& shape, DType dtype)
+    : shape_(shape), numel_(shape.numel()), dtype_(dtype), storage_(allocate(numel_ * size_of(dtype))), data_(storage_.get()) {}
+
+Tensor Tensor::zeros(const Shape& shape, DType dtype) {
+  Tensor t(shape, dtype);
+  std::memset(t.data_, 0, static_cast<size_t>(t.bytes()));  // all-zero bytes are 0 in every element type
+  return t;
+}
+
+Tensor Tensor::ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+
+Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
+  Tensor t(shape, dtype);
+  t.fill(value);
+  return t;
+}
+
+Tensor Tensor::from(const Shape& shape, const std::vector<double>& values, DType dtype) {
+  must_fit(shape, values.size());
+  Tensor t(shape, dtype);
+  visit(t, [&](auto* p) {
+    using T = std::remove_pointer_t<decltype(p)>;
+    for (size_t i = 0; i < values.size(); ++i) p[i] = static_cast<T>(values[i]);
+  });
+  return t;
+}
+
+Tensor Tensor::from_ids(const Shape& shape, const std::vector<int32_t>& ids) {
+  must_fit(shape, ids.size());
+  Tensor t(shape, DType::i32);
+  std::copy(ids.begin(), ids.end(), t.i32());
+  return t;
+}
+
+Tensor Tensor::uniform(const Shape& shape, double low, double high, Rng& rng, DType dtype) {
+  Tensor t(shape, dtype);
+  visit_floating(t, "uniform", [&](auto* p) {
+    for (int64_t i = 0; i < t.numel_; ++i) p[i] = static_cast<std::remove_pointer_t<decltype(p)>>(rng.uniform(low, high));
+  });
+  return t;
+}
+
+Tensor Tensor::normal(const Shape& shape, double mean, double deviation, Rng& rng, DType dtype) {
+  Tensor t(shape, dtype);
+  visit_floating(t, "normal", [&](auto* p) {
+    for (int64_t i = 0; i < t.numel_; ++i)
+      p[i] = static_cast<std::remove_pointer_t<decltype(p)>>(mean + deviation * rng.normal());
+  });
+  return t;
+}
+
+void* Tensor::typed(DType wanted) const {
+  if (dtype_ != wanted || !defined())
+    fail("tensor", fmt::format("{} numbers were asked of {} tensor", name_of(wanted),
+                               defined() ? fmt::format("a {} {}", shape_.str(), name_of(dtype_)) : "an undefined"));
+  return data_;
+}
+
+double Tensor::at(int64_t i) const {
+  if (i < 0 || i >= numel_) fail("tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
+  double value = 0;
+  visit(*this, [&](auto* p) { value = static_cast<double>(p[i]); });
+  return value;
+}
+
+void Tensor::set(int64_t i, double value) const {
+  if (i < 0 || i >= numel_) fail("tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
+  visit(*this, [&](auto* p) { p[i] = static_cast<std::remove_pointer_t<decltype(p)>>(value); });
+}
+
+double Tensor::item() const {
+  if (numel_ != 1) fail("item", fmt::format("the tensor must have one element: shape {}", shape_.str()));
+  return at(0);
+}
+
+std::vector<double> Tensor::to_vector() const {
+  std::vector<double> out(static_cast<size_t>(numel_));
+  if (numel_ > 0)
+    visit(*this, [&](auto* p) { std::transform(p, p + numel_, out.begin(), [](auto v) { return static_cast<double>(v); }); });
+  return out;
+}
+
+Tensor Tensor::reshape(const std::vector<int64_t>& dims) const {
+  int64_t known = 1;
+  int unknown = -1;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] != -1) {
+      known *= dims[i];
+    } else if (unknown >= 0) {
+      fail("reshape", "only one axis may be -1");
+    } else {
+      unknown = static_cast<int>(i);
+    }
+  }
+  std::vector<int64_t> sizes = dims;
+  if (unknown >= 0) {
+    if (known == 0 || numel_ % known != 0)
+      fail("reshape", fmt::format("axis {} cannot be worked out: {} elements over {}", unknown, numel_, known));
+    sizes[unknown] = numel_ / known;
+  }
+  return reshape(Shape(sizes.data(), static_cast<int>(sizes.size())));
+}
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  if (shape.numel() != numel_)
+    fail("reshape", fmt::format("the number of elements must stay: {} to {}", shape_.str(), shape.str()));
+  Tensor view = *this;
+  view.shape_ = shape;
+  return view;
+}
+
+Tensor Tensor::rows(int64_t begin, int64_t end) const {
+  if (dims() == 0 || begin < 0 || end < begin || end > shape_[0])
+    fail("rows", fmt::format("entries {} to {} are outside: shape {}", begin, end, shape_.str()));
+  Tensor view = *this;
+  view.shape_.set(0, end - begin);
+  view.numel_ = view.shape_.numel();
+  view.data_ = static_cast<char*>(data_) + begin * shape_.stride(0) * size_of(dtype_);
+  return view;
+}
+
+Tensor Tensor::row(int64_t i) const {
+  Tensor view = rows(i, i + 1);
+  view.shape_ = shape_.without(0);
+  return view;
+}
+
+Tensor Tensor::clone() const {
+  Tensor out(shape_, dtype_);
+  std::memcpy(out.data_, data_, static_cast<size_t>(bytes()));
+  return out;
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == dtype_) return *this;
+  Tensor out(shape_, dtype);
+  visit(*this, [&](auto* from) {
+    visit(out, [&](auto* to) {
+      using T = std::remove_pointer_t<decltype(to)>;
+      for (int64_t i = 0; i < numel_; ++i) to[i] = static_cast<T>(from[i]);
+    });
+  });
+  return out;
+}
+
+void Tensor::fill(double value) const {
+  visit(*this, [&](auto* p) { std::fill(p, p + numel_, static_cast<std::remove_pointer_t<decltype(p)>>(value)); });
+}
+
+void Tensor::copy_from(const Tensor& other) const {
+  if (other.shape() != shape_ || other.dtype() != dtype_)
+    fail("copy", fmt::format("shapes and types must agree: {} {} and {} {}", shape_.str(), name_of(dtype_),
+                             other.shape().str(), name_of(other.dtype())));
+  std::memcpy(data_, other.data_, static_cast<size_t>(bytes()));
+}
+
+double max_abs_difference(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape())
+    fail("max_abs_difference", fmt::format("shapes must agree: {} and {}", a.shape().str(), b.shape().str()));
+  double worst = 0;
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    double difference = std::abs(a.at(i) - b.at(i));
+    if (std::isnan(difference)) return std::numeric_limits<double>::quiet_NaN();
+    worst = std::max(worst, difference);
+  }
+  return worst;
+}
+
+bool all_close(const Tensor& a, const Tensor& b, double rtol, double atol) {
+  if (a.shape() != b.shape()) return false;
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    double x = a.at(i), y = b.at(i);
+    if (x == y) continue;  // equal infinities
+    if (!(std::abs(x - y) <= atol + rtol * std::abs(y))) return false;
+  }
+  return true;
+}
+
+bool all_finite(const Tensor& t) {
+  if (!is_floating(t.dtype())) return true;
+  bool finite = true;
+  visit_floating(t, "all_finite", [&](auto* p) {
+    for (int64_t i = 0; i < t.numel() && finite; ++i) finite = std::isfinite(p[i]);
+  });
+  return finite;
+}
+
+}  // namespace gradus

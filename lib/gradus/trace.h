@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gradus/tensor.h>
+
+namespace gradus {
+
+class Var;
+
+/// What one backward did, for looking at: filled by backward(loss, {.trace = &trace}).
+struct Trace {
+  struct Node {
+    uint64_t id;        ///< the order number
+    std::string op, scope, label;
+    Shape shape;
+    Tensor value;       ///< undefined unless recorded under KeepValues
+    Tensor grad;        ///< undefined when no gradient arrived: not the same as zero
+    bool leaf = false;
+  };
+  /// The gradient that `to` (consumer) sent to `from` (its input number `input`), before it was summed with others.
+  struct Edge {
+    uint64_t from, to;
+    int input;
+    Tensor contribution;
+  };
+  std::vector<Node> nodes;  ///< oldest first
+  std::vector<Edge> edges;  ///< in the order the backward visited them
+
+  /// The node with this label, or with this path "scope/op" when no label fits. @throws Error when there is none.
+  const Node& find(const std::string& label) const;
+};
+
+/// The recorded operations behind `loss`, oldest first, one a line: number, op, shape, inputs, scope. A table for
+/// people.
+std::string tape(const Var& loss);
+/// The same table with gradients' norms, from a trace.
+std::string to_string(const Trace& trace);
+
+}  // namespace gradus
