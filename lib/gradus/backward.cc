@@ -35,7 +35,7 @@ class BackwardPass {
       Tensor dy = densify(slot.entry);
       if (!slot.kept) slot.entry = {};
       Grads grads(*this, *node);
-      current_ = k;
+      lent_.clear();
       node->backward(dy, grads);
       flush_pending();
       if (!options_.retain_graph) {
@@ -61,9 +61,9 @@ class BackwardPass {
       fitted = sum_to(g, input->shape);
     }
     check(node, i, fitted);
-    Slot& slot = slots_[index_.at(input.get())];
+    size_t k = index_.at(input.get());
     note_edge(*input, node, i, fitted);
-    accumulate(slot.entry, fitted);
+    accumulate(slots_[k].entry, fitted, is_lent(k));
   }
 
   Tensor into(const Node& node, int i) {
@@ -74,7 +74,12 @@ class BackwardPass {
       pending_.push_back({&node, i, part});
       return part;
     }
-    Gradients::Entry& entry = slots_[index_.at(input.get())].entry;
+    size_t k = index_.at(input.get());
+    Gradients::Entry& entry = slots_[k].entry;
+    // Two inputs may be one node (dot attention: keys and annotations); both then share one accumulator, which must
+    // not be copied because the closure holds its first handle.
+    if (is_lent(k)) return entry.dense;
+    lent_.push_back(k);
     if (!entry.rows.empty()) {
       entry.dense = densify(entry);
       entry.rows.clear();
@@ -137,13 +142,15 @@ class BackwardPass {
     slots_[index_.at(loss.node().get())].entry.dense = s;
   }
 
-  static void accumulate(Gradients::Entry& entry, const Tensor& g) {
+  bool is_lent(size_t k) const { return std::find(lent_.begin(), lent_.end(), k) != lent_.end(); }
+
+  static void accumulate(Gradients::Entry& entry, const Tensor& g, bool lent) {
     if (!entry.dense.defined()) {
       entry.dense = g;
       return;
     }
     // The stored tensor may be somebody's dy or a value saved in a closure: only add in place to what is ours alone.
-    if (!entry.dense.sole_owner()) entry.dense = entry.dense.clone();
+    if (!lent && !entry.dense.sole_owner()) entry.dense = entry.dense.clone();
     visit_floating(entry.dense, "backward", [&](auto* p) {
       kernels::add_into(data<std::remove_pointer_t<decltype(p)>>(g), p, entry.dense.numel());
     });
@@ -200,7 +207,7 @@ class BackwardPass {
   std::vector<Slot> slots_;
   std::vector<Tensor> traced_grads_;
   std::vector<Pending> pending_;
-  size_t current_ = 0;
+  std::vector<size_t> lent_;  // slots whose accumulator the running closure holds through into()
 };
 
 bool Grads::needed(int i) const { return pass_.needed(node_, i); }

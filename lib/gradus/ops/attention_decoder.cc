@@ -1,1 +1,221 @@
 #include <gradus/ops/attention_decoder.h>
+
+#include <fmt/core.h>
+
+#include <cstring>
+
+#include <gradus/kernels/attention.h>
+#include <gradus/kernels/elementwise.h>
+#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/gru.h>
+#include <gradus/numeric.h>
+#include <gradus/op_case.h>
+#include <gradus/ops/attention.h>
+#include <gradus/ops/gru.h>
+#include <gradus/ops/matmul.h>
+#include <gradus/ops/shape.h>
+
+namespace gradus {
+namespace reference {
+
+AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask) {
+  int64_t T = in.y.size(0);
+  Var s = in.s0;
+  std::vector<Var> out;
+  std::vector<Var> weights;
+  for (int64_t t = 0; t < T; ++t) {
+    AttentionStep step = reference::additive_attention(linear(s, in.query_weight), in.keys, in.annotations, in.v, mask);
+    Var x = concat({select(in.y, 0, t), step.context}, -1);
+    s = reference::gru_cell(x, s, in.weight_ih, in.weight_hh, in.bias_ih, in.bias_hh);
+    out.push_back(concat({s, step.context}, -1));
+    weights.push_back(stop_gradient(step.weights));
+  }
+  return {stack(out, 0), stack(weights, 0).value()};
+}
+
+}  // namespace reference
+
+namespace {
+
+using kernels::gemm;
+
+struct Sizes {
+  int64_t T, B, E, H, S, A, D;
+};
+
+void must_be(const char* what, const Var& v, const Shape& wanted) {
+  if (v.defined() && v.shape() != wanted)
+    fail("attention_decoder", fmt::format("{} must be {}: {}", what, wanted.str(), v.shape().str()));
+}
+
+Sizes check(const AttentionDecoderInputs& in, const Tensor& mask) {
+  if (in.y.dims() != 3 || in.annotations.dims() != 3 || in.keys.dims() != 3 || in.s0.dims() != 2)
+    fail("attention_decoder", fmt::format("y must be [T, B, E], s0 [B, H], keys [S, B, A], annotations [S, B, D]: {}, {}, {}, {}",
+                                          in.y.shape().str(), in.s0.shape().str(), in.keys.shape().str(),
+                                          in.annotations.shape().str()));
+  Sizes s{in.y.size(0), in.y.size(1), in.y.size(2), in.s0.size(1), in.keys.size(0), in.keys.size(2), in.annotations.size(2)};
+  must_be("s0", in.s0, {s.B, s.H});
+  must_be("keys", in.keys, {s.S, s.B, s.A});
+  must_be("annotations", in.annotations, {s.S, s.B, s.D});
+  must_be("query_weight", in.query_weight, {s.A, s.H});
+  must_be("v", in.v, {s.A});
+  must_be("weight_ih", in.weight_ih, {3 * s.H, s.E + s.D});
+  must_be("weight_hh", in.weight_hh, {3 * s.H, s.H});
+  must_be("bias_ih", in.bias_ih, {3 * s.H});
+  must_be("bias_hh", in.bias_hh, {3 * s.H});
+  if (mask.defined() && (mask.dtype() != DType::u8 || mask.shape() != Shape{s.B, s.S}))
+    fail("attention_decoder", fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", s.B, s.S,
+                                          name_of(mask.dtype()), mask.shape().str()));
+  return s;
+}
+
+// Input numbers of the node.
+enum { kY, kS0, kKeys, kAnnotations, kQueryWeight, kV, kWeightIh, kWeightHh, kBiasIh, kBiasHh };
+
+struct Decoder {
+  Sizes size;
+  Tensor y, s0, keys, annotations, w1, v, w_ih, w_hh, b_ih, b_hh, mask;
+  Tensor out;      // [T, B, H + D], s_t beside c_t
+  Tensor before;   // [T + 1, B, H], s_{-1} = s0 first: rows t are the states that step t starts from
+  Tensor u;        // [T, B, A]
+  Tensor weights;  // [T, B, S]
+  Tensor gates;    // [T, B, 4H]
+
+  const uint8_t* mask_bytes() const { return mask.defined() ? mask.u8() : nullptr; }
+
+  // 1. the embedding half of the input projection, for all steps at once
+  // per step: 2. u = W1 s   3. attention   4. the context half of the projection   5. recurrent product   6. gates
+  template <class T>
+  void forward() {
+    auto [steps, B, E, H, S, A, D] = size;
+    int64_t X = E + D, O = H + D;
+    Tensor gi({steps, B, 3 * H}, y.dtype()), gh({B, 3 * H}, y.dtype());
+    gemm(false, true, steps * B, 3 * H, E, T(1), data<T>(y), E, data<T>(w_ih), X, T(0), data<T>(gi), 3 * H);  // 1
+    if (b_ih.defined()) kernels::add_bias(data<T>(b_ih), data<T>(gi), steps * B, 3 * H);
+    std::memcpy(data<T>(before), data<T>(s0), static_cast<size_t>(s0.bytes()));
+    for (int64_t t = 0; t < steps; ++t) {
+      const T* s = data<T>(before) + t * B * H;
+      T *s_new = data<T>(before) + (t + 1) * B * H, *u_t = data<T>(u) + t * B * A, *gi_t = data<T>(gi) + t * B * 3 * H;
+      T *out_t = data<T>(out) + t * B * O, *c_t = out_t + H;
+      gemm(false, true, B, A, H, T(1), s, H, data<T>(w1), H, T(0), u_t, A);  // 2
+      kernels::additive_attention(S, B, A, D, data<T>(keys), data<T>(annotations), u_t, data<T>(v), mask_bytes(),
+                                  data<T>(weights) + t * B * S, c_t, O);                                   // 3
+      gemm(false, true, B, 3 * H, D, T(1), c_t, O, data<T>(w_ih) + E, X, T(1), gi_t, 3 * H);               // 4
+      gemm(false, true, B, 3 * H, H, T(1), s, H, data<T>(w_hh), H, T(0), data<T>(gh), 3 * H);              // 5
+      kernels::gru_reset_after(B, H, gi_t, data<T>(gh), b_hh.defined() ? data<T>(b_hh) : nullptr, s, nullptr, s_new,
+                               data<T>(gates) + t * B * 4 * H);                                            // 6
+      for (int64_t b = 0; b < B; ++b) std::memcpy(out_t + b * O, s_new + b * H, sizeof(T) * static_cast<size_t>(H));
+    }
+  }
+
+  // The steps of forward in reverse, then everything that has no recurrence as one product over all steps.
+  template <class T>
+  void backward(const Tensor& dout, Grads& dx) const {
+    auto [steps, B, E, H, S, A, D] = size;
+    int64_t X = E + D, O = H + D;
+    DType type = y.dtype();
+    Tensor dgi({steps, B, 3 * H}, type), dgh({steps, B, 3 * H}, type), du({steps, B, A}, type), dc({steps, B, D}, type);
+    Tensor ds = Tensor::zeros({B, H}, type);
+    Tensor dkeys = dx.needed(kKeys) ? dx.into(kKeys) : Tensor::zeros(keys.shape(), type);
+    Tensor dv = dx.needed(kV) ? dx.into(kV) : Tensor::zeros(v.shape(), type);
+    for (int64_t t = steps; t-- > 0;) {
+      const T *s = data<T>(before) + t * B * H, *dout_t = data<T>(dout) + t * B * O;
+      T *ds_t = data<T>(ds), *dgi_t = data<T>(dgi) + t * B * 3 * H, *dgh_t = data<T>(dgh) + t * B * 3 * H;
+      T *du_t = data<T>(du) + t * B * A, *dc_t = data<T>(dc) + t * B * D;
+      for (int64_t b = 0; b < B; ++b) {
+        kernels::add_into(dout_t + b * O, ds_t + b * H, H);
+        std::memcpy(dc_t + b * D, dout_t + b * O + H, sizeof(T) * static_cast<size_t>(D));
+      }
+      kernels::gru_reset_after_backward(B, H, data<T>(gates) + t * B * 4 * H, s, ds_t, nullptr, dgi_t, dgh_t, ds_t);  // 6
+      gemm(false, false, B, H, 3 * H, T(1), dgh_t, 3 * H, data<T>(w_hh), H, T(1), ds_t, H);                          // 5
+      gemm(false, false, B, D, 3 * H, T(1), dgi_t, 3 * H, data<T>(w_ih) + E, X, T(1), dc_t, D);                      // 4
+      kernels::additive_attention_backward(S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(u) + t * B * A,
+                                           data<T>(v), mask_bytes(), data<T>(weights) + t * B * S, dc_t, D,
+                                           static_cast<const T*>(nullptr), du_t, data<T>(dv), data<T>(dkeys),
+                                           static_cast<T*>(nullptr));                                              // 3
+      gemm(false, false, B, H, A, T(1), du_t, A, data<T>(w1), H, T(1), ds_t, H);                                     // 2
+    }
+    int64_t N = steps * B;
+    if (dx.needed(kY)) {
+      Tensor dy(y.shape(), type);
+      gemm(false, false, N, E, 3 * H, T(1), data<T>(dgi), 3 * H, data<T>(w_ih), X, T(0), data<T>(dy), E);
+      dx.add(kY, dy);
+    }
+    if (dx.needed(kS0)) dx.add(kS0, ds);
+    if (dx.needed(kAnnotations)) {  // value path of all steps: dH_bs += sum_t a_tbs dc_tb, a product for each sentence
+      T* dh = data<T>(dx.into(kAnnotations));
+      for (int64_t b = 0; b < B; ++b)
+        gemm(true, false, S, D, steps, T(1), data<T>(weights) + b * S, B * S, data<T>(dc) + b * D, B * D, T(1),
+             dh + b * D, B * D);
+    }
+    if (dx.needed(kQueryWeight))
+      gemm(true, false, A, H, N, T(1), data<T>(du), A, data<T>(before), H, T(1), data<T>(dx.into(kQueryWeight)), H);
+    if (dx.needed(kWeightIh)) {
+      T* dw = data<T>(dx.into(kWeightIh));
+      gemm(true, false, 3 * H, E, N, T(1), data<T>(dgi), 3 * H, data<T>(y), E, T(1), dw, X);
+      gemm(true, false, 3 * H, D, N, T(1), data<T>(dgi), 3 * H, data<T>(out) + H, O, T(1), dw + E, X);
+    }
+    if (dx.needed(kWeightHh))
+      gemm(true, false, 3 * H, H, N, T(1), data<T>(dgh), 3 * H, data<T>(before), H, T(1), data<T>(dx.into(kWeightHh)), H);
+    if (dx.needed(kBiasIh)) kernels::sum_rows_into(data<T>(dgi), data<T>(dx.into(kBiasIh)), N, 3 * H);
+    if (dx.needed(kBiasHh)) kernels::sum_rows_into(data<T>(dgh), data<T>(dx.into(kBiasHh)), N, 3 * H);
+  }
+};
+
+}  // namespace
+
+AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask) {
+  Sizes s = check(in, mask);
+  DType type = in.y.dtype();
+  Decoder d{s,
+            in.y.value(),
+            in.s0.value(),
+            in.keys.value(),
+            in.annotations.value(),
+            in.query_weight.value(),
+            in.v.value(),
+            in.weight_ih.value(),
+            in.weight_hh.value(),
+            in.bias_ih.value(),
+            in.bias_hh.value(),
+            mask,
+            Tensor({s.T, s.B, s.H + s.D}, type),
+            Tensor({s.T + 1, s.B, s.H}, type),
+            Tensor({s.T, s.B, s.A}, type),
+            Tensor({s.T, s.B, s.S}, type),
+            Tensor({s.T, s.B, 4 * s.H}, type)};
+  with_type(type, "attention_decoder", [&](auto v) { d.forward<decltype(v)>(); });
+  Tensor out = d.out, weights = d.weights;
+  Var result = record("attention_decoder",
+                      {in.y, in.s0, in.keys, in.annotations, in.query_weight, in.v, in.weight_ih, in.weight_hh,
+                       in.bias_ih, in.bias_hh},
+                      out, [d = std::move(d)](const Tensor& dy, Grads& dx) {
+                        with_type(dy.dtype(), "attention_decoder", [&](auto v) { d.backward<decltype(v)>(dy, dx); });
+                      });
+  return {result, weights};
+}
+
+// ---- cases: T = 3, B = 2, E = 2, H = 3, S = 4, A = 5, D = 2 ----
+
+namespace {
+
+AttentionDecoderInputs inputs_of(const std::vector<Var>& in) {
+  return {in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7], in[8], in[9]};
+}
+
+std::vector<OpCase::Input> case_shapes() {
+  return {{3, 2, 2}, {2, 3}, {4, 2, 5}, {4, 2, 2}, {5, 3}, {5}, {9, 4}, {9, 3}, {9}, {9}};
+}
+
+Tensor case_mask() { return length_mask(Tensor::from_ids({2}, {4, 2}), 4); }
+
+}  // namespace
+
+GRADUS_OP_CASES(
+    {"attention_decoder", case_shapes(), [](auto& in) { return attention_decoder(inputs_of(in)).states_contexts; },
+     [](auto& in) { return reference::attention_decoder(inputs_of(in)).states_contexts; }},
+    {"attention_decoder: mask", case_shapes(),
+     [](auto& in) { return attention_decoder(inputs_of(in), case_mask()).states_contexts; },
+     [](auto& in) { return reference::attention_decoder(inputs_of(in), case_mask()).states_contexts; }});
+
+}  // namespace gradus
