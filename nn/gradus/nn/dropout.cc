@@ -1,0 +1,12 @@
+#include <gradus/nn/dropout.h>
+
+#include <gradus/nn/check.h>
+#include <gradus/ops/dropout.h>
+
+namespace gradus::nn {
+
+Dropout::Dropout(double probability) : p(probability) { must_be_probability("Dropout", "p", p); }
+
+Var Dropout::operator()(const Var& x) const { return dropout(x, p); }
+
+}  // namespace gradus::nn

@@ -1,0 +1,21 @@
+#include <gradus/nn/layer_norm.h>
+
+#include <gradus/nn/check.h>
+#include <gradus/ops/layer_norm.h>
+
+namespace gradus::nn {
+
+LayerNorm::LayerNorm(int64_t n, double epsilon) : eps(epsilon) {
+  must_be_positive("LayerNorm", "n", n);
+  weight = Parameter(Tensor::ones({n}), "weight");
+  bias = Parameter(Tensor::zeros({n}), "bias");
+}
+
+Var LayerNorm::operator()(const Var& x) const { return layer_norm(x, weight, bias, eps); }
+
+void LayerNorm::params(ParamVisitor& visit) {
+  visit("weight", weight);
+  visit("bias", bias);
+}
+
+}  // namespace gradus::nn
