@@ -1,0 +1,37 @@
+#pragma once
+
+#include <gradus/nn/dropout.h>
+#include <gradus/nn/embedding.h>
+#include <gradus/nn/gru.h>
+
+namespace gradus::nn {
+
+/// A source, read.
+struct Encoded {
+  Var annotations;  ///< [S, B, D], one per source word; 0 at padding
+  Var summary;      ///< [B, H], a state that has read the whole source
+  Tensor mask;      ///< u8 [B, S], 1 = real
+};
+
+struct EncoderOptions {
+  int64_t num_layers = 1;
+  bool bidirectional = true;
+  double dropout = 0;        ///< on embeddings and between layers
+  int32_t padding_idx = 1;
+};
+
+/// Embedding and GRU over a source (Bahdanau et al. 2014, appendix A.1.1). Annotations are [forward ; backward] states,
+/// D = 2H; the summary is the backward state at the first word (the last forward state of a unidirectional encoder).
+struct Encoder {
+  Embedding embedding;
+  Dropout dropout;
+  GRU rnn;
+  int64_t annotation_size;
+
+  Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, Rng& rng, const EncoderOptions& options = {});
+  /// ids i32 [S, B], lengths i32 [B].
+  Encoded operator()(const Tensor& ids, const Tensor& lengths) const;
+  void params(ParamVisitor& visit);
+};
+
+}  // namespace gradus::nn
