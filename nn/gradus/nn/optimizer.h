@@ -57,21 +57,16 @@ class Optimizer {
     int64_t step = 0;
     std::vector<Tensor> slots;   // in the order of slot_names(), in the parameter's shape
   };
-  struct Range {
-    int64_t begin, count;        // elements of the parameter
-    const Tensor* grad;          // dense gradient (grad_begin = begin) or one summed row
-    int64_t grad_begin;
-  };
 
   explicit Optimizer(const char* name, double lr) : name_(name), lr_(lr) {}
   virtual std::vector<std::string> slot_names() const = 0;
   virtual bool lazy() const { return false; }
-  /// Updates elements range.begin ... of `value` from the gradient; state.step counts this step already.
-  virtual void apply(const Range& range, double grad_scale, const Tensor& value, State& state) = 0;
+  /// Updates elements begin .. begin + grad.numel() - 1 of `value`; state.step counts this step already.
+  virtual void apply(const Tensor& grad, double grad_scale, const Tensor& value, int64_t begin, State& state) = 0;
 
  private:
-  State& state_of(const NamedParameter& p);
-  void step_rows(Parameter& p, const Gradients::Entry& entry, double grad_scale, State& state);
+  State& prepare(const Parameter& p);
+  void apply_rows(const Gradients::Entry& entry, double grad_scale, const Tensor& value, State& state);
 
   const char* name_;
   double lr_;
@@ -93,7 +88,7 @@ class SGD : public Optimizer {
 
  private:
   std::vector<std::string> slot_names() const override;
-  void apply(const Range& range, double grad_scale, const Tensor& value, State& state) override;
+  void apply(const Tensor& grad, double grad_scale, const Tensor& value, int64_t begin, State& state) override;
   SGDOptions options_;
 };
 
@@ -116,7 +111,7 @@ class Adam : public Optimizer {
  private:
   std::vector<std::string> slot_names() const override;
   bool lazy() const override { return options_.lazy; }
-  void apply(const Range& range, double grad_scale, const Tensor& value, State& state) override;
+  void apply(const Tensor& grad, double grad_scale, const Tensor& value, int64_t begin, State& state) override;
   AdamOptions options_;
 };
 

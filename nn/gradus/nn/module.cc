@@ -1,0 +1,229 @@
+#include <gradus/nn/module.h>
+
+#include <cxxabi.h>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <unordered_map>
+
+#include <gradus/error.h>
+#include <gradus/io/safetensors.h>
+#include <gradus/ops/shape.h>
+
+namespace gradus::nn {
+namespace {
+
+// "gradus::nn::Linear" and "(anonymous namespace)::Linear" to "Linear"; arguments of templates stay.
+std::string readable(const std::type_info& type) {
+  int status = 0;
+  std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
+  std::string name = status == 0 ? text.get() : type.name();
+  int depth = 0;
+  for (size_t i = name.size(); i-- > 0;) {
+    if (name[i] == '>' || name[i] == ')') ++depth;
+    if (name[i] == '<' || name[i] == '(') --depth;
+    if (depth == 0 && name[i] == ':') return name.substr(i + 1);
+  }
+  return name;
+}
+
+std::string with_commas(int64_t n) {
+  std::string digits = std::to_string(n);
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+std::string readable_bytes(int64_t n) {
+  if (n < 10'000) return with_commas(n) + " bytes";
+  if (n < 1'000'000) return fmt::format("{:.1f} kB", static_cast<double>(n) / 1e3);
+  return fmt::format("{:.1f} MB", static_cast<double>(n) / 1e6);
+}
+
+// Puts the dictionary into the parameters, or says all that is wrong with it. `where` and `file` begin the message.
+void take_over(const std::vector<NamedParameter>& parameters, const StateDict& dict, const char* where,
+               const std::string& file) {
+  std::unordered_map<std::string, const Tensor*> given;
+  std::vector<std::string> missing, unexpected, misshaped, twice;
+  for (const auto& [name, value] : dict)
+    if (!given.emplace(name, &value).second) twice.push_back(name);
+  std::unordered_map<std::string, bool> known;
+  for (const NamedParameter& p : parameters) {
+    known[p.name] = true;
+    auto at = given.find(p.name);
+    if (at == given.end()) missing.push_back(p.name);
+    else if (at->second->shape() != p.parameter->shape())
+      misshaped.push_back(fmt::format("{} (module {}, given {})", p.name, p.parameter->shape().str(),
+                                      at->second->shape().str()));
+  }
+  for (const auto& [name, value] : dict)
+    if (!known.count(name)) unexpected.push_back(name);
+
+  std::vector<std::string> wrong;
+  auto list = [&](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty()) wrong.push_back(fmt::format("{} {}", what, fmt::join(names, ", ")));
+  };
+  list("missing", missing);
+  list("unexpected", unexpected);
+  list("wrong shape", misshaped);
+  list("given twice", twice);
+  if (!wrong.empty())
+    fail(where, fmt::format("{}the names and shapes must be the module's: {}", file, fmt::join(wrong, "; ")));
+  for (const NamedParameter& p : parameters) p.parameter->assign(given[p.name]->to(p.parameter->value().dtype()));
+}
+
+// The parameters in f64 for the lifetime of this object, then the numbers they had, bit for bit.
+class InDouble {
+ public:
+  explicit InDouble(const std::vector<NamedParameter>& parameters) {
+    for (const NamedParameter& p : parameters) {
+      before_.emplace_back(p.parameter, p.parameter->value());
+      p.parameter->assign(p.parameter->value().to(DType::f64));
+    }
+  }
+  ~InDouble() {
+    for (auto& [parameter, value] : before_) parameter->assign(value);
+  }
+  InDouble(const InDouble&) = delete;
+
+ private:
+  std::vector<std::pair<Parameter*, Tensor>> before_;
+};
+
+}  // namespace
+
+void ParamVisitor::operator()(const std::string& name, Parameter& parameter) {
+  if (!parameter.defined()) return;
+  for (const Entry& e : entries_)
+    if (e.parameter == &parameter) return;
+  entries_.push_back({prefix_ + name, layers_.empty() ? std::string() : layers_.back(), &parameter});
+}
+
+size_t ParamVisitor::enter(const std::string& name, const std::type_info& type) {
+  size_t before = prefix_.size();
+  if (!name.empty()) prefix_ += name + ".";
+  layers_.push_back(readable(type));
+  return before;
+}
+
+void ParamVisitor::leave(size_t before) {
+  prefix_.resize(before);
+  layers_.pop_back();
+}
+
+std::vector<NamedParameter> named_parameters(const std::vector<ParamVisitor::Entry>& entries) {
+  std::vector<NamedParameter> out;
+  out.reserve(entries.size());
+  for (const ParamVisitor::Entry& e : entries) out.push_back({e.name, e.parameter});
+  return out;
+}
+
+StateDict state_dict(const std::vector<NamedParameter>& parameters) {
+  StateDict out;
+  out.reserve(parameters.size());
+  for (const NamedParameter& p : parameters) out.emplace_back(p.name, p.parameter->value());
+  return out;
+}
+
+void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict) {
+  take_over(parameters, dict, "load_state_dict", "");
+}
+
+int64_t num_parameters(const std::vector<NamedParameter>& parameters) {
+  int64_t n = 0;
+  for (const NamedParameter& p : parameters) n += p.parameter->value().numel();
+  return n;
+}
+
+void to(const std::vector<NamedParameter>& parameters, DType dtype) {
+  if (!is_floating(dtype)) fail("to", fmt::format("parameters are f32 or f64: {}", name_of(dtype)));
+  for (const NamedParameter& p : parameters) p.parameter->assign(p.parameter->value().to(dtype));
+}
+
+void label_parameters(const std::vector<NamedParameter>& parameters) {
+  for (const NamedParameter& p : parameters) p.parameter->var().node()->label = p.name;
+}
+
+void save(const std::vector<NamedParameter>& parameters, const std::string& path,
+          const std::map<std::string, std::string>& metadata) {
+  save_safetensors(path, {state_dict(parameters), metadata});
+}
+
+std::map<std::string, std::string> load(const std::vector<NamedParameter>& parameters, const std::string& path) {
+  SafetensorsFile file = load_safetensors(path);
+  take_over(parameters, file.tensors, "load", path + ": ");
+  return file.metadata;
+}
+
+std::string summary(const std::vector<ParamVisitor::Entry>& entries) {
+  struct Line {
+    std::string name, layer, shape, count;
+  };
+  std::vector<Line> lines{{"name", "layer", "shape", "parameters"}};
+  int64_t total = 0, bytes = 0;
+  std::vector<std::string> types;
+  std::string owner;
+  for (const ParamVisitor::Entry& e : entries) {
+    const Tensor& value = e.parameter->value();
+    size_t dot = e.name.rfind('.');
+    std::string of = e.layer + " " + (dot == std::string::npos ? std::string() : e.name.substr(0, dot));
+    lines.push_back({e.name, of == owner ? std::string() : e.layer, value.shape().str(), with_commas(value.numel())});
+    owner = of;
+    total += value.numel();
+    bytes += value.bytes();
+    std::string type = name_of(value.dtype());
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  }
+  lines.push_back({"total", "", "", with_commas(total)});
+  Line width;
+  for (const Line& l : lines) {
+    width.name.resize(std::max(width.name.size(), l.name.size()));
+    width.layer.resize(std::max(width.layer.size(), l.layer.size()));
+    width.shape.resize(std::max(width.shape.size(), l.shape.size()));
+    width.count.resize(std::max(width.count.size(), l.count.size()));
+  }
+  std::string out;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const Line& l = lines[i];
+    out += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}", l.name, width.name.size(), l.layer, width.layer.size(), l.shape,
+                       width.shape.size(), l.count, width.count.size());
+    out += i + 1 < lines.size() ? "\n" : fmt::format("  ({}, {})\n", readable_bytes(bytes), fmt::join(types, " and "));
+  }
+  return out;
+}
+
+Var checkable(const std::vector<Var>& parts) {
+  std::vector<Var> flat;
+  for (const Var& part : parts)
+    if (part.defined()) flat.push_back(reshape(part, {-1}));
+  if (flat.empty()) fail("gradcheck", "the layer returned nothing that is defined");
+  return flat.size() == 1 ? flat[0] : concat(flat, 0);
+}
+
+void not_callable_with(size_t inputs) {
+  fail("gradcheck", fmt::format("the layer cannot be called with {} input{}", inputs, inputs == 1 ? "" : "s"));
+}
+
+GradcheckReport gradcheck(const std::vector<NamedParameter>& parameters,
+                          const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
+                          const GradcheckOptions& options) {
+  InDouble converted(parameters);
+  std::vector<NamedParameter> all = parameters;
+  std::vector<Parameter> variables(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) continue;
+    std::string name = fmt::format("input{}", i);
+    variables[i] = Parameter(inputs[i].to(DType::f64), name);
+    all.push_back({name, &variables[i]});
+  }
+  std::function<Var()> call = [&] {
+    std::vector<Var> args;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      args.push_back(variables[i].defined() ? variables[i].var() : inputs[i].defined() ? Var(inputs[i]) : Var());
+    return f(args);
+  };
+  return gradus::gradcheck(call, all, options);
+}
+
+}  // namespace gradus::nn
