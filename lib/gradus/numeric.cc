@@ -2,40 +2,23 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include <gradus/kernels/elementwise.h>
+#include <gradus/walk.h>
+
 namespace gradus {
 namespace {
 
-// Offsets into the smaller array for a walk over the larger one: stride 0 along stretched axes.
-struct Walk {
-  int64_t size[Shape::kMaxDims], stride[Shape::kMaxDims];
-  int dims;
-};
-
-Walk walk_of(const Shape& small, const Shape& large) {
-  Walk w;
-  w.dims = large.dims();
-  int shift = large.dims() - small.dims();
-  for (int i = 0; i < large.dims(); ++i) {
-    w.size[i] = large[i];
-    w.stride[i] = i < shift || small[i - shift] == 1 ? 0 : small.stride(i - shift);
-  }
-  return w;
-}
-
-// f(row of the large array, offset in the small one) for every run along the last axis.
-template <class F>
-void for_each_run(const Walk& w, int64_t runs, int64_t length, F&& f) {
-  int64_t index[Shape::kMaxDims] = {};
-  int64_t offset = 0;
-  for (int64_t run = 0; run < runs; ++run) {
-    f(run * length, offset);
-    for (int axis = w.dims - 2; axis >= 0; --axis) {
-      offset += w.stride[axis];
-      if (++index[axis] < w.size[axis]) break;
-      offset -= w.stride[axis] * w.size[axis];
-      index[axis] = 0;
-    }
-  }
+// Eight partial sums, in double: a float accumulator would lose a digit for every ten thousand numbers or so.
+template <class T>
+double sum_of(const T* x, int64_t n) {
+  double part[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (int k = 0; k < 8; ++k) part[k] += x[i + k];
+  for (; i < n; ++i) part[i % 8] += x[i];
+  return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
 }  // namespace
@@ -45,13 +28,13 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape, const char* where) {
   if (!broadcasts_to(x.shape(), shape))
     fail(where, fmt::format("shape does not stretch: {} to {}", x.shape().str(), shape.str()));
   Tensor y(shape, x.dtype());
-  if (y.numel() == 0) return y;
-  Walk w = walk_of(x.shape(), shape);
-  int64_t length = shape[-1], step = w.stride[w.dims - 1];
+  Walk walk(shape, {x.shape()});
+  const int64_t n = walk.length();
   visit(x, [&](auto* in) {
     auto* out = static_cast<decltype(in)>(y.raw());
-    for_each_run(w, y.numel() / length, length, [&](int64_t at, int64_t from) {
-      for (int64_t i = 0; i < length; ++i) out[at + i] = in[from + i * step];
+    walk.for_each_run([&](int64_t start, const int64_t* offset) {
+      if (walk.step(0) == 0) std::fill_n(out + start, n, in[offset[0]]);
+      else std::copy_n(in + offset[0], n, out + start);
     });
   });
   return y;
@@ -59,14 +42,20 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape, const char* where) {
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
+  if (!broadcasts_to(shape, x.shape()))
+    fail("sum_to", fmt::format("shape does not stretch: {} to {}", shape.str(), x.shape().str()));
   Tensor y = Tensor::zeros(shape, x.dtype());
-  if (x.numel() == 0) return y;
-  Walk w = walk_of(shape, x.shape());
-  int64_t length = x.shape()[-1], step = w.stride[w.dims - 1];
-  visit_floating(x, "sum_to", [&](auto* in) {
-    auto* out = static_cast<decltype(in)>(y.raw());
-    for_each_run(w, x.numel() / length, length, [&](int64_t at, int64_t to) {
-      for (int64_t i = 0; i < length; ++i) out[to + i * step] += in[at + i];
+  Walk walk(x.shape(), {shape});
+  const int64_t n = walk.length();
+  with_type(x.dtype(), "sum_to", [&](auto type) {
+    using T = decltype(type);
+    const T* in = data<T>(x);
+    T* out = data<T>(y);
+    if (walk.dims() == 2 && walk.stride(0, 0) == 0 && walk.step(0) == 1 && x.numel() > 0)
+      return kernels::sum_rows_into(in, out, walk.size(0), n);
+    walk.for_each_run([&](int64_t start, const int64_t* offset) {
+      if (walk.step(0) == 0) out[offset[0]] += static_cast<T>(sum_of(in + start, n));
+      else kernels::add_into(in + start, out + offset[0], n);
     });
   });
   return y;

@@ -16,7 +16,7 @@ struct OpCase {
   /// A floating input drawn at random, or given.
   struct Input {
     Input(std::initializer_list<int64_t> shape) : shape(shape) {}
-    Input(const Shape& shape, double low, double high) : shape(shape), low(low), high(high) {}
+    Input(const Shape& shape, double low = -1, double high = 1) : shape(shape), low(low), high(high) {}
     Input(Tensor given) : shape(given.shape()), given(std::move(given)) {}
     Shape shape;
     double low = -1, high = 1;  ///< range of the random numbers: keep ops off their kinks and poles

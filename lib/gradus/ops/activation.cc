@@ -1,1 +1,117 @@
 #include <gradus/ops/activation.h>
+
+#include <cmath>
+#include <numbers>
+
+#include <gradus/kernels/elementwise.h>
+#include <gradus/numeric.h>
+#include <gradus/op_case.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
+
+namespace gradus {
+
+// Composed of exp and friends: what the fused forms below are checked against.
+namespace reference {
+namespace {
+
+Var sigmoid(const Var& x) { return 1 / (1 + exp(-x)); }
+Var tanh(const Var& x) { return 2 * reference::sigmoid(2 * x) - 1; }
+Var relu(const Var& x) { return maximum(x, Tensor::scalar(0, x.dtype())); }
+Var softplus(const Var& x) { return log(1 + exp(x)); }
+
+}  // namespace
+}  // namespace reference
+
+namespace {
+
+Tensor logistic(const Tensor& x) {
+  Tensor y(x.shape(), x.dtype());
+  with_type(x.dtype(), "sigmoid", [&](auto type) {
+    using T = decltype(type);
+    kernels::sigmoid(data<T>(x), data<T>(y), x.numel());
+  });
+  return y;
+}
+
+}  // namespace
+
+Var tanh(const Var& x) {
+  check_operand(x, "tanh");
+  Tensor y(x.shape(), x.dtype());
+  with_type(x.dtype(), "tanh", [&](auto type) {
+    using T = decltype(type);
+    kernels::tanh(data<T>(x.value()), data<T>(y), y.numel());
+  });
+  return record("tanh", {x}, y, [y](const Tensor& dy, Grads& dx) {
+    Tensor g(y.shape(), y.dtype());
+    with_type(y.dtype(), "tanh", [&](auto type) {
+      using T = decltype(type);
+      kernels::tanh_backward(data<T>(y), data<T>(dy), data<T>(g), y.numel());
+    });
+    dx.add(0, g);
+  });
+}
+
+Var sigmoid(const Var& x) {
+  check_operand(x, "sigmoid");
+  Tensor y = logistic(x.value());
+  return record("sigmoid", {x}, y, [y](const Tensor& dy, Grads& dx) {
+    Tensor g(y.shape(), y.dtype());
+    with_type(y.dtype(), "sigmoid", [&](auto type) {
+      using T = decltype(type);
+      kernels::sigmoid_backward(data<T>(y), data<T>(dy), data<T>(g), y.numel());
+    });
+    dx.add(0, g);
+  });
+}
+
+Var relu(const Var& x) {
+  check_operand(x, "relu");
+  Tensor y = map(x.value(), [](auto v) { return v < 0 ? decltype(v){0} : v; });  // this way round NaN survives
+  return record("relu", {x}, y, [y](const Tensor& dy, Grads& dx) {
+    dx.add(0, zip(dy, y, [](auto g, auto v) { return v > 0 ? g : decltype(g){0}; }));
+  });
+}
+
+Var gelu(const Var& x) {
+  check_operand(x, "gelu");
+  auto phi = [](auto v) {
+    using T = decltype(v);
+    return T(0.5) * (1 + std::erf(v * (std::numbers::sqrt2_v<T> / 2)));
+  };
+  Tensor y = map(x.value(), [phi](auto v) { return v * phi(v); });
+  return record("gelu", {x}, y, [x = x.value(), phi](const Tensor& dy, Grads& dx) {
+    dx.add(0, zip(dy, x, [phi](auto g, auto v) {
+      using T = decltype(v);
+      const T root = std::numbers::sqrt2_v<T> / 2 * std::numbers::inv_sqrtpi_v<T>;  // 1 / sqrt(2 pi)
+      return g * (phi(v) + v * root * std::exp(-v * v / 2));
+    }));
+  });
+}
+
+Var softplus(const Var& x) {
+  check_operand(x, "softplus");
+  Tensor y = map(x.value(), [](auto v) {
+    return (v < 0 ? decltype(v){0} : v) + std::log1p(std::exp(-std::abs(v)));
+  });
+  return record("softplus", {x}, y, [x = x.value()](const Tensor& dy, Grads& dx) {
+    dx.add(0, zip(dy, logistic(x), [](auto g, auto s) { return g * s; }));
+  });
+}
+
+GRADUS_OP_CASES(
+    {"tanh", {{{2, 9}, -3, 3}}, [](auto& in) { return tanh(in[0]); }, [](auto& in) { return reference::tanh(in[0]); }},
+    {"tanh: scalar", {Shape{}}, [](auto& in) { return tanh(in[0]); }, [](auto& in) { return reference::tanh(in[0]); }},
+    {"sigmoid", {{{2, 9}, -4, 4}}, [](auto& in) { return sigmoid(in[0]); },
+     [](auto& in) { return reference::sigmoid(in[0]); }},
+    {"sigmoid: empty", {{0}}, [](auto& in) { return sigmoid(in[0]); }},
+    {"relu: right", {{{2, 3}, 0.1, 1}}, [](auto& in) { return relu(in[0]); },
+     [](auto& in) { return reference::relu(in[0]); }},
+    {"relu: left", {{{2, 3}, -1, -0.1}}, [](auto& in) { return relu(in[0]); },
+     [](auto& in) { return reference::relu(in[0]); }},
+    {"gelu", {{{2, 9}, -3, 3}}, [](auto& in) { return gelu(in[0]); }},
+    {"softplus", {{{2, 9}, -4, 4}}, [](auto& in) { return softplus(in[0]); },
+     [](auto& in) { return reference::softplus(in[0]); }});
+
+}  // namespace gradus

@@ -2,15 +2,21 @@
 
 #include <gradus/autograd.h>
 
+// Element by element, x [...] -> y [...], f32 or f64. NaN stays NaN.
+// @throws Error "[tanh] needs f32 or f64 numbers: i32 [2, 3]", "[tanh] the input is undefined"
+
 namespace gradus {
 
+/// y = tanh x                       dx = dy (1 - y^2)
 Var tanh(const Var& x);
+/// y = 1 / (1 + e^-x)               dx = dy y (1 - y)
 Var sigmoid(const Var& x);
-/// max(x, 0); gradient 0 at 0.
+/// y = max(x, 0)                    dx = dy where x > 0, else 0 (at 0 as well)        Nair & Hinton 2010
 Var relu(const Var& x);
-/// x Phi(x), Phi the normal distribution function (exact form, erf; Hendrycks & Gimpel 2016).
+/// y = x Phi(x)                     dx = dy (Phi(x) + x phi(x))
+/// Phi and phi are the normal distribution and its density; the exact form, with erf  Hendrycks & Gimpel 2016
 Var gelu(const Var& x);
-/// log(1 + exp(x)), without overflow.
+/// y = ln(1 + e^x), no overflow     dx = dy sigmoid(x)                                Dugas et al. 2000
 Var softplus(const Var& x);
 
 }  // namespace gradus

@@ -1,1 +1,357 @@
 #include <gradus/ops/arithmetic.h>
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include <gradus/kernels/elementwise.h>
+#include <gradus/op_case.h>
+#include <gradus/ops/activation.h>
+#include <gradus/ops/operands.h>
+#include <gradus/ops/reduce.h>
+#include <gradus/walk.h>
+
+namespace gradus {
+namespace {
+
+const auto times = [](auto p, auto q) { return p * q; };
+const auto over = [](auto p, auto q) { return p / q; };
+const auto negative = [](auto v) { return -v; };
+
+// y_i = f(x_i, c) with c in x's element type.
+template <class F>
+Tensor with_number(const Tensor& x, double c, F f) {
+  return map(x, [c, f](auto v) { return f(v, static_cast<decltype(v)>(c)); });
+}
+
+// What a closure saves of an operand that only the other operand's gradient needs.
+Tensor saved_for(const Var& other, const Tensor& x) { return other.requires_grad() ? x : Tensor(); }
+
+// d x^e / dx
+template <class T>
+T power_slope(T x, T e) {
+  return e == 0 ? T{0} : e * std::pow(x, e - 1);
+}
+
+}  // namespace
+
+// ---- sums, products ----
+
+Var operator+(const Var& a, const Var& b) {
+  check_operands(a, b, "add");
+  Tensor y = zip_broadcast(a.value(), b.value(), "add", [](auto p, auto q) { return p + q; });
+  return record("add", {a, b}, y, [](const Tensor& dy, Grads& dx) {
+    dx.add(0, dy);
+    dx.add(1, dy);
+  });
+}
+
+Var operator-(const Var& a, const Var& b) {
+  check_operands(a, b, "sub");
+  Tensor y = zip_broadcast(a.value(), b.value(), "sub", [](auto p, auto q) { return p - q; });
+  return record("sub", {a, b}, y, [](const Tensor& dy, Grads& dx) {
+    dx.add(0, dy);
+    if (dx.needed(1)) dx.add(1, map(dy, negative));
+  });
+}
+
+Var operator*(const Var& a, const Var& b) {
+  check_operands(a, b, "mul");
+  Tensor y = zip_broadcast(a.value(), b.value(), "mul", times);
+  Tensor saved_a = saved_for(b, a.value()), saved_b = saved_for(a, b.value());
+  return record("mul", {a, b}, y, [a = saved_a, b = saved_b](const Tensor& dy, Grads& dx) {
+    if (dx.needed(0)) dx.add(0, zip_broadcast(dy, b, "mul", times));
+    if (dx.needed(1)) dx.add(1, zip_broadcast(dy, a, "mul", times));
+  });
+}
+
+Var operator/(const Var& a, const Var& b) {
+  check_operands(a, b, "div");
+  Tensor y = zip_broadcast(a.value(), b.value(), "div", over);
+  return record("div", {a, b}, y, [b = b.value(), y = saved_for(b, y)](const Tensor& dy, Grads& dx) {
+    Tensor da = zip_broadcast(dy, b, "div", over);
+    if (dx.needed(1)) dx.add(1, zip(da, y, [](auto g, auto q) { return -g * q; }));
+    dx.add(0, da);
+  });
+}
+
+Var operator-(const Var& x) {
+  check_operand(x, "neg");
+  return record("neg", {x}, map(x.value(), negative),
+                [](const Tensor& dy, Grads& dx) { dx.add(0, map(dy, negative)); });
+}
+
+Var operator+(const Var& a, double b) {
+  check_operand(a, "add");
+  Tensor y = with_number(a.value(), b, [](auto v, auto c) { return v + c; });
+  return record("add", {a}, y, [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
+}
+Var operator+(double a, const Var& b) { return b + a; }
+
+Var operator-(const Var& a, double b) {
+  check_operand(a, "sub");
+  Tensor y = with_number(a.value(), b, [](auto v, auto c) { return v - c; });
+  return record("sub", {a}, y, [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
+}
+
+Var operator-(double a, const Var& b) {
+  check_operand(b, "sub");
+  Tensor y = with_number(b.value(), a, [](auto v, auto c) { return c - v; });
+  return record("sub", {b}, y, [](const Tensor& dy, Grads& dx) { dx.add(0, map(dy, negative)); });
+}
+
+Var operator*(const Var& a, double b) {
+  check_operand(a, "mul");
+  return record("mul", {a}, with_number(a.value(), b, times),
+                [b](const Tensor& dy, Grads& dx) { dx.add(0, with_number(dy, b, times)); });
+}
+Var operator*(double a, const Var& b) { return b * a; }
+
+Var operator/(const Var& a, double b) {
+  check_operand(a, "div");
+  return record("div", {a}, with_number(a.value(), b, over),
+                [b](const Tensor& dy, Grads& dx) { dx.add(0, with_number(dy, b, over)); });
+}
+
+Var operator/(double a, const Var& b) {
+  check_operand(b, "div");
+  Tensor y = with_number(b.value(), a, [](auto v, auto c) { return c / v; });
+  return record("div", {b}, y, [b = b.value(), y](const Tensor& dy, Grads& dx) {
+    dx.add(0, zip(dy, y, b, [](auto g, auto q, auto v) { return -g * q / v; }));
+  });
+}
+
+// ---- powers ----
+
+Var pow(const Var& x, double exponent) {
+  check_operand(x, "pow");
+  const double e = exponent;
+  Tensor y = e == 2 ? map(x.value(), [](auto v) { return v * v; })
+                    : with_number(x.value(), e, [](auto v, auto c) { return std::pow(v, c); });
+  return record("pow", {x}, y, [x = x.value(), e](const Tensor& dy, Grads& dx) {
+    if (e == 2) return dx.add(0, zip(dy, x, [](auto g, auto v) { return 2 * g * v; }));
+    dx.add(0, zip(dy, x, [e](auto g, auto v) { return g * power_slope(v, static_cast<decltype(v)>(e)); }));
+  });
+}
+
+Var pow(const Var& x, const Var& exponent) {
+  check_operands(x, exponent, "pow");
+  Tensor y = zip_broadcast(x.value(), exponent.value(), "pow", [](auto v, auto e) { return std::pow(v, e); });
+  return record("pow", {x, exponent}, y,
+                [x = x.value(), e = exponent.value(), y = saved_for(exponent, y)](const Tensor& dy, Grads& dx) {
+    if (dx.needed(0)) {
+      Tensor slope = zip_broadcast(x, e, "pow", [](auto v, auto c) { return power_slope(v, c); });
+      dx.add(0, zip(dy, slope, times));
+    }
+    if (dx.needed(1)) {
+      Tensor log_x = zip_broadcast(x, e, "pow", [](auto v, auto c) {
+        return v == 0 && c >= 0 ? decltype(v){0} : std::log(v);
+      });
+      dx.add(1, zip(dy, y, log_x, [](auto g, auto p, auto l) { return g * p * l; }));
+    }
+  });
+}
+
+Var sqrt(const Var& x) {
+  check_operand(x, "sqrt");
+  Tensor y = map(x.value(), [](auto v) { return std::sqrt(v); });
+  return record("sqrt", {x}, y, [y](const Tensor& dy, Grads& dx) {
+    dx.add(0, zip(dy, y, [](auto g, auto root) { return g / (2 * root); }));
+  });
+}
+
+Var exp(const Var& x) {
+  check_operand(x, "exp");
+  Tensor y(x.shape(), x.dtype());
+  with_type(x.dtype(), "exp", [&](auto type) {
+    using T = decltype(type);
+    kernels::exp(data<T>(x.value()), data<T>(y), y.numel());
+  });
+  return record("exp", {x}, y, [y](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, y, times)); });
+}
+
+Var log(const Var& x) {
+  check_operand(x, "log");
+  Tensor y = map(x.value(), [](auto v) { return std::log(v); });
+  return record("log", {x}, y, [x = x.value()](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, x, over)); });
+}
+
+// ---- piecewise ----
+
+Var abs(const Var& x) {
+  check_operand(x, "abs");
+  Tensor y = map(x.value(), [](auto v) { return std::abs(v); });
+  return record("abs", {x}, y, [x = x.value()](const Tensor& dy, Grads& dx) {
+    dx.add(0, zip(dy, x, [](auto g, auto v) { return v > 0 ? g : v < 0 ? -g : g * 0; }));
+  });
+}
+
+namespace {
+
+// `ahead(p, q)`: p alone decides, being the larger (smaller) one. NaN is ahead of every number, so that it survives.
+template <class F>
+Var choose(const char* op, const Var& a, const Var& b, F ahead) {
+  check_operands(a, b, op);
+  Tensor y = zip_broadcast(a.value(), b.value(), op, [ahead](auto p, auto q) { return ahead(p, q) || p != p ? p : q; });
+  return record(op, {a, b}, y, [a = a.value(), b = b.value(), ahead, op](const Tensor& dy, Grads& dx) {
+    auto share = [ahead](auto p, auto q) {
+      using T = decltype(p);
+      return p == q ? T(0.5) : ahead(p, q) || p != p ? T{1} : T{0};
+    };
+    Tensor share_of_a = zip_broadcast(a, b, op, share);
+    if (dx.needed(0)) dx.add(0, zip(dy, share_of_a, times));
+    if (dx.needed(1)) dx.add(1, zip(dy, share_of_a, [](auto g, auto s) { return g * (1 - s); }));
+  });
+}
+
+}  // namespace
+
+Var maximum(const Var& a, const Var& b) {
+  return choose("maximum", a, b, [](auto p, auto q) { return p > q; });
+}
+
+Var minimum(const Var& a, const Var& b) {
+  return choose("minimum", a, b, [](auto p, auto q) { return p < q; });
+}
+
+Var clamp(const Var& x, double low, double high) {
+  check_operand(x, "clamp");
+  if (!(low <= high)) fail("clamp", fmt::format("low must not exceed high: {} and {}", low, high));
+  Tensor y = map(x.value(), [low, high](auto v) {
+    using T = decltype(v);
+    return v < T(low) ? T(low) : v > T(high) ? T(high) : v;
+  });
+  return record("clamp", {x}, y, [x = x.value(), low, high](const Tensor& dy, Grads& dx) {
+    dx.add(0, zip(dy, x, [low, high](auto g, auto v) {
+      using T = decltype(v);
+      return v >= T(low) && v <= T(high) ? g : T{0};
+    }));
+  });
+}
+
+namespace {
+
+// x where the condition is `kept`, 0 elsewhere; all of one shape.
+Tensor masked(const Tensor& condition, const Tensor& x, bool kept) {
+  Tensor y(x.shape(), x.dtype());
+  const uint8_t* c = condition.u8();
+  with_type(x.dtype(), "where", [&](auto type) {
+    using T = decltype(type);
+    const T* in = data<T>(x);
+    T* out = data<T>(y);
+    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = (c[i] != 0) == kept ? in[i] : T{0};
+  });
+  return y;
+}
+
+}  // namespace
+
+Var where(const Tensor& condition, const Var& a, const Var& b) {
+  check_operands(a, b, "where");
+  if (!condition.defined() || condition.dtype() != DType::u8)
+    fail("where", fmt::format("the condition must be u8: {}",
+                              condition.defined() ? name_of(condition.dtype()) : "undefined"));
+  Shape shape = broadcast(broadcast(a.shape(), b.shape(), "where"), condition.shape(), "where");
+  Tensor c = broadcast_to(condition, shape, "where");
+  Tensor y(shape, a.dtype());
+  with_type(y.dtype(), "where", [&](auto type) {
+    using T = decltype(type);
+    const T *pa = data<T>(a.value()), *pb = data<T>(b.value());
+    const uint8_t* pc = c.u8();
+    T* py = data<T>(y);
+    Walk walk(shape, {a.shape(), b.shape()});
+    walk.for_each_run([&](int64_t start, const int64_t* offset) {
+      for (int64_t i = 0; i < walk.length(); ++i)
+        py[start + i] = pc[start + i] ? pa[offset[0] + i * walk.step(0)] : pb[offset[1] + i * walk.step(1)];
+    });
+  });
+  return record("where", {a, b}, y, [c](const Tensor& dy, Grads& dx) {
+    if (dx.needed(0)) dx.add(0, masked(c, dy, true));
+    if (dx.needed(1)) dx.add(1, masked(c, dy, false));
+  });
+}
+
+// ---- cases ----
+
+namespace reference {
+namespace {
+
+Var div(const Var& a, const Var& b) { return a * pow(b, -1); }
+Var power(const Var& x, const Var& e) { return exp(e * log(x)); }
+Var magnitude(const Var& x) { return sqrt(x * x); }
+Var larger(const Var& a, const Var& b) { return (a + b + abs(a - b)) / 2; }
+Var smaller(const Var& a, const Var& b) { return (a + b - abs(a - b)) / 2; }
+Var clamped(const Var& x, double low, double high) {
+  return smaller(larger(x, Tensor::scalar(low, x.dtype())), Tensor::scalar(high, x.dtype()));
+}
+Var chosen(const Tensor& condition, const Var& a, const Var& b) {
+  Tensor c = condition.to(a.dtype());
+  return a * c + b * (1 - Var(c));
+}
+
+}  // namespace
+}  // namespace reference
+
+GRADUS_OP_CASES(
+    {"add", {{2, 3}, {2, 3}}, [](auto& in) { return in[0] + in[1]; }},
+    {"add: row", {{4, 3}, {3}}, [](auto& in) { return in[0] + in[1]; }},
+    {"add: column", {{4, 3}, {4, 1}}, [](auto& in) { return in[0] + in[1]; }},
+    {"add: both stretch", {{2, 1, 3}, {4, 1}}, [](auto& in) { return in[0] + in[1]; }},
+    {"add: scalar", {Shape{}, {2, 2}}, [](auto& in) { return in[0] + in[1]; }},
+    {"add: two scalars", {Shape{}, Shape{}}, [](auto& in) { return in[0] + in[1]; }},
+    {"add: six axes", {{2, 1, 2, 1, 2, 1}, {1, 2, 1, 2, 1, 3}}, [](auto& in) { return in[0] + in[1]; }},
+    {"add: number", {{3}}, [](auto& in) { return 2 + in[0] + 1; }},
+    {"add: empty", {{0, 3}, {3}}, [](auto& in) { return in[0] + in[1]; }},
+    {"sub", {{2, 3}, {2, 3}}, [](auto& in) { return in[0] - in[1]; }, [](auto& in) { return in[0] + -in[1]; }},
+    {"sub: stretch", {{3}, {2, 2, 1}}, [](auto& in) { return in[0] - in[1]; }},
+    {"sub: number", {{3}}, [](auto& in) { return 2 - (in[0] - 1); }},
+    {"mul", {{2, 3}, {2, 3}}, [](auto& in) { return in[0] * in[1]; }},
+    {"mul: row", {{3}, {4, 3}}, [](auto& in) { return in[0] * in[1]; }},
+    {"mul: column", {{2, 4, 1}, {4, 3}}, [](auto& in) { return in[0] * in[1]; }},
+    {"mul: middle axis", {{2, 3, 2}, {2, 1, 2}}, [](auto& in) { return in[0] * in[1]; }},
+    {"mul: scalar", {{2, 2}, Shape{}}, [](auto& in) { return in[0] * in[1]; }},
+    {"mul: number", {{3}}, [](auto& in) { return 3 * in[0] * -0.5; }},
+    {"div", {{2, 3}, {{2, 3}, 0.5, 2}}, [](auto& in) { return in[0] / in[1]; },
+     [](auto& in) { return reference::div(in[0], in[1]); }},
+    {"div: stretch", {{4, 1, 3}, {{2, 1}, -2, -0.5}}, [](auto& in) { return in[0] / in[1]; },
+     [](auto& in) { return reference::div(in[0], in[1]); }},
+    {"div: number", {{Shape{3}, 0.5, 2}}, [](auto& in) { return 3 / (in[0] / 2); }},
+    {"neg", {{2, 3}}, [](auto& in) { return -in[0]; }, [](auto& in) { return in[0] * -1; }});
+
+GRADUS_OP_CASES(
+    {"pow: square", {{2, 3}}, [](auto& in) { return pow(in[0], 2); }, [](auto& in) { return in[0] * in[0]; }},
+    {"pow: cube", {{2, 3}}, [](auto& in) { return pow(in[0], 3); }, [](auto& in) { return in[0] * in[0] * in[0]; }},
+    {"pow: number", {{Shape{4}, 0.5, 2}}, [](auto& in) { return pow(in[0], -1.5); }},
+    {"pow: zero", {{Shape{4}, 0.5, 2}}, [](auto& in) { return pow(in[0], 0); }},
+    {"pow", {{{2, 3}, 0.5, 2}, {2, 3}}, [](auto& in) { return pow(in[0], in[1]); },
+     [](auto& in) { return reference::power(in[0], in[1]); }},
+    {"pow: stretch", {{Shape{3}, 0.5, 2}, {2, 1}}, [](auto& in) { return pow(in[0], in[1]); },
+     [](auto& in) { return reference::power(in[0], in[1]); }},
+    {"sqrt", {{{2, 3}, 0.2, 3}}, [](auto& in) { return sqrt(in[0]); }, [](auto& in) { return pow(in[0], 0.5); }},
+    {"exp", {{{2, 9}, -3, 3}}, [](auto& in) { return exp(in[0]); }},
+    {"log", {{{2, 3}, 0.2, 3}}, [](auto& in) { return log(in[0]); }},
+    {"log: of exp", {{2, 3}}, [](auto& in) { return log(exp(in[0])); }, [](auto& in) { return in[0] * 1; }});
+
+GRADUS_OP_CASES(
+    {"abs: right", {{{2, 3}, 0.1, 1}}, [](auto& in) { return abs(in[0]); },
+     [](auto& in) { return reference::magnitude(in[0]); }},
+    {"abs: left", {{{2, 3}, -1, -0.1}}, [](auto& in) { return abs(in[0]); },
+     [](auto& in) { return reference::magnitude(in[0]); }},
+    {"maximum", {{3, 4}, {3, 4}}, [](auto& in) { return maximum(in[0], in[1] + 0.01); },
+     [](auto& in) { return reference::larger(in[0], in[1] + 0.01); }},
+    {"maximum: row", {{3, 4}, {4}}, [](auto& in) { return maximum(in[0], in[1]); },
+     [](auto& in) { return reference::larger(in[0], in[1]); }},
+    {"minimum", {{3, 4}, {3, 4}}, [](auto& in) { return minimum(in[0], in[1] + 0.01); },
+     [](auto& in) { return reference::smaller(in[0], in[1] + 0.01); }},
+    {"minimum: both stretch", {{3, 1}, {2, 1, 4}}, [](auto& in) { return minimum(in[0], in[1]); },
+     [](auto& in) { return reference::smaller(in[0], in[1]); }},
+    {"clamp", {{Tensor::from({5}, {-2, -0.6, 0.1, 0.4, 3})}}, [](auto& in) { return clamp(in[0], -0.5, 0.5); },
+     [](auto& in) { return reference::clamped(in[0], -0.5, 0.5); }},
+    {"where", {Tensor::from({2, 3}, {1, 0, 0, 1, 1, 0}, DType::u8), {2, 3}, {2, 3}},
+     [](auto& in) { return where(in[0].value(), in[1], in[2]); },
+     [](auto& in) { return reference::chosen(in[0].value(), in[1], in[2]); }},
+    {"where: stretch", {Tensor::from({2, 1, 1}, {1, 0}, DType::u8), {4, 1}, {3}},
+     [](auto& in) { return where(in[0].value(), in[1], in[2]); },
+     [](auto& in) { return reference::chosen(in[0].value(), in[1], in[2]); }});
+
+}  // namespace gradus

@@ -2,18 +2,29 @@
 
 #include <gradus/autograd.h>
 
-// Element by element, with NumPy's broadcasting of two shapes [..a], [..b] -> [..broadcast(a, b)]. Both operands must
-// have one element type. @throws Error "[add] shapes do not broadcast: [2, 3] and [4, 3]",
-// "[add] element types must agree: f32 and f64".
+// Element by element, with NumPy's broadcasting of two shapes [..a], [..b] -> [..broadcast(a, b)]: axes are aligned at
+// the end, a missing axis or one of size 1 stretches. Both operands must have one element type, f32 or f64. The
+// gradients below have the output's shape; the engine sums them over the axes along which an operand was stretched.
+// dy stands for the gradient that arrives at y.
+//
+// @throws Error "[add] shapes do not broadcast: [2, 3] and [4, 3]", "[add] element types must agree: f32 and f64",
+// "[add] needs f32 or f64 numbers: i32 [2, 3]", "[add] an operand is undefined"; the other ops likewise under the
+// names sub, mul, div, neg, pow, sqrt, exp, log, abs, maximum, minimum, clamp and where.
 
 namespace gradus {
 
+/// y = a + b        da = dy              db = dy
 Var operator+(const Var& a, const Var& b);
+/// y = a - b        da = dy              db = -dy
 Var operator-(const Var& a, const Var& b);
+/// y = a b          da = dy b            db = dy a
 Var operator*(const Var& a, const Var& b);
+/// y = a / b        da = dy / b          db = -dy y / b
 Var operator/(const Var& a, const Var& b);
+/// y = -x           dx = -dy
 Var operator-(const Var& x);
 
+// The same with a number, which takes the element type of the Var.
 Var operator+(const Var& a, double b);
 Var operator+(double a, const Var& b);
 Var operator-(const Var& a, double b);
@@ -23,18 +34,26 @@ Var operator*(double a, const Var& b);
 Var operator/(const Var& a, double b);
 Var operator/(double a, const Var& b);
 
+/// y = x^e          dx = dy e x^(e-1), 0 where e = 0
 Var pow(const Var& x, double exponent);
+/// y = x^e          dx as above          de = dy y log x, 0 where x = 0 and e >= 0 (the limit)
 Var pow(const Var& x, const Var& exponent);
+/// y = sqrt(x)      dx = dy / (2 y)
 Var sqrt(const Var& x);
+/// y = e^x          dx = dy y
 Var exp(const Var& x);
+/// y = ln x         dx = dy / x
 Var log(const Var& x);
+/// y = |x|          dx = dy sign(x), 0 at 0
 Var abs(const Var& x);
-/// Where both are equal each gets half of the gradient.
+/// y = max(a, b)    dy goes to the larger one; where both are equal each gets half of it. NaN in either gives NaN.
 Var maximum(const Var& a, const Var& b);
+/// y = min(a, b)    dy goes to the smaller one; halves and NaN as above.
 Var minimum(const Var& a, const Var& b);
-/// min(max(x, low), high); gradient 1 inside [low, high], 0 outside.
+/// y = min(max(x, low), high)            dx = dy inside [low, high], 0 outside. NaN stays NaN.
+/// @throws Error "[clamp] low must not exceed high: 2 and 1"
 Var clamp(const Var& x, double low, double high);
-/// a where condition (u8, broadcasts) is not 0, else b.
+/// y = a where condition (u8, broadcasts) is not 0, else b       da = dy there, 0 elsewhere; db the other way round
 Var where(const Tensor& condition, const Var& a, const Var& b);
 
 }  // namespace gradus

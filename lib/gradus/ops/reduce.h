@@ -4,6 +4,11 @@
 
 #include <gradus/autograd.h>
 
+// Over some axes or all of them: x [..., n, ...] -> y [..., ...], or [..., 1, ...] with keep_dims. Along an empty axis
+// sum is 0, mean NaN, logsumexp -inf, and max an error.
+// @throws Error "[sum] axis 3 does not exist: shape [2, 3]", "[sum] axis 1 is named twice: shape [2, 3]",
+// "[max] nothing to take the maximum of: shape [0, 3]"
+
 namespace gradus {
 
 struct ReduceOptions {
@@ -11,14 +16,17 @@ struct ReduceOptions {
   bool keep_dims = false;      ///< reduced axes stay with size 1
 };
 
+/// y = sum x            dx = dy, stretched
 Var sum(const Var& x, const ReduceOptions& options = {});
+/// y = sum x / n        dx = dy / n, stretched
 Var mean(const Var& x, const ReduceOptions& options = {});
-/// Ties share the gradient equally.
+/// y = max x            dx = dy where x = y, in equal parts where several are. NaN wins.
 Var max(const Var& x, const ReduceOptions& options = {});
-/// log sum exp, the maximum subtracted first.
+/// y = m + ln sum e^(x - m), m the maximum      dx = dy e^(x - y): the softmax of x
 Var logsumexp(const Var& x, const ReduceOptions& options = {});
 
-/// Index of the largest entry along the last axis (the first one of equals): [..., n] -> i32 [...].
+/// Index of the largest entry along the last axis (the first one of equals; NaN counts as largest):
+/// [..., n] -> i32 [...]. @throws Error "[argmax] the last axis must have entries: shape [2, 0]"
 Tensor argmax(const Tensor& x);
 
 }  // namespace gradus

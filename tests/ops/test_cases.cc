@@ -1,0 +1,59 @@
+// Every registered op case, through every check that a case stands for: gradients against central differences, fused
+// against composed, f32 against f64, constants, one Var twice, NoGrad.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include <gradus/op_case.h>
+
+using namespace gradus;
+
+namespace {
+
+// "matmul: batched" is a case of matmul.
+std::string op_of(const OpCase& c) { return c.name.substr(0, c.name.find(':')); }
+
+}  // namespace
+
+TEST_CASE("every registered op case holds") {
+  for (const OpCase& c : op_cases()) {
+    CAPTURE(c.name);
+    for (const std::string& failure : check_op_case(c)) FAIL_CHECK(failure);
+  }
+}
+
+TEST_CASE("every op has a case, and no case is registered twice") {
+  std::set<std::string> ops, names;
+  for (const OpCase& c : op_cases()) {
+    ops.insert(op_of(c));
+    CAPTURE(c.name);
+    CHECK(names.insert(c.name).second);
+  }
+  for (const char* op :
+       {"add", "sub", "mul", "div", "neg", "pow", "sqrt", "exp", "log", "abs", "maximum", "minimum", "clamp", "where",
+        "tanh", "sigmoid", "relu", "gelu", "softplus", "sum", "mean", "max", "logsumexp", "reshape", "permute",
+        "transpose", "concat", "stack", "slice", "select", "split", "expand", "gather_rows"}) {
+    CAPTURE(op);
+    CHECK(ops.count(op) == 1);
+  }
+  CHECK(op_cases().size() >= 90);
+  CHECK(std::is_sorted(op_cases().begin(), op_cases().end(), [](auto& a, auto& b) { return a.name < b.name; }));
+}
+
+TEST_CASE("an op looks at its arguments and leaves them alone") {
+  for (const OpCase& c : op_cases()) {
+    CAPTURE(c.name);
+    std::vector<Tensor> given = sample_inputs(c, DType::f64), before;
+    std::vector<Var> args;
+    for (const Tensor& t : given) {
+      before.push_back(t.clone());
+      args.push_back(is_floating(t.dtype()) ? variable(t) : Var(t));
+    }
+    Var y = c.op(args);
+    backward(y, {.seed = Tensor::ones(y.shape(), y.dtype())});
+    for (size_t i = 0; i < given.size(); ++i) CHECK(given[i].to_vector() == before[i].to_vector());
+  }
+}
