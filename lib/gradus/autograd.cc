@@ -30,19 +30,21 @@ uint64_t next_order() {
 Node::Node(const char* op_name, const Shape& s, DType type)
     : op(op_name), shape(s), dtype(type), order(next_order()), scope(scope_path) {}
 
-// Without this, freeing a chain would recurse once per node. Inputs that only this node holds are moved to a list and
-// emptied before they die, so that no destructor finds anything to recurse into.
+// Without this, freeing a chain would recurse once per node. All references to inputs are moved to a list and dropped
+// one by one; whoever drops the last one to a node empties it first, so that its destructor finds nothing to recurse
+// into. (Looking only at inputs that nobody else holds would miss x + x, where the node itself holds x twice.)
 Node::~Node() {
   std::vector<std::shared_ptr<Node>> doomed;
   auto adopt = [&](std::vector<std::shared_ptr<Node>>& inputs) {
     for (auto& input : inputs)
-      if (input && input.use_count() == 1) doomed.push_back(std::move(input));
+      if (input) doomed.push_back(std::move(input));
+    inputs.clear();
   };
   adopt(inputs);
   while (!doomed.empty()) {
     std::shared_ptr<Node> node = std::move(doomed.back());
     doomed.pop_back();
-    adopt(node->inputs);
+    if (node.use_count() == 1) adopt(node->inputs);
   }
 }
 
@@ -98,19 +100,21 @@ Var stop_gradient(const Var& x) { return Var(x.value()); }
 
 // ---- gradients ----
 
+void add_rows_into(const RowGradient& part, const Tensor& dense) {
+  const int64_t width = dense.shape().stride(0);
+  with_type(dense.dtype(), "add_rows", [&](auto type) {
+    using T = decltype(type);
+    const int32_t* ids = part.ids.i32();
+    const T* rows = data<T>(part.rows);
+    T* out = data<T>(dense);
+    for (int64_t i = 0; i < part.ids.numel(); ++i) kernels::add_into(rows + i * width, out + ids[i] * width, width);
+  });
+}
+
 Tensor densify(const Gradients::Entry& entry) {
   if (entry.rows.empty()) return entry.dense;
   Tensor out = entry.dense.defined() ? entry.dense.clone() : Tensor::zeros(entry.node->shape, entry.node->dtype);
-  int64_t width = entry.node->shape.dims() > 0 ? entry.node->shape.stride(0) : 1;
-  with_type(out.dtype(), "densify", [&](auto type) {
-    using T = decltype(type);
-    for (const RowGradient& part : entry.rows) {
-      const int32_t* ids = part.ids.i32();
-      const T* rows = data<T>(part.rows);
-      for (int64_t i = 0; i < part.ids.numel(); ++i)
-        kernels::add_into(rows + i * width, data<T>(out) + ids[i] * width, width);
-    }
-  });
+  for (const RowGradient& part : entry.rows) add_rows_into(part, out);
   return out;
 }
 
@@ -127,12 +131,13 @@ Tensor Gradients::operator[](const Var& x) const {
     if (!x.node()) fail("gradients", "a constant has no gradient");
     std::string name = x.node()->label.empty() ? std::string(x.node()->op) : x.node()->label;
     fail("gradients", fmt::format("no gradient of {} {}: the loss does not depend on it{}", name, x.shape().str(),
-                                  x.node()->backward ? ", or it was not named in BackwardOptions::keep" : ""));
+                                  !x.node()->inputs.empty() ? ", or it was not named in BackwardOptions::keep" : ""));
   }
   return densify(*entry);
 }
 
 void Gradients::add(const Gradients& other) {
+  if (&other == this) return scale(2);
   std::vector<Entry> sum;
   sum.reserve(std::max(entries_.size(), other.entries_.size()));
   auto a = entries_.begin();

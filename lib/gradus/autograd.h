@@ -158,6 +158,8 @@ class Gradients {
   std::vector<Entry> entries_;  // sorted by node order
 };
 
+/// dense[ids[i], ...] += rows[i, ...], row by row in order.
+void add_rows_into(const RowGradient& part, const Tensor& dense);
 /// The row gradients as one dense tensor.
 Tensor densify(const Gradients::Entry& entry);
 

@@ -92,12 +92,11 @@ class BackwardPass {
   void add_rows(const Node& node, int i, const Tensor& ids, const Tensor& rows) {
     const auto& input = node.inputs.at(static_cast<size_t>(i));
     if (!input) return;
-    RowGradient part{ids, rows};
     if (!input->inputs.empty() || options_.trace || options_.check_finite) {
-      add(node, i, densify({input, Tensor(), {part}}));
-      return;
+      add_rows_into({ids, rows}, into(node, i));
+    } else {
+      slots_[index_.at(input.get())].entry.rows.push_back({ids, rows});
     }
-    slots_[index_.at(input.get())].entry.rows.push_back(part);
   }
 
  private:

@@ -31,14 +31,18 @@ class Checker {
       return problem(fmt::format("the function returned {}: it must compute in f64 throughout", name_of(y.dtype())));
     weights_ = Tensor::uniform(y.shape(), 0.5, 1.5, rng_, DType::f64);
     if (y.numel() == 1) weights_.fill(1);
-    if (value() != value())
+    double once = value();
+    if (!std::isfinite(once)) return problem(fmt::format("the function is not finite at this point: {}", once));
+    if (value() != once)
       return problem("the function is not deterministic: two calls at one point gave two results (dropout on?)");
     if (!y.requires_grad()) return problem("the result depends on no parameter: is something detached?");
     Gradients grads = backward(y, {.seed = weights_});
     for (const NamedParameter& p : parameters) {
+      moved_ = false;
       Tensor analytic = grads.contains(*p.parameter) ? grads[*p.parameter] : Tensor();
       if (p.parameter->value().numel() <= options_.max_elements) full(p, analytic);
       else along_directions(p, analytic);
+      if (!analytic.defined() && !moved_ && p.parameter->value().numel() > 0) unused_.push_back(p.name);
     }
     finish();
     return report_;
@@ -100,6 +104,7 @@ class Checker {
     double numeric = (plus - minus) / (2 * h);
     double error = std::abs(analytic - numeric) / std::max({1.0, std::abs(analytic), std::abs(numeric)});
     ++report_.checked;
+    moved_ = moved_ || numeric != 0;
     if (std::isnan(error)) error = INFINITY;
     if (error <= report_.worst_error && report_.checked > 1) return;
     report_.worst_error = error;
@@ -117,6 +122,7 @@ class Checker {
     report_.message = fmt::format("[gradcheck] {}: {} of {} derivatives, worst {}: analytic {:.10g}, numeric {:.10g}, relative error {:.2g}",
                                   report_.ok ? "passed" : "failed", report_.ok ? "all" : "at least 1", report_.checked,
                                   report_.worst_name, report_.analytic, report_.numeric, report_.worst_error);
+    if (!unused_.empty()) report_.message += fmt::format("; the result does not depend on {}", fmt::join(unused_, ", "));
     if (report_.ok) return;
     if (disconnected_) report_.message += "; no gradient reached it: the graph is not connected";
     else if (kink_) report_.message += "; the function has a kink there (relu, max, abs?): move the point";
@@ -128,6 +134,8 @@ class Checker {
   Tensor weights_;
   GradcheckReport report_;
   bool kink_ = false, disconnected_ = false;
+  bool moved_ = false;  // the parameter at hand changed the value
+  std::vector<std::string> unused_;
 };
 
 }  // namespace

@@ -150,6 +150,7 @@ Tensor Tensor::row(int64_t i) const {
 }
 
 Tensor Tensor::clone() const {
+  if (!defined()) return {};
   Tensor out(shape_, dtype_);
   std::memcpy(out.data_, data_, static_cast<size_t>(bytes()));
   return out;
