@@ -28,7 +28,8 @@ TEST_CASE("alignment: Moses links") {
   CHECK(parse_moses("1?1 1-1")->possible.empty());  // sure already
   CHECK(parse_moses("")->sure.empty());
   CHECK(parse_moses(" 0-0 \r")->sure == Links{{0, 0}});
-  for (const char* wrong : {"0", "0-", "-0", "0-0-0", "a-b", "0-0,1-1", "CC-BY 2.0", "99999999999-0", "0--1", "0 - 1"}) {
+  for (const char* wrong :
+       {"0", "0-", "-0", "0-0-0", "a-b", "0-0,1-1", "CC-BY 2.0", "99999999999-0", "0--1", "0 - 1"}) {
     CAPTURE(wrong);
     CHECK_FALSE(parse_moses(wrong).has_value());
   }
@@ -49,13 +50,14 @@ TEST_CASE("alignment: links are the largest weight of each row") {
                                 0.0f, 0.0f, 0.0f};  // a row without any weight
   const Weights weights{4, 3, w};
   CHECK(links_from_attention(weights) == Links{{0, 0}, {0, 2}, {2, 1}});
-  CHECK(links_from_attention(weights, 2) == Links{{0, 0}, {0, 2}});     // column 2 is </s>
+  CHECK(links_from_attention(weights, 2) == Links{{0, 0}, {0, 2}});      // column 2 is </s>
   CHECK(links_from_attention(weights, -1, 2) == Links{{0, 0}, {2, 1}});  // row 2 predicts </s>
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> broken = {nan, 0.5f};
   CHECK(links_from_attention({1, 2, broken}) == Links{{1, 0}});
   CHECK_THROWS_WITH_AS(links_from_attention({2, 2, broken}),
-                       "links_from_attention: rows x columns must be the number of weights", std::invalid_argument);
+                       "links_from_attention: rows x columns must be the number of weights",
+                       std::invalid_argument);
 }
 
 TEST_CASE("alignment: error rate, golden") {
@@ -66,7 +68,8 @@ TEST_CASE("alignment: error rate, golden") {
   score.add(links_of(golden["config"]["aer_system_links"]),
             {.sure = links_of(golden["config"]["aer_sure_links"]),
              .possible = links_of(golden["config"]["aer_possible_links"])});
-  CHECK(score.error_rate() == doctest::Approx(golden["outputs"]["aer"]["data"][0].get<double>()).epsilon(1e-12));
+  CHECK(score.error_rate() ==
+        doctest::Approx(golden["outputs"]["aer"]["data"][0].get<double>()).epsilon(1e-12));
 }
 
 TEST_CASE("alignment: error rate over a corpus, words that come from nowhere") {

@@ -61,7 +61,8 @@ TEST_CASE("bleu: golden smoothing") {
 
 TEST_CASE("bleu: the tokens of 13a") {
   CHECK(tokenize_13a("He paid $3.50, i.e. 1,000 (or so).") == "He paid $ 3.50 , i . e . 1,000 ( or so ) .");
-  CHECK(tokenize_13a("a-b 3-4 c'est &quot;oui&quot; &lt;b&gt; A&amp;B") == "a-b 3 - 4 c'est \" oui \" < b > A & B");
+  CHECK(tokenize_13a("a-b 3-4 c'est &quot;oui&quot; &lt;b&gt; A&amp;B") ==
+        "a-b 3 - 4 c'est \" oui \" < b > A & B");
   CHECK(tokenize_13a("x<skipped>y end-\nless\nline") == "xy endless line");
   CHECK(tokenize_13a("a..b ,,c .5 5.") == "a . . b , , c . 5 5 .");
   CHECK(tokenize_13a("dit\u202F: «\u00A0oui\u00A0»") == "dit : « oui »");
@@ -71,12 +72,14 @@ TEST_CASE("bleu: the tokens of 13a") {
 
 TEST_CASE("bleu: several references") {
   // Clipping takes the best reference for each n-gram, brevity the closest length, the shorter of equals.
-  const BleuScore bleu = corpus_bleu({"the the cat"}, Sets{Strings{"the cat sat", "the the dog runs", "the the"}});
+  const BleuScore bleu =
+      corpus_bleu({"the the cat"}, Sets{Strings{"the cat sat", "the the dog runs", "the the"}});
   CHECK(bleu.correct == std::vector<int64_t>{3, 2, 0, 0});
   CHECK(bleu.reference_length == 3);
   CHECK(corpus_bleu({"a b c"}, Sets{Strings{"a b c d", "a b"}}).reference_length == 2);
   CHECK(bleu.signature == "nrefs:3|case:mixed|eff:no|tok:13a|smooth:exp|version:gradus-0.1");
-  CHECK(corpus_bleu(Strings{"a", "b"}, Sets{Strings{"a"}, Strings{"b", "c"}}).signature.starts_with("nrefs:var|"));
+  CHECK(corpus_bleu(Strings{"a", "b"}, Sets{Strings{"a"}, Strings{"b", "c"}})
+            .signature.starts_with("nrefs:var|"));
   const Strings both = {"Le chat dort ici .", "Un chat dort là ."};
   CHECK(sentence_bleu("Un chat dort là .", both).score == doctest::Approx(100.0));
 }
@@ -98,8 +101,8 @@ TEST_CASE("bleu: nothing to compare") {
   CHECK(corpus_bleu(Strings{}, Strings{}).score == 0.0);
   CHECK(corpus_bleu({""}, Strings{"a b"}).score == 0.0);
   CHECK(corpus_bleu({"a b"}, Strings{""}).score == 0.0);
-  CHECK_THROWS_WITH_AS(corpus_bleu({"a"}, Strings{}), "corpus_bleu: as many hypotheses as references: 1 and 0",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(corpus_bleu({"a"}, Strings{}),
+                       "corpus_bleu: as many hypotheses as references: 1 and 0", std::invalid_argument);
   CHECK_THROWS_WITH_AS(corpus_bleu({"a"}, Sets{Strings{}}), "corpus_bleu: sentence 1 has no reference",
                        std::invalid_argument);
 }

@@ -58,14 +58,15 @@ TEST_CASE("detokenize undoes tokenize") {
                            "\"Well-known,\" he said.", "L'homme n'a pas qu'un ami."}) {
     CHECK(detokenize(tokenize(line, {.lowercase = false})) == line);
   }
-  for (const char* line : {"Qu'est-ce que c'est ?", "Aujourd'hui, il dit : « Non ! »", "D'accord ; allons-y."}) {
+  for (const char* line :
+       {"Qu'est-ce que c'est ?", "Aujourd'hui, il dit : « Non ! »", "D'accord ; allons-y."}) {
     CHECK(detokenize(tokenize(line, {.lowercase = false}), {.typography = Typography::french}) == line);
   }
 }
 
 TEST_CASE("detokenize: any tokens at all") {
-  const std::vector<std::string> pool = {"", "'", "\"", ".", "...", "l'", "a", "É", "(", ")", "«", "»",
-                                         "?", "/", "€", "5", "।", "\xff\xfe", "i", "$", "qu'"};
+  const std::vector<std::string> pool = {"",  "'", "\"", ".", "...", "l'", "a",        "É", "(", ")",  "«",
+                                         "»", "?", "/",  "€", "5",   "।",  "\xff\xfe", "i", "$", "qu'"};
   std::mt19937 random(11);
   for (int round = 0; round < 500; ++round) {
     std::vector<std::string> tokens;

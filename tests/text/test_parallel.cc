@@ -48,7 +48,9 @@ TEST_CASE("parallel: pairs with their tokens and texts") {
 }
 
 TEST_CASE("parallel: line ends, BOM, blank lines") {
-  const auto data = read("\xEF\xBB\xBF" "a\tb\r\n\r\n   \nc\td");
+  const auto data = read(
+      "\xEF\xBB\xBF"
+      "a\tb\r\n\r\n   \nc\td");
   REQUIRE(data.pairs.size() == 2);
   CHECK(data.pairs[0].source_text == "a");
   CHECK(data.pairs[0].target_text == "b");
@@ -73,8 +75,10 @@ TEST_CASE("parallel: bad lines are counted, named and left out") {
                                        "pairs.tsv:6: the target side is empty"});
   CHECK(data.report.summary() == "pairs.tsv: 2 of 7 lines read, 5 bad");
   CHECK(read(text, {.kept_messages = 1}).report.messages.size() == 1);
-  CHECK_THROWS_WITH_AS(read(text, {.strict = true}), "pairs.tsv:2: no tab between source and target", InputError);
-  CHECK_THROWS_WITH_AS(read("a\t\u200B\n", {.strict = true}), "pairs.tsv:1: the target side is empty", InputError);
+  CHECK_THROWS_WITH_AS(read(text, {.strict = true}), "pairs.tsv:2: no tab between source and target",
+                       InputError);
+  CHECK_THROWS_WITH_AS(read("a\t\u200B\n", {.strict = true}), "pairs.tsv:1: the target side is empty",
+                       InputError);
   CHECK_THROWS_WITH_AS(read("a\t\n", {.swap_columns = true, .strict = true}),
                        "pairs.tsv:1: the source side is empty", InputError);
 }
@@ -129,7 +133,8 @@ TEST_CASE("parallel: two files") {
   CHECK(read_two("a\tb\n", "c\n").pairs[0].source == Tokens{"a", "b"});  // a tab is only a space here
   CHECK_THROWS_WITH_AS(read_two("a\nb\nc\n", "x\n"), "a.en: has 3 lines, but a.fr has 1", InputError);
   CHECK_THROWS_WITH_AS(read_two("a\n", "x\ny\n"), "a.en: has 1 lines, but a.fr has 2", InputError);
-  CHECK_THROWS_WITH_AS(read_two("a\nb\n", "x\n\n", {.strict = true}), "a.fr:2: the target side is empty", InputError);
+  CHECK_THROWS_WITH_AS(read_two("a\nb\n", "x\n\n", {.strict = true}), "a.fr:2: the target side is empty",
+                       InputError);
   CHECK_THROWS_WITH_AS(read_two("a\nb\n", "x\ny\xff\n", {.strict = true}),
                        "a.fr:2: byte 2 (0xff) is not valid UTF-8", InputError);
   CHECK_THROWS_WITH_AS(read_two("\n", "x\n", {.swap_columns = true, .strict = true}),
@@ -143,7 +148,9 @@ TEST_CASE("parallel: files that cannot be read") {
   CHECK_THROWS_WITH_AS(read_pairs(directory), (directory + ": is a directory").c_str(), InputError);
   CHECK_THROWS_WITH_AS(read_pairs("-", "-", {}), "standard input: cannot be both the source and the target",
                        InputError);
-  CHECK_THROWS_WITH_AS(read(std::string("\xFF\xFE" "a\0\t\0", 6)),
+  CHECK_THROWS_WITH_AS(read(std::string("\xFF\xFE"
+                                        "a\0\t\0",
+                                        6)),
                        "pairs.tsv:1: looks like UTF-16: convert the file to UTF-8", InputError);
 
   const std::string path = directory + "/gradus-pairs-" + std::to_string(getpid()) + ".tsv";
@@ -159,7 +166,10 @@ TEST_CASE("parallel: any bytes at all") {
     std::string text;
     for (size_t n = random() % 120; n > 0; --n) {
       const auto kind = random() % 8;
-      text.push_back(kind == 0 ? '\t' : kind == 1 ? '\n' : kind < 5 ? 'a' : static_cast<char>(random() % 256));
+      text.push_back(kind == 0   ? '\t'
+                     : kind == 1 ? '\n'
+                     : kind < 5  ? 'a'
+                                 : static_cast<char>(random() % 256));
     }
     ParallelData data;
     try {

@@ -65,7 +65,8 @@ TEST_CASE("tokenize: French elisions are tokens of their own") {
   CHECK(tok("Qu'est-ce qu'il a ?") == "qu' est-ce qu' il a ?");
   CHECK(tok("jusqu'à lorsqu'elle puisqu'on quelqu'un presqu'île") ==
         "jusqu' à lorsqu' elle puisqu' on quelqu' un presqu' île");
-  CHECK(tok("Aujourd'hui, d'aujourd'hui jusqu'aujourd'hui") == "aujourd'hui , d' aujourd'hui jusqu' aujourd'hui");
+  CHECK(tok("Aujourd'hui, d'aujourd'hui jusqu'aujourd'hui") ==
+        "aujourd'hui , d' aujourd'hui jusqu' aujourd'hui");
   CHECK(tok("main-d'œuvre, prud'hommes") == "main-d' œuvre , prud'hommes");
   CHECK(tok("l\u2019\u00e9t\u00e9") == "l' été");
   CHECK(tok("plus d'1 euro, l'« ami »") == "plus d' 1 euro , l' « ami »");
@@ -103,8 +104,8 @@ TEST_CASE("tokenize: symbols keep what modifies them") {
 
 TEST_CASE("tokenize: text that is tokenised already comes out the same") {
   for (const char* line : {"il n' aime pas les pommes .", "he doesn't like apples .", "' hello ' he said",
-                           "qu' est-ce que c' est ?", "the boys' books aren't here", "« l' ami » , dit-il ...",
-                           "' un'altra ' un' altra", "p.m. 3.14 -- 1,000"}) {
+                           "qu' est-ce que c' est ?", "the boys' books aren't here",
+                           "« l' ami » , dit-il ...", "' un'altra ' un' altra", "p.m. 3.14 -- 1,000"}) {
     CHECK(tok(line) == line);
   }
 }

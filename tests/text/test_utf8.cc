@@ -10,12 +10,12 @@ TEST_CASE("utf8: the first bad byte is found") {
   CHECK_FALSE(utf8::first_invalid_byte("").has_value());
   CHECK_FALSE(utf8::first_invalid_byte("naïve — क्या है? 😀").has_value());
   CHECK(utf8::first_invalid_byte("ab\xff") == 2);
-  CHECK(utf8::first_invalid_byte("\xc3") == 0);                  // cut off
-  CHECK(utf8::first_invalid_byte("é\xe2\x82") == 2);             // cut off
-  CHECK(utf8::first_invalid_byte("a\xc0\xaf") == 1);             // overlong
-  CHECK(utf8::first_invalid_byte("ab\xed\xa0\x80") == 2);        // a surrogate
-  CHECK(utf8::first_invalid_byte("\xf4\x90\x80\x80") == 0);      // above U+10FFFF
-  CHECK(utf8::first_invalid_byte("caf\xe9 noir") == 3);          // Latin-1
+  CHECK(utf8::first_invalid_byte("\xc3") == 0);              // cut off
+  CHECK(utf8::first_invalid_byte("é\xe2\x82") == 2);         // cut off
+  CHECK(utf8::first_invalid_byte("a\xc0\xaf") == 1);         // overlong
+  CHECK(utf8::first_invalid_byte("ab\xed\xa0\x80") == 2);    // a surrogate
+  CHECK(utf8::first_invalid_byte("\xf4\x90\x80\x80") == 0);  // above U+10FFFF
+  CHECK(utf8::first_invalid_byte("caf\xe9 noir") == 3);      // Latin-1
   CHECK(utf8::describe_invalid_byte("caf\xe9 noir") == "byte 4 (0xe9) is not valid UTF-8");
   CHECK(utf8::describe_invalid_byte("café") == "");
 }
@@ -24,7 +24,8 @@ TEST_CASE("utf8: decoding and encoding") {
   CHECK(utf8::decode("aé€😀") == U"aé€😀");
   CHECK(utf8::encode(U"aé€😀") == "aé€😀");
   CHECK_THROWS_WITH_AS(utf8::decode("ab\xff"), "byte 3 (0xff) is not valid UTF-8", std::invalid_argument);
-  CHECK(utf8::decode_lossy("a\xff\xfe" "b") == U"a\uFFFD\uFFFDb");
+  CHECK(utf8::decode_lossy("a\xff\xfe"
+                           "b") == U"a\uFFFD\uFFFDb");
   CHECK(utf8::encode(std::u32string{U'a', char32_t{0xD800}, char32_t{0x110000}}) == "a\uFFFD\uFFFD");
   CHECK(utf8::decode(std::string_view("a\0b", 3)).size() == 3);
 }
@@ -33,7 +34,7 @@ TEST_CASE("utf8: composition and case") {
   CHECK(utf8::nfc("e\u0301te\u0301") == "été");
   CHECK(utf8::nfc("été") == "été");
   CHECK(utf8::nfc("plain") == "plain");
-  CHECK(utf8::nfc("\u0928\u093C") == "\u0929");                  // a Devanagari letter and its nukta
+  CHECK(utf8::nfc("\u0928\u093C") == "\u0929");  // a Devanagari letter and its nukta
   CHECK(utf8::lower("ÀÉÎ ŒUVRE Straße ЁЖ") == "àéî œuvre straße ёж");
   CHECK(utf8::capitalize("élan vital") == "Élan vital");
   CHECK(utf8::capitalize("« œuvre »") == "« Œuvre »");
@@ -48,7 +49,11 @@ TEST_CASE("utf8: width in terminal columns") {
   CHECK(utf8::display_width("été") == 3);
   CHECK(utf8::display_width("e\u0301te\u0301") == 3);
   CHECK(utf8::display_width("中文") == 4);
-  CHECK(utf8::display_width("कि") == 1);
+  CHECK(utf8::display_width("क्") == 1);   // the virama takes no room
+  CHECK(utf8::display_width("कि") == 2);  // a spacing vowel sign does
+  CHECK(utf8::width_is_certain("été 中"));
+  CHECK_FALSE(utf8::width_is_certain("कि"));
+  CHECK_FALSE(utf8::width_is_certain("😀"));
   CHECK(utf8::display_width("a\tb") == 2);
   CHECK(utf8::display_width("\xff") == 1);
 }

@@ -96,12 +96,12 @@ TEST_CASE("vocabulary: saved and loaded") {
 }
 
 TEST_CASE("vocabulary: what is wrong with a file is said with its line") {
-  CHECK_THROWS_WITH_AS(load_text(""), "vocab.txt:1: expected the special token <unk>, found the end of the file",
-                       InputError);
+  CHECK_THROWS_WITH_AS(
+      load_text(""), "vocab.txt:1: expected the special token <unk>, found the end of the file", InputError);
   CHECK_THROWS_WITH_AS(load_text("<unk>\n<pad>\nthe\n"),
                        "vocab.txt:3: expected the special token <s>, found \"the\"", InputError);
-  CHECK_THROWS_WITH_AS(load_text(kHead + "le\nla\nle\n"), "vocab.txt:7: the token \"le\" is on line 5 already",
-                       InputError);
+  CHECK_THROWS_WITH_AS(load_text(kHead + "le\nla\nle\n"),
+                       "vocab.txt:7: the token \"le\" is on line 5 already", InputError);
   CHECK_THROWS_WITH_AS(load_text(kHead + "<s>\n"), "vocab.txt:5: the token \"<s>\" is on line 3 already",
                        InputError);
   CHECK_THROWS_WITH_AS(load_text(kHead + "le\n\nla\n"), "vocab.txt:6: the token is empty", InputError);

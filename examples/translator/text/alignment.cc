@@ -38,9 +38,8 @@ std::optional<GoldAlignment> parse_moses(std::string_view text) {
   }
   sort_unique(out.sure);
   sort_unique(out.possible);
-  std::erase_if(out.possible, [&](const Link& link) {
-    return std::binary_search(out.sure.begin(), out.sure.end(), link);
-  });
+  std::erase_if(out.possible,
+                [&](const Link& link) { return std::binary_search(out.sure.begin(), out.sure.end(), link); });
   return out;
 }
 
@@ -57,7 +56,9 @@ std::string format_moses(const GoldAlignment& alignment) {
   return out;
 }
 
-std::string format_moses(const Links& links) { return format_moses(GoldAlignment{.sure = links, .possible = {}}); }
+std::string format_moses(const Links& links) {
+  return format_moses(GoldAlignment{.sure = links, .possible = {}});
+}
 
 GoldAlignment swapped(GoldAlignment alignment) {
   for (Links* links : {&alignment.sure, &alignment.possible}) {
@@ -97,7 +98,8 @@ Links links_from_attention(const Weights& weights, int64_t source_length, int64_
   return out;
 }
 
-void AlignmentScore::add(const Links& system_links, const GoldAlignment& gold, const AlignmentOptions& options) {
+void AlignmentScore::add(const Links& system_links, const GoldAlignment& gold,
+                         const AlignmentOptions& options) {
   const std::set<Link> sure_links(gold.sure.begin(), gold.sure.end());
   std::set<Link> possible_links(gold.possible.begin(), gold.possible.end());
   possible_links.insert(sure_links.begin(), sure_links.end());

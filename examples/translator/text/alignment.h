@@ -19,16 +19,16 @@ struct Link {
 };
 using Links = std::vector<Link>;
 
-/// What people say the links of a sentence pair are (Och and Ney 2003): the sure ones, and those that would be
-/// all right too. A sure link is possible without being repeated in `possible`.
+/// What people say the links of a sentence pair are (Och and Ney 2003): the sure ones, and those that would
+/// be all right too. A sure link is possible without being repeated in `possible`.
 struct GoldAlignment {
   Links sure = {};
   Links possible = {};  ///< beyond the sure ones
   bool operator==(const GoldAlignment&) const = default;
 };
 
-/// Moses links, `0-0 1-2 3?4`: source, then target; `-` is sure, `?` only possible. Sorted, repeated links once.
-/// Nothing when the text is anything else; an empty text is a pair without links.
+/// Moses links, `0-0 1-2 3?4`: source, then target; `-` is sure, `?` only possible. Sorted, repeated links
+/// once. Nothing when the text is anything else; an empty text is a pair without links.
 std::optional<GoldAlignment> parse_moses(std::string_view text);
 
 /// The sure links as `0-0 1-2`, then the possible ones as `3?4`.
@@ -43,13 +43,13 @@ bool fits(const GoldAlignment& alignment, int64_t source_length, int64_t target_
 
 /// One link a target word: to the source word with the largest weight, the first of equals. Only the first
 /// `target_length` rows count (the row that predicts </s> is no word); a row whose largest weight lies at or
-/// beyond column `source_length` (on </s> or padding), or is not above 0, gives no link. Negative lengths stand
-/// for all rows or columns.
+/// beyond column `source_length` (on </s> or padding), or is not above 0, gives no link. Negative lengths
+/// stand for all rows or columns.
 Links links_from_attention(const Weights& weights, int64_t source_length = -1, int64_t target_length = -1);
 
 struct AlignmentOptions {
-  /// Leave system links out whose target word has no gold link at all: an argmax must point somewhere, also for
-  /// a word that comes from nowhere (`les` in `n'aime pas les pommes`).
+  /// Leave system links out whose target word has no gold link at all: an argmax must point somewhere, also
+  /// for a word that comes from nowhere (`les` in `n'aime pas les pommes`).
   bool ignore_unaligned_targets = false;
 };
 

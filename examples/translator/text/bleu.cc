@@ -22,8 +22,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // ASCII punctuation that 13a always sets apart: all of it but ' , - .
 bool is_apart(char c) {
-  const bool punctuation = (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
-                           (c >= '{' && c <= '~');
+  const bool punctuation =
+      (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
   return punctuation && c != '\'' && c != ',' && c != '-' && c != '.';
 }
 
@@ -181,8 +181,8 @@ std::vector<std::vector<std::string>> one_each(const std::vector<std::string>& r
 
 void check_sizes(size_t hypotheses, size_t references, const char* where) {
   if (hypotheses != references) {
-    throw std::invalid_argument(fmt::format("{}: as many hypotheses as references: {} and {}", where, hypotheses,
-                                            references));
+    throw std::invalid_argument(
+        fmt::format("{}: as many hypotheses as references: {} and {}", where, hypotheses, references));
   }
 }
 
@@ -222,8 +222,9 @@ std::string tokenize_13a(string_view line) {
 std::string BleuScore::format() const {
   std::vector<std::string> percents;
   for (double precision : precisions) percents.push_back(fmt::format("{:.1f}", precision));
-  const double ratio =
-      reference_length > 0 ? static_cast<double>(hypothesis_length) / static_cast<double>(reference_length) : 0;
+  const double ratio = reference_length > 0
+                           ? static_cast<double>(hypothesis_length) / static_cast<double>(reference_length)
+                           : 0;
   return fmt::format("{:.2f} {} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", score,
                      fmt::join(percents, "/"), brevity_penalty, ratio, hypothesis_length, reference_length);
 }
@@ -264,10 +265,18 @@ BleuScore sentence_bleu(const std::string& hypothesis, const std::vector<std::st
 std::string bleu_signature(const BleuOptions& options, int64_t references) {
   std::string smoothing;
   switch (options.smoothing) {
-    case Smoothing::exp: smoothing = "exp"; break;
-    case Smoothing::floor: smoothing = fmt::format("floor[{:.2f}]", smoothing_value(options)); break;
-    case Smoothing::add_k: smoothing = fmt::format("add-k[{:.2f}]", smoothing_value(options)); break;
-    case Smoothing::none: smoothing = "none"; break;
+    case Smoothing::exp:
+      smoothing = "exp";
+      break;
+    case Smoothing::floor:
+      smoothing = fmt::format("floor[{:.2f}]", smoothing_value(options));
+      break;
+    case Smoothing::add_k:
+      smoothing = fmt::format("add-k[{:.2f}]", smoothing_value(options));
+      break;
+    case Smoothing::none:
+      smoothing = "none";
+      break;
   }
   return fmt::format("nrefs:{}|case:{}|eff:{}|tok:{}|smooth:{}|version:{}",
                      references > 0 ? std::to_string(references) : "var", options.lowercase ? "lc" : "mixed",

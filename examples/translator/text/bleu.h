@@ -17,7 +17,7 @@ enum class Smoothing {
 
 struct BleuOptions {
   Smoothing smoothing = Smoothing::exp;
-  double smoothing_value = -1;   ///< for floor and add_k; negative: their default
+  double smoothing_value = -1;  ///< for floor and add_k; negative: their default
   bool lowercase = false;
   bool tokenize_13a = true;      ///< false: the sentences are tokens with spaces between them (`tok:none`)
   bool effective_order = false;  ///< leave out the orders longer than the hypothesis: for single sentences
@@ -32,23 +32,25 @@ struct BleuScore {
   std::vector<double> precisions;  ///< percent, after smoothing
   double brevity_penalty = 1;
   int64_t hypothesis_length = 0;
-  int64_t reference_length = 0;    ///< of the closest references
-  std::string signature;           ///< nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:gradus-0.1
+  int64_t reference_length = 0;  ///< of the closest references
+  std::string signature;         ///< nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:gradus-0.1
 
   /// `56.88 77.4/69.2/57.1/38.9 (BP = 0.968 ratio = 0.969 hyp_len = 31 ref_len = 32)`, sacreBLEU's line.
   std::string format() const;
 };
 
-/// The tokens of mteval-v13a as sacreBLEU has them, one space between: ASCII punctuation apart, but `.` `,` between digits
-/// and apostrophes and hyphens within words stay; &quot; &amp; &lt; &gt; are undone, <skipped> is dropped.
+/// The tokens of mteval-v13a as sacreBLEU has them, one space between: ASCII punctuation apart, but `.` `,`
+/// between digits and apostrophes and hyphens within words stay; &quot; &amp; &lt; &gt; are undone, <skipped>
+/// is dropped.
 std::string tokenize_13a(std::string_view line);
 
-/// Corpus BLEU (Papineni et al. 2002) exactly as sacreBLEU 2 computes it: clipped counts summed over the corpus,
-/// brevity over the corpus with the closest reference of each sentence, the shorter of two equally close.
-/// `references[i]` are the translations, one or more, of the sentence that `hypotheses[i]` translates.
+/// Corpus BLEU (Papineni et al. 2002) exactly as sacreBLEU 2 computes it: clipped counts summed over the
+/// corpus, brevity over the corpus with the closest reference of each sentence, the shorter of two equally
+/// close. `references[i]` are the translations, one or more, of the sentence that `hypotheses[i]` translates.
 /// Throws std::invalid_argument when the numbers differ, or a sentence has no reference.
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
-                      const std::vector<std::vector<std::string>>& references, const BleuOptions& options = {});
+                      const std::vector<std::vector<std::string>>& references,
+                      const BleuOptions& options = {});
 
 /// The same with one reference each.
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,

@@ -95,7 +95,8 @@ class Collector {
            std::string_view links) {
     for (const auto& [file, text] : {std::pair{&first_file, first}, std::pair{&second_file, second}}) {
       if (const std::string fault = utf8::describe_invalid_byte(text); !fault.empty()) {
-        const size_t shift = &first_file == &second_file ? static_cast<size_t>(text.data() - first.data()) : 0;
+        const size_t shift =
+            &first_file == &second_file ? static_cast<size_t>(text.data() - first.data()) : 0;
         return bad(*file, shift == 0 ? fault : shifted(text, shift));
       }
     }
@@ -161,7 +162,8 @@ std::string ReadReport::summary() const {
   if (blank > 0) out += fmt::format(", {} blank", blank);
   if (too_long > 0) out += fmt::format(", {} too long", too_long);
   if (bad > 0) out += fmt::format(", {} bad", bad);
-  if (bad_alignments > 0) out += fmt::format(", {} alignments that do not fit their sentences", bad_alignments);
+  if (bad_alignments > 0)
+    out += fmt::format(", {} alignments that do not fit their sentences", bad_alignments);
   return out;
 }
 
@@ -205,10 +207,13 @@ ParallelData read_pairs(std::istream& source, const std::string& source_name, st
     const bool more_source = sources.next(first);
     const bool more_target = targets.next(second);
     if (more_source != more_target) {
-      while (sources.next(first)) {}
-      while (targets.next(second)) {}
-      throw InputError(source_name, 0, fmt::format("has {} lines, but {} has {}", sources.number(), target_name,
-                                                   targets.number()));
+      while (sources.next(first)) {
+      }
+      while (targets.next(second)) {
+      }
+      throw InputError(
+          source_name, 0,
+          fmt::format("has {} lines, but {} has {}", sources.number(), target_name, targets.number()));
     }
     if (!more_source) break;
     collector.count_line();

@@ -11,19 +11,19 @@
 namespace translator {
 
 struct ReadOptions {
-  bool swap_columns = false;   ///< the second column (or file) is the source
-  bool strict = false;         ///< throw InputError at the first bad line instead of leaving it out
+  bool swap_columns = false;  ///< the second column (or file) is the source
+  bool strict = false;        ///< throw InputError at the first bad line instead of leaving it out
   bool lowercase = true;
-  int64_t max_length = 0;      ///< pairs with more tokens on either side are left out; 0 is no limit
-  int64_t max_pairs = 0;       ///< stop after so many pairs; 0 is no limit
-  int64_t kept_messages = 5;   ///< bad lines whose reasons are kept as text
+  int64_t max_length = 0;     ///< pairs with more tokens on either side are left out; 0 is no limit
+  int64_t max_pairs = 0;      ///< stop after so many pairs; 0 is no limit
+  int64_t kept_messages = 5;  ///< bad lines whose reasons are kept as text
 };
 
 /// One sentence and its translation.
 struct SentencePair {
-  std::vector<std::string> source;         ///< tokens
+  std::vector<std::string> source;  ///< tokens
   std::vector<std::string> target;
-  std::string source_text;                 ///< as in the file, without the outer white space
+  std::string source_text;  ///< as in the file, without the outer white space
   std::string target_text;
   std::optional<GoldAlignment> alignment;  ///< token indices, where the third column held Moses links
   int64_t line = 0;                        ///< in the file, from 1
@@ -31,14 +31,14 @@ struct SentencePair {
 
 /// What became of the lines of a file.
 struct ReadReport {
-  std::string name;              ///< the file, or both files
+  std::string name;  ///< the file, or both files
   int64_t lines = 0;
-  int64_t pairs = 0;             ///< kept
-  int64_t aligned = 0;           ///< of these, with an alignment
-  int64_t blank = 0;             ///< lines of nothing but white space
-  int64_t too_long = 0;          ///< left out because of max_length
-  int64_t bad = 0;               ///< left out because something is wrong with them
-  int64_t bad_alignments = 0;    ///< kept without their alignment, whose links point outside the sentences
+  int64_t pairs = 0;           ///< kept
+  int64_t aligned = 0;         ///< of these, with an alignment
+  int64_t blank = 0;           ///< lines of nothing but white space
+  int64_t too_long = 0;        ///< left out because of max_length
+  int64_t bad = 0;             ///< left out because something is wrong with them
+  int64_t bad_alignments = 0;  ///< kept without their alignment, whose links point outside the sentences
   std::vector<std::string> messages;  ///< `pairs.tsv:17: no tab between source and target`, the first few
 
   /// `pairs.tsv: 98 of 101 lines read, 1 blank, 2 bad`.
@@ -50,18 +50,18 @@ struct ParallelData {
   ReadReport report;
 };
 
-/// Reads `source TAB target` lines; `-` is standard input. Columns beyond the second are left alone, but that a
-/// third one of Moses links becomes the pair's alignment. CRLF, a BOM and a last line without a line end are
-/// all right; blank lines are counted and skipped.
+/// Reads `source TAB target` lines; `-` is standard input. Columns beyond the second are left alone, but that
+/// a third one of Moses links becomes the pair's alignment. CRLF, a BOM and a last line without a line end
+/// are all right; blank lines are counted and skipped.
 ///
 /// Bad lines (no tab, invalid UTF-8, a side without a word) are counted and left out, or with `strict` thrown
-/// as InputError: "pairs.tsv:17: no tab between source and target". Also throws InputError when the file cannot
-/// be read or is UTF-16.
+/// as InputError: "pairs.tsv:17: no tab between source and target". Also throws InputError when the file
+/// cannot be read or is UTF-16.
 ParallelData read_pairs(const std::string& path, const ReadOptions& options = {});
 ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOptions& options = {});
 
-/// Reads two files line by line, line n of one the translation of line n of the other; one of them may be `-`.
-/// Throws InputError naming both files and their numbers of lines when these differ.
+/// Reads two files line by line, line n of one the translation of line n of the other; one of them may be
+/// `-`. Throws InputError naming both files and their numbers of lines when these differ.
 ParallelData read_pairs(const std::string& source_path, const std::string& target_path,
                         const ReadOptions& options);
 ParallelData read_pairs(std::istream& source, const std::string& source_name, std::istream& target,

@@ -16,11 +16,26 @@ constexpr char32_t kJoiner = 0x200D;
 // The plain spelling of the typographic variants that texts mix at will.
 char32_t plain_spelling(char32_t c) {
   switch (c) {
-    case 0x2018: case 0x2019: case 0x201B: case 0x2032: case 0x02BC: case 0xFF07: case 0x00B4: case 0x0060:
+    case 0x2018:
+    case 0x2019:
+    case 0x201B:
+    case 0x2032:
+    case 0x02BC:
+    case 0xFF07:
+    case 0x00B4:
+    case 0x0060:
       return U'\'';
-    case 0x201C: case 0x201D: case 0x201E: case 0x201F: case 0x2033: case 0xFF02:
+    case 0x201C:
+    case 0x201D:
+    case 0x201E:
+    case 0x201F:
+    case 0x2033:
+    case 0xFF02:
       return U'"';
-    case 0x2010: case 0x2011: case 0x2212: case 0xFF0D:
+    case 0x2010:
+    case 0x2011:
+    case 0x2212:
+    case 0xFF0D:
       return U'-';
     default:
       return utf8::is_space(c) ? U' ' : c;
@@ -40,10 +55,17 @@ bool is_elidable(Code stem) {
 
 // Words with an apostrophe that is part of their spelling, in lower case.
 bool is_fixed_word(Code stem, Code suffix) {
-  struct Word { Code stem, suffix; };
-  static constexpr std::array<Word, 8> kWords = {{{U"aujourd", U"hui"}, {U"ma", U"am"}, {U"y", U"all"},
-                                                  {U"ne", U"er"}, {U"e", U"er"}, {U"rock", U"n"},
-                                                  {U"rock'n", U"roll"}, {U"grand", U"mère"}}};
+  struct Word {
+    Code stem, suffix;
+  };
+  static constexpr std::array<Word, 8> kWords = {{{U"aujourd", U"hui"},
+                                                  {U"ma", U"am"},
+                                                  {U"y", U"all"},
+                                                  {U"ne", U"er"},
+                                                  {U"e", U"er"},
+                                                  {U"rock", U"n"},
+                                                  {U"rock'n", U"roll"},
+                                                  {U"grand", U"mère"}}};
   if (stem == U"o") return true;
   if (stem == U"prud" && suffix.starts_with(U"hom")) return true;
   return std::any_of(kWords.begin(), kWords.end(),

@@ -24,11 +24,13 @@ std::string normalize(std::string_view line, const TokenizerOptions& options = {
 /// - A word is a run of letters, digits and combining marks; hyphens inside it stay (`est-ce`), and so do
 ///   `.` `,` `:` between two digits (`3.14`, `1,000`, `10:30`) and the stops of initials (`p.m.`).
 /// - Every other character is a token by itself, but a run of `.` or of `-` is one token.
-/// - Apostrophes, with one rule for all languages. What stands before the apostrophe (after the last hyphen) is
+/// - Apostrophes, with one rule for all languages. What stands before the apostrophe (after the last hyphen)
+/// is
 ///   the stem, the letters behind it the suffix:
 ///     1. stem one of c ç d j l m n s t, or ending in qu: a French elision, cut behind the apostrophe
 ///        (`l' homme`, `jusqu' à`, `qu' est-ce`, also `l' s`, `d' m`); only `n't` stays whole;
-///     2. suffix s, d, ll, re, ve, or t after n, or m after i: an English contraction, whole (`doesn't`, `i'm`);
+///     2. suffix s, d, ll, re, ve, or t after n, or m after i: an English contraction, whole (`doesn't`,
+///     `i'm`);
 ///     3. aujourd'hui, prud'homme, ma'am, y'all ..., names and words in o' (`o'clock`): whole;
 ///     4. a stem that is not in Latin letters: whole (`п'ять`);
 ///     5. anything else is cut behind the apostrophe (Italian `dell' arte`).
@@ -45,7 +47,8 @@ std::vector<std::string> split_tokens(std::string_view line);
 /// The tokens with one space between them.
 std::string join_tokens(const std::vector<std::string>& tokens);
 
-/// True for a token that must be written together with the next one: `l'`, `qu'`, `dell'`; not for `boys'`, `goin'`.
+/// True for a token that must be written together with the next one: `l'`, `qu'`, `dell'`; not for `boys'`,
+/// `goin'`.
 bool is_elision(std::string_view token);
 
 }  // namespace translator

@@ -45,7 +45,8 @@ std::optional<size_t> first_invalid_byte(std::string_view text) {
 std::string describe_invalid_byte(std::string_view text) {
   const auto bad = first_invalid_byte(text);
   if (!bad) return "";
-  return fmt::format("byte {} (0x{:02x}) is not valid UTF-8", *bad + 1, static_cast<unsigned char>(text[*bad]));
+  return fmt::format("byte {} (0x{:02x}) is not valid UTF-8", *bad + 1,
+                     static_cast<unsigned char>(text[*bad]));
 }
 
 std::u32string decode(std::string_view text) {
@@ -94,10 +95,9 @@ std::string nfc(std::string_view text) {
   if (ascii) return std::string(text);
   const std::string valid = encode(decode_lossy(text));
   utf8proc_uint8_t* composed = nullptr;
-  const utf8proc_ssize_t n =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(valid.data()),
-                   static_cast<utf8proc_ssize_t>(valid.size()), &composed,
-                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+  const utf8proc_ssize_t n = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(valid.data()),
+                                          static_cast<utf8proc_ssize_t>(valid.size()), &composed,
+                                          static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(composed, &std::free);
   if (n < 0) throw std::runtime_error(fmt::format("utf8::nfc: {}", utf8proc_errmsg(n)));
   return std::string(reinterpret_cast<const char*>(composed), static_cast<size_t>(n));
@@ -124,9 +124,17 @@ int display_width(std::string_view text) {
   int width = 0;
   for (size_t at = 0; at < text.size();) {
     const utf8proc_int32_t c = next(text, at);
-    width += c < 0 ? 1 : utf8proc_charwidth(c);
+    const bool spacing = c >= 0 && category(static_cast<char32_t>(c)) == UTF8PROC_CATEGORY_MC;
+    width += c < 0 || spacing ? 1 : utf8proc_charwidth(c);
   }
   return width;
+}
+
+bool width_is_certain(std::string_view text) {
+  for (char32_t c : decode_lossy(text)) {
+    if (is_mark(c) || is_format(c) || c >= 0x1F000) return false;
+  }
+  return true;
 }
 
 std::vector<std::string> graphemes(std::string_view text) {
@@ -134,8 +142,9 @@ std::vector<std::string> graphemes(std::string_view text) {
   utf8proc_int32_t state = 0;
   char32_t previous = 0;
   for (char32_t c : decode_lossy(text)) {
-    const bool starts = out.empty() || utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(previous),
-                                                                        static_cast<utf8proc_int32_t>(c), &state);
+    const bool starts =
+        out.empty() || utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(previous),
+                                                        static_cast<utf8proc_int32_t>(c), &state);
     if (starts) out.emplace_back();
     append(out.back(), c);
     previous = c;

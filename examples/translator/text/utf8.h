@@ -9,8 +9,8 @@
 /// Unicode as the translator needs it: a thin layer over utf8proc.
 namespace translator::utf8 {
 
-/// Offset of the first byte of the first ill-formed sequence (overlong forms, surrogates, values above U+10FFFF
-/// and cut-off sequences included), or nothing when the whole text is UTF-8.
+/// Offset of the first byte of the first ill-formed sequence (overlong forms, surrogates, values above
+/// U+10FFFF and cut-off sequences included), or nothing when the whole text is UTF-8.
 std::optional<size_t> first_invalid_byte(std::string_view text);
 
 /// `byte 3 (0xff) is not valid UTF-8`, counting bytes from 1; empty when the text is valid.
@@ -35,8 +35,13 @@ std::string lower(std::string_view text);
 /// The text with its first letter in upper case, whatever quotes or brackets stand before it.
 std::string capitalize(std::string_view text);
 
-/// Terminal columns the text takes: 0 for combining marks and controls, 2 for wide characters.
+/// Terminal columns the text takes: 0 for nonspacing marks and controls, 2 for wide characters. Spacing marks
+/// (Mc: most vowel signs of Devanagari) count 1 as in xterm, VTE and glibc; some terminals put them into the
+/// letter's column, and no table can be right for both (see width_is_certain).
 int display_width(std::string_view text);
+
+/// False where terminals disagree on the width: marks, joiners, emoji.
+bool width_is_certain(std::string_view text);
 
 /// The text as grapheme clusters (a letter with its marks), each valid UTF-8.
 std::vector<std::string> graphemes(std::string_view text);
@@ -49,13 +54,13 @@ std::string fit(std::string_view text, int width);
 std::string printable(std::string_view text);
 
 // Classes of code points, by Unicode general category.
-bool is_space(char32_t c);        ///< Zs, Zl, Zp and the ASCII and Latin-1 white space controls
-bool is_letter(char32_t c);       ///< L*
-bool is_mark(char32_t c);         ///< M*: among them the vowel signs and the virama of Devanagari
-bool is_digit(char32_t c);        ///< Nd
-bool is_number(char32_t c);       ///< N*
-bool is_control(char32_t c);      ///< Cc
-bool is_format(char32_t c);       ///< Cf: among them U+00AD, U+200B to U+200F, U+FEFF
+bool is_space(char32_t c);    ///< Zs, Zl, Zp and the ASCII and Latin-1 white space controls
+bool is_letter(char32_t c);   ///< L*
+bool is_mark(char32_t c);     ///< M*: among them the vowel signs and the virama of Devanagari
+bool is_digit(char32_t c);    ///< Nd
+bool is_number(char32_t c);   ///< N*
+bool is_control(char32_t c);  ///< Cc
+bool is_format(char32_t c);   ///< Cf: among them U+00AD, U+200B to U+200F, U+FEFF
 char32_t to_lower(char32_t c);
 char32_t to_upper(char32_t c);
 

@@ -85,18 +85,21 @@ Vocabulary Vocabulary::load(std::istream& in, const std::string& name) {
     if (number <= kSpecials) {
       const std::string_view expected = kSpellings[static_cast<size_t>(number - 1)];
       if (line != expected) {
-        throw InputError(name, number,
-                         fmt::format("expected the special token {}, found \"{}\"", expected, utf8::printable(line)));
+        throw InputError(
+            name, number,
+            fmt::format("expected the special token {}, found \"{}\"", expected, utf8::printable(line)));
       }
       continue;
     }
     if (const std::string fault = fault_of(line); !fault.empty()) throw InputError(name, number, fault);
     const auto seen = out.ids_.find(line);
     if (seen != out.ids_.end() || is_special(line)) {
-      const auto first = is_special(line) ? std::find(kSpellings.begin(), kSpellings.end(), line) - kSpellings.begin()
-                                          : static_cast<std::ptrdiff_t>(seen->second);
-      throw InputError(name, number,
-                       fmt::format("the token \"{}\" is on line {} already", utf8::printable(line), first + 1));
+      const auto first = is_special(line)
+                             ? std::find(kSpellings.begin(), kSpellings.end(), line) - kSpellings.begin()
+                             : static_cast<std::ptrdiff_t>(seen->second);
+      throw InputError(
+          name, number,
+          fmt::format("the token \"{}\" is on line {} already", utf8::printable(line), first + 1));
     }
     out.append(std::move(line));
   }

@@ -33,7 +33,8 @@ struct VocabularyOptions {
 /// Tokens and their ids. Ids 0 to 3 are the specials, then come the tokens, most frequent first and equally
 /// frequent ones by their bytes, so that equal counts give equal ids.
 ///
-/// The specials are no words: id("<s>") of a token in the data is kUnknown, and build() leaves such a token out.
+/// The specials are no words: id("<s>") of a token in the data is kUnknown, and build() leaves such a token
+/// out.
 class Vocabulary {
  public:
   static constexpr int32_t kUnknown = 0;   ///< <unk>
@@ -54,8 +55,8 @@ class Vocabulary {
   static Vocabulary load(const std::string& path);
   static Vocabulary load(std::istream& in, const std::string& name);
 
-  /// Writes one token a line, first into `path`.tmp, then renamed: a file that was there stays whole if writing
-  /// fails. Throws InputError.
+  /// Writes one token a line, first into `path`.tmp, then renamed: a file that was there stays whole if
+  /// writing fails. Throws InputError.
   void save(const std::string& path) const;
   void save(std::ostream& out) const;
 
