@@ -18,8 +18,8 @@ struct Sum {
   std::vector<Tensor> parts;
 };
 
-// Gradients that are dense in all shards, which is nearly all of the numbers, are taken out of the shards here; the
-// threads then share the elements between them. The order of additions is the same for every split.
+// Gradients that are dense in all shards, which is nearly all of the numbers, are taken out of the shards
+// here; the threads then share the elements between them. The order of additions is the same for every split.
 std::vector<Sum> take_dense(std::vector<Gradients>& shards) {
   std::vector<Sum> sums;
   std::unordered_set<const Node*> taken;
@@ -38,7 +38,7 @@ std::vector<Sum> take_dense(std::vector<Gradients>& shards) {
     taken.insert(first.node.get());
   }
   for (size_t s = 1; s < shards.size(); ++s)
-    std::erase_if(shards[s].entries(), [&](const Gradients::Entry& e) { return taken.count(e.node.get()) > 0; });
+    std::erase_if(shards[s].entries(), [&](const auto& e) { return taken.count(e.node.get()) > 0; });
   return sums;
 }
 

@@ -4,8 +4,8 @@
 
 namespace gradus::nn {
 
-/// Under Training each entry is dropped with probability p, the others divided by 1 - p (Srivastava et al. 2014);
-/// otherwise x itself. The same Training seed drops the same entries.
+/// Under Training each entry is dropped with probability p, the others divided by 1 - p (Srivastava et al.
+/// 2014); otherwise x itself. The same Training seed drops the same entries.
 struct Dropout {
   double p;
 

@@ -37,8 +37,8 @@ GRU::GRU(int64_t input_size, int64_t hidden_size, Rng& rng, const GRUOptions& op
 RecurrentOutput GRU::operator()(const Var& x, const Tensor& lengths, const Var& h0) const {
   auto run = [&](const Var& in, const Var& start, const RecurrentWeights& w, bool reverse) {
     GruOptions options{.reset_after = reset_after, .reverse = reverse, .lengths = lengths};
-    return (reference ? gradus::reference::gru : gradus::gru)(in, start, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh,
-                                                              options);
+    auto over_time = reference ? gradus::reference::gru : gradus::gru;
+    return over_time(in, start, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, options);
   };
   return stack(run, x, lengths, h0);
 }

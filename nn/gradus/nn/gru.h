@@ -9,8 +9,8 @@ struct GRUCellOptions {
   bool reset_after = true;  ///< PyTorch and cuDNN; false: Cho v3 and Bahdanau, reset before the product
 };
 
-/// One step of a GRU (Cho et al. 2014), gates r, z, n as in PyTorch; equations in gradus/ops/gru.h. x [B, input_size],
-/// h [B, hidden_size] or undefined (zeros) -> [B, hidden_size].
+/// One step of a GRU (Cho et al. 2014), gates r, z, n as in PyTorch; equations in gradus/ops/gru.h.
+/// x [B, input_size], h [B, hidden_size] or undefined (zeros) -> [B, hidden_size].
 struct GRUCell {
   Parameter weight_ih, weight_hh, bias_ih, bias_hh;
   bool reset_after;

@@ -37,15 +37,15 @@ double dot(const double* a, const double* b, int64_t n) {
   return sum;
 }
 
-// count orthonormal rows of length n >= count. Gram-Schmidt on normal rows; each is orthogonalised twice, which is
-// enough to reach the last bits (Kahan and Parlett's "twice is enough"). A row's part that is orthogonal to the earlier
-// ones keeps its direction, which is R's diagonal being positive.
+// count orthonormal rows of length n >= count. Gram-Schmidt on normal rows; each is orthogonalised twice,
+// which is enough to reach the last bits (Kahan and Parlett's "twice is enough"). A row's part that is
+// orthogonal to the earlier ones keeps its direction, which is R's diagonal being positive.
 std::vector<double> orthonormal_rows(int64_t count, int64_t n, Rng& rng) {
   std::vector<double> q(static_cast<size_t>(count * n));
   for (int64_t i = 0; i < count; ++i) {
     double* row = q.data() + i * n;
     double length = 0;
-    while (length < 1e-8) {  // a draw inside the span of the earlier rows: as good as never, but cheap to exclude
+    while (length < 1e-8) {  // not in the span of the earlier rows, which is as good as never
       for (int64_t k = 0; k < n; ++k) row[k] = rng.normal();
       for (int pass = 0; pass < 2; ++pass)
         for (int64_t j = 0; j < i; ++j) {

@@ -4,8 +4,8 @@
 
 namespace gradus::nn {
 
-/// y = weight (x - mean) / sqrt(var + eps) + bias over the last axis (Ba et al. 2016). x [..., n] -> [..., n];
-/// weight [n] starts at 1, bias [n] at 0.
+/// y = weight (x - mean) / sqrt(var + eps) + bias over the last axis (Ba et al. 2016). 
+/// x [..., n] -> [..., n]; weight [n] starts at 1, bias [n] at 0.
 struct LayerNorm {
   Parameter weight, bias;
   double eps;

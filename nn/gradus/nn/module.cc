@@ -18,8 +18,9 @@ namespace {
 // "gradus::nn::Linear" and "(anonymous namespace)::Linear" to "Linear"; arguments of templates stay.
 std::string readable(const std::type_info& type) {
   int status = 0;
-  std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
-  std::string name = status == 0 ? text.get() : type.name();
+  char* text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  std::string name = status == 0 ? text : type.name();
+  std::free(text);
   int depth = 0;
   for (size_t i = name.size(); i-- > 0;) {
     if (name[i] == '>' || name[i] == ')') ++depth;
@@ -31,7 +32,7 @@ std::string readable(const std::type_info& type) {
 
 std::string with_commas(int64_t n) {
   std::string digits = std::to_string(n);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
   return digits;
 }
 
@@ -41,7 +42,8 @@ std::string readable_bytes(int64_t n) {
   return fmt::format("{:.1f} MB", static_cast<double>(n) / 1e6);
 }
 
-// Puts the dictionary into the parameters, or says all that is wrong with it. `where` and `file` begin the message.
+// Puts the dictionary into the parameters, or says all that is wrong with it. `where` and `file` begin the
+// message.
 void take_over(const std::vector<NamedParameter>& parameters, const StateDict& dict, const char* where,
                const std::string& file) {
   std::unordered_map<std::string, const Tensor*> given;
@@ -168,7 +170,7 @@ std::string summary(const std::vector<ParamVisitor::Entry>& entries) {
     const Tensor& value = e.parameter->value();
     size_t dot = e.name.rfind('.');
     std::string of = e.layer + " " + (dot == std::string::npos ? std::string() : e.name.substr(0, dot));
-    lines.push_back({e.name, of == owner ? std::string() : e.layer, value.shape().str(), with_commas(value.numel())});
+    lines.push_back({e.name, of == owner ? "" : e.layer, value.shape().str(), with_commas(value.numel())});
     owner = of;
     total += value.numel();
     bytes += value.bytes();
@@ -186,9 +188,10 @@ std::string summary(const std::vector<ParamVisitor::Entry>& entries) {
   std::string out;
   for (size_t i = 0; i < lines.size(); ++i) {
     const Line& l = lines[i];
-    out += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}", l.name, width.name.size(), l.layer, width.layer.size(), l.shape,
-                       width.shape.size(), l.count, width.count.size());
-    out += i + 1 < lines.size() ? "\n" : fmt::format("  ({}, {})\n", readable_bytes(bytes), fmt::join(types, " and "));
+    out += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}", l.name, width.name.size(), l.layer, width.layer.size(),
+                       l.shape, width.shape.size(), l.count, width.count.size());
+    bool last = i + 1 == lines.size();
+    out += last ? fmt::format("  ({}, {})\n", readable_bytes(bytes), fmt::join(types, " and ")) : "\n";
   }
   return out;
 }

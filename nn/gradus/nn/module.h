@@ -33,9 +33,9 @@ class ParamVisitor;
 template <class M>
 concept Module = requires(M& m, ParamVisitor& visit) { m.params(visit); };
 
-/// Collects parameters under dotted names: "encoder.gru.weight_ih_l0", "layers.0.bias". What the functions below send
-/// through a module's `params`. A Parameter seen a second time (tied weights) keeps its first name only; undefined ones
-/// (no bias) are skipped.
+/// Collects parameters under dotted names: "encoder.gru.weight_ih_l0", "layers.0.bias". What the functions
+/// below send through a module's `params`. A Parameter seen a second time (tied weights) keeps its first name
+/// only; undefined ones (no bias) are skipped.
 class ParamVisitor {
  public:
   struct Entry {
@@ -69,8 +69,6 @@ class ParamVisitor {
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  template <Module M>
-  friend std::vector<Entry> visited(M& module);
   size_t enter(const std::string& name, const std::type_info& type);
   void leave(size_t before);
 
@@ -79,16 +77,17 @@ class ParamVisitor {
   std::vector<Entry> entries_;
 };
 
-/// Everything a visit of the module finds, in the order of its `params`.
+/// Everything a visit of the module finds, in the order of its `params`. A visit changes nothing, hence the
+/// cast.
 template <Module M>
-std::vector<ParamVisitor::Entry> visited(M& module) {
+std::vector<ParamVisitor::Entry> visited(const M& module) {
   ParamVisitor visit;
-  visit("", const_cast<std::remove_const_t<M>&>(module));
+  visit("", const_cast<M&>(module));
   return visit.entries();
 }
 
-/// Names and numbers, in the order of the module. Sharing is safe: a parameter that is updated while a dictionary holds
-/// its numbers is copied first, so a dictionary is a snapshot.
+/// Names and numbers, in the order of the module. Sharing is safe: a parameter that is updated while a
+/// dictionary holds its numbers is copied first, so a dictionary is a snapshot.
 using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
 // The functions on a list of parameters; the ones for modules below forward to them.
@@ -115,8 +114,8 @@ StateDict state_dict(const M& module) {
 }
 
 /// Takes the numbers over, converted to each parameter's element type; changes nothing unless all fit.
-/// @throws Error "[load_state_dict] the names and shapes must be the module's: missing a, b; unexpected c; wrong shape d
-/// (module [2, 3], given [3, 2]); given twice e", whichever apply, each with all its names.
+/// @throws Error "[load_state_dict] the names and shapes must be the module's: missing a, b; unexpected c;
+/// wrong shape d (module [2, 3], given [3, 2]); given twice e", whichever apply, each with all its names.
 template <Module M>
 void load_state_dict(M& module, const StateDict& dict) {
   load_state_dict(named_parameters(module), dict);
@@ -145,14 +144,15 @@ void label_parameters(M& module) {
   label_parameters(named_parameters(module));
 }
 
-/// Writes the parameters to a safetensors file; the previous file survives a crash. @throws Error naming the file.
+/// Writes the parameters to a safetensors file; the previous file survives a crash. @throws Error naming the
+/// file.
 template <Module M>
 void save(const M& module, const std::string& path, const std::map<std::string, std::string>& metadata = {}) {
   save(named_parameters(visited(module)), path, metadata);
 }
 
-/// Reads a safetensors file into the module; returns the file's metadata. @throws Error as load_state_dict, or for a
-/// damaged file.
+/// Reads a safetensors file into the module; returns the file's metadata. @throws Error as load_state_dict,
+/// or for a damaged file.
 template <Module M>
 std::map<std::string, std::string> load(M& module, const std::string& path) {
   return load(named_parameters(module), path);
@@ -160,8 +160,8 @@ std::map<std::string, std::string> load(M& module, const std::string& path) {
 
 // ---- gradient check of a whole module ----
 
-/// What a layer returns, as one Var to differentiate: a Var itself, or a struct with `std::vector<Var> vars() const`,
-/// whose members are flattened and joined (undefined ones left out).
+/// What a layer returns, as one Var to differentiate: a Var itself, or a struct with `std::vector<Var> vars()
+/// const`, whose members are flattened and joined (undefined ones left out).
 inline const Var& checkable(const Var& y) { return y; }
 Var checkable(const std::vector<Var>& parts);
 template <class T>
@@ -170,8 +170,8 @@ Var checkable(const T& y) {
   return checkable(y.vars());
 }
 
-/// An input of gradcheck(layer, inputs) on its way into the layer, which may take it as a Var or as a Tensor (ids,
-/// lengths, masks).
+/// An input of gradcheck(layer, inputs) on its way into the layer, which may take it as a Var or as a Tensor
+/// (ids, lengths, masks).
 class CheckInput {
  public:
   explicit CheckInput(const Var& x) : x_(x) {}
@@ -188,15 +188,15 @@ GradcheckReport gradcheck(const std::vector<NamedParameter>& parameters,
                           const GradcheckOptions& options = {});
 [[noreturn]] void not_callable_with(size_t inputs);
 
-/// gradcheck(model, [&] { return loss(model, batch); }): all parameters of the module. Floating constants that f uses
-/// must be f64.
+/// gradcheck(model, [&] { return loss(model, batch); }): all parameters of the module. Floating constants
+/// that f uses must be f64.
 template <Module M>
 GradcheckReport gradcheck(M& module, const std::function<Var()>& f, const GradcheckOptions& options = {}) {
   return gradcheck(named_parameters(module), [&f](const std::vector<Var>&) { return f(); }, {}, options);
 }
 
-/// gradcheck(layer, {x, lengths}): all parameters of the layer and all floating inputs (f32 ones are converted), which
-/// are passed to its call operator, up to 6. An undefined Tensor is passed on as undefined.
+/// gradcheck(layer, {x, lengths}): all parameters of the layer and all floating inputs (f32 ones are
+/// converted), which are passed to its call operator, up to 6. An undefined Tensor is passed on as undefined.
 template <Module M>
 GradcheckReport gradcheck(M& layer, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {}) {
   auto call = [&layer](const std::vector<Var>& in) {

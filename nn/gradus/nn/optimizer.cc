@@ -97,8 +97,9 @@ void Optimizer::apply_rows(const Gradients::Entry& entry, double grad_scale, con
         apply(part.rows.row(i), grad_scale, value, part.ids.i32()[i] * width, state);
     return;
   }
-  // Dense, for what the algorithm says: a row that did not occur has gradient 0 and still moves by its momentum. The
-  // buffer is zero between calls, so that only the rows that occurred must be written and wiped.
+  // Dense, for what the algorithm says: a row that did not occur has gradient 0 and still moves by its
+  // momentum. The buffer is zero between calls, so that only the rows that occurred must be written and
+  // wiped.
   if (!scratch_.defined() || scratch_.numel() < value.numel() || scratch_.dtype() != value.dtype())
     scratch_ = Tensor::zeros({value.numel()}, value.dtype());
   visit_floating(scratch_, name_, [&](auto* to) {

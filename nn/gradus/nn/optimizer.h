@@ -7,21 +7,22 @@
 
 namespace gradus::nn {
 
-/// Norm of all gradients together, sqrt(sum of squares over all parameters), summed in double. Rows of an embedding's
-/// gradient with the same id are summed first (in place; the gradient stays the same one): the dense norm is the truth.
-/// Gradients of kept intermediate values do not count. NaN or infinity when a gradient is not finite.
+/// Norm of all gradients together, sqrt(sum of squares over all parameters), summed in double. Rows of an
+/// embedding's gradient with the same id are summed first (in place; the gradient stays the same one): the
+/// dense norm is the truth. Gradients of kept intermediate values do not count. NaN or infinity when a
+/// gradient is not finite.
 double grad_norm(Gradients& grads);
 
-/// Scales all gradients by max_norm / norm where norm > max_norm; returns the norm before. When it is not finite nothing is
-/// scaled: test std::isfinite of the result and skip the step. A pass over memory that `step`'s grad_scale saves:
-/// `adam.step(model, grads, clip_factor(grad_norm(grads), max_norm))`.
+/// Scales all gradients by max_norm / norm where norm > max_norm; returns the norm before. When it is not
+/// finite nothing is scaled: test std::isfinite of the result and skip the step. A pass over memory that
+/// `step`'s grad_scale saves: `adam.step(model, grads, clip_factor(grad_norm(grads), max_norm))`.
 double clip_grad_norm(Gradients& grads, double max_norm);
 
 /// min(1, max_norm / norm), the factor that clip_grad_norm multiplies by; 1 when norm is not finite.
 double clip_factor(double norm, double max_norm);
 
-/// Changes parameters by their gradients; keeps what it must remember per parameter (by identity, not by name). A
-/// parameter that the gradients lack is left alone, as PyTorch's with grad None.
+/// Changes parameters by their gradients; keeps what it must remember per parameter (by identity, not by
+/// name). A parameter that the gradients lack is left alone, as PyTorch's with grad None.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -37,14 +38,15 @@ class Optimizer {
   double lr() const { return lr_; }
   void set_lr(double lr) { lr_ = lr; }
 
-  /// The state as named tensors ("m.encoder.weight", ..., "step.encoder.weight"), enough to go on bit for bit.
+  /// The state as named tensors ("m.encoder.weight", ..., "step.encoder.weight"), enough to go on bit for
+  /// bit.
   StateDict state_dict(const std::vector<NamedParameter>& parameters) const;
   template <Module M>
   StateDict state_dict(const M& module) const {
     return state_dict(nn::named_parameters(visited(module)));
   }
-  /// @throws Error for names that are unknown and for shapes that are not the parameters'. Parameters without state in
-  /// the dictionary start afresh.
+  /// @throws Error for names that are unknown and for shapes that are not the parameters'. Parameters without
+  /// state in the dictionary start afresh.
   void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict);
   template <Module M>
   void load_state_dict(M& module, const StateDict& dict) {
@@ -81,7 +83,8 @@ struct SGDOptions {
   bool nesterov = false;
 };
 
-/// p -= lr u, u = momentum u + g (first u = g), Nesterov: p -= lr (g + momentum u). PyTorch's form: lr is outside u.
+/// p -= lr u, u = momentum u + g (first u = g), Nesterov: p -= lr (g + momentum u). PyTorch's form: lr is
+/// outside u.
 class SGD : public Optimizer {
  public:
   explicit SGD(const SGDOptions& options = {});
@@ -97,8 +100,9 @@ struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;        ///< outside the root
   double weight_decay = 0;  ///< L2 term added to the gradient, as torch.optim.Adam
-  /// Of an embedding, update only the rows that occurred (torch.optim.SparseAdam). Faster for large vocabularies, but a
-  /// different algorithm: a row that does not occur neither moves on by its momentum nor lets its averages decay.
+  /// Of an embedding, update only the rows that occurred (torch.optim.SparseAdam). Faster for large
+  /// vocabularies, but a different algorithm: a row that does not occur neither moves on by its momentum nor
+  /// lets its averages decay.
   bool lazy = false;
 };
 

@@ -18,15 +18,15 @@ bool real(const Tensor& lengths, int64_t t, int64_t b) { return !lengths.defined
 // Rows of one direction within the joined tensor [T, B, width], from column `offset`.
 void put(const Tensor& from, const Tensor& joined, int64_t offset, const Tensor& lengths) {
   int64_t T = from.size(0), B = from.size(1), H = from.size(2), width = joined.size(2);
-  size_t step = static_cast<size_t>(size_of(from.dtype()));
+  size_t step = static_cast<size_t>(size_of(from.dtype())), row_bytes = static_cast<size_t>(H) * step;
   const char* in = static_cast<const char*>(from.raw());
   char* out = static_cast<char*>(joined.raw());
   for (int64_t t = 0; t < T; ++t)
     for (int64_t b = 0; b < B; ++b) {
       int64_t row = t * B + b;
       char* target = out + static_cast<size_t>(row * width + offset) * step;
-      if (real(lengths, t, b)) std::memcpy(target, in + static_cast<size_t>(row * H) * step, static_cast<size_t>(H) * step);
-      else std::memset(target, 0, static_cast<size_t>(H) * step);
+      if (real(lengths, t, b)) std::memcpy(target, in + static_cast<size_t>(row) * row_bytes, row_bytes);
+      else std::memset(target, 0, row_bytes);
     }
 }
 
@@ -86,12 +86,15 @@ RecurrentStack::RecurrentStack(const RecurrentShape& s, Rng& rng) : shape(s) {
   must_be_positive(s.name, "hidden_size", s.hidden_size);
   must_be_positive(s.name, "num_layers", s.num_layers);
   must_be_probability(s.name, "dropout", s.dropout);
-  for (int64_t layer = 0; layer < s.num_layers; ++layer)
+  for (int64_t layer = 0; layer < s.num_layers; ++layer) {
+    int64_t input_size = layer == 0 ? s.input_size : directions() * s.hidden_size;
     for (int64_t d = 0; d < directions(); ++d)
-      weights.emplace_back(s.gates, layer == 0 ? s.input_size : directions() * s.hidden_size, s.hidden_size, s.bias, rng);
+      weights.emplace_back(s.gates, input_size, s.hidden_size, s.bias, rng);
+  }
 }
 
-RecurrentOutput RecurrentStack::operator()(const Run& run, const Var& x, const Tensor& lengths, const Var& h0) const {
+RecurrentOutput RecurrentStack::operator()(const Run& run, const Var& x, const Tensor& lengths,
+                                           const Var& h0) const {
   if (x.dims() != 3 || x.size(2) != shape.input_size || x.size(0) == 0)
     fail(shape.name, fmt::format("x must be [T, B, {}], time first: {}", shape.input_size, x.shape().str()));
   int64_t T = x.size(0), B = x.size(1), states = static_cast<int64_t>(weights.size());

@@ -12,10 +12,10 @@ namespace gradus::nn {
 /// What a recurrent module returns. T steps, B sequences, H = hidden_size, dirs = 2 when bidirectional.
 struct RecurrentOutput {
   Var output;          ///< [T, B, dirs * H] of the last layer, [forward ; backward]; 0 at padded steps
-  Var h_n;             ///< [num_layers * dirs, B, H] state after the last real step; layer 0 forward, 0 backward, 1 ...
+  Var h_n;             ///< [num_layers * dirs, B, H] state after the last real step: layer 0 forward, backward, ...
   Var forward_final;   ///< [B, H] of the last layer
-  Var backward_final;  ///< [B, H] of the last layer, the state after token 0 (s_0 of Bahdanau et al. 2014 is made of
-                       ///< it); undefined unless bidirectional
+  Var backward_final;  ///< [B, H] of the last layer, the state after token 0, of which Bahdanau et al. 2014 make
+                       ///< s_0; undefined unless bidirectional
   std::vector<Var> vars() const { return {output, h_n}; }  ///< for gradcheck
 };
 
@@ -42,7 +42,8 @@ struct RecurrentShape {
 
 /// Layers and directions of a recurrent module, without the cell.
 struct RecurrentStack {
-  /// All states [T, B, H] of one direction, carried over at padded steps. x [T, B, I], h0 [B, H] or undefined.
+  /// All states [T, B, H] of one direction, carried over at padded steps. x [T, B, I], h0 [B, H] or
+  /// undefined.
   using Run = std::function<Var(const Var& x, const Var& h0, const RecurrentWeights& weights, bool reverse)>;
 
   RecurrentShape shape;
@@ -55,8 +56,8 @@ struct RecurrentStack {
   void params(ParamVisitor& visit);
 };
 
-/// [forward ; backward] along the last axis with zeros at padded steps, in one pass. forward [T, B, H], backward the
-/// same or undefined, lengths i32 [B] or undefined -> [T, B, H or 2H].
+/// [forward ; backward] along the last axis with zeros at padded steps, in one pass. forward [T, B, H],
+/// backward the same or undefined, lengths i32 [B] or undefined -> [T, B, H or 2H].
 Var join_directions(const Var& forward, const Var& backward, const Tensor& lengths);
 
 }  // namespace gradus::nn

@@ -11,8 +11,8 @@ struct RNNCellOptions {
   Nonlinearity nonlinearity = Nonlinearity::tanh;
 };
 
-/// h' = tanh(W_ih x + b_ih + W_hh h + b_hh) (Elman 1990). x [B, input_size], h [B, hidden_size] or undefined (zeros)
-/// -> [B, hidden_size].
+/// h' = tanh(W_ih x + b_ih + W_hh h + b_hh) (Elman 1990). x [B, input_size], h [B, hidden_size] or undefined
+/// (zeros) -> [B, hidden_size].
 struct RNNCell {
   Parameter weight_ih, weight_hh, bias_ih, bias_hh;
   Nonlinearity nonlinearity;
@@ -31,8 +31,8 @@ struct RNNOptions {
 };
 
 /// The cell over time: x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), h0
-/// [num_layers * dirs, B, hidden_size] or undefined (zeros). Composed of elementary ops; a padded step carries the state
-/// over, so that the backward direction starts at the last real token.
+/// [num_layers * dirs, B, hidden_size] or undefined (zeros). Composed of elementary ops; a padded step
+/// carries the state over, so that the backward direction starts at the last real token.
 struct RNN {
   RecurrentStack stack;
   Nonlinearity nonlinearity;
