@@ -33,9 +33,9 @@ struct ProgressState {
 
 /// One line of at most `width` columns, without a line end:
 ///
-///     epoch 2/10 ━━━━━━━━━━╺─────────  52%  12.3k tokens/s  0:41 left  loss 2.31
+///     epoch 2/10 ━━━━━━━━━━╸─────────  52%  12.3k tokens/s  0:41 left  loss 2.31
 ///
-/// What does not fit goes in this order: the detail is cut, then the bar shrinks, then goes.
+/// What does not fit goes in this order: the bar shrinks, the detail is cut, the bar goes.
 std::string render_progress(const ProgressState& state, int width, Color color);
 
 struct ProgressOptions {
