@@ -1,0 +1,245 @@
+#include <gradus/kernels/attention.h>
+#include <gradus/kernels/simd_targets.h>
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradus/kernels/attention.cc"
+#include <hwy/foreach_target.h>
+
+#include <gradus/kernels/simd-inl.h>
+
+// One query at a time, b outermost: its weights are complete before its context begins, and u, v, dc and the sums
+// that grow over s stay in the first-level cache while keys and annotations stream by, each row once.
+
+HWY_BEFORE_NAMESPACE();
+namespace gradus::kernels::HWY_NAMESPACE {
+namespace {
+
+/// out += a[0] row_0 + ... + a[K-1] row_{K-1}, out read and written once for all of them.
+template <int K, class T>
+HWY_INLINE void add_rows(int64_t D, const T* const* rows, const T* a, T* out) {
+  const Tag<T> d;
+  for_lanes(d, D, [&](int64_t i, auto part) HWY_ATTR {
+    auto sum = part.load(d, out + i);
+    for (int k = 0; k < K; ++k) sum = hn::MulAdd(hn::Set(d, a[k]), part.load(d, rows[k] + i), sum);
+    part.store(sum, d, out + i);
+  });
+}
+
+/// out [D] = sum over real s of a_s row_s; the rows are `stride` apart.
+template <class T>
+HWY_INLINE void weighted_sum(int64_t S, int64_t D, const T* row, int64_t stride, const T* a, const uint8_t* mask,
+                             T* out) {
+  constexpr int kGroup = 8;
+  const T* rows[kGroup];
+  T weights[kGroup];
+  int count = 0;
+  std::fill_n(out, D, T(0));
+  for (int64_t s = 0; s < S; ++s) {
+    if (mask && !mask[s]) continue;
+    rows[count] = row + s * stride;
+    weights[count] = a[s];
+    if (++count == kGroup) {
+      add_rows<kGroup>(D, rows, weights, out);
+      count = 0;
+    }
+  }
+  int k = 0;
+  if (count >= 4) {
+    add_rows<4>(D, rows, weights, out);
+    k = 4;
+  }
+  for (; k < count; ++k) add_rows<1>(D, rows + k, weights + k, out);
+}
+
+/// Both attentions, given score(b, s).
+template <class T, class Score>
+HWY_INLINE void attend(int64_t S, int64_t B, int64_t D, const T* annotations, const uint8_t* mask, T* weights,
+                       T* context, int64_t context_stride, const Score& score) {
+  for (int64_t b = 0; b < B; ++b, weights += S) {
+    const uint8_t* real = mask ? mask + b * S : nullptr;
+    for (int64_t s = 0; s < S; ++s) {
+      weights[s] = real && !real[s] ? -std::numeric_limits<T>::infinity() : score(b, s);
+    }
+    softmax_lanes(weights, S);
+    if (real) {
+      for (int64_t s = 0; s < S; ++s) weights[s] = real[s] ? weights[s] : T(0);
+    }
+    weighted_sum(S, D, annotations + b * D, B * D, weights, real, context + b * context_stride);
+  }
+}
+
+/// The backward of softmax and weighted sum, the same for both: adds a_s dc to dannotations, and calls with_de(s, de)
+/// for each real s, in order. The pointers are those of one query, rows `stride` apart.
+template <class T, class WithDe>
+HWY_INLINE void attend_back(int64_t S, int64_t D, const T* annotations, int64_t stride, const uint8_t* mask,
+                            const T* weights, const T* dc, const T* dweights, T* dannotations, const WithDe& with_de) {
+  // da_s is wanted twice, before and after its mean is known. It is kept for the usual lengths and computed again
+  // beyond: no allocation, no limit on S.
+  constexpr int64_t kKept = 512;
+  T kept[kKept];
+  const auto da_at = [&](int64_t s) HWY_ATTR {
+    const T da = dot_lanes(annotations + s * stride, dc, D);
+    return dweights ? da + dweights[s] : da;
+  };
+  T mean = 0;
+  for (int64_t s = 0; s < S; ++s) {
+    if (mask && !mask[s]) continue;
+    const T da = da_at(s);
+    if (s < kKept) kept[s] = da;
+    mean += weights[s] * da;
+  }
+  for (int64_t s = 0; s < S; ++s) {
+    if (mask && !mask[s]) continue;
+    const T de = weights[s] * ((s < kKept ? kept[s] : da_at(s)) - mean);
+    if (dannotations) axpy_lanes(weights[s], dc, dannotations + s * stride, D);
+    with_de(s, de);
+  }
+}
+
+template <class T>
+void additive(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations, const T* u, const T* v,
+              const uint8_t* mask, T* weights, T* context, int64_t context_stride) {
+  const Tag<T> d;
+  attend(S, B, D, annotations, mask, weights, context, context_stride, [&](int64_t b, int64_t s) HWY_ATTR {
+    const T* key = keys + (s * B + b) * A;
+    const T* query = u + b * A;
+    auto sum = hn::Zero(d);
+    for_lanes(d, A, [&](int64_t i, auto part) HWY_ATTR {
+      const auto t = tanh_lanes(d, hn::Add(part.load(d, query + i), part.load(d, key + i)));
+      sum = hn::MulAdd(part.load(d, v + i), t, sum);
+    });
+    return hn::GetLane(hn::SumOfLanes(d, sum));
+  });
+}
+
+template <class T>
+void additive_back(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations, const T* u,
+                   const T* v, const uint8_t* mask, const T* weights, const T* dcontext, int64_t dcontext_stride,
+                   const T* dweights, T* du, T* dv, T* dkeys, T* dannotations) {
+  const Tag<T> d;
+  const auto one = hn::Set(d, 1);
+  for (int64_t b = 0; b < B; ++b, u += A, du += A) {
+    std::fill_n(du, A, T(0));
+    const auto through_score = [&](int64_t s, T de) HWY_ATTR {
+      const T* key = keys + (s * B + b) * A;
+      T* dkey = dkeys ? dkeys + (s * B + b) * A : nullptr;
+      const auto factor = hn::Set(d, de);
+      for_lanes(d, A, [&](int64_t i, auto part) HWY_ATTR {
+        const auto t = tanh_lanes(d, hn::Add(part.load(d, u + i), part.load(d, key + i)));
+        const auto dz = hn::Mul(hn::Mul(factor, part.load(d, v + i)), hn::NegMulAdd(t, t, one));
+        part.store(hn::Add(part.load(d, du + i), dz), d, du + i);
+        part.store(hn::MulAdd(factor, t, part.load(d, dv + i)), d, dv + i);
+        if (dkey) part.store(hn::Add(part.load(d, dkey + i), dz), d, dkey + i);
+      });
+    };
+    attend_back(S, D, annotations + b * D, B * D, mask ? mask + b * S : nullptr, weights + b * S,
+                dcontext + b * dcontext_stride, dweights ? dweights + b * S : nullptr,
+                dannotations ? dannotations + b * D : nullptr, through_score);
+  }
+}
+
+template <class T>
+void dot(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations, const T* q, T scale,
+         const uint8_t* mask, T* weights, T* context, int64_t context_stride) {
+  attend(S, B, Da, annotations, mask, weights, context, context_stride, [&](int64_t b, int64_t s) HWY_ATTR {
+    return scale * dot_lanes(q + b * D, keys + (s * B + b) * D, D);
+  });
+}
+
+template <class T>
+void dot_back(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations, const T* q, T scale,
+              const uint8_t* mask, const T* weights, const T* dcontext, int64_t dcontext_stride, const T* dweights,
+              T* dq, T* dkeys, T* dannotations) {
+  for (int64_t b = 0; b < B; ++b, q += D, dq += D) {
+    std::fill_n(dq, D, T(0));
+    const auto through_score = [&](int64_t s, T de) HWY_ATTR {
+      const int64_t row = (s * B + b) * D;
+      axpy_lanes(scale * de, keys + row, dq, D);
+      if (dkeys) axpy_lanes(scale * de, q, dkeys + row, D);
+    };
+    attend_back(S, Da, annotations + b * Da, B * Da, mask ? mask + b * S : nullptr, weights + b * S,
+                dcontext + b * dcontext_stride, dweights ? dweights + b * S : nullptr,
+                dannotations ? dannotations + b * Da : nullptr, through_score);
+  }
+}
+
+constexpr auto& additive_f32 = additive<float>;
+constexpr auto& additive_f64 = additive<double>;
+constexpr auto& additive_back_f32 = additive_back<float>;
+constexpr auto& additive_back_f64 = additive_back<double>;
+constexpr auto& dot_f32 = dot<float>;
+constexpr auto& dot_f64 = dot<double>;
+constexpr auto& dot_back_f32 = dot_back<float>;
+constexpr auto& dot_back_f64 = dot_back<double>;
+
+}  // namespace
+}  // namespace gradus::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradus::kernels {
+
+HWY_EXPORT(additive_f32);
+HWY_EXPORT(additive_f64);
+HWY_EXPORT(additive_back_f32);
+HWY_EXPORT(additive_back_f64);
+HWY_EXPORT(dot_f32);
+HWY_EXPORT(dot_f64);
+HWY_EXPORT(dot_back_f32);
+HWY_EXPORT(dot_back_f64);
+
+void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys, const float* annotations,
+                        const float* u, const float* v, const uint8_t* mask, float* weights, float* context,
+                        int64_t context_stride) {
+  HWY_DYNAMIC_DISPATCH(additive_f32)(S, B, A, D, keys, annotations, u, v, mask, weights, context, context_stride);
+}
+void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys, const double* annotations,
+                        const double* u, const double* v, const uint8_t* mask, double* weights, double* context,
+                        int64_t context_stride) {
+  HWY_DYNAMIC_DISPATCH(additive_f64)(S, B, A, D, keys, annotations, u, v, mask, weights, context, context_stride);
+}
+void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys,
+                                 const float* annotations, const float* u, const float* v, const uint8_t* mask,
+                                 const float* weights, const float* dcontext, int64_t dcontext_stride,
+                                 const float* dweights, float* du, float* dv, float* dkeys, float* dannotations) {
+  HWY_DYNAMIC_DISPATCH(additive_back_f32)(S, B, A, D, keys, annotations, u, v, mask, weights, dcontext,
+                                          dcontext_stride, dweights, du, dv, dkeys, dannotations);
+}
+void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
+                                 const double* annotations, const double* u, const double* v, const uint8_t* mask,
+                                 const double* weights, const double* dcontext, int64_t dcontext_stride,
+                                 const double* dweights, double* du, double* dv, double* dkeys,
+                                 double* dannotations) {
+  HWY_DYNAMIC_DISPATCH(additive_back_f64)(S, B, A, D, keys, annotations, u, v, mask, weights, dcontext,
+                                          dcontext_stride, dweights, du, dv, dkeys, dannotations);
+}
+
+void dot_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const float* keys, const float* annotations,
+                   const float* q, float scale, const uint8_t* mask, float* weights, float* context,
+                   int64_t context_stride) {
+  HWY_DYNAMIC_DISPATCH(dot_f32)(S, B, D, Da, keys, annotations, q, scale, mask, weights, context, context_stride);
+}
+void dot_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const double* keys, const double* annotations,
+                   const double* q, double scale, const uint8_t* mask, double* weights, double* context,
+                   int64_t context_stride) {
+  HWY_DYNAMIC_DISPATCH(dot_f64)(S, B, D, Da, keys, annotations, q, scale, mask, weights, context, context_stride);
+}
+void dot_attention_backward(int64_t S, int64_t B, int64_t D, int64_t Da, const float* keys, const float* annotations,
+                            const float* q, float scale, const uint8_t* mask, const float* weights,
+                            const float* dcontext, int64_t dcontext_stride, const float* dweights, float* dq,
+                            float* dkeys, float* dannotations) {
+  HWY_DYNAMIC_DISPATCH(dot_back_f32)(S, B, D, Da, keys, annotations, q, scale, mask, weights, dcontext,
+                                     dcontext_stride, dweights, dq, dkeys, dannotations);
+}
+void dot_attention_backward(int64_t S, int64_t B, int64_t D, int64_t Da, const double* keys,
+                            const double* annotations, const double* q, double scale, const uint8_t* mask,
+                            const double* weights, const double* dcontext, int64_t dcontext_stride,
+                            const double* dweights, double* dq, double* dkeys, double* dannotations) {
+  HWY_DYNAMIC_DISPATCH(dot_back_f64)(S, B, D, Da, keys, annotations, q, scale, mask, weights, dcontext,
+                                     dcontext_stride, dweights, dq, dkeys, dannotations);
+}
+
+}  // namespace gradus::kernels
+#endif  // HWY_ONCE

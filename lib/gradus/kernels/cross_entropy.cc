@@ -1,0 +1,112 @@
+#include <gradus/kernels/cross_entropy.h>
+#include <gradus/kernels/simd_targets.h>
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradus/kernels/cross_entropy.cc"
+#include <hwy/foreach_target.h>
+
+#include <gradus/kernels/simd-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gradus::kernels::HWY_NAMESPACE {
+namespace {
+
+/// sum_k exp(x_k - top), with the terms going to `out` where it is not null, and `shifted` = sum_k (x_k - top).
+template <class T>
+HWY_INLINE T sum_of_exp(const T* x, T top, int64_t V, T* out, T& shifted) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, top);
+  // Two pairs of running sums: a vocabulary has tens of thousands of terms, and short sums lose less.
+  auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), all0 = hn::Zero(d), all1 = hn::Zero(d);
+  int64_t k = 0;
+  for (; k + 2 * lanes <= V; k += 2 * lanes) {
+    const auto a = hn::Sub(hn::LoadU(d, x + k), shift), b = hn::Sub(hn::LoadU(d, x + k + lanes), shift);
+    const auto p = exp_down_lanes(d, a), q = exp_down_lanes(d, b);
+    if (out) {
+      hn::StoreU(p, d, out + k);
+      hn::StoreU(q, d, out + k + lanes);
+    }
+    sum0 = hn::Add(sum0, p);
+    sum1 = hn::Add(sum1, q);
+    all0 = hn::Add(all0, a);
+    all1 = hn::Add(all1, b);
+  }
+  for_lanes(d, V - k, [&](int64_t i, auto part) HWY_ATTR {
+    const auto a = part.keep(d, hn::Sub(part.load(d, x + k + i), shift), T(0));
+    const auto p = exp_down_lanes(d, a);
+    if (out) part.store(p, d, out + k + i);
+    sum0 = hn::Add(sum0, part.keep(d, p, T(0)));
+    all0 = hn::Add(all0, a);
+  });
+  shifted = hn::GetLane(hn::SumOfLanes(d, hn::Add(all0, all1)));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
+}
+
+template <class T>
+CrossEntropySums rows_of(const T* logits, const int32_t* targets, int64_t rows, int64_t V, int32_t ignore_index,
+                         T smoothing, T* dlogits, T* row_nll) {
+  const Tag<T> d;
+  CrossEntropySums sums;
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* x = logits + r * V;
+    T* dx = dlogits ? dlogits + r * V : nullptr;
+    const int32_t target = targets[r];
+    if (target == ignore_index) {
+      if (dx) std::fill_n(dx, V, T(0));
+      if (row_nll) row_nll[r] = T(0);
+      continue;
+    }
+    const T top = max_lanes(x, V);
+    const double at_target = static_cast<double>(x[target]) - top;  // before dx, which may be x
+    T shifted;
+    const T sum = sum_of_exp(x, top, V, dx, shifted);
+    const double log_sum = std::log(static_cast<double>(sum));
+    const double nll = log_sum - at_target;
+    double loss = nll;
+    if (smoothing != T(0)) {
+      const double share = smoothing;
+      loss = (1 - share) * nll + share * (log_sum - static_cast<double>(shifted) / static_cast<double>(V));
+    }
+    sums.loss += loss;
+    sums.nll += nll;
+    ++sums.count;
+    if (row_nll) row_nll[r] = static_cast<T>(nll);
+    if (dx) {
+      const auto factor = hn::Set(d, T(1) / sum), floor = hn::Set(d, smoothing / static_cast<T>(V));
+      for_lanes(d, V, [&](int64_t k, auto part) HWY_ATTR {
+        part.store(hn::MulSub(part.load(d, dx + k), factor, floor), d, dx + k);
+      });
+      dx[target] -= T(1) - smoothing;
+    }
+  }
+  return sums;
+}
+
+constexpr auto& rows_f32 = rows_of<float>;
+constexpr auto& rows_f64 = rows_of<double>;
+
+}  // namespace
+}  // namespace gradus::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradus::kernels {
+
+HWY_EXPORT(rows_f32);
+HWY_EXPORT(rows_f64);
+
+CrossEntropySums cross_entropy_rows(const float* logits, const int32_t* targets, int64_t rows, int64_t V,
+                                    int32_t ignore_index, float smoothing, float* dlogits, float* row_nll) {
+  return HWY_DYNAMIC_DISPATCH(rows_f32)(logits, targets, rows, V, ignore_index, smoothing, dlogits, row_nll);
+}
+CrossEntropySums cross_entropy_rows(const double* logits, const int32_t* targets, int64_t rows, int64_t V,
+                                    int32_t ignore_index, double smoothing, double* dlogits, double* row_nll) {
+  return HWY_DYNAMIC_DISPATCH(rows_f64)(logits, targets, rows, V, ignore_index, smoothing, dlogits, row_nll);
+}
+
+}  // namespace gradus::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,244 @@
+#include <gradus/kernels/gru.h>
+#include <gradus/kernels/simd_targets.h>
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradus/kernels/gru.cc"
+#include <hwy/foreach_target.h>
+
+#include <gradus/kernels/simd-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gradus::kernels::HWY_NAMESPACE {
+namespace {
+
+/// a bias [H] that may be absent.
+template <class D, class P>
+HWY_INLINE hn::Vec<D> bias_at(D d, P part, const Num<D>* bias, int64_t i) {
+  return bias ? part.load(d, bias + i) : hn::Zero(d);
+}
+
+/// h = (1 - z) n + z h_prev = n + z (h_prev - n)
+template <class D, class V>
+HWY_INLINE V mix(D, V z, V n, V h_prev) {
+  return hn::MulAdd(z, hn::Sub(h_prev, n), n);
+}
+
+/// What the backward of both variants begins with: the pre-activation gradients of n and z, and dh z.
+template <class D, class P>
+HWY_INLINE void state_back(D d, P part, const Num<D>* z, const Num<D>* n, const Num<D>* h_prev, const Num<D>* dh,
+                           Num<D>* dgi_z, Num<D>* dgi_n, Num<D>* dh_prev) {
+  const auto one = hn::Set(d, 1);
+  const auto vz = part.load(d, z), vn = part.load(d, n), vdh = part.load(d, dh);
+  const auto dn = hn::Mul(hn::Mul(vdh, hn::Sub(one, vz)), hn::NegMulAdd(vn, vn, one));
+  const auto dz = hn::Mul(hn::Mul(vdh, hn::Sub(part.load(d, h_prev), vn)), hn::NegMulAdd(vz, vz, vz));
+  part.store(dn, d, dgi_n);
+  part.store(dz, d, dgi_z);
+  part.store(hn::Mul(vdh, vz), d, dh_prev);
+}
+
+template <class T>
+void after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev, const uint8_t* active,
+           T* h, T* gates) {
+  const Tag<T> d;
+  const T* b_r = b_hh;
+  const T* b_z = b_hh ? b_hh + H : nullptr;
+  const T* b_n = b_hh ? b_hh + 2 * H : nullptr;
+  for (int64_t b = 0; b < B; ++b, gi += 3 * H, gh += 3 * H, h_prev += H, h += H, gates += 4 * H) {
+    if (active && !active[b]) {
+      std::copy(h_prev, h_prev + H, h);
+      std::fill_n(gates, 4 * H, T(0));  // not read by the backward; 0 so that nobody meets old numbers
+      continue;
+    }
+    for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
+      const auto gr = hn::Add(part.load(d, gi + i), part.load(d, gh + i));
+      const auto gz = hn::Add(part.load(d, gi + H + i), part.load(d, gh + H + i));
+      const auto r = sigmoid_lanes(d, hn::Add(gr, bias_at(d, part, b_r, i)));
+      const auto z = sigmoid_lanes(d, hn::Add(gz, bias_at(d, part, b_z, i)));
+      const auto gn = hn::Add(part.load(d, gh + 2 * H + i), bias_at(d, part, b_n, i));
+      const auto n = tanh_lanes(d, hn::MulAdd(r, gn, part.load(d, gi + 2 * H + i)));
+      part.store(r, d, gates + i);
+      part.store(z, d, gates + H + i);
+      part.store(n, d, gates + 2 * H + i);
+      part.store(gn, d, gates + 3 * H + i);
+      part.store(mix(d, z, n, part.load(d, h_prev + i)), d, h + i);
+    });
+  }
+}
+
+template <class T>
+void after_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, const uint8_t* active, T* dgi,
+                T* dgh, T* dh_prev) {
+  const Tag<T> d;
+  for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dgh += 3 * H, dh_prev += H) {
+    if (active && !active[b]) {
+      std::fill_n(dgi, 3 * H, T(0));
+      std::fill_n(dgh, 3 * H, T(0));
+      if (dh_prev != dh) std::copy(dh, dh + H, dh_prev);
+      continue;
+    }
+    for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
+      state_back(d, part, gates + H + i, gates + 2 * H + i, h_prev + i, dh + i, dgi + H + i, dgi + 2 * H + i,
+                 dh_prev + i);
+      const auto r = part.load(d, gates + i), gn = part.load(d, gates + 3 * H + i);
+      const auto dn = part.load(d, dgi + 2 * H + i);
+      const auto dr = hn::Mul(hn::Mul(dn, gn), hn::NegMulAdd(r, r, r));
+      part.store(dr, d, dgi + i);
+      part.store(dr, d, dgh + i);
+      part.store(part.load(d, dgi + H + i), d, dgh + H + i);
+      part.store(hn::Mul(dn, r), d, dgh + 2 * H + i);
+    });
+  }
+}
+
+template <class T>
+void before_gates(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev, T* gates, T* rh) {
+  const Tag<T> d;
+  const T* b_z = b_hh ? b_hh + H : nullptr;
+  for (int64_t b = 0; b < B; ++b, gi += 3 * H, gh += 3 * H, h_prev += H, gates += 4 * H, rh += H) {
+    for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
+      const auto gr = hn::Add(part.load(d, gi + i), part.load(d, gh + i));
+      const auto gz = hn::Add(part.load(d, gi + H + i), part.load(d, gh + H + i));
+      const auto r = sigmoid_lanes(d, hn::Add(gr, bias_at(d, part, b_hh, i)));
+      part.store(r, d, gates + i);
+      part.store(sigmoid_lanes(d, hn::Add(gz, bias_at(d, part, b_z, i))), d, gates + H + i);
+      part.store(hn::Mul(r, part.load(d, h_prev + i)), d, rh + i);
+    });
+  }
+}
+
+template <class T>
+void before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, const T* b_hh, const T* h_prev,
+                  const uint8_t* active, T* h, T* gates) {
+  const Tag<T> d;
+  const T* b_n = b_hh ? b_hh + 2 * H : nullptr;
+  for (int64_t b = 0; b < B; ++b, gi += 3 * H, gh_n += H, h_prev += H, h += H, gates += 4 * H) {
+    if (active && !active[b]) {
+      std::copy(h_prev, h_prev + H, h);
+      std::fill_n(gates, 4 * H, T(0));
+      continue;
+    }
+    for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
+      const auto gn = hn::Add(part.load(d, gh_n + i), bias_at(d, part, b_n, i));
+      const auto n = tanh_lanes(d, hn::Add(part.load(d, gi + 2 * H + i), gn));
+      part.store(n, d, gates + 2 * H + i);
+      part.store(gn, d, gates + 3 * H + i);
+      part.store(mix(d, part.load(d, gates + H + i), n, part.load(d, h_prev + i)), d, h + i);
+    });
+  }
+}
+
+template <class T>
+void before_state_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, const uint8_t* active,
+                       T* dgi, T* dh_prev) {
+  const Tag<T> d;
+  for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dh_prev += H) {
+    if (active && !active[b]) {
+      std::fill_n(dgi + H, 2 * H, T(0));
+      if (dh_prev != dh) std::copy(dh, dh + H, dh_prev);
+      continue;
+    }
+    for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
+      state_back(d, part, gates + H + i, gates + 2 * H + i, h_prev + i, dh + i, dgi + H + i, dgi + 2 * H + i,
+                 dh_prev + i);
+    });
+  }
+}
+
+template <class T>
+void before_gates_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* drh, T* dgi, T* dh_prev) {
+  const Tag<T> d;
+  for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, drh += H, dgi += 3 * H, dh_prev += H) {
+    for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
+      const auto r = part.load(d, gates + i), dp = part.load(d, drh + i);
+      part.store(hn::Mul(hn::Mul(dp, part.load(d, h_prev + i)), hn::NegMulAdd(r, r, r)), d, dgi + i);
+      part.store(hn::MulAdd(dp, r, part.load(d, dh_prev + i)), d, dh_prev + i);
+    });
+  }
+}
+
+constexpr auto& after_f32 = after<float>;
+constexpr auto& after_f64 = after<double>;
+constexpr auto& after_back_f32 = after_back<float>;
+constexpr auto& after_back_f64 = after_back<double>;
+constexpr auto& before_gates_f32 = before_gates<float>;
+constexpr auto& before_gates_f64 = before_gates<double>;
+constexpr auto& before_state_f32 = before_state<float>;
+constexpr auto& before_state_f64 = before_state<double>;
+constexpr auto& before_state_back_f32 = before_state_back<float>;
+constexpr auto& before_state_back_f64 = before_state_back<double>;
+constexpr auto& before_gates_back_f32 = before_gates_back<float>;
+constexpr auto& before_gates_back_f64 = before_gates_back<double>;
+
+}  // namespace
+}  // namespace gradus::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradus::kernels {
+
+HWY_EXPORT(after_f32);
+HWY_EXPORT(after_f64);
+HWY_EXPORT(after_back_f32);
+HWY_EXPORT(after_back_f64);
+HWY_EXPORT(before_gates_f32);
+HWY_EXPORT(before_gates_f64);
+HWY_EXPORT(before_state_f32);
+HWY_EXPORT(before_state_f64);
+HWY_EXPORT(before_state_back_f32);
+HWY_EXPORT(before_state_back_f64);
+HWY_EXPORT(before_gates_back_f32);
+HWY_EXPORT(before_gates_back_f64);
+
+void gru_reset_after(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh, const float* h_prev,
+                     const uint8_t* active, float* h, float* gates) {
+  HWY_DYNAMIC_DISPATCH(after_f32)(B, H, gi, gh, b_hh, h_prev, active, h, gates);
+}
+void gru_reset_after(int64_t B, int64_t H, const double* gi, const double* gh, const double* b_hh,
+                     const double* h_prev, const uint8_t* active, double* h, double* gates) {
+  HWY_DYNAMIC_DISPATCH(after_f64)(B, H, gi, gh, b_hh, h_prev, active, h, gates);
+}
+void gru_reset_after_backward(int64_t B, int64_t H, const float* gates, const float* h_prev, const float* dh,
+                              const uint8_t* active, float* dgi, float* dgh, float* dh_prev) {
+  HWY_DYNAMIC_DISPATCH(after_back_f32)(B, H, gates, h_prev, dh, active, dgi, dgh, dh_prev);
+}
+void gru_reset_after_backward(int64_t B, int64_t H, const double* gates, const double* h_prev, const double* dh,
+                              const uint8_t* active, double* dgi, double* dgh, double* dh_prev) {
+  HWY_DYNAMIC_DISPATCH(after_back_f64)(B, H, gates, h_prev, dh, active, dgi, dgh, dh_prev);
+}
+void gru_reset_before_gates(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh,
+                            const float* h_prev, float* gates, float* rh) {
+  HWY_DYNAMIC_DISPATCH(before_gates_f32)(B, H, gi, gh, b_hh, h_prev, gates, rh);
+}
+void gru_reset_before_gates(int64_t B, int64_t H, const double* gi, const double* gh, const double* b_hh,
+                            const double* h_prev, double* gates, double* rh) {
+  HWY_DYNAMIC_DISPATCH(before_gates_f64)(B, H, gi, gh, b_hh, h_prev, gates, rh);
+}
+void gru_reset_before_state(int64_t B, int64_t H, const float* gi, const float* gh_n, const float* b_hh,
+                            const float* h_prev, const uint8_t* active, float* h, float* gates) {
+  HWY_DYNAMIC_DISPATCH(before_state_f32)(B, H, gi, gh_n, b_hh, h_prev, active, h, gates);
+}
+void gru_reset_before_state(int64_t B, int64_t H, const double* gi, const double* gh_n, const double* b_hh,
+                            const double* h_prev, const uint8_t* active, double* h, double* gates) {
+  HWY_DYNAMIC_DISPATCH(before_state_f64)(B, H, gi, gh_n, b_hh, h_prev, active, h, gates);
+}
+void gru_reset_before_state_backward(int64_t B, int64_t H, const float* gates, const float* h_prev, const float* dh,
+                                     const uint8_t* active, float* dgi, float* dh_prev) {
+  HWY_DYNAMIC_DISPATCH(before_state_back_f32)(B, H, gates, h_prev, dh, active, dgi, dh_prev);
+}
+void gru_reset_before_state_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
+                                     const double* dh, const uint8_t* active, double* dgi, double* dh_prev) {
+  HWY_DYNAMIC_DISPATCH(before_state_back_f64)(B, H, gates, h_prev, dh, active, dgi, dh_prev);
+}
+void gru_reset_before_gates_backward(int64_t B, int64_t H, const float* gates, const float* h_prev, const float* drh,
+                                     float* dgi, float* dh_prev) {
+  HWY_DYNAMIC_DISPATCH(before_gates_back_f32)(B, H, gates, h_prev, drh, dgi, dh_prev);
+}
+void gru_reset_before_gates_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
+                                     const double* drh, double* dgi, double* dh_prev) {
+  HWY_DYNAMIC_DISPATCH(before_gates_back_f64)(B, H, gates, h_prev, drh, dgi, dh_prev);
+}
+
+}  // namespace gradus::kernels
+#endif  // HWY_ONCE

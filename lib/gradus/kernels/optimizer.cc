@@ -1,0 +1,96 @@
+#include <gradus/kernels/optimizer.h>
+#include <gradus/kernels/simd_targets.h>
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradus/kernels/optimizer.cc"
+#include <hwy/foreach_target.h>
+
+#include <gradus/kernels/simd-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gradus::kernels::HWY_NAMESPACE {
+namespace {
+
+template <class T>
+double squares(const T* x, int64_t n) {
+  const Tag<double> d;
+  const hn::Rebind<T, Tag<double>> narrow;  // as many floats as a vector has doubles
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto at = [&](int64_t i, auto part) HWY_ATTR {
+    if constexpr (sizeof(T) == 4) {
+      return hn::PromoteTo(d, part.load(narrow, x + i));
+    } else {
+      return part.load(d, x + i);
+    }
+  };
+  auto s0 = hn::Zero(d), s1 = hn::Zero(d), s2 = hn::Zero(d), s3 = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto a = at(i, Whole()), b = at(i + lanes, Whole());
+    const auto c = at(i + 2 * lanes, Whole()), e = at(i + 3 * lanes, Whole());
+    s0 = hn::MulAdd(a, a, s0);
+    s1 = hn::MulAdd(b, b, s1);
+    s2 = hn::MulAdd(c, c, s2);
+    s3 = hn::MulAdd(e, e, s3);
+  }
+  for_lanes(d, n - i, [&](int64_t j, auto part) HWY_ATTR {
+    const auto a = at(i + j, part);
+    s0 = hn::MulAdd(a, a, s0);
+  });
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
+template <class T>
+void adam_step(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n) {
+  const Tag<T> d;
+  const auto set = [&](double value) HWY_ATTR { return hn::Set(d, static_cast<T>(value)); };
+  const auto scale = set(step.grad_scale), decay = set(step.weight_decay);
+  const auto beta1 = set(step.beta1), new1 = set(1 - step.beta1);
+  const auto beta2 = set(step.beta2), new2 = set(1 - step.beta2);
+  // lr (m / c1) / (sqrt(v / c2) + eps), with both corrections taken out of the loop
+  const auto rate = set(step.lr / step.correction1), root = set(1 / std::sqrt(step.correction2)), eps = set(step.eps);
+  const bool decays = step.weight_decay != 0;
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+    const auto param = part.load(d, p + i);
+    auto grad = hn::Mul(part.load(d, g + i), scale);
+    if (decays) grad = hn::MulAdd(decay, param, grad);
+    const auto mean = hn::MulAdd(beta1, part.load(d, m + i), hn::Mul(new1, grad));
+    const auto square = hn::MulAdd(beta2, part.load(d, v + i), hn::Mul(hn::Mul(new2, grad), grad));
+    part.store(mean, d, m + i);
+    part.store(square, d, v + i);
+    const auto move = hn::Div(hn::Mul(rate, mean), hn::MulAdd(hn::Sqrt(square), root, eps));
+    // 0 / (0 + eps) is 0, and has to be with eps = 0 too.
+    part.store(hn::Sub(param, hn::IfThenZeroElse(hn::Eq(mean, hn::Zero(d)), move)), d, p + i);
+  });
+}
+
+constexpr auto& squares_f32 = squares<float>;
+constexpr auto& squares_f64 = squares<double>;
+constexpr auto& adam_f32 = adam_step<float>;
+constexpr auto& adam_f64 = adam_step<double>;
+
+}  // namespace
+}  // namespace gradus::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradus::kernels {
+
+HWY_EXPORT(squares_f32);
+HWY_EXPORT(squares_f64);
+HWY_EXPORT(adam_f32);
+HWY_EXPORT(adam_f64);
+
+double sum_squares(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(squares_f32)(x, n); }
+double sum_squares(const double* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(squares_f64)(x, n); }
+void adam(const AdamStep& step, const float* g, float* p, float* m, float* v, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(adam_f32)(step, g, p, m, v, n);
+}
+void adam(const AdamStep& step, const double* g, double* p, double* m, double* v, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(adam_f64)(step, g, p, m, v, n);
+}
+
+}  // namespace gradus::kernels
+#endif  // HWY_ONCE

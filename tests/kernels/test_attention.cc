@@ -1,0 +1,258 @@
+#include <gradus/kernels/attention.h>
+
+#include "util.h"
+
+using namespace gradus;
+using namespace kernel_test;
+
+namespace {
+
+/// One step of either attention over B queries, with everything a test wants to vary.
+template <class T>
+struct Case {
+  int64_t S, B, A, D;  // A: the width of keys and queries
+  Row<T> keys, annotations, u, v;
+  T scale = T(0.4);
+  std::vector<uint8_t> mask;
+  int64_t stride;  // of context rows, longer than D
+  Row<T> weights, context;
+
+  Case(int64_t S_, int64_t B_, int64_t A_, int64_t D_, std::mt19937& rng)
+      : S(S_), B(B_), A(A_), D(D_), keys(Row<T>::random(S * B * A, rng)),
+        annotations(Row<T>::random(S * B * D, rng)), u(Row<T>::random(B * A, rng)), v(Row<T>::random(A, rng)),
+        mask(size_t(B * S), 1), stride(D + 3), weights(B * S, T(9)), context(B * stride, T(9)) {}
+
+  /// Query 1 sees nothing, query 2 all but the last positions, the rest every third one not.
+  void draw_mask() {
+    for (int64_t b = 0; b < B; ++b) {
+      for (int64_t s = 0; s < S; ++s) {
+        mask[size_t(b * S + s)] = b == 1 ? 0 : b == 2 ? s < std::max<int64_t>(1, S - 4) : s % 3 != 1;
+      }
+    }
+  }
+  void spoil_masked() {
+    const T nan = std::numeric_limits<T>::quiet_NaN();
+    for (int64_t b = 0; b < B; ++b) {
+      for (int64_t s = 0; s < S; ++s) {
+        if (mask[size_t(b * S + s)]) continue;
+        for (int64_t i = 0; i < A; ++i) keys[(s * B + b) * A + i] = nan;
+        for (int64_t i = 0; i < D; ++i) annotations[(s * B + b) * D + i] = nan;
+      }
+    }
+  }
+  void run(bool additive, bool masked) {
+    const uint8_t* m = masked ? mask.data() : nullptr;
+    if (additive) {
+      kernels::additive_attention(S, B, A, D, keys.data(), annotations.data(), u.data(), v.data(), m, weights.data(),
+                                  context.data(), stride);
+    } else {
+      kernels::dot_attention(S, B, A, D, keys.data(), annotations.data(), u.data(), scale, m, weights.data(),
+                             context.data(), stride);
+    }
+  }
+  void check_forward(bool additive, bool masked) {
+    run(additive, masked);
+    for (int64_t b = 0; b < B; ++b) {
+      std::vector<double> a(size_t(S), 0.0);
+      double top = -1e300, sum = 0;
+      const auto real = [&](int64_t s) { return !masked || mask[size_t(b * S + s)]; };
+      for (int64_t s = 0; s < S; ++s) {
+        if (!real(s)) continue;
+        double e = 0;
+        for (int64_t i = 0; i < A; ++i) {
+          const double key = keys[(s * B + b) * A + i], query = u[b * A + i];
+          e += additive ? v[i] * std::tanh(query + key) : scale * query * key;
+        }
+        a[size_t(s)] = e;
+        top = std::max(top, e);
+      }
+      for (int64_t s = 0; s < S; ++s) sum += real(s) ? std::exp(a[size_t(s)] - top) : 0;
+      for (int64_t s = 0; s < S; ++s) {
+        a[size_t(s)] = real(s) ? std::exp(a[size_t(s)] - top) / sum : 0;
+        if (!real(s)) CHECK(weights[b * S + s] == 0);
+        CHECK(close(weights[b * S + s], a[size_t(s)], tolerance<T>() * 4));
+      }
+      for (int64_t i = 0; i < D; ++i) {
+        double c = 0;
+        for (int64_t s = 0; s < S; ++s) c += real(s) ? a[size_t(s)] * annotations[(s * B + b) * D + i] : 0;
+        CHECK(close(context[b * stride + i], c, tolerance<T>() * 4));
+      }
+      for (int64_t i = D; i < stride; ++i) CHECK(context[b * stride + i] == 9);
+    }
+    CHECK((weights.intact() && context.intact()));
+  }
+};
+
+/// The backward's outputs; what it adds to begins at 0.25 so that adding shows.
+template <class T>
+struct Back {
+  Row<T> du, dv, dkeys, dannotations;
+
+  Back(Case<T>& c, bool additive, bool masked, const Row<T>& dcontext, const Row<T>* dweights)
+      : du(c.B * c.A, T(9)), dv(c.A, T(0.25)), dkeys(c.keys.size(), T(0.25)),
+        dannotations(c.annotations.size(), T(0.25)) {
+    const uint8_t* m = masked ? c.mask.data() : nullptr;
+    const T* dw = dweights ? dweights->data() : nullptr;
+    if (additive) {
+      kernels::additive_attention_backward(c.S, c.B, c.A, c.D, c.keys.data(), c.annotations.data(), c.u.data(),
+                                           c.v.data(), m, c.weights.data(), dcontext.data(), c.stride, dw, du.data(),
+                                           dv.data(), dkeys.data(), dannotations.data());
+    } else {
+      kernels::dot_attention_backward(c.S, c.B, c.A, c.D, c.keys.data(), c.annotations.data(), c.u.data(), c.scale, m,
+                                      c.weights.data(), dcontext.data(), c.stride, dw, du.data(), dkeys.data(),
+                                      dannotations.data());
+    }
+  }
+};
+
+Row<double> plus_quarter(Row<double> x) {
+  for (int64_t i = 0; i < x.size(); ++i) x[i] += 0.25;
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("attention: weights and contexts against plain loops, masked places never read", T, float,
+                   double) {
+  on_every_target([] {
+    std::mt19937 rng(61);
+    for (const bool additive : {false, true}) {
+      for (const int64_t S : {1, 2, 5, 9, 17, 40}) {
+        for (const int64_t width : {1, 3, 16, 37}) {
+          CAPTURE(additive);
+          CAPTURE(S);
+          CAPTURE(width);
+          Case<T> c(S, 4, width, width + 2, rng);
+          c.check_forward(additive, false);
+          c.draw_mask();
+          c.check_forward(additive, true);
+          c.spoil_masked();
+          c.check_forward(additive, true);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("attention backward: against finite differences, with and without a mask and a gradient of the weights") {
+  on_every_target([] {
+    std::mt19937 rng(62);
+    for (const bool additive : {false, true}) {
+      for (const bool masked : {false, true}) {
+        for (const bool with_dweights : {false, true}) {
+          CAPTURE(additive);
+          CAPTURE(masked);
+          CAPTURE(with_dweights);
+          Case<double> c(6, 3, 5, 7, rng);
+          c.draw_mask();
+          Row<double> dcontext = Row<double>::random(c.B * c.stride, rng);
+          for (int64_t i = 0; i < dcontext.size(); ++i) dcontext[i] = i % c.stride < c.D ? dcontext[i] : 0;
+          const Row<double> dweights = Row<double>::random(c.B * c.S, rng);
+          const auto loss = [&] {
+            c.run(additive, masked);
+            return inner(c.context, dcontext) + (with_dweights ? inner(c.weights, dweights) : 0);
+          };
+          loss();
+          const Back<double> back(c, additive, masked, dcontext, with_dweights ? &dweights : nullptr);
+          CHECK(worst_error(back.du, numeric_gradient(c.u, loss)) < 1e-8);
+          CHECK(worst_error(back.dkeys, plus_quarter(numeric_gradient(c.keys, loss))) < 1e-8);
+          CHECK(worst_error(back.dannotations, plus_quarter(numeric_gradient(c.annotations, loss))) < 1e-8);
+          if (additive) CHECK(worst_error(back.dv, plus_quarter(numeric_gradient(c.v, loss))) < 1e-8);
+          CHECK((back.du.intact() && back.dv.intact() && back.dkeys.intact() && back.dannotations.intact()));
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE_TEMPLATE("attention backward: masked places are neither read nor touched", T, float, double) {
+  on_every_target([] {
+    std::mt19937 rng(63);
+    for (const bool additive : {false, true}) {
+      Case<T> c(11, 4, 19, 35, rng);
+      c.draw_mask();
+      c.run(additive, true);
+      const Row<T> dcontext = Row<T>::random(c.B * c.stride, rng);
+      Row<T> dweights = Row<T>::random(c.B * c.S, rng);
+      const Back<T> clean(c, additive, true, dcontext, &dweights);
+      c.spoil_masked();
+      for (int64_t i = 0; i < c.B * c.S; ++i) {
+        if (!c.mask[size_t(i)]) dweights[i] = std::numeric_limits<T>::quiet_NaN();
+      }
+      const Back<T> spoilt(c, additive, true, dcontext, &dweights);
+      CHECK(spoilt.du.same_bits(clean.du));
+      CHECK(spoilt.dv.same_bits(clean.dv));
+      CHECK(spoilt.dkeys.same_bits(clean.dkeys));
+      CHECK(spoilt.dannotations.same_bits(clean.dannotations));
+      for (int64_t i = 0; i < c.A; ++i) CHECK(spoilt.du[c.A + i] == 0);  // query 1 sees nothing
+      for (int64_t b = 0; b < c.B; ++b) {
+        for (int64_t s = 0; s < c.S; ++s) {
+          if (c.mask[size_t(b * c.S + s)]) continue;
+          CHECK(spoilt.dkeys[(s * c.B + b) * c.A] == T(0.25));
+          CHECK(spoilt.dannotations[(s * c.B + b) * c.D] == T(0.25));
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("attention backward: f32 agrees with f64, sources longer than what is kept included") {
+  on_every_target([] {
+    std::mt19937 rng(64);
+    for (const int64_t S : {7, 1200}) {
+      for (const bool additive : {false, true}) {
+        CAPTURE(S);
+        CAPTURE(additive);
+        Case<float> narrow(S, 2, 6, 9, rng);
+        Case<double> wide(S, 2, 6, 9, rng);
+        const auto copy = [](const Row<float>& from, Row<double>& to) {
+          for (int64_t i = 0; i < from.size(); ++i) to[i] = from[i];
+        };
+        copy(narrow.keys, wide.keys);
+        copy(narrow.annotations, wide.annotations);
+        copy(narrow.u, wide.u);
+        copy(narrow.v, wide.v);
+        wide.scale = narrow.scale;
+        narrow.run(additive, false);
+        wide.run(additive, false);
+        const Row<float> dcontext = Row<float>::random(2 * narrow.stride, rng);
+        Row<double> dcontext2(2 * wide.stride);
+        copy(dcontext, dcontext2);
+        const Back<float> a(narrow, additive, false, dcontext, nullptr);
+        const Back<double> b(wide, additive, false, dcontext2, nullptr);
+        CHECK(worst_error(a.du, b.du) < 1e-5);
+        CHECK(worst_error(a.dv, b.dv) < 1e-5);
+        CHECK(worst_error(a.dkeys, b.dkeys) < 1e-5);
+        CHECK(worst_error(a.dannotations, b.dannotations) < 1e-5);
+      }
+    }
+  });
+}
+
+TEST_CASE("dot attention backward: keys that are the annotations get both gradients, absent ones are skipped") {
+  on_every_target([] {
+    std::mt19937 rng(65);
+    Case<double> c(5, 3, 4, 4, rng);
+    c.stride = 4;
+    c.context = Row<double>(c.B * 4);
+    c.keys = c.annotations;
+    const Row<double> dcontext = Row<double>::random(c.B * 4, rng);
+    const auto loss = [&] {
+      kernels::dot_attention(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(), c.scale, nullptr,
+                             c.weights.data(), c.context.data(), 4);
+      return inner(c.context, dcontext);
+    };
+    loss();
+    Row<double> dq(c.B * 4), dh(c.annotations.size());
+    kernels::dot_attention_backward(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(), c.scale,
+                                    nullptr, c.weights.data(), dcontext.data(), 4, nullptr, dq.data(), dh.data(),
+                                    dh.data());
+    CHECK(worst_error(dh, numeric_gradient(c.annotations, loss)) < 1e-8);
+    loss();  // the differences have left other weights behind
+    Row<double> dq2(c.B * 4);
+    kernels::dot_attention_backward(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(), c.scale,
+                                    nullptr, c.weights.data(), dcontext.data(), 4, nullptr, dq2.data(), nullptr,
+                                    nullptr);
+    CHECK(dq2.same_bits(dq));
+  });
+}

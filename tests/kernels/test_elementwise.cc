@@ -1,0 +1,172 @@
+#include <gradus/kernels/elementwise.h>
+
+#include "util.h"
+
+using namespace gradus;
+using namespace kernel_test;
+
+namespace {
+
+double logistic(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+
+/// Relative error allowed: as documented for f32, "a few ulp" for f64.
+template <class T>
+constexpr double bound() {
+  return sizeof(T) == 4 ? 5e-7 : 1e-15;
+}
+
+template <class T>
+void check_function(const char* name, void (*f)(const T*, T*, int64_t), double (*want)(double)) {
+  INFO(std::string(name));
+  std::mt19937 rng(3);
+  std::vector<int64_t> sizes;
+  for (int64_t n = 0; n <= 70; ++n) sizes.push_back(n);
+  sizes.push_back(5003);
+  for (const int64_t n : sizes) {
+    CAPTURE(n);
+    Row<T> x = Row<T>::random(n, rng, n > 1000 ? 12 : 2), y(n);
+    f(x.data(), y.data(), n);
+    double worst = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const double exact = want(x[i]);
+      worst = std::max(worst, std::fabs(y[i] - exact) / std::fabs(exact));
+    }
+    CHECK(worst < bound<T>());
+    CHECK(y.intact());
+    f(x.data(), x.data(), n);  // in place
+    CHECK(x.same_bits(y));
+  }
+}
+
+/// f at one point, in every lane position the same.
+template <class T>
+T at(void (*f)(const T*, T*, int64_t), double x) {
+  std::vector<T> in(37, static_cast<T>(x)), out(37);
+  f(in.data(), out.data(), 37);
+  for (const T y : out) CHECK(std::memcmp(&y, &out[0], sizeof(T)) == 0);
+  return out[0];
+}
+
+template <class T>
+void check_against(const char* name, int64_t n, const Row<T>& got, const Row<double>& want) {
+  INFO(std::string(name), " n ", n);
+  CHECK(worst_error(got, want) < tolerance<T>() * std::sqrt(double(n) + 1));
+  CHECK(got.intact());
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("exp, tanh, sigmoid against the C library", T, float, double) {
+  on_every_target([] {
+    check_function<T>("exp", kernels::exp, std::exp);
+    check_function<T>("tanh", kernels::tanh, std::tanh);
+    check_function<T>("sigmoid", kernels::sigmoid, logistic);
+  });
+}
+
+TEST_CASE_TEMPLATE("exp, tanh, sigmoid at the ends of the range", T, float, double) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  on_every_target([=] {
+    CHECK(at<T>(kernels::exp, 0) == 1);
+    CHECK(at<T>(kernels::exp, infinity) == infinity);
+    CHECK(at<T>(kernels::exp, -infinity) == 0);
+    CHECK(std::isnan(at<T>(kernels::exp, nan)));
+    CHECK(at<T>(kernels::exp, sizeof(T) == 4 ? 88.73 : 709.79) == infinity);
+    CHECK(std::isfinite(at<T>(kernels::exp, sizeof(T) == 4 ? 88.72 : 709.78)));
+    CHECK(at<T>(kernels::exp, sizeof(T) == 4 ? -104 : -746) == 0);
+    CHECK(at<T>(kernels::exp, sizeof(T) == 4 ? -103 : -745) == std::numeric_limits<T>::denorm_min());
+    CHECK(at<T>(kernels::exp, 1e30) == infinity);
+    CHECK(at<T>(kernels::exp, -1e30) == 0);
+
+    for (const double x : {20.0, 1e10, infinity}) {
+      CHECK(at<T>(kernels::tanh, x) == 1);
+      CHECK(at<T>(kernels::tanh, -x) == -1);
+    }
+    CHECK(std::isnan(at<T>(kernels::tanh, nan)));
+    CHECK(std::signbit(at<T>(kernels::tanh, -0.0)));
+    for (const double x : {1e-3, 1e-6, 1e-12, 1e-30, 1e-37}) {
+      const double exact = std::tanh(double(T(x)));
+      CHECK(close(at<T>(kernels::tanh, x), exact, bound<T>(), 0));
+      CHECK(close(at<T>(kernels::tanh, -x), -exact, bound<T>(), 0));
+    }
+
+    CHECK(at<T>(kernels::sigmoid, 0) == T(0.5));
+    CHECK(at<T>(kernels::sigmoid, infinity) == 1);
+    CHECK(at<T>(kernels::sigmoid, 1e10) == 1);
+    CHECK(at<T>(kernels::sigmoid, -infinity) == 0);
+    CHECK(at<T>(kernels::sigmoid, -1e10) == 0);
+    CHECK(std::isnan(at<T>(kernels::sigmoid, nan)));
+    CHECK(close(at<T>(kernels::sigmoid, -80), std::exp(-80.0), bound<T>(), 0));
+  });
+}
+
+TEST_CASE_TEMPLATE("sums, products and backward passes against plain loops", T, float, double) {
+  on_every_target([] {
+    std::mt19937 rng(5);
+    for (int64_t n = 0; n <= 70; n += n < 20 ? 1 : 10) {
+      const Row<T> x = Row<T>::random(n, rng), y = Row<T>::random(n, rng, 0.3);
+      const T a = T(0.7);
+      Row<double> sum(n), scaled(n), dtanh(n), dsigmoid(n);
+      double product = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        const double xi = x[i], yi = y[i];
+        sum[i] = yi + xi;
+        scaled[i] = yi + double(a) * xi;
+        dtanh[i] = xi * (1 - yi * yi);
+        dsigmoid[i] = xi * yi * (1 - yi);
+        product += xi * yi;
+      }
+      Row<T> out = y;
+      kernels::add_into(x.data(), out.data(), n);
+      check_against("add_into", n, out, sum);
+      out = y;
+      kernels::axpy(a, x.data(), out.data(), n);
+      check_against("axpy", n, out, scaled);
+      out = x;
+      kernels::tanh_backward(y.data(), out.data(), out.data(), n);
+      check_against("tanh_backward", n, out, dtanh);
+      out = x;
+      kernels::sigmoid_backward(y.data(), out.data(), out.data(), n);
+      check_against("sigmoid_backward", n, out, dsigmoid);
+      CHECK(close(kernels::dot(x.data(), y.data(), n), product, tolerance<T>() * 10));
+    }
+    const Row<T> x = Row<T>::random(10007, rng), y = Row<T>::random(10007, rng);
+    CHECK(close(kernels::dot(x.data(), y.data(), x.size()), inner(x, y), tolerance<T>() * 20));
+  });
+}
+
+TEST_CASE_TEMPLATE("rows: add_bias and sum_rows_into", T, float, double) {
+  on_every_target([] {
+    std::mt19937 rng(6);
+    for (const int64_t rows : {0, 1, 7, 8, 9, 25}) {
+      for (const int64_t n : {1, 3, 16, 37}) {
+        const Row<T> bias = Row<T>::random(n, rng), x = Row<T>::random(rows * n, rng);
+        Row<double> biased(rows * n), sums(n);
+        for (int64_t j = 0; j < n; ++j) sums[j] = bias[j];
+        for (int64_t i = 0; i < rows * n; ++i) {
+          biased[i] = double(x[i]) + double(bias[i % n]);
+          sums[i % n] += x[i];
+        }
+        Row<T> out = x;
+        kernels::add_bias(bias.data(), out.data(), rows, n);
+        check_against("add_bias", n, out, biased);
+        out = bias;
+        kernels::sum_rows_into(x.data(), out.data(), rows, n);
+        check_against("sum_rows_into", n, out, sums);
+      }
+    }
+  });
+}
+
+TEST_CASE_TEMPLATE("the same numbers give the same bits wherever they stand", T, float, double) {
+  std::mt19937 rng(8);
+  const Row<T> x = Row<T>::random(61, rng), y = Row<T>::random(61, rng);
+  const T first = kernels::dot(x.data(), y.data(), 61);
+  for (size_t shift = 0; shift < 16; ++shift) {
+    std::vector<T> a(80), b(80);
+    std::copy(x.data(), x.data() + 61, a.begin() + long(shift));
+    std::copy(y.data(), y.data() + 61, b.begin() + long(15 - shift));
+    CHECK(kernels::dot(a.data() + shift, b.data() + 15 - shift, 61) == first);
+  }
+}
