@@ -27,7 +27,10 @@ class BackwardPass {
       std::shared_ptr<Node> node = nodes_[k];
       Slot& slot = slots_[k];
       bool arrived = slot.entry.dense.defined() || !slot.entry.rows.empty();
-      if (options_.trace && arrived) traced_grads_[k] = densify(slot.entry);
+      if (options_.trace) {  // now: the value goes with the graph
+        if (arrived) traced_grads_[k] = densify(slot.entry);
+        note_values(k);
+      }
       if (node->inputs.empty() || !arrived) continue;
       if (!node->backward)
         fail("backward", fmt::format("the graph behind {} was freed by an earlier backward; give that one "
@@ -53,6 +56,9 @@ class BackwardPass {
   void add(const Node& node, int i, const Tensor& g) {
     const auto& input = node.inputs.at(static_cast<size_t>(i));
     if (!input) return;
+    if (g.dtype() != input->dtype)
+      fail(node.op, fmt::format("the gradient must have its input's element type: input {} {}, gradient {}", i,
+                                name_of(input->dtype), name_of(g.dtype())));
     Tensor fitted = g;
     if (g.shape() != input->shape) {
       if (!broadcasts_to(input->shape, g.shape()))
@@ -124,7 +130,10 @@ class BackwardPass {
     for (size_t k = 0; k < nodes_.size(); ++k) index_[nodes_[k].get()] = k;
     slots_.resize(nodes_.size());
     for (size_t k = 0; k < nodes_.size(); ++k) slots_[k].entry.node = nodes_[k];
-    if (options_.trace) traced_grads_.resize(nodes_.size());
+    if (options_.trace) {
+      traced_grads_.resize(nodes_.size());
+      traced_values_.resize(nodes_.size());
+    }
   }
 
   void seed(const Var& loss) {
@@ -161,6 +170,15 @@ class BackwardPass {
     for (const Pending& p : parts) add(*p.node, p.input, p.part);
   }
 
+  // The node's own value, and those of leaves among its inputs (a leaf keeps none itself: its numbers may be updated).
+  void note_values(size_t k) {
+    const Node& node = *nodes_[k];
+    if (node.value.defined()) traced_values_[k] = node.value;
+    for (size_t i = 0; i < node.input_values.size(); ++i)
+      if (node.inputs[i] && node.inputs[i]->inputs.empty())
+        traced_values_[index_.at(node.inputs[i].get())] = node.input_values[i];
+  }
+
   void note_edge(const Node& from, const Node& to, int i, const Tensor& g) {
     // A later accumulation must not change what the trace holds, hence the copy.
     if (options_.trace) options_.trace->edges.push_back({from.order, to.order, i, g.clone()});
@@ -179,7 +197,7 @@ class BackwardPass {
   void fill_trace() {
     for (size_t k = 0; k < nodes_.size(); ++k) {
       const Node& n = *nodes_[k];
-      options_.trace->nodes.push_back({n.order, n.op, n.scope ? *n.scope : std::string(), n.label, n.shape, n.value,
+      options_.trace->nodes.push_back({n.order, n.op, n.scope ? *n.scope : std::string(), n.label, n.shape, traced_values_[k],
                                        traced_grads_[k], n.inputs.empty()});
     }
   }
@@ -204,7 +222,7 @@ class BackwardPass {
   std::vector<std::shared_ptr<Node>> nodes_;
   std::unordered_map<const Node*, size_t> index_;
   std::vector<Slot> slots_;
-  std::vector<Tensor> traced_grads_;
+  std::vector<Tensor> traced_grads_, traced_values_;
   std::vector<Pending> pending_;
   std::vector<size_t> lent_;  // slots whose accumulator the running closure holds through into()
 };

@@ -32,7 +32,8 @@ class Checker {
     weights_ = Tensor::uniform(y.shape(), 0.5, 1.5, rng_, DType::f64);
     if (y.numel() == 1) weights_.fill(1);
     double once = value();
-    if (!std::isfinite(once)) return problem(fmt::format("the function is not finite at this point: {}", once));
+    if (!std::isfinite(once)) 
+      return problem(fmt::format("the function is {} at this point", std::isnan(once) ? "NaN" : "infinite"));
     if (value() != once)
       return problem("the function is not deterministic: two calls at one point gave two results (dropout on?)");
     if (!y.requires_grad()) return problem("the result depends on no parameter: is something detached?");

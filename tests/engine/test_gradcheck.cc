@@ -1,0 +1,139 @@
+// The gradient check itself: passes what is right, fails what is wrong, and says where and why.
+
+#include <gradus/gradcheck.h>
+#include <gradus/ops/activation.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/reduce.h>
+#include <gradus/ops/shape.h>
+#include <gradus/random.h>
+
+#include "../check.h"
+
+using namespace gradus;
+using namespace gradus::testing;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// x^2 whose backward is off by `wrong` at element `at`.
+Var square(const Var& x, int64_t at = -1, double wrong = 0) {
+  Tensor y = (Var(x.value()) * Var(x.value())).value();
+  return record("square", {x}, y, [x = x.value(), at, wrong](const Tensor& dy, Grads& dx) {
+    Tensor g = dy.clone();
+    for (int64_t i = 0; i < g.numel(); ++i) g.set(i, dy.at(i) * (2 * x.at(i) + (i == at ? wrong : 0)));
+    dx.add(0, g);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a right gradient passes") {
+  GradcheckReport r = gradcheck([](auto& in) { return square(in[0]) * in[1]; },
+                                {f64({2, 3}, {1, 2, 3, -1, -2, 0.5}), f64({3}, {1, 2, 3})});
+  CHECK(r);
+  CHECK(r.checked == 9);
+  CHECK(r.worst_error < 1e-8);
+  CHECK(contains(r.message, "[gradcheck] passed: all of 9 derivatives, worst input"));
+}
+
+TEST_CASE("a wrong gradient fails and the worst element is named") {
+  Parameter w(f64({2, 3}, {1, 2, 3, 4, 5, 6}), "w"), b(f64({3}, {1, 2, 3}), "b");
+  GradcheckReport r = gradcheck([&] { return sum(square(w, 4, 0.5) + b.var()); },
+                                {{"decoder.weight", &w}, {"decoder.bias", &b}});
+  CHECK_FALSE(r);
+  CHECK(r.worst_name == "decoder.weight[1,1]");
+  CHECK(r.analytic == doctest::Approx(10.5));
+  CHECK(r.numeric == doctest::Approx(10));
+  CHECK(contains(r.message, "[gradcheck] failed: at least 1 of 9 derivatives, worst decoder.weight[1,1]: analytic 10.5, "
+                            "numeric "));
+  CHECK_FALSE(contains(r.message, "kink"));
+}
+
+TEST_CASE("the parameters are left as they were") {
+  Parameter w(f64({3}, {0.1, 0.2, 0.3}), "w"), large(Tensor::full({1000}, 0.7, DType::f64), "large");
+  CHECK(gradcheck([&] { return sum(tanh(w)) + sum(tanh(large)); }, {{"w", &w}, {"large", &large}}));
+  CHECK(w.value().to_vector() == Numbers{0.1, 0.2, 0.3});
+  CHECK(large.value().to_vector() == Numbers(1000, 0.7));
+}
+
+TEST_CASE("large parameters are checked along random directions") {
+  Rng rng(2);
+  Parameter w(Tensor::uniform({30, 30}, -1, 1, rng, DType::f64), "w");
+  GradcheckReport good = gradcheck([&] { return sum(square(w)); }, {{"w", &w}}, {.directions = 5});
+  CHECK(good);
+  CHECK(good.checked == 5);
+  // One wrong element out of 900 shows in every direction.
+  GradcheckReport bad = gradcheck([&] { return sum(square(w, 123, 0.5)); }, {{"w", &w}}, {.directions = 5});
+  CHECK_FALSE(bad);
+  CHECK(contains(bad.worst_name, "w along direction "));
+  GradcheckReport all = gradcheck([&] { return sum(square(w, 123, 0.5)); }, {{"w", &w}}, {.max_elements = 900});
+  CHECK(all.worst_name == "w[4,3]");
+}
+
+TEST_CASE("an output that is not a scalar is checked whole") {
+  // Two mistakes that cancel in the plain sum do not in the weighted one.
+  auto cancelling = [](auto& in) {
+    return record("cancel", {in[0]}, in[0].value().clone(), [](const Tensor& dy, Grads& dx) {
+      dx.add(0, f64({2}, {dy.at(1), dy.at(0)}));
+    });
+  };
+  CHECK_FALSE(gradcheck(cancelling, {f64({2}, {1, 2})}));
+}
+
+TEST_CASE("a function that is not deterministic is named as such") {
+  int calls = 0;
+  auto f = [&](auto& in) { return in[0] * static_cast<double>(++calls); };
+  GradcheckReport r = gradcheck(f, {f64({}, {1})});
+  CHECK_FALSE(r);
+  CHECK(r.message ==
+        "[gradcheck] the function is not deterministic: two calls at one point gave two results (dropout on?)");
+}
+
+TEST_CASE("float is refused") {
+  Parameter w(f32({2}, {1, 2}), "w");
+  CHECK(gradcheck([&] { return sum(w.var() * 2); }, {{"layer.w", &w}}).message ==
+        "[gradcheck] layer.w is f32: central differences need f64");
+  auto to_float = [](auto& in) { return record("narrow", {in[0]}, in[0].value().to(DType::f32), [](auto&, auto&) {}); };
+  CHECK(gradcheck(to_float, {f64({}, {1})}).message ==
+        "[gradcheck] the function returned f32: it must compute in f64 throughout");
+  CHECK(gradcheck([](auto& in) { return in[0] * 2; }, {f32({2}, {1, 2})}));  // plain inputs are converted
+}
+
+TEST_CASE("a kink is called a kink") {
+  GradcheckReport r = gradcheck([](auto& in) { return relu(in[0]); }, {f64({2}, {1, 0})});
+  CHECK_FALSE(r);
+  CHECK(r.worst_name == "input0[1]");
+  CHECK(contains(r.message, "; the function has a kink there (relu, max, abs?): move the point"));
+}
+
+TEST_CASE("a lost connection is called one") {
+  GradcheckReport r = gradcheck([](auto& in) { return in[0] * stop_gradient(in[1]); }, {f64({}, {2}), f64({}, {3})});
+  CHECK_FALSE(r);
+  CHECK(r.worst_name == "input1");
+  CHECK(contains(r.message, "; no gradient reached it: the graph is not connected"));
+  CHECK(gradcheck([](auto& in) { return stop_gradient(in[0]); }, {f64({}, {2})}).message ==
+        "[gradcheck] the result depends on no parameter: is something detached?");
+}
+
+TEST_CASE("a parameter that plays no part is mentioned, not failed") {
+  Parameter w(f64({2}, {1, 2}), "w"), idle(f64({2}, {1, 2}), "idle");
+  GradcheckReport r = gradcheck([&] { return sum(square(w)); }, {{"w", &w}, {"idle", &idle}});
+  CHECK(r);
+  CHECK(contains(r.message, "; the result does not depend on idle"));
+}
+
+TEST_CASE("a result that is not finite is called that") {
+  CHECK(gradcheck([](auto& in) { return log(in[0]); }, {f64({}, {-1})}).message ==
+        "[gradcheck] the function is NaN at this point");
+  // Finite here, with an infinite slope.
+  GradcheckReport r = gradcheck([](auto& in) { return sqrt(in[0]); }, {f64({}, {0})});
+  CHECK_FALSE(r);
+}
+
+TEST_CASE("ids are passed on as constants") {
+  GradcheckReport r = gradcheck([](auto& in) { return gather_rows(in[0], in[1].value()); },
+                                {f64({3, 2}, {1, 2, 3, 4, 5, 6}), Tensor::from_ids({2}, {2, 2})});
+  CHECK(r);
+  CHECK(r.checked == 6);
+}
