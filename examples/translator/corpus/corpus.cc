@@ -1,0 +1,124 @@
+#include <translator/corpus/corpus.h>
+
+#include <translator/corpus/grammar.h>
+#include <translator/corpus/rng.h>
+#include <translator/text/detokenizer.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+#include <unordered_set>
+
+namespace translator {
+namespace {
+
+using corpus::Realisation;
+
+// What makes two English sentences the same: the words, not the stop.
+std::string identity(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (const std::string& token : tokens) {
+    if (token == ".") continue;
+    text += token;
+    text += ' ';
+  }
+  return text;
+}
+
+bool has_held_out(const std::vector<std::string>& tokens) {
+  static const std::vector<std::string> kWords = held_out_pair().source;
+  return std::search(tokens.begin(), tokens.end(), kWords.begin(), kWords.end()) != tokens.end();
+}
+
+}  // namespace
+
+Corpus generate_corpus(const CorpusOptions& options) {
+  if (options.train < 0 || options.valid < 0 || options.test < 0) {
+    throw std::invalid_argument(fmt::format("corpus sizes must not be negative: train {}, valid {}, test {}",
+                                            options.train, options.valid, options.test));
+  }
+  corpus::SplitMix random(options.seed);
+  corpus::Grammar grammar(random);
+  const size_t limit = options.max_length < 0 ? 0 : static_cast<size_t>(options.max_length);
+  std::unordered_set<std::string> seen;
+  const auto draw = [&]() -> AlignedPair {
+    for (int tries = 0; tries < 20000; ++tries) {
+      Realisation r = corpus::realise(grammar.sentence());
+      if (r.english.size() > limit || r.french.size() > limit || has_held_out(r.english)) continue;
+      if (!seen.insert(identity(r.english)).second) continue;
+      return {std::move(r.english), std::move(r.french), std::move(r.links)};
+    }
+    throw std::invalid_argument(fmt::format(
+        "the grammar has no {} different sentences of at most {} tokens",
+        static_cast<int64_t>(options.train) + options.valid + options.test, options.max_length));
+  };
+  Corpus corpus;
+  // valid and test first: they stay the same when train grows.
+  for (auto [part, size] : {std::pair{&corpus.valid, options.valid}, {&corpus.test, options.test},
+                            {&corpus.train, options.train}}) {
+    part->reserve(static_cast<size_t>(size));
+    for (int i = 0; i < size; ++i) part->push_back(draw());
+  }
+  return corpus;
+}
+
+AlignedPair held_out_pair() {
+  corpus::Clause clause;
+  clause.subject.pronoun = corpus::Pronoun::he;
+  clause.verb = &corpus::verb("like");
+  clause.polarity = corpus::Polarity::negative;
+  corpus::NounPhrase apples;
+  apples.noun = &corpus::noun("apple");
+  apples.plural = true;
+  apples.determiner = corpus::Determiner::bare;
+  clause.object.push_back(apples);
+  corpus::Sentence sentence;
+  sentence.parts.push_back({corpus::Join::none, false, clause});
+  sentence.stop = false;
+  Realisation r = corpus::realise(sentence);
+  return {std::move(r.english), std::move(r.french), std::move(r.links)};
+}
+
+std::string detokenise_english(const std::vector<std::string>& tokens) {
+  return detokenize(tokens, {.typography = Typography::english});
+}
+
+std::string detokenise_french(const std::vector<std::string>& tokens) {
+  return detokenize(tokens, {.typography = Typography::french});
+}
+
+std::string format_links(const std::vector<std::pair<int, int>>& links) {
+  std::string text;
+  for (const auto& [source, target] : links) {
+    if (!text.empty()) text += ' ';
+    text += fmt::format("{}-{}", source, target);
+  }
+  return text;
+}
+
+std::vector<std::pair<int, int>> parse_links(std::string_view text) {
+  std::vector<std::pair<int, int>> links;
+  for (size_t at = 0; at < text.size();) {
+    if (text[at] == ' ' || text[at] == '\r' || text[at] == '\t') {
+      ++at;
+      continue;
+    }
+    const std::string_view item = text.substr(at, text.find_first_of(" \r\t", at) - at);
+    const char* const end = item.data() + item.size();
+    int source = -1, target = -1;
+    const auto left = std::from_chars(item.data(), end, source);
+    const bool dash = left.ec == std::errc{} && left.ptr != end && *left.ptr == '-';
+    const auto right = dash ? std::from_chars(left.ptr + 1, end, target) : left;
+    if (!dash || right.ec != std::errc{} || right.ptr != end || source < 0 || target < 0) {
+      throw std::invalid_argument(
+          fmt::format("a link must be two numbers with a hyphen, as in 3-5: '{}'", item));
+    }
+    links.emplace_back(source, target);
+    at += item.size();
+  }
+  return links;
+}
+
+}  // namespace translator

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// The data the translator learns from when nobody gives it any: English and French sentences made by a grammar,
+/// with the words that translate each other.
+namespace translator {
+
+/// Lower-case tokens as translator::tokenize() cuts them (`l'`, `n'`, `qu'` apart, `doesn't` whole).
+///
+/// Links, 0-based. A French word without an English word of its own belongs to the word that calls for it, so that
+/// every token of both sides is linked:
+///   ate - a mangé; will eat - mangera; is eating - mange;
+///   doesn't - n' ... pas; didn't - n' a pas, won't - n' pas mangera; never - n' jamais;
+///   do, does, did in a question - est-ce que (did - a as well);
+///   apples - des pommes, les pommes, bread - du pain, de l' eau; the - l'; some - du; any - de; many - beaucoup de;
+///   of the teacher's book: the - du (de + le), teacher's - du professeur, book - le livre;
+///   because - parce que; every - tous les, day - jours; listens to - écoute; talks to him - lui parle.
+struct AlignedPair {
+  std::vector<std::string> source;  ///< English
+  std::vector<std::string> target;  ///< French
+  std::vector<std::pair<int, int>> links;
+};
+
+struct CorpusOptions {
+  uint64_t seed = 1;
+  int train = 30000;
+  int valid = 1000;
+  int test = 1000;
+  int max_length = 40;  ///< tokens, on either side, the final stop included
+};
+
+struct Corpus {
+  std::vector<AlignedPair> train, valid, test;
+};
+
+/// The same for the same options everywhere. No English sentence comes twice, not even with and without its full
+/// stop: statements are written either way (people type both), in both languages alike. Each English sentence has
+/// one French one. "he doesn't like apples" is in none of the parts, not even inside a longer sentence.
+/// Throws std::invalid_argument for negative sizes and for more sentences than a max_length below 12 can give
+/// variety to (the generator gives up after 200 draws in a row without a new sentence).
+Corpus generate_corpus(const CorpusOptions& options);
+
+/// "he doesn't like apples" / "il n'aime pas les pommes".
+AlignedPair held_out_pair();
+
+/// The tokens as one writes them: "does he sing?", "est-ce qu'il chante ?"
+std::string detokenise_english(const std::vector<std::string>& tokens);
+std::string detokenise_french(const std::vector<std::string>& tokens);
+
+/// "0-0 1-2": source and target index, as Moses writes them. parse_links throws std::invalid_argument for
+/// anything else.
+std::string format_links(const std::vector<std::pair<int, int>>& links);
+std::vector<std::pair<int, int>> parse_links(std::string_view text);
+
+}  // namespace translator

@@ -1,0 +1,369 @@
+#include <translator/corpus/sentence.h>
+
+#include <string_view>
+
+// French: agreement, clitics, negation, contraction and elision.
+namespace translator::corpus {
+namespace {
+
+const char* form(const Adjective& adjective, const Agreement& a, bool vowel_follows) {
+  if (a.plural) return a.gender == Gender::feminine ? adjective.feminine_plural : adjective.masculine_plural;
+  if (a.gender == Gender::feminine) return adjective.feminine;
+  return vowel_follows ? adjective.before_vowel : adjective.masculine;
+}
+
+std::string participle(const Verb& verb, const Agreement& a) {
+  std::string text = verb.participle;
+  if (a.gender == Gender::feminine) text += "e";
+  if (a.plural) text += "s";
+  return text;
+}
+
+std::string future(const Verb& verb, int person) {
+  static constexpr const char* kEndings[] = {"ai", "a", "ons", "ont"};
+  return std::string(verb.future_stem) + kEndings[person];
+}
+
+// How the object's determiner is read: pas de pommes; aimer les pommes.
+struct Reading {
+  bool negated = false;
+  bool generic = false;
+};
+
+class French {
+ public:
+  std::vector<Word> take() {
+    contract();
+    elide();
+    return std::move(words_);
+  }
+
+  void say(const std::string& text, Keys keys, bool article = false) {
+    words_.push_back({text, keys, article});
+  }
+
+  void phrase(const NounPhrase& np, Reading reading, bool subject = false) {
+    if (np.pronoun != Pronoun::none) {
+      say(subject ? subject_pronoun(np) : stressed_pronoun(np), {key(np.id, kNoun)});
+      return;
+    }
+    const bool prenominal = np.adjective != nullptr && np.adjective->before_noun;
+    const std::string noun = np.plural ? np.noun->french_plural : np.noun->french;
+    const Agreement a{np.plural ? 3 : 1, np.noun->gender, np.plural};
+    const std::string adjective =
+        np.adjective != nullptr ? form(*np.adjective, a, prenominal && starts_with_vowel(noun)) : "";
+    determiner(np, a, prenominal ? adjective : noun, reading, prenominal);
+    if (prenominal) say(adjective, {key(np.id, kAdjective)});
+    say(noun, {key(np.id, kNoun)});
+    if (np.adjective != nullptr && !prenominal) say(adjective, {key(np.id, kAdjective)});
+    if (np.determiner == Determiner::whose) {
+      say("de", {key(np.id, kPossessor)});
+      phrase(np.possessor[0], {});
+    }
+    for (const Clause& relative : np.relative) {
+      say(relative.gap == Gap::subject ? "qui" : "que", {key(relative.id, kRelative)});
+      clause(relative);
+    }
+    for (const NounPhrase& second : np.second) {
+      say("et", {key(second.id, kAnd)});
+      phrase(second, reading, subject);
+    }
+  }
+
+  void clause(const Clause& c) {
+    if (c.time_first && c.time != nullptr) {
+      time(c);
+      say(",", {key(c.id, kComma)});
+    }
+    const bool existence = c.verb->kind == VerbKind::there_be;
+    if (existence) {
+      say("il", {key(c.id, kPredicate)});
+    } else if (c.subject_said && c.gap != Gap::subject) {
+      phrase(c.subject, {.generic = true}, true);  // children like ...: les enfants
+    }
+    verb_group(c, existence);
+    complements(c);
+  }
+
+ private:
+  static const char* subject_pronoun(const NounPhrase& np) {
+    const bool feminine = agreement(np).gender == Gender::feminine;
+    switch (np.pronoun) {
+      case Pronoun::i: return "je";
+      case Pronoun::we: return "nous";
+      case Pronoun::they: return feminine ? "elles" : "ils";
+      default: return feminine ? "elle" : "il";
+    }
+  }
+
+  // After a preposition: avec lui.
+  static const char* stressed_pronoun(const NounPhrase& np) {
+    switch (np.pronoun) {
+      case Pronoun::i: return "moi";
+      case Pronoun::he: return "lui";
+      case Pronoun::she: return "elle";
+      case Pronoun::we: return "nous";
+      default: return agreement(np).gender == Gender::feminine ? "elles" : "eux";
+    }
+  }
+
+  static const char* direct_clitic(const NounPhrase& np) {
+    switch (np.pronoun) {
+      case Pronoun::i: return "me";
+      case Pronoun::we: return "nous";
+      case Pronoun::they: return "les";
+      default: return agreement(np).gender == Gender::feminine ? "la" : "le";
+    }
+  }
+
+  static const char* dative_clitic(const NounPhrase& np) {
+    switch (np.pronoun) {
+      case Pronoun::i: return "me";
+      case Pronoun::we: return "nous";
+      case Pronoun::they: return "leur";
+      default: return "lui";
+    }
+  }
+
+  void definite(const Agreement& a, Keys keys) {
+    const char* text = a.plural ? "les" : a.gender == Gender::feminine ? "la" : "le";
+    say(text, keys, true);
+  }
+
+  // mon, ma, mes; mon before a vowel whatever the gender.
+  void possessive(char letter, const Agreement& a, const std::string& next, Keys keys) {
+    const bool feminine = a.gender == Gender::feminine && !starts_with_vowel(next);
+    say(std::string(1, letter) + (a.plural ? "es" : feminine ? "a" : "on"), keys);
+  }
+
+  void determiner(const NounPhrase& np, const Agreement& a, const std::string& next, Reading reading,
+                  bool prenominal) {
+    const Keys own = {key(np.id, kDeterminer)};
+    const Keys noun = {key(np.id, kNoun)};
+    switch (np.determiner) {
+      case Determiner::none: return;
+      case Determiner::bare: return np_without_article(a, reading, prenominal, noun);
+      case Determiner::some: return np_without_article(a, {reading.negated, false}, prenominal, own);
+      case Determiner::the: return definite(a, own);
+      case Determiner::whose: return definite(a, noun);
+      case Determiner::a:
+        if (reading.negated) return say("de", own);
+        return say(a.gender == Gender::feminine ? "une" : "un", own);
+      case Determiner::this_:
+        if (a.plural) return say("ces", own);
+        if (a.gender == Gender::feminine) return say("cette", own);
+        return say(starts_with_vowel(next) ? "cet" : "ce", own);
+      case Determiner::two: return say("deux", own);
+      case Determiner::three: return say("trois", own);
+      case Determiner::many:
+        say("beaucoup", own);
+        return say("de", own);
+      case Determiner::my: return possessive('m', a, next, own);
+      case Determiner::his:
+      case Determiner::her: return possessive('s', a, next, own);
+      case Determiner::our: return say(a.plural ? "nos" : "notre", own);
+      case Determiner::their: return say(a.plural ? "leurs" : "leur", own);
+    }
+  }
+
+  // apples: des pommes, de bonnes pommes, pas de pommes, aimer les pommes; bread: du pain.
+  void np_without_article(const Agreement& a, Reading reading, bool prenominal, const Keys& keys) {
+    if (reading.generic) return definite(a, keys);
+    say("de", keys);
+    if (reading.negated || (a.plural && prenominal)) return;
+    definite(a, keys);
+  }
+
+  void verb_group(const Clause& c, bool existence) {
+    const Agreement a = existence ? Agreement{} : c.gap == Gap::subject ? c.head : agreement(c.subject);
+    const Keys verb = {key(c.id, kVerb)};
+    const bool negated = c.polarity != Polarity::affirmative;
+    const bool compound = c.tense == Tense::past && c.verb->participle != nullptr;
+    if (negated) say("ne", {key(c.id, kNegation)});
+    if (existence) say("y", {key(c.id, kPredicate)});
+    if (c.modal == Modal::none) clitics(c);
+    if (c.modal != Modal::none) {
+      const Conjugation& modal = c.modal == Modal::want ? vouloir() : pouvoir();
+      say(modal.form[a.person], {key(c.id, kModal)});
+    } else if (compound) {
+      const Auxiliary& auxiliary = c.verb->with_etre ? etre() : avoir();
+      say(auxiliary.present.form[a.person], {key(c.id, kAuxiliary)});
+    } else {
+      say(finite(c, a, existence), verb);
+    }
+    if (negated) say(c.polarity == Polarity::never ? "jamais" : "pas", {key(c.id, kNegation)});
+    if (c.frequency == Frequency::often) say("souvent", {key(c.id, kFrequency)});
+    if (c.frequency == Frequency::always) say("toujours", {key(c.id, kFrequency)});
+    if (c.modal != Modal::none) {
+      clitics(c);
+      say(c.verb->infinitive, verb);
+    } else if (compound) {
+      say(participle(*c.verb, participle_agreement(c, a)), verb);
+    }
+    if (c.adjective != nullptr) say(form(*c.adjective, a, false), {key(c.id, kPredicate)});
+  }
+
+  static std::string finite(const Clause& c, const Agreement& a, bool existence) {
+    const bool state = c.verb->kind == VerbKind::be || existence;
+    if (state) {
+      const bool with_avoir = existence || (c.adjective != nullptr && c.adjective->with_avoir);
+      const Auxiliary& verb = with_avoir ? avoir() : etre();
+      if (c.tense == Tense::future) return verb.future.form[a.person];
+      return (c.tense == Tense::past ? verb.imperfect : verb.present).form[a.person];
+    }
+    if (c.tense == Tense::future) return future(*c.verb, a.person);
+    return (c.tense == Tense::past_progressive ? c.verb->imperfect : c.verb->present).form[a.person];
+  }
+
+  // With être the subject; with avoir a direct object that stands before: les a mangées, que j'ai mangées.
+  static Agreement participle_agreement(const Clause& c, const Agreement& subject) {
+    if (c.verb->with_etre) return subject;
+    if (c.gap == Gap::object) return c.head;
+    if (!c.object.empty() && c.object[0].pronoun != Pronoun::none) return agreement(c.object[0]);
+    return {};
+  }
+
+  // me nous < le la les < lui leur.
+  void clitics(const Clause& c) {
+    const bool direct = !c.object.empty() && c.object[0].pronoun != Pronoun::none && c.gap != Gap::object;
+    const bool dative = !c.recipient.empty() && c.recipient[0].pronoun != Pronoun::none;
+    const auto say_dative = [&] {
+      say(dative_clitic(c.recipient[0]), {key(c.recipient[0].id, kNoun), key(c.id, kTo)});
+    };
+    const bool dative_first =
+        dative && (c.recipient[0].pronoun == Pronoun::i || c.recipient[0].pronoun == Pronoun::we);
+    if (dative_first) say_dative();
+    if (direct) say(direct_clitic(c.object[0]), {key(c.object[0].id, kNoun)});
+    if (dative && !dative_first) say_dative();
+  }
+
+  void complements(const Clause& c) {
+    const Reading reading{c.polarity != Polarity::affirmative, c.verb->generic};
+    if (!c.object.empty() && c.object[0].pronoun == Pronoun::none && c.gap != Gap::object) {
+      phrase(c.object[0], reading);
+    }
+    if (!c.recipient.empty() && c.recipient[0].pronoun == Pronoun::none) {
+      say("à", {key(c.id, kTo)});
+      phrase(c.recipient[0], {});
+    }
+    for (size_t i = 0; i < c.adjuncts.size(); ++i) adjunct(c.adjuncts[i], c.id + 1 + static_cast<int>(i));
+    if (c.time != nullptr && !c.time_first) time(c);
+    for (const Clause& inner : c.that) {
+      say("que", {key(c.id, kThat)});
+      clause(inner);
+    }
+  }
+
+  void adjunct(const Adjunct& a, int id) {
+    const Keys keys = {key(id, kPreposition)};
+    switch (a.preposition) {
+      case Preposition::at:
+      case Preposition::to: say("à", keys); break;
+      case Preposition::in: say("dans", keys); break;
+      case Preposition::with: say("avec", keys); break;
+      case Preposition::for_: say("pour", keys); break;
+      case Preposition::near:
+        say("près", keys);
+        say("de", keys);
+        break;
+      case Preposition::home:
+        say("à", keys);
+        say("la", {key(id, kNoun)});
+        say("maison", {key(id, kNoun)});
+        return;
+    }
+    phrase(a.phrase, {});
+  }
+
+  void time(const Clause& c) {
+    for (size_t j = 0; j < c.time->french.size(); ++j) say(c.time->french[j], {key(c.id, kTime + c.time->align[j])});
+  }
+
+  // de + le: du; de + les: des; à + le: au; à + les: aux; but de l', à l'.
+  void contract() {
+    std::vector<Word> out;
+    for (size_t i = 0; i < words_.size(); ++i) {
+      Word& word = words_[i];
+      const bool of = word.text == "de", to = word.text == "à";
+      if ((of || to) && i + 1 < words_.size() && words_[i + 1].article && words_[i + 1].text != "la") {
+        const Word& article = words_[i + 1];
+        const bool plural = article.text == "les";
+        if (plural || !starts_with_vowel(words_[i + 2].text)) {
+          word.text = of ? (plural ? "des" : "du") : (plural ? "aux" : "au");
+          for (int k : article.keys) word.keys.add(k);
+          ++i;
+        }
+      }
+      out.push_back(std::move(word));
+    }
+    words_ = std::move(out);
+  }
+
+  void elide() {
+    static constexpr std::string_view kElided[] = {"je", "me", "le", "la", "ne", "de", "que"};
+    for (size_t i = 0; i + 1 < words_.size(); ++i) {
+      std::string& text = words_[i].text;
+      const std::string& next = words_[i + 1].text;
+      if (!starts_with_vowel(next)) continue;
+      for (std::string_view word : kElided) {
+        if (text == word) {
+          text.back() = '\'';
+          break;
+        }
+      }
+      if (text == "si" && (next == "il" || next == "ils")) text = "s'";
+    }
+  }
+
+  std::vector<Word> words_;
+};
+
+void conjunction(French& out, Join join, int k) {
+  switch (join) {
+    case Join::and_: return out.say("et", {k});
+    case Join::but: return out.say("mais", {k});
+    case Join::when: return out.say("quand", {k});
+    case Join::if_: return out.say("si", {k});
+    case Join::because:
+      out.say("parce", {k});
+      return out.say("que", {k});
+    case Join::none: return;
+  }
+}
+
+// qu'est-ce que, où est-ce que ...: the do of the English question is est-ce que.
+void question(French& out, Mood mood, int id) {
+  const Keys asked = {key(id, kInterrogative)};
+  switch (mood) {
+    case Mood::statement: return;
+    case Mood::who: return out.say("qui", asked);
+    case Mood::what: out.say("que", asked); break;
+    case Mood::whom: out.say("qui", asked); break;
+    case Mood::where: out.say("où", asked); break;
+    case Mood::when: out.say("quand", asked); break;
+    case Mood::why: out.say("pourquoi", asked); break;
+    case Mood::yes_no: break;
+  }
+  out.say("est-ce", {key(id, kQuestion)});
+  out.say("que", {key(id, kQuestion)});
+}
+
+}  // namespace
+
+std::vector<Word> to_french(const Sentence& sentence) {
+  French out;
+  question(out, sentence.mood, sentence.parts[0].clause.id);
+  for (const Part& part : sentence.parts) {
+    if (part.comma) out.say(",", {key(part.clause.id + 7, kComma)});
+    conjunction(out, part.join, key(part.clause.id, kJoin));
+    out.clause(part.clause);
+  }
+  if (sentence.mood != Mood::statement) {
+    out.say("?", {0});
+  } else if (sentence.stop) {
+    out.say(".", {0});
+  }
+  return out.take();
+}
+
+}  // namespace translator::corpus

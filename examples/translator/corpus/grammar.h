@@ -1,0 +1,111 @@
+#pragma once
+
+#include <translator/corpus/rng.h>
+#include <translator/corpus/sentence.h>
+
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace translator::corpus {
+
+/// Draws sentences that make sense, one after another, from a stream of random numbers.
+///
+/// Every choice keeps the English sentence translatable in one way only:
+/// - no "you" (tu or vous); "i" and "we" get no participle or adjective that would show their gender;
+/// - "they" and "them" are masculine unless they take up a feminine antecedent: always the subject (they) or the
+///   object (them, it) of the clause before;
+/// - states (like, want, know) stay in the present; past tense is passé composé for events, imparfait for
+///   "was reading" and for to be; "read" is left out where it could be present or past.
+class Grammar {
+ public:
+  explicit Grammar(SplitMix& random) : random_(random) {}
+
+  Sentence sentence();
+
+ private:
+  // When the story happens: clauses side by side stay in one world.
+  enum class World { now, past, future };
+  static World world(const Clause& clause);
+
+  // What a clause must respect. Unset: free choice.
+  struct Wish {
+    const NounPhrase* subject = nullptr;
+    std::optional<Tense> tense{};
+    std::optional<World> world{};  // a tense that goes with another clause
+    bool embedded = false;       // in a relative or a that-clause: short, nothing fronted, no new "they"
+    bool follows = false;        // not the first clause: no "them" without antecedent
+    bool question = false;
+    bool affirmative = false;
+    bool no_object_pronoun = false;
+    int detail = 1;              // 0 bare, 1 usual, 2 rich
+    const Agreement* antecedent = nullptr;  // embedded: whom "they" takes up
+  };
+
+  // The random numbers
+  int weighted(std::initializer_list<int> weights);
+  template <class T>
+  const T& any_of(const std::vector<T>& items) { return items[random_.below(static_cast<int>(items.size()))]; }
+
+  // Noun phrases (grammar_phrases.cc)
+  const Noun* pick_noun(Mask classes, Mask without = 0);
+  bool used(const Noun* noun) const;
+  NounPhrase named();
+  NounPhrase kin(bool plural_allowed, const Agreement* owner);
+  NounPhrase human(const Agreement* owner, bool plural_allowed = true);
+  NounPhrase subject(const Wish& wish);
+  NounPhrase pair_of_subjects();
+  NounPhrase thing_subject();
+  NounPhrase object(const Verb& verb, const Clause& clause, const Wish& wish);
+  NounPhrase place(const Noun& noun);
+  Determiner owner_determiner(const Agreement* owner);
+  void set_owner(NounPhrase& phrase, const Agreement* owner);
+  void add_adjective(NounPhrase& phrase, int percent);
+  void add_subject_relative(NounPhrase& phrase);
+  void add_object_relative(NounPhrase& phrase, const Clause& outer, const Wish& wish);
+  std::optional<NounPhrase> human_pronoun(const Clause& clause, const Wish& wish, bool direct);
+
+  // Clauses (grammar_clauses.cc)
+  Clause clause(const Wish& wish);
+  Clause clause_with(const Verb& verb, const NounPhrase& subject, Tense tense, Modal modal, const Wish& wish);
+  Clause state(const Wish& wish);
+  Clause existence(const Wish& wish);
+  Clause animal_clause(const Wish& wish);
+  const Adjective* mood_adjective(const NounPhrase& subject);
+  bool fits_inside(const Noun& what, const Noun& spot) const;
+  bool allowed(const Verb& verb, const NounPhrase& subject, Tense tense, Modal modal) const;
+  static bool is_possession(const Verb& verb);  // have, whose objects may be "a sister"
+  bool past_is_visible(const Clause& clause, bool question) const;
+  void make_past_visible(Clause& clause, bool question) const;
+  void choose_polarity(Clause& clause, const Wish& wish);
+  void add_recipient(Clause& clause, const Wish& wish);
+  void add_adjuncts(Clause& clause, const Wish& wish);
+  void add_time(Clause& clause, const Wish& wish);
+
+  // Sentences (grammar_sentences.cc)
+  Sentence question();
+  Sentence simple();
+  Sentence two_clauses(int detail);
+  Sentence take_up(int detail);
+  Sentence reason(int detail);
+  Sentence moment(int detail);
+  Sentence condition(int detail);
+  Sentence whenever(int detail);
+  Sentence opinion(int detail);
+  Sentence long_sentence();
+  std::optional<Clause> follow_up(const Clause& first, bool same_subject_omitted);
+  std::optional<Clause> meet_again(const Clause& first, bool same_subject_omitted);
+  Clause because_of(const Clause& first);
+  void append(Sentence& sentence, Join join, Clause clause, bool comma);
+  Clause next_clause(const Clause& previous, int detail, int same_subject_percent);
+  std::optional<Clause> remark(const Clause& first);
+
+  SplitMix& random_;
+  std::vector<const Noun*> used_;  // nouns of this sentence: none comes twice
+};
+
+/// The pronoun that takes up a phrase: she for marie, they (feminine) for the girls, it for the car.
+NounPhrase pronoun_for(const NounPhrase& antecedent);
+
+}  // namespace translator::corpus

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <translator/corpus/lexicon.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// A sentence before it is in any language: what both realisations start from.
+namespace translator::corpus {
+
+enum class Pronoun { none, i, he, she, it, we, they };
+
+enum class Determiner {
+  none,  ///< names and pronouns
+  bare,  ///< apples, bread
+  the, a,
+  some,  ///< some apples, some bread; "any" after a negation
+  this_, two, three, many,
+  my, his, her, our, their,
+  whose,  ///< the teacher's ...: NounPhrase::possessor
+};
+
+struct Clause;
+
+struct NounPhrase {
+  Pronoun pronoun = Pronoun::none;
+  Gender gender = Gender::masculine;  ///< of a pronoun: it, they and them follow their visible antecedent
+  const Noun* noun = nullptr;
+  bool plural = false;
+  Determiner determiner = Determiner::none;
+  const Adjective* adjective = nullptr;
+  std::vector<NounPhrase> possessor;  ///< none or one
+  std::vector<NounPhrase> second;     ///< none or one: "... and my sister"
+  std::vector<Clause> relative;       ///< none or one
+  int id = 0;
+};
+
+/// What a verb or a participle agrees with.
+struct Agreement {
+  int person = 1;  ///< index into Conjugation: je, il, nous, ils
+  Gender gender = Gender::masculine;
+  bool plural = false;
+};
+Agreement agreement(const NounPhrase& phrase);
+
+enum class Tense { present, past, future, progressive, past_progressive };
+enum class Polarity { affirmative, negative, never };
+enum class Modal { none, want, can };
+enum class Frequency { none, often, always };
+enum class Preposition { at, in, near, to, with, for_, home };
+
+/// What is missing in a relative clause or a question about a noun phrase: its head, the interrogative.
+enum class Gap { none, subject, object };
+
+struct Adjunct {
+  Preposition preposition;
+  NounPhrase phrase;  ///< unused with home
+};
+
+struct Clause {
+  NounPhrase subject;
+  bool subject_said = true;  ///< false for the second verb of "buys an apple and eats it"; subject says who
+  const Verb* verb = nullptr;
+  Tense tense = Tense::present;
+  Polarity polarity = Polarity::affirmative;
+  Modal modal = Modal::none;
+  Frequency frequency = Frequency::none;
+  const Adjective* adjective = nullptr;  ///< with be
+  std::vector<NounPhrase> object;        ///< none or one, as below
+  std::vector<NounPhrase> recipient;
+  std::vector<Adjunct> adjuncts;
+  const TimePhrase* time = nullptr;
+  bool time_first = false;
+  Gap gap = Gap::none;
+  Agreement head;              ///< with a gap: what stands in for the missing phrase
+  std::vector<Clause> that{};  ///< none or one, with know that and think that
+  int id = 0;
+};
+
+enum class Join { none, and_, but, because, when, if_ };
+enum class Mood { statement, yes_no, what, whom, who, where, when, why };
+
+struct Part {
+  Join join = Join::none;
+  bool comma = false;  ///< before the part
+  Clause clause;
+};
+
+struct Sentence {
+  Mood mood = Mood::statement;
+  std::vector<Part> parts;
+  bool stop = true;  ///< whether a statement ends in "."; questions always end in "?"
+};
+
+/// What a token stands for, at most six things. Two tokens that share a key are linked.
+struct Keys {
+  Keys() = default;
+  Keys(std::initializer_list<int> list) { for (int k : list) add(k); }
+  void add(int k) { if (count < 6) item[count++] = k; }
+  const int* begin() const { return item; }
+  const int* end() const { return item + count; }
+  int item[6];
+  int count = 0;
+};
+
+struct Word {
+  std::string text;
+  Keys keys;
+  bool article = false;  ///< le, les that melt into du, des, au, aux (the pronouns do not)
+};
+
+/// What a phrase or clause contributes; its key is id * 32 + role.
+enum Role {
+  kDeterminer, kAdjective, kNoun, kPossessor, kAnd,
+  kVerb = 8, kAuxiliary, kNegation, kQuestion, kModal, kPredicate, kFrequency, kRelative, kThat, kJoin, kComma,
+  kInterrogative, kTo, kPreposition,
+  kTime = 24,
+};
+inline int key(int id, int role) { return id * 32 + role; }
+
+/// Numbers the phrases and clauses, which the realisations rely on for their keys.
+void assign_ids(Sentence& sentence);
+
+std::vector<Word> to_english(const Sentence& sentence);
+std::vector<Word> to_french(const Sentence& sentence);
+
+struct Realisation {
+  std::vector<std::string> english, french;
+  std::vector<std::pair<int, int>> links;  ///< sorted by English, then French position
+};
+Realisation realise(Sentence sentence);
+
+}  // namespace translator::corpus

@@ -1,0 +1,65 @@
+#include "sample.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+using namespace translator;
+
+TEST_CASE("links are in range, sorted, without repeats, and leave no token out") {
+  int out_of_range = 0, unsorted = 0, unlinked = 0;
+  for (const AlignedPair& pair : large_sample().train) {
+    std::vector<bool> source(pair.source.size()), target(pair.target.size());
+    for (size_t k = 0; k < pair.links.size(); ++k) {
+      const auto [i, j] = pair.links[k];
+      if (i < 0 || j < 0 || i >= static_cast<int>(source.size()) || j >= static_cast<int>(target.size())) {
+        ++out_of_range;
+        continue;
+      }
+      source[i] = target[j] = true;
+      unsorted += k > 0 && pair.links[k] <= pair.links[k - 1];
+    }
+    const bool complete = std::find(source.begin(), source.end(), false) == source.end() &&
+                          std::find(target.begin(), target.end(), false) == target.end();
+    if (!complete && ++unlinked < 5) MESSAGE((padded(pair.source) + "|" + padded(pair.target) + format_links(pair.links)));
+  }
+  CHECK(out_of_range == 0);
+  CHECK(unsorted == 0);
+  CHECK(unlinked == 0);
+}
+
+TEST_CASE("links join words with their translation") {
+  const auto linked = [](const AlignedPair& pair, const std::string& english, const std::string& french) {
+    return std::any_of(pair.links.begin(), pair.links.end(), [&](const std::pair<int, int>& link) {
+      return pair.source[link.first] == english && pair.target[link.second] == french;
+    });
+  };
+  const auto has = [](const std::vector<std::string>& tokens, const std::string& word) {
+    return std::find(tokens.begin(), tokens.end(), word) != tokens.end();
+  };
+  const std::pair<const char*, const char*> kAlways[] = {
+      {"paul", "paul"}, {"doesn't", "pas"}, {"didn't", "pas"}, {"never", "jamais"}, {"apples", "pommes"},
+      {"because", "parce"}, {"tomorrow", "demain"}, {"day", "jours"}, {"hungry", "faim"}, {"water", "eau"},
+      {"slept", "dormi"}, {"often", "souvent"}, {"station", "gare"}, {"many", "beaucoup"}};
+  for (const auto& [english, french] : kAlways) {
+    for (size_t n = 0; n < 30000; ++n) {
+      const AlignedPair& pair = large_sample().train[n];
+      if (has(pair.source, english) && !linked(pair, english, french)) {
+        FAIL_CHECK((std::string(english) + " is not linked to " + french + " in" + padded(pair.source)));
+        break;
+      }
+    }
+  }
+}
+
+TEST_CASE("Moses links are written and read") {
+  CHECK(format_links({}) == "");
+  CHECK(format_links({{0, 0}, {1, 2}, {10, 11}}) == "0-0 1-2 10-11");
+  CHECK(parse_links("").empty());
+  CHECK(parse_links(" 0-0  1-2 10-11\r") == std::vector<std::pair<int, int>>{{0, 0}, {1, 2}, {10, 11}});
+  for (const char* bad : {"1", "1-", "-1", "1-2x", "a-b", "1--2", "1-2-3", "0-0,1-1", "99999999999-1"}) {
+    CHECK_THROWS_AS(parse_links(bad), std::invalid_argument);
+  }
+  CHECK_THROWS_WITH(parse_links("0-0 1:2"), "a link must be two numbers with a hyphen, as in 3-5: '1:2'");
+}
