@@ -12,6 +12,7 @@
 #include <gradus/ops/gru.h>
 #include <gradus/ops/layer_norm.h>
 #include <gradus/ops/matmul.h>
+#include <gradus/ops/output_loss.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
 #include <gradus/ops/softmax.h>

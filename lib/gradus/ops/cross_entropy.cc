@@ -1,1 +1,127 @@
 #include <gradus/ops/cross_entropy.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include <gradus/kernels/cross_entropy.h>
+#include <gradus/numeric.h>
+#include <gradus/op_case.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/reduce.h>
+#include <gradus/ops/softmax.h>
+
+namespace gradus {
+namespace {
+
+void check_shapes(const Var& logits, const Tensor& targets) {
+  if (logits.dims() == 0 || logits.shape().without(-1) != targets.shape())
+    fail("cross_entropy",
+         fmt::format("targets must have the logits' shape without the last axis: logits {}, targets {}",
+                     logits.shape().str(), targets.shape().str()));
+}
+
+}  // namespace
+
+int64_t count_targets(const char* op, const Tensor& targets, int64_t V, const CrossEntropyOptions& options) {
+  if (targets.dtype() != DType::i32)
+    fail(op, fmt::format("targets must be i32: {}", name_of(targets.dtype())));
+  if (!(options.label_smoothing >= 0 && options.label_smoothing < 1))
+    fail(op, fmt::format("label_smoothing must be in [0, 1): {}", options.label_smoothing));
+  int64_t count = 0;
+  const int32_t* id = targets.i32();
+  for (int64_t i = 0; i < targets.numel(); ++i) {
+    if (id[i] == options.ignore_index) continue;
+    if (id[i] < 0 || id[i] >= V) fail(op, fmt::format("targets must be in 0 .. {}: {}", V - 1, id[i]));
+    ++count;
+  }
+  return count;
+}
+
+// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
+namespace reference {
+namespace {
+
+CrossEntropy cross_entropy(const Var& logits, const Tensor& targets,
+                           const CrossEntropyOptions& options = {}) {
+  check_shapes(logits, targets);
+  int64_t V = logits.size(-1), tokens = count_targets("cross_entropy", targets, V, options);
+  Tensor q = Tensor::zeros(logits.shape(), logits.dtype()),
+         one_hot = Tensor::zeros(logits.shape(), logits.dtype());
+  double s = options.label_smoothing;
+  for (int64_t r = 0; r < targets.numel(); ++r) {
+    int32_t target = targets.i32()[r];
+    if (target == options.ignore_index) continue;
+    for (int64_t k = 0; k < V; ++k) q.set(r * V + k, s / static_cast<double>(V) + (k == target ? 1 - s : 0));
+    one_hot.set(r * V + target, 1);
+  }
+  Var log_p = gradus::log_softmax(logits);
+  double divisor = static_cast<double>(std::max<int64_t>(tokens, 1));
+  double nll = -sum(stop_gradient(log_p) * one_hot).item();
+  return {sum(log_p * q) / -divisor, nll, tokens};
+}
+
+}  // namespace
+}  // namespace reference
+
+CrossEntropy cross_entropy(const Var& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+  check_shapes(logits, targets);
+  int64_t V = logits.size(-1), rows = targets.numel();
+  int64_t tokens = count_targets("cross_entropy", targets, V, options);
+  bool wanted = logits.requires_grad() && !NoGrad::active();
+  double scale = 1.0 / static_cast<double>(std::max<int64_t>(tokens, 1));
+  double loss = 0, nll = 0;
+  Tensor dlogits = wanted ? Tensor(logits.shape(), logits.dtype()) : Tensor();
+  with_type(logits.dtype(), "cross_entropy", [&](auto type) {
+    using T = decltype(type);
+    const T* x = data<T>(logits.value());
+    T* d = wanted ? data<T>(dlogits) : nullptr;
+    // A few rows at a time, so that they are still in the cache when they are divided by the number of
+    // tokens.
+    int64_t block = std::clamp<int64_t>(32768 / std::max<int64_t>(V, 1), 1, 256);
+    for (int64_t r = 0; r < rows; r += block) {
+      int64_t count = std::min(block, rows - r);
+      T* d_block = wanted ? d + r * V : nullptr;
+      kernels::CrossEntropySums sums = kernels::cross_entropy_rows(
+          x + r * V, targets.i32() + r, count, V, options.ignore_index,
+          static_cast<T>(options.label_smoothing), d_block, static_cast<T*>(nullptr));
+      loss += sums.loss;
+      nll += sums.nll;
+      if (wanted)
+        for (int64_t i = 0; i < count * V; ++i) d_block[i] *= static_cast<T>(scale);
+    }
+  });
+  Var mean = record("cross_entropy", {logits}, Tensor::scalar(loss * scale, logits.dtype()),
+                    [dlogits](const Tensor& dy, Grads& dx) {
+    double factor = dy.item();
+    // Not scaled in place: under retain_graph this closure runs again.
+    dx.add(0, factor == 1 ? dlogits
+                          : map(dlogits, [factor](auto v) { return static_cast<decltype(v)>(v * factor); }));
+  });
+  return {mean, nll, tokens};
+}
+
+namespace {
+
+Tensor sample_targets() { return Tensor::from_ids({4}, {2, 0, 4, 2}); }
+
+OpCase cross_entropy_case(const std::string& name, const Shape& logits, const Tensor& targets,
+                          const CrossEntropyOptions& options) {
+  return {"cross_entropy" + name, {OpCase::Input(logits, -3, 3)},
+          [=](auto& in) { return cross_entropy(in[0], targets, options).loss; },
+          [=](auto& in) { return reference::cross_entropy(in[0], targets, options).loss; }};
+}
+
+}  // namespace
+
+GRADUS_OP_CASES(
+    cross_entropy_case("", {4, 5}, sample_targets(), {}),
+    cross_entropy_case(": label smoothing", {4, 5}, sample_targets(), {.label_smoothing = 0.1}),
+    cross_entropy_case(": padding", {4, 5}, sample_targets(), {.ignore_index = 2, .label_smoothing = 0.2}),
+    cross_entropy_case(": over time", {2, 2, 5}, sample_targets().reshape(Shape{2, 2}), {.ignore_index = 0}),
+    cross_entropy_case(": nothing counts", {2, 3}, Tensor::from_ids({2}, {1, 1}), {.ignore_index = 1}),
+    {"cross_entropy: scaled", {{4, 5}},
+     [](auto& in) { return 3.0 * cross_entropy(in[0], sample_targets()).loss; },
+     [](auto& in) { return 3.0 * reference::cross_entropy(in[0], sample_targets()).loss; }});
+
+}  // namespace gradus

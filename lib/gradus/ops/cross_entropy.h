@@ -5,18 +5,26 @@
 namespace gradus {
 
 struct CrossEntropyOptions {
-  int32_t ignore_index = -100;   ///< targets equal to it are padding: no loss, no gradient
-  double label_smoothing = 0;    ///< q = (1 - s) onehot + s / V over all V classes (PyTorch's convention)
+  int32_t ignore_index = -100;  ///< targets equal to it are padding: no loss, no gradient
+  double label_smoothing = 0;   ///< q = (1 - s) onehot + s / V over all V classes (PyTorch's convention)
 };
 
 /// Sums over the counted (not ignored) targets; divide by `tokens` for means.
 struct CrossEntropy {
-  Var loss;            ///< scalar, MEAN over counted targets of the smoothed loss, nats; 0 when nothing counts
-  double nll = 0;      ///< SUM over counted targets of the unsmoothed loss, nats: perplexity = exp(nll / tokens)
+  Var loss;        ///< scalar, MEAN over counted targets of the smoothed loss, nats; 0 when nothing counts
+  double nll = 0;  ///< SUM over counted targets of the unsmoothed loss, nats: perplexity = exp(nll / tokens)
   int64_t tokens = 0;  ///< counted targets
 };
 
 /// logits [..., V], targets i32 [...]. Softmax, loss and gradient in one pass.
+///   p = softmax(logits_n)      q_n = (1 - s) onehot(target_n) + s / V      (Szegedy et al. 2016, section 7)
+///   loss = - 1/tokens sum_n q_n . log p_n      dlogits_n = dloss (p_n - q_n) / tokens, 0 where ignored
+/// The gradient is worked out in the forward pass, when one is wanted, and takes the place of p.
+/// @throws Error "[cross_entropy] targets must be in 0 .. 9: 12",
+/// "[cross_entropy] targets must have the logits' shape without the last axis: logits [6, 10], targets [5]".
 CrossEntropy cross_entropy(const Var& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+
+/// How many targets count. @throws Error as cross_entropy, in the name of `op`.
+int64_t count_targets(const char* op, const Tensor& targets, int64_t V, const CrossEntropyOptions& options);
 
 }  // namespace gradus

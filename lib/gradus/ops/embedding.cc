@@ -1,1 +1,98 @@
 #include <gradus/ops/embedding.h>
+
+#include <fmt/core.h>
+
+#include <cstring>
+#include <vector>
+
+#include <gradus/numeric.h>
+#include <gradus/op_case.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/matmul.h>
+
+namespace gradus {
+namespace {
+
+// ids and rows without those whose id is `left_out`.
+RowGradient without(int32_t left_out, const Tensor& ids, const Tensor& rows) {
+  std::vector<int32_t> kept;
+  int64_t bytes = rows.numel() == 0 ? 0 : rows.bytes() / rows.size(0);
+  Tensor out(rows.shape(), rows.dtype());
+  for (int64_t i = 0; i < ids.numel(); ++i) {
+    if (ids.i32()[i] == left_out) continue;
+    std::memcpy(static_cast<char*>(out.raw()) + static_cast<int64_t>(kept.size()) * bytes,
+                static_cast<const char*>(rows.raw()) + i * bytes, static_cast<size_t>(bytes));
+    kept.push_back(ids.i32()[i]);
+  }
+  int64_t count = static_cast<int64_t>(kept.size());
+  return {Tensor::from_ids({count}, kept), out.rows(0, count)};
+}
+
+bool contains(const Tensor& ids, int32_t id) {
+  for (int64_t i = 0; i < ids.numel(); ++i)
+    if (ids.i32()[i] == id) return true;
+  return false;
+}
+
+}  // namespace
+
+// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
+namespace reference {
+namespace {
+
+Var embedding(const Var& weight, const Tensor& ids, const EmbeddingOptions& options = {}) {
+  Shape shape = ids.shape();
+  shape.append(weight.size(0));
+  Tensor one_hot = Tensor::zeros(shape, weight.dtype()),
+         learns = Tensor::ones({weight.size(0), 1}, weight.dtype());
+  for (int64_t i = 0; i < ids.numel(); ++i) one_hot.set(i * weight.size(0) + ids.i32()[i], 1);
+  if (options.padding_idx >= 0) learns.set(options.padding_idx, 0);
+  Var table = weight * learns + stop_gradient(weight) * (1.0 - Var(learns));
+  return gradus::matmul(one_hot, table);
+}
+
+}  // namespace
+}  // namespace reference
+
+Var embedding(const Var& weight, const Tensor& ids, const EmbeddingOptions& options) {
+  if (weight.dims() != 2) fail("embedding", fmt::format("weight must be [V, E]: {}", weight.shape().str()));
+  if (ids.dtype() != DType::i32) fail("embedding", fmt::format("ids must be i32: {}", name_of(ids.dtype())));
+  int64_t V = weight.size(0), E = weight.size(1), N = ids.numel();
+  Shape shape = ids.shape();
+  shape.append(E);
+  Tensor y(shape, weight.dtype());
+  with_type(weight.dtype(), "embedding", [&](auto type) {
+    using T = decltype(type);
+    const T* table = data<T>(weight.value());
+    T* out = data<T>(y);
+    const int32_t* id = ids.i32();
+    for (int64_t i = 0; i < N; ++i) {
+      if (id[i] < 0 || id[i] >= V) fail("embedding", fmt::format("ids must be in 0 .. {}: {}", V - 1, id[i]));
+      std::memcpy(out + i * E, table + id[i] * E, static_cast<size_t>(E) * sizeof(T));
+    }
+  });
+  return record("embedding", {weight}, y, [=, padding = options.padding_idx](const Tensor& dy, Grads& dx) {
+    Tensor flat = ids.reshape(Shape{N}), rows = dy.reshape(Shape{N, E});
+    if (padding >= 0 && contains(ids, padding)) {
+      RowGradient real = without(padding, flat, rows);
+      dx.add_rows(0, real.ids, real.rows);
+    } else {
+      dx.add_rows(0, flat, rows);
+    }
+  });
+}
+
+GRADUS_OP_CASES(
+    {"embedding", {{5, 3}}, [](auto& in) { return embedding(in[0], Tensor::from_ids({4}, {1, 4, 0, 4})); },
+     [](auto& in) { return reference::embedding(in[0], Tensor::from_ids({4}, {1, 4, 0, 4})); }},
+    // (A padding row has no gradient although the output depends on it: no case for the gradient check.)
+    {"embedding: two axes, padding not met", {{4, 2}},
+     [](auto& in) { return embedding(in[0], Tensor::from_ids({2, 2}, {1, 2, 2, 3}), {.padding_idx = 0}); },
+     [](auto& in) {
+       return reference::embedding(in[0], Tensor::from_ids({2, 2}, {1, 2, 2, 3}), {.padding_idx = 0});
+     }},
+    {"embedding: of a computed table", {{4, 2}},
+     [](auto& in) { return embedding(in[0] * 2.0, Tensor::from_ids({3}, {3, 3, 1})); },
+     [](auto& in) { return reference::embedding(in[0] * 2.0, Tensor::from_ids({3}, {3, 3, 1})); }});
+
+}  // namespace gradus

@@ -8,8 +8,10 @@ struct EmbeddingOptions {
   int32_t padding_idx = -1;  ///< row that receives no gradient; -1 for none
 };
 
-/// Rows of a table: weight [V, E], ids i32 [...] -> [..., E]. Gradients of repeated ids add up; they stay sparse when
-/// weight is a leaf. @throws Error "[embedding] ids must be in 0 .. 9: 12".
+/// Rows of a table: weight [V, E], ids i32 [...] -> [..., E].
+///   y_n = weight[ids_n]      dweight[v] = sum of dy_n over n with ids_n = v
+/// Gradients of repeated ids add up; they stay sparse when weight is a leaf.
+/// @throws Error "[embedding] ids must be in 0 .. 9: 12".
 Var embedding(const Var& weight, const Tensor& ids, const EmbeddingOptions& options = {});
 
 }  // namespace gradus

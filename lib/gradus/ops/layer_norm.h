@@ -4,8 +4,13 @@
 
 namespace gradus {
 
-/// y = gamma (x - mean) / sqrt(var + eps) + beta over the last axis, var divided by n (Ba et al. 2016).
-/// x [..., n], gamma [n], beta [n] -> [..., n].
+/// Every row to mean 0 and variance 1, then a scale and an offset of its own for each column (Ba et al. 2016,
+/// arXiv:1607.06450). x [..., n], gamma [n], beta [n] -> [..., n].
+///   y = gamma xh + beta      xh = (x - mean) / sqrt(var + eps)      var divided by n
+///   dgamma = sum over rows of dy xh      dbeta = sum over rows of dy
+///   with g = dy gamma, means over the row: dx = (g - mean(g) - xh mean(g xh)) / sqrt(var + eps)
+/// @throws Error "[layer_norm] gamma and beta must be [n] for input [..., n]: input [2, 5], gamma [4], beta
+/// [5]".
 Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double eps = 1e-5);
 
 }  // namespace gradus

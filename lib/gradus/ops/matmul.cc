@@ -1,1 +1,210 @@
 #include <gradus/ops/matmul.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include <gradus/kernels/elementwise.h>
+#include <gradus/kernels/gemm.h>
+#include <gradus/numeric.h>
+#include <gradus/op_case.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/reduce.h>
+#include <gradus/ops/shape.h>
+
+namespace gradus {
+namespace {
+
+// Without its last `count` axes.
+Shape leading(const Shape& shape, int count) { return Shape(shape.begin(), shape.dims() - count); }
+
+void types_must_agree(const char* op, const Var& a, const Var& b) {
+  if (a.dtype() != b.dtype())
+    fail(op, fmt::format("element types must agree: {} and {}", name_of(a.dtype()), name_of(b.dtype())));
+}
+
+// kernels::gemm on packed matrices, C = op(A) op(B) + beta C; the BLAS wants no empty ones.
+template <class T>
+void product(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, const T* b, T beta,
+             T* c) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    if (beta == T(0)) std::fill(c, c + m * n, T(0));
+    return;
+  }
+  kernels::gemm(trans_a, trans_b, m, n, k, T(1), a, trans_a ? m : k, b, trans_b ? k : n, beta, c, n);
+}
+
+// The plan of a product: sizes, and for every entry of the broadcast leading axes which matrix of a and of b
+// it takes.
+struct Plan {
+  int64_t m = 0, k = 0, n = 0, count = 1;
+  Shape out;
+  std::vector<int64_t> a_index, b_index;
+
+  Plan(const Shape& a, const Shape& b) {
+    if (a.dims() < 2 || b.dims() < 2)
+      fail("matmul", fmt::format("needs at least two dimensions: {} and {}", a.str(), b.str()));
+    if (a[-1] != b[-2])
+      fail("matmul", fmt::format("inner dimensions must agree: {} and {}", a.str(), b.str()));
+    m = a[-2], k = a[-1], n = b[-1];
+    Shape la = leading(a, 2), lb = leading(b, 2);
+    out = broadcast_leading(la, lb, a, b);
+    count = out.numel();
+    if (lb.numel() == 1 && la.numel() == count) {  // b is shared: all rows of a are one matrix
+      m *= count;
+      count = 1;
+    }
+    a_index = indices(la, out);
+    b_index = indices(lb, out);
+    out.append(a[-2]);
+    out.append(n);
+  }
+
+ private:
+  static Shape broadcast_leading(const Shape& la, const Shape& lb, const Shape& a, const Shape& b) {
+    Shape wide = la.dims() >= lb.dims() ? la : lb, narrow = la.dims() >= lb.dims() ? lb : la;
+    for (int i = 1; i <= narrow.dims(); ++i) {
+      int64_t x = wide[-i], y = narrow[-i];
+      if (x != y && x != 1 && y != 1)
+        fail("matmul", fmt::format("leading dimensions do not broadcast: {} and {}", a.str(), b.str()));
+      if (x == 1) wide.set(wide.dims() - i, y);
+    }
+    return wide;
+  }
+
+  std::vector<int64_t> indices(const Shape& from, const Shape& to) const {
+    std::vector<int64_t> index(static_cast<size_t>(count), 0);
+    for (int64_t i = 0; i < count; ++i)
+      for (int axis = 1; axis <= from.dims(); ++axis)
+        if (from[-axis] != 1)
+          index[static_cast<size_t>(i)] += i / to.stride(-axis) % to[-axis] * from.stride(-axis);
+    return index;
+  }
+};
+
+}  // namespace
+
+// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
+namespace reference {
+namespace {
+
+Var matmul(const Var& a, const Var& b) {
+  auto with_axis = [](const Var& x, int from_end) {
+    std::vector<int64_t> dims(x.shape().begin(), x.shape().end());
+    dims.insert(dims.end() - from_end, 1);
+    return reshape(x, dims);
+  };
+  return sum(with_axis(a, 0) * with_axis(b, 2), {.axes = {-2}});  // [..., m, k, 1] [..., 1, k, n]
+}
+
+Var linear(const Var& x, const Var& weight, const Var& bias = {}) {
+  Var y = gradus::matmul(reshape(x, {-1, x.size(-1)}), transpose(weight, 0, 1));
+  if (bias.defined()) y = y + bias;
+  std::vector<int64_t> dims(x.shape().begin(), x.shape().end());
+  dims.back() = weight.size(0);
+  return reshape(y, dims);
+}
+
+}  // namespace
+}  // namespace reference
+
+Var matmul(const Var& a, const Var& b) {
+  types_must_agree("matmul", a, b);
+  Plan plan(a.shape(), b.shape());
+  Tensor y(plan.out, a.dtype());
+  with_type(a.dtype(), "matmul", [&](auto type) {
+    using T = decltype(type);
+    const auto& [m, k, n, count, out, a_index, b_index] = plan;
+    for (int64_t i = 0; i < count; ++i)
+      product(false, false, m, n, k, data<T>(a.value()) + a_index[i] * m * k,
+              data<T>(b.value()) + b_index[i] * k * n, T(0), data<T>(y) + i * m * n);
+  });
+  return record("matmul", {a, b}, y, [plan, a = a.value(), b = b.value()](const Tensor& dy, Grads& dx) {
+    with_type(dy.dtype(), "matmul", [&](auto type) {
+      using T = decltype(type);
+      const auto& [m, k, n, count, out, a_index, b_index] = plan;
+      if (dx.needed(0)) {  // da = dy b^T
+        Tensor da = dx.into(0);
+        for (int64_t i = 0; i < count; ++i)
+          product(false, true, m, k, n, data<T>(dy) + i * m * n, data<T>(b) + b_index[i] * k * n, T(1),
+                  data<T>(da) + a_index[i] * m * k);
+      }
+      if (dx.needed(1)) {  // db = a^T dy
+        Tensor db = dx.into(1);
+        for (int64_t i = 0; i < count; ++i)
+          product(true, false, k, n, m, data<T>(a) + a_index[i] * m * k, data<T>(dy) + i * m * n, T(1),
+                  data<T>(db) + b_index[i] * k * n);
+      }
+    });
+  });
+}
+
+Var linear(const Var& x, const Var& weight, const Var& bias) {
+  if (weight.dims() != 2) fail("linear", fmt::format("weight must be [out, in]: {}", weight.shape().str()));
+  if (x.dims() == 0 || x.size(-1) != weight.size(1))
+    fail("linear", fmt::format("input's last dimension must be in_features: input {}, weight {}",
+                               x.shape().str(), weight.shape().str()));
+  types_must_agree("linear", x, weight);
+  int64_t out = weight.size(0), in = weight.size(1), rows = leading(x.shape(), 1).numel();
+  Shape shape = leading(x.shape(), 1);
+  shape.append(out);
+  std::vector<Var> inputs = {x, weight};
+  if (bias.defined()) {
+    if (bias.dims() != 1 || bias.size(0) != out)
+      fail("linear",
+           fmt::format("bias must be [out]: bias {}, weight {}", bias.shape().str(), weight.shape().str()));
+    types_must_agree("linear", x, bias);
+    inputs.push_back(bias);
+  }
+  Tensor y(shape, x.dtype());
+  with_type(x.dtype(), "linear", [&](auto type) {
+    using T = decltype(type);
+    product(false, true, rows, out, in, data<T>(x.value()), data<T>(weight.value()), T(0), data<T>(y));
+    if (bias.defined()) kernels::add_bias(data<T>(bias.value()), data<T>(y), rows, out);
+  });
+  bool biased = bias.defined();
+  return record("linear", inputs, y, [=, x = x.value(), w = weight.value()](const Tensor& dy, Grads& dx) {
+    with_type(dy.dtype(), "linear", [&](auto type) {
+      using T = decltype(type);
+      if (dx.needed(0)) {  // dx = dy W
+        Tensor d(x.shape(), x.dtype());
+        product(false, false, rows, in, out, data<T>(dy), data<T>(w), T(0), data<T>(d));
+        dx.add(0, d);
+      }
+      // A weight is often used at many places: add to its gradient where it lies.
+      if (dx.needed(1)) {  // dW = dy^T x
+        Tensor dw = dx.into(1);
+        product(true, false, out, in, rows, data<T>(dy), data<T>(x), T(1), data<T>(dw));
+      }
+      if (biased && dx.needed(2)) {  // db = sum of dy over rows
+        Tensor db = dx.into(2);
+        kernels::sum_rows_into(data<T>(dy), data<T>(db), rows, out);
+      }
+    });
+  });
+}
+
+GRADUS_OP_CASES(
+    {"matmul", {{3, 4}, {4, 2}}, [](auto& in) { return matmul(in[0], in[1]); },
+     [](auto& in) { return reference::matmul(in[0], in[1]); }},
+    {"matmul: square", {{3, 3}, {3, 3}}, [](auto& in) { return matmul(in[0], in[1]); },
+     [](auto& in) { return reference::matmul(in[0], in[1]); }},
+    {"matmul: one row", {{1, 4}, {4, 5}}, [](auto& in) { return matmul(in[0], in[1]); },
+     [](auto& in) { return reference::matmul(in[0], in[1]); }},
+    {"matmul: batched", {{2, 3, 4}, {2, 4, 5}}, [](auto& in) { return matmul(in[0], in[1]); },
+     [](auto& in) { return reference::matmul(in[0], in[1]); }},
+    {"matmul: shared right operand", {{2, 2, 3, 4}, {4, 2}}, [](auto& in) { return matmul(in[0], in[1]); },
+     [](auto& in) { return reference::matmul(in[0], in[1]); }},
+    {"matmul: shared left operand", {{3, 4}, {2, 4, 2}}, [](auto& in) { return matmul(in[0], in[1]); },
+     [](auto& in) { return reference::matmul(in[0], in[1]); }},
+    {"matmul: broadcast batch", {{2, 1, 3, 2}, {3, 2, 2}}, [](auto& in) { return matmul(in[0], in[1]); },
+     [](auto& in) { return reference::matmul(in[0], in[1]); }},
+    {"linear", {{2, 3, 4}, {5, 4}, {5}}, [](auto& in) { return linear(in[0], in[1], in[2]); },
+     [](auto& in) { return reference::linear(in[0], in[1], in[2]); }},
+    {"linear: no bias, input as weight", {{3, 3}, {3, 3}}, [](auto& in) { return linear(in[0], in[1]); },
+     [](auto& in) { return reference::linear(in[0], in[1]); }},
+    {"linear: one vector", {{4}, {2, 4}, {2}}, [](auto& in) { return linear(in[0], in[1], in[2]); },
+     [](auto& in) { return reference::linear(in[0], in[1], in[2]); }});
+
+}  // namespace gradus

@@ -1,1 +1,194 @@
 #include <gradus/ops/softmax.h>
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <limits>
+
+#include <gradus/kernels/elementwise.h>
+#include <gradus/kernels/softmax.h>
+#include <gradus/numeric.h>
+#include <gradus/op_case.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/reduce.h>
+
+namespace gradus {
+namespace {
+
+// The kernels want rows: the axis is brought to the end, and back afterwards, unless it is there already.
+struct Rows {
+  int64_t outer, length, inner;
+
+  Rows(const Shape& shape, int axis) : outer(1), length(shape[axis]), inner(shape.stride(axis)) {
+    if (length > 0 && inner > 0) outer = shape.numel() / (length * inner);
+  }
+  int64_t count() const { return outer * inner; }
+
+  Tensor to_rows(const Tensor& x) const { return swapped(x, length, inner); }
+  Tensor back(const Tensor& x) const { return swapped(x, inner, length); }
+
+ private:
+  // [outer, a, b] -> [outer, b, a]; the shape of x is kept as a label.
+  Tensor swapped(const Tensor& x, int64_t a, int64_t b) const {
+    if (inner == 1 || x.numel() == 0) return x;
+    Tensor y(x.shape(), x.dtype());
+    visit(x, [&](auto* in) {
+      auto* out = static_cast<decltype(in)>(y.raw());
+      for (int64_t o = 0; o < outer; ++o)
+        for (int64_t i = 0; i < a; ++i)
+          for (int64_t j = 0; j < b; ++j) out[(o * b + j) * a + i] = in[(o * a + i) * b + j];
+    });
+    return y;
+  }
+};
+
+Tensor checked_mask(const Tensor& mask, const Shape& shape, const char* op) {
+  if (!mask.defined()) return mask;
+  if (mask.dtype() != DType::u8) fail(op, fmt::format("mask must be u8: {}", name_of(mask.dtype())));
+  if (!broadcasts_to(mask.shape(), shape))
+    fail(op,
+         fmt::format("mask must broadcast to the input: mask {}, input {}", mask.shape().str(), shape.str()));
+  return broadcast_to(mask, shape, op);
+}
+
+// y = x - log sum exp x over the real entries of each row, 0 at masked ones.
+template <class T>
+void log_softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
+  std::vector<T> shifted(static_cast<size_t>(n)), e(static_cast<size_t>(n));
+  auto real = [&](int64_t i) { return !mask || mask[i]; };
+  for (int64_t r = 0; r < rows; ++r, x += n, y += n, mask += mask ? n : 0) {
+    T top = -std::numeric_limits<T>::infinity();
+    for (int64_t i = 0; i < n; ++i)
+      if (real(i) && !(x[i] <= top)) top = x[i];  // a NaN is taken, and shows in the result
+    for (int64_t i = 0; i < n; ++i) shifted[i] = real(i) ? x[i] - top : T(0);
+    kernels::exp(shifted.data(), e.data(), n);
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i)
+      if (real(i)) sum += e[i];
+    T log_sum = static_cast<T>(std::log(sum));
+    for (int64_t i = 0; i < n; ++i) y[i] = real(i) ? shifted[i] - log_sum : T(0);
+  }
+}
+
+template <class T>
+void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* dx, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; ++r, y += n, dy += n, dx += n, mask += mask ? n : 0) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i)
+      if (!mask || mask[i]) sum += dy[i];
+    kernels::exp(y, dx, n);
+    for (int64_t i = 0; i < n; ++i) dx[i] = !mask || mask[i] ? dy[i] - dx[i] * static_cast<T>(sum) : T(0);
+  }
+}
+
+const uint8_t* mask_data(const Tensor& mask) { return mask.defined() ? mask.u8() : nullptr; }
+
+}  // namespace
+
+// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
+namespace reference {
+namespace {
+
+// The parts both functions share: real entries minus their row's maximum (0 elsewhere), their exponentials,
+// and the sums of these (1 in a row with nothing real, so that it divides and has a logarithm).
+struct Parts {
+  Var shifted, exponential, total;
+  Tensor mask;
+};
+
+Parts parts(const Var& x, const SoftmaxOptions& options = {}) {
+  Tensor mask = options.mask.defined() ? broadcast_to(options.mask, x.shape(), "softmax")
+                                       : Tensor::ones(x.shape(), DType::u8);
+  ReduceOptions along{.axes = {options.axis}, .keep_dims = true};
+  Tensor nothing = Tensor::zeros(x.shape(), x.dtype());
+  Tensor lowest = Tensor::full(x.shape(), -std::numeric_limits<double>::infinity(), x.dtype());
+  Var top = max(where(mask, x.value(), lowest), along);  // constant: it cancels
+  Var shifted = where(mask, x - stop_gradient(top), nothing);
+  Var real = mask.to(x.dtype());
+  Var e = exp(shifted) * real;
+  Tensor empty = map(max(real, along).value(), [](auto any) { return 1 - any; });
+  return {shifted, e, sum(e, along) + empty, mask};
+}
+
+Var softmax(const Var& x, const SoftmaxOptions& options = {}) {
+  Parts p = parts(x, options);
+  return p.exponential / p.total;
+}
+
+Var log_softmax(const Var& x, const SoftmaxOptions& options = {}) {
+  Parts p = parts(x, options);
+  return where(p.mask, p.shifted - log(p.total), Tensor::zeros(x.shape(), x.dtype()));
+}
+
+}  // namespace
+}  // namespace reference
+
+Var softmax(const Var& x, const SoftmaxOptions& options) {
+  Rows rows(x.shape(), x.shape().axis(options.axis, "softmax"));
+  Tensor mask = checked_mask(options.mask, x.shape(), "softmax");
+  if (mask.defined()) mask = rows.to_rows(mask);
+  Tensor in = rows.to_rows(x.value()), y(x.shape(), x.dtype());
+  with_type(x.dtype(), "softmax", [&](auto type) {
+    using T = decltype(type);
+    kernels::softmax_rows(data<T>(in), mask_data(mask), data<T>(y), rows.count(), rows.length);
+  });
+  return record("softmax", {x}, rows.back(y), [rows, y](const Tensor& dy, Grads& dx) {
+    Tensor up = rows.to_rows(dy), d(dy.shape(), dy.dtype());
+    with_type(dy.dtype(), "softmax", [&](auto type) {
+      using T = decltype(type);
+      kernels::softmax_rows_backward(data<T>(y), data<T>(up), data<T>(d), rows.count(), rows.length);
+    });
+    dx.add(0, rows.back(d));
+  });
+}
+
+Var log_softmax(const Var& x, const SoftmaxOptions& options) {
+  Rows rows(x.shape(), x.shape().axis(options.axis, "log_softmax"));
+  Tensor mask = checked_mask(options.mask, x.shape(), "log_softmax");
+  if (mask.defined()) mask = rows.to_rows(mask);
+  Tensor in = rows.to_rows(x.value()), y(x.shape(), x.dtype());
+  with_type(x.dtype(), "log_softmax", [&](auto type) {
+    using T = decltype(type);
+    log_softmax_rows(data<T>(in), mask_data(mask), data<T>(y), rows.count(), rows.length);
+  });
+  return record("log_softmax", {x}, rows.back(y), [rows, y, mask](const Tensor& dy, Grads& dx) {
+    Tensor up = rows.to_rows(dy), d(dy.shape(), dy.dtype());
+    with_type(dy.dtype(), "log_softmax", [&](auto type) {
+      using T = decltype(type);
+      log_softmax_rows_backward(data<T>(y), mask_data(mask), data<T>(up), data<T>(d), rows.count(),
+                                rows.length);
+    });
+    dx.add(0, rows.back(d));
+  });
+}
+
+namespace {
+
+// Two rows of four: one whole, one with two real places; and a third with none.
+Tensor sample_mask() {
+  return Tensor::from({3, 4}, {1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0}, DType::u8);
+}
+
+OpCase softmax_case(const std::string& name, const OpCase::Input& x, const SoftmaxOptions& options) {
+  return {"softmax" + name, {x}, [options](auto& in) { return softmax(in[0], options); },
+          [options](auto& in) { return reference::softmax(in[0], options); }};
+}
+
+OpCase log_softmax_case(const std::string& name, const OpCase::Input& x, const SoftmaxOptions& options) {
+  return {"log_softmax" + name, {x}, [options](auto& in) { return log_softmax(in[0], options); },
+          [options](auto& in) { return reference::log_softmax(in[0], options); }};
+}
+
+}  // namespace
+
+GRADUS_OP_CASES(softmax_case("", {3, 5}, {}), softmax_case(": first axis", {3, 5}, {.axis = 0}),
+                softmax_case(": middle axis", {2, 3, 4}, {.axis = 1}),
+                softmax_case(": masked", {3, 4}, {.mask = sample_mask()}),
+                softmax_case(": masked, first axis", {3, 4}, {.axis = 0, .mask = sample_mask()}),
+                softmax_case(": mask broadcasts", {2, 3, 4}, {.mask = sample_mask()}),
+                log_softmax_case("", {3, 5}, {}),
+                log_softmax_case(": middle axis", {2, 3, 4}, {.axis = 1}),
+                log_softmax_case(": masked", {3, 4}, {.mask = sample_mask()}),
+                log_softmax_case(": masked, first axis", {3, 4}, {.axis = 0, .mask = sample_mask()}));
+
+}  // namespace gradus
