@@ -1,1 +1,305 @@
 #include <gradus/io/safetensors.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include <gradus/error.h>
+#include <gradus/io/json_header.h>
+
+static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
+
+namespace gradus {
+namespace {
+
+constexpr int64_t kLargestHeader = 100'000'000;  // as the format's own reader
+
+// A POSIX file whose every failure is an Error that names it.
+class File {
+ public:
+  explicit File(std::string path) : path_(std::move(path)) {}
+  ~File() { close(); }
+  File(const File&) = delete;
+
+  [[noreturn]] void wrong(const std::string& what) const { fail("safetensors", path_ + ": " + what); }
+  [[noreturn]] void failed(const char* what) const {
+    wrong(fmt::format("{}: {}", what, std::strerror(errno)));
+  }
+
+  // O_NONBLOCK: opening a pipe must not wait for its other end. Errors name `path_`, whatever is really
+  // opened.
+  bool open(const std::string& real_path, int flags) {
+    do fd_ = ::open(real_path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666);
+    while (fd_ < 0 && errno == EINTR);
+    return fd_ >= 0;
+  }
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  int fd() const { return fd_; }
+
+  void read(void* to, int64_t bytes) const {
+    for (char* at = static_cast<char*>(to); bytes > 0;) {
+      ssize_t got = ::read(fd_, at, static_cast<size_t>(bytes));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) failed("cannot be read");
+      if (got == 0) wrong("became shorter while it was read");
+      at += got, bytes -= got;
+    }
+  }
+  void write(const void* from, int64_t bytes) const {
+    for (const char* at = static_cast<const char*>(from); bytes > 0;) {
+      ssize_t put = ::write(fd_, at, static_cast<size_t>(bytes));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) failed("cannot be written");
+      at += put, bytes -= put;
+    }
+  }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
+// ---- reading ----
+
+struct FileType {
+  const char* name;
+  int64_t bytes;  // in the file
+  DType dtype;    // in memory
+};
+
+constexpr FileType kTypes[] = {{"F64", 8, DType::f64}, {"F32", 4, DType::f32}, {"I32", 4, DType::i32},
+                               {"U8", 1, DType::u8},   {"I64", 8, DType::i32}, {"F16", 2, DType::f32},
+                               {"BF16", 2, DType::f32}};
+
+const char* file_type_of(DType dtype) {
+  for (const FileType& type : kTypes)
+    if (type.dtype == dtype) return type.name;
+  return "?";
+}
+
+float from_half(uint16_t h) {
+  uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16, exponent = h >> 10 & 0x1F, fraction = h & 0x3FF;
+  if (exponent == 0) {  // zero or subnormal: fraction times 2^-24
+    float value = static_cast<float>(fraction) * 0x1p-24f;
+    return sign ? -value : value;
+  }
+  uint32_t wide = exponent == 31 ? 0xFF : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : file_(path) {
+    if (!file_.open(path, O_RDONLY)) file_.failed("cannot be opened");
+    struct stat info;
+    if (fstat(file_.fd(), &info) != 0) file_.failed("cannot be read");
+    if (!S_ISREG(info.st_mode)) file_.wrong("is not a file");
+    size_ = info.st_size;
+  }
+
+  SafetensorsFile run() {
+    io::Header header = read_header();
+    std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+    });
+    for (const io::HeaderEntry& e : header.tensors) check_size(e);
+    check_layout(header);
+    SafetensorsFile out;
+    out.metadata = std::move(header.metadata);
+    for (const io::HeaderEntry& e : header.tensors) out.tensors.emplace_back(e.name, read_tensor(e));
+    return out;
+  }
+
+ private:
+  io::Header read_header() {
+    if (size_ == 0) file_.wrong("is empty");
+    if (size_ < 8)
+      file_.wrong(fmt::format("is truncated: {} bytes, the header's length alone takes 8", size_));
+    uint64_t length = 0;
+    file_.read(&length, 8);
+    if (length > static_cast<uint64_t>(kLargestHeader))
+      file_.wrong(fmt::format("the header must not exceed {} bytes: {}", kLargestHeader, length));
+    if (length > static_cast<uint64_t>(size_ - 8))
+      file_.wrong(fmt::format("is truncated: the header takes {} bytes, {} are left", length, size_ - 8));
+    std::string text(length, '\0');
+    file_.read(text.data(), static_cast<int64_t>(length));
+    data_bytes_ = size_ - 8 - static_cast<int64_t>(length);
+    try {
+      return io::parse_header(text);
+    } catch (const std::string& problem) {
+      file_.wrong(problem);
+    }
+  }
+
+  [[noreturn]] void wrong(const io::HeaderEntry& e, const std::string& what) const {
+    file_.wrong(fmt::format("tensor \"{}\": {}", e.name, what));
+  }
+
+  const FileType& type_of(const io::HeaderEntry& e) const {
+    for (const FileType& type : kTypes)
+      if (e.dtype == type.name) return type;
+    wrong(e, fmt::format("unknown dtype \"{}\"", e.dtype));
+  }
+
+  void check_size(const io::HeaderEntry& e) const {
+    int64_t bytes = type_of(e).bytes;
+    if (e.shape.size() > Shape::kMaxDims)
+      wrong(e, fmt::format("has {} axes, at most {} are possible", e.shape.size(), Shape::kMaxDims));
+    bool empty = std::count(e.shape.begin(), e.shape.end(), 0) > 0;
+    for (int64_t size : e.shape) {
+      if (!empty && bytes > std::numeric_limits<int64_t>::max() / size)
+        wrong(e, fmt::format("the shape [{}] is too large", fmt::join(e.shape, ", ")));
+      bytes = empty ? 0 : bytes * size;
+    }
+    if (e.end < e.begin)
+      wrong(e, fmt::format("data_offsets end before they begin: [{}, {}]", e.begin, e.end));
+    if (e.end - e.begin != bytes)
+      wrong(e, fmt::format("[{}] of {} takes {} bytes, data_offsets give {}", fmt::join(e.shape, ", "),
+                           e.dtype, bytes, e.end - e.begin));
+  }
+
+  void check_layout(const io::Header& header) const {
+    int64_t end = 0;
+    const io::HeaderEntry* before = nullptr;
+    for (const io::HeaderEntry& e : header.tensors) {
+      if (e.begin < end)
+        wrong(e,
+              fmt::format("overlaps \"{}\": begins at {}, the other ends at {}", before->name, e.begin, end));
+      if (e.begin > end) wrong(e, fmt::format("bytes {} to {} before it belong to no tensor", end, e.begin));
+      end = e.end;
+      before = &e;
+    }
+    if (end > data_bytes_)
+      file_.wrong(
+          fmt::format("is truncated: the tensors take {} bytes, {} follow the header", end, data_bytes_));
+    if (end < data_bytes_) file_.wrong(fmt::format("{} bytes follow the last tensor", data_bytes_ - end));
+  }
+
+  // The file is read front to back; the layout was checked to be without gaps.
+  Tensor read_tensor(const io::HeaderEntry& e) const {
+    const FileType& type = type_of(e);
+    Tensor out(Shape(e.shape.data(), static_cast<int>(e.shape.size())), type.dtype);
+    if (type.bytes == size_of(type.dtype)) {
+      file_.read(out.raw(), out.bytes());
+      return out;
+    }
+    std::string raw(static_cast<size_t>(e.end - e.begin), '\0');
+    file_.read(raw.data(), e.end - e.begin);
+    for (int64_t i = 0; i < out.numel(); ++i) {
+      const char* at = raw.data() + i * type.bytes;
+      if (type.bytes == 8) {
+        int64_t value;
+        std::memcpy(&value, at, 8);
+        if (value != static_cast<int32_t>(value)) wrong(e, fmt::format("{} does not fit in 32 bits", value));
+        out.i32()[i] = static_cast<int32_t>(value);
+      } else {
+        uint16_t value;
+        std::memcpy(&value, at, 2);
+        bool half = e.dtype == "F16";
+        out.f32()[i] = half ? from_half(value) : std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
+      }
+    }
+    return out;
+  }
+
+  File file_;
+  int64_t size_ = 0, data_bytes_ = 0;
+};
+
+// ---- writing ----
+
+// The new file until it takes the old one's place. One name, so that what a crash leaves behind is
+// overwritten by the next attempt; locked, so that two writers take turns.
+class Replacement {
+ public:
+  explicit Replacement(const std::string& path) : path_(path), temporary_(path + ".tmp"), file_(path) {
+    for (;;) {
+      if (!file_.open(temporary_, O_WRONLY | O_CREAT)) file_.failed("cannot be written");
+      while (flock(file_.fd(), LOCK_EX) != 0)
+        if (errno != EINTR) file_.failed("cannot be written");
+      // While we waited, the other writer may have renamed the file that we have open.
+      struct stat mine, there;
+      if (fstat(file_.fd(), &mine) == 0 && ::stat(temporary_.c_str(), &there) == 0 &&
+          mine.st_ino == there.st_ino)
+        break;
+      file_.close();
+    }
+    if (ftruncate(file_.fd(), 0) != 0) file_.failed("cannot be written");
+  }
+  ~Replacement() {
+    if (!done_) ::unlink(temporary_.c_str());
+  }
+
+  void write(const void* from, int64_t bytes) const { file_.write(from, bytes); }
+
+  void commit() {
+    if (fsync(file_.fd()) != 0) file_.failed("cannot be written");
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) file_.failed("cannot be replaced");
+    done_ = true;
+    // The rename itself is safe only when the directory is on disk.
+    size_t slash = path_.rfind('/');
+    File directory(path_);
+    if (!directory.open(slash == path_.npos ? "." : path_.substr(0, slash + 1), O_RDONLY | O_DIRECTORY) ||
+        (fsync(directory.fd()) != 0 && errno != EINVAL))
+      file_.failed("its directory cannot be flushed");
+  }
+
+ private:
+  std::string path_, temporary_;
+  File file_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+void save_safetensors(const std::string& path, const SafetensorsFile& file) {
+  auto wrong = [&](const std::string& what) { fail("safetensors", path + ": " + what); };
+  std::vector<std::pair<std::string, Tensor>> tensors = file.tensors;
+  std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
+    return size_of(a.second.dtype()) > size_of(b.second.dtype());
+  });
+  io::Header header{{}, file.metadata};
+  std::set<std::string> names;
+  int64_t end = 0;
+  for (const auto& [name, tensor] : tensors) {
+    if (!io::valid_utf8(name)) wrong("a tensor's name is not valid UTF-8");
+    if (name == "__metadata__") wrong("\"__metadata__\" cannot be a tensor's name");
+    if (!names.insert(name).second) wrong(fmt::format("tensor \"{}\" occurs twice", name));
+    if (!tensor.defined()) wrong(fmt::format("tensor \"{}\" is undefined", name));
+    header.tensors.push_back({name, file_type_of(tensor.dtype()),
+                              std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end()), end,
+                              end + tensor.bytes()});
+    end += tensor.bytes();
+  }
+  for (const auto& [key, value] : file.metadata)
+    if (!io::valid_utf8(key) || !io::valid_utf8(value)) wrong("the metadata is not valid UTF-8");
+  std::string text = io::write_header(header);
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // the numbers begin aligned
+  if (static_cast<int64_t>(text.size()) > kLargestHeader)
+    wrong(fmt::format("the header must not exceed {} bytes: {}", kLargestHeader, text.size()));
+
+  Replacement out(path);
+  uint64_t length = text.size();
+  out.write(&length, 8);
+  out.write(text.data(), static_cast<int64_t>(length));
+  for (const auto& [name, tensor] : tensors) out.write(tensor.raw(), tensor.bytes());
+  out.commit();
+}
+
+SafetensorsFile load_safetensors(const std::string& path) { return Reader(path).run(); }
+
+}  // namespace gradus

@@ -15,13 +15,17 @@ struct SafetensorsFile {
 };
 
 /// Writes the safetensors format: 8 bytes little-endian header length, JSON header {name: {dtype, shape,
-/// data_offsets}}, then the numbers. F32, F64, I32 and U8. The file is written beside `path`, flushed to disk and renamed
-/// over it, so that a crash at any moment leaves the previous file whole. @throws Error naming the file.
+/// data_offsets}}, then the numbers. F32, F64, I32 and U8; wider types come first so that all are aligned,
+/// otherwise the order is kept. The file is written to `path`.tmp, flushed to disk and renamed over `path`,
+/// so that a crash at any moment leaves the previous file whole.
+/// @throws Error "[safetensors] PATH: ..." when it cannot be written, or a tensor is undefined, a name is not
+/// UTF-8, is "__metadata__" or occurs twice.
 void save_safetensors(const std::string& path, const SafetensorsFile& file);
 
 /// Reads it. Types F32, F64, I32, U8, and I64, F16, BF16 converted to I32 resp. F32.
-/// @throws Error "[safetensors] model.safetensors: ..." for a file that is truncated, has a header that is too large or
-/// no JSON, overlapping or gapped offsets, sizes that do not fit the shape, an unknown dtype, or a duplicate name.
+/// @throws Error "[safetensors] model.safetensors: ..." for a file that is truncated, has a header that is
+/// too large or no JSON, overlapping or gapped offsets, sizes that do not fit the shape, an unknown dtype, or
+/// a duplicate name.
 SafetensorsFile load_safetensors(const std::string& path);
 
 }  // namespace gradus
