@@ -25,6 +25,7 @@ class Printer {
   std::string number(int64_t i) const {
     double v = t_.at(i);
     if (!is_floating(t_.dtype())) return fmt::format("{}", static_cast<int64_t>(v));
+    if (std::isnan(v)) return "nan";  // fmt would show its sign bit
     double size = std::abs(v);
     if (std::isfinite(v) && v != 0 && (size >= 1e6 || size < std::pow(10.0, -options_.precision)))
       return fmt::format("{:.{}e}", v, options_.precision);
