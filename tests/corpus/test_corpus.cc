@@ -69,18 +69,20 @@ TEST_CASE("no English sentence comes twice, whatever its stop, nor in two parts"
 
 TEST_CASE("every English sentence has one French sentence, in any corpus") {
   std::unordered_map<std::string, std::string> french;
-  for_each_pair(large_sample(), [&](const AlignedPair& p) { french[without_stop(p.source)] = without_stop(p.target); });
+  for_each_pair(large_sample(),
+                [&](const AlignedPair& p) { french[without_stop(p.source)] = without_stop(p.target); });
   // Other seeds meet the short sentences again, perhaps by another construction.
   int met_again = 0;
   for (uint64_t seed : {12, 13}) {
-    for_each_pair(generate_corpus({.seed = seed, .train = 60000, .valid = 0, .test = 0}), [&](const AlignedPair& p) {
-      const auto [entry, fresh] = french.emplace(without_stop(p.source), without_stop(p.target));
-      if (fresh) return;
-      ++met_again;
-      if (entry->second != without_stop(p.target)) {
-        FAIL_CHECK((entry->first + "is both" + entry->second + "and" + without_stop(p.target)));
-      }
-    });
+    for_each_pair(
+        generate_corpus({.seed = seed, .train = 60000, .valid = 0, .test = 0}), [&](const AlignedPair& p) {
+          const auto [entry, fresh] = french.emplace(without_stop(p.source), without_stop(p.target));
+          if (fresh) return;
+          ++met_again;
+          if (entry->second != without_stop(p.target)) {
+            FAIL_CHECK((entry->first + "is both" + entry->second + "and" + without_stop(p.target)));
+          }
+        });
   }
   CHECK(met_again > 5000);
 }
@@ -146,10 +148,11 @@ TEST_CASE("sentences are short and long: 3 to about 35 tokens, 7 % and more beyo
 }
 
 TEST_CASE("max_length bounds both sides; what cannot be had is refused") {
-  for_each_pair(generate_corpus({.train = 3000, .valid = 10, .test = 10, .max_length = 9}), [](const AlignedPair& p) {
-    CHECK(p.source.size() <= 9);
-    CHECK(p.target.size() <= 9);
-  });
+  for_each_pair(generate_corpus({.train = 3000, .valid = 10, .test = 10, .max_length = 9}),
+                [](const AlignedPair& p) {
+                  CHECK(p.source.size() <= 9);
+                  CHECK(p.target.size() <= 9);
+                });
   CHECK_THROWS_WITH_AS(generate_corpus({.train = 5, .valid = 0, .test = 0, .max_length = 1}),
                        "the grammar has no 5 different sentences of at most 1 tokens", std::invalid_argument);
   CHECK_THROWS_WITH_AS(generate_corpus({.train = -1, .valid = 2, .test = 3}),

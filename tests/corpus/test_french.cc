@@ -53,9 +53,8 @@ TEST_CASE("elision: l' n' d' qu' j' m' before a vowel, and only there") {
     static const std::set<std::string> kWords = {"le", "la", "je", "ne", "me", "de", "que"};
     return kWords.count(t[i]) && vowel(t[i + 1]);
   });
-  check_neighbours("apostrophe before a consonant", [](const Tokens& t, size_t i) {
-    return t[i].back() == '\'' && !vowel(t[i + 1]);
-  });
+  check_neighbours("apostrophe before a consonant",
+                   [](const Tokens& t, size_t i) { return t[i].back() == '\'' && !vowel(t[i + 1]); });
   check_neighbours("si il", [](const Tokens& t, size_t i) {
     return t[i] == "si" && (t[i + 1] == "il" || t[i + 1] == "ils");
   });
@@ -89,17 +88,20 @@ TEST_CASE("words that change before a vowel") {
 
 TEST_CASE("articles and other determiners agree with the noun behind them") {
   const std::map<std::string, Form> kDeterminers = {
-      {"le", {Gender::masculine, false}}, {"la", {Gender::feminine, false}}, {"un", {Gender::masculine, false}},
-      {"une", {Gender::feminine, false}}, {"ce", {Gender::masculine, false}}, {"cet", {Gender::masculine, false}},
-      {"cette", {Gender::feminine, false}}, {"du", {Gender::masculine, false}}, {"au", {Gender::masculine, false}}};
+      {"le", {Gender::masculine, false}},   {"la", {Gender::feminine, false}},
+      {"un", {Gender::masculine, false}},   {"une", {Gender::feminine, false}},
+      {"ce", {Gender::masculine, false}},   {"cet", {Gender::masculine, false}},
+      {"cette", {Gender::feminine, false}}, {"du", {Gender::masculine, false}},
+      {"au", {Gender::masculine, false}}};
   const std::map<std::string, bool> kNumber = {
-      {"les", true}, {"des", true}, {"aux", true}, {"ces", true}, {"mes", true}, {"ses", true}, {"nos", true},
-      {"leurs", true}, {"deux", true}, {"trois", true}, {"l'", false}, {"mon", false}, {"son", false},
-      {"notre", false}, {"leur", false}};
+      {"les", true}, {"des", true},  {"aux", true},   {"ces", true},    {"mes", true},
+      {"ses", true}, {"nos", true},  {"leurs", true}, {"deux", true},   {"trois", true},
+      {"l'", false}, {"mon", false}, {"son", false},  {"notre", false}, {"leur", false}};
   std::map<std::string, corpus::Adjective> kBefore;
   for (const corpus::Adjective& a : corpus::adjectives()) {
     if (!a.before_noun) continue;
-    for (const char* form : {a.masculine, a.before_vowel, a.feminine, a.masculine_plural, a.feminine_plural}) {
+    for (const char* form :
+         {a.masculine, a.before_vowel, a.feminine, a.masculine_plural, a.feminine_plural}) {
       kBefore.emplace(form, a);
     }
   }
@@ -113,14 +115,15 @@ TEST_CASE("articles and other determiners agree with the noun behind them") {
     if (adjective != kBefore.end() && at == i + 2) {
       const corpus::Adjective& a = adjective->second;
       const bool feminine = form.gender == Gender::feminine;
-      const std::string right = form.plural ? (feminine ? a.feminine_plural : a.masculine_plural)
-                                : feminine  ? a.feminine
+      const std::string right = form.plural    ? (feminine ? a.feminine_plural : a.masculine_plural)
+                                : feminine     ? a.feminine
                                 : vowel(t[at]) ? a.before_vowel
                                                : a.masculine;
       if (t[i + 1] != right) return true;
     }
     const auto exact = kDeterminers.find(t[i]);
-    if (exact != kDeterminers.end()) return exact->second.gender != form.gender || exact->second.plural != form.plural;
+    if (exact != kDeterminers.end())
+      return exact->second.gender != form.gender || exact->second.plural != form.plural;
     const auto number = kNumber.find(t[i]);
     return number != kNumber.end() && number->second != form.plural;
   });
@@ -145,7 +148,8 @@ TEST_CASE("negation and its articles") {
   });
   // With a state of liking the article stays definite.
   check_neighbours("aimer pas de", [](const Tokens& t, size_t i) {
-    static const std::set<std::string> kLike = {"aime", "aimons", "aiment", "déteste", "détestons", "détestent"};
+    static const std::set<std::string> kLike = {"aime",    "aimons",    "aiment",
+                                                "déteste", "détestons", "détestent"};
     if (!kLike.count(t[i])) return false;
     const size_t next = t[i + 1] == "pas" && i + 2 < t.size() ? i + 2 : i + 1;
     return t[next] == "de" || t[next] == "d'" || t[next] == "du" || t[next] == "des";
@@ -176,13 +180,15 @@ TEST_CASE("verbs agree with their pronoun") {
   learn(corpus::vouloir());
   learn(corpus::pouvoir());
   check_neighbours("subject pronoun and verb", [&](const Tokens& t, size_t i) {
-    static const std::set<std::string> kClitics = {"ne", "n'", "me", "m'", "le", "la", "l'", "les", "lui", "leur", "y"};
+    static const std::set<std::string> kClitics = {"ne", "n'",  "me",  "m'",   "le", "la",
+                                                   "l'", "les", "lui", "leur", "y"};
     const auto person = kPerson.find(t[i]);
     if (person == kPerson.end()) return false;
     size_t at = i + 1;
     while (at + 1 < t.size() && (kClitics.count(t[at]) || t[at] == "nous")) ++at;
     const auto form = persons.find(t[at]);
-    // "nous" may also be an object (il nous voit) or stand behind a preposition: then another person's verb follows.
+    // "nous" may also be an object (il nous voit) or stand behind a preposition: then another person's verb
+    // follows.
     if (t[i] == "nous") return false;
     return form == persons.end() || !form->second.count(person->second);
   });

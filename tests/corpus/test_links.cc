@@ -22,7 +22,8 @@ TEST_CASE("links are in range, sorted, without repeats, and leave no token out")
     }
     const bool complete = std::find(source.begin(), source.end(), false) == source.end() &&
                           std::find(target.begin(), target.end(), false) == target.end();
-    if (!complete && ++unlinked < 5) MESSAGE((padded(pair.source) + "|" + padded(pair.target) + format_links(pair.links)));
+    if (!complete && ++unlinked < 5)
+      MESSAGE((padded(pair.source) + "|" + padded(pair.target) + format_links(pair.links)));
   }
   CHECK(out_of_range == 0);
   CHECK(unsorted == 0);
@@ -39,9 +40,10 @@ TEST_CASE("links join words with their translation") {
     return std::find(tokens.begin(), tokens.end(), word) != tokens.end();
   };
   const std::pair<const char*, const char*> kAlways[] = {
-      {"paul", "paul"}, {"doesn't", "pas"}, {"didn't", "pas"}, {"never", "jamais"}, {"apples", "pommes"},
-      {"because", "parce"}, {"tomorrow", "demain"}, {"day", "jours"}, {"hungry", "faim"}, {"water", "eau"},
-      {"slept", "dormi"}, {"often", "souvent"}, {"station", "gare"}, {"many", "beaucoup"}};
+      {"paul", "paul"},     {"doesn't", "pas"},   {"didn't", "pas"},      {"never", "jamais"},
+      {"apples", "pommes"}, {"because", "parce"}, {"tomorrow", "demain"}, {"day", "jours"},
+      {"hungry", "faim"},   {"water", "eau"},     {"slept", "dormi"},     {"often", "souvent"},
+      {"station", "gare"},  {"many", "beaucoup"}};
   for (const auto& [english, french] : kAlways) {
     for (size_t n = 0; n < 30000; ++n) {
       const AlignedPair& pair = large_sample().train[n];

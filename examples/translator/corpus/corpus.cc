@@ -50,13 +50,14 @@ Corpus generate_corpus(const CorpusOptions& options) {
       if (!seen.insert(identity(r.english)).second) continue;
       return {std::move(r.english), std::move(r.french), std::move(r.links)};
     }
-    throw std::invalid_argument(fmt::format(
-        "the grammar has no {} different sentences of at most {} tokens",
-        static_cast<int64_t>(options.train) + options.valid + options.test, options.max_length));
+    throw std::invalid_argument(
+        fmt::format("the grammar has no {} different sentences of at most {} tokens",
+                    static_cast<int64_t>(options.train) + options.valid + options.test, options.max_length));
   };
   Corpus corpus;
   // valid and test first: they stay the same when train grows.
-  for (auto [part, size] : {std::pair{&corpus.valid, options.valid}, {&corpus.test, options.test},
+  for (auto [part, size] : {std::pair{&corpus.valid, options.valid},
+                            {&corpus.test, options.test},
                             {&corpus.train, options.train}}) {
     part->reserve(static_cast<size_t>(size));
     for (int i = 0; i < size; ++i) part->push_back(draw());

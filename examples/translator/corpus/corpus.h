@@ -6,20 +6,21 @@
 #include <utility>
 #include <vector>
 
-/// The data the translator learns from when nobody gives it any: English and French sentences made by a grammar,
-/// with the words that translate each other.
+/// The data the translator learns from when nobody gives it any: English and French sentences made by a
+/// grammar, with the words that translate each other.
 namespace translator {
 
 /// Lower-case tokens as translator::tokenize() cuts them (`l'`, `n'`, `qu'` apart, `doesn't` whole).
 ///
-/// Links, 0-based. A French word without an English word of its own belongs to the word that calls for it, so that
-/// every token of both sides is linked:
-///   ate - a mangé; will eat - mangera; is eating - mange;
-///   doesn't - n' ... pas; didn't - n' a pas, won't - n' pas mangera; never - n' jamais;
-///   do, does, did in a question - est-ce que (did - a as well);
-///   apples - des pommes, les pommes, bread - du pain, de l' eau; the - l'; some - du; any - de; many - beaucoup de;
-///   of the teacher's book: the - du (de + le), teacher's - du professeur, book - le livre;
-///   because - parce que; every - tous les, day - jours; listens to - écoute; talks to him - lui parle.
+/// Links, 0-based. A French word without an English word of its own belongs to the word that calls for it, so
+/// that every token of both sides is linked:
+///   ate - a mangé; will eat - mangera; is eating - mange; want to eat: want - veux, to eat - manger;
+///   doesn't - n' pas; didn't - n' a pas; won't - n' pas mangera; never - n' jamais;
+///   do, does, did in a question - est-ce que (did - a as well); what - que (of qu' est-ce que);
+///   apples - des pommes, les pommes, pommes; bread - du pain, de l' eau; the - l'; some - du; any - de;
+///   many - beaucoup de; of the teacher's book: the - du (de + le), teacher's - du professeur, book - le livre;
+///   because - parce que; every - tous les, day - jours; there is: there - il y, is - a;
+///   listens to - écoute; talks to him: talks - parle, to him - lui; at home: at - à, home - la maison.
 struct AlignedPair {
   std::vector<std::string> source;  ///< English
   std::vector<std::string> target;  ///< French
@@ -38,11 +39,14 @@ struct Corpus {
   std::vector<AlignedPair> train, valid, test;
 };
 
-/// The same for the same options everywhere. No English sentence comes twice, not even with and without its full
-/// stop: statements are written either way (people type both), in both languages alike. Each English sentence has
-/// one French one. "he doesn't like apples" is in none of the parts, not even inside a longer sentence.
-/// Throws std::invalid_argument for negative sizes and for more sentences than a max_length below 12 can give
-/// variety to (the generator gives up after 200 draws in a row without a new sentence).
+/// The same for the same options everywhere; valid and test stay the same when train grows.
+///
+/// Each English sentence has one French one. None comes twice, not even with and without its full stop:
+/// statements are written either way, both languages alike, because people who try a translator often leave the
+/// stop away. "he doesn't like apples" is in none of the parts, not even inside a longer sentence.
+///
+/// Throws std::invalid_argument for negative sizes, and when 20000 draws in a row bring no new sentence, as
+/// happens with a very small max_length.
 Corpus generate_corpus(const CorpusOptions& options);
 
 /// "he doesn't like apples" / "il n'aime pas les pommes".

@@ -194,7 +194,8 @@ class English {
   void complements(const Clause& c) {
     const bool negated = c.polarity != Polarity::affirmative;
     const bool pronoun_first = !c.recipient.empty() && c.recipient[0].pronoun != Pronoun::none &&
-                               !c.object.empty() && c.object[0].pronoun == Pronoun::none && c.gap != Gap::object;
+                               !c.object.empty() && c.object[0].pronoun == Pronoun::none &&
+                               c.gap != Gap::object;
     if (pronoun_first) phrase(c.recipient[0], false, false);  // gives him a book
     if (!c.object.empty() && c.gap != Gap::object) phrase(c.object[0], false, negated);
     if (!c.recipient.empty() && !pronoun_first) {

@@ -155,9 +155,7 @@ class French {
         return say(starts_with_vowel(next) ? "cet" : "ce", own);
       case Determiner::two: return say("deux", own);
       case Determiner::three: return say("trois", own);
-      case Determiner::many:
-        say("beaucoup", own);
-        return say("de", own);
+      case Determiner::many: say("beaucoup", own); return say("de", own);
       case Determiner::my: return possessive('m', a, next, own);
       case Determiner::his:
       case Determiner::her: return possessive('s', a, next, own);
@@ -276,7 +274,8 @@ class French {
   }
 
   void time(const Clause& c) {
-    for (size_t j = 0; j < c.time->french.size(); ++j) say(c.time->french[j], {key(c.id, kTime + c.time->align[j])});
+    for (size_t j = 0; j < c.time->french.size(); ++j)
+      say(c.time->french[j], {key(c.id, kTime + c.time->align[j])});
   }
 
   // de + le: du; de + les: des; à + le: au; à + les: aux; but de l', à l'.
@@ -324,9 +323,7 @@ void conjunction(French& out, Join join, int k) {
     case Join::but: return out.say("mais", {k});
     case Join::when: return out.say("quand", {k});
     case Join::if_: return out.say("si", {k});
-    case Join::because:
-      out.say("parce", {k});
-      return out.say("que", {k});
+    case Join::because: out.say("parce", {k}); return out.say("que", {k});
     case Join::none: return;
   }
 }

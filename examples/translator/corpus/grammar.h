@@ -14,9 +14,9 @@ namespace translator::corpus {
 ///
 /// Every choice keeps the English sentence translatable in one way only:
 /// - no "you" (tu or vous); "i" and "we" get no participle or adjective that would show their gender;
-/// - "they" and "them" are masculine unless they take up a feminine antecedent: always the subject (they) or the
-///   object (them, it) of the clause before;
-/// - states (like, want, know) stay in the present; past tense is passé composé for events, imparfait for
+/// - "they" and "them" are masculine unless they take up a feminine antecedent, which is always the subject
+///   (they) or the object (them, it) of the clause before;
+/// - states (like, want, know) stay in the present; the past is passé composé for events, imparfait for
 ///   "was reading" and for to be; "read" is left out where it could be present or past.
 class Grammar {
  public:
@@ -34,19 +34,21 @@ class Grammar {
     const NounPhrase* subject = nullptr;
     std::optional<Tense> tense{};
     std::optional<World> world{};  // a tense that goes with another clause
-    bool embedded = false;       // in a relative or a that-clause: short, nothing fronted, no new "they"
-    bool follows = false;        // not the first clause: no "them" without antecedent
+    bool embedded = false;         // in a relative or a that-clause: short, nothing fronted, no new "they"
+    bool follows = false;          // not the first clause: no "them" without antecedent
     bool question = false;
     bool affirmative = false;
     bool no_object_pronoun = false;
-    int detail = 1;              // 0 bare, 1 usual, 2 rich
+    int detail = 1;                         // 0 bare, 1 usual, 2 rich
     const Agreement* antecedent = nullptr;  // embedded: whom "they" takes up
   };
 
   // The random numbers
   int weighted(std::initializer_list<int> weights);
   template <class T>
-  const T& any_of(const std::vector<T>& items) { return items[random_.below(static_cast<int>(items.size()))]; }
+  const T& any_of(const std::vector<T>& items) {
+    return items[random_.below(static_cast<int>(items.size()))];
+  }
 
   // Noun phrases (grammar_phrases.cc)
   const Noun* pick_noun(Mask classes, Mask without = 0);
@@ -55,6 +57,7 @@ class Grammar {
   NounPhrase kin(bool plural_allowed, const Agreement* owner);
   NounPhrase human(const Agreement* owner, bool plural_allowed = true);
   NounPhrase subject(const Wish& wish);
+  void make_definite(NounPhrase& phrase);
   NounPhrase pair_of_subjects();
   NounPhrase thing_subject();
   NounPhrase object(const Verb& verb, const Clause& clause, const Wish& wish);
@@ -96,14 +99,21 @@ class Grammar {
   Sentence long_sentence();
   std::optional<Clause> follow_up(const Clause& first, bool same_subject_omitted);
   std::optional<Clause> meet_again(const Clause& first, bool same_subject_omitted);
+  static bool follows_from(const Clause& mood, const Clause& action);
   Clause because_of(const Clause& first);
   void append(Sentence& sentence, Join join, Clause clause, bool comma);
   Clause next_clause(const Clause& previous, int detail, int same_subject_percent);
   std::optional<Clause> remark(const Clause& first);
 
   SplitMix& random_;
-  std::vector<const Noun*> used_;  // nouns of this sentence: none comes twice
+  void start();  // forgets what the last sentence used
+
+  std::vector<const Noun*> used_;         // nouns of this sentence: none comes twice
+  std::vector<const TimePhrase*> times_;  // and times
 };
+
+/// Whether it is a person, whom a pronoun or a noun stands for.
+bool is_person(const NounPhrase& phrase);
 
 /// The pronoun that takes up a phrase: she for marie, they (feminine) for the girls, it for the car.
 NounPhrase pronoun_for(const NounPhrase& antecedent);

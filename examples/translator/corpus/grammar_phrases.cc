@@ -8,9 +8,7 @@ namespace {
 
 using namespace noun_class;
 
-bool is(const Noun* noun, const char* english) { return std::string_view(noun->english) == english; }
-
-bool has_job(const Noun* noun) { return is(noun, "teacher") || is(noun, "doctor"); }
+bool has_job(const Noun* noun) { return noun->is("teacher") || noun->is("doctor"); }
 
 NounPhrase pronoun(Pronoun p, Gender gender = Gender::masculine) {
   NounPhrase phrase;
@@ -20,6 +18,10 @@ NounPhrase pronoun(Pronoun p, Gender gender = Gender::masculine) {
 }
 
 }  // namespace
+
+bool is_person(const NounPhrase& phrase) {
+  return phrase.noun == nullptr || phrase.noun->classes & noun_class::person;
+}
 
 NounPhrase pronoun_for(const NounPhrase& antecedent) {
   if (antecedent.pronoun != Pronoun::none) return pronoun(antecedent.pronoun, antecedent.gender);
@@ -41,7 +43,9 @@ int Grammar::weighted(std::initializer_list<int> weights) {
   return index - 1;
 }
 
-bool Grammar::used(const Noun* noun) const { return std::find(used_.begin(), used_.end(), noun) != used_.end(); }
+bool Grammar::used(const Noun* noun) const {
+  return std::find(used_.begin(), used_.end(), noun) != used_.end();
+}
 
 // Any unused noun of one of the classes; a used one only if there is no other.
 const Noun* Grammar::pick_noun(Mask classes, Mask without) {
@@ -90,7 +94,7 @@ void Grammar::set_owner(NounPhrase& phrase, const Agreement* owner) {
   do {
     who = NounPhrase{};
     who.noun = pick_noun(person, family);
-    if (is(who.noun, "child") && random_.chance(50)) who.plural = true;
+    if (who.noun->is("child") && random_.chance(50)) who.plural = true;
   } while (who.noun->english_genitive == nullptr);
   if (!(who.noun->classes & noun_class::name)) who.determiner = Determiner::the;
   phrase.possessor.push_back(who);
@@ -112,8 +116,8 @@ NounPhrase Grammar::human(const Agreement* owner, bool plural_allowed) {
   if (has_job(phrase.noun) && random_.chance(20)) {
     set_owner(phrase, owner);
   } else if (phrase.plural) {
-    static constexpr Determiner kMany[] = {Determiner::the, Determiner::this_, Determiner::two, Determiner::three,
-                                           Determiner::many, Determiner::some};
+    static constexpr Determiner kMany[] = {Determiner::the,   Determiner::this_, Determiner::two,
+                                           Determiner::three, Determiner::many,  Determiner::some};
     phrase.determiner = kMany[weighted({60, 14, 7, 6, 6, 7})];
   } else {
     static constexpr Determiner kOne[] = {Determiner::the, Determiner::this_, Determiner::a};
@@ -134,14 +138,28 @@ NounPhrase Grammar::place(const Noun& noun) {
 void Grammar::add_adjective(NounPhrase& phrase, int percent) {
   if (!phrase.noun->adjectives) return;
   // More before vowels, or bel, nouvel and vieil would be too rare to learn.
-  const bool special = !phrase.plural && phrase.noun->gender == Gender::masculine &&
-                       starts_with_vowel(phrase.noun->french);
+  const bool special =
+      !phrase.plural && phrase.noun->gender == Gender::masculine && starts_with_vowel(phrase.noun->french);
   if (!random_.chance(special ? 2 * percent : percent)) return;
   std::vector<const Adjective*> choices;
   for (const Adjective& adjective : adjectives()) {
     if (phrase.noun->adjectives >> adjective_index(adjective) & 1) choices.push_back(&adjective);
   }
   phrase.adjective = any_of(choices);
+}
+
+// Where "a boy didn't ..." or "did many boys ...?" would sound odd.
+void Grammar::make_definite(NounPhrase& phrase) {
+  switch (phrase.determiner) {
+    case Determiner::a:
+    case Determiner::some:
+    case Determiner::two:
+    case Determiner::three:
+    case Determiner::many:
+      phrase.determiner = random_.chance(70) ? Determiner::the : Determiner::this_;
+      break;
+    default: break;
+  }
 }
 
 NounPhrase Grammar::pair_of_subjects() {
@@ -180,8 +198,9 @@ NounPhrase Grammar::subject(const Wish& wish) {
     case 6: return kin(true, nullptr);
     case 7: {
       NounPhrase phrase = human(nullptr);
-      const bool counted = phrase.plural && phrase.determiner != Determiner::the;
-      if (counted && wish.question) phrase.determiner = Determiner::this_;
+      const Determiner d = phrase.determiner;
+      if (d == Determiner::some || (wish.question && phrase.plural && d != Determiner::the))
+        make_definite(phrase);
       const bool open = phrase.determiner == Determiner::the || phrase.determiner == Determiner::a;
       const int percent = wish.detail == 2 ? 35 : wish.detail == 1 ? 10 : 0;
       if (open && phrase.adjective == nullptr && !wish.embedded && random_.chance(percent)) {
@@ -214,7 +233,7 @@ void Grammar::add_subject_relative(NounPhrase& phrase) {
   Wish wish{.subject = &head, .embedded = true, .detail = 0};
   wish.no_object_pronoun = random_.chance(80);
   static constexpr Tense kTenses[] = {Tense::present, Tense::past, Tense::progressive};
-  wish.tense = kTenses[weighted({45, 45, 10})];
+  wish.tense = kTenses[weighted({48, 48, 4})];
   Clause inner = wish.tense != Tense::progressive && random_.chance(20) ? state(wish) : clause(wish);
   inner.gap = Gap::subject;
   inner.head = agreement(head);
@@ -306,11 +325,14 @@ NounPhrase Grammar::object(const Verb& verb, const Clause& clause, const Wish& w
   } else if (negative) {
     static constexpr D kNegative[] = {D::the, D::bare, D::some, D::a, D::this_, D::my};
     const bool single = verb.single_denied && clause.modal == Modal::none;
-    choice = kNegative[weighted({32, human ? 0 : 20, human ? 0 : 11, single && !human ? 16 : 0, 10, human ? 0 : 14})];
+    choice = kNegative[weighted(
+        {32, human ? 0 : 20, human ? 0 : 11, single && !human ? 16 : 0, 10, human ? 0 : 14})];
   } else {
-    static constexpr D kCount[] = {D::the, D::a, D::bare, D::some, D::two, D::three, D::many, D::this_, D::my};
+    static constexpr D kCount[] = {D::the,   D::a,    D::bare,  D::some, D::two,
+                                   D::three, D::many, D::this_, D::my};
     choice = kCount[weighted({26, 27, human ? 0 : 10, 7, 4, 3, 4, 7, human ? 0 : 12})];
   }
+  if (choice == D::my && verb.is("buy")) choice = D::the;
   phrase.determiner = choice;
   const bool one = choice == D::a, several = choice == D::two || choice == D::three || choice == D::many;
   if (several || (countable && (choice == D::bare || choice == D::some))) {
@@ -321,7 +343,8 @@ NounPhrase Grammar::object(const Verb& verb, const Clause& clause, const Wish& w
   if (choice == D::my) set_owner(phrase, &owner);
   if (!(noun.classes & family)) add_adjective(phrase, wish.detail == 0 ? 10 : 17);
   const int percent = wish.detail == 2 ? 42 : wish.detail == 1 ? 12 : 0;
-  const bool open = choice == D::the || (choice == D::a && !negative) || (choice == D::this_ && phrase.plural);
+  const bool open =
+      choice == D::the || (choice == D::a && !negative) || (choice == D::this_ && phrase.plural);
   if (open && !verb.to_whom && !wish.embedded && random_.chance(percent)) {
     if (human && random_.chance(50)) {
       add_subject_relative(phrase);

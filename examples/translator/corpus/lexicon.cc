@@ -18,6 +18,13 @@ const Entry& find(const std::vector<Entry>& entries, const std::string& english)
 
 bool Adjective::epicene() const { return with_avoir || std::string_view(masculine) == feminine; }
 
+bool Verb::is_one_of(std::initializer_list<const char*> words) const {
+  for (const char* word : words) {
+    if (is(word)) return true;
+  }
+  return false;
+}
+
 const std::vector<Adjective>& adjectives() {
   static const std::vector<Adjective> kAdjectives = {
       {"big", "grand", "grand", "grande", "grands", "grandes", true},
@@ -42,9 +49,7 @@ const std::vector<Adjective>& adjectives() {
   return kAdjectives;
 }
 
-int adjective_index(const Adjective& adjective) {
-  return static_cast<int>(&adjective - adjectives().data());
-}
+int adjective_index(const Adjective& adjective) { return static_cast<int>(&adjective - adjectives().data()); }
 
 const Adjective& adjective(const std::string& english) { return find(adjectives(), english); }
 const Noun& noun(const std::string& english) { return find(nouns(), english); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,38 +16,38 @@ enum class Gender { masculine, feminine };
 /// What a noun can do. A verb names the classes that make sensible objects.
 namespace noun_class {
 constexpr Mask person = 1 << 0;
-constexpr Mask family = 1 << 1;    // needs an owner: my sister, marie's brother
+constexpr Mask family = 1 << 1;  // needs an owner: my sister, marie's brother
 constexpr Mask name = 1 << 2;
 constexpr Mask animal = 1 << 3;
 constexpr Mask food = 1 << 4;
 constexpr Mask drink = 1 << 5;
 constexpr Mask reading = 1 << 6;
-constexpr Mask sound = 1 << 8;     // what one listens to
-constexpr Mask thing = 1 << 9;     // what one owns
-constexpr Mask sight = 1 << 10;    // what one sees in passing
-constexpr Mask lost = 1 << 11;     // what one finds
+constexpr Mask sound = 1 << 8;   // what one listens to
+constexpr Mask thing = 1 << 9;   // what one owns
+constexpr Mask sight = 1 << 10;  // what one sees in passing
+constexpr Mask lost = 1 << 11;   // what one finds
 constexpr Mask gift = 1 << 12;
-constexpr Mask ride = 1 << 13;     // bus, train
-constexpr Mask ware = 1 << 14;     // what one buys
-constexpr Mask taste = 1 << 16;    // what one likes in general
+constexpr Mask ride = 1 << 13;   // bus, train
+constexpr Mask ware = 1 << 14;   // what one buys
+constexpr Mask taste = 1 << 16;  // what one likes in general
 constexpr Mask place = 1 << 17;
 }  // namespace noun_class
 
 /// The prepositions that a place takes, and what a verb may say about the place.
 namespace place_class {
-constexpr Mask at = 1 << 0;       // at the market, au marché
-constexpr Mask in = 1 << 1;       // in the garden, dans le jardin
-constexpr Mask near = 1 << 2;     // near the station, près de la gare
-constexpr Mask to = 1 << 3;       // to the beach, à la plage
-constexpr Mask home = 1 << 4;     // at home, à la maison
-constexpr Mask meal = 1 << 5;     // where one eats and drinks
+constexpr Mask at = 1 << 0;    // at the market, au marché
+constexpr Mask in = 1 << 1;    // in the garden, dans le jardin
+constexpr Mask near = 1 << 2;  // near the station, près de la gare
+constexpr Mask to = 1 << 3;    // to the beach, à la plage
+constexpr Mask home = 1 << 4;  // at home, à la maison
+constexpr Mask meal = 1 << 5;  // where one eats and drinks
 constexpr Mask shop = 1 << 6;
-constexpr Mask calm = 1 << 7;     // where one reads, sings, listens
+constexpr Mask calm = 1 << 7;  // where one reads, sings, listens
 constexpr Mask work = 1 << 8;
-constexpr Mask meet = 1 << 9;     // where one sees and finds
-constexpr Mask stop = 1 << 10;    // where one waits, arrives
-constexpr Mask bed = 1 << 11;     // where one sleeps
-constexpr Mask heal = 1 << 12;    // where the sick go
+constexpr Mask meet = 1 << 9;   // where one sees and finds
+constexpr Mask stop = 1 << 10;  // where one waits, arrives
+constexpr Mask bed = 1 << 11;   // where one sleeps
+constexpr Mask heal = 1 << 12;  // where the sick go
 }  // namespace place_class
 
 struct Adjective {
@@ -74,6 +75,8 @@ struct Noun {
   Mask places = 0;
   const char* english_genitive = nullptr;         ///< teacher's
   const char* english_plural_genitive = nullptr;  ///< children's
+
+  bool is(std::string_view word) const { return word == english; }
 };
 
 /// Persons that have forms of their own: je, il, nous, ils. There is no "you": it would be tu or vous.
@@ -112,15 +115,18 @@ struct Verb {
   const char* participle;
   bool with_etre;
   Mask tenses;
-  Mask objects;           ///< classes of sensible objects; 0: none
+  Mask objects;  ///< classes of sensible objects; 0: none
   bool needs_object;
-  bool generic;           ///< like: apples are les pommes, also after a negation
-  bool to_whom;           ///< takes "to" somebody: talk, give
+  bool generic;  ///< like: apples are les pommes, also after a negation
+  bool to_whom;  ///< takes "to" somebody: talk, give
   Mask places;
   bool with_whom;
   bool for_whom;
   VerbKind kind = VerbKind::ordinary;
   bool single_denied = false;  ///< whether "didn't buy a car" is more natural than "didn't eat an apple"
+
+  bool is(std::string_view word) const { return word == english; }
+  bool is_one_of(std::initializer_list<const char*> words) const;
 };
 
 /// `every day` with `tous les jours`; align[j] is the English word that French word j stands for.

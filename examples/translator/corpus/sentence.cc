@@ -25,9 +25,8 @@ void number(Clause& clause, int& next) {
 }
 
 bool share_key(const Word& a, const Word& b) {
-  return std::any_of(a.keys.begin(), a.keys.end(), [&b](int k) {
-    return std::find(b.keys.begin(), b.keys.end(), k) != b.keys.end();
-  });
+  return std::any_of(a.keys.begin(), a.keys.end(),
+                     [&b](int k) { return std::find(b.keys.begin(), b.keys.end(), k) != b.keys.end(); });
 }
 
 }  // namespace
@@ -66,7 +65,8 @@ Realisation realise(Sentence sentence) {
   for (const Word& word : french) result.french.push_back(word.text);
   for (size_t i = 0; i < english.size(); ++i) {
     for (size_t j = 0; j < french.size(); ++j) {
-      if (share_key(english[i], french[j])) result.links.emplace_back(static_cast<int>(i), static_cast<int>(j));
+      if (share_key(english[i], french[j]))
+        result.links.emplace_back(static_cast<int>(i), static_cast<int>(j));
     }
   }
   return result;

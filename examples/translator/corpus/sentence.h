@@ -115,8 +115,8 @@ struct Word {
 /// What a phrase or clause contributes; its key is id * 32 + role.
 enum Role {
   kDeterminer, kAdjective, kNoun, kPossessor, kAnd,
-  kVerb = 8, kAuxiliary, kNegation, kQuestion, kModal, kPredicate, kFrequency, kRelative, kThat, kJoin, kComma,
-  kInterrogative, kTo, kPreposition,
+  kVerb = 8, kAuxiliary, kNegation, kQuestion, kModal, kPredicate, kFrequency, kRelative, kThat, kJoin,
+  kComma, kInterrogative, kTo, kPreposition,
   kTime = 24,
 };
 inline int key(int id, int role) { return id * 32 + role; }

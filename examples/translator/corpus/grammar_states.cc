@@ -1,0 +1,182 @@
+#include <translator/corpus/grammar.h>
+
+// What is: moods and colours, places, il y a; and what animals do.
+namespace translator::corpus {
+
+const Adjective* Grammar::mood_adjective(const NounPhrase& subject) {
+  const Agreement who = agreement(subject);
+  const bool beast = subject.noun != nullptr && subject.noun->classes & noun_class::animal;
+  static const std::vector<const Adjective*> kAll = {&adjective("tired"),  &adjective("happy"),
+                                                     &adjective("sad"),    &adjective("sick"),
+                                                     &adjective("hungry"), &adjective("thirsty")};
+  for (;;) {
+    const Adjective* choice = any_of(kAll);
+    const std::string_view word = choice->english;
+    if (beast && (word == "sad" || word == "happy")) continue;
+    if (choice->epicene() || (who.person != 0 && who.person != 2)) return choice;
+  }
+}
+
+// To be: hungry, red, in the garden.
+Clause Grammar::state(const Wish& wish) {
+  Clause c;
+  c.verb = &verb("be");
+  const bool thing = wish.subject == nullptr && !wish.embedded && random_.chance(30);
+  c.subject = wish.subject != nullptr ? *wish.subject : thing ? thing_subject() : subject(wish);
+  if (wish.tense) {
+    c.tense = *wish.tense;
+  } else {
+    static constexpr Tense kTenses[] = {Tense::present, Tense::past, Tense::future};
+    c.tense = kTenses[wish.world ? static_cast<int>(*wish.world)
+                      : thing    ? weighted({75, 25, 0})
+                                 : weighted({58, 28, 14})];
+  }
+  if (random_.chance(22) && !wish.affirmative) c.polarity = Polarity::negative;
+  if (c.polarity == Polarity::negative && c.subject.relative.empty()) make_definite(c.subject);
+  if (thing) {
+    if (c.tense == Tense::future) c.tense = Tense::present;
+    do {
+      add_adjective(c.subject, 100);
+      c.adjective = c.subject.adjective;
+    } while (std::string_view(c.adjective->english) == "new");  // which as a predicate would be "neuf"
+    c.subject.adjective = nullptr;
+    return c;
+  }
+  if (random_.chance(18)) {
+    std::vector<const Noun*> choices;
+    for (const Noun& noun : nouns()) {
+      if (noun.places & (place_class::at | place_class::in) && !used(&noun)) choices.push_back(&noun);
+    }
+    if (random_.chance(25) || choices.empty()) {
+      c.adjuncts.push_back({Preposition::home, {}});
+    } else {
+      const Noun& spot = *any_of(choices);
+      c.adjuncts.push_back({spot.places & place_class::in ? Preposition::in : Preposition::at, place(spot)});
+    }
+  } else {
+    c.adjective = mood_adjective(c.subject);
+  }
+  if (c.tense == Tense::present) {
+    if (!wish.question && c.adjective != nullptr && c.polarity == Polarity::affirmative &&
+        random_.chance(14)) {
+      c.frequency = random_.chance(60) ? Frequency::often : Frequency::always;
+    }
+  } else if (c.adjective == nullptr || !c.adjective->with_avoir) {
+    add_time(c, wish);
+  }
+  return c;
+}
+
+// Cars do not stand in kitchens.
+bool Grammar::fits_inside(const Noun& what, const Noun& spot) const {
+  if (!(spot.places & place_class::in)) return false;
+  const std::string_view name = what.english;
+  if (name == "car" || name == "house") return false;
+  if (!spot.is("kitchen")) return true;
+  return what.classes & noun_class::person || name == "cat" || name == "dog" || name == "flower";
+}
+
+// There is a cat in the garden.
+Clause Grammar::existence(const Wish& wish) {
+  Clause c;
+  c.verb = &verb("there be");
+  c.tense = random_.chance(35) ? Tense::past : Tense::present;
+  if (!wish.question && random_.chance(22)) c.polarity = Polarity::negative;
+  NounPhrase what;
+  what.noun = pick_noun(c.verb->objects, noun_class::family | noun_class::name | noun_class::ride);
+  using D = Determiner;
+  if (c.polarity == Polarity::negative || wish.question) {
+    what.determiner = random_.chance(55) ? D::a : D::some;
+  } else {
+    static constexpr D kSome[] = {D::a, D::two, D::three, D::many, D::some};
+    what.determiner = kSome[weighted({50, 15, 10, 13, 12})];
+  }
+  what.plural = what.determiner != D::a;
+  add_adjective(what, 18);
+  if (what.determiner == D::a && c.polarity == Polarity::affirmative && !wish.question && wish.detail > 0 &&
+      what.noun->classes & noun_class::person && random_.chance(15)) {
+    add_subject_relative(what);
+  }
+  c.object.push_back(what);
+  std::vector<const Noun*> choices;
+  for (const Noun& noun : nouns()) {
+    if (noun.places & place_class::near || fits_inside(*what.noun, noun)) choices.push_back(&noun);
+    if (fits_inside(*what.noun, noun)) choices.insert(choices.end(), 2, &noun);
+  }
+  const Noun& spot = *any_of(choices);
+  const bool inside =
+      fits_inside(*what.noun, spot) && (!(spot.places & place_class::near) || random_.chance(75));
+  c.adjuncts.push_back({inside ? Preposition::in : Preposition::near, place(spot)});
+  return c;
+}
+
+// The cat sleeps in the garden; this dog ate the cake.
+Clause Grammar::animal_clause(const Wish& wish) {
+  NounPhrase who;
+  who.noun = pick_noun(noun_class::animal);
+  who.plural = random_.chance(35);
+  if (random_.chance(30)) {
+    const bool bird = who.noun->is("bird");
+    if (bird) {
+      who.determiner = Determiner::the;
+    } else {
+      set_owner(who, nullptr);
+    }
+  } else {
+    who.determiner = who.plural ? (random_.chance(70) ? Determiner::the : Determiner::two)
+                                : (random_.chance(70) ? Determiner::the : Determiner::a);
+  }
+  add_adjective(who, 22);
+  static constexpr Tense kTenses[] = {Tense::present, Tense::past, Tense::future, Tense::progressive,
+                                      Tense::past_progressive};
+  Wish simple = wish;
+  simple.detail = 0;
+  if (random_.chance(22)) {
+    simple.subject = &who;
+    Clause c = state(simple);
+    return c;
+  }
+  Tense tense = kTenses[weighted({38, 30, 14, 9, 9})];
+  if (wish.world == World::past) tense = random_.chance(80) ? Tense::past : Tense::past_progressive;
+  if (wish.world == World::now) tense = random_.chance(75) ? Tense::present : Tense::progressive;
+  if (wish.world == World::future) tense = Tense::future;
+  if (random_.chance(45)) {
+    Clause c = clause_with(verb("sleep"), who, tense, Modal::none, simple);
+    c.adjuncts.clear();
+    if (random_.chance(60)) {
+      const bool inside = who.noun->is("cat") || who.noun->is("dog");
+      c.adjuncts.push_back(
+          {Preposition::in, place(noun(inside && random_.chance(60) ? "kitchen" : "garden"))});
+    }
+    return c;
+  }
+  const bool eats = random_.chance(70);
+  Clause c;
+  c.verb = &verb(eats ? "eat" : "drink");
+  if (!eats && tense == Tense::progressive) tense = Tense::present;
+  if (!eats && tense == Tense::past_progressive) tense = Tense::past;
+  c.subject = who;
+  c.tense = tense;
+  choose_polarity(c, simple);
+  NounPhrase meal;
+  if (!eats) {
+    meal.noun = &noun("water");
+  } else {
+    static const char* const kTreats[] = {"bread", "apple", "meat", "cheese", "cake"};
+    const std::string_view name = who.noun->english;
+    meal.noun = &noun(kTreats[name == "horse"  ? random_.below(2)
+                              : name == "bird" ? 0
+                                               : 2 + random_.below(3)]);
+  }
+  const bool mass = meal.noun->mass;
+  static constexpr Determiner kMeal[] = {Determiner::the, Determiner::this_, Determiner::bare,
+                                         Determiner::some, Determiner::my};
+  meal.determiner = kMeal[weighted({40, 5, mass ? 35 : 0, mass ? 12 : 0, eats ? 15 : 0})];
+  meal.plural = !mass && meal.noun->is("apple") && random_.chance(50);
+  if (meal.determiner == Determiner::my) set_owner(meal, nullptr);
+  c.object.push_back(meal);
+  add_time(c, simple);
+  return c;
+}
+
+}  // namespace translator::corpus
