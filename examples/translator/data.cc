@@ -1,0 +1,101 @@
+#include <translator/data.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <translator/corpus/corpus.h>
+#include <translator/text/error.h>
+#include <translator/text/tokenizer.h>
+
+namespace translator {
+namespace {
+
+constexpr int kHeldOut = 1000;  // embedded validation and test sentences, each
+
+SentencePair to_pair(const AlignedPair& a) {
+  SentencePair p;
+  p.source = a.source;
+  p.target = a.target;
+  p.source_text = detokenise_english(a.source);
+  p.target_text = detokenise_french(a.target);
+  GoldAlignment gold;
+  for (auto [s, t] : a.links) gold.sure.push_back({s, t});
+  p.alignment = std::move(gold);
+  return p;
+}
+
+std::vector<SentencePair> to_pairs(const std::vector<AlignedPair>& pairs) {
+  std::vector<SentencePair> out;
+  out.reserve(pairs.size());
+  for (const AlignedPair& p : pairs) out.push_back(to_pair(p));
+  return out;
+}
+
+Data embedded(const DataOptions& options) {
+  Corpus corpus = generate_corpus({.seed = options.corpus_seed, .train = static_cast<int>(options.corpus_size),
+                                   .valid = kHeldOut, .test = kHeldOut,
+                                   .max_length = options.read.max_length > 0 ? static_cast<int>(options.read.max_length) : 40});
+  Data data;
+  data.embedded = true;
+  data.source_language = "English";
+  data.target_language = "French";
+  data.train = to_pairs(corpus.train);
+  data.valid = to_pairs(corpus.valid);
+  data.probes = {to_pair(held_out_pair()), data.valid.at(0), data.valid.at(1)};
+  return data;
+}
+
+ParallelData read(const std::string& tsv, const std::string& source, const std::string& target, const ReadOptions& options) {
+  if (!tsv.empty()) return read_pairs(tsv, options);
+  return read_pairs(source, target, options);
+}
+
+// Without a validation file every so-many-th pair is held out, at most 1000 of them; pairs whose source also occurs in what is left
+// would measure memory, so those leave the training data.
+void hold_out(Data& data) {
+  size_t wanted = std::min<size_t>(1000, data.train.size() / 20);
+  if (wanted == 0) return;
+  size_t every = data.train.size() / wanted;
+  std::unordered_set<std::string> held;
+  for (size_t i = 0; i < data.train.size() && data.valid.size() < wanted; i += every) {
+    held.insert(join_tokens(data.train[i].source));
+    data.valid.push_back(data.train[i]);
+  }
+  std::erase_if(data.train, [&](const SentencePair& p) { return held.count(join_tokens(p.source)) > 0; });
+  data.reports.push_back("no validation data given: " + std::to_string(data.valid.size()) + " pairs held out of the training data");
+}
+
+}  // namespace
+
+Data load_data(const DataOptions& options) {
+  if (options.data.empty() && options.source.empty()) return embedded(options);
+  Data data;
+  ParallelData train = read(options.data, options.source, options.target, options.read);
+  data.train = std::move(train.pairs);
+  auto report = [&](const ReadReport& r) {
+    data.reports.push_back(r.summary());
+    for (const std::string& message : r.messages) data.reports.push_back("  " + message);
+  };
+  report(train.report);
+  if (!options.valid.empty() || !options.valid_source.empty()) {
+    ParallelData valid = read(options.valid, options.valid_source, options.valid_target, options.read);
+    data.valid = std::move(valid.pairs);
+    report(valid.report);
+  } else {
+    hold_out(data);
+  }
+  for (size_t i = 0; i < std::min<size_t>(3, data.valid.size()); ++i)
+    data.probes.push_back(data.valid[i * std::max<size_t>(1, data.valid.size() / 3)]);
+  return data;
+}
+
+std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count, uint64_t seed, int max_length) {
+  bool train = split == "train";
+  Corpus corpus = generate_corpus({.seed = seed, .train = train ? static_cast<int>(count) : 0, .valid = kHeldOut,
+                                   .test = kHeldOut, .max_length = max_length});
+  auto pairs = to_pairs(train ? corpus.train : split == "valid" ? corpus.valid : corpus.test);
+  if (static_cast<int64_t>(pairs.size()) > count) pairs.resize(static_cast<size_t>(count));
+  return pairs;
+}
+
+}  // namespace translator

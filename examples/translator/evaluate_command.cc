@@ -1,0 +1,136 @@
+#include <fmt/core.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include <translator/commands.h>
+#include <translator/data.h>
+#include <translator/evaluation.h>
+#include <translator/text/error.h>
+#include <translator/text/progress.h>
+
+namespace translator {
+namespace {
+
+struct Options {
+  std::string model, pairs, target, alignments, hypotheses;
+  ReadOptions read;
+  gradus::nn::SearchOptions search;
+  CommonOptions common;
+  bool embedded = false, json = false, by_length = false;
+};
+
+void add_alignments(std::vector<SentencePair>& pairs, const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw InputError(path, 0, "cannot be read");
+  std::string line;
+  int64_t number = 0;
+  for (SentencePair& p : pairs) {
+    // Pair n of the data stands on line p.line: skipped lines have alignments too.
+    while (number < p.line && std::getline(file, line)) ++number;
+    if (number < p.line) throw InputError(path, 0, "has fewer lines than the pairs");
+    auto gold = parse_moses(line);
+    if (!gold) throw InputError(path, number, "is not a list of links like 0-0 1-2");
+    p.alignment = *gold;
+  }
+}
+
+std::vector<SentencePair> longer_than(const std::vector<SentencePair>& pairs, size_t words) {
+  std::vector<SentencePair> out;
+  for (const SentencePair& p : pairs)
+    if (p.source.size() > words) out.push_back(p);
+  return out;
+}
+
+void show(const Evaluation& e, bool as_json) {
+  if (as_json) {
+    nlohmann::ordered_json j = {{"sentences", e.sentences}, {"tokens", e.tokens}, {"loss", e.nll}, {"perplexity", e.perplexity},
+                                {"bleu", e.bleu.score}, {"signature", e.bleu.signature}, {"exact_match", e.exact_match}};
+    if (e.aer) j["aer"] = *e.aer;
+    j["seconds"] = e.seconds;
+    fmt::print("{}\n", j.dump());
+    return;
+  }
+  fmt::print("sentences    {}\n", e.sentences);
+  fmt::print("loss         {:.4f} nats per target token ({} tokens, </s> counted)\n", e.nll, e.tokens);
+  fmt::print("perplexity   {:.3f}\n", e.perplexity);
+  fmt::print("BLEU         {}\n             {}\n", e.bleu.format(), e.bleu.signature);
+  fmt::print("exact match  {:.2f} %\n", 100 * e.exact_match);
+  if (e.aer) fmt::print("AER          {:.4f} (teacher-forced argmax against gold links)\n", *e.aer);
+  fmt::print("time         {}\n", format_duration(e.seconds));
+}
+
+int run(Options& o) {
+  apply(o.common);
+  Model model = Model::load(o.model);
+  o.read.lowercase = model.config.lowercase;
+  std::vector<SentencePair> pairs;
+  if (o.embedded) {
+    pairs = embedded_pairs("test", 1000, 1, 40);
+  } else {
+    if (o.pairs.empty()) throw InputError("evaluate", 0, "needs a file of pairs, or --embedded");
+    ParallelData data = o.target.empty() ? read_pairs(o.pairs, o.read) : read_pairs(o.pairs, o.target, o.read);
+    if (data.report.bad > 0 || data.report.blank > 0) {
+      fmt::print(stderr, "{}\n", data.report.summary());
+      for (const std::string& m : data.report.messages) fmt::print(stderr, "  {}\n", m);
+    }
+    pairs = std::move(data.pairs);
+  }
+  if (!o.alignments.empty()) add_alignments(pairs, o.alignments);
+  if (pairs.empty()) throw InputError(o.pairs, 0, "has no usable sentence pairs");
+  EvaluationOptions options{.search = o.search, .threads = o.common.threads};
+  Evaluation all = evaluate(model, pairs, options);
+  show(all, o.json);
+  if (o.by_length && !o.json) {
+    fmt::print("\n{:<16} {:>9} {:>8} {:>12} {:>10}\n", "source words", "sentences", "BLEU", "exact match", "perplexity");
+    size_t from = 1;
+    for (size_t to : {5, 10, 15, 20, 30, 1000}) {
+      std::vector<SentencePair> part;
+      for (const SentencePair& p : pairs)
+        if (p.source.size() >= from && p.source.size() <= to) part.push_back(p);
+      if (!part.empty()) {
+        Evaluation e = evaluate(model, part, options);
+        fmt::print("{:<16} {:>9} {:>8.1f} {:>10.1f} % {:>10.3f}\n",
+                   to == 1000 ? fmt::format("> {}", from - 1) : fmt::format("{} .. {}", from, to), e.sentences, e.bleu.score,
+                   100 * e.exact_match, e.perplexity);
+      }
+      from = to + 1;
+    }
+    std::vector<SentencePair> over = longer_than(pairs, 20);
+    if (!over.empty()) {
+      Evaluation e = evaluate(model, over, options);
+      fmt::print("{:<16} {:>9} {:>8.1f} {:>10.1f} % {:>10.3f}\n", "all > 20", e.sentences, e.bleu.score, 100 * e.exact_match, e.perplexity);
+    }
+  }
+  if (!o.hypotheses.empty()) {
+    std::ofstream file(o.hypotheses);
+    for (const std::string& h : all.hypotheses) file << h << "\n";
+    file.close();
+    if (!file) throw InputError(o.hypotheses, 0, "cannot be written");
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_evaluate_command(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("evaluate", "Perplexity, BLEU, exact match and alignment error on sentence pairs");
+  c->add_option("model", o->model, "Model directory")->required();
+  c->add_option("pairs", o->pairs, "TSV: source, target and perhaps links (0-0 1-2); or sources, with --target");
+  c->add_option("--target", o->target, "Targets, line by line");
+  c->add_flag("--embedded", o->embedded, "The 1000 test sentences of the embedded corpus");
+  c->add_flag("--swap", o->read.swap_columns, "The second column is what is translated from");
+  c->add_flag("--strict", o->read.strict, "Stop at the first bad line instead of leaving it out");
+  c->add_option("--alignments", o->alignments, "Gold links in Moses form, a line for each line of the pairs");
+  c->add_option("-k,--beam-size", o->search.beam_size, "Hypotheses kept; 1 is greedy")->capture_default_str()->check(CLI::Range(1, 100));
+  c->add_option("--length-penalty", o->search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")->capture_default_str();
+  c->add_flag("--by-length", o->by_length, "The same for ranges of source length");
+  c->add_option("--hypotheses", o->hypotheses, "File to write the translations to");
+  c->add_flag("--json", o->json, "One JSON object instead of the table");
+  add_common_options(*c, o->common);
+  c->callback([o, &exit_code] { exit_code = run(*o); });
+}
+
+}  // namespace translator

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <translator/model.h>
+#include <translator/text/bleu.h>
+
+namespace translator {
+
+/// How good a model is on sentence pairs.
+struct Evaluation {
+  double nll = 0;           ///< teacher-forced, mean over real target tokens (</s> counted), nats, unsmoothed
+  double perplexity = 0;    ///< exp(nll)
+  int64_t tokens = 0;
+  BleuScore bleu;           ///< 13a, of the readable text
+  double exact_match = 0;   ///< share of sentences whose tokens are the reference's
+  std::optional<double> aer;  ///< where pairs have gold alignments and the model attends
+  int64_t sentences = 0, translated = 0;
+  double seconds = 0;
+  std::vector<std::string> hypotheses;  ///< readable, of the translated sentences
+};
+
+struct EvaluationOptions {
+  gradus::nn::SearchOptions search = {};
+  int64_t translate_at_most = 0;  ///< sentences that get translated; 0: all
+  bool alignment = true;
+  int threads = 1;
+};
+
+Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs, const EvaluationOptions& options = {});
+
+/// Teacher-forced loss alone: nats, summed, and the tokens it is summed over.
+struct TotalLoss {
+  double nll = 0;
+  int64_t tokens = 0;
+};
+TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, int threads);
+
+}  // namespace translator

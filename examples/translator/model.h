@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gradus/nn/search.h>
+#include <gradus/nn/seq2seq.h>
+#include <translator/text/parallel.h>
+#include <translator/text/vocabulary.h>
+
+namespace translator {
+
+/// What a model directory holds besides its numbers: config.json.
+struct ModelConfig {
+  gradus::nn::Seq2SeqConfig network;
+  bool lowercase = true;            ///< how its text was read
+  bool french = false;              ///< typography of the output
+  std::string source_language = "source", target_language = "target";  ///< for people
+};
+
+/// A trained (or fresh) translator: network, vocabularies, conventions of its text.
+class Model {
+ public:
+  /// Fresh weights from `seed`; the vocabulary sizes are filled in.
+  Model(ModelConfig config, Vocabulary source, Vocabulary target, uint64_t seed);
+  /// Reads config.json, source.vocab, target.vocab and model.safetensors.
+  /// @throws InputError or gradus::Error naming the file.
+  static Model load(const std::string& directory);
+  /// Writes config.json and the vocabularies (not the weights, see save_weights). Makes the directory.
+  void save_description(const std::string& directory) const;
+  /// Writes model.safetensors; the previous one stays whole until the new one is.
+  void save_weights(const std::string& directory, const std::map<std::string, std::string>& metadata = {}) const;
+
+  ModelConfig config;
+  Vocabulary source, target;
+  gradus::nn::Seq2Seq network;
+};
+
+/// One sentence pair as ids. Source without <s>, with </s>; target without either.
+struct EncodedPair {
+  std::vector<int32_t> source, target;
+};
+
+std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Vocabulary& source,
+                                const Vocabulary& target);
+
+/// Pads the chosen pairs into one batch. Targets get <s> in front of the input and </s> behind the output.
+gradus::nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen);
+
+/// Source sentences alone, as search wants them.
+struct SourceBatch {
+  gradus::Tensor ids, lengths;
+};
+SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences);
+
+struct Translation {
+  std::vector<std::string> tokens;
+  double log_probability = 0;
+  /// Weights [tokens (+ </s>), source words + </s>]; empty unless asked for.
+  std::vector<std::vector<float>> weights;
+};
+
+/// Translates tokenised sentences in batches of similar length; results in the order given, each with up to
+/// options.beam_size translations, best first. A word the model does not know is <unk>; an <unk> in the result is
+/// replaced by the source word with the largest weight (Luong et al. 2015, section 4.2) when weights are there.
+std::vector<std::vector<Translation>> translate(const Model& model, const std::vector<std::vector<std::string>>& sources,
+                                                gradus::nn::SearchOptions options = {}, int threads = 1);
+
+/// The tokens as text for a person, in the model's target typography.
+std::string readable(const Model& model, const std::vector<std::string>& tokens);
+
+}  // namespace translator

@@ -1,0 +1,143 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include <translator/commands.h>
+#include <translator/model.h>
+#include <translator/text/error.h>
+#include <translator/text/heat_map.h>
+#include <translator/text/terminal.h>
+#include <translator/text/tokenizer.h>
+#include <translator/text/utf8.h>
+
+namespace translator {
+namespace {
+
+struct Options {
+  std::string model, sentence;
+  gradus::nn::SearchOptions search;
+  int64_t n_best = 1;
+  bool map = false, scores = false, alignments = false;
+  CommonOptions common;
+};
+
+class Printer {
+ public:
+  Printer(const Model& model, const Options& o) : model_(model), options_(o), style_(terminal_style(1)) {}
+
+  void print(const std::vector<std::string>& source, const std::vector<Translation>& found) const {
+    int64_t n = std::min<int64_t>(options_.n_best, static_cast<int64_t>(found.size()));
+    if (source.empty() || n == 0) {
+      fmt::print("\n");
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      const Translation& t = found[static_cast<size_t>(i)];
+      std::string text = readable(model_, t.tokens);
+      if (options_.scores) text += fmt::format("\t{:.4f}", t.log_probability);
+      if (options_.alignments) text += "\t" + format_moses(links(source, t));
+      fmt::print("{}\n", text);
+      if (options_.map) draw(source, t);
+    }
+  }
+
+ private:
+  static std::vector<float> flat(const Translation& t, size_t columns, size_t rows) {
+    std::vector<float> out;
+    for (size_t r = 0; r < rows; ++r) out.insert(out.end(), t.weights[r].begin(), t.weights[r].begin() + static_cast<long>(columns));
+    return out;
+  }
+
+  static Links links(const std::vector<std::string>& source, const Translation& t) {
+    if (t.weights.size() < t.tokens.size()) return {};
+    std::vector<float> w = flat(t, source.size(), t.tokens.size());
+    return links_from_attention({static_cast<int64_t>(t.tokens.size()), static_cast<int64_t>(source.size()), w});
+  }
+
+  void draw(const std::vector<std::string>& source, const Translation& t) const {
+    if (t.weights.size() < t.tokens.size()) {
+      fmt::print("(this model has no attention to draw)\n");
+      return;
+    }
+    std::vector<std::string> columns = source, rows = t.tokens;
+    columns.push_back("</s>");
+    if (t.weights.size() > rows.size()) rows.push_back("</s>");
+    std::vector<float> w = flat(t, columns.size(), rows.size());
+    fmt::print("{}", draw_heat_map({static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size()), w}, columns, rows,
+                                   heat_map_options(style_)));
+  }
+
+  const Model& model_;
+  const Options& options_;
+  TerminalStyle style_;
+};
+
+std::vector<std::string> tokens_of(const Model& model, const std::string& line) {
+  return tokenize(line, {.lowercase = model.config.lowercase});
+}
+
+int run(Options& o) {
+  apply(o.common);
+  Model model = Model::load(o.model);
+  Printer printer(model, o);
+  o.search.weights = o.map || o.alignments;
+  o.search.beam_size = std::max(o.search.beam_size, o.n_best);
+  if (!o.sentence.empty()) {
+    if (auto bad = utf8::describe_invalid_byte(o.sentence); !bad.empty()) throw InputError("the sentence", 0, bad);
+    auto source = tokens_of(model, o.sentence);
+    printer.print(source, translate(model, {source}, o.search)[0]);
+    return 0;
+  }
+  bool prompt = isatty(0) && isatty(1);
+  if (prompt)
+    fmt::print(stderr, "{} to {}. One sentence a line; Ctrl-D ends.\n", model.config.source_language, model.config.target_language);
+  // Line by line at a prompt; from a pipe, blocks of lines go through together, in order.
+  size_t block = prompt ? 1 : 256;
+  std::vector<std::vector<std::string>> sources;
+  auto flush = [&] {
+    auto found = translate(model, sources, o.search, o.common.threads);
+    for (size_t i = 0; i < sources.size(); ++i) printer.print(sources[i], found[i]);
+    std::fflush(stdout);
+    sources.clear();
+  };
+  std::string line;
+  int64_t number = 0;
+  int code = 0;
+  for (;;) {
+    if (prompt) fmt::print(stderr, "> ");
+    if (!std::getline(std::cin, line)) break;
+    ++number;
+    if (auto bad = utf8::describe_invalid_byte(line); !bad.empty()) {
+      fmt::print(stderr, "translator: {}: {}; an empty line stands for it\n", InputError::locate("<stdin>", number), bad);
+      code = 1;
+      line.clear();
+    }
+    sources.push_back(tokens_of(model, line));
+    if (sources.size() == block) flush();
+  }
+  flush();
+  return code;
+}
+
+}  // namespace
+
+void add_translate_command(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("translate", "Translate a sentence, stdin line by line, or at a prompt");
+  c->add_option("model", o->model, "Model directory")->required();
+  c->add_option("sentence", o->sentence, "What to translate (default: stdin)");
+  c->add_option("-k,--beam-size", o->search.beam_size, "Hypotheses kept; 1 is greedy")->capture_default_str()->check(CLI::Range(1, 100));
+  c->add_option("--length-penalty", o->search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")->capture_default_str();
+  c->add_option("--max-length", o->search.max_length, "Words at most (default: twice the source and 10)");
+  c->add_option("--n-best", o->n_best, "Translations shown, best first")->capture_default_str()->check(CLI::Range(1, 100));
+  c->add_flag("--attention-map", o->map, "Draw the attention weights: source across, translation down");
+  c->add_flag("--scores", o->scores, "Add a column with the log probability (nats)");
+  c->add_flag("--alignments", o->alignments, "Add a column with the strongest source word of each word (0-0 1-2)");
+  add_common_options(*c, o->common);
+  c->callback([o, &exit_code] { exit_code = run(*o); });
+}
+
+}  // namespace translator
