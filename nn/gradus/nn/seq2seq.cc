@@ -1,5 +1,6 @@
 #include <gradus/nn/seq2seq.h>
 
+#include <gradus/ops/output_loss.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
