@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include <translator/commands.h>
@@ -12,14 +11,6 @@
 
 namespace translator {
 namespace {
-
-struct Options {
-  std::string model, pairs, target, alignments, hypotheses;
-  ReadOptions read;
-  gradus::nn::SearchOptions search;
-  CommonOptions common;
-  bool embedded = false, json = false, by_length = false;
-};
 
 void add_alignments(std::vector<SentencePair>& pairs, const std::string& path) {
   std::ifstream file(path);
@@ -61,7 +52,9 @@ void show(const Evaluation& e, bool as_json) {
   fmt::print("time         {}\n", format_duration(e.seconds));
 }
 
-int run(Options& o) {
+}  // namespace
+
+int run(EvaluateCommand& o) {
   apply(o.common);
   Model model = Model::load(o.model);
   o.read.lowercase = model.config.lowercase;
@@ -110,27 +103,6 @@ int run(Options& o) {
     if (!file) throw InputError(o.hypotheses, 0, "cannot be written");
   }
   return 0;
-}
-
-}  // namespace
-
-void add_evaluate_command(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("evaluate", "Perplexity, BLEU, exact match and alignment error on sentence pairs");
-  c->add_option("model", o->model, "Model directory")->required();
-  c->add_option("pairs", o->pairs, "TSV: source, target and perhaps links (0-0 1-2); or sources, with --target");
-  c->add_option("--target", o->target, "Targets, line by line");
-  c->add_flag("--embedded", o->embedded, "The 1000 test sentences of the embedded corpus");
-  c->add_flag("--swap", o->read.swap_columns, "The second column is what is translated from");
-  c->add_flag("--strict", o->read.strict, "Stop at the first bad line instead of leaving it out");
-  c->add_option("--alignments", o->alignments, "Gold links in Moses form, a line for each line of the pairs");
-  c->add_option("-k,--beam-size", o->search.beam_size, "Hypotheses kept; 1 is greedy")->capture_default_str()->check(CLI::Range(1, 100));
-  c->add_option("--length-penalty", o->search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")->capture_default_str();
-  c->add_flag("--by-length", o->by_length, "The same for ranges of source length");
-  c->add_option("--hypotheses", o->hypotheses, "File to write the translations to");
-  c->add_flag("--json", o->json, "One JSON object instead of the table");
-  add_common_options(*c, o->common);
-  c->callback([o, &exit_code] { exit_code = run(*o); });
 }
 
 }  // namespace translator

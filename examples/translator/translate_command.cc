@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <iostream>
-#include <memory>
 
 #include <translator/commands.h>
 #include <translator/model.h>
@@ -16,17 +15,9 @@
 namespace translator {
 namespace {
 
-struct Options {
-  std::string model, sentence;
-  gradus::nn::SearchOptions search;
-  int64_t n_best = 1;
-  bool map = false, scores = false, alignments = false;
-  CommonOptions common;
-};
-
 class Printer {
  public:
-  Printer(const Model& model, const Options& o) : model_(model), options_(o), style_(terminal_style(1)) {}
+  Printer(const Model& model, const TranslateCommand& o) : model_(model), options_(o), style_(terminal_style(1)) {}
 
   void print(const std::vector<std::string>& source, const std::vector<Translation>& found) const {
     int64_t n = std::min<int64_t>(options_.n_best, static_cast<int64_t>(found.size()));
@@ -71,7 +62,7 @@ class Printer {
   }
 
   const Model& model_;
-  const Options& options_;
+  const TranslateCommand& options_;
   TerminalStyle style_;
 };
 
@@ -79,7 +70,9 @@ std::vector<std::string> tokens_of(const Model& model, const std::string& line) 
   return tokenize(line, {.lowercase = model.config.lowercase});
 }
 
-int run(Options& o) {
+}  // namespace
+
+int run(TranslateCommand& o) {
   apply(o.common);
   Model model = Model::load(o.model);
   Printer printer(model, o);
@@ -120,24 +113,6 @@ int run(Options& o) {
   }
   flush();
   return code;
-}
-
-}  // namespace
-
-void add_translate_command(CLI::App& app, int& exit_code) {
-  auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("translate", "Translate a sentence, stdin line by line, or at a prompt");
-  c->add_option("model", o->model, "Model directory")->required();
-  c->add_option("sentence", o->sentence, "What to translate (default: stdin)");
-  c->add_option("-k,--beam-size", o->search.beam_size, "Hypotheses kept; 1 is greedy")->capture_default_str()->check(CLI::Range(1, 100));
-  c->add_option("--length-penalty", o->search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")->capture_default_str();
-  c->add_option("--max-length", o->search.max_length, "Words at most (default: twice the source and 10)");
-  c->add_option("--n-best", o->n_best, "Translations shown, best first")->capture_default_str()->check(CLI::Range(1, 100));
-  c->add_flag("--attention-map", o->map, "Draw the attention weights: source across, translation down");
-  c->add_flag("--scores", o->scores, "Add a column with the log probability (nats)");
-  c->add_flag("--alignments", o->alignments, "Add a column with the strongest source word of each word (0-0 1-2)");
-  add_common_options(*c, o->common);
-  c->callback([o, &exit_code] { exit_code = run(*o); });
 }
 
 }  // namespace translator
