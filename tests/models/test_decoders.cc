@@ -1,0 +1,206 @@
+#include <doctest/doctest.h>
+
+#include <gradus/nn/module.h>
+#include <gradus/nn/seq2seq.h>
+#include <gradus/ops.h>
+
+using namespace gradus;
+using nn::Seq2Seq;
+using nn::Seq2SeqBatch;
+using nn::Seq2SeqConfig;
+
+namespace {
+
+Seq2SeqConfig small(const std::string& attention, const std::string& decoder = "auto", bool feeding = true) {
+  Seq2SeqConfig c;
+  c.source_vocabulary = 9;
+  c.target_vocabulary = 8;
+  c.embedding_dim = 3;
+  c.hidden_size = 4;
+  c.attention_size = 5;
+  c.attention = attention;
+  c.decoder = decoder;
+  c.input_feeding = feeding;
+  return c;
+}
+
+// Every decoder the translator offers.
+std::vector<Seq2SeqConfig> all_models() {
+  return {small("bahdanau"), small("none"), small("dot"), small("general"), small("concat"),
+          small("general", "auto", false), small("dot", "auto", false), small("bahdanau", "luong"), small("general", "bahdanau")};
+}
+
+std::string name_of(const Seq2SeqConfig& c) {
+  return c.attention + ", decoder " + c.decoder + (c.input_feeding ? "" : ", no input feeding");
+}
+
+// Three sentences of 4, 2 and 3 source words (with </s>) and 3, 4 and 2 target words.
+Seq2SeqBatch batch() {
+  Seq2SeqBatch b;
+  b.source = Tensor::from_ids({4, 3}, {5, 4, 8, 6, 3, 4, 5, 1, 3, 3, 1, 1});
+  b.source_lengths = Tensor::from_ids({3}, {4, 2, 3});
+  b.target_in = Tensor::from_ids({4, 3}, {2, 2, 2, 5, 6, 4, 7, 5, 1, 1, 4, 1});
+  b.target_out = Tensor::from_ids({4, 3}, {5, 6, 4, 7, 5, 3, 3, 4, 1, 1, 3, 1});
+  b.target_tokens = 9;
+  return b;
+}
+
+Tensor columns(const Tensor& ids, const std::vector<int64_t>& order) {
+  Tensor out({ids.size(0), static_cast<int64_t>(order.size())}, DType::i32);
+  for (int64_t t = 0; t < ids.size(0); ++t)
+    for (size_t k = 0; k < order.size(); ++k) out.i32()[t * out.size(1) + k] = ids.i32()[t * ids.size(1) + order[k]];
+  return out;
+}
+
+Tensor padded(const Tensor& ids, int64_t steps) {
+  Tensor out({ids.size(0) + steps, ids.size(1)}, DType::i32);
+  out.fill(nn::kPad);
+  for (int64_t i = 0; i < ids.numel(); ++i) out.i32()[i] = ids.i32()[i];
+  return out;
+}
+
+std::vector<Tensor> gradients(Seq2Seq& model, const Seq2SeqBatch& b) {
+  Gradients g = backward(model.loss(b).loss);
+  std::vector<Tensor> out;
+  for (auto& p : nn::named_parameters(model)) out.push_back(g[*p.parameter]);
+  return out;
+}
+
+double worst(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  double d = 0;
+  for (size_t i = 0; i < a.size(); ++i) d = std::max(d, max_abs_difference(a[i], b[i]));
+  return d;
+}
+
+void set_fused(Seq2Seq& model, bool fused) {
+  if (auto* d = dynamic_cast<nn::BahdanauDecoder*>(model.decoder.get())) d->fused = fused;
+  if (auto* d = dynamic_cast<nn::LuongDecoder*>(model.decoder.get())) d->fused = fused;
+  if (auto* d = dynamic_cast<nn::PlainDecoder*>(model.decoder.get())) d->fused = fused;
+}
+
+}  // namespace
+
+TEST_CASE("the whole translator's loss passes the gradient check, with every attention and decoder") {
+  for (const Seq2SeqConfig& c : all_models()) {
+    CAPTURE(name_of(c));
+    Rng rng(2);
+    Seq2Seq model(c, rng);
+    auto report = nn::gradcheck(model, [&] { return model.loss(batch(), 0.1).loss; });
+    CHECK_MESSAGE(report.ok, report.message);
+    CHECK(report.checked > 300);
+  }
+}
+
+TEST_CASE("two encoder layers and a one-directional encoder pass too") {
+  for (bool bidirectional : {true, false}) {
+    Seq2SeqConfig c = small("bahdanau");
+    c.num_layers = 2;
+    c.bidirectional = bidirectional;
+    Rng rng(2);
+    Seq2Seq model(c, rng);
+    auto report = nn::gradcheck(model, [&] { return model.loss(batch()).loss; });
+    CHECK_MESSAGE(report.ok, report.message);
+  }
+}
+
+TEST_CASE("the fused decoders equal the ones that go step by step, in values, weights and gradients") {
+  for (const Seq2SeqConfig& c : all_models()) {
+    CAPTURE(name_of(c));
+    Rng rng(3);
+    Seq2Seq model(c, rng);
+    nn::to(model, DType::f64);
+    Tensor fused_weights = model.align(batch());
+    double fused_loss = model.loss(batch()).loss.item();
+    auto fused = gradients(model, batch());
+    set_fused(model, false);
+    CHECK(model.loss(batch()).loss.item() == doctest::Approx(fused_loss).epsilon(1e-13));
+    CHECK(worst(gradients(model, batch()), fused) < 1e-12);
+    if (c.attention == "none") {
+      CHECK_FALSE(fused_weights.defined());
+    } else {
+      CHECK(max_abs_difference(model.align(batch()), fused_weights) < 1e-13);
+    }
+  }
+}
+
+TEST_CASE("padding changes nothing") {
+  for (const Seq2SeqConfig& c : all_models()) {
+    CAPTURE(name_of(c));
+    Rng rng(4);
+    Seq2Seq model(c, rng);
+    nn::to(model, DType::f64);
+    Seq2SeqBatch more = batch();
+    more.source = padded(more.source, 3);
+    more.target_in = padded(more.target_in, 2);
+    more.target_out = padded(more.target_out, 2);
+    CHECK(model.loss(more).loss.item() == doctest::Approx(model.loss(batch()).loss.item()).epsilon(1e-13));
+    CHECK(worst(gradients(model, more), gradients(model, batch())) < 1e-13);
+  }
+}
+
+TEST_CASE("permuting a batch permutes the alignments and keeps the loss") {
+  for (const Seq2SeqConfig& c : all_models()) {
+    CAPTURE(name_of(c));
+    Rng rng(5);
+    Seq2Seq model(c, rng);
+    nn::to(model, DType::f64);
+    std::vector<int64_t> order = {2, 0, 1};
+    Seq2SeqBatch b = batch(), p = b;
+    p.source = columns(b.source, order);
+    p.source_lengths = columns(b.source_lengths.reshape({1, 3}), order).reshape({3});
+    p.target_in = columns(b.target_in, order);
+    p.target_out = columns(b.target_out, order);
+    CHECK(model.loss(p).loss.item() == doctest::Approx(model.loss(b).loss.item()).epsilon(1e-13));
+    CHECK(worst(gradients(model, p), gradients(model, b)) < 1e-13);
+    if (c.attention == "none") continue;
+    Tensor x = model.align(b), y = model.align(p);
+    for (int64_t t = 0; t < 4; ++t)
+      for (int64_t k = 0; k < 3; ++k)
+        for (int64_t s = 0; s < 4; ++s)
+          CHECK(y.at((t * 3 + k) * 4 + s) == doctest::Approx(x.at((t * 3 + order[k]) * 4 + s)));
+  }
+}
+
+TEST_CASE("loss: tokens are the real ones, perplexity comes from the unsmoothed loss") {
+  Rng rng(6);
+  Seq2Seq model(small("bahdanau"), rng);
+  CrossEntropy plain = model.loss(batch()), smooth = model.loss(batch(), 0.1);
+  CHECK(plain.tokens == 9);
+  CHECK(plain.nll == doctest::Approx(9 * plain.loss.item()).epsilon(1e-6));
+  CHECK(smooth.nll == doctest::Approx(plain.nll).epsilon(1e-6));
+  CHECK(smooth.loss.item() != doctest::Approx(plain.loss.item()));
+}
+
+TEST_CASE("parameter names are PyTorch's and load back") {
+  Rng rng(7);
+  Seq2Seq model(small("bahdanau"), rng);
+  std::vector<std::string> names;
+  for (auto& p : nn::named_parameters(model)) names.push_back(p.name);
+  CHECK(names == std::vector<std::string>{
+                     "encoder.embedding.weight", "encoder.rnn.weight_ih_l0", "encoder.rnn.weight_hh_l0",
+                     "encoder.rnn.bias_ih_l0", "encoder.rnn.bias_hh_l0", "encoder.rnn.weight_ih_l0_reverse",
+                     "encoder.rnn.weight_hh_l0_reverse", "encoder.rnn.bias_ih_l0_reverse", "encoder.rnn.bias_hh_l0_reverse",
+                     "decoder.embedding.weight", "decoder.attention.query.weight", "decoder.attention.key.weight",
+                     "decoder.attention.v", "decoder.cell.weight_ih", "decoder.cell.weight_hh", "decoder.cell.bias_ih",
+                     "decoder.cell.bias_hh", "decoder.bridge.weight", "decoder.bridge.bias", "decoder.readout.weight",
+                     "decoder.readout.bias", "output.weight", "output.bias"});
+  Rng other_rng(8);
+  Seq2Seq other(small("bahdanau"), other_rng);
+  CHECK(other.loss(batch()).loss.item() != model.loss(batch()).loss.item());
+  nn::load_state_dict(other, nn::state_dict(model));
+  CHECK(other.loss(batch()).loss.item() == model.loss(batch()).loss.item());
+}
+
+TEST_CASE("an unknown decoder is refused") {
+  Rng rng(1);
+  CHECK_THROWS_WITH(Seq2Seq(small("bahdanau", "foo"), rng), "[Seq2Seq] unknown decoder \"foo\": one of auto, bahdanau, luong");
+}
+
+TEST_CASE("an untrained model's loss is near ln V") {
+  Seq2SeqConfig c = small("bahdanau");
+  c.target_vocabulary = 50;
+  c.hidden_size = 32;
+  Rng rng(9);
+  Seq2Seq model(c, rng);
+  CHECK(model.loss(batch()).loss.item() == doctest::Approx(std::log(50.0)).epsilon(0.1));
+}

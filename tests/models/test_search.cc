@@ -1,0 +1,148 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include <gradus/nn/search.h>
+#include <gradus/ops.h>
+
+using namespace gradus;
+
+namespace {
+
+nn::Seq2Seq model_for(const std::string& attention, uint64_t seed, int64_t vocabulary = 7) {
+  nn::Seq2SeqConfig c;
+  c.source_vocabulary = 9;
+  c.target_vocabulary = vocabulary;
+  c.embedding_dim = 4;
+  c.hidden_size = 6;
+  c.attention = attention;
+  Rng rng(seed);
+  nn::Seq2Seq model(c, rng);
+  // Spread the logits, so that the most probable words are clear.
+  model.output.weight.update([](const Tensor& w) {
+    for (int64_t i = 0; i < w.numel(); ++i) w.set(i, 6 * w.at(i));
+  });
+  return model;
+}
+
+Tensor source() { return Tensor::from_ids({4, 3}, {5, 4, 8, 6, 3, 4, 5, 1, 3, 3, 1, 1}); }
+Tensor lengths() { return Tensor::from_ids({3}, {4, 2, 3}); }
+
+// log p of a whole target (with </s>) under teacher forcing, for sentence b.
+double teacher_forced(const nn::Seq2Seq& model, int64_t b, std::vector<int32_t> tokens, bool finished) {
+  Tensor one({source().size(0), 1}, DType::i32);
+  for (int64_t s = 0; s < one.size(0); ++s) one.i32()[s] = source().i32()[s * 3 + b];
+  std::vector<int32_t> in = {nn::kBos}, out = tokens;
+  in.insert(in.end(), tokens.begin(), tokens.end());
+  if (finished) out.push_back(nn::kEos);
+  else in.pop_back();
+  int64_t T = static_cast<int64_t>(out.size());
+  nn::Seq2SeqBatch batch{one, Tensor::from_ids({1}, {lengths().i32()[b]}), Tensor::from_ids({T, 1}, in),
+                         Tensor::from_ids({T, 1}, out), T};
+  NoGrad guard;
+  return -model.loss(batch).nll;
+}
+
+}  // namespace
+
+TEST_CASE("a hypothesis' log probability is the teacher-forced one of its tokens") {
+  for (const char* attention : {"bahdanau", "general", "dot", "concat", "none"})
+    for (int64_t beam : {1, 3}) {
+      CAPTURE(attention);
+      nn::Seq2Seq model = model_for(attention, 3);
+      auto found = nn::translate(model, source(), lengths(), {.beam_size = beam, .max_length = 6});
+      REQUIRE(found.size() == 3);
+      for (int64_t b = 0; b < 3; ++b) {
+        REQUIRE(found[b].size() == static_cast<size_t>(beam));
+        for (const nn::Hypothesis& h : found[b])
+          CHECK(h.log_probability == doctest::Approx(teacher_forced(model, b, h.tokens, h.finished)).epsilon(1e-4));
+      }
+    }
+}
+
+TEST_CASE("greedy search takes the most probable word at each step") {
+  nn::Seq2Seq model = model_for("bahdanau", 5);
+  auto found = nn::translate(model, source(), lengths(), {.max_length = 8});
+  for (int64_t b = 0; b < 3; ++b) {
+    std::vector<int32_t> prefix;
+    for (size_t t = 0; t <= found[b][0].tokens.size() && t < 8; ++t) {
+      int32_t best = -1;
+      double top = -INFINITY;
+      for (int32_t v : {0, 3, 4, 5, 6}) {  // not <pad>, not <s>
+        std::vector<int32_t> longer = prefix;
+        longer.push_back(v);
+        double p = teacher_forced(model, b, longer, false);
+        if (p > top) {
+          top = p;
+          best = v;
+        }
+      }
+      CHECK(best == (t < found[b][0].tokens.size() ? found[b][0].tokens[t] : nn::kEos));
+      prefix.push_back(best);
+    }
+  }
+}
+
+TEST_CASE("a beam as wide as all sequences finds the best one") {
+  // Words that may be said: <unk>, 4, 5; two of them at most: 1 + 3 + 9 targets.
+  nn::Seq2Seq model = model_for("bahdanau", 11, 6);
+  auto found = nn::translate(model, source(), lengths(), {.beam_size = 13, .length_penalty = 0, .max_length = 3});
+  for (int64_t b = 0; b < 3; ++b) {
+    double best = teacher_forced(model, b, {}, true);
+    for (int32_t v : {0, 4, 5}) {
+      best = std::max(best, teacher_forced(model, b, {v}, true));
+      for (int32_t w : {0, 4, 5}) best = std::max(best, teacher_forced(model, b, {v, w}, true));
+    }
+    double finished = -INFINITY;
+    for (const nn::Hypothesis& h : found[b])
+      if (h.finished && h.tokens.size() <= 2) finished = std::max(finished, h.log_probability);
+    CHECK(finished == doctest::Approx(best).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("sentences of a batch do not touch each other") {
+  nn::Seq2Seq model = model_for("bahdanau", 7);
+  for (int64_t beam : {1, 4}) {
+    auto together = nn::translate(model, source(), lengths(), {.beam_size = beam});
+    for (int64_t b = 0; b < 3; ++b) {
+      int32_t n = lengths().i32()[b];
+      Tensor one({n, 1}, DType::i32);
+      for (int32_t s = 0; s < n; ++s) one.i32()[s] = source().i32()[s * 3 + b];
+      auto alone = nn::translate(model, one, Tensor::from_ids({1}, {n}), {.beam_size = beam});
+      CHECK(alone[0][0].tokens == together[b][0].tokens);
+      CHECK(alone[0][0].score == doctest::Approx(together[b][0].score).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("weights: one row a token, one for </s>, each sums to 1") {
+  nn::Seq2Seq model = model_for("general", 9);
+  for (int64_t beam : {1, 3}) {
+    auto found = nn::translate(model, source(), lengths(), {.beam_size = beam, .weights = true});
+    for (const auto& list : found)
+      for (const nn::Hypothesis& h : list) {
+        CHECK(h.weights.size() == h.tokens.size() + (h.finished ? 1 : 0));
+        for (const auto& row : h.weights) {
+          double sum = 0;
+          for (float w : row) sum += w;
+          CHECK(sum == doctest::Approx(1).epsilon(1e-4));
+        }
+      }
+  }
+}
+
+TEST_CASE("hypotheses are sorted by score, and length normalisation is Wu's") {
+  nn::Seq2Seq model = model_for("bahdanau", 13);
+  auto found = nn::translate(model, source(), lengths(), {.beam_size = 4, .length_penalty = 0.6});
+  for (const auto& list : found)
+    for (size_t i = 0; i < list.size(); ++i) {
+      double n = static_cast<double>(list[i].tokens.size()) + (list[i].finished ? 1 : 0);
+      CHECK(list[i].score == doctest::Approx(list[i].log_probability / std::pow((5 + n) / 6, 0.6)));
+      if (i > 0) CHECK(list[i].score <= list[i - 1].score);
+    }
+}
+
+TEST_CASE("search refuses an empty beam") {
+  nn::Seq2Seq model = model_for("none", 1);
+  CHECK_THROWS_WITH(nn::translate(model, source(), lengths(), {.beam_size = 0}), "[translate] beam_size must be at least 1");
+}
