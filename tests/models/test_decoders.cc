@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include <gradus/nn/module.h>
 #include <gradus/nn/seq2seq.h>
 #include <gradus/ops.h>
