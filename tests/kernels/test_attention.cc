@@ -43,8 +43,8 @@ struct Case {
   void run(bool additive, bool masked) {
     const uint8_t* m = masked ? mask.data() : nullptr;
     if (additive) {
-      kernels::additive_attention(S, B, A, D, keys.data(), annotations.data(), u.data(), v.data(), m, weights.data(),
-                                  context.data(), stride);
+      kernels::additive_attention(S, B, A, D, keys.data(), annotations.data(), u.data(), v.data(), m,
+                                  weights.data(), context.data(), stride);
     } else {
       kernels::dot_attention(S, B, A, D, keys.data(), annotations.data(), u.data(), scale, m, weights.data(),
                              context.data(), stride);
@@ -94,13 +94,14 @@ struct Back {
     const uint8_t* m = masked ? c.mask.data() : nullptr;
     const T* dw = dweights ? dweights->data() : nullptr;
     if (additive) {
-      kernels::additive_attention_backward(c.S, c.B, c.A, c.D, c.keys.data(), c.annotations.data(), c.u.data(),
-                                           c.v.data(), m, c.weights.data(), dcontext.data(), c.stride, dw, du.data(),
-                                           dv.data(), dkeys.data(), dannotations.data());
+      kernels::additive_attention_backward(c.S, c.B, c.A, c.D, c.keys.data(), c.annotations.data(),
+                                           c.u.data(), c.v.data(), m, c.weights.data(), dcontext.data(),
+                                           c.stride, dw, du.data(), dv.data(), dkeys.data(),
+                                           dannotations.data());
     } else {
-      kernels::dot_attention_backward(c.S, c.B, c.A, c.D, c.keys.data(), c.annotations.data(), c.u.data(), c.scale, m,
-                                      c.weights.data(), dcontext.data(), c.stride, dw, du.data(), dkeys.data(),
-                                      dannotations.data());
+      kernels::dot_attention_backward(c.S, c.B, c.A, c.D, c.keys.data(), c.annotations.data(), c.u.data(),
+                                      c.scale, m, c.weights.data(), dcontext.data(), c.stride, dw, du.data(),
+                                      dkeys.data(), dannotations.data());
     }
   }
 };
@@ -134,7 +135,7 @@ TEST_CASE_TEMPLATE("attention: weights and contexts against plain loops, masked 
   });
 }
 
-TEST_CASE("attention backward: against finite differences, with and without a mask and a gradient of the weights") {
+TEST_CASE("attention backward: against finite differences, masked and not, with and without dweights") {
   on_every_target([] {
     std::mt19937 rng(62);
     for (const bool additive : {false, true}) {
@@ -229,7 +230,7 @@ TEST_CASE("attention backward: f32 agrees with f64, sources longer than what is 
   });
 }
 
-TEST_CASE("dot attention backward: keys that are the annotations get both gradients, absent ones are skipped") {
+TEST_CASE("dot attention backward: keys that are the annotations get both gradients, null ones none") {
   on_every_target([] {
     std::mt19937 rng(65);
     Case<double> c(5, 3, 4, 4, rng);
@@ -238,21 +239,21 @@ TEST_CASE("dot attention backward: keys that are the annotations get both gradie
     c.keys = c.annotations;
     const Row<double> dcontext = Row<double>::random(c.B * 4, rng);
     const auto loss = [&] {
-      kernels::dot_attention(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(), c.scale, nullptr,
-                             c.weights.data(), c.context.data(), 4);
+      kernels::dot_attention(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(), c.scale,
+                             nullptr, c.weights.data(), c.context.data(), 4);
       return inner(c.context, dcontext);
     };
     loss();
     Row<double> dq(c.B * 4), dh(c.annotations.size());
-    kernels::dot_attention_backward(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(), c.scale,
-                                    nullptr, c.weights.data(), dcontext.data(), 4, nullptr, dq.data(), dh.data(),
-                                    dh.data());
+    kernels::dot_attention_backward(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(),
+                                    c.scale, nullptr, c.weights.data(), dcontext.data(), 4, nullptr,
+                                    dq.data(), dh.data(), dh.data());
     CHECK(worst_error(dh, numeric_gradient(c.annotations, loss)) < 1e-8);
     loss();  // the differences have left other weights behind
     Row<double> dq2(c.B * 4);
-    kernels::dot_attention_backward(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(), c.scale,
-                                    nullptr, c.weights.data(), dcontext.data(), 4, nullptr, dq2.data(), nullptr,
-                                    nullptr);
+    kernels::dot_attention_backward(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(),
+                                    c.scale, nullptr, c.weights.data(), dcontext.data(), 4, nullptr,
+                                    dq2.data(), nullptr, nullptr);
     CHECK(dq2.same_bits(dq));
   });
 }

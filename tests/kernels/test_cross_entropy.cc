@@ -45,7 +45,9 @@ TEST_CASE_TEMPLATE("cross entropy: loss, gradient and padding against a plain lo
         const int64_t rows = 6;
         const int32_t ignore = V > 1 ? 0 : -1;
         std::vector<int32_t> targets(size_t(rows), 0);
-        for (int64_t r = 0; r < rows; ++r) targets[size_t(r)] = r == 2 ? ignore : int32_t(rng() % uint32_t(V));
+        for (int64_t r = 0; r < rows; ++r) {
+          targets[size_t(r)] = r == 2 ? ignore : int32_t(rng() % uint32_t(V));
+        }
         Row<T> x = Row<T>::random(rows * V, rng, 4);
         if (ignore == 0) {
           for (int64_t r = 0; r < rows; ++r) {
@@ -85,7 +87,8 @@ TEST_CASE_TEMPLATE("cross entropy: golden numbers for label smoothing 0.1", T, f
       0.0456419020649968,  0.0332743262171177, 0.0145853010342995,   -0.119526095173133,   0.0260245658567193,
       0.107962345738458,   -0.142900204182271, 0.015227732110432,    -0.00178748365024088, 0.0214976099836214,
       0.0777370884832068,  0.00533636202089992, 0.0399552689320442,  0.0752918379773358,   -0.198320557413487,
-      -0.00250886437900632, 0.0262724863054169, -0.16245873940561,   0.0726909424035154,   0.0660041750756836};
+      -0.00250886437900632, 0.0262724863054169, -0.16245873940561,    0.0726909424035154,
+      0.0660041750756836};
   const std::vector<int32_t> targets{3, 1, 4, 2, 0, 0};
   on_every_target([&] {
     std::vector<T> x(logits.begin(), logits.end()), dx(30), nll(6);

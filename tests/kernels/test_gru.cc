@@ -19,13 +19,15 @@ struct Step {
 
   Step(int64_t B_, int64_t H_, std::mt19937& rng)
       : B(B_), H(H_), gi(Row<T>::random(B * 3 * H, rng)), gh(Row<T>::random(B * 3 * H, rng)),
-        gh_n(Row<T>::random(B * H, rng)), b_hh(Row<T>::random(3 * H, rng)), h_prev(Row<T>::random(B * H, rng)),
-        active(size_t(B), 1), h(B * H, T(9)), gates(B * 4 * H, T(9)), rh(B * H, T(9)) {}
+        gh_n(Row<T>::random(B * H, rng)), b_hh(Row<T>::random(3 * H, rng)),
+        h_prev(Row<T>::random(B * H, rng)), active(size_t(B), 1), h(B * H, T(9)), gates(B * 4 * H, T(9)),
+        rh(B * H, T(9)) {}
 
   void pad(int64_t b) {
     active[size_t(b)] = 0;
-    for (int64_t i = 0; i < 3 * H; ++i) gi[b * 3 * H + i] = gh[b * 3 * H + i] = std::numeric_limits<T>::quiet_NaN();
-    for (int64_t i = 0; i < H; ++i) gh_n[b * H + i] = std::numeric_limits<T>::quiet_NaN();
+    const T nan = std::numeric_limits<T>::quiet_NaN();
+    for (int64_t i = 0; i < 3 * H; ++i) gi[b * 3 * H + i] = gh[b * 3 * H + i] = nan;
+    for (int64_t i = 0; i < H; ++i) gh_n[b * H + i] = nan;
   }
   void after(bool with_bias, bool with_active) {
     kernels::gru_reset_after(B, H, gi.data(), gh.data(), with_bias ? b_hh.data() : nullptr, h_prev.data(),
@@ -95,9 +97,9 @@ TEST_CASE("gru reset after: backward against finite differences") {
         return inner(step.h, dh);
       };
       loss();
-      Row<double> dgi(3 * 3 * H, 9), dgh(3 * 3 * H, 9), dh_prev = dh;
+      Row<double> dgi(3 * 3 * H, 9), dgh(3 * 3 * H, 9), dh_prev = dh;  // in place
       kernels::gru_reset_after_backward(3, H, step.gates.data(), step.h_prev.data(), dh_prev.data(),
-                                        step.active.data(), dgi.data(), dgh.data(), dh_prev.data());  // in place
+                                        step.active.data(), dgi.data(), dgh.data(), dh_prev.data());
       CHECK(worst_error(dgi, numeric_gradient(step.gi, loss)) < 1e-8);
       CHECK(worst_error(dgh, numeric_gradient(step.gh, loss)) < 1e-8);
       CHECK(worst_error(dh_prev, numeric_gradient(step.h_prev, loss)) < 1e-8);
@@ -123,8 +125,8 @@ TEST_CASE("gru reset before: backward against finite differences") {
       Row<double> dgi(3 * 3 * H, 9), dh_prev(3 * H, 9);
       kernels::gru_reset_before_state_backward(3, H, step.gates.data(), step.h_prev.data(), dh.data(),
                                                step.active.data(), dgi.data(), dh_prev.data());
-      kernels::gru_reset_before_gates_backward(3, H, step.gates.data(), step.h_prev.data(), drh.data(), dgi.data(),
-                                               dh_prev.data());
+      kernels::gru_reset_before_gates_backward(3, H, step.gates.data(), step.h_prev.data(), drh.data(),
+                                               dgi.data(), dh_prev.data());
       CHECK(worst_error(dgi, numeric_gradient(step.gi, loss)) < 1e-8);
       CHECK(worst_error(dh_prev, numeric_gradient(step.h_prev, loss)) < 1e-8);
       const Row<double> dgh_n = numeric_gradient(step.gh_n, loss);  // equals dgi's n block
@@ -160,8 +162,8 @@ TEST_CASE("gru backward: f32 agrees with f64, padded rows are read nowhere") {
     Row<double> dgi2(B * 3 * H), dgh2(B * 3 * H), dh_prev2(B * H);
     kernels::gru_reset_after_backward(B, H, narrow.gates.data(), narrow.h_prev.data(), dh.data(),
                                       narrow.active.data(), dgi.data(), dgh.data(), dh_prev.data());
-    kernels::gru_reset_after_backward(B, H, wide.gates.data(), wide.h_prev.data(), dh2.data(), wide.active.data(),
-                                      dgi2.data(), dgh2.data(), dh_prev2.data());
+    kernels::gru_reset_after_backward(B, H, wide.gates.data(), wide.h_prev.data(), dh2.data(),
+                                      wide.active.data(), dgi2.data(), dgh2.data(), dh_prev2.data());
     CHECK(worst_error(dgi, dgi2) < 3e-6);
     CHECK(worst_error(dgh, dgh2) < 3e-6);
     CHECK(worst_error(dh_prev, dh_prev2) < 3e-6);

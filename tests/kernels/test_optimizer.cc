@@ -31,7 +31,8 @@ TEST_CASE_TEMPLATE("adam: against a plain loop, three steps", T, float, double) 
         for (int64_t i = 0; i < n; ++i) p2[i] = p[i];
         for (int t = 1; t <= 3; ++t) {
           const Row<T> g = Row<T>::random(n, rng);
-          const kernels::AdamStep step{0.01, 0.9, 0.98, 1e-9, 1 - std::pow(0.9, t), 1 - std::pow(0.98, t), 0.5, decay};
+          const double correction1 = 1 - std::pow(0.9, t), correction2 = 1 - std::pow(0.98, t);
+          const kernels::AdamStep step{0.01, 0.9, 0.98, 1e-9, correction1, correction2, 0.5, decay};
           kernels::adam(step, g.data(), p.data(), m.data(), v.data(), n);
           for (int64_t i = 0; i < n; ++i) {
             const double grad = 0.5 * g[i] + decay * p2[i];

@@ -39,7 +39,8 @@ TEST_CASE_TEMPLATE("softmax: every length, with and without a mask, in place", T
 
       std::vector<uint8_t> mask(size_t(rows * n));
       for (int64_t i = 0; i < rows * n; ++i) {
-        mask[size_t(i)] = i / n == 1 ? 0 : i / n == 2 ? 1 : rng() % 2;  // row 1 wholly masked, row 2 not at all
+        // row 1 wholly masked, row 2 not at all
+        mask[size_t(i)] = i / n == 1 ? 0 : i / n == 2 ? 1 : rng() % 2;
         if (!mask[size_t(i)]) {
           x[i] = i % 2 ? std::numeric_limits<T>::quiet_NaN() : std::numeric_limits<T>::infinity();
         }
@@ -102,7 +103,9 @@ TEST_CASE_TEMPLATE("softmax backward: the Jacobian, and NaN at masked places lef
       Row<double> want(rows * n);
       for (int64_t r = 0; r < rows; ++r) {
         double mean = 0;
-        for (int64_t i = r * n; i < (r + 1) * n; ++i) mean += mask[size_t(i)] ? double(y[i]) * double(dy[i]) : 0;
+        for (int64_t i = r * n; i < (r + 1) * n; ++i) {
+          mean += mask[size_t(i)] ? double(y[i]) * double(dy[i]) : 0;
+        }
         for (int64_t i = r * n; i < (r + 1) * n; ++i) want[i] = mask[size_t(i)] ? y[i] * (dy[i] - mean) : 0;
       }
       kernels::softmax_rows_backward(y.data(), dy.data(), dy.data(), rows, n);

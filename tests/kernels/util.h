@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-// Helpers of the kernel tests. Each kernel is held against a plain loop in the test, on every instruction set that
-// this CPU has, in f32 and f64.
+// Helpers of the kernel tests. Each kernel is held against a plain loop in the test, on every instruction set
+// that this CPU has, in f32 and f64.
 
 namespace kernel_test {
 
@@ -34,8 +34,8 @@ inline void on_every_target(const std::function<void()>& body) {
   hwy::GetChosenTarget().DeInit();
 }
 
-/// n numbers that begin one element past an aligned address, so nothing may rely on alignment, with a sentinel on
-/// either side that must survive.
+/// n numbers that begin one element past an aligned address, so nothing may rely on alignment, with a
+/// sentinel on either side that must survive.
 template <class T>
 class Row {
  public:

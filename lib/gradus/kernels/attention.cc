@@ -9,8 +9,8 @@
 
 #include <gradus/kernels/simd-inl.h>
 
-// One query at a time, b outermost: its weights are complete before its context begins, and u, v, dc and the sums
-// that grow over s stay in the first-level cache while keys and annotations stream by, each row once.
+// One query at a time, b outermost: its weights are complete before its context begins, and u, v, dc and the
+// sums that grow over s stay in the first-level cache while keys and annotations stream by, each row once.
 
 HWY_BEFORE_NAMESPACE();
 namespace gradus::kernels::HWY_NAMESPACE {
@@ -29,8 +29,8 @@ HWY_INLINE void add_rows(int64_t D, const T* const* rows, const T* a, T* out) {
 
 /// out [D] = sum over real s of a_s row_s; the rows are `stride` apart.
 template <class T>
-HWY_INLINE void weighted_sum(int64_t S, int64_t D, const T* row, int64_t stride, const T* a, const uint8_t* mask,
-                             T* out) {
+HWY_INLINE void weighted_sum(int64_t S, int64_t D, const T* row, int64_t stride, const T* a,
+                             const uint8_t* mask, T* out) {
   constexpr int kGroup = 8;
   const T* rows[kGroup];
   T weights[kGroup];
@@ -70,13 +70,14 @@ HWY_INLINE void attend(int64_t S, int64_t B, int64_t D, const T* annotations, co
   }
 }
 
-/// The backward of softmax and weighted sum, the same for both: adds a_s dc to dannotations, and calls with_de(s, de)
-/// for each real s, in order. The pointers are those of one query, rows `stride` apart.
+/// The backward of softmax and weighted sum, the same for both: adds a_s dc to dannotations, and calls
+/// with_de(s, de) for each real s, in order. The pointers are those of one query, rows `stride` apart.
 template <class T, class WithDe>
 HWY_INLINE void attend_back(int64_t S, int64_t D, const T* annotations, int64_t stride, const uint8_t* mask,
-                            const T* weights, const T* dc, const T* dweights, T* dannotations, const WithDe& with_de) {
-  // da_s is wanted twice, before and after its mean is known. It is kept for the usual lengths and computed again
-  // beyond: no allocation, no limit on S.
+                            const T* weights, const T* dc, const T* dweights, T* dannotations,
+                            const WithDe& with_de) {
+  // da_s is wanted twice, before and after its mean is known. It is kept for the usual lengths and computed
+  // again beyond: no allocation, no limit on S.
   constexpr int64_t kKept = 512;
   T kept[kKept];
   const auto da_at = [&](int64_t s) HWY_ATTR {
@@ -99,8 +100,8 @@ HWY_INLINE void attend_back(int64_t S, int64_t D, const T* annotations, int64_t 
 }
 
 template <class T>
-void additive(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations, const T* u, const T* v,
-              const uint8_t* mask, T* weights, T* context, int64_t context_stride) {
+void additive(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations, const T* u,
+              const T* v, const uint8_t* mask, T* weights, T* context, int64_t context_stride) {
   const Tag<T> d;
   attend(S, B, D, annotations, mask, weights, context, context_stride, [&](int64_t b, int64_t s) HWY_ATTR {
     const T* key = keys + (s * B + b) * A;
@@ -115,9 +116,9 @@ void additive(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T
 }
 
 template <class T>
-void additive_back(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations, const T* u,
-                   const T* v, const uint8_t* mask, const T* weights, const T* dcontext, int64_t dcontext_stride,
-                   const T* dweights, T* du, T* dv, T* dkeys, T* dannotations) {
+void additive_back(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations,
+                   const T* u, const T* v, const uint8_t* mask, const T* weights, const T* dcontext,
+                   int64_t dcontext_stride, const T* dweights, T* du, T* dv, T* dkeys, T* dannotations) {
   const Tag<T> d;
   const auto one = hn::Set(d, 1);
   for (int64_t b = 0; b < B; ++b, u += A, du += A) {
@@ -141,17 +142,17 @@ void additive_back(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, co
 }
 
 template <class T>
-void dot(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations, const T* q, T scale,
-         const uint8_t* mask, T* weights, T* context, int64_t context_stride) {
+void dot(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations, const T* q,
+         T scale, const uint8_t* mask, T* weights, T* context, int64_t context_stride) {
   attend(S, B, Da, annotations, mask, weights, context, context_stride, [&](int64_t b, int64_t s) HWY_ATTR {
     return scale * dot_lanes(q + b * D, keys + (s * B + b) * D, D);
   });
 }
 
 template <class T>
-void dot_back(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations, const T* q, T scale,
-              const uint8_t* mask, const T* weights, const T* dcontext, int64_t dcontext_stride, const T* dweights,
-              T* dq, T* dkeys, T* dannotations) {
+void dot_back(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations, const T* q,
+              T scale, const uint8_t* mask, const T* weights, const T* dcontext, int64_t dcontext_stride,
+              const T* dweights, T* dq, T* dkeys, T* dannotations) {
   for (int64_t b = 0; b < B; ++b, q += D, dq += D) {
     std::fill_n(dq, D, T(0));
     const auto through_score = [&](int64_t s, T de) HWY_ATTR {
@@ -190,28 +191,31 @@ HWY_EXPORT(dot_f64);
 HWY_EXPORT(dot_back_f32);
 HWY_EXPORT(dot_back_f64);
 
-void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys, const float* annotations,
-                        const float* u, const float* v, const uint8_t* mask, float* weights, float* context,
-                        int64_t context_stride) {
-  HWY_DYNAMIC_DISPATCH(additive_f32)(S, B, A, D, keys, annotations, u, v, mask, weights, context, context_stride);
+void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys,
+                        const float* annotations, const float* u, const float* v, const uint8_t* mask,
+                        float* weights, float* context, int64_t context_stride) {
+  HWY_DYNAMIC_DISPATCH(additive_f32)(S, B, A, D, keys, annotations, u, v, mask, weights, context,
+                                     context_stride);
 }
-void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys, const double* annotations,
-                        const double* u, const double* v, const uint8_t* mask, double* weights, double* context,
-                        int64_t context_stride) {
-  HWY_DYNAMIC_DISPATCH(additive_f64)(S, B, A, D, keys, annotations, u, v, mask, weights, context, context_stride);
+void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
+                        const double* annotations, const double* u, const double* v, const uint8_t* mask,
+                        double* weights, double* context, int64_t context_stride) {
+  HWY_DYNAMIC_DISPATCH(additive_f64)(S, B, A, D, keys, annotations, u, v, mask, weights, context,
+                                     context_stride);
 }
 void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys,
-                                 const float* annotations, const float* u, const float* v, const uint8_t* mask,
-                                 const float* weights, const float* dcontext, int64_t dcontext_stride,
-                                 const float* dweights, float* du, float* dv, float* dkeys, float* dannotations) {
+                                 const float* annotations, const float* u, const float* v,
+                                 const uint8_t* mask, const float* weights, const float* dcontext,
+                                 int64_t dcontext_stride, const float* dweights, float* du, float* dv,
+                                 float* dkeys, float* dannotations) {
   HWY_DYNAMIC_DISPATCH(additive_back_f32)(S, B, A, D, keys, annotations, u, v, mask, weights, dcontext,
                                           dcontext_stride, dweights, du, dv, dkeys, dannotations);
 }
 void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
-                                 const double* annotations, const double* u, const double* v, const uint8_t* mask,
-                                 const double* weights, const double* dcontext, int64_t dcontext_stride,
-                                 const double* dweights, double* du, double* dv, double* dkeys,
-                                 double* dannotations) {
+                                 const double* annotations, const double* u, const double* v,
+                                 const uint8_t* mask, const double* weights, const double* dcontext,
+                                 int64_t dcontext_stride, const double* dweights, double* du, double* dv,
+                                 double* dkeys, double* dannotations) {
   HWY_DYNAMIC_DISPATCH(additive_back_f64)(S, B, A, D, keys, annotations, u, v, mask, weights, dcontext,
                                           dcontext_stride, dweights, du, dv, dkeys, dannotations);
 }
@@ -219,17 +223,19 @@ void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, con
 void dot_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const float* keys, const float* annotations,
                    const float* q, float scale, const uint8_t* mask, float* weights, float* context,
                    int64_t context_stride) {
-  HWY_DYNAMIC_DISPATCH(dot_f32)(S, B, D, Da, keys, annotations, q, scale, mask, weights, context, context_stride);
+  HWY_DYNAMIC_DISPATCH(dot_f32)(S, B, D, Da, keys, annotations, q, scale, mask, weights, context,
+                                context_stride);
 }
 void dot_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const double* keys, const double* annotations,
                    const double* q, double scale, const uint8_t* mask, double* weights, double* context,
                    int64_t context_stride) {
-  HWY_DYNAMIC_DISPATCH(dot_f64)(S, B, D, Da, keys, annotations, q, scale, mask, weights, context, context_stride);
+  HWY_DYNAMIC_DISPATCH(dot_f64)(S, B, D, Da, keys, annotations, q, scale, mask, weights, context,
+                                context_stride);
 }
-void dot_attention_backward(int64_t S, int64_t B, int64_t D, int64_t Da, const float* keys, const float* annotations,
-                            const float* q, float scale, const uint8_t* mask, const float* weights,
-                            const float* dcontext, int64_t dcontext_stride, const float* dweights, float* dq,
-                            float* dkeys, float* dannotations) {
+void dot_attention_backward(int64_t S, int64_t B, int64_t D, int64_t Da, const float* keys,
+                            const float* annotations, const float* q, float scale, const uint8_t* mask,
+                            const float* weights, const float* dcontext, int64_t dcontext_stride,
+                            const float* dweights, float* dq, float* dkeys, float* dannotations) {
   HWY_DYNAMIC_DISPATCH(dot_back_f32)(S, B, D, Da, keys, annotations, q, scale, mask, weights, dcontext,
                                      dcontext_stride, dweights, dq, dkeys, dannotations);
 }

@@ -10,11 +10,12 @@
 #include <string_view>
 
 // OpenBLAS chooses its kernels by CPU model. A model younger than the library gets the SSE3 ones of 2004
-// ("Prescott"), without a word and 4 to 6 times slower. What the instruction set allows is known better from the
-// CPU's feature flags, so we look at those and switch.
+// ("Prescott"), without a word and 4 to 6 times slower. What the instruction set allows is known better from
+// the CPU's feature flags, so we look at those and switch.
 //
-// These two undo and redo the choice that the library made when it was loaded; redoing reads OPENBLAS_CORETYPE. They
-// are exported but documented nowhere, hence weak: an OpenBLAS built without run-time choice does not have them.
+// These two undo and redo the choice that the library made when it was loaded; redoing reads
+// OPENBLAS_CORETYPE. They are exported but documented nowhere, hence weak: an OpenBLAS built without run-time
+// choice does not have them.
 extern "C" {
 __attribute__((weak)) void gotoblas_dynamic_init(void);
 __attribute__((weak)) void gotoblas_dynamic_quit(void);
@@ -33,13 +34,14 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   });
 }
 
-/// Whether the kernels called `core` leave unused what `best` uses. A name we do not know is taken for newer than
-/// this file, and stays.
+/// Whether the kernels called `core` leave unused what `best` uses. A name we do not know is taken for newer
+/// than this file, and stays.
 bool falls_short_of(std::string_view core, std::string_view best) {
   if (best.empty()) return false;
   if (is_one_of(core, {"Unknown", "Katmai", "Coppermine", "Northwood", "Prescott", "Banias", "Atom", "Core2",
                        "Penryn", "Dunnington", "Nehalem", "Sandybridge", "Athlon", "Opteron", "Opteron_SSE3",
-                       "Barcelona", "Bobcat", "Bulldozer", "Piledriver", "Steamroller", "Excavator", "Nano"})) {
+                       "Barcelona", "Bobcat", "Bulldozer", "Piledriver", "Steamroller", "Excavator",
+                       "Nano"})) {
     return true;
   }
   return best == "SkylakeX" && is_one_of(core, {"Haswell", "Zen"});

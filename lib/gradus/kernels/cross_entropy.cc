@@ -14,7 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace gradus::kernels::HWY_NAMESPACE {
 namespace {
 
-/// sum_k exp(x_k - top), with the terms going to `out` where it is not null, and `shifted` = sum_k (x_k - top).
+/// sum_k exp(x_k - top), with the terms going to `out` where it is not null, and
+/// `shifted` = sum_k (x_k - top).
 template <class T>
 HWY_INLINE T sum_of_exp(const T* x, T top, int64_t V, T* out, T& shifted) {
   const Tag<T> d;
@@ -47,8 +48,8 @@ HWY_INLINE T sum_of_exp(const T* x, T top, int64_t V, T* out, T& shifted) {
 }
 
 template <class T>
-CrossEntropySums rows_of(const T* logits, const int32_t* targets, int64_t rows, int64_t V, int32_t ignore_index,
-                         T smoothing, T* dlogits, T* row_nll) {
+CrossEntropySums rows_of(const T* logits, const int32_t* targets, int64_t rows, int64_t V,
+                         int32_t ignore_index, T smoothing, T* dlogits, T* row_nll) {
   const Tag<T> d;
   CrossEntropySums sums;
   for (int64_t r = 0; r < rows; ++r) {
@@ -104,7 +105,8 @@ CrossEntropySums cross_entropy_rows(const float* logits, const int32_t* targets,
   return HWY_DYNAMIC_DISPATCH(rows_f32)(logits, targets, rows, V, ignore_index, smoothing, dlogits, row_nll);
 }
 CrossEntropySums cross_entropy_rows(const double* logits, const int32_t* targets, int64_t rows, int64_t V,
-                                    int32_t ignore_index, double smoothing, double* dlogits, double* row_nll) {
+                                    int32_t ignore_index, double smoothing, double* dlogits,
+                                    double* row_nll) {
   return HWY_DYNAMIC_DISPATCH(rows_f64)(logits, targets, rows, V, ignore_index, smoothing, dlogits, row_nll);
 }
 

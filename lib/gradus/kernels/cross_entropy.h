@@ -13,8 +13,8 @@ struct CrossEntropySums {
 /// Softmax, cross-entropy and its gradient in one pass over logits [rows, V] with targets [rows].
 ///   q = (1 - smoothing) onehot(target) + smoothing / V over ALL classes (PyTorch's convention)
 ///   loss_r = - sum_k q_k log p_k,  nll_r = - log p_target,   p = softmax(logits_r)
-/// dlogits [rows, V] (null: not wanted; may be `logits`) = p - q, and 0 on rows with target = ignore_index: the
-/// gradient of the SUM of the losses; the caller scales. Row losses go to row_nll [rows] where not null.
+/// dlogits [rows, V] (null: not wanted; may be `logits`) = p - q, and 0 on rows with target = ignore_index:
+/// the gradient of the SUM of the losses; the caller scales. Row losses go to row_nll [rows] where not null.
 CrossEntropySums cross_entropy_rows(const float* logits, const int32_t* targets, int64_t rows, int64_t V,
                                     int32_t ignore_index, float smoothing, float* dlogits, float* row_nll);
 CrossEntropySums cross_entropy_rows(const double* logits, const int32_t* targets, int64_t rows, int64_t V,

@@ -14,13 +14,17 @@ namespace {
 template <class T>
 void exp_of(const T* x, T* y, int64_t n) {
   const Tag<T> d;
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR { part.store(exp_lanes(d, part.load(d, x + i)), d, y + i); });
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+    part.store(exp_lanes(d, part.load(d, x + i)), d, y + i);
+  });
 }
 
 template <class T>
 void tanh_of(const T* x, T* y, int64_t n) {
   const Tag<T> d;
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR { part.store(tanh_lanes(d, part.load(d, x + i)), d, y + i); });
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+    part.store(tanh_lanes(d, part.load(d, x + i)), d, y + i);
+  });
 }
 
 template <class T>
@@ -73,7 +77,7 @@ void bias_to_rows(const T* bias, T* y, int64_t rows, int64_t n) {
   for (int64_t r = 0; r < rows; ++r) add_to(bias, y + r * n, n);
 }
 
-/// Eight rows at a time: out is read and written once for them, and the rounding errors add up eight times slower.
+/// Eight rows at a time: out is read and written once for them, and rounding errors grow eight times slower.
 template <class T>
 void rows_sum_to(const T* x, T* out, int64_t rows, int64_t n) {
   const Tag<T> d;

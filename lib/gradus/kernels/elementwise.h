@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// Element by element over n contiguous numbers; y may be x. f32 uses the fast SIMD functions (relative error below
-// 1e-6), f64 is good to a few ulp.
+// Element by element over n contiguous numbers; y may be x. f32 uses the fast SIMD functions (relative error
+// below 5e-7), f64 is good to a few ulp.
 
 namespace gradus::kernels {
 

@@ -30,12 +30,12 @@ void blas_gemm(bool ta, bool tb, blasint m, blasint n, blasint k, double alpha, 
                const double* b, blasint ldb, double beta, double* c, blasint ldc) {
   cblas_dgemm(CblasRowMajor, flag(ta), flag(tb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
-void blas_gemv(bool trans, blasint rows, blasint cols, float alpha, const float* a, blasint lda, const float* x,
-               blasint incx, float beta, float* y, blasint incy) {
+void blas_gemv(bool trans, blasint rows, blasint cols, float alpha, const float* a, blasint lda,
+               const float* x, blasint incx, float beta, float* y, blasint incy) {
   cblas_sgemv(CblasRowMajor, flag(trans), rows, cols, alpha, a, lda, x, incx, beta, y, incy);
 }
-void blas_gemv(bool trans, blasint rows, blasint cols, double alpha, const double* a, blasint lda, const double* x,
-               blasint incx, double beta, double* y, blasint incy) {
+void blas_gemv(bool trans, blasint rows, blasint cols, double alpha, const double* a, blasint lda,
+               const double* x, blasint incx, double beta, double* y, blasint incy) {
   cblas_dgemv(CblasRowMajor, flag(trans), rows, cols, alpha, a, lda, x, incx, beta, y, incy);
 }
 
@@ -56,7 +56,8 @@ void product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, const T
     return;
   }
   if (m > 1 && n > 1) {
-    blas_gemm(ta, tb, narrow(m), narrow(n), narrow(k), alpha, a, narrow(lda), b, narrow(ldb), beta, c, narrow(ldc));
+    blas_gemm(ta, tb, narrow(m), narrow(n), narrow(k), alpha, a, narrow(lda), b, narrow(ldb), beta, c,
+              narrow(ldc));
     return;
   }
   if (beta == T(0)) {  // gemv may multiply the old y by 0, and NaN would stay
@@ -68,18 +69,19 @@ void product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, const T
     blas_gemv(!tb, narrow(tb ? n : k), narrow(tb ? k : n), alpha, b, narrow(ldb), a, step, beta, c, 1);
   } else {  // c = op(A) b: A is stored [m, k], or [k, m] when transposed
     const blasint step = tb ? 1 : narrow(ldb);
-    blas_gemv(ta, narrow(ta ? k : m), narrow(ta ? m : k), alpha, a, narrow(lda), b, step, beta, c, narrow(ldc));
+    blas_gemv(ta, narrow(ta ? k : m), narrow(ta ? m : k), alpha, a, narrow(lda), b, step, beta, c,
+              narrow(ldc));
   }
 }
 
 }  // namespace
 
-void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
-          const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
+          int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
   product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
-void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha, const double* a, int64_t lda,
-          const double* b, int64_t ldb, double beta, double* c, int64_t ldc) {
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha, const double* a,
+          int64_t lda, const double* b, int64_t ldb, double beta, double* c, int64_t ldc) {
   product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 

@@ -27,8 +27,8 @@ HWY_INLINE V mix(D, V z, V n, V h_prev) {
 
 /// What the backward of both variants begins with: the pre-activation gradients of n and z, and dh z.
 template <class D, class P>
-HWY_INLINE void state_back(D d, P part, const Num<D>* z, const Num<D>* n, const Num<D>* h_prev, const Num<D>* dh,
-                           Num<D>* dgi_z, Num<D>* dgi_n, Num<D>* dh_prev) {
+HWY_INLINE void state_back(D d, P part, const Num<D>* z, const Num<D>* n, const Num<D>* h_prev,
+                           const Num<D>* dh, Num<D>* dgi_z, Num<D>* dgi_n, Num<D>* dh_prev) {
   const auto one = hn::Set(d, 1);
   const auto vz = part.load(d, z), vn = part.load(d, n), vdh = part.load(d, dh);
   const auto dn = hn::Mul(hn::Mul(vdh, hn::Sub(one, vz)), hn::NegMulAdd(vn, vn, one));
@@ -39,8 +39,8 @@ HWY_INLINE void state_back(D d, P part, const Num<D>* z, const Num<D>* n, const 
 }
 
 template <class T>
-void after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev, const uint8_t* active,
-           T* h, T* gates) {
+void after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev,
+           const uint8_t* active, T* h, T* gates) {
   const Tag<T> d;
   const T* b_r = b_hh;
   const T* b_z = b_hh ? b_hh + H : nullptr;
@@ -68,10 +68,11 @@ void after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const 
 }
 
 template <class T>
-void after_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, const uint8_t* active, T* dgi,
-                T* dgh, T* dh_prev) {
+void after_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, const uint8_t* active,
+                T* dgi, T* dgh, T* dh_prev) {
   const Tag<T> d;
-  for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dgh += 3 * H, dh_prev += H) {
+  for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dgh += 3 * H,
+       dh_prev += H) {
     if (active && !active[b]) {
       std::fill_n(dgi, 3 * H, T(0));
       std::fill_n(dgh, 3 * H, T(0));
@@ -93,7 +94,8 @@ void after_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* 
 }
 
 template <class T>
-void before_gates(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev, T* gates, T* rh) {
+void before_gates(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev, T* gates,
+                  T* rh) {
   const Tag<T> d;
   const T* b_z = b_hh ? b_hh + H : nullptr;
   for (int64_t b = 0; b < B; ++b, gi += 3 * H, gh += 3 * H, h_prev += H, gates += 4 * H, rh += H) {
@@ -130,8 +132,8 @@ void before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, const T* b_h
 }
 
 template <class T>
-void before_state_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, const uint8_t* active,
-                       T* dgi, T* dh_prev) {
+void before_state_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
+                       const uint8_t* active, T* dgi, T* dh_prev) {
   const Tag<T> d;
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dh_prev += H) {
     if (active && !active[b]) {
@@ -147,7 +149,8 @@ void before_state_back(int64_t B, int64_t H, const T* gates, const T* h_prev, co
 }
 
 template <class T>
-void before_gates_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* drh, T* dgi, T* dh_prev) {
+void before_gates_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* drh, T* dgi,
+                       T* dh_prev) {
   const Tag<T> d;
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, drh += H, dgi += 3 * H, dh_prev += H) {
     for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
@@ -191,8 +194,8 @@ HWY_EXPORT(before_state_back_f64);
 HWY_EXPORT(before_gates_back_f32);
 HWY_EXPORT(before_gates_back_f64);
 
-void gru_reset_after(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh, const float* h_prev,
-                     const uint8_t* active, float* h, float* gates) {
+void gru_reset_after(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh,
+                     const float* h_prev, const uint8_t* active, float* h, float* gates) {
   HWY_DYNAMIC_DISPATCH(after_f32)(B, H, gi, gh, b_hh, h_prev, active, h, gates);
 }
 void gru_reset_after(int64_t B, int64_t H, const double* gi, const double* gh, const double* b_hh,
@@ -203,8 +206,9 @@ void gru_reset_after_backward(int64_t B, int64_t H, const float* gates, const fl
                               const uint8_t* active, float* dgi, float* dgh, float* dh_prev) {
   HWY_DYNAMIC_DISPATCH(after_back_f32)(B, H, gates, h_prev, dh, active, dgi, dgh, dh_prev);
 }
-void gru_reset_after_backward(int64_t B, int64_t H, const double* gates, const double* h_prev, const double* dh,
-                              const uint8_t* active, double* dgi, double* dgh, double* dh_prev) {
+void gru_reset_after_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
+                              const double* dh, const uint8_t* active, double* dgi, double* dgh,
+                              double* dh_prev) {
   HWY_DYNAMIC_DISPATCH(after_back_f64)(B, H, gates, h_prev, dh, active, dgi, dgh, dh_prev);
 }
 void gru_reset_before_gates(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh,
@@ -223,16 +227,16 @@ void gru_reset_before_state(int64_t B, int64_t H, const double* gi, const double
                             const double* h_prev, const uint8_t* active, double* h, double* gates) {
   HWY_DYNAMIC_DISPATCH(before_state_f64)(B, H, gi, gh_n, b_hh, h_prev, active, h, gates);
 }
-void gru_reset_before_state_backward(int64_t B, int64_t H, const float* gates, const float* h_prev, const float* dh,
-                                     const uint8_t* active, float* dgi, float* dh_prev) {
+void gru_reset_before_state_backward(int64_t B, int64_t H, const float* gates, const float* h_prev,
+                                     const float* dh, const uint8_t* active, float* dgi, float* dh_prev) {
   HWY_DYNAMIC_DISPATCH(before_state_back_f32)(B, H, gates, h_prev, dh, active, dgi, dh_prev);
 }
 void gru_reset_before_state_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
                                      const double* dh, const uint8_t* active, double* dgi, double* dh_prev) {
   HWY_DYNAMIC_DISPATCH(before_state_back_f64)(B, H, gates, h_prev, dh, active, dgi, dh_prev);
 }
-void gru_reset_before_gates_backward(int64_t B, int64_t H, const float* gates, const float* h_prev, const float* drh,
-                                     float* dgi, float* dh_prev) {
+void gru_reset_before_gates_backward(int64_t B, int64_t H, const float* gates, const float* h_prev,
+                                     const float* drh, float* dgi, float* dh_prev) {
   HWY_DYNAMIC_DISPATCH(before_gates_back_f32)(B, H, gates, h_prev, drh, dgi, dh_prev);
 }
 void gru_reset_before_gates_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,

@@ -50,7 +50,8 @@ void adam_step(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n) {
   const auto beta1 = set(step.beta1), new1 = set(1 - step.beta1);
   const auto beta2 = set(step.beta2), new2 = set(1 - step.beta2);
   // lr (m / c1) / (sqrt(v / c2) + eps), with both corrections taken out of the loop
-  const auto rate = set(step.lr / step.correction1), root = set(1 / std::sqrt(step.correction2)), eps = set(step.eps);
+  const auto rate = set(step.lr / step.correction1), root = set(1 / std::sqrt(step.correction2));
+  const auto eps = set(step.eps);
   const bool decays = step.weight_decay != 0;
   for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
     const auto param = part.load(d, p + i);

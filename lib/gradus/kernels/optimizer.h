@@ -16,8 +16,8 @@ struct AdamStep {
   double weight_decay = 0;  ///< L2 term added to the gradient, as torch.optim.Adam(weight_decay=...)
 };
 
-/// m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  p -= lr (m / c1) / (sqrt(v / c2) + eps)   (Kingma & Ba 2015)
-/// eps outside the root. An entry whose gradients were all 0 does not move.
+/// Kingma & Ba 2015, eps outside the root. An entry whose gradients were all 0 does not move.
+///   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  p -= lr (m / c1) / (sqrt(v / c2) + eps)
 void adam(const AdamStep& step, const float* g, float* p, float* m, float* v, int64_t n);
 void adam(const AdamStep& step, const double* g, double* p, double* m, double* v, int64_t n);
 

@@ -1,5 +1,5 @@
-// What the kernels share. Compiled once per instruction set, like all *-inl.h of Highway: the odd include guard lets
-// foreach_target.h in again for each of them.
+// What the kernels share. Compiled once per instruction set, like all *-inl.h of Highway: the odd include
+// guard lets foreach_target.h in again for each of them.
 
 #if defined(GRADUS_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GRADUS_KERNELS_SIMD_INL_H_
@@ -24,7 +24,7 @@ using Tag = hn::ScalableTag<T>;
 template <class D>
 using Num = hn::TFromD<D>;
 
-// ---- Loops: whole vectors, then what is left -------------------------------------------------------------------------
+// ---- Loops: whole vectors, then what is left --------------------------------------------------------------
 
 /// How a loop body reads and writes where a whole vector is there.
 struct Whole {
@@ -124,11 +124,11 @@ HWY_INLINE T max_lanes(const T* x, int64_t n) {
   return hn::GetLane(hn::MaxOfLanes(d, top));
 }
 
-// ---- exp, tanh, sigmoid ----------------------------------------------------------------------------------------------
+// ---- exp, tanh, sigmoid -----------------------------------------------------------------------------------
 //
-// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, and exp(r) - 1 = r + r^2 q(r). The polynomial q is the
-// Chebyshev fit to (exp(r) - 1 - r) / r^2; its error is below 3e-8 relative to exp(r) - 1 in f32 and 1e-18 in f64.
-// Keeping exp(r) - 1 apart is what makes tanh exact near 0.
+// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, and exp(r) - 1 = r + r^2 q(r). The polynomial q
+// is the Chebyshev fit to (exp(r) - 1 - r) / r^2; its error is below 3e-8 relative to exp(r) - 1 in f32 and
+// 1e-18 in f64. Keeping exp(r) - 1 apart is what makes tanh exact near 0.
 
 template <class T>
 struct ExpConstants;
@@ -138,7 +138,7 @@ struct ExpConstants<float> {
   static constexpr float tanh_end = 10.0f;                   // tanh is 1 from here
   static constexpr float log2e = 1.44269504f;
   static constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;  // n ln2_high is exact
-  static constexpr float bias = 12582912.0f + 127.0f;  // 1.5 2^23: adding it rounds to an integer, see power_of_2
+  static constexpr float bias = 12582912.0f + 127.0f;  // 1.5 2^23: adding it rounds, see power_of_2
   static constexpr int mantissa = 23;
   static constexpr float q[] = {0.5f, 0.16666576989f, 0.041666554617f, 0.0083631790527f, 0.0013926183588f};
 };
@@ -183,15 +183,16 @@ HWY_INLINE V at_least(D d, V x, Num<D> limit) {
 #endif
 }
 
-/// 2^n from biased = n + bias: the sum's last bits are n + 127 (1023), an exponent once shifted into its place.
+/// 2^n from biased = n + bias: the sum's last bits are n + 127 (1023), an exponent once shifted into its
+/// place.
 template <class D, class V>
 HWY_INLINE V power_of_2(D d, V biased) {
   const hn::RebindToUnsigned<D> bits;
   return hn::BitCast(d, hn::ShiftLeft<ExpConstants<Num<D>>::mantissa>(hn::BitCast(bits, biased)));
 }
 
-/// a / b for b in [1, 2]. In f32 on AVX-512 a corrected estimate, several times faster than the division and as good
-/// to one bit.
+/// a / b for b in [1, 2]. In f32 on AVX-512 a corrected estimate, several times faster than the division and
+/// as good to one bit.
 template <class D, class V>
 HWY_INLINE V divide(D d, V a, V b) {
 #if HWY_TARGET == HWY_AVX3
@@ -231,7 +232,8 @@ HWY_INLINE V scale_by_power(D d, V p, V biased) {
     return V{_mm512_scalef_pd(hn::Add(p, one).raw, n.raw)};
   }
 #else
-  const V half = hn::MulAdd(n, hn::Set(d, Num<D>(0.5)), bias);  // 2^n = 2^half 2^(n - half), each within range
+  // 2^n = 2^half 2^(n - half), each within range
+  const V half = hn::MulAdd(n, hn::Set(d, Num<D>(0.5)), bias);
   const V rest = hn::Add(hn::Sub(n, hn::Sub(half, bias)), bias);
   return hn::Mul(hn::Mul(hn::Add(p, one), power_of_2(d, half)), power_of_2(d, rest));
 #endif

@@ -21,8 +21,8 @@ void forward(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
       softmax_lanes(y, n);
       continue;
     }
-    // exp(-infinity) is exactly 0, so the vector code need not know of the mask. Only when the sum is NaN would
-    // masked entries turn NaN with the others.
+    // exp(-infinity) is exactly 0, so the vector code need not know of the mask. Only when the sum is NaN
+    // would masked entries turn NaN with the others.
     const T out = -std::numeric_limits<T>::infinity();
     for (int64_t i = 0; i < n; ++i) y[i] = mask[i] ? x[i] : out;
     softmax_lanes(y, n);

@@ -4,8 +4,9 @@
 
 namespace gradus::kernels {
 
-/// a[r, :] = softmax over the n entries of x[r, :], the row maximum subtracted first. `mask` [rows, n] (1 = real,
-/// 0 = left out) may be null; masked entries are exactly 0, and so is a row with no real entry. y may be x.
+/// y[r, :] = softmax over the n entries of x[r, :], the row maximum subtracted first. `mask` [rows, n]
+/// (1 = real, 0 = left out) may be null; masked entries are exactly 0, and so is a row with no real entry, or
+/// with none but -infinity. y may be x.
 void softmax_rows(const float* x, const uint8_t* mask, float* y, int64_t rows, int64_t n);
 void softmax_rows(const double* x, const uint8_t* mask, double* y, int64_t rows, int64_t n);
 

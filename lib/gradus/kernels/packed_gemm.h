@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace gradus::kernels {
+
+/// The right-hand side of many products with the same matrix, a recurrent weight: its numbers are laid out
+/// once in the order in which the product reads them, where a BLAS does so in each call. T is float, or
+/// double, for which this is gemm on the matrix where it stands (so callers write one path; keep w alive and
+/// unchanged). Made for up to some 200 rows at a time; beyond, gemm is faster.
+template <class T>
+class PackedMatrix {
+ public:
+  enum class Use {
+    transposed,  ///< C = A W^T, w stored [n, k]: a layer's x W^T
+    plain,       ///< C = A W, w stored [k, n]: its backward, dy W
+  };
+
+  /// Packs w, whose stored rows are `ldw` apart. Allocates n k numbers (f32), product() nothing.
+  PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw);
+
+  /// C[m, n] = A[m, k] op(W), or C += with `add`. Rows of A and C are `lda` and `ldc` apart. C must not
+  /// overlap A. Threads may share the object.
+  void product(int64_t m, const T* a, int64_t lda, bool add, T* c, int64_t ldc) const;
+
+  int64_t n() const { return n_; }
+  int64_t k() const { return k_; }
+
+ private:
+  struct Free {
+    void operator()(T* p) const;
+  };
+  using Product = void (*)(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* packed,
+                           bool add, T* c, int64_t ldc);
+
+  Use use_;
+  int64_t n_, k_;
+  const T* w_;
+  int64_t ldw_;
+  std::unique_ptr<T[], Free> packed_;
+  Product product_ = nullptr;  // of the instruction set that the layout is for
+};
+
+extern template class PackedMatrix<float>;
+extern template class PackedMatrix<double>;
+
+}  // namespace gradus::kernels
