@@ -52,7 +52,7 @@ class English {
       frequency(c);
       for (const Word& word : group.after) words_.push_back(word);
     }
-    complements(c);
+    complements(c, question && c.verb->kind == VerbKind::there_be);
   }
 
  private:
@@ -191,8 +191,9 @@ class English {
     if (!question) words_.push_back(verb);
   }
 
-  void complements(const Clause& c) {
-    const bool negated = c.polarity != Polarity::affirmative;
+  // `any`: also where nothing is denied, as in "are there any cats?"
+  void complements(const Clause& c, bool any) {
+    const bool negated = any || c.polarity != Polarity::affirmative;
     const bool pronoun_first = !c.recipient.empty() && c.recipient[0].pronoun != Pronoun::none &&
                                !c.object.empty() && c.object[0].pronoun == Pronoun::none &&
                                c.gap != Gap::object;

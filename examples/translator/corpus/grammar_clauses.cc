@@ -134,9 +134,9 @@ Clause Grammar::clause_with(const Verb& verb, const NounPhrase& who, Tense tense
 
 void Grammar::add_recipient(Clause& c, const Wish& wish) {
   const bool gives = c.verb->is("give");
-  if (random_.chance(gives && c.gap == Gap::none ? 45 : 35)) {
+  // "the book that he gave me" stays out: it needs an order of words of its own.
+  if (c.gap == Gap::none && random_.chance(gives ? 45 : 35)) {
     if (std::optional<NounPhrase> p = human_pronoun(c, wish, false)) {
-      if (gives && c.gap == Gap::object) return;  // "the book that he gave me" stays out, so does "to me"
       // "gives her bread" could be read as the bread of hers.
       if (!c.object.empty() && c.object[0].determiner == Determiner::bare) {
         c.object[0].determiner = Determiner::some;

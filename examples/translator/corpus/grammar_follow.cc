@@ -1,5 +1,8 @@
 #include <translator/corpus/grammar.h>
 
+#include <algorithm>
+#include <iterator>
+
 // Second clauses that take up the first: pronouns for its object, reasons.
 namespace translator::corpus {
 namespace {
@@ -216,8 +219,10 @@ Sentence Grammar::reason(int detail) {
       if (!first.verb->is_one_of({"buy", "read", "want", "listen"})) continue;
       std::optional<Clause> praise = remark(first);
       if (!praise) continue;
-      const std::string_view word = praise->adjective->english;
-      if (word == "old" || (first.verb->is("read") && word == "red")) continue;
+      static constexpr std::string_view kReasons[] = {"good", "beautiful", "interesting", "small", "big"};
+      if (std::find(std::begin(kReasons), std::end(kReasons), praise->adjective->english) == std::end(kReasons)) {
+        continue;
+      }
       second = *praise;
     }
     Sentence s;

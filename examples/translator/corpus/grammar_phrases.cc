@@ -249,6 +249,7 @@ void Grammar::add_object_relative(NounPhrase& phrase, const Clause& outer, const
   if (!event && random_.chance(10)) tense = Tense::future;
   for (const Verb& verb : verbs()) {
     if (&verb == outer.verb || !(verb.objects & phrase.noun->classes)) continue;
+    if (verb.is_one_of({"eat", "drink"}) && !outer.verb->generic) continue;  // it would be gone
     if (allowed(verb, NounPhrase{}, tense, Modal::none)) choices.push_back(&verb);
   }
   if (choices.empty()) return;

@@ -217,8 +217,7 @@ Sentence Grammar::opinion(int detail) {
   const bool think = random_.chance(50);
   outer.subject = subject({.detail = 0});
   outer.verb = &verb(think ? "think that" : "know that");
-  const Agreement who = agreement(outer.subject);
-  Wish inside{.embedded = true, .follows = true, .detail = detail, .antecedent = &who};
+  Wish inside{.embedded = true, .follows = true, .detail = detail};
   static constexpr Tense kTenses[] = {Tense::past, Tense::future, Tense::present};
   const int when = weighted({42, 40, 18});
   inside.tense = kTenses[when];

@@ -158,6 +158,7 @@ Clause Grammar::animal_clause(const Wish& wish) {
   c.subject = who;
   c.tense = tense;
   choose_polarity(c, simple);
+  if (c.polarity != Polarity::affirmative) make_definite(c.subject);
   NounPhrase meal;
   if (!eats) {
     meal.noun = &noun("water");
