@@ -38,7 +38,7 @@ BahdanauDecoder::BahdanauDecoder(const DecoderSizes& s, std::unique_ptr<Attentio
       fused(o.fused) {}
 
 DecoderState BahdanauDecoder::start(const Encoded& source) const {
-  return {tanh(bridge(source.summary)), {}, attention->prepare(source.annotations, source.mask), {}};
+  return {tanh(bridge(source.summary())), {}, attention->prepare(source.annotations, source.mask), {}};
 }
 
 DecoderStep BahdanauDecoder::step(const Tensor& previous, DecoderState& state) const {
@@ -85,7 +85,7 @@ LuongDecoder::LuongDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, 
       fused(o.fused) {}
 
 DecoderState LuongDecoder::start(const Encoded& source) const {
-  Var hidden = tanh(bridge(source.summary));
+  Var hidden = tanh(bridge(source.summary()));
   Var feed = input_feeding ? Var(Tensor::zeros(hidden.shape(), hidden.dtype())) : Var();
   return {hidden, feed, attention->prepare(source.annotations, source.mask), {}};
 }
@@ -137,13 +137,14 @@ void LuongDecoder::params(ParamVisitor& visit) {
 PlainDecoder::PlainDecoder(const DecoderSizes& s, Rng& rng, const DecoderOptions& o)
     : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}),
       dropout(o.dropout),
-      cell(s.embedding_dim + s.summary_size, s.hidden_size, rng),
-      bridge(s.summary_size, s.hidden_size, rng),
-      readout(s.hidden_size + s.summary_size + s.embedding_dim, s.hidden_size, rng),
+      cell(s.embedding_dim + s.annotation_size, s.hidden_size, rng),
+      bridge(s.annotation_size, s.hidden_size, rng),
+      readout(s.hidden_size + s.annotation_size + s.embedding_dim, s.hidden_size, rng),
       fused(o.fused) {}
 
 DecoderState PlainDecoder::start(const Encoded& source) const {
-  return {tanh(bridge(source.summary)), {}, {}, source.summary};
+  Var summary = source.final_states();
+  return {tanh(bridge(summary)), {}, {}, summary};
 }
 
 DecoderStep PlainDecoder::step(const Tensor& previous, DecoderState& state) const {

@@ -16,7 +16,7 @@ struct DecoderState {
   Var hidden;              ///< [B, H]
   Var feed;                ///< [B, R] the last attention vector, where it is fed back (input feeding)
   AttentionMemory memory;  ///< of the source; undefined without attention
-  Var summary;             ///< [B, H], the fixed context of a decoder without attention
+  Var summary;             ///< [B, D], the fixed context of a decoder without attention
 };
 
 /// Readout vectors go through the output layer to become logits.
@@ -98,7 +98,8 @@ struct LuongDecoder : Decoder {
   DecoderStep read(const Var& hidden, const AttentionMemory& memory) const;
 };
 
-/// Cho et al. 2014, without attention: one fixed vector, the summary, stands where the context would be at every step.
+/// Cho et al. 2014, without attention: one fixed vector, the summary [B, D] (the final states of all directions), stands where
+/// the context would be at every step.
 ///   s_t = GRU([E y_{t-1} ; summary], s_{t-1});  readout_t = tanh(W_r [s_t ; summary ; E y_{t-1}] + b)
 struct PlainDecoder : Decoder {
   Embedding embedding;

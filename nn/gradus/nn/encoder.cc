@@ -1,8 +1,13 @@
 #include <gradus/nn/encoder.h>
 
 #include <gradus/ops/attention.h>
+#include <gradus/ops/shape.h>
 
 namespace gradus::nn {
+
+Var Encoded::final_states() const {
+  return backward_final.defined() ? concat({forward_final, backward_final}, -1) : forward_final;
+}
 
 Encoder::Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, Rng& rng, const EncoderOptions& o)
     : embedding(vocabulary, embedding_dim, rng, {.padding_idx = o.padding_idx}),
@@ -14,8 +19,7 @@ Encoder::Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size,
 Encoded Encoder::operator()(const Tensor& ids, const Tensor& lengths) const {
   Scope scope("encoder");
   RecurrentOutput states = rnn(dropout(embedding(ids)), lengths);
-  Var summary = states.backward_final.defined() ? states.backward_final : states.forward_final;
-  return {states.output, summary, length_mask(lengths, ids.size(0))};
+  return {states.output, states.forward_final, states.backward_final, length_mask(lengths, ids.size(0))};
 }
 
 void Encoder::params(ParamVisitor& visit) {

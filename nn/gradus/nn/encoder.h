@@ -8,9 +8,15 @@ namespace gradus::nn {
 
 /// A source, read.
 struct Encoded {
-  Var annotations;  ///< [S, B, D], one per source word; 0 at padding
-  Var summary;      ///< [B, H], a state that has read the whole source
-  Tensor mask;      ///< u8 [B, S], 1 = real
+  Var annotations;     ///< [S, B, D], one per source word; 0 at padding
+  Var forward_final;   ///< [B, H], the forward state after the last word
+  Var backward_final;  ///< [B, H], the backward state after the first word; undefined without a backward direction
+  Tensor mask;         ///< u8 [B, S], 1 = real
+
+  /// [B, H]: one state that has read the whole source, backward if there is one (s_0 of Bahdanau et al. 2014).
+  const Var& summary() const { return backward_final.defined() ? backward_final : forward_final; }
+  /// [B, D]: all final states, what a decoder without attention has to live on.
+  Var final_states() const;
 };
 
 struct EncoderOptions {
@@ -21,7 +27,7 @@ struct EncoderOptions {
 };
 
 /// Embedding and GRU over a source (Bahdanau et al. 2014, appendix A.1.1). Annotations are [forward ; backward] states,
-/// D = 2H; the summary is the backward state at the first word (the last forward state of a unidirectional encoder).
+/// D = 2H.
 struct Encoder {
   Embedding embedding;
   Dropout dropout;

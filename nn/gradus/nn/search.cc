@@ -28,7 +28,8 @@ Tensor repeat_rows(const Tensor& x, int64_t k) {
 }
 
 Encoded repeat(const Encoded& e, int64_t k) {
-  return {repeat_columns(e.annotations.value(), k), repeat_rows(e.summary.value(), k), repeat_rows(e.mask, k)};
+  return {repeat_columns(e.annotations.value(), k), repeat_rows(e.forward_final.value(), k),
+          repeat_rows(e.backward_final.value(), k), repeat_rows(e.mask, k)};
 }
 
 struct Candidate {
