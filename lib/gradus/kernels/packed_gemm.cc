@@ -1,9 +1,9 @@
 #include <gradus/kernels/gemm.h>
 #include <gradus/kernels/packed_gemm.h>
 #include <gradus/kernels/simd_targets.h>
+#include <gradus/memory.h>
 
 #include <algorithm>
-#include <new>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -156,22 +156,14 @@ HWY_EXPORT(packed_length);
 HWY_EXPORT(pack);
 HWY_EXPORT(product_here);
 
-namespace {
-constexpr std::align_val_t kAlignment{64};
-}
-
 template <class T>
-void PackedMatrix<T>::Free::operator()(T* p) const {
-  ::operator delete(p, kAlignment);
-}
-
-template <class T>
-PackedMatrix<T>::PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw)
+PackedMatrix<T>::PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw, const Plan& plan)
     : use_(use), n_(n), k_(k), w_(w), ldw_(ldw) {
   if constexpr (std::is_same_v<T, float>) {
+    if (plan.products < 3 || plan.rows < 2 || plan.rows > 256) return;
     const size_t bytes = static_cast<size_t>(HWY_DYNAMIC_DISPATCH(packed_length)(n, k)) * sizeof(float);
-    packed_.reset(static_cast<float*>(::operator new(bytes, kAlignment)));
-    HWY_DYNAMIC_DISPATCH(pack)(use == Use::transposed, n, k, w, ldw, packed_.get());
+    packed_ = allocate(static_cast<int64_t>(bytes));
+    HWY_DYNAMIC_DISPATCH(pack)(use == Use::transposed, n, k, w, ldw, static_cast<float*>(packed_.get()));
     product_ = HWY_DYNAMIC_DISPATCH(product_here)();
   }
 }
@@ -181,7 +173,7 @@ void PackedMatrix<T>::product(int64_t m, const T* a, int64_t lda, bool add, T* c
   if (!product_) {
     gemm(false, use_ == Use::transposed, m, n_, k_, T(1), a, lda, w_, ldw_, T(add), c, ldc);
   } else if (k_ > 0) {
-    product_(m, n_, k_, a, lda, packed_.get(), add, c, ldc);
+    product_(m, n_, k_, a, lda, static_cast<const T*>(packed_.get()), add, c, ldc);
   } else if (!add) {
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n_, T(0));
   }

@@ -17,8 +17,16 @@ class PackedMatrix {
     plain,       ///< C = A W, w stored [k, n]: its backward, dy W
   };
 
-  /// Packs w, whose stored rows are `ldw` apart. Allocates n k numbers (f32), product() nothing.
-  PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw);
+  /// What the matrix will be used for: packing costs about as much as one product of 64 rows.
+  struct Plan {
+    int64_t rows = 64;      ///< m of each product
+    int64_t products = 16;  ///< how many there will be
+  };
+
+  /// Packs w, whose stored rows are `ldw` apart, where that pays for the plan; otherwise products are gemm's. Allocates
+  /// n k numbers (f32) from the caching allocator, product() nothing.
+  PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw, const Plan& plan);
+  PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw) : PackedMatrix(use, n, k, w, ldw, Plan()) {}
 
   /// C[m, n] = A[m, k] op(W), or C += with `add`. Rows of A and C are `lda` and `ldc` apart. C must not
   /// overlap A. Threads may share the object.
@@ -28,9 +36,6 @@ class PackedMatrix {
   int64_t k() const { return k_; }
 
  private:
-  struct Free {
-    void operator()(T* p) const;
-  };
   using Product = void (*)(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* packed,
                            bool add, T* c, int64_t ldc);
 
@@ -38,7 +43,7 @@ class PackedMatrix {
   int64_t n_, k_;
   const T* w_;
   int64_t ldw_;
-  std::unique_ptr<T[], Free> packed_;
+  std::shared_ptr<void> packed_;
   Product product_ = nullptr;  // of the instruction set that the layout is for
 };
 

@@ -8,6 +8,7 @@
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/gemm.h>
 #include <gradus/kernels/gru.h>
+#include <gradus/kernels/packed_gemm.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/attention.h>
@@ -38,6 +39,7 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
 namespace {
 
 using kernels::gemm;
+using kernels::PackedMatrix;
 
 struct Sizes {
   int64_t T, B, E, H, S, A, D;
@@ -92,16 +94,22 @@ struct Decoder {
     Tensor gi({steps, B, 3 * H}, y.dtype()), gh({B, 3 * H}, y.dtype());
     gemm(false, true, steps * B, 3 * H, E, T(1), data<T>(y), E, data<T>(w_ih), X, T(0), data<T>(gi), 3 * H);  // 1
     if (b_ih.defined()) kernels::add_bias(data<T>(b_ih), data<T>(gi), steps * B, 3 * H);
+    // The weights that meet every step are packed once.
+    using Packed = PackedMatrix<T>;
+    const typename Packed::Plan plan{B, steps};
+    const Packed query(Packed::Use::transposed, A, H, data<T>(w1), H, plan);
+    const Packed context(Packed::Use::transposed, 3 * H, D, data<T>(w_ih) + E, X, plan);
+    const Packed recurrent(Packed::Use::transposed, 3 * H, H, data<T>(w_hh), H, plan);
     std::memcpy(data<T>(before), data<T>(s0), static_cast<size_t>(s0.bytes()));
     for (int64_t t = 0; t < steps; ++t) {
       const T* s = data<T>(before) + t * B * H;
       T *s_new = data<T>(before) + (t + 1) * B * H, *u_t = data<T>(u) + t * B * A, *gi_t = data<T>(gi) + t * B * 3 * H;
       T *out_t = data<T>(out) + t * B * O, *c_t = out_t + H;
-      gemm(false, true, B, A, H, T(1), s, H, data<T>(w1), H, T(0), u_t, A);  // 2
+      query.product(B, s, H, false, u_t, A);                                 // 2
       kernels::additive_attention(S, B, A, D, data<T>(keys), data<T>(annotations), u_t, data<T>(v), mask_bytes(),
                                   data<T>(weights) + t * B * S, c_t, O);                                   // 3
-      gemm(false, true, B, 3 * H, D, T(1), c_t, O, data<T>(w_ih) + E, X, T(1), gi_t, 3 * H);               // 4
-      gemm(false, true, B, 3 * H, H, T(1), s, H, data<T>(w_hh), H, T(0), data<T>(gh), 3 * H);              // 5
+      context.product(B, c_t, O, true, gi_t, 3 * H);                                                       // 4
+      recurrent.product(B, s, H, false, data<T>(gh), 3 * H);                                               // 5
       kernels::gru_reset_after(B, H, gi_t, data<T>(gh), b_hh.defined() ? data<T>(b_hh) : nullptr, s, nullptr, s_new,
                                data<T>(gates) + t * B * 4 * H);                                            // 6
       for (int64_t b = 0; b < B; ++b) std::memcpy(out_t + b * O, s_new + b * H, sizeof(T) * static_cast<size_t>(H));
@@ -118,6 +126,11 @@ struct Decoder {
     Tensor ds = Tensor::zeros({B, H}, type);
     Tensor dkeys = dx.needed(kKeys) ? dx.into(kKeys) : Tensor::zeros(keys.shape(), type);
     Tensor dv = dx.needed(kV) ? dx.into(kV) : Tensor::zeros(v.shape(), type);
+    using Packed = PackedMatrix<T>;
+    const typename Packed::Plan plan{B, steps};
+    const Packed query(Packed::Use::plain, H, A, data<T>(w1), H, plan);
+    const Packed context(Packed::Use::plain, D, 3 * H, data<T>(w_ih) + E, X, plan);
+    const Packed recurrent(Packed::Use::plain, H, 3 * H, data<T>(w_hh), H, plan);
     for (int64_t t = steps; t-- > 0;) {
       const T *s = data<T>(before) + t * B * H, *dout_t = data<T>(dout) + t * B * O;
       T *ds_t = data<T>(ds), *dgi_t = data<T>(dgi) + t * B * 3 * H, *dgh_t = data<T>(dgh) + t * B * 3 * H;
@@ -127,13 +140,13 @@ struct Decoder {
         std::memcpy(dc_t + b * D, dout_t + b * O + H, sizeof(T) * static_cast<size_t>(D));
       }
       kernels::gru_reset_after_backward(B, H, data<T>(gates) + t * B * 4 * H, s, ds_t, nullptr, dgi_t, dgh_t, ds_t);  // 6
-      gemm(false, false, B, H, 3 * H, T(1), dgh_t, 3 * H, data<T>(w_hh), H, T(1), ds_t, H);                          // 5
-      gemm(false, false, B, D, 3 * H, T(1), dgi_t, 3 * H, data<T>(w_ih) + E, X, T(1), dc_t, D);                      // 4
+      recurrent.product(B, dgh_t, 3 * H, true, ds_t, H);                                                             // 5
+      context.product(B, dgi_t, 3 * H, true, dc_t, D);                                                               // 4
       kernels::additive_attention_backward(S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(u) + t * B * A,
                                            data<T>(v), mask_bytes(), data<T>(weights) + t * B * S, dc_t, D,
                                            static_cast<const T*>(nullptr), du_t, data<T>(dv), data<T>(dkeys),
                                            static_cast<T*>(nullptr));                                              // 3
-      gemm(false, false, B, H, A, T(1), du_t, A, data<T>(w1), H, T(1), ds_t, H);                                     // 2
+      query.product(B, du_t, A, true, ds_t, H);                                                                      // 2
     }
     int64_t N = steps * B;
     if (dx.needed(kY)) {

@@ -5,6 +5,7 @@
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/gemm.h>
 #include <gradus/kernels/gru.h>
+#include <gradus/kernels/packed_gemm.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
@@ -69,6 +70,7 @@ Var gru(const Var& x, const Var& h0, const Var& weight_ih, const Var& weight_hh,
 namespace {
 
 using kernels::gemm;
+using kernels::PackedMatrix;
 
 struct Sizes {
   int64_t T, B, I, H;
@@ -129,18 +131,24 @@ struct Gru {
     Tensor gi({steps, B, 3 * H}, x.dtype()), gh({B, 3 * H}, x.dtype());
     gemm(false, true, steps * B, 3 * H, I, T(1), data<T>(x), I, data<T>(w_ih), I, T(0), data<T>(gi), 3 * H);
     if (b_ih.defined()) kernels::add_bias(data<T>(b_ih), data<T>(gi), steps * B, 3 * H);
+    using Packed = PackedMatrix<T>;
+    const typename Packed::Plan plan{B, steps};
+    const T* w = data<T>(w_hh);
+    // The recurrent weights meet every step: packed once. Reset before needs W_hn apart from W_h{r,z}.
+    const Packed w_gates(Packed::Use::transposed, reset_after ? 3 * H : 2 * H, H, w, H, plan);
+    const Packed w_n(Packed::Use::transposed, reset_after ? 0 : H, H, w + 2 * H * H, H, plan);
     for (int64_t k = 0; k < steps; ++k) {
       int64_t t = time(k);
       const T *h = before<T>(k), *gi_t = data<T>(gi) + t * B * 3 * H, *b = optional<T>(b_hh);
       T *h_new = data<T>(out) + t * B * H, *gates_t = data<T>(gates) + t * B * 4 * H, *gh_t = data<T>(gh);
       if (reset_after) {
-        gemm(false, true, B, 3 * H, H, T(1), h, H, data<T>(w_hh), H, T(0), gh_t, 3 * H);
+        w_gates.product(B, h, H, false, gh_t, 3 * H);
         kernels::gru_reset_after(B, H, gi_t, gh_t, b, h, active_at(t), h_new, gates_t);
       } else {
         T* rh_t = data<T>(rh) + t * B * H;
-        gemm(false, true, B, 2 * H, H, T(1), h, H, data<T>(w_hh), H, T(0), gh_t, 3 * H);
+        w_gates.product(B, h, H, false, gh_t, 3 * H);
         kernels::gru_reset_before_gates(B, H, gi_t, gh_t, b, h, gates_t, rh_t);
-        gemm(false, true, B, H, H, T(1), rh_t, H, data<T>(w_hh) + 2 * H * H, H, T(0), gh_t, H);
+        w_n.product(B, rh_t, H, false, gh_t, H);
         kernels::gru_reset_before_state(B, H, gi_t, gh_t, b, h, active_at(t), h_new, gates_t);
       }
     }
@@ -152,20 +160,25 @@ struct Gru {
     Tensor dgi({steps, B, 3 * H}, x.dtype());
     Tensor dgh = reset_after ? Tensor({steps, B, 3 * H}, x.dtype()) : dgi;
     Tensor dh = Tensor::zeros({B, H}, x.dtype()), drh({B, H}, x.dtype());
+    using Packed = PackedMatrix<T>;
+    const typename Packed::Plan plan{B, steps};
+    const T* w = data<T>(w_hh);
+    const Packed w_gates(Packed::Use::plain, H, reset_after ? 3 * H : 2 * H, w, H, plan);
+    const Packed w_n(Packed::Use::plain, reset_after ? 0 : H, H, w + 2 * H * H, H, plan);
     for (int64_t k = steps; k-- > 0;) {
       int64_t t = time(k);
-      const T *h = before<T>(k), *gates_t = data<T>(gates) + t * B * 4 * H, *w = data<T>(w_hh);
+      const T *h = before<T>(k), *gates_t = data<T>(gates) + t * B * 4 * H;
       T *dgi_t = data<T>(dgi) + t * B * 3 * H, *dh_t = data<T>(dh);
       kernels::add_into(data<T>(dout) + t * B * H, dh_t, B * H);
       if (reset_after) {
         T* dgh_t = data<T>(dgh) + t * B * 3 * H;
         kernels::gru_reset_after_backward(B, H, gates_t, h, dh_t, active_at(t), dgi_t, dgh_t, dh_t);
-        gemm(false, false, B, H, 3 * H, T(1), dgh_t, 3 * H, w, H, T(1), dh_t, H);
+        w_gates.product(B, dgh_t, 3 * H, true, dh_t, H);
       } else {
         kernels::gru_reset_before_state_backward(B, H, gates_t, h, dh_t, active_at(t), dgi_t, dh_t);
-        gemm(false, false, B, H, H, T(1), dgi_t + 2 * H, 3 * H, w + 2 * H * H, H, T(0), data<T>(drh), H);
+        w_n.product(B, dgi_t + 2 * H, 3 * H, false, data<T>(drh), H);
         kernels::gru_reset_before_gates_backward(B, H, gates_t, h, data<T>(drh), dgi_t, dh_t);
-        gemm(false, false, B, H, 2 * H, T(1), dgi_t, 3 * H, w, H, T(1), dh_t, H);
+        w_gates.product(B, dgi_t, 3 * H, true, dh_t, H);
       }
     }
     if (dx.needed(0)) {
