@@ -1,6 +1,7 @@
 #pragma once
 
-// Internal: several row-major arrays walked together, run by run, under broadcasting. Not installed; for .cc files.
+// Internal: several row-major arrays walked together, run by run, under broadcasting. Not installed; for .cc
+// files.
 
 #include <cstdint>
 
@@ -9,9 +10,9 @@
 
 namespace gradus {
 
-/// A walk over all positions of a shape, with an offset into each of up to three arrays that are read with strides of
-/// their own (stride 0 along a stretched axis). Axes are merged where every array allows it, so that two tensors of
-/// one shape are one run, a bias added to [B, n] is B runs, and size-1 axes cost nothing.
+/// A walk over all positions of a shape, with an offset into each of up to three arrays that are read with
+/// strides of their own (stride 0 along a stretched axis). Axes are merged where every array allows it, so
+/// that two tensors of one shape are one run, a bias added to [B, n] is B runs, and size-1 axes cost nothing.
 class Walk {
  public:
   static constexpr int kMaxArrays = 3;

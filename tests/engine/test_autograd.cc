@@ -78,8 +78,9 @@ TEST_CASE("a second backward needs retain_graph in the first") {
   // From another value of the same graph.
   CHECK(backward(h, {.retain_graph = true})[x].item() == 6);
   CHECK(backward(loss)[x].item() == 108);
-  CHECK(error_of([&] { backward(loss); }) ==
-        "[backward] the graph behind mul was freed by an earlier backward; give that one retain_graph = true");
+  CHECK(
+      error_of([&] { backward(loss); }) ==
+      "[backward] the graph behind mul was freed by an earlier backward; give that one retain_graph = true");
 }
 
 TEST_CASE("two losses over a shared part: the shared part is freed with the first") {
@@ -87,8 +88,9 @@ TEST_CASE("two losses over a shared part: the shared part is freed with the firs
   Var shared = exp(x);
   Var a = shared * 2, b = log(shared);
   backward(a);
-  CHECK(error_of([&] { backward(b); }) ==
-        "[backward] the graph behind exp was freed by an earlier backward; give that one retain_graph = true");
+  CHECK(
+      error_of([&] { backward(b); }) ==
+      "[backward] the graph behind exp was freed by an earlier backward; give that one retain_graph = true");
 }
 
 TEST_CASE("a kept value's gradient is what arrived at it") {
@@ -119,7 +121,8 @@ TEST_CASE("stop_gradient is a constant with the same numbers") {
   Var c = stop_gradient(x);
   CHECK_FALSE(c.requires_grad());
   CHECK(gradient(x * c, x) == Numbers{3, 4});
-  CHECK(error_of([&] { backward(sum(c)); }) == "[backward] the loss depends on nothing that needs a gradient");
+  CHECK(error_of([&] { backward(sum(c)); }) ==
+        "[backward] the loss depends on nothing that needs a gradient");
 }
 
 TEST_CASE("one dy handed to two inputs is not mixed up when one of them is added to") {
@@ -144,7 +147,9 @@ TEST_CASE("one dy handed to two inputs is not mixed up when one of them is added
 TEST_CASE("a tensor that a closure saved is not changed by accumulation") {
   Var a = variable(f64({2}, {1, 2}));
   Tensor saved = f64({2}, {10, 20});
-  auto op = [&] { return record("own", {a}, f64({2}, {0, 0}), [saved](const Tensor&, Grads& dx) { dx.add(0, saved); }); };
+  auto op = [&] {
+    return record("own", {a}, f64({2}, {0, 0}), [saved](const Tensor&, Grads& dx) { dx.add(0, saved); });
+  };
   Gradients grads = backward(sum(op() + op() + a));
   CHECK(grads[a].to_vector() == Numbers{21, 41});
   CHECK(saved.to_vector() == Numbers{10, 20});
@@ -203,7 +208,8 @@ TEST_CASE("closures that break the rules are told so") {
 
 TEST_CASE("a gradient with the output's shape is summed over stretched axes") {
   Var x = variable(f64({2, 1}, {1, 2}));
-  Var y = record("stretch", {x}, f64({3, 2, 2}, Numbers(12, 1)), [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
+  Var y = record("stretch", {x}, f64({3, 2, 2}, Numbers(12, 1)),
+                 [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
   CHECK(gradient(y, x) == Numbers{6, 6});
 }
 
@@ -238,7 +244,8 @@ TEST_CASE("gradients add parameter by parameter, rows as rows") {
     int64_t n = static_cast<int64_t>(ids.size());
     return sum(gather_rows(table, Tensor::from_ids({n}, ids)));
   };
-  Gradients one = backward(sum(a.var() * 2) + rows({0, 2})), two = backward(sum(a.var() * 3) + b.var() + rows({2}));
+  Gradients one = backward(sum(a.var() * 2) + rows({0, 2})),
+            two = backward(sum(a.var() * 3) + b.var() + rows({2}));
   one.add(two);
   CHECK(one[a].to_vector() == Numbers{5, 5});
   CHECK(one[b].item() == 1);

@@ -14,7 +14,9 @@ using namespace gradus::testing;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 // x^2 whose backward is off by `wrong` at element `at`.
 Var square(const Var& x, int64_t at = -1, double wrong = 0) {
@@ -45,8 +47,9 @@ TEST_CASE("a wrong gradient fails and the worst element is named") {
   CHECK(r.worst_name == "decoder.weight[1,1]");
   CHECK(r.analytic == doctest::Approx(10.5));
   CHECK(r.numeric == doctest::Approx(10));
-  CHECK(contains(r.message, "[gradcheck] failed: at least 1 of 9 derivatives, worst decoder.weight[1,1]: analytic 10.5, "
-                            "numeric "));
+  CHECK(contains(r.message,
+                 "[gradcheck] failed: at least 1 of 9 derivatives, worst decoder.weight[1,1]: analytic 10.5, "
+                 "numeric "));
   CHECK_FALSE(contains(r.message, "kink"));
 }
 
@@ -67,7 +70,8 @@ TEST_CASE("large parameters are checked along random directions") {
   GradcheckReport bad = gradcheck([&] { return sum(square(w, 123, 0.5)); }, {{"w", &w}}, {.directions = 5});
   CHECK_FALSE(bad);
   CHECK(contains(bad.worst_name, "w along direction "));
-  GradcheckReport all = gradcheck([&] { return sum(square(w, 123, 0.5)); }, {{"w", &w}}, {.max_elements = 900});
+  GradcheckReport all =
+      gradcheck([&] { return sum(square(w, 123, 0.5)); }, {{"w", &w}}, {.max_elements = 900});
   CHECK(all.worst_name == "w[4,3]");
 }
 
@@ -86,15 +90,18 @@ TEST_CASE("a function that is not deterministic is named as such") {
   auto f = [&](auto& in) { return in[0] * static_cast<double>(++calls); };
   GradcheckReport r = gradcheck(f, {f64({}, {1})});
   CHECK_FALSE(r);
-  CHECK(r.message ==
-        "[gradcheck] the function is not deterministic: two calls at one point gave two results (dropout on?)");
+  CHECK(
+      r.message ==
+      "[gradcheck] the function is not deterministic: two calls at one point gave two results (dropout on?)");
 }
 
 TEST_CASE("float is refused") {
   Parameter w(f32({2}, {1, 2}), "w");
   CHECK(gradcheck([&] { return sum(w.var() * 2); }, {{"layer.w", &w}}).message ==
         "[gradcheck] layer.w is f32: central differences need f64");
-  auto to_float = [](auto& in) { return record("narrow", {in[0]}, in[0].value().to(DType::f32), [](auto&, auto&) {}); };
+  auto to_float = [](auto& in) {
+    return record("narrow", {in[0]}, in[0].value().to(DType::f32), [](auto&, auto&) {});
+  };
   CHECK(gradcheck(to_float, {f64({}, {1})}).message ==
         "[gradcheck] the function returned f32: it must compute in f64 throughout");
   CHECK(gradcheck([](auto& in) { return in[0] * 2; }, {f32({2}, {1, 2})}));  // plain inputs are converted
@@ -108,7 +115,8 @@ TEST_CASE("a kink is called a kink") {
 }
 
 TEST_CASE("a lost connection is called one") {
-  GradcheckReport r = gradcheck([](auto& in) { return in[0] * stop_gradient(in[1]); }, {f64({}, {2}), f64({}, {3})});
+  GradcheckReport r =
+      gradcheck([](auto& in) { return in[0] * stop_gradient(in[1]); }, {f64({}, {2}), f64({}, {3})});
   CHECK_FALSE(r);
   CHECK(r.worst_name == "input1");
   CHECK(contains(r.message, "; no gradient reached it: the graph is not connected"));

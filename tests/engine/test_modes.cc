@@ -99,8 +99,9 @@ TEST_CASE("CheckFinite names op, scope, shape and the inputs' ranges") {
         "[div] the output is not finite: f32 [3], 1 NaN, 2 infinite, scope \"decoder.t3\"; "
         "input 0: f32 [3], 0 .. 2; input 1: f32 [], 0 .. 0");
   NoGrad quiet;
-  CHECK(error_of([&] { log(Var(f32({1}, {0}))); }) ==
-        "[log] the output is not finite: f32 [1], 1 infinite, scope \"decoder.t3\"; input 0: f32 [1], 0 .. 0");
+  CHECK(
+      error_of([&] { log(Var(f32({1}, {0}))); }) ==
+      "[log] the output is not finite: f32 [1], 1 infinite, scope \"decoder.t3\"; input 0: f32 [1], 0 .. 0");
   CHECK(exp(x).numel() == 3);
 }
 
@@ -111,12 +112,14 @@ TEST_CASE("check_finite stops at the op whose backward made the first infinity")
     return sum(sqrt(x) * 3);
   };
   CHECK(error_of([&] { backward(loss(), {.check_finite = true}); }) ==
-        "[sqrt backward] the gradient of input 0 is not finite: f64 [2], 0.75 .. 0.75, 1 infinite, scope \"encoder\"; "
+        "[sqrt backward] the gradient of input 0 is not finite: f64 [2], 0.75 .. 0.75, 1 infinite, scope "
+        "\"encoder\"; "
         "record under KeepValues to see the inputs' ranges");
   {
     KeepValues on;
     CHECK(error_of([&] { backward(loss(), {.check_finite = true}); }) ==
-          "[sqrt backward] the gradient of input 0 is not finite: f64 [2], 0.75 .. 0.75, 1 infinite, scope \"encoder\"; "
+          "[sqrt backward] the gradient of input 0 is not finite: f64 [2], 0.75 .. 0.75, 1 infinite, scope "
+          "\"encoder\"; "
           "input 0: f64 [2], 0 .. 4");
   }
   Gradients grads = backward(loss());  // unchecked: it goes through

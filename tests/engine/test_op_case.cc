@@ -27,12 +27,17 @@ std::string failures(const OpCase& c) {
   return all;
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
 TEST_CASE("a right op has nothing to answer for") {
-  CHECK(failures({"twice", {{2, 3}}, [](auto& in) { return right(in[0]); }, [](auto& in) { return in[0] + in[0]; }}) == "");
+  CHECK(failures({"twice",
+                  {{2, 3}},
+                  [](auto& in) { return right(in[0]); },
+                  [](auto& in) { return in[0] + in[0]; }}) == "");
 }
 
 TEST_CASE("a wrong backward is found") {
@@ -46,8 +51,10 @@ TEST_CASE("a backward that throws is a failed check, not the end") {
   std::string text = failures({"throws", {{2}}, [](auto& in) {
     return twice(in[0], [](const Tensor&, Grads& dx) { dx.add(0, Tensor::zeros({3}, DType::f64)); });
   }});
-  CHECK(contains(text, "throws: gradient check: threw [twice] the gradient must have its input's shape: input 0 [2], "
-                       "gradient [3]"));
+  CHECK(
+      contains(text,
+               "throws: gradient check: threw [twice] the gradient must have its input's shape: input 0 [2], "
+               "gradient [3]"));
 }
 
 TEST_CASE("a reference with other values, gradients or shape is found") {
@@ -61,8 +68,9 @@ TEST_CASE("a reference with other values, gradients or shape is found") {
 }
 
 TEST_CASE("an op that computes otherwise in f32 is found") {
-  CHECK(contains(failures({"f32", {{2}}, [](auto& in) { return in[0] * (in[0].dtype() == DType::f32 ? 2.001 : 2); }}),
-                 "f32: f32 value differs from f64 by "));
+  CHECK(contains(
+      failures({"f32", {{2}}, [](auto& in) { return in[0] * (in[0].dtype() == DType::f32 ? 2.001 : 2); }}),
+      "f32: f32 value differs from f64 by "));
   CHECK(contains(failures({"widens", {{2}}, [](auto& in) {
                    return record("widens", {in[0]}, in[0].value().to(DType::f64).clone(),
                                  [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
@@ -75,9 +83,11 @@ TEST_CASE("an op that forgets a gradient when its neighbour is constant is found
     bool both = in[0].requires_grad() && in[1].requires_grad();
     return both ? in[0] * in[1] : in[0] * stop_gradient(in[1]);
   };
-  CHECK(contains(failures({"forgets", {{2}, {3, 1}}, forgets}), "forgets: with input 0 constant the result lacks a gradient"));
+  CHECK(contains(failures({"forgets", {{2}, {3, 1}}, forgets}),
+                 "forgets: with input 0 constant the result lacks a gradient"));
   OpFunction doubles = [](auto& in) { return in[0] * in[1] * (in[0].requires_grad() ? 1 : 2); };
-  CHECK(contains(failures({"doubles", {{2}, {2}}, doubles}), "doubles: with input 0 constant the gradient of input 1 changes"));
+  CHECK(contains(failures({"doubles", {{2}, {2}}, doubles}),
+                 "doubles: with input 0 constant the gradient of input 1 changes"));
 }
 
 TEST_CASE("an op that overwrites instead of adding is found when one Var comes twice") {

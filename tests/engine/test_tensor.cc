@@ -34,7 +34,9 @@ TEST_CASE("shapes broadcast as NumPy's") {
   CHECK(broadcast({5, 1, 2}, {4, 1}, "op") == Shape{5, 4, 2});
   CHECK(broadcast({0, 3}, {1, 3}, "op") == Shape{0, 3});
   CHECK(broadcast({1}, {0}, "op") == Shape{0});
-  CHECK(error_of([] { broadcast({2, 3}, {4, 3}, "op"); }) == "[op] shapes do not broadcast: [2, 3] and [4, 3]");
+  CHECK(error_of([] {
+          broadcast({2, 3}, {4, 3}, "op");
+        }) == "[op] shapes do not broadcast: [2, 3] and [4, 3]");
   CHECK(error_of([] { broadcast({2}, {0}, "op"); }) == "[op] shapes do not broadcast: [2] and [0]");
   CHECK(broadcasts_to({3}, {2, 3}));
   CHECK_FALSE(broadcasts_to({2, 3}, {3}));
@@ -107,8 +109,11 @@ TEST_CASE("comparisons") {
 }
 
 TEST_CASE("broadcast_to and sum_to are each other's transpose") {
-  struct { Shape small, large; } pairs[] = {{{3}, {2, 3}}, {{2, 1}, {2, 3}}, {{}, {2, 2}}, {{1}, {4}}, {{2, 1, 2}, {2, 3, 2}},
-                                            {{3, 1}, {2, 3, 4}}, {{1, 3, 1}, {2, 3, 4}}, {{2}, {3, 1, 2}}, {{1}, {0}}};
+  struct {
+    Shape small, large;
+  } pairs[] = {
+      {{3}, {2, 3}},       {{2, 1}, {2, 3}},       {{}, {2, 2}},     {{1}, {4}}, {{2, 1, 2}, {2, 3, 2}},
+      {{3, 1}, {2, 3, 4}}, {{1, 3, 1}, {2, 3, 4}}, {{2}, {3, 1, 2}}, {{1}, {0}}};
   for (auto& [small, large] : pairs) {
     CAPTURE(small.str());
     CAPTURE(large.str());
@@ -122,6 +127,9 @@ TEST_CASE("broadcast_to and sum_to are each other's transpose") {
     for (int64_t i = 0; i < x.numel(); ++i) right += x.at(i) * narrow.at(i);
     CHECK(left == right);
   }
-  CHECK(error_of([] { broadcast_to(Tensor::zeros({2}), {3}, "op"); }) == "[op] shape does not stretch: [2] to [3]");
-  CHECK(error_of([] { sum_to(Tensor::zeros({2, 3}), {2}); }) == "[sum_to] shape does not stretch: [2] to [2, 3]");
+  CHECK(error_of([] { broadcast_to(Tensor::zeros({2}), {3}, "op"); }) ==
+        "[op] shape does not stretch: [2] to [3]");
+  CHECK(error_of([] {
+          sum_to(Tensor::zeros({2, 3}), {2});
+        }) == "[sum_to] shape does not stretch: [2] to [2, 3]");
 }

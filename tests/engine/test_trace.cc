@@ -17,7 +17,8 @@ TEST_CASE("the contributions of the edges sum to the gradient of their node") {
   Var x = variable(Tensor::uniform({4, 3}, -1, 1, rng, DType::f64), "x");
   Var h = tap(tanh(x), "h");
   Var loss = sum(h * h) + sum(slice(h, 0, 1, 3)) + sum(select(h, 1, 0)) +
-             sum(gather_rows(h, Tensor::from_ids({3}, {0, 2, 0}))) + mean(x + Tensor::ones({2, 4, 3}, DType::f64)) +
+             sum(gather_rows(h, Tensor::from_ids({3}, {0, 2, 0}))) +
+             mean(x + Tensor::ones({2, 4, 3}, DType::f64)) +
              sum(gather_rows(x, Tensor::from_ids({2}, {1, 1})));
   Trace trace;
   Gradients traced = backward(loss, {.retain_graph = true, .trace = &trace});

@@ -1,8 +1,8 @@
 // Dependencies point one way:
 //   base <- kernels <- tensor <- autograd <- ops <- nn <- examples, tools
-// This reads the #include lines of lib/ and nn/ and knows for every file which layer it belongs to. A file may include
-// headers of its own layer and of those below. Only kernels/ may see BLAS and SIMD, and no installed header pulls fmt,
-// JSON, BLAS or SIMD into its users' builds.
+// This reads the #include lines of lib/ and nn/ and knows for every file which layer it belongs to. A file
+// may include headers of its own layer and of those below. Only kernels/ may see BLAS and SIMD, and no
+// installed header pulls fmt, JSON, BLAS or SIMD into its users' builds.
 
 #include <doctest/doctest.h>
 
@@ -30,7 +30,8 @@ const std::map<std::string, Layer> kStems = {
     {"autograd", kAutograd}, {"backward", kAutograd}, {"gradcheck", kAutograd}, {"op_case", kAutograd},
     {"trace", kAutograd},   {"ops", kOps},  // ops.h gathers the headers of ops/
 };
-const std::map<std::string, Layer> kFolders = {{"kernels", kKernels}, {"io", kTensor}, {"ops", kOps}, {"nn", kNn}};
+const std::map<std::string, Layer> kFolders = {
+    {"kernels", kKernels}, {"io", kTensor}, {"ops", kOps}, {"nn", kNn}};
 
 // Layer of "gradus/ops/gru.h" and the like; -1 when nobody knows.
 int layer_of(const std::string& path) {
@@ -56,7 +57,9 @@ struct Source {
   std::string folder;  // "lib" or "nn"
   std::vector<Include> includes;
   bool is_header() const { return path.ends_with(".h"); }
-  std::string at(const Include& i) const { return folder + "/" + path + ":" + std::to_string(i.line) + " includes " + i.target; }
+  std::string at(const Include& i) const {
+    return folder + "/" + path + ":" + std::to_string(i.line) + " includes " + i.target;
+  }
 };
 
 std::vector<Include> includes_of(std::istream& in) {
@@ -91,10 +94,12 @@ std::vector<Source> sources() {
 }
 
 bool is_third_party(const std::string& target, const std::vector<std::string>& prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(), [&](const std::string& p) { return target.starts_with(p); });
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](const std::string& p) { return target.starts_with(p); });
 }
 
-const std::vector<std::string> kBlasAndSimd = {"cblas", "openblas", "hwy/", "immintrin", "x86intrin", "arm_neon"};
+const std::vector<std::string> kBlasAndSimd = {"cblas",     "openblas",  "hwy/",
+                                               "immintrin", "x86intrin", "arm_neon"};
 const std::vector<std::string> kHeavy = {"fmt/", "nlohmann/", "CLI/", "utf8proc"};
 
 // Everything an include list breaks, one line each: the rules themselves, so that they can be tested.
@@ -107,8 +112,10 @@ std::vector<std::string> violations(const Source& file, const std::set<std::stri
     if (i.target.starts_with("gradus/")) {
       const int other = layer_of(i.target);
       if (other < 0) out.push_back(file.at(i) + ", which belongs to no known layer");
-      else if (other > own) out.push_back(file.at(i) + ": " + kNames[own] + " may not look up at " + kNames[other]);
-      if (installed && internal_headers.count(i.target)) out.push_back(file.at(i) + ", which is not installed");
+      else if (other > own)
+        out.push_back(file.at(i) + ": " + kNames[own] + " may not look up at " + kNames[other]);
+      if (installed && internal_headers.count(i.target))
+        out.push_back(file.at(i) + ", which is not installed");
     } else if (own != kKernels && is_third_party(i.target, kBlasAndSimd)) {
       out.push_back(file.at(i) + ": BLAS and SIMD are for kernels/ only");
     } else if (installed && (is_third_party(i.target, kHeavy) || is_third_party(i.target, kBlasAndSimd))) {
@@ -132,12 +139,14 @@ std::set<std::string> not_installed(const std::vector<Source>& files) {
     if (!file.is_header()) continue;
     const fs::path path = fs::path(file.folder) / file.path;
     bool listed = false;
-    for (fs::path directory = path.parent_path(); !directory.empty() && !listed; directory = directory.parent_path()) {
+    for (fs::path directory = path.parent_path(); !directory.empty() && !listed;
+         directory = directory.parent_path()) {
       // By name, or without its ending in a list that stands for both the .cc and the .h.
       const fs::path name = path.lexically_relative(directory);
       const std::string& text = build_of(directory);
-      listed = text.find("'" + name.generic_string() + "'") != std::string::npos ||
-               text.find("'" + fs::path(name).replace_extension().generic_string() + "'") != std::string::npos;
+      listed =
+          text.find("'" + name.generic_string() + "'") != std::string::npos ||
+          text.find("'" + fs::path(name).replace_extension().generic_string() + "'") != std::string::npos;
     }
     if (!listed) out.insert(file.path);
   }
@@ -167,7 +176,8 @@ TEST_CASE("headers say #pragma once, and ops.h gathers every op") {
     std::ifstream in(fs::path(GRADUS_SOURCE_ROOT) / file.folder / file.path);
     std::string text(std::istreambuf_iterator<char>(in), {});
     // Highway compiles some files once per instruction set: those guard themselves by target.
-    CHECK((text.find("#pragma once") != std::string::npos || text.find("HWY_TARGET_TOGGLE") != std::string::npos));
+    CHECK((text.find("#pragma once") != std::string::npos ||
+           text.find("HWY_TARGET_TOGGLE") != std::string::npos));
   }
   const std::vector<Source> files = sources();
   const std::set<std::string> internal_headers = not_installed(files);
@@ -179,7 +189,8 @@ TEST_CASE("headers say #pragma once, and ops.h gathers every op") {
 }
 
 TEST_CASE("the rules find what breaks them") {
-  auto broken = [](const std::string& path, const std::string& target, std::set<std::string> internal_headers = {}) {
+  auto broken = [](const std::string& path, const std::string& target,
+                   std::set<std::string> internal_headers = {}) {
     return violations({path, "lib", {{target, 3}}}, internal_headers).size();
   };
   CHECK(broken("gradus/tensor.h", "gradus/shape.h") == 0);
@@ -200,7 +211,8 @@ TEST_CASE("the rules find what breaks them") {
   CHECK(broken("gradus/autograd.h", "gradus/walk.h", {"gradus/walk.h"}) == 1);
   CHECK(broken("gradus/ops/reduce.cc", "gradus/walk.h", {"gradus/walk.h"}) == 0);
   CHECK(violations({"gradus/news.cc", "lib", {}}, {}).size() == 1);
-  std::istringstream text("  #  include <a/b.h>\n// #include <no.h>\n#include \"c.h\"  // why\n#pragma once\n");
+  std::istringstream text(
+      "  #  include <a/b.h>\n// #include <no.h>\n#include \"c.h\"  // why\n#pragma once\n");
   std::vector<Include> found = includes_of(text);
   REQUIRE(found.size() == 2);
   CHECK(found[0].target == "a/b.h");

@@ -1,4 +1,5 @@
-// Arithmetic and activations against numbers worked out by hand, NumPy's rules for NaN and infinity, and error texts.
+// Arithmetic and activations against numbers worked out by hand, NumPy's rules for NaN and infinity, and
+// error texts.
 
 #include <cmath>
 #include <limits>
@@ -46,7 +47,8 @@ TEST_CASE("broadcasting six axes reads every number at its place") {
     for (int j = 0; j < 3; ++j)
       for (int k = 0; k < 2; ++k)
         for (int l = 0; l < 2; ++l)
-          for (int m = 0; m < 3; ++m) CHECK(y.value().at(at++) == i * 100000 + j * 10000 + k * 1000 + l * 10 + m);
+          for (int m = 0; m < 3; ++m)
+            CHECK(y.value().at(at++) == i * 100000 + j * 10000 + k * 1000 + l * 10 + m);
 }
 
 TEST_CASE("empty operands give empty results") {
@@ -154,7 +156,8 @@ TEST_CASE("where takes from a or b, and what is not taken gets no gradient") {
 
   CHECK(error_of([&] { where(Tensor::ones({2}), a, b); }) == "[where] the condition must be u8: f32");
   CHECK(error_of([&] { where(Tensor(), a, b); }) == "[where] the condition must be u8: undefined");
-  CHECK(error_of([&] { where(Tensor::ones({3}, DType::u8), a, b); }) == "[where] shapes do not broadcast: [2] and [3]");
+  CHECK(error_of([&] { where(Tensor::ones({3}, DType::u8), a, b); }) ==
+        "[where] shapes do not broadcast: [2] and [3]");
 }
 
 TEST_CASE("a product with a constant does not hold on to its variable") {
@@ -190,7 +193,8 @@ TEST_CASE("activations at the ends of the range") {
     CHECK(gradient(tanh(x), x) == Numbers{0, 0, 0, 0});
     CHECK(gradient(softplus(x), x) == Numbers{0, 1, 0, 1});
     Var nan = Tensor::from({1}, {kNaN}, type);
-    for (const Var& y : {tanh(nan), sigmoid(nan), relu(nan), gelu(nan), softplus(nan)}) CHECK(std::isnan(y.item()));
+    for (const Var& y : {tanh(nan), sigmoid(nan), relu(nan), gelu(nan), softplus(nan)})
+      CHECK(std::isnan(y.item()));
   }
 }
 

@@ -1,5 +1,5 @@
-// Every registered op case, through every check that a case stands for: gradients against central differences, fused
-// against composed, f32 against f64, constants, one Var twice, NoGrad.
+// Every registered op case, through every check that a case stands for: gradients against central
+// differences, fused against composed, f32 against f64, constants, one Var twice, NoGrad.
 
 #include <doctest/doctest.h>
 
@@ -33,14 +33,18 @@ TEST_CASE("every op has a case, and no case is registered twice") {
     CHECK(names.insert(c.name).second);
   }
   for (const char* op :
-       {"add", "sub", "mul", "div", "neg", "pow", "sqrt", "exp", "log", "abs", "maximum", "minimum", "clamp", "where",
-        "tanh", "sigmoid", "relu", "gelu", "softplus", "sum", "mean", "max", "logsumexp", "reshape", "permute",
-        "transpose", "concat", "stack", "slice", "select", "split", "expand", "gather_rows"}) {
+       {"add", "sub", "mul", "div", "neg", "pow", "sqrt", "exp", "log", "abs", "maximum", "minimum", "clamp",
+        "where", "tanh", "sigmoid", "relu", "gelu", "softplus", "sum", "mean", "max", "logsumexp", "reshape",
+        "permute", "transpose", "concat", "stack", "slice", "select", "split", "expand", "gather_rows",
+        "matmul", "linear", "softmax", "log_softmax", "embedding", "dropout", "layer_norm", "cross_entropy",
+        "linear_cross_entropy", "gru_cell", "gru", "additive_attention", "multiplicative_attention",
+        "attention_decoder"}) {
     CAPTURE(op);
     CHECK(ops.count(op) == 1);
   }
-  CHECK(op_cases().size() >= 90);
-  CHECK(std::is_sorted(op_cases().begin(), op_cases().end(), [](auto& a, auto& b) { return a.name < b.name; }));
+  CHECK(op_cases().size() >= 140);
+  CHECK(
+      std::is_sorted(op_cases().begin(), op_cases().end(), [](auto& a, auto& b) { return a.name < b.name; }));
 }
 
 TEST_CASE("an op looks at its arguments and leaves them alone") {

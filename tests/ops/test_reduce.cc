@@ -73,8 +73,10 @@ TEST_CASE("max keeps NaN and infinities") {
 
 TEST_CASE("logsumexp neither overflows nor makes NaN of infinities") {
   for (DType type : {DType::f32, DType::f64}) {
-    CHECK(logsumexp(Var(Tensor::from({2}, {1000, 1000}, type))).item() == doctest::Approx(1000 + std::log(2.0)));
-    CHECK(logsumexp(Var(Tensor::from({2}, {-1000, -1000}, type))).item() == doctest::Approx(-1000 + std::log(2.0)));
+    CHECK(logsumexp(Var(Tensor::from({2}, {1000, 1000}, type))).item() ==
+          doctest::Approx(1000 + std::log(2.0)));
+    CHECK(logsumexp(Var(Tensor::from({2}, {-1000, -1000}, type))).item() ==
+          doctest::Approx(-1000 + std::log(2.0)));
     CHECK(logsumexp(Var(Tensor::from({2}, {-kInf, 3}, type))).item() == 3);
     CHECK(logsumexp(Var(Tensor::from({2}, {kInf, 3}, type))).item() == kInf);
     Var none = variable(Tensor::from({2, 2}, {-kInf, -kInf, 0, 0}, type));
@@ -112,7 +114,9 @@ TEST_CASE("argmax takes the first of equals along the last axis") {
   CHECK(argmax(f32({3}, {1, 2, 0})).shape() == Shape{});
   CHECK(argmax(Tensor::from_ids({3}, {1, 2, 0})).item() == 1);
   CHECK(argmax(Tensor::zeros({0, 2})).shape() == Shape{0});
-  CHECK(error_of([] { argmax(Tensor::zeros({2, 0})); }) == "[argmax] the last axis must have entries: shape [2, 0]");
+  CHECK(error_of([] {
+          argmax(Tensor::zeros({2, 0}));
+        }) == "[argmax] the last axis must have entries: shape [2, 0]");
   CHECK(error_of([] { argmax(Tensor::zeros({})); }) == "[argmax] the last axis must have entries: shape []");
 }
 
@@ -124,4 +128,16 @@ TEST_CASE("misuse of reductions is named") {
   CHECK(error_of([] { logsumexp(Var(Tensor::zeros({2}, DType::i32))); }) ==
         "[logsumexp] needs f32 or f64 numbers: i32 [2]");
   CHECK(error_of([] { sum(Var()); }) == "[sum] the input is undefined");
+}
+
+TEST_CASE("max and argmax find one number, or NaN, wherever it stands") {
+  const int64_t n = 21;
+  for (int64_t at = 0; at < n; ++at)
+    for (double special : {5.0, kNaN, kInf}) {
+      Tensor x = Tensor::zeros({n});
+      x.set(at, special);
+      double found = max(Var(x)).item();
+      CHECK((found == special || (std::isnan(found) && std::isnan(special))));
+      CHECK(argmax(x).item() == static_cast<double>(at));
+    }
 }

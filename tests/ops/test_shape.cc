@@ -1,4 +1,5 @@
-// Ops that move numbers: where each number goes, which results are views, gradients in their places, error texts.
+// Ops that move numbers: where each number goes, which results are views, gradients in their places, error
+// texts.
 
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/reduce.h>
@@ -24,8 +25,12 @@ TEST_CASE("reshape is a view") {
   Var y = reshape(x, {3, -1});
   CHECK(y.shape() == Shape{3, 4});
   CHECK(y.value().raw() == x.value().raw());
-  CHECK(error_of([&] { reshape(x, {5, 2}); }) == "[reshape] the number of elements must stay: [2, 6] to [5, 2]");
-  CHECK(error_of([&] { reshape(x, {5, -1}); }) == "[reshape] axis 1 cannot be worked out: 12 elements over 5");
+  CHECK(error_of([&] {
+          reshape(x, {5, 2});
+        }) == "[reshape] the number of elements must stay: [2, 6] to [5, 2]");
+  CHECK(error_of([&] {
+          reshape(x, {5, -1});
+        }) == "[reshape] axis 1 cannot be worked out: 12 elements over 5");
   CHECK(error_of([&] { reshape(x, {-1, -1}); }) == "[reshape] only one axis may be -1");
 }
 
@@ -77,11 +82,15 @@ TEST_CASE("concat and stack") {
   CHECK(stack({a, a * 10}, -1).value().to_vector() == Numbers{1, 10, 2, 20, 3, 30, 4, 40});
   CHECK(stack({Var(f64({}, {1})), Var(f64({}, {2}))}, 0).value().to_vector() == Numbers{1, 2});
 
-  CHECK(error_of([&] { concat({a, b}, 0); }) == "[concat] all other axes must agree: [2, 2] and [2, 1] along axis 0");
+  CHECK(error_of([&] {
+          concat({a, b}, 0);
+        }) == "[concat] all other axes must agree: [2, 2] and [2, 1] along axis 0");
   CHECK(error_of([&] { concat({a, Var(f64({2}, {1, 2}))}, 0); }) ==
         "[concat] all other axes must agree: [2, 2] and [2] along axis 0");
   CHECK(error_of([&] { concat({}, 0); }) == "[concat] needs at least one part");
-  CHECK(error_of([&] { concat({a, Tensor::zeros({2, 2})}, 0); }) == "[concat] element types must agree: f64 and f32");
+  CHECK(error_of([&] {
+          concat({a, Tensor::zeros({2, 2})}, 0);
+        }) == "[concat] element types must agree: f64 and f32");
   CHECK(error_of([&] { concat({a, b}, 2); }) == "[concat] axis 2 does not exist: shape [2, 2]");
   CHECK(error_of([&] { stack({a, b}, 0); }) == "[stack] shapes must agree: [2, 2] and [2, 1]");
   CHECK(error_of([&] { stack({a}, 3); }) == "[stack] axis 3 cannot be added: shape [2, 2]");
@@ -100,7 +109,8 @@ TEST_CASE("slices of the leading axis are views, the others copies") {
 
   CHECK(gradient(rows, x) == Numbers{0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0});
   CHECK(gradient(slice(x, 1, 0, 2) * 1, x) == Numbers{1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0});
-  CHECK(gradient(sum(select(x, 0, 1)) + sum(slice(x, 0, 0, 2)), x) == Numbers{1, 1, 1, 2, 2, 2, 0, 0, 0, 0, 0, 0});
+  CHECK(gradient(sum(select(x, 0, 1)) + sum(slice(x, 0, 0, 2)), x) ==
+        Numbers{1, 1, 1, 2, 2, 2, 0, 0, 0, 0, 0, 0});
 
   CHECK(error_of([&] { slice(x, 0, 2, 5); }) == "[slice] entries 2 to 5 are outside axis 0: shape [4, 3]");
   CHECK(error_of([&] { slice(x, -1, -1, 2); }) == "[slice] entries -1 to 2 are outside axis 1: shape [4, 3]");
@@ -117,8 +127,12 @@ TEST_CASE("split") {
   CHECK(parts[1].shape() == Shape{2, 0});
   CHECK(parts[2].value().to_vector() == Numbers{2, 3, 4, 7, 8, 9});
   CHECK(gradient(parts[2], x) == Numbers{0, 0, 1, 1, 1, 0, 0, 1, 1, 1});
-  CHECK(error_of([&] { split(x, {2, 2}, 1); }) == "[split] sizes must add up to axis 1: shape [2, 5], sizes [2, 2]");
-  CHECK(error_of([&] { split(x, {6, -1}, 1); }) == "[split] sizes must add up to axis 1: shape [2, 5], sizes [6, -1]");
+  CHECK(error_of([&] {
+          split(x, {2, 2}, 1);
+        }) == "[split] sizes must add up to axis 1: shape [2, 5], sizes [2, 2]");
+  CHECK(error_of([&] {
+          split(x, {6, -1}, 1);
+        }) == "[split] sizes must add up to axis 1: shape [2, 5], sizes [6, -1]");
 }
 
 TEST_CASE("a loop over slices differentiates to one gradient") {
@@ -150,8 +164,11 @@ TEST_CASE("gathered rows may repeat") {
   CHECK(grads.find(x)->rows[0].rows.shape() == Shape{4, 2});
   CHECK(gather_rows(x, Tensor::from_ids({0}, {})).shape() == Shape{0, 2});
 
-  CHECK(error_of([&] { gather_rows(x, Tensor::from_ids({2}, {0, 3})); }) == "[gather_rows] indices must be in 0 .. 2: 3");
-  CHECK(error_of([&] { gather_rows(x, Tensor::from_ids({1}, {-1})); }) == "[gather_rows] indices must be in 0 .. 2: -1");
+  CHECK(error_of([&] {
+          gather_rows(x, Tensor::from_ids({2}, {0, 3}));
+        }) == "[gather_rows] indices must be in 0 .. 2: 3");
+  CHECK(error_of([&] { gather_rows(x, Tensor::from_ids({1}, {-1})); }) ==
+        "[gather_rows] indices must be in 0 .. 2: -1");
   CHECK(error_of([&] { gather_rows(x, Tensor::zeros({2})); }) ==
         "[gather_rows] indices must be i32 with one axis: f32 [2]");
   CHECK(error_of([&] { gather_rows(x, Tensor::from_ids({1, 1}, {0})); }) ==

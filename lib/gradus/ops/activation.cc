@@ -68,7 +68,8 @@ Var sigmoid(const Var& x) {
 
 Var relu(const Var& x) {
   check_operand(x, "relu");
-  Tensor y = map(x.value(), [](auto v) { return v < 0 ? decltype(v){0} : v; });  // this way round NaN survives
+  Tensor y =
+      map(x.value(), [](auto v) { return v < 0 ? decltype(v){0} : v; });  // this way round NaN survives
   return record("relu", {x}, y, [y](const Tensor& dy, Grads& dx) {
     dx.add(0, zip(dy, y, [](auto g, auto v) { return v > 0 ? g : decltype(g){0}; }));
   });
@@ -101,8 +102,10 @@ Var softplus(const Var& x) {
 }
 
 GRADUS_OP_CASES(
-    {"tanh", {{{2, 9}, -3, 3}}, [](auto& in) { return tanh(in[0]); }, [](auto& in) { return reference::tanh(in[0]); }},
-    {"tanh: scalar", {Shape{}}, [](auto& in) { return tanh(in[0]); }, [](auto& in) { return reference::tanh(in[0]); }},
+    {"tanh", {{{2, 9}, -3, 3}}, [](auto& in) { return tanh(in[0]); },
+     [](auto& in) { return reference::tanh(in[0]); }},
+    {"tanh: scalar", {Shape{}}, [](auto& in) { return tanh(in[0]); },
+     [](auto& in) { return reference::tanh(in[0]); }},
     {"sigmoid", {{{2, 9}, -4, 4}}, [](auto& in) { return sigmoid(in[0]); },
      [](auto& in) { return reference::sigmoid(in[0]); }},
     {"sigmoid: empty", {{0}}, [](auto& in) { return sigmoid(in[0]); }},

@@ -137,19 +137,19 @@ Var pow(const Var& x, double exponent) {
 Var pow(const Var& x, const Var& exponent) {
   check_operands(x, exponent, "pow");
   Tensor y = zip_broadcast(x.value(), exponent.value(), "pow", [](auto v, auto e) { return std::pow(v, e); });
-  return record("pow", {x, exponent}, y,
-                [x = x.value(), e = exponent.value(), y = saved_for(exponent, y)](const Tensor& dy, Grads& dx) {
-    if (dx.needed(0)) {
-      Tensor slope = zip_broadcast(x, e, "pow", [](auto v, auto c) { return power_slope(v, c); });
-      dx.add(0, zip(dy, slope, times));
-    }
-    if (dx.needed(1)) {
-      Tensor log_x = zip_broadcast(x, e, "pow", [](auto v, auto c) {
-        return v == 0 && c >= 0 ? decltype(v){0} : std::log(v);
+  return record(
+      "pow", {x, exponent}, y,
+      [x = x.value(), e = exponent.value(), y = saved_for(exponent, y)](const Tensor& dy, Grads& dx) {
+        if (dx.needed(0)) {
+          Tensor slope = zip_broadcast(x, e, "pow", [](auto v, auto c) { return power_slope(v, c); });
+          dx.add(0, zip(dy, slope, times));
+        }
+        if (dx.needed(1)) {
+          Tensor log_x = zip_broadcast(
+              x, e, "pow", [](auto v, auto c) { return v == 0 && c >= 0 ? decltype(v){0} : std::log(v); });
+          dx.add(1, zip(dy, y, log_x, [](auto g, auto p, auto l) { return g * p * l; }));
+        }
       });
-      dx.add(1, zip(dy, y, log_x, [](auto g, auto p, auto l) { return g * p * l; }));
-    }
-  });
 }
 
 Var sqrt(const Var& x) {
@@ -188,11 +188,13 @@ Var abs(const Var& x) {
 
 namespace {
 
-// `ahead(p, q)`: p alone decides, being the larger (smaller) one. NaN is ahead of every number, so that it survives.
+// `ahead(p, q)`: p alone decides, being the larger (smaller) one. NaN is ahead of every number, so that it
+// survives.
 template <class F>
 Var choose(const char* op, const Var& a, const Var& b, F ahead) {
   check_operands(a, b, op);
-  Tensor y = zip_broadcast(a.value(), b.value(), op, [ahead](auto p, auto q) { return ahead(p, q) || p != p ? p : q; });
+  Tensor y = zip_broadcast(a.value(), b.value(), op,
+                           [ahead](auto p, auto q) { return ahead(p, q) || p != p ? p : q; });
   return record(op, {a, b}, y, [a = a.value(), b = b.value(), ahead, op](const Tensor& dy, Grads& dx) {
     auto share = [ahead](auto p, auto q) {
       using T = decltype(p);
@@ -254,15 +256,17 @@ Var where(const Tensor& condition, const Var& a, const Var& b) {
   Shape shape = broadcast(broadcast(a.shape(), b.shape(), "where"), condition.shape(), "where");
   Tensor c = broadcast_to(condition, shape, "where");
   Tensor y(shape, a.dtype());
+  Walk walk(shape, {a.shape(), b.shape()});
+  const int64_t n = walk.length();
   with_type(y.dtype(), "where", [&](auto type) {
     using T = decltype(type);
     const T *pa = data<T>(a.value()), *pb = data<T>(b.value());
     const uint8_t* pc = c.u8();
     T* py = data<T>(y);
-    Walk walk(shape, {a.shape(), b.shape()});
     walk.for_each_run([&](int64_t start, const int64_t* offset) {
-      for (int64_t i = 0; i < walk.length(); ++i)
-        py[start + i] = pc[start + i] ? pa[offset[0] + i * walk.step(0)] : pb[offset[1] + i * walk.step(1)];
+      const T *p = pa + offset[0], *q = pb + offset[1];
+      const int64_t step_p = walk.step(0), step_q = walk.step(1);
+      for (int64_t i = 0; i < n; ++i) py[start + i] = pc[start + i] ? p[i * step_p] : q[i * step_q];
     });
   });
   return record("where", {a, b}, y, [c](const Tensor& dy, Grads& dx) {
@@ -302,7 +306,8 @@ GRADUS_OP_CASES(
     {"add: six axes", {{2, 1, 2, 1, 2, 1}, {1, 2, 1, 2, 1, 3}}, [](auto& in) { return in[0] + in[1]; }},
     {"add: number", {{3}}, [](auto& in) { return 2 + in[0] + 1; }},
     {"add: empty", {{0, 3}, {3}}, [](auto& in) { return in[0] + in[1]; }},
-    {"sub", {{2, 3}, {2, 3}}, [](auto& in) { return in[0] - in[1]; }, [](auto& in) { return in[0] + -in[1]; }},
+    {"sub", {{2, 3}, {2, 3}}, [](auto& in) { return in[0] - in[1]; },
+     [](auto& in) { return in[0] + -in[1]; }},
     {"sub: stretch", {{3}, {2, 2, 1}}, [](auto& in) { return in[0] - in[1]; }},
     {"sub: number", {{3}}, [](auto& in) { return 2 - (in[0] - 1); }},
     {"mul", {{2, 3}, {2, 3}}, [](auto& in) { return in[0] * in[1]; }},
@@ -320,14 +325,16 @@ GRADUS_OP_CASES(
 
 GRADUS_OP_CASES(
     {"pow: square", {{2, 3}}, [](auto& in) { return pow(in[0], 2); }, [](auto& in) { return in[0] * in[0]; }},
-    {"pow: cube", {{2, 3}}, [](auto& in) { return pow(in[0], 3); }, [](auto& in) { return in[0] * in[0] * in[0]; }},
+    {"pow: cube", {{2, 3}}, [](auto& in) { return pow(in[0], 3); },
+     [](auto& in) { return in[0] * in[0] * in[0]; }},
     {"pow: number", {{Shape{4}, 0.5, 2}}, [](auto& in) { return pow(in[0], -1.5); }},
     {"pow: zero", {{Shape{4}, 0.5, 2}}, [](auto& in) { return pow(in[0], 0); }},
     {"pow", {{{2, 3}, 0.5, 2}, {2, 3}}, [](auto& in) { return pow(in[0], in[1]); },
      [](auto& in) { return reference::power(in[0], in[1]); }},
     {"pow: stretch", {{Shape{3}, 0.5, 2}, {2, 1}}, [](auto& in) { return pow(in[0], in[1]); },
      [](auto& in) { return reference::power(in[0], in[1]); }},
-    {"sqrt", {{{2, 3}, 0.2, 3}}, [](auto& in) { return sqrt(in[0]); }, [](auto& in) { return pow(in[0], 0.5); }},
+    {"sqrt", {{{2, 3}, 0.2, 3}}, [](auto& in) { return sqrt(in[0]); },
+     [](auto& in) { return pow(in[0], 0.5); }},
     {"exp", {{{2, 9}, -3, 3}}, [](auto& in) { return exp(in[0]); }},
     {"log", {{{2, 3}, 0.2, 3}}, [](auto& in) { return log(in[0]); }},
     {"log: of exp", {{2, 3}}, [](auto& in) { return log(exp(in[0])); }, [](auto& in) { return in[0] * 1; }});
@@ -345,7 +352,8 @@ GRADUS_OP_CASES(
      [](auto& in) { return reference::smaller(in[0], in[1] + 0.01); }},
     {"minimum: both stretch", {{3, 1}, {2, 1, 4}}, [](auto& in) { return minimum(in[0], in[1]); },
      [](auto& in) { return reference::smaller(in[0], in[1]); }},
-    {"clamp", {{Tensor::from({5}, {-2, -0.6, 0.1, 0.4, 3})}}, [](auto& in) { return clamp(in[0], -0.5, 0.5); },
+    {"clamp", {{Tensor::from({5}, {-2, -0.6, 0.1, 0.4, 3})}},
+     [](auto& in) { return clamp(in[0], -0.5, 0.5); },
      [](auto& in) { return reference::clamped(in[0], -0.5, 0.5); }},
     {"where", {Tensor::from({2, 3}, {1, 0, 0, 1, 1, 0}, DType::u8), {2, 3}, {2, 3}},
      [](auto& in) { return where(in[0].value(), in[1], in[2]); },

@@ -2,14 +2,15 @@
 
 #include <gradus/autograd.h>
 
-// Element by element, with NumPy's broadcasting of two shapes [..a], [..b] -> [..broadcast(a, b)]: axes are aligned at
-// the end, a missing axis or one of size 1 stretches. Both operands must have one element type, f32 or f64. The
-// gradients below have the output's shape; the engine sums them over the axes along which an operand was stretched.
-// dy stands for the gradient that arrives at y.
+// Element by element, with NumPy's broadcasting of two shapes [..a], [..b] -> [..broadcast(a, b)]: axes are
+// aligned at the end, a missing axis or one of size 1 stretches. Both operands must have one element type,
+// f32 or f64. The gradients below have the output's shape; the engine sums them over the axes along which an
+// operand was stretched. dy stands for the gradient that arrives at y.
 //
-// @throws Error "[add] shapes do not broadcast: [2, 3] and [4, 3]", "[add] element types must agree: f32 and f64",
-// "[add] needs f32 or f64 numbers: i32 [2, 3]", "[add] an operand is undefined"; the other ops likewise under the
-// names sub, mul, div, neg, pow, sqrt, exp, log, abs, maximum, minimum, clamp and where.
+// @throws Error "[add] shapes do not broadcast: [2, 3] and [4, 3]", "[add] element types must agree: f32 and
+// f64",
+// "[add] needs f32 or f64 numbers: i32 [2, 3]", "[add] an operand is undefined"; the other ops likewise under
+// the names sub, mul, div, neg, pow, sqrt, exp, log, abs, maximum, minimum, clamp and where.
 
 namespace gradus {
 
@@ -46,14 +47,16 @@ Var exp(const Var& x);
 Var log(const Var& x);
 /// y = |x|          dx = dy sign(x), 0 at 0
 Var abs(const Var& x);
-/// y = max(a, b)    dy goes to the larger one; where both are equal each gets half of it. NaN in either gives NaN.
+/// y = max(a, b)    dy goes to the larger one; where both are equal each gets half of it. NaN in either gives
+/// NaN.
 Var maximum(const Var& a, const Var& b);
 /// y = min(a, b)    dy goes to the smaller one; halves and NaN as above.
 Var minimum(const Var& a, const Var& b);
 /// y = min(max(x, low), high)            dx = dy inside [low, high], 0 outside. NaN stays NaN.
 /// @throws Error "[clamp] low must not exceed high: 2 and 1"
 Var clamp(const Var& x, double low, double high);
-/// y = a where condition (u8, broadcasts) is not 0, else b       da = dy there, 0 elsewhere; db the other way round
+/// y = a where condition (u8, broadcasts) is not 0, else b       da = dy there, 0 elsewhere; db the other way
+/// round
 Var where(const Tensor& condition, const Var& a, const Var& b);
 
 }  // namespace gradus

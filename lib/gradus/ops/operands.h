@@ -9,7 +9,8 @@ namespace gradus {
 /// @throws Error "[op] the input is undefined", "[op] needs f32 or f64 numbers: i32 [2, 3]"
 inline void check_operand(const Var& x, const char* op) {
   if (!x.defined()) fail(op, "the input is undefined");
-  if (!is_floating(x.dtype())) fail(op, std::string("needs f32 or f64 numbers: ") + name_of(x.dtype()) + " " + x.shape().str());
+  if (!is_floating(x.dtype()))
+    fail(op, std::string("needs f32 or f64 numbers: ") + name_of(x.dtype()) + " " + x.shape().str());
 }
 
 /// Both operands as above, and of one element type.

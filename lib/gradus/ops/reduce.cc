@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -15,8 +16,9 @@
 namespace gradus {
 namespace {
 
-// The shapes of a reduction's result with the reduced axes as 1, which broadcasts back to x, and as the caller wants
-// it. Both have the same numbers in the same order, so that going from one to the other is a view.
+// The shapes of a reduction's result with the reduced axes as 1, which broadcasts back to x, and as the
+// caller wants it. Both have the same numbers in the same order, so that going from one to the other is a
+// view.
 struct Reduced {
   Shape kept, wanted;
   int64_t count;  // entries of x behind one of y
@@ -42,6 +44,28 @@ Reduced reduced(const Var& x, const ReduceOptions& options, const char* op) {
   return r;
 }
 
+// The larger one; NaN before any number.
+template <class T>
+T larger(T v, T best) {
+  return v > best || v != v ? v : best;
+}
+
+// The same over n numbers. Eight chains of comparisons instead of one, which the processor runs side by side;
+// NaN, which loses every comparison here, is looked for apart.
+template <class T>
+T largest_of(const T* x, int64_t n, T best) {
+  T part[8], nan[8] = {};
+  std::fill_n(part, 8, best);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (int k = 0; k < 8; ++k) part[k] = x[i + k] > part[k] ? x[i + k] : part[k];
+    for (int k = 0; k < 8; ++k) nan[k] = x[i + k] != x[i + k] ? x[i + k] : nan[k];
+  }
+  for (; i < n; ++i) best = larger(x[i], best);
+  for (int k = 0; k < 8; ++k) best = larger(nan[k] != nan[k] ? nan[k] : part[k], best);
+  return best;
+}
+
 // y_j = the largest x of its group; -inf for an empty one.
 Tensor largest(const Tensor& x, const Shape& kept) {
   Tensor y = Tensor::full(kept, -std::numeric_limits<double>::infinity(), x.dtype());
@@ -51,16 +75,13 @@ Tensor largest(const Tensor& x, const Shape& kept) {
     using T = decltype(type);
     const T* in = data<T>(x);
     T* out = data<T>(y);
-    auto ahead = [](T v, T best) { return v > best || v != v ? v : best; };
     walk.for_each_run([&](int64_t start, const int64_t* offset) {
       const T* run = in + start;
       T* to = out + offset[0];
       if (walk.step(0) == 0) {
-        T best = *to;
-        for (int64_t i = 0; i < n; ++i) best = ahead(run[i], best);
-        *to = best;
+        *to = largest_of(run, n, *to);
       } else {
-        for (int64_t i = 0; i < n; ++i) to[i] = ahead(run[i], to[i]);
+        for (int64_t i = 0; i < n; ++i) to[i] = larger(run[i], to[i]);
       }
     });
   });
@@ -97,7 +118,8 @@ Var max(const Var& x, const ReduceOptions& options) {
     Tensor hit = zip_broadcast(x, y, "max", [](auto v, auto best) {
       return decltype(v)(v == best || (v != v && best != best));
     });
-    Tensor share = zip(dy.reshape(y.shape()), sum_to(hit, y.shape()), [](auto g, auto ties) { return g / ties; });
+    Tensor share =
+        zip(dy.reshape(y.shape()), sum_to(hit, y.shape()), [](auto g, auto ties) { return g / ties; });
     dx.add(0, zip_broadcast(hit, share, "max", times));
   });
 }
@@ -114,13 +136,15 @@ Var logsumexp(const Var& x, const ReduceOptions& options) {
     });
     return e;
   };
-  Tensor y = zip(m, sum_to(shifted_exp(x.value(), m), r.kept), [](auto a, auto s) { return a + std::log(s); });
-  return record("logsumexp", {x}, y.reshape(r.wanted), [x = x.value(), y, shifted_exp](const Tensor& dy, Grads& dx) {
-    // Where all of x is -inf nothing would change y: gradient 0, not NaN.
-    const double none = -std::numeric_limits<double>::infinity();
-    Tensor shift = map(y, [none](auto v) { return v == decltype(v)(none) ? decltype(v){0} : v; });
-    dx.add(0, zip_broadcast(shifted_exp(x, shift), dy.reshape(y.shape()), "logsumexp", times));
-  });
+  Tensor y =
+      zip(m, sum_to(shifted_exp(x.value(), m), r.kept), [](auto a, auto s) { return a + std::log(s); });
+  return record(
+      "logsumexp", {x}, y.reshape(r.wanted), [x = x.value(), y, shifted_exp](const Tensor& dy, Grads& dx) {
+        // Where all of x is -inf nothing would change y: gradient 0, not NaN.
+        const double none = -std::numeric_limits<double>::infinity();
+        Tensor shift = map(y, [none](auto v) { return v == decltype(v)(none) ? decltype(v){0} : v; });
+        dx.add(0, zip_broadcast(shifted_exp(x, shift), dy.reshape(y.shape()), "logsumexp", times));
+      });
 }
 
 Tensor argmax(const Tensor& x) {
@@ -132,10 +156,10 @@ Tensor argmax(const Tensor& x) {
   int32_t* out = y.i32();
   visit(x, [&](auto* in) {
     for (int64_t row = 0; row < y.numel(); ++row, in += n) {
-      int64_t best = 0;
-      for (int64_t i = 1; i < n && in[best] == in[best]; ++i)
-        if (in[i] > in[best] || in[i] != in[i]) best = i;
-      out[row] = static_cast<int32_t>(best);
+      const auto best = largest_of(in, n, in[0]);
+      int64_t i = 0;
+      while (in[i] != best && in[i] == in[i]) ++i;  // the first NaN, if any, is the largest
+      out[row] = static_cast<int32_t>(i);
     }
   });
   return y;
@@ -164,16 +188,20 @@ Var logsumexp(const Var& x, const ReduceOptions& options) { return log(sum(exp(x
 GRADUS_OP_CASES(
     {"sum", {{2, 3}}, [](auto& in) { return sum(in[0]); }},
     {"sum: last axis", {{2, 3, 4}}, [](auto& in) { return sum(in[0], {.axes = {-1}}); }},
-    {"sum: first axis, kept", {{2, 3, 4}}, [](auto& in) { return sum(in[0], {.axes = {0}, .keep_dims = true}); }},
+    {"sum: first axis, kept", {{2, 3, 4}},
+     [](auto& in) { return sum(in[0], {.axes = {0}, .keep_dims = true}); }},
     {"sum: middle axis", {{2, 3, 4}}, [](auto& in) { return sum(in[0], {.axes = {1}}); },
      [](auto& in) { return select(in[0], 1, 0) + select(in[0], 1, 1) + select(in[0], 1, 2); }},
     {"sum: outer axes", {{2, 3, 4}}, [](auto& in) { return sum(in[0], {.axes = {-1, 0}}); },
      [](auto& in) { return sum(sum(in[0], {.axes = {2}}), {.axes = {0}}); }},
-    {"sum: every other of six", {{2, 2, 2, 1, 2, 3}}, [](auto& in) { return sum(in[0], {.axes = {0, 2, 4}}); }},
+    {"sum: every other of six", {{2, 2, 2, 1, 2, 3}},
+     [](auto& in) { return sum(in[0], {.axes = {0, 2, 4}}); }},
     {"sum: scalar", {Shape{}}, [](auto& in) { return sum(in[0]); }},
     {"sum: empty axis", {{2, 0}}, [](auto& in) { return sum(in[0], {.axes = {1}}); }},
-    {"mean", {{2, 3}}, [](auto& in) { return mean(in[0]); }, [](auto& in) { return reference::mean(in[0], {}, 6); }},
-    {"mean: last axis, kept", {{2, 5}}, [](auto& in) { return mean(in[0], {.axes = {-1}, .keep_dims = true}); },
+    {"mean", {{2, 3}}, [](auto& in) { return mean(in[0]); },
+     [](auto& in) { return reference::mean(in[0], {}, 6); }},
+    {"mean: last axis, kept", {{2, 5}},
+     [](auto& in) { return mean(in[0], {.axes = {-1}, .keep_dims = true}); },
      [](auto& in) { return reference::mean(in[0], {.axes = {1}, .keep_dims = true}, 5); }},
     {"mean: two axes", {{2, 3, 4}}, [](auto& in) { return mean(in[0], {.axes = {0, 1}}); },
      [](auto& in) { return reference::mean(in[0], {.axes = {0, 1}}, 6); }},

@@ -4,8 +4,8 @@
 
 #include <gradus/autograd.h>
 
-// Over some axes or all of them: x [..., n, ...] -> y [..., ...], or [..., 1, ...] with keep_dims. Along an empty axis
-// sum is 0, mean NaN, logsumexp -inf, and max an error.
+// Over some axes or all of them: x [..., n, ...] -> y [..., ...], or [..., 1, ...] with keep_dims. Along an
+// empty axis sum is 0, mean NaN, logsumexp -inf, and max an error.
 // @throws Error "[sum] axis 3 does not exist: shape [2, 3]", "[sum] axis 1 is named twice: shape [2, 3]",
 // "[max] nothing to take the maximum of: shape [0, 3]"
 

@@ -16,7 +16,8 @@ namespace {
 
 Shape shape_of(const std::vector<int64_t>& dims) { return Shape(dims.data(), static_cast<int>(dims.size())); }
 
-// An array [outer, n, inner]: n entries of the axis in question, everything before and after it lumped together.
+// An array [outer, n, inner]: n entries of the axis in question, everything before and after it lumped
+// together.
 struct Lumped {
   int64_t outer = 1, n = 1, inner = 1;
 };
@@ -31,7 +32,8 @@ Lumped lump(const Shape& shape, int axis) {
 
 // ---- axes in another order ----
 
-// y [columns, rows] = x^T, in tiles that fit the first cache: a plain loop would touch a new line at every number.
+// y [columns, rows] = x^T, in tiles that fit the first cache: a plain loop would touch a new line at every
+// number.
 template <class T>
 void transpose_matrix(const T* x, T* y, int64_t rows, int64_t columns) {
   constexpr int64_t kTile = 16;
@@ -59,7 +61,8 @@ Tensor permuted(const Tensor& x, const std::vector<int>& order) {
     if (x.numel() == 0) return;
     if (d == 2 && walk.stride(0, 0) == 1 && step == walk.size(0)) return transpose_matrix(in, out, n, step);
     if (d == 3 && walk.stride(0, 1) == 1 && step == walk.size(1) && walk.stride(0, 0) == n * step) {
-      for (int64_t i = 0; i < walk.size(0); ++i) transpose_matrix(in + i * n * step, out + i * n * step, n, step);
+      for (int64_t i = 0; i < walk.size(0); ++i)
+        transpose_matrix(in + i * n * step, out + i * n * step, n, step);
       return;
     }
     walk.for_each_run([&](int64_t start, const int64_t* offset) {
@@ -90,7 +93,8 @@ Tensor piece(const Tensor& x, int axis, int64_t begin, int64_t n) {
     using T = decltype(type);
     const T* in = data<T>(x) + begin * l.inner;
     T* out = data<T>(y);
-    for (int64_t o = 0; o < l.outer; ++o) std::copy_n(in + o * l.n * l.inner, n * l.inner, out + o * n * l.inner);
+    for (int64_t o = 0; o < l.outer; ++o)
+      std::copy_n(in + o * l.n * l.inner, n * l.inner, out + o * n * l.inner);
   });
   return y;
 }
@@ -119,7 +123,8 @@ Var piece_as(const char* op, const Var& x, int axis, int64_t begin, int64_t n, b
 // ---- joining ----
 
 // parts_i seen as [.., sizes_i, ..] laid side by side along `axis` of `shape`.
-Var join(const char* op, const std::vector<Var>& parts, const std::vector<int64_t>& sizes, const Shape& shape, int axis) {
+Var join(const char* op, const std::vector<Var>& parts, const std::vector<int64_t>& sizes, const Shape& shape,
+         int axis) {
   Lumped l = lump(shape, axis);
   Tensor y(shape, parts[0].dtype());
   with_type(y.dtype(), op, [&](auto type) {
@@ -219,7 +224,8 @@ Var slice(const Var& x, int axis, int64_t begin, int64_t end) {
   check_operand(x, "slice");
   const int a = x.shape().axis(axis, "slice");
   if (begin < 0 || end < begin || end > x.size(a))
-    fail("slice", fmt::format("entries {} to {} are outside axis {}: shape {}", begin, end, a, x.shape().str()));
+    fail("slice",
+         fmt::format("entries {} to {} are outside axis {}: shape {}", begin, end, a, x.shape().str()));
   return piece_as("slice", x, a, begin, end - begin, false);
 }
 
@@ -262,9 +268,10 @@ Var gather_rows(const Var& x, const Tensor& indices) {
   check_operand(x, "gather_rows");
   if (x.dims() == 0) fail("gather_rows", "a scalar has no rows");
   if (!indices.defined() || indices.dtype() != DType::i32 || indices.dims() != 1)
-    fail("gather_rows", fmt::format("indices must be i32 with one axis: {}",
-                                    indices.defined() ? std::string(name_of(indices.dtype())) + " " + indices.shape().str()
-                                                      : std::string("undefined")));
+    fail("gather_rows",
+         fmt::format("indices must be i32 with one axis: {}",
+                     indices.defined() ? std::string(name_of(indices.dtype())) + " " + indices.shape().str()
+                                       : std::string("undefined")));
   Shape shape = x.shape();
   shape.set(0, indices.numel());
   const int64_t width = x.shape().stride(0);
@@ -324,7 +331,8 @@ GRADUS_OP_CASES(
      [](auto& in) { return reference::transpose(in[0]); }},
     {"permute: batch of matrices", {{2, 3, 4}}, [](auto& in) { return permute(in[0], {0, 2, 1}); },
      [](auto& in) {
-       return stack({reference::transpose(select(in[0], 0, 0)), reference::transpose(select(in[0], 0, 1))}, 0);
+       return stack({reference::transpose(select(in[0], 0, 0)),
+                      reference::transpose(select(in[0], 0, 1))}, 0);
      }},
     {"permute: leading axes", {{2, 3, 4}}, [](auto& in) { return permute(in[0], {1, 0, 2}); },
      [](auto& in) { return reference::transpose(in[0]); }},

@@ -4,8 +4,8 @@
 
 #include <gradus/autograd.h>
 
-// Numbers that move and do not change, so the gradients move back: f32 or f64. Where an op says "view", y shares x's
-// storage.
+// Numbers that move and do not change, so the gradients move back: f32 or f64. Where an op says "view", y
+// shares x's storage.
 
 namespace gradus {
 
@@ -22,8 +22,8 @@ Var transpose(const Var& x, int axis0, int axis1);
 Var concat(const std::vector<Var>& parts, int axis);
 /// Joined along a new axis: [..] -> [.., parts, ..]. @throws Error "[stack] shapes must agree: [2] and [3]"
 Var stack(const std::vector<Var>& parts, int axis);
-/// Entries begin .. end-1 of an axis. Of the leading axis: a view. dx = dy in its place, 0 around it (added straight
-/// into x's gradient, so that a loop over the slices of x costs what x's size costs).
+/// Entries begin .. end-1 of an axis. Of the leading axis: a view. dx = dy in its place, 0 around it (added
+/// straight into x's gradient, so that a loop over the slices of x costs what x's size costs).
 /// @throws Error "[slice] entries 2 to 5 are outside axis 0: shape [4, 3]"
 Var slice(const Var& x, int axis, int64_t begin, int64_t end);
 /// Entry i of an axis, without that axis. Otherwise as slice.
@@ -35,8 +35,8 @@ std::vector<Var> split(const Var& x, const std::vector<int64_t>& sizes, int axis
 /// Stretched to `dims` by broadcasting. dx = dy summed over the stretched axes.
 /// @throws Error "[expand] shape does not stretch: [2] to [3]"
 Var expand(const Var& x, const std::vector<int64_t>& dims);
-/// Rows of the leading axis: x [N, ...], indices i32 [M] -> [M, ...]. A row may be taken several times: its gradients
-/// add up. @throws Error "[gather_rows] indices must be in 0 .. 3: 4"
+/// Rows of the leading axis: x [N, ...], indices i32 [M] -> [M, ...]. A row may be taken several times: its
+/// gradients add up. @throws Error "[gather_rows] indices must be in 0 .. 3: 4"
 Var gather_rows(const Var& x, const Tensor& indices);
 
 }  // namespace gradus
