@@ -18,7 +18,8 @@ namespace translator {
 ///   doesn't - n' pas; didn't - n' a pas; won't - n' pas mangera; never - n' jamais;
 ///   do, does, did in a question - est-ce que (did - a as well); what - que (of qu' est-ce que);
 ///   apples - des pommes, les pommes, pommes; bread - du pain, de l' eau; the - l'; some - du; any - de;
-///   many - beaucoup de; of the teacher's book: the - du (de + le), teacher's - du professeur, book - le livre;
+///   many - beaucoup de;
+///   of the teacher's book: the - du (de + le), teacher's - du professeur, book - le livre;
 ///   because - parce que; every - tous les, day - jours; there is: there - il y, is - a;
 ///   listens to - écoute; talks to him: talks - parle, to him - lui; at home: at - à, home - la maison.
 struct AlignedPair {
@@ -42,8 +43,8 @@ struct Corpus {
 /// The same for the same options everywhere; valid and test stay the same when train grows.
 ///
 /// Each English sentence has one French one. None comes twice, not even with and without its full stop:
-/// statements are written either way, both languages alike, because people who try a translator often leave the
-/// stop away. "he doesn't like apples" is in none of the parts, not even inside a longer sentence.
+/// statements are written either way, both languages alike, because people who try a translator often leave
+/// the stop away. "he doesn't like apples" is in none of the parts, not even inside a longer sentence.
 ///
 /// Throws std::invalid_argument for negative sizes, and when 20000 draws in a row bring no new sentence, as
 /// happens with a very small max_length.

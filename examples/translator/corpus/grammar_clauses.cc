@@ -22,9 +22,9 @@ Mask tense_bit(Tense tense, Modal modal) {
 
 // How often a verb is drawn.
 int frequency_of(const Verb& verb) {
-  if (verb.is("eat") || verb.is("like")) return 16;
-  if (verb.is("hate") || verb.is("know") || verb.is("arrive")) return 5;
-  return verb.objects ? 10 : 8;
+  if (verb.is("eat") || verb.is("like")) return 13;
+  if (verb.is("hate") || verb.is("know")) return 6;
+  return verb.is("arrive") ? 7 : 10;
 }
 
 }  // namespace

@@ -108,9 +108,9 @@ std::optional<Clause> Grammar::remark(const Clause& first) {
   if (!thing.noun->adjectives) return std::nullopt;
   thing.adjective = nullptr;
   add_adjective(thing, 100);
-  if (thing.adjective == first.object[0].adjective || std::string_view(thing.adjective->english) == "new") {
-    return std::nullopt;
-  }
+  const std::string_view word = thing.adjective->english;
+  // "new" would be "neuf"; "they were sick" could be the girls as well as the dogs they bought.
+  if (thing.adjective == first.object[0].adjective || word == "new" || word == "sick") return std::nullopt;
   Clause c;
   c.verb = &verb("be");
   c.adjective = thing.adjective;
@@ -220,9 +220,8 @@ Sentence Grammar::reason(int detail) {
       std::optional<Clause> praise = remark(first);
       if (!praise) continue;
       static constexpr std::string_view kReasons[] = {"good", "beautiful", "interesting", "small", "big"};
-      if (std::find(std::begin(kReasons), std::end(kReasons), praise->adjective->english) == std::end(kReasons)) {
-        continue;
-      }
+      const auto reason = std::find(std::begin(kReasons), std::end(kReasons), praise->adjective->english);
+      if (reason == std::end(kReasons)) continue;
       second = *praise;
     }
     Sentence s;

@@ -163,22 +163,21 @@ void Grammar::make_definite(NounPhrase& phrase) {
 }
 
 NounPhrase Grammar::pair_of_subjects() {
-  NounPhrase first;
-  if (random_.chance(50)) {
-    first = named();
-    first.second.push_back(named());
-  } else if (random_.chance(60)) {
-    const Determiner owner = owner_determiner(nullptr);
-    for (NounPhrase* phrase : {&first, &first.second.emplace_back()}) {
-      phrase->noun = pick_noun(family);
-      phrase->determiner = owner;
-    }
-  } else {
-    for (NounPhrase* phrase : {&first, &first.second.emplace_back()}) {
-      phrase->noun = pick_noun(person, family | noun_class::name);
-      phrase->determiner = Determiner::the;
-    }
+  NounPhrase first, second;
+  const int kind = weighted({50, 30, 20});
+  const Mask classes = kind == 0 ? noun_class::name : kind == 1 ? family : person;
+  const Mask without = kind == 2 ? family | noun_class::name : 0;
+  first.noun = pick_noun(classes, without);
+  // Two women often enough that "elles" and "sont parties" are learnt from pairs as well.
+  const bool women = first.noun->gender == Gender::feminine && random_.chance(40);
+  do {
+    second.noun = pick_noun(classes, without);
+  } while (women && second.noun->gender != Gender::feminine);
+  if (kind != 0) {
+    first.determiner = kind == 1 ? owner_determiner(nullptr) : Determiner::the;
+    second.determiner = first.determiner;
   }
+  first.second.push_back(second);
   return first;
 }
 

@@ -13,7 +13,7 @@ void Grammar::append(Sentence& sentence, Join join, Clause clause, bool comma) {
 Sentence Grammar::sentence() {
   start();
   Sentence s;
-  switch (weighted({43, 16, 10, 9, 6, 3, 2, 4, 14})) {
+  switch (weighted({40, 16, 10, 13, 6, 4, 2, 4, 13})) {
     case 0: s = simple(); break;
     case 1: s = question(); break;
     case 2: s = two_clauses(1); break;
@@ -252,7 +252,7 @@ Sentence Grammar::long_sentence() {
     case 5: s = condition(2); break;
     default: s = opinion(2);
   }
-  for (int more = random_.chance(88) ? (random_.chance(18) ? 2 : 1) : 0; more > 0; --more) {
+  for (int more = random_.chance(88) ? (random_.chance(8) ? 2 : 1) : 0; more > 0; --more) {
     const Part& last = s.parts.back();
     const Clause& heard = last.clause.that.empty() ? last.clause : last.clause.that[0];
     const bool but = last.join != Join::but && heard.polarity == Polarity::affirmative && random_.chance(40);

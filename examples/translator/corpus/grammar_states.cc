@@ -31,7 +31,7 @@ Clause Grammar::state(const Wish& wish) {
                       : thing    ? weighted({75, 25, 0})
                                  : weighted({58, 28, 14})];
   }
-  if (random_.chance(22) && !wish.affirmative) c.polarity = Polarity::negative;
+  if (random_.chance(22) && !wish.affirmative && !wish.question) c.polarity = Polarity::negative;
   if (c.polarity == Polarity::negative && c.subject.relative.empty()) make_definite(c.subject);
   if (thing) {
     if (c.tense == Tense::future) c.tense = Tense::present;
