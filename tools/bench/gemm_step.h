@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <gradus/tensor.h>
+
+#include "workload.h"
+
+namespace bench {
+
+/// The matrix products of a training step of B sentences, and nothing else: the shapes, strides and order of the layers
+/// on plain `kernels::gemm`, on random numbers. Recurrent products are counted as calls of BLAS at every step, whatever
+/// the library has in their place; the attention of the Luong variant has no product of matrices.
+class GemmStep {
+ public:
+  GemmStep(const Size& size, const std::string& variant, int64_t B, uint64_t seed);
+  /// `words`: targets that are not padding.
+  void run(int64_t words);
+  /// Of one run, in billions: two for each multiplication and addition.
+  double gflop(int64_t words);
+
+ private:
+  // What is written is never read again, but for gi and gh: numbers neither fade out nor grow from run to run.
+  struct Linear {
+    gradus::Tensor x, w, y, dx, dw, dy;
+  };
+  struct Recurrence {
+    int64_t in, total;  // of the weight's columns: those that one product over all steps takes, and all
+    gradus::Tensor x, w_ih, w_hh, gi, gh, h, dx, dw_ih, dw_hh, dgi, dh;
+  };
+  Linear linear(int64_t rows, int64_t in, int64_t out);
+  Recurrence recurrence(int64_t in, int64_t total);
+  gradus::Tensor random(int64_t rows, int64_t columns);
+  void product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+               int64_t ldb, float beta, float* c, int64_t ldc);
+  void forward(const Linear& l);
+  void backward(const Linear& l);
+  void input_projection(const Recurrence& r);
+  void recurrent_weights(const Recurrence& r);
+  void encoder_forward(const Recurrence& r);
+  void encoder_backward(const Recurrence& r);
+  void decoder_forward();
+  void decoder_backward();
+  void output(int64_t words);
+
+  Size size_;
+  int64_t B_;
+  bool context_in_cell_, counting_ = false;
+  double flop_ = 0;
+  gradus::Rng rng_;
+  Recurrence ahead_, back_, cell_;
+  Linear keys_, bridge_, readout_, output_;
+  gradus::Tensor w1_, u_, du_, dw1_, contexts_, dcontexts_, weights_, dannotations_;
+};
+
+}  // namespace bench

@@ -1,0 +1,128 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+
+#include <gradus/op_case.h>
+#include <gradus/random.h>
+
+#include "commands.h"
+#include "measure.h"
+
+namespace bench {
+namespace {
+
+using gradus::OpCase;
+using gradus::OpFunction;
+using gradus::Tensor;
+using gradus::Var;
+
+// The case with every axis times `factor`; axes of length 1 are there to be stretched and stay.
+OpCase enlarged(OpCase c, int64_t factor) {
+  for (OpCase::Input& in : c.inputs)
+    for (int axis = 0; axis < in.shape.dims(); ++axis)
+      if (in.shape[axis] > 1) in.shape.set(axis, in.shape[axis] * factor);
+  return c;
+}
+
+bool has_given_numbers(const OpCase& c) {
+  return std::any_of(c.inputs.begin(), c.inputs.end(), [](const OpCase::Input& in) { return in.given.defined(); });
+}
+
+class Run {
+ public:
+  Run(const OpFunction& f, const OpCase& c) : f_(f) {
+    for (const Tensor& t : gradus::sample_inputs(c, gradus::DType::f32))
+      inputs_.push_back(is_floating(t.dtype()) ? gradus::variable(t) : Var(t));
+    gradus::Rng rng(7);
+    Var y = f_(inputs_);
+    seed_ = Tensor::uniform(y.shape(), 0.5, 1.5, rng);
+    differentiable_ = y.requires_grad();
+  }
+  void once() const {
+    Var y = f_(inputs_);
+    if (differentiable_) gradus::backward(y, {.seed = seed_});
+  }
+
+ private:
+  const OpFunction& f_;
+  std::vector<Var> inputs_;
+  Tensor seed_;
+  bool differentiable_ = false;
+};
+
+// Microseconds, forward and backward: the median of at least five, for up to 20 ms.
+double microseconds(const OpFunction& f, const OpCase& c) {
+  Run run(f, c);
+  for (int i = 0; i < 2; ++i) run.once();
+  std::vector<double> times;
+  Stopwatch whole;
+  double spent = 0;
+  while (times.size() < 5 || (spent < 20 && times.size() < 2000)) {
+    Stopwatch one;
+    run.once();
+    times.push_back(one.lap() * 1e3);
+    spent += whole.lap();
+  }
+  return median(times);
+}
+
+struct Timing {
+  int64_t factor;
+  double fused;
+  std::optional<double> composed;
+};
+
+// Cases that carry ids or masks of their own only work at their registered size: try, and go down.
+Timing time_case(const OpCase& c, int64_t factor) {
+  for (; factor > 1; factor /= 2) {
+    if (has_given_numbers(c)) break;
+    OpCase large = enlarged(c, factor);
+    try {
+      Timing t{factor, microseconds(large.op, large), {}};
+      if (large.reference) t.composed = microseconds(large.reference, large);
+      return t;
+    } catch (const gradus::Error&) {
+      break;
+    }
+  }
+  Timing t{1, microseconds(c.op, c), {}};
+  if (c.reference) t.composed = microseconds(c.reference, c);
+  return t;
+}
+
+std::string shapes(const OpCase& c, int64_t factor) {
+  std::string out;
+  OpCase large = enlarged(c, factor);
+  for (const OpCase::Input& in : large.inputs) out += (out.empty() ? "" : " ") + in.shape.str();
+  return out;
+}
+
+}  // namespace
+
+int ops(const Options& options) {
+  int count = 0;
+  if (!options.json)
+    fmt::print("Forward and backward of every op case in f32, microseconds; sizes as registered, or times `factor`\n"
+               "{:<46} {:>6} {:>11} {:>11} {:>7}  {}\n", "case", "factor", "op", "composed", "gain", "inputs");
+  for (const OpCase& c : gradus::op_cases()) {
+    if (c.name.find(options.filter) == std::string::npos) continue;
+    Timing t = time_case(c, options.factor);
+    ++count;
+    if (options.json)
+      fmt::print("{{\"framework\": \"gradus\", \"case\": \"{}\", \"factor\": {}, \"inputs\": \"{}\", \"us\": {:.2f}, "
+                 "\"composed_us\": {}}}\n",
+                 c.name, t.factor, shapes(c, t.factor), t.fused, t.composed ? fmt::format("{:.2f}", *t.composed) : "null");
+    else
+      fmt::print("{:<46} {:>6} {:>11.1f} {:>11} {:>7}  {}\n", c.name, t.factor, t.fused,
+                 t.composed ? fmt::format("{:.1f}", *t.composed) : "-",
+                 t.composed ? fmt::format("{:.1f}", *t.composed / t.fused) : "-", shapes(c, t.factor));
+  }
+  if (count == 0) {
+    fmt::print(stderr, "bench: no op case has \"{}\" in its name\n", options.filter);
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace bench

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <gradus/nn/optimizer.h>
+#include <gradus/parallel.h>
+
+#include "workload.h"
+
+namespace bench {
+
+/// A batch, cut for so many threads beforehand.
+struct Work {
+  std::vector<Batch> shards;
+  int64_t target_tokens, source_tokens;
+};
+std::vector<Work> prepare(const std::vector<Batch>& batches, int threads);
+
+/// Milliseconds of one training step. The output layer's gradients are worked out in the forward pass; with several
+/// threads the forward phase is that of the slowest shard, and adding up the gradients belongs to the backward.
+struct StepTimes {
+  double forward = 0, backward = 0, clip = 0, adam = 0;
+  double total = 0;
+  double loss = 0;  ///< nats a word, of the whole batch
+};
+
+/// The training step of the translator: shards in parallel on one model, clipping at norm 1, Adam.
+class TrainingStep {
+ public:
+  TrainingStep(Network& network, int threads) : network_(network), pool_(threads), adam_({.lr = 1e-3}) {}
+  StepTimes run(const Work& work);
+
+ private:
+  Network& network_;
+  gradus::ThreadPool pool_;
+  gradus::nn::Adam adam_;
+};
+
+}  // namespace bench
