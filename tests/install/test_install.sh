@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# test_install.sh TREE SOURCE BUILD MESON: installs BUILD into TREE and uses it as somebody else's project would.
+# Prints each step; exits with 1 where one fails.
+set -euo pipefail
+tree="$1" source="$2" build="$3" meson="$4"
+here="$(cd "$(dirname "$0")" && pwd)"
+
+fail() { echo "FAILED: $*"; exit 1; }
+
+rm -rf "$tree"
+mkdir -p "$tree"
+# MESON may hold several words, as may CXX below.
+$meson install -C "$build" --no-rebuild --destdir "$tree" >"$tree/install.log" 2>&1 ||
+  { cat "$tree/install.log"; fail "meson install"; }
+echo "installed  $(find "$tree" -type f | wc -l) files"
+
+# The pkg-config files say where they lie, so that an installed tree can be moved.
+found="$(find "$tree" -name gradus.pc)"
+[ -n "$found" ] || fail "no gradus.pc in the tree"
+export PKG_CONFIG_PATH="${found%/gradus.pc}${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
+include="$(pkg-config --variable=includedir gradus)"
+for name in gradus gradus-nn; do
+  [ -n "$(pkg-config --modversion $name)" ] || fail "$name has no version"
+  case "$(pkg-config --cflags $name)" in
+    *"$source"/lib* | *"$source"/nn*) fail "$name.pc points into the source tree" ;;
+  esac
+done
+echo "pkg-config gradus $(pkg-config --modversion gradus), gradus-nn $(pkg-config --modversion gradus-nn)"
+
+# Every installed header lies where the source tree has it, and compiles by itself.
+headers="$(cd "$include" && find gradus -name '*.h' | sort)"
+[ -n "$headers" ] || fail "no headers"
+for header in $headers; do
+  cmp -s "$include/$header" "$source/lib/$header" || cmp -s "$include/$header" "$source/nn/$header" ||
+    fail "$header is not the source tree's"
+done
+# Those that stay at home are for the library's own .cc files and say so, or have a reason in this list.
+internal='^gradus/(kernels/(simd-inl|simd_targets)|io/json_header)\.h$'
+for header in $({ cd "$source/lib" && find gradus -name '*.h'; cd "$source/nn" && find gradus -name '*.h'; }); do
+  [ ! -f "$include/$header" ] || continue
+  file="$source/lib/$header"
+  [ -f "$file" ] || file="$source/nn/$header"
+  [[ "$header" =~ $internal ]] || head -12 "$file" | grep -qi 'not installed' ||
+    fail "$header is not installed and does not say that it is internal"
+done
+# In either order, so that no header lives on what another one included before it.
+for order in sort 'sort -r'; do
+  printf '#include <%s>\n' $headers | $order >"$tree/headers.cc"
+  # shellcheck disable=SC2046
+  ${CXX:-c++} -std=c++20 -fsyntax-only "$tree/headers.cc" $(pkg-config --cflags gradus-nn) || fail "headers, by $order"
+done
+echo "headers    $(printf '%s\n' "$headers" | wc -l) of them, each where the source tree has it"
+
+# Public headers keep the libraries behind Gradus to themselves.
+if grep -lE '#include *[<"](fmt|hwy|cblas|openblas|nlohmann|doctest|CLI)' $(printf "$include/%s\n" $headers); then
+  fail "these public headers include a dependency"
+fi
+
+# No --static: what a static library needs is part of what pkg-config says.
+# shellcheck disable=SC2046
+${CXX:-c++} -std=c++20 -O1 -Wall -Wextra "$here/outside.cc" -o "$tree/outside" $(pkg-config --cflags --libs gradus-nn) ||
+  fail "a program with gradus-nn"
+LD_LIBRARY_PATH="$(pkg-config --variable=libdir gradus)" "$tree/outside" || fail "running it"
+# shellcheck disable=SC2046
+${CXX:-c++} -std=c++20 -O1 -DENGINE_ONLY "$here/outside.cc" -o "$tree/engine" $(pkg-config --cflags --libs gradus) ||
+  fail "a program with gradus alone"
+LD_LIBRARY_PATH="$(pkg-config --variable=libdir gradus)" "$tree/engine" || fail "running that"
+echo "outside    programs compile, link and run"
+rm -rf "$tree"
