@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <stdexcept>
 #include <string>
 
 #include <gradus/nn/search.h>
@@ -8,9 +10,15 @@
 #include <translator/trainer.h>
 
 // The four commands of the program: what they are told, and what they do. main.cc fills the structs from the command line.
-// run returns the exit status; bad data and files throw InputError.
+// run returns the exit status; bad data and files throw InputError, options that do not go together UsageError.
 
 namespace translator {
+
+/// The command line asks for what makes no sense; exit status 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 struct CommonOptions {
   int threads = 0;       ///< 0: the processors this process may use
@@ -40,7 +48,8 @@ struct TrainCommand {
 };
 
 struct TranslateCommand {
-  std::string model, sentence;
+  std::string model;
+  std::optional<std::string> sentence;  ///< none: standard input, line by line
   gradus::nn::SearchOptions search;
   int64_t n_best = 1;
   bool map = false, scores = false, alignments = false;
@@ -48,7 +57,7 @@ struct TranslateCommand {
 };
 
 struct EvaluateCommand {
-  std::string model, pairs, target, alignments, hypotheses;
+  std::string model, pairs, target, alignments, hypotheses, references;
   ReadOptions read;
   gradus::nn::SearchOptions search;
   CommonOptions common;

@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 
 #include <translator/commands.h>
@@ -13,13 +15,13 @@ namespace {
 
 void write_lines(const std::string& path, const std::string& text) {
   if (path == "-") {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fwrite(text.data(), 1, text.size(), stdout);  // main looks whether it went through
     return;
   }
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  if (!file) throw InputError(path, 0, "cannot be written");
+  if (!file) throw InputError(path, 0, fmt::format("cannot be written: {}", std::strerror(errno)));
 }
 
 }  // namespace
@@ -27,7 +29,7 @@ void write_lines(const std::string& path, const std::string& text) {
 int run(CorpusCommand& o) {
   int64_t count = o.count > 0 ? o.count : o.split == "train" ? 40000 : 1000;
   if (o.split != "train" && count > 1000)
-    throw InputError("--count", 0, "the " + o.split + " part has 1000 sentences; ask for more with --split train --seed S");
+    throw UsageError("--count: the " + o.split + " part has 1000 sentences, --split train has more");
   auto joined = [](const std::vector<std::string>& tokens) {
     std::string text;
     for (const std::string& t : tokens) text += text.empty() ? t : " " + t;

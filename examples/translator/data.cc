@@ -31,6 +31,9 @@ std::vector<SentencePair> to_pairs(const std::vector<AlignedPair>& pairs) {
   return out;
 }
 
+// The sentences named by --valid, if any are.
+bool has_valid(const DataOptions& options) { return !options.valid.empty() || !options.valid_source.empty(); }
+
 Data embedded(const DataOptions& options) {
   Corpus corpus = generate_corpus({.seed = options.corpus_seed, .train = static_cast<int>(options.corpus_size),
                                    .valid = kHeldOut, .test = kHeldOut,
@@ -68,16 +71,21 @@ void hold_out(Data& data) {
 }  // namespace
 
 Data load_data(const DataOptions& options) {
-  if (options.data.empty() && options.source.empty()) return embedded(options);
   Data data;
-  ParallelData train = read(options.data, options.source, options.target, options.read);
-  data.train = std::move(train.pairs);
   auto report = [&](const ReadReport& r) {
     data.reports.push_back(r.summary());
     for (const std::string& message : r.messages) data.reports.push_back("  " + message);
   };
-  report(train.report);
-  if (!options.valid.empty() || !options.valid_source.empty()) {
+  if (options.data.empty() && options.source.empty()) {
+    data = embedded(options);
+    if (!has_valid(options)) return data;
+    data.probes.resize(1);
+  } else {
+    ParallelData train = read(options.data, options.source, options.target, options.read);
+    data.train = std::move(train.pairs);
+    report(train.report);
+  }
+  if (has_valid(options)) {
     ParallelData valid = read(options.valid, options.valid_source, options.valid_target, options.read);
     data.valid = std::move(valid.pairs);
     report(valid.report);

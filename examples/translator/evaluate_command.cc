@@ -1,20 +1,23 @@
 #include <fmt/core.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include <translator/commands.h>
 #include <translator/data.h>
 #include <translator/evaluation.h>
+#include <translator/text/alignment.h>
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
 
 namespace translator {
 namespace {
 
-void add_alignments(std::vector<SentencePair>& pairs, const std::string& path) {
+void add_alignments(std::vector<SentencePair>& pairs, const std::string& path, bool swap) {
   std::ifstream file(path);
-  if (!file) throw InputError(path, 0, "cannot be read");
+  if (!file) throw InputError(path, 0, fmt::format("cannot be opened: {}", std::strerror(errno)));
   std::string line;
   int64_t number = 0;
   for (SentencePair& p : pairs) {
@@ -23,8 +26,18 @@ void add_alignments(std::vector<SentencePair>& pairs, const std::string& path) {
     if (number < p.line) throw InputError(path, 0, "has fewer lines than the pairs");
     auto gold = parse_moses(line);
     if (!gold) throw InputError(path, number, "is not a list of links like 0-0 1-2");
-    p.alignment = *gold;
+    p.alignment = swap ? swapped(std::move(*gold)) : std::move(*gold);
+    if (!fits(*p.alignment, static_cast<int64_t>(p.source.size()), static_cast<int64_t>(p.target.size())))
+      throw InputError(path, number, fmt::format("has links outside a sentence of {} and {} tokens", p.source.size(), p.target.size()));
   }
+}
+
+void write_lines(const std::string& path, const std::vector<std::string>& lines) {
+  if (path.empty()) return;
+  std::ofstream file(path, std::ios::binary);
+  for (const std::string& line : lines) file << line << "\n";
+  file.close();
+  if (!file) throw InputError(path, 0, fmt::format("cannot be written: {}", std::strerror(errno)));
 }
 
 std::vector<SentencePair> longer_than(const std::vector<SentencePair>& pairs, size_t words) {
@@ -56,13 +69,13 @@ void show(const Evaluation& e, bool as_json) {
 
 int run(EvaluateCommand& o) {
   apply(o.common);
+  if (o.pairs.empty() && !o.embedded) throw UsageError("evaluate needs a file of pairs, or --embedded");
   Model model = Model::load(o.model);
   o.read.lowercase = model.config.lowercase;
   std::vector<SentencePair> pairs;
   if (o.embedded) {
     pairs = embedded_pairs("test", 1000, 1, 40);
   } else {
-    if (o.pairs.empty()) throw InputError("evaluate", 0, "needs a file of pairs, or --embedded");
     ParallelData data = o.target.empty() ? read_pairs(o.pairs, o.read) : read_pairs(o.pairs, o.target, o.read);
     if (data.report.bad > 0 || data.report.blank > 0) {
       fmt::print(stderr, "{}\n", data.report.summary());
@@ -70,11 +83,13 @@ int run(EvaluateCommand& o) {
     }
     pairs = std::move(data.pairs);
   }
-  if (!o.alignments.empty()) add_alignments(pairs, o.alignments);
+  if (!o.alignments.empty()) add_alignments(pairs, o.alignments, o.read.swap_columns);
   if (pairs.empty()) throw InputError(o.pairs, 0, "has no usable sentence pairs");
   EvaluationOptions options{.search = o.search, .threads = o.common.threads};
   Evaluation all = evaluate(model, pairs, options);
   show(all, o.json);
+  write_lines(o.hypotheses, all.hypotheses);
+  write_lines(o.references, all.references);
   if (o.by_length && !o.json) {
     fmt::print("\n{:<16} {:>9} {:>8} {:>12} {:>10}\n", "source words", "sentences", "BLEU", "exact match", "perplexity");
     size_t from = 1;
@@ -95,12 +110,6 @@ int run(EvaluateCommand& o) {
       Evaluation e = evaluate(model, over, options);
       fmt::print("{:<16} {:>9} {:>8.1f} {:>10.1f} % {:>10.3f}\n", "all > 20", e.sentences, e.bleu.score, 100 * e.exact_match, e.perplexity);
     }
-  }
-  if (!o.hypotheses.empty()) {
-    std::ofstream file(o.hypotheses);
-    for (const std::string& h : all.hypotheses) file << h << "\n";
-    file.close();
-    if (!file) throw InputError(o.hypotheses, 0, "cannot be written");
   }
   return 0;
 }

@@ -94,10 +94,9 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs, 
   size_t n = pairs.size();
   if (options.translate_at_most > 0) n = std::min(n, static_cast<size_t>(options.translate_at_most));
   std::vector<std::vector<std::string>> sources;
-  std::vector<std::string> references;
   for (size_t i = 0; i < n; ++i) {
     sources.push_back(pairs[i].source);
-    references.push_back(readable(model, pairs[i].target));
+    out.references.push_back(readable(model, pairs[i].target));
   }
   auto translations = translate(model, sources, options.search, options.threads);
   int64_t exact = 0;
@@ -108,7 +107,7 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs, 
   }
   out.translated = static_cast<int64_t>(n);
   if (n > 0) {
-    out.bleu = corpus_bleu(out.hypotheses, references);
+    out.bleu = corpus_bleu(out.hypotheses, out.references);
     out.exact_match = static_cast<double>(exact) / static_cast<double>(n);
   }
   bool gold = std::any_of(pairs.begin(), pairs.end(), [](const SentencePair& p) { return p.alignment.has_value(); });

@@ -20,6 +20,7 @@ struct Evaluation {
   int64_t sentences = 0, translated = 0;
   double seconds = 0;
   std::vector<std::string> hypotheses;  ///< readable, of the translated sentences
+  std::vector<std::string> references;  ///< what they are compared with: read and written as the model does it
 };
 
 struct EvaluationOptions {

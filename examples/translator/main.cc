@@ -8,15 +8,17 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <memory>
+#include <new>
 
 #include <gradus/error.h>
 #include <gradus/kernels/gemm.h>
 #include <gradus/parallel.h>
 #include <translator/commands.h>
-#include <translator/text/error.h>
 
 namespace translator {
 
@@ -44,9 +46,9 @@ void add_corpus_command(CLI::App& app, int& exit_code) {
   c->add_option("-n,--count", o->count, "Pairs (default: 40000 of train, 1000 of the others)")->check(CLI::PositiveNumber);
   c->add_option("--seed", o->seed, "The same seed gives the same sentences everywhere")->capture_default_str();
   c->add_option("--max-length", o->max_length, "Tokens on either side at most")->capture_default_str()->check(CLI::Range(3, 100));
-  c->add_option("-o,--out", o->out, "TSV file: English, French; - is stdout")->capture_default_str();
+  c->add_option("-o,--out", o->out, "TSV file: English, French; - is stdout")->capture_default_str()->type_name("FILE");
   c->add_flag("--links", o->links, "A third column with the word alignment in Moses form (0-0 1-2, token numbers)");
-  c->add_option("--alignments", o->alignments, "File for the alignments alone, a line each");
+  c->add_option("--alignments", o->alignments, "File for the alignments alone, a line each")->type_name("FILE");
   c->add_flag("--tokens", o->tokens, "Tokens with spaces between them instead of readable text");
   c->callback([o, &exit_code] { exit_code = run(*o); });
 }
@@ -55,13 +57,13 @@ void add_train_command(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<TrainCommand>();
   o->train.out = "model";
   CLI::App* c = app.add_subcommand("train", "Train a model; without arguments on the embedded corpus");
-  auto* data = c->add_option("--data", o->data.data, "Training pairs, a TSV file: source TAB target; - is stdin");
-  auto* source = c->add_option("--source", o->data.source, "Source sentences, one a line, instead of --data")->excludes(data);
-  c->add_option("--target", o->data.target, "Their translations, line by line")->needs(source);
+  auto* data = c->add_option("--data", o->data.data, "Training pairs, a TSV file: source TAB target; - is stdin")->type_name("FILE");
+  auto* source = c->add_option("--source", o->data.source, "Source sentences, one a line, instead of --data")->type_name("FILE")->excludes(data);
+  c->add_option("--target", o->data.target, "Their translations, line by line")->type_name("FILE")->needs(source);
   source->needs(c->get_option("--target"));
-  c->add_option("--valid", o->data.valid, "Validation pairs, TSV (default: a twentieth of the data, at most 1000 pairs)");
-  auto* valid_source = c->add_option("--valid-source", o->data.valid_source, "Validation sources, one a line");
-  c->add_option("--valid-target", o->data.valid_target, "Validation targets, one a line")->needs(valid_source);
+  c->add_option("--valid", o->data.valid, "Validation pairs, TSV (default: a twentieth of the data, at most 1000 pairs)")->type_name("FILE");
+  auto* valid_source = c->add_option("--valid-source", o->data.valid_source, "Validation sources, one a line")->type_name("FILE");
+  c->add_option("--valid-target", o->data.valid_target, "Validation targets, one a line")->type_name("FILE")->needs(valid_source);
   valid_source->needs(c->get_option("--valid-target"));
   c->add_flag("--swap", o->data.read.swap_columns, "The second column (or --target) is what is translated from");
   c->add_flag("--strict", o->data.read.strict, "Stop at the first bad line instead of leaving it out");
@@ -70,8 +72,8 @@ void add_train_command(CLI::App& app, int& exit_code) {
   c->add_option("--corpus-size", o->data.corpus_size, "Embedded training pairs")->capture_default_str()->check(CLI::Range(100, 2000000));
   c->add_flag("--case-sensitive", o->case_sensitive, "Keep capitals");
   c->add_flag("--french", o->model.french, "Write French spacing (before ? ! : ;) in the output");
-  c->add_option("--min-count", o->min_count, "Words seen less often are <unk> (default: 2; 1 for the embedded corpus)");
-  c->add_option("--max-vocabulary", o->max_vocabulary, "Words a side at most")->capture_default_str();
+  c->add_option("--min-count", o->min_count, "Words seen less often are <unk> (default: 2; 1 for the embedded corpus)")->check(CLI::PositiveNumber);
+  c->add_option("--max-vocabulary", o->max_vocabulary, "Words a side at most")->capture_default_str()->check(CLI::Range(5, 10000000));
 
   c->add_option("-a,--attention", o->model.network.attention, "bahdanau, dot, general, concat, or none")
       ->check(CLI::IsMember({"bahdanau", "additive", "mlp", "dot", "general", "luong", "concat", "none"}))->capture_default_str();
@@ -82,21 +84,24 @@ void add_train_command(CLI::App& app, int& exit_code) {
   c->add_option("--layers", o->model.network.num_layers, "Layers of the encoder")->capture_default_str()->check(CLI::PositiveNumber);
   c->add_option("--dropout", o->dropout, "On embeddings and readout (default: 0.2; 0)")->check(CLI::Range(0.0, 0.95));
 
-  c->add_option("-e,--epochs", o->epochs, "Passes over the data (default: 12, 8 for the embedded corpus; without limit when --max-minutes is given)");
-  c->add_option("--max-minutes", o->train.max_minutes, "Stop after so many minutes, learning rate decayed by then");
+  c->add_option("-e,--epochs", o->epochs, "Passes over the data (default: 12, 8 for the embedded corpus; no limit with --max-minutes)")
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--max-minutes", o->train.max_minutes, "Stop after so many minutes, learning rate decayed by then")->check(CLI::PositiveNumber);
   c->add_option("-b,--batch-size", o->train.batch_size, "Sentence pairs a step")->capture_default_str()->check(CLI::PositiveNumber);
-  c->add_option("--lr", o->lr, "Adam's highest learning rate (default: 0.001; 0.003)");
-  c->add_option("--clip", o->train.clip, "Global gradient norm at most")->capture_default_str();
+  c->add_option("--lr", o->lr, "Adam's highest learning rate (default: 0.001; 0.003)")->check(CLI::PositiveNumber);
+  c->add_option("--clip", o->train.clip, "Global gradient norm at most")->capture_default_str()->check(CLI::PositiveNumber);
   c->add_option("--label-smoothing", o->train.label_smoothing, "Spread over all words")->capture_default_str()->check(CLI::Range(0.0, 0.9));
-  c->add_option("--validate-every", o->train.validate_every, "Steps between validations (default: once an epoch)");
+  c->add_option("--validate-every", o->train.validate_every, "Steps between validations (default: once an epoch)")->check(CLI::PositiveNumber);
   c->add_option("--seed", o->train.seed, "Of weights, order and dropout")->capture_default_str();
-  c->add_option("-o,--out", o->train.out, "Model directory")->capture_default_str();
+  c->add_option("-o,--out", o->train.out, "Model directory")->capture_default_str()->type_name("DIR");
   auto* resume = c->add_flag("--resume", o->resume, "Go on with the run in --out (same data and options)");
   c->add_flag("--force", o->force, "Replace the model in --out")->excludes(resume);
   c->add_flag("-q,--quiet", o->train.quiet, "Errors only");
   add_common_options(*c, o->common);
   c->callback([o, &exit_code] {
-    if (o->data.read.max_length == 0 && (!o->data.data.empty() || !o->data.source.empty())) o->data.read.max_length = 50;
+    bool own_data = !o->data.data.empty() || !o->data.source.empty();
+    if (o->data.read.swap_columns && !own_data) throw UsageError("--swap needs --data or --source: the embedded corpus is English to French");
+    if (own_data && o->data.read.max_length == 0) o->data.read.max_length = 50;
     exit_code = run(*o);
   });
 }
@@ -104,12 +109,12 @@ void add_train_command(CLI::App& app, int& exit_code) {
 void add_translate_command(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<TranslateCommand>();
   CLI::App* c = app.add_subcommand("translate", "Translate a sentence, stdin line by line, or at a prompt");
-  c->add_option("model", o->model, "Model directory")->required();
+  c->add_option("model", o->model, "Model directory")->required()->type_name("DIR");
   c->add_option("sentence", o->sentence, "What to translate (default: stdin)");
   c->add_option("-k,--beam-size", o->search.beam_size, "Hypotheses kept; 1 is greedy")->capture_default_str()->check(CLI::Range(1, 100));
-  c->add_option("--length-penalty", o->search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")->capture_default_str();
-  c->add_option("--max-length", o->search.max_length, "Words at most (default: twice the source and 10)");
-  c->add_option("--n-best", o->n_best, "Translations shown, best first")->capture_default_str()->check(CLI::Range(1, 100));
+  c->add_option("--length-penalty", o->search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")->capture_default_str()->check(CLI::NonNegativeNumber);
+  c->add_option("--max-length", o->search.max_length, "Words at most (default: twice the source and 10)")->check(CLI::PositiveNumber);
+  c->add_option("--n-best", o->n_best, "Translations of a sentence, best first, a line each")->capture_default_str()->check(CLI::Range(1, 100));
   c->add_flag("--attention-map", o->map, "Draw the attention weights: source across, translation down");
   c->add_flag("--scores", o->scores, "Add a column with the log probability (nats)");
   c->add_flag("--alignments", o->alignments, "Add a column with the strongest source word of each word (0-0 1-2)");
@@ -120,17 +125,20 @@ void add_translate_command(CLI::App& app, int& exit_code) {
 void add_evaluate_command(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<EvaluateCommand>();
   CLI::App* c = app.add_subcommand("evaluate", "Perplexity, BLEU, exact match and alignment error on sentence pairs");
-  c->add_option("model", o->model, "Model directory")->required();
-  c->add_option("pairs", o->pairs, "TSV: source, target and perhaps links (0-0 1-2); or sources, with --target");
-  c->add_option("--target", o->target, "Targets, line by line");
-  c->add_flag("--embedded", o->embedded, "The 1000 test sentences of the embedded corpus");
-  c->add_flag("--swap", o->read.swap_columns, "The second column is what is translated from");
+  c->add_option("model", o->model, "Model directory")->required()->type_name("DIR");
+  auto* pairs = c->add_option("pairs", o->pairs, "TSV: source, target and perhaps links (0-0 1-2); or sources, with --target")->type_name("FILE");
+  c->add_option("--target", o->target, "Targets, line by line")->type_name("FILE")->needs(pairs);
+  auto* embedded = c->add_flag("--embedded", o->embedded, "The 1000 test sentences of the embedded corpus")->excludes(pairs);
+  c->add_flag("--swap", o->read.swap_columns, "The second column is what is translated from")->excludes(embedded);
   c->add_flag("--strict", o->read.strict, "Stop at the first bad line instead of leaving it out");
-  c->add_option("--alignments", o->alignments, "Gold links in Moses form, a line for each line of the pairs");
+  c->add_option("--alignments", o->alignments, "Gold links in Moses form, a line for each line of the pairs")->type_name("FILE")
+      ->needs(pairs);
   c->add_option("-k,--beam-size", o->search.beam_size, "Hypotheses kept; 1 is greedy")->capture_default_str()->check(CLI::Range(1, 100));
-  c->add_option("--length-penalty", o->search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")->capture_default_str();
+  c->add_option("--length-penalty", o->search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")->capture_default_str()->check(CLI::NonNegativeNumber);
   c->add_flag("--by-length", o->by_length, "The same for ranges of source length");
-  c->add_option("--hypotheses", o->hypotheses, "File to write the translations to");
+  c->add_option("--hypotheses", o->hypotheses, "File to write the translations to")->type_name("FILE");
+  c->add_option("--references", o->references, "File to write what they are compared with: the targets in the model's spelling")
+      ->type_name("FILE");
   c->add_flag("--json", o->json, "One JSON object instead of the table");
   add_common_options(*c, o->common);
   c->callback([o, &exit_code] { exit_code = run(*o); });
@@ -141,7 +149,7 @@ void add_evaluate_command(CLI::App& app, int& exit_code) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // `translator corpus | head` ends quietly
-  CLI::App app{"Trains and runs sequence-to-sequence translators with attention, on the CPU, in minutes."};
+  CLI::App app{"Trains and runs sequence-to-sequence translators with attention, on the CPU, in minutes.", "translator"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "translator (Gradus) 0.1.0");
   app.footer("Exit status: 0 done, 1 bad data or a file that cannot be read or written, 2 wrong usage, 130 interrupted.\n"
@@ -155,11 +163,18 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
-  } catch (const translator::InputError& e) {
+  } catch (const translator::UsageError& e) {
     fmt::print(stderr, "translator: {}\n", e.what());
+    return 2;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "translator: out of memory\n");
     return 1;
   } catch (const std::exception& e) {
     fmt::print(stderr, "translator: {}\n", e.what());
+    return 1;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    fmt::print(stderr, "translator: standard output cannot be written: {}\n", std::strerror(errno));
     return 1;
   }
   return exit_code;

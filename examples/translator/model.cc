@@ -74,7 +74,7 @@ Model::Model(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed)
   config.network = network.config;
 }
 
-Model Model::load(const std::string& directory) {
+Model Model::load_description(const std::string& directory) {
   if (!fs::is_directory(directory)) throw InputError(directory, 0, "no such model directory (made by `translator train --out`)");
   std::string path = in(directory, "config.json");
   std::ifstream file(path);
@@ -93,7 +93,15 @@ Model Model::load(const std::string& directory) {
   if (target.size() != config.network.target_vocabulary)
     throw InputError(in(directory, "target.vocab"), 0, "has " + std::to_string(target.size()) + " entries, config.json says " +
                                                            std::to_string(config.network.target_vocabulary));
-  Model model(config, std::move(source), std::move(target), 0);
+  try {
+    return Model(config, std::move(source), std::move(target), 0);
+  } catch (const std::exception& e) {  // an unknown attention, a negative size, one too large for the memory
+    throw InputError(path, 0, std::string("describes no network that can be built: ") + e.what());
+  }
+}
+
+Model Model::load(const std::string& directory) {
+  Model model = load_description(directory);
   nn::load(model.network, in(directory, "model.safetensors"));
   return model;
 }

@@ -27,6 +27,8 @@ class Model {
   /// Reads config.json, source.vocab, target.vocab and model.safetensors.
   /// @throws InputError or gradus::Error naming the file.
   static Model load(const std::string& directory);
+  /// The same without model.safetensors: the weights are fresh.
+  static Model load_description(const std::string& directory);
   /// Writes config.json and the vocabularies (not the weights, see save_weights). Makes the directory.
   void save_description(const std::string& directory) const;
   /// Writes model.safetensors; the previous one stays whole until the new one is.

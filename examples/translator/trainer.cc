@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,18 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 
 constexpr const char* kOptimizerPrefix = "optimizer.";
 
+// FNV-1a over all ids: tells whether a run goes on with the data it began with.
+uint64_t fingerprint(const std::vector<EncodedPair>& pairs) {
+  uint64_t hash = 14695981039346656037ull;
+  auto mix = [&hash](int32_t id) { hash = (hash ^ static_cast<uint32_t>(id)) * 1099511628211ull; };
+  for (const EncodedPair& p : pairs) {
+    for (int32_t id : p.source) mix(id);
+    for (int32_t id : p.target) mix(id);
+    mix(-1);
+  }
+  return hash;
+}
+
 }  // namespace
 
 Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid,
@@ -40,6 +53,10 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
       best_loss_(INFINITY) {
   if (train_.empty()) throw InputError("training data", 0, "has no sentence pairs");
   batches_per_epoch_ = static_cast<int64_t>(batches_of(0).size());
+  fingerprint_ = fingerprint(train_);
+  warmup_ = options_.warmup;
+  if (options_.epochs > 0) warmup_ = std::min(warmup_, options_.epochs * batches_per_epoch_ / 10);
+  warmup_ = std::max<int64_t>(1, warmup_);
 }
 
 // Shuffled, sorted by length within pools of 50 batches (so that a batch pads little and the order stays random), cut into
@@ -106,7 +123,7 @@ double Trainer::progress() const {
 }
 
 double Trainer::learning_rate() const {
-  double warm = std::min(1.0, static_cast<double>(step_ + 1) / static_cast<double>(std::max<int64_t>(1, options_.warmup)));
+  double warm = std::min(1.0, static_cast<double>(step_ + 1) / static_cast<double>(warmup_));
   return options_.lr * warm * std::max(0.05, 1 - progress());
 }
 
@@ -118,12 +135,16 @@ bool Trainer::run(const std::atomic<bool>& stop) {
              {"batch_size", options_.batch_size}, {"lr", options_.lr}, {"clip", options_.clip}, {"seed", options_.seed},
              {"label_smoothing", options_.label_smoothing}, {"threads", options_.threads},
              {"parameters", nn::num_parameters(model_.network)}}.dump());
+  else
+    log(json{{"event", "resume"}, {"epoch", epoch_}, {"step", step_}, {"seconds", seconds_}, {"epochs", options_.epochs},
+             {"max_minutes", options_.max_minutes}, {"threads", options_.threads}}.dump());
   bool by_time_only = options_.epochs == 0;
   auto label = [&] {
     return by_time_only ? fmt::format("epoch {}", epoch_ + 1) : fmt::format("epoch {}/{}", epoch_ + 1, options_.epochs);
   };
   constexpr int64_t kBar = 1000;  // the bar shows the progress of the whole run, by epochs or by time
   Progress bar(label(), kBar, {.unit = "tokens/s", .quiet = options_.quiet});
+  bar.start_at(static_cast<int64_t>(progress() * kBar));
   int64_t counted = 0;
   while (progress() < 1) {
     std::vector<std::vector<size_t>> batches = batches_of(epoch_);
@@ -131,6 +152,7 @@ bool Trainer::run(const std::atomic<bool>& stop) {
     for (; batch_ < static_cast<int64_t>(batches.size()) && progress() < 1;) {
       if (stop) {
         save_last();
+        if (best_loss_ == INFINITY) save_best();  // no validation yet: what was learned so far is the best there is
         bar.finish();
         return false;
       }
@@ -174,13 +196,10 @@ void Trainer::validate(Progress& bar) {
   const Evaluation& e = v.evaluation;
   if (v.best) {
     best_loss_ = e.nll;
-    model_.save_weights(options_.out, {{"step", std::to_string(step_)}, {"validation_loss", fmt::format("{:.6f}", e.nll)}});
+    save_best();
   }
   save_last();
-  std::string text = fmt::format(
-      "{:>8}  epoch {:<3} step {:<6} train {:.3f}  valid {:.3f}  perplexity {:<7.2f} BLEU {:5.1f}  exact {:5.1f} %  {}/s{}",
-      format_duration(v.seconds), epoch_, step_, v.train_loss, e.nll, e.perplexity, e.bleu.score, 100 * e.exact_match,
-      format_count(v.tokens_per_second), v.best ? "  *" : "");
+  std::string text = describe(v);
   json samples = json::array();
   std::vector<std::vector<std::string>> sources;
   for (const SentencePair& p : probes_) sources.push_back(p.source);
@@ -198,9 +217,31 @@ void Trainer::validate(Progress& bar) {
   validations_.push_back(std::move(v));
 }
 
+std::string Trainer::describe(const Validation& v) const {
+  const Evaluation& e = v.evaluation;
+  std::string text =
+      fmt::format("{:>8}  epoch {:<3} step {:<6} train {:.3f}  ", format_duration(v.seconds), v.epoch, v.step, v.train_loss);
+  if (!valid_.empty())
+    text += fmt::format("valid {:.3f}  perplexity {:<7.2f} BLEU {:5.1f}  exact {:5.1f} %  ", e.nll, e.perplexity, e.bleu.score,
+                        100 * e.exact_match);
+  text += format_count(v.tokens_per_second) + "/s";
+  return v.best && !valid_.empty() ? text + "  *" : text;
+}
+
 void Trainer::log(const std::string& line) const {
   std::ofstream file((std::filesystem::path(options_.out) / "train.log").string(), std::ios::app);
   file << line << "\n";
+}
+
+void Trainer::save_start() const {
+  save_best();
+  save_last();
+}
+
+void Trainer::save_best() const {
+  std::map<std::string, std::string> facts = {{"step", std::to_string(step_)}};
+  if (std::isfinite(best_loss_) && !valid_.empty()) facts["validation_loss"] = fmt::format("{:.6f}", best_loss_);
+  model_.save_weights(options_.out, facts);
 }
 
 void Trainer::save_last() const {
@@ -210,7 +251,10 @@ void Trainer::save_last() const {
   file.metadata = {{"epoch", std::to_string(epoch_)},   {"batch", std::to_string(batch_)},
                    {"step", std::to_string(step_)},     {"best_loss", fmt::format("{}", best_loss_)},
                    {"seconds", fmt::format("{}", seconds_)}, {"batches_per_epoch", std::to_string(batches_per_epoch_)},
-                   {"seed", std::to_string(options_.seed)}, {"batch_size", std::to_string(options_.batch_size)}};
+                   {"seed", std::to_string(options_.seed)}, {"batch_size", std::to_string(options_.batch_size)},
+                   {"data", std::to_string(fingerprint_)},  {"skipped", std::to_string(skipped_)},
+                   {"window_nll", fmt::format("{}", window_nll_)}, {"window_tokens", std::to_string(window_tokens_)},
+                   {"window_seconds", fmt::format("{}", window_seconds_)}};
   gradus::save_safetensors((std::filesystem::path(options_.out) / "last.safetensors").string(), file);
 }
 
@@ -222,14 +266,24 @@ void Trainer::resume() {
     if (name.rfind(kOptimizerPrefix, 0) == 0) moments.emplace_back(name.substr(std::string(kOptimizerPrefix).size()), tensor);
     else weights.emplace_back(name, tensor);
   }
-  auto number = [&](const char* key) {
+  auto text = [&](const char* key) {
     auto at = file.metadata.find(key);
     if (at == file.metadata.end()) throw InputError(path, 0, std::string("has no \"") + key + "\": not written by `translator train`");
-    return std::stod(at->second);
+    return at->second;
   };
-  if (static_cast<int64_t>(number("batches_per_epoch")) != batches_per_epoch_ ||
-      static_cast<uint64_t>(number("seed")) != options_.seed)
-    throw InputError(path, 0, "was made with other data, another batch size or another seed: the run cannot go on from it");
+  auto number = [&](const char* key) {
+    std::string value = text(key);
+    char* end = nullptr;
+    double result = std::strtod(value.c_str(), &end);
+    if (value.empty() || *end) throw InputError(path, 0, fmt::format("\"{}\" is no number: {}", key, value));
+    return result;
+  };
+  auto same = [&](const char* key, const std::string& now, const char* what) {
+    if (text(key) != now) throw InputError(path, 0, fmt::format("was made with {}: the run cannot go on from it", what));
+  };
+  same("data", std::to_string(fingerprint_), "other training data");
+  same("batch_size", std::to_string(options_.batch_size), "another --batch-size");
+  same("seed", std::to_string(options_.seed), "another --seed");
   nn::load_state_dict(model_.network, weights);
   adam_.load_state_dict(model_.network, moments);
   epoch_ = static_cast<int64_t>(number("epoch"));
@@ -237,6 +291,10 @@ void Trainer::resume() {
   step_ = static_cast<int64_t>(number("step"));
   best_loss_ = number("best_loss");
   seconds_ = number("seconds");
+  skipped_ = static_cast<int64_t>(number("skipped"));
+  window_nll_ = number("window_nll");
+  window_tokens_ = static_cast<int64_t>(number("window_tokens"));
+  window_seconds_ = number("window_seconds");
 }
 
 }  // namespace translator

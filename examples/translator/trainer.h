@@ -16,8 +16,8 @@ struct TrainOptions {
   int64_t epochs = 10;            ///< passes over the data; 0: as many as max_minutes allow
   double max_minutes = 0;         ///< stop after so long; 0: no limit
   int64_t batch_size = 64;        ///< sentence pairs
-  double lr = 1e-3;               ///< of Adam, at its highest; rises over `warmup` steps, then falls linearly to a twentieth
-  int64_t warmup = 100;           ///< steps
+  double lr = 1e-3;               ///< of Adam, at its highest; rises over the warm-up, then falls linearly to a twentieth
+  int64_t warmup = 100;           ///< steps, a tenth of the run at most
   double clip = 1;                ///< global gradient norm at most
   double label_smoothing = 0;
   uint64_t seed = 42;
@@ -45,8 +45,11 @@ class Trainer {
  public:
   Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid, const TrainOptions& options);
 
-  /// Goes on from last.safetensors in options.out. @throws gradus::Error when it does not fit the model.
+  /// Goes on from last.safetensors in options.out. @throws gradus::Error when it does not fit the model, InputError when
+  /// it was made from other data.
   void resume();
+  /// Writes the untrained model, so that the directory is whole from the first second.
+  void save_start() const;
   /// Sentences whose translation is shown at each validation.
   void set_probes(std::vector<SentencePair> probes) { probes_ = std::move(probes); }
   /// Until epochs or minutes are over, or `stop` is set (then the state is saved at once and false is returned).
@@ -70,6 +73,8 @@ class Trainer {
   void validate(class Progress& bar);
   void log(const std::string& json_line) const;
   void save_last() const;
+  void save_best() const;
+  std::string describe(const Validation& v) const;
 
   Model& model_;
   std::vector<EncodedPair> train_;
@@ -77,7 +82,8 @@ class Trainer {
   TrainOptions options_;
   gradus::nn::Adam adam_;
   gradus::ThreadPool pool_;
-  int64_t epoch_ = 0, batch_ = 0, step_ = 0, batches_per_epoch_ = 0, skipped_ = 0;
+  int64_t epoch_ = 0, batch_ = 0, step_ = 0, batches_per_epoch_ = 0, skipped_ = 0, warmup_ = 1;
+  uint64_t fingerprint_ = 0;  // of the training pairs as ids
   double best_loss_ = 0, seconds_ = 0, seconds_before_ = 0;
   double window_nll_ = 0, window_seconds_ = 0, last_norm_ = 0;
   int64_t window_tokens_ = 0;

@@ -1,8 +1,11 @@
 #include <fmt/core.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
-#include <iostream>
+#include <cstring>
+#include <functional>
 
 #include <translator/commands.h>
 #include <translator/model.h>
@@ -19,12 +22,9 @@ class Printer {
  public:
   Printer(const Model& model, const TranslateCommand& o) : model_(model), options_(o), style_(terminal_style(1)) {}
 
-  void print(const std::vector<std::string>& source, const std::vector<Translation>& found) const {
-    int64_t n = std::min<int64_t>(options_.n_best, static_cast<int64_t>(found.size()));
-    if (source.empty() || n == 0) {
-      fmt::print("\n");
-      return;
-    }
+  // At least `lines` lines, the missing ones empty: who reads them can tell by counting which belong together.
+  void print(const std::vector<std::string>& source, const std::vector<Translation>& found, int64_t lines) const {
+    int64_t n = source.empty() ? 0 : std::min<int64_t>(options_.n_best, static_cast<int64_t>(found.size()));
     for (int64_t i = 0; i < n; ++i) {
       const Translation& t = found[static_cast<size_t>(i)];
       std::string text = readable(model_, t.tokens);
@@ -33,6 +33,7 @@ class Printer {
       fmt::print("{}\n", text);
       if (options_.map) draw(source, t);
     }
+    for (int64_t i = n; i < lines; ++i) fmt::print("\n");
   }
 
  private:
@@ -49,10 +50,7 @@ class Printer {
   }
 
   void draw(const std::vector<std::string>& source, const Translation& t) const {
-    if (t.weights.size() < t.tokens.size()) {
-      fmt::print("(this model has no attention to draw)\n");
-      return;
-    }
+    if (t.weights.size() < t.tokens.size() || t.weights.empty()) return;
     std::vector<std::string> columns = source, rows = t.tokens;
     columns.push_back("</s>");
     if (t.weights.size() > rows.size()) rows.push_back("</s>");
@@ -64,6 +62,42 @@ class Printer {
   const Model& model_;
   const TranslateCommand& options_;
   TerminalStyle style_;
+};
+
+// Standard input line by line. Before it waits for more input it calls `before_wait`, so that what was read can be
+// answered first: the program works as one end of a conversation, not only on files.
+class LineReader {
+ public:
+  explicit LineReader(std::function<void()> before_wait) : before_wait_(std::move(before_wait)) {}
+
+  bool next(std::string& line) {
+    for (;;) {
+      size_t end = buffer_.find('\n', begin_);
+      if (end != std::string::npos) {
+        line.assign(buffer_, begin_, end - begin_);
+        begin_ = end + 1;
+        return true;
+      }
+      buffer_.erase(0, begin_);
+      begin_ = 0;
+      pollfd input{0, POLLIN, 0};
+      if (poll(&input, 1, 0) == 0) before_wait_();
+      char chunk[1 << 16];
+      ssize_t got = read(0, chunk, sizeof chunk);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) throw InputError("standard input", 0, fmt::format("cannot be read: {}", std::strerror(errno)));
+      if (got == 0) {  // the last line may lack its end
+        line = std::exchange(buffer_, {});
+        return !line.empty();
+      }
+      buffer_.append(chunk, static_cast<size_t>(got));
+    }
+  }
+
+ private:
+  std::function<void()> before_wait_;
+  std::string buffer_;
+  size_t begin_ = 0;
 };
 
 std::vector<std::string> tokens_of(const Model& model, const std::string& line) {
@@ -78,10 +112,11 @@ int run(TranslateCommand& o) {
   Printer printer(model, o);
   o.search.weights = o.map || o.alignments;
   o.search.beam_size = std::max(o.search.beam_size, o.n_best);
-  if (!o.sentence.empty()) {
-    if (auto bad = utf8::describe_invalid_byte(o.sentence); !bad.empty()) throw InputError("the sentence", 0, bad);
-    auto source = tokens_of(model, o.sentence);
-    printer.print(source, translate(model, {source}, o.search)[0]);
+  if (o.map && model.config.network.attention == "none") fmt::print(stderr, "translator: this model has no attention to draw\n");
+  if (o.sentence) {
+    if (auto bad = utf8::describe_invalid_byte(*o.sentence); !bad.empty()) throw InputError("the sentence", 0, bad);
+    auto source = tokens_of(model, *o.sentence);
+    printer.print(source, translate(model, {source}, o.search)[0], 1);
     return 0;
   }
   bool prompt = isatty(0) && isatty(1);
@@ -91,20 +126,22 @@ int run(TranslateCommand& o) {
   size_t block = prompt ? 1 : 256;
   std::vector<std::vector<std::string>> sources;
   auto flush = [&] {
+    if (sources.empty()) return;
     auto found = translate(model, sources, o.search, o.common.threads);
-    for (size_t i = 0; i < sources.size(); ++i) printer.print(sources[i], found[i]);
+    for (size_t i = 0; i < sources.size(); ++i) printer.print(sources[i], found[i], o.n_best);
     std::fflush(stdout);
     sources.clear();
   };
+  LineReader input(flush);
   std::string line;
   int64_t number = 0;
   int code = 0;
   for (;;) {
     if (prompt) fmt::print(stderr, "> ");
-    if (!std::getline(std::cin, line)) break;
+    if (!input.next(line)) break;
     ++number;
     if (auto bad = utf8::describe_invalid_byte(line); !bad.empty()) {
-      fmt::print(stderr, "translator: {}: {}; an empty line stands for it\n", InputError::locate("<stdin>", number), bad);
+      fmt::print(stderr, "translator: {}: {}; an empty line stands for it\n", InputError::locate("standard input", number), bad);
       code = 1;
       line.clear();
     }
@@ -112,6 +149,7 @@ int run(TranslateCommand& o) {
     if (sources.size() == block) flush();
   }
   flush();
+  if (prompt) fmt::print(stderr, "\n");
   return code;
 }
 

@@ -25,6 +25,7 @@ struct ProgressState {
   std::string label = {};  ///< `epoch 2/10`
   int64_t done = 0;
   int64_t total = 0;        ///< 0 when nobody knows: no bar, no percentage, no time left
+  int64_t begin = 0;        ///< what was done when the clock started: an earlier run's part
   double elapsed = 0;       ///< seconds since the start
   double rate = 0;          ///< units a second
   std::string unit = {};    ///< `tokens/s`; an empty one hides the rate
@@ -63,6 +64,9 @@ class Progress {
   /// `done` units are done now. `counted` is what the rate counts (tokens, say, while done counts batches);
   /// negative for `done` itself.
   void update(int64_t done, std::string detail = {}, double counted = -1);
+
+  /// So much was done before the clock started; the time left is reckoned from the rest.
+  void start_at(int64_t done) { state_.begin = done; }
 
   /// Writes text above the bar: samples, validation results. A line feed is added.
   void print(std::string_view text);
