@@ -151,6 +151,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // `translator corpus | head` ends quietly
   CLI::App app{"Trains and runs sequence-to-sequence translators with attention, on the CPU, in minutes.", "translator"};
   app.require_subcommand(1);
+  app.option_defaults()->take_last();  // of an option given twice
   app.set_version_flag("--version", "translator (Gradus) 0.1.0");
   app.footer("Exit status: 0 done, 1 bad data or a file that cannot be read or written, 2 wrong usage, 130 interrupted.\n"
              "`translator COMMAND --help` tells more.");
@@ -162,6 +163,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
+    if (argc > 1 && argv[1][0] != '-' && !app.get_subcommand_no_throw(argv[1])) {
+      fmt::print(stderr, "translator: there is no command \"{}\", only corpus, train, translate, evaluate\n", argv[1]);
+      return 2;
+    }
     return app.exit(e) == 0 ? 0 : 2;
   } catch (const translator::UsageError& e) {
     fmt::print(stderr, "translator: {}\n", e.what());

@@ -1,0 +1,187 @@
+#include "program.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Made when first asked for, removed at the end of the process.
+struct Scratch {
+  fs::path path;
+  Scratch() {
+    std::string name = (fs::temp_directory_path() / "translator_cli_XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error("no scratch directory");
+    path = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
+
+std::string slurp(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// What the child runs after fork; never returns.
+[[noreturn]] void become(const Arguments& words, const Setting& setting, const std::string& stem) {
+  auto put = [](int fd, const std::string& path, int flags) {
+    int file = open(path.c_str(), flags, 0600);
+    if (file < 0 || dup2(file, fd) < 0) _exit(127);
+    close(file);
+  };
+  put(0, stem + ".in", O_RDONLY);
+  put(1, stem + ".out", O_WRONLY | O_CREAT | O_TRUNC);
+  put(2, stem + ".err", O_WRONLY | O_CREAT | O_TRUNC);
+  for (const char* name : {"NO_COLOR", "FORCE_COLOR", "COLORTERM", "COLORFGBG", "COLUMNS"}) unsetenv(name);
+  setenv("TERM", "xterm-256color", 1);
+  for (const auto& [name, value] : setting.environment) setenv(name.c_str(), value.c_str(), 1);
+  for (int s : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(s, SIG_DFL);
+  if (chdir(scratch().c_str()) != 0) _exit(127);
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  _exit(127);
+}
+
+pid_t spawn(const Arguments& words, const Setting& setting, std::string& stem) {
+  static int number = 0;
+  stem = (scratch() / (".run" + std::to_string(++number))).string();
+  std::ofstream(stem + ".in", std::ios::binary) << setting.input;
+  pid_t pid = fork();
+  if (pid == 0) become(words, setting, stem);
+  REQUIRE(pid > 0);
+  return pid;
+}
+
+Result collect(int status, const std::string& stem) {
+  Result r;
+  if (WIFEXITED(status)) r.code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) r.signal = WTERMSIG(status);
+  r.out = slurp(stem + ".out");
+  r.err = slurp(stem + ".err");
+  for (const char* end : {".in", ".out", ".err"}) fs::remove(stem + end);
+  return r;
+}
+
+}  // namespace
+
+const fs::path& scratch() {
+  static Scratch scratch;
+  return scratch.path;
+}
+
+std::string in_scratch(const std::string& name) { return (scratch() / name).string(); }
+
+Running::Running(const Arguments& arguments, const Setting& setting) {
+  Arguments words = {TRANSLATOR};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  pid_ = spawn(words, setting, stem_);
+}
+
+Running::~Running() {
+  if (ended_) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, &status_, 0);
+}
+
+void Running::send(int signal) const {
+  if (!ended_) kill(pid_, signal);
+}
+
+bool Running::ended() {
+  if (!ended_) ended_ = waitpid(pid_, &status_, WNOHANG) == pid_;
+  return ended_;
+}
+
+Result Running::wait() {
+  if (!ended_) REQUIRE(waitpid(pid_, &status_, 0) == pid_);
+  ended_ = true;
+  return collect(status_, stem_);
+}
+
+Result run(const Arguments& arguments, const Setting& setting) { return Running(arguments, setting).wait(); }
+
+Result shell(const std::string& command) {
+  std::string stem;
+  pid_t pid = spawn({"/bin/sh", "-c", command}, {.environment = {{"T", TRANSLATOR}}}, stem);
+  int status = 0;
+  REQUIRE(waitpid(pid, &status, 0) == pid);
+  return collect(status, stem);
+}
+
+void write_file(const std::string& name, const std::string& text) {
+  std::ofstream(in_scratch(name), std::ios::binary) << text;
+}
+
+std::string read_file(const std::string& name) {
+  REQUIRE_MESSAGE(exists(name), name);
+  return slurp(in_scratch(name));
+}
+
+bool exists(const std::string& name) { return fs::exists(in_scratch(name)); }
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
+  return n;
+}
+
+std::vector<nlohmann::json> events(const std::string& directory, const std::string& kind) {
+  std::vector<nlohmann::json> out;
+  for (const std::string& line : lines_of(read_file(directory + "/train.log"))) {
+    CAPTURE(line);
+    nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
+    REQUIRE(event.is_object());
+    if (kind.empty() || event.at("event") == kind) out.push_back(std::move(event));
+  }
+  return out;
+}
+
+const std::string& short_pairs() {
+  static const std::string name = [] {
+    Result r = run({"corpus", "-n", "1200", "--max-length", "7", "-o", "short.tsv"});
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    return std::string("short.tsv");
+  }();
+  return name;
+}
+
+Arguments small_run(const std::string& out, const Arguments& more) {
+  Arguments a = {"train",    "--data",      short_pairs(), "--hidden",  "32",  "--embedding", "32",
+                 "--out",    out,           "--threads",   "1",         "--lr", "0.01",       "--min-count",
+                 "1",        "--batch-size", "32",         "--dropout", "0.1"};
+  a.insert(a.end(), more.begin(), more.end());
+  return a;
+}
+
+const std::string& trained_model() {
+  static const std::string name = [] {
+    Result r = run(small_run("trained", {"--epochs", "8", "--french"}));
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    return std::string("trained");
+  }();
+  return name;
+}
+
+}  // namespace cli

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+// Runs the translator as a person would: a process with arguments, standard input, an environment. Its working directory
+// is a scratch directory of this test run, so that files have short names.
+
+namespace cli {
+
+struct Result {
+  int code = -1;   // of exit; -1 when a signal ended it
+  int signal = 0;  // that ended it
+  std::string out, err;
+
+  bool says(const std::string& text) const { return err.find(text) != std::string::npos; }
+};
+
+struct Setting {
+  std::string input = {};
+  std::map<std::string, std::string> environment = {};  // besides a plain one without colours
+};
+
+using Arguments = std::vector<std::string>;
+
+// A process under way; killed when it goes out of scope.
+class Running {
+ public:
+  explicit Running(const Arguments& arguments, const Setting& setting = {});
+  ~Running();
+  Running(const Running&) = delete;
+
+  void send(int signal) const;
+  bool ended();  // without waiting
+  Result wait();
+
+ private:
+  pid_t pid_ = -1;
+  int status_ = 0;
+  bool ended_ = false;
+  std::string stem_;  // of the files its output goes to
+};
+
+Result run(const Arguments& arguments, const Setting& setting = {});
+
+// Runs a shell command line in the scratch directory; $T is the program. 2>&1 is up to the command.
+Result shell(const std::string& command);
+
+// The scratch directory, and a file in it.
+const std::filesystem::path& scratch();
+std::string in_scratch(const std::string& name);
+void write_file(const std::string& name, const std::string& text);
+std::string read_file(const std::string& name);
+bool exists(const std::string& name);
+
+std::vector<std::string> lines_of(const std::string& text);
+size_t count(const std::string& text, const std::string& part);
+
+// Events of DIR/train.log; fails the test when a line is no JSON.
+std::vector<nlohmann::json> events(const std::string& directory, const std::string& kind = {});
+
+// A file of 1200 short sentence pairs, made once.
+const std::string& short_pairs();
+// Arguments of a small, quick run on them, into `out`.
+Arguments small_run(const std::string& out, const Arguments& more = {});
+// A model directory trained for a few seconds, made once; nobody writes into it.
+const std::string& trained_model();
+
+}  // namespace cli

@@ -1,0 +1,108 @@
+// A person's own sentence pairs.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "program.h"
+
+using namespace cli;
+
+namespace {
+
+Arguments memorise(const std::string& out, const Arguments& data) {
+  Arguments a = {"train", "--out", out, "--hidden", "32", "--embedding", "32", "--threads", "1", "--lr", "0.02", "--min-count", "1",
+                 "--batch-size", "4", "--dropout", "0", "--epochs", "60", "--validate-every", "1000"};
+  a.insert(a.end(), data.begin(), data.end());
+  return a;
+}
+
+bool has_line(const std::string& text, const std::string& line) {
+  auto lines = lines_of(text);
+  return std::find(lines.begin(), lines.end(), line) != lines.end();
+}
+
+const char* const kHindi =
+    "I need water.\tमुझे पानी चाहिए।\n"
+    "He reads a book.\tवह किताब पढ़ता है।\n"
+    "She reads a book.\tवह किताब पढ़ती है।\n"
+    "I drink tea.\tमैं चाय पीता हूँ।\n"
+    "This is my house.\tयह मेरा घर है।\n"
+    "Where is the water?\tपानी कहाँ है?\n"
+    "We speak Hindi.\tहम हिन्दी बोलते हैं।\n"
+    "They went home.\tवे घर गए।\n";
+
+}  // namespace
+
+TEST_CASE("Hindi: learned from swapped columns and as the target, marks with their letters") {
+  write_file("hindi.tsv", kHindi);
+  Result r = run(memorise("from_hindi", {"--data", "hindi.tsv", "--swap"}));
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(r.says("hindi.tsv: 8 of 8 lines read\n"));
+  CHECK_FALSE(r.says("valid "));  // too few pairs to hold any out
+  CHECK(r.says("The model is in from_hindi.\n"));
+  std::string words = read_file("from_hindi/source.vocab");
+  for (const char* word : {"हिन्दी", "किताब", "हूँ", "पढ़ता", "।"}) CHECK_MESSAGE(has_line(words, word), word);
+  CHECK(run({"translate", "from_hindi", "मुझे पानी चाहिए।"}).out == "i need water.\n");
+  CHECK(run({"translate", "from_hindi"}, {.input = "यह मेरा घर है।\r\nपानी कहाँ है?\n"}).out == "this is my house.\nwhere is the water?\n");
+  CHECK(run({"translate", "from_hindi", "वे घर गए।", "--attention-map"}).out.find("घर") != std::string::npos);
+
+  REQUIRE(run(memorise("to_hindi", {"--data", "hindi.tsv", "-q"})).code == 0);
+  CHECK(run({"translate", "to_hindi", "we speak hindi."}).out == "हम हिन्दी बोलते हैं।\n");
+}
+
+TEST_CASE("a pair of files in English and French, with typographic apostrophes and French spaces") {
+  write_file("a.en", "\xEF\xBB\xBFHe doesn’t sing.\r\nDoes he sing?\r\nI like the water.\r\nShe eats.\r\nCome!\r\n");
+  write_file("a.fr", "Il ne chante pas.\nEst-ce qu’il chante\xC2\xA0?\nJ’aime l’eau.\nElle mange.\nViens\xE2\x80\xAF!\n");
+  Result r = run(memorise("files", {"--source", "a.en", "--target", "a.fr", "--french", "--valid-source", "a.en", "--valid-target", "a.fr"}));
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(r.says("a.en, a.fr: 5 of 5 lines read\n"));
+  Result t = run({"translate", "files"}, {.input = "does he sing?\nhe doesn't sing.\nI like the water.\n"});
+  auto lines = lines_of(t.out);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1] == "il ne chante pas.");
+  CHECK(lines[2] == "j'aime l'eau.");
+  CHECK(lines[0].find("est-ce qu'il chante") == 0);
+  CHECK(lines[0] != "est-ce qu'il chante?");  // a space of some kind before the question mark
+  // The other way round.
+  REQUIRE(run(memorise("files_back", {"--source", "a.en", "--target", "a.fr", "--swap", "-q"})).code == 0);
+  CHECK(run({"translate", "files_back", "elle mange."}).out == "she eats.\n");
+}
+
+TEST_CASE("training pairs from standard input; --case-sensitive keeps capitals") {
+  Result r = run(memorise("from_stdin", {"--data", "-", "--case-sensitive"}), {.input = "Anna sings\tAnna chante\nPaul eats\tPaul mange\n"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(r.says("standard input: 2 of 2 lines read\n"));
+  CHECK(run({"translate", "from_stdin", "Anna sings"}).out == "Anna chante\n");
+}
+
+TEST_CASE("bad lines are counted and named, or refused by --strict; nothing is made of the latter") {
+  write_file("bad.tsv", "one\tun\nno tab\n\ntwo\tdeux\n\tempty source\nna\xEFve\tx\nlong " + std::string("a ", 0) +
+                            "a a a a a a\tlong\nthree\ttrois\n");
+  Result r = run(memorise("lenient", {"--data", "bad.tsv", "--max-length", "5"}));
+  CHECK(r.code == 0);
+  CHECK(r.says("bad.tsv: 3 of 8 lines read, 1 blank, 1 too long, 3 bad\n"
+               "  bad.tsv:2: no tab between source and target\n"
+               "  bad.tsv:5: the source side is empty\n"
+               "  bad.tsv:6: byte 3 (0xef) is not valid UTF-8\n"));
+  Result strict = run(memorise("strict", {"--data", "bad.tsv", "--strict"}));
+  CHECK(strict.code == 1);
+  CHECK(strict.err == "translator: bad.tsv:2: no tab between source and target\n");
+  CHECK_FALSE(exists("strict"));
+}
+
+TEST_CASE("--valid beside the embedded corpus is what it is judged by") {
+  write_file("mine.tsv", "she eats apples\telle mange des pommes\n");
+  Result r = run({"train", "--corpus-size", "300", "--valid", "mine.tsv", "--out", "judged", "--hidden", "16", "--embedding", "16",
+                  "--epochs", "1", "--threads", "1"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  auto log = events("judged", "validation");
+  REQUIRE(log.size() == 1);
+  REQUIRE(log[0].at("samples").size() == 2);
+  CHECK(log[0].at("samples")[0].at("source") == "he doesn't like apples");
+  CHECK(log[0].at("samples")[1].at("source") == "she eats apples");
+}

@@ -1,0 +1,143 @@
+// Runs that are interrupted, killed, and gone on with.
+
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include <gradus/io/safetensors.h>
+
+#include "program.h"
+
+using namespace cli;
+
+namespace {
+
+void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+void check_same_tensors(const std::string& a, const std::string& b) {
+  gradus::SafetensorsFile x = gradus::load_safetensors(in_scratch(a)), y = gradus::load_safetensors(in_scratch(b));
+  REQUIRE(x.tensors.size() == y.tensors.size());
+  for (size_t i = 0; i < x.tensors.size(); ++i) {
+    const auto& [name, tensor] = x.tensors[i];
+    const auto& [other_name, other] = y.tensors[i];
+    CAPTURE(name);
+    CHECK(name == other_name);
+    REQUIRE(tensor.bytes() == other.bytes());
+    CHECK(std::memcmp(tensor.raw(), other.raw(), static_cast<size_t>(tensor.bytes())) == 0);
+  }
+}
+
+// The log without what a clock measured.
+std::vector<nlohmann::json> timeless(const std::string& directory) {
+  auto log = events(directory, "validation");
+  for (auto& event : log) {
+    event.erase("seconds");
+    event.erase("tokens_per_s");
+  }
+  return log;
+}
+
+// Starts a run and sends it a signal once it has validated `after` times. A run that was faster than that is begun anew.
+Result interrupted(const std::string& out, const Arguments& more, int signal, size_t after) {
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    std::filesystem::remove_all(scratch() / out);
+    Running process(small_run(out, more));
+    auto validations = [&] { return exists(out + "/train.log") ? count(read_file(out + "/train.log"), "\"validation\"") : 0; };
+    while (!process.ended() && validations() < after) sleep_ms(2);
+    process.send(signal);
+    Result r = process.wait();
+    if (r.code != 0) return r;
+  }
+  FAIL("no run could be interrupted");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to the last bit") {
+  const Arguments length = {"--epochs", "3", "--validate-every", "7"};
+  REQUIRE(run(small_run("whole", length)).code == 0);
+  Result stopped = interrupted("broken", length, SIGINT, 2);
+  INFO(stopped.err);
+  CHECK(stopped.code == 130);
+  CHECK(stopped.out.empty());
+  CHECK(stopped.says("Interrupted at step "));
+  CHECK(stopped.says("; everything is saved in broken. Go on with the same command and --resume.\n"));
+  Arguments resume = length;
+  resume.push_back("--resume");
+  Result rest = run(small_run("broken", resume));
+  INFO(rest.err);
+  CHECK(rest.code == 0);
+  check_same_tensors("whole/last.safetensors", "broken/last.safetensors");
+  CHECK(read_file("whole/model.safetensors") == read_file("broken/model.safetensors"));
+  CHECK(timeless("whole") == timeless("broken"));
+  CHECK(events("broken", "start").size() == 1);
+  CHECK(events("broken", "resume").size() == 1);
+
+  // It goes on with the same data, seed and batches only, and says so.
+  const std::string last = "translator: broken/last.safetensors: was made with ";
+  const std::string end = ": the run cannot go on from it\n";
+  CHECK(run(small_run("broken", {"--resume", "--seed", "5"})).says(last + "another --seed" + end));
+  CHECK(run(small_run("broken", {"--resume", "--batch-size", "5"})).says(last + "another --batch-size" + end));
+  write_file("other.tsv", run({"corpus", "-n", "1200", "--max-length", "7", "--seed", "9"}).out);
+  Result other = run(small_run("broken", {"--resume", "-q", "--data", "other.tsv"}));
+  CHECK(other.code == 1);
+  CHECK(other.err == last + "other training data" + end);
+  // A run that is over stays as it is, and more epochs prolong it.
+  Result over = run(small_run("broken", resume));
+  CHECK(over.code == 0);
+  CHECK(over.says("The run was over already: more --epochs or --max-minutes prolong it.\n"));
+  check_same_tensors("whole/last.safetensors", "broken/last.safetensors");
+  CHECK(run(small_run("broken", {"--epochs", "4", "--resume"})).code == 0);
+  CHECK(events("broken", "validation").back().at("epoch") == 4);
+}
+
+TEST_CASE("a run that is interrupted before its first validation can be used and gone on with") {
+  Arguments length = {"--epochs", "40", "--validate-every", "100000"};
+  Running process(small_run("early", length));
+  while (!process.ended() && !(exists("early/train.log") && events("early", "start").size() == 1)) sleep_ms(2);
+  sleep_ms(30);
+  process.send(SIGTERM);
+  Result r = process.wait();
+  INFO(r.err);
+  REQUIRE(r.code == 130);
+  CHECK(run({"translate", "early", "she eats"}).code == 0);
+  check_same_tensors("early/model.safetensors", "early/model.safetensors");
+  Result rest = run(small_run("early", {"--epochs", "2", "--resume"}));
+  INFO(rest.err);
+  CHECK(rest.code == 0);
+}
+
+TEST_CASE("kill -9 at any moment leaves a model that loads, and a run to go on with") {
+  unsigned random = 12345;
+  int killed = 0;
+  for (int round = 0; round < 8; ++round) {
+    bool go_on = exists("killed/last.safetensors");
+    Running process(small_run("killed", {"--epochs", "30", "--validate-every", "2", go_on ? "--resume" : "--force"}));
+    random = random * 1664525 + 1013904223;
+    sleep_ms(20 + static_cast<int>(random >> 16) % 250);
+    process.send(SIGKILL);
+    Result r = process.wait();
+    CAPTURE(r.err);
+    CHECK((r.signal == SIGKILL || r.code == 0));
+    killed += r.signal == SIGKILL;
+    if (go_on) REQUIRE(exists("killed/model.safetensors"));
+    for (const std::string name : {"killed/model.safetensors", "killed/last.safetensors"})
+      if (exists(name)) CHECK_NOTHROW(gradus::load_safetensors(in_scratch(name)));
+  }
+  CHECK(killed > 0);
+  Result r = run(small_run("killed", {"--epochs", "1", exists("killed/last.safetensors") ? "--resume" : "--force"}));
+  INFO(r.err);
+  CHECK(r.code == 0);
+  CHECK(run({"translate", "killed", "she eats apples"}).code == 0);
+}
+
+TEST_CASE("--resume without a run to go on with") {
+  Result r = run(small_run("never", {"--resume"}));
+  CHECK(r.code == 1);
+  CHECK(r.err == "translator: never: holds no run to go on with: never/last.safetensors is missing\n");
+  CHECK_FALSE(exists("never"));
+}
