@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""The translator of `bench train`, in PyTorch: the same layers, batches, loss, clipping and Adam, timed the same way.
+"""The translator of `bench train`, in PyTorch: same layers, batches, loss, clipping and Adam, timed alike.
 
-One JSON line for one size, variant and number of threads. tools/bench-peers calls it, after it has seen that the losses
-of both are equal when they start from the same weights.
+One JSON line for one size, variant and number of threads. tools/bench-peers calls it, after it has seen that
+the losses of both are equal when they start from the same weights.
 
   peer_torch.py --size small --variant luong --threads 2
   peer_torch.py --write-weights w.safetensors --write-batches b.safetensors    and nothing else
   peer_torch.py --load w.safetensors --batches b.safetensors --losses 20       a loss a line
 
-Modes. Without an option: what a good PyTorch user writes. --tuned: what an expert writes (the embedding's share of the
-decoder's input projection is one product over all steps, the GRU cell is written out, logits are computed for real target
-words only, Adam is fused). --compile: decoder and loss under torch.compile.
+Modes. Without an option: what a good PyTorch user writes. --tuned: what an expert writes (the embedding's share
+of the decoder's input projection is one product over all steps, the GRU cell is written out, logits are computed
+for real target words only, Adam is fused). --compile: decoder and loss under torch.compile.
 """
 import argparse
 import ctypes
@@ -144,7 +144,8 @@ class BahdanauDecoder(nn.Module):
         keys, s = self.start(annotations, summary)
         states, contexts = [], []
         if self.tuned:
-            of_words, of_context = self.cell.weight_ih.split([self.E, self.cell.weight_ih.size(1) - self.E], 1)
+            w = self.cell.weight_ih
+            of_words, of_context = w[:, : self.E], w[:, self.E :]
             gi = F.linear(emb, of_words, self.cell.bias_ih)
         for t in range(emb.size(0)):
             c = self.context(s, keys, annotations, padding)
@@ -348,7 +349,10 @@ def main():
     model = Translator(V, E, H, args.variant, args.tuned)
     if args.load:
         model.load_state_dict(read_safetensors(args.load))
-    batches = read_batches(args.batches) if args.batches else [random_batch(V, B, T, generator) for _ in range(8)]
+    if args.batches:
+        batches = read_batches(args.batches)
+    else:
+        batches = [random_batch(V, B, T, generator) for _ in range(8)]
     if args.write_weights:
         write_safetensors(args.write_weights, model.state_dict())
     if args.write_batches:
@@ -363,8 +367,9 @@ def main():
             print(f"{trainer.step(batches[k % len(batches)]):.9f}")
         return
     report = {"framework": "torch", "version": torch.__version__,
-              "mode": ("compile" if args.compile else "eager") + (", tuned" if args.tuned else ""), "size": args.size,
-              "variant": args.variant, "threads": args.threads, "params": sum(p.numel() for p in model.parameters())}
+              "mode": ("compile" if args.compile else "eager") + (", tuned" if args.tuned else ""),
+              "size": args.size, "variant": args.variant, "threads": args.threads,
+              "params": sum(p.numel() for p in model.parameters())}
     if not args.no_train:
         train(model, batches, report)
     if not args.no_decode:

@@ -10,15 +10,15 @@ namespace bench {
 struct Options {
   std::string size = "small", variant = "bahdanau";
   int threads = 1;
-  int steps = 0;     ///< 0: 40 toy, 30 small, 20 base
+  int steps = 0;  ///< 0: 40 toy, 30 small, 20 base
   int warmup = 4;
   bool json = false;
   uint64_t seed = 1;
-  std::string load, save;      ///< weights under the peer's names
-  std::string batches;         ///< a file of batches instead of random ones
-  int losses = 0;              ///< only print the losses of so many steps
-  std::string filter;          ///< ops: part of a case's name
-  int factor = 16;             ///< ops: the registered sizes times this
+  std::string load, save;  ///< weights under the peer's names
+  std::string batches;     ///< a file of batches instead of random ones
+  int losses = 0;          ///< only print the losses of so many steps
+  std::string filter;      ///< ops: part of a case's name
+  int factor = 16;         ///< ops: the registered sizes times this
 };
 
 // Each runs one size and variant, or everything, prints to stdout and returns the exit code.
@@ -28,7 +28,8 @@ int floor(const Options& options);
 int ops(const Options& options);
 int scale(const Options& options);
 
-/// Runs `command` for each size and variant that the options name, each in a process of its own, below `header`.
+/// Runs `command` for each size and variant that the options name, each in a process of its own, below
+/// `header`.
 int for_each(const Options& options, const std::string& header,
              int (*command)(const Options&, const Size&, const std::string&));
 int default_steps(const Size& size);

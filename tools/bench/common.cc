@@ -52,7 +52,8 @@ Network make_network(const Options& options, const Size& size, const std::string
 }
 
 std::vector<Batch> make_batches(const Options& options, const Size& size) {
-  return options.batches.empty() ? random_batches(size, 8, options.seed) : load_batches(options.batches, size);
+  return options.batches.empty() ? random_batches(size, 8, options.seed)
+                                 : load_batches(options.batches, size);
 }
 
 }  // namespace bench

@@ -1,10 +1,9 @@
 #include <fmt/core.h>
+#include <gradus/kernels/gemm.h>
+#include <gradus/parallel.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-
-#include <gradus/kernels/gemm.h>
-#include <gradus/parallel.h>
 
 #include "commands.h"
 #include "measure.h"
@@ -31,7 +30,8 @@ void greedy(const Network& network, const Batch& batch) {
   }
 }
 
-double sentences_per_second(const Network& network, gradus::ThreadPool& pool, const Batch& batch, int repeats) {
+double sentences_per_second(const Network& network, gradus::ThreadPool& pool, const Batch& batch,
+                            int repeats) {
   std::vector<Batch> parts = split(batch, pool.size());
   std::vector<double> ms;
   for (int i = -2; i < repeats; ++i) {
@@ -47,8 +47,10 @@ double sentences_per_second(const Network& network, gradus::ThreadPool& pool, co
 int decode_one(const Options& options, const Size& size, const std::string& variant) {
   Network network = make_network(options, size, variant);
   gradus::ThreadPool pool(options.threads);
-  double one = sentences_per_second(network, pool, random_sources(size, 1, options.seed), options.steps ? options.steps : 30);
-  double many = sentences_per_second(network, pool, random_sources(size, 64, options.seed), options.steps ? options.steps : 8);
+  double one = sentences_per_second(network, pool, random_sources(size, 1, options.seed),
+                                    options.steps ? options.steps : 30);
+  double many = sentences_per_second(network, pool, random_sources(size, 64, options.seed),
+                                     options.steps ? options.steps : 8);
   if (options.json)
     fmt::print("{}\n", nlohmann::ordered_json{{"framework", "gradus"},
                                               {"blas_core", gradus::kernels::blas_core()},
@@ -60,18 +62,20 @@ int decode_one(const Options& options, const Size& size, const std::string& vari
                                               {"peak_rss_mb", std::round(peak_rss_mb() * 10) / 10}}
                            .dump());
   else
-    fmt::print("{:<6} {:<9} {:>2} {:>14.1f} {:>14.1f} {:>8.0f}\n", size.name, variant, options.threads, one, many, peak_rss_mb());
+    fmt::print("{:<6} {:<9} {:>2} {:>14.1f} {:>14.1f} {:>8.0f}\n", size.name, variant, options.threads, one,
+               many, peak_rss_mb());
   return 0;
 }
 
 }  // namespace
 
 int decode(const Options& options) {
-  return for_each(options,
-                  fmt::format("Greedy decoding of T words, sentences a second, medians; OpenBLAS core {}\n"
-                              "{:<6} {:<9} {:>2} {:>14} {:>14} {:>8}",
-                              gradus::kernels::blas_core(), "size", "variant", "th", "batch 1", "batch 64", "RSS MB"),
-                  decode_one);
+  return for_each(
+      options,
+      fmt::format("Greedy decoding of T words, sentences a second, medians; OpenBLAS core {}\n"
+                  "{:<6} {:<9} {:>2} {:>14} {:>14} {:>8}",
+                  gradus::kernels::blas_core(), "size", "variant", "th", "batch 1", "batch 64", "RSS MB"),
+      decode_one);
 }
 
 }  // namespace bench

@@ -1,10 +1,9 @@
 #include <fmt/core.h>
+#include <gradus/kernels/gemm.h>
+#include <gradus/parallel.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
-
-#include <gradus/kernels/gemm.h>
-#include <gradus/parallel.h>
 
 #include "commands.h"
 #include "gemm_step.h"
@@ -21,7 +20,8 @@ int floor_one(const Options& options, const Size& size, const std::string& varia
   gradus::ThreadPool pool(options.threads);
   std::vector<std::unique_ptr<GemmStep>> products;
   for (const Batch& shard : data[0].shards)
-    products.push_back(std::make_unique<GemmStep>(size, variant, shard.source.size(1), options.seed + products.size()));
+    products.push_back(
+        std::make_unique<GemmStep>(size, variant, shard.source.size(1), options.seed + products.size()));
 
   int steps = options.steps > 0 ? options.steps : default_steps(size);
   std::vector<double> floor_ms, step_ms, rate;
@@ -64,12 +64,14 @@ int floor_one(const Options& options, const Size& size, const std::string& varia
 }  // namespace
 
 int floor(const Options& options) {
-  return for_each(options,
-                  fmt::format("Products of matrices alone against the whole training step, ms, medians; OpenBLAS core {}\n"
-                              "{:<6} {:<9} {:>2} {:>10} {:>10} {:>10} {:>10} {:>10}",
-                              gradus::kernels::blas_core(), "size", "variant", "th", "products", "step", "efficiency",
-                              "GFLOP", "GFLOP/s"),
-                  floor_one);
+  return for_each(
+      options,
+      fmt::format(
+          "Products of matrices alone against the whole training step, ms, medians; OpenBLAS core {}\n"
+          "{:<6} {:<9} {:>2} {:>10} {:>10} {:>10} {:>10} {:>10}",
+          gradus::kernels::blas_core(), "size", "variant", "th", "products", "step", "efficiency", "GFLOP",
+          "GFLOP/s"),
+      floor_one);
 }
 
 }  // namespace bench

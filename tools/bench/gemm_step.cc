@@ -1,8 +1,8 @@
 #include "gemm_step.h"
 
-#include <algorithm>
-
 #include <gradus/kernels/gemm.h>
+
+#include <algorithm>
 
 namespace bench {
 
@@ -22,8 +22,8 @@ GemmStep::GemmStep(const Size& s, const std::string& variant, int64_t B, uint64_
   keys_ = linear(N, 2 * H, H);
   bridge_ = linear(B, H, H);
   readout_ = linear(N, context_in_cell_ ? 3 * H + s.E : 3 * H, H);
-  output_ = {random(N, H), random(s.V, H), random(std::min(kChunk, N), s.V), random(N, H), random(s.V, H),
-             random(std::min(kChunk, N), s.V)};
+  output_ = {random(N, H), random(s.V, H), random(std::min(kChunk, N), s.V),
+             random(N, H), random(s.V, H), random(std::min(kChunk, N), s.V)};
   if (!context_in_cell_) return;
   w1_ = random(H, H);
   u_ = random(N, H);
@@ -35,23 +35,38 @@ GemmStep::GemmStep(const Size& s, const std::string& variant, int64_t B, uint64_
   dannotations_ = random(N, 2 * H);
 }
 
-Tensor GemmStep::random(int64_t rows, int64_t columns) { return Tensor::uniform({rows, columns}, -0.1, 0.1, rng_); }
+Tensor GemmStep::random(int64_t rows, int64_t columns) {
+  return Tensor::uniform({rows, columns}, -0.1, 0.1, rng_);
+}
 
 GemmStep::Linear GemmStep::linear(int64_t rows, int64_t in, int64_t out) {
-  return {random(rows, in), random(out, in), random(rows, out), random(rows, in), random(out, in), random(rows, out)};
+  return {random(rows, in), random(out, in), random(rows, out),
+          random(rows, in), random(out, in), random(rows, out)};
 }
 
 GemmStep::Recurrence GemmStep::recurrence(int64_t in, int64_t total) {
   int64_t N = size_.T * B_, H = size_.H;
-  return {in,           total,        random(N, in),        random(3 * H, total), random(3 * H, H),
-          random(N, 3 * H), random(B_, 3 * H), random(N + B_, H), random(N, in),        random(3 * H, total),
-          random(3 * H, H), random(N, 3 * H), random(B_, H)};
+  return {in,
+          total,
+          random(N, in),
+          random(3 * H, total),
+          random(3 * H, H),
+          random(N, 3 * H),
+          random(B_, 3 * H),
+          random(N + B_, H),
+          random(N, in),
+          random(3 * H, total),
+          random(3 * H, H),
+          random(N, 3 * H),
+          random(B_, H)};
 }
 
-void GemmStep::product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
-                       int64_t ldb, float beta, float* c, int64_t ldc) {
-  if (counting_) flop_ += 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  else gradus::kernels::gemm(ta, tb, m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
+void GemmStep::product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
+                       const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
+  if (counting_)
+    flop_ += 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  else
+    gradus::kernels::gemm(ta, tb, m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
 }
 
 // y = x W^T
@@ -116,8 +131,8 @@ void GemmStep::decoder_backward() {
     const float* dgates = r.dgi.f32() + t * B_ * G;
     product(false, false, B_, H, G, dgates, G, r.w_hh.f32(), H, 1, r.dh.f32(), H);
     if (!context_in_cell_) continue;
-    product(false, false, B_, D, G, dgates, G, r.w_ih.f32() + E, r.total, 1,
-            dcontexts_.f32() + t * B_ * D, D);
+    product(false, false, B_, D, G, dgates, G, r.w_ih.f32() + E, r.total, 1, dcontexts_.f32() + t * B_ * D,
+            D);
     product(false, false, B_, H, H, du_.f32() + t * B_ * H, H, w1_.f32(), H, 1, r.dh.f32(), H);
   }
   recurrent_weights(r);

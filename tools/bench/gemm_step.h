@@ -1,17 +1,18 @@
 #pragma once
 
+#include <gradus/tensor.h>
+
 #include <cstdint>
 #include <string>
-
-#include <gradus/tensor.h>
 
 #include "workload.h"
 
 namespace bench {
 
-/// The matrix products of a training step of B sentences, and nothing else: the shapes, strides and order of the layers
-/// on plain `kernels::gemm`, on random numbers. Recurrent products are counted as calls of BLAS at every step, whatever
-/// the library has in their place; the attention of the Luong variant has no product of matrices.
+/// The matrix products of a training step of B sentences, and nothing else: the shapes, strides and order of
+/// the layers on plain `kernels::gemm`, on random numbers. Recurrent products are counted as calls of BLAS at
+/// every step, whatever the library has in their place; the attention of the Luong variant has no product of
+/// matrices.
 class GemmStep {
  public:
   GemmStep(const Size& size, const std::string& variant, int64_t B, uint64_t seed);
@@ -21,7 +22,8 @@ class GemmStep {
   double gflop(int64_t words);
 
  private:
-  // What is written is never read again, but for gi and gh: numbers neither fade out nor grow from run to run.
+  // What is written is never read again, but for gi and gh: numbers neither fade out nor grow from run to
+  // run.
   struct Linear {
     gradus::Tensor x, w, y, dx, dw, dy;
   };

@@ -1,10 +1,9 @@
 #include <fmt/core.h>
+#include <gradus/op_case.h>
+#include <gradus/random.h>
 
 #include <algorithm>
 #include <optional>
-
-#include <gradus/op_case.h>
-#include <gradus/random.h>
 
 #include "commands.h"
 #include "measure.h"
@@ -25,8 +24,19 @@ OpCase enlarged(OpCase c, int64_t factor) {
   return c;
 }
 
+// The shape that all inputs would broadcast to, roughly what the op has to do.
+int64_t extent(const OpCase& c) {
+  int64_t size[gradus::Shape::kMaxDims] = {}, product = 1;
+  for (const OpCase::Input& in : c.inputs)
+    for (int axis = 1; axis <= in.shape.dims(); ++axis)
+      size[axis - 1] = std::max(size[axis - 1], in.shape[-axis]);
+  for (int64_t n : size) product *= std::max<int64_t>(n, 1);
+  return product;
+}
+
 bool has_given_numbers(const OpCase& c) {
-  return std::any_of(c.inputs.begin(), c.inputs.end(), [](const OpCase::Input& in) { return in.given.defined(); });
+  return std::any_of(c.inputs.begin(), c.inputs.end(),
+                     [](const OpCase::Input& in) { return in.given.defined(); });
 }
 
 class Run {
@@ -50,6 +60,8 @@ class Run {
   Tensor seed_;
   bool differentiable_ = false;
 };
+
+constexpr int64_t kLargest = 2'000'000;  // numbers: a case should take milliseconds
 
 // Microseconds, forward and backward: the median of at least five, for up to 20 ms.
 double microseconds(const OpFunction& f, const OpCase& c) {
@@ -78,6 +90,7 @@ Timing time_case(const OpCase& c, int64_t factor) {
   for (; factor > 1; factor /= 2) {
     if (has_given_numbers(c)) break;
     OpCase large = enlarged(c, factor);
+    if (extent(large) > kLargest) continue;
     try {
       Timing t{factor, microseconds(large.op, large), {}};
       if (large.reference) t.composed = microseconds(large.reference, large);
@@ -103,16 +116,21 @@ std::string shapes(const OpCase& c, int64_t factor) {
 int ops(const Options& options) {
   int count = 0;
   if (!options.json)
-    fmt::print("Forward and backward of every op case in f32, microseconds; sizes as registered, or times `factor`\n"
-               "{:<46} {:>6} {:>11} {:>11} {:>7}  {}\n", "case", "factor", "op", "composed", "gain", "inputs");
+    fmt::print(
+        "Forward and backward of every op case in f32, microseconds; sizes as registered, or times `factor`\n"
+        "{:<46} {:>6} {:>11} {:>11} {:>7}  {}\n",
+        "case", "factor", "op", "composed", "gain", "inputs");
   for (const OpCase& c : gradus::op_cases()) {
     if (c.name.find(options.filter) == std::string::npos) continue;
     Timing t = time_case(c, options.factor);
     ++count;
     if (options.json)
-      fmt::print("{{\"framework\": \"gradus\", \"case\": \"{}\", \"factor\": {}, \"inputs\": \"{}\", \"us\": {:.2f}, "
-                 "\"composed_us\": {}}}\n",
-                 c.name, t.factor, shapes(c, t.factor), t.fused, t.composed ? fmt::format("{:.2f}", *t.composed) : "null");
+      fmt::print(
+          "{{\"framework\": \"gradus\", \"case\": \"{}\", \"factor\": {}, \"inputs\": \"{}\", \"us\": "
+          "{:.2f}, "
+          "\"composed_us\": {}}}\n",
+          c.name, t.factor, shapes(c, t.factor), t.fused,
+          t.composed ? fmt::format("{:.2f}", *t.composed) : "null");
     else
       fmt::print("{:<46} {:>6} {:>11.1f} {:>11} {:>7}  {}\n", c.name, t.factor, t.fused,
                  t.composed ? fmt::format("{:.1f}", *t.composed) : "-",

@@ -1,10 +1,10 @@
 #include "step.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include <gradus/nn/data_parallel.h>
 #include <gradus/ops/arithmetic.h>
+
+#include <algorithm>
+#include <numeric>
 
 #include "measure.h"
 

@@ -1,9 +1,8 @@
 #include <fmt/core.h>
-
-#include <nlohmann/json.hpp>
-
 #include <gradus/kernels/gemm.h>
 #include <gradus/memory.h>
+
+#include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "measure.h"
@@ -51,9 +50,11 @@ int train_one(const Options& options, const Size& size, const std::string& varia
   faults = (page_faults() - faults) / steps;
   asked = gradus::memory_stats().system_allocations - asked;
   if (!options.json) {
-    fmt::print("{:<6} {:<9} {:>2} {:>11.0f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>7.2f} {:>7.2f} {:>7} {:>8.0f} {:>8.4f}\n",
-               size.name, variant, options.threads, median(tokens), median(ms), quantile(ms, 0.1), quantile(ms, 0.9),
-               median(forward), median(backward), median(clip), median(adam), faults, peak_rss_mb(), loss);
+    fmt::print(
+        "{:<6} {:<9} {:>2} {:>11.0f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>7.2f} {:>7.2f} {:>7} "
+        "{:>8.0f} {:>8.4f}\n",
+        size.name, variant, options.threads, median(tokens), median(ms), quantile(ms, 0.1), quantile(ms, 0.9),
+        median(forward), median(backward), median(clip), median(adam), faults, peak_rss_mb(), loss);
     return 0;
   }
   fmt::print("{}\n", json{{"framework", "gradus"},
@@ -67,10 +68,11 @@ int train_one(const Options& options, const Size& size, const std::string& varia
                           {"ms_per_step", rounded(median(ms))},
                           {"ms_p10", rounded(quantile(ms, 0.1))},
                           {"ms_p90", rounded(quantile(ms, 0.9))},
-                          {"phase_ms", {{"forward", rounded(median(forward))},
-                                        {"backward", rounded(median(backward))},
-                                        {"clip", rounded(median(clip))},
-                                        {"adam", rounded(median(adam))}}},
+                          {"phase_ms",
+                           {{"forward", rounded(median(forward))},
+                            {"backward", rounded(median(backward))},
+                            {"clip", rounded(median(clip))},
+                            {"adam", rounded(median(adam))}}},
                           {"page_faults_per_step", faults},
                           {"system_allocations", asked},
                           {"startup_ms", rounded(startup)},
@@ -87,10 +89,11 @@ int train_one(const Options& options, const Size& size, const std::string& varia
 int train(const Options& options) {
   std::string header;
   if (options.losses == 0)
-    header = fmt::format("Training step in ms, medians; OpenBLAS core {}\n"
-                         "{:<6} {:<9} {:>2} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>8} {:>8}",
-                         gradus::kernels::blas_core(), "size", "variant", "th", "tgt words/s", "step", "p10", "p90", "forward",
-                         "backward", "clip", "adam", "faults", "RSS MB", "loss");
+    header = fmt::format(
+        "Training step in ms, medians; OpenBLAS core {}\n"
+        "{:<6} {:<9} {:>2} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>8} {:>8}",
+        gradus::kernels::blas_core(), "size", "variant", "th", "tgt words/s", "step", "p10", "p90", "forward",
+        "backward", "clip", "adam", "faults", "RSS MB", "loss");
   return for_each(options, header, train_one);
 }
 

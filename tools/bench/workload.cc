@@ -1,13 +1,13 @@
 #include "workload.h"
 
-#include <algorithm>
-#include <numeric>
-#include <sstream>
-
 #include <gradus/io/safetensors.h>
 #include <gradus/nn/attention/attention.h>
 #include <gradus/ops/output_loss.h>
 #include <gradus/ops/shape.h>
+
+#include <algorithm>
+#include <numeric>
+#include <sstream>
 
 namespace bench {
 namespace {
@@ -35,12 +35,9 @@ constexpr Renaming kBahdanau[] = {
     {"dec.wc.", "decoder.readout."},
 };
 constexpr Renaming kLuong[] = {
-    {"dec.wa.weight", "decoder.attention.key.weight"},
-    {"dec.gru.weight_ih_l0", "decoder.cell.weight_ih"},
-    {"dec.gru.weight_hh_l0", "decoder.cell.weight_hh"},
-    {"dec.gru.bias_ih_l0", "decoder.cell.bias_ih"},
-    {"dec.gru.bias_hh_l0", "decoder.cell.bias_hh"},
-    {"dec.wc.", "decoder.attention_vector."},
+    {"dec.wa.weight", "decoder.attention.key.weight"},  {"dec.gru.weight_ih_l0", "decoder.cell.weight_ih"},
+    {"dec.gru.weight_hh_l0", "decoder.cell.weight_hh"}, {"dec.gru.bias_ih_l0", "decoder.cell.bias_ih"},
+    {"dec.gru.bias_hh_l0", "decoder.cell.bias_hh"},     {"dec.wc.", "decoder.attention_vector."},
 };
 
 // A name that no rule knows stays as it is: load_state_dict then names it as unexpected.
@@ -56,12 +53,14 @@ std::string renamed(const std::string& name, const std::string& variant, const c
   return found.empty() ? name : found;
 }
 
-std::vector<std::string> list(const std::string& names, const std::vector<std::string>& all, const char* what) {
+std::vector<std::string> list(const std::string& names, const std::vector<std::string>& all,
+                              const char* what) {
   if (names == "all") return all;
   std::vector<std::string> out;
   std::stringstream in(names);
   for (std::string name; std::getline(in, name, ',');) {
-    if (std::find(all.begin(), all.end(), name) == all.end()) gradus::fail("bench", std::string("unknown ") + what + ": " + name);
+    if (std::find(all.begin(), all.end(), name) == all.end())
+      gradus::fail("bench", std::string("unknown ") + what + ": " + name);
     out.push_back(name);
   }
   return out;
@@ -91,8 +90,9 @@ Tensor random_words(const Size& size, const std::vector<int32_t>& lengths, gradu
   Tensor ids({size.T, B}, DType::i32);
   for (int64_t t = 0; t < size.T; ++t)
     for (int64_t b = 0; b < B; ++b)
-      ids.i32()[t * B + b] =
-          t < lengths[static_cast<size_t>(b)] ? kFirstWord + static_cast<int32_t>(rng.below(size.V - kFirstWord)) : kPad;
+      ids.i32()[t * B + b] = t < lengths[static_cast<size_t>(b)]
+                                 ? kFirstWord + static_cast<int32_t>(rng.below(size.V - kFirstWord))
+                                 : kPad;
   return ids;
 }
 
@@ -100,7 +100,8 @@ Tensor columns(const Tensor& x, const std::vector<int64_t>& chosen) {
   int64_t rows = x.dims() == 2 ? x.size(0) : 1, width = x.size(-1), n = static_cast<int64_t>(chosen.size());
   Tensor out(x.dims() == 2 ? gradus::Shape{rows, n} : gradus::Shape{n}, DType::i32);
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t k = 0; k < n; ++k) out.i32()[r * n + k] = x.i32()[r * width + chosen[static_cast<size_t>(k)]];
+    for (int64_t k = 0; k < n; ++k)
+      out.i32()[r * n + k] = x.i32()[r * width + chosen[static_cast<size_t>(k)]];
   return out;
 }
 
@@ -109,8 +110,10 @@ std::unique_ptr<nn::Decoder> make_decoder(const Size& s, const std::string& vari
   nn::DecoderOptions options{.padding_idx = kPad, .input_feeding = false};
   nn::AttentionSizes attention{s.H, 2 * s.H, s.H};
   if (variant == "bahdanau")
-    return std::make_unique<nn::BahdanauDecoder>(sizes, nn::make_attention("bahdanau", attention, rng), rng, options);
-  return std::make_unique<nn::LuongDecoder>(sizes, nn::make_attention("general", attention, rng), rng, options);
+    return std::make_unique<nn::BahdanauDecoder>(sizes, nn::make_attention("bahdanau", attention, rng), rng,
+                                                 options);
+  return std::make_unique<nn::LuongDecoder>(sizes, nn::make_attention("general", attention, rng), rng,
+                                            options);
 }
 
 }  // namespace
@@ -152,7 +155,8 @@ std::vector<Batch> load_batches(const std::string& path, const Size& size) {
     auto at = given.find(name);
     if (at == given.end()) gradus::fail("bench", path + " has no " + name);
     if (at->second.dtype() != DType::i32 || at->second.shape() != shape)
-      gradus::fail("bench", path + ": " + name + " must be integers " + shape.str() + ": " + at->second.shape().str());
+      gradus::fail("bench",
+                   path + ": " + name + " must be integers " + shape.str() + ": " + at->second.shape().str());
     return at->second;
   };
   std::vector<Batch> out;
@@ -187,17 +191,21 @@ std::vector<Batch> split(const Batch& batch, int shards) {
   for (std::vector<int64_t>& part : parts) {
     if (part.empty()) continue;
     std::sort(part.begin(), part.end());  // longest source first, as before
-    out.push_back(complete(columns(batch.source, part), columns(batch.lengths, part), columns(batch.target_out, part)));
+    out.push_back(
+        complete(columns(batch.source, part), columns(batch.lengths, part), columns(batch.target_out, part)));
   }
   return out;
 }
 
 Network::Network(const Size& s, const std::string& variant, gradus::Rng& rng)
-    : encoder(s.V, s.E, s.H, rng, {.padding_idx = kPad}), decoder(make_decoder(s, variant, rng)), output(s.H, s.V, rng) {}
+    : encoder(s.V, s.E, s.H, rng, {.padding_idx = kPad}),
+      decoder(make_decoder(s, variant, rng)),
+      output(s.H, s.V, rng) {}
 
 gradus::CrossEntropy Network::loss(const Batch& batch) const {
   nn::DecoderOutputs out = (*decoder)(batch.target_in, encoder(batch.source, batch.lengths));
-  return gradus::linear_cross_entropy(out.readout, output.weight, output.bias, batch.target_out, {.ignore_index = kPad});
+  return gradus::linear_cross_entropy(out.readout, output.weight, output.bias, batch.target_out,
+                                      {.ignore_index = kPad});
 }
 
 void Network::params(nn::ParamVisitor& visit) {

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include <gradus/nn/decoder.h>
 #include <gradus/nn/encoder.h>
 #include <gradus/nn/linear.h>
 #include <gradus/ops/cross_entropy.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace bench {
 
@@ -27,17 +27,18 @@ constexpr int32_t kPad = 0, kBos = 1, kFirstWord = 3;
 
 /// Sentence pairs, padded to exactly T steps.
 struct Batch {
-  gradus::Tensor source;      ///< i32 [T, B]
-  gradus::Tensor lengths;     ///< i32 [B], of the sources
-  gradus::Tensor target_in;   ///< i32 [T, B], kBos first
-  gradus::Tensor target_out;  ///< i32 [T, B]
+  gradus::Tensor source;                         ///< i32 [T, B]
+  gradus::Tensor lengths;                        ///< i32 [B], of the sources
+  gradus::Tensor target_in;                      ///< i32 [T, B], kBos first
+  gradus::Tensor target_out;                     ///< i32 [T, B]
   int64_t target_tokens = 0, source_tokens = 0;  ///< that are not padding
 };
 
 /// `count` batches: lengths uniform in [T/2, T], words uniform, longest source first.
 std::vector<Batch> random_batches(const Size& size, int count, uint64_t seed);
-/// The batches of a safetensors file: "K.source" [T, B], "K.source_lengths" [B] and "K.target" [T, B], integers,
-/// K = 0, 1, ... (tools/peer_torch.py --write-batches writes one). @throws gradus::Error when it does not fit the size.
+/// The batches of a safetensors file: "K.source" [T, B], "K.source_lengths" [B] and "K.target" [T, B],
+/// integers, K = 0, 1, ... (tools/peer_torch.py --write-batches writes one). @throws gradus::Error when it
+/// does not fit the size.
 std::vector<Batch> load_batches(const std::string& path, const Size& size);
 /// B sources of T words each, for decoding.
 Batch random_sources(const Size& size, int64_t B, uint64_t seed);
@@ -55,7 +56,8 @@ struct Network {
   void params(gradus::nn::ParamVisitor& visit);
 };
 
-/// Takes over weights saved by tools/peer_torch.py, or by save_for_peer. @throws gradus::Error as nn::load_state_dict.
+/// Takes over weights saved by tools/peer_torch.py, or by save_for_peer. @throws gradus::Error as
+/// nn::load_state_dict.
 void load_from_peer(Network& network, const std::string& variant, const std::string& path);
 /// Writes the weights under the names of tools/peer_torch.py.
 void save_for_peer(const Network& network, const std::string& variant, const std::string& path);
