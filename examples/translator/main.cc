@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (argc > 1 && argv[1][0] != '-' && !app.get_subcommand_no_throw(argv[1])) {
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
       fmt::print(stderr, "translator: there is no command \"{}\", only corpus, train, translate, evaluate\n", argv[1]);
       return 2;
     }
