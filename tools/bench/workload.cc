@@ -56,11 +56,13 @@ std::string renamed(const std::string& name, const std::string& variant, const c
 std::vector<std::string> list(const std::string& names, const std::vector<std::string>& all,
                               const char* what) {
   if (names == "all") return all;
+  std::string known;
+  for (const std::string& name : all) known += (known.empty() ? "" : ", ") + name;
   std::vector<std::string> out;
   std::stringstream in(names);
   for (std::string name; std::getline(in, name, ',');) {
     if (std::find(all.begin(), all.end(), name) == all.end())
-      gradus::fail("bench", std::string("unknown ") + what + ": " + name);
+      gradus::fail("workload", std::string("unknown ") + what + ": " + name + " (known: " + known + ")");
     out.push_back(name);
   }
   return out;
@@ -153,7 +155,7 @@ std::vector<Batch> load_batches(const std::string& path, const Size& size) {
   for (auto& [name, tensor] : gradus::load_safetensors(path).tensors) given[name] = tensor;
   auto take = [&](const std::string& name, const gradus::Shape& shape) {
     auto at = given.find(name);
-    if (at == given.end()) gradus::fail("bench", path + " has no " + name);
+    if (at == given.end()) gradus::fail("workload", path + " has no " + name);
     if (at->second.dtype() != DType::i32 || at->second.shape() != shape)
       gradus::fail("bench",
                    path + ": " + name + " must be integers " + shape.str() + ": " + at->second.shape().str());
