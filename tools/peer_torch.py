@@ -8,9 +8,9 @@ the losses of both are equal when they start from the same weights.
   peer_torch.py --write-weights w.safetensors --write-batches b.safetensors    and nothing else
   peer_torch.py --load w.safetensors --batches b.safetensors --losses 20       a loss a line
 
-Modes. Without an option: what a good PyTorch user writes. --tuned: what an expert writes (the embedding's part
-of the decoder's input projection is one product over all steps, the GRU cell written out, logits for real target
-words only, fused Adam). --compile: decoder and loss under torch.compile.
+Modes. Without an option: what a good PyTorch user writes. --tuned: what an expert writes (one product over all
+steps for the embedding's part of the decoder's input projection, the GRU cell written out, logits for real
+target words only, fused Adam). --compile: decoder and loss under torch.compile.
 """
 import argparse
 import ctypes

@@ -157,7 +157,7 @@ std::vector<Batch> load_batches(const std::string& path, const Size& size) {
     auto at = given.find(name);
     if (at == given.end()) gradus::fail("workload", path + " has no " + name);
     if (at->second.dtype() != DType::i32 || at->second.shape() != shape)
-      gradus::fail("bench",
+      gradus::fail("workload",
                    path + ": " + name + " must be integers " + shape.str() + ": " + at->second.shape().str());
     return at->second;
   };
