@@ -9,8 +9,9 @@
 #include <translator/model.h>
 #include <translator/trainer.h>
 
-// The four commands of the program: what they are told, and what they do. main.cc fills the structs from the command line.
-// run returns the exit status; bad data and files throw InputError, options that do not go together UsageError.
+// The four commands of the program: what they are told, and what they do. main.cc fills the structs from the
+// command line. run returns the exit status; bad data and files throw InputError, options that do not go
+// together UsageError.
 
 namespace translator {
 

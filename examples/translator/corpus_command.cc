@@ -38,7 +38,8 @@ int run(CorpusCommand& o) {
   std::string text, links;
   for (const SentencePair& p : embedded_pairs(o.split, count, o.seed, o.max_length)) {
     std::string moses = format_moses(*p.alignment);
-    text += (o.tokens ? joined(p.source) : p.source_text) + "\t" + (o.tokens ? joined(p.target) : p.target_text);
+    text +=
+        (o.tokens ? joined(p.source) : p.source_text) + "\t" + (o.tokens ? joined(p.target) : p.target_text);
     if (o.links) text += "\t" + moses;
     text += "\n";
     links += moses + "\n";

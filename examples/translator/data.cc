@@ -35,9 +35,12 @@ std::vector<SentencePair> to_pairs(const std::vector<AlignedPair>& pairs) {
 bool has_valid(const DataOptions& options) { return !options.valid.empty() || !options.valid_source.empty(); }
 
 Data embedded(const DataOptions& options) {
-  Corpus corpus = generate_corpus({.seed = options.corpus_seed, .train = static_cast<int>(options.corpus_size),
-                                   .valid = kHeldOut, .test = kHeldOut,
-                                   .max_length = options.read.max_length > 0 ? static_cast<int>(options.read.max_length) : 40});
+  Corpus corpus = generate_corpus(
+      {.seed = options.corpus_seed,
+       .train = static_cast<int>(options.corpus_size),
+       .valid = kHeldOut,
+       .test = kHeldOut,
+       .max_length = options.read.max_length > 0 ? static_cast<int>(options.read.max_length) : 40});
   Data data;
   data.embedded = true;
   data.source_language = "English";
@@ -48,13 +51,14 @@ Data embedded(const DataOptions& options) {
   return data;
 }
 
-ParallelData read(const std::string& tsv, const std::string& source, const std::string& target, const ReadOptions& options) {
+ParallelData read(const std::string& tsv, const std::string& source, const std::string& target,
+                  const ReadOptions& options) {
   if (!tsv.empty()) return read_pairs(tsv, options);
   return read_pairs(source, target, options);
 }
 
-// Without a validation file every so-many-th pair is held out, at most 1000 of them; pairs whose source also occurs in what is left
-// would measure memory, so those leave the training data.
+// Without a validation file every so-many-th pair is held out, at most 1000 of them; pairs whose source also
+// occurs in what is left would measure memory, so those leave the training data.
 void hold_out(Data& data) {
   size_t wanted = std::min<size_t>(1000, data.train.size() / 20);
   if (wanted == 0) return;
@@ -65,7 +69,8 @@ void hold_out(Data& data) {
     data.valid.push_back(data.train[i]);
   }
   std::erase_if(data.train, [&](const SentencePair& p) { return held.count(join_tokens(p.source)) > 0; });
-  data.reports.push_back("no validation data given: " + std::to_string(data.valid.size()) + " pairs held out of the training data");
+  data.reports.push_back("no validation data given: " + std::to_string(data.valid.size()) +
+                         " pairs held out of the training data");
 }
 
 }  // namespace
@@ -97,10 +102,14 @@ Data load_data(const DataOptions& options) {
   return data;
 }
 
-std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count, uint64_t seed, int max_length) {
+std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count, uint64_t seed,
+                                         int max_length) {
   bool train = split == "train";
-  Corpus corpus = generate_corpus({.seed = seed, .train = train ? static_cast<int>(count) : 0, .valid = kHeldOut,
-                                   .test = kHeldOut, .max_length = max_length});
+  Corpus corpus = generate_corpus({.seed = seed,
+                                   .train = train ? static_cast<int>(count) : 0,
+                                   .valid = kHeldOut,
+                                   .test = kHeldOut,
+                                   .max_length = max_length});
   auto pairs = to_pairs(train ? corpus.train : split == "valid" ? corpus.valid : corpus.test);
   if (static_cast<int64_t>(pairs.size()) > count) pairs.resize(static_cast<size_t>(count));
   return pairs;

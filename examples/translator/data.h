@@ -9,27 +9,28 @@ namespace translator {
 
 /// Where sentence pairs come from.
 struct DataOptions {
-  std::string data;                 ///< TSV with source, target; empty with `source` empty too: the embedded corpus
-  std::string source, target;       ///< two files, line by line
-  std::string valid;                ///< TSV; empty: a part of the training data is held out
+  std::string data;  ///< TSV with source, target; empty with `source` empty too: the embedded corpus
+  std::string source, target;  ///< two files, line by line
+  std::string valid;           ///< TSV; empty: a part of the training data is held out
   std::string valid_source, valid_target;
   ReadOptions read;
-  int64_t corpus_size = 40000;      ///< embedded training pairs
+  int64_t corpus_size = 40000;  ///< embedded training pairs
   uint64_t corpus_seed = 1;
 };
 
 struct Data {
   std::vector<SentencePair> train, valid;
-  std::vector<SentencePair> probes;   ///< shown while training
+  std::vector<SentencePair> probes;  ///< shown while training
   bool embedded = false;
   std::string source_language = "source", target_language = "target";
-  std::vector<std::string> reports;   ///< what happened to the lines of each file, for people
+  std::vector<std::string> reports;  ///< what happened to the lines of each file, for people
 };
 
 /// @throws InputError naming file and line.
 Data load_data(const DataOptions& options);
 
 /// Pairs of the embedded corpus, with gold alignments.
-std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count, uint64_t seed, int max_length);
+std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count, uint64_t seed,
+                                         int max_length);
 
 }  // namespace translator

@@ -28,7 +28,9 @@ void add_alignments(std::vector<SentencePair>& pairs, const std::string& path, b
     if (!gold) throw InputError(path, number, "is not a list of links like 0-0 1-2");
     p.alignment = swap ? swapped(std::move(*gold)) : std::move(*gold);
     if (!fits(*p.alignment, static_cast<int64_t>(p.source.size()), static_cast<int64_t>(p.target.size())))
-      throw InputError(path, number, fmt::format("has links outside a sentence of {} and {} tokens", p.source.size(), p.target.size()));
+      throw InputError(
+          path, number,
+          fmt::format("has links outside a sentence of {} and {} tokens", p.source.size(), p.target.size()));
   }
 }
 
@@ -49,8 +51,10 @@ std::vector<SentencePair> longer_than(const std::vector<SentencePair>& pairs, si
 
 void show(const Evaluation& e, bool as_json) {
   if (as_json) {
-    nlohmann::ordered_json j = {{"sentences", e.sentences}, {"tokens", e.tokens}, {"loss", e.nll}, {"perplexity", e.perplexity},
-                                {"bleu", e.bleu.score}, {"signature", e.bleu.signature}, {"exact_match", e.exact_match}};
+    nlohmann::ordered_json j = {
+        {"sentences", e.sentences},    {"tokens", e.tokens},   {"loss", e.nll},
+        {"perplexity", e.perplexity},  {"bleu", e.bleu.score}, {"signature", e.bleu.signature},
+        {"exact_match", e.exact_match}};
     if (e.aer) j["aer"] = *e.aer;
     j["seconds"] = e.seconds;
     fmt::print("{}\n", j.dump());
@@ -76,7 +80,8 @@ int run(EvaluateCommand& o) {
   if (o.embedded) {
     pairs = embedded_pairs("test", 1000, 1, 40);
   } else {
-    ParallelData data = o.target.empty() ? read_pairs(o.pairs, o.read) : read_pairs(o.pairs, o.target, o.read);
+    ParallelData data =
+        o.target.empty() ? read_pairs(o.pairs, o.read) : read_pairs(o.pairs, o.target, o.read);
     if (data.report.bad > 0 || data.report.blank > 0) {
       fmt::print(stderr, "{}\n", data.report.summary());
       for (const std::string& m : data.report.messages) fmt::print(stderr, "  {}\n", m);
@@ -91,7 +96,8 @@ int run(EvaluateCommand& o) {
   write_lines(o.hypotheses, all.hypotheses);
   write_lines(o.references, all.references);
   if (o.by_length && !o.json) {
-    fmt::print("\n{:<16} {:>9} {:>8} {:>12} {:>10}\n", "source words", "sentences", "BLEU", "exact match", "perplexity");
+    fmt::print("\n{:<16} {:>9} {:>8} {:>12} {:>10}\n", "source words", "sentences", "BLEU", "exact match",
+               "perplexity");
     size_t from = 1;
     for (size_t to : {5, 10, 15, 20, 30, 1000}) {
       std::vector<SentencePair> part;
@@ -100,15 +106,16 @@ int run(EvaluateCommand& o) {
       if (!part.empty()) {
         Evaluation e = evaluate(model, part, options);
         fmt::print("{:<16} {:>9} {:>8.1f} {:>10.1f} % {:>10.3f}\n",
-                   to == 1000 ? fmt::format("> {}", from - 1) : fmt::format("{} .. {}", from, to), e.sentences, e.bleu.score,
-                   100 * e.exact_match, e.perplexity);
+                   to == 1000 ? fmt::format("> {}", from - 1) : fmt::format("{} .. {}", from, to),
+                   e.sentences, e.bleu.score, 100 * e.exact_match, e.perplexity);
       }
       from = to + 1;
     }
     std::vector<SentencePair> over = longer_than(pairs, 20);
     if (!over.empty()) {
       Evaluation e = evaluate(model, over, options);
-      fmt::print("{:<16} {:>9} {:>8.1f} {:>10.1f} % {:>10.3f}\n", "all > 20", e.sentences, e.bleu.score, 100 * e.exact_match, e.perplexity);
+      fmt::print("{:<16} {:>9} {:>8.1f} {:>10.1f} % {:>10.3f}\n", "all > 20", e.sentences, e.bleu.score,
+                 100 * e.exact_match, e.perplexity);
     }
   }
   return 0;

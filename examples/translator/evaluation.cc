@@ -13,7 +13,8 @@ namespace {
 
 namespace nn = gradus::nn;
 
-// Batches of similar length, so that little is padding; runs f(worker, chosen) for each, the same way every time.
+// Batches of similar length, so that little is padding; runs f(worker, chosen) for each, the same way every
+// time.
 template <class F>
 void for_each_batch(const std::vector<EncodedPair>& pairs, int threads, F&& f) {
   constexpr size_t kBatch = 64;
@@ -27,13 +28,14 @@ void for_each_batch(const std::vector<EncodedPair>& pairs, int threads, F&& f) {
     gradus::NoGrad guard;
     for (size_t k = static_cast<size_t>(worker); k < batches; k += static_cast<size_t>(pool.size())) {
       size_t end = std::min(order.size(), (k + 1) * kBatch);
-      f(worker, std::vector<size_t>(order.begin() + static_cast<long>(k * kBatch), order.begin() + static_cast<long>(end)));
+      f(worker, std::vector<size_t>(order.begin() + static_cast<long>(k * kBatch),
+                                    order.begin() + static_cast<long>(end)));
     }
   });
 }
 
-// Links under teacher forcing: row t of the weights belongs to target word t in Bahdanau's order (the state before it
-// looked) as in Luong's with the new state; </s> is no word on either side.
+// Links under teacher forcing: row t of the weights belongs to target word t in Bahdanau's order (the state
+// before it looked) as in Luong's with the new state; </s> is no word on either side.
 double alignment_error(const Model& model, const std::vector<SentencePair>& pairs,
                        const std::vector<EncodedPair>& encoded, int threads) {
   std::vector<AlignmentScore> scores(static_cast<size_t>(std::max(1, threads)));
@@ -81,7 +83,8 @@ TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, 
   return sum;
 }
 
-Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs, const EvaluationOptions& options) {
+Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
+                    const EvaluationOptions& options) {
   auto start = std::chrono::steady_clock::now();
   Evaluation out;
   out.sentences = static_cast<int64_t>(pairs.size());
@@ -110,7 +113,8 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs, 
     out.bleu = corpus_bleu(out.hypotheses, out.references);
     out.exact_match = static_cast<double>(exact) / static_cast<double>(n);
   }
-  bool gold = std::any_of(pairs.begin(), pairs.end(), [](const SentencePair& p) { return p.alignment.has_value(); });
+  bool gold =
+      std::any_of(pairs.begin(), pairs.end(), [](const SentencePair& p) { return p.alignment.has_value(); });
   if (options.alignment && gold && model.config.network.attention != "none")
     out.aer = alignment_error(model, pairs, encoded, options.threads);
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

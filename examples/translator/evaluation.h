@@ -11,16 +11,17 @@ namespace translator {
 
 /// How good a model is on sentence pairs.
 struct Evaluation {
-  double nll = 0;           ///< teacher-forced, mean over real target tokens (</s> counted), nats, unsmoothed
-  double perplexity = 0;    ///< exp(nll)
+  double nll = 0;         ///< teacher-forced, mean over real target tokens (</s> counted), nats, unsmoothed
+  double perplexity = 0;  ///< exp(nll)
   int64_t tokens = 0;
-  BleuScore bleu;           ///< 13a, of the readable text
-  double exact_match = 0;   ///< share of sentences whose tokens are the reference's
+  BleuScore bleu;             ///< 13a, of the readable text
+  double exact_match = 0;     ///< share of sentences whose tokens are the reference's
   std::optional<double> aer;  ///< where pairs have gold alignments and the model attends
   int64_t sentences = 0, translated = 0;
   double seconds = 0;
   std::vector<std::string> hypotheses;  ///< readable, of the translated sentences
-  std::vector<std::string> references;  ///< what they are compared with: read and written as the model does it
+  std::vector<std::string>
+      references;  ///< what they are compared with: read and written as the model does it
 };
 
 struct EvaluationOptions {
@@ -30,7 +31,8 @@ struct EvaluationOptions {
   int threads = 1;
 };
 
-Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs, const EvaluationOptions& options = {});
+Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
+                    const EvaluationOptions& options = {});
 
 /// Teacher-forced loss alone: nats, summed, and the tokens it is summed over.
 struct TotalLoss {

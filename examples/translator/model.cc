@@ -58,24 +58,30 @@ ModelConfig from_json(const json& j) {
   c.lowercase = j.value("lowercase", c.lowercase);
   c.french = j.value("french_typography", c.french);
   const json& n = j.at("network");
-  c.network = {n.at("source_vocabulary"), n.at("target_vocabulary"), n.at("embedding_dim"), n.at("hidden_size"),
-               n.at("attention_size"),    n.at("num_layers"),        n.at("bidirectional"), n.at("attention"),
-               n.at("decoder"),           n.at("input_feeding"),     n.at("dropout")};
+  c.network = {
+      n.at("source_vocabulary"), n.at("target_vocabulary"), n.at("embedding_dim"), n.at("hidden_size"),
+      n.at("attention_size"),    n.at("num_layers"),        n.at("bidirectional"), n.at("attention"),
+      n.at("decoder"),           n.at("input_feeding"),     n.at("dropout")};
   return c;
 }
 
-std::string in(const std::string& directory, const char* file) { return (fs::path(directory) / file).string(); }
+std::string in(const std::string& directory, const char* file) {
+  return (fs::path(directory) / file).string();
+}
 
 }  // namespace
 
 Model::Model(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed)
-    : config(std::move(c)), source(std::move(s)), target(std::move(t)),
+    : config(std::move(c)),
+      source(std::move(s)),
+      target(std::move(t)),
       network(fresh(sized(config.network, source, target), seed)) {
   config.network = network.config;
 }
 
 Model Model::load_description(const std::string& directory) {
-  if (!fs::is_directory(directory)) throw InputError(directory, 0, "no such model directory (made by `translator train --out`)");
+  if (!fs::is_directory(directory))
+    throw InputError(directory, 0, "no such model directory (made by `translator train --out`)");
   std::string path = in(directory, "config.json");
   std::ifstream file(path);
   if (!file) throw InputError(path, 0, "cannot be read: is this a model directory?");
@@ -88,11 +94,13 @@ Model Model::load_description(const std::string& directory) {
   Vocabulary source = Vocabulary::load(in(directory, "source.vocab"));
   Vocabulary target = Vocabulary::load(in(directory, "target.vocab"));
   if (source.size() != config.network.source_vocabulary)
-    throw InputError(in(directory, "source.vocab"), 0, "has " + std::to_string(source.size()) + " entries, config.json says " +
-                                                           std::to_string(config.network.source_vocabulary));
+    throw InputError(in(directory, "source.vocab"), 0,
+                     "has " + std::to_string(source.size()) + " entries, config.json says " +
+                         std::to_string(config.network.source_vocabulary));
   if (target.size() != config.network.target_vocabulary)
-    throw InputError(in(directory, "target.vocab"), 0, "has " + std::to_string(target.size()) + " entries, config.json says " +
-                                                           std::to_string(config.network.target_vocabulary));
+    throw InputError(in(directory, "target.vocab"), 0,
+                     "has " + std::to_string(target.size()) + " entries, config.json says " +
+                         std::to_string(config.network.target_vocabulary));
   try {
     return Model(config, std::move(source), std::move(target), 0);
   } catch (const std::exception& e) {  // an unknown attention, a negative size, one too large for the memory
@@ -120,7 +128,8 @@ void Model::save_description(const std::string& directory) const {
   fs::rename(draft, path);
 }
 
-void Model::save_weights(const std::string& directory, const std::map<std::string, std::string>& metadata) const {
+void Model::save_weights(const std::string& directory,
+                         const std::map<std::string, std::string>& metadata) const {
   nn::save(network, in(directory, "model.safetensors"), metadata);
 }
 
@@ -174,8 +183,8 @@ SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences
 
 namespace {
 
-Translation to_translation(const Model& model, const nn::Hypothesis& h, const std::vector<std::string>& source,
-                           bool keep_weights) {
+Translation to_translation(const Model& model, const nn::Hypothesis& h,
+                           const std::vector<std::string>& source, bool keep_weights) {
   Translation out;
   out.log_probability = h.log_probability;
   for (size_t t = 0; t < h.tokens.size(); ++t) {
@@ -188,20 +197,23 @@ Translation to_translation(const Model& model, const nn::Hypothesis& h, const st
     out.tokens.push_back(std::move(token));
   }
   if (keep_weights)
-    for (const auto& row : h.weights) out.weights.emplace_back(row.begin(), row.begin() + static_cast<long>(source.size()) + 1);
+    for (const auto& row : h.weights)
+      out.weights.emplace_back(row.begin(), row.begin() + static_cast<long>(source.size()) + 1);
   return out;
 }
 
 }  // namespace
 
-std::vector<std::vector<Translation>> translate(const Model& model, const std::vector<std::vector<std::string>>& sources,
+std::vector<std::vector<Translation>> translate(const Model& model,
+                                                const std::vector<std::vector<std::string>>& sources,
                                                 nn::SearchOptions options, int threads) {
   constexpr size_t kBatch = 64;
   bool keep_weights = options.weights;
   options.weights = true;  // for unknown words
   std::vector<size_t> order(sources.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
   std::vector<std::vector<Translation>> out(sources.size());
   size_t batches = (order.size() + kBatch - 1) / kBatch;
   gradus::ThreadPool pool(std::max(1, std::min<int>(threads, static_cast<int>(batches))));

@@ -14,8 +14,8 @@ namespace translator {
 /// What a model directory holds besides its numbers: config.json.
 struct ModelConfig {
   gradus::nn::Seq2SeqConfig network;
-  bool lowercase = true;            ///< how its text was read
-  bool french = false;              ///< typography of the output
+  bool lowercase = true;                                               ///< how its text was read
+  bool french = false;                                                 ///< typography of the output
   std::string source_language = "source", target_language = "target";  ///< for people
 };
 
@@ -32,7 +32,8 @@ class Model {
   /// Writes config.json and the vocabularies (not the weights, see save_weights). Makes the directory.
   void save_description(const std::string& directory) const;
   /// Writes model.safetensors; the previous one stays whole until the new one is.
-  void save_weights(const std::string& directory, const std::map<std::string, std::string>& metadata = {}) const;
+  void save_weights(const std::string& directory,
+                    const std::map<std::string, std::string>& metadata = {}) const;
 
   ModelConfig config;
   Vocabulary source, target;
@@ -64,9 +65,11 @@ struct Translation {
 };
 
 /// Translates tokenised sentences in batches of similar length; results in the order given, each with up to
-/// options.beam_size translations, best first. A word the model does not know is <unk>; an <unk> in the result is
-/// replaced by the source word with the largest weight (Luong et al. 2015, section 4.2) when weights are there.
-std::vector<std::vector<Translation>> translate(const Model& model, const std::vector<std::vector<std::string>>& sources,
+/// options.beam_size translations, best first. A word the model does not know is <unk>; an <unk> in the
+/// result is replaced by the source word with the largest weight (Luong et al. 2015, section 4.2) when
+/// weights are there.
+std::vector<std::vector<Translation>> translate(const Model& model,
+                                                const std::vector<std::vector<std::string>>& sources,
                                                 gradus::nn::SearchOptions options = {}, int threads = 1);
 
 /// The tokens as text for a person, in the model's target typography.

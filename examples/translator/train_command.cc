@@ -55,7 +55,9 @@ int run(TrainCommand& o) {
   const fs::path out = o.train.out, weights = out / "model.safetensors", last = out / "last.safetensors";
   std::error_code ignored;
   if (!o.resume && !o.force && (fs::exists(weights, ignored) || fs::exists(last, ignored)))
-    throw InputError(o.train.out, 0, "holds a model already: --resume goes on with it, --force replaces it, --out names another place");
+    throw InputError(
+        o.train.out, 0,
+        "holds a model already: --resume goes on with it, --force replaces it, --out names another place");
   if (o.resume && !fs::exists(last, ignored))
     throw InputError(o.train.out, 0, "holds no run to go on with: " + last.string() + " is missing");
   o.data.read.lowercase = !o.case_sensitive;
@@ -64,7 +66,8 @@ int run(TrainCommand& o) {
   for (const std::string& line : data.reports)
     if (!quiet) fmt::print(stderr, "{}\n", line);
   fill_defaults(o, data.embedded);
-  if (data.train.empty()) throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
+  if (data.train.empty())
+    throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
 
   o.model.lowercase = !o.case_sensitive;
   o.model.source_language = data.source_language;
@@ -89,26 +92,31 @@ int run(TrainCommand& o) {
     trainer.save_start();
   }
   if (!quiet)
-    fmt::print(stderr, "{} pairs, {} and {} words, attention {}, {} parameters, {} thread{}\n", format_count(static_cast<double>(pairs)),
-               model.source.size(), model.target.size(), model.config.network.attention,
+    fmt::print(stderr, "{} pairs, {} and {} words, attention {}, {} parameters, {} thread{}\n",
+               format_count(static_cast<double>(pairs)), model.source.size(), model.target.size(),
+               model.config.network.attention,
                format_count(static_cast<double>(gradus::nn::num_parameters(model.network))), o.train.threads,
                o.train.threads == 1 ? "" : "s");
   int64_t first_step = trainer.step();
   for (int signal : {SIGINT, SIGTERM, SIGHUP})
-    if (std::signal(signal, on_interrupt) == SIG_IGN) std::signal(signal, SIG_IGN);  // nohup, jobs in the background
+    if (std::signal(signal, on_interrupt) == SIG_IGN)
+      std::signal(signal, SIG_IGN);  // nohup, jobs in the background
   bool finished = trainer.run(stop_requested);
   if (!finished) {
-    fmt::print(stderr, "Interrupted at step {}; everything is saved in {}. Go on with the same command and --resume{}.\n",
-               trainer.step(), o.train.out, o.force ? " in place of --force" : "");
+    fmt::print(
+        stderr,
+        "Interrupted at step {}; everything is saved in {}. Go on with the same command and --resume{}.\n",
+        trainer.step(), o.train.out, o.force ? " in place of --force" : "");
     return 130;
   }
   if (!quiet && o.resume && trainer.step() == first_step)
     fmt::print(stderr, "The run was over already: more --epochs or --max-minutes prolong it.\n");
   if (!quiet && validated)
-    fmt::print(stderr, "Trained in {}. The best model (validation loss {:.4f}) is in {}.\n", format_duration(trainer.seconds()),
-               trainer.best_loss(), o.train.out);
+    fmt::print(stderr, "Trained in {}. The best model (validation loss {:.4f}) is in {}.\n",
+               format_duration(trainer.seconds()), trainer.best_loss(), o.train.out);
   if (!quiet && !validated)
-    fmt::print(stderr, "Trained in {}. The model is in {}.\n", format_duration(trainer.seconds()), o.train.out);
+    fmt::print(stderr, "Trained in {}. The model is in {}.\n", format_duration(trainer.seconds()),
+               o.train.out);
   return 0;
 }
 

@@ -20,10 +20,13 @@ namespace {
 
 class Printer {
  public:
-  Printer(const Model& model, const TranslateCommand& o) : model_(model), options_(o), style_(terminal_style(1)) {}
+  Printer(const Model& model, const TranslateCommand& o)
+      : model_(model), options_(o), style_(terminal_style(1)) {}
 
-  // At least `lines` lines, the missing ones empty: who reads them can tell by counting which belong together.
-  void print(const std::vector<std::string>& source, const std::vector<Translation>& found, int64_t lines) const {
+  // At least `lines` lines, the missing ones empty: who reads them can tell by counting which belong
+  // together.
+  void print(const std::vector<std::string>& source, const std::vector<Translation>& found,
+             int64_t lines) const {
     int64_t n = source.empty() ? 0 : std::min<int64_t>(options_.n_best, static_cast<int64_t>(found.size()));
     for (int64_t i = 0; i < n; ++i) {
       const Translation& t = found[static_cast<size_t>(i)];
@@ -39,14 +42,16 @@ class Printer {
  private:
   static std::vector<float> flat(const Translation& t, size_t columns, size_t rows) {
     std::vector<float> out;
-    for (size_t r = 0; r < rows; ++r) out.insert(out.end(), t.weights[r].begin(), t.weights[r].begin() + static_cast<long>(columns));
+    for (size_t r = 0; r < rows; ++r)
+      out.insert(out.end(), t.weights[r].begin(), t.weights[r].begin() + static_cast<long>(columns));
     return out;
   }
 
   static Links links(const std::vector<std::string>& source, const Translation& t) {
     if (t.weights.size() < t.tokens.size()) return {};
     std::vector<float> w = flat(t, source.size(), t.tokens.size());
-    return links_from_attention({static_cast<int64_t>(t.tokens.size()), static_cast<int64_t>(source.size()), w});
+    return links_from_attention(
+        {static_cast<int64_t>(t.tokens.size()), static_cast<int64_t>(source.size()), w});
   }
 
   void draw(const std::vector<std::string>& source, const Translation& t) const {
@@ -55,8 +60,9 @@ class Printer {
     columns.push_back("</s>");
     if (t.weights.size() > rows.size()) rows.push_back("</s>");
     std::vector<float> w = flat(t, columns.size(), rows.size());
-    fmt::print("{}", draw_heat_map({static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size()), w}, columns, rows,
-                                   heat_map_options(style_)));
+    fmt::print("{}",
+               draw_heat_map({static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size()), w},
+                             columns, rows, heat_map_options(style_)));
   }
 
   const Model& model_;
@@ -64,8 +70,8 @@ class Printer {
   TerminalStyle style_;
 };
 
-// Standard input line by line. Before it waits for more input it calls `before_wait`, so that what was read can be
-// answered first: the program works as one end of a conversation, not only on files.
+// Standard input line by line. Before it waits for more input it calls `before_wait`, so that what was read
+// can be answered first: the program works as one end of a conversation, not only on files.
 class LineReader {
  public:
   explicit LineReader(std::function<void()> before_wait) : before_wait_(std::move(before_wait)) {}
@@ -85,7 +91,8 @@ class LineReader {
       char chunk[1 << 16];
       ssize_t got = read(0, chunk, sizeof chunk);
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw InputError("standard input", 0, fmt::format("cannot be read: {}", std::strerror(errno)));
+      if (got < 0)
+        throw InputError("standard input", 0, fmt::format("cannot be read: {}", std::strerror(errno)));
       if (got == 0) {  // the last line may lack its end
         line = std::exchange(buffer_, {});
         return !line.empty();
@@ -112,16 +119,19 @@ int run(TranslateCommand& o) {
   Printer printer(model, o);
   o.search.weights = o.map || o.alignments;
   o.search.beam_size = std::max(o.search.beam_size, o.n_best);
-  if (o.map && model.config.network.attention == "none") fmt::print(stderr, "translator: this model has no attention to draw\n");
+  if (o.map && model.config.network.attention == "none")
+    fmt::print(stderr, "translator: this model has no attention to draw\n");
   if (o.sentence) {
-    if (auto bad = utf8::describe_invalid_byte(*o.sentence); !bad.empty()) throw InputError("the sentence", 0, bad);
+    if (auto bad = utf8::describe_invalid_byte(*o.sentence); !bad.empty())
+      throw InputError("the sentence", 0, bad);
     auto source = tokens_of(model, *o.sentence);
     printer.print(source, translate(model, {source}, o.search)[0], 1);
     return 0;
   }
   bool prompt = isatty(0) && isatty(1);
   if (prompt)
-    fmt::print(stderr, "{} to {}. One sentence a line; Ctrl-D ends.\n", model.config.source_language, model.config.target_language);
+    fmt::print(stderr, "{} to {}. One sentence a line; Ctrl-D ends.\n", model.config.source_language,
+               model.config.target_language);
   // Line by line at a prompt; from a pipe, blocks of lines go through together, in order.
   size_t block = prompt ? 1 : 256;
   std::vector<std::vector<std::string>> sources;
@@ -141,7 +151,8 @@ int run(TranslateCommand& o) {
     if (!input.next(line)) break;
     ++number;
     if (auto bad = utf8::describe_invalid_byte(line); !bad.empty()) {
-      fmt::print(stderr, "translator: {}: {}; an empty line stands for it\n", InputError::locate("standard input", number), bad);
+      fmt::print(stderr, "translator: {}: {}; an empty line stands for it\n",
+                 InputError::locate("standard input", number), bad);
       code = 1;
       line.clear();
     }

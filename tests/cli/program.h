@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-// Runs the translator as a person would: a process with arguments, standard input, an environment. Its working directory
-// is a scratch directory of this test run, so that files have short names.
+// Runs the translator as a person would: a process with arguments, standard input, an environment. Its
+// working directory is a scratch directory of this test run, so that files have short names.
 
 namespace cli {
 

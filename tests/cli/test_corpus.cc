@@ -16,8 +16,10 @@ namespace {
 std::vector<std::string> columns(const std::string& line) {
   std::vector<std::string> out(1);
   for (char c : line) {
-    if (c == '\t') out.emplace_back();
-    else out.back() += c;
+    if (c == '\t')
+      out.emplace_back();
+    else
+      out.back() += c;
   }
   return out;
 }
@@ -45,15 +47,19 @@ TEST_CASE("corpus writes TSV with links that fit, and the same alignments into a
 }
 
 TEST_CASE("corpus --tokens is what the tokeniser makes of the readable text") {
-  auto text = lines_of(run({"corpus", "-n", "100"}).out), tokens = lines_of(run({"corpus", "-n", "100", "--tokens"}).out);
+  auto text = lines_of(run({"corpus", "-n", "100"}).out),
+       tokens = lines_of(run({"corpus", "-n", "100", "--tokens"}).out);
   REQUIRE(text.size() == 100);
   REQUIRE(tokens.size() == 100);
   for (size_t i = 0; i < text.size(); ++i)
     for (size_t side : {0, 1})
-      CHECK(translator::join_tokens(translator::tokenize(columns(text[i])[side])) == columns(tokens[i])[side]);
+      CHECK(translator::join_tokens(translator::tokenize(columns(text[i])[side])) ==
+            columns(tokens[i])[side]);
 }
 
-TEST_CASE("corpus: the seed decides, the parts share no sentence, the held-out one is in none, lengths keep their limit") {
+TEST_CASE(
+    "corpus: the seed decides, the parts share no sentence, the held-out one is in none, lengths keep their "
+    "limit") {
   Result one = run({"corpus", "-n", "3000", "--max-length", "9"});
   CHECK(one.out == run({"corpus", "-n", "3000", "--max-length", "9"}).out);
   CHECK(one.out != run({"corpus", "-n", "3000", "--max-length", "9", "--seed", "2"}).out);
@@ -106,17 +112,24 @@ TEST_CASE("corpus: what cannot be written is said") {
 
 TEST_CASE("--help names every option and goes to stdout") {
   const std::map<std::string, Arguments> options = {
-      {"corpus", {"--split", "--count", "--seed", "--max-length", "--out", "--links", "--alignments", "--tokens"}},
-      {"train", {"--data",       "--source",      "--target",       "--valid",     "--valid-source", "--valid-target",
-                 "--swap",       "--strict",      "--max-length",   "--corpus-size", "--case-sensitive", "--french",
-                 "--min-count",  "--max-vocabulary", "--attention", "--decoder",   "--hidden",       "--embedding",
-                 "--layers",     "--dropout",     "--epochs",       "--max-minutes", "--batch-size", "--lr",
-                 "--clip",       "--label-smoothing", "--validate-every", "--seed", "--out",         "--resume",
-                 "--force",      "--quiet",       "--threads",      "--verbose"}},
-      {"translate", {"model", "sentence", "--beam-size", "--length-penalty", "--max-length", "--n-best", "--attention-map",
-                     "--scores", "--alignments", "--threads", "--verbose"}},
-      {"evaluate", {"model", "pairs", "--target", "--embedded", "--swap", "--strict", "--alignments", "--beam-size",
-                    "--length-penalty", "--by-length", "--hypotheses", "--references", "--json", "--threads", "--verbose"}}};
+      {"corpus",
+       {"--split", "--count", "--seed", "--max-length", "--out", "--links", "--alignments", "--tokens"}},
+      {"train", {"--data",         "--source",          "--target",         "--valid",
+                 "--valid-source", "--valid-target",    "--swap",           "--strict",
+                 "--max-length",   "--corpus-size",     "--case-sensitive", "--french",
+                 "--min-count",    "--max-vocabulary",  "--attention",      "--decoder",
+                 "--hidden",       "--embedding",       "--layers",         "--dropout",
+                 "--epochs",       "--max-minutes",     "--batch-size",     "--lr",
+                 "--clip",         "--label-smoothing", "--validate-every", "--seed",
+                 "--out",          "--resume",          "--force",          "--quiet",
+                 "--threads",      "--verbose"}},
+      {"translate",
+       {"model", "sentence", "--beam-size", "--length-penalty", "--max-length", "--n-best", "--attention-map",
+        "--scores", "--alignments", "--threads", "--verbose"}},
+      {"evaluate",
+       {"model", "pairs", "--target", "--embedded", "--swap", "--strict", "--alignments", "--beam-size",
+        "--length-penalty", "--by-length", "--hypotheses", "--references", "--json", "--threads",
+        "--verbose"}}};
   Result all = run({"--help"});
   CHECK(all.code == 0);
   CHECK(all.err.empty());

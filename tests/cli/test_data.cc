@@ -11,8 +11,9 @@ using namespace cli;
 namespace {
 
 Arguments memorise(const std::string& out, const Arguments& data) {
-  Arguments a = {"train", "--out", out, "--hidden", "32", "--embedding", "32", "--threads", "1", "--lr", "0.02", "--min-count", "1",
-                 "--batch-size", "4", "--dropout", "0", "--epochs", "60", "--validate-every", "1000"};
+  Arguments a = {"train", "--out",    out,    "--hidden",         "32",  "--embedding",  "32", "--threads",
+                 "1",     "--lr",     "0.02", "--min-count",      "1",   "--batch-size", "4",  "--dropout",
+                 "0",     "--epochs", "60",   "--validate-every", "1000"};
   a.insert(a.end(), data.begin(), data.end());
   return a;
 }
@@ -45,7 +46,8 @@ TEST_CASE("Hindi: learned from swapped columns and as the target, marks with the
   std::string words = read_file("from_hindi/source.vocab");
   for (const char* word : {"हिन्दी", "किताब", "हूँ", "पढ़ता", "।"}) CHECK_MESSAGE(has_line(words, word), word);
   CHECK(run({"translate", "from_hindi", "मुझे पानी चाहिए।"}).out == "i need water.\n");
-  CHECK(run({"translate", "from_hindi"}, {.input = "यह मेरा घर है।\r\nपानी कहाँ है?\n"}).out == "this is my house.\nwhere is the water?\n");
+  CHECK(run({"translate", "from_hindi"}, {.input = "यह मेरा घर है।\r\nपानी कहाँ है?\n"}).out ==
+        "this is my house.\nwhere is the water?\n");
   CHECK(run({"translate", "from_hindi", "वे घर गए।", "--attention-map"}).out.find("घर") != std::string::npos);
 
   REQUIRE(run(memorise("to_hindi", {"--data", "hindi.tsv", "-q"})).code == 0);
@@ -53,9 +55,13 @@ TEST_CASE("Hindi: learned from swapped columns and as the target, marks with the
 }
 
 TEST_CASE("a pair of files in English and French, with typographic apostrophes and French spaces") {
-  write_file("a.en", "\xEF\xBB\xBFHe doesn’t sing.\r\nDoes he sing?\r\nI like the water.\r\nShe eats.\r\nCome!\r\n");
-  write_file("a.fr", "Il ne chante pas.\nEst-ce qu’il chante\xC2\xA0?\nJ’aime l’eau.\nElle mange.\nViens\xE2\x80\xAF!\n");
-  Result r = run(memorise("files", {"--source", "a.en", "--target", "a.fr", "--french", "--valid-source", "a.en", "--valid-target", "a.fr"}));
+  write_file("a.en",
+             "\xEF\xBB\xBFHe doesn’t sing.\r\nDoes he sing?\r\nI like the water.\r\nShe eats.\r\nCome!\r\n");
+  write_file(
+      "a.fr",
+      "Il ne chante pas.\nEst-ce qu’il chante\xC2\xA0?\nJ’aime l’eau.\nElle mange.\nViens\xE2\x80\xAF!\n");
+  Result r = run(memorise("files", {"--source", "a.en", "--target", "a.fr", "--french", "--valid-source",
+                                    "a.en", "--valid-target", "a.fr"}));
   INFO(r.err);
   REQUIRE(r.code == 0);
   CHECK(r.says("a.en, a.fr: 5 of 5 lines read\n"));
@@ -72,7 +78,8 @@ TEST_CASE("a pair of files in English and French, with typographic apostrophes a
 }
 
 TEST_CASE("training pairs from standard input; --case-sensitive keeps capitals") {
-  Result r = run(memorise("from_stdin", {"--data", "-", "--case-sensitive"}), {.input = "Anna sings\tAnna chante\nPaul eats\tPaul mange\n"});
+  Result r = run(memorise("from_stdin", {"--data", "-", "--case-sensitive"}),
+                 {.input = "Anna sings\tAnna chante\nPaul eats\tPaul mange\n"});
   INFO(r.err);
   REQUIRE(r.code == 0);
   CHECK(r.says("standard input: 2 of 2 lines read\n"));
@@ -80,14 +87,15 @@ TEST_CASE("training pairs from standard input; --case-sensitive keeps capitals")
 }
 
 TEST_CASE("bad lines are counted and named, or refused by --strict; nothing is made of the latter") {
-  write_file("bad.tsv", "one\tun\nno tab\n\ntwo\tdeux\n\tempty source\nna\xEFve\tx\nlong " + std::string("a ", 0) +
-                            "a a a a a a\tlong\nthree\ttrois\n");
+  write_file("bad.tsv", "one\tun\nno tab\n\ntwo\tdeux\n\tempty source\nna\xEFve\tx\nlong " +
+                            std::string("a ", 0) + "a a a a a a\tlong\nthree\ttrois\n");
   Result r = run(memorise("lenient", {"--data", "bad.tsv", "--max-length", "5"}));
   CHECK(r.code == 0);
-  CHECK(r.says("bad.tsv: 3 of 8 lines read, 1 blank, 1 too long, 3 bad\n"
-               "  bad.tsv:2: no tab between source and target\n"
-               "  bad.tsv:5: the source side is empty\n"
-               "  bad.tsv:6: byte 3 (0xef) is not valid UTF-8\n"));
+  CHECK(
+      r.says("bad.tsv: 3 of 8 lines read, 1 blank, 1 too long, 3 bad\n"
+             "  bad.tsv:2: no tab between source and target\n"
+             "  bad.tsv:5: the source side is empty\n"
+             "  bad.tsv:6: byte 3 (0xef) is not valid UTF-8\n"));
   Result strict = run(memorise("strict", {"--data", "bad.tsv", "--strict"}));
   CHECK(strict.code == 1);
   CHECK(strict.err == "translator: bad.tsv:2: no tab between source and target\n");
@@ -96,8 +104,8 @@ TEST_CASE("bad lines are counted and named, or refused by --strict; nothing is m
 
 TEST_CASE("--valid beside the embedded corpus is what it is judged by") {
   write_file("mine.tsv", "she eats apples\telle mange des pommes\n");
-  Result r = run({"train", "--corpus-size", "300", "--valid", "mine.tsv", "--out", "judged", "--hidden", "16", "--embedding", "16",
-                  "--epochs", "1", "--threads", "1"});
+  Result r = run({"train", "--corpus-size", "300", "--valid", "mine.tsv", "--out", "judged", "--hidden", "16",
+                  "--embedding", "16", "--epochs", "1", "--threads", "1"});
   INFO(r.err);
   REQUIRE(r.code == 0);
   auto log = events("judged", "validation");

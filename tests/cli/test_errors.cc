@@ -25,19 +25,25 @@ void copy_model(const std::string& name) {
 }  // namespace
 
 TEST_CASE("train: files that are missing, empty, directories, UTF-16, of different length") {
-  check_error({"train", "--data", "absent.tsv", "--out", "e1"}, "absent.tsv: cannot be opened: No such file or directory");
+  check_error({"train", "--data", "absent.tsv", "--out", "e1"},
+              "absent.tsv: cannot be opened: No such file or directory");
   write_file("empty.tsv", "");
   Result empty = run({"train", "--data", "empty.tsv", "--out", "e1"});
   CHECK(empty.code == 1);
   CHECK(empty.err.ends_with("translator: empty.tsv: has no usable sentence pairs\n"));
   check_error({"train", "--data", ".", "--out", "e1"}, ".: is a directory");
-  write_file("wide.tsv", "\xFF\xFE" "a");
-  check_error({"train", "--data", "wide.tsv", "--out", "e1"}, "wide.tsv:1: looks like UTF-16: convert the file to UTF-8");
+  write_file("wide.tsv",
+             "\xFF\xFE"
+             "a");
+  check_error({"train", "--data", "wide.tsv", "--out", "e1"},
+              "wide.tsv:1: looks like UTF-16: convert the file to UTF-8");
   write_file("three.en", "a\nb\nc\n");
   write_file("two.fr", "a\nb\n");
-  check_error({"train", "--source", "three.en", "--target", "two.fr", "--out", "e1"}, "three.en: has 3 lines, but two.fr has 2");
+  check_error({"train", "--source", "three.en", "--target", "two.fr", "--out", "e1"},
+              "three.en: has 3 lines, but two.fr has 2");
   write_file("few.tsv", "a\tb\n");
-  check_error({"train", "--data", "few.tsv", "--valid", "absent.tsv", "--out", "e1"}, "absent.tsv: cannot be opened: No such file or directory");
+  check_error({"train", "--data", "few.tsv", "--valid", "absent.tsv", "--out", "e1"},
+              "absent.tsv: cannot be opened: No such file or directory");
   CHECK_FALSE(exists("e1"));
   Result file = run({"train", "--data", "few.tsv", "--out", "few.tsv", "-q"});
   CHECK(file.code == 1);
@@ -46,18 +52,22 @@ TEST_CASE("train: files that are missing, empty, directories, UTF-16, of differe
 }
 
 TEST_CASE("a model directory that is none, or is damaged") {
-  check_error({"translate", "absent", "a"}, "absent: no such model directory (made by `translator train --out`)");
+  check_error({"translate", "absent", "a"},
+              "absent: no such model directory (made by `translator train --out`)");
   fs::create_directory(scratch() / "hollow");
   check_error({"translate", "hollow", "a"}, "hollow/config.json: cannot be read: is this a model directory?");
-  check_error({"evaluate", "absent", "few.tsv"}, "absent: no such model directory (made by `translator train --out`)");
+  check_error({"evaluate", "absent", "few.tsv"},
+              "absent: no such model directory (made by `translator train --out`)");
 
   copy_model("spoilt");
-  fs::resize_file(scratch() / "spoilt/model.safetensors", fs::file_size(scratch() / "spoilt/model.safetensors") - 10);
+  fs::resize_file(scratch() / "spoilt/model.safetensors",
+                  fs::file_size(scratch() / "spoilt/model.safetensors") - 10);
   Result cut = run({"translate", "spoilt", "a"});
   CHECK(cut.code == 1);
   CHECK(cut.says("translator: [safetensors] spoilt/model.safetensors: is truncated: the tensors take "));
   fs::remove(scratch() / "spoilt/model.safetensors");
-  check_error({"translate", "spoilt", "a"}, "[safetensors] spoilt/model.safetensors: cannot be opened: No such file or directory");
+  check_error({"translate", "spoilt", "a"},
+              "[safetensors] spoilt/model.safetensors: cannot be opened: No such file or directory");
 
   copy_model("spoilt");
   write_file("spoilt/config.json", "{\"network\": ");
@@ -66,7 +76,8 @@ TEST_CASE("a model directory that is none, or is damaged") {
   CHECK(json.says("translator: spoilt/config.json: is not a translator's configuration: "));
   CHECK(lines_of(json.err).size() == 1);
   write_file("spoilt/config.json", "{}");
-  CHECK(run({"translate", "spoilt", "a"}).says("translator: spoilt/config.json: is not a translator's configuration: "));
+  CHECK(run({"translate", "spoilt", "a"})
+            .says("translator: spoilt/config.json: is not a translator's configuration: "));
 
   std::string config = read_file("trained/config.json");
   auto edited = [&](const std::string& from, const std::string& to) {
@@ -79,18 +90,24 @@ TEST_CASE("a model directory that is none, or is damaged") {
     CHECK(lines_of(r.err).size() == 1);
     return r.err;
   };
-  CHECK(edited("\"bahdanau\"", "\"strong\"").find("spoilt/config.json: describes no network that can be built: ") != std::string::npos);
-  CHECK(edited("\"hidden_size\": 32", "\"hidden_size\": -3").find("spoilt/config.json: describes no network") != std::string::npos);
-  CHECK(edited("\"hidden_size\": 32", "\"hidden_size\": \"big\"").find("spoilt/config.json: is not a translator's") != std::string::npos);
-  CHECK(edited("\"hidden_size\": 32", "\"hidden_size\": 16").find("spoilt/model.safetensors") != std::string::npos);
+  CHECK(edited("\"bahdanau\"", "\"strong\"")
+            .find("spoilt/config.json: describes no network that can be built: ") != std::string::npos);
+  CHECK(
+      edited("\"hidden_size\": 32", "\"hidden_size\": -3").find("spoilt/config.json: describes no network") !=
+      std::string::npos);
+  CHECK(edited("\"hidden_size\": 32", "\"hidden_size\": \"big\"")
+            .find("spoilt/config.json: is not a translator's") != std::string::npos);
+  CHECK(edited("\"hidden_size\": 32", "\"hidden_size\": 16").find("spoilt/model.safetensors") !=
+        std::string::npos);
 
   copy_model("spoilt");
   size_t words = lines_of(read_file("spoilt/target.vocab")).size();
   write_file("spoilt/target.vocab", read_file("spoilt/target.vocab") + "extra\n");
-  check_error({"translate", "spoilt", "a"}, "spoilt/target.vocab: has " + std::to_string(words + 1) + " entries, config.json says " +
-                                                std::to_string(words));
+  check_error({"translate", "spoilt", "a"}, "spoilt/target.vocab: has " + std::to_string(words + 1) +
+                                                " entries, config.json says " + std::to_string(words));
   write_file("spoilt/source.vocab", "<unk>\n<pad>\n");
-  CHECK(run({"translate", "spoilt", "a"}).says("translator: spoilt/source.vocab:3: expected the special token <s>"));
+  CHECK(run({"translate", "spoilt", "a"})
+            .says("translator: spoilt/source.vocab:3: expected the special token <s>"));
 }
 
 TEST_CASE("a damaged last.safetensors stops --resume and stays as it is") {
@@ -101,8 +118,10 @@ TEST_CASE("a damaged last.safetensors stops --resume and stays as it is") {
   CHECK(r.says("translator: [safetensors] spoilt_run/last.safetensors: is truncated: "));
   CHECK(fs::file_size(scratch() / "spoilt_run/last.safetensors") == 1000);
   // The weights alone are no run.
-  fs::copy(scratch() / "spoilt_run/model.safetensors", scratch() / "spoilt_run/last.safetensors", fs::copy_options::overwrite_existing);
-  CHECK(run(small_run("spoilt_run", {"--resume", "-q", "--epochs", "20"})).says("not written by `translator train`"));
+  fs::copy(scratch() / "spoilt_run/model.safetensors", scratch() / "spoilt_run/last.safetensors",
+           fs::copy_options::overwrite_existing);
+  CHECK(run(small_run("spoilt_run", {"--resume", "-q", "--epochs", "20"}))
+            .says("not written by `translator train`"));
 }
 
 TEST_CASE("evaluate: nothing usable in the file") {
@@ -110,5 +129,6 @@ TEST_CASE("evaluate: nothing usable in the file") {
   Result r = run({"evaluate", trained_model(), "nothing.tsv"});
   CHECK(r.code == 1);
   CHECK(r.err.ends_with("translator: nothing.tsv: has no usable sentence pairs\n"));
-  check_error({"evaluate", trained_model(), "absent.tsv"}, "absent.tsv: cannot be opened: No such file or directory");
+  check_error({"evaluate", trained_model(), "absent.tsv"},
+              "absent.tsv: cannot be opened: No such file or directory");
 }

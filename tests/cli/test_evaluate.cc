@@ -14,15 +14,17 @@ namespace {
 
 void test_pairs() {
   if (exists("test.tsv")) return;
-  REQUIRE(run({"corpus", "--split", "test", "-n", "200", "--max-length", "7", "-o", "test.tsv", "--alignments", "test.links"}).code == 0);
+  REQUIRE(run({"corpus", "--split", "test", "-n", "200", "--max-length", "7", "-o", "test.tsv",
+               "--alignments", "test.links"})
+              .code == 0);
 }
 
 }  // namespace
 
 TEST_CASE("from corpus to BLEU: evaluate prints loss, BLEU, exact match, and AER where links are given") {
   test_pairs();
-  Result r = run({"evaluate", trained_model(), "test.tsv", "--alignments", "test.links", "--hypotheses", "hypotheses", "--references",
-                  "references", "--by-length"});
+  Result r = run({"evaluate", trained_model(), "test.tsv", "--alignments", "test.links", "--hypotheses",
+                  "hypotheses", "--references", "references", "--by-length"});
   INFO(r.out << r.err);
   CHECK(r.code == 0);
   CHECK(r.err.empty());
@@ -38,11 +40,13 @@ TEST_CASE("from corpus to BLEU: evaluate prints loss, BLEU, exact match, and AER
   CHECK(bleu.score > 1);
   // The same sentences through translate.
   std::string sources;
-  for (const std::string& line : lines_of(read_file("test.tsv"))) sources += line.substr(0, line.find('\t')) + "\n";
+  for (const std::string& line : lines_of(read_file("test.tsv")))
+    sources += line.substr(0, line.find('\t')) + "\n";
   CHECK(lines_of(run({"translate", trained_model()}, {.input = sources}).out) == hypotheses);
   // The embedded corpus is written as the model writes: its targets are the references.
   std::string targets;
-  for (const std::string& line : lines_of(read_file("test.tsv"))) targets += line.substr(line.find('\t') + 1) + "\n";
+  for (const std::string& line : lines_of(read_file("test.tsv")))
+    targets += line.substr(line.find('\t') + 1) + "\n";
   CHECK(read_file("references") == targets);
 }
 
@@ -59,11 +63,13 @@ TEST_CASE("evaluate --json is one object with the table's figures") {
   CHECK(j.at("exact_match").get<double>() >= 0);
   CHECK(j.at("tokens").get<int>() > 800);
   // Links as the third column are as good as a file of them; without any there is no AER.
-  write_file("linked.tsv", run({"corpus", "--split", "test", "-n", "200", "--max-length", "7", "--links"}).out);
+  write_file("linked.tsv",
+             run({"corpus", "--split", "test", "-n", "200", "--max-length", "7", "--links"}).out);
   auto linked = nlohmann::json::parse(run({"evaluate", trained_model(), "linked.tsv", "--json"}).out);
   CHECK(linked.at("aer") == j.at("aer"));
   CHECK(linked.at("bleu") == j.at("bleu"));
-  auto bare = nlohmann::json::parse(run({"evaluate", trained_model(), "test.tsv", "--json", "--beam-size", "3", "--threads", "2"}).out);
+  auto bare = nlohmann::json::parse(
+      run({"evaluate", trained_model(), "test.tsv", "--json", "--beam-size", "3", "--threads", "2"}).out);
   CHECK_FALSE(bare.contains("aer"));
   CHECK(bare.at("loss").get<double>() == doctest::Approx(j.at("loss").get<double>()).epsilon(1e-6));
 }
@@ -85,7 +91,8 @@ TEST_CASE("evaluate takes two files, swaps columns with their links, and counts 
     std::string turned;
     for (size_t at = 0; at < line.size();) {
       size_t end = std::min(line.find(' ', at), line.size()), dash = line.find('-', at);
-      turned += (turned.empty() ? "" : " ") + line.substr(dash + 1, end - dash - 1) + "-" + line.substr(at, dash - at);
+      turned += (turned.empty() ? "" : " ") + line.substr(dash + 1, end - dash - 1) + "-" +
+                line.substr(at, dash - at);
       at = end + 1;
     }
     links += turned + "\n";
@@ -97,10 +104,14 @@ TEST_CASE("evaluate takes two files, swaps columns with their links, and counts 
     j.erase("seconds");
     return j;
   };
-  auto expected = figures(run({"evaluate", trained_model(), "test.tsv", "--json", "--alignments", "test.links"}));
-  CHECK(figures(run({"evaluate", trained_model(), "test.en", "--target", "test.fr", "--json", "--alignments", "test.links"})) == expected);
-  Result turned = run({"evaluate", trained_model(), "swapped.tsv", "--swap", "--json", "--alignments", "swapped.links"});
-  CHECK(turned.err == "swapped.tsv: 200 of 201 lines read, 1 bad\n  swapped.tsv:201: no tab between source and target\n");
+  auto expected =
+      figures(run({"evaluate", trained_model(), "test.tsv", "--json", "--alignments", "test.links"}));
+  CHECK(figures(run({"evaluate", trained_model(), "test.en", "--target", "test.fr", "--json", "--alignments",
+                     "test.links"})) == expected);
+  Result turned =
+      run({"evaluate", trained_model(), "swapped.tsv", "--swap", "--json", "--alignments", "swapped.links"});
+  CHECK(turned.err ==
+        "swapped.tsv: 200 of 201 lines read, 1 bad\n  swapped.tsv:201: no tab between source and target\n");
   CHECK(figures(turned) == expected);
   Result strict = run({"evaluate", trained_model(), "swapped.tsv", "--swap", "--strict"});
   CHECK(strict.code == 1);
@@ -115,7 +126,8 @@ TEST_CASE("evaluate says what is wrong with alignments") {
   };
   CHECK(with("0-0 1-1\n").err == "translator: links: has fewer lines than the pairs\n");
   CHECK(with("0-0 1-1\n0-0 one\n").err == "translator: links:2: is not a list of links like 0-0 1-2\n");
-  CHECK(with("0-0 1-1\n0-0 2-1\n").err == "translator: links:2: has links outside a sentence of 2 and 2 tokens\n");
+  CHECK(with("0-0 1-1\n0-0 2-1\n").err ==
+        "translator: links:2: has links outside a sentence of 2 and 2 tokens\n");
   CHECK(with("0-0 1-1\r\n0-0 1-1\r\n").code == 0);
   Result none = run({"evaluate", trained_model(), "two.tsv", "--alignments", "absent"});
   CHECK(none.code == 1);

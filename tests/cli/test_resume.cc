@@ -18,7 +18,8 @@ namespace {
 void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 void check_same_tensors(const std::string& a, const std::string& b) {
-  gradus::SafetensorsFile x = gradus::load_safetensors(in_scratch(a)), y = gradus::load_safetensors(in_scratch(b));
+  gradus::SafetensorsFile x = gradus::load_safetensors(in_scratch(a)),
+                          y = gradus::load_safetensors(in_scratch(b));
   REQUIRE(x.tensors.size() == y.tensors.size());
   for (size_t i = 0; i < x.tensors.size(); ++i) {
     const auto& [name, tensor] = x.tensors[i];
@@ -40,12 +41,15 @@ std::vector<nlohmann::json> timeless(const std::string& directory) {
   return log;
 }
 
-// Starts a run and sends it a signal once it has validated `after` times. A run that was faster than that is begun anew.
+// Starts a run and sends it a signal once it has validated `after` times. A run that was faster than that is
+// begun anew.
 Result interrupted(const std::string& out, const Arguments& more, int signal, size_t after) {
   for (int attempt = 0; attempt < 10; ++attempt) {
     std::filesystem::remove_all(scratch() / out);
     Running process(small_run(out, more));
-    auto validations = [&] { return exists(out + "/train.log") ? count(read_file(out + "/train.log"), "\"validation\"") : 0; };
+    auto validations = [&] {
+      return exists(out + "/train.log") ? count(read_file(out + "/train.log"), "\"validation\"") : 0;
+    };
     while (!process.ended() && validations() < after) sleep_ms(2);
     process.send(signal);
     Result r = process.wait();
@@ -81,7 +85,8 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
   const std::string last = "translator: broken/last.safetensors: was made with ";
   const std::string end = ": the run cannot go on from it\n";
   CHECK(run(small_run("broken", {"--resume", "--seed", "5"})).says(last + "another --seed" + end));
-  CHECK(run(small_run("broken", {"--resume", "--batch-size", "5"})).says(last + "another --batch-size" + end));
+  CHECK(
+      run(small_run("broken", {"--resume", "--batch-size", "5"})).says(last + "another --batch-size" + end));
   write_file("other.tsv", run({"corpus", "-n", "1200", "--max-length", "7", "--seed", "9"}).out);
   Result other = run(small_run("broken", {"--resume", "-q", "--data", "other.tsv"}));
   CHECK(other.code == 1);
@@ -98,7 +103,8 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
 TEST_CASE("a run that is interrupted before its first validation can be used and gone on with") {
   Arguments length = {"--epochs", "40", "--validate-every", "100000"};
   Running process(small_run("early", length));
-  while (!process.ended() && !(exists("early/train.log") && events("early", "start").size() == 1)) sleep_ms(2);
+  while (!process.ended() && !(exists("early/train.log") && events("early", "start").size() == 1))
+    sleep_ms(2);
   sleep_ms(30);
   process.send(SIGTERM);
   Result r = process.wait();
@@ -116,7 +122,8 @@ TEST_CASE("kill -9 at any moment leaves a model that loads, and a run to go on w
   int killed = 0;
   for (int round = 0; round < 8; ++round) {
     bool go_on = exists("killed/last.safetensors");
-    Running process(small_run("killed", {"--epochs", "30", "--validate-every", "2", go_on ? "--resume" : "--force"}));
+    Running process(
+        small_run("killed", {"--epochs", "30", "--validate-every", "2", go_on ? "--resume" : "--force"}));
     random = random * 1664525 + 1013904223;
     sleep_ms(20 + static_cast<int>(random >> 16) % 250);
     process.send(SIGKILL);
@@ -129,7 +136,8 @@ TEST_CASE("kill -9 at any moment leaves a model that loads, and a run to go on w
       if (exists(name)) CHECK_NOTHROW(gradus::load_safetensors(in_scratch(name)));
   }
   CHECK(killed > 0);
-  Result r = run(small_run("killed", {"--epochs", "1", exists("killed/last.safetensors") ? "--resume" : "--force"}));
+  Result r =
+      run(small_run("killed", {"--epochs", "1", exists("killed/last.safetensors") ? "--resume" : "--force"}));
   INFO(r.err);
   CHECK(r.code == 0);
   CHECK(run({"translate", "killed", "she eats apples"}).code == 0);

@@ -49,7 +49,8 @@ TEST_CASE("translate: an argument, and the same sentence on standard input") {
 
 TEST_CASE("translate: one line out for each line in; empty lines, CRLF, a BOM and a missing last line end") {
   std::string eats = translate({"she eats apples"}).out, sings = translate({"he sings"}).out;
-  Result r = translate({}, {.input = "\xEF\xBB\xBFshe eats apples\r\n\r\n\n  \t \nhe sings\nshe eats apples"});
+  Result r =
+      translate({}, {.input = "\xEF\xBB\xBFshe eats apples\r\n\r\n\n  \t \nhe sings\nshe eats apples"});
   CHECK(r.code == 0);
   CHECK(r.err.empty());
   CHECK(r.out == eats + "\n\n\n" + sings + eats);
@@ -64,26 +65,31 @@ TEST_CASE("translate: one line out for each line in; empty lines, CRLF, a BOM an
   CHECK(translate({"--threads", "2"}, {.input = many}).out == expected);
 }
 
-TEST_CASE("translate: a line that is not UTF-8 is named, an empty line stands for it, the rest goes through") {
+TEST_CASE(
+    "translate: a line that is not UTF-8 is named, an empty line stands for it, the rest goes through") {
   std::string sings = translate({"he sings"}).out;
   Result r = translate({}, {.input = "he sings\nna\xEFve\nhe sings\n"});
   CHECK(r.code == 1);
   CHECK(r.out == sings + "\n" + sings);
-  CHECK(r.err == "translator: standard input:2: byte 3 (0xef) is not valid UTF-8; an empty line stands for it\n");
+  CHECK(r.err ==
+        "translator: standard input:2: byte 3 (0xef) is not valid UTF-8; an empty line stands for it\n");
   Result argument = translate({"na\xEFve"});
   CHECK(argument.code == 1);
   CHECK(argument.err == "translator: the sentence: byte 3 (0xef) is not valid UTF-8\n");
 }
 
 TEST_CASE("translate: words nobody has seen, and a NUL among them, do no harm") {
-  Result r = translate({}, {.input = std::string("zyx\0wv \xE0\xA4\xB9\xE0\xA4\xBF\n", 14) + "\xF0\x9F\x98\x80\n"});
+  Result r =
+      translate({}, {.input = std::string("zyx\0wv \xE0\xA4\xB9\xE0\xA4\xBF\n", 14) + "\xF0\x9F\x98\x80\n"});
   CHECK(r.code == 0);
   CHECK(lines_of(r.out).size() == 2);
 }
 
 TEST_CASE("translate: --beam-size, --n-best, --scores, --alignments") {
   std::string greedy = lines_of(translate({"the girl eats apples", "--scores"}).out).at(0);
-  auto best = lines_of(translate({"the girl eats apples", "--beam-size", "4", "--n-best", "3", "--scores", "--alignments"}).out);
+  auto best = lines_of(
+      translate({"the girl eats apples", "--beam-size", "4", "--n-best", "3", "--scores", "--alignments"})
+          .out);
   REQUIRE(best.size() == 3);
   double log_probability = std::stod(fields(greedy).at(1));
   CHECK(log_probability <= 0);
@@ -108,23 +114,29 @@ TEST_CASE("translate --attention-map: a table without colours, colours where the
   Result plain = translate({"she eats apples", "--attention-map"});
   CHECK(plain.code == 0);
   CHECK(plain.out.find('\x1b') == std::string::npos);
-  for (const char* word : {"she\n", "eats\n", "apples\n", "</s>\n"}) CHECK_MESSAGE(count(plain.out, word) >= 1, word);
+  for (const char* word : {"she\n", "eats\n", "apples\n", "</s>\n"})
+    CHECK_MESSAGE(count(plain.out, word) >= 1, word);
   std::string translation = lines_of(plain.out).at(0);
   CHECK(translation + "\n" == translate({"she eats apples"}).out);
   Result forced = translate({"she eats apples", "--attention-map"}, {.environment = {{"FORCE_COLOR", "1"}}});
   CHECK(forced.out.find("\x1b[48;5;") != std::string::npos);
   CHECK(lines_of(forced.out).at(0) == translation);
-  Result deep = translate({"she eats apples", "--attention-map"}, {.environment = {{"FORCE_COLOR", "1"}, {"COLORTERM", "truecolor"}}});
+  Result deep = translate({"she eats apples", "--attention-map"},
+                          {.environment = {{"FORCE_COLOR", "1"}, {"COLORTERM", "truecolor"}}});
   CHECK(deep.out.find("\x1b[48;2;") != std::string::npos);
-  Result both = translate({"she eats apples", "--attention-map"}, {.environment = {{"FORCE_COLOR", "1"}, {"NO_COLOR", "1"}}});
+  Result both = translate({"she eats apples", "--attention-map"},
+                          {.environment = {{"FORCE_COLOR", "1"}, {"NO_COLOR", "1"}}});
   CHECK(both.out == plain.out);
 }
 
 TEST_CASE("translate answers a line before it waits for the next one") {
   trained_model();
   // The second line is written only after the first answer was read.
-  Result r = shell("mkfifo to from && (\"$T\" translate trained < to > from &) && exec 3> to 4< from && echo he sings >&3 && "
-                   "read -r first <&4 && echo she sings >&3 && read -r second <&4 && exec 3>&- && echo \"$first\" && echo \"$second\"");
+  Result r = shell(
+      "mkfifo to from && (\"$T\" translate trained < to > from &) && exec 3> to 4< from && echo he sings >&3 "
+      "&& "
+      "read -r first <&4 && echo she sings >&3 && read -r second <&4 && exec 3>&- && echo \"$first\" && echo "
+      "\"$second\"");
   CHECK(r.code == 0);
   CHECK(r.out == translate({}, {.input = "he sings\nshe sings\n"}).out);
 }
@@ -167,7 +179,9 @@ class Terminal {
     }
     return true;
   }
-  void type(const std::string& keys) { REQUIRE(write(fd_, keys.data(), keys.size()) == static_cast<ssize_t>(keys.size())); }
+  void type(const std::string& keys) {
+    REQUIRE(write(fd_, keys.data(), keys.size()) == static_cast<ssize_t>(keys.size()));
+  }
   int wait() {
     int status = 0;
     until("\x01");  // to the end
@@ -187,7 +201,8 @@ class Terminal {
 }  // namespace
 
 TEST_CASE("translate at a prompt: answers at once; Ctrl-D ends it, Ctrl-C too and harms nothing") {
-  std::string answer = lines_of(translate({"he sings"}).out).at(0), weights = read_file("trained/model.safetensors");
+  std::string answer = lines_of(translate({"he sings"}).out).at(0),
+              weights = read_file("trained/model.safetensors");
   {
     Terminal t({"translate", "trained"});
     REQUIRE(t.until("> "));
