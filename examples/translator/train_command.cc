@@ -65,6 +65,7 @@ int run(TrainCommand& o) {
   Data data = load_data(o.data);
   for (const std::string& line : data.reports)
     if (!quiet) fmt::print(stderr, "{}\n", line);
+  const int64_t hidden = o.hidden, embedding = o.embedding;  // as given; 0 is not
   fill_defaults(o, data.embedded);
   if (data.train.empty())
     throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
@@ -79,6 +80,11 @@ int run(TrainCommand& o) {
                  vocabulary_of(data.train, &SentencePair::target, o), o.train.seed);
   };
   Model model = build();
+  const auto& network = model.config.network;
+  if (o.resume &&
+      ((hidden && hidden != network.hidden_size) || (embedding && embedding != network.embedding_dim)))
+    throw UsageError(fmt::format("the model in {} has --hidden {} --embedding {}: --resume cannot change them",
+                                 o.train.out, network.hidden_size, network.embedding_dim));
   size_t pairs = data.train.size();
   bool validated = !data.valid.empty();
   Trainer trainer(model, std::move(data.train), std::move(data.valid), o.train);

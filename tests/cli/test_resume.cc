@@ -91,6 +91,10 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
   Result other = run(small_run("broken", {"--resume", "-q", "--data", "other.tsv"}));
   CHECK(other.code == 1);
   CHECK(other.err == last + "other training data" + end);
+  Result wider = run(small_run("broken", {"--resume", "-q", "--hidden", "40"}));
+  CHECK(wider.code == 2);
+  CHECK(wider.err ==
+        "translator: the model in broken has --hidden 32 --embedding 32: --resume cannot change them\n");
   // A run that is over stays as it is, and more epochs prolong it.
   Result over = run(small_run("broken", resume));
   CHECK(over.code == 0);
