@@ -13,7 +13,6 @@
 
 #include <gradus/io/safetensors.h>
 #include <gradus/nn/data_parallel.h>
-#include <gradus/ops/arithmetic.h>
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
 
@@ -102,14 +101,15 @@ Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
   std::vector<double> nll(static_cast<size_t>(shards));
   gradus::Training training(options_.seed * 1000003 + static_cast<uint64_t>(step_));
   nn::ParallelGradients out = nn::parallel_gradients(pool_, shards, [&](int k) {
-    gradus::CrossEntropy loss = model_.network.loss(parts[k], options_.label_smoothing);
+    double share = static_cast<double>(parts[k].target_tokens) / static_cast<double>(tokens);
+    gradus::CrossEntropy loss = model_.network.loss(parts[k], options_.label_smoothing, share);
     nll[static_cast<size_t>(k)] = loss.nll;
-    return loss.loss * (static_cast<double>(loss.tokens) / static_cast<double>(tokens));
+    return loss.loss;
   });
-  double norm = nn::grad_norm(out.gradients);
+  double norm = nn::grad_norm(out.gradients, &pool_);
   if (std::isfinite(norm)) {
     adam_.set_lr(learning_rate());
-    adam_.step(model_.network, out.gradients, nn::clip_factor(norm, options_.clip));
+    adam_.step(model_.network, out.gradients, nn::clip_factor(norm, options_.clip), &pool_);
   } else {
     ++skipped_;
   }

@@ -6,6 +6,7 @@
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention.h>
 #include <gradus/ops/attention_decoder.h>
+#include <gradus/ops/attention_sequence.h>
 #include <gradus/ops/cross_entropy.h>
 #include <gradus/ops/dropout.h>
 #include <gradus/ops/embedding.h>

@@ -58,7 +58,7 @@ CrossEntropy cross_entropy(const Var& logits, const Tensor& targets,
   Var log_p = gradus::log_softmax(logits);
   double divisor = static_cast<double>(std::max<int64_t>(tokens, 1));
   double nll = -sum(stop_gradient(log_p) * one_hot).item();
-  return {sum(log_p * q) / -divisor, nll, tokens};
+  return {sum(log_p * q) * (-options.weight / divisor), nll, tokens};
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ CrossEntropy cross_entropy(const Var& logits, const Tensor& targets, const Cross
   int64_t V = logits.size(-1), rows = targets.numel();
   int64_t tokens = count_targets("cross_entropy", targets, V, options);
   bool wanted = logits.requires_grad() && !NoGrad::active();
-  double scale = 1.0 / static_cast<double>(std::max<int64_t>(tokens, 1));
+  double scale = options.weight / static_cast<double>(std::max<int64_t>(tokens, 1));
   double loss = 0, nll = 0;
   Tensor dlogits = wanted ? Tensor(logits.shape(), logits.dtype()) : Tensor();
   with_type(logits.dtype(), "cross_entropy", [&](auto type) {
@@ -118,6 +118,7 @@ GRADUS_OP_CASES(
     cross_entropy_case("", {4, 5}, sample_targets(), {}),
     cross_entropy_case(": label smoothing", {4, 5}, sample_targets(), {.label_smoothing = 0.1}),
     cross_entropy_case(": padding", {4, 5}, sample_targets(), {.ignore_index = 2, .label_smoothing = 0.2}),
+    cross_entropy_case(": weight", {4, 5}, sample_targets(), {.ignore_index = 4, .weight = 0.3}),
     cross_entropy_case(": over time", {2, 2, 5}, sample_targets().reshape(Shape{2, 2}), {.ignore_index = 0}),
     cross_entropy_case(": nothing counts", {2, 3}, Tensor::from_ids({2}, {1, 1}), {.ignore_index = 1}),
     {"cross_entropy: scaled", {{4, 5}},

@@ -7,6 +7,7 @@ namespace gradus {
 struct CrossEntropyOptions {
   int32_t ignore_index = -100;  ///< targets equal to it are padding: no loss, no gradient
   double label_smoothing = 0;   ///< q = (1 - s) onehot + s / V over all V classes (PyTorch's convention)
+  double weight = 1;            ///< multiplies loss and gradient, not nll: a shard's share of its batch
 };
 
 /// Sums over the counted (not ignored) targets; divide by `tokens` for means.

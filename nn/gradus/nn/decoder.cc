@@ -3,6 +3,7 @@
 #include <gradus/nn/attention/additive.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/attention_decoder.h>
+#include <gradus/ops/attention_sequence.h>
 #include <gradus/ops/gru.h>
 #include <gradus/ops/shape.h>
 
@@ -113,6 +114,11 @@ DecoderOutputs LuongDecoder::operator()(const Tensor& previous, const Encoded& s
   DecoderState state = start(source);
   Var y = dropout(embedding(previous));
   Var hidden = gru(y, state.hidden, cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh);
+  if (attention->is_multiplicative()) {
+    AttentionSequence all = multiplicative_attention_sequence(hidden, state.memory.keys, state.memory.annotations, 1,
+                                                              state.memory.mask);
+    return {dropout(tanh(attention_vector(concat({all.context, hidden}, -1)))), all.weights};
+  }
   std::vector<Var> contexts, weights;
   for (int64_t t = 0; t < previous.size(0); ++t) {
     Scope step_scope(step_name(t) + ".attention");

@@ -15,23 +15,44 @@
 namespace gradus::nn {
 namespace {
 
-double sum_squares(const Tensor& t) {
-  double sum = 0;
-  visit_floating(t, "grad_norm", [&](const auto* p) { sum = kernels::sum_squares(p, t.numel()); });
-  return sum;
+// f(worker, workers) on every thread of the pool, or here alone.
+template <class F>
+void share(ThreadPool* pool, F&& f) {
+  if (pool && pool->size() > 1) pool->run([&](int worker) { f(worker, pool->size()); });
+  else f(0, 1);
 }
+
+// Elements a thread takes at a time: fixed, so that sums do not depend on the number of threads.
+constexpr int64_t kBlock = 1 << 16;
 
 }  // namespace
 
-double grad_norm(Gradients& grads) {
-  double sum = 0;
+double grad_norm(Gradients& grads, ThreadPool* pool) {
+  std::vector<Tensor> parts;
   for (Gradients::Entry& entry : grads.entries()) {
     if (!entry.node->inputs.empty()) continue;  // an intermediate value that was kept
     sum_repeated_rows(entry);
-    if (entry.dense.defined()) sum += sum_squares(entry.rows.empty() ? entry.dense : densify(entry));
+    if (entry.dense.defined()) parts.push_back(entry.rows.empty() ? entry.dense : densify(entry));
     else
-      for (const RowGradient& part : entry.rows) sum += sum_squares(part.rows);
+      for (const RowGradient& part : entry.rows) parts.push_back(part.rows);
   }
+  struct Block {
+    const Tensor* tensor;
+    int64_t begin, count;
+    double sum;
+  };
+  std::vector<Block> blocks;
+  for (const Tensor& t : parts)
+    for (int64_t begin = 0; begin < t.numel(); begin += kBlock)
+      blocks.push_back({&t, begin, std::min(kBlock, t.numel() - begin), 0});
+  share(pool, [&](int worker, int workers) {
+    for (size_t i = static_cast<size_t>(worker); i < blocks.size(); i += static_cast<size_t>(workers)) {
+      Block& b = blocks[i];
+      visit_floating(*b.tensor, "grad_norm", [&](const auto* p) { b.sum = kernels::sum_squares(p + b.begin, b.count); });
+    }
+  });
+  double sum = 0;
+  for (const Block& b : blocks) sum += b.sum;
   return std::sqrt(sum);
 }
 
@@ -47,7 +68,8 @@ double clip_grad_norm(Gradients& grads, double max_norm) {
 
 // ---- what all optimisers share ----
 
-void Optimizer::step(const std::vector<NamedParameter>& parameters, const Gradients& grads, double grad_scale) {
+void Optimizer::step(const std::vector<NamedParameter>& parameters, const Gradients& grads, double grad_scale,
+                     ThreadPool* pool) {
   bool any = false;
   for (const NamedParameter& p : parameters) {
     const Gradients::Entry* entry = grads.find(*p.parameter);
@@ -67,8 +89,8 @@ void Optimizer::step(const std::vector<NamedParameter>& parameters, const Gradie
     State& state = prepare(*p.parameter);
     ++state.step;
     p.parameter->update([&](const Tensor& value) {
-      if (!entry->dense.defined()) apply_rows(*entry, grad_scale, value, state);
-      else apply(entry->rows.empty() ? entry->dense : densify(*entry), grad_scale, value, 0, state);
+      if (!entry->dense.defined()) apply_rows(*entry, grad_scale, value, state, pool);
+      else apply_shared(entry->rows.empty() ? entry->dense : densify(*entry), grad_scale, value, state, pool);
     });
   }
 }
@@ -87,7 +109,18 @@ Optimizer::State& Optimizer::prepare(const Parameter& p) {
   return state;
 }
 
-void Optimizer::apply_rows(const Gradients::Entry& entry, double grad_scale, const Tensor& value, State& state) {
+void Optimizer::apply_shared(const Tensor& grad, double grad_scale, const Tensor& value, State& state, ThreadPool* pool) {
+  int64_t n = grad.numel();
+  if (n < kBlock) pool = nullptr;  // waking a thread costs more
+  Tensor flat = grad.reshape({n});
+  share(pool, [&](int worker, int workers) {
+    int64_t begin = n * worker / workers, end = n * (worker + 1) / workers;
+    apply(flat.rows(begin, end), grad_scale, value, begin, state);
+  });
+}
+
+void Optimizer::apply_rows(const Gradients::Entry& entry, double grad_scale, const Tensor& value, State& state,
+                           ThreadPool* pool) {
   int64_t width = value.shape().stride(0);
   if (lazy()) {
     Gradients::Entry once = entry;
@@ -107,7 +140,7 @@ void Optimizer::apply_rows(const Gradients::Entry& entry, double grad_scale, con
     for (const RowGradient& part : entry.rows)
       for (int64_t i = 0; i < part.ids.numel(); ++i)
         kernels::add_into(data<T>(part.rows) + i * width, to + part.ids.i32()[i] * width, width);
-    apply(scratch_.rows(0, value.numel()), grad_scale, value, 0, state);
+    apply_shared(scratch_.rows(0, value.numel()), grad_scale, value, state, pool);
     for (const RowGradient& part : entry.rows)
       for (int64_t i = 0; i < part.ids.numel(); ++i) std::fill_n(to + part.ids.i32()[i] * width, width, T{0});
   });

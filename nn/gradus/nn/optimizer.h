@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include <gradus/nn/module.h>
+#include <gradus/parallel.h>
 
 namespace gradus::nn {
 
@@ -11,7 +12,8 @@ namespace gradus::nn {
 /// embedding's gradient with the same id are summed first (in place; the gradient stays the same one): the
 /// dense norm is the truth. Gradients of kept intermediate values do not count. NaN or infinity when a
 /// gradient is not finite.
-double grad_norm(Gradients& grads);
+/// The sum runs over fixed blocks: the same bits with any number of threads in `pool` (null: this one).
+double grad_norm(Gradients& grads, ThreadPool* pool = nullptr);
 
 /// Scales all gradients by max_norm / norm where norm > max_norm; returns the norm before. When it is not
 /// finite nothing is scaled: test std::isfinite of the result and skip the step. A pass over memory that
@@ -29,10 +31,12 @@ class Optimizer {
 
   /// One step. Every gradient is multiplied by grad_scale as it is read.
   /// @throws Error when the gradients have none of the parameters.
-  void step(const std::vector<NamedParameter>& parameters, const Gradients& grads, double grad_scale = 1);
+  /// With a pool its threads share the elements of each parameter; the result is the same.
+  void step(const std::vector<NamedParameter>& parameters, const Gradients& grads, double grad_scale = 1,
+            ThreadPool* pool = nullptr);
   template <Module M>
-  void step(M& module, const Gradients& grads, double grad_scale = 1) {
-    step(named_parameters(module), grads, grad_scale);
+  void step(M& module, const Gradients& grads, double grad_scale = 1, ThreadPool* pool = nullptr) {
+    step(named_parameters(module), grads, grad_scale, pool);
   }
 
   double lr() const { return lr_; }
@@ -68,7 +72,8 @@ class Optimizer {
 
  private:
   State& prepare(const Parameter& p);
-  void apply_rows(const Gradients::Entry& entry, double grad_scale, const Tensor& value, State& state);
+  void apply_rows(const Gradients::Entry& entry, double grad_scale, const Tensor& value, State& state, ThreadPool* pool);
+  void apply_shared(const Tensor& grad, double grad_scale, const Tensor& value, State& state, ThreadPool* pool);
 
   const char* name_;
   double lr_;

@@ -33,14 +33,14 @@ Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, Rng& rng)
       decoder(make_decoder(c, encoder.annotation_size, rng)),
       output(c.hidden_size, c.target_vocabulary, rng) {}
 
-CrossEntropy Seq2Seq::loss(const Seq2SeqBatch& batch, double label_smoothing) const {
+CrossEntropy Seq2Seq::loss(const Seq2SeqBatch& batch, double label_smoothing, double weight) const {
   Encoded source = encoder(batch.source, batch.source_lengths);
   DecoderOutputs out = (*decoder)(batch.target_in, source);
   Scope scope("output");
   int64_t rows = batch.target_out.numel();
   return linear_cross_entropy(reshape(out.readout, {rows, out.readout.size(-1)}), output.weight, output.bias,
                               batch.target_out.reshape({rows}),
-                              {.ignore_index = kPad, .label_smoothing = label_smoothing});
+                              {.ignore_index = kPad, .label_smoothing = label_smoothing, .weight = weight});
 }
 
 Tensor Seq2Seq::align(const Seq2SeqBatch& batch) const {

@@ -44,7 +44,8 @@ struct Seq2Seq {
   /// @throws Error for an unknown attention or decoder.
   Seq2Seq(const Seq2SeqConfig& config, Rng& rng);
   /// Teacher-forced cross-entropy over the real target words; logits exist for those only.
-  CrossEntropy loss(const Seq2SeqBatch& batch, double label_smoothing = 0) const;
+  /// `weight` multiplies loss and gradient, for a shard of a larger batch.
+  CrossEntropy loss(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1) const;
   /// Teacher-forced alignment weights [T, B, S]; undefined without attention.
   Tensor align(const Seq2SeqBatch& batch) const;
   void params(ParamVisitor& visit);

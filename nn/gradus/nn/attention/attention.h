@@ -27,6 +27,8 @@ class Attention {
   /// query [B, Q] -> context [B, D], weights [B, S]. A source with nothing real gives weights 0 and context 0.
   virtual AttentionStep step(const Var& query, const AttentionMemory& memory) const = 0;
   virtual void params(ParamVisitor& visit) = 0;
+  /// True when scores are query . key, unscaled: then many steps can be taken as one product.
+  virtual bool is_multiplicative() const { return false; }
 };
 
 struct AttentionSizes {

@@ -12,6 +12,7 @@ struct DotAttention : Attention {
   AttentionMemory prepare(const Var& annotations, const Tensor& mask) const override;
   AttentionStep step(const Var& query, const AttentionMemory& memory) const override;
   void params(ParamVisitor&) override {}
+  bool is_multiplicative() const override { return true; }
 };
 
 /// Luong et al. 2015, "general": e = query^T W annotation. Parameter: weight = W [Q, D].
@@ -22,6 +23,7 @@ struct GeneralAttention : Attention {
   AttentionMemory prepare(const Var& annotations, const Tensor& mask) const override;
   AttentionStep step(const Var& query, const AttentionMemory& memory) const override;
   void params(ParamVisitor& visit) override;
+  bool is_multiplicative() const override { return true; }
 };
 
 }  // namespace gradus::nn
