@@ -1,0 +1,23 @@
+#include "helpers.h"
+
+#include <cstring>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+namespace gradus::test {
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
+         std::memcmp(a.raw(), b.raw(), static_cast<size_t>(a.bytes())) == 0;
+}
+
+Tensor golden(const std::string& file, const std::string& group, const std::string& name) {
+  std::ifstream stream(std::string(GRADUS_GOLDEN_DIR "/") + file + ".json");
+  REQUIRE(stream);
+  nlohmann::json j = nlohmann::json::parse(stream)[group][name];
+  auto dims = j["shape"].get<std::vector<int64_t>>();
+  return Tensor::from(Shape(dims.data(), static_cast<int>(dims.size())), j["data"].get<std::vector<double>>(), DType::f64);
+}
+
+}  // namespace gradus::test

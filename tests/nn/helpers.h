@@ -1,0 +1,36 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <gradus/gradcheck.h>
+#include <gradus/random.h>
+#include <gradus/tensor.h>
+
+#include "../check.h"
+
+namespace gradus::test {
+
+inline Tensor random(const Shape& shape, uint64_t seed, DType dtype = DType::f64) {
+  Rng rng(seed);
+  return Tensor::uniform(shape, -1, 1, rng, dtype);
+}
+
+using testing::error_of;
+
+/// True when the two tensors hold the same bits.
+bool same_bits(const Tensor& a, const Tensor& b);
+
+/// A tensor of a golden file: golden("adam_step", "inputs", "p").
+Tensor golden(const std::string& file, const std::string& group, const std::string& name);
+
+}  // namespace gradus::test
+
+#define CHECK_GRADIENTS(...)             \
+  do {                                   \
+    GradcheckReport report = __VA_ARGS__; \
+    INFO(report.message);                \
+    CHECK(report.ok);                    \
+    CHECK(report.checked > 0);           \
+  } while (false)

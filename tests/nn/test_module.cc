@@ -1,0 +1,185 @@
+#include <gradus/nn/embedding.h>
+#include <gradus/nn/gru.h>
+#include <gradus/nn/layer_norm.h>
+#include <gradus/nn/linear.h>
+#include <gradus/nn/module.h>
+#include <gradus/ops/activation.h>
+#include <gradus/ops/arithmetic.h>
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "helpers.h"
+
+using namespace gradus;
+using namespace gradus::test;
+
+namespace {
+
+struct Mlp {
+  nn::Linear up, down;
+  explicit Mlp(Rng& rng) : up(2, 8, rng), down(8, 1, rng, {.bias = false}) {}
+  Var operator()(const Var& x) const { return down(relu(up(x))); }
+  void params(nn::ParamVisitor& visit) {
+    visit("up", up);
+    visit("down", down);
+  }
+};
+
+// Every way of holding parts, and a Parameter that is reached twice.
+struct Holder {
+  std::vector<nn::Linear> layers;
+  std::unique_ptr<nn::LayerNorm> norm, nothing;
+  std::optional<nn::Embedding> table;
+  Parameter scale{Tensor::ones({1})};
+  explicit Holder(Rng& rng) {
+    layers.emplace_back(2, 3, rng);
+    layers.emplace_back(3, 2, rng);
+    norm = std::make_unique<nn::LayerNorm>(2);
+    table.emplace(4, 2, rng);
+  }
+  void params(nn::ParamVisitor& visit) {
+    visit("layers", layers);
+    visit("norm", norm);
+    visit("nothing", nothing);
+    visit("table", table);
+    visit("tied", table);
+    visit("scale", scale);
+  }
+};
+
+std::vector<std::string> names(const nn::StateDict& dict) {
+  std::vector<std::string> out;
+  for (const auto& entry : dict) out.push_back(entry.first);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("parameters have dotted names, in the order of the module") {
+  Rng rng(1);
+  Holder holder(rng);
+  CHECK(names(nn::state_dict(holder)) ==
+        std::vector<std::string>{"layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias", "norm.weight",
+                                 "norm.bias", "table.weight", "scale"});
+  CHECK(nn::num_parameters(holder) == 6 + 3 + 6 + 2 + 2 + 2 + 8 + 1);
+  nn::GRU gru(2, 3, rng, {.num_layers = 2, .bidirectional = true});
+  CHECK(names(nn::state_dict(gru)) ==
+        std::vector<std::string>{"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_ih_l0_reverse",
+                                 "weight_hh_l0_reverse", "bias_ih_l0_reverse", "bias_hh_l0_reverse", "weight_ih_l1",
+                                 "weight_hh_l1", "bias_ih_l1", "bias_hh_l1", "weight_ih_l1_reverse",
+                                 "weight_hh_l1_reverse", "bias_ih_l1_reverse", "bias_hh_l1_reverse"});
+  CHECK(nn::state_dict(gru)[8].second.shape() == Shape{9, 6});
+}
+
+TEST_CASE("state_dict is a snapshot, and comes back bit for bit") {
+  Rng rng(2);
+  Mlp model(rng), other(rng);
+  nn::StateDict saved = nn::state_dict(model);
+  Tensor before = saved[0].second.clone();
+  model.up.weight.update([](const Tensor& t) { t.fill(7); });
+  CHECK(same_bits(saved[0].second, before));
+  nn::load_state_dict(other, saved);
+  nn::load_state_dict(model, saved);
+  for (size_t i = 0; i < saved.size(); ++i) {
+    CHECK(same_bits(nn::state_dict(other)[i].second, saved[i].second));
+    CHECK(same_bits(nn::state_dict(model)[i].second, saved[i].second));
+  }
+  other.up.weight.update([](const Tensor& t) { t.fill(9); });
+  CHECK(same_bits(model.up.weight.value(), before));
+}
+
+TEST_CASE("load_state_dict converts to the parameter's element type") {
+  Rng rng(3);
+  Mlp model(rng), wide(rng);
+  nn::to(wide, DType::f64);
+  CHECK(wide.up.weight.value().dtype() == DType::f64);
+  nn::load_state_dict(model, nn::state_dict(wide));
+  CHECK(model.up.weight.value().dtype() == DType::f32);
+  CHECK(max_abs_difference(model.up.weight.value().to(DType::f64), wide.up.weight.value()) < 1e-7);
+  CHECK(error_of([&] { nn::to(model, DType::i32); }) == "[to] parameters are f32 or f64: i32");
+}
+
+TEST_CASE("load_state_dict lists everything that is wrong and then changes nothing") {
+  Rng rng(4);
+  Mlp model(rng);
+  Tensor before = model.up.weight.value().clone();
+  nn::StateDict dict{{"up.weight", Tensor::zeros({2, 8})},
+                     {"down.weight", Tensor::zeros({1, 8})},
+                     {"down.bias", Tensor::zeros({1})},
+                     {"extra", Tensor::zeros({1})},
+                     {"down.weight", Tensor::zeros({1, 8})}};
+  CHECK(error_of([&] { nn::load_state_dict(model, dict); }) ==
+        "[load_state_dict] the names and shapes must be the module's: missing up.bias; unexpected down.bias, extra; "
+        "wrong shape up.weight (module [8, 2], given [2, 8]); given twice down.weight");
+  CHECK(same_bits(model.up.weight.value(), before));
+}
+
+TEST_CASE("a module goes to a file and back") {
+  Rng rng(5);
+  Mlp model(rng), other(rng);
+  std::string path = "/tmp/gradus_test_nn_" + std::to_string(getpid()) + ".safetensors";
+  nn::save(model, path, {{"epoch", "3"}});
+  CHECK(nn::load(other, path).at("epoch") == "3");
+  CHECK(same_bits(other.up.bias.value(), model.up.bias.value()));
+  nn::Linear narrow(2, 8, rng);
+  CHECK(error_of([&] { nn::load(narrow, path); }) ==
+        "[load] " + path + ": the names and shapes must be the module's: missing weight, bias; unexpected up.weight, "
+        "up.bias, down.weight");
+  std::remove(path.c_str());
+}
+
+TEST_CASE("summary is a table of parameters") {
+  Rng rng(6);
+  Mlp model(rng);
+  CHECK(nn::summary(model) ==
+        "name         layer   shape   parameters\n"
+        "up.weight    Linear  [8, 2]          16\n"
+        "up.bias              [8]              8\n"
+        "down.weight  Linear  [1, 8]           8\n"
+        "total                                32  (128 bytes, f32)\n");
+  nn::Embedding table(5000, 100, rng);
+  CHECK(nn::summary(table) ==
+        "name    layer      shape        parameters\n"
+        "weight  Embedding  [5000, 100]     500,000\n"
+        "total                              500,000  (2.0 MB, f32)\n");
+}
+
+TEST_CASE("label_parameters names the leaves of graphs") {
+  Rng rng(7);
+  Mlp model(rng);
+  nn::label_parameters(model);
+  CHECK(model.down.weight.var().node()->label == "down.weight");
+  CHECK(error_of([&] { Gradients()[model.down.weight]; }).find("down.weight [1, 8]") != std::string::npos);
+}
+
+TEST_CASE("gradcheck of a layer is one line, and leaves the layer as it was") {
+  Rng rng(8);
+  nn::Linear layer(3, 2, rng);
+  Tensor before = layer.weight.value().clone();
+  CHECK_GRADIENTS(nn::gradcheck(layer, {random({4, 3}, 1, DType::f32)}));
+  CHECK(same_bits(layer.weight.value(), before));
+  GradcheckReport report = nn::gradcheck(layer, {random({4, 3}, 1)});
+  CHECK(report.checked == 6 + 2 + 12);
+  CHECK(error_of([&] { nn::gradcheck(layer, {random({4, 3}, 1), random({4, 3}, 1)}); }) ==
+        "[gradcheck] the layer cannot be called with 2 inputs");
+}
+
+TEST_CASE("gradcheck of a module's loss finds a wrong gradient and names it") {
+  Rng rng(9);
+  Mlp model(rng);
+  Tensor x = random({5, 2}, 3);
+  CHECK_GRADIENTS(nn::gradcheck(model, [&] { return tanh(model(x)); }));
+  auto wrong = [&] {
+    Var y = model.up(x);
+    return record("wrong", {y}, y.value().clone(), [](const Tensor& dy, Grads& dx) {
+      Tensor twice = dy.clone();
+      for (int64_t i = 0; i < twice.numel(); ++i) twice.set(i, 2 * dy.at(i));
+      dx.add(0, twice);
+    });
+  };
+  GradcheckReport report = nn::gradcheck(model.up, wrong);
+  CHECK(!report.ok);
+  CHECK((report.worst_name.find("weight[") == 0 || report.worst_name.find("bias[") == 0));
+}
