@@ -20,7 +20,7 @@ namespace {
 Var attention_sequence(const Var& q, const Var& keys, const Var& annotations, double scale, const Tensor& mask) {
   std::vector<Var> contexts;
   for (int64_t t = 0; t < q.size(0); ++t)
-    contexts.push_back(multiplicative_attention(select(q, 0, t), keys, annotations, scale, mask).context);
+    contexts.push_back(reference::multiplicative_attention(select(q, 0, t), keys, annotations, scale, mask).context);
   return stack(contexts, 0);
 }
 
