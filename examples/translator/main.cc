@@ -125,7 +125,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(0.0, 0.95));
 
   c->add_option("-e,--epochs", o->epochs,
-                "Passes over the data (default: 12, 8 for the embedded corpus; no limit with --max-minutes)")
+                "Passes over the data (default: 12, 7 for the embedded corpus; no limit with --max-minutes)")
       ->check(CLI::NonNegativeNumber);
   c->add_option("--max-minutes", o->train.max_minutes,
                 "Stop after so many minutes, learning rate decayed by then")

@@ -30,7 +30,7 @@ void fill_defaults(TrainCommand& o, bool embedded) {
   if (o.dropout < 0) o.dropout = embedded ? 0.0 : 0.2;
   if (o.min_count == 0) o.min_count = embedded ? 1 : 2;
   o.train.lr = o.lr > 0 ? o.lr : embedded ? 3e-3 : 1e-3;
-  o.train.epochs = o.epochs >= 0 ? o.epochs : o.train.max_minutes > 0 ? 0 : embedded ? 8 : 12;
+  o.train.epochs = o.epochs >= 0 ? o.epochs : o.train.max_minutes > 0 ? 0 : embedded ? 7 : 12;
   if (o.train.epochs == 0 && o.train.max_minutes <= 0)
     throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
   o.model.network.hidden_size = o.hidden;
