@@ -6,16 +6,18 @@
 
 namespace gradus {
 
-/// 64-byte aligned memory from a caching allocator: freed blocks are kept in size classes and handed out again, so
-/// that the steady state of a training loop asks the system for nothing (a page given back to the system costs a fault
-/// and a zeroing when it returns). Thread-safe. The content of a new block is undefined.
+/// 64-byte aligned memory from a caching allocator: what is freed is kept and handed out again, so that the
+/// steady state of a training loop asks the system for nothing (a page given back to the system costs a fault
+/// and a zeroing when it returns). Large blocks of one thread share segments of memory in huge pages, where
+/// neighbours that are free join; a block goes back to the thread it came from, whoever frees it.
+/// Thread-safe. The content of a new block is undefined.
 std::shared_ptr<void> allocate(int64_t bytes);
 
 struct MemoryStats {
   int64_t in_use = 0;  ///< bytes handed out and not yet returned
   int64_t cached = 0;  ///< bytes kept for reuse
   int64_t peak = 0;    ///< highest `in_use` so far
-  int64_t system_allocations = 0;  ///< how often the system had to be asked
+  int64_t system_allocations = 0;  ///< how often memory was handed out that the system had to give
 };
 MemoryStats memory_stats();
 

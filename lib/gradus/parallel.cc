@@ -1,6 +1,8 @@
 #include <gradus/parallel.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -13,14 +15,65 @@
 #endif
 
 namespace gradus {
+namespace {
+
+constexpr int64_t kPatience = 4000;  // pauses, some 50 to 200 us
+
+// Where the caller runs; -1 where that cannot be known.
+int this_processor() {
+#ifdef __linux__
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
+// Moves this thread to another processor if it stands on `taken`, and leaves it free to go anywhere
+// afterwards. Threads that wait for each other without sleeping are never spread by the system when it has
+// once put both on one processor.
+void leave(int taken) {
+#ifdef __linux__
+  cpu_set_t allowed, others;
+  if (taken < 0 || sched_getcpu() != taken || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  others = allowed;
+  CPU_CLR(taken, &others);
+  if (CPU_COUNT(&others) == 0) return;
+  if (sched_setaffinity(0, sizeof(others), &others) == 0) sched_setaffinity(0, sizeof(allowed), &allowed);
+#else
+  (void)taken;
+#endif
+}
+
+// glibc lets the heap of a thread grow and shrink, the first one's by some pages, another's by one, each a
+// system call in the middle of some step. Blocks taken and given back leave room for a graph's small objects,
+// and one behind them, kept as long as the thread lives, prevents that the room is returned.
+class SmallMemory {
+ public:
+  SmallMemory() {
+    void* blocks[8];
+    for (void*& block : blocks) block = std::malloc(64 << 10);
+    last_ = std::malloc(64);
+    for (void* block : blocks) std::free(block);
+  }
+  ~SmallMemory() { std::free(last_); }
+  SmallMemory(const SmallMemory&) = delete;
+
+ private:
+  void* volatile last_;
+};
+
+}  // namespace
 
 struct ThreadPool::State {
   std::mutex mutex;
   std::condition_variable wake, finished;
   const std::function<void(int)>* job = nullptr;
-  uint64_t round = 0;
-  int busy = 0;
+  std::atomic<uint64_t> round{0};
+  std::atomic<int> busy{0};
   bool stop = false;
+  int64_t patience = 0;
+  int caller_processor = -1;  // of the job
+  SmallMemory room;           // the caller's
   std::vector<std::exception_ptr> errors;
   std::vector<std::thread> threads;
 
@@ -34,22 +87,36 @@ struct ThreadPool::State {
 
   void loop(int worker) {
     uint64_t seen = 0;
-    std::unique_lock lock(mutex);
+    SmallMemory room;
     for (;;) {
-      wake.wait(lock, [&] { return stop || round != seen; });
-      if (stop) return;
-      seen = round;
-      lock.unlock();
+      watch([&] { return round != seen; });
+      {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return stop || round != seen; });
+        if (stop) return;
+        seen = round;
+      }
+      if (patience > 0) leave(caller_processor);
       guarded(*job, worker);
-      lock.lock();
-      if (--busy == 0) finished.notify_one();
+      if (--busy == 0) {
+        std::lock_guard lock(mutex);  // the caller is either before its look at `busy` or asleep
+        finished.notify_one();
+      }
     }
+  }
+
+  // Looks for a while, for the next job follows soon within a training step, and to fall asleep and be woken
+  // takes as long as a small job.
+  template <class Ready>
+  void watch(const Ready& ready) const {
+    for (int64_t i = 0; i < patience && !ready(); ++i) pause_thread();
   }
 };
 
 ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   if (threads < 1) fail("ThreadPool", "needs at least one thread");
   state_->errors.resize(static_cast<size_t>(threads));
+  if (threads <= available_threads()) state_->patience = kPatience;
   for (int i = 1; i < threads; ++i) state_->threads.emplace_back([this, i] { state_->loop(i); });
 }
 
@@ -69,11 +136,13 @@ void ThreadPool::run(const std::function<void(int)>& job) {
   {
     std::lock_guard lock(s.mutex);
     s.job = &job;
+    s.caller_processor = this_processor();
     s.busy = size() - 1;
     ++s.round;
   }
   s.wake.notify_all();
   s.guarded(job, 0);
+  s.watch([&] { return s.busy == 0; });
   {
     std::unique_lock lock(s.mutex);
     s.finished.wait(lock, [&] { return s.busy == 0; });
@@ -84,6 +153,14 @@ void ThreadPool::run(const std::function<void(int)>& job) {
       for (std::exception_ptr& other : s.errors) other = nullptr;
       std::rethrow_exception(first);
     }
+}
+
+void pause_thread() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
 }
 
 int available_threads() {

@@ -7,7 +7,8 @@
 namespace gradus {
 
 /// A fixed set of worker threads. `run` gives worker i the call job(i), i = 0 .. size-1; worker 0 is the caller.
-/// Which worker does what never depends on timing, so neither do results.
+/// Which worker does what never depends on timing, so neither do results. Whoever waits looks for work for some ten
+/// microseconds before it sleeps: jobs may be as short as a step of decoding.
 class ThreadPool {
  public:
   /// @param threads at least 1; 1 starts no thread.
@@ -23,6 +24,9 @@ class ThreadPool {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// For a loop that waits for another thread.
+void pause_thread();
 
 /// Processors this process may use.
 int available_threads();

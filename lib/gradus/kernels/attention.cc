@@ -55,9 +55,9 @@ HWY_INLINE void weighted_sum(int64_t S, int64_t D, const T* row, int64_t stride,
 
 /// Both attentions, given score(b, s).
 template <class T, class Score>
-HWY_INLINE void attend(int64_t S, int64_t B, int64_t D, const T* annotations, const uint8_t* mask, T* weights,
+HWY_INLINE void attend(int64_t S, int64_t B, int64_t queries, int64_t D, const T* annotations, const uint8_t* mask, T* weights,
                        T* context, int64_t context_stride, const Score& score) {
-  for (int64_t b = 0; b < B; ++b, weights += S) {
+  for (int64_t b = 0; b < queries; ++b, weights += S) {
     const uint8_t* real = mask ? mask + b * S : nullptr;
     for (int64_t s = 0; s < S; ++s) {
       weights[s] = real && !real[s] ? -std::numeric_limits<T>::infinity() : score(b, s);
@@ -101,9 +101,9 @@ HWY_INLINE void attend_back(int64_t S, int64_t D, const T* annotations, int64_t 
 
 template <class T>
 void additive(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations, const T* u,
-              const T* v, const uint8_t* mask, T* weights, T* context, int64_t context_stride) {
+              const T* v, const uint8_t* mask, T* weights, T* context, int64_t context_stride, int64_t queries) {
   const Tag<T> d;
-  attend(S, B, D, annotations, mask, weights, context, context_stride, [&](int64_t b, int64_t s) HWY_ATTR {
+  attend(S, B, queries, D, annotations, mask, weights, context, context_stride, [&](int64_t b, int64_t s) HWY_ATTR {
     const T* key = keys + (s * B + b) * A;
     const T* query = u + b * A;
     auto sum = hn::Zero(d);
@@ -118,10 +118,11 @@ void additive(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T
 template <class T>
 void additive_back(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations,
                    const T* u, const T* v, const uint8_t* mask, const T* weights, const T* dcontext,
-                   int64_t dcontext_stride, const T* dweights, T* du, T* dv, T* dkeys, T* dannotations) {
+                   int64_t dcontext_stride, const T* dweights, T* du, T* dv, T* dkeys, T* dannotations,
+                   int64_t queries) {
   const Tag<T> d;
   const auto one = hn::Set(d, 1);
-  for (int64_t b = 0; b < B; ++b, u += A, du += A) {
+  for (int64_t b = 0; b < queries; ++b, u += A, du += A) {
     std::fill_n(du, A, T(0));
     const auto through_score = [&](int64_t s, T de) HWY_ATTR {
       const T* key = keys + (s * B + b) * A;
@@ -144,7 +145,7 @@ void additive_back(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, co
 template <class T>
 void dot(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations, const T* q,
          T scale, const uint8_t* mask, T* weights, T* context, int64_t context_stride) {
-  attend(S, B, Da, annotations, mask, weights, context, context_stride, [&](int64_t b, int64_t s) HWY_ATTR {
+  attend(S, B, B, Da, annotations, mask, weights, context, context_stride, [&](int64_t b, int64_t s) HWY_ATTR {
     return scale * dot_lanes(q + b * D, keys + (s * B + b) * D, D);
   });
 }
@@ -193,31 +194,33 @@ HWY_EXPORT(dot_back_f64);
 
 void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys,
                         const float* annotations, const float* u, const float* v, const uint8_t* mask,
-                        float* weights, float* context, int64_t context_stride) {
+                        float* weights, float* context, int64_t context_stride, int64_t queries) {
   HWY_DYNAMIC_DISPATCH(additive_f32)(S, B, A, D, keys, annotations, u, v, mask, weights, context,
-                                     context_stride);
+                                     context_stride, queries < 0 ? B : queries);
 }
 void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
                         const double* annotations, const double* u, const double* v, const uint8_t* mask,
-                        double* weights, double* context, int64_t context_stride) {
+                        double* weights, double* context, int64_t context_stride, int64_t queries) {
   HWY_DYNAMIC_DISPATCH(additive_f64)(S, B, A, D, keys, annotations, u, v, mask, weights, context,
-                                     context_stride);
+                                     context_stride, queries < 0 ? B : queries);
 }
 void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys,
                                  const float* annotations, const float* u, const float* v,
                                  const uint8_t* mask, const float* weights, const float* dcontext,
                                  int64_t dcontext_stride, const float* dweights, float* du, float* dv,
-                                 float* dkeys, float* dannotations) {
+                                 float* dkeys, float* dannotations, int64_t queries) {
   HWY_DYNAMIC_DISPATCH(additive_back_f32)(S, B, A, D, keys, annotations, u, v, mask, weights, dcontext,
-                                          dcontext_stride, dweights, du, dv, dkeys, dannotations);
+                                          dcontext_stride, dweights, du, dv, dkeys, dannotations,
+                                          queries < 0 ? B : queries);
 }
 void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
                                  const double* annotations, const double* u, const double* v,
                                  const uint8_t* mask, const double* weights, const double* dcontext,
                                  int64_t dcontext_stride, const double* dweights, double* du, double* dv,
-                                 double* dkeys, double* dannotations) {
+                                 double* dkeys, double* dannotations, int64_t queries) {
   HWY_DYNAMIC_DISPATCH(additive_back_f64)(S, B, A, D, keys, annotations, u, v, mask, weights, dcontext,
-                                          dcontext_stride, dweights, du, dv, dkeys, dannotations);
+                                          dcontext_stride, dweights, du, dv, dkeys, dannotations,
+                                          queries < 0 ? B : queries);
 }
 
 void dot_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const float* keys, const float* annotations,

@@ -8,16 +8,18 @@
 
 namespace gradus::kernels {
 
+constexpr int64_t kAllQueries = -1;
+
 /// Additive (Bahdanau et al. 2014): e_bs = v . tanh(u_b + keys_sb), a = masked softmax,
 /// c_b = sum_s a_bs H_sb. u [B, A] (the projected query), v [A] -> weights [B, S], context [B, D].
 /// `context_stride` is the distance between rows of context (D when packed). tanh is not kept; the backward
-/// computes it again from u and keys.
+/// computes it again from u and keys. With `queries` only the first so many of the B queries are asked.
 void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys,
                         const float* annotations, const float* u, const float* v, const uint8_t* mask,
-                        float* weights, float* context, int64_t context_stride);
+                        float* weights, float* context, int64_t context_stride, int64_t queries = kAllQueries);
 void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
                         const double* annotations, const double* u, const double* v, const uint8_t* mask,
-                        double* weights, double* context, int64_t context_stride);
+                        double* weights, double* context, int64_t context_stride, int64_t queries = kAllQueries);
 
 /// With dc = dcontext [B, D] (rows `dcontext_stride` apart) and the optional dweights [B, S] (null: none):
 ///   da_bs = H_sb . dc_b + dweights_bs      de = a (da - sum_k a_k da_k)      dz_sb = de_bs v (1 - tanh^2)
@@ -28,12 +30,12 @@ void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, con
                                  const float* annotations, const float* u, const float* v,
                                  const uint8_t* mask, const float* weights, const float* dcontext,
                                  int64_t dcontext_stride, const float* dweights, float* du, float* dv,
-                                 float* dkeys, float* dannotations);
+                                 float* dkeys, float* dannotations, int64_t queries = kAllQueries);
 void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
                                  const double* annotations, const double* u, const double* v,
                                  const uint8_t* mask, const double* weights, const double* dcontext,
                                  int64_t dcontext_stride, const double* dweights, double* du, double* dv,
-                                 double* dkeys, double* dannotations);
+                                 double* dkeys, double* dannotations, int64_t queries = kAllQueries);
 
 /// Multiplicative (Luong et al. 2015): e_bs = scale q_b . keys_sb with q [B, D], keys [S, B, D] and
 /// annotations [S, B, Da] -> weights [B, S], context [B, Da]. For dot the keys are the annotations themselves

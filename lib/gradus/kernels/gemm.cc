@@ -2,6 +2,7 @@
 
 #include <gradus/error.h>
 #include <gradus/kernels/blas_core.h>
+#include <gradus/kernels/block_gemm.h>
 
 #include <cblas.h>
 
@@ -22,11 +23,11 @@ blasint narrow(int64_t n) {
 
 CBLAS_TRANSPOSE flag(bool trans) { return trans ? CblasTrans : CblasNoTrans; }
 
-void blas_gemm(bool ta, bool tb, blasint m, blasint n, blasint k, float alpha, const float* a, blasint lda,
+void call_blas(bool ta, bool tb, blasint m, blasint n, blasint k, float alpha, const float* a, blasint lda,
                const float* b, blasint ldb, float beta, float* c, blasint ldc) {
   cblas_sgemm(CblasRowMajor, flag(ta), flag(tb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
-void blas_gemm(bool ta, bool tb, blasint m, blasint n, blasint k, double alpha, const double* a, blasint lda,
+void call_blas(bool ta, bool tb, blasint m, blasint n, blasint k, double alpha, const double* a, blasint lda,
                const double* b, blasint ldb, double beta, double* c, blasint ldc) {
   cblas_dgemm(CblasRowMajor, flag(ta), flag(tb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
@@ -56,7 +57,7 @@ void product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, const T
     return;
   }
   if (m > 1 && n > 1) {
-    blas_gemm(ta, tb, narrow(m), narrow(n), narrow(k), alpha, a, narrow(lda), b, narrow(ldb), beta, c,
+    call_blas(ta, tb, narrow(m), narrow(n), narrow(k), alpha, a, narrow(lda), b, narrow(ldb), beta, c,
               narrow(ldc));
     return;
   }
@@ -78,6 +79,14 @@ void product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, const T
 
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
           int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
+  if ((beta == 0 || beta == 1) && use_block_gemm(m, n, k)) {
+    block_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
+  } else {
+    product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  }
+}
+void blas_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
+               int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
   product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha, const double* a,

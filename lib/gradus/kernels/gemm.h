@@ -8,11 +8,16 @@ namespace gradus::kernels {
 
 /// C[m,n] = alpha op(A) op(B) + beta C, op(A) [m,k], op(B) [k,n], all row-major; `lda`, `ldb`, `ldc` are the
 /// lengths of a stored row. With beta = 0 the old C is not read (NaN there does not survive).
-/// m = 1 or n = 1 go to gemv: sgemm with one row is several times slower (it packs the weights first).
+/// m = 1 or n = 1 go to gemv: sgemm with one row is several times slower (it packs the weights first). In f32 most
+/// other sizes go to block_gemm on a CPU with AVX-512.
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
           int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc);
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha, const double* a,
           int64_t lda, const double* b, int64_t ldb, double beta, double* c, int64_t ldc);
+
+/// The same by the BLAS, whatever the sizes: what our own products are tested and measured against.
+void blas_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
+               int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc);
 
 /// The name of the OpenBLAS kernels in use ("SkylakeX", "Haswell", ...). The first call of this or of gemm
 /// sees to it that they fit the CPU, see blas_core.cc.

@@ -51,7 +51,7 @@ void adam_step(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n) {
   const auto beta2 = set(step.beta2), new2 = set(1 - step.beta2);
   // lr (m / c1) / (sqrt(v / c2) + eps), with both corrections taken out of the loop
   const auto rate = set(step.lr / step.correction1), root = set(1 / std::sqrt(step.correction2));
-  const auto eps = set(step.eps);
+  const auto eps = set(step.eps), kept = set(1 - step.shrink);
   const bool decays = step.weight_decay != 0;
   for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
     const auto param = part.load(d, p + i);
@@ -63,7 +63,8 @@ void adam_step(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n) {
     part.store(square, d, v + i);
     const auto move = hn::Div(hn::Mul(rate, mean), hn::MulAdd(hn::Sqrt(square), root, eps));
     // 0 / (0 + eps) is 0, and has to be with eps = 0 too.
-    part.store(hn::Sub(param, hn::IfThenZeroElse(hn::Eq(mean, hn::Zero(d)), move)), d, p + i);
+    const auto still = hn::Mul(param, kept);
+    part.store(hn::Sub(still, hn::IfThenZeroElse(hn::Eq(mean, hn::Zero(d)), move)), d, p + i);
   });
 }
 

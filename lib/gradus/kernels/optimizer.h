@@ -14,9 +14,11 @@ struct AdamStep {
   double correction2;  ///< 1 - beta2^t
   double grad_scale = 1;  ///< the clipping factor, applied while the gradient is read
   double weight_decay = 0;  ///< L2 term added to the gradient, as torch.optim.Adam(weight_decay=...)
+  double shrink = 0;        ///< p becomes (1 - shrink) p first: AdamW's lr times weight decay
 };
 
-/// Kingma & Ba 2015, eps outside the root. An entry whose gradients were all 0 does not move.
+/// Kingma & Ba 2015, eps outside the root. An entry whose gradients were all 0 does not move (but for
+/// `shrink`).
 ///   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  p -= lr (m / c1) / (sqrt(v / c2) + eps)
 void adam(const AdamStep& step, const float* g, float* p, float* m, float* v, int64_t n);
 void adam(const AdamStep& step, const double* g, double* p, double* m, double* v, int64_t n);

@@ -8,7 +8,7 @@ namespace gradus::kernels {
 /// The right-hand side of many products with the same matrix, a recurrent weight: its numbers are laid out
 /// once in the order in which the product reads them, where a BLAS does so in each call. T is float, or
 /// double, for which this is gemm on the matrix where it stands (so callers write one path; keep w alive and
-/// unchanged). Made for up to some 200 rows at a time; beyond, gemm is faster.
+/// unchanged). Made for up to some 200 rows at a time; beyond, gemm is as fast.
 template <class T>
 class PackedMatrix {
  public:
@@ -32,6 +32,12 @@ class PackedMatrix {
   /// overlap A. Threads may share the object.
   void product(int64_t m, const T* a, int64_t lda, bool add, T* c, int64_t ldc) const;
 
+  /// Columns first .. end - 1 of the same product only, to the same bits, for threads that share one. Both come from
+  /// column_at. c is where column 0 of C would be.
+  void product_columns(int64_t first, int64_t end, int64_t m, const T* a, int64_t lda, bool add, T* c, int64_t ldc) const;
+  /// The last column at or before `wanted` that a part may begin with; n() for n().
+  int64_t column_at(int64_t wanted) const;
+
   int64_t n() const { return n_; }
   int64_t k() const { return k_; }
 
@@ -44,6 +50,7 @@ class PackedMatrix {
   const T* w_;
   int64_t ldw_;
   std::shared_ptr<void> packed_;
+  int64_t lanes_ = 0;  // columns to a vector
   Product product_ = nullptr;  // of the instruction set that the layout is for
 };
 

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+// What decoding needs that training does not: steps that keep nothing for a backward, rows that are not contiguous
+// (blocks of one wide product), and looking for the best of many logits. Strides are those of rows.
+
+namespace gradus::kernels {
+
+/// Operands of gru_state; a stride stands behind each matrix.
+struct GruStateInputs {
+  const float* gi;             ///< W_ih x [R, 3H]
+  int64_t gi_stride;
+  const float* gi_more;        ///< added to gi: a second part of the input's product; null: none
+  int64_t gi_more_stride;
+  const float* gh;             ///< W_hh h [R, 3H]
+  int64_t gh_stride;
+  const float *b_ih, *b_hh;    ///< [3H]; null: none
+  const float* h_prev;         ///< [R, H]
+  int64_t h_prev_stride;
+  const uint8_t* active;       ///< [R], 0: the state is carried over; null: all 1
+};
+
+/// One step of a GRU, reset after, see gru.h: the new state h [R, H]. It may be h_prev. Nothing else is written.
+void gru_state(int64_t R, int64_t H, const GruStateInputs& in, float* h, int64_t h_stride);
+
+/// y = tanh(a + b + bias) or tanh(a + b + c + bias), rows of n: the readout from its parts. c and bias may be null.
+void tanh_of_sum(int64_t rows, int64_t n, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
+                 const float* c, int64_t c_stride, const float* bias, float* y, int64_t y_stride);
+
+/// The first position of the largest of n >= 1 numbers; 0 when NaN is among them and none is found.
+int64_t argmax(const float* x, int64_t n);
+/// The first position i >= begin with x[i] > bound, n when there is none.
+int64_t first_above(const float* x, int64_t begin, int64_t n, float bound);
+/// log sum_i exp(x_i), the maximum taken out first.
+double log_sum_exp(const float* x, int64_t n);
+
+}  // namespace gradus::kernels

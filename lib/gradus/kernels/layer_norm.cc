@@ -1,0 +1,110 @@
+#include <gradus/kernels/layer_norm.h>
+#include <gradus/kernels/simd_targets.h>
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradus/kernels/layer_norm.cc"
+#include <hwy/foreach_target.h>
+
+#include <gradus/kernels/simd-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gradus::kernels::HWY_NAMESPACE {
+namespace {
+
+// A row is measured from its first entry: where all entries are close to one large number, the differences
+// are exact.
+template <class T>
+void forward(int64_t rows, int64_t n, const T* x, const T* gamma, const T* beta, T eps, T* y, T* stats) {
+  const Tag<T> d;
+  const T share = T(1) / static_cast<T>(n);
+  for (int64_t r = 0; r < rows; ++r, x += n, y += n, stats += 2) {
+    const auto first = hn::Set(d, x[0]);
+    auto sum = hn::Zero(d);
+    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+      sum = hn::Add(sum, part.keep(d, hn::Sub(part.load(d, x + i), first), T(0)));
+    });
+    const T mean = hn::GetLane(hn::SumOfLanes(d, sum)) * share;
+    const auto middle = hn::Set(d, mean);
+    auto squares = hn::Zero(d);
+    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+      const auto centred = part.keep(d, hn::Sub(hn::Sub(part.load(d, x + i), first), middle), T(0));
+      squares = hn::MulAdd(centred, centred, squares);
+    });
+    const T inverse = T(1) / std::sqrt(hn::GetLane(hn::SumOfLanes(d, squares)) * share + eps);
+    const auto factor = hn::Set(d, inverse);
+    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+      const auto xh = hn::Mul(hn::Sub(hn::Sub(part.load(d, x + i), first), middle), factor);
+      part.store(hn::MulAdd(part.load(d, gamma + i), xh, part.load(d, beta + i)), d, y + i);
+    });
+    stats[0] = mean;
+    stats[1] = inverse;
+  }
+}
+
+// One pass for the two means and the parameters' gradients, one for dx; xh is made again in each.
+template <class T>
+void backward(int64_t rows, int64_t n, const T* x, const T* gamma, const T* stats, const T* dy, T* dx,
+              T* dgamma, T* dbeta) {
+  const Tag<T> d;
+  const T share = T(1) / static_cast<T>(n);
+  for (int64_t r = 0; r < rows; ++r, x += n, dy += n, dx += n, stats += 2) {
+    const auto first = hn::Set(d, x[0]), middle = hn::Set(d, stats[0]), factor = hn::Set(d, stats[1]);
+    const auto normal = [&](int64_t i, auto part) HWY_ATTR {
+      return hn::Mul(hn::Sub(hn::Sub(part.load(d, x + i), first), middle), factor);
+    };
+    auto sum = hn::Zero(d), product = hn::Zero(d);
+    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+      const auto up = part.load(d, dy + i), xh = normal(i, part);
+      const auto g = part.keep(d, hn::Mul(up, part.load(d, gamma + i)), T(0));
+      sum = hn::Add(sum, g);
+      product = hn::MulAdd(g, xh, product);
+      part.store(hn::MulAdd(up, xh, part.load(d, dgamma + i)), d, dgamma + i);
+      part.store(hn::Add(up, part.load(d, dbeta + i)), d, dbeta + i);
+    });
+    const auto mean = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, sum)) * share);
+    const auto along = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, product)) * share);
+    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+      const auto g = hn::Mul(part.load(d, dy + i), part.load(d, gamma + i));
+      part.store(hn::Mul(hn::NegMulAdd(normal(i, part), along, hn::Sub(g, mean)), factor), d, dx + i);
+    });
+  }
+}
+
+constexpr auto& layer_norm_f32 = forward<float>;
+constexpr auto& layer_norm_f64 = forward<double>;
+constexpr auto& layer_norm_back_f32 = backward<float>;
+constexpr auto& layer_norm_back_f64 = backward<double>;
+
+}  // namespace
+}  // namespace gradus::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradus::kernels {
+
+HWY_EXPORT(layer_norm_f32);
+HWY_EXPORT(layer_norm_f64);
+HWY_EXPORT(layer_norm_back_f32);
+HWY_EXPORT(layer_norm_back_f64);
+
+void layer_norm(int64_t rows, int64_t n, const float* x, const float* gamma, const float* beta, float eps,
+                float* y, float* stats) {
+  HWY_DYNAMIC_DISPATCH(layer_norm_f32)(rows, n, x, gamma, beta, eps, y, stats);
+}
+void layer_norm(int64_t rows, int64_t n, const double* x, const double* gamma, const double* beta, double eps,
+                double* y, double* stats) {
+  HWY_DYNAMIC_DISPATCH(layer_norm_f64)(rows, n, x, gamma, beta, eps, y, stats);
+}
+void layer_norm_backward(int64_t rows, int64_t n, const float* x, const float* gamma, const float* stats,
+                         const float* dy, float* dx, float* dgamma, float* dbeta) {
+  HWY_DYNAMIC_DISPATCH(layer_norm_back_f32)(rows, n, x, gamma, stats, dy, dx, dgamma, dbeta);
+}
+void layer_norm_backward(int64_t rows, int64_t n, const double* x, const double* gamma, const double* stats,
+                         const double* dy, double* dx, double* dgamma, double* dbeta) {
+  HWY_DYNAMIC_DISPATCH(layer_norm_back_f64)(rows, n, x, gamma, stats, dy, dx, dgamma, dbeta);
+}
+
+}  // namespace gradus::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,188 @@
+// The inner part of our own matrix products, shared by packed_gemm.cc and block_gemm.cc. Compiled once per
+// instruction set, like all *-inl.h of Highway: the odd include guard lets foreach_target.h in again.
+
+#if defined(GRADUS_KERNELS_PACKED_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GRADUS_KERNELS_PACKED_TILE_INL_H_
+#undef GRADUS_KERNELS_PACKED_TILE_INL_H_
+#else
+#define GRADUS_KERNELS_PACKED_TILE_INL_H_
+#endif
+
+#include <gradus/kernels/simd-inl.h>
+
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+
+// The right-hand matrix stands in panels of two or three vectors' width (one, where it has no more), within a
+// panel row after row; the columns behind the end are 0 up to a whole vector. A tile is up to kTileRows rows
+// of A times one panel: its sums stay in registers (24 of AVX-512's 32, 12 of AVX2's 16) while k runs, each
+// number of A is broadcast once for three products, and each vector of the panel is read once for all rows.
+
+HWY_BEFORE_NAMESPACE();
+namespace gradus::kernels::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
+constexpr int kTileRows = 8;
+#else
+constexpr int kTileRows = 4;
+#endif
+constexpr int kPanelVectors = 3;
+
+HWY_INLINE int64_t float_lanes() { return static_cast<int64_t>(hn::Lanes(Tag<float>())); }
+
+/// The next panel of a matrix of which n columns are left.
+struct Panel {
+  int64_t columns;  ///< real ones
+  int64_t vectors;
+  size_t last;  ///< columns in the last vector
+  int64_t stride;
+
+  explicit HWY_INLINE Panel(int64_t n) {
+    const int64_t lanes = float_lanes(), left = (n + lanes - 1) / lanes;
+    vectors = left == kPanelVectors + 1 ? 2 : std::min<int64_t>(left, kPanelVectors);  // never 3 and then 1
+    columns = std::min(n, vectors * lanes);
+    last = static_cast<size_t>(columns - (vectors - 1) * lanes);
+    stride = vectors * lanes;
+  }
+};
+
+/// c (+)= alpha A times a panel: R rows by N vectors, `depth` deep. A[r, p] stands at a[r lda + p], or, when
+/// it was packed for tiles of R rows, at a[p R + r]. Of the last vector `last` numbers are stored.
+/// Meanwhile memory at `ahead`, `ahead_step` numbers further with each row of the panel, is called into the cache: the
+/// next panel, which would otherwise come from memory while the first tile waits for it. It need not exist.
+template <int R, int N, bool kPackedA>
+HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, int64_t lda,
+                       const float* HWY_RESTRICT panel, bool add, float* HWY_RESTRICT c, int64_t ldc, size_t last,
+                       const float* ahead, int64_t ahead_step) {
+  const Tag<float> d;
+  using V = hn::Vec<Tag<float>>;
+  const int64_t lanes = float_lanes();
+  V sum[R][N];
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < N; ++v) sum[r][v] = hn::Zero(d);
+    for (int v = 0; v < N; ++v) hwy::Prefetch(c + r * ldc + v * lanes);
+  }
+  for (int64_t p = 0; p < depth; ++p, panel += N * lanes, ahead += ahead_step) {
+    hwy::Prefetch(ahead);
+    V w[N];
+    for (int v = 0; v < N; ++v) w[v] = hn::Load(d, panel + v * lanes);
+    for (int r = 0; r < R; ++r) {
+      const V x = hn::Set(d, kPackedA ? a[p * R + r] : a[r * lda + p]);
+      for (int v = 0; v < N; ++v) sum[r][v] = hn::MulAdd(x, w[v], sum[r][v]);
+    }
+  }
+  const V factor = hn::Set(d, alpha);
+  const bool whole = last == static_cast<size_t>(lanes);
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; ++r) {
+    HWY_UNROLL(3)
+    for (int v = 0; v < N; ++v) {
+      float* out = c + r * ldc + v * lanes;
+      if (v + 1 < N || whole) {
+        hn::StoreU(add ? hn::MulAdd(factor, sum[r][v], hn::LoadU(d, out)) : hn::Mul(factor, sum[r][v]), d, out);
+      } else {
+        const Part part{last};
+        part.store(add ? hn::MulAdd(factor, sum[r][v], part.load(d, out)) : hn::Mul(factor, sum[r][v]), d, out);
+      }
+    }
+  }
+}
+
+using Tile = void (*)(int64_t, float, const float*, int64_t, const float*, bool, float*, int64_t, size_t, const float*, int64_t);
+
+template <int N, bool kPackedA>
+HWY_INLINE Tile tile_of(int rows) {
+  if constexpr (kTileRows == 8) {
+    constexpr Tile tiles[] = {tile<1, N, kPackedA>, tile<2, N, kPackedA>, tile<3, N, kPackedA>,
+                              tile<4, N, kPackedA>, tile<5, N, kPackedA>, tile<6, N, kPackedA>,
+                              tile<7, N, kPackedA>, tile<8, N, kPackedA>};
+    return tiles[rows - 1];
+  } else {
+    constexpr Tile tiles[] = {tile<1, N, kPackedA>, tile<2, N, kPackedA>, tile<3, N, kPackedA>,
+                              tile<4, N, kPackedA>};
+    return tiles[rows - 1];
+  }
+}
+
+/// tile<rows, vectors>
+template <bool kPackedA>
+HWY_INLINE Tile tile_of(int rows, int64_t vectors) {
+  return vectors == 3   ? tile_of<3, kPackedA>(rows)
+         : vectors == 2 ? tile_of<2, kPackedA>(rows)
+                        : tile_of<1, kPackedA>(rows);
+}
+
+/// Rows of the next tile when `rows` are left: spread evenly, so that 50 rows are 8 7 7 7 7 7 7, not six times 8
+/// and a tile of 2.
+HWY_INLINE int next_tile(int64_t rows) {
+  const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+  return static_cast<int>((rows + tiles - 1) / tiles);
+}
+
+/// out[p stride + i] = w[i ldw + p] for i < rows, p < columns.
+HWY_INLINE void transpose_into(int64_t rows, int64_t columns, const float* w, int64_t ldw, float* out,
+                               int64_t stride) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  // Squares of 4 x 4.
+  const hn::FixedTag<float, 4> d;
+  const hn::Repartition<double, decltype(d)> pairs;
+  for (; i + 4 <= rows; i += 4) {
+    const float *r0 = w + i * ldw, *r1 = r0 + ldw, *r2 = r1 + ldw, *r3 = r2 + ldw;
+    float* to = out + i;
+    int64_t p = 0;
+    for (; p + 4 <= columns; p += 4, to += 4 * stride) {
+      if (p % 16 == 0) {  // the four rows after these: too short for the processor to see them coming
+        for (int64_t r = 4; r < 8; ++r) hwy::Prefetch(r0 + r * ldw + p);
+      }
+      const auto a = hn::LoadU(d, r0 + p), b = hn::LoadU(d, r1 + p);
+      const auto e = hn::LoadU(d, r2 + p), f = hn::LoadU(d, r3 + p);
+      const auto ab = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
+      const auto ef = hn::BitCast(pairs, hn::InterleaveLower(d, e, f));
+      const auto AB = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
+      const auto EF = hn::BitCast(pairs, hn::InterleaveUpper(d, e, f));
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ef)), d, to);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ef)), d, to + stride);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, AB, EF)), d, to + 2 * stride);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, AB, EF)), d, to + 3 * stride);
+    }
+    for (; p < columns; ++p, to += stride) {
+      to[0] = r0[p], to[1] = r1[p], to[2] = r2[p], to[3] = r3[p];
+    }
+  }
+#endif
+  for (; i < rows; ++i) {
+    for (int64_t p = 0; p < columns; ++p) out[p * stride + i] = w[i * ldw + p];
+  }
+}
+
+/// One panel, k deep, of op(W): W's row 0 at `w` holds the panel's first row, or its first column when transposed.
+HWY_INLINE void pack_panel(bool transposed, const Panel& panel, int64_t k, const float* w, int64_t ldw,
+                           float* packed) {
+  if (transposed) {
+    constexpr int64_t kDeep = 128;  // as much of the panel as is written over and over: 24 KB
+    for (int64_t p = 0; p < k; p += kDeep) {
+      transpose_into(panel.columns, std::min(kDeep, k - p), w + p, ldw, packed + p * panel.stride, panel.stride);
+    }
+  } else if (panel.columns == panel.stride) {
+    const Tag<float> d;
+    const int64_t lanes = float_lanes();
+    for (int64_t p = 0; p < k; ++p) {
+      for (int64_t v = 0; v < panel.stride; v += lanes) {
+        hwy::Prefetch(w + (p + 8) * ldw + v);
+        hn::Store(hn::LoadU(d, w + p * ldw + v), d, packed + p * panel.stride + v);
+      }
+    }
+  } else {
+    for (int64_t p = 0; p < k; ++p) std::copy_n(w + p * ldw, panel.columns, packed + p * panel.stride);
+  }
+  for (int64_t p = 0; panel.columns < panel.stride && p < k; ++p) {
+    std::fill(packed + p * panel.stride + panel.columns, packed + (p + 1) * panel.stride, 0.0f);
+  }
+}
+
+}  // namespace gradus::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard
