@@ -28,7 +28,7 @@ uint64_t next_order() {
 }  // namespace
 
 Node::Node(const char* op_name, const Shape& s, DType type)
-    : op(op_name), shape(s), dtype(type), order(next_order()), scope(scope_path) {}
+    : op(op_name), shape(s), dtype(type), order(next_order()), scope(scope_path), caller(At::current()) {}
 
 // Without this, freeing a chain would recurse once per node. All references to inputs are moved to a list and dropped
 // one by one; whoever drops the last one to a node empties it first, so that its destructor finds nothing to recurse
@@ -69,11 +69,13 @@ Var variable(Tensor value, std::string name) {
   return Var(std::move(value), std::move(node));
 }
 
-Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward) {
+Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward,
+           Caller caller) {
+  At at(caller);
   if (check_finite_mode && !all_finite(output)) {
     std::string text = fmt::format("the output is not finite: {}, scope \"{}\"", describe(output), Scope::path());
     for (size_t i = 0; i < inputs.size(); ++i) text += fmt::format("; input {}: {}", i, describe(inputs[i].value()));
-    fail(op, text);
+    fail_not_finite(op, text);
   }
   bool wanted = !no_grad && std::any_of(inputs.begin(), inputs.end(), [](const Var& v) { return v.requires_grad(); });
   if (!wanted) return Var(std::move(output));
@@ -83,14 +85,15 @@ Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backwa
   for (const Var& input : inputs) {
     node->inputs.push_back(input.node());
     node->input_shapes.push_back(input.shape());
-    if (keep_values) node->input_values.push_back(input.value());
+    if (keep_values || check_finite_mode) node->input_values.push_back(input.value());
   }
   node->backward = std::move(backward);
   if (keep_values) node->value = output;
   return Var(std::move(output), std::move(node));
 }
 
-Var tap(const Var& x, std::string label) {
+Var tap(const Input& x, std::string label) {
+  At at(x.caller());
   Var y = record("tap", {x}, x.value(), [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
   if (y.node()) y.node()->label = std::move(label);
   return y;

@@ -62,6 +62,7 @@ class Node {
   std::vector<std::shared_ptr<Node>> inputs;  ///< null where an input was constant
   std::vector<Shape> input_shapes;
   Backward backward;
+  Caller caller;                              ///< the line of the user's code that called for it
   Tensor value;                               ///< kept only under KeepValues
   std::vector<Tensor> input_values;           ///< kept only under KeepValues, constants included
 };
@@ -94,13 +95,47 @@ class Parameter {
   Var var_;
 };
 
+/// What a public op or module takes as its first operand: a Var, and the line that the call stands on, for errors and
+/// traces. Made implicitly from a Var, a Parameter or a Tensor, operators included (`a + b`). Only for parameters: it
+/// refers to the Var it was made of.
+class Input {
+ public:
+  Input(const Var& x, Caller caller = Caller::current()) : var_(&x), caller_(caller) {}
+  Input(const Parameter& x, Caller caller = Caller::current()) : var_(&x.var()), caller_(caller) {}
+  Input(const Tensor& x, Caller caller = Caller::current()) : constant_(x), var_(&constant_), caller_(caller) {}
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  const Caller& caller() const { return caller_; }
+  const Var& var() const { return *var_; }
+  operator const Var&() const { return *var_; }
+
+  const Tensor& value() const { return var_->value(); }
+  bool defined() const { return var_->defined(); }
+  const Shape& shape() const { return var_->shape(); }
+  int dims() const { return var_->dims(); }
+  int64_t size(int axis) const { return var_->size(axis); }
+  int64_t numel() const { return var_->numel(); }
+  DType dtype() const { return var_->dtype(); }
+  double item() const { return var_->item(); }
+  bool requires_grad() const { return var_->requires_grad(); }
+  const std::shared_ptr<Node>& node() const { return var_->node(); }
+
+ private:
+  Var constant_;
+  const Var* var_;
+  Caller caller_;
+};
+
 /// A leaf that gradients are wanted for, for inputs and tests.
 Var variable(Tensor value, std::string name = "");
 
 /// The whole interface for writing a differentiable op. `backward` captures Tensors, never Vars: its capture list is
-/// what the op saves. Under NoGrad, or when no input needs a gradient, nothing is recorded.
+/// what the op saves. Under NoGrad, or when no input needs a gradient, nothing is recorded. The node remembers the place
+/// that At names, or `caller` where no At is in force.
 /// @throws Error under CheckFinite when the output has a NaN or an infinity.
-Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward);
+Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward,
+           Caller caller = Caller::current());
 
 /// A gradient with few non-zero rows, as an embedding's: row ids[i] of the parameter receives rows[i]. Ids may repeat.
 struct RowGradient {
@@ -168,15 +203,15 @@ struct BackwardOptions {
   std::vector<Var> keep = {}; ///< intermediate values whose gradients are wanted too
   bool retain_graph = false;  ///< keep the closures, so that backward can run again
   Trace* trace = nullptr;     ///< receives nodes, gradients and the contribution of every edge
-  bool check_finite = false;  ///< throw at the first NaN or infinity, naming op, scope, shape and input ranges
+  bool check_finite = false;  ///< throw NotFinite at the first NaN or infinity, naming op, scope, line, ranges
 };
 
 /// Reverse-mode differentiation of `loss`: reachable nodes, newest first. Iterative; O(nodes log nodes).
 /// @throws Error when loss is not a scalar and no seed is given, needs no gradient, or its graph was freed.
-Gradients backward(const Var& loss, const BackwardOptions& options = {});
+Gradients backward(const Input& loss, const BackwardOptions& options = {});
 
 /// y = x, under a label: gives one consumer of x a gradient of its own (ask for it with `keep`, or see the trace).
-Var tap(const Var& x, std::string label);
+Var tap(const Input& x, std::string label);
 /// The value of x as a constant.
 Var stop_gradient(const Var& x);
 
@@ -234,7 +269,8 @@ class KeepValues {
 };
 
 /// Within its lifetime, on this thread, every recorded op's output is checked; the first NaN or infinity throws
-/// "[op] ...", naming scope, shape and the ranges of the inputs.
+/// NotFinite "[op] ...", naming scope, the line of the call, shape, and ranges and counts of bad values of the inputs.
+/// Nodes keep their inputs, so that backward(loss, {.check_finite = true}) can tell as much.
 class CheckFinite {
  public:
   CheckFinite();

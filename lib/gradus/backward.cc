@@ -20,8 +20,11 @@ class BackwardPass {
       if (v.node() && index_.count(v.node().get())) slots_[index_[v.node().get()]].kept = true;
   }
 
-  Gradients run(const Var& loss) {
-    seed(loss);
+  Gradients run(const Var& loss, const Caller& caller) {
+    {
+      At at(caller);
+      seed(loss);
+    }
     for (size_t k = nodes_.size(); k-- > 0;) {
       // Not a reference: while this node's closure runs, its own gradient must stay alive.
       std::shared_ptr<Node> node = nodes_[k];
@@ -32,6 +35,7 @@ class BackwardPass {
         note_values(k);
       }
       if (node->inputs.empty() || !arrived) continue;
+      At at(node->backward ? node->caller : caller);  // what goes wrong in a closure belongs to the op's call
       if (!node->backward)
         fail("backward", fmt::format("the graph behind {} was freed by an earlier backward; give that one "
                                      "retain_graph = true", node->op));
@@ -39,6 +43,7 @@ class BackwardPass {
       if (!slot.kept) slot.entry = {};
       Grads grads(*this, *node);
       lent_.clear();
+      arrived_ = dy;
       node->backward(dy, grads);
       flush_pending();
       if (!options_.retain_graph) {
@@ -190,8 +195,9 @@ class BackwardPass {
                                    node.scope ? *node.scope : std::string());
     for (size_t k = 0; k < node.input_values.size(); ++k)
       text += fmt::format("; input {}: {}", k, describe(node.input_values[k]));
+    text += fmt::format("; the gradient that arrived: {}", gradus::describe(arrived_));
     if (node.input_values.empty()) text += "; record under KeepValues to see the inputs' ranges";
-    fail(std::string(node.op) + " backward", text);
+    fail_not_finite(std::string(node.op) + " backward", text);
   }
 
   void fill_trace() {
@@ -224,6 +230,7 @@ class BackwardPass {
   std::vector<Slot> slots_;
   std::vector<Tensor> traced_grads_, traced_values_;
   std::vector<Pending> pending_;
+  Tensor arrived_;            // dy of the running closure
   std::vector<size_t> lent_;  // slots whose accumulator the running closure holds through into()
 };
 
@@ -232,10 +239,13 @@ void Grads::add(int i, const Tensor& g) { pass_.add(node_, i, g); }
 Tensor Grads::into(int i) { return pass_.into(node_, i); }
 void Grads::add_rows(int i, const Tensor& ids, const Tensor& rows) { pass_.add_rows(node_, i, ids, rows); }
 
-Gradients backward(const Var& loss, const BackwardOptions& options) {
-  if (!loss.node()) fail("backward", "the loss depends on nothing that needs a gradient");
+Gradients backward(const Input& loss, const BackwardOptions& options) {
+  if (!loss.node()) {
+    At at(loss.caller());
+    fail("backward", "the loss depends on nothing that needs a gradient");
+  }
   BackwardPass pass(loss, options);
-  return pass.run(loss);
+  return pass.run(loss.var(), loss.caller());
 }
 
 }  // namespace gradus

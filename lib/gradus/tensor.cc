@@ -8,6 +8,7 @@
 #include <limits>
 
 #include <gradus/error.h>
+#include <gradus/kernels/random.h>
 #include <gradus/memory.h>
 #include <gradus/numeric.h>
 #include <gradus/random.h>
@@ -59,7 +60,7 @@ Tensor Tensor::from_ids(const Shape& shape, const std::vector<int32_t>& ids) {
 Tensor Tensor::uniform(const Shape& shape, double low, double high, Rng& rng, DType dtype) {
   Tensor t(shape, dtype);
   visit_floating(t, "uniform", [&](auto* p) {
-    for (int64_t i = 0; i < t.numel_; ++i) p[i] = static_cast<std::remove_pointer_t<decltype(p)>>(rng.uniform(low, high));
+    kernels::fill_uniform(rng, low, high, p, t.numel_);
   });
   return t;
 }
@@ -67,8 +68,7 @@ Tensor Tensor::uniform(const Shape& shape, double low, double high, Rng& rng, DT
 Tensor Tensor::normal(const Shape& shape, double mean, double deviation, Rng& rng, DType dtype) {
   Tensor t(shape, dtype);
   visit_floating(t, "normal", [&](auto* p) {
-    for (int64_t i = 0; i < t.numel_; ++i)
-      p[i] = static_cast<std::remove_pointer_t<decltype(p)>>(mean + deviation * rng.normal());
+    kernels::fill_normal(rng, mean, deviation, p, t.numel_);
   });
   return t;
 }

@@ -36,7 +36,8 @@ Tensor logistic(const Tensor& x) {
 
 }  // namespace
 
-Var tanh(const Var& x) {
+Var tanh(const Input& x) {
+  At at(x.caller());
   check_operand(x, "tanh");
   Tensor y(x.shape(), x.dtype());
   with_type(x.dtype(), "tanh", [&](auto type) {
@@ -53,7 +54,8 @@ Var tanh(const Var& x) {
   });
 }
 
-Var sigmoid(const Var& x) {
+Var sigmoid(const Input& x) {
+  At at(x.caller());
   check_operand(x, "sigmoid");
   Tensor y = logistic(x.value());
   return record("sigmoid", {x}, y, [y](const Tensor& dy, Grads& dx) {
@@ -66,7 +68,8 @@ Var sigmoid(const Var& x) {
   });
 }
 
-Var relu(const Var& x) {
+Var relu(const Input& x) {
+  At at(x.caller());
   check_operand(x, "relu");
   Tensor y =
       map(x.value(), [](auto v) { return v < 0 ? decltype(v){0} : v; });  // this way round NaN survives
@@ -75,7 +78,8 @@ Var relu(const Var& x) {
   });
 }
 
-Var gelu(const Var& x) {
+Var gelu(const Input& x) {
+  At at(x.caller());
   check_operand(x, "gelu");
   auto phi = [](auto v) {
     using T = decltype(v);
@@ -91,7 +95,8 @@ Var gelu(const Var& x) {
   });
 }
 
-Var softplus(const Var& x) {
+Var softplus(const Input& x) {
+  At at(x.caller());
   check_operand(x, "softplus");
   Tensor y = map(x.value(), [](auto v) {
     return (v < 0 ? decltype(v){0} : v) + std::log1p(std::exp(-std::abs(v)));

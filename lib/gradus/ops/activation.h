@@ -8,15 +8,15 @@
 namespace gradus {
 
 /// y = tanh x                       dx = dy (1 - y^2)
-Var tanh(const Var& x);
+Var tanh(const Input& x);
 /// y = 1 / (1 + e^-x)               dx = dy y (1 - y)
-Var sigmoid(const Var& x);
+Var sigmoid(const Input& x);
 /// y = max(x, 0)                    dx = dy where x > 0, else 0 (at 0 as well)        Nair & Hinton 2010
-Var relu(const Var& x);
+Var relu(const Input& x);
 /// y = x Phi(x)                     dx = dy (Phi(x) + x phi(x))
 /// Phi and phi are the normal distribution and its density; the exact form, with erf  Hendrycks & Gimpel 2016
-Var gelu(const Var& x);
+Var gelu(const Input& x);
 /// y = ln(1 + e^x), no overflow     dx = dy sigmoid(x)                                Dugas et al. 2000
-Var softplus(const Var& x);
+Var softplus(const Input& x);
 
 }  // namespace gradus

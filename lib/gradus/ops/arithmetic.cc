@@ -37,7 +37,8 @@ T power_slope(T x, T e) {
 
 // ---- sums, products ----
 
-Var operator+(const Var& a, const Var& b) {
+Var operator+(const Input& a, const Var& b) {
+  At at(a.caller());
   check_operands(a, b, "add");
   Tensor y = zip_broadcast(a.value(), b.value(), "add", [](auto p, auto q) { return p + q; });
   return record("add", {a, b}, y, [](const Tensor& dy, Grads& dx) {
@@ -46,7 +47,8 @@ Var operator+(const Var& a, const Var& b) {
   });
 }
 
-Var operator-(const Var& a, const Var& b) {
+Var operator-(const Input& a, const Var& b) {
+  At at(a.caller());
   check_operands(a, b, "sub");
   Tensor y = zip_broadcast(a.value(), b.value(), "sub", [](auto p, auto q) { return p - q; });
   return record("sub", {a, b}, y, [](const Tensor& dy, Grads& dx) {
@@ -55,7 +57,8 @@ Var operator-(const Var& a, const Var& b) {
   });
 }
 
-Var operator*(const Var& a, const Var& b) {
+Var operator*(const Input& a, const Var& b) {
+  At at(a.caller());
   check_operands(a, b, "mul");
   Tensor y = zip_broadcast(a.value(), b.value(), "mul", times);
   Tensor saved_a = saved_for(b, a.value()), saved_b = saved_for(a, b.value());
@@ -65,7 +68,8 @@ Var operator*(const Var& a, const Var& b) {
   });
 }
 
-Var operator/(const Var& a, const Var& b) {
+Var operator/(const Input& a, const Var& b) {
+  At at(a.caller());
   check_operands(a, b, "div");
   Tensor y = zip_broadcast(a.value(), b.value(), "div", over);
   return record("div", {a, b}, y, [b = b.value(), y = saved_for(b, y)](const Tensor& dy, Grads& dx) {
@@ -75,45 +79,52 @@ Var operator/(const Var& a, const Var& b) {
   });
 }
 
-Var operator-(const Var& x) {
+Var operator-(const Input& x) {
+  At at(x.caller());
   check_operand(x, "neg");
   return record("neg", {x}, map(x.value(), negative),
                 [](const Tensor& dy, Grads& dx) { dx.add(0, map(dy, negative)); });
 }
 
-Var operator+(const Var& a, double b) {
+Var operator+(const Input& a, double b) {
+  At at(a.caller());
   check_operand(a, "add");
   Tensor y = with_number(a.value(), b, [](auto v, auto c) { return v + c; });
   return record("add", {a}, y, [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
 }
-Var operator+(double a, const Var& b) { return b + a; }
+Var operator+(double a, const Input& b) { return b + a; }
 
-Var operator-(const Var& a, double b) {
+Var operator-(const Input& a, double b) {
+  At at(a.caller());
   check_operand(a, "sub");
   Tensor y = with_number(a.value(), b, [](auto v, auto c) { return v - c; });
   return record("sub", {a}, y, [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
 }
 
-Var operator-(double a, const Var& b) {
+Var operator-(double a, const Input& b) {
+  At at(b.caller());
   check_operand(b, "sub");
   Tensor y = with_number(b.value(), a, [](auto v, auto c) { return c - v; });
   return record("sub", {b}, y, [](const Tensor& dy, Grads& dx) { dx.add(0, map(dy, negative)); });
 }
 
-Var operator*(const Var& a, double b) {
+Var operator*(const Input& a, double b) {
+  At at(a.caller());
   check_operand(a, "mul");
   return record("mul", {a}, with_number(a.value(), b, times),
                 [b](const Tensor& dy, Grads& dx) { dx.add(0, with_number(dy, b, times)); });
 }
-Var operator*(double a, const Var& b) { return b * a; }
+Var operator*(double a, const Input& b) { return b * a; }
 
-Var operator/(const Var& a, double b) {
+Var operator/(const Input& a, double b) {
+  At at(a.caller());
   check_operand(a, "div");
   return record("div", {a}, with_number(a.value(), b, over),
                 [b](const Tensor& dy, Grads& dx) { dx.add(0, with_number(dy, b, over)); });
 }
 
-Var operator/(double a, const Var& b) {
+Var operator/(double a, const Input& b) {
+  At at(b.caller());
   check_operand(b, "div");
   Tensor y = with_number(b.value(), a, [](auto v, auto c) { return c / v; });
   return record("div", {b}, y, [b = b.value(), y](const Tensor& dy, Grads& dx) {
@@ -123,7 +134,8 @@ Var operator/(double a, const Var& b) {
 
 // ---- powers ----
 
-Var pow(const Var& x, double exponent) {
+Var pow(const Input& x, double exponent) {
+  At at(x.caller());
   check_operand(x, "pow");
   const double e = exponent;
   Tensor y = e == 2 ? map(x.value(), [](auto v) { return v * v; })
@@ -134,7 +146,8 @@ Var pow(const Var& x, double exponent) {
   });
 }
 
-Var pow(const Var& x, const Var& exponent) {
+Var pow(const Input& x, const Var& exponent) {
+  At at(x.caller());
   check_operands(x, exponent, "pow");
   Tensor y = zip_broadcast(x.value(), exponent.value(), "pow", [](auto v, auto e) { return std::pow(v, e); });
   return record(
@@ -152,7 +165,8 @@ Var pow(const Var& x, const Var& exponent) {
       });
 }
 
-Var sqrt(const Var& x) {
+Var sqrt(const Input& x) {
+  At at(x.caller());
   check_operand(x, "sqrt");
   Tensor y = map(x.value(), [](auto v) { return std::sqrt(v); });
   return record("sqrt", {x}, y, [y](const Tensor& dy, Grads& dx) {
@@ -160,7 +174,8 @@ Var sqrt(const Var& x) {
   });
 }
 
-Var exp(const Var& x) {
+Var exp(const Input& x) {
+  At at(x.caller());
   check_operand(x, "exp");
   Tensor y(x.shape(), x.dtype());
   with_type(x.dtype(), "exp", [&](auto type) {
@@ -170,7 +185,8 @@ Var exp(const Var& x) {
   return record("exp", {x}, y, [y](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, y, times)); });
 }
 
-Var log(const Var& x) {
+Var log(const Input& x) {
+  At at(x.caller());
   check_operand(x, "log");
   Tensor y = map(x.value(), [](auto v) { return std::log(v); });
   return record("log", {x}, y, [x = x.value()](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, x, over)); });
@@ -178,7 +194,8 @@ Var log(const Var& x) {
 
 // ---- piecewise ----
 
-Var abs(const Var& x) {
+Var abs(const Input& x) {
+  At at(x.caller());
   check_operand(x, "abs");
   Tensor y = map(x.value(), [](auto v) { return std::abs(v); });
   return record("abs", {x}, y, [x = x.value()](const Tensor& dy, Grads& dx) {
@@ -208,15 +225,18 @@ Var choose(const char* op, const Var& a, const Var& b, F ahead) {
 
 }  // namespace
 
-Var maximum(const Var& a, const Var& b) {
+Var maximum(const Input& a, const Var& b) {
+  At at(a.caller());
   return choose("maximum", a, b, [](auto p, auto q) { return p > q; });
 }
 
-Var minimum(const Var& a, const Var& b) {
+Var minimum(const Input& a, const Var& b) {
+  At at(a.caller());
   return choose("minimum", a, b, [](auto p, auto q) { return p < q; });
 }
 
-Var clamp(const Var& x, double low, double high) {
+Var clamp(const Input& x, double low, double high) {
+  At at(x.caller());
   check_operand(x, "clamp");
   if (!(low <= high)) fail("clamp", fmt::format("low must not exceed high: {} and {}", low, high));
   Tensor y = map(x.value(), [low, high](auto v) {
@@ -248,7 +268,8 @@ Tensor masked(const Tensor& condition, const Tensor& x, bool kept) {
 
 }  // namespace
 
-Var where(const Tensor& condition, const Var& a, const Var& b) {
+Var where(const Tensor& condition, const Input& a, const Var& b) {
+  At at(a.caller());
   check_operands(a, b, "where");
   if (!condition.defined() || condition.dtype() != DType::u8)
     fail("where", fmt::format("the condition must be u8: {}",

@@ -15,48 +15,48 @@
 namespace gradus {
 
 /// y = a + b        da = dy              db = dy
-Var operator+(const Var& a, const Var& b);
+Var operator+(const Input& a, const Var& b);
 /// y = a - b        da = dy              db = -dy
-Var operator-(const Var& a, const Var& b);
+Var operator-(const Input& a, const Var& b);
 /// y = a b          da = dy b            db = dy a
-Var operator*(const Var& a, const Var& b);
+Var operator*(const Input& a, const Var& b);
 /// y = a / b        da = dy / b          db = -dy y / b
-Var operator/(const Var& a, const Var& b);
+Var operator/(const Input& a, const Var& b);
 /// y = -x           dx = -dy
-Var operator-(const Var& x);
+Var operator-(const Input& x);
 
 // The same with a number, which takes the element type of the Var.
-Var operator+(const Var& a, double b);
-Var operator+(double a, const Var& b);
-Var operator-(const Var& a, double b);
-Var operator-(double a, const Var& b);
-Var operator*(const Var& a, double b);
-Var operator*(double a, const Var& b);
-Var operator/(const Var& a, double b);
-Var operator/(double a, const Var& b);
+Var operator+(const Input& a, double b);
+Var operator+(double a, const Input& b);
+Var operator-(const Input& a, double b);
+Var operator-(double a, const Input& b);
+Var operator*(const Input& a, double b);
+Var operator*(double a, const Input& b);
+Var operator/(const Input& a, double b);
+Var operator/(double a, const Input& b);
 
 /// y = x^e          dx = dy e x^(e-1), 0 where e = 0
-Var pow(const Var& x, double exponent);
+Var pow(const Input& x, double exponent);
 /// y = x^e          dx as above          de = dy y log x, 0 where x = 0 and e >= 0 (the limit)
-Var pow(const Var& x, const Var& exponent);
+Var pow(const Input& x, const Var& exponent);
 /// y = sqrt(x)      dx = dy / (2 y)
-Var sqrt(const Var& x);
+Var sqrt(const Input& x);
 /// y = e^x          dx = dy y
-Var exp(const Var& x);
+Var exp(const Input& x);
 /// y = ln x         dx = dy / x
-Var log(const Var& x);
+Var log(const Input& x);
 /// y = |x|          dx = dy sign(x), 0 at 0
-Var abs(const Var& x);
+Var abs(const Input& x);
 /// y = max(a, b)    dy goes to the larger one; where both are equal each gets half of it. NaN in either gives
 /// NaN.
-Var maximum(const Var& a, const Var& b);
+Var maximum(const Input& a, const Var& b);
 /// y = min(a, b)    dy goes to the smaller one; halves and NaN as above.
-Var minimum(const Var& a, const Var& b);
+Var minimum(const Input& a, const Var& b);
 /// y = min(max(x, low), high)            dx = dy inside [low, high], 0 outside. NaN stays NaN.
 /// @throws Error "[clamp] low must not exceed high: 2 and 1"
-Var clamp(const Var& x, double low, double high);
+Var clamp(const Input& x, double low, double high);
 /// y = a where condition (u8, broadcasts) is not 0, else b       da = dy there, 0 elsewhere; db the other way
 /// round
-Var where(const Tensor& condition, const Var& a, const Var& b);
+Var where(const Tensor& condition, const Input& a, const Var& b);
 
 }  // namespace gradus

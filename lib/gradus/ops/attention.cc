@@ -52,13 +52,15 @@ AttentionStep attend(const Var& scores, const Var& annotations, const Tensor& ma
 
 }  // namespace
 
-AttentionStep additive_attention(const Var& u, const Var& keys, const Var& annotations, const Var& v,
+AttentionStep additive_attention(const Input& u, const Var& keys, const Var& annotations, const Var& v,
                                  const Tensor& mask) {
+  At at(u.caller());
   return attend(sum(tanh(keys + u) * v, {.axes = {-1}}), annotations, mask);
 }
 
-AttentionStep multiplicative_attention(const Var& q, const Var& keys, const Var& annotations, double scale,
+AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Var& annotations, double scale,
                                        const Tensor& mask) {
+  At at(q.caller());
   return attend(sum(keys * q, {.axes = {-1}}) * scale, annotations, mask);
 }
 
@@ -94,8 +96,9 @@ const uint8_t* bytes_of(const Tensor& mask) { return mask.defined() ? mask.u8() 
 
 }  // namespace
 
-AttentionStep additive_attention(const Var& u, const Var& keys, const Var& annotations, const Var& v,
+AttentionStep additive_attention(const Input& u, const Var& keys, const Var& annotations, const Var& v,
                                  const Tensor& mask) {
+  At at(u.caller());
   const char* op = "additive_attention";
   Sizes s = check(op, u, keys, annotations, mask);
   if (v.shape() != Shape{s.A}) fail(op, fmt::format("v must be [A] = [{}]: v {}", s.A, v.shape().str()));
@@ -125,8 +128,9 @@ AttentionStep additive_attention(const Var& u, const Var& keys, const Var& annot
   return {out, weights};
 }
 
-AttentionStep multiplicative_attention(const Var& q, const Var& keys, const Var& annotations, double scale,
+AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Var& annotations, double scale,
                                        const Tensor& mask) {
+  At at(q.caller());
   const char* op = "multiplicative_attention";
   Sizes s = check(op, q, keys, annotations, mask);
   Tensor weights({s.B, s.S}, q.dtype()), context({s.B, s.D}, q.dtype());

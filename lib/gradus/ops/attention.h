@@ -14,12 +14,12 @@ struct AttentionStep {
 
 /// Bahdanau et al. 2014, eq. 6: e_bs = v . tanh(u_b + keys_sb), u = W1 query, keys = W2 annotations;
 /// a = softmax_s(e), c_b = sum_s a_bs H_sb. u [B, A], v [A].
-AttentionStep additive_attention(const Var& u, const Var& keys, const Var& annotations, const Var& v,
+AttentionStep additive_attention(const Input& u, const Var& keys, const Var& annotations, const Var& v,
                                  const Tensor& mask = {});
 
 /// Luong et al. 2015: e_bs = scale q_b . keys_sb. q [B, D'], keys [S, B, D'] (dot: the annotations themselves; general:
 /// W_a annotations).
-AttentionStep multiplicative_attention(const Var& q, const Var& keys, const Var& annotations, double scale = 1,
+AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Var& annotations, double scale = 1,
                                        const Tensor& mask = {});
 
 /// u8 [B, S] with ones at the first lengths[b] positions; lengths i32 [B].
@@ -30,9 +30,9 @@ namespace reference {
 struct AttentionStep {
   Var context, weights;
 };
-AttentionStep additive_attention(const Var& u, const Var& keys, const Var& annotations, const Var& v,
+AttentionStep additive_attention(const Input& u, const Var& keys, const Var& annotations, const Var& v,
                                  const Tensor& mask = {});
-AttentionStep multiplicative_attention(const Var& q, const Var& keys, const Var& annotations, double scale = 1,
+AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Var& annotations, double scale = 1,
                                        const Tensor& mask = {});
 }  // namespace reference
 

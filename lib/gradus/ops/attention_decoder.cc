@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include <gradus/kernels/attention.h>
 #include <gradus/kernels/elementwise.h>
@@ -12,22 +12,35 @@
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/attention.h>
+#include <gradus/ops/arithmetic.h>
 #include <gradus/ops/gru.h>
 #include <gradus/ops/matmul.h>
+#include <gradus/ops/real_steps.h>
+#include <gradus/ops/recurrence.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus {
 namespace reference {
 
-AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask) {
-  int64_t T = in.y.size(0);
+AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask, const Tensor& lengths,
+                                         Caller caller) {
+  At at(caller);
+  int64_t T = in.y.size(0), B = in.y.size(1);
   Var s = in.s0;
   std::vector<Var> out;
   std::vector<Var> weights;
   for (int64_t t = 0; t < T; ++t) {
     AttentionStep step = reference::additive_attention(linear(s, in.query_weight), in.keys, in.annotations, in.v, mask);
     Var x = concat({select(in.y, 0, t), step.context}, -1);
-    s = reference::gru_cell(x, s, in.weight_ih, in.weight_hh, in.bias_ih, in.bias_hh);
+    Var next = reference::gru_cell(x, s, in.weight_ih, in.weight_hh, in.bias_ih, in.bias_hh);
+    if (lengths.defined()) {
+      Tensor real({B, 1}, DType::u8);
+      for (int64_t b = 0; b < B; ++b) real.u8()[b] = t < lengths.i32()[b];
+      next = where(real, next, s);
+      step.context = where(real, step.context, Tensor::zeros(step.context.shape(), s.dtype()));
+      step.weights = where(real, step.weights, Tensor::zeros(step.weights.shape(), s.dtype())).value();
+    }
+    s = next;
     out.push_back(concat({s, step.context}, -1));
     weights.push_back(stop_gradient(step.weights));
   }
@@ -50,7 +63,7 @@ void must_be(const char* what, const Var& v, const Shape& wanted) {
     fail("attention_decoder", fmt::format("{} must be {}: {}", what, wanted.str(), v.shape().str()));
 }
 
-Sizes check(const AttentionDecoderInputs& in, const Tensor& mask) {
+Sizes check(const AttentionDecoderInputs& in, const Tensor& mask, const Tensor& lengths) {
   if (in.y.dims() != 3 || in.annotations.dims() != 3 || in.keys.dims() != 3 || in.s0.dims() != 2)
     fail("attention_decoder", fmt::format("y must be [T, B, E], s0 [B, H], keys [S, B, A], annotations [S, B, D]: {}, {}, {}, {}",
                                           in.y.shape().str(), in.s0.shape().str(), in.keys.shape().str(),
@@ -68,51 +81,64 @@ Sizes check(const AttentionDecoderInputs& in, const Tensor& mask) {
   if (mask.defined() && (mask.dtype() != DType::u8 || mask.shape() != Shape{s.B, s.S}))
     fail("attention_decoder", fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", s.B, s.S,
                                           name_of(mask.dtype()), mask.shape().str()));
+  check_lengths("attention_decoder", lengths, s.T, s.B);
   return s;
 }
 
 // Input numbers of the node.
 enum { kY, kS0, kKeys, kAnnotations, kQueryWeight, kV, kWeightIh, kWeightHh, kBiasIh, kBiasHh };
 
+// Inside, rows are those of `real`: N of them, without padding, and B sequences sorted by length.
 struct Decoder {
   Sizes size;
-  Tensor y, s0, keys, annotations, w1, v, w_ih, w_hh, b_ih, b_hh, mask;
-  Tensor out;      // [T, B, H + D], s_t beside c_t
-  Tensor before;   // [T + 1, B, H], s_{-1} = s0 first: rows t are the states that step t starts from
-  Tensor u;        // [T, B, A]
-  Tensor weights;  // [T, B, S]
-  Tensor gates;    // [T, B, 4H]
+  RealSteps real;
+  Tensor y;                           // [N, E]
+  Tensor s0, keys, annotations, mask;  // sorted
+  Tensor w1, v, w_ih, w_hh, b_ih, b_hh;
+  Tensor weights;   // [T, B, S], sorted; 0 at padding
+  Tensor before;    // [N, H], the states that the steps start from
+  Tensor contexts;  // [N, D]
+  Tensor u;         // [N, A]
+  Tensor gates;     // [N, 4H]
 
   const uint8_t* mask_bytes() const { return mask.defined() ? mask.u8() : nullptr; }
 
+  // out [T, B, H + D], s_t beside c_t.
   // 1. the embedding half of the input projection, for all steps at once
   // per step: 2. u = W1 s   3. attention   4. the context half of the projection   5. recurrent product   6. gates
   template <class T>
-  void forward() {
+  void forward(T* out) {
     auto [steps, B, E, H, S, A, D] = size;
-    int64_t X = E + D, O = H + D;
-    Tensor gi({steps, B, 3 * H}, y.dtype()), gh({B, 3 * H}, y.dtype());
-    gemm(false, true, steps * B, 3 * H, E, T(1), data<T>(y), E, data<T>(w_ih), X, T(0), data<T>(gi), 3 * H);  // 1
-    if (b_ih.defined()) kernels::add_bias(data<T>(b_ih), data<T>(gi), steps * B, 3 * H);
+    int64_t X = E + D, O = H + D, N = real.total();
+    Tensor gi = real.empty(3 * H, y.dtype()), gh({B, 3 * H}, y.dtype()), state = s0.clone();
+    gemm(false, true, N, 3 * H, E, T(1), data<T>(y), E, data<T>(w_ih), X, T(0), data<T>(gi), 3 * H);  // 1
+    if (b_ih.defined()) kernels::add_bias(data<T>(b_ih), data<T>(gi), N, 3 * H);
     // The weights that meet every step are packed once.
     using Packed = PackedMatrix<T>;
     const typename Packed::Plan plan{B, steps};
     const Packed query(Packed::Use::transposed, A, H, data<T>(w1), H, plan);
     const Packed context(Packed::Use::transposed, 3 * H, D, data<T>(w_ih) + E, X, plan);
     const Packed recurrent(Packed::Use::transposed, 3 * H, H, data<T>(w_hh), H, plan);
-    std::memcpy(data<T>(before), data<T>(s0), static_cast<size_t>(s0.bytes()));
+    T* s_new = data<T>(state);
     for (int64_t t = 0; t < steps; ++t) {
-      const T* s = data<T>(before) + t * B * H;
-      T *s_new = data<T>(before) + (t + 1) * B * H, *u_t = data<T>(u) + t * B * A, *gi_t = data<T>(gi) + t * B * 3 * H;
-      T *out_t = data<T>(out) + t * B * O, *c_t = out_t + H;
-      query.product(B, s, H, false, u_t, A);                                 // 2
+      int64_t first = real.offset(t), n = real.count(t);
+      T *s = data<T>(before) + first * H, *u_t = data<T>(u) + first * A, *gi_t = data<T>(gi) + first * 3 * H;
+      T *c_t = data<T>(contexts) + first * D, *weights_t = data<T>(weights) + t * B * S;
+      std::copy_n(s_new, n * H, s);
+      query.product(n, s, H, false, u_t, A);                                                              // 2
       kernels::additive_attention(S, B, A, D, data<T>(keys), data<T>(annotations), u_t, data<T>(v), mask_bytes(),
-                                  data<T>(weights) + t * B * S, c_t, O);                                   // 3
-      context.product(B, c_t, O, true, gi_t, 3 * H);                                                       // 4
-      recurrent.product(B, s, H, false, data<T>(gh), 3 * H);                                               // 5
-      kernels::gru_reset_after(B, H, gi_t, data<T>(gh), b_hh.defined() ? data<T>(b_hh) : nullptr, s, nullptr, s_new,
-                               data<T>(gates) + t * B * 4 * H);                                            // 6
-      for (int64_t b = 0; b < B; ++b) std::memcpy(out_t + b * O, s_new + b * H, sizeof(T) * static_cast<size_t>(H));
+                                  weights_t, c_t, D, n);                                                  // 3
+      std::fill(weights_t + n * S, weights_t + B * S, T(0));
+      context.product(n, c_t, D, true, gi_t, 3 * H);                                                      // 4
+      recurrent.product(n, s, H, false, data<T>(gh), 3 * H);                                              // 5
+      kernels::gru_reset_after(n, H, gi_t, data<T>(gh), b_hh.defined() ? data<T>(b_hh) : nullptr, s, nullptr, s_new,
+                               data<T>(gates) + first * 4 * H);                                           // 6
+      for (int64_t i = 0; i < B; ++i) {
+        T* row = out + (t * B + real.sequence(i)) * O;
+        std::copy_n(s_new + i * H, H, row);
+        if (i < n) std::copy_n(c_t + i * D, D, row + H);
+        else std::fill_n(row + H, D, T(0));
+      }
     }
   }
 
@@ -120,11 +146,12 @@ struct Decoder {
   template <class T>
   void backward(const Tensor& dout, Grads& dx) const {
     auto [steps, B, E, H, S, A, D] = size;
-    int64_t X = E + D, O = H + D;
+    int64_t X = E + D, O = H + D, N = real.total();
     DType type = y.dtype();
-    Tensor dgi({steps, B, 3 * H}, type), dgh({steps, B, 3 * H}, type), du({steps, B, A}, type), dc({steps, B, D}, type);
+    Tensor dgi = real.empty(3 * H, type), dgh = real.empty(3 * H, type), du = real.empty(A, type), dc({steps, B, D}, type);
     Tensor ds = Tensor::zeros({B, H}, type);
-    Tensor dkeys = dx.needed(kKeys) ? dx.into(kKeys) : Tensor::zeros(keys.shape(), type);
+    bool direct = dx.needed(kKeys) && real.sorted();
+    Tensor dkeys = direct ? dx.into(kKeys) : Tensor::zeros(keys.shape(), type);
     Tensor dv = dx.needed(kV) ? dx.into(kV) : Tensor::zeros(v.shape(), type);
     using Packed = PackedMatrix<T>;
     const typename Packed::Plan plan{B, steps};
@@ -132,41 +159,43 @@ struct Decoder {
     const Packed context(Packed::Use::plain, D, 3 * H, data<T>(w_ih) + E, X, plan);
     const Packed recurrent(Packed::Use::plain, H, 3 * H, data<T>(w_hh), H, plan);
     for (int64_t t = steps; t-- > 0;) {
-      const T *s = data<T>(before) + t * B * H, *dout_t = data<T>(dout) + t * B * O;
-      T *ds_t = data<T>(ds), *dgi_t = data<T>(dgi) + t * B * 3 * H, *dgh_t = data<T>(dgh) + t * B * 3 * H;
-      T *du_t = data<T>(du) + t * B * A, *dc_t = data<T>(dc) + t * B * D;
-      for (int64_t b = 0; b < B; ++b) {
-        kernels::add_into(dout_t + b * O, ds_t + b * H, H);
-        std::memcpy(dc_t + b * D, dout_t + b * O + H, sizeof(T) * static_cast<size_t>(D));
+      int64_t first = real.offset(t), n = real.count(t);
+      const T* s = data<T>(before) + first * H;
+      T *ds_t = data<T>(ds), *dgi_t = data<T>(dgi) + first * 3 * H, *dgh_t = data<T>(dgh) + first * 3 * H;
+      T *du_t = data<T>(du) + first * A, *dc_t = data<T>(dc) + t * B * D;
+      for (int64_t i = 0; i < B; ++i) {  // a padded step only hands the state's gradient on
+        const T* row = data<T>(dout) + (t * B + real.sequence(i)) * O;
+        kernels::add_into(row, ds_t + i * H, H);
+        if (i < n) std::copy_n(row + H, D, dc_t + i * D);
       }
-      kernels::gru_reset_after_backward(B, H, data<T>(gates) + t * B * 4 * H, s, ds_t, nullptr, dgi_t, dgh_t, ds_t);  // 6
-      recurrent.product(B, dgh_t, 3 * H, true, ds_t, H);                                                             // 5
-      context.product(B, dgi_t, 3 * H, true, dc_t, D);                                                               // 4
-      kernels::additive_attention_backward(S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(u) + t * B * A,
+      kernels::gru_reset_after_backward(n, H, data<T>(gates) + first * 4 * H, s, ds_t, nullptr, dgi_t, dgh_t, ds_t);  // 6
+      recurrent.product(n, dgh_t, 3 * H, true, ds_t, H);                                                              // 5
+      context.product(n, dgi_t, 3 * H, true, dc_t, D);                                                                // 4
+      kernels::additive_attention_backward(S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(u) + first * A,
                                            data<T>(v), mask_bytes(), data<T>(weights) + t * B * S, dc_t, D,
                                            static_cast<const T*>(nullptr), du_t, data<T>(dv), data<T>(dkeys),
-                                           static_cast<T*>(nullptr));                                              // 3
-      query.product(B, du_t, A, true, ds_t, H);                                                                      // 2
+                                           static_cast<T*>(nullptr), n);                                            // 3
+      query.product(n, du_t, A, true, ds_t, H);                                                                       // 2
     }
-    int64_t N = steps * B;
+    if (dx.needed(kKeys) && !direct) dx.add(kKeys, real.unsort_each(dkeys));
     if (dx.needed(kY)) {
-      Tensor dy(y.shape(), type);
+      Tensor dy = real.empty(E, type);
       gemm(false, false, N, E, 3 * H, T(1), data<T>(dgi), 3 * H, data<T>(w_ih), X, T(0), data<T>(dy), E);
-      dx.add(kY, dy);
+      dx.add(kY, real.unpack(dy, {steps, B, E}));
     }
-    if (dx.needed(kS0)) dx.add(kS0, ds);
+    if (dx.needed(kS0)) dx.add(kS0, real.unsort(ds));
     if (dx.needed(kAnnotations)) {  // value path of all steps: dH_bs += sum_t a_tbs dc_tb, a product for each sentence
       T* dh = data<T>(dx.into(kAnnotations));
-      for (int64_t b = 0; b < B; ++b)
-        gemm(true, false, S, D, steps, T(1), data<T>(weights) + b * S, B * S, data<T>(dc) + b * D, B * D, T(1),
-             dh + b * D, B * D);
+      for (int64_t i = 0; i < B; ++i)
+        gemm(true, false, S, D, real.steps(i), T(1), data<T>(weights) + i * S, B * S, data<T>(dc) + i * D, B * D, T(1),
+             dh + real.sequence(i) * D, B * D);
     }
     if (dx.needed(kQueryWeight))
       gemm(true, false, A, H, N, T(1), data<T>(du), A, data<T>(before), H, T(1), data<T>(dx.into(kQueryWeight)), H);
     if (dx.needed(kWeightIh)) {
       T* dw = data<T>(dx.into(kWeightIh));
       gemm(true, false, 3 * H, E, N, T(1), data<T>(dgi), 3 * H, data<T>(y), E, T(1), dw, X);
-      gemm(true, false, 3 * H, D, N, T(1), data<T>(dgi), 3 * H, data<T>(out) + H, O, T(1), dw + E, X);
+      gemm(true, false, 3 * H, D, N, T(1), data<T>(dgi), 3 * H, data<T>(contexts), D, T(1), dw + E, X);
     }
     if (dx.needed(kWeightHh))
       gemm(true, false, 3 * H, H, N, T(1), data<T>(dgh), 3 * H, data<T>(before), H, T(1), data<T>(dx.into(kWeightHh)), H);
@@ -177,28 +206,33 @@ struct Decoder {
 
 }  // namespace
 
-AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask) {
-  Sizes s = check(in, mask);
+AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask, const Tensor& lengths,
+                                         Caller caller) {
+  At at(caller);
+  Sizes s = check(in, mask, lengths);
   DType type = in.y.dtype();
+  RealSteps real(lengths, s.T, s.B);
   Decoder d{s,
-            in.y.value(),
-            in.s0.value(),
-            in.keys.value(),
-            in.annotations.value(),
+            real,
+            real.pack(in.y.value()),
+            real.sort(in.s0.value()),
+            real.sort_each(in.keys.value()),
+            real.sort_each(in.annotations.value()),
+            mask.defined() ? real.sort(mask) : mask,
             in.query_weight.value(),
             in.v.value(),
             in.weight_ih.value(),
             in.weight_hh.value(),
             in.bias_ih.value(),
             in.bias_hh.value(),
-            mask,
-            Tensor({s.T, s.B, s.H + s.D}, type),
-            Tensor({s.T + 1, s.B, s.H}, type),
-            Tensor({s.T, s.B, s.A}, type),
             Tensor({s.T, s.B, s.S}, type),
-            Tensor({s.T, s.B, 4 * s.H}, type)};
-  with_type(type, "attention_decoder", [&](auto v) { d.forward<decltype(v)>(); });
-  Tensor out = d.out, weights = d.weights;
+            real.empty(s.H, type),
+            real.empty(s.D, type),
+            real.empty(s.A, type),
+            real.empty(4 * s.H, type)};
+  Tensor out({s.T, s.B, s.H + s.D}, type);
+  with_type(type, "attention_decoder", [&](auto v) { d.forward(data<decltype(v)>(out)); });
+  Tensor weights = real.unsort_each(d.weights);
   Var result = record("attention_decoder",
                       {in.y, in.s0, in.keys, in.annotations, in.query_weight, in.v, in.weight_ih, in.weight_hh,
                        in.bias_ih, in.bias_hh},
@@ -220,6 +254,7 @@ std::vector<OpCase::Input> case_shapes() {
   return {{3, 2, 2}, {2, 3}, {4, 2, 5}, {4, 2, 2}, {5, 3}, {5}, {9, 4}, {9, 3}, {9}, {9}};
 }
 
+Tensor case_lengths() { return Tensor::from_ids({2}, {1, 3}); }
 Tensor case_mask() { return length_mask(Tensor::from_ids({2}, {4, 2}), 4); }
 
 }  // namespace
@@ -229,6 +264,14 @@ GRADUS_OP_CASES(
      [](auto& in) { return reference::attention_decoder(inputs_of(in)).states_contexts; }},
     {"attention_decoder: mask", case_shapes(),
      [](auto& in) { return attention_decoder(inputs_of(in), case_mask()).states_contexts; },
-     [](auto& in) { return reference::attention_decoder(inputs_of(in), case_mask()).states_contexts; }});
+     [](auto& in) { return reference::attention_decoder(inputs_of(in), case_mask()).states_contexts; }},
+    {"attention_decoder: lengths", case_shapes(),
+     [](auto& in) { return attention_decoder(inputs_of(in), case_mask(), case_lengths()).states_contexts; },
+     [](auto& in) { return reference::attention_decoder(inputs_of(in), case_mask(), case_lengths()).states_contexts; }},
+    {"attention_decoder: sorted lengths", case_shapes(),
+     [](auto& in) { return attention_decoder(inputs_of(in), {}, Tensor::from_ids({2}, {2, 0})).states_contexts; },
+     [](auto& in) {
+       return reference::attention_decoder(inputs_of(in), {}, Tensor::from_ids({2}, {2, 0})).states_contexts;
+     }});
 
 }  // namespace gradus

@@ -25,11 +25,15 @@ struct AttentionDecoderStates {
 
 /// A whole target under teacher forcing in one node with a hand-written backward: the products that do not depend on
 /// the recurrence, and all weight gradients, are one product over all time steps.
-AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask = {});
+/// @param lengths i32 [B] in 0 .. T, real steps of each target, or undefined. Nothing is spent on the steps behind: the
+/// state is carried over, context and weights are 0.
+AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask = {},
+                                         const Tensor& lengths = {}, Caller caller = Caller::current());
 
 namespace reference {
 /// The same, step by step, of elementary ops.
-AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask = {});
+AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask = {},
+                                         const Tensor& lengths = {}, Caller caller = Caller::current());
 }  // namespace reference
 
 }  // namespace gradus

@@ -117,8 +117,9 @@ Sizes check(const Var& q, const Var& keys, const Var& annotations, const Tensor&
 
 }  // namespace
 
-AttentionSequence multiplicative_attention_sequence(const Var& q, const Var& keys, const Var& annotations, double scale,
+AttentionSequence multiplicative_attention_sequence(const Input& q, const Var& keys, const Var& annotations, double scale,
                                                     const Tensor& mask) {
+  At at(q.caller());
   const char* op = "multiplicative_attention_sequence";
   Sizes s = check(q, keys, annotations, mask);
   Sequence sequence{s, scale, q.value(), keys.value(), annotations.value(), mask, {}, Tensor({s.T, s.B, s.S}, q.dtype())};

@@ -17,7 +17,7 @@ struct AttentionSequence {
 /// dkeys_b = scale de_b^T q_b.
 /// Positions behind a sentence's last real one are never read; masked ones before it must hold finite numbers.
 /// @throws Error for shapes that do not fit.
-AttentionSequence multiplicative_attention_sequence(const Var& q, const Var& keys, const Var& annotations,
+AttentionSequence multiplicative_attention_sequence(const Input& q, const Var& keys, const Var& annotations,
                                                     double scale = 1, const Tensor& mask = {});
 
 }  // namespace gradus

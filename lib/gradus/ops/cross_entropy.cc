@@ -23,6 +23,12 @@ void check_shapes(const Var& logits, const Tensor& targets) {
 
 }  // namespace
 
+double cross_entropy_scale(const char* op, int64_t tokens, const CrossEntropyOptions& options) {
+  if (options.reduction == Reduction::batchmean) fail(op, "batchmean is for kl_div only");
+  if (options.reduction != Reduction::mean) return options.weight;
+  return options.weight / static_cast<double>(std::max<int64_t>(tokens, 1));
+}
+
 int64_t count_targets(const char* op, const Tensor& targets, int64_t V, const CrossEntropyOptions& options) {
   if (targets.dtype() != DType::i32)
     fail(op, fmt::format("targets must be i32: {}", name_of(targets.dtype())));
@@ -58,19 +64,25 @@ CrossEntropy cross_entropy(const Var& logits, const Tensor& targets,
   Var log_p = gradus::log_softmax(logits);
   double divisor = static_cast<double>(std::max<int64_t>(tokens, 1));
   double nll = -sum(stop_gradient(log_p) * one_hot).item();
+  if (options.reduction == Reduction::none)
+    return {sum(log_p * q, {.axes = {-1}}) * -options.weight, nll, tokens};
+  if (options.reduction == Reduction::sum) divisor = 1;
   return {sum(log_p * q) * (-options.weight / divisor), nll, tokens};
 }
 
 }  // namespace
 }  // namespace reference
 
-CrossEntropy cross_entropy(const Var& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+CrossEntropy cross_entropy(const Input& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+  At at(logits.caller());
   check_shapes(logits, targets);
   int64_t V = logits.size(-1), rows = targets.numel();
   int64_t tokens = count_targets("cross_entropy", targets, V, options);
   bool wanted = logits.requires_grad() && !NoGrad::active();
-  double scale = options.weight / static_cast<double>(std::max<int64_t>(tokens, 1));
+  double scale = cross_entropy_scale("cross_entropy", tokens, options);
+  bool each = options.reduction == Reduction::none;
   double loss = 0, nll = 0;
+  Tensor losses = each ? Tensor(targets.shape(), logits.dtype()) : Tensor();
   Tensor dlogits = wanted ? Tensor(logits.shape(), logits.dtype()) : Tensor();
   with_type(logits.dtype(), "cross_entropy", [&](auto type) {
     using T = decltype(type);
@@ -78,7 +90,7 @@ CrossEntropy cross_entropy(const Var& logits, const Tensor& targets, const Cross
     T* d = wanted ? data<T>(dlogits) : nullptr;
     // A few rows at a time, so that they are still in the cache when they are divided by the number of
     // tokens.
-    int64_t block = std::clamp<int64_t>(32768 / std::max<int64_t>(V, 1), 1, 256);
+    int64_t block = each ? 1 : std::clamp<int64_t>(32768 / std::max<int64_t>(V, 1), 1, 256);
     for (int64_t r = 0; r < rows; r += block) {
       int64_t count = std::min(block, rows - r);
       T* d_block = wanted ? d + r * V : nullptr;
@@ -87,10 +99,22 @@ CrossEntropy cross_entropy(const Var& logits, const Tensor& targets, const Cross
           static_cast<T>(options.label_smoothing), d_block, static_cast<T*>(nullptr));
       loss += sums.loss;
       nll += sums.nll;
+      if (each) losses.set(r, sums.loss * scale);
       if (wanted)
         for (int64_t i = 0; i < count * V; ++i) d_block[i] *= static_cast<T>(scale);
     }
   });
+  if (each) {
+    Var terms = record("cross_entropy", {logits}, losses, [dlogits, rows, V](const Tensor& dy, Grads& dx) {
+      Tensor g = dlogits.clone();
+      visit_floating(g, "cross_entropy", [&](auto* d) {
+        const auto* by = data<std::remove_pointer_t<decltype(d)>>(dy);
+        for (int64_t i = 0; i < rows * V; ++i) d[i] *= by[i / V];
+      });
+      dx.add(0, g);
+    });
+    return {terms, nll, tokens};
+  }
   Var mean = record("cross_entropy", {logits}, Tensor::scalar(loss * scale, logits.dtype()),
                     [dlogits](const Tensor& dy, Grads& dx) {
     double factor = dy.item();
@@ -119,9 +143,15 @@ GRADUS_OP_CASES(
     cross_entropy_case(": label smoothing", {4, 5}, sample_targets(), {.label_smoothing = 0.1}),
     cross_entropy_case(": padding", {4, 5}, sample_targets(), {.ignore_index = 2, .label_smoothing = 0.2}),
     cross_entropy_case(": weight", {4, 5}, sample_targets(), {.ignore_index = 4, .weight = 0.3}),
+    cross_entropy_case(": sum", {4, 5}, sample_targets(),
+                       {.label_smoothing = 0.1, .reduction = Reduction::sum}),
+    cross_entropy_case(
+        ": none", {2, 2, 5}, sample_targets().reshape(Shape{2, 2}),
+        {.ignore_index = 4, .label_smoothing = 0.1, .weight = 2, .reduction = Reduction::none}),
     cross_entropy_case(": over time", {2, 2, 5}, sample_targets().reshape(Shape{2, 2}), {.ignore_index = 0}),
     cross_entropy_case(": nothing counts", {2, 3}, Tensor::from_ids({2}, {1, 1}), {.ignore_index = 1}),
-    {"cross_entropy: scaled", {{4, 5}},
+    {"cross_entropy: scaled",
+     {{4, 5}},
      [](auto& in) { return 3.0 * cross_entropy(in[0], sample_targets()).loss; },
      [](auto& in) { return 3.0 * reference::cross_entropy(in[0], sample_targets()).loss; }});
 

@@ -4,15 +4,24 @@
 
 namespace gradus {
 
+/// How a loss puts its terms together. PyTorch's names; batchmean is kl_div's alone.
+enum class Reduction { mean, sum, none, batchmean };
+
 struct CrossEntropyOptions {
   int32_t ignore_index = -100;  ///< targets equal to it are padding: no loss, no gradient
-  double label_smoothing = 0;   ///< q = (1 - s) onehot + s / V over all V classes (PyTorch's convention)
+  /// q = (1 - s) onehot + s / V over ALL V classes: PyTorch's convention and that of Szegedy et al. 2016. Two
+  /// others are about, whose losses do not compare: s / (V - 1) over the other classes, and s / (V - 2) over
+  /// the others without padding (as KL divergence, so that the minimum is 0).
+  double label_smoothing = 0;
   double weight = 1;            ///< multiplies loss and gradient, not nll: a shard's share of its batch
+  Reduction reduction =
+      Reduction::mean;  ///< mean over counted targets, sum, or none: one loss for each target
 };
 
 /// Sums over the counted (not ignored) targets; divide by `tokens` for means.
 struct CrossEntropy {
-  Var loss;        ///< scalar, MEAN over counted targets of the smoothed loss, nats; 0 when nothing counts
+  Var loss;        ///< smoothed loss in nats: the MEAN over counted targets (0 when there are none) unless
+                   ///< `reduction` asks for the sum or for none, which is [...], 0 where ignored
   double nll = 0;  ///< SUM over counted targets of the unsmoothed loss, nats: perplexity = exp(nll / tokens)
   int64_t tokens = 0;  ///< counted targets
 };
@@ -23,7 +32,10 @@ struct CrossEntropy {
 /// The gradient is worked out in the forward pass, when one is wanted, and takes the place of p.
 /// @throws Error "[cross_entropy] targets must be in 0 .. 9: 12",
 /// "[cross_entropy] targets must have the logits' shape without the last axis: logits [6, 10], targets [5]".
-CrossEntropy cross_entropy(const Var& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+CrossEntropy cross_entropy(const Input& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+
+/// What the sum of the losses is multiplied by. @throws Error in the name of `op` for batchmean.
+double cross_entropy_scale(const char* op, int64_t tokens, const CrossEntropyOptions& options);
 
 /// How many targets count. @throws Error as cross_entropy, in the name of `op`.
 int64_t count_targets(const char* op, const Tensor& targets, int64_t V, const CrossEntropyOptions& options);

@@ -6,52 +6,20 @@
 #include <bit>
 #include <type_traits>
 
+#include <gradus/kernels/random.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/shape.h>
 #include <gradus/random.h>
 
 namespace gradus {
 namespace {
 
-// Philox blocks first .. first + kLanes - 1 of a stream, as random.h's philox() gives them one by one: word w
-// of block first + k is words[w][k]. Side by side the compiler makes vector instructions of them, which is
-// about three times as fast.
-constexpr int kLanes = 8;
-
-void philox_lanes(uint64_t seed, uint64_t stream, uint64_t first, uint32_t (&words)[4][kLanes]) {
-  for (int k = 0; k < kLanes; ++k) {
-    uint64_t counter = first + static_cast<uint64_t>(k);
-    words[0][k] = static_cast<uint32_t>(counter);
-    words[1][k] = static_cast<uint32_t>(counter >> 32);
-    words[2][k] = static_cast<uint32_t>(stream);
-    words[3][k] = static_cast<uint32_t>(stream >> 32);
-  }
-  uint32_t key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
-  for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9, key1 += 0xBB67AE85)
-    for (int k = 0; k < kLanes; ++k) {
-      uint64_t p0 = uint64_t{0xD2511F53} * words[0][k], p1 = uint64_t{0xCD9E8D57} * words[2][k];
-      words[0][k] = static_cast<uint32_t>(p1 >> 32) ^ words[1][k] ^ key0;
-      words[1][k] = static_cast<uint32_t>(p1);
-      words[2][k] = static_cast<uint32_t>(p0 >> 32) ^ words[3][k] ^ key1;
-      words[3][k] = static_cast<uint32_t>(p0);
-    }
-}
-
 // u8, 1 = kept.
 Tensor draw_mask(const Shape& shape, double p) {
   Tensor mask(shape, DType::u8);
-  auto [seed, stream] = Training::next_stream();
-  uint32_t threshold = static_cast<uint32_t>(p * 0x1p32);
-  uint8_t* keep = mask.u8();
-  uint32_t words[4][kLanes];
-  for (int64_t i = 0, n = mask.numel(); i < n; i += 4 * kLanes) {
-    philox_lanes(seed, stream, static_cast<uint64_t>(i / 4), words);
-    uint8_t kept[4 * kLanes];
-    for (int k = 0; k < kLanes; ++k)
-      for (int w = 0; w < 4; ++w) kept[4 * k + w] = words[w][k] >= threshold;
-    std::copy_n(kept, std::min<int64_t>(4 * kLanes, n - i), keep + i);
-  }
+  dropout_keep(Training::next_stream(), p, 0, mask.numel(), mask.u8());
   return mask;
 }
 
@@ -78,6 +46,18 @@ bool drops(double p) {
 
 }  // namespace
 
+void dropout_keep(std::pair<uint64_t, uint64_t> stream, double p, int64_t begin, int64_t n, uint8_t* keep) {
+  uint32_t threshold = static_cast<uint32_t>(p * 0x1p32);
+  constexpr int64_t kWords = 1024;  // at a time
+  uint32_t words[kWords];
+  for (int64_t i = begin / 4 * 4, count; i < begin + n; i += count) {
+    count = std::min(kWords, (begin + n - i + 3) / 4 * 4);
+    kernels::philox_words(stream.first, stream.second, static_cast<uint64_t>(i / 4), count / 4, words);
+    for (int64_t k = std::max(begin, i), end = std::min(begin + n, i + count); k < end; ++k)
+      keep[k - begin] = words[k - i] >= threshold;
+  }
+}
+
 // Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
 namespace reference {
 namespace {
@@ -90,11 +70,24 @@ Var dropout(const Var& x, double p) {
 }  // namespace
 }  // namespace reference
 
-Var dropout(const Var& x, double p) {
+Var dropout(const Input& x, double p) {
+  At at(x.caller());
   if (!drops(p)) return x;
   Tensor mask = draw_mask(x.shape(), p);
   return record("dropout", {x}, masked(x.value(), mask, p),
                 [mask, p](const Tensor& dy, Grads& dx) { dx.add(0, masked(dy, mask, p)); });
+}
+
+Tensor dropout_mask(const Shape& shape, double p, DType dtype) {
+  if (!drops(p)) return {};
+  return masked(Tensor::ones(shape, dtype), draw_mask(shape, p), p);
+}
+
+Var variational_dropout(const Input& x, double p) {
+  At at(x.caller());
+  if (!drops(p)) return x;
+  if (x.dims() == 0) fail("variational_dropout", "x must be a sequence [T, ...]: []");
+  return x * dropout_mask(x.value().row(0).shape(), p, x.dtype());
 }
 
 // The mask depends on the seed: every call of a case draws the same one.
@@ -106,6 +99,18 @@ GRADUS_OP_CASES({"dropout", {{5, 3}},
                  [](auto& in) {
                    Training mode(11);
                    return reference::dropout(in[0], 0.4);
+                 }},
+                {"variational_dropout", {{4, 3, 2}},
+                 [](auto& in) {
+                   Training mode(11);
+                   return variational_dropout(in[0], 0.4);
+                 },
+                 [](auto& in) {
+                   Training mode(11);
+                   Tensor mask = dropout_mask({3, 2}, 0.4, in[0].dtype());
+                   std::vector<Var> steps;
+                   for (int64_t t = 0; t < 4; ++t) steps.push_back(select(in[0], 0, t) * mask);
+                   return stack(steps, 0);
                  }},
                 {"dropout: two in a row", {{2, 3}},
                  [](auto& in) {

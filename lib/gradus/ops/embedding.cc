@@ -54,7 +54,8 @@ Var embedding(const Var& weight, const Tensor& ids, const EmbeddingOptions& opti
 }  // namespace
 }  // namespace reference
 
-Var embedding(const Var& weight, const Tensor& ids, const EmbeddingOptions& options) {
+Var embedding(const Input& weight, const Tensor& ids, const EmbeddingOptions& options) {
+  At at(weight.caller());
   if (weight.dims() != 2) fail("embedding", fmt::format("weight must be [V, E]: {}", weight.shape().str()));
   if (ids.dtype() != DType::i32) fail("embedding", fmt::format("ids must be i32: {}", name_of(ids.dtype())));
   int64_t V = weight.size(0), E = weight.size(1), N = ids.numel();

@@ -12,6 +12,6 @@ struct EmbeddingOptions {
 ///   y_n = weight[ids_n]      dweight[v] = sum of dy_n over n with ids_n = v
 /// Gradients of repeated ids add up; they stay sparse when weight is a leaf.
 /// @throws Error "[embedding] ids must be in 0 .. 9: 12".
-Var embedding(const Var& weight, const Tensor& ids, const EmbeddingOptions& options = {});
+Var embedding(const Input& weight, const Tensor& ids, const EmbeddingOptions& options = {});
 
 }  // namespace gradus

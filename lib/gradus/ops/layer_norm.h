@@ -11,6 +11,6 @@ namespace gradus {
 ///   with g = dy gamma, means over the row: dx = (g - mean(g) - xh mean(g xh)) / sqrt(var + eps)
 /// @throws Error "[layer_norm] gamma and beta must be [n] for input [..., n]: input [2, 5], gamma [4], beta
 /// [5]".
-Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double eps = 1e-5);
+Var layer_norm(const Input& x, const Var& gamma, const Var& beta, double eps = 1e-5);
 
 }  // namespace gradus

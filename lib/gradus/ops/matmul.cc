@@ -9,6 +9,7 @@
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
 
@@ -46,7 +47,8 @@ struct Plan {
     if (a.dims() < 2 || b.dims() < 2)
       fail("matmul", fmt::format("needs at least two dimensions: {} and {}", a.str(), b.str()));
     if (a[-1] != b[-2])
-      fail("matmul", fmt::format("inner dimensions must agree: {} and {}", a.str(), b.str()));
+      fail("matmul", fmt::format("inner dimensions must agree: {} and {}", a.str(), b.str()),
+           a[-1] == b[-1] ? "transpose the second operand?" : size_hint(a[-1], b[-2]));
     m = a[-2], k = a[-1], n = b[-1];
     Shape la = leading(a, 2), lb = leading(b, 2);
     out = broadcast_leading(la, lb, a, b);
@@ -109,7 +111,8 @@ Var linear(const Var& x, const Var& weight, const Var& bias = {}) {
 }  // namespace
 }  // namespace reference
 
-Var matmul(const Var& a, const Var& b) {
+Var matmul(const Input& a, const Var& b) {
+  At at(a.caller());
   types_must_agree("matmul", a, b);
   Plan plan(a.shape(), b.shape());
   Tensor y(plan.out, a.dtype());
@@ -140,11 +143,15 @@ Var matmul(const Var& a, const Var& b) {
   });
 }
 
-Var linear(const Var& x, const Var& weight, const Var& bias) {
+Var linear(const Input& x, const Var& weight, const Var& bias) {
+  At at(x.caller());
   if (weight.dims() != 2) fail("linear", fmt::format("weight must be [out, in]: {}", weight.shape().str()));
   if (x.dims() == 0 || x.size(-1) != weight.size(1))
     fail("linear", fmt::format("input's last dimension must be in_features: input {}, weight {}",
-                               x.shape().str(), weight.shape().str()));
+                               x.shape().str(), weight.shape().str()),
+         x.dims() == 0                   ? ""
+         : x.size(-1) == weight.size(0) ? "weight is [out_features, in_features]: transposed?"
+                                        : size_hint(x.size(-1), weight.size(1)));
   types_must_agree("linear", x, weight);
   int64_t out = weight.size(0), in = weight.size(1), rows = leading(x.shape(), 1).numel();
   Shape shape = leading(x.shape(), 1);

@@ -11,12 +11,12 @@ namespace gradus {
 /// @throws Error "[matmul] inner dimensions must agree: [2, 3] and [4, 5]",
 /// "[matmul] leading dimensions do not broadcast: [2, 3, 4] and [5, 4, 3]",
 /// "[matmul] needs at least two dimensions: [3] and [3, 4]".
-Var matmul(const Var& a, const Var& b);
+Var matmul(const Input& a, const Var& b);
 
 /// y = x W^T + b. x [..., in], weight [out, in], bias [out] or undefined -> [..., out]
 /// (torch.nn.functional.linear).
 ///   dx = dy W      dW = dy^T x      db = sum of dy over all rows
 /// @throws Error "[linear] input's last dimension must be in_features: input [64, 256], weight [512, 512]"
-Var linear(const Var& x, const Var& weight, const Var& bias = {});
+Var linear(const Input& x, const Var& weight, const Var& bias = {});
 
 }  // namespace gradus

@@ -22,4 +22,17 @@ inline void check_operands(const Var& a, const Var& b, const char* op) {
   check_operand(a, op);
 }
 
+/// What two sizes that should agree suggest: "512 = 2 x 256: bidirectional?", "" when nothing.
+inline std::string size_hint(int64_t got, int64_t wanted) {
+  const int64_t large = got > wanted ? got : wanted, small = got > wanted ? wanted : got;
+  auto equation = [&](int64_t factor) {
+    return std::to_string(large) + " = " + std::to_string(factor) + " x " + std::to_string(small) + ": ";
+  };
+  if (small < 2) return "";
+  if (large == 2 * small) return equation(2) + "bidirectional?";
+  if (large == 3 * small) return equation(3) + "the three gates of a GRU?";
+  if (large == 4 * small) return equation(4) + "the four gates of an LSTM?";
+  return "";
+}
+
 }  // namespace gradus

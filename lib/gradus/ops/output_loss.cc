@@ -17,7 +17,9 @@
 namespace gradus {
 namespace {
 
-constexpr int64_t kChunk = 512;  // rows of logits in memory at a time
+// Rows of logits in memory at a time, at most; the parts are even. For each part W is packed twice, and dW read and
+// written once: with few rows that is dearer than the products.
+constexpr int64_t kChunk = 384;
 
 void check(const Var& hidden, const Var& weight, const Var& bias, const Tensor& targets) {
   const char* op = "linear_cross_entropy";
@@ -59,16 +61,17 @@ class ChunkedLoss {
         rows_.push_back(r);
         ids_.push_back(targets.i32()[r]);
       }
-    scale_ = static_cast<T>(options.weight / static_cast<double>(std::max<int64_t>(tokens, 1)));
-    int64_t most = std::min<int64_t>(kChunk, static_cast<int64_t>(rows_.size()));
-    logits_ = Tensor({most, V_}, weight.dtype());
-    gathered_ = Tensor({most, H_}, weight.dtype());
+    scale_ = static_cast<T>(cross_entropy_scale("linear_cross_entropy", tokens, options));
+    int64_t n = static_cast<int64_t>(rows_.size()), chunks = std::max<int64_t>(1, (n + kChunk - 1) / kChunk);
+    most_ = (n + chunks - 1) / chunks;
+    logits_ = Tensor({most_, V_}, weight.dtype());
+    gathered_ = Tensor({most_, H_}, weight.dtype());
   }
 
   void run() {
     if (rows_.empty() && out_.dweight.defined()) out_.dweight.fill(0);
-    for (size_t first = 0; first < rows_.size(); first += kChunk)
-      chunk(first, std::min<int64_t>(kChunk, static_cast<int64_t>(rows_.size() - first)));
+    for (size_t first = 0; first < rows_.size(); first += static_cast<size_t>(most_))
+      chunk(first, std::min<int64_t>(most_, static_cast<int64_t>(rows_.size() - first)));
     if (out_.dbias.defined())
       for (int64_t k = 0; k < V_; ++k) data<T>(out_.dbias)[k] *= scale_;
   }
@@ -106,7 +109,7 @@ class ChunkedLoss {
         std::copy_n(dh + i * H_, H_, data<T>(out_.dhidden) + rows_[first + static_cast<size_t>(i)] * H_);
   }
 
-  int64_t H_, V_;
+  int64_t H_, V_, most_ = 0;
   const T *hidden_, *weight_, *bias_;
   const CrossEntropyOptions& options_;
   Result& out_;
@@ -130,9 +133,12 @@ CrossEntropy linear_cross_entropy(const Var& hidden, const Var& weight, const Va
 }  // namespace
 }  // namespace reference
 
-CrossEntropy linear_cross_entropy(const Var& hidden, const Var& weight, const Var& bias,
+CrossEntropy linear_cross_entropy(const Input& hidden, const Var& weight, const Var& bias,
                                   const Tensor& targets, const CrossEntropyOptions& options) {
+  At at(hidden.caller());
   check(hidden, weight, bias, targets);
+  if (options.reduction == Reduction::none)
+    fail("linear_cross_entropy", "reduction none needs the logits: use cross_entropy(linear(...))");
   int64_t tokens = count_targets("linear_cross_entropy", targets, weight.size(0), options);
   Result result;
   auto wanted = [](const Var& x) { return x.requires_grad() && !NoGrad::active(); };
@@ -148,16 +154,18 @@ CrossEntropy linear_cross_entropy(const Var& hidden, const Var& weight, const Va
   std::vector<Var> inputs = {hidden, weight};
   if (bias.defined()) inputs.push_back(bias);
   std::vector<Tensor> saved = {result.dhidden, result.dweight, result.dbias};
-  double mean = options.weight * result.loss / static_cast<double>(std::max<int64_t>(tokens, 1));
-  Var loss = record("linear_cross_entropy", inputs, Tensor::scalar(mean, hidden.dtype()),
+  double value = result.loss * cross_entropy_scale("linear_cross_entropy", tokens, options);
+  Var loss = record("linear_cross_entropy", inputs, Tensor::scalar(value, hidden.dtype()),
                     [saved](const Tensor& dy, Grads& dx) {
-    double factor = dy.item();
-    for (int i = 0; i < 3; ++i) {
-      const Tensor& d = saved[static_cast<size_t>(i)];
-      if (!d.defined()) continue;
-      dx.add(i, factor == 1 ? d : map(d, [factor](auto v) { return static_cast<decltype(v)>(v * factor); }));
-    }
-  });
+                      double factor = dy.item();
+                      for (int i = 0; i < 3; ++i) {
+                        const Tensor& d = saved[static_cast<size_t>(i)];
+                        if (!d.defined()) continue;
+                        dx.add(i, factor == 1 ? d : map(d, [factor](auto v) {
+                                 return static_cast<decltype(v)>(v * factor);
+                               }));
+                      }
+                    });
   return {loss, result.nll, tokens};
 }
 
@@ -188,10 +196,15 @@ GRADUS_OP_CASES(
               Tensor::from_ids({2, 3}, {3, 0, 1, 0, 2, 2}), {.ignore_index = 0, .label_smoothing = 0.1}),
     loss_case(": no bias, padding at the end", {{4, 3}, {3, 3}}, Tensor::from_ids({4}, {2, 1, 9, 9}),
               {.ignore_index = 9, .weight = 0.7}),
+    loss_case(": sum", {{4, 3}, {5, 3}, {5}}, Tensor::from_ids({4}, {2, 0, 4, 2}),
+              {.reduction = Reduction::sum}),
     loss_case(": nothing counts", {{2, 3}, {4, 3}, {4}}, Tensor::from_ids({2}, {0, 0}), {.ignore_index = 0}),
     loss_case(": several chunks", {{1200, 2}, {3, 2}, {3}}, many_targets(), {.ignore_index = 1}),
-    {"linear_cross_entropy: scaled", {{2, 3}, {5, 3}, {5}},
-     [](auto& in) { return 0.5 * linear_cross_entropy(in[0], in[1], in[2], Tensor::from_ids({2}, {2, 0})).loss; },
+    {"linear_cross_entropy: scaled",
+     {{2, 3}, {5, 3}, {5}},
+     [](auto& in) {
+       return 0.5 * linear_cross_entropy(in[0], in[1], in[2], Tensor::from_ids({2}, {2, 0})).loss;
+     },
      [](auto& in) {
        return 0.5 * reference::linear_cross_entropy(in[0], in[1], in[2], Tensor::from_ids({2}, {2, 0})).loss;
      }});

@@ -15,7 +15,7 @@ namespace gradus {
 /// wanted; what is saved for backward is they themselves.
 /// @throws Error "[linear_cross_entropy] hidden's last dimension must be weight's: hidden [6, 4], weight [10,
 /// 5]", "[linear_cross_entropy] targets must be in 0 .. 9: 12", and so on.
-CrossEntropy linear_cross_entropy(const Var& hidden, const Var& weight, const Var& bias,
+CrossEntropy linear_cross_entropy(const Input& hidden, const Var& weight, const Var& bias,
                                   const Tensor& targets, const CrossEntropyOptions& options = {});
 
 }  // namespace gradus

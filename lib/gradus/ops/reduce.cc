@@ -92,7 +92,8 @@ const auto times = [](auto p, auto q) { return p * q; };
 
 }  // namespace
 
-Var sum(const Var& x, const ReduceOptions& options) {
+Var sum(const Input& x, const ReduceOptions& options) {
+  At at(x.caller());
   Reduced r = reduced(x, options, "sum");
   Tensor y = sum_to(x.value(), r.kept).reshape(r.wanted);
   return record("sum", {x}, y, [shape = x.shape(), kept = r.kept](const Tensor& dy, Grads& dx) {
@@ -100,7 +101,8 @@ Var sum(const Var& x, const ReduceOptions& options) {
   });
 }
 
-Var mean(const Var& x, const ReduceOptions& options) {
+Var mean(const Input& x, const ReduceOptions& options) {
+  At at(x.caller());
   Reduced r = reduced(x, options, "mean");
   const double n = static_cast<double>(r.count);
   auto over_n = [n](auto v) { return v / static_cast<decltype(v)>(n); };
@@ -110,7 +112,8 @@ Var mean(const Var& x, const ReduceOptions& options) {
   });
 }
 
-Var max(const Var& x, const ReduceOptions& options) {
+Var max(const Input& x, const ReduceOptions& options) {
+  At at(x.caller());
   Reduced r = reduced(x, options, "max");
   if (r.count == 0) fail("max", fmt::format("nothing to take the maximum of: shape {}", x.shape().str()));
   Tensor y = largest(x.value(), r.kept);
@@ -124,7 +127,8 @@ Var max(const Var& x, const ReduceOptions& options) {
   });
 }
 
-Var logsumexp(const Var& x, const ReduceOptions& options) {
+Var logsumexp(const Input& x, const ReduceOptions& options) {
+  At at(x.caller());
   Reduced r = reduced(x, options, "logsumexp");
   // An infinite maximum is not subtracted (inf - inf is NaN): all -inf gives -inf, any +inf gives +inf.
   Tensor m = map(largest(x.value(), r.kept), [](auto v) { return std::isinf(v) ? decltype(v){0} : v; });

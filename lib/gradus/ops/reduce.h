@@ -17,13 +17,13 @@ struct ReduceOptions {
 };
 
 /// y = sum x            dx = dy, stretched
-Var sum(const Var& x, const ReduceOptions& options = {});
+Var sum(const Input& x, const ReduceOptions& options = {});
 /// y = sum x / n        dx = dy / n, stretched
-Var mean(const Var& x, const ReduceOptions& options = {});
+Var mean(const Input& x, const ReduceOptions& options = {});
 /// y = max x            dx = dy where x = y, in equal parts where several are. NaN wins.
-Var max(const Var& x, const ReduceOptions& options = {});
+Var max(const Input& x, const ReduceOptions& options = {});
 /// y = m + ln sum e^(x - m), m the maximum      dx = dy e^(x - y): the softmax of x
-Var logsumexp(const Var& x, const ReduceOptions& options = {});
+Var logsumexp(const Input& x, const ReduceOptions& options = {});
 
 /// Index of the largest entry along the last axis (the first one of equals; NaN counts as largest):
 /// [..., n] -> i32 [...]. @throws Error "[argmax] the last axis must have entries: shape [2, 0]"

@@ -156,13 +156,15 @@ void check_parts(const std::vector<Var>& parts, const char* op) {
 
 }  // namespace
 
-Var reshape(const Var& x, const std::vector<int64_t>& dims) {
+Var reshape(const Input& x, const std::vector<int64_t>& dims) {
+  At at(x.caller());
   check_operand(x, "reshape");
   return record("reshape", {x}, x.value().reshape(dims),
                 [shape = x.shape()](const Tensor& dy, Grads& dx) { dx.add(0, dy.reshape(shape)); });
 }
 
-Var permute(const Var& x, const std::vector<int>& order) {
+Var permute(const Input& x, const std::vector<int>& order) {
+  At at(x.caller());
   check_operand(x, "permute");
   std::vector<int> front;
   bool seen[Shape::kMaxDims] = {}, good = static_cast<int>(order.size()) == x.dims();
@@ -179,7 +181,8 @@ Var permute(const Var& x, const std::vector<int>& order) {
   return permute_as("permute", x, front);
 }
 
-Var transpose(const Var& x, int axis0, int axis1) {
+Var transpose(const Input& x, int axis0, int axis1) {
+  At at(x.caller());
   check_operand(x, "transpose");
   std::vector<int> order;
   for (int i = 0; i < x.dims(); ++i) order.push_back(i);
@@ -188,7 +191,8 @@ Var transpose(const Var& x, int axis0, int axis1) {
   return permute_as("transpose", x, order);
 }
 
-Var concat(const std::vector<Var>& parts, int axis) {
+Var concat(const std::vector<Var>& parts, int axis, Caller caller) {
+  At at(caller);
   check_parts(parts, "concat");
   Shape shape = parts[0].shape();
   const int along = shape.axis(axis, "concat");
@@ -205,7 +209,8 @@ Var concat(const std::vector<Var>& parts, int axis) {
   return join("concat", parts, sizes, shape, along);
 }
 
-Var stack(const std::vector<Var>& parts, int axis) {
+Var stack(const std::vector<Var>& parts, int axis, Caller caller) {
+  At at(caller);
   check_parts(parts, "stack");
   const Shape& one = parts[0].shape();
   for (const Var& part : parts)
@@ -220,7 +225,8 @@ Var stack(const std::vector<Var>& parts, int axis) {
   return join("stack", parts, std::vector<int64_t>(parts.size(), 1), shape, along);
 }
 
-Var slice(const Var& x, int axis, int64_t begin, int64_t end) {
+Var slice(const Input& x, int axis, int64_t begin, int64_t end) {
+  At at(x.caller());
   check_operand(x, "slice");
   const int a = x.shape().axis(axis, "slice");
   if (begin < 0 || end < begin || end > x.size(a))
@@ -229,7 +235,8 @@ Var slice(const Var& x, int axis, int64_t begin, int64_t end) {
   return piece_as("slice", x, a, begin, end - begin, false);
 }
 
-Var select(const Var& x, int axis, int64_t i) {
+Var select(const Input& x, int axis, int64_t i) {
+  At at(x.caller());
   check_operand(x, "select");
   const int a = x.shape().axis(axis, "select");
   if (i < 0 || i >= x.size(a))
@@ -237,7 +244,8 @@ Var select(const Var& x, int axis, int64_t i) {
   return piece_as("select", x, a, i, 1, true);
 }
 
-std::vector<Var> split(const Var& x, const std::vector<int64_t>& sizes, int axis) {
+std::vector<Var> split(const Input& x, const std::vector<int64_t>& sizes, int axis) {
+  At at(x.caller());
   check_operand(x, "split");
   const int a = x.shape().axis(axis, "split");
   int64_t total = 0;
@@ -258,13 +266,15 @@ std::vector<Var> split(const Var& x, const std::vector<int64_t>& sizes, int axis
   return parts;
 }
 
-Var expand(const Var& x, const std::vector<int64_t>& dims) {
+Var expand(const Input& x, const std::vector<int64_t>& dims) {
+  At at(x.caller());
   check_operand(x, "expand");
   return record("expand", {x}, broadcast_to(x.value(), shape_of(dims), "expand"),
                 [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
 }
 
-Var gather_rows(const Var& x, const Tensor& indices) {
+Var gather_rows(const Input& x, const Tensor& indices) {
+  At at(x.caller());
   check_operand(x, "gather_rows");
   if (x.dims() == 0) fail("gather_rows", "a scalar has no rows");
   if (!indices.defined() || indices.dtype() != DType::i32 || indices.dims() != 1)
@@ -275,16 +285,16 @@ Var gather_rows(const Var& x, const Tensor& indices) {
   Shape shape = x.shape();
   shape.set(0, indices.numel());
   const int64_t width = x.shape().stride(0);
-  const int32_t* at = indices.i32();
+  const int32_t* index = indices.i32();
   for (int64_t i = 0; i < indices.numel(); ++i)
-    if (at[i] < 0 || at[i] >= x.size(0))
-      fail("gather_rows", fmt::format("indices must be in 0 .. {}: {}", x.size(0) - 1, at[i]));
+    if (index[i] < 0 || index[i] >= x.size(0))
+      fail("gather_rows", fmt::format("indices must be in 0 .. {}: {}", x.size(0) - 1, index[i]));
   Tensor y(shape, x.dtype());
   with_type(y.dtype(), "gather_rows", [&](auto type) {
     using T = decltype(type);
     const T* in = data<T>(x.value());
     T* out = data<T>(y);
-    for (int64_t i = 0; i < indices.numel(); ++i) std::copy_n(in + at[i] * width, width, out + i * width);
+    for (int64_t i = 0; i < indices.numel(); ++i) std::copy_n(in + index[i] * width, width, out + i * width);
   });
   return record("gather_rows", {x}, y, [indices, width](const Tensor& dy, Grads& dx) {
     dx.add_rows(0, indices, dy.reshape(Shape{indices.numel(), width}));

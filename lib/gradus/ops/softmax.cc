@@ -123,7 +123,8 @@ Var log_softmax(const Var& x, const SoftmaxOptions& options = {}) {
 }  // namespace
 }  // namespace reference
 
-Var softmax(const Var& x, const SoftmaxOptions& options) {
+Var softmax(const Input& x, const SoftmaxOptions& options) {
+  At at(x.caller());
   Rows rows(x.shape(), x.shape().axis(options.axis, "softmax"));
   Tensor mask = checked_mask(options.mask, x.shape(), "softmax");
   if (mask.defined()) mask = rows.to_rows(mask);
@@ -142,7 +143,8 @@ Var softmax(const Var& x, const SoftmaxOptions& options) {
   });
 }
 
-Var log_softmax(const Var& x, const SoftmaxOptions& options) {
+Var log_softmax(const Input& x, const SoftmaxOptions& options) {
+  At at(x.caller());
   Rows rows(x.shape(), x.shape().axis(options.axis, "log_softmax"));
   Tensor mask = checked_mask(options.mask, x.shape(), "log_softmax");
   if (mask.defined()) mask = rows.to_rows(mask);

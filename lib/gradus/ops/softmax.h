@@ -16,12 +16,12 @@ struct SoftmaxOptions {
 ///   dx_i = y_i (dy_i - sum_k y_k dy_k)
 /// @throws Error "[softmax] mask must broadcast to the input: mask [2, 3], input [2, 4]", "[softmax] mask
 /// must be u8: f32".
-Var softmax(const Var& x, const SoftmaxOptions& options = {});
+Var softmax(const Input& x, const SoftmaxOptions& options = {});
 
 /// y_i = x_i - log sum_k exp(x_k); masked entries are 0 (not -inf: their gradient is 0 and sums over them
 /// stay finite).
 ///   dx_i = dy_i - exp(y_i) sum_k dy_k, over real places i, k
 /// @throws Error as softmax.
-Var log_softmax(const Var& x, const SoftmaxOptions& options = {});
+Var log_softmax(const Input& x, const SoftmaxOptions& options = {});
 
 }  // namespace gradus

@@ -1,0 +1,205 @@
+#include <gradus/ops/attention_scores.h>
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include <gradus/kernels/elementwise.h>
+#include <gradus/numeric.h>
+#include <gradus/op_case.h>
+#include <gradus/ops/activation.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/attention.h>
+#include <gradus/ops/reduce.h>
+#include <gradus/ops/shape.h>
+
+namespace gradus {
+
+// Composed of elementary ops.
+namespace reference {
+namespace {
+
+Var additive_scores(const Input& u, const Var& keys, const Var& v) {
+  At at(u.caller());
+  return transpose(sum(tanh(keys + u) * v, {.axes = {-1}}), 0, 1);
+}
+
+Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
+  At at(q.caller());
+  return transpose(sum(keys * q, {.axes = {-1}}), 0, 1) * scale;
+}
+
+Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mask) {
+  At at(weights.caller());
+  int64_t S = annotations.size(0), B = annotations.size(1);
+  Var w = mask.defined() ? weights * Var(mask.to(weights.dtype())) : weights.var();
+  return sum(annotations * reshape(transpose(w, 0, 1), {S, B, 1}), {.axes = {0}});
+}
+
+}  // namespace
+}  // namespace reference
+
+namespace {
+
+struct Sizes {
+  int64_t S, B, A;
+};
+
+Sizes check(const char* op, const char* query_name, const Var& query, const Var& keys) {
+  if (keys.dims() != 3 || query.shape() != Shape{keys.size(1), keys.size(2)})
+    fail(op, fmt::format("{} must be [B, A] and keys [S, B, A]: {}, {}", query_name, query.shape().str(),
+                         keys.shape().str()));
+  return {keys.size(0), keys.size(1), keys.size(2)};
+}
+
+template <class T>
+T dot(const T* x, const T* y, int64_t n) {
+  T sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += x[i] * y[i];
+  return sum;
+}
+
+template <class T>
+void add_scaled(T factor, const T* x, T* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
+}
+
+}  // namespace
+
+Var additive_scores(const Input& u, const Var& keys, const Var& v) {
+  At at(u.caller());
+  const char* op = "additive_scores";
+  Sizes s = check(op, "u", u, keys);
+  if (v.shape() != Shape{s.A}) fail(op, fmt::format("v must be [A] = [{}]: {}", s.A, v.shape().str()));
+  Tensor hidden(keys.shape(), keys.dtype()), e({s.B, s.S}, keys.dtype());
+  with_type(keys.dtype(), op, [&](auto type) {
+    using T = decltype(type);
+    const T *x = data<T>(keys.value()), *add = data<T>(u.value());
+    T* h = data<T>(hidden);
+    int64_t row = s.B * s.A;
+    for (int64_t t = 0; t < s.S; ++t)
+      for (int64_t i = 0; i < row; ++i) h[t * row + i] = x[t * row + i] + add[i];
+    kernels::tanh(h, h, hidden.numel());
+    for (int64_t t = 0; t < s.S; ++t)
+      for (int64_t b = 0; b < s.B; ++b)
+        data<T>(e)[b * s.S + t] = dot(h + (t * s.B + b) * s.A, data<T>(v.value()), s.A);
+  });
+  return record(op, {u, keys, v}, e, [s, hidden, v = v.value()](const Tensor& de, Grads& dx) {
+    with_type(de.dtype(), "additive_scores", [&](auto type) {
+      using T = decltype(type);
+      Tensor du = dx.needed(0) ? Tensor::zeros({s.B, s.A}, de.dtype()) : Tensor();
+      Tensor dkeys = dx.needed(1) ? dx.into(1) : Tensor(), dv = dx.needed(2) ? dx.into(2) : Tensor();
+      const T* w = data<T>(v);
+      for (int64_t t = 0; t < s.S; ++t) {
+        for (int64_t b = 0; b < s.B; ++b) {
+          T g = data<T>(de)[b * s.S + t];
+          if (g == T(0)) continue;  // masked, or nothing to hand on
+          int64_t at = (t * s.B + b) * s.A;
+          const T* h = data<T>(hidden) + at;
+          if (dv.defined()) add_scaled(g, h, data<T>(dv), s.A);
+          for (int64_t a = 0; a < s.A; ++a) {
+            T dz = g * w[a] * (1 - h[a] * h[a]);
+            if (du.defined()) data<T>(du)[b * s.A + a] += dz;
+            if (dkeys.defined()) data<T>(dkeys)[at + a] += dz;
+          }
+        }
+      }
+      if (du.defined()) dx.add(0, du);
+    });
+  });
+}
+
+Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
+  At at(q.caller());
+  const char* op = "multiplicative_scores";
+  Sizes s = check(op, "q", q, keys);
+  Tensor e({s.B, s.S}, keys.dtype());
+  with_type(keys.dtype(), op, [&](auto type) {
+    using T = decltype(type);
+    for (int64_t t = 0; t < s.S; ++t)
+      for (int64_t b = 0; b < s.B; ++b)
+        data<T>(e)[b * s.S + t] = static_cast<T>(scale) * dot(data<T>(keys.value()) + (t * s.B + b) * s.A,
+                                                              data<T>(q.value()) + b * s.A, s.A);
+  });
+  return record(op, {q, keys}, e, [s, scale, q = q.value(), keys = keys.value()](const Tensor& de, Grads& dx) {
+    with_type(de.dtype(), "multiplicative_scores", [&](auto type) {
+      using T = decltype(type);
+      Tensor dq = dx.needed(0) ? Tensor::zeros({s.B, s.A}, de.dtype()) : Tensor();
+      Tensor dkeys = dx.needed(1) ? dx.into(1) : Tensor();
+      for (int64_t t = 0; t < s.S; ++t) {
+        for (int64_t b = 0; b < s.B; ++b) {
+          T g = static_cast<T>(scale) * data<T>(de)[b * s.S + t];
+          if (g == T(0)) continue;  // masked: the key may be anything
+          int64_t at = (t * s.B + b) * s.A;
+          if (dq.defined()) add_scaled(g, data<T>(keys) + at, data<T>(dq) + b * s.A, s.A);
+          if (dkeys.defined()) add_scaled(g, data<T>(q) + b * s.A, data<T>(dkeys) + at, s.A);
+        }
+      }
+      if (dq.defined()) dx.add(0, dq);
+    });
+  });
+}
+
+Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mask) {
+  At at(weights.caller());
+  const char* op = "weighted_sum";
+  if (annotations.dims() != 3 || weights.shape() != Shape{annotations.size(1), annotations.size(0)})
+    fail(op, fmt::format("weights must be [B, S] and annotations [S, B, D]: {}, {}", weights.shape().str(),
+                         annotations.shape().str()));
+  int64_t S = annotations.size(0), B = annotations.size(1), D = annotations.size(2);
+  if (mask.defined() && (mask.dtype() != DType::u8 || mask.shape() != Shape{B, S}))
+    fail(op, fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", B, S, name_of(mask.dtype()), mask.shape().str()));
+  Tensor context = Tensor::zeros({B, D}, annotations.dtype());
+  auto real = [mask, S](int64_t b, int64_t t) { return !mask.defined() || mask.u8()[b * S + t]; };
+  with_type(annotations.dtype(), op, [&](auto type) {
+    using T = decltype(type);
+    for (int64_t t = 0; t < S; ++t)
+      for (int64_t b = 0; b < B; ++b)
+        if (real(b, t))
+          add_scaled(data<T>(weights.value())[b * S + t], data<T>(annotations.value()) + (t * B + b) * D,
+                     data<T>(context) + b * D, D);
+  });
+  return record(op, {weights, annotations}, context,
+                [S, B, D, real, weights = weights.value(), annotations = annotations.value()](const Tensor& dc, Grads& dx) {
+                  with_type(dc.dtype(), "weighted_sum", [&](auto type) {
+                    using T = decltype(type);
+                    Tensor dw = dx.needed(0) ? Tensor::zeros({B, S}, dc.dtype()) : Tensor();
+                    Tensor dh = dx.needed(1) ? dx.into(1) : Tensor();
+                    for (int64_t t = 0; t < S; ++t) {
+                      for (int64_t b = 0; b < B; ++b) {
+                        if (!real(b, t)) continue;
+                        const T* g = data<T>(dc) + b * D;
+                        int64_t at = (t * B + b) * D;
+                        if (dw.defined()) data<T>(dw)[b * S + t] = dot(data<T>(annotations) + at, g, D);
+                        if (dh.defined()) add_scaled(data<T>(weights)[b * S + t], g, data<T>(dh) + at, D);
+                      }
+                    }
+                    if (dw.defined()) dx.add(0, dw);
+                  });
+                });
+}
+
+// ---- cases: S = 4, B = 3, A = 5, D = 2; the second sentence is empty ----
+
+namespace {
+Tensor case_mask() { return length_mask(Tensor::from_ids({3}, {4, 0, 2}), 4); }
+}  // namespace
+
+GRADUS_OP_CASES({"additive_scores",
+                 {{3, 5}, {4, 3, 5}, {5}},
+                 [](auto& in) { return additive_scores(in[0], in[1], in[2]); },
+                 [](auto& in) { return reference::additive_scores(in[0], in[1], in[2]); }},
+                {"multiplicative_scores",
+                 {{3, 5}, {4, 3, 5}},
+                 [](auto& in) { return multiplicative_scores(in[0], in[1], 0.7); },
+                 [](auto& in) { return reference::multiplicative_scores(in[0], in[1], 0.7); }},
+                {"weighted_sum",
+                 {{3, 4}, {4, 3, 2}},
+                 [](auto& in) { return weighted_sum(in[0], in[1]); },
+                 [](auto& in) { return reference::weighted_sum(in[0], in[1], {}); }},
+                {"weighted_sum: mask",
+                 {{3, 4}, {4, 3, 2}},
+                 [](auto& in) { return weighted_sum(in[0], in[1], case_mask()); },
+                 [](auto& in) { return reference::weighted_sum(in[0], in[1], case_mask()); }});
+
+}  // namespace gradus

@@ -1,0 +1,258 @@
+#include <gradus/ops/loss.h>
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include <gradus/error.h>
+#include <gradus/numeric.h>
+#include <gradus/op_case.h>
+#include <gradus/ops/activation.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
+#include <gradus/ops/reduce.h>
+
+namespace gradus {
+namespace {
+
+// What the sum of the terms is multiplied by.
+double factor_of(Reduction reduction, const Shape& shape) {
+  double n = static_cast<double>(reduction == Reduction::batchmean ? shape[0] : shape.numel());
+  bool divides = reduction == Reduction::mean || reduction == Reduction::batchmean;
+  return divides ? 1 / n : 1;
+}
+
+// term, dx and dt are functions of one input and one target. One pass over both for the sum; the backward
+// works the derivatives out from the saved operands.
+template <class Term, class DX, class DT>
+Var pointwise(const char* op, const Var& input, const Var& target, Reduction reduction, Term term, DX dx,
+              DT dt) {
+  check_operands(input, target, op);
+  if (input.shape() != target.shape())
+    fail(op, fmt::format("input and target must have one shape: input {}, target {}", input.shape().str(),
+                         target.shape().str()));
+  if (reduction == Reduction::batchmean && input.dims() == 0)
+    fail(op, "batchmean needs a first axis: input []");
+  double factor = factor_of(reduction, input.shape());
+  Tensor x = input.value(), t = target.value(), out;
+  if (reduction == Reduction::none) {
+    out = zip(x, t, term);
+  } else {
+    double sum = 0;
+    with_type(x.dtype(), op, [&](auto type) {
+      using T = decltype(type);
+      const T *a = data<T>(x), *b = data<T>(t);
+      for (int64_t i = 0, n = x.numel(); i < n; ++i) sum += static_cast<double>(term(a[i], b[i]));
+    });
+    out = Tensor::scalar(sum * factor, x.dtype());
+  }
+  return record(op, {input, target}, out, [=](const Tensor& dy, Grads& grads) {
+    for (int i = 0; i < 2; ++i) {
+      if (!grads.needed(i)) continue;
+      Tensor g = i == 0 ? zip(x, t, dx) : zip(x, t, dt);
+      if (reduction == Reduction::none) {
+        g = zip(g, dy, [](auto a, auto b) { return a * b; });
+      } else {
+        double by = factor * dy.item();
+        g = map(g, [by](auto v) { return static_cast<decltype(v)>(v * by); });
+      }
+      grads.add(i, g);
+    }
+  });
+}
+
+void only_kl_div(const char* op, Reduction reduction) {
+  if (reduction == Reduction::batchmean) fail(op, "batchmean is for kl_div only");
+}
+
+// ln(1 + e^-x)
+template <class T>
+T softplus_of_minus(T x) {
+  return std::max(-x, T(0)) + std::log1p(std::exp(-std::abs(x)));
+}
+
+// 1 - sigmoid(x)
+template <class T>
+T one_minus_sigmoid(T x) {
+  T e = std::exp(-std::abs(x));
+  return (x >= 0 ? e : T(1)) / (1 + e);
+}
+
+}  // namespace
+
+// Composed of elementary ops. Not in the header: there the names would be ambiguous to other references.
+namespace reference {
+namespace {
+
+Var reduce(const Var& terms, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::mean:
+      return mean(terms);
+    case Reduction::sum:
+      return sum(terms);
+    case Reduction::batchmean:
+      return sum(terms) / static_cast<double>(terms.size(0));
+    case Reduction::none:
+      break;
+  }
+  return terms;
+}
+
+Var mse_loss(const Var& x, const Var& t, Reduction reduction) { return reduce(pow(x - t, 2.0), reduction); }
+
+Var binary_cross_entropy_with_logits(const Var& x, const Var& t, const BCEWithLogitsOptions& options) {
+  Var s = sigmoid(x);
+  return reduce(-(options.pos_weight * t * log(s) + (1 - t) * log(1 - s)), options.reduction);
+}
+
+Var kl_div(const Var& x, const Var& t, const KLDivOptions& options) {
+  Var terms = options.log_target ? exp(t) * (t - x) : t * (log(t) - x);
+  return reduce(terms, options.reduction);
+}
+
+Var nll_loss(const Var& x, const Tensor& targets, const NLLOptions& options) {
+  int64_t C = x.size(-1);
+  Tensor chosen = Tensor::zeros(x.shape(), x.dtype());
+  double total = 0;
+  for (int64_t r = 0; r < targets.numel(); ++r) {
+    int32_t c = targets.i32()[r];
+    if (c == options.ignore_index) continue;
+    double w = options.weight.defined() ? options.weight.at(c) : 1;
+    chosen.set(r * C + c, -w);
+    total += w;
+  }
+  Var terms = sum(x * chosen, {.axes = {-1}});
+  if (options.reduction == Reduction::none) return terms;
+  return options.reduction == Reduction::mean ? sum(terms) * (total > 0 ? 1 / total : 0) : sum(terms);
+}
+
+}  // namespace
+}  // namespace reference
+
+Var mse_loss(const Input& input, const Var& target, Reduction reduction) {
+  At at(input.caller());
+  only_kl_div("mse_loss", reduction);
+  return pointwise(
+      "mse_loss", input, target, reduction, [](auto x, auto t) { return (x - t) * (x - t); },
+      [](auto x, auto t) { return 2 * (x - t); }, [](auto x, auto t) { return 2 * (t - x); });
+}
+
+Var binary_cross_entropy_with_logits(const Input& input, const Var& target,
+                                     const BCEWithLogitsOptions& options) {
+  At at(input.caller());
+  const char* op = "binary_cross_entropy_with_logits";
+  only_kl_div(op, options.reduction);
+  double extra = options.pos_weight - 1;
+  auto positive = [extra](auto t) { return 1 + static_cast<decltype(t)>(extra) * t; };
+  return pointwise(
+      op, input, target, options.reduction,
+      [=](auto x, auto t) { return (1 - t) * x + positive(t) * softplus_of_minus(x); },
+      [=](auto x, auto t) { return (1 - t) - positive(t) * one_minus_sigmoid(x); },
+      [=](auto x, auto) { return static_cast<decltype(x)>(extra) * softplus_of_minus(x) - x; });
+}
+
+Var kl_div(const Input& input, const Var& target, const KLDivOptions& options) {
+  At at(input.caller());
+  if (options.log_target)
+    return pointwise(
+        "kl_div", input, target, options.reduction, [](auto x, auto t) { return std::exp(t) * (t - x); },
+        [](auto, auto t) { return -std::exp(t); }, [](auto x, auto t) { return std::exp(t) * (t - x + 1); });
+  return pointwise(
+      "kl_div", input, target, options.reduction,
+      [](auto x, auto t) { return t > 0 ? t * (std::log(t) - x) : decltype(t){0}; },
+      [](auto, auto t) { return t > 0 ? -t : decltype(t){0}; },
+      [](auto x, auto t) { return t > 0 ? std::log(t) + 1 - x : decltype(t){0}; });
+}
+
+Var nll_loss(const Input& log_probs, const Tensor& targets, const NLLOptions& options) {
+  At at(log_probs.caller());
+  const char* op = "nll_loss";
+  only_kl_div(op, options.reduction);
+  check_operand(log_probs, op);
+  if (log_probs.dims() == 0 || log_probs.shape().without(-1) != targets.shape())
+    fail(op, fmt::format("targets must have log_probs' shape without the last axis: log_probs {}, targets {}",
+                         log_probs.shape().str(), targets.shape().str()));
+  int64_t C = log_probs.size(-1), rows = targets.numel();
+  count_targets(op, targets, C, {.ignore_index = options.ignore_index});
+  if (options.weight.defined() && options.weight.shape() != Shape{C})
+    fail(op, fmt::format("weight must be [C]: weight {}, log_probs {}", options.weight.shape().str(),
+                         log_probs.shape().str()));
+  // 1. the factor of every row, and what the sum is divided by
+  Tensor factors(targets.shape(), log_probs.dtype());
+  double total = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    int32_t c = targets.i32()[r];
+    double w = c == options.ignore_index ? 0 : options.weight.defined() ? options.weight.at(c) : 1;
+    factors.set(r, -w);
+    total += w;
+  }
+  double scale = options.reduction != Reduction::mean ? 1 : total > 0 ? 1 / total : 0;
+  // 2. the losses
+  Tensor losses = Tensor::zeros(targets.shape(), log_probs.dtype());
+  double sum = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    if (factors.at(r) == 0) continue;
+    double loss = factors.at(r) * log_probs.value().at(r * C + targets.i32()[r]);
+    losses.set(r, loss);
+    sum += loss;
+  }
+  bool each = options.reduction == Reduction::none;
+  Tensor out = each ? losses : Tensor::scalar(sum * scale, log_probs.dtype());
+  return record(op, {log_probs}, out, [=, ids = targets](const Tensor& dy, Grads& dx) {
+    Tensor g = dx.into(0);
+    for (int64_t r = 0; r < rows; ++r) {
+      if (factors.at(r) == 0) continue;
+      int64_t at = r * C + ids.i32()[r];
+      g.set(at, g.at(at) + factors.at(r) * (each ? dy.at(r) : scale * dy.item()));
+    }
+  });
+}
+
+namespace {
+
+OpCase mse_case(const std::string& name, Reduction reduction) {
+  return {"mse_loss" + name,
+          {{3, 4}, {3, 4}},
+          [=](auto& in) { return mse_loss(in[0], in[1], reduction); },
+          [=](auto& in) { return reference::mse_loss(in[0], in[1], reduction); }};
+}
+
+OpCase bce_case(const std::string& name, const BCEWithLogitsOptions& options) {
+  return {"binary_cross_entropy_with_logits" + name,
+          {OpCase::Input({2, 5}, -4, 4), OpCase::Input({2, 5}, 0, 1)},
+          [=](auto& in) { return binary_cross_entropy_with_logits(in[0], in[1], options); },
+          [=](auto& in) { return reference::binary_cross_entropy_with_logits(in[0], in[1], options); }};
+}
+
+OpCase kl_case(const std::string& name, const KLDivOptions& options) {
+  return {"kl_div" + name,
+          {OpCase::Input({2, 5}, -3, 0),
+           options.log_target ? OpCase::Input({2, 5}, -3, 0) : OpCase::Input({2, 5}, 0.1, 1)},
+          [=](auto& in) { return kl_div(in[0], in[1], options); },
+          [=](auto& in) { return reference::kl_div(in[0], in[1], options); }};
+}
+
+OpCase nll_case(const std::string& name, const NLLOptions& options) {
+  Tensor targets = Tensor::from_ids({2, 2}, {2, 0, 3, 2});
+  return {"nll_loss" + name,
+          {OpCase::Input({2, 2, 4}, -3, 0)},
+          [=](auto& in) { return nll_loss(in[0], targets, options); },
+          [=](auto& in) { return reference::nll_loss(in[0], targets, options); }};
+}
+
+}  // namespace
+
+GRADUS_OP_CASES(mse_case("", Reduction::mean), mse_case(": sum", Reduction::sum),
+                mse_case(": none", Reduction::none), bce_case("", {}),
+                bce_case(": sum, pos_weight", {.reduction = Reduction::sum, .pos_weight = 3}),
+                bce_case(": none", {.reduction = Reduction::none}), kl_case("", {}),
+                kl_case(": batchmean", {.reduction = Reduction::batchmean}),
+                kl_case(": log target, sum", {.reduction = Reduction::sum, .log_target = true}),
+                kl_case(": none", {.reduction = Reduction::none}), nll_case("", {}),
+                nll_case(": ignored", {.ignore_index = 2}),
+                nll_case(": weights", {.weight = Tensor::from({4}, {0.5, 1, 2, 3}, DType::f64)}),
+                nll_case(": none, weights",
+                         {.reduction = Reduction::none, .weight = Tensor::from({4}, {0.5, 1, 2, 3})}),
+                nll_case(": sum", {.reduction = Reduction::sum, .ignore_index = 0}));
+
+}  // namespace gradus

@@ -1,0 +1,101 @@
+#include <gradus/ops/recurrence.h>
+
+#include <fmt/core.h>
+
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
+#include <gradus/ops/shape.h>
+
+namespace gradus {
+
+void check_lengths(const char* op, const Tensor& lengths, int64_t T, int64_t B) {
+  if (!lengths.defined()) return;
+  if (lengths.dtype() != DType::i32 || lengths.shape() != Shape{B})
+    fail(op, fmt::format("lengths must be i32 [B] = [{}]: {} {}", B, name_of(lengths.dtype()), lengths.shape().str()));
+  for (int64_t b = 0; b < B; ++b)
+    if (lengths.i32()[b] < 0 || lengths.i32()[b] > T)
+      fail(op, fmt::format("lengths must be in 0 .. T = {}: {}", T, lengths.i32()[b]));
+}
+
+RecurrentSizes check_recurrence(const char* op, int64_t gates, const Var& x, const Var& h, const Var& weight_ih,
+                                const Var& weight_hh, const Var& bias_ih, const Var& bias_hh, const Tensor& lengths) {
+  bool cell = x.dims() == 2;
+  std::string rows = gates == 1 ? "hidden_size" : fmt::format("{} hidden_size", gates);
+  if (x.dims() != 2 && x.dims() != 3)
+    fail(op, fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
+  RecurrentSizes s{cell ? 1 : x.size(0), x.size(-2), x.size(-1), weight_hh.dims() == 2 ? weight_hh.size(1) : 0};
+  if (weight_ih.dims() != 2 || weight_ih.size(1) != s.I || weight_ih.size(0) != gates * s.H)
+    fail(op, fmt::format("weight_ih must be [{}, input_size]: input {}, weight_ih {}, weight_hh {}", rows,
+                         x.shape().str(), weight_ih.shape().str(), weight_hh.shape().str()),
+         weight_ih.dims() == 2 && weight_ih.size(0) == gates * s.H ? size_hint(s.I, weight_ih.size(1)) : "");
+  if (weight_hh.shape() != Shape{gates * s.H, s.H})
+    fail(op, fmt::format("weight_hh must be [{}, hidden_size]: weight_hh {}", rows, weight_hh.shape().str()));
+  if (h.defined() && h.shape() != Shape{s.B, s.H})
+    fail(op, fmt::format("the initial state must be [B, hidden_size] = [{}, {}]: state {}", s.B, s.H, h.shape().str()));
+  for (const Var* bias : {&bias_ih, &bias_hh})
+    if (bias->defined() && bias->shape() != Shape{gates * s.H})
+      fail(op, fmt::format("a bias must be [{}] = [{}]: bias {}", rows, gates * s.H, bias->shape().str()));
+  for (const Var* v : {&h, &weight_ih, &weight_hh, &bias_ih, &bias_hh})
+    if (v->defined() && v->dtype() != x.dtype())
+      fail(op, fmt::format("element types must agree: {} and {}", name_of(x.dtype()), name_of(v->dtype())));
+  check_lengths(op, lengths, s.T, s.B);
+  return s;
+}
+
+void check_state(const char* op, const char* name, const Var& state, const RecurrentSizes& s, DType dtype) {
+  if (!state.defined()) return;
+  if (state.shape() != Shape{s.B, s.H})
+    fail(op, fmt::format("{} must be [B, hidden_size] = [{}, {}]: {}", name, s.B, s.H, state.shape().str()));
+  if (state.dtype() != dtype)
+    fail(op, fmt::format("element types must agree: {} and {}", name_of(dtype), name_of(state.dtype())));
+}
+
+Tensor active_steps(const Tensor& lengths, int64_t T, int64_t B) {
+  if (!lengths.defined()) return {};
+  Tensor active({T, B}, DType::u8);
+  for (int64_t t = 0; t < T; ++t)
+    for (int64_t b = 0; b < B; ++b) active.u8()[t * B + b] = t < lengths.i32()[b];
+  return active;
+}
+
+Var reference::over_time(int64_t T, const Var& start, bool reverse, const Tensor& lengths,
+                         const std::function<Var(int64_t t, const Var& state)>& step) {
+  Tensor active = active_steps(lengths, T, start.size(0));
+  Var state = start;
+  std::vector<Var> states(static_cast<size_t>(T));
+  for (int64_t k = 0; k < T; ++k) {
+    int64_t t = reverse ? T - 1 - k : k;
+    Var next = step(t, state);
+    state = active.defined() ? where(active.row(t).reshape({-1, 1}), next, state) : next;
+    states[static_cast<size_t>(t)] = state;
+  }
+  return stack(states, 0);
+}
+
+Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Var& h0, const Var& weight_ih,
+                           const Var& weight_hh, const Var& bias_ih, const Var& bias_hh, bool reverse,
+                           const Tensor& lengths, const Tensor& state_mask) {
+  RecurrentSizes s = check_recurrence(op, gates, x, h0, weight_ih, weight_hh, bias_ih, bias_hh, lengths);
+  DType type = x.dtype();
+  check_state(op, "state_mask", state_mask, s, type);
+  RealSteps real(lengths, s.T, s.B);
+  Tensor packed = real.pack(x.value());
+  Tensor start = h0.defined() ? real.sort(h0.value()) : Tensor::zeros({s.B, s.H}, type);
+  Tensor mask = state_mask.defined() ? real.sort(state_mask) : Tensor();
+  Tensor seen({real.total(), s.H}, type);
+  return {s,
+          gates,
+          reverse,
+          weight_ih.value(),
+          weight_hh.value(),
+          bias_ih.value(),
+          bias_hh.value(),
+          std::move(real),
+          packed,
+          start,
+          mask,
+          seen,
+          x.shape()};
+}
+
+}  // namespace gradus
