@@ -6,17 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include <gradus/diagnosis_rules.h>
 #include <gradus/random.h>
 
 namespace gradus {
 namespace {
-
-// "[3,17]" for a row-major position.
-std::string index_of(const Shape& shape, int64_t position) {
-  std::vector<int64_t> index;
-  for (int axis = 0; axis < shape.dims(); ++axis) index.push_back(position / shape.stride(axis) % shape[axis]);
-  return index.empty() ? std::string() : fmt::format("[{}]", fmt::join(index, ","));
-}
 
 class Checker {
  public:
@@ -25,32 +19,36 @@ class Checker {
   GradcheckReport run(const std::vector<NamedParameter>& parameters) {
     for (const NamedParameter& p : parameters)
       if (p.parameter->value().dtype() != DType::f64)
-        return problem(fmt::format("{} is {}: central differences need f64", p.name, name_of(p.parameter->value().dtype())));
+        return problem(Mistake::float_used, fmt::format("{} is {}: central differences need f64", p.name, name_of(p.parameter->value().dtype())));
     Var y = f_();
     if (y.dtype() != DType::f64)
-      return problem(fmt::format("the function returned {}: it must compute in f64 throughout", name_of(y.dtype())));
+      return problem(Mistake::float_used, fmt::format("the function returned {}: it must compute in f64 throughout", name_of(y.dtype())));
     weights_ = Tensor::uniform(y.shape(), 0.5, 1.5, rng_, DType::f64);
     if (y.numel() == 1) weights_.fill(1);
     double once = value();
-    if (!std::isfinite(once)) 
-      return problem(fmt::format("the function is {} at this point", std::isnan(once) ? "NaN" : "infinite"));
+    if (!std::isfinite(once))
+      return problem(Mistake::not_finite, fmt::format("the function is {} at this point", std::isnan(once) ? "NaN" : "infinite"));
     if (value() != once)
-      return problem("the function is not deterministic: two calls at one point gave two results (dropout on?)");
-    if (!y.requires_grad()) return problem("the result depends on no parameter: is something detached?");
+      return problem(Mistake::not_deterministic, "the function is not deterministic: two calls at one point gave two results (dropout on?)");
+    if (!y.requires_grad()) return problem(Mistake::not_connected, "the result depends on no parameter: is something detached?");
     Gradients grads = backward(y, {.seed = weights_});
     for (const NamedParameter& p : parameters) {
       moved_ = false;
+      parameter_error_ = 0;
       Tensor analytic = grads.contains(*p.parameter) ? grads[*p.parameter] : Tensor();
       if (p.parameter->value().numel() <= options_.max_elements) full(p, analytic);
       else along_directions(p, analytic);
       if (!analytic.defined() && !moved_ && p.parameter->value().numel() > 0) unused_.push_back(p.name);
+      if (parameter_error_ > options_.tolerance) failed_.push_back({parameter_error_, p});
     }
     finish();
     return report_;
   }
 
  private:
-  GradcheckReport problem(const std::string& text) {
+  GradcheckReport problem(Mistake mistake, const std::string& text) {
+    report_.diagnosis.mistake = mistake;
+    report_.diagnosis.sentence = text;
     report_.ok = false;
     report_.message = "[gradcheck] " + text;
     return report_;
@@ -72,9 +70,9 @@ class Checker {
         p.parameter->update([&](const Tensor& t) { t.set(i, v); });
         return value();
       };
-      double plus = at(x + h), minus = at(x - h), middle = at(x);
-      compare(p.name + index_of(p.parameter->shape(), i), analytic, analytic.defined() ? analytic.at(i) : 0,
-              plus, minus, middle, h);
+      double plus = at(x + h), minus = at(x - h);
+      at(x);
+      compare(p.name + element_name(p.parameter->shape(), i), analytic.defined() ? analytic.at(i) : 0, plus, minus, h);
     }
   }
 
@@ -95,27 +93,24 @@ class Checker {
         });
         return value();
       };
-      double plus = at(h), minus = at(-h), middle = at(0);
-      compare(fmt::format("{} along direction {}", p.name, d), analytic, slope, plus, minus, middle, h);
+      double plus = at(h), minus = at(-h);
+      at(0);
+      compare(fmt::format("{} along direction {}", p.name, d), slope, plus, minus, h);
     }
   }
 
-  void compare(const std::string& name, const Tensor& gradient, double analytic, double plus, double minus,
-               double middle, double h) {
+  void compare(const std::string& name, double analytic, double plus, double minus, double h) {
     double numeric = (plus - minus) / (2 * h);
     double error = std::abs(analytic - numeric) / std::max({1.0, std::abs(analytic), std::abs(numeric)});
     ++report_.checked;
     moved_ = moved_ || numeric != 0;
     if (std::isnan(error)) error = INFINITY;
+    parameter_error_ = std::max(parameter_error_, error);
     if (error <= report_.worst_error && report_.checked > 1) return;
     report_.worst_error = error;
     report_.worst_name = name;
     report_.analytic = analytic;
     report_.numeric = numeric;
-    // At a kink the two one-sided slopes differ by far more than curvature over so small a step explains.
-    double right = (plus - middle) / h, left = (middle - minus) / h;
-    kink_ = std::abs(right - left) > 1e-3 * std::max(1.0, std::max(std::abs(right), std::abs(left)));
-    disconnected_ = !gradient.defined() && numeric != 0;
   }
 
   void finish() {
@@ -125,8 +120,15 @@ class Checker {
                                   report_.worst_name, report_.analytic, report_.numeric, report_.worst_error);
     if (!unused_.empty()) report_.message += fmt::format("; the result does not depend on {}", fmt::join(unused_, ", "));
     if (report_.ok) return;
-    if (disconnected_) report_.message += "; no gradient reached it: the graph is not connected";
-    else if (kink_) report_.message += "; the function has a kink there (relu, max, abs?): move the point";
+    std::stable_sort(failed_.begin(), failed_.end(), [](auto& a, auto& b) { return a.first > b.first; });
+    std::vector<NamedParameter> worst;
+    for (size_t i = 0; i < failed_.size() && i < 3; ++i) worst.push_back(failed_[i].second);
+    report_.diagnosis = diagnose(f_, worst, {.step = options_.step, .tolerance = options_.tolerance, .max_elements = 200});
+    const Diagnosis& d = report_.diagnosis;
+    // Found along a direction, but not in any single derivative that was looked at.
+    if (d.mistake == Mistake::none || d.mistake == Mistake::unknown) return;
+    if (d.name.empty() || report_.worst_name.starts_with(d.name)) report_.message += "; " + d.sentence;
+    else report_.message += fmt::format("; {}: {}", d.name, d.sentence);
   }
 
   const std::function<Var()>& f_;
@@ -134,7 +136,8 @@ class Checker {
   Rng rng_;
   Tensor weights_;
   GradcheckReport report_;
-  bool kink_ = false, disconnected_ = false;
+  double parameter_error_ = 0;  // worst of the parameter at hand
+  std::vector<std::pair<double, NamedParameter>> failed_;
   bool moved_ = false;  // the parameter at hand changed the value
   std::vector<std::string> unused_;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <gradus/autograd.h>
+#include <gradus/diagnosis.h>
 
 namespace gradus {
 
@@ -25,19 +26,15 @@ struct GradcheckReport {
   double analytic = 0, numeric = 0;
   int64_t checked = 0;      ///< derivatives compared
   std::string message;      ///< readable, whether ok or not
+  Diagnosis diagnosis;      ///< of the parameters that fail, the three worst ones at most: the kind of mistake
   explicit operator bool() const { return ok; }
-};
-
-/// A parameter to check, under a name for the report.
-struct NamedParameter {
-  std::string name;
-  Parameter* parameter;
 };
 
 /// Compares the engine's gradients of f with central differences, for every parameter. f is any function of them that
 /// returns a Var; an output that is not a scalar is weighted with fixed random numbers. Parameters must be f64.
 /// The report says when f is not deterministic (dropout on?), when it was computed in float, when f does not depend on
-/// a parameter, and when the worst point is a kink.
+/// a parameter, when the worst point is a kink, and otherwise what kind of mistake explains the difference: see
+/// diagnose(), which knows more when f's result is not a scalar.
 GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
                           const GradcheckOptions& options = {});
 

@@ -16,6 +16,7 @@
 #include <set>
 
 #include <gradus/error.h>
+#include <gradus/io/half.h>
 #include <gradus/io/json_header.h>
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
@@ -89,16 +90,6 @@ const char* file_type_of(DType dtype) {
   for (const FileType& type : kTypes)
     if (type.dtype == dtype) return type.name;
   return "?";
-}
-
-float from_half(uint16_t h) {
-  uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16, exponent = h >> 10 & 0x1F, fraction = h & 0x3FF;
-  if (exponent == 0) {  // zero or subnormal: fraction times 2^-24
-    float value = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -value : value;
-  }
-  uint32_t wide = exponent == 31 ? 0xFF : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
 class Reader {
@@ -210,7 +201,7 @@ class Reader {
         uint16_t value;
         std::memcpy(&value, at, 2);
         bool half = e.dtype == "F16";
-        out.f32()[i] = half ? from_half(value) : std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
+        out.f32()[i] = half ? io::from_half(value) : std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
       }
     }
     return out;

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gradus/autograd.h>
+
+namespace gradus {
+
+/// A parameter to check, under a name for the report.
+struct NamedParameter {
+  std::string name;
+  Parameter* parameter;
+};
+
+/// What is wrong with a gradient. J is the Jacobian, one row for each output, one column for each element of an input.
+enum class Mistake {
+  none,
+  float_used,         ///< f is computed in f32 somewhere: central differences need f64
+  not_finite,         ///< f is NaN or infinite at this point
+  not_deterministic,  ///< two calls, or two backwards, at one point give two results
+  kink,               ///< the slopes on both sides differ: the point, not the gradient, is wrong
+  not_connected,      ///< no gradient, or zeros, although the result depends on the input
+  not_linear,         ///< backward(dy1 + dy2) is not backward(dy1) + backward(dy2): dy is not used as it must
+  mask_leak,          ///< elements without influence on the result receive a gradient
+  incomplete,         ///< some elements receive nothing, the others what they should
+  sign,               ///< -1 times the gradient
+  factor,             ///< c times the gradient
+  swapped,            ///< the gradient of another input
+  transposed,         ///< two axes of the input, or of dy, exchanged
+  softmax_diagonal,   ///< only the diagonal of a Jacobian whose outputs compete
+  broadcast_sum,      ///< one entry taken where dy must be summed over an axis
+  overwritten,        ///< of several contributions only the one that was written last
+  shifted,            ///< what belongs to a neighbour along an axis: an index off by one
+  unknown,
+};
+
+/// "mask leak" and the like.
+const char* name_of(Mistake mistake);
+
+/// What is known of one input. The tensors are the gradients under one random dy, in the input's shape, so that a tool
+/// can draw yours | numeric | difference; numeric is NaN where a large input was not differentiated.
+struct InputDiagnosis {
+  std::string name;
+  Mistake mistake = Mistake::none;
+  std::string sentence;      ///< what to look for, with figures; empty when all is well
+  Tensor analytic, numeric;  ///< f64
+  double worst_error = 0;    ///< largest |analytic - numeric| in J / max(1, |analytic|, |numeric|)
+  int64_t worst = -1;        ///< row-major position of that element
+};
+
+struct Diagnosis {
+  Mistake mistake = Mistake::none;  ///< of the worst input, or of f itself
+  std::string name;                 ///< of that input; empty where f itself is at fault
+  std::string sentence;
+  std::vector<InputDiagnosis> inputs;  ///< empty where f itself is at fault
+  explicit operator bool() const { return mistake == Mistake::none; }
+};
+
+struct DiagnosisOptions {
+  double step = 1e-5;         ///< central difference step, times max(1, |x|)
+  double tolerance = 1e-6;    ///< on |analytic - numeric| / max(1, |analytic|, |numeric|)
+  int64_t max_outputs = 256;  ///< larger results are seen through 8 random sums: some rules then cannot tell
+  int64_t max_elements = 400; ///< of larger inputs so many elements, chosen at random
+  uint64_t seed = 1;
+};
+
+/// Finds out what kind of mistake a backward has, by comparing the Jacobian that the engine computes, one backward for
+/// each output, with the one of central differences. Parameters must be f64; f is any function of them.
+Diagnosis diagnose(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
+                   const DiagnosisOptions& options = {});
+
+/// The same for a plain function of tensors, converted to f64 and named input0, input1, ...; ids and masks are passed on
+/// as constants.
+Diagnosis diagnose(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
+                   const DiagnosisOptions& options = {});
+
+}  // namespace gradus

@@ -1,0 +1,53 @@
+#pragma once
+
+// Internal: the rules behind diagnose(). Not installed.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gradus/diagnosis.h>
+
+namespace gradus {
+
+struct Matrix {
+  int64_t rows = 0, cols = 0;
+  std::vector<double> values;
+  Matrix() = default;
+  Matrix(int64_t r, int64_t c) : rows(r), cols(c), values(static_cast<size_t>(r * c)) {}
+  double& at(int64_t r, int64_t c) { return values[static_cast<size_t>(r * cols + c)]; }
+  double at(int64_t r, int64_t c) const { return values[static_cast<size_t>(r * cols + c)]; }
+};
+
+/// All that the rules may look at for one input with N elements and an output seen through K sums of its elements.
+struct Evidence {
+  std::string name;
+  Shape in, out;
+  bool each_output;          ///< K outputs one by one, in row-major order; else random sums of them
+  bool reached;              ///< the engine returned a gradient at all
+  Matrix analytic;           ///< [K, N]
+  Matrix numeric;            ///< [K, C], one column for each of `elements`
+  Matrix bend;               ///< [K, C] slope to the right minus slope to the left
+  std::vector<int64_t> elements;  ///< row-major positions that were differentiated
+  std::vector<double> output;     ///< f's result
+
+  /// Largest numeric derivative, at least a little.
+  double scale = 1e-9;
+  /// analytic at the c-th differentiated element
+  double a(int64_t k, int64_t c) const { return analytic.at(k, elements[static_cast<size_t>(c)]); }
+  double b(int64_t k, int64_t c) const { return numeric.at(k, c); }
+};
+
+struct Finding {
+  Mistake mistake;
+  std::string sentence;
+};
+
+/// The first rule that explains the whole difference; Mistake::unknown when none does. `others` are all inputs, for
+/// the rule that looks for exchanged ones.
+Finding explain(const Evidence& e, const std::vector<Evidence>& others, double tolerance);
+
+/// "[3,17]" for a row-major position; "" for a scalar.
+std::string element_name(const Shape& shape, int64_t position);
+
+}  // namespace gradus

@@ -1,0 +1,140 @@
+#include <fmt/core.h>
+
+#include <array>
+#include <cstring>
+#include <set>
+
+#include <gradus/error.h>
+#include <gradus/io/npy.h>
+#include <gradus/io/npy_format.h>
+
+// A zip archive, as far as npz needs it (APPNOTE 6.3): local headers with their data, then a directory of
+// them, then a record that says where the directory is.
+
+namespace gradus {
+namespace {
+
+constexpr uint32_t kLocal = 0x04034b50, kDirectory = 0x02014b50, kEnd = 0x06054b50;
+constexpr size_t kLocalSize = 30, kDirectorySize = 46, kEndSize = 22;
+constexpr uint16_t kUtf8 = 1 << 11, kEncrypted = 1;
+constexpr uint64_t kLargest = 0xFFFFFFFE;  // one more means: see the zip64 extension
+
+uint32_t crc32(std::string_view bytes) {
+  static const std::array<uint32_t, 256> table = [] {
+    std::array<uint32_t, 256> t{};
+    for (uint32_t i = 0; i < 256; ++i) {
+      t[i] = i;
+      for (int bit = 0; bit < 8; ++bit) t[i] = t[i] >> 1 ^ (t[i] & 1 ? 0xEDB88320u : 0);
+    }
+    return t;
+  }();
+  uint32_t crc = ~0u;
+  for (char c : bytes) crc = crc >> 8 ^ table[(crc ^ static_cast<uint8_t>(c)) & 0xFF];
+  return ~crc;
+}
+
+void add(std::string& to, uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xFF);
+}
+
+uint64_t get(std::string_view from, size_t at, int bytes) {
+  uint64_t value = 0;
+  for (int i = 0; i < bytes; ++i)
+    value |= static_cast<uint64_t>(static_cast<uint8_t>(from[at + static_cast<size_t>(i)])) << (8 * i);
+  return value;
+}
+
+io::Complain complain_about(const std::string& path) {
+  return [path](const std::string& what) { fail("npz", path + ": " + what); };
+}
+
+// What the local header and the directory say alike, from "version needed" to the length of the extra field.
+std::string description(const std::string& name, const std::string& data) {
+  std::string out;
+  bool ascii = true;
+  for (char c : name) ascii = ascii && static_cast<uint8_t>(c) < 128;
+  add(out, 20, 2);  // version needed
+  add(out, ascii ? 0 : kUtf8, 2);
+  add(out, 0, 2);     // stored
+  add(out, 0, 2);     // 00:00
+  add(out, 0x21, 2);  // 1980-01-01: equal tensors make equal files
+  add(out, crc32(data), 4);
+  add(out, data.size(), 4);
+  add(out, data.size(), 4);
+  add(out, name.size(), 2);
+  add(out, 0, 2);
+  return out;
+}
+
+}  // namespace
+
+void save_npz(const std::string& path, const NamedTensors& tensors) {
+  io::Complain complain = complain_about(path);
+  std::string out, directory;
+  std::set<std::string> seen;
+  for (const auto& [key, tensor] : tensors) {
+    if (key.empty() || key.size() > 60000 || !seen.insert(key).second)
+      complain("names must be given, and once each: \"" + key + "\"");
+    std::string name = key + ".npy", data = io::npy_bytes(tensor, complain), about = description(name, data);
+    add(directory, kDirectory, 4);
+    add(directory, 20, 2);  // made by
+    directory += about;
+    add(directory, 0, 6);  // no comment, disk 0, internal attributes
+    add(directory, 0, 4);  // external attributes
+    add(directory, out.size(), 4);
+    directory += name;
+    add(out, kLocal, 4);
+    out += about + name + data;
+    if (out.size() > kLargest - directory.size()) complain("would be larger than 4 GB");
+  }
+  if (tensors.size() >= 0xFFFF) complain("would have too many arrays");
+  std::string end;
+  add(end, kEnd, 4);
+  add(end, 0, 4);
+  add(end, tensors.size(), 2);
+  add(end, tensors.size(), 2);
+  add(end, directory.size(), 4);
+  add(end, out.size(), 4);
+  add(end, 0, 2);
+  io::write_file(path, out + directory + end, complain);
+}
+
+NamedTensors load_npz(const std::string& path) {
+  io::Complain complain = complain_about(path);
+  std::string file = io::read_file(path, complain);
+  std::string_view bytes = file;
+  size_t end = std::string_view::npos;  // of the archive there may be a comment behind
+  for (size_t back = kEndSize; back <= bytes.size() && back < kEndSize + 0x10000; ++back)
+    if (get(bytes, bytes.size() - back, 4) == kEnd) {
+      end = bytes.size() - back;
+      break;
+    }
+  if (end == std::string_view::npos) complain("is no zip archive, or was cut off");
+  size_t count = get(bytes, end + 10, 2), at = get(bytes, end + 16, 4);
+  if (count == 0xFFFF || at > kLargest) complain("is an archive of more than 4 GB, which is not known here");
+  NamedTensors out;
+  for (size_t i = 0; i < count; ++i) {
+    if (at > end || end - at < kDirectorySize || get(bytes, at, 4) != kDirectory)
+      complain("has a damaged directory");
+    uint64_t flags = get(bytes, at + 8, 2), method = get(bytes, at + 10, 2), crc = get(bytes, at + 16, 4);
+    uint64_t packed = get(bytes, at + 20, 4), size = get(bytes, at + 24, 4), local = get(bytes, at + 42, 4);
+    size_t name_size = get(bytes, at + 28, 2), more = get(bytes, at + 30, 2) + get(bytes, at + 32, 2);
+    if (end - at < kDirectorySize + name_size + more) complain("has a damaged directory");
+    std::string name(bytes.substr(at + kDirectorySize, name_size));
+    at += kDirectorySize + name_size + more;
+    auto entry = [&](const std::string& what) { complain("entry \"" + name + "\" " + what); };
+    if (flags & kEncrypted) entry("is encrypted");
+    if (method != 0) entry("is compressed: write it with numpy.savez, not savez_compressed");
+    if (packed > kLargest || size > kLargest || local > kLargest) entry("has more than 4 GB");
+    if (local + kLocalSize > end || get(bytes, local, 4) != kLocal) entry("is not where the directory says");
+    uint64_t begin = local + kLocalSize + get(bytes, local + 26, 2) + get(bytes, local + 28, 2);
+    if (packed != size || begin > end || end - begin < size) entry("is cut off");
+    std::string_view data = bytes.substr(begin, size);
+    if (crc32(data) != crc) entry("is damaged: its checksum is wrong");
+    if (name.size() > 4 && name.ends_with(".npy")) name.resize(name.size() - 4);
+    out.emplace_back(name, io::npy_tensor(data, entry));
+  }
+  return out;
+}
+
+}  // namespace gradus
