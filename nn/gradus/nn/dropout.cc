@@ -7,6 +7,9 @@ namespace gradus::nn {
 
 Dropout::Dropout(double probability) : p(probability) { must_be_probability("Dropout", "p", p); }
 
-Var Dropout::operator()(const Var& x) const { return dropout(x, p); }
+Var Dropout::operator()(const Input& x) const {
+  At at(x.caller());
+  return dropout(x, p);
+}
 
 }  // namespace gradus::nn

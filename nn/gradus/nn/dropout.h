@@ -11,7 +11,7 @@ struct Dropout {
 
   /// @throws Error "[Dropout] p must be in [0, 1): 1.5"
   explicit Dropout(double p = 0.5);
-  Var operator()(const Var& x) const;
+  Var operator()(const Input& x) const;
   void params(ParamVisitor&) {}
 };
 

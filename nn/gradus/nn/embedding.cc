@@ -20,7 +20,8 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, Rng& rng,
   weight = Parameter(std::move(table), "weight");
 }
 
-Var Embedding::operator()(const Tensor& ids) const {
+Var Embedding::operator()(const Tensor& ids, Caller caller) const {
+  At at(caller);
   return embedding(weight, ids, {.padding_idx = padding_idx});
 }
 

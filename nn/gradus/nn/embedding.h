@@ -17,7 +17,7 @@ struct Embedding {
 
   Embedding(int64_t num_embeddings, int64_t embedding_dim, Rng& rng,
             const EmbeddingLayerOptions& options = {});
-  Var operator()(const Tensor& ids) const;
+  Var operator()(const Tensor& ids, Caller caller = Caller::current()) const;
   void params(ParamVisitor& visit);
 };
 

@@ -2,7 +2,7 @@
 
 #include <gradus/nn/dropout.h>
 #include <gradus/nn/embedding.h>
-#include <gradus/nn/gru.h>
+#include <gradus/nn/recurrent.h>
 
 namespace gradus::nn {
 
@@ -12,6 +12,7 @@ struct Encoded {
   Var forward_final;   ///< [B, H], the forward state after the last word
   Var backward_final;  ///< [B, H], the backward state after the first word; undefined without a backward direction
   Tensor mask;         ///< u8 [B, S], 1 = real
+  Tensor alignment = {};  ///< [T, B, S] weights from outside, for attentions that take them; undefined: none
 
   /// [B, H]: one state that has read the whole source, backward if there is one (s_0 of Bahdanau et al. 2014).
   const Var& summary() const { return backward_final.defined() ? backward_final : forward_final; }
@@ -24,19 +25,23 @@ struct EncoderOptions {
   bool bidirectional = true;
   double dropout = 0;        ///< on embeddings and between layers
   int32_t padding_idx = 1;
+  CellType cell = {};            ///< GRU unless said otherwise
+  bool residual = false;         ///< see RecurrentShape
+  bool variational = false;      ///< dropout with one mask for all words of a sentence
+  double recurrent_dropout = 0;
 };
 
-/// Embedding and GRU over a source (Bahdanau et al. 2014, appendix A.1.1). Annotations are [forward ; backward] states,
+/// Embedding and recurrent layers over a source (Bahdanau et al. 2014, appendix A.1.1). Annotations are [forward ; backward] states,
 /// D = 2H.
 struct Encoder {
   Embedding embedding;
   Dropout dropout;
-  GRU rnn;
+  RecurrentStack rnn;
   int64_t annotation_size;
 
   Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, Rng& rng, const EncoderOptions& options = {});
   /// ids i32 [S, B], lengths i32 [B].
-  Encoded operator()(const Tensor& ids, const Tensor& lengths) const;
+  Encoded operator()(const Tensor& ids, const Tensor& lengths, Caller caller = Caller::current()) const;
   void params(ParamVisitor& visit);
 };
 

@@ -11,7 +11,10 @@ LayerNorm::LayerNorm(int64_t n, double epsilon) : eps(epsilon) {
   bias = Parameter(Tensor::zeros({n}), "bias");
 }
 
-Var LayerNorm::operator()(const Var& x) const { return layer_norm(x, weight, bias, eps); }
+Var LayerNorm::operator()(const Input& x) const {
+  At at(x.caller());
+  return layer_norm(x, weight, bias, eps);
+}
 
 void LayerNorm::params(ParamVisitor& visit) {
   visit("weight", weight);

@@ -11,7 +11,7 @@ struct LayerNorm {
   double eps;
 
   explicit LayerNorm(int64_t n, double eps = 1e-5);
-  Var operator()(const Var& x) const;
+  Var operator()(const Input& x) const;
   void params(ParamVisitor& visit);
 };
 

@@ -15,7 +15,10 @@ Linear::Linear(int64_t in_features, int64_t out_features, Rng& rng, const Linear
   if (options.bias) bias = Parameter(Tensor::uniform({out_features}, -a, a, rng), "bias");
 }
 
-Var Linear::operator()(const Var& x) const { return linear(x, weight, bias); }
+Var Linear::operator()(const Input& x) const {
+  At at(x.caller());
+  return linear(x, weight, bias);
+}
 
 void Linear::params(ParamVisitor& visit) {
   visit("weight", weight);

@@ -15,7 +15,7 @@ struct Linear {
   Parameter weight, bias;  ///< bias undefined without one
 
   Linear(int64_t in_features, int64_t out_features, Rng& rng, const LinearOptions& options = {});
-  Var operator()(const Var& x) const;
+  Var operator()(const Input& x) const;
   void params(ParamVisitor& visit);
 };
 

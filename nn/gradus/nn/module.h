@@ -175,6 +175,7 @@ Var checkable(const T& y) {
 class CheckInput {
  public:
   explicit CheckInput(const Var& x) : x_(x) {}
+  operator Input() const { return x_; }
   operator const Var&() const { return x_; }
   operator const Tensor&() const { return x_.value(); }
 

@@ -1,3 +1,4 @@
+#include <gradus/kernels/optimizer.h>
 #include <gradus/nn/optimizer.h>
 
 #include <fmt/core.h>
@@ -8,7 +9,7 @@
 
 #include <gradus/error.h>
 #include <gradus/kernels/elementwise.h>
-#include <gradus/kernels/optimizer.h>
+#include <gradus/kernels/update_rules.h>
 #include <gradus/nn/gradient_rows.h>
 #include <gradus/numeric.h>
 
@@ -24,6 +25,10 @@ void share(ThreadPool* pool, F&& f) {
 
 // Elements a thread takes at a time: fixed, so that sums do not depend on the number of threads.
 constexpr int64_t kBlock = 1 << 16;
+// Fewer elements than this are updated before a second thread has begun.
+constexpr int64_t kWorthSharing = 1 << 13;
+// Elements of a sparse gradient that are laid out at a time.
+constexpr int64_t kLaidOut = 1 << 14;
 
 }  // namespace
 
@@ -88,9 +93,14 @@ void Optimizer::step(const std::vector<NamedParameter>& parameters, const Gradie
     if (!entry) continue;
     State& state = prepare(*p.parameter);
     ++state.step;
+    auto member = memberships_.find(p.parameter->var().node().get());
+    const Group& group = groups_[member == memberships_.end() ? 0 : member->second.group];
+    Update update{group.lr, group.weight_decay, grad_scale};
     p.parameter->update([&](const Tensor& value) {
-      if (!entry->dense.defined()) apply_rows(*entry, grad_scale, value, state, pool);
-      else apply_shared(entry->rows.empty() ? entry->dense : densify(*entry), grad_scale, value, state, pool);
+      if (!entry->dense.defined())
+        apply_rows(update, *entry, value, state, pool);
+      else
+        apply_shared(update, entry->rows.empty() ? entry->dense : densify(*entry), value, state, pool);
     });
   }
 }
@@ -100,7 +110,7 @@ Optimizer::State& Optimizer::prepare(const Parameter& p) {
   if (!state.node) {
     state.node = p.var().node();
     for (size_t i = 0; i < slot_names().size(); ++i)
-      state.slots.push_back(Tensor::zeros(p.shape(), p.value().dtype()));
+      state.slots.push_back(Tensor::full(p.shape(), slot_start(), p.value().dtype()));
   }
   for (Tensor& slot : state.slots) {
     if (slot.dtype() != p.value().dtype()) slot = slot.to(p.value().dtype());
@@ -109,41 +119,62 @@ Optimizer::State& Optimizer::prepare(const Parameter& p) {
   return state;
 }
 
-void Optimizer::apply_shared(const Tensor& grad, double grad_scale, const Tensor& value, State& state, ThreadPool* pool) {
+void Optimizer::apply_shared(const Update& update, const Tensor& grad, const Tensor& value, State& state,
+                             ThreadPool* pool) {
   int64_t n = grad.numel();
-  if (n < kBlock) pool = nullptr;  // waking a thread costs more
+  if (n < kWorthSharing) pool = nullptr;
   Tensor flat = grad.reshape({n});
   share(pool, [&](int worker, int workers) {
     int64_t begin = n * worker / workers, end = n * (worker + 1) / workers;
-    apply(flat.rows(begin, end), grad_scale, value, begin, state);
+    apply(update, flat.rows(begin, end), value, begin, state);
   });
 }
 
-void Optimizer::apply_rows(const Gradients::Entry& entry, double grad_scale, const Tensor& value, State& state,
-                           ThreadPool* pool) {
-  int64_t width = value.shape().stride(0);
-  if (lazy()) {
-    Gradients::Entry once = entry;
-    sum_repeated_rows(once);
-    for (const RowGradient& part : once.rows)
-      for (int64_t i = 0; i < part.ids.numel(); ++i)
-        apply(part.rows.row(i), grad_scale, value, part.ids.i32()[i] * width, state);
+void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, const Tensor& value,
+                           State& state, ThreadPool* pool) {
+  int64_t width = value.shape().stride(0), count = value.size(0);
+  Gradients::Entry once = entry;
+  sum_repeated_rows(once);
+  const RowGradient& given = once.rows.at(0);
+  if (lazy(update)) {
+    for (int64_t i = 0; i < given.ids.numel(); ++i)
+      apply(update, given.rows.row(i), value, given.ids.i32()[i] * width, state);
     return;
   }
   // Dense, for what the algorithm says: a row that did not occur has gradient 0 and still moves by its
-  // momentum. The buffer is zero between calls, so that only the rows that occurred must be written and
-  // wiped.
-  if (!scratch_.defined() || scratch_.numel() < value.numel() || scratch_.dtype() != value.dtype())
-    scratch_ = Tensor::zeros({value.numel()}, value.dtype());
-  visit_floating(scratch_, name_, [&](auto* to) {
-    using T = std::remove_pointer_t<decltype(to)>;
-    for (const RowGradient& part : entry.rows)
-      for (int64_t i = 0; i < part.ids.numel(); ++i)
-        kernels::add_into(data<T>(part.rows) + i * width, to + part.ids.i32()[i] * width, width);
-    apply_shared(scratch_.rows(0, value.numel()), grad_scale, value, state, pool);
-    for (const RowGradient& part : entry.rows)
-      for (int64_t i = 0; i < part.ids.numel(); ++i) std::fill_n(to + part.ids.i32()[i] * width, width, T{0});
+  // momentum. Some rows at a time are laid out with their zeros in a buffer that stays in the cache.
+  Tensor places = Tensor::full({count}, -1, DType::i32);
+  int32_t* place = places.i32();
+  const int32_t* ids = given.ids.i32();
+  for (int64_t i = 0; i < given.ids.numel(); ++i) place[ids[i]] = static_cast<int32_t>(i);
+  int64_t most = std::max<int64_t>(1, kLaidOut / width), blocks = (count + most - 1) / most;
+  if (value.numel() < kWorthSharing) pool = nullptr;
+  share(pool, [&](int worker, int workers) {
+    Tensor buffer({std::min(most, count), width}, value.dtype());
+    for (int64_t block = worker; block < blocks; block += workers) {
+      int64_t begin = block * most, rows = std::min(most, count - begin);
+      visit_floating(buffer, name_, [&](auto* to) {
+        const auto* gradient = data<std::remove_pointer_t<decltype(to)>>(given.rows);
+        for (int64_t r = 0; r < rows; ++r) {
+          int64_t from = place[begin + r];
+          if (from >= 0) std::copy_n(gradient + from * width, width, to + r * width);
+          else std::fill_n(to + r * width, width, 0);
+        }
+      });
+      apply(update, buffer.rows(0, rows).reshape({rows * width}), value, begin * width, state);
+    }
   });
+}
+
+int Optimizer::add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options) {
+  for (const NamedParameter& p : parameters)
+    if (memberships_.count(p.parameter->var().node().get()))
+      fail(name_, fmt::format("a parameter can be in one group only: {}", p.name));
+  for (const NamedParameter& p : parameters)
+    memberships_[p.parameter->var().node().get()] = {p.parameter->var().node(), groups_.size()};
+  groups_.push_back(
+      {options.lr.value_or(groups_[0].lr), options.weight_decay.value_or(groups_[0].weight_decay)});
+  return num_groups() - 1;
 }
 
 StateDict Optimizer::state_dict(const std::vector<NamedParameter>& parameters) const {
@@ -155,6 +186,9 @@ StateDict Optimizer::state_dict(const std::vector<NamedParameter>& parameters) c
     for (size_t i = 0; i < slots.size(); ++i) out.emplace_back(slots[i] + "." + p.name, at->second.slots[i]);
     out.emplace_back("step." + p.name, Tensor::scalar(static_cast<double>(at->second.step), DType::f64));
   }
+  std::vector<double> rates;
+  for (const Group& group : groups_) rates.push_back(group.lr);
+  out.emplace_back("lr", Tensor::from({num_groups()}, rates, DType::f64));
   return out;
 }
 
@@ -182,6 +216,13 @@ void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, c
     Tensor step = take("step." + p.name, {});
     if (step.defined()) states[k].step = static_cast<int64_t>(step.item());
   }
+  Tensor rates;
+  if (auto at = given.find("lr"); at != given.end()) {
+    used["lr"] = true;
+    rates = at->second;
+    if (rates.shape() != Shape{num_groups()})
+      misshaped.push_back(fmt::format("lr (groups {}, given {})", num_groups(), rates.shape().str()));
+  }
   std::vector<std::string> unexpected, wrong;
   for (const auto& [name, value] : dict)
     if (!used.count(name)) unexpected.push_back(name);
@@ -198,56 +239,63 @@ void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, c
     if (states[k].node) states_[key] = std::move(states[k]);
     else states_.erase(key);
   }
+  for (int g = 0; rates.defined() && g < num_groups(); ++g) set_lr(rates.at(g), g);
 }
 
 // ---- SGD ----
 
-SGD::SGD(const SGDOptions& options) : Optimizer("SGD", options.lr), options_(options) {
-  if (options.nesterov && options.momentum == 0) fail("SGD", "nesterov needs a momentum");
+SGD::SGD(const SGDOptions& options) : Optimizer("SGD", options.lr, options.weight_decay), options_(options) {
+  if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
+    fail("SGD", "nesterov needs a momentum, and no dampening");
 }
 
 std::vector<std::string> SGD::slot_names() const {
   return options_.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
 }
 
-void SGD::apply(const Tensor& grad, double grad_scale, const Tensor& value, int64_t begin, State& state) {
+// A row whose gradient is 0 stays where it is.
+bool SGD::lazy(const Update& update) const { return options_.momentum == 0 && update.weight_decay == 0; }
+
+void SGD::apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin, State& state) {
   visit_floating(value, "SGD", [&](auto* p) {
     using T = std::remove_pointer_t<decltype(p)>;
-    const T* g = data<T>(grad);
-    T* u = state.slots.empty() ? nullptr : data<T>(state.slots[0]) + begin;
-    p += begin;
-    T rate = static_cast<T>(lr()), scale = static_cast<T>(grad_scale), decay = static_cast<T>(options_.weight_decay),
-      momentum = static_cast<T>(options_.momentum);
-    for (int64_t i = 0, n = grad.numel(); i < n; ++i) {
-      T d = g[i] * scale + decay * p[i];
-      if (u) {
-        u[i] = momentum * u[i] + d;
-        d = options_.nesterov ? d + momentum * u[i] : u[i];
-      }
-      p[i] -= rate * d;
-    }
+    kernels::sgd({update.lr, update.grad_scale, update.weight_decay},
+                 {options_.momentum, options_.dampening, options_.nesterov, state.step == 1}, data<T>(grad),
+                 p + begin, state.slots.empty() ? nullptr : data<T>(state.slots[0]) + begin, grad.numel());
   });
 }
 
-// ---- Adam ----
+// ---- Adam and AdamW ----
 
-Adam::Adam(const AdamOptions& options) : Optimizer("Adam", options.lr), options_(options) {
+Adam::Adam(const AdamOptions& options) : Adam("Adam", options, false) {}
+
+Adam::Adam(const char* name, const AdamOptions& options, bool decoupled)
+    : Optimizer(name, options.lr, options.weight_decay), options_(options), decoupled_(decoupled) {
   for (double beta : {options.beta1, options.beta2})
-    if (!(beta >= 0 && beta < 1)) fail("Adam", fmt::format("betas must be in [0, 1): {}", beta));
+    if (!(beta >= 0 && beta < 1)) fail(name, fmt::format("betas must be in [0, 1): {}", beta));
 }
 
 std::vector<std::string> Adam::slot_names() const { return {"m", "v"}; }
 
-void Adam::apply(const Tensor& grad, double grad_scale, const Tensor& value, int64_t begin, State& state) {
+void Adam::apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin, State& state) {
   double t = static_cast<double>(state.step);
-  kernels::AdamStep step{.lr = lr(), .beta1 = options_.beta1, .beta2 = options_.beta2, .eps = options_.eps,
-                         .correction1 = 1 - std::pow(options_.beta1, t), .correction2 = 1 - std::pow(options_.beta2, t),
-                         .grad_scale = grad_scale, .weight_decay = options_.weight_decay};
+  kernels::AdamStep step{.lr = update.lr,
+                         .beta1 = options_.beta1,
+                         .beta2 = options_.beta2,
+                         .eps = options_.eps,
+                         .correction1 = 1 - std::pow(options_.beta1, t),
+                         .correction2 = 1 - std::pow(options_.beta2, t),
+                         .grad_scale = update.grad_scale,
+                         .weight_decay = decoupled_ ? 0 : update.weight_decay,
+                         .shrink = decoupled_ ? update.lr * update.weight_decay : 0};
   visit_floating(value, "Adam", [&](auto* p) {
     using T = std::remove_pointer_t<decltype(p)>;
     kernels::adam(step, data<T>(grad), p + begin, data<T>(state.slots[0]) + begin, data<T>(state.slots[1]) + begin,
                   grad.numel());
   });
 }
+
+AdamW::AdamW(const AdamWOptions& o)
+    : Adam("AdamW", {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.lazy}, true) {}
 
 }  // namespace gradus::nn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include <gradus/nn/module.h>
@@ -23,8 +24,18 @@ double clip_grad_norm(Gradients& grads, double max_norm);
 /// min(1, max_norm / norm), the factor that clip_grad_norm multiplies by; 1 when norm is not finite.
 double clip_factor(double norm, double max_norm);
 
+/// What a group of parameters has of its own; what is not given is the optimiser's.
+struct ParamGroupOptions {
+  std::optional<double> lr = {}, weight_decay = {};
+};
+
 /// Changes parameters by their gradients; keeps what it must remember per parameter (by identity, not by
 /// name). A parameter that the gradients lack is left alone, as PyTorch's with grad None.
+///
+/// An embedding's gradient has rows for the words that occurred. What is done with them is what the algorithm
+/// does with a dense gradient that is 0 elsewhere: all rows move on by their momentum and decay. Only where
+/// that changes nothing (SGD without momentum and weight decay, Adagrad without weight decay) are the other
+/// rows not touched at all; see AdamOptions::lazy for the faster and different thing.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -39,18 +50,28 @@ class Optimizer {
     step(named_parameters(module), grads, grad_scale, pool);
   }
 
-  double lr() const { return lr_; }
-  void set_lr(double lr) { lr_ = lr; }
+  /// Gives these parameters a learning rate or a weight decay of their own. Returns the number of the group;
+  /// group 0 has all that are in no other. @throws Error when one is in a group already.
+  int add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options);
+  template <Module M>
+  int add_group(M& module, const ParamGroupOptions& options) {
+    return add_group(named_parameters(module), options);
+  }
+  int num_groups() const { return static_cast<int>(groups_.size()); }
 
-  /// The state as named tensors ("m.encoder.weight", ..., "step.encoder.weight"), enough to go on bit for
-  /// bit.
+  /// Learning rate of a group. A Scheduler sets those of all groups.
+  double lr(int group = 0) const { return groups_.at(static_cast<size_t>(group)).lr; }
+  void set_lr(double lr, int group = 0) { groups_.at(static_cast<size_t>(group)).lr = lr; }
+
+  /// The state as named tensors ("m.encoder.weight", ..., "step.encoder.weight", and "lr" [groups]), enough
+  /// to go on bit for bit. The other options and the members of the groups are the program's to repeat.
   StateDict state_dict(const std::vector<NamedParameter>& parameters) const;
   template <Module M>
   StateDict state_dict(const M& module) const {
     return state_dict(nn::named_parameters(visited(module)));
   }
   /// @throws Error for names that are unknown and for shapes that are not the parameters'. Parameters without
-  /// state in the dictionary start afresh.
+  /// state in the dictionary start afresh; without "lr" in it the learning rates stay.
   void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict);
   template <Module M>
   void load_state_dict(M& module, const StateDict& dict) {
@@ -63,40 +84,60 @@ class Optimizer {
     int64_t step = 0;
     std::vector<Tensor> slots;   // in the order of slot_names(), in the parameter's shape
   };
+  /// What a step does to the parameters of one group.
+  struct Update {
+    double lr, weight_decay, grad_scale;
+  };
 
-  explicit Optimizer(const char* name, double lr) : name_(name), lr_(lr) {}
+  Optimizer(const char* name, double lr, double weight_decay) : name_(name), groups_{{lr, weight_decay}} {}
   virtual std::vector<std::string> slot_names() const = 0;
-  virtual bool lazy() const { return false; }
+  virtual double slot_start() const { return 0; }
+  /// True when rows of an embedding without a gradient are not to be touched.
+  virtual bool lazy(const Update&) const { return false; }
   /// Updates elements begin .. begin + grad.numel() - 1 of `value`; state.step counts this step already.
-  virtual void apply(const Tensor& grad, double grad_scale, const Tensor& value, int64_t begin, State& state) = 0;
+  virtual void apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
+                     State& state) = 0;
 
  private:
+  struct Group {
+    double lr, weight_decay;
+  };
+  struct Membership {
+    std::shared_ptr<Node> node;
+    size_t group;
+  };
+
   State& prepare(const Parameter& p);
-  void apply_rows(const Gradients::Entry& entry, double grad_scale, const Tensor& value, State& state, ThreadPool* pool);
-  void apply_shared(const Tensor& grad, double grad_scale, const Tensor& value, State& state, ThreadPool* pool);
+  void apply_rows(const Update& update, const Gradients::Entry& entry, const Tensor& value, State& state,
+                  ThreadPool* pool);
+  void apply_shared(const Update& update, const Tensor& grad, const Tensor& value, State& state,
+                    ThreadPool* pool);
 
   const char* name_;
-  double lr_;
+  std::vector<Group> groups_;
+  std::unordered_map<const Node*, Membership> memberships_;  // of those not in group 0
   std::unordered_map<const Node*, State> states_;
-  Tensor scratch_;  // all zero between steps: row gradients are laid out here
 };
 
 struct SGDOptions {
   double lr = 0.01;
   double momentum = 0;
+  double dampening = 0;     ///< of the gradient on its way into the momentum, from the second step on
   double weight_decay = 0;  ///< L2 term added to the gradient
-  bool nesterov = false;
+  bool nesterov = false;    ///< needs a momentum and no dampening
 };
 
-/// p -= lr u, u = momentum u + g (first u = g), Nesterov: p -= lr (g + momentum u). PyTorch's form: lr is
-/// outside u.
+/// p -= lr u, u = momentum u + (1 - dampening) g (first u = g), Nesterov: p -= lr (g + momentum u). PyTorch's
+/// form: lr is outside u.
 class SGD : public Optimizer {
  public:
   explicit SGD(const SGDOptions& options = {});
 
  private:
   std::vector<std::string> slot_names() const override;
-  void apply(const Tensor& grad, double grad_scale, const Tensor& value, int64_t begin, State& state) override;
+  bool lazy(const Update& update) const override;
+  void apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
+             State& state) override;
   SGDOptions options_;
 };
 
@@ -117,11 +158,31 @@ class Adam : public Optimizer {
  public:
   explicit Adam(const AdamOptions& options = {});
 
+ protected:
+  Adam(const char* name, const AdamOptions& options, bool decoupled);
+
  private:
   std::vector<std::string> slot_names() const override;
-  bool lazy() const override { return options_.lazy; }
-  void apply(const Tensor& grad, double grad_scale, const Tensor& value, int64_t begin, State& state) override;
+  bool lazy(const Update&) const override { return options_.lazy; }
+  void apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
+             State& state) override;
   AdamOptions options_;
+  bool decoupled_;
+};
+
+struct AdamWOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;  ///< decoupled
+  bool lazy = false;           ///< as AdamOptions::lazy; rows that do not occur do not decay either
+};
+
+/// Adam with the weight decay taken out of the gradient: p = (1 - lr weight_decay) p before each step
+/// (Loshchilov & Hutter 2019). The averages do not see it.
+class AdamW : public Adam {
+ public:
+  explicit AdamW(const AdamWOptions& options = {});
 };
 
 }  // namespace gradus::nn

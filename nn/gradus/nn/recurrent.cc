@@ -2,11 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <cstring>
 
 #include <gradus/nn/check.h>
 #include <gradus/numeric.h>
+#include <gradus/ops/arithmetic.h>
 #include <gradus/ops/dropout.h>
 #include <gradus/ops/shape.h>
 
@@ -49,7 +49,8 @@ Tensor take(const Tensor& joined, int64_t offset, int64_t H, const Tensor& lengt
 
 // y_tb = [f_tb ; b_tb] where t < lengths_b, else 0. forward, backward [T, B, H] -> [T, B, 2H].
 // df = first H columns of dy, db = the others, both 0 at padding.
-Var join_directions(const Var& forward, const Var& backward, const Tensor& lengths) {
+Var join_directions(const Input& forward, const Var& backward, const Tensor& lengths) {
+  At at(forward.caller());
   if (!backward.defined() && !lengths.defined()) return forward;
   if (forward.dims() != 3 || (backward.defined() && backward.shape() != forward.shape()))
     fail("join_directions", fmt::format("both directions must be [T, B, H]: {} and {}", forward.shape().str(),
@@ -69,57 +70,52 @@ Var join_directions(const Var& forward, const Var& backward, const Tensor& lengt
   });
 }
 
-RecurrentWeights::RecurrentWeights(int64_t gates, int64_t input_size, int64_t hidden_size, bool bias, Rng& rng) {
-  double a = 1 / std::sqrt(static_cast<double>(hidden_size));
-  auto draw = [&](const Shape& shape, const char* name) {
-    return Parameter(Tensor::uniform(shape, -a, a, rng), name);
-  };
-  weight_ih = draw({gates * hidden_size, input_size}, "weight_ih");
-  weight_hh = draw({gates * hidden_size, hidden_size}, "weight_hh");
-  if (!bias) return;
-  bias_ih = draw({gates * hidden_size}, "bias_ih");
-  bias_hh = draw({gates * hidden_size}, "bias_hh");
-}
-
 RecurrentStack::RecurrentStack(const RecurrentShape& s, Rng& rng) : shape(s) {
   must_be_positive(s.name, "input_size", s.input_size);
   must_be_positive(s.name, "hidden_size", s.hidden_size);
   must_be_positive(s.name, "num_layers", s.num_layers);
   must_be_probability(s.name, "dropout", s.dropout);
+  must_be_probability(s.name, "recurrent_dropout", s.recurrent_dropout);
   for (int64_t layer = 0; layer < s.num_layers; ++layer) {
     int64_t input_size = layer == 0 ? s.input_size : directions() * s.hidden_size;
     for (int64_t d = 0; d < directions(); ++d)
-      weights.emplace_back(s.gates, input_size, s.hidden_size, s.bias, rng);
+      weights.emplace_back(s.cell, input_size, s.hidden_size, s.bias, rng);
   }
 }
 
-RecurrentOutput RecurrentStack::operator()(const Run& run, const Var& x, const Tensor& lengths,
-                                           const Var& h0) const {
+RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths, const RecurrentState& start) const {
+  At at(x.caller());
   if (x.dims() != 3 || x.size(2) != shape.input_size || x.size(0) == 0)
     fail(shape.name, fmt::format("x must be [T, B, {}], time first: {}", shape.input_size, x.shape().str()));
-  int64_t T = x.size(0), B = x.size(1), states = static_cast<int64_t>(weights.size());
+  int64_t T = x.size(0), B = x.size(1), H = shape.hidden_size, states = static_cast<int64_t>(weights.size());
   must_be_lengths(shape.name, lengths, B, T);
-  Shape of_h0{states, B, shape.hidden_size};
-  if (h0.defined() && h0.shape() != of_h0)
-    fail(shape.name, fmt::format("h0 must be [num_layers * directions, B, hidden_size] = {}: {}", of_h0.str(),
-                                 h0.shape().str()));
+  for (auto [state, name] : {std::pair(&start.h, "h0"), std::pair(&start.c, "c0")})
+    if (state->defined() && state->shape() != Shape{states, B, H})
+      fail(shape.name, fmt::format("{} must be [num_layers * directions, B, hidden_size] = {}: {}", name,
+                                   Shape{states, B, H}.str(), state->shape().str()));
 
-  RecurrentOutput out;
-  std::vector<Var> finals;
+  std::vector<Var> finals, cells;
   auto direction = [&](const Var& in, int64_t k, bool reverse) {
-    Var all = run(in, h0.defined() ? select(h0, 0, k) : Var(), weights[static_cast<size_t>(k)], reverse);
-    finals.push_back(select(all, 0, reverse ? 0 : T - 1));  // padding carries the state over, so the end holds it
-    return all;
+    RecurrentState first{start.h.defined() ? select(start.h, 0, k) : Var(),
+                         start.c.defined() ? select(start.c, 0, k) : Var()};
+    Tensor mask = dropout_mask({B, H}, shape.recurrent_dropout, x.dtype());
+    DirectionStates all = run_over_time(
+        shape.cell, weights[static_cast<size_t>(k)], in, first,
+        {.reverse = reverse, .lengths = lengths, .state_mask = mask, .reference = shape.reference});
+    finals.push_back(select(all.h, 0, reverse ? 0 : T - 1));  // padding carries the state over, so the end holds it
+    if (all.c_n.defined()) cells.push_back(all.c_n);
+    return all.h;
   };
   Var in = x;
   for (int64_t layer = 0; layer < shape.num_layers; ++layer) {
-    if (layer > 0) in = dropout(in, shape.dropout);
+    Var below = in;
+    if (layer > 0) in = shape.variational ? variational_dropout(in, shape.dropout) : dropout(in, shape.dropout);
     Var forward = direction(in, layer * directions(), false);
     Var backward = shape.bidirectional ? direction(in, layer * 2 + 1, true) : Var();
     in = join_directions(forward, backward, lengths);
+    if (shape.residual && layer > 0) in = in + below;
   }
-  out.output = in;
-  out.h_n = stack(finals, 0);
+  RecurrentOutput out{in, stack(finals, 0), cells.empty() ? Var() : stack(cells, 0), {}, {}};
   out.forward_final = finals[finals.size() - static_cast<size_t>(directions())];
   if (shape.bidirectional) out.backward_final = finals.back();
   return out;
@@ -128,11 +124,7 @@ RecurrentOutput RecurrentStack::operator()(const Run& run, const Var& x, const T
 void RecurrentStack::params(ParamVisitor& visit) {
   for (size_t k = 0; k < weights.size(); ++k) {
     size_t dirs = static_cast<size_t>(directions());
-    std::string suffix = fmt::format("_l{}{}", k / dirs, k % dirs ? "_reverse" : "");
-    visit("weight_ih" + suffix, weights[k].weight_ih);
-    visit("weight_hh" + suffix, weights[k].weight_hh);
-    visit("bias_ih" + suffix, weights[k].bias_ih);
-    visit("bias_hh" + suffix, weights[k].bias_hh);
+    weights[k].params(visit, fmt::format("_l{}{}", k / dirs, k % dirs ? "_reverse" : ""));
   }
 }
 

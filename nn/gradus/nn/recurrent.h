@@ -1,11 +1,8 @@
 #pragma once
 
-#include <functional>
+#include <gradus/nn/recurrent_cell.h>
 
-#include <gradus/nn/module.h>
-#include <gradus/random.h>
-
-// What RNN and GRU share: weights per layer and direction, and the walk over layers, directions and padding.
+// What RNN, GRU and LSTM share: the walk over layers, directions and padding.
 
 namespace gradus::nn {
 
@@ -13,51 +10,43 @@ namespace gradus::nn {
 struct RecurrentOutput {
   Var output;          ///< [T, B, dirs * H] of the last layer, [forward ; backward]; 0 at padded steps
   Var h_n;             ///< [num_layers * dirs, B, H] state after the last real step: layer 0 forward, backward, ...
+  Var c_n;             ///< an LSTM's cells, likewise; otherwise undefined
   Var forward_final;   ///< [B, H] of the last layer
   Var backward_final;  ///< [B, H] of the last layer, the state after token 0, of which Bahdanau et al. 2014 make
                        ///< s_0; undefined unless bidirectional
-  std::vector<Var> vars() const { return {output, h_n}; }  ///< for gradcheck
-};
-
-/// One direction of one layer. G = 1 (RNN) or 3 (GRU: gates r, z, n stacked).
-struct RecurrentWeights {
-  Parameter weight_ih;  ///< [G H, I]
-  Parameter weight_hh;  ///< [G H, H]
-  Parameter bias_ih;    ///< [G H] or undefined
-  Parameter bias_hh;    ///< [G H] or undefined
-
-  RecurrentWeights() = default;
-  /// All from U(-1/sqrt(H), 1/sqrt(H)), as PyTorch.
-  RecurrentWeights(int64_t gates, int64_t input_size, int64_t hidden_size, bool bias, Rng& rng);
+  std::vector<Var> vars() const { return {output, h_n, c_n}; }  ///< for gradcheck
 };
 
 struct RecurrentShape {
   const char* name;  ///< "GRU", for errors
-  int64_t gates, input_size, hidden_size;
+  CellType cell;
+  int64_t input_size, hidden_size;
   int64_t num_layers = 1;
   bool bias = true;
-  double dropout = 0;  ///< between layers, under Training
   bool bidirectional = false;
+  double dropout = 0;            ///< on what goes from layer to layer, under Training
+  bool variational = false;      ///< that dropout's mask [B, dirs * H] is one for all steps (Gal & Ghahramani 2016)
+  double recurrent_dropout = 0;  ///< on h_{t-1} within the recurrent product, one mask [B, H] for all steps (same paper)
+  bool residual = false;         ///< each layer but the first adds its input to its output (Wu et al. 2016, 3.1)
+  bool reference = false;        ///< the composed twins instead of the fused ops: slow, for tests and readers
 };
 
-/// Layers and directions of a recurrent module, without the cell.
+/// Layers and directions of a recurrent module. RNN, GRU and LSTM are this with the unit's options spelt out.
 struct RecurrentStack {
-  /// All states [T, B, H] of one direction, carried over at padded steps. x [T, B, I], h0 [B, H] or
-  /// undefined.
-  using Run = std::function<Var(const Var& x, const Var& h0, const RecurrentWeights& weights, bool reverse)>;
-
   RecurrentShape shape;
   std::vector<RecurrentWeights> weights;  ///< layer 0 forward, layer 0 backward, layer 1 forward, ...
 
   RecurrentStack(const RecurrentShape& shape, Rng& rng);
   int64_t directions() const { return shape.bidirectional ? 2 : 1; }
-  RecurrentOutput operator()(const Run& run, const Var& x, const Tensor& lengths, const Var& h0) const;
+  /// x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), start: [num_layers * dirs, B, H] or
+  /// undefined (zeros) each. @throws Error when a shape does not fit or a length is outside 0 .. T.
+  RecurrentOutput operator()(const Input& x, const Tensor& lengths = {}, const RecurrentState& start = {}) const;
   /// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, ...
   void params(ParamVisitor& visit);
 };
 
 /// [forward ; backward] along the last axis with zeros at padded steps, in one pass. forward [T, B, H],
 /// backward the same or undefined, lengths i32 [B] or undefined -> [T, B, H or 2H].
-Var join_directions(const Var& forward, const Var& backward, const Tensor& lengths);
+Var join_directions(const Input& forward, const Var& backward, const Tensor& lengths);
 
 }  // namespace gradus::nn

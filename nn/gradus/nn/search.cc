@@ -2,70 +2,56 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
-#include <gradus/ops/shape.h>
+#include <gradus/error.h>
+#include <gradus/kernels/inference.h>
 
 namespace gradus::nn {
 namespace {
 
-// x [S, B, D] with every sentence's column k times in a row: [S, B k, D].
-Tensor repeat_columns(const Tensor& x, int64_t k) {
-  if (k == 1 || !x.defined()) return x;
-  int64_t S = x.size(0), B = x.size(1), bytes = x.size(2) * size_of(x.dtype());
-  Tensor out({S, B * k, x.size(2)}, x.dtype());
-  for (int64_t i = 0; i < S * B; ++i)
-    for (int64_t j = 0; j < k; ++j)
-      std::memcpy(static_cast<char*>(out.raw()) + (i * k + j) * bytes, static_cast<char*>(x.raw()) + i * bytes, bytes);
-  return out;
-}
-
-// x [B, n] -> [B k, n]
-Tensor repeat_rows(const Tensor& x, int64_t k) {
-  if (!x.defined() || k == 1) return x;
-  return repeat_columns(x.reshape({1, x.size(0), x.size(1)}), k).reshape({x.size(0) * k, x.size(1)});
-}
-
-Encoded repeat(const Encoded& e, int64_t k) {
-  return {repeat_columns(e.annotations.value(), k), repeat_rows(e.forward_final.value(), k),
-          repeat_rows(e.backward_final.value(), k), repeat_rows(e.mask, k)};
-}
-
 struct Candidate {
   double log_probability;
-  int64_t parent;  // row of the beam
+  int64_t parent;  // row of the last step
   int32_t token;
 };
 
-// One time step as it was taken, for walking back.
-struct Step {
-  std::vector<int64_t> parent;  // row of the step before
-  std::vector<int32_t> token;
-  Tensor weights;               // [rows, S], by rows of the step BEFORE (the parents)
+// One row of one step: the word, and the row of the step before that it continues.
+struct Entry {
+  int64_t parent;
+  int32_t token;
 };
 
 class Beam {
  public:
-  Beam(const Seq2Seq& model, const Tensor& source, const Tensor& lengths, const SearchOptions& options)
-      : model_(model), options_(options), B_(source.size(1)), K_(options.beam_size), lengths_(lengths) {
+  Beam(IncrementalDecoder& decoder, const Tensor& lengths, const SearchOptions& options)
+      : decoder_(decoder), options_(options), B_(lengths.numel()), K_(options.beam_size),
+        scored_(options.scores || options.beam_size > 1) {
     if (K_ < 1) fail("translate", "beam_size must be at least 1");
-    state_ = model.decoder->start(repeat(model.encoder(source, lengths), K_));
-    live_.assign(static_cast<size_t>(B_ * K_), -std::numeric_limits<double>::infinity());
-    for (int64_t b = 0; b < B_; ++b) live_[b * K_] = 0;  // all hypotheses start equal: one is enough
+    for (int64_t b = 0; b < B_; ++b) {
+      limit_.push_back(max_target_length(lengths.i32()[b], options));
+      live_.push_back({b, 0.0});
+    }
     results_.resize(static_cast<size_t>(B_));
-    done_.assign(static_cast<size_t>(B_), false);
+    most_steps_ = B_ ? *std::max_element(limit_.begin(), limit_.end()) : 0;
+    size_t rows = static_cast<size_t>(B_ * K_);
+    for (auto* list : {&live_, &next_}) list->reserve(rows);
+    history_.reserve(rows * static_cast<size_t>(most_steps_));
+    begin_.reserve(static_cast<size_t>(most_steps_) + 1);
+    rows_.reserve(rows);
+    candidates_.reserve(static_cast<size_t>(K_ * (K_ + 1)));
+    best_.reserve(static_cast<size_t>(K_ + 1));
+    previous_ = Tensor({std::max<int64_t>(1, B_ * K_)}, DType::i32);
   }
 
   std::vector<std::vector<Hypothesis>> run() {
-    Tensor previous({B_ * K_}, DType::i32);
-    previous.fill(kBos);
-    while (std::find(done_.begin(), done_.end(), false) != done_.end()) {
-      DecoderStep out = model_.decoder->step(previous, state_);
-      advance(model_.output(out.readout).value(), out.weights);
-      const Step& taken = steps_.back();
-      std::copy(taken.token.begin(), taken.token.end(), previous.i32());
-      reorder(taken.parent);
+    previous_.fill(options_.bos);
+    while (!live_.empty()) {
+      int64_t R = static_cast<int64_t>(live_.size());
+      const Tensor& logits = decoder_.step(previous_.rows(0, R));
+      advance(logits);
+      if (live_.empty()) break;
+      decoder_.select(rows_);
     }
     for (auto& list : results_) {
       std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.score > b.score; });
@@ -75,130 +61,247 @@ class Beam {
   }
 
  private:
-  int64_t max_length(int64_t b) const {
-    return options_.max_length > 0 ? options_.max_length : 2 * lengths_.i32()[b] + 10;
-  }
+  struct Row {
+    int64_t sentence;
+    double log_probability;
+  };
+
+  int64_t steps() const { return static_cast<int64_t>(begin_.size()); }
 
   double normalised(double log_probability, int64_t n) const {
     return log_probability / std::pow((5.0 + static_cast<double>(n)) / 6.0, options_.length_penalty);
   }
 
-  void advance(const Tensor& logits, const Tensor& weights) {
-    steps_.push_back({std::vector<int64_t>(B_ * K_), std::vector<int32_t>(B_ * K_, kEos),
-                      options_.weights ? weights : Tensor()});
-    std::vector<double> next(live_.size(), -std::numeric_limits<double>::infinity());
-    for (int64_t b = 0; b < B_; ++b) {
-      for (int64_t k = 0; k < K_; ++k) steps_.back().parent[b * K_ + k] = b * K_ + k;
-      if (!done_[b]) advance_sentence(b, logits, next);
+  // Takes the step that `logits` are of: rows of a sentence stand together, sentences in their order.
+  void advance(const Tensor& logits) {
+    begin_.push_back(history_.size());
+    if (options_.weights) keep_weights();
+    next_.clear();
+    rows_.clear();
+    int64_t R = static_cast<int64_t>(live_.size());
+    for (int64_t first = 0, end; first < R; first = end) {
+      end = first;
+      while (end < R && live_[end].sentence == live_[first].sentence) ++end;
+      advance_sentence(first, end, logits);
     }
-    live_ = std::move(next);
+    std::swap(live_, next_);
   }
 
-  void advance_sentence(int64_t b, const Tensor& logits, std::vector<double>& next) {
-    std::vector<Candidate> candidates;
-    for (int64_t k = 0; k < K_; ++k)
-      if (std::isfinite(live_[b * K_ + k])) best_of_row(b * K_ + k, logits, candidates);
-    std::stable_sort(candidates.begin(), candidates.end(),
+  void advance_sentence(int64_t first, int64_t end, const Tensor& logits) {
+    int64_t b = live_[first].sentence;
+    candidates_.clear();
+    for (int64_t row = first; row < end; ++row) best_of_row(row, logits);
+    std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](auto& x, auto& y) { return x.log_probability > y.log_probability; });
-    Step& step = steps_.back();
-    int64_t length = static_cast<int64_t>(steps_.size()), kept = 0, rank = 0;
-    for (const Candidate& c : candidates) {
-      if (c.token == kEos) {
-        if (rank < K_) finish(b, c, true);
+    size_t begin = next_.size();
+    int64_t rank = 0, kept = 0;
+    for (const Candidate& c : candidates_) {
+      if (c.token == options_.eos) {
+        if (rank < K_) finish(b, c);
       } else if (kept < K_) {
-        int64_t row = b * K_ + kept++;
-        step.parent[row] = c.parent;
-        step.token[row] = c.token;
-        next[row] = c.log_probability;
+        ++kept;
+        previous_.i32()[next_.size()] = c.token;
+        next_.push_back({b, c.log_probability});
+        rows_.push_back(c.parent);
+        history_.push_back({c.parent, c.token});
       }
       ++rank;
     }
-    done_[b] = static_cast<int64_t>(results_[b].size()) >= K_ || kept == 0;
-    if (!done_[b] && length >= max_length(b)) {
-      for (int64_t k = 0; k < kept; ++k) finish_cut(b, b * K_ + k, next[b * K_ + k]);
-      done_[b] = true;
+    bool done = static_cast<int64_t>(results_[b].size()) >= K_ || kept == 0;
+    if (!done && steps() >= limit_[b]) {
+      for (size_t i = begin; i < next_.size(); ++i) finish_cut(b, i);
+      done = true;
     }
+    if (!done) return;
+    next_.resize(begin);  // the sentence leaves the batch
+    rows_.resize(begin);
+    history_.resize(begin_.back() + begin);
   }
+
+  bool forbidden(int64_t v) const { return v == options_.pad || v == options_.bos; }
 
   // The K + 1 most probable words after one hypothesis: one of them may be </s>, which leaves K to go on with.
-  void best_of_row(int64_t row, const Tensor& logits, std::vector<Candidate>& out) const {
-    int64_t V = logits.size(1), wanted = std::min(K_ + 1, V);
+  void best_of_row(int64_t row, const Tensor& logits) {
+    int64_t V = logits.size(1);
     const float* x = logits.f32() + row * V;
-    float top = -std::numeric_limits<float>::infinity();
-    for (int64_t v = 0; v < V; ++v) top = std::max(top, x[v]);
-    double sum = 0;
-    for (int64_t v = 0; v < V; ++v) sum += std::exp(x[v] - top);
-    double log_sum = top + std::log(sum);
-    std::vector<int32_t> best;  // sorted by logit, best first
-    for (int32_t v = 0; v < V; ++v) {
-      if (v == kPad || v == kBos) continue;
-      if (static_cast<int64_t>(best.size()) == wanted && x[v] <= x[best.back()]) continue;
-      if (static_cast<int64_t>(best.size()) == wanted) best.pop_back();
-      best.insert(std::upper_bound(best.begin(), best.end(), v, [&](int32_t a, int32_t c) { return x[a] > x[c]; }), v);
+    if (K_ == 1) {  // with one hypothesis to a sentence, what stands behind the best word is never taken
+      int64_t v = kernels::argmax(x, V);
+      if (!forbidden(v)) {
+        best_.assign(1, static_cast<int32_t>(v));
+      } else {
+        best_words(x, V, 1);
+      }
+    } else {
+      best_words(x, V, std::min(K_ + 1, V));
     }
-    for (int32_t v : best) out.push_back({live_[row] + x[v] - log_sum, row, v});
+    double log_sum = scored_ ? kernels::log_sum_exp(x, V) : 0;
+    for (int32_t v : best_)
+      candidates_.push_back({scored_ ? live_[row].log_probability + x[v] - log_sum : 0, row, v});
   }
 
-  void finish(int64_t b, const Candidate& c, bool finished) {
-    Hypothesis h = walk_back(static_cast<int64_t>(steps_.size()) - 2, c.parent);
-    if (options_.weights && steps_.back().weights.defined()) h.weights.push_back(row_of(steps_.back().weights, c.parent));
-    h.finished = finished;
+  // best_: positions of the largest logits, largest first; of equal ones the first.
+  void best_words(const float* x, int64_t V, int64_t wanted) {
+    best_.clear();
+    auto full = [&] { return static_cast<int64_t>(best_.size()) == wanted; };
+    int64_t v = 0;
+    for (; v < V && !full(); ++v)
+      if (!forbidden(v)) insert(x, static_cast<int32_t>(v));
+    if (best_.empty()) return;
+    while ((v = kernels::first_above(x, v, V, x[best_.back()])) < V) {
+      if (!forbidden(v)) {
+        best_.pop_back();
+        insert(x, static_cast<int32_t>(v));
+      }
+      ++v;
+    }
+  }
+
+  void insert(const float* x, int32_t v) {
+    best_.insert(std::upper_bound(best_.begin(), best_.end(), v, [&](int32_t a, int32_t c) { return x[a] > x[c]; }), v);
+  }
+
+  void keep_weights() {
+    const Tensor& w = decoder_.weights();
+    if (!w.defined()) return;
+    S_ = w.size(1);
+    weights_begin_.push_back(weights_.size());
+    weights_.insert(weights_.end(), w.f32(), w.f32() + w.numel());
+  }
+
+  void finish(int64_t b, const Candidate& c) {
+    Hypothesis h = walk_back(steps() - 2, c.parent);
+    if (!weights_begin_.empty()) h.weights.push_back(weights_at(steps() - 1, c.parent));
+    h.finished = true;
     h.log_probability = c.log_probability;
     h.score = normalised(c.log_probability, static_cast<int64_t>(h.tokens.size()) + 1);
     results_[b].push_back(std::move(h));
   }
 
-  void finish_cut(int64_t b, int64_t row, double log_probability) {
-    Hypothesis h = walk_back(static_cast<int64_t>(steps_.size()) - 1, row);
-    h.log_probability = log_probability;
-    h.score = normalised(log_probability, static_cast<int64_t>(h.tokens.size()));
+  void finish_cut(int64_t b, size_t row) {
+    Hypothesis h = walk_back(steps() - 1, static_cast<int64_t>(row));
+    h.log_probability = next_[row].log_probability;
+    h.score = normalised(h.log_probability, static_cast<int64_t>(h.tokens.size()));
     results_[b].push_back(std::move(h));
   }
 
-  static std::vector<float> row_of(const Tensor& weights, int64_t row) {
-    const float* w = weights.f32() + row * weights.size(1);
-    return {w, w + weights.size(1)};
+  std::vector<float> weights_at(int64_t t, int64_t row) const {
+    const float* w = weights_.data() + weights_begin_[t] + row * S_;
+    return {w, w + S_};
   }
 
   // Tokens (and weights) up to and including step t, for the hypothesis that stood in `row` after it.
   Hypothesis walk_back(int64_t t, int64_t row) const {
     Hypothesis h;
     for (; t >= 0; --t) {
-      const Step& step = steps_[t];
-      h.tokens.push_back(step.token[row]);
-      row = step.parent[row];
-      if (options_.weights && step.weights.defined()) h.weights.push_back(row_of(step.weights, row));
+      const Entry& e = history_[begin_[t] + static_cast<size_t>(row)];
+      h.tokens.push_back(e.token);
+      row = e.parent;
+      if (!weights_begin_.empty()) h.weights.push_back(weights_at(t, row));
     }
     std::reverse(h.tokens.begin(), h.tokens.end());
     std::reverse(h.weights.begin(), h.weights.end());
     return h;
   }
 
-  void reorder(const std::vector<int64_t>& parent) {
-    if (K_ == 1) return;
-    std::vector<int32_t> rows(parent.begin(), parent.end());
-    Tensor index = Tensor::from_ids({B_ * K_}, rows);
-    state_.hidden = gather_rows(state_.hidden, index);
-    if (state_.feed.defined()) state_.feed = gather_rows(state_.feed, index);
-  }
-
-  NoGrad guard_;
-  const Seq2Seq& model_;
+  IncrementalDecoder& decoder_;
   SearchOptions options_;
-  int64_t B_, K_;
-  Tensor lengths_;
-  DecoderState state_;
-  std::vector<double> live_;  // log probability of each row's hypothesis, -inf: none
-  std::vector<Step> steps_;
+  int64_t B_, K_, S_ = 0, most_steps_ = 0;
+  bool scored_;
+  std::vector<int64_t> limit_;
+  Tensor previous_;
+  std::vector<Row> live_, next_;  // before and after a step
+  std::vector<int64_t> rows_;     // of the step that next_ continue
+  std::vector<Entry> history_;    // step after step
+  std::vector<size_t> begin_;     // where each step's entries begin
+  std::vector<float> weights_;    // [rows, S] of each step, by rows BEFORE it is taken (the parents)
+  std::vector<size_t> weights_begin_;
+  std::vector<Candidate> candidates_;
+  std::vector<int32_t> best_;
   std::vector<std::vector<Hypothesis>> results_;
-  std::vector<bool> done_;
 };
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> translate(const Seq2Seq& model, const Tensor& source, const Tensor& lengths,
-                                               const SearchOptions& options) {
-  return Beam(model, source, lengths, options).run();
+int64_t max_target_length(int64_t source_length, const SearchOptions& options) {
+  return options.max_length > 0 ? options.max_length : 2 * source_length + 10;
+}
+
+std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const Tensor& lengths,
+                                            const SearchOptions& options) {
+  return Beam(decoder, lengths, options).run();
+}
+
+namespace {
+
+std::vector<std::vector<Hypothesis>> translate_together(const Generator& generator, const Tensor& source,
+                                                        const Tensor& lengths, const SearchOptions& options) {
+  int64_t longest = 0;
+  for (int64_t b = 0; b < lengths.numel(); ++b)
+    longest = std::max(longest, max_target_length(lengths.i32()[b], options));
+  auto decoder = generator.start(source, lengths,
+                                 {.rows_per_sentence = options.beam_size,
+                                  .max_steps = longest,
+                                  .weights = options.weights,
+                                  .pool = options.pool});
+  return search(*decoder, lengths, options);
+}
+
+struct Shard {
+  Tensor source, lengths;
+};
+
+// Every n-th sentence from `first` on, without the padding they do not need.
+Shard shard_of(const Tensor& source, const Tensor& lengths, int64_t first, int64_t n) {
+  int64_t B = source.size(1), count = (B - first + n - 1) / n, S = 1;
+  Tensor own({count}, DType::i32);
+  for (int64_t i = 0; i < count; ++i) {
+    own.i32()[i] = lengths.i32()[first + i * n];
+    S = std::max<int64_t>(S, own.i32()[i]);
+  }
+  S = std::min(S, source.size(0));
+  Tensor ids({S, count}, DType::i32);
+  for (int64_t s = 0; s < S; ++s)
+    for (int64_t i = 0; i < count; ++i) ids.i32()[s * count + i] = source.i32()[s * B + first + i * n];
+  return {ids, own};
+}
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Tensor& source, const Tensor& lengths,
+                                               const SearchOptions& options, Caller caller) {
+  At at(caller);
+  if (options.beam_size < 1) fail("translate", "beam_size must be at least 1");
+  if (source.dtype() != DType::i32 || source.dims() != 2 || lengths.dtype() != DType::i32 ||
+      lengths.shape() != Shape{source.size(1)})
+    fail("translate", "sources must be i32 [S, B] and lengths i32 [B]: " + source.shape().str() + " and " +
+                          lengths.shape().str());
+  // A thread with few rows reads all weights for them: then the threads had better share the weights.
+  constexpr int64_t kRowsWorthAThread = 4;
+  int64_t B = lengths.numel(), threads = options.pool ? options.pool->size() : 1;
+  if (threads == 1 || B * options.beam_size < kRowsWorthAThread * threads || B < threads)
+    return translate_together(generator, source, lengths, options);
+  std::vector<std::vector<std::vector<Hypothesis>>> parts(static_cast<size_t>(threads));
+  SearchOptions alone = options;
+  alone.pool = nullptr;
+  options.pool->run([&](int k) {
+    Shard shard = shard_of(source, lengths, k, threads);
+    parts[static_cast<size_t>(k)] = translate_together(generator, shard.source, shard.lengths, alone);
+  });
+  std::vector<std::vector<Hypothesis>> out(static_cast<size_t>(B));
+  for (int64_t b = 0; b < B; ++b) {
+    auto& list = parts[static_cast<size_t>(b % threads)][static_cast<size_t>(b / threads)];
+    if (options.weights)  // one row length for all, the batch's
+      for (Hypothesis& h : list)
+        for (auto& row : h.weights) row.resize(static_cast<size_t>(source.size(0)));
+    out[static_cast<size_t>(b)] = std::move(list);
+  }
+  return out;
+}
+
+std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Tensor& source, const Tensor& lengths,
+                                               const SearchOptions& options, Caller caller) {
+  At at(caller);
+  return translate(*model.generator(), source, lengths, options);
 }
 
 }  // namespace gradus::nn

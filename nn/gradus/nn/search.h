@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include <gradus/nn/seq2seq.h>
+#include <gradus/error.h>
+#include <gradus/nn/incremental.h>
 
 namespace gradus::nn {
 
@@ -11,7 +12,13 @@ struct SearchOptions {
   double length_penalty = 1;  ///< alpha of Wu et al. 2016: score = log p / ((5 + n) / 6)^alpha, n counts </s>; 0 = off
   int64_t max_length = 0;     ///< target words at most; 0: twice the source length plus 10
   bool weights = false;       ///< keep the alignment weights
+  bool scores = true;         ///< false: a greedy search need not work out probabilities; they stay 0
+  ThreadPool* pool = nullptr;  ///< threads to share the work among; null: the caller's alone
+  int32_t pad = kPad, bos = kBos, eos = kEos;  ///< never produced; begins a target; ends one (-1: nothing does)
 };
+
+/// Target words at most, for a source of so many words.
+int64_t max_target_length(int64_t source_length, const SearchOptions& options);
 
 /// One translation.
 struct Hypothesis {
@@ -24,9 +31,20 @@ struct Hypothesis {
 };
 
 /// Beam search, batched over sentences and hypotheses; nothing is recorded. Source ids i32 [S, B], lengths i32 [B].
-/// Returns up to beam_size hypotheses per sentence, best first. A finished hypothesis leaves the beam; a sentence is done
-/// when beam_size of them have finished. <pad> and <s> are never produced.
-std::vector<std::vector<Hypothesis>> translate(const Seq2Seq& model, const Tensor& source, const Tensor& lengths,
-                                               const SearchOptions& options = {});
+/// Returns up to beam_size hypotheses per sentence, best first, in the order of the sentences. A finished hypothesis
+/// leaves the beam, and the batch; a sentence is done when beam_size of them have finished. <pad> and <s> are never
+/// produced. With a pool, each thread takes some of the sentences, or a part of each product when they are few; the
+/// result is the same whatever the number of threads.
+/// @throws Error "[translate] beam_size must be at least 1".
+std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Tensor& source, const Tensor& lengths,
+                                               const SearchOptions& options = {}, Caller caller = Caller::current());
+/// The same for a single batch; for many, keep the generator.
+std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Tensor& source, const Tensor& lengths,
+                                               const SearchOptions& options = {}, Caller caller = Caller::current());
+
+/// The search alone, over a decoder that was started with options.beam_size rows per sentence. lengths i32 [B] are what
+/// the limit on target words is worked out from.
+std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const Tensor& lengths,
+                                            const SearchOptions& options = {});
 
 }  // namespace gradus::nn

@@ -1,27 +1,78 @@
 #include <gradus/nn/seq2seq.h>
 
+#include <gradus/nn/attention/hard.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/concat_rows.h>
 #include <gradus/ops/output_loss.h>
+#include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
+#include <gradus/ops/softmax.h>
 
 namespace gradus::nn {
 namespace {
 
-// Dot attention compares states with annotations directly: both directions together must have the decoder's size.
+// Where states are compared with annotations directly, both directions together must have the decoder's size.
 int64_t encoder_hidden_size(const Seq2SeqConfig& c) {
-  return c.attention == "dot" && c.bidirectional ? c.hidden_size / 2 : c.hidden_size;
+  bool halves = c.bidirectional && c.attention != "none" && attention_kind(c.attention).equal_sizes;
+  return halves ? c.hidden_size / 2 : c.hidden_size;
+}
+
+ReadoutKind readout_kind(const std::string& name) {
+  if (name == "tanh") return ReadoutKind::tanh;
+  if (name == "maxout") return ReadoutKind::maxout;
+  fail("Seq2Seq", "unknown readout \"" + name + "\": one of tanh, maxout");
+}
+
+CellType cell_of(const Seq2SeqConfig& c) {
+  CellType cell = cell_type(c.cell);
+  cell.layer_norm = c.layer_norm;
+  return cell;
 }
 
 std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation_size, Rng& rng) {
   DecoderSizes sizes{c.target_vocabulary, c.embedding_dim, c.hidden_size, annotation_size, encoder_hidden_size(c)};
-  DecoderOptions options{.dropout = c.dropout, .padding_idx = kPad, .input_feeding = c.input_feeding};
+  DecoderOptions options{.dropout = c.dropout,
+                         .padding_idx = kPad,
+                         .input_feeding = c.input_feeding,
+                         .readout = readout_kind(c.readout),
+                         .cell = cell_of(c)};
   if (c.attention == "none") return std::make_unique<PlainDecoder>(sizes, rng, options);
-  auto attention = make_attention(
-      c.attention, {c.hidden_size, annotation_size, c.attention_size ? c.attention_size : c.hidden_size}, rng);
-  bool multiplicative = c.attention == "dot" || c.attention == "general" || c.attention == "luong" || c.attention == "concat";
-  std::string order = c.decoder != "auto" ? c.decoder : multiplicative ? "luong" : "bahdanau";
+  auto attention = make_attention(c.attention,
+                                  {c.hidden_size, annotation_size, c.attention_size ? c.attention_size : c.hidden_size,
+                                   c.attention_options},
+                                  rng);
+  std::string order = c.decoder != "auto" ? c.decoder : attention_kind(c.attention).luong_order ? "luong" : "bahdanau";
   if (order == "bahdanau") return std::make_unique<BahdanauDecoder>(sizes, std::move(attention), rng, options);
   if (order == "luong") return std::make_unique<LuongDecoder>(sizes, std::move(attention), rng, options);
   fail("Seq2Seq", "unknown decoder \"" + c.decoder + "\": one of auto, bahdanau, luong");
+}
+
+Tensor real_words(const Tensor& targets) {
+  Tensor real(targets.shape(), DType::u8);
+  for (int64_t i = 0; i < targets.numel(); ++i) real.u8()[i] = targets.i32()[i] != kPad;
+  return real;
+}
+
+// What each target word costs, as in cross_entropy: readout [.., R], targets [..] -> [..]; 0 at padding.
+Tensor word_costs(const Linear& output, const Tensor& readout, const Tensor& targets, double label_smoothing) {
+  NoGrad guard;
+  Tensor logits = output(readout).value(), log_p = log_softmax(logits).value();
+  Tensor costs = Tensor::zeros(targets.shape(), logits.dtype());
+  Tensor mean_log_p = mean(log_p, {.axes = {-1}}).value();
+  int64_t V = logits.size(-1);
+  for (int64_t i = 0; i < targets.numel(); ++i) {
+    int32_t word = targets.i32()[i];
+    if (word != kPad)
+      costs.set(i, -(1 - label_smoothing) * log_p.at(i * V + word) - label_smoothing * mean_log_p.at(i));
+  }
+  return costs;
+}
+
+// Numbers of the real steps [N] at their places in [T, B], 0 at padding.
+Tensor at_steps(const Tensor& values, const Tensor& lengths, const Shape& shape) {
+  Tensor out = Tensor::zeros(shape, values.dtype()), rows = real_rows(lengths, shape[0]);
+  for (int64_t i = 0; i < rows.numel(); ++i) out.set(rows.i32()[i], values.at(i));
+  return out;
 }
 
 }  // namespace
@@ -29,24 +80,55 @@ std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation
 Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, Rng& rng)
     : config(c),
       encoder(c.source_vocabulary, c.embedding_dim, encoder_hidden_size(c), rng,
-              {.num_layers = c.num_layers, .bidirectional = c.bidirectional, .dropout = c.dropout, .padding_idx = kPad}),
+              {.num_layers = c.num_layers, .bidirectional = c.bidirectional, .dropout = c.dropout, .padding_idx = kPad,
+               .cell = cell_of(c), .residual = c.residual, .variational = c.variational,
+               .recurrent_dropout = c.recurrent_dropout}),
       decoder(make_decoder(c, encoder.annotation_size, rng)),
       output(c.hidden_size, c.target_vocabulary, rng) {}
 
-CrossEntropy Seq2Seq::loss(const Seq2SeqBatch& batch, double label_smoothing, double weight) const {
+CrossEntropy Seq2Seq::loss(const Seq2SeqBatch& batch, double label_smoothing, double weight, double baseline,
+                           Caller caller) const {
+  At at(caller);
   Encoded source = encoder(batch.source, batch.source_lengths);
-  DecoderOutputs out = (*decoder)(batch.target_in, source);
+  source.alignment = batch.alignment;
+  Tensor lengths = target_lengths(batch.target_out, kPad);
+  DecoderOutputs out = decoder->real_steps(batch.target_in, source, lengths);
   Scope scope("output");
-  int64_t rows = batch.target_out.numel();
-  return linear_cross_entropy(reshape(out.readout, {rows, out.readout.size(-1)}), output.weight, output.bias,
-                              batch.target_out.reshape({rows}),
-                              {.ignore_index = kPad, .label_smoothing = label_smoothing, .weight = weight});
+  Tensor words = target_words(batch.target_out, lengths);
+  CrossEntropy result =
+      linear_cross_entropy(out.readout, output.weight, output.bias, words,
+                           {.ignore_index = kPad, .label_smoothing = label_smoothing, .weight = weight});
+  if (out.log_probability.defined() && result.tokens > 0) {
+    Tensor costs = at_steps(word_costs(output, out.readout.value(), words, label_smoothing), lengths,
+                            batch.target_out.shape());
+    Var choices = reinforce(out.log_probability, costs, real_words(batch.target_out), baseline) *
+                  (weight / static_cast<double>(result.tokens));
+    result.loss = result.loss + (choices - stop_gradient(choices));  // a gradient, and no value
+  }
+  return result;
 }
 
-Tensor Seq2Seq::align(const Seq2SeqBatch& batch) const {
+Tensor Seq2Seq::align(const Seq2SeqBatch& batch, Caller caller) const {
+  At at(caller);
   NoGrad guard;
-  return (*decoder)(batch.target_in, encoder(batch.source, batch.source_lengths)).weights;
+  Encoded source = encoder(batch.source, batch.source_lengths);
+  source.alignment = batch.alignment;
+  return (*decoder)(batch.target_in, source).weights;
 }
+
+Tensor Seq2Seq::word_losses(const Seq2SeqBatch& batch, Caller caller) const {
+  At at(caller);
+  NoGrad guard;
+  Encoded source = encoder(batch.source, batch.source_lengths);
+  source.alignment = batch.alignment;
+  Tensor lengths = target_lengths(batch.target_out, kPad);
+  DecoderOutputs out = decoder->real_steps(batch.target_in, source, lengths);
+  Tensor words = target_words(batch.target_out, lengths);
+  Var costs = cross_entropy(output(out.readout), words, {.ignore_index = kPad, .reduction = Reduction::none}).loss;
+  return at_steps(costs.value(), lengths, batch.target_out.shape());
+}
+
+std::unique_ptr<Generator> Seq2Seq::generator() const { return make_generator(encoder, *decoder, output); }
 
 void Seq2Seq::params(ParamVisitor& visit) {
   visit("encoder", encoder);

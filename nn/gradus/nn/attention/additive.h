@@ -7,26 +7,46 @@ namespace gradus::nn {
 
 /// Bahdanau et al. 2014, appendix A.1.2: e = v . tanh(W1 query + W2 annotation). Parameters: query.weight = W1 [A, Q],
 /// key.weight = W2 [A, D], v [A].
-struct AdditiveAttention : Attention {
+struct AdditiveAttention : ScoredAttention {
   Linear query, key;
   Parameter v;
 
-  explicit AdditiveAttention(const AttentionSizes& sizes, Rng& rng);
-  AttentionMemory prepare(const Var& annotations, const Tensor& mask) const override;
-  AttentionStep step(const Var& query, const AttentionMemory& memory) const override;
+  AdditiveAttention(const AttentionSizes& sizes, Rng& rng);
+  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
+  Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   void params(ParamVisitor& visit) override;
+  /// v / temperature: the scores are linear in v.
+  Var scaled_v() const;
 };
 
 /// Luong et al. 2015, "concat": e = v . tanh(W [query ; annotation]). Parameters: weight = W [A, Q + D], v [A]. With
 /// W = [W1 W2] it is additive attention exactly, and is computed that way: W2 annotations once, W1 query at each step.
-struct ConcatAttention : Attention {
+struct ConcatAttention : ScoredAttention {
   int64_t query_size;
   Parameter weight, v;
 
-  explicit ConcatAttention(const AttentionSizes& sizes, Rng& rng);
-  AttentionMemory prepare(const Var& annotations, const Tensor& mask) const override;
-  AttentionStep step(const Var& query, const AttentionMemory& memory) const override;
+  ConcatAttention(const AttentionSizes& sizes, Rng& rng);
+  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
+  Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   void params(ParamVisitor& visit) override;
 };
+
+/// Concat as Luong's released program computes it: the block of W for the annotations is the identity, so that only the
+/// query's is learned, e = v . tanh(W query + annotation); A = D. Their paper's note blames concat's poor figures on it.
+/// Parameters: query.weight = W [D, Q], v [D].
+struct ConcatIdentityAttention : ScoredAttention {
+  Linear query;
+  Parameter v;
+
+  ConcatIdentityAttention(const AttentionSizes& sizes, Rng& rng);
+  Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  void params(ParamVisitor& visit) override;
+};
+
+/// A start for v: small but not 0, for with v = 0 the scores' gradient is 0 as well and nothing moves at first.
+Parameter score_vector(int64_t n, Rng& rng);
 
 }  // namespace gradus::nn

@@ -1,20 +1,127 @@
 #include <gradus/nn/attention/attention.h>
 
-#include <fmt/ranges.h>
+#include <algorithm>
+#include <cstring>
 
-#include <gradus/nn/attention/additive.h>
-#include <gradus/nn/attention/multiplicative.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/attention_scores.h>
+#include <gradus/ops/shape.h>
+#include <gradus/ops/softmax.h>
 
 namespace gradus::nn {
+namespace {
 
-std::vector<std::string> attention_names() { return {"bahdanau", "dot", "general", "concat"}; }
+void check_rows(const Tensor& rows, int64_t B) {
+  for (int64_t i = 0; i < rows.numel(); ++i)
+    if (rows.i32()[i] < 0 || rows.i32()[i] >= B)
+      fail("rows", "must be in 0 .. " + std::to_string(B - 1) + ": " + std::to_string(rows.i32()[i]));
+}
 
-std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, Rng& rng) {
-  if (name == "bahdanau" || name == "additive" || name == "mlp") return std::make_unique<AdditiveAttention>(sizes, rng);
-  if (name == "dot") return std::make_unique<DotAttention>(sizes);
-  if (name == "general" || name == "luong") return std::make_unique<GeneralAttention>(sizes, rng);
-  if (name == "concat") return std::make_unique<ConcatAttention>(sizes, rng);
-  fail("make_attention", fmt::format("unknown attention \"{}\": one of {}", name, fmt::join(attention_names(), ", ")));
+// Columns of a time-major [S, B, ...]: copied, where nobody wants a gradient of them.
+Var take_columns(const Var& x, const Tensor& rows) {
+  if (!x.defined()) return x;
+  if (x.requires_grad()) return transpose(gather_rows(transpose(x, 0, 1), rows), 0, 1);
+  int64_t S = x.size(0), B = x.size(1), N = rows.numel();
+  check_rows(rows, B);
+  Shape shape = x.shape();
+  shape.set(1, N);
+  Tensor out(shape, x.dtype());
+  size_t bytes = static_cast<size_t>(x.shape().stride(1) * size_of(x.dtype()));
+  const char* from = static_cast<const char*>(x.value().raw());
+  char* to = static_cast<char*>(out.raw());
+  for (int64_t s = 0; s < S; ++s)
+    for (int64_t i = 0; i < N; ++i, to += bytes) std::memcpy(to, from + static_cast<size_t>(s * B + rows.i32()[i]) * bytes, bytes);
+  return out;
+}
+
+Var take_rows(const Var& x, const Tensor& rows) { return x.defined() ? gather_rows(x, rows) : x; }
+
+Tensor take_mask(const Tensor& mask, const Tensor& rows) {
+  if (!mask.defined()) return mask;
+  return take_columns(mask.reshape({1, mask.size(0), mask.size(1)}), rows).value().row(0);
+}
+
+// u8 [B, S] with ones at the k largest real weights of each row; of equal ones the first.
+Tensor largest(const Tensor& weights, const Tensor& mask, int64_t k) {
+  int64_t B = weights.size(0), S = weights.size(1);
+  Tensor out = Tensor::zeros({B, S}, DType::u8);
+  std::vector<int64_t> order;
+  for (int64_t b = 0; b < B; ++b) {
+    order.clear();
+    for (int64_t s = 0; s < S; ++s)
+      if (!mask.defined() || mask.u8()[b * S + s]) order.push_back(s);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t i, int64_t j) { return weights.at(b * S + i) > weights.at(b * S + j); });
+    for (size_t i = 0; i < order.size() && static_cast<int64_t>(i) < k; ++i) out.u8()[b * S + order[i]] = 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+AttentionMemory AttentionMemory::rows(const Tensor& rows) const {
+  AttentionMemory out;
+  out.annotations = take_columns(annotations, rows);
+  // Dot's keys are the annotations.
+  bool same = keys.defined() && keys.value().raw() == annotations.value().raw();
+  out.keys = same ? out.annotations : take_columns(keys, rows);
+  out.mask = take_mask(mask, rows);
+  out.given = take_columns(given, rows).value();
+  for (const Var& x : extra) out.extra.push_back(take_columns(x, rows));
+  return out;
+}
+
+AttentionState AttentionState::rows(const Tensor& rows) const {
+  AttentionState out{step, take_rows(weights, rows), take_rows(coverage, rows), {}};
+  for (const Var& x : extra) out.extra.push_back(take_rows(x, rows));
+  return out;
+}
+
+Attention::Attention(const AttentionOptions& o) : options(o) {
+  if (!(o.temperature > 0)) fail("Attention", "temperature must be positive: " + std::to_string(o.temperature));
+  if (o.top_k < 0) fail("Attention", "top_k must not be negative: " + std::to_string(o.top_k));
+}
+
+bool Attention::cuts() const { return options.top_k > 0 && !Training::active(); }
+
+AttentionMemory Attention::prepare(const Input& annotations, const Tensor& mask) const {
+  At at(annotations.caller());
+  return {annotations, annotations, mask};
+}
+
+AttentionState Attention::start(const AttentionMemory&) const { return {}; }
+
+AttendedSequence Attention::sequence(const Input& queries, const AttentionMemory& memory) const {
+  At at(queries.caller());
+  AttentionState state = start(memory);
+  std::vector<Var> contexts, weights, drawn;
+  for (int64_t t = 0; t < queries.size(0); ++t) {
+    Scope scope("t" + std::to_string(t));
+    Attended a = step(select(queries, 0, t), memory, state);
+    contexts.push_back(a.context);
+    weights.push_back(a.weights);
+    if (a.log_probability.defined()) drawn.push_back(a.log_probability);
+    state = std::move(a.state);
+  }
+  return {stack(contexts, 0), stack(weights, 0).value(), drawn.empty() ? Var() : stack(drawn, 0)};
+}
+
+Var ScoredAttention::normalise(const Var& scores, const Tensor& mask) const {
+  Var e = options.temperature == 1 ? scores : scores * (1 / options.temperature);
+  return softmax(e, {.mask = cuts() ? largest(e.value(), mask, options.top_k) : mask});
+}
+
+Attended ScoredAttention::attend(const Var& weights, const AttentionMemory& memory, const AttentionState& state) const {
+  Attended out{weighted_sum(weights, memory.annotations, memory.mask), weights.value(), state};
+  ++out.state.step;
+  if (state.weights.defined()) out.state.weights = weights;
+  if (state.coverage.defined()) out.state.coverage = state.coverage + weights;
+  return out;
+}
+
+Attended ScoredAttention::step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const {
+  At at(query.caller());
+  return attend(normalise(scores(query, memory, state), memory.mask), memory, state);
 }
 
 }  // namespace gradus::nn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,39 +10,152 @@
 #include <gradus/ops/attention.h>
 #include <gradus/random.h>
 
+// One interface for all attentions: `prepare` a source once, `start` a target, then take a `step` for each query.
+//
+//   AttentionMemory memory = attention.prepare(annotations, mask);     // what a source is, for all steps
+//   AttentionState state = attention.start(memory);                    // what steps hand on to each other
+//   for (...) {
+//     Attended a = attention.step(query, memory, state);               // a.context [B, D], a.weights [B, S]
+//     state = a.state;
+//   }
+//
+// To write one: derive from ScoredAttention, say what the scores are, and name it with GRADUS_ATTENTION.
+
 namespace gradus::nn {
 
-/// What an attention keeps of a source for all steps of a target.
+/// What an attention keeps of a source for all steps of a target. S positions, B sentences.
 struct AttentionMemory {
   Var annotations;   ///< [S, B, D], what contexts are made of
   Var keys;          ///< [S, B, A], what queries are compared with: a projection of the annotations, made once
   Tensor mask = {};  ///< u8 [B, S], 1 = real; undefined: all real
+  Tensor given = {};  ///< [T, B, S] weights from outside, for all steps (oracle, hard); undefined: none
+  std::vector<Var> extra = {};  ///< whatever else an attention prepares, each [S, B, ...]
+
+  /// The sentences rows[0], rows[1], ... (i32 [N]); one may be taken several times.
+  AttentionMemory rows(const Tensor& rows) const;
 };
 
-/// One interface for all attentions: `prepare` a source once, then take a `step` for each query.
-class Attention {
- public:
-  virtual ~Attention() = default;
-  /// annotations [S, B, D].
-  virtual AttentionMemory prepare(const Var& annotations, const Tensor& mask) const = 0;
-  /// query [B, Q] -> context [B, D], weights [B, S]. A source with nothing real gives weights 0 and context 0.
-  virtual AttentionStep step(const Var& query, const AttentionMemory& memory) const = 0;
-  virtual void params(ParamVisitor& visit) = 0;
-  /// True when scores are query . key, unscaled: then many steps can be taken as one product.
-  virtual bool is_multiplicative() const { return false; }
+/// What a step hands on to the next one. An attention uses the parts that it needs.
+struct AttentionState {
+  int64_t step = 0;    ///< t, the steps taken before
+  Var weights = {};    ///< [B, S] of the step before
+  Var coverage = {};   ///< [B, S] sum of the weights of all steps before
+  std::vector<Var> extra = {};  ///< whatever else an attention hands on, each [B, ...]
+
+  /// The same for the sentences (or hypotheses) rows[0], rows[1], ... (i32 [N]).
+  AttentionState rows(const Tensor& rows) const;
+};
+
+/// What a step finds.
+struct Attended {
+  Var context;      ///< [B, D]
+  Tensor weights;   ///< [B, S], for looking at; of several heads the mean
+  AttentionState state = {};  ///< for the next step
+  Var log_probability = {};   ///< [B] of the position that was drawn: hard attention in training; undefined elsewhere
+  Tensor head_weights = {};   ///< [B, heads, S]; multi-head only
+};
+
+/// What all steps of a target find, where they could be taken at once.
+struct AttendedSequence {
+  Var context;     ///< [T, B, D]
+  Tensor weights;  ///< [T, B, S]
+  Var log_probability = {};  ///< [T, B]; hard attention in training
+};
+
+struct AttentionOptions {
+  double temperature = 1;  ///< scores are divided by it: below 1 sharper, above 1 flatter
+  int64_t top_k = 0;       ///< outside of Training only the k largest weights stay, and sum to 1; 0: all
+  std::string score = "";  ///< what local-m, local-p and hard score with; "": general, general, bahdanau
+  int64_t heads = 4;       ///< of multihead
+  int64_t window = 2;      ///< D of local-m and local-p: positions on either side of the centre
+  int64_t max_positions = 100;  ///< of location: source positions beyond are never looked at
+  int64_t filters = 8;     ///< of location-aware
+  int64_t filter_width = 5;  ///< of location-aware: previous weights that one position sees, odd
 };
 
 struct AttentionSizes {
   int64_t query_size;       ///< Q
   int64_t annotation_size;  ///< D
-  int64_t attention_size;   ///< A, the hidden layer of additive and concat
+  int64_t attention_size;   ///< A, the hidden layer of scores that have one
+  AttentionOptions options = {};
 };
 
-/// By the names people type: "bahdanau" ("additive", "mlp"), "dot", "general" ("luong"), "concat".
-/// @throws Error "[make_attention] unknown attention \"foo\": one of bahdanau, dot, general, concat".
-std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, Rng& rng);
+/// The interface.
+class Attention {
+ public:
+  /// @throws Error when the temperature is not positive, or another option is not what it must be.
+  explicit Attention(const AttentionOptions& options = {});
+  virtual ~Attention() = default;
+  /// annotations [S, B, D], mask u8 [B, S] or undefined. Here: the annotations are their own keys.
+  virtual AttentionMemory prepare(const Input& annotations, const Tensor& mask) const;
+  /// Before the first step of a target. Here: nothing but the number of the step.
+  virtual AttentionState start(const AttentionMemory& memory) const;
+  /// query [B, Q]. A source with nothing real gives weights 0 and context 0.
+  virtual Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const = 0;
+  /// queries [T, B, Q] that do not depend on contexts, from the start of a target. Here: step by step.
+  virtual AttendedSequence sequence(const Input& queries, const AttentionMemory& memory) const;
+  virtual void params(ParamVisitor&) {}
 
-/// The canonical names that make_attention knows.
+  AttentionOptions options;  ///< temperature and top_k may be changed at any time
+  /// True where only the top_k weights stay now.
+  bool cuts() const;
+  /// Size of the contexts: D of the annotations, where they are means of these.
+  virtual int64_t context_size(int64_t annotation_size) const { return annotation_size; }
+};
+
+/// An attention that is a score and a softmax: weights = softmax(scores / temperature) over the real positions,
+/// context = sum_s weights_s annotations_s. What the state carries is what `start` defined of it: previous weights,
+/// coverage.
+class ScoredAttention : public Attention {
+ public:
+  using Attention::Attention;
+  /// query [B, Q] -> scores [B, S]. Those of masked positions have no influence.
+  virtual Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const = 0;
+  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+
+ protected:
+  /// scores [B, S] -> weights [B, S]: temperature, mask, softmax, and top_k where it is on.
+  Var normalise(const Var& scores, const Tensor& mask) const;
+  /// Weights are known: context and the next state.
+  Attended attend(const Var& weights, const AttentionMemory& memory, const AttentionState& state) const;
+};
+
+// ---- by name ----
+
+/// An attention that can be made by name.
+struct AttentionKind {
+  std::string name;                  ///< "general"
+  std::vector<std::string> aliases;  ///< "luong"
+  std::string description;           ///< one line for --help, with the formula
+  /// Which order of decoder it was published with, and "auto" takes: true: Luong's, the new state asks; false: Bahdanau's.
+  bool luong_order = false;
+  bool equal_sizes = false;  ///< needs Q = D: the encoder's directions are made half as wide
+  std::function<std::unique_ptr<Attention>(const AttentionSizes&, Rng&)> make;
+};
+
+/// All that are known, the library's own first.
+const std::vector<AttentionKind>& attention_kinds();
+/// By name or alias. @throws Error "[make_attention] unknown attention \"foo\": one of bahdanau, dot, ...".
+const AttentionKind& attention_kind(std::string_view name);
+std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, Rng& rng);
+/// The attention named by sizes.options.score, or `otherwise` where that is empty, for one that is built on scores.
+/// @throws Error "[make_score] multihead has no scores of its own to build on".
+std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise, Rng& rng);
+/// The names that make_attention knows, without aliases.
 std::vector<std::string> attention_names();
+/// Makes one known, before threads start. @throws Error when a name is taken.
+void register_attention(AttentionKind kind);
+
+struct AttentionRegistration {
+  explicit AttentionRegistration(AttentionKind kind) { register_attention(std::move(kind)); }
+};
+
+/// At namespace scope of a source file of your program, once: makes `Type(const AttentionSizes&, Rng&)` known as `name`.
+///   GRADUS_ATTENTION(MyAttention, "mine", "v . relu(W [query ; annotation])")
+#define GRADUS_ATTENTION(Type, name, description)                                                                  \
+  [[maybe_unused]] static const ::gradus::nn::AttentionRegistration gradus_attention_##Type(                       \
+      {name, {}, description, false, false, [](const ::gradus::nn::AttentionSizes& sizes, ::gradus::Rng& rng) {    \
+         return std::unique_ptr<::gradus::nn::Attention>(std::make_unique<Type>(sizes, rng));                      \
+       }});
 
 }  // namespace gradus::nn

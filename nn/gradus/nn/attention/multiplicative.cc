@@ -1,30 +1,51 @@
 #include <gradus/nn/attention/multiplicative.h>
 
+#include <cmath>
+
+#include <gradus/ops/attention_scores.h>
+#include <gradus/ops/attention_sequence.h>
+
 namespace gradus::nn {
 
-DotAttention::DotAttention(const AttentionSizes& s) {
+Var MultiplicativeAttention::scores(const Input& query, const AttentionMemory& memory, const AttentionState&) const {
+  At at(query.caller());
+  return multiplicative_scores(query, memory.keys, scale);
+}
+
+Attended MultiplicativeAttention::step(const Input& query, const AttentionMemory& memory,
+                                       const AttentionState& state) const {
+  At at(query.caller());
+  if (cuts()) return ScoredAttention::step(query, memory, state);
+  AttentionStep found =
+      multiplicative_attention(query, memory.keys, memory.annotations, scale / options.temperature, memory.mask);
+  Attended out{found.context, found.weights, state};
+  ++out.state.step;
+  return out;
+}
+
+AttendedSequence MultiplicativeAttention::sequence(const Input& queries, const AttentionMemory& memory) const {
+  At at(queries.caller());
+  if (cuts()) return Attention::sequence(queries, memory);
+  AttentionSequence all = multiplicative_attention_sequence(queries, memory.keys, memory.annotations,
+                                                            scale / options.temperature, memory.mask);
+  return {all.context, all.weights};
+}
+
+DotAttention::DotAttention(const AttentionSizes& s, double scale) : MultiplicativeAttention(s.options, scale) {
   if (s.query_size != s.annotation_size)
     fail("DotAttention", "query and annotations must have one size: " + std::to_string(s.query_size) + " and " +
                              std::to_string(s.annotation_size) + " (general attention has a matrix between them)");
 }
 
-AttentionMemory DotAttention::prepare(const Var& annotations, const Tensor& mask) const {
-  return {annotations, annotations, mask};
-}
-
-AttentionStep DotAttention::step(const Var& query, const AttentionMemory& memory) const {
-  return multiplicative_attention(query, memory.keys, memory.annotations, 1, memory.mask);
-}
+ScaledDotAttention::ScaledDotAttention(const AttentionSizes& s, Rng&)
+    : DotAttention(s, 1 / std::sqrt(static_cast<double>(s.annotation_size))) {}
 
 GeneralAttention::GeneralAttention(const AttentionSizes& s, Rng& rng)
-    : key(s.annotation_size, s.query_size, rng, {.bias = false}) {}
+    : MultiplicativeAttention(s.options), key(s.annotation_size, s.query_size, rng, {.bias = false}) {}
 
-AttentionMemory GeneralAttention::prepare(const Var& annotations, const Tensor& mask) const {
+AttentionMemory GeneralAttention::prepare(const Input& annotations, const Tensor& mask) const {
+  At at(annotations.caller());
   return {annotations, key(annotations), mask};
-}
-
-AttentionStep GeneralAttention::step(const Var& query, const AttentionMemory& memory) const {
-  return multiplicative_attention(query, memory.keys, memory.annotations, 1, memory.mask);
 }
 
 void GeneralAttention::params(ParamVisitor& visit) { visit("key", key); }

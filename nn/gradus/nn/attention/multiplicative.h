@@ -5,25 +5,37 @@
 
 namespace gradus::nn {
 
-/// Luong et al. 2015, "dot": e = query . annotation; needs Q = D. No parameters.
-struct DotAttention : Attention {
-  /// @throws Error when query and annotation differ in size.
-  explicit DotAttention(const AttentionSizes& sizes);
-  AttentionMemory prepare(const Var& annotations, const Tensor& mask) const override;
-  AttentionStep step(const Var& query, const AttentionMemory& memory) const override;
-  void params(ParamVisitor&) override {}
-  bool is_multiplicative() const override { return true; }
+/// e = scale query . key. What dot, scaled dot and general share; all steps of a sequence are a few products.
+struct MultiplicativeAttention : ScoredAttention {
+  double scale;
+
+  explicit MultiplicativeAttention(const AttentionOptions& options, double scale = 1)
+      : ScoredAttention(options), scale(scale) {}
+  Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  AttendedSequence sequence(const Input& queries, const AttentionMemory& memory) const override;
 };
 
-/// Luong et al. 2015, "general": e = query^T W annotation. Parameter: weight = W [Q, D].
-struct GeneralAttention : Attention {
+/// Luong et al. 2015, "dot": e = query . annotation; needs Q = D. No parameters.
+struct DotAttention : MultiplicativeAttention {
+  /// @throws Error when query and annotation differ in size.
+  explicit DotAttention(const AttentionSizes& sizes, double scale = 1);
+  DotAttention(const AttentionSizes& sizes, Rng&) : DotAttention(sizes) {}
+};
+
+/// Vaswani et al. 2017, section 3.2.1: e = query . annotation / sqrt(D), which keeps the scores of long vectors out of
+/// the flat ends of the softmax; needs Q = D. No parameters.
+struct ScaledDotAttention : DotAttention {
+  ScaledDotAttention(const AttentionSizes& sizes, Rng&);
+};
+
+/// Luong et al. 2015, "general": e = query^T W annotation. Parameter: key.weight = W [Q, D].
+struct GeneralAttention : MultiplicativeAttention {
   Linear key;
 
-  explicit GeneralAttention(const AttentionSizes& sizes, Rng& rng);
-  AttentionMemory prepare(const Var& annotations, const Tensor& mask) const override;
-  AttentionStep step(const Var& query, const AttentionMemory& memory) const override;
+  GeneralAttention(const AttentionSizes& sizes, Rng& rng);
+  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   void params(ParamVisitor& visit) override;
-  bool is_multiplicative() const override { return true; }
 };
 
 }  // namespace gradus::nn

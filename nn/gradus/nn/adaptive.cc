@@ -1,0 +1,84 @@
+#include <gradus/nn/adaptive.h>
+
+#include <fmt/core.h>
+
+#include <gradus/error.h>
+#include <gradus/kernels/update_rules.h>
+#include <gradus/numeric.h>
+
+namespace gradus::nn {
+namespace {
+
+void must_be_share(const char* where, const char* name, double value) {
+  if (!(value >= 0 && value < 1)) fail(where, fmt::format("{} must be in [0, 1): {}", name, value));
+}
+
+}  // namespace
+
+// ---- Adagrad ----
+
+Adagrad::Adagrad(const AdagradOptions& options)
+    : Optimizer("Adagrad", options.lr, options.weight_decay), options_(options) {
+  if (!(options.initial_accumulator_value >= 0))
+    fail("Adagrad", fmt::format("initial_accumulator_value must not be negative: {}",
+                                options.initial_accumulator_value));
+}
+
+void Adagrad::apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
+                    State& state) {
+  double lr = update.lr / (1 + static_cast<double>(state.step - 1) * options_.lr_decay);
+  visit_floating(value, "Adagrad", [&](auto* p) {
+    using T = std::remove_pointer_t<decltype(p)>;
+    kernels::adagrad({lr, update.grad_scale, update.weight_decay}, options_.eps, data<T>(grad), p + begin,
+                     data<T>(state.slots[0]) + begin, grad.numel());
+  });
+}
+
+// ---- RMSprop ----
+
+RMSprop::RMSprop(const RMSpropOptions& options)
+    : Optimizer("RMSprop", options.lr, options.weight_decay), options_(options) {
+  must_be_share("RMSprop", "alpha", options.alpha);
+  if (!(options.momentum >= 0))
+    fail("RMSprop", fmt::format("momentum must not be negative: {}", options.momentum));
+}
+
+std::vector<std::string> RMSprop::slot_names() const {
+  std::vector<std::string> names = {"square_avg"};
+  if (options_.centered) names.push_back("grad_avg");
+  if (options_.momentum != 0) names.push_back("momentum");
+  return names;
+}
+
+void RMSprop::apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
+                    State& state) {
+  visit_floating(value, "RMSprop", [&](auto* p) {
+    using T = std::remove_pointer_t<decltype(p)>;
+    T* mean = options_.centered ? data<T>(state.slots[1]) + begin : nullptr;
+    T* velocity = options_.momentum != 0 ? data<T>(state.slots.back()) + begin : nullptr;
+    kernels::rmsprop({update.lr, update.grad_scale, update.weight_decay},
+                     {options_.alpha, options_.eps, options_.momentum}, data<T>(grad), p + begin,
+                     data<T>(state.slots[0]) + begin, mean, velocity, grad.numel());
+  });
+}
+
+// ---- Adadelta ----
+
+Adadelta::Adadelta(const AdadeltaOptions& options)
+    : Optimizer("Adadelta", options.lr, options.weight_decay), options_(options) {
+  must_be_share("Adadelta", "rho", options.rho);
+  if (!(options.eps > 0))
+    fail("Adadelta", fmt::format("eps must be positive, or nothing moves: {}", options.eps));
+}
+
+void Adadelta::apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
+                     State& state) {
+  visit_floating(value, "Adadelta", [&](auto* p) {
+    using T = std::remove_pointer_t<decltype(p)>;
+    kernels::adadelta({update.lr, update.grad_scale, update.weight_decay}, {options_.rho, options_.eps},
+                      data<T>(grad), p + begin, data<T>(state.slots[0]) + begin,
+                      data<T>(state.slots[1]) + begin, grad.numel());
+  });
+}
+
+}  // namespace gradus::nn

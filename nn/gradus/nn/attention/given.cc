@@ -1,0 +1,49 @@
+#include <gradus/nn/attention/given.h>
+
+namespace gradus::nn {
+namespace {
+
+Var zeros(const Var& annotations) {
+  return Tensor::zeros({annotations.size(1), annotations.size(0)}, annotations.dtype());
+}
+
+}  // namespace
+
+Tensor given_row(const char* who, const AttentionMemory& memory, int64_t t, DType dtype) {
+  if (!memory.given.defined()) return {};
+  int64_t S = memory.annotations.size(0), B = memory.annotations.size(1);
+  const Tensor& given = memory.given;
+  if (given.dims() != 3 || given.size(1) != B || given.size(2) != S)
+    fail(who, "weights must be [T, B, S] = [.., " + std::to_string(B) + ", " + std::to_string(S) +
+                  "]: " + given.shape().str());
+  return t < given.size(0) ? given.row(t).to(dtype) : Tensor();
+}
+
+Tensor uniform_weights(const AttentionMemory& memory) {
+  int64_t S = memory.annotations.size(0), B = memory.annotations.size(1);
+  Tensor out = Tensor::zeros({B, S}, memory.annotations.dtype());
+  auto real = [&](int64_t i) { return !memory.mask.defined() || memory.mask.u8()[i]; };
+  for (int64_t b = 0; b < B; ++b) {
+    int64_t n = 0;
+    for (int64_t s = 0; s < S; ++s) n += real(b * S + s);
+    for (int64_t s = 0; s < S; ++s)
+      if (real(b * S + s)) out.set(b * S + s, 1 / static_cast<double>(n));
+  }
+  return out;
+}
+
+Var UniformAttention::scores(const Input&, const AttentionMemory& memory, const AttentionState&) const {
+  return zeros(memory.annotations);
+}
+
+Var OracleAttention::scores(const Input&, const AttentionMemory& memory, const AttentionState&) const {
+  return zeros(memory.annotations);
+}
+
+Attended OracleAttention::step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const {
+  At at(query.caller());
+  Tensor weights = given_row("OracleAttention", memory, state.step, query.dtype());
+  return weights.defined() ? attend(weights, memory, state) : ScoredAttention::step(query, memory, state);
+}
+
+}  // namespace gradus::nn

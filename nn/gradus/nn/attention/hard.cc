@@ -1,0 +1,96 @@
+#include <gradus/nn/attention/hard.h>
+
+#include <gradus/nn/attention/given.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/attention_scores.h>
+#include <gradus/ops/reduce.h>
+#include <gradus/ops/softmax.h>
+
+namespace gradus::nn {
+namespace {
+
+int64_t largest(const Tensor& rows, int64_t b) {
+  int64_t S = rows.size(1), best = 0;
+  for (int64_t s = 1; s < S; ++s)
+    if (rows.at(b * S + s) > rows.at(b * S + best)) best = s;
+  return best;
+}
+
+// By inversion: the first position at which the sum of probabilities exceeds u. Rounding may leave u above the whole sum:
+// then the last position with any probability.
+int64_t drawn(const Tensor& p, int64_t b, double u) {
+  int64_t S = p.size(1), last = 0;
+  double sum = 0;
+  for (int64_t s = 0; s < S; ++s) {
+    double w = p.at(b * S + s);
+    if (w <= 0) continue;
+    last = s;
+    sum += w;
+    if (u < sum) return s;
+  }
+  return last;
+}
+
+double uniform_number(uint64_t seed, uint64_t stream, int64_t b) {
+  auto words = philox(seed, stream, static_cast<uint64_t>(b));
+  return (static_cast<double>(words[0]) + 0.5) * 0x1p-32;
+}
+
+}  // namespace
+
+HardAttention::HardAttention(const AttentionSizes& s, Rng& rng)
+    : ScoredAttention(s.options), score(make_score(s, "bahdanau", rng)) {}
+
+AttentionMemory HardAttention::prepare(const Input& annotations, const Tensor& mask) const {
+  At at(annotations.caller());
+  return score->prepare(annotations, mask);
+}
+
+AttentionState HardAttention::start(const AttentionMemory& memory) const { return score->start(memory); }
+
+Var HardAttention::scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const {
+  At at(query.caller());
+  return score->scores(query, memory, state);
+}
+
+Attended HardAttention::step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const {
+  At at(query.caller());
+  Var e = scores(query, memory, state);
+  if (options.temperature != 1) e = e * (1 / options.temperature);
+  Tensor path = given_row("HardAttention", memory, state.step, query.dtype());
+  bool draws = !path.defined() && Training::active();
+  Tensor p = softmax(e.value(), {.mask = memory.mask}).value();
+  int64_t B = p.size(0), S = p.size(1);
+  auto [seed, stream] = draws ? Training::next_stream() : std::pair<uint64_t, uint64_t>{0, 0};
+  Tensor chosen = Tensor::zeros(p.shape(), p.dtype());
+  for (int64_t b = 0; b < B; ++b) {
+    int64_t z = path.defined() ? largest(path, b) : draws ? drawn(p, b, uniform_number(seed, stream, b)) : largest(p, b);
+    if (!memory.mask.defined() || memory.mask.u8()[b * S + z]) chosen.set(b * S + z, 1);  // a source may be empty
+  }
+  Attended out = attend(chosen, memory, state);
+  if (path.defined() || draws)
+    out.log_probability = sum(log_softmax(e, {.mask = memory.mask}) * Var(chosen), {.axes = {1}});
+  return out;
+}
+
+void HardAttention::params(ParamVisitor& visit) { visit("score", *score); }
+
+Var reinforce(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline) {
+  At at(log_probability.caller());
+  if (costs.shape() != log_probability.shape() || real.shape() != costs.shape() || costs.dims() != 2)
+    fail("reinforce", "log_probability, costs and real must be [T, B]: " + log_probability.shape().str() + ", " +
+                          costs.shape().str() + " and " + real.shape().str());
+  int64_t T = costs.size(0), B = costs.size(1);
+  Tensor to_go(costs.shape(), log_probability.dtype());
+  for (int64_t b = 0; b < B; ++b) {
+    double sum = 0;
+    for (int64_t t = T; t-- > 0;) {
+      if (real.at(t * B + b) != 0) sum += costs.at(t * B + b) - baseline;
+      to_go.set(t * B + b, sum);
+    }
+  }
+  // Behind the end of a sentence nothing is paid any more: the sum there is 0.
+  return gradus::sum(log_probability * Var(to_go));
+}
+
+}  // namespace gradus::nn

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <gradus/nn/attention/attention.h>
+
+namespace gradus::nn {
+
+/// Xu et al. 2015, section 4.1, "stochastic hard attention": the context is one annotation, not a mean of them.
+///   p = softmax(scores / temperature)      in training: position z drawn from p      otherwise: z = argmax p
+///   context = annotation_z                 log_probability = log p_z, in training
+/// Scores are those of another attention (`score` of the options; bahdanau by default), parameters: score.*
+/// Choosing has no gradient; what scores learn comes from log_probability, see `reinforce`. With memory.given the drawn
+/// position is the largest of the given row, in training or not: for tests, and to follow a path.
+struct HardAttention : ScoredAttention {
+  std::unique_ptr<ScoredAttention> score;
+
+  HardAttention(const AttentionSizes& sizes, Rng& rng);
+  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
+  AttentionState start(const AttentionMemory& memory) const override;
+  Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  /// The weights are 1 at the position that was chosen.
+  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  void params(ParamVisitor& visit) override;
+};
+
+/// The score-function estimator (Williams 1992, "REINFORCE"), as a term for the loss. log_probability [T, B] of the
+/// positions drawn; costs [T, B] what each target word then cost, and real u8 [T, B], 0 at padding. Returns the scalar
+///   sum_tb R_tb log_probability_tb,  R_tb = sum over real t' >= t of (cost_t'b - baseline), a constant,
+/// whose gradient has the same expectation as that of the expected sum of costs has through the choices: a position drawn
+/// at t cannot change what was paid before, and a baseline that does not depend on it changes the variance only.
+Var reinforce(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline);
+
+}  // namespace gradus::nn

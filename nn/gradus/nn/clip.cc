@@ -1,0 +1,75 @@
+#include <gradus/nn/clip.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <gradus/error.h>
+#include <gradus/kernels/optimizer.h>
+#include <gradus/nn/gradient_rows.h>
+#include <gradus/nn/optimizer.h>
+#include <gradus/numeric.h>
+
+namespace gradus::nn {
+namespace {
+
+// f(tensors) for every parameter: those that together hold its gradient once. They may be shared with the
+// closures of a retained graph, so a changed one must be a copy.
+template <class F>
+void for_each_gradient(Gradients& grads, F&& f) {
+  for (Gradients::Entry& entry : grads.entries()) {
+    if (!entry.node->inputs.empty()) continue;  // an intermediate value that was kept
+    sum_repeated_rows(entry);
+    if (entry.dense.defined() && !entry.rows.empty()) {
+      entry.dense = densify(entry);
+      entry.rows.clear();
+    }
+    f(entry.dense.defined() ? entry.dense : entry.rows.at(0).rows);
+  }
+}
+
+void must_be_positive(const char* where, const char* name, double value) {
+  if (!(value > 0)) fail(where, fmt::format("{} must be positive: {}", name, value));
+}
+
+}  // namespace
+
+double clip_grad_value(Gradients& grads, double max_value, Caller caller) {
+  At at(caller);
+  must_be_positive("clip_grad_value", "max_value", max_value);
+  double largest = 0;
+  for_each_gradient(grads, [&](Tensor& g) {
+    double most = 0;
+    visit_floating(g, "clip_grad_value", [&](const auto* x) {
+      for (int64_t i = 0; i < g.numel(); ++i) {
+        double size = std::abs(static_cast<double>(x[i]));
+        if (size > most || std::isnan(size)) most = size;
+      }
+    });
+    if (most > largest || std::isnan(most)) largest = most;
+    if (most <= max_value) return;
+    g = map(g, [max_value](auto v) {
+      auto limit = static_cast<decltype(v)>(max_value);
+      return v > limit ? limit : v < -limit ? -limit : v;
+    });
+  });
+  return largest;
+}
+
+double clip_grad_norm_per_tensor(Gradients& grads, double max_norm, Caller caller) {
+  At at(caller);
+  must_be_positive("clip_grad_norm_per_tensor", "max_norm", max_norm);
+  double largest = 0;
+  for_each_gradient(grads, [&](Tensor& g) {
+    double norm = 0;
+    visit_floating(g, "clip_grad_norm_per_tensor",
+                   [&](const auto* x) { norm = std::sqrt(kernels::sum_squares(x, g.numel())); });
+    if (norm > largest || std::isnan(norm)) largest = norm;
+    double factor = clip_factor(norm, max_norm);
+    if (factor != 1) g = map(g, [factor](auto v) { return static_cast<decltype(v)>(v * factor); });
+  });
+  return largest;
+}
+
+}  // namespace gradus::nn

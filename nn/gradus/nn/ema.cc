@@ -1,0 +1,91 @@
+#include <gradus/nn/ema.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include <gradus/error.h>
+#include <gradus/kernels/update_rules.h>
+#include <gradus/numeric.h>
+
+namespace gradus::nn {
+
+ExponentialMovingAverage::ExponentialMovingAverage(const EMAOptions& options) : options_(options) {
+  if (!(options.decay >= 0 && options.decay < 1))
+    fail("ExponentialMovingAverage", fmt::format("decay must be in [0, 1): {}", options.decay));
+}
+
+void ExponentialMovingAverage::must_fit(const std::vector<NamedParameter>& parameters) const {
+  const char* where = "ExponentialMovingAverage";
+  if (averages_.size() != parameters.size())
+    fail(where, fmt::format("has averages of {} parameters, the module has {}", averages_.size(),
+                            parameters.size()));
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (averages_[i].first != parameters[i].name ||
+        averages_[i].second.shape() != parameters[i].parameter->shape())
+      fail(where, fmt::format("the module must be the same: average of {} {}, parameter {} {}",
+                              averages_[i].first, averages_[i].second.shape().str(), parameters[i].name,
+                              parameters[i].parameter->shape().str()));
+}
+
+void ExponentialMovingAverage::update(const std::vector<NamedParameter>& parameters) {
+  if (averages_.empty()) {
+    for (const NamedParameter& p : parameters) averages_.emplace_back(p.name, p.parameter->value().clone());
+    updates_ = 1;
+    return;
+  }
+  must_fit(parameters);
+  ++updates_;
+  double t = static_cast<double>(updates_), decay = options_.decay;
+  if (options_.warmup) decay = std::min(decay, (1 + t) / (10 + t));
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    Tensor value = parameters[i].parameter->value(), &average = averages_[i].second;
+    if (average.dtype() != value.dtype()) average = average.to(value.dtype());
+    if (!average.sole_owner())
+      average = average.clone();  // a state dictionary holds it: that one is a snapshot
+    visit_floating(value, "ExponentialMovingAverage", [&](const auto* x) {
+      using T = std::remove_const_t<std::remove_pointer_t<decltype(x)>>;
+      kernels::move_average(decay, x, data<T>(average), value.numel());
+    });
+  }
+}
+
+void ExponentialMovingAverage::swap(const std::vector<NamedParameter>& parameters) {
+  if (averages_.empty()) return;
+  must_fit(parameters);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    Tensor weights = parameters[i].parameter->value();
+    parameters[i].parameter->assign(averages_[i].second);
+    averages_[i].second = weights;
+  }
+}
+
+StateDict ExponentialMovingAverage::state_dict() const {
+  StateDict out = averages_;
+  if (updates_ > 0) out.emplace_back("updates", Tensor::scalar(static_cast<double>(updates_), DType::f64));
+  return out;
+}
+
+void ExponentialMovingAverage::load_state_dict(const StateDict& dict) {
+  StateDict averages;
+  int64_t updates = 0;
+  for (const auto& [name, value] : dict) {
+    if (name == "updates")
+      updates = static_cast<int64_t>(value.item());
+    else
+      averages.emplace_back(name, value);
+  }
+  if (updates == 0 && !averages.empty())
+    fail("ExponentialMovingAverage", "the saved state has no \"updates\"");
+  averages_ = std::move(averages);
+  updates_ = updates;
+}
+
+EMAWeights::EMAWeights(ExponentialMovingAverage& ema, std::vector<NamedParameter> parameters)
+    : ema_(ema), parameters_(std::move(parameters)) {
+  ema_.swap(parameters_);
+}
+
+EMAWeights::~EMAWeights() { ema_.swap(parameters_); }
+
+}  // namespace gradus::nn

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <gradus/parallel.h>
+#include <gradus/tensor.h>
+
+namespace gradus::nn {
+
+/// The ids that every vocabulary begins with: <unk> <pad> <s> </s>.
+enum SpecialId : int32_t { kUnk = 0, kPad = 1, kBos = 2, kEos = 3 };
+
+/// A batch of sentences on its way, one target word at a time. It holds rows: hypotheses, each of one sentence. At first
+/// row b is sentence b; `select` drops rows, and doubles them for a beam. Nothing is recorded for a backward.
+class IncrementalDecoder {
+ public:
+  virtual ~IncrementalDecoder() = default;
+  /// previous i32 [R], the last word of each row -> logits f32 [R, V] of the next one, valid until the next call.
+  virtual const Tensor& step(const Tensor& previous) = 0;
+  /// Alignment weights f32 [R, S] of the last step, valid until the next call; undefined for a decoder without them.
+  virtual const Tensor& weights() const = 0;
+  /// Row i of the steps to come continues row rows[i] of the last one; a row that is not named is dropped. Rows of one
+  /// sentence stay within the `rows_per_sentence` it was started with.
+  /// @throws Error when a row does not exist or there are too many.
+  virtual void select(const std::vector<int64_t>& rows) = 0;
+};
+
+struct IncrementalOptions {
+  int64_t rows_per_sentence = 1;  ///< at most: the beam's width
+  int64_t max_steps = 0;          ///< the caller will not take more; 0: not known
+  bool weights = true;            ///< false: weights() will not be asked for
+  ThreadPool* pool = nullptr;     ///< threads a step may use, when its caller is not itself a job of that pool
+};
+
+/// A model made ready for decoding: what depends on the weights alone is done once (they are laid out anew for the
+/// products of a step), for as many batches as there are. Threads may share it. The model must outlive it, unchanged.
+class Generator {
+ public:
+  virtual ~Generator() = default;
+  /// Reads the sources, ids i32 [S, B], lengths i32 [B].
+  virtual std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
+                                                    const IncrementalOptions& options = {}) const = 0;
+};
+
+/// What search needs of a model: any model that turns a source into words one by one can be translated with.
+class Generative {
+ public:
+  virtual ~Generative() = default;
+  virtual std::unique_ptr<Generator> generator() const = 0;
+};
+
+struct Encoder;
+struct Linear;
+class Decoder;
+
+/// The generator of an encoder, a decoder and an output layer, whatever the decoder: Decoder::step, and copies of what
+/// its rows need. The plain way, which the fast ones are tested against.
+std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder, const Linear& output);
+
+/// The same with packed weights where the model is one of the library's GRU encoders and decoders in f32 (additive, concat,
+/// dot, general or no attention): nothing is allocated in a step. Composed otherwise.
+std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder, const Linear& output);
+
+/// For implementations of `select`: `given` rows there are, and at most `most` may be.
+/// @throws Error "[select] rows are 0 .. 2: 3", "[select] at most 6 rows were planned for: 7".
+void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most);
+
+}  // namespace gradus::nn

@@ -1,0 +1,160 @@
+#include <fmt/core.h>
+#include <gradus/nn/check.h>
+#include <gradus/nn/init.h>
+#include <gradus/nn/multihead_attention.h>
+#include <gradus/numeric.h>
+#include <gradus/ops/matmul.h>
+#include <gradus/ops/shape.h>
+
+#include <algorithm>
+
+namespace gradus::nn {
+namespace {
+
+// One and the same Var: its projections can be one product.
+bool same(const Var& a, const Var& b) {
+  return a.node() == b.node() && a.value().raw() == b.value().raw() && a.shape() == b.shape();
+}
+
+// [B, H, T, S] -> [T, B, S]
+Tensor mean_over_heads(const Tensor& weights) {
+  int64_t B = weights.size(0), H = weights.size(1), T = weights.size(2), S = weights.size(3);
+  Tensor mean = Tensor::zeros({T, B, S}, weights.dtype());
+  visit_floating(weights, "MultiheadAttention", [&](auto* w) {
+    auto* out = data<std::remove_pointer_t<decltype(w)>>(mean);
+    for (int64_t b = 0; b < B; ++b)
+      for (int64_t h = 0; h < H; ++h)
+        for (int64_t t = 0; t < T; ++t)
+          for (int64_t s = 0; s < S; ++s) out[(t * B + b) * S + s] += *w++;
+    for (int64_t i = 0; i < mean.numel(); ++i) out[i] /= static_cast<std::remove_pointer_t<decltype(w)>>(H);
+  });
+  return mean;
+}
+
+}  // namespace
+
+void KeyValueCache::append(const Tensor& row) {
+  if (!keys_values.defined() || length == keys_values.size(0)) {
+    Shape shape = row.shape();
+    shape.set(0, std::max<int64_t>(16, 2 * length));
+    Tensor larger(shape, row.dtype());
+    if (length > 0) larger.rows(0, length).copy_from(used());
+    keys_values = larger;
+  }
+  keys_values.rows(length, length + 1).copy_from(row);
+  ++length;
+}
+
+void KeyValueCache::select(const std::vector<int64_t>& rows) {
+  if (length == 0) return;
+  int64_t before = keys_values.size(1), n = keys_values.size(2);
+  Tensor chosen({keys_values.size(0), static_cast<int64_t>(rows.size()), n}, keys_values.dtype());
+  visit_floating(keys_values, "KeyValueCache", [&](auto* from) {
+    auto* to = static_cast<decltype(from)>(chosen.raw());
+    for (int64_t t = 0; t < length; ++t, from += before * n)
+      for (int64_t row : rows) to = std::copy_n(from + row * n, n, to);
+  });
+  keys_values = chosen;
+}
+
+MultiheadAttention::MultiheadAttention(int64_t embedding, int64_t heads, Rng& rng,
+                                       const MultiheadAttentionOptions& o)
+    : embed_dim(embedding),
+      num_heads(heads),
+      dropout(o.dropout),
+      out_proj(embedding, embedding, rng, {.bias = o.bias}) {
+  must_be_positive("MultiheadAttention", "num_heads", num_heads);
+  must_be_probability("MultiheadAttention", "dropout", dropout);
+  if (embed_dim % num_heads != 0)
+    fail("MultiheadAttention",
+         fmt::format("embed_dim must be a multiple of num_heads: {}, {}", embed_dim, num_heads));
+  int64_t E = embed_dim, kdim = o.kdim ? o.kdim : E, vdim = o.vdim ? o.vdim : E;
+  auto weight = [&rng](int64_t out, int64_t in, const char* name) {
+    Parameter p(Tensor({out, in}, DType::f32), name);
+    init::xavier_uniform_(p, rng);
+    return p;
+  };
+  if (kdim == E && vdim == E) {
+    in_proj_weight = weight(3 * E, E, "in_proj_weight");
+  } else {
+    q_proj_weight = weight(E, E, "q_proj_weight");
+    k_proj_weight = weight(E, kdim, "k_proj_weight");
+    v_proj_weight = weight(E, vdim, "v_proj_weight");
+  }
+  if (o.bias) {
+    in_proj_bias = Parameter(Tensor::zeros({3 * E}), "in_proj_bias");
+    init::zeros_(out_proj.bias);
+  }
+}
+
+Var MultiheadAttention::project(const Var& x, int64_t begin, int64_t end) const {
+  int64_t E = embed_dim;
+  Var bias = in_proj_bias.defined() ? slice(in_proj_bias, 0, begin * E, end * E) : Var();
+  if (in_proj_weight.defined()) {
+    bool all = begin == 0 && end == 3;
+    return linear(x, all ? in_proj_weight.var() : slice(in_proj_weight, 0, begin * E, end * E), bias);
+  }
+  if (end - begin > 1) return concat({project(x, begin, end - 1), project(x, end - 1, end)}, -1);
+  const Parameter& weight = begin == 0 ? q_proj_weight : begin == 1 ? k_proj_weight : v_proj_weight;
+  return linear(x, weight, bias);
+}
+
+MultiheadAttentionOutput MultiheadAttention::finish(const ScaledDotProduct& heads) const {
+  return {out_proj(heads.output), heads.weights.defined() ? mean_over_heads(heads.weights) : Tensor(),
+          heads.weights};
+}
+
+MultiheadAttentionOutput MultiheadAttention::operator()(const Input& query, const Var& key, const Var& value,
+                                                        const AttendOptions& o) const {
+  At at(query.caller());
+  Scope scope("attention");
+  ScaledDotProductOptions options{.heads = num_heads,
+                                  .scale = o.scale,
+                                  .mask = o.mask,
+                                  .causal = o.causal,
+                                  .dropout = dropout,
+                                  .weights = o.weights};
+  if (in_proj_weight.defined() && same(query, key) && same(key, value))
+    return finish(packed_self_attention(project(query, 0, 3), options));
+  Var q = project(query, 0, 1);
+  if (in_proj_weight.defined() && same(key, value))
+    return finish(packed_cross_attention(q, project(key, 1, 3), options));
+  return finish(scaled_dot_product_attention(q, project(key, 1, 2), project(value, 2, 3), options));
+}
+
+Var MultiheadAttention::project_memory(const Input& memory) const {
+  At at(memory.caller());
+  return project(memory, 1, 3);
+}
+
+MultiheadAttentionOutput MultiheadAttention::attend(const Input& query, const Var& keys_values,
+                                                    const AttendOptions& o) const {
+  At at(query.caller());
+  Scope scope("attention");
+  return finish(packed_cross_attention(project(query, 0, 1), keys_values,
+                                       {.heads = num_heads,
+                                        .scale = o.scale,
+                                        .mask = o.mask,
+                                        .causal = o.causal,
+                                        .dropout = dropout,
+                                        .weights = o.weights}));
+}
+
+Var MultiheadAttention::step(const Input& x, KeyValueCache& cache) const {
+  At at(x.caller());
+  Var qkv = project(x, 0, 3);
+  cache.append(slice(qkv, 2, embed_dim, 3 * embed_dim).value());
+  return finish(packed_cross_attention(slice(qkv, 2, 0, embed_dim), cache.used(), {.heads = num_heads}))
+      .output;
+}
+
+void MultiheadAttention::params(ParamVisitor& visit) {
+  visit("in_proj_weight", in_proj_weight);
+  visit("q_proj_weight", q_proj_weight);
+  visit("k_proj_weight", k_proj_weight);
+  visit("v_proj_weight", v_proj_weight);
+  visit("in_proj_bias", in_proj_bias);
+  visit("out_proj", out_proj);
+}
+
+}  // namespace gradus::nn

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <gradus/nn/linear.h>
+#include <gradus/nn/module.h>
+#include <gradus/ops/scaled_dot_product_attention.h>
+
+namespace gradus::nn {
+
+struct MultiheadAttentionOptions {
+  int64_t kdim = 0, vdim = 0;  ///< sizes of keys and values; 0: embed_dim
+  double dropout = 0;          ///< of the weights, under Training
+  bool bias = true;
+};
+
+/// What a call may look at, and what it returns.
+struct AttendOptions {
+  Tensor mask = {};      ///< u8 [B, S], 1 = real key; undefined: all real
+  bool causal = false;   ///< the queries are the last T of the S positions and look back only
+  bool weights = false;  ///< return the weights too
+  double scale = 0;      ///< of the scores; 0: 1 / sqrt(E / heads)
+};
+
+struct MultiheadAttentionOutput {
+  Var output;           ///< [T, B, E]
+  Tensor weights;       ///< [T, B, S], mean over heads; undefined unless asked for
+  Tensor head_weights;  ///< [B, num_heads, T, S]
+  std::vector<Var> vars() const { return {output}; }
+};
+
+/// Keys and values of the words so far, for decoding word by word: projected once, kept. Numbers only.
+struct KeyValueCache {
+  Tensor keys_values;  ///< [capacity, B, 2E]: keys, then values; rows from `length` on are free
+  int64_t length = 0;
+
+  /// Takes keys and values [1, B, 2E] of the next word in; the capacity doubles where needed.
+  void append(const Tensor& row);
+  /// [length, B, 2E]; a view.
+  Tensor used() const { return keys_values.rows(0, length); }
+  /// Sentence rows[i] in place i; one may come several times, others not at all.
+  void select(const std::vector<int64_t>& rows);
+};
+
+/// Multi-head attention (Vaswani et al. 2017, section 3.2.2), parameters as torch.nn.MultiheadAttention:
+///   [q ; k ; v] = in_proj_weight x + in_proj_bias
+///   output = out_proj(concatenated heads), each attending by itself, scaled by 1 / sqrt(E / num_heads)
+/// in_proj_weight [3E, E], or q_proj_weight [E, E], k_proj_weight [E, kdim], v_proj_weight [E, vdim] where
+/// those sizes differ; in_proj_bias [3E]. Everything is time-major: queries [T, B, E], keys
+/// and values [S, B, ..].
+struct MultiheadAttention {
+  int64_t embed_dim, num_heads;
+  double dropout;
+  Parameter in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, in_proj_bias;
+  Linear out_proj;
+
+  /// @throws Error "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4"
+  MultiheadAttention(int64_t embed_dim, int64_t num_heads, Rng& rng,
+                     const MultiheadAttentionOptions& options = {});
+  /// One product projects all three where they are the same, and keys and values where they are.
+  MultiheadAttentionOutput operator()(const Input& query, const Var& key, const Var& value,
+                                      const AttendOptions& options = {}) const;
+  void params(ParamVisitor& visit);
+
+  // In pieces, for decoding: what does not change is projected once.
+
+  /// Keys and values of a source, side by side: [S, B, kdim] -> [S, B, 2E].
+  Var project_memory(const Input& memory) const;
+  /// Queries [T, B, E], not yet projected, on what project_memory made.
+  MultiheadAttentionOutput attend(const Input& query, const Var& keys_values,
+                                  const AttendOptions& options = {}) const;
+  /// Self-attention of one more word [1, B, E], which sees itself and what the cache holds; the cache grows
+  /// by it.
+  Var step(const Input& x, KeyValueCache& cache) const;
+
+ private:
+  // Rows begin .. end - 1 of the three blocks of E rows of weight and bias applied to x.
+  Var project(const Var& x, int64_t begin, int64_t end) const;
+  MultiheadAttentionOutput finish(const ScaledDotProduct& heads) const;
+};
+
+}  // namespace gradus::nn

@@ -1,0 +1,309 @@
+#include <gradus/nn/packed/decoder.h>
+
+#include <algorithm>
+#include <numeric>
+#include <typeinfo>
+
+#include <gradus/kernels/attention.h>
+#include <gradus/kernels/elementwise.h>
+#include <gradus/kernels/inference.h>
+#include <gradus/nn/attention/additive.h>
+#include <gradus/nn/attention/multiplicative.h>
+
+namespace gradus::nn::packed {
+namespace {
+
+using Scores = DecoderWeights::Scores;
+
+template <class T, class Base>
+const T* exactly(const Base& x) {
+  return typeid(x) == typeid(T) ? static_cast<const T*>(&x) : nullptr;
+}
+
+Block whole(const Parameter& p) { return {p, 0, p.shape()[0], 0, p.shape()[1]}; }
+
+Tensor scaled(const Parameter& v, double factor) {
+  Tensor out = v.value().clone();
+  for (int64_t i = 0; i < out.numel(); ++i) out.f32()[i] *= static_cast<float>(factor);
+  return out;
+}
+
+// Keys, and W1 for the state's product. False for an attention that scores otherwise.
+bool take_attention(const Attention& a, DecoderWeights& w, std::vector<Block>& of_state) {
+  if (a.options.top_k > 0) return false;
+  if (auto* additive = exactly<AdditiveAttention>(a)) {
+    w.scores = Scores::additive;
+    of_state.push_back(whole(additive->query.weight));
+    w.key = Matrix({whole(additive->key.weight)});
+    w.v = additive->scaled_v().value();
+  } else if (auto* concat = exactly<ConcatAttention>(a)) {
+    int64_t A = concat->weight.shape()[0], Q = concat->query_size;
+    w.scores = Scores::additive;
+    of_state.push_back({concat->weight, 0, A, 0, Q});
+    w.key = Matrix({{concat->weight, 0, A, Q, Q + w.D}});
+    w.v = scaled(concat->v, 1 / a.options.temperature);
+  } else if (auto* general = exactly<GeneralAttention>(a)) {
+    w.scores = Scores::dot;
+    w.key = Matrix({whole(general->key.weight)});
+    w.scale = static_cast<float>(general->scale / a.options.temperature);
+  } else if (exactly<DotAttention>(a) || exactly<ScaledDotAttention>(a)) {
+    w.scores = Scores::dot;
+    w.scale = static_cast<float>(static_cast<const DotAttention&>(a).scale / a.options.temperature);
+  } else {
+    return false;
+  }
+  w.A = w.key.defined() ? w.key.rows() : w.D;
+  return true;
+}
+
+// Order of the context before the cell: Bahdanau's and the plain one, readout over [s ; c ; y].
+bool take_context_first(const RecurrentCell& cell, const Parameter& readout, const Attention* attention, DecoderWeights& w) {
+  w.context_first = true;
+  w.feed = false;
+  w.D = cell.weight_ih.shape()[1] - w.E;
+  int64_t H = w.H, D = w.D, E = w.E, Q = w.readout;
+  std::vector<Block> of_state = {whole(cell.weight_hh)};
+  w.scores = Scores::none;
+  if (attention && !take_attention(*attention, w, of_state)) return false;
+  of_state.push_back({readout, 0, Q, 0, H});
+  w.input = Matrix({{cell.weight_ih, 0, 3 * H, 0, E}, {readout, 0, Q, H + D, H + D + E}});
+  w.value = Matrix({{cell.weight_ih, 0, 3 * H, E, E + D}, {readout, 0, Q, H, H + D}});
+  w.state = Matrix(of_state);
+  return true;
+}
+
+// Order of the context after the cell: Luong's, attention vector over [c ; h].
+bool take_context_last(const LuongDecoder& d, DecoderWeights& w) {
+  w.context_first = false;
+  w.feed = d.input_feeding;
+  const Parameter& vector = d.attention_vector.linear.weight;
+  w.D = vector.shape()[1] - w.H;
+  std::vector<Block> of_state = {whole(d.cell.weight_hh)};
+  if (!take_attention(*d.attention, w, of_state)) return false;
+  of_state.push_back({vector, 0, w.readout, w.D, w.D + w.H});
+  w.input = Matrix({whole(d.cell.weight_ih)});
+  w.value = Matrix({{vector, 0, w.readout, 0, w.D}});
+  w.state = Matrix(of_state);
+  return true;
+}
+
+Tensor gathered(const Matrix& m, const Tensor& x, Team& team) {
+  Tensor out({x.size(0), m.rows()}, DType::f32);
+  team.run([&](int member) { m.product(x.size(0), x.f32(), x.size(1), out.f32(), member, team.size()); });
+  return out;
+}
+
+// to[i] = from[rows[i]], rows of n numbers `stride` apart, from column `column` on.
+void gather(const Tensor& from, const std::vector<int64_t>& rows, int64_t column, const Tensor& to) {
+  int64_t stride = from.size(1);
+  for (size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(from.f32() + rows[i] * stride + column, stride - column,
+                to.f32() + static_cast<int64_t>(i) * stride + column);
+}
+
+}  // namespace
+
+std::shared_ptr<const DecoderWeights> DecoderWeights::of(const Decoder& decoder, const Linear& output) {
+  auto w = std::make_shared<DecoderWeights>();
+  auto take = [&](const auto& d, const Readout& readout, auto&& rest) {
+    if (!d.cell.type.is_plain_gru() || d.cell.weight_hh.value().dtype() != DType::f32 ||
+        output.weight.value().dtype() != DType::f32 || d.embedding.weight.value().dtype() != DType::f32)
+      return false;
+    w->E = d.embedding.weight.shape()[1];
+    w->H = d.cell.weight_hh.shape()[1];
+    w->V = output.weight.shape()[0];
+    w->A = 0;
+    w->embedding = &d.embedding;
+    w->output = &output;
+    w->b_ih = numbers(d.cell.bias_ih);
+    w->b_hh = numbers(d.cell.bias_hh);
+    w->bridge_bias = numbers(d.bridge.bias);
+    w->readout_bias = numbers(readout.linear.bias);
+    w->readout = readout.linear.weight.shape()[0];
+    w->maxout = readout.kind == ReadoutKind::maxout;
+    w->output_bias = numbers(output.bias);
+    if (!rest()) return false;
+    w->context = w->value.rows();
+    w->readout_at = w->state.rows() - w->readout;
+    w->bridge = Matrix({whole(d.bridge.weight)});
+    w->out = Matrix({whole(output.weight)});
+    return true;
+  };
+  bool fits = false;
+  if (auto* b = exactly<BahdanauDecoder>(decoder))
+    fits = take(*b, b->readout, [&] { return take_context_first(b->cell, b->readout.linear.weight, b->attention.get(), *w); });
+  else if (auto* l = exactly<LuongDecoder>(decoder))
+    fits = take(*l, l->attention_vector, [&] { return take_context_last(*l, *w); });
+  else if (auto* p = exactly<PlainDecoder>(decoder))
+    fits = take(*p, p->readout, [&] { return take_context_first(p->cell, p->readout.linear.weight, nullptr, *w); });
+  return fits ? w : nullptr;
+}
+
+PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
+                             const IncrementalOptions& options)
+    : w_(std::move(weights)), team_(options.pool), begin_(source.begin) {
+  const DecoderWeights& w = *w_;
+  int64_t B = static_cast<int64_t>(begin_.size()) - 1;
+  most_ = B * options.rows_per_sentence;
+  S_ = 0;
+  for (int64_t b = 0; b < B; ++b) S_ = std::max(S_, begin_[b + 1] - begin_[b]);
+  job_ = [this](int member) { run_step(member); };
+
+  Tensor summary = source.backward_final.defined() ? source.backward_final : source.forward_final;
+  if (w.scores == Scores::none) {  // all final states, which stand where the one annotation would
+    int64_t H = source.forward_final.size(1), D = summary.size(1) + (source.backward_final.defined() ? H : 0);
+    Tensor finals({B, D}, DType::f32);
+    for (int64_t b = 0; b < B; ++b) {
+      std::copy_n(source.forward_final.f32() + b * H, H, finals.f32() + b * D);
+      if (D > H) std::copy_n(source.backward_final.f32() + b * H, H, finals.f32() + b * D + H);
+    }
+    summary = finals;
+    values_ = gathered(w.value, summary, team_);
+  } else {
+    keys_ = w.key.defined() ? gathered(w.key, source.rows, team_) : source.rows;
+    values_ = gathered(w.value, source.rows, team_);
+  }
+
+  auto rows_of = [&](int64_t n) { return Tensor({most_, n}, DType::f32); };
+  int64_t input = w.E + (w.feed ? w.H : 0);
+  input_ = rows_of(input);
+  of_input_ = rows_of(w.input.rows());
+  state_ = rows_of(w.H);
+  of_state_ = rows_of(w.state.rows());
+  if (w.feed) input_spare_ = rows_of(input);
+  state_spare_ = rows_of(w.H);
+  of_state_spare_ = rows_of(w.state.rows());
+  context_ = rows_of(w.context);
+  readout_ = rows_of(w.H);
+  logits_ = rows_of(w.V);
+  if (w.scores != Scores::none) alignment_ = rows_of(S_);
+  sentence_.reserve(static_cast<size_t>(most_));
+  sentence_spare_.reserve(static_cast<size_t>(most_));
+  sentence_.resize(static_cast<size_t>(B));
+  std::iota(sentence_.begin(), sentence_.end(), int64_t{0});
+
+  // s_0 = tanh(W_b summary + b), and what the first step needs of it.
+  w.bridge.product(B, summary.f32(), summary.size(1), w.bridge_bias, state_.f32(), 0, 1);
+  kernels::tanh(state_.f32(), state_.f32(), B * w.H);
+  w.state.product(B, state_.f32(), w.H, of_state_.f32());
+  if (w.feed)
+    for (int64_t b = 0; b < B; ++b) std::fill_n(input_.f32() + b * input + w.E, w.H, 0.0f);
+  set_rows(B);
+}
+
+void PackedDecoder::set_rows(int64_t R) {
+  if (R == R_) return;
+  R_ = R;
+  logits_view_ = logits_.rows(0, R);
+  if (alignment_.defined()) weights_view_ = alignment_.rows(0, R);
+}
+
+const Tensor& PackedDecoder::step(const Tensor& previous) {
+  if (previous.dtype() != DType::i32 || previous.shape() != Shape{R_})
+    fail("step", "previous words must be i32 [" + std::to_string(R_) + "]: " + previous.shape().str());
+  look_up(*w_->embedding, previous.i32(), R_, input_.f32(), input_.size(1));
+  team_.run(job_);
+  return logits_view_;
+}
+
+// Context and weights of some rows. The kernel takes one query at a time: rows of a beam share their sentence's keys.
+void PackedDecoder::attend(const Share& rows) {
+  const DecoderWeights& w = *w_;
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    int64_t b = sentence_[static_cast<size_t>(r)];
+    float* context = context_.f32() + r * w.context;
+    if (w.scores == Scores::none) {
+      std::copy_n(values_.f32() + b * w.context, w.context, context);
+      continue;
+    }
+    int64_t first = begin_[static_cast<size_t>(b)], S = begin_[static_cast<size_t>(b + 1)] - first;
+    float* alignment = alignment_.f32() + r * S_;
+    const float *keys = keys_.f32() + first * w.A, *values = values_.f32() + first * w.context;
+    if (w.scores == Scores::additive)
+      kernels::additive_attention(S, 1, w.A, w.context, keys, values,
+                                  of_state_.f32() + r * w.state.rows() + 3 * w.H, w.v.f32(), nullptr, alignment, context,
+                                  w.context);
+    else
+      kernels::dot_attention(S, 1, w.A, w.context, keys, values, state_.f32() + r * w.H, w.scale, nullptr, alignment,
+                             context, w.context);
+    std::fill(alignment + S, alignment + S_, 0.0f);
+  }
+}
+
+// The readout from its shares: the state's, the context's, the word's (not in Luong's order).
+void PackedDecoder::read_out(const Share& rows) {
+  const DecoderWeights& w = *w_;
+  const int64_t H = w.H, in_context = w.context_first ? 3 * H : 0, of_input = w.input.rows();
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const float *state = of_state_.f32() + r * w.state.rows() + w.readout_at;
+    const float *context = context_.f32() + r * w.context + in_context;
+    const float* word = w.context_first ? of_input_.f32() + r * of_input + 3 * H : nullptr;
+    float* out = readout_.f32() + r * H;
+    if (!w.maxout) {
+      kernels::tanh_of_sum(1, H, state, H, context, H, word, H, w.readout_bias, out, H);
+    } else {
+      auto at = [&](int64_t i) { return state[i] + context[i] + (word ? word[i] : 0.0f) + w.readout_bias[i]; };
+      for (int64_t k = 0; k < H; ++k) out[k] = std::max(at(2 * k), at(2 * k + 1));
+    }
+    if (w.feed) std::copy_n(out, H, input_.f32() + r * input_.size(1) + w.E);
+  }
+}
+
+void PackedDecoder::run_step(int member) {
+  const DecoderWeights& w = *w_;
+  const int members = team_.size();
+  const int64_t H = w.H, R = R_, of_input = w.input.rows(), of_state = w.state.rows();
+  const Share rows(R, member, members);
+  const int64_t n = rows.end - rows.begin;
+
+  // 1. the word's products; the context, if it enters the cell
+  w.input.product(R, input_.f32(), input_.size(1), of_input_.f32(), member, members);
+  if (w.context_first) attend(rows);
+  team_.wait();
+
+  // 2. the new state
+  float* state = state_.f32() + rows.begin * H;
+  float *input = of_input_.f32() + rows.begin * of_input, *product = of_state_.f32() + rows.begin * of_state;
+  float* context = context_.f32() + rows.begin * w.context;
+  kernels::gru_state(n, H,
+                     {input, of_input, w.context_first ? context : nullptr, w.context, product, of_state, w.b_ih, w.b_hh,
+                      state, H, nullptr},
+                     state, H);
+  team_.wait();
+
+  // 3. its products: the readout's share, the next step's gates and query
+  w.state.product(R, state_.f32(), H, of_state_.f32(), member, members);
+  team_.wait();
+
+  // 4. the readout, or attention vector
+  if (!w.context_first) attend(rows);
+  read_out(rows);
+  team_.wait();
+
+  // 5. the logits
+  w.out.product(R, readout_.f32(), H, w.output_bias, logits_.f32(), member, members);
+}
+
+void PackedDecoder::select(const std::vector<int64_t>& rows) {
+  check_selection(rows, R_, most_);
+  bool same = true;
+  for (size_t i = 0; i < rows.size() && same; ++i) same = rows[i] == static_cast<int64_t>(i);
+  if (!same) {
+    gather(state_, rows, 0, state_spare_);
+    gather(of_state_, rows, 0, of_state_spare_);
+    std::swap(state_, state_spare_);
+    std::swap(of_state_, of_state_spare_);
+    if (w_->feed) {
+      gather(input_, rows, w_->E, input_spare_);
+      std::swap(input_, input_spare_);
+    }
+    sentence_spare_.clear();
+    for (int64_t row : rows) sentence_spare_.push_back(sentence_[static_cast<size_t>(row)]);
+    std::swap(sentence_, sentence_spare_);
+  } else {
+    sentence_.resize(rows.size());
+  }
+  set_rows(static_cast<int64_t>(rows.size()));
+}
+
+}  // namespace gradus::nn::packed

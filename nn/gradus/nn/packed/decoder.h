@@ -1,0 +1,68 @@
+#pragma once
+
+// Internal to decoding with packed weights and not installed.
+
+#include <memory>
+
+#include <gradus/nn/decoder.h>
+#include <gradus/nn/incremental.h>
+#include <gradus/nn/packed/encoder.h>
+
+namespace gradus::nn::packed {
+
+/// The weights of a GRU decoder, ordered by what they are multiplied with, so that each step reads each of them once:
+///   the word (and the fed back attention vector)    W_ih's share and the readout's
+///   the new state                                   W_hh and W1 for the next step, the readout's share for this one
+///   the annotations, once for each source           W2, and W_ih's and the readout's share of the context:
+/// a context c = sum_s a_s H_s is only ever multiplied with weights, W c = sum_s a_s (W H_s), so the steps add up
+/// projected annotations ("values") and never read these weights again.
+struct DecoderWeights {
+  enum class Scores { none, additive, dot };
+
+  int64_t E, H, D, A, V;
+  Scores scores;
+  bool context_first;  ///< Bahdanau's order (and no attention at all): the context enters the cell
+  bool feed;           ///< input feeding
+  int64_t context;     ///< length of a value: 3H + Q where it enters the cell and the readout, Q in Luong's order
+  const Embedding* embedding;
+  const Linear* output;
+  const float *b_ih, *b_hh, *bridge_bias, *readout_bias, *output_bias;
+  Tensor v;             ///< [A] of additive scores, over the temperature
+  float scale = 1;      ///< of dot scores
+  bool maxout = false;  ///< the readout is the larger of each two, else tanh
+  int64_t readout;      ///< Q: H, or 2H for maxout
+  Matrix input, state, value, key, bridge, out;
+  int64_t readout_at;  ///< where the readout's share begins in a state's product
+
+  /// Null when there is no such form of it: another decoder or attention than the library's GRU ones, or not f32.
+  static std::shared_ptr<const DecoderWeights> of(const Decoder& decoder, const Linear& output);
+};
+
+/// Decoding by these weights. All memory is there before the first step.
+class PackedDecoder : public IncrementalDecoder {
+ public:
+  PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
+                const IncrementalOptions& options);
+  const Tensor& step(const Tensor& previous) override;
+  const Tensor& weights() const override { return weights_view_; }
+  void select(const std::vector<int64_t>& rows) override;
+
+ private:
+  void run_step(int member);
+  void attend(const Share& rows);
+  void read_out(const Share& rows);
+  void set_rows(int64_t R);
+
+  std::shared_ptr<const DecoderWeights> w_;
+  Team team_;
+  std::function<void(int)> job_;
+  std::vector<int64_t> begin_;  // rows of keys_ and values_, by sentence
+  int64_t S_, most_, R_ = 0;
+  Tensor keys_, values_;
+  std::vector<int64_t> sentence_, sentence_spare_;  // of each row
+  // By row: input [E (+ H)], its product, state [H], its product, context, readout [H].
+  Tensor input_, input_spare_, of_input_, state_, state_spare_, of_state_, of_state_spare_, context_, readout_;
+  Tensor logits_, logits_view_, alignment_, weights_view_;
+};
+
+}  // namespace gradus::nn::packed

@@ -1,0 +1,51 @@
+#pragma once
+
+// Internal to decoding with packed weights and not installed.
+
+#include <vector>
+
+#include <gradus/nn/encoder.h>
+#include <gradus/nn/packed/matrix.h>
+
+namespace gradus::nn::packed {
+
+/// Sources that were read, without their padding: sentence b has rows begin[b] .. begin[b+1]-1.
+struct Annotations {
+  Tensor rows;  ///< f32 [sum of lengths, D]
+  std::vector<int64_t> begin;
+  Tensor forward_final, backward_final;  ///< f32 [B, H]; the second undefined without a backward direction
+};
+
+/// A bidirectional (or not) GRU encoder that keeps nothing for a backward: the products of both directions with a word
+/// are one, states are written where the annotations stand.
+class PackedEncoder {
+ public:
+  /// True for what it can read like the encoder itself: GRU, reset after, not residual, f32.
+  static bool fits(const Encoder& encoder);
+  explicit PackedEncoder(const Encoder& encoder);
+
+  /// ids i32 [S, B], lengths i32 [B]. Two members of the team take a direction each.
+  /// @throws Error for ids and lengths that the encoder would not take.
+  Annotations operator()(const Tensor& ids, const Tensor& lengths, Team& team) const;
+
+ private:
+  struct Direction {
+    Matrix hh;
+    const float *b_ih, *b_hh;
+  };
+  struct Layer {
+    Matrix ih;  // [directions 3H, I]
+    std::vector<Direction> directions;
+  };
+
+  Tensor read(const Layer& layer, const Tensor& x, const Tensor& active, Team& team) const;
+
+  const Encoder& encoder_;
+  std::vector<Layer> layers_;
+  int64_t H_;
+};
+
+/// Rows ids[i] of an embedding, `stride` apart at `out`. @throws Error "[embedding] ids are 0 .. 6: 9".
+void look_up(const Embedding& embedding, const int32_t* ids, int64_t n, float* out, int64_t stride);
+
+}  // namespace gradus::nn::packed

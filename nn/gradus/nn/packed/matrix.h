@@ -1,0 +1,44 @@
+#pragma once
+
+// Internal to decoding with packed weights and not installed.
+
+#include <optional>
+#include <vector>
+
+#include <gradus/kernels/packed_gemm.h>
+#include <gradus/nn/module.h>
+#include <gradus/nn/packed/team.h>
+
+namespace gradus::nn::packed {
+
+/// Rows row0 .. row1-1 and columns col0 .. col1-1 of a weight.
+struct Block {
+  const Parameter& weight;
+  int64_t row0, row1, col0, col1;
+};
+
+/// W of x W^T for the few rows of a decoding step: blocks of weights that multiply the same x one above the other, laid
+/// out once. A row of the result has the same bits whatever rows stand beside it, and however many threads share it.
+class Matrix {
+ public:
+  Matrix() = default;
+  /// @throws Error unless all have the same number of columns.
+  explicit Matrix(const std::vector<Block>& blocks);
+
+  bool defined() const { return packed_.has_value(); }
+  int64_t rows() const { return packed_ ? packed_->n() : 0; }  ///< columns of the result
+
+  /// out [m, rows()] = x [m, k] W^T, rows of x `x_stride` apart; this member's columns.
+  void product(int64_t m, const float* x, int64_t x_stride, float* out, int member = 0, int members = 1) const;
+  /// The same plus a bias [rows()], which may be null.
+  void product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member,
+               int members) const;
+
+ private:
+  std::optional<kernels::PackedMatrix<float>> packed_;
+};
+
+/// Its numbers, or null.
+inline const float* numbers(const Parameter& p) { return p.defined() ? p.value().f32() : nullptr; }
+
+}  // namespace gradus::nn::packed

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <string>
+
+#include <gradus/nn/module.h>
+#include <gradus/ops/rnn.h>
+#include <gradus/random.h>
+
+// What one step is, apart from layers, directions and time: which unit, its weights, and the two ways to run
+// it.
+
+namespace gradus::nn {
+
+using gradus::Nonlinearity;
+
+enum class CellKind { rnn, gru, lstm };
+
+/// A unit with its options. Equations: gradus/ops/rnn.h, gru.h, lstm.h.
+struct CellType {
+  CellKind kind = CellKind::gru;
+  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< rnn
+  bool reset_after = true;  ///< gru: PyTorch and cuDNN; false: before the product (Cho v3)
+  bool bahdanau = false;    ///< gru of Bahdanau et al.: reset before, z weights the new state, no bias_hh
+  double forget_bias = 0;   ///< lstm: added to the forget gate at the start; 1 in Jozefowicz et al. 2015
+  bool layer_norm = false;  ///< Ba et al. 2016, see recurrent_norm.h; runs composed
+
+  int64_t gates() const { return kind == CellKind::rnn ? 1 : kind == CellKind::gru ? 3 : 4; }
+  /// The unit that the fused attention decoder knows: reset after, nothing else.
+  bool is_plain_gru() const { return kind == CellKind::gru && reset_after && !bahdanau && !layer_norm; }
+};
+
+/// gru, gru-reset-before, gru-bahdanau, lstm (forget bias 1), rnn, rnn-relu.
+/// @throws Error "[cell_type] unknown cell \"gur\": one of ..."
+CellType cell_type(const std::string& name);
+const std::vector<std::string>& cell_names();
+
+/// h [B, H], and c [B, H] of an LSTM; undefined parts are zeros.
+struct RecurrentState {
+  Var h, c;
+  std::vector<Var> vars() const { return {h, c}; }  ///< for gradcheck
+};
+
+/// One direction of one layer, G gates stacked: 1 (RNN), 3 (GRU: r, z, n), 4 (LSTM: i, f, g, o).
+struct RecurrentWeights {
+  Parameter weight_ih;  ///< [G H, I]
+  Parameter weight_hh;  ///< [G H, H]
+  Parameter bias_ih;    ///< [G H]; undefined without bias, and under layer_norm, whose offsets stand in
+  Parameter bias_hh;    ///< likewise; undefined in Bahdanau's unit too
+  /// Gain and offset of a layer normalisation. rnn: one [H]; gru: ih and hh [3 H]; lstm: ih and hh [4 H], c
+  /// [H].
+  struct Norm {
+    Parameter weight, bias;
+  };
+  std::vector<Norm> norms;
+
+  RecurrentWeights() = default;
+  /// All from U(-1/sqrt(H), 1/sqrt(H)), as PyTorch; gains 1, offsets 0.
+  RecurrentWeights(const CellType& type, int64_t input_size, int64_t hidden_size, bool bias, Rng& rng);
+  int64_t hidden_size() const { return weight_hh.shape()[1]; }
+  /// weight_ih, weight_hh, bias_ih, bias_hh, then weight_ln_ih, bias_ln_ih, ..., each with the suffix.
+  void params(ParamVisitor& visit, const std::string& suffix);
+};
+
+struct DirectionOptions {
+  bool reverse = false;
+  Tensor lengths = {};     ///< i32 [B] or undefined (all T)
+  Tensor state_mask = {};  ///< [B, H], the same at all steps, on the state within the recurrent product
+  bool reference = false;  ///< the composed twin instead of the fused op
+};
+
+/// All states [T, B, H] of one direction, carried over at padded steps, and an LSTM's last cell [B, H].
+struct DirectionStates {
+  Var h, c_n;
+};
+
+/// x [T, B, I] -> all states.
+DirectionStates run_over_time(const CellType& type, const RecurrentWeights& w, const Var& x,
+                              const RecurrentState& start, const DirectionOptions& options);
+
+/// One step of any unit, with its weights: what a decoder holds. x [B, input_size].
+struct RecurrentCell : RecurrentWeights {
+  CellType type;
+
+  RecurrentCell() = default;
+  /// `name` is for errors.
+  RecurrentCell(const CellType& type, int64_t input_size, int64_t hidden_size, Rng& rng, bool bias = true,
+                const char* name = "RecurrentCell");
+  /// Undefined parts of the state are zeros.
+  RecurrentState step(const Input& x, const RecurrentState& state = {}) const;
+  /// The cell over a whole sequence x [T, B, input_size], fused where the unit is: all h [T, B, H]. With
+  /// lengths (i32 [B]) the state is carried over behind them.
+  Var over_time(const Input& x, const RecurrentState& start, const Tensor& lengths = {}) const;
+  void params(ParamVisitor& visit) { RecurrentWeights::params(visit, ""); }
+};
+
+}  // namespace gradus::nn

@@ -1,0 +1,53 @@
+#include <gradus/nn/scheduled_sampling.h>
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include <gradus/error.h>
+
+namespace gradus::nn {
+namespace {
+
+// The most probable word of a row of logits; <pad> and <s> are never said.
+int32_t best_word(const float* logits, int64_t V) {
+  int32_t best = kUnk;
+  for (int32_t v = 0; v < V; ++v)
+    if (v != kPad && v != kBos && logits[v] > logits[best]) best = v;
+  return best;
+}
+
+}  // namespace
+
+Tensor scheduled_sampling(const Generator& generator, const Seq2SeqBatch& batch, double probability,
+                          Rng& rng, Caller caller) {
+  At at(caller);
+  if (!(probability >= 0 && probability <= 1))
+    fail("scheduled_sampling", fmt::format("the probability must be in [0, 1]: {}", probability));
+  NoGrad guard;
+  Tensor mixed = batch.target_in.clone();
+  int64_t T = mixed.size(0), B = mixed.size(1);
+  // Drawn first: where no word is to be replaced any more, no step is needed.
+  std::vector<bool> own(static_cast<size_t>(T * B));
+  int64_t last = 0;
+  for (int64_t i = B; i < T * B; ++i) {
+    bool replace = rng.uniform() < probability;
+    own[static_cast<size_t>(i)] = replace && mixed.i32()[i] != kPad;
+    if (own[static_cast<size_t>(i)]) last = i / B;
+  }
+  if (last == 0) return mixed;
+  auto decoder = generator.start(batch.source, batch.source_lengths, {.max_steps = last, .weights = false});
+  for (int64_t t = 1; t <= last; ++t) {
+    const Tensor& logits = decoder->step(mixed.row(t - 1));
+    for (int64_t b = 0; b < B; ++b)
+      if (own[static_cast<size_t>(t * B + b)])
+        mixed.i32()[t * B + b] = best_word(logits.f32() + b * logits.size(1), logits.size(1));
+  }
+  return mixed;
+}
+
+double exponential_decay(double k, double i) { return std::pow(k, i); }
+
+double inverse_sigmoid_decay(double k, double i) { return k / (k + std::exp(i / k)); }
+
+}  // namespace gradus::nn

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <gradus/nn/optimizer.h>
+
+namespace gradus::nn {
+
+/// The learning rate at time t = 0, 1, 2, ... (steps or epochs, whatever the program counts; fractions are
+/// allowed) from the rate at the start. Any function will do: [](double base, double t) { ... }.
+using Schedule = std::function<double(double base, double t)>;
+
+// PyTorch's schedules, closed form in place of its recursions.
+
+/// base gamma^floor(t / step_size)
+Schedule step_lr(double step_size, double gamma = 0.1, Caller caller = Caller::current());
+/// base gamma^(number of milestones <= t)
+Schedule multi_step_lr(std::vector<double> milestones, double gamma = 0.1);
+/// base gamma^t
+Schedule exponential_lr(double gamma);
+/// eta_min + (base - eta_min) (1 + cos(pi t / T_max)) / 2; rises again after T_max (Loshchilov & Hutter 2017)
+Schedule cosine_annealing_lr(double T_max, double eta_min = 0, Caller caller = Caller::current());
+/// base times a factor that goes from start_factor at t = 0 to end_factor at total_iters and stays there.
+/// Linear decay to nothing is linear_lr(1, 0, T), warm-up linear_lr(1.0 / n, 1, n - 1).
+Schedule linear_lr(double start_factor, double end_factor, double total_iters);
+/// factor model_size^-0.5 min(s^-0.5, s warmup^-1.5), s = t + 1: linear warm-up, then the inverse root
+/// (Vaswani et al. 2017, section 5.3). Does not look at base.
+Schedule noam_lr(double model_size, double warmup = 4000, double factor = 1,
+                 Caller caller = Caller::current());
+/// `after`, on the same clock, times min(1, (t + 1) / steps).
+Schedule with_warmup(double steps, Schedule after, Caller caller = Caller::current());
+
+/// Sets an optimiser's learning rates, those of all groups, each from its own start.
+///
+///   Scheduler scheduler(adam, with_warmup(400, cosine_annealing_lr(10000)));
+///   for (...) { adam.step(model, grads); scheduler.step(); }
+class Scheduler {
+ public:
+  /// Takes the optimiser's present rates as base, and sets those of t = 0. The optimiser must outlive this.
+  Scheduler(Optimizer& optimizer, Schedule schedule);
+  void step() { step_to(t_ + 1); }
+  /// Sets the rates of time t.
+  void step_to(double t);
+  double time() const { return t_; }
+
+  /// "t" and "base_lrs" [groups].
+  StateDict state_dict() const;
+  /// Goes on from there, the optimiser's rates included. @throws Error for other names, and for another
+  /// number of groups.
+  void load_state_dict(const StateDict& dict);
+
+ private:
+  Optimizer& optimizer_;
+  Schedule schedule_;
+  std::vector<double> base_;
+  double t_ = 0;
+};
+
+struct PlateauOptions {
+  bool maximize = false;    ///< true: larger is better (BLEU); false: smaller (a loss)
+  double factor = 0.1;      ///< what the rates are multiplied by
+  int64_t patience = 10;    ///< bad metrics in a row that are tolerated
+  double threshold = 1e-4;  ///< how much better counts
+  bool relative = true;     ///< of the threshold: a share of the best metric, or absolute
+  int64_t cooldown = 0;     ///< metrics after a reduction that are not counted
+  double min_lr = 0;
+  double eps = 1e-8;  ///< smaller changes of the rate are not made
+};
+
+/// Multiplies the learning rates by a factor when a metric has stopped getting better, as
+/// torch.optim.lr_scheduler.ReduceLROnPlateau.
+class ReduceLROnPlateau {
+ public:
+  /// @throws Error when factor is not in (0, 1).
+  ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options = {});
+  /// Takes note of a metric; true when that reduced the rates. NaN counts as bad.
+  bool step(double metric);
+  double best() const { return best_; }
+
+  /// "best", "bad" and "cooldown". The learning rates are the optimiser's own state.
+  StateDict state_dict() const;
+  /// @throws Error for other names.
+  void load_state_dict(const StateDict& dict);
+
+ private:
+  bool better(double metric) const;
+
+  Optimizer& optimizer_;
+  PlateauOptions options_;
+  double best_;
+  int64_t bad_ = 0, cooldown_ = 0;
+};
+
+}  // namespace gradus::nn

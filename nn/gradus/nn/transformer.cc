@@ -1,0 +1,205 @@
+#include <gradus/nn/check.h>
+#include <gradus/nn/transformer.h>
+#include <gradus/ops/activation.h>
+#include <gradus/ops/arithmetic.h>
+
+namespace gradus::nn {
+namespace {
+
+// One part of a layer with the way around it.
+template <class F>
+Var around(const Var& x, const LayerNorm& norm, const Dropout& dropout, bool norm_first, F&& part) {
+  if (norm_first) return x + dropout(part(norm(x)));
+  return norm(x + dropout(part(x)));
+}
+
+template <class Layer>
+std::vector<Layer> stack_of(int64_t count, int64_t d_model, int64_t nhead, Rng& rng,
+                            const TransformerOptions& o) {
+  must_be_positive("Transformer", "num_layers", count);
+  std::vector<Layer> layers;
+  for (int64_t i = 0; i < count; ++i) layers.emplace_back(d_model, nhead, rng, o);
+  return layers;
+}
+
+std::optional<LayerNorm> last_norm(int64_t d_model, const TransformerOptions& o) {
+  if (!o.norm_first) return std::nullopt;
+  return LayerNorm(d_model, o.layer_norm_eps);
+}
+
+std::string layer_name(size_t i) { return "layers." + std::to_string(i); }
+
+}  // namespace
+
+// ---- the feed-forward part ----
+
+FeedForward::FeedForward(int64_t d_model, Rng& rng, const TransformerOptions& o)
+    : linear1(d_model, o.dim_feedforward, rng),
+      linear2(o.dim_feedforward, d_model, rng),
+      dropout(o.dropout),
+      gelu(o.activation == "gelu") {
+  if (!gelu && o.activation != "relu")
+    fail("Transformer", "unknown activation \"" + o.activation + "\": relu or gelu");
+}
+
+Var FeedForward::operator()(const Input& x) const {
+  At at(x.caller());
+  Scope scope("feed_forward");
+  Var hidden = linear1(x);
+  return linear2(dropout(gelu ? gradus::gelu(hidden) : relu(hidden)));
+}
+
+void FeedForward::params(ParamVisitor& visit) {
+  visit("linear1", linear1);
+  visit("linear2", linear2);
+}
+
+// ---- encoder ----
+
+TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead, Rng& rng,
+                                                 const TransformerOptions& o)
+    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}),
+      feed_forward(d_model, rng, o),
+      norm1(d_model, o.layer_norm_eps),
+      norm2(d_model, o.layer_norm_eps),
+      dropout(o.dropout),
+      norm_first(o.norm_first) {}
+
+Var TransformerEncoderLayer::operator()(const Input& x, const Tensor& mask) const {
+  At at(x.caller());
+  Var y = around(x, norm1, dropout, norm_first,
+                 [&](const Var& v) { return self_attn(v, v, v, {.mask = mask}).output; });
+  return around(y, norm2, dropout, norm_first, feed_forward);
+}
+
+void TransformerEncoderLayer::params(ParamVisitor& visit) {
+  visit("self_attn", self_attn);
+  feed_forward.params(visit);
+  visit("norm1", norm1);
+  visit("norm2", norm2);
+}
+
+TransformerEncoder::TransformerEncoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
+                                       const TransformerOptions& o)
+    : layers(stack_of<TransformerEncoderLayer>(num_layers, d_model, nhead, rng, o)),
+      norm(last_norm(d_model, o)) {}
+
+Var TransformerEncoder::operator()(const Input& x, const Tensor& mask) const {
+  At at(x.caller());
+  Scope scope("encoder");
+  Var y = x;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    Scope layer_scope(layer_name(i));
+    y = layers[i](y, mask);
+  }
+  return norm ? (*norm)(y) : y;
+}
+
+void TransformerEncoder::params(ParamVisitor& visit) {
+  visit("layers", layers);
+  visit("norm", norm);
+}
+
+// ---- decoder ----
+
+TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead, Rng& rng,
+                                                 const TransformerOptions& o)
+    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}),
+      multihead_attn(d_model, nhead, rng, {.dropout = o.dropout}),
+      feed_forward(d_model, rng, o),
+      norm1(d_model, o.layer_norm_eps),
+      norm2(d_model, o.layer_norm_eps),
+      norm3(d_model, o.layer_norm_eps),
+      dropout(o.dropout),
+      norm_first(o.norm_first) {}
+
+TransformerDecoderOutput TransformerDecoderLayer::operator()(const Input& x, const Var& memory,
+                                                             const TransformerDecoderOptions& o) const {
+  At at(x.caller());
+  Tensor weights;
+  Var y = around(x, norm1, dropout, norm_first,
+                 [&](const Var& v) { return self_attn(v, v, v, {.causal = true}).output; });
+  y = around(y, norm2, dropout, norm_first, [&](const Var& v) {
+    auto out = multihead_attn(v, memory, memory, {.mask = o.memory_mask, .weights = o.weights});
+    weights = out.weights;
+    return out.output;
+  });
+  return {around(y, norm3, dropout, norm_first, feed_forward), weights};
+}
+
+TransformerDecoderOutput TransformerDecoderLayer::step(const Input& x, TransformerLayerCache& cache,
+                                                       const TransformerDecoderOptions& o) const {
+  At at(x.caller());
+  Tensor weights;
+  Var y = around(x, norm1, dropout, norm_first, [&](const Var& v) { return self_attn.step(v, cache.words); });
+  y = around(y, norm2, dropout, norm_first, [&](const Var& v) {
+    auto out = multihead_attn.attend(v, cache.memory, {.mask = o.memory_mask, .weights = o.weights});
+    weights = out.weights;
+    return out.output;
+  });
+  return {around(y, norm3, dropout, norm_first, feed_forward), weights};
+}
+
+void TransformerDecoderLayer::params(ParamVisitor& visit) {
+  visit("self_attn", self_attn);
+  visit("multihead_attn", multihead_attn);
+  feed_forward.params(visit);
+  visit("norm1", norm1);
+  visit("norm2", norm2);
+  visit("norm3", norm3);
+}
+
+TransformerDecoder::TransformerDecoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
+                                       const TransformerOptions& o)
+    : layers(stack_of<TransformerDecoderLayer>(num_layers, d_model, nhead, rng, o)),
+      norm(last_norm(d_model, o)) {}
+
+namespace {
+
+// All layers in turn; only the last one's weights are made, and only when wanted.
+template <class F>
+TransformerDecoderOutput through(const TransformerDecoder& decoder, const Var& x,
+                                 const TransformerDecoderOptions& o, F&& layer) {
+  Scope scope("decoder");
+  TransformerDecoderOutput out{x, {}};
+  for (size_t i = 0; i < decoder.layers.size(); ++i) {
+    Scope layer_scope(layer_name(i));
+    bool last = i + 1 == decoder.layers.size();
+    out = layer(i, out.output, {.memory_mask = o.memory_mask, .weights = o.weights && last});
+  }
+  if (decoder.norm) out.output = (*decoder.norm)(out.output);
+  return out;
+}
+
+}  // namespace
+
+TransformerDecoderOutput TransformerDecoder::operator()(const Input& x, const Var& memory,
+                                                        const TransformerDecoderOptions& o) const {
+  At at(x.caller());
+  return through(*this, x, o, [&](size_t i, const Var& y, const TransformerDecoderOptions& own) {
+    return layers[i](y, memory, own);
+  });
+}
+
+std::vector<TransformerLayerCache> TransformerDecoder::start(const Input& memory) const {
+  At at(memory.caller());
+  std::vector<TransformerLayerCache> caches;
+  for (const TransformerDecoderLayer& layer : layers)
+    caches.push_back({{}, layer.multihead_attn.project_memory(memory).value()});
+  return caches;
+}
+
+TransformerDecoderOutput TransformerDecoder::step(const Input& x, std::vector<TransformerLayerCache>& caches,
+                                                  const TransformerDecoderOptions& o) const {
+  At at(x.caller());
+  return through(*this, x, o, [&](size_t i, const Var& y, const TransformerDecoderOptions& own) {
+    return layers[i].step(y, caches[i], own);
+  });
+}
+
+void TransformerDecoder::params(ParamVisitor& visit) {
+  visit("layers", layers);
+  visit("norm", norm);
+}
+
+}  // namespace gradus::nn

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <gradus/nn/dropout.h>
+#include <gradus/nn/layer_norm.h>
+#include <gradus/nn/linear.h>
+#include <gradus/nn/multihead_attention.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+// The Transformer's layers (Vaswani et al. 2017, arXiv:1706.03762), parameters and their names as torch.nn's
+// TransformerEncoderLayer and TransformerDecoderLayer. Time-major: x [T, B, E]; masks are u8 [B, T], 1 is
+// real.
+//
+// Each layer is a row of parts f (attention, feed-forward), each with a way around it:
+//   post-LN, the paper's:   x <- norm(x + dropout(f(x)))
+//   pre-LN (norm_first):    x <- x + dropout(f(norm(x)))      and one more norm after the last layer; learns
+//                                                             without a careful warm-up (Xiong et al. 2020)
+
+namespace gradus::nn {
+
+struct TransformerOptions {
+  int64_t dim_feedforward = 2048;
+  double dropout = 0.1;  ///< after each part, inside the feed-forward one, and of the attention weights
+  std::string activation = "relu";  ///< or "gelu"
+  bool norm_first = false;          ///< pre-LN
+  double layer_norm_eps = 1e-5;
+};
+
+/// f(x) = linear2(dropout(activation(linear1(x)))), shared by both kinds of layers; its parameters are the
+/// layer's own.
+struct FeedForward {
+  Linear linear1, linear2;
+  Dropout dropout;
+  bool gelu;
+
+  /// @throws Error "[Transformer] unknown activation \"tanh\": relu or gelu".
+  FeedForward(int64_t d_model, Rng& rng, const TransformerOptions& options);
+  Var operator()(const Input& x) const;
+  void params(ParamVisitor& visit);
+};
+
+/// Self-attention, feed-forward.
+struct TransformerEncoderLayer {
+  MultiheadAttention self_attn;
+  FeedForward feed_forward;
+  LayerNorm norm1, norm2;
+  Dropout dropout;
+  bool norm_first;
+
+  TransformerEncoderLayer(int64_t d_model, int64_t nhead, Rng& rng, const TransformerOptions& options = {});
+  Var operator()(const Input& x, const Tensor& mask = {}) const;
+  void params(ParamVisitor& visit);
+};
+
+struct TransformerDecoderOutput {
+  Var output;      ///< [T, B, E]
+  Tensor weights;  ///< [T, B, S] of the last layer's cross-attention, mean over heads, if wanted
+  std::vector<Var> vars() const { return {output}; }
+};
+
+struct TransformerDecoderOptions {
+  Tensor memory_mask = {};  ///< u8 [B, S]
+  bool weights = false;
+};
+
+/// What one decoder layer keeps between words.
+struct TransformerLayerCache {
+  KeyValueCache words;  ///< of the target so far
+  Tensor memory;        ///< [S, B, 2E], keys and values of the source
+};
+
+/// Self-attention that looks back only, cross-attention, feed-forward.
+struct TransformerDecoderLayer {
+  MultiheadAttention self_attn, multihead_attn;
+  FeedForward feed_forward;
+  LayerNorm norm1, norm2, norm3;
+  Dropout dropout;
+  bool norm_first;
+
+  TransformerDecoderLayer(int64_t d_model, int64_t nhead, Rng& rng, const TransformerOptions& options = {});
+  /// x [T, B, E] and memory [S, B, E], what the encoder made of the source.
+  TransformerDecoderOutput operator()(const Input& x, const Var& memory,
+                                      const TransformerDecoderOptions& options = {}) const;
+  /// The next word alone, x [1, B, E]: the same output as its row of the whole.
+  TransformerDecoderOutput step(const Input& x, TransformerLayerCache& cache,
+                                const TransformerDecoderOptions& options = {}) const;
+  void params(ParamVisitor& visit);
+};
+
+/// layers.0, layers.1, ..., and `norm` after the last with norm_first.
+struct TransformerEncoder {
+  std::vector<TransformerEncoderLayer> layers;
+  std::optional<LayerNorm> norm;
+
+  TransformerEncoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
+                     const TransformerOptions& options = {});
+  Var operator()(const Input& x, const Tensor& mask = {}) const;
+  void params(ParamVisitor& visit);
+};
+
+struct TransformerDecoder {
+  std::vector<TransformerDecoderLayer> layers;
+  std::optional<LayerNorm> norm;
+
+  TransformerDecoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
+                     const TransformerOptions& options = {});
+  TransformerDecoderOutput operator()(const Input& x, const Var& memory,
+                                      const TransformerDecoderOptions& options = {}) const;
+  /// For decoding word by word: the keys and values of a source, for every layer.
+  std::vector<TransformerLayerCache> start(const Input& memory) const;
+  TransformerDecoderOutput step(const Input& x, std::vector<TransformerLayerCache>& caches,
+                                const TransformerDecoderOptions& options = {}) const;
+  void params(ParamVisitor& visit);
+};
+
+}  // namespace gradus::nn

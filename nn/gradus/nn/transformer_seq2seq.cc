@@ -1,0 +1,210 @@
+#include <gradus/nn/check.h>
+#include <gradus/nn/init.h>
+#include <gradus/nn/transformer_seq2seq.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/attention.h>
+#include <gradus/ops/cross_entropy.h>
+#include <gradus/ops/matmul.h>
+#include <gradus/ops/output_loss.h>
+#include <gradus/ops/shape.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+namespace gradus::nn {
+namespace {
+
+TransformerOptions layer_options(const TransformerConfig& c) {
+  return {.dim_feedforward = c.dim_feedforward ? c.dim_feedforward : 4 * c.d_model,
+          .dropout = c.dropout,
+          .activation = c.activation,
+          .norm_first = c.norm_first};
+}
+
+// Words [T, B] as vectors of length about 1 in each entry, so that positions do not drown them.
+Var embed(const Embedding& words, const Positions* positions, const Dropout& dropout, const Tensor& ids,
+          int64_t first) {
+  Var x = words(ids) * std::sqrt(static_cast<double>(words.weight.shape()[1]));
+  return dropout(positions ? (*positions)(x, first) : x);
+}
+
+}  // namespace
+
+TransformerSeq2Seq::TransformerSeq2Seq(const TransformerConfig& c, Rng& rng)
+    : config(c),
+      source_embedding(c.source_vocabulary, c.d_model, rng, {.padding_idx = kPad}),
+      target_embedding(c.target_vocabulary, c.d_model, rng, {.padding_idx = kPad}),
+      source_positions(make_positions(c.positions, c.max_positions, c.d_model, rng)),
+      target_positions(make_positions(c.positions, c.max_positions, c.d_model, rng)),
+      dropout(c.dropout),
+      encoder(c.num_layers, c.d_model, c.num_heads, rng, layer_options(c)),
+      decoder(c.num_layers, c.d_model, c.num_heads, rng, layer_options(c)) {
+  double deviation = 1 / std::sqrt(static_cast<double>(c.d_model));
+  for (Embedding* words : {&source_embedding, &target_embedding}) {
+    init::normal_(words->weight, 0, deviation, rng);
+    words->weight.update([](const Tensor& t) { t.row(kPad).fill(0); });
+  }
+  auto for_all = [&](auto& module) {
+    ParamVisitor visit;
+    visit("", module);
+    for (const ParamVisitor::Entry& e : visit.entries())
+      if (e.parameter->shape().dims() == 2) init::xavier_uniform_(*e.parameter, rng);
+  };
+  for_all(encoder);
+  for_all(decoder);
+  if (!c.tie_embeddings)
+    output_weight =
+        Parameter(Tensor::normal({c.target_vocabulary, c.d_model}, 0, deviation, rng), "output.weight");
+  output_bias = Parameter(Tensor::zeros({c.target_vocabulary}), "output.bias");
+}
+
+Var TransformerSeq2Seq::encode(const Tensor& ids, const Tensor& mask, Caller caller) const {
+  At at(caller);
+  return encoder(embed(source_embedding, source_positions.get(), dropout, ids, 0), mask);
+}
+
+Var TransformerSeq2Seq::embed_target(const Tensor& ids, int64_t first, Caller caller) const {
+  At at(caller);
+  return embed(target_embedding, target_positions.get(), dropout, ids, first);
+}
+
+const Var& TransformerSeq2Seq::output_matrix() const {
+  return output_weight.defined() ? output_weight.var() : target_embedding.weight.var();
+}
+
+CrossEntropy TransformerSeq2Seq::loss(const Seq2SeqBatch& batch, double label_smoothing, double weight,
+                                      double, Caller caller) const {
+  At at(caller);
+  Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
+  Var memory = encode(batch.source, mask);
+  Var hidden = decoder(embed_target(batch.target_in), memory, {.memory_mask = mask}).output;
+  Scope scope("output");
+  int64_t rows = batch.target_out.numel();
+  return linear_cross_entropy(reshape(hidden, {rows, config.d_model}), output_matrix(), output_bias,
+                              batch.target_out.reshape({rows}),
+                              {.ignore_index = kPad, .label_smoothing = label_smoothing, .weight = weight});
+}
+
+Tensor TransformerSeq2Seq::align(const Seq2SeqBatch& batch, Caller caller) const {
+  At at(caller);
+  NoGrad guard;
+  Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
+  return decoder(embed_target(batch.target_in), encode(batch.source, mask),
+                 {.memory_mask = mask, .weights = true})
+      .weights;
+}
+
+Tensor TransformerSeq2Seq::word_losses(const Seq2SeqBatch& batch, Caller caller) const {
+  At at(caller);
+  NoGrad guard;
+  Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
+  Var hidden = decoder(embed_target(batch.target_in), encode(batch.source, mask), {.memory_mask = mask}).output;
+  Var logits = linear(hidden, output_matrix(), output_bias);
+  return cross_entropy(logits, batch.target_out, {.ignore_index = kPad, .reduction = Reduction::none}).loss.value();
+}
+
+void TransformerSeq2Seq::params(ParamVisitor& visit) {
+  visit("source_embedding", source_embedding);
+  visit("target_embedding", target_embedding);
+  visit("source_positions", source_positions);
+  visit("target_positions", target_positions);
+  visit("encoder", encoder);
+  visit("decoder", decoder);
+  visit("output.weight", output_weight);
+  visit("output.bias", output_bias);
+}
+
+// ---- word by word ----
+
+namespace {
+
+// Columns chosen of x [S, B, n].
+Tensor columns(const Tensor& x, const std::vector<int64_t>& chosen) {
+  int64_t S = x.size(0), B = x.size(1), count = static_cast<int64_t>(chosen.size());
+  Tensor out({S, count, x.size(2)}, x.dtype());
+  size_t bytes = static_cast<size_t>(x.size(2) * size_of(x.dtype()));
+  const char* from = static_cast<const char*>(x.raw());
+  char* to = static_cast<char*>(out.raw());
+  for (int64_t s = 0; s < S; ++s)
+    for (int64_t b : chosen) {
+      std::memcpy(to, from + static_cast<size_t>(s * B + b) * bytes, bytes);
+      to += bytes;
+    }
+  return out;
+}
+
+// Keys and values of what is known stay: those of the source per sentence, those of the target per row.
+class CachedDecoder : public IncrementalDecoder {
+ public:
+  CachedDecoder(const TransformerSeq2Seq& model, const Tensor& source, const Tensor& lengths,
+                const IncrementalOptions& options)
+      : model_(model), options_(options), mask_(length_mask(lengths, source.size(0))) {
+    NoGrad guard;
+    caches_ = model.decoder.start(model.encode(source, mask_));
+    for (const TransformerLayerCache& cache : caches_) memory_.push_back(cache.memory);
+    row_mask_ = mask_;
+    sentence_.resize(static_cast<size_t>(source.size(1)));
+    std::iota(sentence_.begin(), sentence_.end(), int64_t{0});
+    most_ = source.size(1) * options.rows_per_sentence;
+  }
+
+  const Tensor& step(const Tensor& previous) override {
+    NoGrad guard;
+    Var x = model_.embed_target(previous.reshape({1, previous.size(0)}), position_++);
+    TransformerDecoderOutput out =
+        model_.decoder.step(x, caches_, {.memory_mask = row_mask_, .weights = options_.weights});
+    weights_ = out.weights.defined() ? out.weights.row(0).to(DType::f32) : Tensor();
+    logits_ = linear(out.output, model_.output_matrix(), model_.output_bias).value().row(0).to(DType::f32);
+    return logits_;
+  }
+
+  const Tensor& weights() const override { return weights_; }
+
+  void select(const std::vector<int64_t>& rows) override {
+    check_selection(rows, static_cast<int64_t>(sentence_.size()), most_);
+    std::vector<int64_t> sentences;
+    bool same = rows.size() == sentence_.size();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      sentences.push_back(sentence_[static_cast<size_t>(rows[i])]);
+      same = same && rows[i] == static_cast<int64_t>(i);
+    }
+    if (same) return;
+    for (TransformerLayerCache& cache : caches_) cache.words.select(rows);
+    if (sentences != sentence_) {
+      for (size_t i = 0; i < caches_.size(); ++i) caches_[i].memory = columns(memory_[i], sentences);
+      row_mask_ = columns(mask_.reshape({1, mask_.size(0), mask_.size(1)}), sentences).row(0);
+    }
+    sentence_ = std::move(sentences);
+  }
+
+ private:
+  const TransformerSeq2Seq& model_;
+  IncrementalOptions options_;
+  Tensor mask_, row_mask_;      // of the sentences, and of the rows
+  std::vector<Tensor> memory_;  // of the sentences, by layer
+  std::vector<TransformerLayerCache> caches_;
+  std::vector<int64_t> sentence_;  // of each row
+  int64_t most_, position_ = 0;
+  Tensor logits_, weights_;
+};
+
+class CachedGenerator : public Generator {
+ public:
+  explicit CachedGenerator(const TransformerSeq2Seq& model) : model_(model) {}
+  std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
+                                            const IncrementalOptions& options) const override {
+    return std::make_unique<CachedDecoder>(model_, source, lengths, options);
+  }
+
+ private:
+  const TransformerSeq2Seq& model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Generator> TransformerSeq2Seq::generator() const {
+  return std::make_unique<CachedGenerator>(*this);
+}
+
+}  // namespace gradus::nn
