@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -9,7 +11,7 @@
 #include <translator/model.h>
 #include <translator/trainer.h>
 
-// The four commands of the program: what they are told, and what they do. main.cc fills the structs from the
+// The commands of the program: what they are told, and what they do. main.cc fills the structs from the
 // command line. run returns the exit status; bad data and files throw InputError, options that do not go
 // together UsageError.
 
@@ -41,11 +43,34 @@ struct TrainCommand {
   TrainOptions train;
   CommonOptions common;
   ModelConfig model;
-  // 0, -1: by the kind of data, see fill_defaults
-  int64_t hidden = 0, embedding = 0, min_count = 0, max_vocabulary = 20000;
-  double dropout = -1, lr = 0;
+  // "", 0, -1: by the kind of model and of data, see fill_defaults
+  std::string network;
+  int64_t hidden = 0, embedding = 0, num_layers = 0, min_count = 0, max_vocabulary = 20000;
+  double dropout = -1, lr = 0, weight_decay = -1, clip_norm = -1;
   int64_t epochs = -1;
   bool case_sensitive = false, resume = false, force = false;
+  std::string probe;               ///< sentence whose attention is watched; empty: the first probe of the data
+  std::set<std::string> given = {};  ///< options of the network and of reading that are on the command line: "--cell"
+};
+
+/// --resume goes on with the network that is there: what is given must be what its config.json says.
+/// @throws UsageError naming what the model has instead.
+void must_be_the_same(const TrainCommand& given, const ModelConfig& there);
+
+/// Fills in what was not given, by the kind of network and of data. @throws UsageError for a run that would never end.
+void fill_defaults(TrainCommand& command, bool embedded);
+/// A fresh model for the data: vocabularies, languages, weights from the seed.
+Model fresh_model(const TrainCommand& command, const Data& data);
+/// From now on the first Ctrl-C (or SIGTERM, SIGHUP) sets what is returned; a second one ends the program as usual.
+const std::atomic<bool>& stop_on_signals();
+
+/// The same training for several attentions and seeds.
+struct CompareCommand {
+  TrainCommand train;  ///< what all runs have in common; its seed is the first one
+  std::vector<std::string> attentions;
+  int64_t seeds = 3;
+  std::string work = "compare", out;  ///< directory of the runs; Markdown file, with an SVG beside it
+  bool force = false;
 };
 
 struct TranslateCommand {
@@ -65,9 +90,16 @@ struct EvaluateCommand {
   bool embedded = false, json = false, by_length = false;
 };
 
+struct ReplayCommand {
+  std::string bundle;
+  bool all = false;  ///< all sentences
+};
+
 int run(CorpusCommand& command);
 int run(TrainCommand& command);
+int run(CompareCommand& command);
 int run(TranslateCommand& command);
 int run(EvaluateCommand& command);
+int run(ReplayCommand& command);
 
 }  // namespace translator

@@ -1,8 +1,10 @@
 #include <fmt/core.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include <translator/commands.h>
@@ -91,7 +93,22 @@ int run(EvaluateCommand& o) {
   if (!o.alignments.empty()) add_alignments(pairs, o.alignments, o.read.swap_columns);
   if (pairs.empty()) throw InputError(o.pairs, 0, "has no usable sentence pairs");
   EvaluationOptions options{.search = o.search, .threads = o.common.threads};
+  // A bar for each stage, on stderr, for what takes longer than two seconds.
+  std::unique_ptr<Progress> bar;
+  std::string stage, part;
+  auto begin = std::chrono::steady_clock::now();
+  auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  options.on_progress = [&](const char* what, int64_t done, int64_t total) {
+    if (stage != part + what) {
+      bar.reset();
+      stage = part + what;
+      bar = std::make_unique<Progress>(stage, total, ProgressOptions{.unit = "sentences/s", .delay_seconds = 2,
+                                                                     .clock = elapsed});
+    }
+    bar->update(done);
+  };
   Evaluation all = evaluate(model, pairs, options);
+  bar.reset();
   show(all, o.json);
   write_lines(o.hypotheses, all.hypotheses);
   write_lines(o.references, all.references);

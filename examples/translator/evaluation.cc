@@ -1,10 +1,13 @@
 #include <translator/evaluation.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <numeric>
 
+#include <gradus/nn/seq2seq.h>
+#include <gradus/ops/reduce.h>
 #include <gradus/parallel.h>
 #include <translator/text/alignment.h>
 
@@ -13,10 +16,12 @@ namespace {
 
 namespace nn = gradus::nn;
 
+using OnProgress = std::function<void(int64_t done)>;
+
 // Batches of similar length, so that little is padding; runs f(worker, chosen) for each, the same way every
-// time.
+// time. The first worker, which is the calling thread, tells how many sentences are done.
 template <class F>
-void for_each_batch(const std::vector<EncodedPair>& pairs, int threads, F&& f) {
+void for_each_batch(const std::vector<EncodedPair>& pairs, int threads, const OnProgress& on_progress, F&& f) {
   constexpr size_t kBatch = 64;
   std::vector<size_t> order(pairs.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -24,54 +29,106 @@ void for_each_batch(const std::vector<EncodedPair>& pairs, int threads, F&& f) {
                    [&](size_t a, size_t b) { return pairs[a].target.size() < pairs[b].target.size(); });
   size_t batches = (order.size() + kBatch - 1) / kBatch;
   gradus::ThreadPool pool(std::max(1, std::min<int>(threads, static_cast<int>(batches))));
+  std::atomic<int64_t> done{0};
   pool.run([&](int worker) {
     gradus::NoGrad guard;
     for (size_t k = static_cast<size_t>(worker); k < batches; k += static_cast<size_t>(pool.size())) {
       size_t end = std::min(order.size(), (k + 1) * kBatch);
       f(worker, std::vector<size_t>(order.begin() + static_cast<long>(k * kBatch),
                                     order.begin() + static_cast<long>(end)));
+      done += static_cast<int64_t>(end - k * kBatch);
+      if (worker == 0 && on_progress) on_progress(done);
     }
   });
 }
 
 // Links under teacher forcing: row t of the weights belongs to target word t in Bahdanau's order (the state
 // before it looked) as in Luong's with the new state; </s> is no word on either side.
-double alignment_error(const Model& model, const std::vector<SentencePair>& pairs,
-                       const std::vector<EncodedPair>& encoded, int threads) {
-  std::vector<AlignmentScore> scores(static_cast<size_t>(std::max(1, threads)));
-  for_each_batch(encoded, threads, [&](int worker, const std::vector<size_t>& chosen) {
+struct Attention {
+  AlignmentScore links;
+  double entropy = 0;
+  int64_t words = 0;
+};
+
+// - sum_s p_s log p_s, p = w / sum w (local-p's weights sum to less than 1).
+double entropy_of(const float* w, int64_t n) {
+  double sum = std::accumulate(w, w + n, 0.0), h = 0;
+  for (int64_t s = 0; s < n; ++s)
+    if (w[s] > 0) h -= w[s] / sum * std::log(w[s] / sum);
+  return h;
+}
+
+Attention attention_of(const Model& model, const std::vector<SentencePair>& pairs,
+                       const std::vector<EncodedPair>& encoded, int threads, const OnProgress& on_progress) {
+  std::vector<Attention> parts(static_cast<size_t>(std::max(1, threads)));
+  for_each_batch(encoded, threads, on_progress, [&](int worker, const std::vector<size_t>& chosen) {
     nn::Seq2SeqBatch batch = make_batch(encoded, chosen);
-    gradus::Tensor weights = model.network.align(batch);  // [T, B, S]
+    gradus::Tensor weights = model.network->align(batch);  // [T, B, S]
     int64_t B = weights.size(1), S = weights.size(2);
     for (int64_t b = 0; b < B; ++b) {
       const SentencePair& pair = pairs[chosen[b]];
-      if (!pair.alignment) continue;
       int64_t rows = static_cast<int64_t>(pair.target.size());
       std::vector<float> own;
       for (int64_t t = 0; t < rows; ++t) {
         const float* w = weights.f32() + (t * B + b) * S;
         own.insert(own.end(), w, w + S);
+        parts[static_cast<size_t>(worker)].entropy += entropy_of(w, static_cast<int64_t>(encoded[chosen[b]].source.size()));
       }
+      parts[static_cast<size_t>(worker)].words += rows;
+      if (!pair.alignment) continue;
       Links links = links_from_attention({rows, S, own}, static_cast<int64_t>(pair.source.size()), rows);
-      scores[static_cast<size_t>(worker)].add(links, *pair.alignment, {.ignore_unaligned_targets = true});
+      parts[static_cast<size_t>(worker)].links.add(links, *pair.alignment, {.ignore_unaligned_targets = true});
     }
   });
-  AlignmentScore sum;
-  for (const AlignmentScore& s : scores) {
-    sum.system += s.system;
-    sum.sure += s.sure;
-    sum.sure_hits += s.sure_hits;
-    sum.possible_hits += s.possible_hits;
+  Attention sum;
+  for (const Attention& p : parts) {
+    sum.links.system += p.links.system;
+    sum.links.sure += p.links.sure;
+    sum.links.sure_hits += p.links.sure_hits;
+    sum.links.possible_hits += p.links.possible_hits;
+    sum.entropy += p.entropy;
+    sum.words += p.words;
   }
-  return sum.error_rate();
+  return sum;
+}
+
+// Greedy, step by step, with the gold alignment of each reference: only a model that is given alignments needs it, and there
+// search would not know whose row comes next.
+std::vector<std::vector<std::string>> translate_aligned(const Model& model, const std::vector<EncodedPair>& pairs,
+                                                        size_t count, int threads, const OnProgress& on_progress) {
+  std::vector<EncodedPair> some(pairs.begin(), pairs.begin() + static_cast<long>(count));
+  std::vector<std::vector<std::string>> out(count);
+  const auto& network = dynamic_cast<const nn::Seq2Seq&>(*model.network);
+  for_each_batch(some, threads, on_progress, [&](int, const std::vector<size_t>& chosen) {
+    nn::Seq2SeqBatch batch = make_batch(some, chosen);
+    nn::Encoded source = network.encoder(batch.source, batch.source_lengths);
+    source.alignment = batch.alignment;
+    nn::DecoderState state = network.decoder->start(source);
+    int64_t B = static_cast<int64_t>(chosen.size()), limit = 2 * batch.source.size(0) + 10, going = B;
+    gradus::Tensor words({B}, gradus::DType::i32);
+    words.fill(nn::kBos);
+    for (int64_t t = 0; t < limit && going > 0; ++t) {
+      gradus::Tensor logits = network.output(network.decoder->step(words, state).readout).value();
+      gradus::Tensor best = gradus::argmax(logits);
+      for (int64_t b = 0; b < B; ++b) {
+        int32_t& word = words.i32()[b];
+        if (word == nn::kEos) continue;
+        word = best.i32()[b];
+        if (word == nn::kEos) --going;
+        else out[chosen[static_cast<size_t>(b)]].push_back(model.target.token(word));
+      }
+    }
+  });
+  return out;
 }
 
 }  // namespace
 
-TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, int threads) {
+TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, int threads,
+                     const OnProgress& on_progress) {
   std::vector<TotalLoss> parts(static_cast<size_t>(std::max(1, threads)));
-  for_each_batch(pairs, threads, [&](int worker, const std::vector<size_t>& chosen) {
-    gradus::CrossEntropy loss = model.network.loss(make_batch(pairs, chosen));
+  for_each_batch(pairs, threads, on_progress, [&](int worker, const std::vector<size_t>& chosen) {
+    gradus::CrossEntropy loss = model.network->loss(make_batch(pairs, chosen));
     parts[static_cast<size_t>(worker)].nll += loss.nll;
     parts[static_cast<size_t>(worker)].tokens += loss.tokens;
   });
@@ -88,8 +145,12 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   auto start = std::chrono::steady_clock::now();
   Evaluation out;
   out.sentences = static_cast<int64_t>(pairs.size());
-  std::vector<EncodedPair> encoded = encode(pairs, model.source, model.target);
-  TotalLoss loss = total_loss(model, encoded, options.threads);
+  std::vector<EncodedPair> encoded = encode(pairs, model);
+  auto telling = [&](const char* what, size_t total) -> OnProgress {
+    if (!options.on_progress) return {};
+    return [&options, what, total](int64_t done) { options.on_progress(what, done, static_cast<int64_t>(total)); };
+  };
+  TotalLoss loss = total_loss(model, encoded, options.threads, telling("loss", pairs.size()));
   out.tokens = loss.tokens;
   out.nll = loss.tokens ? loss.nll / static_cast<double>(loss.tokens) : 0;
   out.perplexity = std::exp(out.nll);
@@ -101,10 +162,20 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
     sources.push_back(pairs[i].source);
     out.references.push_back(readable(model, pairs[i].target));
   }
-  auto translations = translate(model, sources, options.search, options.threads);
+  std::vector<std::vector<std::string>> best(n);
+  if (model.takes_alignments()) {
+    best = translate_aligned(model, encoded, n, options.threads, telling("translating", n));
+  } else {
+    nn::SearchOptions search = options.search;
+    search.scores = false;  // nobody looks at them
+    auto translations =
+        translate(model, *model.network->generator(), sources, search, options.threads, telling("translating", n));
+    for (size_t i = 0; i < n; ++i)
+      if (!translations[i].empty()) best[i] = translations[i][0].tokens;
+  }
   int64_t exact = 0;
   for (size_t i = 0; i < n; ++i) {
-    const auto& tokens = translations[i].empty() ? std::vector<std::string>() : translations[i][0].tokens;
+    const auto& tokens = best[i];
     exact += tokens == pairs[i].target;
     out.hypotheses.push_back(readable(model, tokens));
   }
@@ -113,10 +184,16 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
     out.bleu = corpus_bleu(out.hypotheses, out.references);
     out.exact_match = static_cast<double>(exact) / static_cast<double>(n);
   }
-  bool gold =
-      std::any_of(pairs.begin(), pairs.end(), [](const SentencePair& p) { return p.alignment.has_value(); });
-  if (options.alignment && gold && model.config.network.attention != "none")
-    out.aer = alignment_error(model, pairs, encoded, options.threads);
+  if (options.alignment && model.network->attends()) {
+    size_t some = pairs.size();
+    if (options.align_at_most > 0) some = std::min(some, static_cast<size_t>(options.align_at_most));
+    encoded.resize(some);
+    bool gold = std::any_of(pairs.begin(), pairs.begin() + static_cast<long>(some),
+                            [](const SentencePair& p) { return p.alignment.has_value(); });
+    Attention found = attention_of(model, pairs, encoded, options.threads, telling("aligning", some));
+    if (found.words) out.entropy = found.entropy / static_cast<double>(found.words);
+    if (gold) out.aer = found.links.error_rate();
+  }
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return out;
 }

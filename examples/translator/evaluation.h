@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct Evaluation {
   BleuScore bleu;             ///< 13a, of the readable text
   double exact_match = 0;     ///< share of sentences whose tokens are the reference's
   std::optional<double> aer;  ///< where pairs have gold alignments and the model attends
+  std::optional<double> entropy;  ///< of the weights at a target word (</s> not counted), mean, nats; where it attends
   int64_t sentences = 0, translated = 0;
   double seconds = 0;
   std::vector<std::string> hypotheses;  ///< readable, of the translated sentences
@@ -28,7 +30,10 @@ struct EvaluationOptions {
   gradus::nn::SearchOptions search = {};
   int64_t translate_at_most = 0;  ///< sentences that get translated; 0: all
   bool alignment = true;
+  int64_t align_at_most = 0;      ///< sentences whose attention is looked at; 0: all
   int threads = 1;
+  /// Told, on the calling thread, how much is done: what, sentences, and of how many.
+  std::function<void(const char* what, int64_t done, int64_t total)> on_progress = {};
 };
 
 Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
@@ -39,6 +44,7 @@ struct TotalLoss {
   double nll = 0;
   int64_t tokens = 0;
 };
-TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, int threads);
+TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, int threads,
+                     const std::function<void(int64_t done)>& on_progress = {});
 
 }  // namespace translator

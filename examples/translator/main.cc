@@ -7,7 +7,7 @@
 // *_command.cc hold the commands, trainer.cc the training loop; this file only reads the command line.
 
 #include <CLI/CLI.hpp>
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <cerrno>
 #include <csignal>
@@ -18,6 +18,7 @@
 
 #include <gradus/error.h>
 #include <gradus/kernels/gemm.h>
+#include <gradus/nn/attention/attention.h>
 #include <gradus/parallel.h>
 #include <translator/commands.h>
 
@@ -39,6 +40,28 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
       ->check(CLI::Range(1, 256));
   command.add_flag("-v,--verbose", options.verbose,
                    "Say on stderr which BLAS kernels and how many threads are used");
+}
+
+std::string check_attention(const std::string& name) {
+  if (name == "none") return "";
+  try {
+    gradus::nn::attention_kind(name);
+    return "";
+  } catch (const gradus::Error&) {
+    return fmt::format("there is no attention \"{}\", only {}, none", name,
+                       fmt::join(gradus::nn::attention_names(), ", "));
+  }
+}
+
+// Name, aliases and formula of each; what another file of the program registers is listed too.
+std::string list_attentions() {
+  std::string out = "Attentions:\n";
+  for (const auto& kind : gradus::nn::attention_kinds()) {
+    std::string names = kind.name;
+    for (const std::string& alias : kind.aliases) names += ", " + alias;
+    out += fmt::format("  {:<26} {}\n", names, kind.description);
+  }
+  return out + fmt::format("  {:<26} {}", "none", "no attention: one vector for the whole source");
 }
 
 void add_corpus_command(CLI::App& app, int& exit_code) {
@@ -66,61 +89,121 @@ void add_corpus_command(CLI::App& app, int& exit_code) {
   c->callback([o, &exit_code] { exit_code = run(*o); });
 }
 
+// Where pairs come from and how they are read, for train and compare.
+void add_data_options(CLI::App& c, TrainCommand& o) {
+  auto* data =
+      c.add_option("--data", o.data.data, "Training pairs, a TSV file: source TAB target; - is stdin")
+          ->type_name("FILE");
+  auto* source = c.add_option("--source", o.data.source, "Source sentences, one a line, instead of --data")
+                     ->type_name("FILE")
+                     ->excludes(data);
+  c.add_option("--target", o.data.target, "Their translations, line by line")
+      ->type_name("FILE")
+      ->needs(source);
+  source->needs(c.get_option("--target"));
+  c.add_option("--valid", o.data.valid,
+                "Validation pairs, TSV (default: a twentieth of the data, at most 1000 pairs)")
+      ->type_name("FILE");
+  auto* valid_source = c.add_option("--valid-source", o.data.valid_source, "Validation sources, one a line")
+                           ->type_name("FILE");
+  c.add_option("--valid-target", o.data.valid_target, "Validation targets, one a line")
+      ->type_name("FILE")
+      ->needs(valid_source);
+  valid_source->needs(c.get_option("--valid-target"));
+  c.add_flag("--swap", o.data.read.swap_columns,
+              "The second column (or --target) is what is translated from");
+  c.add_flag("--strict", o.data.read.strict, "Stop at the first bad line instead of leaving it out");
+  c.add_option("--max-length", o.data.read.max_length,
+                "Leave out pairs with more tokens on a side (default: 50)")
+      ->check(CLI::PositiveNumber);
+  c.add_option("--corpus-size", o.data.corpus_size, "Embedded training pairs")
+      ->capture_default_str()
+      ->check(CLI::Range(100, 2000000));
+  c.add_flag("--case-sensitive", o.case_sensitive, "Keep capitals");
+  c.add_flag("--french", o.model.french, "Write French spacing (before ? ! : ;) in the output");
+  c.add_option("--min-count", o.min_count,
+                "Words seen less often are <unk> (default: 2; 1 for the embedded corpus)")
+      ->check(CLI::PositiveNumber);
+  c.add_option("--max-vocabulary", o.max_vocabulary, "Words a side at most")
+      ->capture_default_str()
+      ->check(CLI::Range(5, 10000000));
+}
+
+// What follows from the data that was asked for.
+void finish_data_options(TrainCommand& o) {
+  bool own_data = !o.data.data.empty() || !o.data.source.empty();
+  if (o.data.read.swap_columns && !own_data)
+    throw UsageError("--swap needs --data or --source: the embedded corpus is English to French");
+  if (own_data && o.data.read.max_length == 0) o.data.read.max_length = 50;
+}
+
 void add_train_command(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<TrainCommand>();
   o->train.out = "model";
   CLI::App* c = app.add_subcommand("train", "Train a model; without arguments on the embedded corpus");
-  auto* data =
-      c->add_option("--data", o->data.data, "Training pairs, a TSV file: source TAB target; - is stdin")
-          ->type_name("FILE");
-  auto* source = c->add_option("--source", o->data.source, "Source sentences, one a line, instead of --data")
-                     ->type_name("FILE")
-                     ->excludes(data);
-  c->add_option("--target", o->data.target, "Their translations, line by line")
-      ->type_name("FILE")
-      ->needs(source);
-  source->needs(c->get_option("--target"));
-  c->add_option("--valid", o->data.valid,
-                "Validation pairs, TSV (default: a twentieth of the data, at most 1000 pairs)")
-      ->type_name("FILE");
-  auto* valid_source = c->add_option("--valid-source", o->data.valid_source, "Validation sources, one a line")
-                           ->type_name("FILE");
-  c->add_option("--valid-target", o->data.valid_target, "Validation targets, one a line")
-      ->type_name("FILE")
-      ->needs(valid_source);
-  valid_source->needs(c->get_option("--valid-target"));
-  c->add_flag("--swap", o->data.read.swap_columns,
-              "The second column (or --target) is what is translated from");
-  c->add_flag("--strict", o->data.read.strict, "Stop at the first bad line instead of leaving it out");
-  c->add_option("--max-length", o->data.read.max_length,
-                "Leave out pairs with more tokens on a side (default: 50)")
-      ->check(CLI::PositiveNumber);
-  c->add_option("--corpus-size", o->data.corpus_size, "Embedded training pairs")
-      ->capture_default_str()
-      ->check(CLI::Range(100, 2000000));
-  c->add_flag("--case-sensitive", o->case_sensitive, "Keep capitals");
-  c->add_flag("--french", o->model.french, "Write French spacing (before ? ! : ;) in the output");
-  c->add_option("--min-count", o->min_count,
-                "Words seen less often are <unk> (default: 2; 1 for the embedded corpus)")
-      ->check(CLI::PositiveNumber);
-  c->add_option("--max-vocabulary", o->max_vocabulary, "Words a side at most")
-      ->capture_default_str()
-      ->check(CLI::Range(5, 10000000));
+  add_data_options(*c, *o);
 
-  c->add_option("-a,--attention", o->model.network.attention, "bahdanau, dot, general, concat, or none")
-      ->check(CLI::IsMember({"bahdanau", "additive", "mlp", "dot", "general", "luong", "concat", "none"}))
+  c->add_option("-m,--model", o->network, "gru (recurrent, with attention; the default) or transformer")
+      ->check(CLI::IsMember({"gru", "transformer"}));
+  c->add_option("-a,--attention", o->model.network.attention,
+                "How the decoder looks at the source: a name from the list below")
+      ->check(CLI::Validator(check_attention, ""))
+      ->type_name("NAME")
       ->capture_default_str();
   c->add_option("--decoder", o->model.network.decoder,
                 "Order of the decoder: bahdanau, luong, or auto (by attention)")
       ->check(CLI::IsMember({"auto", "bahdanau", "luong"}))
       ->capture_default_str();
-  c->add_option("--hidden", o->hidden, "Size of the states (default: 256; 128 for the embedded corpus)")
-      ->check(CLI::PositiveNumber);
-  c->add_option("--embedding", o->embedding, "Size of the word vectors (default: 256; 128)")
-      ->check(CLI::PositiveNumber);
-  c->add_option("--layers", o->model.network.num_layers, "Layers of the encoder")
+  c->add_flag("--input-feeding,!--no-input-feeding", o->model.network.input_feeding,
+              "Luong's order: each attention vector goes into the next step (default: yes)");
+  c->add_option("--readout", o->model.network.readout, "What sums a step up: tanh, or maxout as Bahdanau's paper")
+      ->check(CLI::IsMember({"tanh", "maxout"}))
+      ->capture_default_str();
+  c->add_option("--temperature", o->model.network.attention_options.temperature,
+                "Attention scores are divided by it: below 1 sharper, above 1 flatter")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  c->add_option("--top-k", o->model.network.attention_options.top_k,
+                "Once trained, look at so many source words at a time at most; 0: all")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--heads", o->model.network.attention_options.heads, "Of multihead, and of a transformer")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  c->add_option("--window", o->model.network.attention_options.window,
+                "Of local-m and local-p: source words on either side of the centre")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  c->footer(list_attentions());
+  c->add_option("--hidden", o->hidden, "Size of the states (default: 256; 128 for the embedded corpus)")
+      ->check(CLI::PositiveNumber);
+  c->add_option("--embedding,--embedding-dim,--d-model", o->embedding,
+                "Size of the word vectors; of everything in a transformer (default: 256; 128)")
+      ->check(CLI::PositiveNumber);
+  c->add_option("--layers,--num-layers", o->num_layers,
+                "Layers of the encoder (default: 1); of a transformer, and of its decoder (default: 3; 2)")
+      ->check(CLI::PositiveNumber);
+  c->add_option("--ffn", o->model.transformer.dim_feedforward,
+                "Hidden size of a transformer's feed-forward parts (default: 4 times --d-model)")
+      ->check(CLI::PositiveNumber);
+  c->add_flag("--norm-first,!--norm-last", o->model.transformer.norm_first,
+              "Transformer: normalise before each part (default), or after it as in the paper");
+  c->add_option("--positions", o->model.transformer.positions,
+                "How a transformer sees order: sinusoidal, learned, or none")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"sinusoidal", "learned", "none"}));
+  c->add_flag("--tie-embeddings,!--no-tie-embeddings", o->model.transformer.tie_embeddings,
+              "Transformer: one matrix for target words going in and coming out (default: yes)");
+  c->add_option("--cell", o->model.network.cell,
+                "gru, gru-reset-before, gru-bahdanau, lstm, rnn or rnn-relu, of encoder and decoder")
+      ->check(CLI::IsMember(gradus::nn::cell_names()))
+      ->capture_default_str();
+  c->add_flag("--layer-norm", o->model.network.layer_norm, "Layer-normalised cells (slow)");
+  c->add_flag("--residual", o->model.network.residual, "Encoder layers but the first add their input");
+  c->add_flag("--variational", o->model.network.variational,
+              "The encoder's dropout: one mask for all words of a sentence");
+  c->add_option("--recurrent-dropout", o->model.network.recurrent_dropout, "On the encoder's states (default: 0)")
+      ->check(CLI::Range(0.0, 0.95));
   c->add_option("--dropout", o->dropout, "On embeddings and readout (default: 0.2; 0)")
       ->check(CLI::Range(0.0, 0.95));
 
@@ -133,28 +216,101 @@ void add_train_command(CLI::App& app, int& exit_code) {
   c->add_option("-b,--batch-size", o->train.batch_size, "Sentence pairs a step")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  c->add_option("--lr", o->lr, "Adam's highest learning rate (default: 0.001; 0.003)")
+  c->add_option("--optimizer", o->train.optimizer,
+                "adam, adamw, sgd, adagrad, rmsprop, or adadelta (rho 0.95, eps 1e-6: Bahdanau's)")
+      ->check(CLI::IsMember({"adam", "adamw", "sgd", "adagrad", "rmsprop", "adadelta"}))
+      ->capture_default_str();
+  c->add_option("--lr", o->lr,
+                "Highest learning rate (default: 0.001, 0.003 for the embedded corpus; sgd and adadelta 1, "
+                "adagrad 0.05)")
       ->check(CLI::PositiveNumber);
-  c->add_option("--clip", o->train.clip, "Global gradient norm at most")
+  c->add_option("--momentum", o->train.momentum, "Of sgd and rmsprop")
       ->capture_default_str()
+      ->check(CLI::Range(0.0, 0.9999));
+  c->add_option("--weight-decay", o->weight_decay,
+                "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)")
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--schedule", o->train.schedule,
+                "Learning rate over the run: linear, cosine, exponential, step (halved from the middle on), "
+                "noam (inverse root), plateau (halved when validation stalls), constant")
+      ->check(CLI::IsMember({"linear", "cosine", "exponential", "step", "noam", "plateau", "constant"}))
+      ->capture_default_str();
+  c->add_option("--warmup", o->train.warmup,
+                "Steps over which the learning rate rises first (default: 100, a tenth of the run at most)")
       ->check(CLI::PositiveNumber);
+  c->add_option("--clip-norm,--clip", o->clip_norm,
+                "Global gradient norm at most; 0: any (default: 1; with --clip-value any)")
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--clip-value", o->train.clip_value, "Every entry of a gradient at most (default: any)")
+      ->check(CLI::PositiveNumber);
+  c->add_option("--ema", o->train.ema,
+                "Validate and keep a moving average of the weights with this decay, as 0.999 (default: none)")
+      ->check(CLI::Range(0.0, 0.999999));
+  c->add_option("--scheduled-sampling", o->train.scheduled_sampling,
+                "Feed the model's own word instead of the reference with a probability that rises to this")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
   c->add_option("--label-smoothing", o->train.label_smoothing, "Spread over all words")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 0.9));
   c->add_option("--validate-every", o->train.validate_every,
                 "Steps between validations (default: once an epoch)")
       ->check(CLI::PositiveNumber);
+  c->add_flag("--check-finite", o->train.check_finite,
+              "Stop at the first NaN or infinity, say where it came from, and keep all for `translator replay`");
+  c->add_option("--probe", o->probe,
+                "Sentence whose translation and attention are watched at each validation (default: one of the validation's)")
+      ->type_name("SENTENCE");
   c->add_option("--seed", o->train.seed, "Of weights, order and dropout")->capture_default_str();
   c->add_option("-o,--out", o->train.out, "Model directory")->capture_default_str()->type_name("DIR");
   auto* resume = c->add_flag("--resume", o->resume, "Go on with the run in --out (same data and options)");
   c->add_flag("--force", o->force, "Replace the model in --out")->excludes(resume);
   c->add_flag("-q,--quiet", o->train.quiet, "Errors only");
   add_common_options(*c, o->common);
+  c->callback([o, c, &exit_code] {
+    finish_data_options(*o);
+    for (const CLI::Option* option : c->get_options())
+      if (option->count() > 0 && !option->get_lnames().empty()) o->given.insert("--" + option->get_lnames()[0]);
+    exit_code = run(*o);
+  });
+}
+
+void add_compare_command(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<CompareCommand>();
+  TrainCommand& t = o->train;
+  o->attentions = {"none",     "uniform", "bahdanau", "dot",       "general", "concat",
+                   "location", "local-m", "local-p",  "multihead", "oracle"};
+  CLI::App* c = app.add_subcommand("compare", "Train one model for each attention and seed, and compare them");
+  c->add_option("-a,--attention", o->attentions, "Names with commas between them, see train --help (default: 11)")
+      ->delimiter(',')
+      ->check(CLI::Validator(check_attention, ""))
+      ->take_all()
+      ->type_name("NAMES");
+  c->add_option("--seeds", o->seeds, "Runs for each")->capture_default_str()->check(CLI::Range(1, 100));
+  c->add_option("--seed", t.train.seed, "The first of them")->capture_default_str();
+  c->add_option("--max-minutes", t.train.max_minutes, "Of training, for each run")->check(CLI::PositiveNumber);
+  c->add_option("-e,--epochs", t.epochs, "Passes over the data, for each run (default: as train)")
+      ->check(CLI::NonNegativeNumber);
+  add_data_options(*c, t);
+  c->add_option("--decoder", t.model.network.decoder, "Order: auto (each attention's own), or one for all")
+      ->check(CLI::IsMember({"auto", "bahdanau", "luong"}))
+      ->capture_default_str();
+  c->add_option("--hidden", t.hidden, "As in train")->check(CLI::PositiveNumber);
+  c->add_option("--embedding", t.embedding, "As in train")->check(CLI::PositiveNumber);
+  c->add_option("--dropout", t.dropout, "As in train")->check(CLI::Range(0.0, 0.95));
+  c->add_option("--lr", t.lr, "As in train")->check(CLI::PositiveNumber);
+  c->add_option("-b,--batch-size", t.train.batch_size, "As in train")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  c->add_option("--work", o->work, "Directory of the runs; those that are finished are not done again")
+      ->capture_default_str()
+      ->type_name("DIR");
+  c->add_option("-o,--out", o->out, "Markdown file to write, with a picture (.svg) beside it")->type_name("FILE");
+  c->add_flag("--force", o->force, "Do finished runs again");
+  c->add_flag("-q,--quiet", t.train.quiet, "The result only");
+  add_common_options(*c, t.common);
   c->callback([o, &exit_code] {
-    bool own_data = !o->data.data.empty() || !o->data.source.empty();
-    if (o->data.read.swap_columns && !own_data)
-      throw UsageError("--swap needs --data or --source: the embedded corpus is English to French");
-    if (own_data && o->data.read.max_length == 0) o->data.read.max_length = 50;
+    finish_data_options(o->train);
     exit_code = run(*o);
   });
 }
@@ -216,6 +372,14 @@ void add_evaluate_command(CLI::App& app, int& exit_code) {
   c->callback([o, &exit_code] { exit_code = run(*o); });
 }
 
+void add_replay_command(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<ReplayCommand>();
+  CLI::App* c = app.add_subcommand("replay", "Run the step again at which train --check-finite stopped");
+  c->add_option("bundle", o->bundle, "Directory that the training named")->required()->type_name("DIR");
+  c->add_flag("--all", o->all, "All sentences of the batch, not only five");
+  c->callback([o, &exit_code] { exit_code = run(*o); });
+}
+
 }  // namespace
 }  // namespace translator
 
@@ -233,13 +397,16 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   translator::add_corpus_command(app, exit_code);
   translator::add_train_command(app, exit_code);
+  translator::add_compare_command(app, exit_code);
   translator::add_translate_command(app, exit_code);
   translator::add_evaluate_command(app, exit_code);
+  translator::add_replay_command(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      fmt::print(stderr, "translator: there is no command \"{}\", only corpus, train, translate, evaluate\n",
+      fmt::print(stderr, "translator: there is no command \"{}\", only corpus, train, compare, translate, evaluate, "
+                 "replay\n",
                  argv[1]);
       return 2;
     }

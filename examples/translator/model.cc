@@ -1,9 +1,9 @@
 #include <translator/model.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include <gradus/error.h>
@@ -14,55 +14,21 @@
 namespace translator {
 namespace {
 
-using json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 namespace nn = gradus::nn;
 
-nn::Seq2SeqConfig sized(nn::Seq2SeqConfig config, const Vocabulary& source, const Vocabulary& target) {
-  config.source_vocabulary = source.size();
-  config.target_vocabulary = target.size();
+// The vocabularies' sizes go into the description of whichever network it is.
+ModelConfig sized(ModelConfig config, const Vocabulary& source, const Vocabulary& target) {
+  config.network.source_vocabulary = config.transformer.source_vocabulary = source.size();
+  config.network.target_vocabulary = config.transformer.target_vocabulary = target.size();
   return config;
 }
 
-nn::Seq2Seq fresh(const nn::Seq2SeqConfig& config, uint64_t seed) {
+std::unique_ptr<nn::TranslationModel> fresh(const ModelConfig& config, uint64_t seed) {
   gradus::Rng rng(seed);
-  return nn::Seq2Seq(config, rng);
-}
-
-json to_json(const ModelConfig& c) {
-  const nn::Seq2SeqConfig& n = c.network;
-  return {{"format", "gradus-translator"},
-          {"version", 1},
-          {"source_language", c.source_language},
-          {"target_language", c.target_language},
-          {"lowercase", c.lowercase},
-          {"french_typography", c.french},
-          {"network",
-           {{"source_vocabulary", n.source_vocabulary},
-            {"target_vocabulary", n.target_vocabulary},
-            {"embedding_dim", n.embedding_dim},
-            {"hidden_size", n.hidden_size},
-            {"attention_size", n.attention_size},
-            {"num_layers", n.num_layers},
-            {"bidirectional", n.bidirectional},
-            {"attention", n.attention},
-            {"decoder", n.decoder},
-            {"input_feeding", n.input_feeding},
-            {"dropout", n.dropout}}}};
-}
-
-ModelConfig from_json(const json& j) {
-  ModelConfig c;
-  c.source_language = j.value("source_language", c.source_language);
-  c.target_language = j.value("target_language", c.target_language);
-  c.lowercase = j.value("lowercase", c.lowercase);
-  c.french = j.value("french_typography", c.french);
-  const json& n = j.at("network");
-  c.network = {
-      n.at("source_vocabulary"), n.at("target_vocabulary"), n.at("embedding_dim"), n.at("hidden_size"),
-      n.at("attention_size"),    n.at("num_layers"),        n.at("bidirectional"), n.at("attention"),
-      n.at("decoder"),           n.at("input_feeding"),     n.at("dropout")};
-  return c;
+  if (config.model == "transformer") return std::make_unique<nn::TransformerSeq2Seq>(config.transformer, rng);
+  if (config.model == "gru") return std::make_unique<nn::Seq2Seq>(config.network, rng);
+  gradus::fail("translator", "unknown model \"" + config.model + "\": gru or transformer");
 }
 
 std::string in(const std::string& directory, const char* file) {
@@ -72,35 +38,32 @@ std::string in(const std::string& directory, const char* file) {
 }  // namespace
 
 Model::Model(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed)
-    : config(std::move(c)),
+    : config(sized(std::move(c), s, t)),
       source(std::move(s)),
       target(std::move(t)),
-      network(fresh(sized(config.network, source, target), seed)) {
-  config.network = network.config;
+      network(fresh(config, seed)) {}
+
+bool Model::takes_alignments() const {
+  return dynamic_cast<const nn::Seq2Seq*>(network.get()) && config.network.attention == "oracle";
 }
 
 Model Model::load_description(const std::string& directory) {
   if (!fs::is_directory(directory))
     throw InputError(directory, 0, "no such model directory (made by `translator train --out`)");
   std::string path = in(directory, "config.json");
-  std::ifstream file(path);
-  if (!file) throw InputError(path, 0, "cannot be read: is this a model directory?");
-  ModelConfig config;
-  try {
-    config = from_json(json::parse(file));
-  } catch (const json::exception& e) {
-    throw InputError(path, 0, std::string("is not a translator's configuration: ") + e.what());
-  }
+  ModelConfig config = read_config(path);
   Vocabulary source = Vocabulary::load(in(directory, "source.vocab"));
   Vocabulary target = Vocabulary::load(in(directory, "target.vocab"));
-  if (source.size() != config.network.source_vocabulary)
-    throw InputError(in(directory, "source.vocab"), 0,
-                     "has " + std::to_string(source.size()) + " entries, config.json says " +
-                         std::to_string(config.network.source_vocabulary));
-  if (target.size() != config.network.target_vocabulary)
-    throw InputError(in(directory, "target.vocab"), 0,
-                     "has " + std::to_string(target.size()) + " entries, config.json says " +
-                         std::to_string(config.network.target_vocabulary));
+  bool transformer = config.model == "transformer";
+  auto must_fit = [&](const char* file, const Vocabulary& words, int64_t said) {
+    if (words.size() != said)
+      throw InputError(in(directory, file), 0,
+                       "has " + std::to_string(words.size()) + " entries, config.json says " + std::to_string(said));
+  };
+  must_fit("source.vocab", source,
+           transformer ? config.transformer.source_vocabulary : config.network.source_vocabulary);
+  must_fit("target.vocab", target,
+           transformer ? config.transformer.target_vocabulary : config.network.target_vocabulary);
   try {
     return Model(config, std::move(source), std::move(target), 0);
   } catch (const std::exception& e) {  // an unknown attention, a negative size, one too large for the memory
@@ -110,7 +73,7 @@ Model Model::load_description(const std::string& directory) {
 
 Model Model::load(const std::string& directory) {
   Model model = load_description(directory);
-  nn::load(model.network, in(directory, "model.safetensors"));
+  nn::load(*model.network, in(directory, "model.safetensors"));
   return model;
 }
 
@@ -122,7 +85,7 @@ void Model::save_description(const std::string& directory) const {
   target.save(in(directory, "target.vocab"));
   std::string path = in(directory, "config.json"), draft = path + ".tmp";
   std::ofstream file(draft);
-  file << to_json(config).dump(2) << "\n";
+  file << to_json(config) << "\n";
   file.close();
   if (!file) throw InputError(draft, 0, "cannot be written");
   fs::rename(draft, path);
@@ -130,7 +93,7 @@ void Model::save_description(const std::string& directory) const {
 
 void Model::save_weights(const std::string& directory,
                          const std::map<std::string, std::string>& metadata) const {
-  nn::save(network, in(directory, "model.safetensors"), metadata);
+  nn::save(*network, in(directory, "model.safetensors"), metadata);
 }
 
 std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Vocabulary& source,
@@ -145,6 +108,39 @@ std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Vo
   return out;
 }
 
+std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Model& model) {
+  std::vector<EncodedPair> out = encode(pairs, model.source, model.target);
+  if (model.takes_alignments())
+    for (size_t i = 0; i < pairs.size(); ++i)
+      if (pairs[i].alignment) out[i].links = pairs[i].alignment->sure;
+  return out;
+}
+
+namespace {
+
+// [T, B, S]; nothing where no pair has links.
+gradus::Tensor alignment_of(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen, int64_t T,
+                            int64_t S) {
+  int64_t B = static_cast<int64_t>(chosen.size());
+  if (std::all_of(chosen.begin(), chosen.end(), [&](size_t i) { return pairs[i].links.empty(); })) return {};
+  gradus::Tensor weights = gradus::Tensor::zeros({T, B, S});
+  for (int64_t k = 0; k < B; ++k) {
+    const EncodedPair& p = pairs[chosen[k]];
+    int64_t n = static_cast<int64_t>(p.target.size()), length = static_cast<int64_t>(p.source.size());
+    auto row = [&](int64_t t) { return weights.f32() + (t * B + k) * S; };
+    for (const Link& link : p.links) row(link.target)[link.source] = 1;
+    row(n)[length - 1] = 1;
+    for (int64_t t = 0; t <= n; ++t) {
+      float sum = std::accumulate(row(t), row(t) + length, 0.0f);
+      for (int64_t s = 0; s < length; ++s)
+        row(t)[s] = sum > 0 ? row(t)[s] / sum : 1.0f / static_cast<float>(length);
+    }
+  }
+  return weights;
+}
+
+}  // namespace
+
 nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen) {
   int64_t B = static_cast<int64_t>(chosen.size()), S = 0, T = 0;
   for (size_t i : chosen) {
@@ -152,7 +148,7 @@ nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::ve
     T = std::max<int64_t>(T, static_cast<int64_t>(pairs[i].target.size()) + 1);
   }
   using gradus::DType;
-  nn::Seq2SeqBatch b{{{S, B}, DType::i32}, {{B}, DType::i32}, {{T, B}, DType::i32}, {{T, B}, DType::i32}, 0};
+  nn::Seq2SeqBatch b{{{S, B}, DType::i32}, {{B}, DType::i32}, {{T, B}, DType::i32}, {{T, B}, DType::i32}, 0, {}};
   for (const gradus::Tensor* t : {&b.source, &b.target_in, &b.target_out}) t->fill(nn::kPad);
   for (int64_t k = 0; k < B; ++k) {
     const EncodedPair& p = pairs[chosen[k]];
@@ -166,6 +162,7 @@ nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::ve
     b.target_out.i32()[p.target.size() * B + k] = nn::kEos;
     b.target_tokens += static_cast<int64_t>(p.target.size()) + 1;
   }
+  b.alignment = alignment_of(pairs, chosen, T, S);
   return b;
 }
 
@@ -204,9 +201,10 @@ Translation to_translation(const Model& model, const nn::Hypothesis& h,
 
 }  // namespace
 
-std::vector<std::vector<Translation>> translate(const Model& model,
+std::vector<std::vector<Translation>> translate(const Model& model, const nn::Generator& generator,
                                                 const std::vector<std::vector<std::string>>& sources,
-                                                nn::SearchOptions options, int threads) {
+                                                nn::SearchOptions options, int threads,
+                                                const std::function<void(int64_t sentences)>& on_progress) {
   constexpr size_t kBatch = 64;
   bool keep_weights = options.weights;
   options.weights = true;  // for unknown words
@@ -216,23 +214,39 @@ std::vector<std::vector<Translation>> translate(const Model& model,
                    [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
   std::vector<std::vector<Translation>> out(sources.size());
   size_t batches = (order.size() + kBatch - 1) / kBatch;
-  gradus::ThreadPool pool(std::max(1, std::min<int>(threads, static_cast<int>(batches))));
-  pool.run([&](int worker) {
-    for (size_t k = static_cast<size_t>(worker); k < batches; k += static_cast<size_t>(pool.size())) {
-      std::vector<std::vector<int32_t>> ids;
-      size_t begin = k * kBatch, end = std::min(order.size(), begin + kBatch);
-      for (size_t i = begin; i < end; ++i) {
-        ids.push_back(model.source.encode(sources[order[i]]));
-        ids.back().push_back(nn::kEos);
-      }
-      SourceBatch batch = make_source_batch(ids);
-      auto found = nn::translate(model.network, batch.ids, batch.lengths, options);
-      for (size_t i = begin; i < end; ++i)
-        for (const nn::Hypothesis& h : found[i - begin])
-          out[order[i]].push_back(to_translation(model, h, sources[order[i]], keep_weights));
+  std::atomic<int64_t> done{0};
+  auto one = [&](size_t k, const nn::SearchOptions& how, bool tells) {
+    std::vector<std::vector<int32_t>> ids;
+    size_t begin = k * kBatch, end = std::min(order.size(), begin + kBatch);
+    for (size_t i = begin; i < end; ++i) {
+      ids.push_back(model.source.encode(sources[order[i]]));
+      ids.back().push_back(nn::kEos);
     }
-  });
+    SourceBatch batch = make_source_batch(ids);
+    auto found = nn::translate(generator, batch.ids, batch.lengths, how);
+    for (size_t i = begin; i < end; ++i)
+      for (const nn::Hypothesis& h : found[i - begin])
+        out[order[i]].push_back(to_translation(model, h, sources[order[i]], keep_weights));
+    done += static_cast<int64_t>(end - begin);
+    if (tells && on_progress) on_progress(done);
+  };
+  gradus::ThreadPool pool(std::max(1, threads));
+  if (batches >= static_cast<size_t>(pool.size())) {  // whole batches for each thread
+    pool.run([&](int worker) {
+      for (size_t k = static_cast<size_t>(worker); k < batches; k += static_cast<size_t>(pool.size()))
+        one(k, options, worker == 0);
+    });
+  } else {
+    options.pool = &pool;
+    for (size_t k = 0; k < batches; ++k) one(k, options, true);
+  }
   return out;
+}
+
+std::vector<std::vector<Translation>> translate(const Model& model,
+                                                const std::vector<std::vector<std::string>>& sources,
+                                                nn::SearchOptions options, int threads) {
+  return translate(model, *model.network->generator(), sources, options, threads);
 }
 
 std::string readable(const Model& model, const std::vector<std::string>& tokens) {

@@ -1,23 +1,17 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <gradus/nn/search.h>
-#include <gradus/nn/seq2seq.h>
+#include <gradus/nn/translation_model.h>
+#include <translator/model_config.h>
 #include <translator/text/parallel.h>
 #include <translator/text/vocabulary.h>
 
 namespace translator {
-
-/// What a model directory holds besides its numbers: config.json.
-struct ModelConfig {
-  gradus::nn::Seq2SeqConfig network;
-  bool lowercase = true;                                               ///< how its text was read
-  bool french = false;                                                 ///< typography of the output
-  std::string source_language = "source", target_language = "target";  ///< for people
-};
 
 /// A trained (or fresh) translator: network, vocabularies, conventions of its text.
 class Model {
@@ -35,20 +29,28 @@ class Model {
   void save_weights(const std::string& directory,
                     const std::map<std::string, std::string>& metadata = {}) const;
 
+  /// True when its attention is given the gold alignments: oracle.
+  bool takes_alignments() const;
+
   ModelConfig config;
   Vocabulary source, target;
-  gradus::nn::Seq2Seq network;
+  std::unique_ptr<gradus::nn::TranslationModel> network;
 };
 
 /// One sentence pair as ids. Source without <s>, with </s>; target without either.
 struct EncodedPair {
   std::vector<int32_t> source, target;
+  Links links = {};  ///< gold alignment, for a model that takes one
 };
 
 std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Vocabulary& source,
                                 const Vocabulary& target);
+/// For a model: with the links, where it takes them.
+std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Model& model);
 
-/// Pads the chosen pairs into one batch. Targets get <s> in front of the input and </s> behind the output.
+/// Pads the chosen pairs into one batch. Targets get <s> in front of the input and </s> behind the output. Where pairs have
+/// links, the batch has an alignment: a target word looks at the source words that it is linked to, equally; one without
+/// links at all words equally; </s> at </s>.
 gradus::nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen);
 
 /// Source sentences alone, as search wants them.
@@ -68,6 +70,13 @@ struct Translation {
 /// options.beam_size translations, best first. A word the model does not know is <unk>; an <unk> in the
 /// result is replaced by the source word with the largest weight (Luong et al. 2015, section 4.2) when
 /// weights are there.
+/// on_progress is told, on the calling thread, how many sentences are done.
+/// The generator is the model's own, kept for as long as there are sentences to translate.
+std::vector<std::vector<Translation>> translate(const Model& model, const gradus::nn::Generator& generator,
+                                                const std::vector<std::vector<std::string>>& sources,
+                                                gradus::nn::SearchOptions options = {}, int threads = 1,
+                                                const std::function<void(int64_t sentences)>& on_progress = {});
+/// The same for one call.
 std::vector<std::vector<Translation>> translate(const Model& model,
                                                 const std::vector<std::vector<std::string>>& sources,
                                                 gradus::nn::SearchOptions options = {}, int threads = 1);

@@ -8,8 +8,10 @@
 #include <gradus/nn/module.h>
 #include <translator/commands.h>
 #include <translator/data.h>
+#include <translator/recipe.h>
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
+#include <translator/text/tokenizer.h>
 #include <translator/trainer.h>
 
 namespace translator {
@@ -23,19 +25,43 @@ void on_interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-// What is not given on the command line depends on the data: the embedded corpus is small and clean.
+}  // namespace
+
+const std::atomic<bool>& stop_on_signals() {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (std::signal(signal, on_interrupt) == SIG_IGN)
+      std::signal(signal, SIG_IGN);  // nohup, jobs in the background
+  return stop_requested;
+}
+
+// What is not given on the command line depends on the network and on the data: the embedded corpus is small and clean.
 void fill_defaults(TrainCommand& o, bool embedded) {
+  bool transformer = o.model.model == "transformer";
   if (o.hidden == 0) o.hidden = embedded ? 128 : 256;
   if (o.embedding == 0) o.embedding = embedded ? 128 : 256;
-  if (o.dropout < 0) o.dropout = embedded ? 0.0 : 0.2;
+  if (o.num_layers == 0) o.num_layers = !transformer ? 1 : embedded ? 2 : 3;
+  if (o.dropout < 0) o.dropout = embedded ? 0.0 : transformer ? 0.1 : 0.2;
   if (o.min_count == 0) o.min_count = embedded ? 1 : 2;
-  o.train.lr = o.lr > 0 ? o.lr : embedded ? 3e-3 : 1e-3;
+  o.train.lr = o.lr > 0 ? o.lr : default_lr(o.train.optimizer, embedded);
+  if (transformer && o.lr <= 0 && embedded && o.train.optimizer.starts_with("adam")) o.train.lr = 2e-3;
+  o.train.weight_decay = o.weight_decay >= 0 ? o.weight_decay : o.train.optimizer == "adamw" ? 0.01 : 0;
+  o.train.clip = o.clip_norm >= 0 ? o.clip_norm : o.train.clip_value > 0 ? 0 : 1;
   o.train.epochs = o.epochs >= 0 ? o.epochs : o.train.max_minutes > 0 ? 0 : embedded ? 7 : 12;
   if (o.train.epochs == 0 && o.train.max_minutes <= 0)
     throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
   o.model.network.hidden_size = o.hidden;
-  o.model.network.embedding_dim = o.embedding;
-  o.model.network.dropout = o.dropout;
+  o.model.network.embedding_dim = o.model.transformer.d_model = o.embedding;
+  o.model.network.num_layers = o.model.transformer.num_layers = o.num_layers;
+  o.model.network.dropout = o.model.transformer.dropout = o.dropout;
+  o.model.transformer.num_heads = o.model.network.attention_options.heads;
+}
+
+namespace {
+
+std::string kind_of(const ModelConfig& c) {
+  if (c.model != "transformer") return "attention " + c.network.attention;
+  return fmt::format("transformer of {} + {} layers, {} heads", c.transformer.num_layers, c.transformer.num_layers,
+                     c.transformer.num_heads);
 }
 
 Vocabulary vocabulary_of(const std::vector<SentencePair>& pairs, std::vector<std::string> SentencePair::*side,
@@ -43,6 +69,42 @@ Vocabulary vocabulary_of(const std::vector<SentencePair>& pairs, std::vector<std
   TokenCounts counts;
   for (const SentencePair& p : pairs) counts.add(p.*side);
   return Vocabulary::build(counts, {.min_count = o.min_count, .max_size = o.max_vocabulary});
+}
+
+}  // namespace
+
+Model fresh_model(const TrainCommand& o, const Data& data) {
+  ModelConfig config = o.model;
+  config.lowercase = !o.case_sensitive;
+  config.source_language = data.source_language;
+  config.target_language = data.target_language;
+  config.french = config.french || data.embedded;
+  return Model(config, vocabulary_of(data.train, &SentencePair::source, o),
+               vocabulary_of(data.train, &SentencePair::target, o), o.train.seed);
+}
+
+namespace {
+
+// The vocabularies of a run that goes on are its own; what is wrong with options that would make others, or nothing.
+std::string vocabulary_complaint(const TrainCommand& o, const Data& data, const Model& model) {
+  std::string options;
+  for (const char* option : {"--min-count", "--max-vocabulary"})
+    if (o.given.count(option)) options += std::string(options.empty() ? "" : " and ") + option;
+  if (options.empty()) return "";
+  int64_t source = vocabulary_of(data.train, &SentencePair::source, o).size(),
+          target = vocabulary_of(data.train, &SentencePair::target, o).size();
+  if (source == model.source.size() && target == model.target.size()) return "";
+  return fmt::format("the model in {} knows {} and {} words, {} would make it {} and {}: --resume cannot change them",
+                     o.train.out, model.source.size(), model.target.size(), options, source, target);
+}
+
+// The sentence that --probe names, read as the data are.
+SentencePair probe_of(const TrainCommand& o, const Model& model) {
+  SentencePair p;
+  p.source_text = o.probe;
+  p.source = tokenize(o.probe, {.lowercase = model.config.lowercase});
+  if (p.source.empty()) throw UsageError("--probe: the sentence has no words");
+  return p;
 }
 
 }  // namespace
@@ -61,36 +123,30 @@ int run(TrainCommand& o) {
   if (o.resume && !fs::exists(last, ignored))
     throw InputError(o.train.out, 0, "holds no run to go on with: " + last.string() + " is missing");
   o.data.read.lowercase = !o.case_sensitive;
-  if (o.resume) o.data.read.lowercase = Model::load_description(o.train.out).config.lowercase;
+  o.model.model = o.network.empty() ? "gru" : o.network;
+  if (o.resume) {
+    ModelConfig there = Model::load_description(o.train.out).config;
+    must_be_the_same(o, there);
+    o.model.model = there.model;
+    o.data.read.lowercase = there.lowercase;
+  }
   Data data = load_data(o.data);
   for (const std::string& line : data.reports)
     if (!quiet) fmt::print(stderr, "{}\n", line);
-  const int64_t hidden = o.hidden, embedding = o.embedding;  // as given; 0 is not
   fill_defaults(o, data.embedded);
   if (data.train.empty())
     throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
 
-  o.model.lowercase = !o.case_sensitive;
-  o.model.source_language = data.source_language;
-  o.model.target_language = data.target_language;
-  o.model.french = o.model.french || data.embedded;
-  auto build = [&] {
-    if (o.resume) return Model::load_description(o.train.out);
-    return Model(o.model, vocabulary_of(data.train, &SentencePair::source, o),
-                 vocabulary_of(data.train, &SentencePair::target, o), o.train.seed);
-  };
-  Model model = build();
-  const auto& network = model.config.network;
-  if (o.resume &&
-      ((hidden && hidden != network.hidden_size) || (embedding && embedding != network.embedding_dim)))
-    throw UsageError(fmt::format("the model in {} has --hidden {} --embedding {}: --resume cannot change them",
-                                 o.train.out, network.hidden_size, network.embedding_dim));
+  Model model = o.resume ? Model::load_description(o.train.out) : fresh_model(o, data);
+  std::string complaint = o.resume ? vocabulary_complaint(o, data, model) : "";
   size_t pairs = data.train.size();
   bool validated = !data.valid.empty();
   Trainer trainer(model, std::move(data.train), std::move(data.valid), o.train);
+  if (!o.probe.empty()) data.probes.insert(data.probes.begin(), probe_of(o, model));
   trainer.set_probes(std::move(data.probes));
   if (o.resume) {
-    trainer.resume();
+    trainer.resume();  // refuses other data first, which would have other words too
+    if (!complaint.empty()) throw UsageError(complaint);
   } else {
     // The old weights go first: a model's description never stands beside the weights of another.
     for (const fs::path& old : {weights, last, out / "train.log"}) fs::remove(old, ignored);
@@ -98,16 +154,13 @@ int run(TrainCommand& o) {
     trainer.save_start();
   }
   if (!quiet)
-    fmt::print(stderr, "{} pairs, {} and {} words, attention {}, {} parameters, {} thread{}\n",
+    fmt::print(stderr, "{} pairs, {} and {} words, {}, {} parameters, {} thread{}\n",
                format_count(static_cast<double>(pairs)), model.source.size(), model.target.size(),
-               model.config.network.attention,
-               format_count(static_cast<double>(gradus::nn::num_parameters(model.network))), o.train.threads,
+               kind_of(model.config),
+               format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))), o.train.threads,
                o.train.threads == 1 ? "" : "s");
   int64_t first_step = trainer.step();
-  for (int signal : {SIGINT, SIGTERM, SIGHUP})
-    if (std::signal(signal, on_interrupt) == SIG_IGN)
-      std::signal(signal, SIG_IGN);  // nohup, jobs in the background
-  bool finished = trainer.run(stop_requested);
+  bool finished = trainer.run(stop_on_signals());
   if (!finished) {
     fmt::print(
         stderr,

@@ -7,12 +7,15 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
-#include <gradus/io/safetensors.h>
+#include <gradus/nn/clip.h>
 #include <gradus/nn/data_parallel.h>
+#include <gradus/nn/scheduled_sampling.h>
+#include <translator/autopsy.h>
+#include <translator/live_view.h>
+#include <translator/recipe.h>
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
 
@@ -20,12 +23,15 @@ namespace translator {
 namespace {
 
 namespace nn = gradus::nn;
-using json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-constexpr const char* kOptimizerPrefix = "optimizer.";
+// Steps between two that are measured, besides those just before a validation: where the clock ends a run, nobody knows
+// which step is its last.
+constexpr int64_t kMeasureEvery = 100;
+constexpr size_t kWorst = 5;  // sentences that are logged
+constexpr int64_t kAlignAtMost = 100;
 
 // FNV-1a over all ids: tells whether a run goes on with the data it began with.
 uint64_t fingerprint(const std::vector<EncodedPair>& pairs) {
@@ -44,17 +50,26 @@ uint64_t fingerprint(const std::vector<EncodedPair>& pairs) {
 Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid,
                  const TrainOptions& options)
     : model_(model),
-      train_(encode(train, model.source, model.target)),
+      train_(encode(train, model)),
       valid_(std::move(valid)),
       options_(options),
-      adam_({.lr = options.lr}),
+      optimizer_(make_optimizer(options)),
+      plateau_(*optimizer_, {.factor = 0.5, .patience = 1}),
+      ema_({.decay = options.ema, .warmup = true}),
+      base_lr_(options.lr),
       pool_(options.threads),
+      meter_(*model.network),
+      log_(options.out),
       best_loss_(INFINITY) {
   if (train_.empty()) throw InputError("training data", 0, "has no sentence pairs");
+  if (model.takes_alignments() &&
+      std::all_of(train_.begin(), train_.end(), [](const EncodedPair& p) { return p.links.empty(); }))
+    throw InputError("training data", 0, "has no alignments (a third column, 0-0 1-2), which oracle attention takes");
   batches_per_epoch_ = static_cast<int64_t>(batches_of(0).size());
   fingerprint_ = fingerprint(train_);
-  warmup_ = options_.warmup;
-  if (options_.epochs > 0) warmup_ = std::min(warmup_, options_.epochs * batches_per_epoch_ / 10);
+  warmup_ = options_.warmup > 0 ? options_.warmup : 100;
+  if (options_.warmup == 0 && options_.epochs > 0)
+    warmup_ = std::min(warmup_, options_.epochs * batches_per_epoch_ / 10);
   warmup_ = std::max<int64_t>(1, warmup_);
 }
 
@@ -90,7 +105,12 @@ std::vector<std::vector<size_t>> Trainer::batches_of(int64_t epoch) const {
 Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
   // Every shard takes each n-th sentence of a batch sorted by length: equal work, little padding.
   int shards = static_cast<int>(std::min<size_t>(batch.size(), static_cast<size_t>(pool_.size())));
-  std::vector<nn::Seq2SeqBatch> parts;
+  StepBatch work{.parts = {},
+                 .label_smoothing = options_.label_smoothing,
+                 .training_seed = options_.seed * 1000003 + static_cast<uint64_t>(step_),
+                 .baseline = baseline_,
+                 .step = step_};
+  std::vector<nn::Seq2SeqBatch>& parts = work.parts;
   int64_t tokens = 0;
   for (int k = 0; k < shards; ++k) {
     std::vector<size_t> own;
@@ -98,22 +118,42 @@ Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
     parts.push_back(make_batch(train_, own));
     tokens += parts.back().target_tokens;
   }
-  std::vector<double> nll(static_cast<size_t>(shards));
-  gradus::Training training(options_.seed * 1000003 + static_cast<uint64_t>(step_));
-  nn::ParallelGradients out = nn::parallel_gradients(pool_, shards, [&](int k) {
-    double share = static_cast<double>(parts[k].target_tokens) / static_cast<double>(tokens);
-    gradus::CrossEntropy loss = model_.network.loss(parts[k], options_.label_smoothing, share);
-    nll[static_cast<size_t>(k)] = loss.nll;
-    return loss.loss;
-  });
+  if (options_.scheduled_sampling > 0) feed_own_words(parts);
+  std::vector<double> nll;
+  nn::ParallelGradients out;
+  try {
+    std::optional<gradus::CheckFinite> checking;
+    if (options_.check_finite) checking.emplace();
+    out = differentiate(model_, work, pool_, nll);
+  } catch (const gradus::NotFinite&) {
+    stop_for(work);
+  }
+  if (options_.clip_value > 0) nn::clip_grad_value(out.gradients, options_.clip_value);
   double norm = nn::grad_norm(out.gradients, &pool_);
+  bool measured = validates_after(step_ + 1, batch_ + 1) || step_ % kMeasureEvery == 0;
+  if (measured) meter_.begin(step_, out.gradients);
   if (std::isfinite(norm)) {
-    adam_.set_lr(learning_rate());
-    adam_.step(model_.network, out.gradients, nn::clip_factor(norm, options_.clip), &pool_);
+    double factor = options_.clip > 0 ? nn::clip_factor(norm, options_.clip) : 1;
+    optimizer_->set_lr(rate());
+    optimizer_->step(*model_.network, out.gradients, factor, &pool_);
+    if (options_.ema > 0) ema_.update(*model_.network);
   } else {
     ++skipped_;
   }
-  return {std::accumulate(nll.begin(), nll.end(), 0.0), tokens, norm};
+  if (measured) meter_.end();
+  double sum = std::accumulate(nll.begin(), nll.end(), 0.0);
+  // What a word costs of late, which hard attention compares the outcome of its draws with.
+  double mean = sum / static_cast<double>(tokens);
+  baseline_ = step_ == 0 ? mean : 0.9 * baseline_ + 0.1 * mean;
+  return {sum, tokens, norm};
+}
+
+void Trainer::stop_for(const StepBatch& batch) {
+  std::string bundle = (std::filesystem::path(options_.out) / fmt::format("not-finite-{}", step_)).string();
+  Autopsy autopsy = examine(model_, batch);
+  save_bundle(bundle, model_, batch, autopsy);
+  throw gradus::NotFinite(fmt::format("stopped at step {}:\n{}`translator replay {}` runs it again.", step_,
+                                      autopsy.text(), bundle));
 }
 
 double Trainer::progress() const {
@@ -122,25 +162,34 @@ double Trainer::progress() const {
   return std::min(1.0, std::max(by_epochs, by_time));
 }
 
-double Trainer::learning_rate() const {
-  double warm = std::min(1.0, static_cast<double>(step_ + 1) / static_cast<double>(warmup_));
-  return options_.lr * warm * std::max(0.05, 1 - progress());
+double Trainer::rate() const {
+  return learning_rate(options_.schedule, base_lr_, progress(), step_, warmup_);
+}
+
+// The more of the run is over, the more often the decoder hears itself instead of the reference.
+void Trainer::feed_own_words(std::vector<nn::Seq2SeqBatch>& parts) {
+  auto generator = model_.network->generator();
+  double probability = options_.scheduled_sampling * progress();
+  pool_.run([&](int worker) {
+    for (size_t k = static_cast<size_t>(worker); k < parts.size(); k += static_cast<size_t>(pool_.size())) {
+      gradus::Rng rng =
+          gradus::Rng(options_.seed, static_cast<uint64_t>(step_) + (uint64_t{1} << 40)).split(k);
+      parts[k].target_in = nn::scheduled_sampling(*generator, parts[k], probability, rng);
+    }
+  });
 }
 
 bool Trainer::run(const std::atomic<bool>& stop) {
   auto start = Clock::now();
   seconds_before_ = seconds_;
   if (step_ == 0)
-    log(json{{"event", "start"}, {"pairs", train_.size()}, {"epochs", options_.epochs}, {"max_minutes", options_.max_minutes},
-             {"batch_size", options_.batch_size}, {"lr", options_.lr}, {"clip", options_.clip}, {"seed", options_.seed},
-             {"label_smoothing", options_.label_smoothing}, {"threads", options_.threads},
-             {"parameters", nn::num_parameters(model_.network)}}.dump());
+    log_.start(options_, {train_.size(), nn::num_parameters(*model_.network), meter_});
   else
-    log(json{{"event", "resume"}, {"epoch", epoch_}, {"step", step_}, {"seconds", seconds_}, {"epochs", options_.epochs},
-             {"max_minutes", options_.max_minutes}, {"threads", options_.threads}}.dump());
+    log_.resume(options_, {epoch_, step_, seconds_, meter_});
   bool by_time_only = options_.epochs == 0;
   auto label = [&] {
-    return by_time_only ? fmt::format("epoch {}", epoch_ + 1) : fmt::format("epoch {}/{}", epoch_ + 1, options_.epochs);
+    std::string epoch = fmt::format("epoch {}", epoch_ + 1) + (by_time_only ? "" : fmt::format("/{}", options_.epochs));
+    return options_.title.empty() ? epoch : options_.title + ": " + epoch;
   };
   constexpr int64_t kBar = 1000;  // the bar shows the progress of the whole run, by epochs or by time
   Progress bar(label(), kBar, {.unit = "tokens/s", .quiet = options_.quiet});
@@ -152,8 +201,12 @@ bool Trainer::run(const std::atomic<bool>& stop) {
     for (; batch_ < static_cast<int64_t>(batches.size()) && progress() < 1;) {
       if (stop) {
         save_last();
-        if (best_loss_ == INFINITY) save_best();  // no validation yet: what was learned so far is the best there is
+        if (best_loss_ == INFINITY) {  // no validation yet: what was learned so far is the best there is
+          nn::EMAWeights averages(ema_, *model_.network);
+          save_best();
+        }
         bar.finish();
+        log_.end(false, step_, seconds_);
         return false;
       }
       auto before = Clock::now();
@@ -168,7 +221,7 @@ bool Trainer::run(const std::atomic<bool>& stop) {
       seconds_ = seconds_before_ + since(start);
       bar.update(static_cast<int64_t>(progress() * kBar),
                  fmt::format("loss {:.3f}", window_nll_ / static_cast<double>(window_tokens_)), static_cast<double>(counted));
-      if (options_.validate_every > 0 && step_ % options_.validate_every == 0) validate(bar);
+      if (options_.validate_every > 0 && validates_after(step_, batch_)) validate(bar);
     }
     if (batch_ == static_cast<int64_t>(batches.size())) {
       ++epoch_;
@@ -178,17 +231,25 @@ bool Trainer::run(const std::atomic<bool>& stop) {
     seconds_ = seconds_before_ + since(start);
   }
   bar.finish();
+  log_.end(true, step_, seconds_);
   return true;
 }
 
+bool Trainer::validates_after(int64_t step, int64_t batch) const {
+  bool last = options_.epochs > 0 && step == options_.epochs * batches_per_epoch_;
+  return last || (options_.validate_every > 0 ? step % options_.validate_every == 0 : batch == batches_per_epoch_);
+}
+
 void Trainer::validate(Progress& bar) {
+  auto averages =
+      std::make_unique<nn::EMAWeights>(ema_, *model_.network);  // from here to where they are released
   Validation v;
   v.epoch = epoch_;
   v.step = step_;
   v.train_loss = window_nll_ / static_cast<double>(window_tokens_);
   v.tokens_per_second = static_cast<double>(window_tokens_) / window_seconds_;
-  v.evaluation = evaluate(model_, valid_, {.translate_at_most = options_.validation_translations, .alignment = false,
-                                           .threads = options_.threads});
+  v.evaluation = evaluate(model_, valid_, {.translate_at_most = options_.validation_translations,
+                                           .align_at_most = kAlignAtMost, .threads = options_.threads});
   v.seconds = seconds_ + v.evaluation.seconds;
   v.best = valid_.empty() || v.evaluation.nll < best_loss_;
   window_nll_ = window_seconds_ = 0;
@@ -198,103 +259,89 @@ void Trainer::validate(Progress& bar) {
     best_loss_ = e.nll;
     save_best();
   }
+  if (options_.schedule == "plateau" && !valid_.empty()) {
+    optimizer_->set_lr(base_lr_);
+    plateau_.step(e.nll);
+    base_lr_ = optimizer_->lr();
+  }
+  RunLog::Details d = look_closer(e);
+  averages.reset();
   save_last();
-  std::string text = describe(v);
-  json samples = json::array();
+  d.lr = rate();
+  d.grad_norm = last_norm_;
+  d.skipped = skipped_;
+  d.norms = meter_.take();
+  log_.validation(v, d);
+  validations_.push_back(std::move(v));
+  if (!options_.quiet && options_.title.empty()) show(bar, d);
+}
+
+// What the model as it is says of single sentences.
+RunLog::Details Trainer::look_closer(const Evaluation& e) const {
+  RunLog::Details d;
   std::vector<std::vector<std::string>> sources;
   for (const SentencePair& p : probes_) sources.push_back(p.source);
   auto translations = translate(model_, sources);
-  for (size_t i = 0; i < probes_.size(); ++i) {
-    std::string output = translations[i].empty() ? std::string() : readable(model_, translations[i][0].tokens);
-    text += fmt::format("\n          {}  ->  {}", probes_[i].source_text, output);
-    samples.push_back({{"source", probes_[i].source_text}, {"reference", probes_[i].target_text}, {"output", output}});
+  for (size_t i = 0; i < probes_.size(); ++i)
+    d.samples.push_back({probes_[i].source_text, probes_[i].target_text,
+                         translations[i].empty() ? std::string() : readable(model_, translations[i][0].tokens)});
+  if (!probes_.empty()) {
+    d.probe.push_back(probe(model_, probes_[0]));
+    d.probe_source = probes_[0].source_text;
+    d.probe_reference = probes_[0].target_text;
   }
-  if (!options_.quiet) bar.print(text);
-  log(json{{"event", "validation"}, {"epoch", epoch_}, {"step", step_}, {"seconds", v.seconds}, {"lr", learning_rate()},
-           {"train_loss", v.train_loss}, {"valid_loss", e.nll}, {"perplexity", e.perplexity}, {"bleu", e.bleu.score},
-           {"exact_match", e.exact_match}, {"tokens_per_s", v.tokens_per_second}, {"grad_norm", last_norm_},
-           {"skipped_steps", skipped_}, {"best", v.best}, {"samples", samples}}.dump());
-  validations_.push_back(std::move(v));
+  for (const WorstSentence& w : worst_sentences(model_, valid_, e.hypotheses.size(), kWorst, options_.threads)) {
+    const SentencePair& p = valid_[w.index];
+    d.worst.push_back({w, {p.source_text, p.target_text, e.hypotheses[w.index]}});
+  }
+  return d;
 }
 
-std::string Trainer::describe(const Validation& v) const {
+void Trainer::show(Progress& bar, const RunLog::Details& d) const {
+  TerminalStyle style = terminal_style(2);
+  std::string text = describe(validations_.back(), style.is_terminal ? style.width : 200);
+  if (!style.is_terminal) {
+    for (const RunLog::Sample& s : d.samples) text += fmt::format("\n          {}  ->  {}", s.source, s.output);
+    bar.print(text);
+    return;
+  }
+  bar.set_panel("");  // its lines would be drawn twice
+  bar.print(text);
+  LiveView view;
+  for (const Validation& v : validations_) {
+    view.train_loss.push_back(v.train_loss);
+    if (valid_.empty()) continue;
+    view.valid_loss.push_back(v.evaluation.nll);
+    view.bleu.push_back(v.evaluation.bleu.score);
+    view.exact_match.push_back(100 * v.evaluation.exact_match);
+  }
+  for (const RunLog::Sample& s : d.samples) view.samples.emplace_back(s.source, s.output);
+  if (!d.probe.empty()) view.probe = d.probe[0];
+  bar.set_panel(draw_live_view(view, style));
+}
+
+// One line; what a narrow terminal has no room for is left out, the least telling first.
+std::string Trainer::describe(const Validation& v, int width) const {
   const Evaluation& e = v.evaluation;
-  std::string text =
-      fmt::format("{:>8}  epoch {:<3} step {:<6} train {:.3f}  ", format_duration(v.seconds), v.epoch, v.step, v.train_loss);
-  if (!valid_.empty())
-    text += fmt::format("valid {:.3f}  perplexity {:<7.2f} BLEU {:5.1f}  exact {:5.1f} %  ", e.nll, e.perplexity, e.bleu.score,
-                        100 * e.exact_match);
-  text += format_count(v.tokens_per_second) + "/s";
-  return v.best && !valid_.empty() ? text + "  *" : text;
-}
-
-void Trainer::log(const std::string& line) const {
-  std::ofstream file((std::filesystem::path(options_.out) / "train.log").string(), std::ios::app);
-  file << line << "\n";
-}
-
-void Trainer::save_start() const {
-  save_best();
-  save_last();
-}
-
-void Trainer::save_best() const {
-  std::map<std::string, std::string> facts = {{"step", std::to_string(step_)}};
-  if (std::isfinite(best_loss_) && !valid_.empty()) facts["validation_loss"] = fmt::format("{:.6f}", best_loss_);
-  model_.save_weights(options_.out, facts);
-}
-
-void Trainer::save_last() const {
-  gradus::SafetensorsFile file;
-  for (auto& [name, tensor] : nn::state_dict(model_.network)) file.tensors.emplace_back(name, tensor);
-  for (auto& [name, tensor] : adam_.state_dict(model_.network)) file.tensors.emplace_back(kOptimizerPrefix + name, tensor);
-  file.metadata = {{"epoch", std::to_string(epoch_)},   {"batch", std::to_string(batch_)},
-                   {"step", std::to_string(step_)},     {"best_loss", fmt::format("{}", best_loss_)},
-                   {"seconds", fmt::format("{}", seconds_)}, {"batches_per_epoch", std::to_string(batches_per_epoch_)},
-                   {"seed", std::to_string(options_.seed)}, {"batch_size", std::to_string(options_.batch_size)},
-                   {"data", std::to_string(fingerprint_)},  {"skipped", std::to_string(skipped_)},
-                   {"window_nll", fmt::format("{}", window_nll_)}, {"window_tokens", std::to_string(window_tokens_)},
-                   {"window_seconds", fmt::format("{}", window_seconds_)}};
-  gradus::save_safetensors((std::filesystem::path(options_.out) / "last.safetensors").string(), file);
-}
-
-void Trainer::resume() {
-  std::string path = (std::filesystem::path(options_.out) / "last.safetensors").string();
-  gradus::SafetensorsFile file = gradus::load_safetensors(path);
-  nn::StateDict weights, moments;
-  for (auto& [name, tensor] : file.tensors) {
-    if (name.rfind(kOptimizerPrefix, 0) == 0) moments.emplace_back(name.substr(std::string(kOptimizerPrefix).size()), tensor);
-    else weights.emplace_back(name, tensor);
+  enum { kAlways, kLast, kThen, kFirst };  // in which order parts go
+  std::vector<std::pair<int, std::string>> parts = {
+      {kAlways, fmt::format("{:>8}  epoch {:<3} ", format_duration(v.seconds), v.epoch)},
+      {kThen, fmt::format("step {:<6} ", v.step)},
+      {valid_.empty() ? kAlways : kThen, fmt::format("train {:.3f}  ", v.train_loss)}};
+  if (!valid_.empty()) {
+    parts.emplace_back(kAlways, fmt::format("valid {:.3f}  ", e.nll));
+    parts.emplace_back(kFirst, fmt::format("perplexity {:<7.2f} ", e.perplexity));
+    parts.emplace_back(kLast, fmt::format("BLEU {:5.1f}  ", e.bleu.score));
+    parts.emplace_back(kLast, fmt::format("exact {:5.1f} %  ", 100 * e.exact_match));
   }
-  auto text = [&](const char* key) {
-    auto at = file.metadata.find(key);
-    if (at == file.metadata.end()) throw InputError(path, 0, std::string("has no \"") + key + "\": not written by `translator train`");
-    return at->second;
-  };
-  auto number = [&](const char* key) {
-    std::string value = text(key);
-    char* end = nullptr;
-    double result = std::strtod(value.c_str(), &end);
-    if (value.empty() || *end) throw InputError(path, 0, fmt::format("\"{}\" is no number: {}", key, value));
-    return result;
-  };
-  auto same = [&](const char* key, const std::string& now, const char* what) {
-    if (text(key) != now) throw InputError(path, 0, fmt::format("was made with {}: the run cannot go on from it", what));
-  };
-  same("data", std::to_string(fingerprint_), "other training data");
-  same("batch_size", std::to_string(options_.batch_size), "another --batch-size");
-  same("seed", std::to_string(options_.seed), "another --seed");
-  nn::load_state_dict(model_.network, weights);
-  adam_.load_state_dict(model_.network, moments);
-  epoch_ = static_cast<int64_t>(number("epoch"));
-  batch_ = static_cast<int64_t>(number("batch"));
-  step_ = static_cast<int64_t>(number("step"));
-  best_loss_ = number("best_loss");
-  seconds_ = number("seconds");
-  skipped_ = static_cast<int64_t>(number("skipped"));
-  window_nll_ = number("window_nll");
-  window_tokens_ = static_cast<int64_t>(number("window_tokens"));
-  window_seconds_ = number("window_seconds");
+  parts.emplace_back(kFirst, format_count(v.tokens_per_second) + "/s");
+  if (v.best && !valid_.empty()) parts.emplace_back(kAlways, "  *");
+  for (int kept = kFirst;; --kept) {
+    std::string text;
+    for (const auto& [order, part] : parts)
+      if (order <= kept) text += part;
+    if (kept == kAlways || static_cast<int>(text.size()) < width) return text;
+  }
 }
 
 }  // namespace translator

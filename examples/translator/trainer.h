@@ -5,10 +5,14 @@
 #include <string>
 #include <vector>
 
+#include <gradus/nn/ema.h>
 #include <gradus/nn/optimizer.h>
+#include <gradus/nn/scheduler.h>
 #include <gradus/parallel.h>
 #include <translator/evaluation.h>
+#include <translator/insight.h>
 #include <translator/model.h>
+#include <translator/run_log.h>
 
 namespace translator {
 
@@ -16,16 +20,26 @@ struct TrainOptions {
   int64_t epochs = 10;            ///< passes over the data; 0: as many as max_minutes allow
   double max_minutes = 0;         ///< stop after so long; 0: no limit
   int64_t batch_size = 64;        ///< sentence pairs
-  double lr = 1e-3;               ///< of Adam, at its highest; rises over the warm-up, then falls linearly to a twentieth
-  int64_t warmup = 100;           ///< steps, a tenth of the run at most
-  double clip = 1;                ///< global gradient norm at most
+  std::string optimizer = "adam";  ///< see make_optimizer
+  double lr = 1e-3;                ///< at its highest
+  double momentum = 0;             ///< of sgd and rmsprop
+  double weight_decay = 0;
+  std::string schedule = "linear";  ///< see learning_rate
+  int64_t warmup = 0;               ///< steps; 0: 100, or a tenth of the run if that is less
+  double clip = 1;                  ///< global gradient norm at most; 0: any
+  double clip_value = 0;            ///< |entry of a gradient| at most, before the norm is taken; 0: any
+  double ema = 0;  ///< decay of the moving average of the weights that is validated and kept; 0: none
+  double scheduled_sampling =
+      0;  ///< probability of feeding the model's own word, reached linearly at the end
   double label_smoothing = 0;
   uint64_t seed = 42;
   int threads = 1;
   int64_t validate_every = 0;     ///< steps between two validations; 0: once an epoch
   int64_t validation_translations = 200;  ///< sentences translated at a validation, for BLEU and exact match
+  bool check_finite = false;      ///< stop at the first NaN or infinity, see autopsy.h
   std::string out;                ///< model directory
   bool quiet = false;
+  std::string title = {};         ///< stands before the progress bar, of one run among many; validations are not printed then
 };
 
 /// What a validation found, as shown and logged.
@@ -38,9 +52,10 @@ struct Validation {
   bool best = false;
 };
 
-/// Trains a model on sentence pairs: teacher forcing, Adam, clipping, batches of similar length. Threads share the model,
-/// each differentiating its share of every batch. Writes model.safetensors (the best by validation loss),
-/// last.safetensors (to go on from) and train.log (JSON lines) into options.out.
+/// Trains a model on sentence pairs: teacher forcing (or scheduled sampling), clipping, batches of similar
+/// length. Threads share the model, each differentiating its share of every batch. Writes model.safetensors
+/// (the best by validation loss), last.safetensors (to go on from), training.json (the options) and train.log
+/// (JSON lines) into options.out; with check_finite, where it stops, not-finite-STEP as well.
 class Trainer {
  public:
   Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid, const TrainOptions& options);
@@ -50,7 +65,7 @@ class Trainer {
   void resume();
   /// Writes the untrained model, so that the directory is whole from the first second.
   void save_start() const;
-  /// Sentences whose translation is shown at each validation.
+  /// Sentences whose translation is shown at each validation; the attention of the first one as well.
   void set_probes(std::vector<SentencePair> probes) { probes_ = std::move(probes); }
   /// Until epochs or minutes are over, or `stop` is set (then the state is saved at once and false is returned).
   bool run(const std::atomic<bool>& stop);
@@ -58,6 +73,8 @@ class Trainer {
   const std::vector<Validation>& validations() const { return validations_; }
   double best_loss() const { return best_loss_; }
   int64_t step() const { return step_; }
+  /// Passes over the data, in part too.
+  double epochs() const { return static_cast<double>(step_) / static_cast<double>(batches_per_epoch_); }
   double seconds() const { return seconds_; }
 
  private:
@@ -69,22 +86,33 @@ class Trainer {
   };
   StepResult train_step(const std::vector<size_t>& batch);
   double progress() const;
-  double learning_rate() const;
+  double rate() const;
+  [[noreturn]] void stop_for(const struct StepBatch& batch);
+  void feed_own_words(std::vector<gradus::nn::Seq2SeqBatch>& parts);
   void validate(class Progress& bar);
-  void log(const std::string& json_line) const;
+  /// Whether a validation follows `step` steps, `batch` of them in this epoch, as far as the steps tell.
+  bool validates_after(int64_t step, int64_t batch) const;
+  RunLog::Details look_closer(const Evaluation& evaluation) const;
+  void show(class Progress& bar, const RunLog::Details& details) const;
   void save_last() const;
   void save_best() const;
-  std::string describe(const Validation& v) const;
+  std::string describe(const Validation& v, int width) const;
 
   Model& model_;
   std::vector<EncodedPair> train_;
   std::vector<SentencePair> valid_, probes_;
   TrainOptions options_;
-  gradus::nn::Adam adam_;
+  std::unique_ptr<gradus::nn::Optimizer> optimizer_;
+  gradus::nn::ReduceLROnPlateau plateau_;
+  gradus::nn::ExponentialMovingAverage ema_;
+  double base_lr_;  // options.lr, or what a plateau has left of it
   gradus::ThreadPool pool_;
+  StepMeter meter_;
+  RunLog log_;
   int64_t epoch_ = 0, batch_ = 0, step_ = 0, batches_per_epoch_ = 0, skipped_ = 0, warmup_ = 1;
   uint64_t fingerprint_ = 0;  // of the training pairs as ids
   double best_loss_ = 0, seconds_ = 0, seconds_before_ = 0;
+  double baseline_ = 0;  // moving average of a word's cost, nats
   double window_nll_ = 0, window_seconds_ = 0, last_norm_ = 0;
   int64_t window_tokens_ = 0;
   std::vector<Validation> validations_;

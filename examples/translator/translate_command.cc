@@ -116,16 +116,18 @@ std::vector<std::string> tokens_of(const Model& model, const std::string& line) 
 int run(TranslateCommand& o) {
   apply(o.common);
   Model model = Model::load(o.model);
+  auto generator = model.network->generator();
   Printer printer(model, o);
   o.search.weights = o.map || o.alignments;
   o.search.beam_size = std::max(o.search.beam_size, o.n_best);
-  if (o.map && model.config.network.attention == "none")
+  o.search.scores = o.scores;
+  if (o.map && !model.network->attends())
     fmt::print(stderr, "translator: this model has no attention to draw\n");
   if (o.sentence) {
     if (auto bad = utf8::describe_invalid_byte(*o.sentence); !bad.empty())
       throw InputError("the sentence", 0, bad);
     auto source = tokens_of(model, *o.sentence);
-    printer.print(source, translate(model, {source}, o.search)[0], 1);
+    printer.print(source, translate(model, *generator, {source}, o.search, o.common.threads)[0], 1);
     return 0;
   }
   bool prompt = isatty(0) && isatty(1);
@@ -137,7 +139,7 @@ int run(TranslateCommand& o) {
   std::vector<std::vector<std::string>> sources;
   auto flush = [&] {
     if (sources.empty()) return;
-    auto found = translate(model, sources, o.search, o.common.threads);
+    auto found = translate(model, *generator, sources, o.search, o.common.threads);
     for (size_t i = 0; i < sources.size(); ++i) printer.print(sources[i], found[i], o.n_best);
     std::fflush(stdout);
     sources.clear();

@@ -163,7 +163,9 @@ void Progress::update(int64_t done, std::string detail, double counted) {
   state_.rate = state_.elapsed > 0 ? units / state_.elapsed : 0;
   const bool terminal = options_.style.is_terminal;
   const double wait = terminal ? options_.refresh_seconds : options_.line_seconds;
-  const bool first = terminal && !shown_;
+  if (state_.elapsed < options_.delay_seconds) return;
+  // The bar comes at once; a plain line when it is due, or once the delay is over.
+  const bool first = !shown_ && (terminal || (options_.delay_seconds > 0 && last_shown_ == start_));
   if (!first && time - last_shown_ < wait) return;
   last_shown_ = time;
   draw();
@@ -185,11 +187,30 @@ void Progress::clear() {
   shown_ = false;
 }
 
+void Progress::clear_panel() {
+  if (panel_.empty()) return;
+  const auto lines = std::count(panel_.begin(), panel_.end(), '\n');
+  put(fmt::format("\x1b[{}A\x1b[J", lines));
+}
+
+void Progress::set_panel(std::string text) {
+  if (options_.quiet || finished_ || !options_.style.is_terminal) return;
+  const bool again = shown_;
+  clear();
+  clear_panel();
+  panel_ = std::move(text);
+  if (!panel_.empty() && panel_.back() != '\n') panel_ += '\n';
+  if (!panel_.empty()) put(panel_);
+  if (again) draw();
+}
+
 void Progress::print(std::string_view text) {
   if (options_.quiet) return;
   const bool again = shown_;
   clear();
+  if (!finished_) clear_panel();
   put(fmt::format("{}\n", text));
+  if (!panel_.empty() && !finished_) put(panel_);
   if (again && !finished_) draw();
 }
 

@@ -43,6 +43,7 @@ struct ProgressOptions {
   std::string unit = {};         ///< of the rate
   double refresh_seconds = 0.1;  ///< between two drawings on a terminal
   double line_seconds = 10;      ///< between two lines where there is no terminal
+  double delay_seconds = 0;      ///< nothing is shown before: what is over soon needs no bar
   bool quiet = false;            ///< show nothing at all
   TerminalStyle style = terminal_style(2);
   std::function<void(std::string_view)> write = {};  ///< where to; empty is standard error
@@ -71,6 +72,10 @@ class Progress {
   /// Writes text above the bar: samples, validation results. A line feed is added.
   void print(std::string_view text);
 
+  /// Text of whole lines that stays just above the bar, on a terminal only: the next one takes its place, `print` goes
+  /// above it, and finish leaves it there. Its lines must not be wider than the terminal.
+  void set_panel(std::string text);
+
   /// A new label, say for the next epoch.
   void set_label(std::string label) { state_.label = std::move(label); }
 
@@ -80,6 +85,7 @@ class Progress {
  private:
   void draw();
   void clear();
+  void clear_panel();
   void put(std::string_view text) const;
   double now() const;
 
@@ -88,6 +94,7 @@ class Progress {
   double start_ = 0;
   double last_shown_ = 0;
   bool shown_ = false;  // a bar stands on the current line
+  std::string panel_;
   bool finished_ = false;
 };
 

@@ -59,6 +59,29 @@ Background background_from(std::string_view colorfgbg) {
   return index == 7 || index >= 9 ? Background::light : Background::dark;
 }
 
+// The 16 colours, as most terminals show them: normal, then bright.
+constexpr int kBasic[16][3] = {{0, 0, 0},       {170, 0, 0},     {0, 170, 0},    {170, 85, 0},
+                               {0, 0, 170},     {170, 0, 170},   {0, 170, 170},  {170, 170, 170},
+                               {85, 85, 85},    {255, 85, 85},   {85, 255, 85},  {255, 255, 85},
+                               {85, 85, 255},   {255, 85, 255},  {85, 255, 255}, {255, 255, 255}};
+
+int nearest_basic(const Shade& shade) {
+  int best = 0;
+  auto distance = [&](int i) {
+    const int r = shade.red - kBasic[i][0], g = shade.green - kBasic[i][1], b = shade.blue - kBasic[i][2];
+    return r * r + g * g + b * b;
+  };
+  for (int i = 1; i < 16; ++i)
+    if (distance(i) < distance(best)) best = i;
+  return best;
+}
+
+// 40 to 47 and 100 to 107 for backgrounds, ten less for text.
+std::string basic_code(const Shade& shade, int first) {
+  const int index = nearest_basic(shade);
+  return fmt::format("\x1b[{}m", index < 8 ? first + index : first + 60 + index - 8);
+}
+
 }  // namespace
 
 TerminalStyle terminal_style(bool is_terminal, int columns,
@@ -77,7 +100,9 @@ TerminalStyle terminal_style(bool is_terminal, int columns,
   const std::string_view colorterm = variable("COLORTERM");
   const bool direct =
       colorterm == "truecolor" || colorterm == "24bit" || term.ends_with("-direct") || force == "3";
-  out.color = direct ? Color::truecolor : Color::palette256;
+  const bool old = term == "linux" || term == "ansi" || term == "cygwin" || term.starts_with("vt") ||
+                   term.ends_with("-16color");
+  out.color = direct ? Color::truecolor : old ? Color::palette16 : Color::palette256;
   return out;
 }
 
@@ -85,8 +110,10 @@ TerminalStyle terminal_style(int fd) {
   const bool is_terminal = isatty(fd) == 1;
   winsize size{};
   const bool known = is_terminal && ioctl(fd, TIOCGWINSZ, &size) == 0;
-  return terminal_style(is_terminal, known ? size.ws_col : 0,
-                        [](const char* name) { return std::getenv(name); });
+  TerminalStyle out = terminal_style(is_terminal, known ? size.ws_col : 0,
+                                     [](const char* name) { return std::getenv(name); });
+  if (known) out.height = size.ws_row;
+  return out;
 }
 
 bool Shade::is_bright() const { return 0.299 * red + 0.587 * green + 0.114 * blue > 140; }
@@ -104,17 +131,21 @@ Shade blue_shade(double weight, Background background) {
 
 std::string set_background(const Shade& shade, Color color) {
   if (color == Color::none) return "";
+  if (color == Color::palette16) return basic_code(shade, 40);
   if (color == Color::palette256) return fmt::format("\x1b[48;5;{}m", shade.index);
   return fmt::format("\x1b[48;2;{};{};{}m", shade.red, shade.green, shade.blue);
 }
 
 std::string set_foreground(const Shade& shade, Color color) {
   if (color == Color::none) return "";
+  if (color == Color::palette16) return basic_code(shade, 30);
   if (color == Color::palette256) return fmt::format("\x1b[38;5;{}m", shade.index);
   return fmt::format("\x1b[38;2;{};{};{}m", shade.red, shade.green, shade.blue);
 }
 
-std::string set_quiet(Color color) { return color == Color::none ? "" : "\x1b[38;5;244m"; }
+std::string set_quiet(Color color) {
+  return color == Color::none ? "" : color == Color::palette16 ? "\x1b[90m" : "\x1b[38;5;244m";
+}
 
 std::string reset(Color color) { return color == Color::none ? "" : "\x1b[0m"; }
 

@@ -6,7 +6,7 @@
 namespace translator {
 
 /// How many colours a terminal shows.
-enum class Color { none, palette256, truecolor };
+enum class Color { none, palette16, palette256, truecolor };
 
 /// What lies behind the text. Few terminals tell; `unknown` is drawn so that it reads on both.
 enum class Background { unknown, dark, light };
@@ -16,12 +16,14 @@ struct TerminalStyle {
   Color color = Color::none;
   Background background = Background::unknown;
   int width = 80;
+  int height = 0;  ///< lines; 0: not known
 };
 
 /// What the file descriptor (1 for stdout, 2 for stderr) can show.
 /// - color: none where NO_COLOR is set (no-color.org), where it is not a terminal or where TERM is unset or
-///   `dumb`; 24 bits where COLORTERM is `truecolor` or `24bit` or TERM says `direct`; 256 otherwise. A
-///   non-empty FORCE_COLOR other than 0 stands in for the terminal, so that coloured output can be piped on.
+///   `dumb`; 24 bits where COLORTERM is `truecolor` or `24bit` or TERM says `direct`; 16 where TERM is one of
+///   the old ones (`linux`, `ansi`, `vt220`, ...-16color); 256 otherwise. A non-empty FORCE_COLOR other than 0
+///   stands in for the terminal, so that coloured output can be piped on.
 /// - width: the terminal's columns, else COLUMNS, else 80.
 /// - background: from COLORFGBG, where set.
 TerminalStyle terminal_style(int fd);
@@ -31,7 +33,7 @@ TerminalStyle terminal_style(int fd);
 TerminalStyle terminal_style(bool is_terminal, int columns,
                              const std::function<const char*(const char*)>& environment);
 
-/// A colour as the terminal gets it: 24 bits, and its nearest of the 256.
+/// A colour as the terminal gets it: 24 bits, and its nearest of the 256. For 16 the nearest is worked out.
 struct Shade {
   int red = 0;
   int green = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
@@ -210,6 +211,30 @@ char32_t to_lower(char32_t c) {
 
 char32_t to_upper(char32_t c) {
   return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c)));
+}
+
+std::string wrapped(const std::string& text, int width, int indent) {
+  std::string out, line, word;
+  auto flush_line = [&] {
+    if (!line.empty()) out += std::string(static_cast<size_t>(std::max(indent, 0)), ' ') + line + '\n';
+    line.clear();
+  };
+  auto flush_word = [&] {
+    if (word.empty()) return;
+    if (!line.empty() && indent + display_width(line) + 1 + display_width(word) > width)
+      flush_line();
+    line += (line.empty() ? "" : " ") + word;
+    word.clear();
+  };
+  for (char c : text) {
+    if (c == ' ' || c == '\n')
+      flush_word();
+    else
+      word += c;
+  }
+  flush_word();
+  flush_line();
+  return out;
 }
 
 }  // namespace translator::utf8

@@ -64,4 +64,7 @@ bool is_format(char32_t c);   ///< Cf: among them U+00AD, U+200B to U+200F, U+FE
 char32_t to_lower(char32_t c);
 char32_t to_upper(char32_t c);
 
+/// A paragraph wrapped to the width, each line after `indent` spaces; words that are too long stay whole.
+std::string wrapped(const std::string& text, int width, int indent = 0);
+
 }  // namespace translator::utf8

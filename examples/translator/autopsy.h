@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gradus/nn/data_parallel.h>
+#include <translator/model.h>
+
+// What is left of a training step that came upon a NaN or an infinity, so that it can be looked at again and again.
+
+namespace translator {
+
+/// Everything that a step's loss and gradient depend on, besides the weights.
+struct StepBatch {
+  std::vector<gradus::nn::Seq2SeqBatch> parts;  ///< one for each thread's share
+  double label_smoothing = 0;
+  uint64_t training_seed = 0;  ///< of dropout
+  double baseline = 0;         ///< of hard attention, see Seq2Seq::loss
+  int64_t step = 0;
+};
+
+/// Loss and gradients of a step, each part differentiated by one thread. nll gets the summed loss of each part; `begins`
+/// hears which part a thread turns to.
+gradus::nn::ParallelGradients differentiate(const Model& model, const StepBatch& batch, gradus::ThreadPool& pool,
+                                            std::vector<double>& nll,
+                                            const std::function<void(size_t part)>& begins = nullptr);
+
+/// What is found wrong in a step; empty when nothing is.
+struct Autopsy {
+  std::string finding;                 ///< the op, its scope, line and inputs: the text of gradus::NotFinite
+  std::vector<std::string> sentences;  ///< "source -> target" of the part in which it happened
+  /// For people, some lines; at most `sentences_shown` of the sentences.
+  std::string text(size_t sentences_shown = 5) const;
+};
+
+/// Runs the step once more under CheckFinite, part by part, until the first NaN or infinity.
+Autopsy examine(const Model& model, const StepBatch& batch);
+
+/// Writes model, batch and report into a directory. @throws InputError when it cannot be written.
+void save_bundle(const std::string& directory, const Model& model, const StepBatch& batch, const Autopsy& autopsy);
+
+/// Reads the bundle and runs its step again.
+struct Replay {
+  int64_t step;
+  std::string saved_text;  ///< report.txt of the bundle
+  Autopsy autopsy;
+};
+Replay replay(const std::string& directory);
+
+}  // namespace translator

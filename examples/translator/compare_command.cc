@@ -1,0 +1,238 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gradus/nn/module.h>
+#include <translator/commands.h>
+#include <translator/comparison.h>
+#include <translator/data.h>
+#include <translator/evaluation.h>
+#include <translator/text/error.h>
+#include <translator/text/progress.h>
+#include <translator/text/terminal.h>
+#include <translator/trainer.h>
+
+namespace translator {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string in(const std::string& directory, const std::string& name) { return (fs::path(directory) / name).string(); }
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) throw InputError(path, 0, "cannot be written");
+}
+
+// What a run writes goes, and nothing else: the directory may be anybody's.
+void clear(const std::string& directory) {
+  std::error_code ignored;
+  for (const char* name : {"race.json", "model.safetensors", "last.safetensors", "train.log"})
+    fs::remove(in(directory, name), ignored);
+}
+
+// One run of the race: an attention and a seed.
+struct Entry {
+  std::string attention;
+  uint64_t seed;
+  std::string directory(const std::string& work) const { return in(work, attention + "-" + std::to_string(seed)); }
+};
+
+std::string settings_of(const TrainCommand& o, size_t pairs) {
+  const auto& n = o.model.network;
+  const auto& a = n.attention_options;
+  std::string data = o.data.data.empty() && o.data.source.empty() ? "embedded" : o.data.data + o.data.source;
+  return fmt::format(
+      "data {}, {} pairs; embedding {}, hidden {}, layers {}, dropout {}, decoder {}, input feeding {}, readout {}, "
+      "heads {}, window {}, temperature {}; batch {}, lr {}, epochs {}, minutes {}, threads {}",
+      data, pairs, n.embedding_dim, n.hidden_size, n.num_layers, n.dropout, n.decoder, n.input_feeding ? "on" : "off",
+      n.readout, a.heads, a.window, a.temperature, o.train.batch_size, o.train.lr, o.train.epochs,
+      o.train.max_minutes, o.train.threads);
+}
+
+std::optional<RaceRun> finished_run(const std::string& directory, const std::string& settings) {
+  std::ifstream file(in(directory, "race.json"));
+  if (!file) return std::nullopt;
+  std::stringstream text;
+  text << file.rdbuf();
+  auto run = race_run_from_json(text.str(), settings);
+  if (!run)
+    throw InputError(directory, 0,
+                     "was made with other settings: --force races anew, --work names another place");
+  return run;
+}
+
+// The weights under the reference, </s> included on both sides.
+SentenceMap map_of(const Model& model, const SentencePair& pair) {
+  SentenceMap map;
+  map.source = pair.source;
+  map.target = pair.target;
+  map.source.push_back("</s>");
+  map.target.push_back("</s>");
+  if (!model.network->attends()) return map;
+  gradus::Tensor w = model.network->align(make_batch(encode({pair}, model), {0}));  // [T, 1, S]
+  for (size_t t = 0; t < map.target.size(); ++t) {
+    const float* row = w.f32() + static_cast<int64_t>(t) * w.size(2);
+    map.weights.emplace_back(row, row + map.source.size());
+  }
+  return map;
+}
+
+class Race {
+ public:
+  Race(CompareCommand& o, Data data) : o_(o), data_(std::move(data)) {
+    settings_ = settings_of(o.train, data_.train.size());
+    test_ = data_.embedded ? embedded_pairs("test", 1000, o.train.data.corpus_seed, 40) : data_.valid;
+    if (test_.empty()) throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
+    // By seed first: a race that is stopped has all attentions with the seeds that it got to.
+    for (int64_t s = 0; s < o.seeds; ++s)
+      for (const std::string& name : o.attentions) entries_.push_back({name, o.train.train.seed + static_cast<uint64_t>(s)});
+    for (const std::string& name : o.attentions) model_of(name, 0);  // what cannot be built fails before hours are spent
+  }
+
+  /// False when it was interrupted.
+  bool run() {
+    const std::atomic<bool>& stop = stop_on_signals();
+    announce();
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const Entry& e = entries_[i];
+      if (o_.force) clear(e.directory(o_.work));
+      if (auto done = finished_run(e.directory(o_.work), settings_)) {
+        say(fmt::format("{:>3}/{}  {}  (as before)", i + 1, entries_.size(), describe(*done)));
+        runs_.push_back(*done);
+        continue;
+      }
+      if (stop || !race(e, i + 1, stop)) return false;
+    }
+    return true;
+  }
+
+  const std::vector<RaceRun>& runs() const { return runs_; }
+  const std::string& settings() const { return settings_; }
+  size_t planned() const { return entries_.size(); }
+
+ private:
+  void say(const std::string& line) const {
+    if (!o_.train.train.quiet) fmt::print(stderr, "{}\n", line);
+  }
+
+  void announce() const {
+    double minutes = o_.train.train.max_minutes * static_cast<double>(entries_.size());
+    say(fmt::format("{} pairs, {} test sentences; {} runs{}", format_count(static_cast<double>(data_.train.size())),
+                    test_.size(), entries_.size(),
+                    minutes > 0 ? ", at most " + format_duration(60 * minutes) + " of training" : ""));
+  }
+
+  Model model_of(const std::string& attention, uint64_t seed) const {
+    TrainCommand o = o_.train;
+    o.model.network.attention = attention;
+    o.train.seed = seed;
+    return fresh_model(o, data_);
+  }
+
+  bool race(const Entry& e, size_t number, const std::atomic<bool>& stop) {
+    Model model = model_of(e.attention, e.seed);
+    TrainOptions options = o_.train.train;
+    options.seed = e.seed;
+    options.out = e.directory(o_.work);
+    options.title = fmt::format("{}/{} {}, seed {}", number, entries_.size(), e.attention, e.seed);
+    clear(options.out);
+    model.save_description(options.out);
+    Trainer trainer(model, data_.train, data_.valid, options);
+    if (!trainer.run(stop)) return false;
+    RaceRun run;
+    run.attention = e.attention;
+    run.seed = e.seed;
+    run.parameters = gradus::nn::num_parameters(*model.network);
+    for (const Validation& v : trainer.validations())
+      run.tokens_per_second += v.tokens_per_second / static_cast<double>(trainer.validations().size());
+    run.epochs = trainer.epochs();
+    Model best = Model::load(options.out);
+    Evaluation found = evaluate(best, test_, {.threads = options.threads});
+    run.loss = found.nll;
+    run.exact_match = found.exact_match;
+    run.bleu = found.bleu.score;
+    run.aer = found.aer;
+    run.entropy = found.entropy;
+    run.map = map_of(best, data_.probes.empty() ? test_.front() : data_.probes.front());
+    write(in(options.out, "race.json"), to_json(run, settings_));
+    say(fmt::format("{:>3}/{}  {}", number, entries_.size(), describe(run)));
+    runs_.push_back(std::move(run));
+    return true;
+  }
+
+  static std::string describe(const RaceRun& r) {
+    return fmt::format("{:<16} seed {:<4} {:5.1f} epochs  loss {:.4f}  exact {:5.1f} %  BLEU {:5.1f}{}", r.attention,
+                       r.seed, r.epochs, r.loss, 100 * r.exact_match, r.bleu,
+                       r.aer ? fmt::format("  AER {:4.1f} %", 100 * *r.aer) : "");
+  }
+
+  CompareCommand& o_;
+  Data data_;
+  std::string settings_;
+  std::vector<SentencePair> test_;
+  std::vector<Entry> entries_;
+  std::vector<RaceRun> runs_;
+};
+
+std::string budget_of(const TrainOptions& o) {
+  std::string text = o.epochs > 0 ? fmt::format("{} passes over the data", o.epochs) : "";
+  if (o.max_minutes > 0) text += fmt::format("{}{} minutes", text.empty() ? "" : " or ", o.max_minutes);
+  return text;
+}
+
+std::string markdown(const CompareCommand& o, const Race& race, const std::vector<RaceRow>& rows,
+                     const std::string& picture) {
+  std::string out = "# The attentions compared\n\n";
+  out += fmt::format("Each run had {} on {} thread{}. Mean ± standard deviation over the seeds ({} of {} runs).\n",
+                     budget_of(o.train.train), o.train.train.threads, o.train.train.threads == 1 ? "" : "s",
+                     race.runs().size(), race.planned());
+  out += "Settings: " + race.settings() + ".\n\n" + race_table_markdown(rows) + "\n";
+  out += "Loss: nats per target token, teacher-forced. Exact match, BLEU: greedy translations. AER: strongest source word "
+         "of each target word against gold links, under the reference. Entropy: of the weights at a target word, nats; "
+         "of several heads of their mean.\n";
+  auto findings = race_findings(rows);
+  if (!findings.empty()) out += "\nTold apart by more than twice the standard error of a difference, or not:\n\n";
+  for (const std::string& line : findings) out += "- " + line + "\n";
+  return out + "\n![Weights of one sentence, by attention](" + picture + ")\n";
+}
+
+}  // namespace
+
+int run(CompareCommand& o) {
+  apply(o.train.common);
+  o.train.train.threads = o.train.common.threads;
+  Data data = load_data(o.train.data);
+  for (const std::string& line : data.reports)
+    if (!o.train.train.quiet) fmt::print(stderr, "{}\n", line);
+  fill_defaults(o.train, data.embedded);
+  if (data.train.empty()) throw InputError(o.train.data.data, 0, "has no usable sentence pairs");
+  Race race(o, std::move(data));
+  bool finished = race.run();
+  std::vector<RaceRow> rows = race_rows(race.runs());
+  if (!rows.empty()) {
+    fmt::print("{}\n", race_table(rows));
+    for (const std::string& line : race_findings(rows)) fmt::print("{}\n", line);
+    fmt::print("\n{}", race_maps(rows, terminal_style(1).width));
+    if (!o.out.empty()) {
+      fs::path page = o.out;
+      if (page.extension() != ".md") page += ".md";
+      fs::path picture = page;
+      picture.replace_extension(".svg");
+      write(picture.string(), race_svg(rows));
+      write(page.string(), markdown(o, race, rows, picture.filename().string()));
+    }
+  }
+  if (finished) return 0;
+  fmt::print(stderr, "Interrupted after {} of {} runs, which are kept in {}. The same command goes on.\n",
+             race.runs().size(), race.planned(), o.work);
+  return 130;
+}
+
+}  // namespace translator

@@ -1,0 +1,258 @@
+#include <translator/comparison.h>
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include <translator/text/heat_map.h>
+#include <translator/text/progress.h>
+#include <translator/text/utf8.h>
+
+namespace translator {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json optional_number(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+
+std::optional<double> number_or_none(const json& j) {
+  return j.is_null() ? std::nullopt : std::optional<double>(j.get<double>());
+}
+
+// A column of the table: its heading, and the text of a row.
+struct Column {
+  std::string name;
+  std::function<std::string(const RaceRow&)> text;
+};
+
+std::string text_of(const Spread& s, double factor, int digits) {
+  std::string mean = fmt::format("{:.{}f}", factor * s.mean, digits);
+  return s.count > 1 ? fmt::format("{} ± {:.{}f}", mean, factor * s.deviation, digits) : mean;
+}
+
+std::string text_of(const std::optional<Spread>& s, double factor, int digits) {
+  return s ? text_of(*s, factor, digits) : "-";
+}
+
+std::vector<Column> columns() {
+  return {{"attention", [](const RaceRow& r) { return r.attention; }},
+          {"runs", [](const RaceRow& r) { return std::to_string(r.runs); }},
+          {"parameters", [](const RaceRow& r) { return format_count(static_cast<double>(r.parameters)); }},
+          {"ktokens/s", [](const RaceRow& r) { return text_of(r.tokens_per_second, 1e-3, 1); }},
+          {"loss", [](const RaceRow& r) { return text_of(r.loss, 1, 4); }},
+          {"exact %", [](const RaceRow& r) { return text_of(r.exact_match, 100, 1); }},
+          {"BLEU", [](const RaceRow& r) { return text_of(r.bleu, 1, 1); }},
+          {"AER %", [](const RaceRow& r) { return text_of(r.aer, 100, 1); }},
+          {"entropy", [](const RaceRow& r) { return text_of(r.entropy, 1, 2); }}};
+}
+
+std::string padded(const std::string& text, int width, bool left) {
+  std::string space(static_cast<size_t>(std::max(0, width - utf8::display_width(text))), ' ');
+  return left ? text + space : space + text;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = std::min(text.find('\n', begin), text.size());
+    out.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_json(const RaceRun& r, const std::string& settings) {
+  return json{{"settings", settings},
+              {"attention", r.attention},
+              {"seed", r.seed},
+              {"parameters", r.parameters},
+              {"tokens_per_second", r.tokens_per_second},
+              {"epochs", r.epochs},
+              {"loss", r.loss},
+              {"exact_match", r.exact_match},
+              {"bleu", r.bleu},
+              {"aer", optional_number(r.aer)},
+              {"entropy", optional_number(r.entropy)},
+              {"source", r.map.source},
+              {"target", r.map.target},
+              {"weights", r.map.weights}}
+      .dump();
+}
+
+std::optional<RaceRun> race_run_from_json(const std::string& text, const std::string& settings) {
+  try {
+    json j = json::parse(text);
+    if (j.at("settings") != settings) return std::nullopt;
+    return RaceRun{j.at("attention"),   j.at("seed"),
+                   j.at("parameters"),  j.at("tokens_per_second"),
+                   j.at("epochs"),      j.at("loss"),
+                   j.at("exact_match"), j.at("bleu"),
+                   number_or_none(j.at("aer")), number_or_none(j.at("entropy")),
+                   {j.at("source"), j.at("target"), j.at("weights")}};
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+Spread spread_of(const std::vector<double>& values) {
+  Spread s;
+  s.count = static_cast<int64_t>(values.size());
+  if (values.empty()) return s;
+  double n = static_cast<double>(s.count);
+  for (double v : values) s.mean += v / n;
+  double squares = 0;
+  for (double v : values) squares += (v - s.mean) * (v - s.mean);
+  s.deviation = s.count > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  return s;
+}
+
+std::vector<RaceRow> race_rows(const std::vector<RaceRun>& runs) {
+  std::vector<std::string> names;
+  for (const RaceRun& r : runs)
+    if (std::find(names.begin(), names.end(), r.attention) == names.end()) names.push_back(r.attention);
+  std::vector<RaceRow> rows;
+  for (const std::string& name : names) {
+    std::vector<double> speed, loss, exact, bleu, aer, entropy;
+    RaceRow row;
+    row.attention = name;
+    for (const RaceRun& r : runs) {
+      if (r.attention != name) continue;
+      if (row.runs++ == 0) row.map = r.map;
+      row.parameters = r.parameters;
+      speed.push_back(r.tokens_per_second);
+      loss.push_back(r.loss);
+      exact.push_back(r.exact_match);
+      bleu.push_back(r.bleu);
+      if (r.aer) aer.push_back(*r.aer);
+      if (r.entropy) entropy.push_back(*r.entropy);
+    }
+    row.tokens_per_second = spread_of(speed);
+    row.loss = spread_of(loss);
+    row.exact_match = spread_of(exact);
+    row.bleu = spread_of(bleu);
+    if (!aer.empty()) row.aer = spread_of(aer);
+    if (!entropy.empty()) row.entropy = spread_of(entropy);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string race_table(const std::vector<RaceRow>& rows) {
+  std::vector<Column> all = columns();
+  std::vector<int> width;
+  for (const Column& c : all) {
+    int w = utf8::display_width(c.name);
+    for (const RaceRow& r : rows) w = std::max(w, utf8::display_width(c.text(r)));
+    width.push_back(w);
+  }
+  auto line = [&](auto&& text) {
+    std::string out;
+    for (size_t i = 0; i < all.size(); ++i) out += (i ? "  " : "") + padded(text(all[i]), width[i], i == 0);
+    return out + "\n";
+  };
+  std::string out = line([](const Column& c) { return c.name; });
+  for (const RaceRow& r : rows) out += line([&](const Column& c) { return c.text(r); });
+  return out;
+}
+
+std::string race_table_markdown(const std::vector<RaceRow>& rows) {
+  std::string head = "|", rule = "|", body;
+  for (const Column& c : columns()) {
+    head += " " + c.name + " |";
+    rule += c.name == "attention" ? " --- |" : " ---: |";
+  }
+  for (const RaceRow& r : rows) {
+    body += "|";
+    for (const Column& c : columns()) body += " " + c.text(r) + " |";
+    body += "\n";
+  }
+  return head + "\n" + rule + "\n" + body;
+}
+
+std::vector<std::string> race_findings(const std::vector<RaceRow>& rows) {
+  struct Measure {
+    const char* name;
+    double sign;  // +1: less is better
+    std::function<std::optional<Spread>(const RaceRow&)> of;
+  };
+  const Measure measures[] = {
+      {"loss", 1, [](const RaceRow& r) { return std::optional<Spread>(r.loss); }},
+      {"exact match", -1, [](const RaceRow& r) { return std::optional<Spread>(r.exact_match); }},
+      {"BLEU", -1, [](const RaceRow& r) { return std::optional<Spread>(r.bleu); }},
+      {"AER", 1, [](const RaceRow& r) { return r.aer; }}};
+  std::vector<std::string> out;
+  for (const Measure& m : measures) {
+    const RaceRow* best = nullptr;
+    for (const RaceRow& r : rows) {
+      std::optional<Spread> s = m.of(r);
+      if (s && s->count > 1 && (!best || m.sign * s->mean < m.sign * m.of(*best)->mean)) best = &r;
+    }
+    if (!best) continue;
+    std::vector<std::string> behind, open;
+    Spread top = *m.of(*best);
+    for (const RaceRow& r : rows) {
+      std::optional<Spread> s = m.of(r);
+      if (&r == best || !s || s->count < 2) continue;
+      auto error = [](const Spread& x) { return x.deviation * x.deviation / static_cast<double>(x.count); };
+      bool clear = std::abs(s->mean - top.mean) > 2 * std::sqrt(error(*s) + error(top));
+      (clear ? behind : open).push_back(r.attention);
+    }
+    bool equal = std::all_of(rows.begin(), rows.end(), [&](const RaceRow& r) {
+      std::optional<Spread> s = m.of(r);
+      return !s || s->mean == top.mean;
+    });
+    if (equal) {
+      out.push_back(fmt::format("{}: the same for all", m.name));
+      continue;
+    }
+    std::string text = fmt::format("{}: {} is best", m.name, best->attention);
+    if (!behind.empty()) text += fmt::format("; behind it beyond the spread of the seeds: {}", fmt::join(behind, ", "));
+    if (!open.empty()) text += fmt::format("; not told apart from it: {}", fmt::join(open, ", "));
+    out.push_back(text);
+  }
+  return out;
+}
+
+std::string race_maps(const std::vector<RaceRow>& rows, int width) {
+  std::string out;
+  std::vector<std::vector<std::string>> beside;  // blocks of the line that is being filled
+  std::vector<int> widths;
+  auto flush = [&] {
+    size_t height = 0;
+    for (const auto& block : beside) height = std::max(height, block.size());
+    for (size_t i = 0; i < height; ++i) {
+      std::string line;
+      for (size_t k = 0; k < beside.size(); ++k)
+        line += (k ? "   " : "") + padded(i < beside[k].size() ? beside[k][i] : "", widths[k], true);
+      out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    }
+    if (height) out += "\n";
+    beside.clear();
+    widths.clear();
+  };
+  for (const RaceRow& r : rows) {
+    if (r.map.weights.empty()) continue;
+    std::vector<float> flat;
+    for (const auto& row : r.map.weights) flat.insert(flat.end(), row.begin(), row.end());
+    Weights weights{static_cast<int64_t>(r.map.target.size()), static_cast<int64_t>(r.map.source.size()), flat};
+    std::vector<std::string> block = lines_of(draw_heat_map(
+        weights, r.map.source, r.map.target,
+        {.width = width, .header = HeatMapOptions::Header::vertical, .name_largest = false, .legend = false}));
+    block.insert(block.begin(), r.attention);
+    int w = 0, used = 0;
+    for (const std::string& line : block) w = std::max(w, utf8::display_width(line));
+    for (int x : widths) used += x + 3;
+    if (used + w > width) flush();
+    beside.push_back(std::move(block));
+    widths.push_back(w);
+  }
+  flush();
+  return out;
+}
+
+}  // namespace translator

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <translator/model.h>
+
+// The race of the attentions: what single runs found, and what they say together.
+
+namespace translator {
+
+/// Attention weights of one sentence pair, the reference being forced: the same rows for every model.
+struct SentenceMap {
+  std::vector<std::string> source, target;   ///< both with </s>
+  std::vector<std::vector<float>> weights;   ///< one row a target word; empty without attention
+};
+
+/// One training run, and how good its best model is on sentences it has not seen.
+struct RaceRun {
+  std::string attention;
+  uint64_t seed = 0;
+  int64_t parameters = 0;
+  double tokens_per_second = 0;  ///< target tokens, in training
+  double epochs = 0;             ///< passes over the data within the budget
+  double loss = 0;               ///< nats per target token
+  double exact_match = 0;        ///< share
+  double bleu = 0;
+  std::optional<double> aer, entropy;  ///< nats; undefined without attention or without gold alignments
+  SentenceMap map;
+};
+
+std::string to_json(const RaceRun& run, const std::string& settings);
+/// Nothing when the text is no run, or one with other settings.
+std::optional<RaceRun> race_run_from_json(const std::string& text, const std::string& settings);
+
+/// Mean and sample standard deviation.
+struct Spread {
+  double mean = 0, deviation = 0;
+  int64_t count = 0;
+};
+Spread spread_of(const std::vector<double>& values);
+
+/// All runs of one attention.
+struct RaceRow {
+  std::string attention;
+  int64_t parameters = 0, runs = 0;
+  Spread tokens_per_second, loss, exact_match, bleu;
+  std::optional<Spread> aer, entropy;
+  SentenceMap map;  ///< of the first seed
+};
+
+/// One row per attention, in the order in which they first come.
+std::vector<RaceRow> race_rows(const std::vector<RaceRun>& runs);
+
+/// The table for a terminal, and as Markdown.
+std::string race_table(const std::vector<RaceRow>& rows);
+std::string race_table_markdown(const std::vector<RaceRow>& rows);
+
+/// What the seeds can tell: for each measure the best attention, those that are worse by more than twice the standard
+/// error of the difference, and those that are not. A line each; empty with fewer than two seeds.
+std::vector<std::string> race_findings(const std::vector<RaceRow>& rows);
+
+/// The maps beside each other, as many in a line as fit into `width` columns.
+std::string race_maps(const std::vector<RaceRow>& rows, int width);
+/// The same as one SVG picture.
+std::string race_svg(const std::vector<RaceRow>& rows);
+
+}  // namespace translator

@@ -1,0 +1,124 @@
+#include <translator/insight.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <gradus/kernels/optimizer.h>
+#include <gradus/numeric.h>
+#include <gradus/parallel.h>
+
+namespace translator {
+namespace {
+
+namespace nn = gradus::nn;
+
+double squares(const gradus::Tensor& x) {
+  double sum = 0;
+  gradus::visit_floating(x, "StepMeter", [&](const auto* p) { sum = gradus::kernels::sum_squares(p, x.numel()); });
+  return sum;
+}
+
+double gradient_norm(const gradus::Gradients::Entry* entry) {
+  if (!entry) return 0;  // an embedding none of whose words occurred
+  if (entry->dense.defined() && !entry->rows.empty()) return std::sqrt(squares(gradus::densify(*entry)));
+  if (entry->dense.defined()) return std::sqrt(squares(entry->dense));
+  double sum = 0;
+  for (const gradus::RowGradient& part : entry->rows) sum += squares(part.rows);
+  return std::sqrt(sum);
+}
+
+double difference_norm(const gradus::Tensor& a, const gradus::Tensor& b) {
+  double sum = 0;
+  gradus::visit_floating(a, "StepMeter", [&](const auto* p) {
+    const auto* q = static_cast<decltype(p)>(b.raw());
+    for (int64_t i = 0; i < a.numel(); ++i) {
+      double d = static_cast<double>(p[i]) - static_cast<double>(q[i]);
+      sum += d * d;
+    }
+  });
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+StepMeter::StepMeter(nn::TranslationModel& network) : network_(network) {
+  for (const gradus::NamedParameter& p : nn::named_parameters(network)) names_.emplace_back(p.name, p.parameter->shape());
+}
+
+void StepMeter::begin(int64_t step, const gradus::Gradients& gradients) {
+  norms_ = {.step = step, .gradient = {}, .weight = {}, .update = {}};
+  for (const gradus::NamedParameter& p : nn::named_parameters(network_)) {
+    norms_.gradient.push_back(gradient_norm(gradients.find(*p.parameter)));
+    norms_.weight.push_back(std::sqrt(squares(p.parameter->value())));
+    before_.push_back(p.parameter->value());  // the optimiser's update copies what is held here
+  }
+}
+
+void StepMeter::end() {
+  size_t i = 0;
+  for (const gradus::NamedParameter& p : nn::named_parameters(network_))
+    norms_.update.push_back(difference_norm(p.parameter->value(), before_[i++]));
+  before_.clear();
+}
+
+StepNorms StepMeter::take() { return std::exchange(norms_, {}); }
+
+ProbeResult probe(const Model& model, const SentencePair& pair) {
+  ProbeResult out;
+  out.source = pair.source;
+  out.source.push_back("</s>");
+  Translation best;
+  if (model.takes_alignments()) {  // only its own evaluation can give it what it looks at
+    Evaluation e = evaluate(model, {pair}, {.alignment = false});
+    out.output = e.hypotheses.at(0);
+    return out;
+  }
+  nn::SearchOptions greedy;
+  greedy.weights = true;
+  auto found = translate(model, {pair.source}, greedy);
+  if (found.empty() || found[0].empty()) return out;
+  best = std::move(found[0][0]);
+  out.output = readable(model, best.tokens);
+  out.target = std::move(best.tokens);
+  out.weights = std::move(best.weights);
+  if (out.weights.size() == out.target.size() + 1) out.target.push_back("</s>");
+  return out;
+}
+
+std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs, size_t among,
+                                           size_t count, int threads) {
+  constexpr size_t kBatch = 16;  // all logits of a batch are held at once
+  std::vector<SentencePair> some(pairs.begin(), pairs.begin() + static_cast<long>(std::min(among, pairs.size())));
+  std::vector<EncodedPair> encoded = encode(some, model);
+  std::vector<size_t> order(encoded.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return encoded[a].target.size() < encoded[b].target.size(); });
+  std::vector<WorstSentence> all(encoded.size());
+  size_t batches = (order.size() + kBatch - 1) / kBatch;
+  gradus::ThreadPool pool(std::max(1, std::min<int>(threads, static_cast<int>(batches))));
+  pool.run([&](int worker) {
+    for (size_t k = static_cast<size_t>(worker); k < batches; k += static_cast<size_t>(pool.size())) {
+      std::vector<size_t> chosen(order.begin() + static_cast<long>(k * kBatch),
+                                 order.begin() + static_cast<long>(std::min(order.size(), (k + 1) * kBatch)));
+      nn::Seq2SeqBatch batch = make_batch(encoded, chosen);
+      gradus::Tensor losses = model.network->word_losses(batch);  // [T, B]
+      int64_t T = losses.size(0), B = losses.size(1);
+      for (int64_t b = 0; b < B; ++b) {
+        double sum = 0;
+        for (int64_t t = 0; t < T; ++t) sum += losses.at(t * B + b);
+        size_t i = chosen[static_cast<size_t>(b)];
+        int64_t tokens = static_cast<int64_t>(encoded[i].target.size()) + 1;
+        all[i] = {i, sum / static_cast<double>(tokens), tokens};
+      }
+    }
+  });
+  auto badness = [](const WorstSentence& s) { return std::isnan(s.loss) ? INFINITY : s.loss; };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const WorstSentence& a, const WorstSentence& b) { return badness(a) > badness(b); });
+  if (all.size() > count) all.resize(count);
+  return all;
+}
+
+}  // namespace translator

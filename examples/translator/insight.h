@@ -1,0 +1,63 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <translator/evaluation.h>
+#include <translator/model.h>
+
+// What a training run tells about itself besides its loss: docs/run-log.md.
+
+namespace translator {
+
+/// One optimiser step, parameter by parameter in the order of the model. Norms are Euclidean.
+struct StepNorms {
+  int64_t step = -1;             ///< steps done before it; -1: nothing was measured
+  std::vector<double> gradient;  ///< before clipping
+  std::vector<double> weight;    ///< before the step
+  std::vector<double> update;    ///< of what the step changed
+};
+
+/// Measures single steps: begin before the optimiser's step, end after it. Costs about as much as reading the weights
+/// three times.
+class StepMeter {
+ public:
+  explicit StepMeter(gradus::nn::TranslationModel& network);
+
+  /// The gradients must have no row twice, as grad_norm leaves them.
+  void begin(int64_t step, const gradus::Gradients& gradients);
+  void end();
+  /// The last step that was measured since the last call.
+  StepNorms take();
+
+  /// Name and shape of each parameter.
+  const std::vector<std::pair<std::string, gradus::Shape>>& parameters() const { return names_; }
+
+ private:
+  gradus::nn::TranslationModel& network_;
+  std::vector<std::pair<std::string, gradus::Shape>> names_;
+  std::vector<gradus::Tensor> before_;
+  StepNorms norms_;
+};
+
+/// What the model makes of one sentence, greedily.
+struct ProbeResult {
+  std::vector<std::string> source;   ///< words, and </s>
+  std::vector<std::string> target;   ///< the model's words, and </s> when it came to an end
+  std::string output;                ///< as text
+  std::vector<std::vector<float>> weights;  ///< [target, source]; empty without attention
+};
+ProbeResult probe(const Model& model, const SentencePair& pair);
+
+/// A validation sentence that costs the model much.
+struct WorstSentence {
+  size_t index = 0;   ///< among the pairs that were looked at
+  double loss = 0;    ///< nats per target token, </s> counted
+  int64_t tokens = 0;
+};
+/// The `count` worst of the first `among` pairs, worst first; a NaN is worse than any number.
+std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs, size_t among,
+                                           size_t count, int threads);
+
+}  // namespace translator

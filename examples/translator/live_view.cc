@@ -1,0 +1,90 @@
+#include <translator/live_view.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include <translator/text/heat_map.h>
+#include <translator/text/progress.h>
+#include <translator/text/utf8.h>
+
+namespace translator {
+namespace {
+
+// Columns before the lines, as those of a validation have.
+int margin_of(const TerminalStyle& style) { return style.width > 60 ? 10 : 0; }
+
+constexpr int kLongest = 30;  // bars of a sparkline
+
+std::string quiet(const std::string& text, Color color) { return set_quiet(color) + text + reset(color); }
+
+// `loss        █▅▂▁  5.61 -> 0.41`
+std::string curve(const char* name, const std::vector<double>& values, const char* number, const TerminalStyle& style) {
+  if (values.empty()) return "";
+  std::string figures = fmt::format(fmt::runtime(number), values.front());
+  if (values.size() > 1) figures += " -> " + fmt::format(fmt::runtime(number), values.back());
+  int room = style.width - 1 - margin_of(style) - 14 - static_cast<int>(figures.size());
+  if (room < 4) return utf8::fit(fmt::format("{} {}", name, fmt::format(fmt::runtime(number), values.back())), style.width - 1) + "\n";
+  std::string bars = sparkline(values, std::min(room, kLongest));
+  const Shade blue{66, 134, 203, 68};
+  return std::string(static_cast<size_t>(margin_of(style)), ' ') + quiet(fmt::format("{:<12}", name), style.color) +
+         set_foreground(blue, style.color) + bars + reset(style.color) + "  " + figures + "\n";
+}
+
+int64_t lines_of(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+std::string indented(const std::string& text, int columns) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.find('\n', at);
+    end = end == std::string::npos ? text.size() : end + 1;
+    out += (text[at] == '\n' ? "" : std::string(static_cast<size_t>(columns), ' ')) + text.substr(at, end - at);
+    at = end;
+  }
+  return out;
+}
+
+std::string map_of(const ProbeResult& p, const TerminalStyle& style) {
+  if (p.weights.empty() || p.weights.size() != p.target.size()) return "";
+  std::vector<float> flat;
+  for (const std::vector<float>& row : p.weights) flat.insert(flat.end(), row.begin(), row.end());
+  HeatMapOptions options = heat_map_options(style);
+  int margin = margin_of(style);
+  options.width = style.width - 1 - margin;
+  options.legend = false;
+  options.cursor = false;  // positions within a line are counted from the margin
+  Weights weights{static_cast<int64_t>(p.target.size()), static_cast<int64_t>(p.source.size()), flat};
+  return indented(draw_heat_map(weights, p.source, p.target, options), margin);
+}
+
+}  // namespace
+
+std::string draw_live_view(const LiveView& view, const TerminalStyle& style) {
+  std::string head = curve("train loss", view.train_loss, "{:.3f}", style) +
+                     curve("valid loss", view.valid_loss, "{:.3f}", style) +
+                     curve("BLEU", view.bleu, "{:.1f}", style) + curve("exact match", view.exact_match, "{:.1f} %", style);
+  const std::string margin(static_cast<size_t>(margin_of(style)), ' ');
+  int room = std::max(style.width - 1 - margin_of(style), 4);
+  auto sample = [&](const std::pair<std::string, std::string>& s) {
+    return margin + quiet(utf8::fit(utf8::printable(s.first), room), style.color) + "\n" + margin +
+           utf8::fit("-> " + utf8::printable(s.second), room) + "\n";
+  };
+  std::string samples, map;
+  for (size_t i = 1; i < view.samples.size(); ++i) samples += sample(view.samples[i]);
+  if (!view.samples.empty()) head += sample(view.samples[0]);
+  if (view.probe) map = map_of(*view.probe, style);
+  // The validation's line stands above, the progress bar below; what the window has no room for goes.
+  int64_t most = style.height > 0 ? style.height - 3 : 1000;
+  std::string out;
+  auto add = [&](const std::string& part) {
+    bool fits = lines_of(out) + lines_of(part) <= most;
+    if (fits) out += part;
+    return fits;
+  };
+  add(head);
+  if (!add(map)) add(margin + quiet(utf8::fit("(no room for the heat map)", room), style.color) + "\n");
+  add(samples);
+  return out;
+}
+
+}  // namespace translator

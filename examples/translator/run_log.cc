@@ -1,0 +1,143 @@
+#include <translator/run_log.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include <translator/recipe.h>
+#include <translator/trainer.h>
+
+namespace translator {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// JSON has neither NaN nor infinities.
+json number(double x) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  return x;
+}
+
+// Four digits are enough for a picture.
+json rounded(double x) {
+  if (!std::isfinite(x)) return number(x);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", x);
+  return std::strtod(text, nullptr);
+}
+
+json rounded(const std::vector<double>& all) {
+  json out = json::array();
+  for (double x : all) out.push_back(rounded(x));
+  return out;
+}
+
+json of(const StepMeter& meter) {
+  json out = json::array();
+  for (const auto& [name, shape] : meter.parameters()) {
+    json sizes = json::array();
+    for (int i = 0; i < shape.dims(); ++i) sizes.push_back(shape[i]);
+    out.push_back({{"name", name}, {"shape", sizes}});
+  }
+  return out;
+}
+
+json of(const RunLog::Sample& s) { return {{"source", s.source}, {"reference", s.reference}, {"output", s.output}}; }
+
+json of(const ProbeResult& p, const std::string& source, const std::string& reference) {
+  json weights = nullptr;
+  if (!p.weights.empty()) {
+    weights = json::array();
+    for (const std::vector<float>& row : p.weights) {
+      json numbers = json::array();
+      for (float w : row) numbers.push_back(std::isfinite(w) ? json(std::round(w * 1e4) / 1e4) : number(w));
+      weights.push_back(std::move(numbers));
+    }
+  }
+  return {{"source", source}, {"reference", reference.empty() ? json(nullptr) : json(reference)},
+          {"output", p.output}, {"source_words", p.source}, {"target_words", p.target}, {"weights", weights}};
+}
+
+}  // namespace
+
+void RunLog::write(const std::string& line) const {
+  std::ofstream file((std::filesystem::path(directory_) / "train.log").string(), std::ios::app);
+  file << line << "\n";
+}
+
+void RunLog::start(const TrainOptions& o, const Start& facts) const {
+  write(json{{"event", "start"},
+             {"version", kVersion},
+             {"pairs", facts.pairs},
+             {"epochs", o.epochs},
+             {"max_minutes", o.max_minutes},
+             {"batch_size", o.batch_size},
+             {"lr", o.lr},
+             {"recipe", recipe(o)},
+             {"seed", o.seed},
+             {"threads", o.threads},
+             {"parameters", facts.parameters},
+             {"layers", of(facts.meter)}}
+            .dump());
+}
+
+void RunLog::resume(const TrainOptions& o, const Resume& facts) const {
+  write(json{{"event", "resume"},
+             {"version", kVersion},
+             {"epoch", facts.epoch},
+             {"step", facts.step},
+             {"seconds", facts.seconds},
+             {"epochs", o.epochs},
+             {"max_minutes", o.max_minutes},
+             {"threads", o.threads},
+             {"layers", of(facts.meter)}}
+            .dump());
+}
+
+void RunLog::validation(const Validation& v, const Details& d) const {
+  const Evaluation& e = v.evaluation;
+  json samples = json::array(), worst = json::array();
+  for (const Sample& s : d.samples) samples.push_back(of(s));
+  for (const Details::Worst& w : d.worst) {
+    json one = of(w.sample);
+    one["loss"] = rounded(w.sentence.loss);
+    one["tokens"] = w.sentence.tokens;
+    worst.push_back(std::move(one));
+  }
+  json norms = nullptr;
+  if (d.norms.step >= 0)
+    norms = {{"step", d.norms.step},
+             {"gradient", rounded(d.norms.gradient)},
+             {"weight", rounded(d.norms.weight)},
+             {"update", rounded(d.norms.update)}};
+  write(json{{"event", "validation"},
+             {"epoch", v.epoch},
+             {"step", v.step},
+             {"seconds", v.seconds},
+             {"lr", number(d.lr)},
+             {"train_loss", number(v.train_loss)},
+             {"valid_loss", number(e.nll)},
+             {"perplexity", number(e.perplexity)},
+             {"bleu", number(e.bleu.score)},
+             {"exact_match", e.exact_match},
+             {"sentences", e.sentences},
+             {"tokens_per_s", number(v.tokens_per_second)},
+             {"grad_norm", number(d.grad_norm)},
+             {"skipped_steps", d.skipped},
+             {"best", v.best},
+             {"attention_entropy", e.entropy ? number(*e.entropy) : json(nullptr)},
+             {"norms", norms},
+             {"probe", d.probe.empty() ? json(nullptr) : of(d.probe[0], d.probe_source, d.probe_reference)},
+             {"worst", worst},
+             {"samples", samples}}
+            .dump());
+}
+
+void RunLog::end(bool finished, int64_t step, double seconds) const {
+  write(json{{"event", "end"}, {"finished", finished}, {"step", step}, {"seconds", seconds}}.dump());
+}
+
+}  // namespace translator
