@@ -1,0 +1,111 @@
+#include "anatomy.h"
+
+#include <cmath>
+
+#include <gradus/nn/attention/additive.h>
+#include <gradus/nn/attention/multihead.h>
+#include <gradus/nn/attention/multiplicative.h>
+#include <gradus/ops.h>
+
+namespace lens {
+
+using namespace gradus;
+
+Anatomy::Anatomy(const nn::Attention& attention) : attention_(attention) {
+  KeepValues keep;  // of the slices made here, for whoever traces steps later
+  if (auto* additive = dynamic_cast<const nn::AdditiveAttention*>(&attention)) {
+    kind = Kind::additive;
+    query_weight_ = additive->query.weight;
+    score_vector_ = additive->v;
+  } else if (auto* concat = dynamic_cast<const nn::ConcatAttention*>(&attention)) {
+    kind = Kind::additive;
+    query_weight_ = slice(concat->weight, 1, 0, concat->query_size);
+    score_vector_ = concat->v;
+  } else if (auto* identity = dynamic_cast<const nn::ConcatIdentityAttention*>(&attention)) {
+    kind = Kind::additive;
+    query_weight_ = identity->query.weight;
+    score_vector_ = identity->v;
+  } else if (auto* product = dynamic_cast<const nn::MultiplicativeAttention*>(&attention)) {
+    kind = Kind::multiplicative;
+    scale_ = product->scale;
+  } else if (auto* several = dynamic_cast<const nn::MultiheadSourceAttention*>(&attention)) {
+    kind = Kind::multihead;
+    multihead_ = &several->heads;
+    heads = multihead_->num_heads;
+    int64_t E = multihead_->embed_dim;
+    scale_ = 1 / std::sqrt(static_cast<double>(E / heads));
+    bool packed = multihead_->in_proj_weight.defined();
+    query_weight_ = packed ? slice(multihead_->in_proj_weight, 0, 0, E) : multihead_->q_proj_weight.var();
+    if (multihead_->in_proj_bias.defined()) query_bias_ = slice(multihead_->in_proj_bias, 0, 0, E);
+  } else if (!dynamic_cast<const nn::ScoredAttention*>(&attention)) {
+    fail("lens", "this attention is no softmax of scores, so there is nothing to take apart");
+  }
+}
+
+void Anatomy::project_query(Attending& a) const {
+  a.projected = query_weight_.defined() ? linear(a.query, query_weight_, query_bias_) : Var();
+}
+
+void Anatomy::make_keys(Attending& a, const Var& annotations) const {
+  a.keys = kind == Kind::other ? Var() : attention_.prepare(annotations, {}).keys;
+  if (multihead_) a.keys = slice(a.keys, -1, 0, multihead_->embed_dim);  // the values stand behind them
+}
+
+void Anatomy::make_hidden(Attending& a) const {
+  a.hidden = kind == Kind::additive ? tanh(a.keys + a.projected) : Var();
+}
+
+void Anatomy::make_scores(Attending& a, const Var& annotations, const nn::AttentionState& state) const {
+  if (kind == Kind::other) {
+    a.scores = static_cast<const nn::ScoredAttention&>(attention_).scores(a.query, attention_.prepare(annotations, {}),
+                                                                           state);
+    return;
+  }
+  if (multihead_) {
+    int64_t S = a.keys.size(0), n = multihead_->embed_dim / heads;
+    Var each = reshape(a.keys, {S, heads, n}) * reshape(a.projected, {1, heads, n});
+    a.scores = transpose(sum(each, {.axes = {-1}}), 0, 1) * scale_;
+    return;
+  }
+  Var each = kind == Kind::additive ? a.hidden * score_vector_ : a.keys * a.query;
+  Var e = transpose(sum(each, {.axes = {-1}}), 0, 1);
+  a.scores = scale_ == 1 ? e : e * scale_;
+}
+
+void Anatomy::make_weights(Attending& a) const {
+  a.weights = softmax(temperature() == 1 ? a.scores : a.scores * (1 / temperature()));
+}
+
+void Anatomy::make_context(Attending& a, const Var& annotations) const {
+  if (!multihead_) {
+    a.context = weighted_sum(a.weights, annotations);
+    return;
+  }
+  int64_t S = annotations.size(0), E = multihead_->embed_dim;
+  Var values = reshape(slice(multihead_->project_memory(annotations), -1, E, 2 * E), {S, heads, E / heads});
+  Var mixed = matmul(reshape(a.weights, {heads, 1, S}), transpose(values, 0, 1));
+  a.context = multihead_->out_proj(reshape(mixed, {1, E}));
+}
+
+nn::AttentionState Anatomy::next(const Attending& a, const nn::AttentionState& state) const {
+  nn::AttentionState out = state;
+  ++out.step;
+  if (state.weights.defined()) out.weights = a.weights;
+  if (state.coverage.defined()) out.coverage = state.coverage + a.weights;
+  return out;
+}
+
+Anatomy::Contributions Anatomy::contributions(const Tensor& annotations) const {
+  int64_t S = annotations.size(0);
+  if (!multihead_) return {annotations.reshape({1, S, annotations.size(2)}), {}};
+  NoGrad guard;
+  int64_t E = multihead_->embed_dim, n = E / heads;
+  Var values = reshape(slice(multihead_->project_memory(annotations), -1, E, 2 * E), {S, E});
+  std::vector<Var> each;
+  for (int64_t m = 0; m < heads; ++m)
+    each.push_back(linear(slice(values, 1, m * n, (m + 1) * n),
+                          slice(multihead_->out_proj.weight, 1, m * n, (m + 1) * n)));
+  return {stack(each, 0).value(), multihead_->out_proj.bias.defined() ? multihead_->out_proj.bias.value() : Tensor()};
+}
+
+}  // namespace lens

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <gradus/nn/attention/attention.h>
+#include <gradus/nn/multihead_attention.h>
+
+namespace lens {
+
+/// What happens inside a step of attention, one value after the other. S source words, one sentence, M heads.
+struct Attending {
+  gradus::Var query;      ///< [1, Q], what asks
+  gradus::Var projected;  ///< [1, A], the query as the keys are compared with it; undefined where it is the query itself
+  gradus::Var keys;       ///< [S, 1, A]; undefined where the score does not read any
+  gradus::Var hidden;     ///< [S, 1, A], tanh(projected + keys); undefined unless the score has a hidden layer
+  gradus::Var scores;     ///< [M, S], scaled, before the temperature
+  gradus::Var weights;    ///< [M, S]
+  gradus::Var context;    ///< [1, D]
+};
+
+/// A library attention taken apart into these values, each from the ones before, so that any of them can be looked at,
+/// differentiated, or changed and computed on from.
+class Anatomy {
+ public:
+  /// @throws gradus::Error when its steps are no softmax of scores.
+  explicit Anatomy(const gradus::nn::Attention& attention);
+
+  enum class Kind { additive, multiplicative, multihead, other };
+  Kind kind = Kind::other;
+  int64_t heads = 1;
+
+  // Each fills one field from the ones before it.
+  void project_query(Attending& a) const;
+  void make_keys(Attending& a, const gradus::Var& annotations) const;
+  void make_hidden(Attending& a) const;
+  /// Only attentions of kind `other` read the annotations and the state.
+  void make_scores(Attending& a, const gradus::Var& annotations, const gradus::nn::AttentionState& state) const;
+  void make_weights(Attending& a) const;
+  void make_context(Attending& a, const gradus::Var& annotations) const;
+  /// What the next step gets.
+  gradus::nn::AttentionState next(const Attending& a, const gradus::nn::AttentionState& state) const;
+
+  /// What each word puts into the context per unit of weight, [M, S, D]: context = sum_ms weights_ms contribution_ms +
+  /// offset [D] (undefined: 0).
+  struct Contributions {
+    gradus::Tensor each, offset;
+  };
+  Contributions contributions(const gradus::Tensor& annotations) const;
+
+  double temperature() const { return attention_.options.temperature; }
+
+ private:
+  const gradus::nn::Attention& attention_;
+  const gradus::nn::MultiheadAttention* multihead_ = nullptr;
+  gradus::Var query_weight_, query_bias_, score_vector_;
+  double scale_ = 1;
+};
+
+}  // namespace lens

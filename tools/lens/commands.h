@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace lens {
+
+/// The command line asks for what makes no sense; exit status 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What to look at.
+struct SentenceOptions {
+  std::string model;   ///< empty: the small one that comes with the program
+  std::string source = "he doesn't like apples";
+  std::string target;  ///< empty: the model's own translation
+  int step = 0;        ///< from 1; 0: where the loss is largest
+};
+
+struct ExplainOptions : SentenceOptions {
+  std::string out = "explain.html";
+  bool text = false, json = false;
+  int units = 64;
+};
+int explain(const ExplainOptions& options);
+
+struct FlowOptions {
+  std::string model, versus;  ///< empty: fresh networks
+  std::string cell = "gru";
+  bool bidirectional = false;
+  int64_t length = 30;
+  int seeds = 8;
+  std::string out = "flow.html", svg;
+  bool text = false, json = false;
+};
+int flow(const FlowOptions& options);
+
+struct GraphOptions : SentenceOptions {
+  std::string out = "graph.html", dot;
+  bool operations = false;  ///< of the DOT file: operations instead of modules
+  bool text = false, json = false;
+};
+int graph(const GraphOptions& options);
+
+struct ReportOptions {
+  std::string run;  ///< directory of `translator train`
+  std::string out = "report.html";
+  bool text = false;
+  bool explain = false;  ///< write the worst sentences' explain pages beside it
+};
+int report(const ReportOptions& options);
+
+struct AblateOptions {
+  std::vector<std::string> cuts;  ///< value, score, recurrent; empty: all three. One without a cut is always there
+  std::string task = "reverse";
+  int64_t length = 7, hidden = 32, epochs = 16;
+  uint64_t seed = 1;
+  std::string out = "ablate.html";
+  bool text = false;
+};
+int ablate(const AblateOptions& options);
+
+/// Where the model that comes with the program lies.
+std::string own_model();
+
+}  // namespace lens

@@ -1,0 +1,139 @@
+#include "dissection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <gradus/ops.h>
+
+namespace lens {
+namespace {
+
+using namespace gradus;
+
+const nn::Attention& attention_of(const nn::Seq2Seq& network) {
+  if (auto* d = dynamic_cast<const nn::BahdanauDecoder*>(network.decoder.get())) return *d->attention;
+  if (auto* d = dynamic_cast<const nn::LuongDecoder*>(network.decoder.get())) return *d->attention;
+  fail("lens", "this model has no attention to look at (it was trained with attention \"none\")");
+}
+
+std::string numbered(const char* name, int64_t i) { return name + std::to_string(i); }
+
+}  // namespace
+
+Dissection::Dissection(const nn::Seq2Seq& network, std::vector<int32_t> source, const std::vector<int32_t>& target)
+    : network_(network),
+      source_(std::move(source)),
+      target_(target),
+      bahdanau_(dynamic_cast<const nn::BahdanauDecoder*>(network.decoder.get())),
+      luong_(dynamic_cast<const nn::LuongDecoder*>(network.decoder.get())),
+      anatomy_(attention_of(network)) {
+  target_.push_back(nn::kEos);
+  attention_ = &attention_of(network);
+  embedding_ = bahdanau_ ? &bahdanau_->embedding : &luong_->embedding;
+  cell_ = bahdanau_ ? &bahdanau_->cell : &luong_->cell;
+  bridge_ = bahdanau_ ? &bahdanau_->bridge : &luong_->bridge;
+  readout_ = bahdanau_ ? &bahdanau_->readout : &luong_->attention_vector;
+  stages_ = {Stage::projected, Stage::keys, Stage::hidden, Stage::scores, Stage::weights, Stage::context};
+  stages_.insert(luong_ ? stages_.begin() : stages_.end(), Stage::state);
+  for (Stage s : {Stage::readout, Stage::logits, Stage::probabilities, Stage::loss}) stages_.push_back(s);
+}
+
+void Dissection::run(Reading& reading, std::vector<Step>& steps, int64_t word, const Tensor& shift) const {
+  reading = read_source(network_.encoder, source_, word, shift);
+  Scope scope("decoder");
+  Var first_state = [&] {
+    Scope start("start");
+    return tanh((*bridge_)(reading.encoded.summary()));
+  }();
+  steps.assign(target_.size(), {});
+  Var state = first_state, cell, feed;
+  if (luong_ && luong_->input_feeding) feed = Tensor::zeros({1, state.size(1)}, DType::f64);
+  nn::AttentionState attention = attention_->start(attention_->prepare(reading.annotations, {}));
+  for (size_t t = 0; t < steps.size(); ++t) {
+    Scope step_scope(numbered("t", static_cast<int64_t>(t)));
+    Step& s = steps[t];
+    s.t = static_cast<int64_t>(t);
+    s.previous = t == 0 ? nn::kBos : target_[t - 1];
+    s.target = target_[t];
+    s.word = (*embedding_)(Tensor::from_ids({1}, {s.previous}));
+    // Taps give this step's uses gradients of their own.
+    s.state_before = tap(state, "state before");
+    s.cell_before = cell;
+    s.feed = feed;
+    {
+      Scope attention_scope("attention");
+      s.value_annotations = tap(reading.annotations, "annotations to mix");
+      s.score_annotations = tap(reading.annotations, "annotations to score");
+    }
+    s.attention_before = attention;
+    compute(s);
+    state = s.state;
+    cell = s.cell;
+    if (feed.defined()) feed = s.readout;
+    attention = anatomy_.next(s.attending, attention);
+  }
+}
+
+void Dissection::compute(Step& step, size_t from, Stage last) const {
+  for (size_t k = from; k < stages_.size(); ++k) {
+    compute_stage(step, stages_[k]);
+    if (stages_[k] == last) return;
+  }
+}
+
+void Dissection::compute_stage(Step& s, Stage stage) const {
+  Attending& a = s.attending;
+  std::optional<Scope> scope;
+  if (stage <= Stage::context) scope.emplace("attention");
+  else if (stage >= Stage::logits) scope.emplace("output");
+  else scope.emplace(stage == Stage::state ? "cell" : "readout");
+  switch (stage) {
+    case Stage::projected:
+      a.query = luong_ ? s.state : s.state_before;
+      return anatomy_.project_query(a);
+    case Stage::keys: return anatomy_.make_keys(a, s.score_annotations);
+    case Stage::hidden: return anatomy_.make_hidden(a);
+    case Stage::scores: return anatomy_.make_scores(a, s.score_annotations, s.attention_before);
+    case Stage::weights: return anatomy_.make_weights(a);
+    case Stage::context: return anatomy_.make_context(a, s.value_annotations);
+    case Stage::state: {
+      Var in = luong_ ? (s.feed.defined() ? concat({s.word, s.feed}, -1) : s.word) : concat({s.word, a.context}, -1);
+      nn::RecurrentState next = cell_->step(in, {s.state_before, s.cell_before});
+      s.state = next.h;
+      s.cell = next.c;
+      return;
+    }
+    case Stage::readout:
+      s.readout = (*readout_)(luong_ ? concat({a.context, s.state}, -1) : concat({s.state, a.context, s.word}, -1));
+      return;
+    case Stage::logits: s.logits = network_.output(s.readout); return;
+    case Stage::probabilities: s.probabilities = softmax(s.logits); return;
+    case Stage::loss: s.loss = -log(select(s.probabilities, 1, s.target)); return;
+  }
+}
+
+double Dissection::network_loss() const {
+  int64_t S = static_cast<int64_t>(source_.size()), T = static_cast<int64_t>(target_.size());
+  std::vector<int32_t> in = target_;
+  in.pop_back();
+  in.insert(in.begin(), nn::kBos);
+  nn::Seq2SeqBatch batch{Tensor::from_ids({S, 1}, source_), Tensor::from_ids({1}, {static_cast<int32_t>(S)}),
+                         Tensor::from_ids({T, 1}, in), Tensor::from_ids({T, 1}, target_), T};
+  NoGrad guard;
+  return network_.loss(batch).nll;
+}
+
+double exact_loss(const Tensor& logits, int64_t target) {
+  const double* z = logits.f64();
+  double others = -HUGE_VAL;
+  for (int64_t k = 0; k < logits.numel(); ++k)
+    if (k != target) others = std::max(others, z[k]);
+  double sum = 0, reference = std::max(others, z[target]);
+  for (int64_t k = 0; k < logits.numel(); ++k)
+    if (k != target) sum += std::exp(z[k] - reference);
+  if (z[target] >= others) return std::log1p(sum);
+  return others - z[target] + std::log(sum + std::exp(z[target] - reference));
+}
+
+}  // namespace lens

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gradus/nn/seq2seq.h>
+
+#include "anatomy.h"
+#include "reading.h"
+
+namespace lens {
+
+/// One target word. Everything is under teacher forcing: `previous` comes in, `target` should come out.
+struct Step {
+  int64_t t = 0;
+  int32_t previous = 0, target = 0;
+  // What comes in.
+  gradus::Var word;          ///< [1, E] embedding of `previous`
+  gradus::Var state_before;  ///< [1, H]
+  gradus::Var cell_before;   ///< [1, H] of an LSTM
+  gradus::Var feed;          ///< [1, R] with input feeding
+  gradus::Var value_annotations, score_annotations;  ///< [S, 1, D], the same numbers: one for each path of the gradient
+  gradus::nn::AttentionState attention_before;
+  // What is computed.
+  Attending attending;
+  gradus::Var state, cell, readout, logits, probabilities, loss;
+};
+
+/// What is computed in a step; `Dissection::stages` is the order.
+enum class Stage { projected, keys, hidden, scores, weights, context, state, readout, logits, probabilities, loss };
+
+/// A translator's network taken apart for one sentence pair: the library's modules, called in pieces. Needs a network in
+/// double precision; refers to it.
+class Dissection {
+ public:
+  /// source ends with </s>; target without <s> and </s>.
+  /// @throws gradus::Error when the network has no attention, or one that is no softmax of scores.
+  Dissection(const gradus::nn::Seq2Seq& network, std::vector<int32_t> source, const std::vector<int32_t>& target);
+
+  /// Reads the source and takes all steps; word and shift as for read_source.
+  void run(Reading& reading, std::vector<Step>& steps, int64_t word = -1, const gradus::Tensor& shift = {}) const;
+  /// Computes a step's stages from number `from` of `stages` on, the earlier ones being there, up to `last`.
+  void compute(Step& step, size_t from = 0, Stage last = Stage::loss) const;
+
+  const std::vector<Stage>& stages() const { return stages_; }
+  bool luong_order() const { return luong_ != nullptr; }
+  const Anatomy& anatomy() const { return anatomy_; }
+  const gradus::nn::Seq2Seq& network() const { return network_; }
+  const gradus::nn::RecurrentCell& cell() const { return *cell_; }
+  const gradus::nn::Readout& readout() const { return *readout_; }
+  const std::vector<int32_t>& source() const { return source_; }
+  const std::vector<int32_t>& target() const { return target_; }  ///< with </s>
+  /// The sum of the losses, as the network itself computes it.
+  double network_loss() const;
+
+ private:
+  void compute_stage(Step& step, Stage stage) const;
+
+  const gradus::nn::Seq2Seq& network_;
+  std::vector<int32_t> source_, target_;
+  const gradus::nn::BahdanauDecoder* bahdanau_;
+  const gradus::nn::LuongDecoder* luong_;
+  const gradus::nn::Embedding* embedding_;
+  const gradus::nn::RecurrentCell* cell_;
+  const gradus::nn::Linear* bridge_;
+  const gradus::nn::Readout* readout_;
+  const gradus::nn::Attention* attention_;
+  Anatomy anatomy_;
+  std::vector<Stage> stages_;
+};
+
+/// -log softmax(logits)_target with all its digits however small it is: 1 - p is never formed, so that finite differences
+/// of the loss of a sure step mean something.
+double exact_loss(const gradus::Tensor& logits, int64_t target);
+
+}  // namespace lens

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <gradus/op_case.h>
+
+#include <string>
+#include <vector>
+
+namespace lens {
+
+/// A mistake that people make in an exercise, as a program that makes it.
+struct Suspect {
+  std::string kind;       ///< two or three words
+  std::string sentence;   ///< what to look for
+  gradus::OpFunction op;  ///< computes the same wrong value, or has the same wrong gradients
+};
+
+/// What a chapter or a lab asks for: the right answer, composed of the engine's ops, and its usual mistakes.
+struct Exercise {
+  std::string name;
+  gradus::OpFunction right;
+  std::vector<Suspect> suspects;
+};
+
+/// @throws gradus::Error when there is none of that name.
+const Exercise& exercise(const std::string& name);
+
+const std::vector<Exercise>& basic_exercises();
+const std::vector<Exercise>& attention_exercises();
+
+}  // namespace lens

@@ -1,0 +1,192 @@
+// The exercises about attention, and what goes wrong in them.
+
+#include <gradus/numeric.h>
+#include <gradus/ops.h>
+
+#include <cmath>
+
+#include "exercises.h"
+
+namespace lens {
+namespace {
+
+using namespace gradus;
+using In = std::vector<Var>;
+
+// ---- pieces with a mistake in their backward ----
+
+// Without - y (dy . y): the gradient of a softmax whose outputs do not compete.
+Var softmax_without_mix(const Var& e) {
+  Tensor y = softmax(e).value();
+  return record("softmax", {e}, y, [y](const Tensor& dy, Grads& dx) {
+    dx.add(0, zip(dy, y, [](auto g, auto p) { return g * p; }));
+  });
+}
+
+Var softmax_diagonal(const Var& e) {
+  Tensor y = softmax(e).value();
+  return record("softmax", {e}, y, [y](const Tensor& dy, Grads& dx) {
+    dx.add(0, zip(dy, y, [](auto g, auto p) { return g * p * (1 - p); }));
+  });
+}
+
+Var softmax_wrong_way(const Var& e) { return softmax(e) * -1.0 + stop_gradient(softmax(e)) * 2.0; }
+
+Var tanh_as_identity(const Var& x) {
+  return record("tanh", {x}, tanh(x).value(), [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
+}
+
+Var plain_softmax(const Var& e) { return softmax(e); }
+Var plain_tanh(const Var& x) { return tanh(x); }
+Var same(const Var& x) { return x; }
+Var cut(const Var& x) { return stop_gradient(x); }
+
+using Piece = Var (*)(const Var&);
+
+// ---- additive: s [H], h [S, D], Wa [A, H], Ua [A, D], v [A] -> c [D] ----
+
+// What each path of the gradient goes through, to be replaced one at a time.
+struct Pieces {
+  Piece value = same, score = same, query = same, weights = plain_softmax, squash = plain_tanh;
+};
+
+Var additive(const In& in, const Pieces& p = {}) {
+  Var s = reshape(p.query(in[0]), {1, -1}), h = in[1];
+  Var u = p.squash(linear(s, in[2]) + linear(p.score(h), in[3]));  // [S, A]
+  Var e = sum(u * in[4], {.axes = {1}});                           // [S]
+  Var alpha = reshape(p.weights(e), {-1, 1});
+  return sum(alpha * p.value(h), {.axes = {0}});
+}
+
+// s takes part, Wa and the scores' other inputs receive nothing.
+Var additive_value_only(const In& in) {
+  return additive(
+      {stop_gradient(in[0]), in[1], stop_gradient(in[2]), stop_gradient(in[3]), stop_gradient(in[4])},
+      {.score = cut});
+}
+
+// All of the score path but the part that ends in h.
+const Exercise kAdditive{
+    "attention",
+    [](auto& in) { return additive(in); },
+    {{"value path only",
+      "Only the value path is there, alpha_j g. The weights move, too: a word gains attention when its "
+      "annotation beats "
+      "the current mix, delta_j = alpha_j g.(h_j - c), and delta goes on through e, u and the projections.",
+      additive_value_only},
+     {"no competition",
+      "The score gradient is alpha_j (g.h_j). The numeric one also subtracts alpha_j (g.c): the weights sum "
+      "to 1, so "
+      "that a word gains only what it is better than the current mix. delta_j = alpha_j g.(h_j - c).",
+      [](auto& in) { return additive(in, {.weights = softmax_without_mix}); }},
+     {"softmax diagonal",
+      "The score gradient uses alpha (1 - alpha), the diagonal of the softmax Jacobian. Each score moves all "
+      "weights: "
+      "delta_j = alpha_j g.(h_j - c).",
+      [](auto& in) { return additive(in, {.weights = softmax_diagonal}); }},
+     {"sign of delta",
+      "The score path has the wrong sign: delta_j = alpha_j g.(h_j - c), the word's annotation minus the "
+      "mix.",
+      [](auto& in) { return additive(in, {.weights = softmax_wrong_way}); }},
+     {"tanh forgotten",
+      "The score path does not go through tanh: multiply by 1 - u^2 before the projections.",
+      [](auto& in) { return additive(in, {.squash = tanh_as_identity}); }},
+     {"no score path to h",
+      "h receives the value path only, although the projections are right: a source word is also what the "
+      "scores look "
+      "at. Add Ua^T ((1 - u_j^2) v) delta_j to dh_j.",
+      [](auto& in) { return additive(in, {.score = cut}); }},
+     {"no value path",
+      "The value path is missing: the context is a mix of the annotations themselves, so dh_j starts with "
+      "alpha_j g.",
+      [](auto& in) { return additive(in, {.value = cut}); }},
+     {"detached query",
+      "No gradient arrives at the query s: the decoder cannot learn what to ask for. ds = Wa^T sum_j (1 - "
+      "u_j^2) v "
+      "delta_j.",
+      [](auto& in) { return additive(in, {.query = cut}); }}}};
+
+// ---- dot products: q [D], h [S, D] -> c [D] ----
+
+Var dot(const In& in, double scale, const Pieces& p = {}) {
+  Var q = reshape(p.query(in[0]), {-1, 1});
+  Var e = reshape(matmul(p.score(in[1]), q), {-1}) * scale;
+  return sum(reshape(p.weights(e), {-1, 1}) * p.value(in[1]), {.axes = {0}});
+}
+
+double root(const In& in) { return 1 / std::sqrt(static_cast<double>(in[0].numel())); }
+
+Var scale_in_forward_only(const In& in) {
+  double scale = root(in);
+  auto scaled = [scale](const Var& e) {
+    return record("scale", {e},
+                  map(e.value(), [scale](auto v) { return v * static_cast<decltype(v)>(scale); }),
+                  [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
+  };
+  Var e = scaled(reshape(matmul(in[1], reshape(in[0], {-1, 1})), {-1}));
+  return sum(reshape(softmax(e), {-1, 1}) * in[1], {.axes = {0}});
+}
+
+const Exercise kDot{
+    "dot-attention",
+    [](auto& in) { return dot(in, root(in)); },
+    {{"softmax diagonal",
+      "The score gradient takes only the diagonal of the softmax Jacobian, alpha (1 - alpha) (g.h). Raising "
+      "one score "
+      "lowers all other weights: delta_j = alpha_j g.(h_j - c).",
+      [](auto& in) { return dot(in, root(in), {.weights = softmax_diagonal}); }},
+     {"no competition", "The score gradient lacks - alpha_j (g.c): delta_j = alpha_j g.(h_j - c).",
+      [](auto& in) { return dot(in, root(in), {.weights = softmax_without_mix}); }},
+     {"scale forgotten",
+      "The forward divides the scores by the root of the width, the backward does not: delta takes the same "
+      "factor on "
+      "its way down.",
+      scale_in_forward_only},
+     {"no scale", "The scores are not divided by the root of the width.",
+      [](auto& in) { return dot(in, 1); }}}};
+
+// ---- bilinear: s [D], h [S, D], W [D, D] -> weights [S] ----
+
+const Exercise kBilinear{"bilinear-weights",
+                         [](auto& in) {
+                           Var q = linear(reshape(in[0], {1, -1}), in[2]);                     // [1, D]
+                           return softmax(reshape(matmul(in[1], reshape(q, {-1, 1})), {-1}));  // [S]
+                         },
+                         {{"ignores the source",
+                           "The weights come from the decoder state alone: whatever the source says, they "
+                           "stay. Each score must look at its "
+                           "annotation, e_j = h_j . (W s).",
+                           [](auto& in) {
+                             Var q = linear(reshape(in[0], {1, -1}), in[2]);
+                             return softmax(reshape(slice(q, 1, 0, in[1].size(0)), {-1}));
+                           }}}};
+
+// ---- masks: e [B, S], mask u8 [B, S] -> weights [B, S] ----
+
+const Exercise kMasked{
+    "masked-softmax",
+    [](auto& in) { return softmax(in[0], {.mask = in[1].value()}); },
+    {{"mask after softmax",
+      "The padding is removed after the softmax: it has already taken its share, and the weights of a "
+      "sentence no longer "
+      "sum to 1. Remove it from the scores before.",
+      [](auto& in) { return softmax(in[0]) * Var(in[1].value().to(in[0].dtype())); }},
+     {"mask as factor",
+      "Scores of padding are multiplied by 0. A score of 0 still gets exp(0) = 1 of the softmax: padding "
+      "needs minus "
+      "infinity, or a very negative number.",
+      [](auto& in) { return softmax(in[0] * Var(in[1].value().to(in[0].dtype()))); }},
+     {"no mask", "Padding gets attention: the mask is not used.", [](auto& in) { return softmax(in[0]); }},
+     {"mask inverted", "The mask is the wrong way round: 1 stands for a word, 0 for padding.", [](auto& in) {
+        Tensor turned = map(in[1].value().to(DType::f64), [](auto v) { return 1 - v; });
+        return softmax(in[0], {.mask = turned.to(DType::u8)});
+      }}}};
+
+}  // namespace
+
+const std::vector<Exercise>& attention_exercises() {
+  static const std::vector<Exercise> all{kAdditive, kDot, kBilinear, kMasked};
+  return all;
+}
+
+}  // namespace lens

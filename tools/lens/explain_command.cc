@@ -1,0 +1,55 @@
+#include <fmt/core.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include <translator/text/terminal.h>
+
+#include "commands.h"
+#include "explain.h"
+
+namespace lens {
+
+std::string own_model() {
+  std::error_code ignored;
+  if (std::filesystem::exists(std::filesystem::path(LENS_MODEL) / "config.json", ignored)) return LENS_MODEL;
+  gradus::fail("lens", "its own model is gone; name another one (translator train makes them)");
+}
+
+Subject subject_of(const SentenceOptions& o) {
+  if (!o.model.empty()) return make_subject(o.model, o.source, o.target);
+  return make_subject(translator::Model::load(own_model()), "the small model", o.source, o.target);
+}
+
+int explain(const ExplainOptions& o) {
+  auto started = std::chrono::steady_clock::now();
+  Subject subject = subject_of(o);
+  Dissection d = subject.dissect();
+  if (o.step > static_cast<int>(subject.target.size()))
+    throw UsageError(fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
+  SentenceTrace trace = trace_sentence(d);
+  int64_t step = o.step > 0 ? o.step - 1 : worst_step(trace);
+  if (o.text) {
+    translator::TerminalStyle style = translator::terminal_style(1);
+    fmt::print("{}", explain_text(subject, d, trace, step, style.width, style.color != translator::Color::none));
+    return 0;
+  }
+  ExplainJson options{.digits = o.json ? 17 : 6, .units = o.units, .what_if = !o.json, .paths = o.json, .step = step};
+  json data = to_json(subject, d, trace, options);
+  if (o.json) {
+    write_file(o.out, data.dump() + "\n");
+    return 0;
+  }
+  std::string page = assemble_page("explain", data);
+  write_file(o.out, page);
+  if (o.out == "-") return 0;
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  fmt::print(stderr,
+             "{}: {} source words, {} target words, {} numbers checked by finite differences, worst relative error {:.1e}; "
+             "{:.1f} s, {} KB\n",
+             o.out, subject.source.size(), subject.target.size(), trace.checks.size(), trace.worst(), seconds,
+             page.size() / 1000);
+  return trace.worst() < 1e-6 ? 0 : 1;
+}
+
+}  // namespace lens

@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "explain.h"
+
+namespace lens {
+namespace {
+
+using gradus::Tensor;
+
+// Lengths of rows.
+std::vector<double> norms(const Tensor& x) {
+  std::vector<double> out;
+  int64_t n = x.size(-1);
+  for (int64_t r = 0; r < x.numel() / n; ++r) {
+    double sum = 0;
+    for (int64_t c = 0; c < n; ++c) sum += x.f64()[r * n + c] * x.f64()[r * n + c];
+    out.push_back(std::sqrt(sum));
+  }
+  return out;
+}
+
+std::vector<int32_t> likeliest(const Tensor& p, size_t count) {
+  std::vector<int32_t> ids(static_cast<size_t>(p.numel()));
+  std::iota(ids.begin(), ids.end(), 0);
+  std::stable_sort(ids.begin(), ids.end(), [&](int32_t a, int32_t b) { return p.f64()[a] > p.f64()[b]; });
+  ids.resize(std::min(ids.size(), count));
+  return ids;
+}
+
+// Entries of a [1, V] tensor.
+Tensor chosen(const Tensor& x, const std::vector<int32_t>& ids) {
+  if (!x.defined()) return x;
+  std::vector<double> v;
+  for (int32_t id : ids) v.push_back(x.f64()[id]);
+  return Tensor::from({1, static_cast<int64_t>(v.size())}, v, gradus::DType::f64);
+}
+
+class Writer {
+ public:
+  Writer(const Subject& subject, const Dissection& d, const SentenceTrace& trace, const ExplainJson& o)
+      : subject_(subject), d_(d), trace_(trace), options_(o), number_{o.digits}, precise_{std::max(o.digits, 13)} {}
+
+  json model() const {
+    const auto& c = subject_.model.config;
+    const auto& n = c.network;
+    return {{"name", subject_.name},
+            {"source_language", c.source_language},
+            {"target_language", c.target_language},
+            {"attention", n.attention},
+            {"order", d_.luong_order() ? "luong" : "bahdanau"},
+            {"cell", n.cell},
+            {"heads", d_.anatomy().heads},
+            {"temperature", precise_(d_.anatomy().temperature())},
+            {"embedding_dim", n.embedding_dim},
+            {"hidden_size", n.hidden_size},
+            {"annotation_size", trace_.reading.annotations.size(2)},
+            {"directions", n.bidirectional ? 2 : 1},
+            {"source_vocabulary", n.source_vocabulary},
+            {"target_vocabulary", n.target_vocabulary}};
+  }
+
+  json step(size_t t) const {
+    const Step& s = trace_.steps[t];
+    const StepGradients& g = trace_.gradients[t];
+    const Tensor& p = s.probabilities.value();
+    std::vector<int32_t> top = likeliest(p, 8);
+    if (std::find(top.begin(), top.end(), s.target) == top.end()) top.back() = s.target;
+    json words = json::array();
+    for (int32_t id : top) words.push_back(word(id));
+    return {{"t", t},
+            {"previous", t == 0 ? "<s>" : subject_.target[t - 1]},
+            {"target", subject_.target[t]},
+            {"target_id", s.target},
+            {"choice", word(choice(s))},
+            {"loss", precise_(s.loss.item())},
+            {"p_target", number_(p.f64()[s.target])},
+            {"top", {{"ids", top}, {"words", words}}},
+            {"stations", stations(s, g, top)},
+            {"heads", heads(s, g)},
+            {"paths", paths(g)},
+            {"checks", checks(static_cast<int64_t>(t), top)}};
+  }
+
+  json summary() const {
+    return {{"count", trace_.checks.size()},
+            {"worst", number_(trace_.worst())},
+            {"tolerance", 1e-6},
+            {"loss", number_(trace_.loss)},
+            {"network_loss", number_(trace_.network_loss)},
+            {"path_residual", number_(trace_.path_residual)},
+            {"score_sum", number_(trace_.score_sum)},
+            {"identity_residual", number_(trace_.identity_residual)}};
+  }
+
+ private:
+  std::string word(int32_t id) const { return subject_.model.target.token(id); }
+
+  json stations(const Step& s, const StepGradients& g, const std::vector<int32_t>& top) const {
+    json out = json::object();
+    for (const std::string& name : station_names(d_)) {
+      const gradus::Var& x = station(s, name);
+      if (!x.defined()) continue;
+      bool vocabulary = name == "z" || name == "p";
+      Tensor value = vocabulary ? chosen(x.value(), top) : x.value();
+      Tensor grad = vocabulary ? chosen(g.at(name), top) : g.at(name);
+      json station = {{"title", station_title(name, d_.luong_order())}};
+      // Annotations and keys are the same at all steps: once, at the top of the trace.
+      if (name == "h") {
+        station["gradient"] = number_.grid(g.full, options_.units);
+        if (options_.paths) {
+          station["value_path"] = number_.grid(g.value, options_.units);
+          station["score_path"] = g.score_path ? number_.grid(g.score, options_.units) : json(nullptr);
+        }
+      } else {
+        if (name != "k") station["value"] = number_.grid(value, vocabulary ? 8 : options_.units);
+        station["gradient"] = number_.grid(grad, vocabulary ? 8 : options_.units);
+      }
+      out[name] = station;
+    }
+    return out;
+  }
+
+  json heads(const Step& s, const StepGradients& g) const {
+    json out = json::array();
+    for (int64_t m = 0; m < d_.anatomy().heads; ++m) {
+      auto row = [&](const Tensor& x) { return x.defined() ? precise_(x.row(m)) : json(nullptr); };
+      out.push_back({{"scores", row(s.attending.scores.value())},
+                     {"weights", row(s.attending.weights.value())},
+                     {"score_gradient", row(g.at("e"))},
+                     {"weight_gradient", row(g.at("alpha"))},
+                     {"gain", row(g.gain)},
+                     {"mix", precise_(g.mix.f64()[m])}});
+    }
+    return out;
+  }
+
+  json paths(const StepGradients& g) const {
+    Tensor rest = g.neighbours.clone();
+    for (int64_t i = 0; i < rest.numel(); ++i) rest.f64()[i] += g.earlier.f64()[i] + g.start.f64()[i];
+    return {{"score_path_exists", g.score_path}, {"value", number_(norms(g.value))},
+            {"score", number_(norms(g.score))},  {"recurrent", number_(norms(rest))},
+            {"earlier", number_(norms(g.earlier))}, {"neighbours", number_(norms(g.neighbours))},
+            {"start", number_(norms(g.start))},  {"full", number_(norms(g.full))}};
+  }
+
+  // [station, row, column or null, engine, numeric, error]; of logits and probabilities the column is that of `top`.
+  json checks(int64_t t, const std::vector<int32_t>& top) const {
+    json out = json::array();
+    for (const Compared& c : trace_.checks) {
+      if (c.step != t) continue;
+      int64_t column = c.column;
+      if (c.station == "z" || c.station == "p") {
+        auto at = std::find(top.begin(), top.end(), static_cast<int32_t>(c.column));
+        if (at == top.end()) continue;
+        column = at - top.begin();
+      }
+      out.push_back({c.station, c.row, column < 0 ? json(nullptr) : json(column), number_(c.engine), number_(c.numeric),
+                     Numbers{3}(c.error)});
+    }
+    return out;
+  }
+
+  const Subject& subject_;
+  const Dissection& d_;
+  const SentenceTrace& trace_;
+  const ExplainJson& options_;
+  Numbers number_;
+  Numbers precise_;  // for what a page computes on with
+};
+
+}  // namespace
+
+int64_t worst_step(const SentenceTrace& trace) {
+  auto worse = [](const Step& a, const Step& b) { return a.loss.item() < b.loss.item(); };
+  return std::max_element(trace.steps.begin(), trace.steps.end(), worse) - trace.steps.begin();
+}
+
+int32_t choice(const Step& step) {
+  const Tensor& z = step.logits.value();
+  int32_t best = gradus::nn::kEos;
+  for (int32_t id = 0; id < z.numel(); ++id)
+    if (id != gradus::nn::kPad && id != gradus::nn::kBos && z.f64()[id] > z.f64()[best]) best = id;
+  return best;
+}
+
+std::string station_title(const std::string& name, bool luong_order) {
+  if (name == "s_prev") return "state before";
+  if (name == "h") return "annotations";
+  if (name == "q") return "query, projected";
+  if (name == "k") return "annotations, projected";
+  if (name == "u") return "hidden layer of the score";
+  if (name == "e") return "scores";
+  if (name == "alpha") return "weights";
+  if (name == "c") return "context";
+  if (name == "s") return "new state";
+  if (name == "a") return luong_order ? "attention vector" : "readout";
+  if (name == "z") return "logits";
+  if (name == "p") return "probabilities";
+  return name;
+}
+
+json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace, const ExplainJson& o) {
+  Writer write(subject, d, trace, o);
+  json out = {{"format", "gradus-lens-trace"}, {"version", 1}, {"kind", "explain"}, {"model", write.model()},
+              {"source", subject.source}, {"target", subject.target}, {"has_reference", subject.has_reference}};
+  json unknown = json::array();
+  for (int32_t id : subject.source_ids) unknown.push_back(id == gradus::nn::kUnk);
+  out["source_unknown"] = unknown;
+  out["show"] = {{"step", o.step >= 0 ? o.step : worst_step(trace)}};
+  out["stations"] = station_names(d);
+  out["annotations"] = Numbers{o.digits}.grid(trace.reading.annotations.value(), o.units);
+  out["keys"] = Numbers{o.digits}.grid(trace.steps[0].attending.keys.value(), o.units);
+  json steps = json::array();
+  for (size_t t = 0; t < trace.steps.size(); ++t) steps.push_back(write.step(t));
+  out["steps"] = steps;
+  out["checks"] = write.summary();
+  out["what_if"] = o.what_if ? what_if_json(subject, d, trace) : json(nullptr);
+  return out;
+}
+
+}  // namespace lens

@@ -1,0 +1,245 @@
+#include "graph.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <gradus/numeric.h>
+
+namespace lens {
+namespace {
+
+using gradus::Tensor;
+using gradus::Trace;
+
+constexpr size_t kMaxOperations = 400;
+constexpr int64_t kStrip = 16;  // numbers of a node that are drawn
+
+double norm(const Tensor& t) {
+  double sum = 0;
+  if (t.defined())
+    for (double v : t.to_vector()) sum += v * v;
+  return std::sqrt(sum);
+}
+
+std::vector<std::string> split(const std::string& path) {
+  std::vector<std::string> out(1);
+  for (char c : path)
+    if (c == '.') out.emplace_back();
+    else out.back() += c;
+  return out;
+}
+
+// "j12" with the letter 'j' -> 12; -1 for anything else.
+int64_t numbered(const std::string& part, char letter) {
+  if (part.size() < 2 || part[0] != letter || !std::all_of(part.begin() + 1, part.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    return -1;
+  return std::stoll(part.substr(1));
+}
+
+// Rows of the decoder, top down, in the order of computation. Row 0 is for weights that are cut up before any step.
+int decoder_row(const std::string& part, bool luong) {
+  if (part == "start") return 1;
+  if (part == "word") return 2;
+  if (part == "attention") return luong ? 4 : 3;
+  if (part == "cell") return luong ? 3 : 4;
+  if (part == "readout") return 5;
+  return 6;
+}
+
+GraphModule module_of(const std::string& scope, bool luong) {
+  std::vector<std::string> parts = split(scope);
+  parts.resize(std::max<size_t>(parts.size(), 3));
+  if (parts[0] == "encoder") {
+    int64_t j = numbered(parts[2], 'j');
+    const std::string& what = parts[1];
+    std::string path = "encoder." + what + (j >= 0 ? "." + parts[2] : "");
+    size_t layer = what.find("_l");
+    int below = layer == std::string::npos ? 0 : 2 * std::stoi(what.substr(layer + 2));
+    if (what.starts_with("forward")) return {path, "forward", false, 1 + below, j};
+    if (what.starts_with("backward")) return {path, "backward", false, 2 + below, j};
+    if (what == "words") return {path, "words", false, 0, -1};
+    if (what == "final") return {path, "final state", false, 102, -1};
+    return {path, j >= 0 ? "annotation" : "annotations", false, j >= 0 ? 100 : 101, j};
+  }
+  if (parts[0] == "decoder") {
+    int64_t t = numbered(parts[1], 't');
+    if (t < 0) return {"decoder.start", "first state", true, 1, -1};
+    std::string part = parts[2].empty() ? "word" : parts[2];
+    return {"decoder." + parts[1] + "." + part, part, true, decoder_row(part, luong), t};
+  }
+  return {"weights", "cut weights", true, 0, -1};
+}
+
+// Between whichever things `of` says, squares of the norms added up.
+std::map<std::pair<size_t, size_t>, double> gathered(const StepGraph& g, const std::unordered_map<uint64_t, size_t>& of) {
+  std::map<std::pair<size_t, size_t>, double> out;
+  for (const Trace::Edge& e : g.trace.edges) {
+    auto from = of.find(e.from), to = of.find(e.to);
+    if (from == of.end() || to == of.end() || from->second == to->second) continue;
+    double n = norm(e.contribution);
+    out[{from->second, to->second}] += n * n;
+  }
+  for (auto& [key, value] : out) value = std::sqrt(value);
+  return out;
+}
+
+std::string time_of(const Subject& s, const GraphModule& m) {
+  if (m.column < 0) return "";
+  const auto& words = m.decoder ? s.target : s.source;
+  return words[static_cast<size_t>(m.column)];
+}
+
+// A string of the DOT language; a line end becomes its escape.
+std::string dot_string(const std::string& text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+      continue;
+    }
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+// Pen width for a contribution: a decade is a step.
+double width(double contribution) { return contribution > 0 ? std::clamp(6 + 1.5 * std::log10(contribution), 0.4, 8.0) : 0.3; }
+
+}  // namespace
+
+StepGraph trace_step(const Dissection& d, size_t t) {
+  StepGraph out;
+  out.step = t;
+  gradus::KeepValues keep;
+  Reading reading;
+  std::vector<Step> steps;
+  d.run(reading, steps);
+  gradus::backward(steps.at(t).loss, {.retain_graph = true, .trace = &out.trace});
+  std::unordered_map<std::string, size_t> known;
+  for (const Trace::Node& n : out.trace.nodes) {
+    if (n.leaf) continue;
+    GraphModule m = module_of(n.scope, d.luong_order());
+    auto [at, is_new] = known.try_emplace(m.path, out.modules.size());
+    if (is_new) out.modules.push_back(m);
+    out.module_of[n.id] = at->second;
+  }
+  // Rows without gaps, and the encoder's last ones known.
+  std::map<int, int> rows;
+  for (const GraphModule& m : out.modules)
+    if (!m.decoder) rows[m.row] = 0;
+  int next = 0;
+  for (auto& [row, number] : rows) number = next++;
+  for (GraphModule& m : out.modules)
+    if (!m.decoder) m.row = rows[m.row];
+
+  std::unordered_map<uint64_t, Tensor> sums;
+  for (const Trace::Edge& e : out.trace.edges) {
+    auto [at, is_new] = sums.try_emplace(e.from, e.contribution);
+    if (!is_new) at->second = gradus::zip(at->second, e.contribution, [](auto a, auto b) { return a + b; });
+  }
+  for (const Trace::Node& n : out.trace.nodes)
+    if (auto at = sums.find(n.id); at != sums.end())
+      out.sum_residual = std::max(out.sum_residual, gradus::max_abs_difference(at->second, n.grad));
+  return out;
+}
+
+json graph_json(const Subject& subject, const StepGraph& g, size_t checks, double worst_error, int digits) {
+  Numbers number{digits};
+  auto strip = [&](const Tensor& x) {
+    if (!x.defined()) return json(nullptr);
+    json out = json::array();
+    for (int64_t i = 0; i < std::min(x.numel(), kStrip); ++i) out.push_back(number(x.at(i)));
+    return out;
+  };
+  json modules = json::array(), nodes = json::array(), edges = json::array();
+  for (const GraphModule& m : g.modules)
+    modules.push_back({{"path", m.path}, {"title", m.title}, {"decoder", m.decoder}, {"row", m.row},
+                       {"column", m.column < 0 ? json(nullptr) : json(m.column)}});
+  for (const Trace::Node& n : g.trace.nodes) {
+    auto at = g.module_of.find(n.id);
+    nodes.push_back({{"id", n.id}, {"op", n.op}, {"label", n.label}, {"shape", n.shape.str()},
+                     {"module", at == g.module_of.end() ? json(nullptr) : json(at->second)},
+                     {"value", strip(n.value)}, {"gradient", strip(n.grad)},
+                     {"value_norm", n.value.defined() ? number(norm(n.value)) : json(nullptr)},
+                     {"gradient_norm", n.grad.defined() ? number(norm(n.grad)) : json(nullptr)}});
+  }
+  for (const Trace::Edge& e : g.trace.edges) edges.push_back({e.from, e.to, e.input, number(norm(e.contribution))});
+  return {{"format", "gradus-lens-trace"}, {"version", 1}, {"kind", "graph"}, {"model", {{"name", subject.name}}},
+          {"source", subject.source}, {"target", subject.target}, {"step", g.step}, {"modules", modules},
+          {"nodes", nodes}, {"edges", edges},
+          {"checks", {{"count", checks}, {"worst", number(worst_error)}, {"sum_residual", number(g.sum_residual)}}}};
+}
+
+std::string graph_dot(const Subject& subject, const StepGraph& g, bool operations) {
+  std::string out = "digraph step {\n  rankdir=TB; node [shape=box, style=rounded, fontname=\"sans-serif\"]; edge [arrowsize=0.5];\n";
+  if (operations && g.module_of.size() > kMaxOperations)
+    gradus::fail("lens", fmt::format("{} operations make no picture ({} at most): take an earlier --step, a shorter sentence, or "
+                                     "--level module", g.module_of.size(), kMaxOperations));
+  std::unordered_map<uint64_t, size_t> of;
+  auto box = [&](size_t k) {
+    const GraphModule& m = g.modules[k];
+    return m.title + (m.column < 0 ? "" : "\n" + time_of(subject, m));
+  };
+  if (operations) {
+    std::vector<std::string> clusters(g.modules.size());
+    for (size_t i = 0; i < g.trace.nodes.size(); ++i) {
+      const Trace::Node& n = g.trace.nodes[i];
+      auto at = g.module_of.find(n.id);
+      if (at == g.module_of.end()) continue;
+      of[n.id] = i;
+      clusters[at->second] += fmt::format("    n{} [label={}];\n", i,
+                                          dot_string(fmt::format("{} {}\n|g| {:.2e}", n.op, n.shape.str(), norm(n.grad))));
+    }
+    for (size_t k = 0; k < clusters.size(); ++k)
+      out += fmt::format("  subgraph cluster_{} {{ label={};\n{}  }}\n", k, dot_string(box(k)), clusters[k]);
+  } else {
+    of = g.module_of;
+    std::map<std::pair<bool, int>, std::string> ranks;
+    for (size_t k = 0; k < g.modules.size(); ++k) {
+      const GraphModule& m = g.modules[k];
+      out += fmt::format("  n{} [label={}];\n", k, dot_string(box(k)));
+      ranks[{m.decoder, m.row}] += fmt::format(" n{};", k);
+    }
+    for (const auto& [row, members] : ranks) out += fmt::format("  {{ rank=same;{} }}\n", members);
+  }
+  for (const auto& [ends, contribution] : gathered(g, of))
+    out += fmt::format("  n{} -> n{} [penwidth={:.2f}, tooltip=\"{:.3e}\"];\n", ends.first, ends.second, width(contribution),
+                       contribution);
+  return out + "}\n";
+}
+
+std::string graph_text(const Subject& subject, const StepGraph& g) {
+  std::string out = fmt::format("The loss of \"{}\" (step {}): {} operations in {} modules\n\n{:<14} {:<12} {:>4} {:>11} {:>11}  {}\n",
+                                subject.target[g.step], g.step + 1, g.module_of.size(), g.modules.size(), "module", "word",
+                                "ops", "|value|", "|gradient|", "gradient comes from");
+  std::vector<size_t> count(g.modules.size());
+  std::vector<const Trace::Node*> last(g.modules.size());
+  for (const Trace::Node& n : g.trace.nodes)
+    if (auto at = g.module_of.find(n.id); at != g.module_of.end()) {
+      ++count[at->second];
+      last[at->second] = &n;
+    }
+  auto between = gathered(g, g.module_of);
+  for (size_t k = 0; k < g.modules.size(); ++k) {
+    std::vector<std::pair<double, size_t>> from;
+    for (const auto& [ends, size] : between)
+      if (ends.first == k) from.emplace_back(size, ends.second);
+    std::sort(from.rbegin(), from.rend());
+    std::string names;
+    for (size_t i = 0; i < from.size() && i < 3; ++i) {
+      const GraphModule& m = g.modules[from[i].second];
+      names += fmt::format("{}{} {} ({:.1e})", i ? ", " : "", m.title, time_of(subject, m), from[i].first);
+    }
+    if (from.size() > 3) names += ", ...";
+    out += fmt::format("{:<14} {:<12} {:>4} {:>11.3e} {:>11}  {}\n", g.modules[k].title, time_of(subject, g.modules[k]), count[k],
+                       norm(last[k]->value), last[k]->grad.defined() ? fmt::format("{:.3e}", norm(last[k]->grad)) : "not run",
+                       names.empty() ? "the loss" : names);
+  }
+  return out;
+}
+
+}  // namespace lens

@@ -1,0 +1,47 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "commands.h"
+#include "graph.h"
+
+namespace lens {
+
+int graph(const GraphOptions& o) {
+  auto started = std::chrono::steady_clock::now();
+  Subject subject = subject_of(o);
+  gradus::nn::label_parameters(*subject.model.network);
+  Dissection d = subject.dissect();
+  if (o.step > static_cast<int>(subject.target.size()))
+    throw UsageError(fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
+  SentenceTrace checked = trace_sentence(d);
+  int64_t step = o.step > 0 ? o.step - 1 : worst_step(checked);
+  double worst = 0;
+  size_t count = 0;
+  for (const Compared& c : checked.checks)
+    if (c.step == step) {
+      ++count;
+      worst = std::max(worst, c.error);
+    }
+  StepGraph g = trace_step(d, static_cast<size_t>(step));
+  if (!o.dot.empty()) write_file(o.dot, graph_dot(subject, g, o.operations));
+  if (o.text) {
+    fmt::print("{}", graph_text(subject, g));
+    return 0;
+  }
+  json data = graph_json(subject, g, count, worst, o.json ? 17 : 5);
+  if (o.json) {
+    write_file(o.out, data.dump() + "\n");
+    return 0;
+  }
+  std::string page = assemble_page("graph", data);
+  write_file(o.out, page);
+  if (o.out == "-") return 0;
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  fmt::print(stderr, "{}: {} operations, {} edges; {:.1f} s, {} KB\n", o.out, g.module_of.size(), g.trace.edges.size(), seconds,
+             page.size() / 1000);
+  return 0;
+}
+
+}  // namespace lens

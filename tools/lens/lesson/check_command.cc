@@ -1,0 +1,76 @@
+#include <fmt/core.h>
+#include <gradus/error.h>
+#include <gradus/op_case.h>
+#include <lens/check.h>
+
+#include <algorithm>
+
+#include "../check_picture.h"
+#include "commands.h"
+
+namespace lens {
+namespace {
+
+using gradus::OpCase;
+
+// "softmax" stands for itself and for "softmax: masked".
+bool matches(const OpCase& c, const std::string& name) {
+  return c.name == name || c.name.starts_with(name + ":");
+}
+
+int check_case(const OpCase& c, bool reference) {
+  if (reference && !c.reference) {
+    fmt::print("{}: no composed twin\n\n", c.name);
+    return 0;
+  }
+  std::vector<CheckInput> inputs;
+  std::vector<gradus::Tensor> samples = gradus::sample_inputs(c, gradus::DType::f64);
+  for (size_t i = 0; i < samples.size(); ++i) inputs.push_back({fmt::format("input{}", i), samples[i]});
+  return check(c.name + (reference ? " (composed)" : ""), reference ? c.reference : c.op, inputs,
+               {.diagnosis = {.tolerance = c.tolerance}});
+}
+
+void list_cases() {
+  PictureStyle style = style_of_stdout();
+  fmt::print("{}\n\n",
+             toned("Operations that can be checked: lens check NAME, or --all", Tone::strong, style));
+  std::string names, last;
+  size_t further = 0;
+  for (const OpCase& c : gradus::op_cases()) {
+    std::string family = c.name.substr(0, c.name.find(':'));
+    if (family == last) {
+      ++further;
+      continue;
+    }
+    names += (names.empty() ? "" : ", ") + family;
+    last = family;
+  }
+  fmt::print("{}\n", wrapped(names, std::min(style.width, 92), 2));
+  fmt::print("  {} cases; NAME takes all of its family, \"NAME: case\" one.\n", gradus::op_cases().size());
+}
+
+}  // namespace
+
+int check_command(const CheckCommandOptions& options) {
+  if (options.names.empty() && !options.all) {
+    list_cases();
+    return 0;
+  }
+  int wrong = 0;
+  size_t checked = 0;
+  for (const OpCase& c : gradus::op_cases()) {
+    if (!options.all &&
+        std::none_of(options.names.begin(), options.names.end(), [&](auto& n) { return matches(c, n); }))
+      continue;
+    wrong += check_case(c, options.reference);
+    ++checked;
+  }
+  for (const std::string& name : options.names)
+    if (std::none_of(gradus::op_cases().begin(), gradus::op_cases().end(),
+                     [&](auto& c) { return matches(c, name); }))
+      gradus::fail("lens", fmt::format("there is no operation {}: lens check lists them", name));
+  if (checked > 1) fmt::print("{} cases, {} wrong\n", checked, wrong);
+  return wrong != 0;
+}
+
+}  // namespace lens

@@ -1,0 +1,125 @@
+#include "course.h"
+
+#include <fmt/core.h>
+#include <gradus/error.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "builder.h"
+
+namespace lens {
+namespace fs = std::filesystem;
+
+std::string read_text(const fs::path& path) {
+  std::ifstream in(path);
+  if (!in) gradus::fail("lens", path.string() + " cannot be read");
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+Course::Course(const std::string& k)
+    : kind(k),
+      start(k == "lab" ? "broken.cc" : "starter.cc"),
+      answer(k == "lab" ? "fixed.cc" : "solution.cc") {
+  fs::path root = course_folder() / (kind + "s");
+  std::istringstream list(read_text(root / "list.txt"));
+  for (std::string line; std::getline(list, line);) {
+    size_t space = line.find_first_of(" \t");
+    if (line.empty() || line[0] == '#' || space == std::string::npos) continue;
+    Unit unit;
+    unit.number = static_cast<int>(units_.size()) + 1;
+    unit.name = line.substr(0, space);
+    unit.diagnosis = line.substr(line.find_first_not_of(" \t", space));
+    unit.folder = root / unit.name;
+    std::string text = read_text(unit.folder / "text.md");
+    unit.title = text.substr(2, text.find('\n') - 2);
+    units_.push_back(unit);
+  }
+}
+
+const Unit& Course::find(const std::string& what) const {
+  for (const Unit& unit : units_)
+    if (what == unit.name || what == std::to_string(unit.number) || what == unit.name.substr(0, 2))
+      return unit;
+  gradus::fail("lens", fmt::format("there is no {} {}: they go from 1 to {}", kind, what, units_.size()));
+}
+
+bool Workplace::hand_out(const Unit& unit, const fs::path& from) const {
+  fs::create_directories(folder_ / ".build");
+  if (fs::exists(file(unit))) return false;
+  fs::copy_file(from, file(unit));
+  fs::permissions(file(unit), fs::perms::owner_write, fs::perm_options::add);
+  return true;
+}
+
+bool Workplace::passed(const Unit& unit) const {
+  std::ifstream in(folder_ / "passed.txt");
+  for (std::string line; std::getline(in, line);)
+    if (line == unit.name) return true;
+  return false;
+}
+
+void Workplace::remember(const Unit& unit) const {
+  if (passed(unit)) return;
+  std::ofstream(folder_ / "passed.txt", std::ios::app) << unit.name << '\n';
+}
+
+namespace {
+
+// Marks within a line that has been wrapped already.
+std::string with_marks(const std::string& text, const PictureStyle& style, bool& strong, bool& code,
+                       bool& emphasis) {
+  std::string out, run;
+  auto flush = [&] {
+    if (!run.empty())
+      out += toned(run, code ? Tone::code : strong || emphasis ? Tone::strong : Tone::plain, style);
+    run.clear();
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '`')
+      flush(), code = !code;
+    else if (!code && text.compare(i, 2, "**") == 0)
+      flush(), strong = !strong, ++i;
+    else if (!code && text[i] == '*')
+      flush(), emphasis = !emphasis;
+    else
+      run += text[i];
+  }
+  flush();
+  return out;
+}
+
+}  // namespace
+
+std::string render(const std::string& markdown, const PictureStyle& style) {
+  std::istringstream in(markdown);
+  std::string out, paragraph;
+  int width = std::min(style.width, 92);
+  auto flush = [&] {
+    if (paragraph.empty()) return;
+    bool strong = false, code = false, emphasis = false;
+    std::istringstream lines(wrapped(paragraph, width, 2));
+    for (std::string line; std::getline(lines, line);)
+      out += with_marks(line, style, strong, code, emphasis) + '\n';
+    paragraph.clear();
+  };
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("# ")) {
+      out += toned(line.substr(2), Tone::strong, style) + "\n";
+    } else if (line.starts_with("    ")) {
+      flush();
+      out += toned("  " + line, Tone::code, style) + '\n';
+    } else if (line.empty()) {
+      flush();
+      out += '\n';
+    } else {
+      paragraph += (paragraph.empty() ? "" : " ") + line;
+    }
+  }
+  flush();
+  return out;
+}
+
+}  // namespace lens

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "../check_picture.h"
+
+namespace lens {
+
+/// A chapter or a lab: a folder with the file to work on, its answer, text.md and hint.md.
+struct Unit {
+  int number = 0;
+  std::string name;       ///< "09-attention"
+  std::string title;      ///< the text's first heading
+  std::string diagnosis;  ///< what the check says of the file as it is handed out
+  std::filesystem::path folder;
+};
+
+/// All chapters, or all labs, in order: a list file says which, and how each begins to fail.
+class Course {
+ public:
+  /// kind: "lesson" or "lab".
+  explicit Course(const std::string& kind);
+
+  const std::string kind;
+  const char* start;   ///< "starter.cc", "broken.cc"
+  const char* answer;  ///< "solution.cc", "fixed.cc"
+  const std::vector<Unit>& units() const { return units_; }
+  /// "9", "09" or "09-attention". @throws gradus::Error.
+  const Unit& find(const std::string& what) const;
+
+ private:
+  std::vector<Unit> units_;
+};
+
+/// The learner's folder: one file for each unit, and a list of those that passed.
+class Workplace {
+ public:
+  explicit Workplace(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::filesystem::path file(const Unit& unit) const { return folder_ / (unit.name + ".cc"); }
+  /// Where programs are built.
+  std::filesystem::path program(const Unit& unit) const { return folder_ / ".build" / unit.name; }
+  /// Copies the file to work on, unless there is one: a learner's work is never overwritten. True when it
+  /// copied.
+  bool hand_out(const Unit& unit, const std::filesystem::path& from) const;
+  bool passed(const Unit& unit) const;
+  void remember(const Unit& unit) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+std::string read_text(const std::filesystem::path& path);
+
+/// Headings, paragraphs, **strong**, *emphasised* and `code`; what is indented by four stays as it is.
+std::string render(const std::string& markdown, const PictureStyle& style);
+
+}  // namespace lens

@@ -1,0 +1,126 @@
+#include <fmt/core.h>
+#include <gradus/error.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "builder.h"
+#include "commands.h"
+#include "course.h"
+
+namespace lens {
+namespace fs = std::filesystem;
+namespace {
+
+class Labs {
+ public:
+  explicit Labs(const CourseOptions& o)
+      : options_(o), course_("lab"), work_(o.folder), style_(style_of_stdout()) {}
+
+  int list() const {
+    fmt::print("{}\n\n",
+               toned("Programs with something wrong in them: find it with the tools", Tone::strong, style_));
+    for (const Unit& unit : course_.units())
+      fmt::print("  {} {:>2}  {:<46}{}\n",
+                 work_.passed(unit)             ? toned("●", Tone::good, style_)
+                 : fs::exists(work_.file(unit)) ? "◐"
+                                                : toned("○", Tone::quiet, style_),
+                 unit.number, unit.title,
+                 fs::exists(work_.file(unit)) ? toned(work_.file(unit).string(), Tone::quiet, style_) : "");
+    fmt::print(
+        "\n  lens lab N           what is the matter, and the file to mend\n"
+        "  lens lab verify N    is it right now?\n"
+        "  lens lab N --hint    or --solution\n");
+    return 0;
+  }
+
+  int show(const Unit& unit) const {
+    if (options_.hint) fmt::print("{}", render(read_text(unit.folder / "hint.md"), style_));
+    if (options_.solution) fmt::print("{}", read_text(unit.folder / course_.answer));
+    if (options_.hint || options_.solution) return 0;
+    bool fresh = work_.hand_out(unit, unit.folder / course_.start);
+    if (!options_.quiet) fmt::print("{}\n", render(read_text(unit.folder / "text.md"), style_));
+    fmt::print("{}{}\n\n", toned("The file: ", Tone::quiet, style_),
+               work_.file(unit).string() + (fresh ? toned("  (new)", Tone::quiet, style_) : ""));
+    if (!build_program(work_.file(unit), work_.program(unit), style_.color != translator::Color::none)) {
+      fmt::print("{}\n", toned("✗ it does not compile: see above", Tone::bad, style_));
+      return 1;
+    }
+    run_program({fs::absolute(work_.program(unit)).string()});
+    fmt::print("{}\n", toned(fmt::format("Mend the file, then: lens lab verify {}", unit.number), Tone::quiet,
+                             style_));
+    return 0;
+  }
+
+  int verify(const Unit& unit) const {
+    if (!fs::exists(work_.file(unit)))
+      gradus::fail("lens", fmt::format("{} is not there: lens lab {} hands it out", work_.file(unit).string(),
+                                       unit.number));
+    int code = judge(unit, work_.file(unit), work_.program(unit).string() + "-verify", nullptr);
+    if (code == 0) {
+      work_.remember(unit);
+      fmt::print("{}\n", toned(fmt::format("● lab {} is solved.", unit.number), Tone::good, style_));
+    } else {
+      fmt::print("{}\n", toned("✗ not yet", Tone::bad, style_));
+    }
+    return code;
+  }
+
+  // Every broken program must be refused as the list says, every mended one accepted.
+  int verify_all() const {
+    fs::path folder = fs::temp_directory_path() / fmt::format("gradus-labs-{}", getpid());
+    fs::create_directories(folder);
+    int failures = 0;
+    for (const Unit& unit : course_.units())
+      for (bool start : {true, false}) {
+        std::string output;
+        int code =
+            judge(unit, unit.folder / (start ? course_.start : course_.answer), folder / "program", &output);
+        bool good = start ? code == 1 && output.find("✗ " + unit.diagnosis) != std::string::npos : code == 0;
+        failures += !good;
+        fmt::print("  {} {:<22} {:<7} {}\n", toned(good ? "✓" : "✗", good ? Tone::good : Tone::bad, style_),
+                   unit.name, start ? "broken" : "fixed", start ? "refused: " + unit.diagnosis : "accepted");
+        if (!good) fmt::print("{}\n", output);
+        std::fflush(stdout);
+      }
+    fs::remove_all(folder);
+    return failures != 0;
+  }
+
+  const Course& course() const { return course_; }
+
+ private:
+  // Builds the learner's functions together with the lab's own tests, which decide: nothing that the program
+  // says or returns by itself counts. 0 right, 1 wrong.
+  int judge(const Unit& unit, const fs::path& source, const fs::path& program, std::string* output) const {
+    fs::path test = program.string() + ".cc";
+    {
+      std::ofstream out(test);
+      for (const char* own : {"cstdio", "gradus/nn/module.h", "lens/lesson.h"})
+        out << "#include <" << own << ">\n";
+      out << "#define main learners_main\n#include \"" << fs::absolute(source).string()
+          << "\"\n#undef main\n#include \"" << (unit.folder / "verify.cc").string()
+          << "\"\nint main() { return verify() == 0 ? 0 : 1; }\n";
+      if (!out.flush()) gradus::fail("lens", test.string() + " cannot be written");
+    }
+    if (!build_program(test, program, style_.color != translator::Color::none)) return 1;
+    return run_program({fs::absolute(program).string()}, output) == 0 ? 0 : 1;
+  }
+
+  const CourseOptions& options_;
+  Course course_;
+  Workplace work_;
+  PictureStyle style_;
+};
+
+}  // namespace
+
+int lab_command(const CourseOptions& options) {
+  Labs labs(options);
+  if (options.what.empty()) return labs.list();
+  if (options.what[0] != "verify") return labs.show(labs.course().find(options.what[0]));
+  return options.what.size() > 1 ? labs.verify(labs.course().find(options.what[1])) : labs.verify_all();
+}
+
+}  // namespace lens

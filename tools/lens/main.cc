@@ -1,0 +1,185 @@
+// Shows how the gradient travels: pages to open in a browser, and the same as text for a terminal.
+//
+//   lens explain                                        the small model that comes with it, one sentence
+//   lens explain demo/model "he doesn't like apples" --target "il n'aime pas les pommes"
+//   lens flow                                           with and without attention, untrained
+//   lens check softmax                                  gradients beside finite differences
+//   lens lesson 9                                       you write the backward; lens lab: you find the mistake
+//
+// *_command.cc hold the commands; this file only reads the command line.
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gradus/nn/recurrent_cell.h>
+
+#include "commands.h"
+#include "lesson/commands.h"
+
+namespace {
+
+// The words are put into the options by what they are: `finish` does it, when all is read.
+std::function<void()> add_sentence(CLI::App& c, std::shared_ptr<lens::SentenceOptions> o) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  c.add_option("model-and-sentence", *words,
+               "Model directory (made by `translator train`) and source sentence; one of them alone is the sentence, if "
+               "there is no such directory")
+      ->expected(0, 2)
+      ->type_name("[MODEL] [SENTENCE]");
+  c.add_option("-t,--target", o->target, "What it should say (default: what the model says)");
+  c.add_option("-s,--step", o->step, "Target word to show first, from 1 (default: the one with the largest loss)")
+      ->check(CLI::PositiveNumber);
+  return [o, words] {
+    if (words->size() == 2) {
+      o->model = (*words)[0];
+      o->source = (*words)[1];
+    } else if (words->size() == 1) {
+      bool directory = CLI::detail::check_path((*words)[0].c_str()) == CLI::detail::path_type::directory;
+      (directory ? o->model : o->source) = (*words)[0];
+    }
+  };
+}
+
+void add_explain(CLI::App& app, int& code) {
+  auto o = std::make_shared<lens::ExplainOptions>();
+  CLI::App* c = app.add_subcommand(
+      "explain", "The attention microscope: one output word's gradient, back to every source word");
+  auto finish = add_sentence(*c, o);
+  c->add_option("-o,--out", o->out, "File to write; - is stdout (default: explain.html, explain.json with --json)")
+      ->type_name("FILE");
+  auto* text = c->add_flag("--text", o->text, "As text, to stdout, instead of a page");
+  c->add_flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md")->excludes(text);
+  c->add_option("--units", o->units, "Units of a vector that are drawn")->capture_default_str()->check(CLI::Range(4, 4096));
+  c->callback([=, &code] {
+    finish();
+    if (o->json && c->count("--out") == 0) o->out = "explain.json";
+    code = lens::explain(*o);
+  });
+}
+
+void add_graph(CLI::App& app, int& code) {
+  auto o = std::make_shared<lens::GraphOptions>();
+  CLI::App* c = app.add_subcommand("graph", "The graph of one step: values, gradients, and what every edge contributes");
+  auto finish = add_sentence(*c, o);
+  c->add_option("-o,--out", o->out, "File to write; - is stdout (default: graph.html, graph.json with --json)")
+      ->type_name("FILE");
+  c->add_option("--dot", o->dot, "Write the graph for Graphviz, too")->type_name("FILE");
+  c->add_option_function<std::string>(
+       "--level", [o](const std::string& level) { o->operations = level == "op"; },
+       "Of the DOT file: module (default) or op")
+      ->check(CLI::IsMember({"module", "op"}));
+  auto* text = c->add_flag("--text", o->text, "As text, to stdout, instead of a page");
+  c->add_flag("--json", o->json, "The trace alone")->excludes(text);
+  c->callback([=, &code] {
+    finish();
+    if (o->json && c->count("--out") == 0) o->out = "graph.json";
+    code = lens::graph(*o);
+  });
+}
+
+void add_flow(CLI::App& app, int& code) {
+  auto o = std::make_shared<lens::FlowOptions>();
+  CLI::App* c = app.add_subcommand("flow", "The short cut: how much gradient reaches each source word, with and without attention");
+  auto* model = c->add_option("model", o->model, "Model directory (default: fresh networks, several seeds)")->type_name("DIR");
+  c->add_option("--vs", o->versus, "A model trained without attention, to compare with")->type_name("DIR")->needs(model);
+  c->add_option("--cell", o->cell, "Of fresh networks: rnn, gru, lstm, ...")
+      ->check(CLI::IsMember(gradus::nn::cell_names()))
+      ->capture_default_str();
+  c->add_flag("--bidirectional", o->bidirectional, "Of fresh networks: read both ways");
+  c->add_option("-n,--length", o->length, "Source words")->check(CLI::Range(5, 60))->capture_default_str();
+  c->add_option("--seeds", o->seeds, "Networks, or sentences of a model")->check(CLI::Range(1, 100))->capture_default_str();
+  c->add_option("-o,--out", o->out, "File to write; - is stdout (default: flow.html, flow.json with --json)")->type_name("FILE");
+  c->add_option("--svg", o->svg, "Write the chart as a picture, too")->type_name("FILE");
+  auto* text = c->add_flag("--text", o->text, "Text alone, no page");
+  c->add_flag("--json", o->json, "The trace instead of a page")->excludes(text);
+  c->callback([=, &code] {
+    if (o->json && c->count("--out") == 0) o->out = "flow.json";
+    code = lens::flow(*o);
+  });
+}
+
+void add_check(CLI::App& app, int& code) {
+  auto o = std::make_shared<lens::CheckCommandOptions>();
+  CLI::App* c = app.add_subcommand("check", "Gradients beside finite differences, and what kind of mistake is in them");
+  c->add_option("op", o->names, "Operations by name (default: list them)");
+  c->add_flag("--all", o->all, "All of them");
+  c->add_flag("--reference", o->reference, "The composed twin instead of the fused operation");
+  c->callback([=, &code] { code = lens::check_command(*o); });
+}
+
+void add_course(CLI::App& app, int& code, bool lab) {
+  auto o = std::make_shared<lens::CourseOptions>();
+  o->folder = lab ? "gradus-labs" : "gradus-lessons";
+  CLI::App* c = lab ? app.add_subcommand("lab", "Programs with something wrong in them, to find and to mend")
+                    : app.add_subcommand("lesson", "Twelve chapters: you write the backward, the check names the mistake");
+  c->add_option("what", o->what, lab ? "Number of a lab; verify N judges your file" : "Number of a chapter; verify tests all")
+      ->type_name("[N | verify [N]]");
+  c->add_option("--folder", o->folder, "Where your files are")->capture_default_str()->type_name("DIR");
+  if (!lab) c->add_flag("-w,--watch", o->watch, "Build and check again whenever the file is saved");
+  c->add_flag("--hint", o->hint, "A hint");
+  c->add_flag("--solution", o->solution, "The answer");
+  c->add_flag("-q,--quiet", o->quiet, "Without the text");
+  c->callback([=, &code] { code = lab ? lens::lab_command(*o) : lens::lesson_command(*o); });
+}
+
+void add_report(CLI::App& app, int& code) {
+  auto o = std::make_shared<lens::ReportOptions>();
+  CLI::App* c = app.add_subcommand("report", "A training run on one page: losses, attention and layers over time, worst sentences");
+  c->add_option("run", o->run, "Directory that `translator train --out` wrote")->required()->type_name("DIR");
+  c->add_option("-o,--out", o->out, "File to write; - is stdout")->capture_default_str()->type_name("FILE");
+  auto* text = c->add_flag("--text", o->text, "As text, to stdout, instead of a page");
+  c->add_flag("--explain", o->explain, "Write the explain pages of the worst sentences beside it")->excludes(text);
+  c->callback([=, &code] { code = lens::report(*o); });
+}
+
+void add_ablate(CLI::App& app, int& code) {
+  auto o = std::make_shared<lens::AblateOptions>();
+  CLI::App* c = app.add_subcommand("ablate", "Train small networks with one way of the gradient stopped, and compare");
+  c->add_option("--cut", o->cuts, "value, score or recurrent, with commas between (default: each)")
+      ->delimiter(',')
+      ->take_all()
+      ->check(CLI::IsMember({"value", "score", "recurrent"}));
+  c->add_option("--task", o->task, "reverse or copy digits")->check(CLI::IsMember({"reverse", "copy"}))->capture_default_str();
+  c->add_option("-n,--length", o->length, "Digits")->check(CLI::Range(2, 15))->capture_default_str();
+  c->add_option("--hidden", o->hidden, "Units")->check(CLI::Range(4, 256))->capture_default_str();
+  c->add_option("-e,--epochs", o->epochs, "Of 60 batches of 32")->check(CLI::Range(1, 200))->capture_default_str();
+  c->add_option("--seed", o->seed, "Of weights and data")->capture_default_str();
+  c->add_option("-o,--out", o->out, "File to write; - is stdout")->capture_default_str()->type_name("FILE");
+  c->add_flag("--text", o->text, "As text, to stdout, instead of a page");
+  c->callback([=, &code] { code = lens::ablate(*o); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Lets you see the gradient travel through attention.", "lens"};
+  app.require_subcommand(1);
+  app.option_defaults()->take_last();
+  int code = 0;
+  add_explain(app, code);
+  add_flow(app, code);
+  add_graph(app, code);
+  add_check(app, code);
+  add_course(app, code, false);
+  add_course(app, code, true);
+  add_report(app, code);
+  add_ablate(app, code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  } catch (const lens::UsageError& e) {
+    fmt::print(stderr, "lens: {}\n", e.what());
+    return 2;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "lens: {}\n", e.what());
+    return 1;
+  }
+  return code;
+}

@@ -1,0 +1,105 @@
+#include "output.h"
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include <gradus/error.h>
+
+namespace lens {
+
+// Generated from page/ by embed.py.
+extern const std::pair<std::string_view, std::string_view> kPageFiles[];
+extern const size_t kPageFileCount;
+
+json Numbers::operator()(double x) const {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  if (digits >= 17) return x;
+  double rounded = std::strtod(fmt::format("{:.{}g}", x, digits).c_str(), nullptr);
+  // Whole numbers without ".0": shorter, and still numbers.
+  if (rounded == std::trunc(rounded) && std::abs(rounded) < 1e9) return static_cast<int64_t>(rounded);
+  return rounded;
+}
+
+json Numbers::operator()(const std::vector<double>& all) const {
+  json out = json::array();
+  for (double x : all) out.push_back((*this)(x));
+  return out;
+}
+
+json Numbers::operator()(const gradus::Tensor& all) const {
+  if (!all.defined()) return nullptr;
+  return (*this)(all.to_vector());
+}
+
+json Numbers::grid(const gradus::Tensor& x, int64_t units) const {
+  if (!x.defined()) return nullptr;
+  int64_t columns = x.dims() == 0 ? 1 : x.size(-1), rows = x.numel() / std::max<int64_t>(columns, 1);
+  int64_t shown = std::min(columns, units);
+  json values = json::array();
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < shown; ++c) values.push_back((*this)(x.at(r * columns + c)));
+  return {{"shape", {rows, columns}}, {"shown", shown}, {"values", values}};
+}
+
+std::string base64_f32(const gradus::Tensor& x) {
+  static const char* const digit = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    float f = static_cast<float>(x.at(i));
+    uint32_t word;
+    std::memcpy(&word, &f, 4);
+    for (int k = 0; k < 4; ++k) bytes += static_cast<char>(word >> (8 * k) & 255);
+  }
+  std::string out;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    auto byte = [&](size_t k) { return k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0u; };
+    uint32_t three = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    for (int k = 0; k < 4; ++k) out += i + static_cast<size_t>(k) > bytes.size() ? '=' : digit[three >> (18 - 6 * k) & 63];
+  }
+  return out;
+}
+
+std::string_view page_file(std::string_view name) {
+  for (size_t i = 0; i < kPageFileCount; ++i)
+    if (kPageFiles[i].first == name) return kPageFiles[i].second;
+  gradus::fail("lens", fmt::format("there is no page file {}", name));
+}
+
+std::string assemble_page(const std::string& name, const json& data) {
+  std::string out;
+  std::string_view rest = page_file(name + ".html");
+  for (;;) {
+    size_t open = rest.find("{{"), close = rest.find("}}");
+    out += rest.substr(0, open);
+    if (open == std::string_view::npos) return out;
+    std::string_view what = rest.substr(open + 2, close - open - 2);
+    if (what == "data") {
+      // "</script>" in a word would end the element: in JSON a slash may be written with a backslash. "<!--" likewise.
+      for (std::string text = data.dump(); char c : text) {
+        if (c == '<') out += "\\u003c";
+        else out += c;
+      }
+    } else {
+      out += page_file(what);
+    }
+    rest = rest.substr(close + 2);
+  }
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "wb");
+  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  int error = errno;
+  if (file && (file == stdout ? std::fflush(file) : std::fclose(file)) != 0 && written) {
+    written = false;
+    error = errno;
+  }
+  if (!written) gradus::fail("lens", fmt::format("{} cannot be written: {}", path, std::strerror(error)));
+}
+
+}  // namespace lens

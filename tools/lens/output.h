@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gradus/tensor.h>
+#include <nlohmann/json.hpp>
+
+namespace lens {
+
+using json = nlohmann::ordered_json;
+
+/// How numbers go into a trace. JSON knows neither NaN nor infinities: they become the strings "nan", "inf", "-inf", so
+/// that an exploded gradient is seen. What was not computed is null, never 0.
+struct Numbers {
+  int digits = 17;  ///< significant ones
+
+  json operator()(double x) const;
+  json operator()(const std::vector<double>& all) const;
+  json operator()(const gradus::Tensor& all) const;  ///< flat; null when undefined
+  /// {"shape": [rows, columns], "shown": n, "values": [...]}, the first `units` columns of each row; null when undefined.
+  json grid(const gradus::Tensor& x, int64_t units) const;
+};
+
+/// The bytes of a tensor's numbers as f32, little-endian, base64: a third of the same in digits.
+std::string base64_f32(const gradus::Tensor& x);
+
+/// A file of the page folder. @throws gradus::Error when there is none.
+std::string_view page_file(std::string_view name);
+
+/// One self-contained page: the file `name`.html with the styles and scripts it names, "{{common.css}}", put in its place,
+/// and the data in place of {{data}}, harmless within a script element.
+std::string assemble_page(const std::string& name, const json& data);
+
+/// Writes the file, or throws. "-" is standard output.
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace lens

@@ -1,0 +1,177 @@
+// What all pages share: numbers as text, colours, formulas, heat maps, the tip, the theme.
+"use strict";
+
+const $ = (id) => document.getElementById(id);
+
+/** An element: el("td", {class: "x", onclick: f}, child, "text"). */
+function el(name, attributes, ...children) {
+  const e = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key.startsWith("on")) e.addEventListener(key.slice(2), value);
+    else if (key.startsWith("aria-")) e.setAttribute(key, value);
+    else if (value !== null && value !== undefined && value !== false) e.setAttribute(key, value === true ? "" : value);
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined) e.append(child);
+  return e;
+}
+
+const html = (text) => String(text).replace(/[&<>"]/g, (c) => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})[c]);
+
+/** Numbers of a trace: "nan" and "inf" are text there, null is what was not computed. */
+const number = (x) => (x === null || x === undefined ? null : typeof x === "number" ? x :
+  x === "nan" ? NaN : x === "inf" ? Infinity : x === "-inf" ? -Infinity : Number(x));
+
+/** 0.0213, −4.1e−10; "not computed" for null. */
+function show(x, digits = 3) {
+  x = number(x);
+  if (x === null) return "not computed";
+  if (Number.isNaN(x)) return "NaN";
+  if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
+  if (x === 0) return "0";
+  const size = Math.abs(x);
+  const text = size >= 1e-3 && size < 1e5 ? String(Number(x.toPrecision(digits))) : x.toExponential(Math.max(0, digits - 2));
+  return text.replace("e+", "e").replace(/-/g, "−");
+}
+const signed = (x, digits) => (number(x) > 0 ? "+" : "") + show(x, digits);
+
+// Sixteen shades a colour, as CSS classes, so that a change of theme needs no drawing.
+const kShades = 16;
+(function shades() {
+  let css = "";
+  for (const [letter, colour] of [["b", "--blue"], ["o", "--orange"], ["t", "--teal"]])
+    for (let k = 0; k <= kShades; ++k) {
+      const mix = `color-mix(in srgb, var(${colour}) ${(100 * k) / kShades}%, var(--panel))`;
+      css += `.${letter}${k}{background-color:${mix};fill:${mix}}`;
+    }
+  css += ".none{background-color:transparent;fill:url(#hatched)}.odd{background-color:var(--bad);fill:var(--bad)}";
+  document.head.append(el("style", {}, css));
+})();
+
+/** Class for a value, 0 .. largest or, signed, -largest .. largest: pale to deep blue. */
+function blue(x, largest, isSigned) {
+  x = number(x);
+  if (x === null) return "none";
+  if (!Number.isFinite(x)) return "odd";
+  const part = largest > 0 ? (isSigned ? (x / largest + 1) / 2 : x / largest) : isSigned ? 0.5 : 0;
+  return "b" + Math.round(kShades * Math.min(1, Math.max(0, part)));
+}
+/** Class for what gradient descent does: x > 0 more, teal; x < 0 less, orange. The square root lets small ones be seen. */
+function pull(x, largest) {
+  x = number(x);
+  if (x === null) return "none";
+  if (!Number.isFinite(x)) return "odd";
+  const k = largest > 0 ? Math.ceil(kShades * Math.sqrt(Math.min(1, Math.abs(x) / largest)) - 1e-9) : 0;
+  return (x < 0 ? "o" : "t") + k;
+}
+const largestOf = (all) => all.reduce((m, x) => (Number.isFinite(number(x)) && x !== null ? Math.max(m, Math.abs(number(x))) : m), 0);
+
+// ---- formulas ----
+
+const M = {
+  i: (x) => `<mi>${html(x)}</mi>`,
+  b: (x) => `<mi mathvariant="bold">${html(x)}</mi>`,
+  n: (x) => `<mn>${html(x)}</mn>`,
+  o: (x) => `<mo>${html(x)}</mo>`,
+  t: (x) => `<mtext>${html(x)}</mtext>`,
+  sub: (a, b) => `<msub><mrow>${a}</mrow><mrow>${b}</mrow></msub>`,
+  sup: (a, b) => `<msup><mrow>${a}</mrow><mrow>${b}</mrow></msup>`,
+  frac: (a, b) => `<mstyle displaystyle="true"><mfrac><mrow>${a}</mrow><mrow>${b}</mrow></mfrac></mstyle>`,
+  sum: (index) => `<munder><mo>∑</mo><mrow>${index}</mrow></munder>`,
+  fn: (name, x) => `<mi>${name}</mi><mo>&#x2061;</mo><mo>(</mo>${x}<mo>)</mo>`,
+  math: (...parts) => `<math><mrow>${parts.join("")}</mrow></math>`,
+};
+
+// ---- the tip ----
+
+const tip = el("div", {id: "tip", role: "status"});
+document.addEventListener("DOMContentLoaded", () => document.body.append(tip));
+function showTip(text, x, y) {
+  tip.textContent = text;
+  tip.style.display = "block";
+  const w = tip.offsetWidth, h = tip.offsetHeight;
+  tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - w - 8)) + "px";
+  tip.style.top = (y + 18 + h > innerHeight ? Math.max(4, y - h - 10) : y + 18) + "px";
+}
+const hideTip = () => { tip.style.display = "none"; };
+
+// ---- heat maps ----
+
+/** A table of cells that the arrow keys walk through.
+ *  o: rows, columns (words), label, cell(r, c) -> {class, html, tip}, pick(r, c), at() -> [r, c] chosen. */
+function heatMap(o) {
+  const table = el("table", {class: "heat", role: "grid", "aria-label": o.label});
+  const head = el("tr", {}, el("th"));
+  o.columns.forEach((word) => head.append(el("th", {scope: "col", title: word}, el("span", {}, word))));
+  table.append(el("thead", {}, head));
+  const body = el("tbody");
+  const cells = o.rows.map((word, r) => {
+    const row = el("tr", {}, el("th", {scope: "row", title: word}, word));
+    body.append(row);
+    return o.columns.map((_, c) => {
+      const td = el("td", {role: "gridcell", tabindex: -1});
+      td.dataset.r = r; td.dataset.c = c;
+      row.append(td);
+      return td;
+    });
+  });
+  table.append(body);
+  const tipFor = (td) => o.cell(+td.dataset.r, +td.dataset.c).tip;
+  table.addEventListener("pointermove", (e) => {
+    const td = e.target.closest("td");
+    if (td) showTip(tipFor(td), e.clientX, e.clientY); else hideTip();
+    if (td && o.hover) o.hover(+td.dataset.r, +td.dataset.c);
+  });
+  table.addEventListener("pointerleave", () => { hideTip(); if (o.leave) o.leave(); });
+  table.addEventListener("click", (e) => {
+    const td = e.target.closest("td");
+    if (td && o.pick) o.pick(+td.dataset.r, +td.dataset.c);
+  });
+  table.addEventListener("focusin", (e) => {
+    const td = e.target.closest("td");
+    if (!td || !td.matches(":focus-visible")) return;
+    const box = td.getBoundingClientRect();
+    showTip(tipFor(td), box.right, box.bottom);
+    if (o.hover) o.hover(+td.dataset.r, +td.dataset.c);
+  });
+  table.addEventListener("focusout", hideTip);
+  table.addEventListener("keydown", (e) => {
+    const td = e.target.closest("td"), move = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[e.key];
+    if (!td) return;
+    if (e.key === "Enter" || e.key === " ") { if (o.pick) o.pick(+td.dataset.r, +td.dataset.c); e.preventDefault(); return; }
+    if (!move) return;
+    e.preventDefault();
+    e.stopPropagation();
+    const next = (cells[+td.dataset.r + move[0]] || [])[+td.dataset.c + move[1]];
+    if (next) { next.tabIndex = 0; td.tabIndex = -1; next.focus(); }
+  });
+  table.draw = () => {
+    const [onRow, onColumn] = o.at ? o.at() : [-1, -1];
+    cells.forEach((row, r) => row.forEach((td, c) => {
+      const cell = o.cell(r, c);
+      td.className = cell.class + (r === onRow && c === onColumn ? " on" : r === onRow || c === onColumn && o.cross ? " row-on" : "");
+      td.innerHTML = cell.html || "";
+      td.tabIndex = r === Math.max(0, onRow) && c === Math.max(0, onColumn) ? 0 : -1;
+      td.setAttribute("aria-label", cell.tip);
+    }));
+    [...body.rows].forEach((row, r) => row.classList.toggle("on", r === onRow));
+    [...head.cells].forEach((th, c) => th.classList.toggle("on", c - 1 === onColumn));
+  };
+  table.cell = (r, c) => cells[r][c];
+  table.draw();
+  return table;
+}
+
+// ---- theme, and what the address says ----
+
+const hash = new Map(location.hash.slice(1).split("&").filter(Boolean).map((part) => {
+  const [key, value] = part.split("=");
+  return [decodeURIComponent(key), value === undefined ? "" : decodeURIComponent(value)];
+}));
+function setTheme(theme) { document.documentElement.dataset.theme = theme; }
+if (hash.get("theme")) setTheme(hash.get("theme"));
+function themeButton() {
+  const dark = () => document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" :
+    matchMedia("(prefers-color-scheme: dark)").matches;
+  return el("button", {type: "button", title: "Light or dark", "aria-label": "Light or dark",
+    onclick: () => setTheme(dark() ? "light" : "dark")}, "◐");
+}

@@ -1,0 +1,210 @@
+// The page of `lens explain`: which step and word are looked at, and everything that is drawn of them.
+
+(function () {
+  const data = JSON.parse($("data").textContent);
+  const S = data.source.length, T = data.steps.length;
+  const state = {t: Math.min(data.show.step, T - 1), j: 0, m: 0, pick};
+  const head = (t = state.t) => data.steps[t].heads[state.m];
+  const strongest = (t) => head(t).weights.reduce((best, w, j) => (number(w) > number(head(t).weights[best]) ? j : best), 0);
+  const scoreGradient = (t) => (head(t).score_gradient || new Array(S).fill(null)).map(number);
+
+  // ---- the strip ----
+
+  function chips() {
+    $("source").replaceChildren(...data.source.map((word, j) => {
+      const unknown = data.source_unknown[j];
+      return el("button", {type: "button", class: "chip" + (unknown ? " unknown" : ""), title: unknown ? "unknown to the model: <unk>" : null,
+        onclick: () => pick(state.t, j)}, word);
+    }));
+    $("target").replaceChildren(...data.steps.map((s, t) => {
+      const wrong = s.choice !== s.target;
+      return el("button", {type: "button", class: "chip" + (wrong ? " wrong" : ""), onclick: () => pick(t, null),
+        title: `loss ${show(s.loss, 4)}, probability ${show(s.p_target, 4)}`}, s.target,
+        el("small", {}, wrong ? `says ${s.choice} · ${show(s.loss, 2)}` : show(s.loss, 2)));
+    }));
+    $("target-side").textContent = data.has_reference ? "should say" : "says";
+  }
+
+  // ---- the lesson: who gains, and why ----
+
+  function lesson() {
+    const step = data.steps[state.t], h = head(), mix = number(h.mix), gradient = scoreGradient(state.t);
+    const heads = data.model.heads > 1 ? "V h" : "h", mixture = data.model.heads > 1 ? M.t("this head’s mix") : M.b("c");
+    $("lesson-formula").innerHTML = M.math(M.o("−"), M.frac(M.i("∂") + M.i("L"), M.i("∂") + M.sub(M.i("e"), M.i("j"))), M.o("="),
+      M.sub(M.i("α"), M.i("j")), M.o("·"), M.o("("), M.o("−"), M.b("g"), M.o(")"), M.o("·"), M.o("("), M.sub(M.b(heads), M.i("j")), M.o("−"), mixture, M.o(")"),
+      data.model.temperature !== 1 ? M.o("/") + M.i("τ") : "", M.o(","), M.t("  "), M.b("g"), M.o("="), M.frac(M.i("∂") + M.i("L"), M.i("∂") + M.b("c")));
+    const better = (j) => mix - number(h.gain[j]), word = data.source[state.j];
+    if (gradient.some((x) => x === null)) {
+      $("lesson").textContent = "The loss does not depend on the scores of this step: nothing can gain or lose attention.";
+    } else {
+      const most = gradient.reduce((best, x, j) => (x < gradient[best] ? j : best), 0);
+      const least = gradient.reduce((best, x, j) => (x > gradient[best] ? j : best), 0);
+      $("lesson").innerHTML = `To make “${html(step.target)}” more likely after “${html(step.previous)}”, attention should move from
+        <b class="less">${html(data.source[least])}</b> to <b class="more">${html(data.source[most])}</b>.
+        For “${html(word)}”: weight ${show(h.weights[state.j], 4)} × better than the mix by ${signed(better(state.j), 4)}
+        = pull ${signed(-gradient[state.j] * number(data.model.temperature), 4)}, so it ${gradient[state.j] < 0 ? '<b class="more">gains</b>' : gradient[state.j] > 0 ? '<b class="less">loses</b>' : "stays"}.`;
+    }
+    const box = el("div", {class: "gains"});
+    const title = (text, wide) => el("span", {class: "h num" + (wide ? " wide" : "")}, text);
+    box.append(title("word"), title("weight", true), el("span", {class: "h"}, "how much better than the mix: (−g)·(h − c)"), title("pull"), title("", true));
+    const largest = Math.max(...h.gain.map((_, j) => Math.abs(better(j)))) || 1, largestPull = largestOf(gradient);
+    data.source.forEach((name, j) => {
+      const x = better(j), width = (48 * Math.abs(x)) / largest;
+      const side = x >= 0 ? `left:50%;width:${width}%;background:var(--teal)` : `right:50%;width:${width}%;background:var(--orange)`;
+      const track = el("span", {class: "track", title: `better than the mix by ${show(x, 5)}`});
+      // The bar's strength is the weight: an unattended word may be far better and still not be heard.
+      track.innerHTML = `<i style="${side};opacity:${0.25 + 0.75 * Math.sqrt(number(h.weights[j]))}"></i><u style="left:calc(50% - 1px)"></u>`;
+      const value = gradient[j] === null ? null : -gradient[j];
+      box.append(el("button", {type: "button", class: "word" + (j === state.j ? " on" : ""), onclick: () => pick(state.t, j)}, name),
+        el("span", {class: "num wide"}, show(h.weights[j], 3)), track,
+        el("span", {class: "num " + (value > 0 ? "more" : value < 0 ? "less" : "")}, value === null ? "—" : signed(value, 3)),
+        el("span", {class: "wide small " + (value > 0 ? "more" : "less")}, value === null || Math.abs(value) < 0.02 * largestPull ? "" : value > 0 ? "more" : "less"));
+    });
+    $("gains").replaceChildren(box);
+    $("head-choice").replaceChildren(...(data.model.heads > 1 ? [el("span", {class: "quiet small"}, "head"),
+      ...step.heads.map((_, m) => el("button", {type: "button", "aria-pressed": m === state.m, onclick: () => { state.m = m; draw(); }}, m + 1))] : []));
+  }
+
+  // ---- blame map ----
+
+  const maps = [];
+  /** Few words get larger cells; a narrow window decides for itself. */
+  const cellSize = (share) => (innerWidth > 640 ? `--cell:${Math.round(Math.max(19, Math.min(36, share / S)))}px` : null);
+  function blame() {
+    const words = data.steps.map((s) => s.target), common = {rows: words, columns: data.source, cross: true, pick, at: () => [state.t, state.j]};
+    const titled = (title, note, map) => {
+      maps.push(map);
+      return el("div", {style: cellSize(250)}, el("h3", {}, title), el("div", {class: "scroll"}, map), note);
+    };
+    const note = (text) => { const p = el("p", {class: "legend"}); p.innerHTML = text; return p; };
+    const pair = (t, j) => `${data.steps[t].target} ← ${data.source[j]}`;
+    const allPulls = () => largestOf(data.steps.flatMap((_, t) => scoreGradient(t)));
+    const full = data.steps.map((s) => s.paths.full.map(number));
+    const logs = full.flat().filter((x) => x > 0 && Number.isFinite(x)).map(Math.log10);
+    const low = Math.floor(Math.min(...logs)), high = Math.ceil(Math.max(...logs)), decades = Math.max(1, high - low);
+    $("maps").append(
+      titled("Weights: where it looks", note('<span>0<span class="ramp value"></span>1</span>'), heatMap({...common, label: "Attention weights",
+        cell: (t, j) => ({class: blue(head(t).weights[j], 1), tip: `${pair(t, j)}\nweight ${show(head(t).weights[j], 4)}`})})),
+      titled("Score pull, −∂L/∂e", note('<span class="less">less</span><span class="ramp gradient"></span><span class="more">more attention</span>'), heatMap({...common, label: "Score pull",
+        cell: (t, j) => { const x = scoreGradient(t)[j]; return {class: pull(x === null ? null : -x, allPulls()), tip: `${pair(t, j)}\npull ${x === null ? "not computed" : signed(-x, 4)}`,
+          html: x !== null && Math.abs(x) > 0.15 * allPulls() ? `<span class="mark">${x < 0 ? "+" : "−"}</span>` : ""}; }})),
+      titled("Blame, |∂L/∂h|, by path", note(`<span><span class="key p-value"></span>value: through the mixture</span><span><span class="key p-score"></span>score: through the weights</span>
+        <span><span class="key p-rest"></span>recurrent: through other states</span><span>length: log scale, 1e${low} … 1e${high}</span>`), heatMap({...common, label: "Gradient by path",
+        cell: (t, j) => {
+          const p = data.steps[t].paths, parts = [p.value[j], p.score[j], p.recurrent[j]].map(number), sum = parts.reduce((a, b) => a + b, 0);
+          const size = full[t][j], width = size > 0 ? Math.max(0.04, (Math.log10(size) - low) / decades) : 0;
+          const bar = sum > 0 ? ["value", "score", "rest"].map((name, k) => `<i class="p-${name}" style="width:${(100 * parts[k]) / sum}%"></i>`).join("") : "";
+          return {class: Number.isFinite(size) ? "" : "odd", html: `<span class="parts" style="width:calc(${94 * width}%)">${bar}</span>`,
+            tip: `${pair(t, j)}\n|∂L/∂h| ${show(size, 4)}\nvalue path ${show(parts[0], 4)}\nscore path ${p.score_path_exists ? show(parts[1], 4) : "0: the scores do not read the words"}\nrecurrent ${show(parts[2], 4)}` +
+              `\n  earlier steps ${show(p.earlier[j])}, neighbours ${show(p.neighbours[j])}, first state ${show(p.start[j])}`};
+        }})));
+  }
+
+  // ---- softmax ----
+
+  let jacobianRow = -1, jacobianColumn = -1;
+  function jacobian() {
+    const h = head(), w = h.weights.map(number), T = number(data.model.temperature), gain = (h.weight_gradient || h.gain).map(number);
+    const entry = (i, j) => (w[i] * ((i === j ? 1 : 0) - w[j])) / T, largest = Math.max(...w.map((_, i) => entry(i, i)));
+    const scores = w.map((_, i) => gain.reduce((sum, g, j) => sum + entry(i, j) * g, 0));
+    const say = el("div", {class: "say"});
+    const light = (i, j) => {
+      jacobianRow = i; jacobianColumn = j;
+      [...matrix.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === i && +td.dataset.c === j));
+      [...left.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === j));
+      [...right.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === i));
+      const rest = scores[i] - entry(i, j) * gain[j];
+      say.innerHTML = `<h3>“${html(data.source[i])}”, through the weight of “${html(data.source[j])}”</h3>
+        <p class="mono small">${i === j ? "α(1 − α)" : "−α α"} = ${show(entry(i, j), 4)}<br>× ∂L/∂α of “${html(data.source[j])}” = ${show(gain[j], 4)}<br>
+        = ${show(entry(i, j) * gain[j], 4)}; all other weights ${show(rest, 4)}<br>δ of “${html(data.source[i])}” = <b>${show(scores[i], 4)}</b></p>
+        <p class="small quiet">${i === j ? "Its own score raises its own weight…" : `Raising the score of “${html(data.source[i])}” takes weight from “${html(data.source[j])}”…`}
+        and the weight's gradient says what that is worth. The column δ always sums to 0: here ${show(scores.reduce((a, b) => a + b, 0), 2)}.</p>`;
+    };
+    const matrix = heatMap({rows: data.source, columns: data.source, label: "Jacobian of the softmax", hover: light, pick: light,
+      cell: (i, j) => ({class: pull(entry(i, j), largest), tip: `∂α(${data.source[j]}) / ∂e(${data.source[i]}) = ${show(entry(i, j), 4)}`})});
+    const column = (title, x, words) => {
+      const map = heatMap({rows: words ? data.source : x.map(() => ""), columns: [title], label: title, hover: (i) => light(i, i), pick: (i) => light(i, i),
+        cell: (i) => ({class: pull(-x[i], largestOf(x)), tip: `${data.source[i]}: ${show(x[i], 5)}`})});
+      map.classList.add("column");
+      return map;
+    };
+    const left = column("∂L/∂α", gain), right = column("δ = ∂L/∂e", scores);
+    const matrixWith = el("div", {class: "product", style: cellSize(400)}, matrix, el("span", {class: "sign"}, "×"), left, el("span", {class: "sign"}, "="), right);
+    $("jacobian").replaceChildren(el("div", {class: "jac"}, el("div", {class: "scroll"}, matrixWith), say),
+      el("p", {class: "legend"}, el("span", {}, "matrix: teal, raising the score raises the weight; orange, it lowers it. Columns: teal, descent makes it larger.")));
+    const off = h.score_gradient ? largestOf(scores.map((x, i) => x - number(h.score_gradient[i]))) : 0;
+    $("jacobian").append(el("p", {class: "small quiet"}, `The product computed here and the engine's gradient of the scores differ by ${show(off, 2)}.`));
+    light(jacobianRow >= 0 && jacobianRow < S ? jacobianRow : state.j, jacobianColumn >= 0 && jacobianColumn < S ? jacobianColumn : state.j);
+  }
+
+  // ---- checks ----
+
+  function checks() {
+    const c = data.checks, ok = number(c.worst) < c.tolerance;
+    $("checks").innerHTML = `<p>${c.count} gradients were computed a second time, by central finite differences in double precision, as this page was made.
+      The largest relative error is <b class="${ok ? "more" : "less"}">${show(c.worst, 2)}</b>; ${show(c.tolerance)} is allowed.</p>
+      <table class="list"><tbody>
+      <tr><td>value + score + recurrent path = whole gradient</td><td class="num">within ${show(c.path_residual, 2)}</td></tr>
+      <tr><td>sum of δ over the source words = 0</td><td class="num">within ${show(c.score_sum, 2)}</td></tr>
+      <tr><td>δ = α g·(h − c)</td><td class="num">within ${show(c.identity_residual, 2)}</td></tr>
+      <tr><td>loss, taken apart and by the fused ops</td><td class="num">${show(c.loss, 9)}, ${show(c.network_loss, 9)}</td></tr></tbody></table>
+      <details><summary>The step's numbers, one by one</summary><div class="scroll"><table class="list mono"><thead><tr><th>station</th><th>where</th><th>engine</th><th>differences</th><th>error</th></tr></thead>
+      <tbody id="check-rows"></tbody></table></div></details>`;
+  }
+  function checkRows() {
+    const s = data.steps[state.t];
+    const where = (c) => (c[2] === null ? `${data.source[c[1]]}, a direction` : ["e", "alpha"].includes(c[0]) ? data.source[c[2]] : ["z", "p"].includes(c[0]) ? s.top.words[c[2]] : `unit ${c[2] + 1}`);
+    $("check-rows").innerHTML = s.checks.map((c) => `<tr><td>${html(c[0])}</td><td>${html(where(c))}</td><td>${show(c[3], 7)}</td><td>${show(c[4], 7)}</td><td>${show(c[5], 2)}</td></tr>`).join("");
+  }
+
+  // ---- together ----
+
+  function pick(t, j) {
+    const moved = t !== state.t;
+    state.t = t;
+    state.j = j === null ? strongest(t) : Math.max(0, Math.min(S - 1, j));
+    if (moved || j !== null) jacobianRow = jacobianColumn = -1;
+    draw(moved);
+  }
+  let stations, whatIf;
+  function draw(moved = true) {
+    [...$("source").children].forEach((chip, j) => chip.setAttribute("aria-pressed", j === state.j));
+    [...$("target").children].forEach((chip, t) => chip.setAttribute("aria-pressed", t === state.t));
+    const chosen = $("target").children[state.t], strip = $("target");
+    if (strip.scrollWidth > strip.clientWidth) strip.scrollLeft = chosen.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + chosen.offsetWidth / 2;
+    lesson();
+    maps.forEach((map) => map.draw());
+    stations.draw();
+    jacobian();
+    checkRows();
+    if (moved) whatIf.draw();
+  }
+
+  document.title = `lens: ${data.source.slice(0, -1).join(" ")}`;
+  const m = data.model;
+  $("about").textContent = `${m.name}: ${m.attention} attention in ${m.order === "luong" ? "Luong’s" : "Bahdanau’s"} order, ${m.cell} cells, ` +
+    `${m.hidden_size} units, ${m.target_vocabulary} target words. ${data.has_reference ? "The target was given." : "The target is the model’s own translation."}`;
+  $("theme").append(themeButton());
+  const ok = number(data.checks.worst) < data.checks.tolerance;
+  $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `${data.checks.count} gradients checked by differences, worst error ${show(data.checks.worst, 2)} ${ok ? "✓" : "✗"}`));
+  state.j = strongest(state.t);
+  if (hash.has("t")) state.t = Math.max(0, Math.min(T - 1, +hash.get("t") - 1 || 0)), state.j = strongest(state.t);
+  if (hash.has("j")) state.j = Math.max(0, Math.min(S - 1, +hash.get("j") - 1 || 0));
+  chips();
+  blame();
+  checks();
+  stations = Stations.create($("stations"), data, state);
+  whatIf = WhatIf.create($("what-if"), $("what-if-badge"), data, state);
+  $("forward").addEventListener("click", stations.forward);
+  $("backward").addEventListener("click", stations.backward);
+  $("all").addEventListener("click", stations.all);
+  if (hash.has("back")) stations.all();
+  document.addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, td")) return;
+    const act = {ArrowLeft: () => pick(Math.max(0, state.t - 1), null), ArrowRight: () => pick(Math.min(T - 1, state.t + 1), null),
+      f: stations.forward, b: stations.backward, a: stations.all}[e.key];
+    if (act) { act(); e.preventDefault(); }
+  });
+  draw();
+  window.lens = {data, state, stations};
+})();

@@ -1,0 +1,199 @@
+// The page of `lens graph`: places boxes and edges, opens modules, follows paths.
+
+(function () {
+  const data = JSON.parse($("data").textContent);
+  const ops = data.nodes.filter((n) => n.module !== null), opOf = new Map(ops.map((n) => [n.id, n]));
+  const byId = new Map(data.nodes.map((n) => [n.id, n])), members = data.modules.map(() => []);
+  ops.forEach((n) => members[n.module].push(n));
+  const edges = data.edges.filter(([from, to]) => opOf.has(from) && opOf.has(to));
+  const reads = new Map();  // parameters by operation
+  data.edges.forEach(([from, to, , size]) => { if (!opOf.has(from)) { if (!reads.has(to)) reads.set(to, []); reads.get(to).push([byId.get(from), size]); } });
+  const state = {open: new Set(), word: null};
+  data.modules.forEach((m, k) => { if (m.decoder && m.column === data.step && m.title === "attention") state.open.add(k); });
+
+  const kClosed = {w: 92, h: 46}, kOpen = 226, kOp = 40, kGapX = 22, kGapY = 34, kHead = 24;
+  const size = (k) => state.open.has(k) ? {w: kOpen, h: kHead + members[k].length * kOp + 4} : data.modules[k].column === null ? {w: 130, h: 36} : kClosed;
+
+  /** Boxes of all modules: columns as wide and rows as high as their largest box. */
+  function layout() {
+    const boxes = data.modules.map(() => null);
+    let top = 18;
+    const bands = [];
+    for (const decoder of [false, true]) {
+      const mine = data.modules.map((m, k) => k).filter((k) => data.modules[k].decoder === decoder);
+      const columns = decoder ? data.step + 1 : data.source.length;
+      const rows = Math.max(...mine.map((k) => data.modules[k].row)) + 1, widths = new Array(columns).fill(kClosed.w), heights = new Array(rows).fill(0);
+      mine.forEach((k) => {
+        const m = data.modules[k], s = size(k);
+        if (m.column !== null) widths[m.column] = Math.max(widths[m.column], s.w);
+        heights[m.row] = Math.max(heights[m.row], s.h);
+      });
+      const left = [16];
+      widths.forEach((w, c) => left.push(left[c] + w + kGapX));
+      const y = [top + 30];
+      heights.forEach((h, r) => y.push(y[r] + (h ? h + kGapY : 0)));
+      mine.forEach((k) => {
+        const m = data.modules[k], s = size(k), wide = m.column === null && !state.open.has(k);
+        boxes[k] = m.column === null ? {x: 16, y: y[m.row], w: wide && m.title !== "final state" && !decoder ? left[columns] - kGapX - 16 : s.w, h: s.h}
+          : {x: left[m.column] + (widths[m.column] - s.w) / 2, y: y[m.row], w: s.w, h: s.h};
+      });
+      bands.push({decoder, top, left, widths, words: decoder ? data.target.slice(0, data.step + 1) : data.source});
+      top = y[rows] + 10;
+    }
+    return {boxes, bands, width: Math.max(...bands.map((b) => b.left[b.left.length - 1])) + 4, height: top};
+  }
+
+  function opBox(n, boxes) {
+    const b = boxes[n.module];
+    if (!state.open.has(n.module)) return {...b, key: "m" + n.module};
+    return {x: b.x + 8, y: b.y + kHead + members[n.module].indexOf(n) * kOp, w: b.w - 16, h: kOp - 6, key: "o" + n.id};
+  }
+
+  /** Operations that the word's states lead to, themselves included; null: all. */
+  function reached() {
+    if (state.word === null) return null;
+    const start = new RegExp(`^encoder\\.(forward|backward)_l\\d+\\.j${state.word}$`), found = new Set(), next = new Map();
+    edges.forEach(([from, to]) => { if (!next.has(from)) next.set(from, []); next.get(from).push(to); });
+    const stack = ops.filter((n) => start.test(data.modules[n.module].path)).map((n) => n.id);
+    while (stack.length) {
+      const id = stack.pop();
+      if (found.has(id)) continue;
+      found.add(id);
+      stack.push(...(next.get(id) || []));
+    }
+    return found;
+  }
+
+  const opName = (n) => n.op + (n.label ? ` “${n.label}”` : "");
+  const word = (m) => m.column === null ? "" : (m.decoder ? data.target : data.source)[m.column];
+  const moduleName = (k) => `${data.modules[k].title} ${word(data.modules[k])}`.trim();
+
+  function strip(values, x, y, w, h, kind) {
+    if (values === null) return `<rect x="${x}" y="${y}" width="${w}" height="${h}" class="none"/>`;
+    const largest = largestOf(values), sign = values.some((v) => number(v) < 0), cell = w / values.length;
+    return values.map((v, i) => `<rect x="${(x + i * cell).toFixed(2)}" y="${y}" width="${(cell + 0.3).toFixed(2)}" height="${h}" class="${kind === "value" ? blue(v, largest, sign) : pull(-number(v), largest)}"/>`).join("");
+  }
+  const clip = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
+
+  function draw() {
+    const {boxes, bands, width, height} = layout(), on = reached();
+    const lit = (n) => on === null || on.has(n.id), litModule = (k) => members[k].some(lit);
+    // Edges between what can be seen, with what they are made of.
+    const seen = new Map();
+    for (const [from, to, input, amount] of edges) {
+      const a = opOf.get(from), b = opOf.get(to), p = opBox(a, boxes), q = opBox(b, boxes);
+      if (p.key === q.key) continue;
+      const key = p.key + ">" + q.key;
+      if (!seen.has(key)) seen.set(key, {p, q, a, b, square: 0, parts: [], on: false});
+      const e = seen.get(key);
+      e.square += number(amount) ** 2;
+      e.parts.push([a, b, amount]);
+      e.on = e.on || (lit(a) && lit(b));
+    }
+    const all = [...seen.values()], most = Math.log10(Math.sqrt(Math.max(...all.map((e) => e.square).filter(Number.isFinite), 1e-300)));
+    let out = "";
+    all.forEach((e, k) => {
+      const {p, q} = e, amount = Math.sqrt(e.square), line = amount > 0 ? Math.max(0.6, Math.min(9, 9 + 2.2 * (Math.log10(amount) - most))) : 0.5;
+      const inside = (box, x) => Math.max(box.x + 8, Math.min(box.x + box.w - 8, x)), middle = (box) => box.x + box.w / 2;
+      let d;
+      if (e.a.module === e.b.module) {  // within an open module: an arc at its side
+        const x = p.x, y1 = p.y + p.h * 0.7, y2 = q.y + q.h * 0.3, out = Math.min(26, 7 + Math.abs(y2 - y1) / 12);
+        d = `M${x} ${y1}C${x - out} ${y1} ${x - out} ${y2} ${x} ${y2}`;
+      } else if (Math.abs(p.y - q.y) < 8 && p.w < 400 && q.w < 400 && !p.key.startsWith("o") && !q.key.startsWith("o")) {  // beside each other
+        const right = q.x > p.x, x1 = right ? p.x + p.w : p.x, x2 = right ? q.x : q.x + q.w, y = Math.min(p.y + p.h / 2, p.y + 24);
+        d = `M${x1} ${y}C${(x1 + x2) / 2} ${y} ${(x1 + x2) / 2} ${y} ${x2} ${y}`;
+      } else if (q.y + q.h <= p.y) {  // up again: the next step in time
+        const x1 = p.x + p.w, x2 = q.x, y1 = p.y + p.h / 2, y2 = q.y + q.h / 2;
+        d = `M${x1} ${y1}C${x1 + 34} ${y1} ${x2 - 34} ${y2} ${x2} ${y2}`;
+      } else {
+        // An operation in an open module lets go at its right and is reached at its left.
+        const opened = (key) => key.startsWith("o");
+        const x1 = opened(p.key) ? p.x + p.w : inside(p, p.w > q.w ? middle(q) : middle(p)), y1 = opened(p.key) ? p.y + p.h / 2 : p.y + p.h;
+        const x2 = opened(q.key) ? q.x : inside(q, q.w > p.w ? x1 : middle(q)), y2 = opened(q.key) ? q.y + q.h / 2 : q.y;
+        const bend = Math.max(18, Math.abs(y2 - y1) / 2.4);
+        // What skips a row goes around it.
+        const around = !opened(p.key) && !opened(q.key) && y2 - y1 > 60 && Math.abs(x2 - x1) < 30 ? -76 : 0;
+        const c1 = opened(p.key) ? [x1 + 30, y1] : [x1 + around, y1 + bend], c2 = opened(q.key) ? [x2 - 30, y2] : [x2 + around, y2 - bend];
+        d = `M${x1} ${y1}C${c1[0]} ${c1[1]} ${c2[0]} ${c2[1]} ${x2} ${y2}`;
+      }
+      out += `<path class="edge${e.on ? "" : " off"}" data-edge="${k}" d="${d}" stroke-width="${line.toFixed(2)}"/>`;
+    });
+    for (const band of bands) {
+      out += `<text class="quiet" x="16" y="${band.top}">${band.decoder ? "decoder" : "encoder"}</text>`;
+      band.words.forEach((w, c) => { out += `<text x="${band.left[c] + band.widths[c] / 2}" y="${band.top + 21}" text-anchor="middle" class="head">${html(clip(w, 13))}</text>`; });
+    }
+    data.modules.forEach((m, k) => {
+      const b = boxes[k], open = state.open.has(k), last = members[k][members[k].length - 1];
+      const now = m.decoder && m.column === data.step;
+      let inside = `<rect class="box" x="${b.x}" y="${b.y}" width="${b.w}" height="${b.h}" rx="7"/><text x="${b.x + 8}" y="${b.y + 16}">${html(m.title)}</text>
+        <text class="quiet" x="${b.x + b.w - 7}" y="${b.y + 16}" text-anchor="end">${open ? "−" : members[k].length > 1 ? members[k].length : ""}</text>`;
+      if (!open) {
+        const w = Math.min(b.w, 150) - 16, y = b.y + b.h - 20;
+        inside += m.column === null ? strip(last.value, b.x + 74, b.y + 22, Math.min(48, b.w - 80), 5, "value") + strip(last.gradient, b.x + 74, b.y + 28, Math.min(48, b.w - 80), 5, "gradient")
+          : strip(last.value, b.x + 8, y, w, 7, "value") + strip(last.gradient, b.x + 8, y + 8, w, 7, "gradient");
+      } else members[k].forEach((n) => {
+        const o = opBox(n, boxes);
+        inside += `<g class="op${lit(n) ? "" : " off"}" data-op="${n.id}"><rect class="box" x="${o.x}" y="${o.y}" width="${o.w}" height="${o.h}" rx="4"/>
+          <text x="${o.x + 6}" y="${o.y + 13}">${html(clip(n.label && n.op === "tap" ? n.label : n.op, 21))}</text><text class="quiet" x="${o.x + o.w - 5}" y="${o.y + 13}" text-anchor="end">${html(n.shape)}</text>
+          ${strip(n.value, o.x + 6, o.y + 18, o.w - 12, 6, "value")}${strip(n.gradient, o.x + 6, o.y + 25, o.w - 12, 6, "gradient")}</g>`;
+      });
+      out += `<g class="module${now ? " now" : ""}${litModule(k) ? "" : " off"}" data-module="${k}" tabindex="0" role="button" aria-expanded="${open}" aria-label="${html(moduleName(k))}, ${members[k].length} operations">${inside}</g>`;
+    });
+    const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.module : undefined;
+    $("graph").innerHTML = `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${out}</svg>`;
+    if (focused !== undefined) { const g = $("graph").querySelector(`[data-module="${focused}"]`); if (g) g.focus({preventScroll: true}); }
+    drawn = all;
+    [...$("words").children].forEach((b, k) => b.setAttribute("aria-pressed", state.word === (k === 0 ? null : k - 1)));
+    $("said").textContent = on === null ? `${ops.length} operations in ${data.modules.length} modules, ${edges.length} edges.`
+      : `${on.size} of ${ops.length} operations lie on paths from “${data.source[state.word]}” to the loss.`;
+  }
+  let drawn = [];
+
+  function tipAt(target) {
+    const edge = target.closest("[data-edge]"), op = target.closest("[data-op]"), module = target.closest("[data-module]");
+    if (edge) {
+      const e = drawn[+edge.dataset.edge], parts = e.parts.slice().sort((a, b) => number(b[2]) - number(a[2]));
+      return `${moduleName(e.a.module)} → ${moduleName(e.b.module)}\ngradient that comes back: ${show(Math.sqrt(e.square), 4)}` +
+        parts.slice(0, 5).map(([a, b, x]) => `\n${opName(a)} ← ${opName(b)}: ${show(x, 3)}`).join("") + (parts.length > 5 ? `\nand ${parts.length - 5} more` : "");
+    }
+    const n = op ? opOf.get(+op.dataset.op) : module ? members[+module.dataset.module][members[+module.dataset.module].length - 1] : null;
+    if (!n) return null;
+    const parameters = (reads.get(n.id) || []).map(([leaf, x]) => `\nreads ${leaf.label || leaf.op} ${leaf.shape}, gives it ${show(x, 3)}`).join("");
+    return `${op ? opName(n) : moduleName(n.module) + ": " + opName(n)} ${n.shape}\n|value| ${show(n.value_norm, 4)}\n|∂L/∂value| ${show(n.gradient_norm, 4)}${parameters}`;
+  }
+  const box = $("graph");
+  box.addEventListener("pointermove", (e) => { const text = tipAt(e.target); if (text) showTip(text, e.clientX, e.clientY); else hideTip(); });
+  box.addEventListener("pointerleave", hideTip);
+  function toggle(target) {
+    const module = target.closest("[data-module]");
+    if (!module) return;
+    const k = +module.dataset.module;
+    if (!state.open.delete(k)) state.open.add(k);
+    hideTip();
+    draw();
+  }
+  box.addEventListener("click", (e) => toggle(e.target));
+  box.addEventListener("keydown", (e) => { if ((e.key === "Enter" || e.key === " ") && e.target.closest("[data-module]")) { e.preventDefault(); toggle(e.target); } });
+  box.addEventListener("focusin", (e) => {
+    const module = e.target.closest("[data-module]");
+    if (!module || !module.matches(":focus-visible")) return hideTip();
+    const b = module.getBoundingClientRect();
+    showTip(tipAt(module), b.left, b.bottom - 12);
+  });
+  box.addEventListener("focusout", hideTip);
+  $("open-step").addEventListener("click", () => { data.modules.forEach((m, k) => { if (m.decoder && m.column === data.step) state.open.add(k); }); draw(); });
+  $("close").addEventListener("click", () => { state.open.clear(); draw(); });
+  const choose = (text, value) => el("button", {type: "button", onclick: () => { state.word = value; draw(); }}, text);
+  $("words").append(choose("everywhere", null), ...data.source.map((w, j) => choose(w, j)));
+
+  $("title").textContent = `The graph behind “${data.target[data.step]}”`;
+  document.title = `lens graph: ${data.target[data.step]}`;
+  $("about").textContent = `${data.model.name}: “${data.source.slice(0, -1).join(" ")}”, the loss of target word ${data.step + 1} of ${data.target.length}, as the engine recorded it.`;
+  const ok = number(data.checks.worst) < 1e-6 && number(data.checks.sum_residual) < 1e-10;
+  $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"},
+    `${data.checks.count} gradients checked by differences, worst error ${show(data.checks.worst, 2)}; edges add up within ${show(data.checks.sum_residual, 2)} ${ok ? "✓" : "✗"}`));
+  $("theme").append(themeButton());
+  draw();
+  if (box.scrollWidth > box.clientWidth) box.scrollLeft = box.scrollWidth;
+  window.lens = {data, state};
+})();

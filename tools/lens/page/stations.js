@@ -1,0 +1,221 @@
+// One decoder step as cards: values, gradients, the formula with this step's numbers, engine against differences.
+
+const Stations = (function () {
+  const h = M.sub(M.b("h"), M.i("j")), k = M.sub(M.b("k"), M.i("j")), u = M.sub(M.b("u"), M.i("j"));
+  const e = M.sub(M.i("e"), M.i("j")), alpha = M.sub(M.i("α"), M.i("j")), q = M.b("q"), c = M.b("c"), g = M.b("g");
+  const d = (x) => M.frac(M.i("∂") + M.i("L"), M.i("∂") + x), eq = M.o("="), dot = M.o("·"), plus = M.o("+");
+  const tr = (x) => M.sup(x, M.i("⊤")), W = (x) => M.sub(M.i("W"), M.i(x)), paren = (x) => M.o("(") + x + M.o(")");
+  const prev = M.sub(M.b("s"), M.i("t") + M.o("−") + M.n("1")), now = M.sub(M.b("s"), M.i("t"));
+  const delta = M.sub(M.i("δ"), M.i("j"));
+
+  /** What a station is: symbol, how it comes about, what its gradient is, by the kind of the model. */
+  function describe(name, data) {
+    const additive = "u" in data.steps[0].stations, luong = data.model.order === "luong";
+    const identity = data.model.attention === "concat-identity", own = data.model.attention === "general";
+    const query = luong ? now : prev, asked = "q" in data.steps[0].stations ? q : query;
+    const scaled = data.model.attention === "scaled-dot" || data.model.heads > 1 ? M.o("/") + `<msqrt>${M.i("d")}</msqrt>` : "";
+    const hot = data.model.temperature !== 1, several = data.model.heads > 1;
+    return {
+      s_prev: {symbol: prev, formula: "", back: [d(prev), eq, M.t(luong ? "through the cell" : "through the query and the cell")]},
+      h: {symbol: h, formula: [h, eq, data.model.directions === 2 ? M.o("[") + M.t("forward") + M.o(";") + M.t("backward") + M.o("]") : M.t("state after word j")],
+        back: [d(h), eq, alpha, g, plus, M.t("scores"), plus, M.t("states")]},
+      q: {symbol: q, formula: [q, eq, W("q"), query], back: [d(q), eq, M.sum(M.i("j")), paren(M.n("1") + M.o("−") + M.sup(u, M.n("2"))), M.o("⊙"), M.b("v"), delta]},
+      k: {symbol: k, formula: [k, eq, ...(own || data.model.heads > 1 || (additive && !identity) ? [W("k")] : []), h],
+        back: additive ? [d(k), eq, paren(M.n("1") + M.o("−") + M.sup(u, M.n("2"))), M.o("⊙"), M.b("v"), delta] : [d(k), eq, asked, delta]},
+      u: {symbol: u, formula: [u, eq, M.fn("tanh", q + plus + k)], back: [d(u), eq, M.b("v"), delta]},
+      e: {symbol: e, formula: additive ? [e, eq, M.b("v"), dot, u] : "k" in data.steps[0].stations ? [e, eq, asked, dot, k, scaled] : [e, eq, M.t("its own score")],
+        back: [delta, eq, d(e), eq, alpha, g, dot, paren(several ? W("o") + W("v") + h + M.o("−") + M.t("mix") : h + M.o("−") + c), ...(hot ? [M.o("/"), M.i("τ")] : [])]},
+      alpha: {symbol: alpha, formula: [alpha, eq, M.frac(M.sup(M.i("e"), e + (hot ? M.o("/") + M.i("τ") : "")), M.sum(M.i("i")) + M.sup(M.i("e"), M.sub(M.i("e"), M.i("i")) + (hot ? M.o("/") + M.i("τ") : "")))],
+        back: [d(alpha), eq, g, dot, several ? W("o") + W("v") : "", h]},
+      c: {symbol: c, formula: several ? [c, eq, W("o"), M.o("["), M.sum(M.i("j")), alpha, W("v"), h, M.o("]"), M.t(" of all heads")] : [c, eq, M.sum(M.i("j")), alpha, h], back: [g, eq, d(c)]},
+      s: {symbol: now, formula: [now, eq, M.i(data.model.cell.split("-")[0].toUpperCase()), paren(luong ? M.b("y") + M.o(",") + prev : M.b("y") + M.o(",") + c + M.o(",") + prev)],
+        back: [d(now), eq, M.t(luong ? "through the query and the readout" : "through the readout")]},
+      a: {symbol: M.b("a"), formula: [M.b("a"), eq, M.i("f"), paren(M.i("W") + M.o("[") + (luong ? c + M.o(";") + now : now + M.o(";") + c + M.o(";") + M.b("y")) + M.o("]"))],
+        back: [d(M.b("a")), eq, tr(W("o")), paren(M.b("p") + M.o("−") + M.b("y"))]},
+      z: {symbol: M.b("z"), formula: [M.b("z"), eq, W("o"), M.b("a"), plus, M.b("b")], back: [d(M.b("z")), eq, M.b("p"), M.o("−"), M.t("onehot")]},
+      p: {symbol: M.b("p"), formula: [M.b("p"), eq, M.fn("softmax", M.b("z"))], back: [d(M.sub(M.i("p"), M.t("target"))), eq, M.o("−"), M.frac(M.n("1"), M.sub(M.i("p"), M.t("target")))]},
+      L: {symbol: M.i("L"), formula: [M.i("L"), eq, M.o("−"), M.i("ln"), M.sub(M.i("p"), M.t("target"))], back: [d(M.i("L")), eq, M.n("1")]},
+    }[name];
+  }
+
+  function create(box, data, state) {
+    const names = data.stations.filter((n) => n in data.steps[0].stations).concat(["L"]);
+    let shownValues = names.length, shownGradients = 0, timer = null;
+    const cards = names.map((name) => {
+      const info = describe(name, data), card = el("article", {class: "card", tabindex: 0, "data-station": name});
+      card.innerHTML = `<span class="link"></span><div class="title"><b>${html(title(name))}</b><span>${M.math(info.symbol)}</span></div>
+        <div class="formula">${info.formula ? M.math(...info.formula) : '<span class="quiet small">from the step before</span>'}</div>
+        <div class="numbers forward"></div><div class="value"></div>
+        <div class="formula back">${M.math(...info.back)}</div><div class="gradient"></div><div class="check"></div>`;
+      card.addEventListener("pointermove", (event) => {
+        const svg = event.target.closest("svg");
+        if (!svg) return hideTip();
+        const box = svg.getBoundingClientRect(), rows = +svg.dataset.rows, columns = +svg.dataset.columns;
+        const r = Math.min(rows - 1, Math.floor(((event.clientY - box.top) / box.height) * rows));
+        const c = Math.min(columns - 1, Math.floor(((event.clientX - box.left) / box.width) * columns));
+        showTip(pointTip(name, svg.dataset.kind, r, c), event.clientX, event.clientY);
+      });
+      card.addEventListener("pointerleave", hideTip);
+      card.addEventListener("click", (event) => {
+        const svg = event.target.closest("svg");
+        if (!svg) return;
+        const box = svg.getBoundingClientRect();
+        if (byWord(name)) state.pick(state.t, Math.floor(((event.clientY - box.top) / box.height) * +svg.dataset.rows));
+        else if (perWord(name)) state.pick(state.t, Math.floor(((event.clientX - box.left) / box.width) * +svg.dataset.columns));
+      });
+      box.append(card);
+      return card;
+    });
+
+    function title(name) { return name === "L" ? "loss" : data.steps[0].stations[name].title; }
+    const step = () => data.steps[state.t];
+    const byWord = (name) => name === "h" || name === "k" || name === "u";
+    const perWord = (name) => name === "e" || name === "alpha";
+    const byVocabulary = (name) => name === "z" || name === "p";
+    const values = (name) => (name === "h" ? data.annotations : name === "k" ? data.keys : step().stations[name].value);
+    function gridOf(name, kind) {
+      if (name === "L") return {shape: [1, 1], shown: 1, values: [kind === "value" ? step().loss : 1]};
+      return kind === "value" ? values(name) : step().stations[name].gradient;
+    }
+    const at = (grid, r, c) => number(grid.values[r * grid.shown + c]);
+    const unitName = (name, r, c) => byWord(name) ? `${data.source[r]}, unit ${c + 1}` : perWord(name) ? data.source[c] :
+      byVocabulary(name) ? step().top.words[c] : name === "L" ? "loss" : `unit ${c + 1}`;
+    function pointTip(name, kind, r, c) {
+      const grid = gridOf(name, kind);
+      if (!grid) return "not computed";
+      const x = at(grid, r, c);
+      const meaning = kind === "value" ? "" : x === 0 ? "" : x > 0 ? "\ndescent makes it smaller: less" : "\ndescent makes it larger: more";
+      return `${unitName(name, r, c)}\n${kind === "value" ? "value" : "dL/dx"} ${show(x, 5)}${meaning}`;
+    }
+
+    /** The grid as rectangles; `columns` of them as far as it has that many. */
+    function draw(name, kind, hidden) {
+      if (name === "L") return kind === "value" ? `<div class="big num">${show(step().loss, 5)}</div>` : "";
+      const grid = gridOf(name, kind);
+      if (!grid) return `<div class="grid-name"><span>${kind}</span><span>none: no path leads here</span></div>`;
+      const [rows, all] = grid.shape, columns = grid.shown;
+      const size = rows > 1 ? Math.max(64, Math.min(130, rows * 9)) : perWord(name) || byVocabulary(name) || name === "L" ? 22 : 16;
+      const largest = largestOf(grid.values), sign = kind === "value" && grid.values.some((x) => number(x) < 0);
+      let cells = "";
+      if (hidden) cells = `<rect width="${columns}" height="${rows}" class="none"/>`;
+      else for (let r = 0; r < rows; ++r) for (let c = 0; c < columns; ++c) {
+        const x = at(grid, r, c);
+        cells += `<rect x="${c}" y="${r}" width="1.02" height="1.02" class="${kind === "value" ? blue(x, largest, sign) : pull(-x, largest)}"/>`;
+      }
+      // Hatching must keep its proportions, so it is drawn in the picture's own size.
+      if (hidden) return `<div class="grid-name"><span>gradient</span><span>not computed yet</span></div>
+        <svg viewBox="0 0 240 ${size}" height="${size}" preserveAspectRatio="xMinYMin slice" aria-hidden="true"><rect width="1000" height="${size}" class="none"/></svg>`;
+      let mark = "";
+      const ring = (x, y, w, v) => `<rect x="${x}" y="${y}" width="${w}" height="${v}" fill="none" stroke="var(--ink)" stroke-width="1.6" vector-effect="non-scaling-stroke"/>`;
+      if (byWord(name)) mark = ring(0, state.j, columns, 1);
+      if (perWord(name)) mark = ring(state.j, state.m, 1, 1);
+      if (byVocabulary(name)) mark = ring(step().top.ids.indexOf(step().target_id), 0, 1, 1);
+      const cut = columns < all && !byVocabulary(name) ? `first ${columns} of ${all}` : byVocabulary(name) ? `${columns} likeliest of ${all === columns ? data.model.target_vocabulary : all}` : `${rows > 1 ? rows + "×" : ""}${all}`;
+      const range = kind === "value" ? (sign ? `±${show(largest, 2)}` : `0 … ${show(largest, 2)}`) : `±${show(largest, 2)}`;
+      return `<div class="grid-name"><span>${kind === "value" ? "value" : "gradient"}, ${cut}</span><span class="mono">${range}</span></div>
+        <svg viewBox="0 0 ${columns} ${rows}" height="${size}" preserveAspectRatio="none" shape-rendering="crispEdges" role="img"
+          aria-label="${kind} of ${html(title(name))}" data-rows="${rows}" data-columns="${columns}" data-kind="${kind}">${cells}${mark}</svg>`;
+    }
+
+    /** The formula with this step's numbers, for the chosen word and the unit with the largest gradient. */
+    function numbers(name) {
+      const s = step(), j = state.j, head = s.heads[state.m], word = data.source[j];
+      const unit = (row) => {
+        const grid = gridOf(name, "gradient") || gridOf(name, "value");
+        let best = 0;
+        for (let c = 1; c < grid.shown; ++c) if (Math.abs(at(grid, row, c)) > Math.abs(at(grid, row, best))) best = c;
+        return best;
+      };
+      const i = name === "L" ? 0 : unit(byWord(name) ? j : 0), n = `[${i + 1}]`;
+      const v = (station, row, column) => show(at(values(station), row, column), 4);
+      switch (name) {
+        case "u": return `u${n} of “${word}” = tanh(${v("q", 0, i)} + ${v("k", j, i)}) = ${v("u", j, i)}`;
+        case "h": case "k": return `${name}${n} of “${word}” = ${v(name, j, i)}`;
+        case "e": return `e of “${word}” = ${show(head.scores[j], 5)}`;
+        case "alpha": {
+          const top = Math.max(...head.scores.map(number)), T = data.model.temperature;
+          const parts = head.scores.map((x) => Math.exp((number(x) - top) / T)), sum = parts.reduce((a, b) => a + b, 0);
+          return `α of “${word}” = ${show(parts[j], 4)} / ${show(sum, 4)} = ${show(head.weights[j], 4)}`;
+        }
+        case "c": {
+          if (data.model.heads > 1) return `c${n} = ${v("c", 0, i)}`;
+          const order = head.weights.map((w, k) => k).sort((a, b) => number(head.weights[b]) - number(head.weights[a])).slice(0, 2);
+          return `c${n} = ${order.map((k) => `${show(head.weights[k], 3)}·${v("h", k, i)}`).join(" + ")} + … = ${v("c", 0, i)}`;
+        }
+        case "z": case "p": {
+          const at0 = s.top.ids.indexOf(s.target_id);
+          return `${name} of “${s.target}” = ${v(name, 0, at0)}`;
+        }
+        case "L": return `L = −ln ${show(s.p_target, 5)} = ${show(s.loss, 5)}`;
+        default: return `${name === "s_prev" ? "s" : name}${n} = ${v(name, 0, i)}`;
+      }
+    }
+
+    function check(name) {
+      if (name === "L") {
+        return {ok: data.checks.worst < 1e-6, text: `all steps: taken apart ${show(data.checks.loss, 8)}, in one piece ${show(data.checks.network_loss, 8)}`};
+      }
+      const all = step().checks.filter((c) => c[0] === name);
+      if (!all.length) return {ok: true, text: step().stations[name].gradient ? "" : "no gradient arrives: nothing to check"};
+      const here = all.find((c) => (byWord(name) ? c[1] === state.j : perWord(name) ? c[1] === state.m && c[2] === state.j : false));
+      const worst = all.reduce((a, b) => (number(b[5]) > number(a[5]) ? b : a));
+      const c = here || worst, ok = all.every((x) => number(x[5]) < data.checks.tolerance);
+      const where = c[2] === null ? `${data.source[c[1]]}, a direction` : unitName(name, c[1], c[2]);
+      return {ok, text: `${ok ? "✓" : "✗"} ${where}: engine ${show(c[3], 5)}, differences ${show(c[4], 5)}, off by ${show(c[5], 2)} · ${all.length} checked`};
+    }
+
+    function norm(name) {
+      if (name === "L") return 1;
+      const grid = step().stations[name].gradient;
+      return grid ? Math.sqrt(grid.values.reduce((a, x) => a + number(x) ** 2, 0)) : 0;
+    }
+
+    function drawCard(index) {
+      const name = names[index], card = cards[index], q = (selector) => card.querySelector(selector);
+      const hasValue = index < shownValues, hasGradient = index >= names.length - shownGradients;
+      card.classList.toggle("dim", !hasValue);
+      q(".forward").textContent = hasValue ? numbers(name) : "";
+      q(".value").innerHTML = hasValue ? draw(name, "value", false) : "";
+      q(".gradient").innerHTML = draw(name, "gradient", !hasGradient);
+      q(".back").style.visibility = hasGradient ? "visible" : "hidden";
+      const result = check(name), line = q(".check");
+      line.textContent = hasGradient ? result.text : "";
+      line.className = "check " + (result.ok ? "ok" : "fail");
+      const size = norm(name);
+      q(".link").style.width = hasGradient && size > 0 ? Math.max(1, Math.min(11, 11 + 1.4 * Math.log10(size))) + "px" : "0";
+    }
+    const drawAll = () => names.forEach((_, index) => drawCard(index));
+
+    function walk(count, one) {
+      clearInterval(timer);
+      let done = 0;
+      const light = (index) => cards.forEach((card, k) => card.classList.toggle("lit", k === index));
+      const next = () => {
+        if (done === count) { clearInterval(timer); light(-1); return; }
+        light(one(done++));
+      };
+      if (matchMedia("(prefers-reduced-motion: reduce)").matches) while (done < count) next();
+      else { next(); timer = setInterval(next, 260); }
+      if (done === count) light(-1);
+    }
+    function forward() {
+      shownValues = shownGradients = 0;
+      drawAll();
+      walk(names.length, (k) => { shownValues = k + 1; drawCard(k); return k; });
+    }
+    function backward() {
+      shownValues = names.length;
+      shownGradients = 0;
+      drawAll();
+      walk(names.length, (k) => { shownGradients = k + 1; drawCard(names.length - 1 - k); return names.length - 1 - k; });
+    }
+    function all() {
+      clearInterval(timer);
+      cards.forEach((card) => card.classList.remove("lit"));
+      shownValues = shownGradients = names.length;
+      drawAll();
+    }
+    return {draw: drawAll, forward, backward, all, shown: () => ({values: shownValues, gradients: shownGradients, of: names.length})};
+  }
+  return {create};
+})();

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <gradus/nn/encoder.h>
+
+namespace lens {
+
+/// A source, read state by state, so that what one state hands on to the next can be told from what attention reads of it.
+struct Reading {
+  gradus::Var annotations;  ///< [S, 1, D]
+  // Of the last layer, by position; the backward ones are empty in an encoder of one direction.
+  std::vector<gradus::Var> forward, backward;            ///< [1, H] states: what arrives here is the whole gradient
+  std::vector<gradus::Var> forward_link, backward_link;  ///< the same states as the next one sees them
+  gradus::Var forward_start, backward_start;             ///< as the decoder's first state sees them
+  gradus::nn::Encoded encoded;                           ///< all of it as a decoder takes it
+};
+
+/// Where `shift` [directions H] is defined it is added to the states of source word `word` as they are made, so that
+/// everything that comes after sees it: for finite differences.
+Reading read_source(const gradus::nn::Encoder& encoder, const std::vector<int32_t>& source, int64_t word = -1,
+                    const gradus::Tensor& shift = {});
+
+}  // namespace lens

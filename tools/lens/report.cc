@@ -1,0 +1,150 @@
+#include "report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <translator/text/error.h>
+#include <translator/text/progress.h>
+
+namespace lens {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMost = 240;  // validations on a page
+
+json load(const fs::path& path) {
+  std::ifstream file(path);
+  json out = file ? json::parse(file, nullptr, false) : json();
+  return out.is_object() ? out : json::object();
+}
+
+// What is written in words is shown as it is, numbers as JSON has them.
+std::string words(const json& x) { return x.is_string() ? x.get<std::string>() : x.dump(); }
+
+int64_t step_of(const json& event) {
+  auto at = event.find("step");
+  return at != event.end() && at->is_number() ? at->get<int64_t>() : 0;
+}
+
+json facts_of(const json& config, const json& start) {
+  json facts = json::array();
+  auto add = [&](const char* name, const json& from, const char* key) {
+    if (from.contains(key) && !from.at(key).is_null()) facts.push_back({name, words(from.at(key))});
+  };
+  const json network = config.value("network", json::object());
+  add("model", config, "model");
+  if (config.value("model", "gru") != "transformer") {
+    add("cell", network, "cell");
+    add("attention", network, "attention");
+    add("hidden size", network, "hidden_size");
+  } else {
+    add("d_model", network, "d_model");
+    add("heads", network, "num_heads");
+    add("layers", network, "num_layers");
+  }
+  if (start.contains("parameters") && start.at("parameters").is_number())
+    facts.push_back({"parameters", translator::format_count(start.at("parameters").get<double>())});
+  add("pairs", start, "pairs");
+  add("batch size", start, "batch_size");
+  add("learning rate", start, "lr");
+  add("seed", start, "seed");
+  if (start.contains("recipe") && start.at("recipe").is_object())
+    for (const auto& [option, value] : start.at("recipe").items())
+      if (option == "--optimizer" || option == "--schedule") facts.push_back({option.substr(2), words(value)});
+  return facts;
+}
+
+// Every k-th, the best ones and the last.
+json thinned(const json& all, size_t& left_out) {
+  left_out = 0;
+  if (all.size() <= kMost) return all;
+  size_t every = (all.size() + kMost - 1) / kMost, best = all.size();
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i].value("best", false)) best = i;
+  json out = json::array();
+  for (size_t i = 0; i < all.size(); ++i)
+    if (i % every == 0 || i == best || i + 1 == all.size()) out.push_back(all[i]);
+  left_out = all.size() - out.size();
+  return out;
+}
+
+}  // namespace
+
+json read_run(const std::string& directory) {
+  fs::path log = fs::path(directory) / "train.log";
+  std::ifstream file(log);
+  if (!file) throw translator::InputError(directory, 0, "has no train.log: it is no run of `translator train`");
+  json start = json::object(), end, layers, resumes = json::array(), notes = json::array();
+  std::vector<json> validations;
+  int64_t unread = 0, behind = 0, version = 1;
+  for (std::string line; std::getline(file, line);) {
+    json event = json::parse(line, nullptr, false);
+    if (!event.is_object() || !event.contains("event") || !event.at("event").is_string()) {
+      ++unread;
+      continue;
+    }
+    std::string kind = event.at("event").get<std::string>();
+    if (kind == "start" || kind == "resume") {
+      if (event.contains("version") && event.at("version").is_number_integer()) version = event.at("version").get<int64_t>();
+      if (event.contains("layers")) layers = event.at("layers");
+      end = nullptr;
+    }
+    if (kind == "start") start = event;
+    if (kind == "end") end = event;
+    if (kind == "validation") validations.push_back(std::move(event));
+    if (kind != "resume") continue;
+    int64_t step = step_of(event);
+    behind += std::erase_if(validations, [&](const json& v) { return step_of(v) > step; });
+    resumes.push_back({{"epoch", event.value("epoch", json())}, {"step", step}});
+  }
+  std::string state = version < 2 ? "not logged how it ended" : "going on, or ended without a word";
+  if (end.is_object()) state = end.value("finished", false) ? "finished" : fmt::format("interrupted at step {}", step_of(end));
+  if (version < 2) notes.push_back("The log is of version 1: layers, attention and worst sentences were not logged.");
+  if (version > 2) notes.push_back(fmt::format("The log is of version {}, newer than this program.", version));
+  if (unread > 0) notes.push_back(fmt::format("{} line{} of train.log could not be read.", unread, unread == 1 ? "" : "s"));
+  if (behind > 0)
+    notes.push_back(fmt::format("{} validation{} left out: the run was killed, and went on from before.", behind,
+                                behind == 1 ? " is" : "s are"));
+  for (json& v : validations)
+    if (v.contains("probe") && v.at("probe").is_object()) v.erase("samples");
+  size_t left_out = 0;
+  json shown = thinned(validations, left_out);
+  if (left_out > 0) notes.push_back(fmt::format("{} of {} validations are shown.", shown.size(), validations.size()));
+  fs::path plain = fs::path(directory).lexically_normal();
+  std::string name = (plain.has_filename() ? plain.filename() : plain.parent_path().filename()).string();
+  return {{"format", "gradus-lens-report"},
+          {"version", 1},
+          {"name", name.empty() ? directory : name},
+          {"facts", facts_of(load(fs::path(directory) / "config.json"), start)},
+          {"state", state},
+          {"notes", notes},
+          {"resumes", resumes},
+          {"layers", layers},
+          {"validations", shown},
+          {"left_out", left_out},
+          {"explained", json::array()}};
+}
+
+std::string explain_command(const std::string& directory, const std::string& source, const std::string& reference,
+                            const std::string& out) {
+  auto quoted = [](const std::string& text) {
+    std::string s = "'";
+    for (char c : text) s += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return s + "'";
+  };
+  return fmt::format("lens explain {} {} --target {} --out {}", quoted(directory), quoted(source), quoted(reference),
+                     quoted(out));
+}
+
+json last_worst(const json& run) {
+  const json& all = run.at("validations");
+  for (size_t i = all.size(); i-- > 0;)
+    if (all[i].contains("worst") && all[i].at("worst").is_array() && !all[i].at("worst").empty()) return all[i].at("worst");
+  return json::array();
+}
+
+}  // namespace lens

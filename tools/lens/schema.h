@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "output.h"
+
+namespace lens {
+
+/// What in a document breaks a schema, a line each: "steps[2].loss: must be number or string, is null". Empty: nothing.
+/// The part of JSON Schema that it knows: type (a name or several), const, enum, minimum, required, properties,
+/// additionalProperties (false or a schema), items, prefixItems, minItems, maxItems, oneOf, $ref to "#/$defs/NAME", and
+/// description. Anything else in a schema throws, so that no rule is overlooked.
+std::vector<std::string> problems(const json& document, const json& schema);
+
+/// The schema of traces, tools/lens/page/trace.schema.json.
+const json& trace_schema();
+/// Of the lines of train.log, tools/lens/page/run-log.schema.json.
+const json& run_log_schema();
+
+}  // namespace lens

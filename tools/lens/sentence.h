@@ -1,0 +1,71 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "dissection.h"
+
+namespace lens {
+
+/// A number of the engine beside the same by finite differences.
+struct Compared {
+  std::string station;  ///< "e", "c", ... or "h"
+  int64_t step = 0;
+  /// Where: an element of the station's grid, or (row, -1), a row along a random direction of length 1.
+  int64_t row = 0, column = -1;
+  double engine = 0, numeric = 0;
+  double error = 0;  ///< relative, see relative_error
+};
+
+/// |a - b| / max(|a|, |b|, scale / 10^4, loss / 10^5, 10^-9): relative to the numbers; where both are small within their
+/// grid, whose largest number is `scale`, or small against the loss, to a part of these: a difference of losses in double
+/// precision cannot tell such numbers to six digits.
+double relative_error(double a, double b, double scale, double loss);
+
+/// df/dx at 0 by the central differences of eight points, with an error of order h^8.
+double derivative(const std::function<double(double)>& f, double h);
+
+/// The gradient of one step's loss L_t, taken apart.
+struct StepGradients {
+  /// By station: s_prev, q, k, u, e, alpha, c, s, a, z, p; undefined where the step has no such station, or nothing
+  /// arrived there.
+  gradus::Tensor at(const std::string& station) const;
+  std::vector<std::pair<std::string, gradus::Tensor>> stations;
+  // dL_t/dh_j by the way it came, [S, D] each; they add up to `full`.
+  gradus::Tensor value;       ///< through this step's mixture: alpha_tj g_t
+  gradus::Tensor score;       ///< through this step's scores
+  gradus::Tensor earlier;     ///< through what the steps before this one read of h_j
+  gradus::Tensor neighbours;  ///< through the encoder's next state (previous one, backwards)
+  gradus::Tensor start;       ///< through the decoder's first state
+  gradus::Tensor full;        ///< what arrived at the states, in one piece
+  bool score_path = false;    ///< false: the scores do not read the annotations at all
+  gradus::Tensor gain;        ///< [M, S] dL_t/dalpha_tj = g_t . (what word j puts into the mixture)
+  gradus::Tensor mix;         ///< [M] the same of the mixture: sum_j alpha_tj gain_tj
+};
+
+/// A sentence pair with every step's gradient, and every gradient checked.
+struct SentenceTrace {
+  Reading reading;
+  std::vector<Step> steps;
+  std::vector<StepGradients> gradients;
+  std::vector<Compared> checks;
+  double loss = 0;          ///< sum of the steps' losses
+  double network_loss = 0;  ///< the same from the network's fused ops
+  // How far identities that hold exactly are off, each the largest over all steps.
+  double path_residual = 0;   ///< |sum of the paths - full|
+  double score_sum = 0;       ///< |sum_j dL/de_tj|
+  double identity_residual = 0;  ///< |dL/de_tj - alpha_tj (gain_tj - mix_t) / temperature|
+  double worst() const;       ///< of all checks
+};
+
+/// The stations of a step in the order in which they are computed.
+std::vector<std::string> station_names(const Dissection& d);
+/// The value at a station; undefined where the step has no such.
+const gradus::Var& station(const Step& step, const std::string& name);
+
+/// @throws gradus::Error when the taken-apart network does not compute what the network computes: then its attention
+/// does something between scores and context that a softmax does not.
+SentenceTrace trace_sentence(const Dissection& d);
+
+}  // namespace lens

@@ -1,0 +1,147 @@
+// What a page needs to compute a step anew when scores, temperature, mask or target change. What does not depend on the
+// weights is multiplied out here: a context is a mixture, so whatever is linear in it is the same mixture of products
+// made once, and a page needs no large matrix but the output layer.
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <gradus/ops.h>
+
+#include "explain.h"
+
+namespace lens {
+namespace {
+
+using namespace gradus;
+
+constexpr int64_t kMaxOutputNumbers = 150000;  // of the output matrix; a page stays under 2 MB
+const Numbers kNumbers{11};
+
+json rows(const Tensor& x) {
+  json out = json::array();
+  for (int64_t r = 0; r < x.size(0); ++r) out.push_back(kNumbers(x.row(r)));
+  return out;
+}
+
+json heads(const Tensor& x) {  // [M, S, n]
+  json out = json::array();
+  for (int64_t m = 0; m < x.size(0); ++m) out.push_back(rows(x.row(m)));
+  return out;
+}
+
+// One row for each step.
+template <class F>
+Tensor over_steps(const SentenceTrace& trace, F&& f) {
+  std::vector<Var> out;
+  for (const Step& s : trace.steps) out.push_back(f(s));
+  return concat(out, 0).value();
+}
+
+Var columns(const Parameter& w, int64_t begin, int64_t end) { return slice(w, 1, begin, end); }
+
+// The words whose logits a page computes: all, or the likeliest ones at any step where that would be too much.
+std::vector<int32_t> shown_words(const Dissection& d, const SentenceTrace& trace) {
+  int64_t V = trace.steps[0].logits.numel(), R = trace.steps[0].readout.numel();
+  std::vector<int32_t> ids(static_cast<size_t>(V));
+  std::iota(ids.begin(), ids.end(), 0);
+  size_t most = static_cast<size_t>(std::max<int64_t>(64, kMaxOutputNumbers / R));
+  if (ids.size() <= most) return ids;
+  std::vector<double> highest(ids.size());
+  for (const Step& s : trace.steps)
+    for (size_t i = 0; i < ids.size(); ++i) highest[i] = std::max(highest[i], s.probabilities.value().f64()[i]);
+  for (int32_t id : d.target()) highest[static_cast<size_t>(id)] = 2;
+  std::stable_sort(ids.begin(), ids.end(),
+                   [&](int32_t a, int32_t b) { return highest[static_cast<size_t>(a)] > highest[static_cast<size_t>(b)]; });
+  ids.resize(most);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+json output_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace) {
+  std::vector<int32_t> ids = shown_words(d, trace);
+  Tensor which = Tensor::from_ids({static_cast<int64_t>(ids.size())}, ids);
+  json words = json::array(), rest = json::array();
+  for (int32_t id : ids) words.push_back(subject.model.target.token(id));
+  std::vector<bool> shown(static_cast<size_t>(trace.steps[0].logits.numel()));
+  for (int32_t id : ids) shown[static_cast<size_t>(id)] = true;
+  for (const Step& s : trace.steps) {
+    const double* z = s.logits.value().f64();
+    double top = -HUGE_VAL, sum = 0;
+    for (size_t i = 0; i < shown.size(); ++i)
+      if (!shown[i]) top = std::max(top, z[i]);
+    for (size_t i = 0; i < shown.size(); ++i)
+      if (!shown[i]) sum += std::exp(z[i] - top);
+    rest.push_back(sum > 0 ? kNumbers(top + std::log(sum)) : json(nullptr));
+  }
+  const nn::Linear& output = d.network().output;
+  return {{"words", words},
+          {"ids", ids},
+          {"vocabulary", shown.size()},
+          {"size", output.weight.shape()[1]},
+          {"weight", base64_f32(gather_rows(output.weight, which).value())},
+          {"bias", kNumbers(gather_rows(output.bias, which).value())},
+          {"rest", rest}};
+}
+
+}  // namespace
+
+json what_if_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace) {
+  NoGrad guard;
+  const nn::RecurrentCell& cell = d.cell();
+  const nn::Readout& readout = d.readout();
+  const Step& first = trace.steps[0];
+  Anatomy::Contributions parts =
+      d.anatomy().contributions(trace.reading.annotations.value());
+  int64_t D = parts.each.size(2), H = cell.hidden_size(), E = first.word.size(1);
+  bool luong = d.luong_order();
+  json out = {{"luong", luong}};
+
+  auto of_offset = [&](const Var& weight, const Var& y) {
+    return parts.offset.defined() ? y + linear(Var(parts.offset.reshape({1, D})), weight) : y;
+  };
+
+  // The context on its way through the cell.
+  if (!luong) {
+    if (cell.type.layer_norm) return {{"unavailable", "the decoder's cell is layer-normalised"}};
+    Var of_word = columns(cell.weight_ih, 0, E), of_context = columns(cell.weight_ih, E, E + D);
+    json unit = {{"type", subject.model.config.network.cell}, {"hidden", H}};
+    unit["context"] = heads(linear(Var(parts.each), of_context).value());
+    unit["word"] = rows(over_steps(trace, [&](const Step& s) {
+      Var y = linear(s.word, of_word, cell.bias_ih.defined() ? cell.bias_ih.var() : Var());
+      return of_offset(of_context, y);
+    }));
+    unit["state"] = rows(over_steps(trace, [&](const Step& s) {
+      return linear(s.state_before, cell.weight_hh, cell.bias_hh.defined() ? cell.bias_hh.var() : Var());
+    }));
+    bool reset_before = cell.type.kind == nn::CellKind::gru && (!cell.type.reset_after || cell.type.bahdanau);
+    if (reset_before) {
+      unit["weight_hn"] = base64_f32(slice(cell.weight_hh, 0, 2 * H, 3 * H).value());
+      unit["bias_hn"] = cell.bias_hh.defined() ? kNumbers(slice(cell.bias_hh, 0, 2 * H, 3 * H).value()) : json(nullptr);
+    }
+    unit["state_before"] = rows(over_steps(trace, [](const Step& s) { return s.state_before; }));
+    if (cell.type.kind == nn::CellKind::lstm)
+      unit["cell_before"] = rows(over_steps(trace, [&](const Step& s) {
+        return s.cell_before.defined() ? s.cell_before : Var(Tensor::zeros({1, H}, DType::f64));
+      }));
+    out["cell"] = unit;
+  }
+
+  // And through the readout: [s ; c ; word], in Luong's order [c ; s].
+  int64_t at = luong ? 0 : H;
+  Var of_context = columns(readout.linear.weight, at, at + D);
+  json read = {{"maxout", readout.kind == nn::ReadoutKind::maxout}, {"size", readout.linear.weight.shape()[0]}};
+  read["context"] = heads(linear(Var(parts.each), of_context).value());
+  Var of_state = columns(readout.linear.weight, luong ? D : 0, luong ? D + H : H);
+  read["rest"] = rows(over_steps(trace, [&](const Step& s) {
+    Var y = luong ? linear(s.state, of_state, readout.linear.bias)
+                  : linear(s.word, columns(readout.linear.weight, H + D, H + D + E), readout.linear.bias);
+    return of_offset(of_context, y);
+  }));
+  read["state"] = luong ? json(nullptr) : json(base64_f32(of_state.value()));
+  out["readout"] = read;
+  out["output"] = output_json(subject, d, trace);
+  return out;
+}
+
+}  // namespace lens
