@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <gradus/kernels/gemm.h>
+#include <gradus/nn/search.h>
 #include <gradus/parallel.h>
 
 #include <algorithm>
@@ -13,33 +14,25 @@ namespace {
 
 using gradus::Tensor;
 
-// T words for every sentence, the most probable one at each step, whether a sentence is over or not.
-void greedy(const Network& network, const Batch& batch) {
-  gradus::NoGrad guard;
-  int64_t T = batch.source.size(0), B = batch.source.size(1);
-  gradus::nn::DecoderState state = network.decoder->start(network.encoder(batch.source, batch.lengths));
-  Tensor words({T + 1, B}, gradus::DType::i32);
-  words.row(0).fill(kBos);
-  for (int64_t t = 0; t < T; ++t) {
-    Tensor logits = network.output(network.decoder->step(words.row(t), state).readout).value();
-    int64_t V = logits.size(1);
-    for (int64_t b = 0; b < B; ++b) {
-      const float* x = logits.f32() + b * V;
-      words.i32()[(t + 1) * B + b] = static_cast<int32_t>(std::max_element(x, x + V) - x);
-    }
-  }
-}
-
-double sentences_per_second(const Network& network, gradus::ThreadPool& pool, const Batch& batch,
+// T words for every sentence, the most probable one at each step, whether a sentence is over or not: the library's own
+// greedy search, the weights laid out beforehand as for any number of batches.
+double sentences_per_second(const gradus::nn::Generator& generator, gradus::ThreadPool& pool, const Batch& batch,
                             int repeats) {
-  std::vector<Batch> parts = split(batch, pool.size());
+  gradus::nn::SearchOptions options;
+  options.max_length = batch.source.size(0);
+  options.scores = false;
+  options.pad = kPad;
+  options.bos = kBos;
+  options.eos = -1;
+  options.pool = &pool;
   std::vector<double> ms;
   for (int i = -2; i < repeats; ++i) {
     Stopwatch watch;
-    pool.run([&](int k) {
-      if (static_cast<size_t>(k) < parts.size()) greedy(network, parts[static_cast<size_t>(k)]);
-    });
+    auto found = gradus::nn::translate(generator, batch.source, batch.lengths, options);
     if (i >= 0) ms.push_back(watch.lap());
+    for (const auto& list : found)
+      if (list.size() != 1 || list[0].tokens.size() != static_cast<size_t>(options.max_length))
+        gradus::fail("bench", "decoding did not give T words");
   }
   return static_cast<double>(batch.lengths.numel()) / median(ms) * 1e3;
 }
@@ -47,9 +40,10 @@ double sentences_per_second(const Network& network, gradus::ThreadPool& pool, co
 int decode_one(const Options& options, const Size& size, const std::string& variant) {
   Network network = make_network(options, size, variant);
   gradus::ThreadPool pool(options.threads);
-  double one = sentences_per_second(network, pool, random_sources(size, 1, options.seed),
+  auto generator = gradus::nn::make_generator(network.encoder, *network.decoder, network.output);
+  double one = sentences_per_second(*generator, pool, random_sources(size, 1, options.seed),
                                     options.steps ? options.steps : 30);
-  double many = sentences_per_second(network, pool, random_sources(size, 64, options.seed),
+  double many = sentences_per_second(*generator, pool, random_sources(size, 64, options.seed),
                                      options.steps ? options.steps : 8);
   if (options.json)
     fmt::print("{}\n", nlohmann::ordered_json{{"framework", "gradus"},

@@ -24,15 +24,18 @@ GemmStep::GemmStep(const Size& s, const std::string& variant, int64_t B, uint64_
   readout_ = linear(N, context_in_cell_ ? 3 * H + s.E : 3 * H, H);
   output_ = {random(N, H), random(s.V, H), random(std::min(kChunk, N), s.V),
              random(N, H), random(s.V, H), random(std::min(kChunk, N), s.V)};
-  if (!context_in_cell_) return;
-  w1_ = random(H, H);
   u_ = random(N, H);
   du_ = random(N, H);
-  dw1_ = random(H, H);
   contexts_ = random(N, 2 * H);
   dcontexts_ = random(N, 2 * H);
   weights_ = random(N, s.T);
   dannotations_ = random(N, 2 * H);
+  if (context_in_cell_) {
+    w1_ = random(H, H);
+    dw1_ = random(H, H);
+  } else {
+    scores_ = random(s.T, s.T);
+  }
 }
 
 Tensor GemmStep::random(int64_t rows, int64_t columns) {
@@ -66,7 +69,7 @@ void GemmStep::product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const 
   if (counting_)
     flop_ += 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   else
-    gradus::kernels::gemm(ta, tb, m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
+    gradus::kernels::blas_gemm(ta, tb, m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
 }
 
 // y = x W^T
@@ -144,6 +147,31 @@ void GemmStep::decoder_backward() {
             dannotations_.f32() + b * D, B_ * D);
 }
 
+// Luong's attention for all steps at once, as lib/gradus/ops/attention_sequence.cc has it: for each sentence scores
+// [T, S] = q keys^T and contexts [T, D] = weights annotations. Sentences count in full length.
+void GemmStep::attention_forward() {
+  int64_t H = size_.H, D = 2 * H, T = size_.T;
+  const float *q = cell_.h.f32(), *keys = keys_.y.f32(), *annotations = keys_.x.f32();
+  for (int64_t b = 0; b < B_; ++b) {
+    product(false, true, T, T, H, q + b * H, B_ * H, keys + b * H, B_ * H, 0, scores_.f32(), T);
+    product(false, false, T, D, T, weights_.f32() + b * T, B_ * T, annotations + b * D, B_ * D, 0,
+            contexts_.f32() + b * D, B_ * D);
+  }
+}
+
+// dweights = dcontexts annotations^T, dannotations += weights^T dcontexts, dq = dscores keys, dkeys += dscores^T q.
+void GemmStep::attention_backward() {
+  int64_t H = size_.H, D = 2 * H, T = size_.T;
+  const float *q = cell_.h.f32(), *keys = keys_.y.f32(), *annotations = keys_.x.f32(), *g = dcontexts_.f32();
+  for (int64_t b = 0; b < B_; ++b) {
+    const float* weights = weights_.f32() + b * T;
+    product(false, true, T, T, D, g + b * D, B_ * D, annotations + b * D, B_ * D, 0, scores_.f32(), T);
+    product(true, false, T, D, T, weights, B_ * T, g + b * D, B_ * D, 1, dannotations_.f32() + b * D, B_ * D);
+    product(false, false, T, H, T, weights, B_ * T, keys + b * H, B_ * H, 0, u_.f32() + b * H, B_ * H);
+    product(true, false, T, H, T, weights, B_ * T, q + b * H, B_ * H, 1, du_.f32() + b * H, B_ * H);
+  }
+}
+
 void GemmStep::output(int64_t words) {
   int64_t H = size_.H, V = size_.V;
   const Linear& l = output_;
@@ -162,9 +190,11 @@ void GemmStep::run(int64_t words) {
   forward(bridge_);
   forward(keys_);
   decoder_forward();
+  if (!context_in_cell_) attention_forward();
   forward(readout_);
   output(words);
   backward(readout_);
+  if (!context_in_cell_) attention_backward();
   decoder_backward();
   backward(keys_);
   backward(bridge_);

@@ -10,9 +10,9 @@
 namespace bench {
 
 /// The matrix products of a training step of B sentences, and nothing else: the shapes, strides and order of
-/// the layers on plain `kernels::gemm`, on random numbers. Recurrent products are counted as calls of BLAS at
-/// every step, whatever the library has in their place; the attention of the Luong variant has no product of
-/// matrices.
+/// the layers on `kernels::blas_gemm`, on random numbers. All are calls of BLAS, the recurrent ones at
+/// every step, whatever the library has in their place, and nothing leaves padding out. With Luong's
+/// order the attention of all steps is six products for each sentence.
 class GemmStep {
  public:
   GemmStep(const Size& size, const std::string& variant, int64_t B, uint64_t seed);
@@ -44,6 +44,8 @@ class GemmStep {
   void encoder_backward(const Recurrence& r);
   void decoder_forward();
   void decoder_backward();
+  void attention_forward();
+  void attention_backward();
   void output(int64_t words);
 
   Size size_;
@@ -53,7 +55,7 @@ class GemmStep {
   gradus::Rng rng_;
   Recurrence ahead_, back_, cell_;
   Linear keys_, bridge_, readout_, output_;
-  gradus::Tensor w1_, u_, du_, dw1_, contexts_, dcontexts_, weights_, dannotations_;
+  gradus::Tensor w1_, u_, du_, dw1_, contexts_, dcontexts_, weights_, dannotations_, scores_;
 };
 
 }  // namespace bench

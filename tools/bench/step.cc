@@ -1,7 +1,6 @@
 #include "step.h"
 
 #include <gradus/nn/data_parallel.h>
-#include <gradus/ops/arithmetic.h>
 
 #include <algorithm>
 #include <numeric>
@@ -26,18 +25,18 @@ StepTimes TrainingStep::run(const Work& work) {
   nn::ParallelGradients out = nn::parallel_gradients(pool_, static_cast<int>(count), [&](int k) {
     Stopwatch own;
     size_t i = static_cast<size_t>(k);
-    gradus::CrossEntropy loss = network_.loss(work.shards[i]);
-    double share = static_cast<double>(loss.tokens) / static_cast<double>(work.target_tokens);
-    gradus::Var weighted = count == 1 ? loss.loss : loss.loss * share;
+    const Batch& shard = work.shards[i];
+    double share = static_cast<double>(shard.target_tokens) / static_cast<double>(work.target_tokens);
+    gradus::Var loss = network_.loss(shard, share).loss;
     forward[i] = own.lap();
-    return weighted;
+    return loss;
   });
   double both = watch.lap();
   times.forward = *std::max_element(forward.begin(), forward.end());
   times.backward = both - times.forward;
-  double norm = nn::grad_norm(out.gradients);
+  double norm = nn::grad_norm(out.gradients, &pool_);
   times.clip = watch.lap();
-  adam_.step(network_, out.gradients, nn::clip_factor(norm, 1));
+  adam_.step(network_, out.gradients, nn::clip_factor(norm, 1), &pool_);
   times.adam = watch.lap();
   times.loss = std::accumulate(out.losses.begin(), out.losses.end(), 0.0);
   out = {};  // the peer's gradients are freed within a step, too

@@ -204,10 +204,12 @@ Network::Network(const Size& s, const std::string& variant, gradus::Rng& rng)
       decoder(make_decoder(s, variant, rng)),
       output(s.H, s.V, rng) {}
 
-gradus::CrossEntropy Network::loss(const Batch& batch) const {
-  nn::DecoderOutputs out = (*decoder)(batch.target_in, encoder(batch.source, batch.lengths));
-  return gradus::linear_cross_entropy(out.readout, output.weight, output.bias, batch.target_out,
-                                      {.ignore_index = kPad});
+gradus::CrossEntropy Network::loss(const Batch& batch, double weight) const {
+  Tensor lengths = nn::target_lengths(batch.target_out, kPad);
+  nn::DecoderOutputs out = decoder->real_steps(batch.target_in, encoder(batch.source, batch.lengths), lengths);
+  return gradus::linear_cross_entropy(out.readout, output.weight, output.bias,
+                                      nn::target_words(batch.target_out, lengths),
+                                      {.ignore_index = kPad, .weight = weight});
 }
 
 void Network::params(nn::ParamVisitor& visit) {

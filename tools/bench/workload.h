@@ -52,7 +52,8 @@ struct Network {
   gradus::nn::Linear output;
 
   Network(const Size& size, const std::string& variant, gradus::Rng& rng);
-  gradus::CrossEntropy loss(const Batch& batch) const;
+  /// The mean over the words of the batch, times `weight`: a shard's share of its batch.
+  gradus::CrossEntropy loss(const Batch& batch, double weight = 1) const;
   void params(gradus::nn::ParamVisitor& visit);
 };
 
