@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -16,13 +18,37 @@ using Numbers = std::vector<double>;
 inline Tensor f32(const Shape& shape, const Numbers& v) { return Tensor::from(shape, v, DType::f32); }
 inline Tensor f64(const Shape& shape, const Numbers& v) { return Tensor::from(shape, v, DType::f64); }
 
-/// The text of the Error that f throws; "(no error)" when it throws none.
+/// `text` without its " (test_x.cc:12)", provided that this is the test's own file and a line close to `here` (a lambda
+/// may take several); any other place stays in the text, where a comparison trips over it.
+inline std::string without_own_line(std::string text, const std::source_location& here) {
+  std::string file = here.file_name();
+  file = " (" + file.substr(file.find_last_of('/') + 1) + ":";
+  size_t begin = text.find(file), end = text.find(')', begin == std::string::npos ? 0 : begin);
+  if (begin == std::string::npos || end == std::string::npos) return text;
+  long line = std::strtol(text.c_str() + begin + file.size(), nullptr, 10);
+  if (std::abs(line - static_cast<long>(here.line())) > 8) return text;
+  return text.erase(begin, end + 1 - begin);
+}
+
+/// The text of the Error that f throws, without the place of the call; "(no error)" when it throws none.
 template <class F>
-std::string error_of(F&& f) {
+std::string error_of(F&& f, const std::source_location& here = std::source_location::current()) {
   try {
     f();
   } catch (const Error& e) {
-    return e.what();
+    return without_own_line(e.what(), here);
+  }
+  return "(no error)";
+}
+
+/// The same for ops and modules, whose errors must name the line of the call: "(no line) ..." when one does not.
+template <class F>
+std::string op_error_of(F&& f, const std::source_location& here = std::source_location::current()) {
+  try {
+    f();
+  } catch (const Error& e) {
+    std::string text = without_own_line(e.what(), here);
+    return text == e.what() ? "(no line) " + text : text;
   }
   return "(no error)";
 }

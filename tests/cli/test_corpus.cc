@@ -119,6 +119,8 @@ TEST_CASE("--help names every option and goes to stdout") {
                  "--max-length",   "--corpus-size",     "--case-sensitive", "--french",
                  "--min-count",    "--max-vocabulary",  "--attention",      "--decoder",
                  "--hidden",       "--embedding",       "--layers",         "--dropout",
+                 "--cell",         "--layer-norm",      "--residual",       "--variational",
+                 "--recurrent-dropout",
                  "--epochs",       "--max-minutes",     "--batch-size",     "--lr",
                  "--clip",         "--label-smoothing", "--validate-every", "--seed",
                  "--out",          "--resume",          "--force",          "--quiet",
@@ -151,7 +153,8 @@ TEST_CASE("--help names every option and goes to stdout") {
 TEST_CASE("wrong usage ends with 2 and says what is wrong on stderr") {
   const std::vector<std::pair<Arguments, std::string>> wrong = {
       {{}, "A subcommand is required"},
-      {{"sing"}, "translator: there is no command \"sing\", only corpus, train, translate, evaluate\n"},
+      {{"sing"}, "translator: there is no command \"sing\", only corpus, train, compare, translate, evaluate, "
+                "replay\n"},
       {{"corpus", "--split", "all"}, "--split"},
       {{"translate"}, "model is required"},
       {{"translate", "m", "she", "eats"}, "eats"},

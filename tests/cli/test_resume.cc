@@ -104,6 +104,38 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
   CHECK(events("broken", "validation").back().at("epoch") == 4);
 }
 
+TEST_CASE("the same with other optimisers, schedules, averages and scheduled sampling") {
+  const std::vector<Arguments> recipes = {{"--optimizer", "adamw", "--schedule", "plateau", "--warmup", "20",
+                                           "--ema", "0.9", "--scheduled-sampling", "0.5"},
+                                          {"--optimizer", "rmsprop", "--momentum", "0.5", "--schedule",
+                                           "noam", "--lr", "0.003", "--clip-value", "0.01"},
+                                          {"--optimizer", "adadelta", "--schedule", "cosine",
+                                           "--weight-decay", "0.001", "--label-smoothing", "0.1"}};
+  for (Arguments length : recipes) {
+    CAPTURE(length[1]);
+    for (const char* more : {"--epochs", "2", "--validate-every", "5", "--force"}) length.push_back(more);
+    REQUIRE(run(small_run("whole", length)).code == 0);
+    Result stopped = interrupted("broken", length, SIGINT, 3);
+    REQUIRE(stopped.code == 130);
+    length.back() = "--resume";
+    Result rest = run(small_run("broken", length));
+    INFO(rest.err);
+    CHECK(rest.code == 0);
+    check_same_tensors("whole/last.safetensors", "broken/last.safetensors");
+    CHECK(read_file("whole/model.safetensors") == read_file("broken/model.safetensors"));
+    CHECK(timeless("whole") == timeless("broken"));
+    CHECK(read_file("whole/training.json") == read_file("broken/training.json"));
+  }
+  auto json = nlohmann::json::parse(read_file("whole/training.json"));
+  CHECK(json.at("optimizer") == "adadelta");
+  CHECK(json.at("schedule") == "cosine");
+  CHECK(json.at("weight-decay") == "0.001");
+  CHECK(run(small_run("broken", {"--resume"}))
+            .says("translator: broken/last.safetensors: was made with another --label-smoothing: the run "
+                  "cannot go "
+                  "on from it\n"));
+}
+
 TEST_CASE("a run that is interrupted before its first validation can be used and gone on with") {
   Arguments length = {"--epochs", "40", "--validate-every", "100000"};
   Running process(small_run("early", length));
@@ -152,4 +184,35 @@ TEST_CASE("--resume without a run to go on with") {
   CHECK(r.code == 1);
   CHECK(r.err == "translator: never: holds no run to go on with: never/last.safetensors is missing\n");
   CHECK_FALSE(exists("never"));
+}
+
+TEST_CASE("--resume refuses what contradicts the run, and says what the run has instead") {
+  REQUIRE(run(small_run("settled", {"--epochs", "1", "-q"})).code == 0);
+  const std::string head = "translator: the model in settled has ";
+  const std::vector<std::pair<Arguments, std::string>> refused = {
+      {{"--cell", "lstm"}, head + "--cell gru, not lstm: --resume cannot change it\n"},
+      {{"--attention", "general"}, head + "--attention bahdanau, not general: --resume cannot change it\n"},
+      {{"--no-input-feeding"}, head + "--input-feeding yes, not no: --resume cannot change it\n"},
+      {{"--temperature", "0.5"}, head + "--temperature 1, not 0.5: --resume cannot change it\n"},
+      {{"--case-sensitive"}, head + "--case-sensitive no, not yes: --resume cannot change it\n"},
+      {{"--dropout", "0.3", "--readout", "maxout"},
+       head + "--readout tanh, not maxout; --dropout 0.1, not 0.3: --resume cannot change them\n"}};
+  for (const auto& [more, text] : refused) {
+    Arguments all = more;
+    all.insert(all.end(), {"--resume", "-q"});
+    Result r = run(small_run("settled", all));
+    CHECK(r.code == 2);
+    CHECK(r.err == text);
+  }
+  Result rate = run(small_run("settled", {"--resume", "-q", "--lr", "0.02"}));
+  CHECK(rate.code == 1);
+  CHECK(rate.err ==
+        "translator: settled/last.safetensors: was made with another --lr: the run cannot go on from it\n");
+  Result words = run(small_run("settled", {"--resume", "-q", "--min-count", "4"}));
+  CHECK(words.code == 2);
+  CHECK(words.says("translator: the model in settled knows "));
+  CHECK(words.says(" words, --min-count would make it "));
+  CHECK(words.says(": --resume cannot change them\n"));
+  // What says the same is no contradiction: another name of the same attention, a default written out.
+  CHECK(run(small_run("settled", {"--resume", "-q", "--attention", "additive", "--cell", "gru", "--heads", "4"})).code == 0);
 }

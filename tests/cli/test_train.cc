@@ -4,9 +4,12 @@
 
 #include <cmath>
 
+#include <gradus/nn/attention/attention.h>
+
 #include "program.h"
 
 using namespace cli;
+namespace fs = std::filesystem;
 
 TEST_CASE("train leaves a whole model directory and a log of its validations; progress is on stderr") {
   Result r = run(small_run("fresh", {"--epochs", "2"}));
@@ -35,8 +38,9 @@ TEST_CASE("train leaves a whole model directory and a log of its validations; pr
   CHECK(config.at("network").at("source_vocabulary") == words.size());
 
   auto log = events("fresh");
-  REQUIRE(log.size() == 3);
+  REQUIRE(log.size() == 4);
   CHECK(log[0].at("event") == "start");
+  CHECK(log[3] == nlohmann::json{{"event", "end"}, {"finished", true}, {"step", 72}, {"seconds", log[3].at("seconds")}});
   CHECK(log[0].at("pairs") == 1140);
   CHECK(log[0].at("epochs") == 2);
   for (int epoch : {1, 2}) {
@@ -80,15 +84,24 @@ TEST_CASE("one thread and two learn the same, up to rounding") {
 }
 
 TEST_CASE("every attention trains and translates") {
-  for (const std::string attention : {"bahdanau", "dot", "general", "concat", "none"}) {
+  std::vector<std::string> names = gradus::nn::attention_names();
+  names.push_back("none");
+  for (const std::string& attention : names) {
     CAPTURE(attention);
-    Result r = run(small_run("by_" + attention, {"--epochs", "1", "--attention", attention}));
+    // The oracle needs alignments, which the embedded corpus has.
+    Arguments arguments = attention == "oracle"
+                              ? Arguments{"train", "--corpus-size", "1000", "--hidden", "32", "--embedding", "32",
+                                          "--epochs", "3", "--out", "by_oracle", "-q"}
+                              : small_run("by_" + attention, {"--epochs", "1", "-q"});
+    arguments.insert(arguments.end(), {"--attention", attention});
+    Result r = run(arguments);
     CHECK(r.code == 0);
+    CHECK(r.err == "");
     auto config = nlohmann::json::parse(read_file("by_" + attention + "/config.json"));
     CHECK(config.at("network").at("attention") == attention);
     auto log = events("by_" + attention, "validation");
-    REQUIRE(log.size() == 1);
-    CHECK(log[0].at("valid_loss") < 6);  // log of the vocabulary's size is about 6
+    REQUIRE(!log.empty());
+    CHECK(log.back().at("valid_loss") < 6);  // log of the vocabulary's size is about 6
     Result t = run({"translate", "by_" + attention, "she eats apples", "--attention-map", "--alignments"});
     CHECK(t.code == 0);
     bool draws = attention != "none";
@@ -97,12 +110,61 @@ TEST_CASE("every attention trains and translates") {
   }
 }
 
+TEST_CASE("every cell trains and translates; models of before --cell still load") {
+  for (const std::string cell : {"gru-bahdanau", "lstm", "rnn-relu"}) {
+    CAPTURE(cell);
+    Result r = run(small_run("by_" + cell, {"--epochs", "1", "--cell", cell, "--layers", "2", "--residual",
+                                            "--variational", "--recurrent-dropout", "0.1"}));
+    CHECK(r.code == 0);
+    auto config = nlohmann::json::parse(read_file("by_" + cell + "/config.json"));
+    CHECK(config.at("network").at("cell") == cell);
+    auto log = events("by_" + cell, "validation");
+    REQUIRE(log.size() == 1);
+    CHECK(log[0].at("valid_loss") < 6);
+    CHECK(run({"translate", "by_" + cell, "she eats apples"}).code == 0);
+  }
+  Result now = run({"translate", trained_model(), "she eats apples", "--scores"});
+  fs::remove_all(scratch() / "old");
+  fs::copy(scratch() / trained_model(), scratch() / "old");
+  auto config = nlohmann::json::parse(read_file("old/config.json"));
+  for (const char* key : {"cell", "layer_norm", "residual", "variational", "recurrent_dropout"})
+    CHECK(config.at("network").erase(key) == 1);
+  write_file("old/config.json", config.dump());
+  Result old = run({"translate", "old", "she eats apples", "--scores"});
+  CHECK(old.code == 0);
+  CHECK(old.out == now.out);
+}
+
+TEST_CASE("attention's options are kept in the model; help lists what there is") {
+  REQUIRE(run(small_run("options", {"--epochs", "1", "-q", "--attention", "local-p", "--window", "3", "--temperature",
+                                    "0.5", "--top-k", "2", "--readout", "maxout", "--no-input-feeding"}))
+              .code == 0);
+  auto network = nlohmann::json::parse(read_file("options/config.json")).at("network");
+  CHECK(network.at("readout") == "maxout");
+  CHECK(network.at("input_feeding") == false);
+  CHECK(network.at("attention_options").at("window") == 3);
+  CHECK(network.at("attention_options").at("temperature") == 0.5);
+  CHECK(network.at("attention_options").at("top_k") == 2);
+  CHECK(run({"translate", "options", "she eats apples"}).code == 0);
+  std::string help = run({"train", "--help"}).out;
+  for (const std::string& name : gradus::nn::attention_names()) CHECK(help.find("\n  " + name) != std::string::npos);
+  Result unknown = run({"train", "--attention", "foo"});
+  CHECK(unknown.code == 2);
+  CHECK(unknown.says("there is no attention \"foo\", only bahdanau, dot, "));
+}
+
+TEST_CASE("oracle attention refuses data without alignments") {
+  Result r = run(small_run("blind", {"--epochs", "1", "--attention", "oracle"}));
+  CHECK(r.code == 1);
+  CHECK(r.says("has no alignments (a third column, 0-0 1-2), which oracle attention takes"));
+}
+
 TEST_CASE("--max-minutes ends a run; without epochs it is the clock alone") {
   Result r = run(small_run("clock", {"--max-minutes", "0.01"}));
   CHECK(r.code == 0);
-  auto log = events("clock");
-  REQUIRE(log.size() >= 2);
-  CHECK(log[0].at("epochs") == 0);
+  auto log = events("clock", "validation");
+  REQUIRE(!log.empty());
+  CHECK(events("clock", "start")[0].at("epochs") == 0);
   CHECK(log.back().at("lr").get<double>() < 0.01 * 0.051);  // down to a twentieth
 }
 
@@ -124,4 +186,56 @@ TEST_CASE("a model directory is not overwritten by accident") {
   CHECK(run(small_run("mine", {"--epochs", "1", "--force", "--seed", "7", "-q"})).code == 0);
   CHECK(read_file("mine/model.safetensors") != before);
   CHECK(events("mine", "start").size() == 1);
+}
+
+TEST_CASE("train --model transformer: the same commands, the same directory") {
+  Arguments options = {"--model", "transformer", "--heads", "2", "--ffn", "48", "--layers", "1", "--positions", "learned"};
+  Arguments first = options, more = options;
+  first.insert(first.end(), {"--epochs", "8", "--french"});
+  Result r = run(small_run("transformer", first));
+  INFO(r.err);
+  CHECK(r.code == 0);
+  CHECK(r.says("transformer of 1 + 1 layers, 2 heads, "));
+  auto config = nlohmann::json::parse(read_file("transformer/config.json"));
+  CHECK(config.at("model") == "transformer");
+  CHECK(config.at("network").at("d_model") == 32);
+  CHECK(config.at("network").at("dim_feedforward") == 48);
+  CHECK(config.at("network").at("positions") == "learned");
+  auto log = events("transformer", "validation");
+  CHECK(log.back().at("valid_loss") < 0.5 * log.front().at("valid_loss").get<double>());
+
+  Result translated = run({"translate", "transformer", "the cat sleeps", "--attention-map", "--beam-size", "3"});
+  CHECK(translated.code == 0);
+  CHECK(translated.out.find("cat") != std::string::npos);  // above its column of the map
+  Result scored = run({"evaluate", "transformer", short_pairs(), "--json"});
+  CHECK(scored.code == 0);
+  CHECK(nlohmann::json::parse(scored.out).at("bleu").get<double>() > 5);
+
+  more.insert(more.end(), {"--epochs", "9", "--resume"});
+  Result resumed = run(small_run("transformer", more));
+  CHECK(resumed.code == 0);
+  CHECK(events("transformer", "validation").size() == 9);
+  Result other = run(small_run("transformer", {"--model", "gru", "--resume"}));
+  CHECK(other.code == 2);
+  CHECK(other.says("the model in transformer is a transformer: --resume cannot change it\n"));
+  Result larger = run(small_run("transformer", {"--layers", "2", "--resume"}));
+  CHECK(larger.code == 2);
+  CHECK(larger.says("the model in transformer has --embedding 32 --layers 1: --resume cannot change them\n"));
+}
+
+TEST_CASE("a configuration without \"model\" is a recurrent one's, as all were before there was a choice") {
+  const std::string& name = trained_model();
+  std::filesystem::copy(scratch() / name, scratch() / "older", std::filesystem::copy_options::recursive);
+  auto config = nlohmann::ordered_json::parse(read_file("older/config.json"));
+  REQUIRE(config.at("model") == "gru");
+  config.erase("model");
+  write_file("older/config.json", config.dump());
+  Result a = run({"translate", name, "the cat sleeps"}), b = run({"translate", "older", "the cat sleeps"});
+  CHECK(b.code == 0);
+  CHECK(a.out == b.out);
+  config["model"] = "oracle";
+  write_file("older/config.json", config.dump());
+  Result c = run({"translate", "older", "the cat sleeps"});
+  CHECK(c.code == 1);
+  CHECK(c.says("unknown model \"oracle\": gru or transformer"));
 }

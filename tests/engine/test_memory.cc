@@ -1,6 +1,10 @@
 // The caching allocator: a training loop's steady state asks the system for nothing.
 
+#include <algorithm>
 #include <cstdint>
+#include <random>
+#include <thread>
+#include <vector>
 
 #include <gradus/memory.h>
 #include <gradus/ops/activation.h>
@@ -58,4 +62,65 @@ TEST_CASE("the numbers in the statistics") {
   CHECK(memory_stats().peak >= before.in_use + held);
   release_cached_memory();
   CHECK(memory_stats().cached == 0);
+}
+
+TEST_CASE("large blocks that come back are joined, whatever their order") {
+  constexpr int64_t kPiece = 1 << 20;
+  for (const std::vector<int>& order : {std::vector<int>{0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}}) {
+    release_cached_memory();
+    std::vector<std::shared_ptr<void>> pieces;
+    for (int i = 0; i < 3; ++i) pieces.push_back(allocate(kPiece));
+    for (int i : order) pieces[static_cast<size_t>(i)].reset();
+    CHECK(memory_stats().cached == 3 * kPiece);
+    const int64_t asked = memory_stats().system_allocations;
+    auto whole = allocate(3 * kPiece);
+    CHECK(memory_stats().system_allocations == asked);
+    CHECK(memory_stats().cached == 0);
+  }
+}
+
+TEST_CASE("a block goes back to the thread it came from") {
+  release_cached_memory();
+  auto block = allocate(3 << 20);
+  void* address = block.get();
+  int64_t asked = 0, asked_there = 0;
+  std::thread([&] {
+    block.reset();
+    asked = memory_stats().system_allocations;
+    auto another = allocate(3 << 20);  // not ours: this thread has to ask
+    asked_there = memory_stats().system_allocations;
+    CHECK(another.get() != address);
+  }).join();
+  CHECK(asked_there == asked + 1);
+  CHECK(allocate(3 << 20).get() == address);
+  CHECK(memory_stats().system_allocations == asked_there);
+}
+
+TEST_CASE("blocks never overlap, and keep their numbers when the rest is given back") {
+  struct Held {
+    std::shared_ptr<void> block;
+    int64_t bytes;
+    uint8_t mark;
+  };
+  std::mt19937 rng(31);
+  std::vector<Held> held;
+  auto whole = [](const Held& h) {
+    const auto* p = static_cast<const uint8_t*>(h.block.get());
+    return std::all_of(p, p + h.bytes, [&](uint8_t v) { return v == h.mark; });
+  };
+  for (int i = 0; i < 600; ++i) {
+    if (held.size() > 20 || (!held.empty() && rng() % 3 == 0)) {
+      size_t at = rng() % held.size();
+      CHECK(whole(held[at]));
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(at));
+    } else {
+      int64_t bytes = int64_t{1} << (rng() % 20);
+      bytes += static_cast<int64_t>(rng() % static_cast<uint32_t>(bytes));
+      held.push_back({allocate(bytes), bytes, static_cast<uint8_t>(i)});
+      std::fill_n(static_cast<uint8_t*>(held.back().block.get()), bytes, held.back().mark);
+      CHECK(reinterpret_cast<uintptr_t>(held.back().block.get()) % 64 == 0);
+    }
+    if (i % 100 == 99) release_cached_memory();
+  }
+  CHECK(std::all_of(held.begin(), held.end(), whole));
 }

@@ -113,14 +113,21 @@ TEST_CASE("check_finite stops at the op whose backward made the first infinity")
   };
   CHECK(error_of([&] { backward(loss(), {.check_finite = true}); }) ==
         "[sqrt backward] the gradient of input 0 is not finite: f64 [2], 0.75 .. 0.75, 1 infinite, scope "
-        "\"encoder\"; "
+        "\"encoder\"; the gradient that arrived: f64 [2], 3 .. 3; "
         "record under KeepValues to see the inputs' ranges");
   {
     KeepValues on;
     CHECK(error_of([&] { backward(loss(), {.check_finite = true}); }) ==
           "[sqrt backward] the gradient of input 0 is not finite: f64 [2], 0.75 .. 0.75, 1 infinite, scope "
           "\"encoder\"; "
-          "input 0: f64 [2], 0 .. 4");
+          "input 0: f64 [2], 0 .. 4; the gradient that arrived: f64 [2], 3 .. 3");
+  }
+  {
+    CheckFinite on;  // keeps the inputs too
+    CHECK_THROWS_WITH_AS(backward(loss(), {.check_finite = true}),
+                         doctest::Contains("input 0: f64 [2], 0 .. 4; the gradient that arrived: f64 [2], 3 .. 3 "
+                                           "(test_modes.cc:"),
+                         NotFinite);
   }
   Gradients grads = backward(loss());  // unchecked: it goes through
   CHECK_FALSE(all_finite(grads[x]));

@@ -21,7 +21,7 @@ Tensor mask_of(const Values& in, const File& file) {
   return length_mask(golden::ids(file, "lengths"), in.at("annotations").size(1));
 }
 
-using Decoder = AttentionDecoderStates (*)(const AttentionDecoderInputs&, const Tensor&);
+using Decoder = AttentionDecoderStates (*)(const AttentionDecoderInputs&, const Tensor&, const Tensor&, Caller);
 
 auto whole_decoder(Decoder decoder) {
   return [=](const Values& in, const File& file) -> Values {
@@ -36,7 +36,7 @@ auto whole_decoder(Decoder decoder) {
                                           .weight_hh = in.at("W_hh"),
                                           .bias_ih = in.at("b_ih"),
                                           .bias_hh = in.at("b_hh")},
-                                         mask_of(in, file));
+                                         mask_of(in, file), Tensor(), Caller::current());
     return {{"states", swapped(slice(out.states_contexts, 2, 0, 3))},
             {"weights", swapped(Var(out.weights)).value()}};
   };

@@ -3,6 +3,7 @@
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention.h>
 #include <gradus/ops/gru.h>
+#include <gradus/ops/lstm.h>
 #include <gradus/ops/shape.h>
 
 #include "golden.h"
@@ -13,7 +14,7 @@ using golden::Values;
 
 namespace {
 
-using Cell = Var (*)(const Var&, const Var&, const Var&, const Var&, const Var&, const Var&,
+using Cell = Var (*)(const Input&, const Var&, const Var&, const Var&, const Var&, const Var&,
                      const GruOptions&);
 using Sequence = Cell;
 
@@ -30,6 +31,29 @@ auto sequence_of_one(bool reset_after) {
     Var all = gru(reshape(in.at("x"), {1, 2, 3}), in.at("h"), in.at("W_ih"), in.at("W_hh"), in.at("b_ih"),
                   in.at("b_hh"), {.reset_after = reset_after});
     return {{"h_next", select(all, 0, 0)}};
+  };
+}
+
+// Bahdanau's z is 1 minus the other one, which is what the z block with its sign turned gives.
+auto with_z_turned(Cell cell) {
+  return [=](const Values& in, const File&) -> Values {
+    Tensor sign =
+        Tensor::from({12, 1}, {1, 1, 1, 1, -1, -1, -1, -1, 1, 1, 1, 1}, in.at("x").dtype());
+    auto turned = [&](const char* name) { return in.at(name) * sign; };
+    auto turned_bias = [&](const char* name) { return in.at(name) * sign.reshape({12}); };
+    return {{"h_next", cell(in.at("x"), in.at("h"), turned("W_ih"), turned("W_hh"), turned_bias("b_ih"),
+                            turned_bias("b_hh"), {.reset_after = false, .update_selects_new = true})}};
+  };
+}
+
+using LstmCell = LstmState (*)(const Input&, const LstmState&, const Var&, const Var&, const Var&, const Var&,
+                               const LstmOptions&);
+
+auto lstm_step(LstmCell cell) {
+  return [=](const Values& in, const File&) -> Values {
+    LstmState y = cell(in.at("x"), {in.at("h"), in.at("c")}, in.at("W_ih"), in.at("W_hh"), in.at("b_ih"),
+                       in.at("b_hh"), {});
+    return {{"h_next", y.h}, {"c_next", y.c}};
   };
 }
 
@@ -62,6 +86,21 @@ TEST_CASE("golden: a GRU step, reset before") {
   CHECK_GOLDEN("gru_cell_reset_before", one_step(gru_cell, false));
   CHECK_GOLDEN("gru_cell_reset_before", one_step(reference::gru_cell, false));
   CHECK_GOLDEN("gru_cell_reset_before", sequence_of_one(false));
+}
+
+TEST_CASE("golden: a GRU step in Bahdanau's form") {
+  CHECK_GOLDEN("gru_cell_reset_before", with_z_turned(gru_cell));
+  CHECK_GOLDEN("gru_cell_reset_before", with_z_turned(reference::gru_cell));
+}
+
+TEST_CASE("golden: an LSTM step, alone and as a sequence of one") {
+  CHECK_GOLDEN("lstm_cell", lstm_step(lstm_cell));
+  CHECK_GOLDEN("lstm_cell", lstm_step(reference::lstm_cell));
+  CHECK_GOLDEN("lstm_cell", [](const Values& in, const File&) -> Values {
+    LstmStates y = lstm(reshape(in.at("x"), {1, 2, 3}), {in.at("h"), in.at("c")}, in.at("W_ih"), in.at("W_hh"),
+                        in.at("b_ih"), in.at("b_hh"));
+    return {{"h_next", select(y.h, 0, 0)}, {"c_next", y.c_n}};
+  });
 }
 
 TEST_CASE("golden: the two variants are not the same function") {

@@ -35,7 +35,7 @@ for header in $headers; do
     fail "$header is not the source tree's"
 done
 # Those that stay at home are for the library's own .cc files and say so, or have a reason in this list.
-internal='^gradus/(kernels/(simd-inl|simd_targets)|io/json_header)\.h$'
+internal='^gradus/(kernels/(simd-inl|packed_tile-inl|simd_targets)|io/json_header)\.h$'
 for header in $({ cd "$source/lib" && find gradus -name '*.h'; cd "$source/nn" && find gradus -name '*.h'; }); do
   [ ! -f "$include/$header" ] || continue
   file="$source/lib/$header"
@@ -66,4 +66,22 @@ ${CXX:-c++} -std=c++20 -O1 -DENGINE_ONLY "$here/outside.cc" -o "$tree/engine" $(
   fail "a program with gradus alone"
 LD_LIBRARY_PATH="$(pkg-config --variable=libdir gradus)" "$tree/engine" || fail "running that"
 echo "outside    programs compile, link and run"
+
+# A whole project of somebody else's, with Meson and with CMake.
+cp -r "$here/project" "$tree/project"
+cp "$here/outside.cc" "$tree/project/"
+export LD_LIBRARY_PATH="$(pkg-config --variable=libdir gradus)"
+{ $meson setup "$tree/with-meson" "$tree/project" && $meson test -C "$tree/with-meson" --print-errorlogs; } \
+  >"$tree/log" 2>&1 || { cat "$tree/log"; fail "a project with Meson"; }
+echo "meson      an outside project builds and passes its tests"
+if command -v cmake >/dev/null; then
+  # Only where the tree lies is said; what it links to comes from there.
+  { env -u PKG_CONFIG_PATH cmake -S "$tree/project" -B "$tree/with-cmake" -DCMAKE_PREFIX_PATH="${found%/*/pkgconfig/gradus.pc}" \
+      -Dgradus_DIR="${found%/pkgconfig/gradus.pc}/cmake/gradus" &&
+    cmake --build "$tree/with-cmake" && (cd "$tree/with-cmake" && ctest --output-on-failure); } >"$tree/log" 2>&1 ||
+    { cat "$tree/log"; fail "a project with CMake"; }
+  echo "cmake      an outside project builds and passes its tests"
+else
+  echo "cmake      is not here: skipped"
+fi
 rm -rf "$tree"

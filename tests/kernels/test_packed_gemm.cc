@@ -72,3 +72,32 @@ TEST_CASE("packed product: threads share one; a row's result does not depend on 
   other.join();
   CHECK(halves.same_bits(all));
 }
+
+TEST_CASE_TEMPLATE("packed product: some columns have the bits of all", T, float, double) {
+  on_every_target([] {
+    std::mt19937 rng(73);
+    for (const int64_t n : {1, 16, 48, 49, 64, 65, 100, 112, 310, 320}) {
+      const int64_t m = 5, k = 41;
+      const Row<T> a = Row<T>::random(m * k, rng), w = Row<T>::random(n * k, rng);
+      const kernels::PackedMatrix<T> packed(kernels::PackedMatrix<T>::Use::transposed, n, k, w.data(), k);
+      CHECK(packed.column_at(0) == 0);
+      CHECK(packed.column_at(n) == n);
+      Row<T> all(m * n);
+      packed.product(m, a.data(), k, false, all.data(), n);
+      for (int64_t wanted = 0; wanted <= n; wanted += 7) {
+        const int64_t middle = packed.column_at(wanted);
+        REQUIRE(middle <= wanted);
+        Row<T> parts(m * n, T(3));
+        packed.product_columns(0, middle, m, a.data(), k, false, parts.data(), n);
+        for (int64_t i = middle; i < n; ++i) CHECK(parts[i] == T(3));
+        packed.product_columns(middle, n, m, a.data(), k, false, parts.data(), n);
+        CHECK(parts.intact());
+        if (sizeof(T) == 4) {
+          CHECK(parts.same_bits(all));
+        } else {
+          CHECK(worst_error(parts, all) < 1e-13);
+        }
+      }
+    }
+  });
+}

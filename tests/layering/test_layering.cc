@@ -27,7 +27,7 @@ const std::map<std::string, Layer> kStems = {
     {"dtype", kBase},       {"error", kBase},        {"shape", kBase},       {"memory", kBase},
     {"parallel", kBase},    {"random", kBase},
     {"tensor", kTensor},    {"numeric", kTensor},    {"print", kTensor},     {"walk", kTensor},
-    {"autograd", kAutograd}, {"backward", kAutograd}, {"gradcheck", kAutograd}, {"op_case", kAutograd},
+    {"autograd", kAutograd}, {"backward", kAutograd}, {"gradcheck", kAutograd}, {"diagnosis", kAutograd}, {"diagnosis_rules", kAutograd}, {"op_case", kAutograd},
     {"trace", kAutograd},   {"ops", kOps},  // ops.h gathers the headers of ops/
 };
 const std::map<std::string, Layer> kFolders = {
@@ -186,6 +186,25 @@ TEST_CASE("headers say #pragma once, and ops.h gathers every op") {
       CAPTURE(file.path);
       CHECK(gathered.count(file.path) == 1);
     }
+}
+
+TEST_CASE("every page of docs/ is linked from the README, or from the index of its folder") {
+  auto read = [](const fs::path& path) {
+    std::ifstream in(path);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const fs::path root = GRADUS_SOURCE_ROOT;
+  int pages = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "docs")) {
+    fs::path page = entry.path(), index = page.parent_path() / "README.md";
+    if (page.extension() != ".md") continue;
+    if (page == index || !fs::exists(index)) index = root / "README.md";
+    CAPTURE(page.string());
+    std::string link = "](" + fs::relative(page, index.parent_path()).generic_string() + ")";
+    CHECK(read(index).find(link) != std::string::npos);
+    ++pages;
+  }
+  CHECK(pages > 15);
 }
 
 TEST_CASE("the rules find what breaks them") {

@@ -7,18 +7,12 @@
 #include <gradus/op_case.h>
 #include <gradus/random.h>
 
+#include "../check.h"
+
 namespace helpers {
 
-/// The text of the Error that f throws, "no error" when none.
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const gradus::Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using gradus::testing::error_of;
+using gradus::testing::op_error_of;
 
 inline gradus::Tensor random(const gradus::Shape& shape, gradus::DType dtype = gradus::DType::f64,
                              uint64_t seed = 1) {

@@ -11,7 +11,7 @@
 #include "helpers.h"
 
 using namespace gradus;
-using helpers::error_of;
+using helpers::op_error_of;
 using helpers::random;
 
 TEST_CASE("cross_entropy and linear_cross_entropy: all registered cases") {
@@ -116,22 +116,22 @@ TEST_CASE("what stands in ignored rows has no influence") {
 
 TEST_CASE("cross_entropy: what is refused") {
   Tensor logits = random({6, 10}), targets = Tensor::from_ids({6}, {0, 1, 2, 3, 4, 12});
-  CHECK(error_of([&] { cross_entropy(logits, targets); }) == "[cross_entropy] targets must be in 0 .. 9: 12");
-  CHECK(error_of([&] { cross_entropy(logits, Tensor::full({6}, -1, DType::i32)); }) ==
+  CHECK(op_error_of([&] { cross_entropy(logits, targets); }) == "[cross_entropy] targets must be in 0 .. 9: 12");
+  CHECK(op_error_of([&] { cross_entropy(logits, Tensor::full({6}, -1, DType::i32)); }) ==
         "[cross_entropy] targets must be in 0 .. 9: -1");
-  CHECK(error_of([&] { cross_entropy(logits, targets.rows(0, 5)); }) ==
+  CHECK(op_error_of([&] { cross_entropy(logits, targets.rows(0, 5)); }) ==
         "[cross_entropy] targets must have the logits' shape without the last axis: logits [6, 10], targets "
         "[5]");
-  CHECK(error_of([&] { cross_entropy(logits, Tensor::zeros({6})); }) ==
+  CHECK(op_error_of([&] { cross_entropy(logits, Tensor::zeros({6})); }) ==
         "[cross_entropy] targets must be i32: f32");
-  CHECK(error_of([&] { cross_entropy(logits, targets, {.label_smoothing = 1}); }) ==
+  CHECK(op_error_of([&] { cross_entropy(logits, targets, {.label_smoothing = 1}); }) ==
         "[cross_entropy] label_smoothing must be in [0, 1): 1");
 }
 
 TEST_CASE("linear_cross_entropy: what is refused") {
   Tensor h = random({6, 4}), w = random({10, 4}), targets = Tensor::from_ids({6}, {0, 1, 2, 3, 4, 12});
   auto text = [](const Var& hidden, const Var& weight, const Var& bias, const Tensor& t) {
-    return error_of([&] { linear_cross_entropy(hidden, weight, bias, t); });
+    return op_error_of([&] { linear_cross_entropy(hidden, weight, bias, t); });
   };
   CHECK(text(h, w, {}, targets) == "[linear_cross_entropy] targets must be in 0 .. 9: 12");
   CHECK(text(h, random({10, 5}), {}, targets) ==

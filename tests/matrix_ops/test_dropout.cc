@@ -8,7 +8,7 @@
 #include "helpers.h"
 
 using namespace gradus;
-using helpers::error_of;
+using helpers::op_error_of;
 using helpers::random;
 
 TEST_CASE("dropout: all registered cases") { CHECK_OP_CASES("dropout", 2); }
@@ -67,7 +67,7 @@ TEST_CASE("what is dropped is 0 even where it was not finite") {
 }
 
 TEST_CASE("dropout: what is refused") {
-  CHECK(error_of([] { dropout(random({2}), 1.5); }) == "[dropout] p must be in [0, 1): 1.5");
-  CHECK(error_of([] { dropout(random({2}), 1); }) == "[dropout] p must be in [0, 1): 1");
-  CHECK(error_of([] { dropout(random({2}), -0.1); }) == "[dropout] p must be in [0, 1): -0.1");
+  CHECK(op_error_of([] { dropout(random({2}), 1.5); }) == "[dropout] p must be in [0, 1): 1.5");
+  CHECK(op_error_of([] { dropout(random({2}), 1); }) == "[dropout] p must be in [0, 1): 1");
+  CHECK(op_error_of([] { dropout(random({2}), -0.1); }) == "[dropout] p must be in [0, 1): -0.1");
 }

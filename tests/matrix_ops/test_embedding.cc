@@ -7,7 +7,7 @@
 #include "helpers.h"
 
 using namespace gradus;
-using helpers::error_of;
+using helpers::op_error_of;
 using helpers::random;
 
 TEST_CASE("embedding: all registered cases") { CHECK_OP_CASES("embedding", 3); }
@@ -54,11 +54,11 @@ TEST_CASE("two look-ups in one table, and a table used densely as well") {
 
 TEST_CASE("embedding: what is refused") {
   Tensor table = random({10, 4});
-  CHECK(error_of([&] { embedding(table, Tensor::from_ids({2}, {3, 12})); }) ==
+  CHECK(op_error_of([&] { embedding(table, Tensor::from_ids({2}, {3, 12})); }) ==
         "[embedding] ids must be in 0 .. 9: 12");
-  CHECK(error_of([&] { embedding(table, Tensor::from_ids({1}, {-1})); }) ==
+  CHECK(op_error_of([&] { embedding(table, Tensor::from_ids({1}, {-1})); }) ==
         "[embedding] ids must be in 0 .. 9: -1");
-  CHECK(error_of([&] { embedding(table, Tensor::ones({2})); }) == "[embedding] ids must be i32: f32");
-  CHECK(error_of([&] { embedding(random({10}), Tensor::from_ids({1}, {0})); }) ==
+  CHECK(op_error_of([&] { embedding(table, Tensor::ones({2})); }) == "[embedding] ids must be i32: f32");
+  CHECK(op_error_of([&] { embedding(random({10}), Tensor::from_ids({1}, {0})); }) ==
         "[embedding] weight must be [V, E]: [10]");
 }

@@ -8,7 +8,7 @@
 #include "helpers.h"
 
 using namespace gradus;
-using helpers::error_of;
+using helpers::op_error_of;
 using helpers::random;
 
 TEST_CASE("layer_norm: all registered cases") { CHECK_OP_CASES("layer_norm", 3); }
@@ -43,8 +43,8 @@ TEST_CASE("a constant row is beta, and its gradient is finite") {
 }
 
 TEST_CASE("layer_norm: what is refused") {
-  CHECK(error_of([] { layer_norm(random({2, 5}), random({4}), random({5})); }) ==
+  CHECK(op_error_of([] { layer_norm(random({2, 5}), random({4}), random({5})); }) ==
         "[layer_norm] gamma and beta must be [n] for input [..., n]: input [2, 5], gamma [4], beta [5]");
-  CHECK(error_of([] { layer_norm(random({2, 5}), random({5}), random({5}, DType::f32)); }) ==
+  CHECK(op_error_of([] { layer_norm(random({2, 5}), random({5}), random({5}, DType::f32)); }) ==
         "[layer_norm] element types must agree: input f64, gamma f64, beta f32");
 }

@@ -8,7 +8,7 @@
 #include "helpers.h"
 
 using namespace gradus;
-using helpers::error_of;
+using helpers::op_error_of;
 using helpers::random;
 
 TEST_CASE("matmul and linear: all registered cases") {
@@ -75,19 +75,20 @@ TEST_CASE("linear without bias, and constants that no gradient is worked out for
 }
 
 TEST_CASE("matmul and linear: what is refused") {
-  CHECK(error_of([] { matmul(random({2, 3}), random({4, 5})); }) ==
+  CHECK(op_error_of([] { matmul(random({2, 3}), random({4, 5})); }) ==
         "[matmul] inner dimensions must agree: [2, 3] and [4, 5]");
-  CHECK(error_of([] { matmul(random({2, 3, 4}), random({5, 4, 3})); }) ==
+  CHECK(op_error_of([] { matmul(random({2, 3, 4}), random({5, 4, 3})); }) ==
         "[matmul] leading dimensions do not broadcast: [2, 3, 4] and [5, 4, 3]");
-  CHECK(error_of([] { matmul(random({3}), random({3, 4})); }) ==
+  CHECK(op_error_of([] { matmul(random({3}), random({3, 4})); }) ==
         "[matmul] needs at least two dimensions: [3] and [3, 4]");
-  CHECK(error_of([] { matmul(random({2, 3}), random({3, 2}, DType::f32)); }) ==
+  CHECK(op_error_of([] { matmul(random({2, 3}), random({3, 2}, DType::f32)); }) ==
         "[matmul] element types must agree: f64 and f32");
-  CHECK(error_of([] { linear(random({64, 256}), random({512, 512})); }) ==
-        "[linear] input's last dimension must be in_features: input [64, 256], weight [512, 512]");
-  CHECK(error_of([] { linear(random({2, 3}), random({3})); }) == "[linear] weight must be [out, in]: [3]");
-  CHECK(error_of([] { linear(random({2, 3}), random({4, 3}), random({3})); }) ==
+  CHECK(op_error_of([] { linear(random({64, 256}), random({512, 512})); }) ==
+        "[linear] input's last dimension must be in_features: input [64, 256], weight [512, 512]"
+        "; hint: 512 = 2 x 256: bidirectional?");
+  CHECK(op_error_of([] { linear(random({2, 3}), random({3})); }) == "[linear] weight must be [out, in]: [3]");
+  CHECK(op_error_of([] { linear(random({2, 3}), random({4, 3}), random({3})); }) ==
         "[linear] bias must be [out]: bias [3], weight [4, 3]");
-  CHECK(error_of([] { linear(random({2, 3}), random({4, 3}, DType::f32)); }) ==
+  CHECK(op_error_of([] { linear(random({2, 3}), random({4, 3}, DType::f32)); }) ==
         "[linear] element types must agree: f64 and f32");
 }

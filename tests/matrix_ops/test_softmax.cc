@@ -9,7 +9,7 @@
 #include "helpers.h"
 
 using namespace gradus;
-using helpers::error_of;
+using helpers::op_error_of;
 using helpers::random;
 
 namespace {
@@ -104,12 +104,12 @@ TEST_CASE("softmax of nothing") {
 }
 
 TEST_CASE("softmax: what is refused") {
-  CHECK(error_of([] { softmax(random({2, 3}), {.axis = 2}); }) ==
+  CHECK(op_error_of([] { softmax(random({2, 3}), {.axis = 2}); }) ==
         "[softmax] axis 2 does not exist: shape [2, 3]");
-  CHECK(error_of([] { softmax(random({})); }) == "[softmax] axis -1 does not exist: shape []");
-  CHECK(error_of([] { softmax(random({2, 4}), {.mask = Tensor::ones({2, 3}, DType::u8)}); }) ==
+  CHECK(op_error_of([] { softmax(random({})); }) == "[softmax] axis -1 does not exist: shape []");
+  CHECK(op_error_of([] { softmax(random({2, 4}), {.mask = Tensor::ones({2, 3}, DType::u8)}); }) ==
         "[softmax] mask must broadcast to the input: mask [2, 3], input [2, 4]");
-  CHECK(error_of([] { log_softmax(random({2, 4}), {.mask = Tensor::ones({2, 4})}); }) ==
+  CHECK(op_error_of([] { log_softmax(random({2, 4}), {.mask = Tensor::ones({2, 4})}); }) ==
         "[log_softmax] mask must be u8: f32");
-  CHECK(error_of([] { softmax(Tensor::from_ids({2}, {1, 2})); }) == "[softmax] needs f32 or f64 numbers");
+  CHECK(op_error_of([] { softmax(Tensor::from_ids({2}, {1, 2})); }) == "[softmax] needs f32 or f64 numbers");
 }

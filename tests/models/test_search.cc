@@ -3,19 +3,22 @@
 #include <cmath>
 
 #include <gradus/nn/search.h>
+#include <gradus/nn/seq2seq.h>
 #include <gradus/ops.h>
 
 using namespace gradus;
 
 namespace {
 
-nn::Seq2Seq model_for(const std::string& attention, uint64_t seed, int64_t vocabulary = 7) {
+nn::Seq2Seq model_for(const std::string& attention, uint64_t seed, int64_t vocabulary = 7,
+                      const std::string& cell = "gru") {
   nn::Seq2SeqConfig c;
   c.source_vocabulary = 9;
   c.target_vocabulary = vocabulary;
   c.embedding_dim = 4;
   c.hidden_size = 6;
   c.attention = attention;
+  c.cell = cell;
   Rng rng(seed);
   nn::Seq2Seq model(c, rng);
   // Spread the logits, so that the most probable words are clear.
@@ -58,6 +61,17 @@ TEST_CASE("a hypothesis' log probability is the teacher-forced one of its tokens
           CHECK(h.log_probability == doctest::Approx(teacher_forced(model, b, h.tokens, h.finished)).epsilon(1e-4));
       }
     }
+}
+
+TEST_CASE("the same with an LSTM, whose cells have to follow their hypotheses") {
+  for (const char* attention : {"bahdanau", "general", "none"}) {
+    CAPTURE(attention);
+    nn::Seq2Seq model = model_for(attention, 3, 7, "lstm");
+    auto found = nn::translate(model, source(), lengths(), {.beam_size = 3, .max_length = 6});
+    for (int64_t b = 0; b < 3; ++b)
+      for (const nn::Hypothesis& h : found[b])
+        CHECK(h.log_probability == doctest::Approx(teacher_forced(model, b, h.tokens, h.finished)).epsilon(1e-4));
+  }
 }
 
 TEST_CASE("greedy search takes the most probable word at each step") {
@@ -142,7 +156,40 @@ TEST_CASE("hypotheses are sorted by score, and length normalisation is Wu's") {
     }
 }
 
+TEST_CASE("rows of an incremental decoder: kept, dropped, doubled, and given back in another order") {
+  for (const char* attention : {"bahdanau", "general", "concat", "none"}) {
+    CAPTURE(attention);
+    nn::Seq2Seq model = model_for(attention, 17);
+    auto generator = model.generator();
+    auto start = [&] { return generator->start(source(), lengths(), {.rows_per_sentence = 2}); };
+    auto logits_of = [](nn::IncrementalDecoder& d, const std::vector<int32_t>& previous) {
+      return d.step(Tensor::from_ids({static_cast<int64_t>(previous.size())}, previous)).clone();
+    };
+    auto plain = start(), changed = start();
+    logits_of(*plain, {2, 2, 2});
+    logits_of(*changed, {2, 2, 2});
+    changed->select({2, 0, 2, 0});  // sentence 1 is over; two hypotheses of the others
+    Tensor a = logits_of(*plain, {4, 5, 6}), b = logits_of(*changed, {6, 4, 3, 5});
+    CHECK(max_abs_difference(a.row(2), b.row(0)) < 1e-5);
+    CHECK(max_abs_difference(a.row(0), b.row(1)) < 1e-5);
+    CHECK(max_abs_difference(a.row(2), b.row(2)) > 1e-3);  // another word before
+    changed->select({1});
+    Tensor c = logits_of(*plain, {3, 3, 5}), d = logits_of(*changed, {3});
+    CHECK(d.size(0) == 1);
+    CHECK(max_abs_difference(c.row(0), d.row(0)) < 1e-5);
+    if (std::string(attention) != "none") {
+      CHECK(plain->weights().shape() == Shape{3, 4});
+      CHECK(max_abs_difference(plain->weights().row(0), changed->weights().row(0)) < 1e-5);
+    } else {
+      CHECK(!changed->weights().defined());
+    }
+    CHECK_THROWS_WITH(changed->select({1}), "[select] rows are 0 .. 0: 1");
+    CHECK_THROWS_WITH(changed->select({0, 0, 0, 0, 0, 0, 0}), "[select] at most 6 rows were planned for: 7");
+  }
+}
+
 TEST_CASE("search refuses an empty beam") {
   nn::Seq2Seq model = model_for("none", 1);
-  CHECK_THROWS_WITH(nn::translate(model, source(), lengths(), {.beam_size = 0}), "[translate] beam_size must be at least 1");
+  CHECK_THROWS_WITH(nn::translate(model, source(), lengths(), {.beam_size = 0}),
+                    doctest::Contains("[translate] beam_size must be at least 1 (test_search.cc:"));
 }

@@ -20,4 +20,13 @@ Tensor golden(const std::string& file, const std::string& group, const std::stri
   return Tensor::from(Shape(dims.data(), static_cast<int>(dims.size())), j["data"].get<std::vector<double>>(), DType::f64);
 }
 
+std::vector<std::string> golden_names(const std::string& file, const std::string& group) {
+  std::ifstream stream(std::string(GRADUS_GOLDEN_DIR "/") + file + ".json");
+  REQUIRE(stream);
+  std::vector<std::string> names;
+  nlohmann::json j = nlohmann::json::parse(stream);
+  for (const auto& [name, value] : j.at(group).items()) names.push_back(name);
+  return names;
+}
+
 }  // namespace gradus::test

@@ -24,6 +24,8 @@ bool same_bits(const Tensor& a, const Tensor& b);
 
 /// A tensor of a golden file: golden("adam_step", "inputs", "p").
 Tensor golden(const std::string& file, const std::string& group, const std::string& name);
+/// The names in one of its groups.
+std::vector<std::string> golden_names(const std::string& file, const std::string& group);
 
 }  // namespace gradus::test
 

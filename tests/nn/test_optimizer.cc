@@ -51,13 +51,14 @@ TEST_CASE("Adam takes the golden steps") {
       adam.step(named, with_gradient(p, in("g" + n).to(dtype)));
       nn::StateDict state = adam.state_dict(named);
       CHECK(all_close(p.value().to(DType::f64), out("p_after_" + n), tolerance, tolerance));
-      REQUIRE(state.size() == 3);
+      REQUIRE(state.size() == 4);
       CHECK(state[0].first == "m.p");
       CHECK(state[1].first == "v.p");
       CHECK(state[2].first == "step.p");
       CHECK(all_close(state[0].second.to(DType::f64), out("m_after_" + n), tolerance, tolerance));
       CHECK(all_close(state[1].second.to(DType::f64), out("v_after_" + n), tolerance, tolerance));
       CHECK(state[2].second.item() == t);
+      CHECK(state[3].first == "lr");
       CHECK(p.value().at(3) == 0);  // never had a gradient: does not move
     }
   }
@@ -97,7 +98,7 @@ TEST_CASE("SGD: plain, momentum, Nesterov, weight decay") {
   CHECK(is(two_steps({.lr = 0.1, .momentum = 0.9, .nesterov = true}), 1 - 0.095 - 0.1355, -2 - 0.19 + 0.014));
   // g + 0.5 p: first (1, 0), p = (0.9, -2); then (0.95, -1.5)
   CHECK(is(two_steps({.lr = 0.1, .weight_decay = 0.5}), 0.9 - 0.095, -2 + 0.15));
-  CHECK(error_of([] { nn::SGD({.nesterov = true}); }) == "[SGD] nesterov needs a momentum");
+  CHECK(error_of([] { nn::SGD({.nesterov = true}); }) == "[SGD] nesterov needs a momentum, and no dampening");
 }
 
 TEST_CASE("the global norm and clipping have the golden numbers") {
@@ -214,7 +215,7 @@ TEST_CASE("optimisers refuse gradients of another model, and leave alone what ha
   Tensor bias = layer.bias.value().clone();
   adam.step(layer, backward(sum(layer.weight.var() * 2.0)));
   CHECK(same_bits(layer.bias.value(), bias));
-  CHECK(adam.state_dict(layer).size() == 3);
+  CHECK(adam.state_dict(layer).size() == 4);  // m, v and step of the weight, and lr
   grads = backward(sum(layer(random({4, 2}, 1, DType::f32))));
   nn::to(layer, DType::f64);
   CHECK(error_of([&] { adam.step(layer, grads); }) ==

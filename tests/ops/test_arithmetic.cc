@@ -139,7 +139,7 @@ TEST_CASE("clamp passes the gradient inside and on its borders") {
   CHECK(clamp(x, -1, 1).value().to_vector() == Numbers{-1, -1, 0, 1, 1});
   CHECK(gradient(clamp(x, -1, 1), x) == Numbers{0, 1, 1, 1, 0});
   CHECK(std::isnan(clamp(Var(f64({1}, {kNaN})), -1, 1).item()));
-  CHECK(error_of([&] { clamp(x, 2, 1); }) == "[clamp] low must not exceed high: 2 and 1");
+  CHECK(op_error_of([&] { clamp(x, 2, 1); }) == "[clamp] low must not exceed high: 2 and 1");
 }
 
 TEST_CASE("where takes from a or b, and what is not taken gets no gradient") {
@@ -154,9 +154,9 @@ TEST_CASE("where takes from a or b, and what is not taken gets no gradient") {
   Var safe = where(Tensor::from({2}, {0, 1}, DType::u8), x, Tensor::ones({}, DType::f64));
   CHECK(gradient(1 / safe, x) == Numbers{0, -0.0625});
 
-  CHECK(error_of([&] { where(Tensor::ones({2}), a, b); }) == "[where] the condition must be u8: f32");
-  CHECK(error_of([&] { where(Tensor(), a, b); }) == "[where] the condition must be u8: undefined");
-  CHECK(error_of([&] { where(Tensor::ones({3}, DType::u8), a, b); }) ==
+  CHECK(op_error_of([&] { where(Tensor::ones({2}), a, b); }) == "[where] the condition must be u8: f32");
+  CHECK(op_error_of([&] { where(Tensor(), a, b); }) == "[where] the condition must be u8: undefined");
+  CHECK(op_error_of([&] { where(Tensor::ones({3}, DType::u8), a, b); }) ==
         "[where] shapes do not broadcast: [2] and [3]");
 }
 
@@ -200,19 +200,19 @@ TEST_CASE("activations at the ends of the range") {
 
 TEST_CASE("misuse of arithmetic is named") {
   Var a = f32({2, 3}, {1, 2, 3, 4, 5, 6}), b = Tensor::zeros({4, 3}), d = Tensor::zeros({2, 3}, DType::f64);
-  CHECK(error_of([&] { a + b; }) == "[add] shapes do not broadcast: [2, 3] and [4, 3]");
-  CHECK(error_of([&] { a - b; }) == "[sub] shapes do not broadcast: [2, 3] and [4, 3]");
-  CHECK(error_of([&] { a * b; }) == "[mul] shapes do not broadcast: [2, 3] and [4, 3]");
-  CHECK(error_of([&] { a / b; }) == "[div] shapes do not broadcast: [2, 3] and [4, 3]");
-  CHECK(error_of([&] { pow(a, b); }) == "[pow] shapes do not broadcast: [2, 3] and [4, 3]");
-  CHECK(error_of([&] { maximum(a, b); }) == "[maximum] shapes do not broadcast: [2, 3] and [4, 3]");
-  CHECK(error_of([&] { minimum(a, b); }) == "[minimum] shapes do not broadcast: [2, 3] and [4, 3]");
-  CHECK(error_of([&] { a + d; }) == "[add] element types must agree: f32 and f64");
+  CHECK(op_error_of([&] { a + b; }) == "[add] shapes do not broadcast: [2, 3] and [4, 3]");
+  CHECK(op_error_of([&] { a - b; }) == "[sub] shapes do not broadcast: [2, 3] and [4, 3]");
+  CHECK(op_error_of([&] { a * b; }) == "[mul] shapes do not broadcast: [2, 3] and [4, 3]");
+  CHECK(op_error_of([&] { a / b; }) == "[div] shapes do not broadcast: [2, 3] and [4, 3]");
+  CHECK(op_error_of([&] { pow(a, b); }) == "[pow] shapes do not broadcast: [2, 3] and [4, 3]");
+  CHECK(op_error_of([&] { maximum(a, b); }) == "[maximum] shapes do not broadcast: [2, 3] and [4, 3]");
+  CHECK(op_error_of([&] { minimum(a, b); }) == "[minimum] shapes do not broadcast: [2, 3] and [4, 3]");
+  CHECK(op_error_of([&] { a + d; }) == "[add] element types must agree: f32 and f64");
   Var ids = Tensor::zeros({2}, DType::i32);
-  CHECK(error_of([&] { ids + ids; }) == "[add] needs f32 or f64 numbers: i32 [2]");
-  CHECK(error_of([&] { ids * 2; }) == "[mul] needs f32 or f64 numbers: i32 [2]");
-  CHECK(error_of([&] { exp(ids); }) == "[exp] needs f32 or f64 numbers: i32 [2]");
-  CHECK(error_of([&] { tanh(ids); }) == "[tanh] needs f32 or f64 numbers: i32 [2]");
-  CHECK(error_of([&] { a + Var(); }) == "[add] an operand is undefined");
-  CHECK(error_of([&] { sigmoid(Var()); }) == "[sigmoid] the input is undefined");
+  CHECK(op_error_of([&] { ids + ids; }) == "[add] needs f32 or f64 numbers: i32 [2]");
+  CHECK(op_error_of([&] { ids * 2; }) == "[mul] needs f32 or f64 numbers: i32 [2]");
+  CHECK(op_error_of([&] { exp(ids); }) == "[exp] needs f32 or f64 numbers: i32 [2]");
+  CHECK(op_error_of([&] { tanh(ids); }) == "[tanh] needs f32 or f64 numbers: i32 [2]");
+  CHECK(op_error_of([&] { a + Var(); }) == "[add] an operand is undefined");
+  CHECK(op_error_of([&] { sigmoid(Var()); }) == "[sigmoid] the input is undefined");
 }

@@ -37,8 +37,9 @@ TEST_CASE("every op has a case, and no case is registered twice") {
         "where", "tanh", "sigmoid", "relu", "gelu", "softplus", "sum", "mean", "max", "logsumexp", "reshape",
         "permute", "transpose", "concat", "stack", "slice", "select", "split", "expand", "gather_rows",
         "matmul", "linear", "softmax", "log_softmax", "embedding", "dropout", "layer_norm", "cross_entropy",
-        "linear_cross_entropy", "gru_cell", "gru", "additive_attention", "multiplicative_attention",
-        "attention_decoder"}) {
+        "linear_cross_entropy", "concat_rows", "gru_cell", "gru", "lstm_cell", "lstm", "rnn_cell", "rnn", "additive_attention", "multiplicative_attention",
+        "additive_scores", "multiplicative_scores", "weighted_sum", "location_features",
+        "attention_decoder", "scaled_dot_product_attention"}) {
     CAPTURE(op);
     CHECK(ops.count(op) == 1);
   }

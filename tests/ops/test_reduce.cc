@@ -94,7 +94,7 @@ TEST_CASE("empty axes") {
   CHECK(sum(none, {.axes = {0}}).shape() == Shape{0});
   CHECK(std::isnan(mean(none).item()));
   CHECK(logsumexp(none, {.axes = {1}}).value().to_vector() == Numbers{-kInf, -kInf});
-  CHECK(error_of([&] { max(none); }) == "[max] nothing to take the maximum of: shape [2, 0]");
+  CHECK(op_error_of([&] { max(none); }) == "[max] nothing to take the maximum of: shape [2, 0]");
   CHECK(max(none, {.axes = {0}}).shape() == Shape{0});
 }
 
@@ -122,12 +122,12 @@ TEST_CASE("argmax takes the first of equals along the last axis") {
 
 TEST_CASE("misuse of reductions is named") {
   Var x = Tensor::zeros({2, 3});
-  CHECK(error_of([&] { sum(x, {.axes = {2}}); }) == "[sum] axis 2 does not exist: shape [2, 3]");
-  CHECK(error_of([&] { mean(x, {.axes = {-3}}); }) == "[mean] axis -3 does not exist: shape [2, 3]");
-  CHECK(error_of([&] { max(x, {.axes = {1, -1}}); }) == "[max] axis 1 is named twice: shape [2, 3]");
-  CHECK(error_of([] { logsumexp(Var(Tensor::zeros({2}, DType::i32))); }) ==
+  CHECK(op_error_of([&] { sum(x, {.axes = {2}}); }) == "[sum] axis 2 does not exist: shape [2, 3]");
+  CHECK(op_error_of([&] { mean(x, {.axes = {-3}}); }) == "[mean] axis -3 does not exist: shape [2, 3]");
+  CHECK(op_error_of([&] { max(x, {.axes = {1, -1}}); }) == "[max] axis 1 is named twice: shape [2, 3]");
+  CHECK(op_error_of([] { logsumexp(Var(Tensor::zeros({2}, DType::i32))); }) ==
         "[logsumexp] needs f32 or f64 numbers: i32 [2]");
-  CHECK(error_of([] { sum(Var()); }) == "[sum] the input is undefined");
+  CHECK(op_error_of([] { sum(Var()); }) == "[sum] the input is undefined");
 }
 
 TEST_CASE("max and argmax find one number, or NaN, wherever it stands") {

@@ -25,13 +25,13 @@ TEST_CASE("reshape is a view") {
   Var y = reshape(x, {3, -1});
   CHECK(y.shape() == Shape{3, 4});
   CHECK(y.value().raw() == x.value().raw());
-  CHECK(error_of([&] {
+  CHECK(op_error_of([&] {
           reshape(x, {5, 2});
         }) == "[reshape] the number of elements must stay: [2, 6] to [5, 2]");
-  CHECK(error_of([&] {
+  CHECK(op_error_of([&] {
           reshape(x, {5, -1});
         }) == "[reshape] axis 1 cannot be worked out: 12 elements over 5");
-  CHECK(error_of([&] { reshape(x, {-1, -1}); }) == "[reshape] only one axis may be -1");
+  CHECK(op_error_of([&] { reshape(x, {-1, -1}); }) == "[reshape] only one axis may be -1");
 }
 
 TEST_CASE("permute puts y's axis i at x's axis order[i]") {
@@ -57,13 +57,13 @@ TEST_CASE("permute puts y's axis i at x's axis order[i]") {
   CHECK(permute(Var(f64({}, {7})), {}).item() == 7);
   CHECK(permute(Var(Tensor::zeros({0, 3})), {1, 0}).shape() == Shape{3, 0});
 
-  CHECK(error_of([&] { permute(x, {0, 0, 1}); }) ==
+  CHECK(op_error_of([&] { permute(x, {0, 0, 1}); }) ==
         "[permute] the order must name every axis once: shape [2, 3, 4], order [0, 0, 1]");
-  CHECK(error_of([&] { permute(x, {0, 1}); }) ==
+  CHECK(op_error_of([&] { permute(x, {0, 1}); }) ==
         "[permute] the order must name every axis once: shape [2, 3, 4], order [0, 1]");
-  CHECK(error_of([&] { permute(x, {0, 1, 3}); }) ==
+  CHECK(op_error_of([&] { permute(x, {0, 1, 3}); }) ==
         "[permute] the order must name every axis once: shape [2, 3, 4], order [0, 1, 3]");
-  CHECK(error_of([&] { transpose(x, 0, 3); }) == "[transpose] axis 3 does not exist: shape [2, 3, 4]");
+  CHECK(op_error_of([&] { transpose(x, 0, 3); }) == "[transpose] axis 3 does not exist: shape [2, 3, 4]");
 }
 
 TEST_CASE("concat and stack") {
@@ -82,18 +82,18 @@ TEST_CASE("concat and stack") {
   CHECK(stack({a, a * 10}, -1).value().to_vector() == Numbers{1, 10, 2, 20, 3, 30, 4, 40});
   CHECK(stack({Var(f64({}, {1})), Var(f64({}, {2}))}, 0).value().to_vector() == Numbers{1, 2});
 
-  CHECK(error_of([&] {
+  CHECK(op_error_of([&] {
           concat({a, b}, 0);
         }) == "[concat] all other axes must agree: [2, 2] and [2, 1] along axis 0");
-  CHECK(error_of([&] { concat({a, Var(f64({2}, {1, 2}))}, 0); }) ==
+  CHECK(op_error_of([&] { concat({a, Var(f64({2}, {1, 2}))}, 0); }) ==
         "[concat] all other axes must agree: [2, 2] and [2] along axis 0");
-  CHECK(error_of([&] { concat({}, 0); }) == "[concat] needs at least one part");
-  CHECK(error_of([&] {
+  CHECK(op_error_of([&] { concat({}, 0); }) == "[concat] needs at least one part");
+  CHECK(op_error_of([&] {
           concat({a, Tensor::zeros({2, 2})}, 0);
         }) == "[concat] element types must agree: f64 and f32");
-  CHECK(error_of([&] { concat({a, b}, 2); }) == "[concat] axis 2 does not exist: shape [2, 2]");
-  CHECK(error_of([&] { stack({a, b}, 0); }) == "[stack] shapes must agree: [2, 2] and [2, 1]");
-  CHECK(error_of([&] { stack({a}, 3); }) == "[stack] axis 3 cannot be added: shape [2, 2]");
+  CHECK(op_error_of([&] { concat({a, b}, 2); }) == "[concat] axis 2 does not exist: shape [2, 2]");
+  CHECK(op_error_of([&] { stack({a, b}, 0); }) == "[stack] shapes must agree: [2, 2] and [2, 1]");
+  CHECK(op_error_of([&] { stack({a}, 3); }) == "[stack] axis 3 cannot be added: shape [2, 2]");
 }
 
 TEST_CASE("slices of the leading axis are views, the others copies") {
@@ -112,11 +112,11 @@ TEST_CASE("slices of the leading axis are views, the others copies") {
   CHECK(gradient(sum(select(x, 0, 1)) + sum(slice(x, 0, 0, 2)), x) ==
         Numbers{1, 1, 1, 2, 2, 2, 0, 0, 0, 0, 0, 0});
 
-  CHECK(error_of([&] { slice(x, 0, 2, 5); }) == "[slice] entries 2 to 5 are outside axis 0: shape [4, 3]");
-  CHECK(error_of([&] { slice(x, -1, -1, 2); }) == "[slice] entries -1 to 2 are outside axis 1: shape [4, 3]");
-  CHECK(error_of([&] { slice(x, 0, 2, 1); }) == "[slice] entries 2 to 1 are outside axis 0: shape [4, 3]");
-  CHECK(error_of([&] { select(x, 0, 4); }) == "[select] entry 4 is outside axis 0: shape [4, 3]");
-  CHECK(error_of([&] { select(x, 2, 0); }) == "[select] axis 2 does not exist: shape [4, 3]");
+  CHECK(op_error_of([&] { slice(x, 0, 2, 5); }) == "[slice] entries 2 to 5 are outside axis 0: shape [4, 3]");
+  CHECK(op_error_of([&] { slice(x, -1, -1, 2); }) == "[slice] entries -1 to 2 are outside axis 1: shape [4, 3]");
+  CHECK(op_error_of([&] { slice(x, 0, 2, 1); }) == "[slice] entries 2 to 1 are outside axis 0: shape [4, 3]");
+  CHECK(op_error_of([&] { select(x, 0, 4); }) == "[select] entry 4 is outside axis 0: shape [4, 3]");
+  CHECK(op_error_of([&] { select(x, 2, 0); }) == "[select] axis 2 does not exist: shape [4, 3]");
 }
 
 TEST_CASE("split") {
@@ -127,10 +127,10 @@ TEST_CASE("split") {
   CHECK(parts[1].shape() == Shape{2, 0});
   CHECK(parts[2].value().to_vector() == Numbers{2, 3, 4, 7, 8, 9});
   CHECK(gradient(parts[2], x) == Numbers{0, 0, 1, 1, 1, 0, 0, 1, 1, 1});
-  CHECK(error_of([&] {
+  CHECK(op_error_of([&] {
           split(x, {2, 2}, 1);
         }) == "[split] sizes must add up to axis 1: shape [2, 5], sizes [2, 2]");
-  CHECK(error_of([&] {
+  CHECK(op_error_of([&] {
           split(x, {6, -1}, 1);
         }) == "[split] sizes must add up to axis 1: shape [2, 5], sizes [6, -1]");
 }
@@ -149,8 +149,8 @@ TEST_CASE("expand") {
   CHECK(expand(x, {2, 3}).value().to_vector() == Numbers{1, 1, 1, 2, 2, 2});
   CHECK(gradient(expand(x, {2, 2, 3}), x) == Numbers{6, 6});
   CHECK(expand(x, {2, 0}).shape() == Shape{2, 0});
-  CHECK(error_of([&] { expand(x, {3, 3}); }) == "[expand] shape does not stretch: [2, 1] to [3, 3]");
-  CHECK(error_of([&] { expand(x, {2}); }) == "[expand] shape does not stretch: [2, 1] to [2]");
+  CHECK(op_error_of([&] { expand(x, {3, 3}); }) == "[expand] shape does not stretch: [2, 1] to [3, 3]");
+  CHECK(op_error_of([&] { expand(x, {2}); }) == "[expand] shape does not stretch: [2, 1] to [2]");
 }
 
 TEST_CASE("gathered rows may repeat") {
@@ -164,15 +164,15 @@ TEST_CASE("gathered rows may repeat") {
   CHECK(grads.find(x)->rows[0].rows.shape() == Shape{4, 2});
   CHECK(gather_rows(x, Tensor::from_ids({0}, {})).shape() == Shape{0, 2});
 
-  CHECK(error_of([&] {
+  CHECK(op_error_of([&] {
           gather_rows(x, Tensor::from_ids({2}, {0, 3}));
         }) == "[gather_rows] indices must be in 0 .. 2: 3");
-  CHECK(error_of([&] { gather_rows(x, Tensor::from_ids({1}, {-1})); }) ==
+  CHECK(op_error_of([&] { gather_rows(x, Tensor::from_ids({1}, {-1})); }) ==
         "[gather_rows] indices must be in 0 .. 2: -1");
-  CHECK(error_of([&] { gather_rows(x, Tensor::zeros({2})); }) ==
+  CHECK(op_error_of([&] { gather_rows(x, Tensor::zeros({2})); }) ==
         "[gather_rows] indices must be i32 with one axis: f32 [2]");
-  CHECK(error_of([&] { gather_rows(x, Tensor::from_ids({1, 1}, {0})); }) ==
+  CHECK(op_error_of([&] { gather_rows(x, Tensor::from_ids({1, 1}, {0})); }) ==
         "[gather_rows] indices must be i32 with one axis: i32 [1, 1]");
-  CHECK(error_of([&] { gather_rows(Var(f64({}, {1})), Tensor::from_ids({1}, {0})); }) ==
+  CHECK(op_error_of([&] { gather_rows(Var(f64({}, {1})), Tensor::from_ids({1}, {0})); }) ==
         "[gather_rows] a scalar has no rows");
 }

@@ -212,6 +212,11 @@ TEST_CASE("terminal: colours and width from the environment") {
   CHECK(style(true, 0, {{"TERM", "xterm"}, {"COLORTERM", "truecolor"}}).color == Color::truecolor);
   CHECK(style(true, 0, {{"TERM", "xterm"}, {"COLORTERM", "24bit"}}).color == Color::truecolor);
   CHECK(style(true, 0, {{"TERM", "xterm-direct"}}).color == Color::truecolor);
+  CHECK(style(true, 0, {{"TERM", "linux"}}).color == Color::palette16);
+  CHECK(style(true, 0, {{"TERM", "vt220"}, {"COLORTERM", "truecolor"}}).color == Color::truecolor);
+  CHECK(set_background({170, 80, 10, 130}, Color::palette16) == "\x1b[43m");
+  CHECK(set_foreground({90, 250, 250, 87}, Color::palette16) == "\x1b[96m");
+  CHECK(set_quiet(Color::palette16) == "\x1b[90m");
   CHECK(style(true, 0, {{"TERM", "dumb"}, {"COLORTERM", "truecolor"}}).color == Color::none);
   CHECK(style(true, 0, {}).color == Color::none);
   CHECK(style(true, 0, {{"TERM", "xterm"}, {"NO_COLOR", "1"}}).color == Color::none);

@@ -127,3 +127,52 @@ TEST_CASE("sparkline") {
   CHECK(sparkline({0, 7}, 10) == "▁█");
   CHECK(sparkline({NAN, NAN}) == "  ");
 }
+
+TEST_CASE("progress: a delay keeps short work silent") {
+  for (bool terminal : {true, false}) {
+    CAPTURE(terminal);
+    Stage stage;
+    ProgressOptions options = stage.options(terminal);
+    options.delay_seconds = 2;
+    Progress progress("loss", 10, options);
+    stage.time = 1.9;
+    progress.update(4);
+    CHECK(stage.written == "");
+    stage.time = 2.1;
+    progress.update(5);
+    CHECK(stage.written.find("loss ") != std::string::npos);
+    CHECK(stage.written.find(" 50%") != std::string::npos);
+    std::string before = stage.written;
+    stage.time = 2.15;
+    progress.update(6);
+    CHECK(stage.written == before);
+    stage.time = 12.2;
+    progress.update(7);
+    CHECK(stage.written.find(" 70%") != std::string::npos);
+  }
+}
+
+TEST_CASE("progress: a panel stays above the bar, the next one takes its place, text goes above it") {
+  Stage stage;
+  {
+    Progress progress("train", 10, stage.options(true));
+    progress.update(1);
+    stage.written.clear();
+    progress.set_panel("one\ntwo");
+    CHECK(stage.written.starts_with("\r\x1b[Kone\ntwo\n\rtrain "));
+    stage.written.clear();
+    progress.set_panel("three\n");
+    CHECK(stage.written.starts_with("\r\x1b[K\x1b[2A\x1b[Jthree\n\rtrain "));
+    stage.written.clear();
+    progress.print("news");
+    CHECK(stage.written.starts_with("\r\x1b[K\x1b[1A\x1b[Jnews\nthree\n\rtrain "));
+    stage.written.clear();
+    progress.finish("over");
+    CHECK(stage.written == "\r\x1b[Kover\n");
+  }
+  Stage file;
+  Progress plain("train", 10, file.options(false));
+  plain.set_panel("one\n");
+  plain.print("news");
+  CHECK(file.written == "news\n");
+}

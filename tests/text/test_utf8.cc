@@ -68,3 +68,11 @@ TEST_CASE("utf8: grapheme clusters, cutting, cleaning") {
   CHECK(utf8::fit("abc", 0) == "");
   CHECK(utf8::printable("a\x1b[31mb\nc\u202E") == "a\uFFFD[31mb\uFFFDc\uFFFD");
 }
+
+TEST_CASE("wrapped keeps to the width, counted in columns, and leaves long words whole") {
+  CHECK(utf8::wrapped("one two three", 7) == "one two\nthree\n");
+  CHECK(utf8::wrapped("one two three", 9, 2) == "  one two\n  three\n");
+  CHECK(utf8::wrapped("été été", 7) == "été été\n");
+  CHECK(utf8::wrapped("  unbelievable\n so ", 5) == "unbelievable\nso\n");
+  CHECK(utf8::wrapped("", 5) == "");
+}

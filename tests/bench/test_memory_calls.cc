@@ -1,0 +1,46 @@
+// A steady state asks the system for no memory: by the allocator's own count, and by strace's.
+
+#include <doctest/doctest.h>
+
+#include <gradus/memory.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+
+#include <step.h>
+
+using namespace bench;
+
+TEST_CASE("training steps take no new memory once every batch has been seen") {
+  for (int threads : {1, 2})
+    for (const char* variant : {"bahdanau", "luong"}) {
+      CAPTURE(threads);
+      CAPTURE(variant);
+      Size size{"tiny", 300, 24, 32, 12, 8};
+      gradus::Rng rng(1);
+      Network network(size, variant, rng);
+      std::vector<Work> data = prepare(random_batches(size, 4, 1), threads);
+      TrainingStep step(network, threads);
+      for (int i = 0; i < 8; ++i) step.run(data[static_cast<size_t>(i) % data.size()]);
+      const gradus::MemoryStats before = gradus::memory_stats();
+      for (int i = 0; i < 24; ++i) step.run(data[static_cast<size_t>(i) % data.size()]);
+      const gradus::MemoryStats after = gradus::memory_stats();
+      CHECK(after.system_allocations == before.system_allocations);
+      CHECK(after.in_use == before.in_use);
+      if (threads == 1) CHECK(after.peak == before.peak);  // of two, the peaks need not coincide
+    }
+}
+
+TEST_CASE("strace sees no system call for memory in a hundred steps of size toy") {
+  for (const char* options : {"bahdanau --threads 1", "luong --threads 2"}) {
+    std::string command = std::string(MEMORY_CALLS) + " " + BENCH + " --size toy --steps 100 --variant " + options;
+    int code = WEXITSTATUS(std::system(command.c_str()));
+    if (code == 77) {
+      MESSAGE("skipped: no strace here");
+      return;
+    }
+    CAPTURE(options);
+    CHECK(code == 0);
+  }
+}

@@ -1,0 +1,115 @@
+// `translator compare`: one table over attentions and seeds, what is finished stays finished.
+
+#include <doctest/doctest.h>
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <thread>
+
+#include "program.h"
+
+using namespace cli;
+
+namespace {
+
+Arguments race(const std::string& work, const Arguments& more = {}) {
+  Arguments all = {"compare", "--corpus-size", "600", "--hidden", "16", "--embedding", "16", "--epochs", "1",
+                   "--threads", "1", "--work", work};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+nlohmann::json result(const std::string& directory) { return nlohmann::json::parse(read_file(directory + "/race.json")); }
+
+}  // namespace
+
+TEST_CASE("compare trains every attention with every seed on the same data, and says what it found") {
+  Result r = run(race("race", {"--attention", "none,uniform,general,oracle", "--seeds", "2", "--out", "race.md"}));
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  std::vector<std::string> rows = lines_of(r.out);
+  REQUIRE(rows.size() > 5);
+  CHECK(rows[0].starts_with("attention  runs  parameters"));
+  const char* names[] = {"none", "uniform", "general", "oracle"};
+  std::string page = read_file("race.md"), picture = read_file("race.svg");
+  for (size_t i = 0; i < 4; ++i) {
+    std::string name = names[i];
+    CAPTURE(name);
+    CHECK(rows[i + 1].starts_with(name + " "));
+    auto a = result("race/" + name + "-42"), b = result("race/" + name + "-43");
+    CHECK(a.at("parameters") == b.at("parameters"));
+    CHECK(a.at("loss") != b.at("loss"));
+    double x = a.at("loss"), y = b.at("loss");
+    // Mean and sample standard deviation of two numbers.
+    std::string loss = fmt::format("{:.4f} ± {:.4f}", (x + y) / 2, std::abs(x - y) / std::sqrt(2.0));
+    CHECK(rows[i + 1].find(loss) != std::string::npos);
+    CHECK(page.find("| " + name + " | 2 | ") != std::string::npos);
+    CHECK(page.find(loss) != std::string::npos);
+    bool attends = name != "none";
+    CHECK(a.at("aer").is_null() != attends);
+    CHECK(a.at("weights").empty() != attends);
+    CHECK((picture.find("class=\"name\">" + name + "<") != std::string::npos) == attends);
+    if (name == "uniform")  // the mean of log(words + 1) over target words
+      CHECK(a.at("entropy").get<double>() > std::log(3.0));
+    if (name == "oracle") CHECK(a.at("aer").get<double>() < 0.1);
+  }
+  CHECK(page.find("![Weights of one sentence, by attention](race.svg)") != std::string::npos);
+  CHECK(page.find("loss: ") != std::string::npos);
+  CHECK(picture.starts_with("<svg "));
+  CHECK(picture.ends_with("</svg>\n"));
+  CHECK(count(picture, "<g ") == 3);
+  CHECK(count(picture, "<rect ") == 1 + 3 * 5 * 7);  // background; he doesn't like apples </s>, seven words of French
+
+  SUBCASE("a second time nothing is trained again, and the result is the same") {
+    Result again = run(race("race", {"--attention", "none,uniform,general,oracle", "--seeds", "2", "-q"}));
+    CHECK(again.code == 0);
+    CHECK(again.err == "");
+    CHECK(again.out == r.out);
+    Result more = run(race("race", {"--attention", "none,dot", "--seeds", "2"}));
+    CHECK(more.code == 0);
+    CHECK(count(more.err, "(as before)") == 2);
+    CHECK(more.err.find("general") == std::string::npos);
+  }
+  SUBCASE("other settings do not mix") {
+    Result other = run(race("race", {"--attention", "none", "--seeds", "1", "--lr", "0.01"}));
+    CHECK(other.code == 1);
+    CHECK(other.says("race/none-42: was made with other settings: --force races anew, --work names another place"));
+    CHECK(run(race("race", {"--attention", "none", "--seeds", "1", "--lr", "0.01", "--force"})).code == 0);
+    CHECK(run(race("race", {"--attention", "none", "--seeds", "1", "--force"})).code == 0);
+  }
+}
+
+TEST_CASE("compare: Ctrl-C keeps what is finished; the same command goes on") {
+  Arguments command = race("stopped", {"--attention", "dot,general", "--seeds", "20", "--out", "stopped.md"});
+  Result r = [&] {
+    Running program(command);
+    for (int i = 0; i < 600 && !exists("stopped/dot-42/race.json"); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    program.send(SIGINT);
+    return program.wait();
+  }();
+  CHECK(r.code == 130);
+  CHECK(r.says("Interrupted after "));
+  CHECK(r.says(" of 40 runs, which are kept in stopped. The same command goes on.\n"));
+  CHECK(r.out.find("\ndot ") != std::string::npos);
+  CHECK(read_file("stopped.md").find("| dot | ") != std::string::npos);
+  Result on = run(race("stopped", {"--attention", "dot", "--seeds", "2"}));
+  CHECK(on.code == 0);
+  CHECK(on.says("dot              seed 42"));
+  CHECK(on.says("(as before)"));
+}
+
+TEST_CASE("compare: wrong usage") {
+  Result unknown = run(race("wrong", {"--attention", "dot,foo"}));
+  CHECK(unknown.code == 2);
+  CHECK(unknown.says("there is no attention \"foo\""));
+  Result heads = run(race("wrong", {"--attention", "dot,multihead", "--hidden", "18"}));
+  CHECK(heads.code == 1);
+  CHECK(heads.says("[MultiheadAttention] embed_dim must be a multiple of num_heads: 18, 4"));
+  CHECK_FALSE(exists("wrong"));  // found out before anything was trained
+  Result endless = run(race("wrong", {"--epochs", "0"}));
+  CHECK(endless.code == 2);
+}

@@ -1,0 +1,85 @@
+// What a run is trained with: optimisers, schedules, clipping, averages, scheduled sampling.
+
+#include <doctest/doctest.h>
+#include <gradus/io/safetensors.h>
+
+#include <cmath>
+
+#include "program.h"
+
+using namespace cli;
+
+namespace {
+
+double last_loss(const std::string& directory) {
+  return events(directory, "validation").back().at("train_loss").get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("every optimiser and every schedule learns") {
+  const std::vector<Arguments> recipes = {{"--optimizer", "adamw", "--schedule", "cosine"},
+                                          {"--optimizer", "sgd", "--lr", "1", "--schedule", "step"},
+                                          {"--optimizer", "adagrad", "--schedule", "constant"},
+                                          {"--optimizer", "rmsprop", "--schedule", "exponential"},
+                                          {"--optimizer", "adadelta", "--lr", "20", "--schedule", "plateau"},
+                                          {"--schedule", "noam", "--warmup", "30"}};
+  for (Arguments recipe : recipes) {
+    CAPTURE(recipe[1]);
+    for (const char* more : {"--epochs", "2", "--validate-every", "20", "--force"}) recipe.push_back(more);
+    Result r = run(small_run("recipe", recipe));
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    auto log = events("recipe", "validation");
+    CHECK(last_loss("recipe") < 0.9 * log.front().at("train_loss").get<double>());
+  }
+}
+
+TEST_CASE("schedules end where they should") {
+  auto last_rate = [](const char* schedule) {
+    REQUIRE(run(small_run("rates", {"--schedule", schedule, "--epochs", "2", "--force"})).code == 0);
+    return events("rates", "validation").back().at("lr").get<double>() /
+           0.01;  // the lr of the run after this one
+  };
+  CHECK(last_rate("constant") == doctest::Approx(1));
+  CHECK(last_rate("linear") == doctest::Approx(0.05));
+  CHECK(last_rate("cosine") == doctest::Approx(0));
+  CHECK(last_rate("exponential") == doctest::Approx(0.01));
+  CHECK(last_rate("step") == doctest::Approx(1.0 / 16));
+}
+
+TEST_CASE("the moving average is what is kept") {
+  REQUIRE(run(small_run("averaged", {"--ema", "0.99", "--epochs", "2", "--force"})).code == 0);
+  auto read = [](const std::string& name) { return gradus::load_safetensors(in_scratch(name)); };
+  auto find = [](const gradus::SafetensorsFile& file, const std::string& name) {
+    for (const auto& [n, t] : file.tensors)
+      if (n == name) return t;
+    FAIL("no tensor " << name);
+    return gradus::Tensor();
+  };
+  auto best = read("averaged/model.safetensors"), last = read("averaged/last.safetensors");
+  gradus::Tensor kept = find(best, "output.weight");
+  CHECK(gradus::max_abs_difference(kept, find(last, "ema.output.weight")) == 0);
+  CHECK(gradus::max_abs_difference(kept, find(last, "output.weight")) > 1e-4);
+  CHECK(run({"translate", "averaged", "she eats"}).code == 0);
+}
+
+TEST_CASE("scheduled sampling changes the run, and it still learns") {
+  Arguments more = {"--epochs", "2", "--validate-every", "20", "--force"}, sampled = more;
+  for (const char* a : {"--scheduled-sampling", "0.8"}) sampled.push_back(a);
+  REQUIRE(run(small_run("plain", more)).code == 0);
+  REQUIRE(run(small_run("sampled", sampled)).code == 0);
+  CHECK(last_loss("sampled") != last_loss("plain"));
+  CHECK(last_loss("sampled") < 0.9 * events("sampled", "validation").front().at("train_loss").get<double>());
+}
+
+TEST_CASE("names that do not exist, and clipping that is off") {
+  CHECK(run(small_run("none", {"--optimizer", "lion"})).code == 2);
+  CHECK(run(small_run("none", {"--schedule", "wave"})).code == 2);
+  REQUIRE(run(small_run("unclipped", {"--clip-norm", "0", "--epochs", "1", "--force"})).code == 0);
+  CHECK(nlohmann::json::parse(read_file("unclipped/training.json")).at("clip-norm") == "0");
+  REQUIRE(run(small_run("unclipped", {"--clip-value", "0.1", "--epochs", "1", "--force"})).code == 0);
+  auto json = nlohmann::json::parse(read_file("unclipped/training.json"));
+  CHECK(json.at("clip-norm") == "0");
+  CHECK(json.at("clip-value") == "0.1");
+}

@@ -1,0 +1,84 @@
+// train --check-finite stops at the first NaN or infinity, says where it came from, and leaves a bundle that
+// translator replay runs again.
+
+#include <doctest/doctest.h>
+#include <gradus/io/safetensors.h>
+
+#include <limits>
+
+#include "program.h"
+
+using namespace cli;
+
+namespace {
+
+// What lies between the program's name and the last line.
+std::string report_of(const std::string& err) {
+  size_t begin = err.find('['), end = err.rfind('`', err.rfind("runs it again") - 3);
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  return err.substr(begin, end - begin);
+}
+
+}  // namespace
+
+TEST_CASE("weights that an absurd learning rate blew up are traced to an op and its sentences") {
+  Result r = run(small_run("blown", {"--optimizer", "sgd", "--lr", "1e30", "--schedule", "constant", "--clip-norm", "0",
+                                     "--threads", "2", "--check-finite"}));
+  INFO(r.err);
+  CHECK(r.code == 1);
+  CHECK(r.says("translator: stopped at step "));
+  CHECK(r.says("not finite: f32 ["));
+  CHECK(r.says(", scope \""));
+  CHECK(r.says("; input 0: "));
+  CHECK(r.says(".cc:"));
+  CHECK(r.says("while it worked on "));
+  CHECK(r.says("  ->  "));
+  std::string bundle;
+  for (int step = 0; step < 40 && bundle.empty(); ++step)
+    if (exists("blown/not-finite-" + std::to_string(step))) bundle = "blown/not-finite-" + std::to_string(step);
+  REQUIRE_FALSE(bundle.empty());
+  CHECK(r.says("`translator replay " + bundle + "` runs it again."));
+
+  Result again = run({"replay", bundle});
+  INFO(again.out, again.err);
+  CHECK(again.code == 0);
+  CHECK(again.out.find(report_of(r.err)) != std::string::npos);
+  CHECK(again.out.find("This is what stopped the training.") != std::string::npos);
+  CHECK(count(run({"replay", bundle, "--all"}).out, "  ->  ") > count(again.out, "  ->  "));
+
+  // Healthy weights in the same bundle: the step goes through, and that is not what was reported.
+  std::filesystem::copy_file(in_scratch(trained_model()) + "/model.safetensors", in_scratch(bundle + "/model.safetensors"),
+                             std::filesystem::copy_options::overwrite_existing);
+  Result healed = run({"replay", bundle});
+  INFO(healed.out, healed.err);
+  CHECK(healed.code == 1);
+}
+
+TEST_CASE("an infinite weight is found in the inputs of the first op that meets it") {
+  REQUIRE(run(small_run("poisoned", {"--epochs", "1"})).code == 0);
+  std::string path = in_scratch("poisoned/last.safetensors");
+  gradus::SafetensorsFile file = gradus::load_safetensors(path);
+  for (auto& [name, tensor] : file.tensors)
+    if (name == "encoder.embedding.weight") tensor.fill(std::numeric_limits<double>::infinity());
+  gradus::save_safetensors(path, file);
+  Result r = run(small_run("poisoned", {"--epochs", "2", "--resume", "--check-finite"}));
+  INFO(r.err);
+  CHECK(r.code == 1);
+  CHECK(r.says("[embedding] the output is not finite"));
+  CHECK(r.says("infinite"));
+}
+
+TEST_CASE("healthy training does not notice the check") {
+  Result with = run(small_run("checked", {"--epochs", "1", "--check-finite"}));
+  Result without = run(small_run("unchecked", {"--epochs", "1"}));
+  REQUIRE(with.code == 0);
+  REQUIRE(without.code == 0);
+  CHECK(events("checked", "validation").back().at("train_loss") == events("unchecked", "validation").back().at("train_loss"));
+}
+
+TEST_CASE("replay says what is missing") {
+  Result r = run({"replay", trained_model()});
+  CHECK(r.code == 1);
+  CHECK(r.says("is not what a stopped training left: it has no step.json"));
+}

@@ -1,0 +1,135 @@
+#include <gradus/kernels/gru.h>
+#include <gradus/kernels/inference.h>
+
+#include "util.h"
+
+using namespace gradus;
+using namespace kernel_test;
+
+TEST_CASE("gru_state: the training kernel's state, from strided parts, in place too") {
+  on_every_target([] {
+    std::mt19937 rng(91);
+    for (const int64_t H : {1, 7, 16, 37}) {
+      for (const bool more : {false, true}) {
+        for (const bool bias : {false, true}) {
+          const int64_t R = 4, wide = 3 * H + 5, state = H + 3;
+          Row<float> gi = Row<float>::random(R * wide, rng), part = Row<float>::random(R * wide, rng);
+          Row<float> gh = Row<float>::random(R * wide, rng), before = Row<float>::random(R * state, rng);
+          Row<float> b_ih = Row<float>::random(3 * H, rng), b_hh = Row<float>::random(3 * H, rng);
+          const std::vector<uint8_t> active = {1, 0, 1, 1};
+          Row<float> sum(R * 3 * H), product(R * 3 * H), old(R * H), want(R * H), gates(R * 4 * H);
+          for (int64_t r = 0; r < R; ++r) {
+            for (int64_t i = 0; i < 3 * H; ++i) {
+              sum[r * 3 * H + i] = gi[r * wide + i] + (more ? part[r * wide + i] : 0) + (bias ? b_ih[i] : 0);
+              product[r * 3 * H + i] = gh[r * wide + i];
+            }
+            for (int64_t i = 0; i < H; ++i) old[r * H + i] = before[r * state + i];
+          }
+          kernels::gru_reset_after(R, H, sum.data(), product.data(), bias ? b_hh.data() : nullptr, old.data(),
+                                   active.data(), want.data(), gates.data());
+          const kernels::GruStateInputs in{gi.data(), wide, more ? part.data() : nullptr, wide, gh.data(), wide,
+                                           bias ? b_ih.data() : nullptr, bias ? b_hh.data() : nullptr,
+                                           before.data(), state, active.data()};
+          Row<float> h(R * state, 5.0f);
+          kernels::gru_state(R, H, in, h.data(), state);
+          Row<float> in_place = before;
+          kernels::GruStateInputs again = in;
+          again.h_prev = in_place.data();
+          kernels::gru_state(R, H, again, in_place.data(), state);
+          CHECK(h.intact());
+          CHECK(in_place.intact());
+          for (int64_t r = 0; r < R; ++r) {
+            for (int64_t i = 0; i < H; ++i) {
+              CHECK(close(h[r * state + i], want[r * H + i], 2e-6));
+              CHECK(in_place[r * state + i] == h[r * state + i]);
+            }
+            for (int64_t i = H; i < state; ++i) CHECK(h[r * state + i] == 5.0f);
+          }
+          for (int64_t i = 0; i < H; ++i) CHECK(h[state + i] == before[state + i]);  // the row of padding
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("tanh_of_sum: rows of two, three, four parts") {
+  on_every_target([] {
+    std::mt19937 rng(92);
+    for (const int64_t n : {1, 16, 35}) {
+      for (const int parts : {0, 1, 2, 3}) {
+        const int64_t rows = 3, stride = n + 2;
+        Row<float> a = Row<float>::random(rows * stride, rng), b = Row<float>::random(rows * stride, rng);
+        Row<float> c = Row<float>::random(rows * stride, rng), bias = Row<float>::random(n, rng);
+        Row<float> y(rows * stride, 7.0f);
+        const bool third = parts & 1, with_bias = parts & 2;
+        kernels::tanh_of_sum(rows, n, a.data(), stride, b.data(), stride, third ? c.data() : nullptr, stride,
+                             with_bias ? bias.data() : nullptr, y.data(), stride);
+        CHECK(y.intact());
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t i = 0; i < n; ++i) {
+            const int64_t at = r * stride + i;
+            const double sum = double(a[at]) + b[at] + (third ? double(c[at]) : 0) + (with_bias ? double(bias[i]) : 0);
+            CHECK(close(y[at], std::tanh(sum), 2e-6));
+          }
+          for (int64_t i = n; i < stride; ++i) CHECK(y[r * stride + i] == 7.0f);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("argmax: the first of the largest, wherever it stands") {
+  on_every_target([] {
+    std::mt19937 rng(93);
+    for (const int64_t n : {1, 2, 15, 16, 17, 63, 64, 65, 200}) {
+      Row<float> x = Row<float>::random(n, rng);
+      for (int64_t at = 0; at < n; ++at) {
+        Row<float> y = x;
+        y[at] = 50;
+        if (at + 3 < n) y[at + 3] = 50;
+        CHECK(kernels::argmax(y.data(), n) == at);
+      }
+    }
+    const Row<float> low(20, -std::numeric_limits<float>::infinity());
+    CHECK(kernels::argmax(low.data(), 20) == 0);
+    const Row<float> nan(20, std::numeric_limits<float>::quiet_NaN());
+    CHECK(kernels::argmax(nan.data(), 20) < 20);
+  });
+}
+
+TEST_CASE("first_above: the next number beyond a bound") {
+  on_every_target([] {
+    std::mt19937 rng(94);
+    const int64_t n = 150;
+    const Row<float> x = Row<float>::random(n, rng);
+    for (const float bound : {-9.0f, 0.0f, 1.5f, 9.0f}) {
+      for (int64_t begin = 0; begin <= n; ++begin) {
+        int64_t want = begin;
+        while (want < n && !(x[want] > bound)) ++want;
+        CHECK(kernels::first_above(x.data(), begin, n, bound) == want);
+      }
+    }
+    const Row<float> equal(40, 2.0f);
+    CHECK(kernels::first_above(equal.data(), 0, 40, 2.0f) == 40);
+  });
+}
+
+TEST_CASE("log_sum_exp") {
+  on_every_target([] {
+    std::mt19937 rng(95);
+    for (const int64_t n : {1, 5, 16, 33, 1000}) {
+      for (const double shift : {0.0, 300.0, -300.0}) {
+        Row<float> x = Row<float>::random(n, rng, 4);
+        double top = -INFINITY, sum = 0;
+        for (int64_t i = 0; i < n; ++i) {
+          x[i] += static_cast<float>(shift);
+          top = std::max(top, double(x[i]));
+        }
+        for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - top);
+        CHECK(close(kernels::log_sum_exp(x.data(), n), top + std::log(sum), 1e-6));
+      }
+    }
+    const Row<float> nothing(20, -std::numeric_limits<float>::infinity());
+    CHECK(kernels::log_sum_exp(nothing.data(), 20) == -INFINITY);
+  });
+}

@@ -1,0 +1,38 @@
+#include "subjects.h"
+
+#include <translator/text/tokenizer.h>
+
+namespace lens::test {
+namespace {
+
+translator::Vocabulary vocabulary(const char* words) {
+  translator::TokenCounts counts;
+  counts.add(translator::split_tokens(words));
+  return translator::Vocabulary::build(counts);
+}
+
+}  // namespace
+
+Subject subject(const Small& s, const std::string& target) {
+  translator::ModelConfig config;
+  auto& n = config.network;
+  n.embedding_dim = 6;
+  n.hidden_size = 8;
+  n.attention_size = 5;
+  n.attention = s.attention;
+  n.decoder = s.decoder;
+  n.cell = s.cell;
+  n.readout = s.readout;
+  n.bidirectional = s.bidirectional;
+  n.input_feeding = s.input_feeding;
+  n.residual = s.residual;
+  n.layer_norm = s.layer_norm;
+  n.num_layers = s.layers;
+  n.attention_options.temperature = s.temperature;
+  n.attention_options.heads = 2;
+  return make_subject(translator::Model(config, vocabulary("the cat eats fish </b> dog"),
+                                        vocabulary("le chat mange du poisson le chien un"), s.seed),
+                      "small", "the cat eats fish", target);
+}
+
+}  // namespace lens::test

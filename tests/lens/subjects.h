@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "explain.h"
+
+namespace lens::test {
+
+struct Small {
+  std::string attention = "bahdanau", cell = "gru", decoder = "auto", readout = "tanh";
+  bool bidirectional = true, input_feeding = true, residual = false, layer_norm = false;
+  int64_t layers = 1;
+  double temperature = 1;
+  uint64_t seed = 1;
+};
+
+/// A fresh model of 8 units over a dozen words, and "the cat eats fish" with a target of three words.
+Subject subject(const Small& s = {}, const std::string& target = "le chat mange");
+
+}  // namespace lens::test

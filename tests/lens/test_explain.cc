@@ -1,0 +1,203 @@
+// What `lens explain` computes: the gradient of one word's loss, taken apart.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include <gradus/nn/attention/additive.h>
+#include <gradus/ops.h>
+
+#include "commands.h"
+#include "schema.h"
+#include "subjects.h"
+
+using namespace gradus;
+using lens::test::Small;
+
+namespace {
+
+// Never looks at the source: what a broken wiring amounts to.
+struct BlindAttention : nn::ScoredAttention {
+  nn::Linear position;
+  BlindAttention(const nn::AttentionSizes& s, Rng& rng) : ScoredAttention(s.options), position(s.query_size, 16, rng) {}
+  Var scores(const Input& query, const nn::AttentionMemory& memory, const nn::AttentionState&) const override {
+    return slice(position(query), 1, 0, memory.annotations.size(0));
+  }
+  void params(nn::ParamVisitor& visit) override { visit("position", position); }
+};
+GRADUS_ATTENTION(BlindAttention, "blind", "W query")
+
+// More than a softmax of scores: cannot be taken apart without saying something wrong.
+struct DoublingAttention : BlindAttention {
+  using BlindAttention::BlindAttention;
+  nn::Attended step(const Input& query, const nn::AttentionMemory& memory, const nn::AttentionState& state) const override {
+    nn::Attended a = BlindAttention::step(query, memory, state);
+    a.context = a.context + a.context;
+    return a;
+  }
+};
+GRADUS_ATTENTION(DoublingAttention, "doubling", "twice the mixture")
+
+std::vector<Small> variants() {
+  std::vector<Small> out;
+  for (const char* attention : {"bahdanau", "dot", "scaled-dot", "general", "concat", "concat-identity", "multihead"})
+    for (const char* decoder : {"bahdanau", "luong"}) out.push_back({.attention = attention, .decoder = decoder});
+  for (const std::string& cell : nn::cell_names()) {
+    out.push_back({.cell = cell});
+    out.push_back({.attention = "general", .cell = cell});
+  }
+  out.push_back({.bidirectional = false});
+  out.push_back({.readout = "maxout", .layers = 2});
+  out.push_back({.attention = "general", .readout = "maxout", .input_feeding = false});
+  out.push_back({.residual = true, .layers = 3});
+  out.push_back({.layer_norm = true});
+  out.push_back({.temperature = 0.7});
+  out.push_back({.attention = "multihead", .temperature = 1.5});
+  for (const char* attention : {"blind", "location", "location-aware", "coverage"}) out.push_back({.attention = attention});
+  return out;
+}
+
+std::string name(const Small& s) {
+  return s.attention + " " + s.decoder + " " + s.cell + " " + s.readout + (s.bidirectional ? "" : " one direction") +
+         (s.layer_norm ? " layer norm" : "") + " layers " + std::to_string(s.layers);
+}
+
+double largest(const Tensor& t) {
+  double m = 0;
+  for (double x : t.to_vector()) m = std::max(m, std::abs(x));
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("the paths add up, scores compete, and every number agrees with finite differences") {
+  for (const Small& s : variants()) {
+    CAPTURE(name(s));
+    lens::Subject subject = lens::test::subject(s);
+    lens::Dissection d = subject.dissect();
+    lens::SentenceTrace trace = lens::trace_sentence(d);
+    REQUIRE(trace.steps.size() == 4);
+    CHECK(std::abs(trace.loss - trace.network_loss) < 1e-12 * trace.loss);
+    CHECK(trace.path_residual < 1e-12);
+    CHECK(trace.score_sum < 1e-12);
+    CHECK(trace.identity_residual < 1e-12);
+    CHECK(trace.worst() < 1e-6);
+    CHECK(trace.checks.size() > 150);
+  }
+}
+
+TEST_CASE("the value path is alpha g, word by word; the gradient of the weights is g . h") {
+  lens::Subject subject = lens::test::subject();
+  lens::Dissection d = subject.dissect();
+  lens::SentenceTrace trace = lens::trace_sentence(d);
+  int64_t S = 5, D = 16;
+  for (size_t t = 0; t < trace.steps.size(); ++t) {
+    const lens::StepGradients& g = trace.gradients[t];
+    Tensor of_context = g.at("c"), of_weights = g.at("alpha"), alpha = trace.steps[t].attending.weights.value();
+    REQUIRE(of_context.shape() == Shape{1, D});
+    for (int64_t j = 0; j < S; ++j) {
+      double dot = 0;
+      for (int64_t i = 0; i < D; ++i) {
+        double value = alpha.at(j) * of_context.at(i);
+        CHECK(std::abs(g.value.at(j * D + i) - value) < 1e-15);
+        dot += of_context.at(i) * trace.reading.annotations.value().at(j * D + i);
+      }
+      CHECK(std::abs(of_weights.at(j) - dot) < 1e-14);
+      CHECK(std::abs(g.gain.at(j) - dot) < 1e-14);
+    }
+    CHECK(largest(g.score) > 0);
+    CHECK(largest(g.neighbours) > 0);
+    CHECK((t == 0 ? largest(g.earlier) == 0 : largest(g.earlier) > 0));
+  }
+}
+
+TEST_CASE("score and query paths of additive attention follow their formulas") {
+  lens::Subject subject = lens::test::subject();
+  lens::Dissection d = subject.dissect();
+  lens::SentenceTrace trace = lens::trace_sentence(d);
+  auto& decoder = static_cast<const nn::BahdanauDecoder&>(*subject.network().decoder);
+  auto& attention = static_cast<const nn::AdditiveAttention&>(*decoder.attention);
+  const lens::StepGradients& g = trace.gradients[2];
+  Tensor u = trace.steps[2].attending.hidden.value(), delta = g.at("e"), v = attention.v.value();
+  // m_j = (1 - u_j^2) v delta_j; score path Ua^T m_j, query sum_j m_j.
+  Tensor m(u.shape(), DType::f64);
+  for (int64_t i = 0; i < u.numel(); ++i)
+    m.set(i, (1 - u.at(i) * u.at(i)) * v.at(i % v.numel()) * delta.at(i / v.numel()));
+  NoGrad guard;
+  Tensor score = matmul(m.reshape({5, 5}), attention.key.weight).value();
+  CHECK(max_abs_difference(score, g.score) < 1e-15);
+  Tensor query = sum(m.reshape({5, 5}), {.axes = {0}, .keep_dims = true}).value();
+  CHECK(max_abs_difference(query, g.at("q")) < 1e-15);
+}
+
+TEST_CASE("an attention that ignores the encoder has no score path: exactly zero") {
+  lens::Subject subject = lens::test::subject({.attention = "blind"});
+  lens::Dissection d = subject.dissect();
+  lens::SentenceTrace trace = lens::trace_sentence(d);
+  for (const lens::StepGradients& g : trace.gradients) {
+    CHECK(!g.score_path);
+    CHECK(largest(g.score) == 0);
+    CHECK(largest(g.value) > 0);
+  }
+  lens::json j = lens::to_json(subject, d, trace, {});
+  CHECK(j["steps"][1]["stations"]["h"]["score_path"].is_null());
+  CHECK(j["steps"][1]["paths"]["score_path_exists"] == false);
+  CHECK(lens::problems(j, lens::trace_schema()).empty());
+  CHECK(lens::explain_text(subject, d, trace, 1, 100, false).find("none") != std::string::npos);
+}
+
+TEST_CASE("what cannot be taken apart is refused, not shown wrongly") {
+  auto error_of = [](const Small& s) -> std::string {
+    try {
+      lens::Subject subject = lens::test::subject(s);
+      lens::trace_sentence(subject.dissect());
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "(no error)";
+  };
+  CHECK(error_of({.attention = "none"}) ==
+        "[lens] this model has no attention to look at (it was trained with attention \"none\")");
+  CHECK(error_of({.attention = "doubling"}).find("its attention is more than a softmax of scores and a mean") !=
+        std::string::npos);
+}
+
+TEST_CASE("without a target the model's own words are looked at; sentences are checked") {
+  lens::Subject own = lens::test::subject({}, "");
+  CHECK(!own.has_reference);
+  CHECK(own.target.back() == "</s>");
+  CHECK(own.target.size() == own.target_ids.size() + 1);
+  CHECK(own.source == std::vector<std::string>{"the", "cat", "eats", "fish", "</s>"});
+  lens::SentenceTrace trace = lens::trace_sentence(own.dissect());
+  for (size_t t = 0; t + 1 < trace.steps.size(); ++t) CHECK(lens::choice(trace.steps[t]) == own.target_ids[t]);
+  auto make = [](const std::string& source) { lens::make_subject(lens::own_model(), source, ""); };
+  CHECK_THROWS_WITH_AS(make("   "), "the source sentence: has no words", std::exception);
+  CHECK_THROWS_WITH_AS(make("\xff"), "the source sentence: byte 1 (0xff) is not valid UTF-8", std::exception);
+}
+
+TEST_CASE("the model that comes with the program knows its sentence") {
+  lens::Subject subject = lens::make_subject(lens::own_model(), "he doesn't like apples", "");
+  CHECK(subject.target == std::vector<std::string>{"il", "n'", "aime", "pas", "les", "pommes", "</s>"});
+  lens::Dissection d = subject.dissect();
+  lens::SentenceTrace trace = lens::trace_sentence(d);
+  CHECK(trace.worst() < 1e-6);
+  CHECK(trace.path_residual < 1e-12);
+  CHECK(trace.score_sum < 1e-12);
+  std::string text = lens::explain_text(subject, d, trace, lens::worst_step(trace), 100, false);
+  CHECK(text.find("gains most: its annotation is better than the mix by") != std::string::npos);
+  CHECK(text.find("\x1b") == std::string::npos);
+}
+
+TEST_CASE("differences are of eighth order, and errors relative to what they can tell") {
+  CHECK(std::abs(lens::derivative([](double x) { return std::sin(1 + x); }, 1e-2) - std::cos(1.0)) < 1e-13);
+  CHECK(std::abs(lens::derivative([](double x) { return std::pow(1 + x, 8); }, 0.1) - 8) < 1e-12);
+  CHECK(lens::relative_error(2, 1, 0, 0) == 0.5);
+  CHECK(lens::relative_error(0, 0, 0, 0) == 0);
+  CHECK(lens::relative_error(1e-8, 2e-8, 1, 0) == doctest::Approx(1e-4));
+  CHECK(lens::relative_error(1e-8, 2e-8, 0, 1) == doctest::Approx(1e-3));
+  CHECK(std::isnan(lens::relative_error(NAN, 1, 1, 1)));
+  // A loss far below the rounding of 1 - p keeps its digits.
+  Tensor z = Tensor::from({1, 2}, {60, 0}, DType::f64);
+  CHECK(std::abs(lens::exact_loss(z, 0) / std::exp(-60.0) - 1) < 1e-12);
+  CHECK(lens::exact_loss(z, 1) == doctest::Approx(60));
+}

@@ -1,0 +1,93 @@
+// Pages are one file that asks for nothing.
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "flow.h"
+#include "graph.h"
+#include "subjects.h"
+
+using lens::json;
+
+namespace {
+
+std::string explain_page() {
+  lens::Subject subject = lens::test::subject();
+  lens::Dissection d = subject.dissect();
+  return lens::assemble_page("explain", lens::to_json(subject, d, lens::trace_sentence(d), {.digits = 8}));
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
+  return n;
+}
+
+// Whatever would make a browser ask for something.
+void check_self_contained(const std::string& page) {
+  for (const char* bad : {"http:", "https:", "src=", "src =", "@import", "url(//", "fetch(", "XMLHttpRequest", "import(", "<link rel=\"stylesheet",
+                          "WebSocket", "sendBeacon", "<base", "<iframe", "{{"}) {
+    CAPTURE(std::string(bad));
+    CHECK(count(page, bad) == 0);
+  }
+  // The only address is the empty icon, so that browsers do not ask for one.
+  CHECK(count(page, "href=") == 1);
+  CHECK(count(page, "href=\"data:,\"") == 1);
+}
+
+}  // namespace
+
+TEST_CASE("the explain page holds everything itself") {
+  std::string page = explain_page();
+  check_self_contained(page);
+  CHECK(page.size() < 2'000'000);
+  CHECK(page.starts_with("<!DOCTYPE html>"));
+  CHECK(count(page, "<script") == 2);
+  CHECK(count(page, "</script>") == 2);
+}
+
+TEST_CASE("so does the flow page") {
+  std::string page = lens::assemble_page("flow", lens::flow_json({lens::flow_untrained({"gru", false, 5}, 1)}, "t", false, 1, 0));
+  check_self_contained(page);
+  CHECK(count(page, "<script") == 2);
+}
+
+TEST_CASE("and the graph page") {
+  lens::Subject subject = lens::test::subject();
+  check_self_contained(
+      lens::assemble_page("graph", lens::graph_json(subject, lens::trace_step(subject.dissect(), 1), 1, 0, 5)));
+}
+
+TEST_CASE("no word can leave the data") {
+  std::string page = lens::assemble_page("explain", {{"word", "</script><!--<script>"}});
+  CHECK(count(page, "</script>") == 2);
+  CHECK(count(page, "<!--") == 0);
+  CHECK(page.find(R"("\u003c/script>\u003c!--\u003cscript>")") != std::string::npos);
+  CHECK(json::parse(R"({"word": "\u003c/script>"})")["word"] == "</script>");
+}
+
+TEST_CASE("missing page files are named") {
+  CHECK_THROWS_WITH(lens::page_file("no.html"), "[lens] there is no page file no.html");
+  CHECK(lens::page_file("trace.schema.json").size() > 1000);
+}
+
+TEST_CASE("the tests that the derivation names are there") {
+  namespace fs = std::filesystem;
+  auto read = [](const fs::path& path) {
+    std::ifstream in(path);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  std::string doc = read(fs::path(LENS_SOURCE_ROOT) / "docs/backprop-through-attention.md"), tests;
+  for (const auto& entry : fs::directory_iterator(fs::path(LENS_SOURCE_ROOT) / "tests/lens"))
+    if (entry.path().extension() == ".cc") tests += read(entry.path());
+  size_t named = 0;
+  for (size_t at = doc.find("Test: \""); at != std::string::npos; at = doc.find("Test: \"", at + 1), ++named) {
+    size_t begin = at + 7;
+    std::string name = doc.substr(begin, doc.find('"', begin) - begin);
+    CAPTURE(name);
+    CHECK(tests.find("TEST_CASE(\"" + name + "\")") != std::string::npos);
+  }
+  CHECK(named >= 8);
+}

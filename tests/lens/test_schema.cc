@@ -1,0 +1,86 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "schema.h"
+#include "subjects.h"
+
+using lens::json;
+
+namespace {
+
+json explained(const lens::test::Small& s = {}) {
+  lens::Subject subject = lens::test::subject(s);
+  lens::Dissection d = subject.dissect();
+  return lens::to_json(subject, d, lens::trace_sentence(d), {});
+}
+
+}  // namespace
+
+TEST_CASE("traces of every kind of model follow the schema") {
+  for (lens::test::Small s : {lens::test::Small{}, {.attention = "dot"}, {.attention = "multihead"}, {.attention = "uniform"}, {.attention = "general", .cell = "lstm"},
+                              {.cell = "gru-bahdanau", .bidirectional = false}, {.layer_norm = true}}) {
+    CAPTURE(s.attention);
+    json trace = explained(s);
+    auto found = lens::problems(trace, lens::trace_schema());
+    CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+    CHECK(json::parse(trace.dump()) == trace);
+  }
+}
+
+TEST_CASE("the schema finds what is wrong") {
+  json good = explained();
+  REQUIRE(lens::problems(good, lens::trace_schema()).empty());
+  auto broken = [&](auto&& change) {
+    json bad = good;
+    change(bad);
+    return lens::problems(bad, lens::trace_schema()).size();
+  };
+  CHECK(broken([](json& t) { t["version"] = 2; }) > 0);
+  CHECK(broken([](json& t) { t.erase("steps"); }) > 0);
+  CHECK(broken([](json& t) { t["steps"][0].erase("loss"); }) > 0);
+  CHECK(broken([](json& t) { t["steps"][0]["loss"] = nullptr; }) > 0);  // how nlohmann_json would write NaN by itself
+  CHECK(broken([](json& t) { t["steps"][0]["heads"][0]["scores"][0] = "NaN"; }) > 0);
+  CHECK(broken([](json& t) { t["steps"][0]["checks"][0].erase(5); }) > 0);
+  CHECK(broken([](json& t) { t["steps"][0]["more"] = 1; }) > 0);
+  CHECK(broken([](json& t) { t["kind"] = "explained"; }) > 0);
+  CHECK(broken([](json& t) { t["source"][1] = 3; }) > 0);
+  CHECK(broken([](json& t) { t["steps"][0]["stations"]["c"]["value"] = 0; }) > 0);
+  CHECK(broken([](json& t) { t["steps"][0]["loss"] = "nan"; }) == 0);
+  CHECK(broken([](json& t) { t["steps"][0]["stations"]["c"]["gradient"] = nullptr; }) == 0);
+}
+
+TEST_CASE("the validator says where and what, and refuses rules that it does not know") {
+  json schema = json::parse(R"({"type": "object", "required": ["a"], "properties": {
+    "a": {"type": "array", "items": {"type": ["number", "null"], "minimum": 1}, "maxItems": 2}}, "additionalProperties": false})");
+  auto first = [&](const char* text) {
+    auto found = lens::problems(json::parse(text), schema);
+    return found.empty() ? std::string() : found[0];
+  };
+  CHECK(first(R"({"a": [1, null]})") == "");
+  CHECK(first(R"({"a": [1, "x"]})") == "a[1]: must be number or null, is string");
+  CHECK(first(R"({"a": [0]})") == "a[0]: must be at least 1, is 0");
+  CHECK(first(R"({"a": [1, 2, 3]})") == "a: has too many entries");
+  CHECK(first(R"({"b": 1})") == "document: lacks \"a\"");
+  CHECK(first(R"({"a": [], "b": 1})") == "document: has an unknown \"b\"");
+  CHECK(first("[]") == "document: must be object, is array");
+  CHECK_THROWS_WITH(lens::problems(json(1), json::parse(R"({"pattern": "x"})")), "[schema] unknown rule \"pattern\"");
+}
+
+TEST_CASE("numbers: what is not finite is text, what was not computed null") {
+  lens::Numbers all, short_ones{4};
+  CHECK(all(std::nan("")) == "nan");
+  CHECK(all(std::numeric_limits<double>::infinity()) == "inf");
+  CHECK(all(-std::numeric_limits<double>::infinity()) == "-inf");
+  CHECK(all(0.1).get<double>() == 0.1);
+  CHECK(all(gradus::Tensor()).is_null());
+  CHECK(all.grid(gradus::Tensor(), 4).is_null());
+  CHECK(short_ones(1.0 / 3).dump() == "0.3333");
+  CHECK(short_ones(0).dump() == "0");
+  CHECK(short_ones(-2.0).dump() == "-2");
+  gradus::Tensor x = gradus::Tensor::from({2, 3}, {1, 2, 3, 4, 5, 6}, gradus::DType::f64);
+  CHECK(short_ones.grid(x, 2).dump() == R"({"shape":[2,3],"shown":2,"values":[1,2,4,5]})");
+  CHECK(lens::base64_f32(gradus::Tensor::from({2}, {1, -2.5}, gradus::DType::f64)) == "AACAPwAAIMA=");
+  CHECK(lens::base64_f32(gradus::Tensor::from({1}, {1}, gradus::DType::f64)) == "AACAPw==");
+}

@@ -1,0 +1,138 @@
+// lens::check from a program of one's own: what it prints, and that it knows the kinds of mistakes.
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <gradus/nn/linear.h>
+#include <gradus/nn/module.h>
+#include <lens/lesson.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <functional>
+
+#include "exercises.h"
+
+using namespace gradus;
+
+namespace {
+
+struct Printed {
+  int code;
+  std::string text;
+  bool says(const std::string& part) const { return text.find(part) != std::string::npos; }
+};
+
+// Runs f with stdout going to a file.
+Printed printed(const std::function<int()>& f) {
+  std::fflush(stdout);
+  std::FILE* file = std::tmpfile();
+  int before = dup(1);
+  dup2(fileno(file), 1);
+  int code = f();
+  std::fflush(stdout);
+  dup2(before, 1);
+  close(before);
+  std::rewind(file);
+  Printed out{code, ""};
+  char buffer[4096];
+  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, file)) > 0;) out.text.append(buffer, n);
+  std::fclose(file);
+  return out;
+}
+
+std::vector<lens::CheckInput> inputs_of(const std::string& name) {
+  Tensor mask = Tensor::from({2, 4}, {1, 1, 1, 1, 1, 1, 0, 0}, DType::u8);
+  auto ids = [](std::vector<int32_t> v) { return Tensor::from_ids({static_cast<int64_t>(v.size())}, v); };
+  auto r = [](const Shape& s, uint64_t seed) { return lens::random(s, seed); };
+  if (name == "attention")
+    return {
+        {"s", r({3}, 1)}, {"h", r({5, 4}, 2)}, {"Wa", r({3, 3}, 3)}, {"Ua", r({3, 4}, 4)}, {"v", r({3}, 5)}};
+  if (name == "dot-attention") return {{"q", r({4}, 1)}, {"h", r({5, 4}, 2)}};
+  if (name == "bilinear-weights") return {{"s", r({4}, 1)}, {"h", r({4, 4}, 2)}, {"W", r({4, 4}, 3)}};
+  if (name == "masked-softmax") return {{"e", r({2, 4}, 1)}, {"mask", mask}};
+  if (name == "chain-rule" || name == "gate") return {{"a", r({6}, 1)}, {"b", r({6}, 2)}};
+  if (name == "scale") return {{"x", r({2, 3, 4}, 1)}, {"g", r({4}, 2)}};
+  if (name == "softmax") return {{"x", r({3, 4}, 1)}};
+  if (name == "cross-entropy") return {{"z", r({3, 5}, 1)}, {"targets", ids({4, 0, 2})}};
+  if (name == "carry") return {{"z", r({4, 3}, 1)}, {"n", r({4, 3}, 2)}, {"h0", r({3}, 3)}};
+  if (name == "sequence-loss") return {{"table", r({6, 6}, 1)}, {"targets", ids({3, 4, 3, 5, 2, 0})}};
+  if (name == "padded-loss") return {{"z", r({5, 4}, 1)}, {"targets", ids({3, 1, 2, 0, 0})}};
+  if (name == "reverse-states") return {{"x", r({4, 2, 3}, 1)}, {"lengths", ids({4, 2})}};
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("check: a right op passes, a wrong one is named, and so is what throws") {
+  Printed right = printed([] {
+    return lens::check("a product", [](auto& in) { return in[0] * in[1]; },
+                       {{"x", lens::random({2, 3}, 1)}, {"w", lens::random({3}, 2)}});
+  });
+  CHECK(right.code == 0);
+  CHECK(right.says("a product\n"));
+  CHECK(right.says("✓ x [2, 3]  largest relative error"));
+  CHECK(right.says("✓ the gradients agree with finite differences"));
+
+  auto wrong = [](const std::vector<Var>& in) {
+    return record("half", {in[0]}, (in[0] * 2.0).value(), [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
+  };
+  Printed half = printed([&] { return lens::check("half", wrong, {{"x", lens::random({2, 3}, 1)}}); });
+  CHECK(half.code == 1);
+  CHECK(half.says("✗ factor in x\n"));
+  CHECK(half.says("It is 0.5 times what it should be"));
+  CHECK(half.says("┏"));
+
+  Printed thrown = printed([&] {
+    return lens::check("shapes", [](auto& in) { return in[0] + in[1]; },
+                       {{"x", lens::random({2}, 1)}, {"y", lens::random({3}, 1)}});
+  });
+  CHECK(thrown.code == 1);
+  CHECK(thrown.says("✗ error"));
+  CHECK(thrown.says("[2]"));
+}
+
+TEST_CASE("check_model: parameters that nothing depends on are an error") {
+  Rng rng(1);
+  nn::Linear used(3, 2, rng), unused(3, 2, rng);
+  nn::to(used, DType::f64);
+  nn::to(unused, DType::f64);
+  auto parameters = nn::named_parameters(used);
+  Tensor x = lens::random({4, 3}, 1);
+  auto f = [&] { return sum(tanh(used(x))); };
+  CHECK(printed([&] { return lens::check_model("one", f, parameters); }).code == 0);
+  parameters.push_back({"unused.weight", &unused.weight});
+  Printed p = printed([&] { return lens::check_model("two", f, parameters); });
+  CHECK(p.code == 1);
+  CHECK(p.says("✗ ignored"));
+  CHECK(p.says("The result does not depend on unused.weight"));
+}
+
+TEST_CASE("exercises: the right answer passes its own check, and every suspect is recognised as itself") {
+  int checked = 0;
+  for (const auto* list : {&lens::basic_exercises(), &lens::attention_exercises()})
+    for (const lens::Exercise& e : *list) {
+      std::vector<lens::CheckInput> inputs = inputs_of(e.name);
+      if (e.suspects.empty()) continue;
+      CAPTURE(e.name);
+      REQUIRE(!inputs.empty());
+      CHECK(printed([&] { return lens::check("right", e.right, inputs, {.exercise = e.name}); }).code == 0);
+      for (const lens::Suspect& s : e.suspects) {
+        CAPTURE(s.kind);
+        Printed p = printed([&] { return lens::check("wrong", s.op, inputs, {.exercise = e.name}); });
+        CHECK(p.code == 1);
+        CHECK_MESSAGE(p.says("✗ " + s.kind), p.text);
+        CHECK(p.says(s.sentence.substr(0, 20)));
+        ++checked;
+      }
+    }
+  CHECK(checked > 25);
+}
+
+TEST_CASE("expect: one line, and what is wrong") {
+  Printed good = printed([] { return lens::expect(true, "sums to 1", "It does not."); });
+  CHECK(good.code == 0);
+  CHECK(good.text == "  ✓ sums to 1\n\n");
+  Printed bad = printed([] { return lens::expect(false, "sums to 1", "It does not."); });
+  CHECK(bad.code == 1);
+  CHECK(bad.text == "  ✗ sums to 1\n    It does not.\n\n");
+}

@@ -1,0 +1,216 @@
+// Every starter fails with the diagnosis that its list names, every solution passes; the same for the labs,
+// whose own tests decide. One program holds them all (zoo.py); the way of a learner, with the compiler, is
+// gone once.
+
+#include <doctest/doctest.h>
+#include <gradus/error.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "lesson/builder.h"
+#include "lesson/course.h"
+#include "run.h"
+
+namespace fs = std::filesystem;
+using lens::Course, lens::Unit;
+
+namespace {
+
+const std::string kLens = LENS, kZoo = LENS_ZOO;
+
+size_t lines_of_code(const fs::path& file) {
+  std::ifstream in(file);
+  size_t n = 0;
+  for (std::string line; std::getline(in, line);) {
+    CAPTURE(line);
+    CHECK(line.size() <= 110);
+    ++n;
+  }
+  return n;
+}
+
+// A scratch folder in which lens runs.
+struct Scratch {
+  fs::path path = fs::temp_directory_path() / ("gradus-test-lessons-" + std::to_string(getpid()));
+  Scratch() {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~Scratch() { fs::remove_all(path); }
+  Ran lens(const std::string& arguments) const {
+    return run("cd " + path.string() + " && " + kLens + " " + arguments);
+  }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path / name) << text; }
+  std::string read(const std::string& name) const { return lens::read_text(path / name); }
+};
+
+}  // namespace
+
+TEST_CASE("chapters: every starter fails with its diagnosis, every solution passes") {
+  Course course("lesson");
+  REQUIRE(course.units().size() == 12);
+  for (const Unit& unit : course.units()) {
+    CAPTURE(unit.name);
+    Ran starter = run(kZoo + " lessons/" + unit.name + "/starter");
+    CHECK_MESSAGE((starter.code == 1 || starter.code == 2), starter.out);
+    CHECK_MESSAGE(starter.says("✗ " + unit.diagnosis), starter.out);
+    Ran solution = run(kZoo + " lessons/" + unit.name + "/solution");
+    CHECK_MESSAGE(solution.code == 0, solution.out);
+    CHECK(solution.says(unit.number == 12 ? "✓ the gradients agree" : "✓ right: agrees"));
+    CHECK(!solution.says("✗"));
+  }
+}
+
+TEST_CASE("chapters are short, have one hole, and a starter differs from its solution in the hole alone") {
+  Course course("lesson");
+  for (const Unit& unit : course.units()) {
+    CAPTURE(unit.name);
+    CHECK(unit.title.size() > 5);
+    CHECK(lens::read_text(unit.folder / "hint.md").size() > 20);
+    std::string files[2] = {lens::read_text(unit.folder / "starter.cc"),
+                            lens::read_text(unit.folder / "solution.cc")};
+    for (const char* file : {"starter.cc", "solution.cc"}) CHECK(lines_of_code(unit.folder / file) <= 65);
+    for (std::string& text : files) {
+      size_t open = text.find("---- your turn"), close = text.find("---- end ----");
+      REQUIRE(open != std::string::npos);
+      REQUIRE(close != std::string::npos);
+      CHECK(text.find("---- your turn", open + 1) == std::string::npos);
+      text.erase(open, close - open);
+    }
+    CHECK(files[0] == files[1]);
+  }
+}
+
+TEST_CASE("labs: every broken program is refused with its diagnosis, every mended one accepted") {
+  Course course("lab");
+  REQUIRE(course.units().size() >= 10);
+  for (const Unit& unit : course.units()) {
+    CAPTURE(unit.name);
+    Ran broken = run(kZoo + " labs/" + unit.name + "/broken/verify");
+    CHECK_MESSAGE(broken.code > 0, broken.out);
+    CHECK(broken.code < 99);
+    CHECK_MESSAGE(broken.says("✗ " + unit.diagnosis), broken.out);
+    Ran fixed = run(kZoo + " labs/" + unit.name + "/fixed/verify");
+    CHECK_MESSAGE(fixed.code == 0, fixed.out);
+    // Their own programs run, whatever they show.
+    CHECK(run(kZoo + " labs/" + unit.name + "/broken").code < 99);
+    CHECK(run(kZoo + " labs/" + unit.name + "/fixed").code == 0);
+    CHECK(lens::read_text(unit.folder / "hint.md").size() > 20);
+  }
+}
+
+TEST_CASE("a learner's way through chapter 5") {
+  Scratch s;
+  Ran list = s.lens("lesson");
+  CHECK(list.code == 0);
+  CHECK(list.says("○  5  Softmax"));
+
+  Ran first = s.lens("lesson 5");
+  CHECK_MESSAGE(first.code == 1, first.out);
+  CHECK(first.says("gradus-lessons/05-softmax.cc  (new)"));
+  CHECK(first.says("outputs that compete"));
+  CHECK(first.says("✗ softmax diagonal"));
+  CHECK(s.lens("lesson").says("◐  5  Softmax"));
+
+  // The work is never overwritten, and an error of the compiler is told.
+  s.write("gradus-lessons/05-softmax.cc", "int main() { return nonsense; }\n");
+  Ran broken = s.lens("lesson 5 --quiet");
+  CHECK(broken.code == 1);
+  CHECK(broken.says("nonsense"));
+  CHECK(broken.says("it does not compile"));
+  CHECK(!broken.says("outputs that compete"));
+  CHECK(s.read("gradus-lessons/05-softmax.cc") == "int main() { return nonsense; }\n");
+
+  Ran solution = s.lens("lesson 5 --solution");
+  CHECK(solution.code == 0);
+  s.write("gradus-lessons/05-softmax.cc", solution.out);
+  Ran right = s.lens("lesson 05-softmax -q");
+  CHECK_MESSAGE(right.code == 0, right.out);
+  CHECK(right.says("● chapter 5 done. Next: lens lesson 6"));
+  CHECK(s.lens("lesson").says("●  5  Softmax"));
+  CHECK(s.lens("lesson 5 --hint").says("is the average"));
+
+  Ran none = s.lens("lesson 13");
+  CHECK(none.code == 1);
+  CHECK(none.says("there is no lesson 13: they go from 1 to 12"));
+}
+
+TEST_CASE("watching: a saved file is built and checked again") {
+  Scratch s;
+  s.lens("lesson 2 --hint");
+  std::string solution = (fs::path(LENS_FOLDER) / "lessons/02-linear/solution.cc").string();
+  Ran r = run("cd " + s.path.string() + " && { " + kLens +
+              " lesson 2 --watch -q > watched.txt < /dev/null & } ; watcher=$!; " +
+              "for i in $(seq 300); do grep -q 'watching' watched.txt 2>/dev/null && break; sleep 0.1; done; "
+              "sleep 0.05; " +
+              "cp " + solution + " gradus-lessons/02-linear.cc; " +
+              "for i in $(seq 300); do grep -q 'chapter 2 done' watched.txt && break; sleep 0.1; done; " +
+              "kill $watcher; wait $watcher; echo ended $?; cat watched.txt");
+  CHECK_MESSAGE(r.says("✗ not connected"), r.out);
+  CHECK_MESSAGE(r.says("● chapter 2 done"), r.out);
+  CHECK(r.says("ended 0"));
+}
+
+TEST_CASE("docs/lessons.md: the listing compiles and passes, the chapters and labs are as many as it says") {
+  Scratch s;
+  std::string page = lens::read_text(fs::path(LENS_FOLDER) / "../../docs/lessons.md");
+  size_t open = page.find("```cpp\n"), close = page.find("```", open + 6);
+  REQUIRE(close != std::string::npos);
+  std::string listing = page.substr(open + 7, close - open - 7);
+  size_t main = listing.find("int main()");
+  std::string own =
+      "#include <gradus/ops.h>\n"
+      "using namespace gradus;\n"
+      "Tensor query = Tensor::full({1, 2}, 0.5), annotations = Tensor::from({3, 2}, {1, 2, 3, 4, 5, -6});\n"
+      "Var my_attention(const Var& q, const Var& h) { return matmul(softmax(linear(q, h)), h); }\n";
+  s.write("mine.cc", listing.substr(0, main) + own + listing.substr(main));
+  REQUIRE(lens::build_program(s.path / "mine.cc", s.path / "mine", false));
+  Ran r = run((s.path / "mine").string());
+  CHECK_MESSAGE(r.code == 0, r.out);
+  CHECK(r.says("my attention\n"));
+  CHECK(r.says("apples"));
+  CHECK(page.find("twelve chapters") != std::string::npos);
+  CHECK(page.find("twelve programs") != std::string::npos);
+  CHECK(Course("lab").units().size() == 12);
+}
+
+TEST_CASE("a lab is judged by its tests, not by what the program says") {
+  Scratch s;
+  Ran shown = s.lens("lab 1");
+  CHECK_MESSAGE(shown.code == 0, shown.out);
+  Course course("lab");
+  const Unit& unit = course.units()[0];
+  std::string file = "gradus-labs/" + unit.name + ".cc";
+  Ran refused = s.lens("lab verify 1");
+  CHECK(refused.code == 1);
+  CHECK_MESSAGE(refused.says("✗ " + unit.diagnosis), refused.out);
+  // A main() that claims success changes nothing.
+  std::string text = s.read(file);
+  text = text.substr(0, text.find("int main()")) +
+         "int main() { return lens::expect(true, \"right\", \"\"); }\n";
+  s.write(file, text);
+  CHECK(s.lens("lab verify 1").code == 1);
+  s.write(file, s.lens("lab 1 --solution").out);
+  Ran accepted = s.lens("lab verify 1");
+  CHECK_MESSAGE(accepted.code == 0, accepted.out);
+  CHECK(accepted.says("● lab 1 is solved."));
+  CHECK(s.lens("lab").says("●  1"));
+  CHECK(s.lens("lab verify 2").says("is not there: lens lab 2 hands it out"));
+}
+
+TEST_CASE("lens check: all registered operations agree with finite differences") {
+  Ran list = run(kLens + " check");
+  CHECK(list.code == 0);
+  CHECK(list.says("softmax"));
+  Ran one = run(kLens + " check softmax");
+  CHECK(one.code == 0);
+  CHECK(one.says("✓ the gradients agree"));
+  Ran all = run(kLens + " check --all");
+  CHECK_MESSAGE(all.code == 0, all.out.substr(0, 2000));
+  CHECK(all.says(" cases, 0 wrong"));
+  CHECK(run(kLens + " check softmax --reference").code == 0);
+  Ran none = run(kLens + " check sofmax");
+  CHECK(none.code == 1);
+  CHECK(none.says("there is no operation sofmax: lens check lists them"));
+}

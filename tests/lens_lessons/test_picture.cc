@@ -1,0 +1,109 @@
+// The pictures of `lens check`, as text.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "check_picture.h"
+
+using gradus::DType, gradus::Tensor;
+using lens::draw, lens::Picture, lens::PictureStyle;
+using translator::Color;
+
+namespace {
+
+// Without the escape sequences.
+std::string plain(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b')
+      i = text.find('m', i);
+    else
+      out += text[i];
+  }
+  return out;
+}
+
+Tensor numbers(const gradus::Shape& shape, const std::vector<double>& v) {
+  return Tensor::from(shape, v, DType::f64);
+}
+
+}  // namespace
+
+TEST_CASE("picture: three maps, the wrong cells outlined") {
+  Picture p{
+      "x", numbers({2, 2}, {0.5, -0.25, 0, 1}), numbers({2, 2}, {0.5, -0.25, 0.125, 1}), {"he", "eats"}};
+  CHECK(draw(p, {.width = 100}) ==
+        "       yours             numeric           difference\n"
+        "            0      1          0      1          0      1\n"
+        "    he   0.50  -0.25       0.50  -0.25          0      0\n"
+        "       ┏━━━━━━┓                            ┏━━━━━━┓\n"
+        "  eats ┃    0 ┃ 1.00       0.12   1.00     ┃-0.12 ┃    0\n"
+        "       ┗━━━━━━┛                            ┗━━━━━━┛\n"
+        "  ┏━┓ differs\n");
+}
+
+TEST_CASE("picture: every cell of a right answer, no outlines") {
+  Picture p{"x", numbers({2, 2}, {0.5, -0.25, 0.125, 1}), numbers({2, 2}, {0.5, -0.25, 0.125, 1}), {}};
+  CHECK(draw(p, {.width = 100}) ==
+        "    yours          numeric        difference\n"
+        "        0     1        0     1        0     1\n"
+        "  0  0.50 -0.25     0.50 -0.25        0     0\n"
+        "  1  0.12  1.00     0.12  1.00        0     0\n");
+}
+
+TEST_CASE("picture: one below the other where the terminal is narrow; brackets there") {
+  Picture p{"x", numbers({1, 3}, {1, 2, 3}), numbers({1, 3}, {1, 2, 4}), {}};
+  std::string text = draw(p, {.width = 40});
+  CHECK(text.find("[") != std::string::npos);
+  CHECK(text.find("┏━") == std::string::npos);
+  CHECK(text.find("numeric") > text.find("3.00"));
+}
+
+TEST_CASE("picture: what is not a number is seen, what was not computed is no 0") {
+  double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  Picture p{"x", numbers({1, 3}, {nan, inf, 1}), numbers({1, 3}, {1, 2, nan}), {}};
+  std::string text = draw(p, {.width = 100});
+  CHECK(text.find("nan") != std::string::npos);
+  CHECK(text.find("inf") != std::string::npos);
+  CHECK(text.find("·") != std::string::npos);
+  // Not computed is not wrong: the outline ends before it.
+  CHECK(text.find("1.00") != std::string::npos);
+}
+
+TEST_CASE("picture: colours change nothing but the colours, and each palette has its own") {
+  Picture p{
+      "x", numbers({2, 2}, {0.5, -0.25, 0, 1}), numbers({2, 2}, {0.5, -0.25, 0.125, 1}), {"he", "eats"}};
+  std::string none = draw(p, {.width = 100});
+  none = none.substr(0, none.find("  ┏━┓ differs"));
+  for (auto [color, mark] : {std::pair{Color::truecolor, "\x1b[48;2;"},
+                             {Color::palette256, "\x1b[48;5;"},
+                             {Color::palette16, "\x1b[1"}}) {
+    std::string text = draw(p, {.color = color, .width = 100});
+    CHECK(text.find(mark) != std::string::npos);
+    std::string flat = plain(text);
+    CHECK(flat.substr(0, flat.find("     negative")).size() + 4 >= none.size());
+    CHECK(flat.find("negative") != std::string::npos);
+  }
+  CHECK(none.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("picture: large inputs are cut and say so; small numbers get a unit") {
+  std::vector<double> many(40 * 50, 0.001);
+  Tensor t = numbers({40, 50}, many);
+  std::string text = draw({"x", t, t, {}}, {.width = 80});
+  CHECK(text.find("of 40 x 50") != std::string::npos);
+  CHECK(text.find("in units of 1e-3") != std::string::npos);
+  size_t longest = 0, line = 0;
+  for (char c : text) {
+    line = c == '\n' ? 0 : line + ((c & 0xc0) != 0x80);
+    longest = std::max(longest, line);
+  }
+  CHECK(longest <= 80);
+}
+
+TEST_CASE("wrapped: lines within the width, long words whole") {
+  CHECK(lens::wrapped("one two three four", 12, 2) == "  one two\n  three four\n");
+  CHECK(lens::wrapped("extraordinarily long", 8, 0) == "extraordinarily\nlong\n");
+}

@@ -1,0 +1,30 @@
+"""zoo.py OUTPUT LENS_FOLDER: writes one C++ file with all chapters' starters and solutions and all labs in it, each in a
+namespace of its own, so that the tests need compile one file and not sixty."""
+import pathlib
+import re
+import sys
+
+output, root = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+headers, bodies, programs = {"<cstring>", "<cstdio>", "<lens/lesson.h>"}, [], []
+for course, files in (("lessons", ("starter", "solution")), ("labs", ("broken", "fixed"))):
+    for line in (root / course / "list.txt").read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        name = line.split()[0]
+        for file in files:
+            path = root / course / name / f"{file}.cc"
+            space = f"{course}_{name}_{file}".replace("-", "_")
+            parts = [path] + ([root / course / name / "verify.cc"] if course == "labs" else [])
+            for part in parts:
+                headers.update(re.findall(r"#include (<.*?>)", part.read_text()))
+            bodies.append(f"namespace {space} {{\n" + "".join(f'#include "{p}"\n' for p in parts) + "}\n")
+            programs.append((f"{course}/{name}/{file}", f"{space}::program"))
+            if course == "labs":
+                programs.append((f"{course}/{name}/{file}/verify", f"{space}::verify"))
+# The files' own includes are done before the namespaces open, and do nothing within them.
+text = "".join(f"#include {h}\n" for h in sorted(headers)) + "\n#define main program\n" + "".join(bodies) + "#undef main\n"
+text += "\nint main(int argc, char** argv) {\n"
+for name, call in programs:
+    text += f'  if (argc == 2 && !std::strcmp(argv[1], "{name}")) return {call}();\n'
+text += '  std::fprintf(stderr, "no such program\\n");\n  return 99;\n}\n'
+output.write_text(text)

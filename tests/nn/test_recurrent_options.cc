@@ -1,0 +1,273 @@
+// What test_recurrent.cc does not: LSTM, Bahdanau's GRU, layer-normalised units, residual stacks.
+
+#include <gradus/nn/gru.h>
+#include <gradus/nn/lstm.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/lstm.h>
+#include <gradus/ops/reduce.h>
+#include <gradus/ops/shape.h>
+
+#include "recurrent_units.h"
+
+using namespace gradus;
+using namespace gradus::test;
+
+// ---- gradients ----
+
+TEST_CASE("gradients of LSTM: directions, layers, biases, lengths with 0 and full, a start or none") {
+  Rng rng(2);
+  for (bool bidirectional : {false, true})
+    for (int64_t layers : {1, 2})
+      for (bool reference : {false, true}) {
+        nn::LSTM lstm(3, 4, rng,
+                      {.num_layers = layers, .bidirectional = bidirectional, .reference = reference});
+        Shape start{layers * (bidirectional ? 2 : 1), 4, 4};
+        CHECK_GRADIENTS(nn::gradcheck(lstm, {input(), kLengths, random(start, 2), random(start, 3)}));
+      }
+  nn::LSTM plain(3, 4, rng, {.bias = false, .bidirectional = true});
+  CHECK_GRADIENTS(nn::gradcheck(plain, {input()}));
+  CHECK_GRADIENTS(nn::gradcheck(plain, {input(), kLengths}));
+}
+
+TEST_CASE("gradients of every unit in a residual stack with both kinds of dropout, and of its cell") {
+  for (const CellType& cell : all_cells()) {
+    CAPTURE(text_of(cell));
+    Rng rng(3);
+    RecurrentShape shape = shape_of(cell);
+    shape.residual = shape.variational = true;
+    shape.dropout = 0.3;
+    shape.recurrent_dropout = 0.4;
+    RecurrentStack stack(shape, rng);
+    nn::RecurrentState start = start_of(shape, 5);
+    auto f = [&](const std::vector<Var>& in) {
+      Training mode(9);
+      return nn::checkable(stack(in[0], kLengths, {in[1], in.size() > 2 ? in[2] : Var()}));
+    };
+    std::vector<Tensor> inputs{input(), start.h.value()};
+    if (start.c.defined()) inputs.push_back(start.c.value());
+    // Layer normalisation can be so steep that central differences at the usual step are off by more than the
+    // tolerance. That error falls with the step squared, an error of the gradient would not.
+    CHECK_GRADIENTS(nn::gradcheck(nn::named_parameters(stack), f, inputs,
+                                  {.step = cell.layer_norm ? 1e-6 : 1e-5}));
+
+    nn::RecurrentCell one(cell, 3, 4, rng);
+    auto step = [&](const std::vector<Var>& in) {
+      return nn::checkable(one.step(in[0], {in[1], cell.kind == CellKind::lstm ? in[2] : Var()}).vars());
+    };
+    CHECK_GRADIENTS(nn::gradcheck(nn::named_parameters(one), step,
+                                  {random({2, 3}, 1), random({2, 4}, 2), random({2, 4}, 3)}));
+  }
+}
+
+// ---- what must be equal ----
+
+TEST_CASE("fused and composed agree under dropout of the states, in value and in all gradients") {
+  for (const CellType& cell : all_cells()) {
+    if (cell.layer_norm) continue;
+    CAPTURE(text_of(cell));
+    RecurrentShape shape = shape_of(cell);
+    shape.recurrent_dropout = 0.5;
+    Rng rng(4), again(4);
+    RecurrentStack fused(shape, rng);
+    shape.reference = true;
+    RecurrentStack composed(shape, again);
+    nn::to(fused, DType::f64);
+    nn::to(composed, DType::f64);
+    Var x = variable(input());
+    auto run = [&](const RecurrentStack& stack) {
+      Training mode(3);
+      Var all = nn::checkable(stack(x, kLengths, start_of(shape, 6)));
+      return std::pair(all.value(), sum(all * Var(random(all.shape(), 7))));
+    };
+    auto [a, loss_a] = run(fused);
+    auto [b, loss_b] = run(composed);
+    CHECK(max_abs_difference(a, b) < 1e-12);
+    Gradients ga = backward(loss_a), gb = backward(loss_b);
+    CHECK(max_abs_difference(ga[x], gb[x]) < 1e-12);
+    auto pa = nn::named_parameters(fused), pb = nn::named_parameters(composed);
+    for (size_t i = 0; i < pa.size(); ++i)
+      CHECK(max_abs_difference(ga[*pa[i].parameter], gb[*pb[i].parameter]) < 1e-12);
+  }
+}
+
+TEST_CASE("a cell step by step is the module over time") {
+  for (const CellType& cell : all_cells()) {
+    CAPTURE(text_of(cell));
+    Rng rng(5);
+    nn::RecurrentCell one(cell, 3, 4, rng);
+    nn::to(one, DType::f64);
+    Tensor x = input();
+    Tensor all = one.over_time(x, {}).value();
+    nn::RecurrentState state;
+    for (int64_t t = 0; t < 4; ++t) {
+      state = one.step(x.row(t), state);
+      CHECK(max_abs_difference(state.h.value(), all.row(t)) < 1e-14);
+    }
+  }
+}
+
+TEST_CASE("the backward direction is the forward one on the flipped sequence") {
+  for (const CellType& cell : all_cells()) {
+    CAPTURE(text_of(cell));
+    Rng rng(6);
+    RecurrentStack stack(shape_of(cell, 1), rng);
+    nn::to(stack, DType::f64);
+    nn::StateDict dict = nn::state_dict(stack);
+    size_t half = dict.size() / 2;
+    for (size_t i = 0; i < half; ++i) dict[half + i].second = dict[i].second;
+    nn::load_state_dict(stack, dict);
+    Tensor x = input(), flipped(x.shape(), x.dtype());
+    for (int64_t t = 0; t < 4; ++t) flipped.row(t).copy_from(x.row(3 - t));
+    RecurrentOutput y = stack(x), z = stack(flipped);
+    Tensor backward = slice(y.output, -1, 4, 8).value(), forward = slice(z.output, -1, 0, 4).value();
+    for (int64_t t = 0; t < 4; ++t) CHECK(max_abs_difference(backward.row(t), forward.row(3 - t)) < 1e-14);
+    CHECK(max_abs_difference(y.backward_final.value(), z.forward_final.value()) < 1e-14);
+    if (cell.kind == CellKind::lstm)
+      CHECK(max_abs_difference(y.c_n.value().row(1), z.c_n.value().row(0)) < 1e-14);
+  }
+}
+
+TEST_CASE("several layers are single layers, one upon the other; residual ones add what they read") {
+  for (const CellType& cell : all_cells())
+    for (bool residual : {false, true}) {
+      CAPTURE(text_of(cell));
+      CAPTURE(residual);
+      Rng rng(7);
+      RecurrentShape shape = shape_of(cell, 3);
+      shape.residual = residual;
+      RecurrentStack deep(shape, rng);
+      Tensor x = input(1, DType::f32);
+      RecurrentOutput y = deep(x, kLengths);
+      Var in = x;
+      for (int64_t layer = 0; layer < 3; ++layer) {
+        RecurrentShape single = shape_of(cell, 1);
+        if (layer > 0) single.input_size = 8;
+        RecurrentStack one(single, rng);
+        nn::StateDict dict;
+        const std::string from = "_l" + std::to_string(layer);
+        for (const auto& [name, value] : nn::state_dict(deep)) {
+          size_t at = name.find(from);
+          if (at == std::string::npos) continue;
+          dict.emplace_back(name.substr(0, at) + "_l0" + name.substr(at + 3), value);
+        }
+        nn::load_state_dict(one, dict);
+        RecurrentOutput part = one(in, kLengths);
+        for (int64_t k = 0; k < 2; ++k) {
+          CHECK(same_bits(part.h_n.value().row(k), y.h_n.value().row(2 * layer + k)));
+          if (cell.kind == CellKind::lstm)
+            CHECK(same_bits(part.c_n.value().row(k), y.c_n.value().row(2 * layer + k)));
+        }
+        in = residual && layer > 0 ? part.output + in : part.output;
+      }
+      CHECK(same_bits(in.value(), y.output.value()));
+    }
+}
+
+TEST_CASE("padding changes nothing, and a permuted batch gives permuted results, with every unit") {
+  for (const CellType& cell : all_cells()) {
+    CAPTURE(text_of(cell));
+    Rng rng(8);
+    RecurrentShape shape = shape_of(cell);
+    shape.residual = true;
+    RecurrentStack stack(shape, rng);
+    nn::to(stack, DType::f64);
+    Tensor x = input(), garbage = x.clone();
+    for (int64_t t = 0; t < 4; ++t)
+      for (int64_t b = 0; b < 4; ++b)
+        if (t >= kLengths.i32()[b]) garbage.row(t).row(b).fill(50);
+    Var v = variable(garbage);
+    RecurrentOutput clean = stack(x, kLengths), padded = stack(v, kLengths);
+    CHECK(same_bits(nn::checkable(clean).value(), nn::checkable(padded).value()));
+    Gradients grads = backward(sum(nn::checkable(padded)));
+    for (int64_t t = 0; t < 4; ++t)
+      for (int64_t b = 0; b < 4; ++b)
+        if (t >= kLengths.i32()[b])
+          for (int64_t k = 0; k < 3; ++k) CHECK(grads[v].row(t).row(b).at(k) == 0);
+
+    // Sequence 0 alone, without padding.
+    Tensor alone({3, 1, 3}, DType::f64);
+    for (int64_t t = 0; t < 3; ++t) alone.row(t).row(0).copy_from(x.row(t).row(0));
+    RecurrentOutput single = stack(alone);
+    auto close = [](const Tensor& a, const Tensor& b) { return max_abs_difference(a, b) < 1e-13; };
+    for (int64_t t = 0; t < 3; ++t)
+      CHECK(close(single.output.value().row(t).row(0), clean.output.value().row(t).row(0)));
+    CHECK(close(single.backward_final.value().row(0), clean.backward_final.value().row(0)));
+
+    const int64_t order[] = {2, 0, 3, 1};
+    Tensor permuted(x.shape(), x.dtype()), lengths({4}, DType::i32);
+    for (int64_t b = 0; b < 4; ++b) {
+      lengths.set(b, kLengths.at(order[b]));
+      for (int64_t t = 0; t < 4; ++t) permuted.row(t).row(b).copy_from(x.row(t).row(order[b]));
+    }
+    RecurrentOutput z = stack(permuted, lengths);
+    for (int64_t b = 0; b < 4; ++b) {
+      for (int64_t t = 0; t < 4; ++t)
+        CHECK(close(z.output.value().row(t).row(b), clean.output.value().row(t).row(order[b])));
+      if (cell.kind == CellKind::lstm)
+        CHECK(close(z.c_n.value().row(3).row(b), clean.c_n.value().row(3).row(order[b])));
+    }
+  }
+}
+
+// ---- small print ----
+
+TEST_CASE("the example of docs/recurrent-layers.md") {
+  Rng rng(16);
+  Tensor x = random({5, 2, 64}, 1, DType::f32), lengths = Tensor::from_ids({2}, {5, 3});
+  Tensor x_t = x.row(0), h_before = random({2, 128}, 2, DType::f32), c_before = random({2, 128}, 3, DType::f32);
+  nn::LSTM lstm(64, 128, rng, {.num_layers = 2, .dropout = 0.3, .bidirectional = true});
+  nn::RecurrentOutput y = lstm(x, lengths);
+  CHECK(y.output.shape() == Shape{5, 2, 256});
+  CHECK(y.h_n.shape() == Shape{4, 2, 128});
+  CHECK(y.c_n.shape() == Shape{4, 2, 128});
+  nn::LSTMCell cell(64, 128, rng);
+  auto [h, c] = cell(x_t, h_before, c_before);
+  CHECK(h.shape() == Shape{2, 128});
+  CHECK(c.shape() == Shape{2, 128});
+  nn::LSTMCell small(3, 4, rng);
+  CHECK_GRADIENTS(nn::gradcheck(small, {random({2, 3}, 1), random({2, 4}, 2), random({2, 4}, 3)}));
+}
+
+TEST_CASE("an LSTM's forget bias is added once, to the forget gate alone") {
+  Rng a(13), b(13);
+  nn::LSTM with(3, 4, a, {.forget_bias = 1}), without(3, 4, b);
+  auto dw = nn::state_dict(with), dn = nn::state_dict(without);
+  for (size_t i = 0; i < dw.size(); ++i)
+    for (int64_t k = 0; k < dw[i].second.numel(); ++k) {
+      bool forget = dw[i].first == "bias_ih_l0" && k >= 4 && k < 8;
+      CHECK(dw[i].second.at(k) == doctest::Approx(dn[i].second.at(k) + (forget ? 1 : 0)).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("an LSTM carries what a plain RNN of the same seed forgets") {
+  // A forget gate held open: c stays, whatever comes.
+  Rng rng(14);
+  nn::LSTM lstm(1, 4, rng);
+  auto& w = lstm.stack.weights[0];
+  for (Parameter* p : {&w.weight_ih, &w.weight_hh, &w.bias_hh}) set(*p, [](int64_t, int64_t) { return 0; });
+  set(w.bias_ih, [](int64_t row, int64_t) { return row < 4 ? -1e4 : row < 8 ? 1e4 : 0; });
+  RecurrentOutput y = lstm(random({50, 2, 1}, 1, DType::f32), {}, {}, Tensor::full({1, 2, 4}, 0.7));
+  for (double c : y.c_n.value().to_vector()) CHECK(c == doctest::Approx(0.7));
+}
+
+TEST_CASE("LSTM and cells say what they need") {
+  Rng rng(15);
+  nn::LSTM lstm(3, 4, rng);
+  Tensor x = Tensor::zeros({5, 2, 3});
+  CHECK(error_of([&] { lstm(x, {}, {}, Tensor::zeros({2, 2, 4})); }) ==
+        "[LSTM] c0 must be [num_layers * directions, B, hidden_size] = [1, 2, 4]: [2, 2, 4]");
+  CHECK(error_of([&] { nn::LSTM(3, 4, rng, {.recurrent_dropout = 1}); }) ==
+        "[LSTM] recurrent_dropout must be in [0, 1): 1");
+  CHECK(error_of([&] { nn::LSTMCell(0, 4, rng); }) == "[LSTMCell] input_size must be positive: 0");
+  CHECK(error_of([&] { nn::cell_type("gur"); }) ==
+        "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu");
+  Var w_ih = Tensor::zeros({16, 3}), w_hh = Tensor::zeros({16, 4});
+  CHECK(error_of([&] { gradus::lstm(x, {}, Tensor::zeros({12, 3}), w_hh, {}, {}); }) ==
+        "[lstm] weight_ih must be [4 hidden_size, input_size]: input [5, 2, 3], weight_ih [12, 3], weight_hh [16, 4]");
+  CHECK(error_of([&] { gradus::lstm(x, {{}, Tensor::zeros({3, 4})}, w_ih, w_hh, {}, {}); }) ==
+        "[lstm] the initial cell must be [B, hidden_size] = [2, 4]: [3, 4]");
+  CHECK(error_of([&] { gradus::lstm(x, {}, w_ih, w_hh, {}, {}, {.state_mask = Tensor::zeros({2, 5})}); }) ==
+        "[lstm] state_mask must be [B, hidden_size] = [2, 4]: [2, 5]");
+  CHECK(error_of([&] { gradus::rnn(x.row(0), {}, w_ih, w_hh, {}, {}); }) ==
+        "[rnn] input must be [T, B, input_size]: input [2, 3]");
+}

@@ -1,0 +1,73 @@
+// What a terminal shows while a model is trained.
+
+#include <doctest/doctest.h>
+
+#include <translator/live_view.h>
+#include <translator/text/utf8.h>
+
+#include <sstream>
+
+using namespace translator;
+
+namespace {
+
+LiveView view() {
+  LiveView v;
+  v.train_loss = {5, 3, 2};
+  v.valid_loss = {4.5, 3.5, 2.25};
+  v.bleu = {0, 10, 40};
+  v.exact_match = {0, 0, 12.5};
+  v.probe = ProbeResult{{"the", "cat", "</s>"}, {"le", "chat", "</s>"}, "le chat", {{0.9f, 0.1f, 0}, {0.2f, 0.75f, 0.05f}, {0, 0, 1}}};
+  v.samples = {{"the cat", "le chat"}, {"a dog", "un chien"}};
+  return v;
+}
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the live view: sparklines, the probe over its map, the other samples") {
+  CHECK(draw_live_view(view(), {.is_terminal = true, .width = 80, .height = 40}) ==
+        "          train loss  █▃▁  5.000 -> 2.000\n"
+        "          valid loss  █▅▁  4.500 -> 2.250\n"
+        "          BLEU        ▁▃█  0.0 -> 40.0\n"
+        "          exact match ▁▁█  0.0 % -> 12.5 %\n"
+        "          the cat\n"
+        "          -> le chat\n"
+        "                 ╭ the\n"
+        "                 │    ╭ cat\n"
+        "                 │    │    ╭ </s>\n"
+        "            le  .90* .10   ·    .90 the\n"
+        "          chat  .20  .75* .05   .75 cat\n"
+        "          </s>   ·    ·   1.0*  1.0 </s>\n"
+        "          a dog\n"
+        "          -> un chien\n");
+}
+
+TEST_CASE("no line is wider than the terminal, and there are never more than it holds") {
+  for (int width : {20, 38, 60, 100})
+    for (int height : {5, 12, 24, 0}) {
+      std::string text = draw_live_view(view(), {.is_terminal = true, .width = width, .height = height});
+      CAPTURE(width);
+      CAPTURE(height);
+      for (const std::string& line : lines(text)) CHECK_MESSAGE(utf8::display_width(line) < width, line);
+      if (height > 0) CHECK(static_cast<int>(lines(text).size()) <= height - 3);
+    }
+  std::string low = draw_live_view(view(), {.is_terminal = true, .width = 80, .height = 12});
+  CHECK(low.find("(no room for the heat map)") != std::string::npos);
+  CHECK(low.find("╭") == std::string::npos);
+}
+
+TEST_CASE("colours only where the terminal has them; a first validation; no attention, no probe") {
+  LiveView v = view();
+  CHECK(draw_live_view(v, {.is_terminal = true}).find('\x1b') == std::string::npos);
+  CHECK(draw_live_view(v, {.is_terminal = true, .color = Color::truecolor}).find("\x1b[48;2;") != std::string::npos);
+  LiveView first;
+  first.train_loss = {5};
+  CHECK(draw_live_view(first, {.is_terminal = true}) == "          train loss  ▁  5.000\n");
+}

@@ -1,0 +1,129 @@
+// `lens report`: what it makes of logs, whole, old and broken.
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "commands.h"
+#include "report.h"
+#include "small.h"
+
+using lens::json;
+
+namespace {
+
+std::string log_directory(const std::string& name, const std::string& lines) {
+  std::string out = runs::directory(name);
+  std::ofstream(out + "/train.log") << lines;
+  return out;
+}
+
+std::string validation(int step, const std::string& more = "") {
+  return R"({"event":"validation","epoch":1,"step":)" + std::to_string(step) +
+         R"(,"seconds":1.0,"train_loss":2.5,"valid_loss":2.0,"perplexity":7.4,"bleu":3.5,"exact_match":0.1,"best":true,)" +
+         R"("samples":[{"source":"a","reference":"b","output":"c"}])" + more + "}\n";
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
+  return n;
+}
+
+bool has(const json& notes, const std::string& text) {
+  return std::find(notes.begin(), notes.end(), json(text)) != notes.end();
+}
+
+}  // namespace
+
+TEST_CASE("a run of two epochs on a fixed seed becomes a page and a text") {
+  std::string out = runs::train("reported");
+  json run = lens::read_run(out);
+  CHECK(run["name"] == "reported");
+  CHECK(run["state"] == "finished");
+  CHECK(run["notes"].empty());
+  CHECK(run["validations"].size() == 2);
+  CHECK(run["layers"].size() == run["validations"][0]["norms"]["gradient"].size());
+  CHECK(lens::last_worst(run).size() == 5);
+
+  lens::ReportOptions options;
+  options.run = out;
+  options.out = out + "/page.html";
+  options.explain = true;
+  REQUIRE(lens::report(options) == 0);
+  std::string page = runs::read(options.out);
+  for (const char* bad : {"http:", "https:", "src=", "@import", "fetch(", "XMLHttpRequest", "{{"}) {
+    CAPTURE(std::string(bad));
+    CHECK(count(page, bad) == 0);
+  }
+  CHECK(page.size() < 2'000'000);
+  for (int i = 1; i <= 5; ++i) {
+    std::string link = "page-worst-" + std::to_string(i) + ".html";
+    CHECK(count(page, "\"page\":\"" + link + "\"") == 1);
+    CHECK(runs::read(out + "/" + link).starts_with("<!DOCTYPE html>"));
+  }
+
+  std::string text = lens::report_text(run, 100, false);
+  CHECK(text.find("not logged") == std::string::npos);
+  CHECK(text.find("  BLEU ") != std::string::npos);
+  CHECK(count(text, "encoder.embedding.weight") == 2);  // gradient, and update against weight
+  CHECK(text.find("probe: " + run["validations"][1]["probe"]["source"].get<std::string>()) != std::string::npos);
+  CHECK(count(text, "nats a word") == 5);
+  for (int width : {40, 80}) CHECK_NOTHROW(lens::report_text(run, width, true));
+}
+
+TEST_CASE("without --explain each of the worst has its command") {
+  CHECK(lens::explain_command("runs/a b", "he doesn't", "il", "x.html") ==
+        R"(lens explain 'runs/a b' 'he doesn'\''t' --target 'il' --out 'x.html')");
+}
+
+TEST_CASE("a log of version 1 is drawn with its gaps marked") {
+  std::string out = log_directory("old", R"({"event":"start","pairs":10,"epochs":2,"lr":0.003,"recipe":{"--optimizer":"adam"},"parameters":1234})"
+                                             "\n" + validation(10) + validation(20));
+  json run = lens::read_run(out);
+  CHECK(run["state"] == "not logged how it ended");
+  CHECK(has(run["notes"], "The log is of version 1: layers, attention and worst sentences were not logged."));
+  CHECK(run["layers"].is_null());
+  CHECK(run["validations"][0]["samples"].size() == 1);
+  std::string text = lens::report_text(run, 80, false);
+  CHECK(text.find("attention entropy  not logged") != std::string::npos);
+  CHECK(count(text, "  not logged\n") >= 3);  // two of layers, the worst
+  CHECK(text.find("attention not logged") != std::string::npos);
+  CHECK(text.find("  step 10      c\n") != std::string::npos);  // the sample stands in for the probe
+  CHECK(count(lens::assemble_page("report", run), "</script>") == 2);
+}
+
+TEST_CASE("broken lines, an interruption, a kill") {
+  const std::string start = R"({"event":"start","version":2,"layers":[]})" "\n";
+  std::string stopped = log_directory("stopped", start + validation(10) + R"({"event":"end","finished":false,"step":15,"seconds":2})" "\n");
+  CHECK(lens::read_run(stopped)["state"] == "interrupted at step 15");
+
+  std::string killed = log_directory("killed", start + validation(10) + validation(20) + R"({"event":"valid)" "\n" + "[1]\n" +
+                                                   R"({"event":"resume","version":2,"epoch":0,"step":12,"layers":[]})" "\n" + validation(22));
+  json run = lens::read_run(killed);
+  CHECK(run["state"] == "going on, or ended without a word");
+  CHECK(run["validations"].size() == 2);
+  CHECK(run["validations"][1]["step"] == 22);
+  CHECK(run["resumes"] == json::array({{{"epoch", 0}, {"step", 12}}}));
+  CHECK(has(run["notes"], "2 lines of train.log could not be read."));
+  CHECK(has(run["notes"], "1 validation is left out: the run was killed, and went on from before."));
+
+  json none = lens::read_run(log_directory("none", start));
+  CHECK(lens::report_text(none, 80, false).find("no validation yet") != std::string::npos);
+  CHECK_THROWS_WITH((void)lens::read_run(runs::directory("nothing")),
+                    doctest::Contains("has no train.log: it is no run of `translator train`"));
+}
+
+TEST_CASE("an exploded run shows NaN and infinity, and a very long one is thinned") {
+  std::string lines = R"({"event":"start","version":2,"layers":[{"name":"w","shape":[1]}]})" "\n";
+  for (int i = 1; i <= 600; ++i)
+    lines += validation(i, R"(,"attention_entropy":"nan","norms":{"step":1,"gradient":["inf"],"weight":[1],"update":["nan"]})");
+  json run = lens::read_run(log_directory("long", lines));
+  CHECK(run["validations"].size() <= 242);
+  CHECK(run["validations"].back()["step"] == 600);
+  CHECK(run["left_out"] == 600 - run["validations"].size());
+  std::string text = lens::report_text(run, 80, false);
+  CHECK(text.find("   inf") != std::string::npos);
+  CHECK(text.find("   nan") != std::string::npos);
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""test_run_pages.py LENS TRANSLATOR [--shots DIR]: the pages of lens report and lens ablate in a headless Chromium.
+
+As tests/lens/test_pages.py, whose browser this uses: without one the test says so and is skipped.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lens'))
+sys.dont_write_bytecode = True
+import test_pages  # noqa: E402
+from test_pages import Browser, Page, check, opens  # noqa: E402
+
+
+def keys_and_slider(page, name, positions):
+    check(page.ask('+document.getElementById("slider").max + 1') == positions, name + ': the slider has %d positions' % positions)
+    page.ask('lens.choose(0)')
+    seen = set()
+    for i in range(positions):
+        check(page.ask('lens.state.at') == i, name + ': position %d' % i)
+        seen.add(page.ask('document.getElementById("now").textContent'))
+        page.press('ArrowRight')
+    check(len(seen) == positions, name + ': each position says where it is')
+    page.press('ArrowLeft')
+    check(page.ask('lens.state.at') == positions - 2, name + ': back by keyboard')
+    page.ask('document.getElementById("slider").value = 0; document.getElementById("slider").dispatchEvent(new Event("input"))')
+    check(page.ask('lens.state.at') == 0, name + ': the slider chooses')
+    page.ask('document.getElementById("play").click()')
+    page.ask('new Promise((done) => setTimeout(done, 1600))')
+    check(page.ask('lens.state.at') > 0, name + ': Play goes on')
+    page.ask('lens.choose(%d)' % (positions - 1))
+    page.ask('document.getElementById("play").blur()')
+
+
+def report_page(page, name):
+    n, layers = page.ask('lens.data.validations.length'), page.ask('lens.data.layers.length')
+    keys_and_slider(page, name, n)
+    check(page.ask('document.querySelectorAll("#layers rect.cell").length') == n * layers, name + ': a cell for each layer and validation')
+    check(page.ask('document.querySelectorAll("#layers rect.none").length') == 0, name + ': all are known')
+    first = page.ask('document.getElementById("layers").innerHTML')
+    page.ask('document.getElementById("show-ratio").click()')
+    check(page.ask('document.getElementById("layers").innerHTML') != first, name + ': the other tab shows something else')
+    page.ask('document.getElementById("show-gradient").click()')
+    check(page.ask('document.querySelectorAll("#probe td").length') ==
+          page.ask('lens.data.validations.at(-1).probe.weights.length * lens.data.validations.at(-1).probe.weights[0].length'),
+          name + ': the probe\'s weights')
+    check(page.ask('document.querySelectorAll("#worst a").length') == 5, name + ': five links to explain pages')
+    check(page.ask('document.querySelectorAll(".missing").length') == 0, name + ': nothing is missing')
+    check(page.ask('document.querySelectorAll("#curves svg").length') == 4, name + ': four charts')
+
+
+def old_report_page(page, name):
+    check(page.ask('document.querySelectorAll(".missing").length') == 4, name + ': entropy, attention, layers, worst are not logged')
+    check('not logged' in page.ask('document.getElementById("layers").textContent'), name + ': layers say so')
+    check(page.ask('document.querySelectorAll("#curves svg").length') == 3, name + ': the other charts are there')
+
+
+def ablate_page(page, name):
+    n, columns = page.ask('lens.data.columns[0].epochs.length'), page.ask('lens.data.columns.length')
+    check(columns == 4, name + ': four columns')
+    keys_and_slider(page, name, n)
+    check(page.ask('document.querySelectorAll("#columns table.heat").length') == columns, name + ': a map each')
+    zero = '[...document.querySelectorAll("#columns article")].map((a) => [...a.querySelectorAll(".figure")].map((f) => f.textContent === "0 exactly" ? 1 : 0).join("")).join()'
+    check(page.ask(zero) == '000,100,010,001', name + ': what is cut is exactly zero, and nothing else: ' + page.ask(zero))
+    check(page.ask('document.querySelectorAll("#findings li").length') == columns + 2, name + ': findings')
+
+
+# A short run, as `translator train` leaves it, and one as an older program logged it.
+def make_run(translator, work):
+    run = os.path.join(work, 'run')
+    subprocess.run([translator, 'train', '--corpus-size', '400', '--hidden', '16', '--embedding', '16', '--epochs', '3', '--lr',
+                    '0.01', '--threads', '1', '-q', '--out', run], check=True)
+    old = os.path.join(work, 'old')
+    shutil.copytree(run, old)
+    new_ones = ('version', 'layers', 'sentences', 'attention_entropy', 'norms', 'probe', 'worst')
+    events = [json.loads(line) for line in open(os.path.join(run, 'train.log'))]
+    with open(os.path.join(old, 'train.log'), 'w') as f:
+        for e in events:
+            if e['event'] != 'end':
+                f.write(json.dumps({k: v for k, v in e.items() if k not in new_ones}) + '\n')
+    return run, old
+
+
+def main():
+    lens, translator, shots = sys.argv[1], sys.argv[2], None
+    if '--shots' in sys.argv:
+        shots = sys.argv[sys.argv.index('--shots') + 1]
+        os.makedirs(shots, exist_ok=True)
+    program = next((p for p in map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome')) if p), None)
+    if not program:
+        print('SKIPPED: no Chromium on this machine, the pages were not opened')
+        return test_pages.SKIPPED
+    with tempfile.TemporaryDirectory() as work:
+        def make(name, *arguments):
+            path = os.path.join(work, name + '.html')
+            subprocess.run([lens, *arguments, '--out', path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            return path
+
+        run, old = make_run(translator, work)
+        pages = {'report': (make('report', 'report', run, '--explain'), report_page),
+                 'report-old': (make('report-old', 'report', old), old_report_page),
+                 'ablate': (make('ablate', 'ablate', '--epochs', '4', '--length', '5', '--hidden', '16'), ablate_page)}
+        browser = Browser(program, os.path.join(work, 'profile'))
+        try:
+            for name, (path, use) in pages.items():
+                for width, dark in ((1280, False), (380, True)):
+                    page = Page(browser, path, width, dark)
+                    label = '%s, %d px, %s' % (name, width, 'dark' if dark else 'light')
+                    opens(page, label)
+                    use(page, label)
+                    opens(page, label)
+                    if shots:
+                        page.shot(os.path.join(shots, '%s-%d.png' % (name, width)))
+                    page.close()
+        finally:
+            browser.close()
+    print('%d pages opened, %d failures' % (2 * len(pages), test_pages.failures))
+    return 1 if test_pages.failures else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

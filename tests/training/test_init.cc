@@ -1,0 +1,112 @@
+// Initialisers that tests/nn does not have: gains, fans of kernels, and the special matrices.
+
+#include <doctest/doctest.h>
+#include <gradus/nn/init.h>
+#include <gradus/random.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "../check.h"
+#include "golden.h"
+
+using namespace gradus;
+using namespace gradus::testing;
+namespace init = gradus::nn::init;
+
+namespace {
+
+struct Moments {
+  double mean, deviation, low, high;
+};
+
+Moments moments(const Parameter& p) {
+  Numbers v = p.value().to_vector();
+  double n = static_cast<double>(v.size()), sum = 0, squares = 0;
+  for (double x : v) sum += x;
+  for (double x : v) squares += (x - sum / n) * (x - sum / n);
+  return {sum / n, std::sqrt(squares / n), *std::min_element(v.begin(), v.end()),
+          *std::max_element(v.begin(), v.end())};
+}
+
+}  // namespace
+
+TEST_CASE("gains are PyTorch's") {
+  for (const auto& [name, gain] : golden("gains").items()) {
+    CAPTURE(name);
+    double ours =
+        name == "leaky_relu 0.2" ? init::calculate_gain("leaky_relu", 0.2) : init::calculate_gain(name);
+    CHECK(ours == doctest::Approx(gain.get<double>()).epsilon(1e-13));
+  }
+  CHECK(error_of([] { init::calculate_gain("swish"); }) ==
+        "[calculate_gain] unknown nonlinearity \"swish\": one of linear, conv, sigmoid, tanh, relu, "
+        "leaky_relu, selu");
+}
+
+TEST_CASE("kaiming: either fan, further axes count") {
+  Rng rng(1);
+  Parameter p(Tensor::zeros({60, 20, 5, 3}, DType::f64));
+  init::kaiming_normal_(p, rng, {.gain = 2});
+  CHECK(moments(p).deviation == doctest::Approx(2 / std::sqrt(20 * 15)).epsilon(0.02));
+  init::kaiming_normal_(p, rng, {.mode = init::Fan::out});
+  CHECK(moments(p).deviation == doctest::Approx(1 / std::sqrt(60 * 15)).epsilon(0.02));
+  init::kaiming_uniform_(p, rng, {.mode = init::Fan::out});
+  CHECK(moments(p).deviation == doctest::Approx(1 / std::sqrt(60 * 15)).epsilon(0.02));
+  CHECK(moments(p).high <= std::sqrt(3.0 / (60 * 15)));
+  Parameter bias(Tensor::zeros({3}));
+  CHECK(error_of([&] { init::kaiming_normal_(bias, rng); }) ==
+        "[kaiming_normal_] needs a weight [out, in, ...]: [3]");
+}
+
+TEST_CASE("trunc_normal_ has the moments of the truncated normal") {
+  Rng rng(2);
+  Parameter p(Tensor::zeros({200000}, DType::f64));
+  init::trunc_normal_(p, rng);
+  Moments standard = moments(p);
+  CHECK(standard.low >= -2);
+  CHECK(standard.high <= 2);
+  CHECK(std::abs(standard.mean) < 0.01);
+  CHECK(standard.deviation == doctest::Approx(0.8796257).epsilon(0.005));
+  // One-sided, and wider than what is drawn from the uniform: mean = phi(0) / (1/2).
+  init::trunc_normal_(p, rng, 0, 1, 0, 10);
+  CHECK(moments(p).low >= 0);
+  CHECK(moments(p).mean == doctest::Approx(std::sqrt(2 / 3.14159265358979)).epsilon(0.01));
+  // In the tail: mean of N(0, 1) on [1, 3] = (phi(1) - phi(3)) / (Phi(3) - Phi(1)), moved and stretched.
+  init::trunc_normal_(p, rng, 5, 2, 7, 11);
+  CHECK(moments(p).mean == doctest::Approx(5 + 2 * 1.5100497).epsilon(0.005));
+  CHECK(error_of([&] { init::trunc_normal_(p, rng, 0, 1, 3, 4); }) ==
+        "[trunc_normal_] the mean must be within 2 deviations of [3, 4]: mean 0, deviation 1");
+  CHECK(error_of([&] { init::trunc_normal_(p, rng, 0, 1, 1, 1); }) ==
+        "[trunc_normal_] needs low < high and a deviation above 0: [1, 1], 1");
+}
+
+TEST_CASE("eye_, ones_, dirac_, sparse_") {
+  Rng rng(3);
+  Parameter eye(Tensor::ones({2, 3})), kernel(Tensor::ones({4, 2, 3})),
+      thin(Tensor::zeros({10, 40}, DType::f64));
+  init::eye_(eye);
+  CHECK(eye.value().to_vector() == Numbers{1, 0, 0, 0, 1, 0});
+  init::ones_(eye);
+  CHECK(eye.value().to_vector() == Numbers{1, 1, 1, 1, 1, 1});
+  init::dirac_(
+      kernel,
+      2);  // torch.nn.init.dirac_(torch.empty(4, 2, 3), 2): ones at (0,0,1), (1,1,1), (2,0,1), (3,1,1)
+  Numbers expected(24, 0.0);
+  for (size_t at : {1, 10, 13, 22}) expected[at] = 1;
+  CHECK(kernel.value().to_vector() == expected);
+  init::sparse_(thin, 0.25, rng, 0.5);
+  int64_t all = 0;
+  for (int64_t c = 0; c < 40; ++c) {
+    int64_t zeros = 0;
+    for (int64_t r = 0; r < 10; ++r) zeros += thin.value().at(r * 40 + c) == 0;
+    CHECK(zeros == 3);
+    all += zeros;
+  }
+  double squares = 0;
+  for (double x : thin.value().to_vector()) squares += x * x;
+  CHECK(std::sqrt(squares / static_cast<double>(400 - all)) == doctest::Approx(0.5).epsilon(0.15));
+  CHECK(error_of([&] { init::dirac_(thin); }) ==
+        "[dirac_] needs a weight [out, in, k...] of 3 to 5 axes: [10, 40]");
+  CHECK(error_of([&] { init::eye_(kernel); }) == "[eye_] needs a matrix: [4, 2, 3]");
+  CHECK(error_of([&] { init::sparse_(thin, 2, rng); }) == "[sparse_] sparsity must be in [0, 1]: 2");
+}

@@ -1,0 +1,255 @@
+// The optimisers against PyTorch's paths, rows against dense gradients, and states that come back bit for
+// bit.
+
+#include <doctest/doctest.h>
+#include <gradus/io/safetensors.h>
+#include <gradus/nn/adaptive.h>
+#include <gradus/nn/clip.h>
+#include <gradus/nn/ema.h>
+#include <gradus/nn/embedding.h>
+#include <gradus/nn/scheduler.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/reduce.h>
+#include <gradus/random.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+
+#include "../check.h"
+#include "../io/scratch.h"
+#include "golden.h"
+
+using namespace gradus;
+using namespace gradus::testing;
+
+namespace {
+
+using Make = std::function<std::unique_ptr<nn::Optimizer>()>;
+
+template <class O, class Options>
+Make making(const Options& options) {
+  return [options] { return std::make_unique<O>(options); };
+}
+
+// The optimisers of make_training.py, by its names.
+const std::vector<std::pair<std::string, Make>>& optimizers() {
+  static const std::vector<std::pair<std::string, Make>> all = {
+      {"sgd", making<nn::SGD>(nn::SGDOptions{.lr = 0.1})},
+      {"sgd momentum", making<nn::SGD>(nn::SGDOptions{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1})},
+      {"sgd dampening", making<nn::SGD>(nn::SGDOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.3})},
+      {"sgd nesterov",
+       making<nn::SGD>(nn::SGDOptions{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1, .nesterov = true})},
+      {"adagrad", making<nn::Adagrad>(nn::AdagradOptions{.lr = 0.5})},
+      {"adagrad all",
+       making<nn::Adagrad>(nn::AdagradOptions{
+           .lr = 0.5, .lr_decay = 0.1, .weight_decay = 0.1, .initial_accumulator_value = 0.2, .eps = 1e-3})},
+      {"rmsprop", making<nn::RMSprop>(nn::RMSpropOptions{.lr = 0.05})},
+      {"rmsprop all",
+       making<nn::RMSprop>(nn::RMSpropOptions{
+           .lr = 0.05, .alpha = 0.9, .eps = 1e-4, .weight_decay = 0.1, .momentum = 0.8, .centered = true})},
+      {"adadelta", making<nn::Adadelta>(nn::AdadeltaOptions{})},
+      {"adadelta bahdanau", making<nn::Adadelta>(nn::AdadeltaOptions{.rho = 0.95, .eps = 1e-6})},
+      {"adadelta all",
+       making<nn::Adadelta>(nn::AdadeltaOptions{.lr = 0.5, .rho = 0.8, .eps = 1e-3, .weight_decay = 0.1})},
+      {"adam", making<nn::Adam>(nn::AdamOptions{.lr = 0.05})},
+      {"adam all", making<nn::Adam>(nn::AdamOptions{
+                       .lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-4, .weight_decay = 0.1})},
+      {"adamw", making<nn::AdamW>(nn::AdamWOptions{.lr = 0.05})},
+      {"adamw all", making<nn::AdamW>(nn::AdamWOptions{
+                        .lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-4, .weight_decay = 0.3})}};
+  return all;
+}
+
+Gradients with_gradient(const Parameter& p, const Tensor& g) { return backward(sum(p.var() * Var(g))); }
+
+// g + factor p
+Tensor plus(const Tensor& g, double factor, const Tensor& p) {
+  Tensor out = g.clone();
+  for (int64_t i = 0; i < g.numel(); ++i) out.set(i, g.at(i) + factor * p.at(i));
+  return out;
+}
+
+// An embedding of 7 words; words 0 and 6 never occur, and only some of the others at each step.
+struct Table {
+  nn::Embedding table;
+  explicit Table(DType dtype = DType::f64) : table(make(dtype)) {}
+  static nn::Embedding make(DType dtype) {
+    Rng rng(1);
+    nn::Embedding e(7, 3, rng);
+    nn::to(e, dtype);
+    return e;
+  }
+  Gradients gradients(int step) const {
+    Rng rng(static_cast<uint64_t>(step));
+    int32_t a = 1 + step % 4;
+    Var y = table(Tensor::from_ids({4}, {a, 5, a, 1}));
+    return backward(sum(y * Var(Tensor::uniform({4, 3}, -1, 1, rng, y.dtype()))));
+  }
+  Gradients dense(int step) const { return with_gradient(table.weight, gradients(step)[table.weight]); }
+};
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.to_vector() == b.to_vector();
+}
+
+}  // namespace
+
+TEST_CASE("every optimiser takes PyTorch's steps") {
+  const auto& j = golden("optimizers");
+  REQUIRE(j.at("paths").size() == optimizers().size());
+  for (const auto& [name, make] : optimizers()) {
+    CAPTURE(name);
+    for (DType dtype : {DType::f64, DType::f32}) {
+      CAPTURE(name_of(dtype));
+      double tolerance = dtype == DType::f64 ? 1e-12 : 2e-5;
+      Parameter p(tensor(j.at("start"), dtype));
+      auto optimizer = make();
+      for (size_t k = 0; k < j.at("gradients").size(); ++k) {
+        Tensor g = plus(tensor(j.at("gradients").at(k), dtype), 0.5, p.value());
+        // half of the factor rides along
+        optimizer->step({{"p", &p}}, backward(sum(p.var() * Var(g)) * 2.0), 0.5);
+        CAPTURE(k);
+        CHECK(
+            all_close(p.value().to(DType::f64), tensor(j.at("paths").at(name).at(k)), tolerance, tolerance));
+      }
+    }
+  }
+}
+
+TEST_CASE("groups have learning rates and weight decays of their own, and a schedule moves both") {
+  const auto& j = golden("optimizers");
+  Parameter p(tensor(j.at("start"))), q(plus(tensor(j.at("start")), 1, Tensor::ones({5}, DType::f64)));
+  nn::AdamW adam({.lr = 0.05});
+  CHECK(adam.add_group({{"q", &q}}, {.lr = 0.01, .weight_decay = 0.5}) == 1);
+  nn::Scheduler scheduler(adam, nn::step_lr(3, 0.5));
+  std::vector<NamedParameter> both{{"p", &p}, {"q", &q}};
+  for (size_t k = 0; k < j.at("gradients").size(); ++k) {
+    Tensor g = tensor(j.at("gradients").at(k));
+    adam.step(both, backward(sum(p.var() * Var(plus(g, 0.5, p.value()))) +
+                             sum(q.var() * Var(plus(g, -0.5, q.value())))));
+    scheduler.step();
+    CHECK(all_close(p.value(), tensor(j.at("groups").at(k).at(0)), 1e-12, 1e-12));
+    CHECK(all_close(q.value(), tensor(j.at("groups").at(k).at(1)), 1e-12, 1e-12));
+  }
+  nn::StateDict state = adam.state_dict(both);
+  CHECK(state.back().first == "lr");
+  CHECK(all_close(state.back().second, f64({2}, {0.05 / 16, 0.01 / 16}), 1e-14));
+  CHECK(error_of([&] { adam.add_group({{"q", &q}}, {}); }) ==
+        "[AdamW] a parameter can be in one group only: q");
+  nn::AdamW one_group;
+  CHECK(error_of([&] { one_group.load_state_dict(both, state); }) ==
+        "[AdamW] the saved state must be one of these parameters: wrong shape lr (groups 1, given [2])");
+}
+
+TEST_CASE("rows of an embedding step as the dense gradient does, whatever the optimiser") {
+  for (const auto& [name, make] : optimizers()) {
+    CAPTURE(name);
+    Table rows, dense;
+    Tensor start = rows.table.weight.value().clone();
+    auto a = make(), b = make();
+    for (int step = 0; step < 8; ++step) {
+      a->step(rows.table, rows.gradients(step));
+      b->step(dense.table, dense.dense(step));
+    }
+    CHECK(all_close(rows.table.weight.value(), dense.table.weight.value(), 1e-13, 1e-13));
+    bool decays = name.find("all") != std::string::npos || name.rfind("adamw", 0) == 0 ||
+                  name == "sgd momentum" || name == "sgd nesterov";
+    for (int64_t never : {0, 6})
+      CHECK(same_bits(rows.table.weight.value().row(never), start.row(never)) == !decays);
+  }
+}
+
+TEST_CASE("a state that went through a file goes on to the last bit, whatever the optimiser") {
+  scratch::Directory directory;
+  for (const auto& [name, make] : optimizers()) {
+    CAPTURE(name);
+    Table whole(DType::f32), broken(DType::f32);
+    auto a = make(), b = make();
+    for (int step = 0; step < 4; ++step) {
+      a->step(whole.table, whole.gradients(step));
+      b->step(broken.table, broken.gradients(step));
+    }
+    std::string path = directory.file("state.safetensors");
+    save_safetensors(path, {b->state_dict(broken.table), {}});
+    Tensor weights = broken.table.weight.value().clone();
+    b->step(broken.table, broken.gradients(77));  // after the save, lost with the crash
+    broken.table.weight.assign(weights);
+    b = make();
+    b->set_lr(99);  // the learning rate is in the state
+    b->load_state_dict(broken.table, load_safetensors(path).tensors);
+    for (int step = 4; step < 9; ++step) {
+      a->step(whole.table, whole.gradients(step));
+      b->step(broken.table, broken.gradients(step));
+    }
+    CHECK(same_bits(whole.table.weight.value(), broken.table.weight.value()));
+  }
+}
+
+TEST_CASE("threads share the work of a step and change nothing") {
+  Rng rng(5);
+  Tensor start = Tensor::uniform({300, 301}, -1, 1, rng), g = Tensor::uniform({300, 301}, -1, 1, rng);
+  for (const auto& [name, make] : optimizers()) {
+    CAPTURE(name);
+    ThreadPool pool(3);
+    Parameter a(start.clone()), b(start.clone());
+    auto alone = make(), shared = make();
+    for (int step = 0; step < 3; ++step) {
+      alone->step({{"p", &a}}, with_gradient(a, g), 0.5);
+      shared->step({{"p", &b}}, with_gradient(b, g), 0.5, &pool);
+    }
+    CHECK(same_bits(a.value(), b.value()));
+  }
+}
+
+TEST_CASE("optimisers refuse options that make no sense") {
+  CHECK(error_of([] { nn::SGD({.momentum = 0.9, .dampening = 0.1, .nesterov = true}); }) ==
+        "[SGD] nesterov needs a momentum, and no dampening");
+  CHECK(error_of([] { nn::RMSprop({.alpha = 1}); }) == "[RMSprop] alpha must be in [0, 1): 1");
+  CHECK(error_of([] { nn::Adadelta({.eps = 0}); }) == "[Adadelta] eps must be positive, or nothing moves: 0");
+  CHECK(error_of([] { nn::AdamW({.beta1 = 1}); }) == "[AdamW] betas must be in [0, 1): 1");
+  CHECK(error_of([] { nn::Adagrad({.initial_accumulator_value = -1}); }) ==
+        "[Adagrad] initial_accumulator_value must not be negative: -1");
+}
+
+TEST_CASE("clipping by value and per tensor, rows of embeddings summed first") {
+  Parameter a(Tensor::zeros({2}, DType::f64)), b(Tensor::zeros({2}, DType::f64));
+  auto gradients = [&] {
+    return backward(sum(a.var() * f64({2}, {3, -4})) + sum(b.var() * f64({2}, {0.6, 0.8})));
+  };
+  Gradients grads = gradients();
+  CHECK(nn::clip_grad_value(grads, 0.7) == 4);
+  CHECK(grads[a].to_vector() == Numbers{0.7, -0.7});
+  CHECK(grads[b].to_vector() == Numbers{0.6, 0.7});
+  grads = gradients();
+  CHECK(nn::clip_grad_norm_per_tensor(grads, 2) == doctest::Approx(5).epsilon(1e-15));
+  CHECK(all_close(grads[a], f64({2}, {1.2, -1.6}), 1e-15));
+  CHECK(grads[b].to_vector() == Numbers{0.6, 0.8});
+
+  Table t;
+  for (bool value : {true, false}) {
+    Gradients rows = t.gradients(3), dense = t.dense(3);
+    auto clip = [&](Gradients& g, double most) {
+      return value ? nn::clip_grad_value(g, most) : nn::clip_grad_norm_per_tensor(g, most);
+    };
+    CHECK(clip(rows, 0.3) == doctest::Approx(clip(dense, 0.3)).epsilon(1e-14));
+    CHECK(all_close(rows[t.table.weight], dense[t.table.weight], 1e-13, 1e-14));
+    CHECK(rows.find(t.table.weight)->rows.size() == 1);  // still rows
+  }
+  Gradients bad = with_gradient(a, f64({2}, {1, std::numeric_limits<double>::quiet_NaN()}));
+  CHECK(std::isnan(nn::clip_grad_value(bad, 0.5)));
+  CHECK(bad[a].at(0) == 0.5);
+  CHECK(std::isnan(bad[a].at(1)));
+  CHECK(std::isnan(nn::clip_grad_norm_per_tensor(bad, 0.1)));
+  CHECK(bad[a].at(0) == 0.5);
+  CHECK(error_of([&] { nn::clip_grad_value(bad, 0); }) == "[clip_grad_value] max_value must be positive: 0");
+}
+
+TEST_CASE("clipping leaves the closures of a retained graph alone") {
+  Parameter p(f64({2}, {1, 2}));
+  Var loss = sum(p.var() * f64({2}, {3, 4}));
+  Gradients first = backward(loss, {.retain_graph = true});
+  nn::clip_grad_value(first, 1);
+  CHECK(backward(loss)[p].to_vector() == Numbers{3, 4});
+}
