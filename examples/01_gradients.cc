@@ -35,7 +35,9 @@ Lines arithmetic(const Var& x, const Var& w, const Var& b) {
   return {u, y, s, miss, loss};
 }
 
-Var number(double value, const std::string& name) { return variable(Tensor::scalar(value, DType::f64), name); }
+Var number(double value, const std::string& name) {
+  return variable(Tensor::scalar(value, DType::f64), name);
+}
 
 }  // namespace
 
@@ -52,7 +54,8 @@ int main() {
   fmt::print("miss = s - 1            {:>9.6f}\n", r.miss.item());
   fmt::print("loss = miss^2 + 0.1 w^2 {:>9.6f}\n\n", r.loss.item());
 
-  fmt::print("The tape: one line for each operation, oldest first. Backward reads it from below.\n\n{}\n", tape(r.loss));
+  fmt::print("The tape: one line for each operation, oldest first. Backward reads it from below.\n\n{}\n",
+             tape(r.loss));
 
   // Gradients of the inputs come by themselves, those of values in between where they are asked for.
   Trace trace;
@@ -92,8 +95,9 @@ int main() {
   }
 
   // The same in one call, for any function of tensors.
-  GradcheckReport report = gradcheck([](const std::vector<Var>& in) { return arithmetic(in[0], in[1], in[2]).loss; },
-                                     {x.value(), w.value(), b.value()});
+  GradcheckReport report =
+      gradcheck([](const std::vector<Var>& in) { return arithmetic(in[0], in[1], in[2]).loss; },
+                {x.value(), w.value(), b.value()});
   fmt::print("\n{}\n", report.message);
   return report ? 0 : 1;
 }

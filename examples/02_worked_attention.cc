@@ -95,14 +95,18 @@ int main() {
     fmt::print("  {:>1} {:>20.1f} {:>18.9f}   [{:>8.4f} {:>8.4f} {:>8.4f}]\n", s, d.scores.at(s), a,
                a * kAnnotations[H * s], a * kAnnotations[H * s + 1], a * kAnnotations[H * s + 2]);
   }
-  fmt::print("  {:>42} [{:>8.4f} {:>8.4f} {:>8.4f}]\n\n", "context c, their sum  ", d.context.at(0), d.context.at(1),
-             d.context.at(2));
+  fmt::print("  {:>42} [{:>8.4f} {:>8.4f} {:>8.4f}]\n\n", "context c, their sum  ", d.context.at(0),
+             d.context.at(1), d.context.at(2));
 
   fmt::print("Backward, for loss = c_0 + c_1 + c_2, so that g = d loss / d c = (1, 1, 1)\n\n");
-  fmt::print("  the gradient of weight a_s is g . h_s; that of score e_s compares the annotation with the context,\n");
-  fmt::print("  delta_s = a_s g . (h_s - c): it rises where attending more to h_s raises the loss above what the\n");
-  fmt::print("  context already gives. The deltas sum to 0, and an unattended annotation (a_s = 0) has none.\n\n");
-  fmt::print("  {:>1} {:>16} {:>18} {:>20} {:>16}\n", "s", "d weight", "g . (h_s - c)", "delta_s by hand", "d score");
+  fmt::print(
+      "  the gradient of weight a_s is g . h_s; that of score e_s compares the annotation with the context,\n");
+  fmt::print(
+      "  delta_s = a_s g . (h_s - c): it rises where attending more to h_s raises the loss above what the\n");
+  fmt::print(
+      "  context already gives. The deltas sum to 0, and an unattended annotation (a_s = 0) has none.\n\n");
+  fmt::print("  {:>1} {:>16} {:>18} {:>20} {:>16}\n", "s", "d weight", "g . (h_s - c)", "delta_s by hand",
+             "d score");
   double c_sum = d.context.at(0) + d.context.at(1) + d.context.at(2), sum_of_deltas = 0;
   for (int64_t s = 0; s < S; ++s) {
     double h_sum = kAnnotations[H * s] + kAnnotations[H * s + 1] + kAnnotations[H * s + 2];
@@ -111,7 +115,8 @@ int main() {
     sum_of_deltas += d.d_scores.at(s);
   }
   fmt::print("  sum of the deltas: {:.1e}\n\n", sum_of_deltas);
-  fmt::print("  the state gets sum_s delta_s h_s; annotation s gets a_s g (by the sum) and delta_s q (by its score)\n\n");
+  fmt::print(
+      "  the state gets sum_s delta_s h_s; annotation s gets a_s g (by the sum) and delta_s q (by its score)\n\n");
   fmt::print("d state\n{}\n\nd annotations\n{}\n\n", to_string(d.d_state, {.precision = 6}),
              to_string(d.d_annotations, {.precision = 6}));
 
@@ -126,15 +131,18 @@ int main() {
   compare("d state", f.d_state, d.d_state);
   compare("d annotation", f.d_annotations, d.d_annotations);
 
-  fmt::print("\nThe fused attention step differs from the one composed above by at most {:.1e}, gradients included.\n\n",
-             fused_differs_by(d));
+  fmt::print(
+      "\nThe fused attention step differs from the one composed above by at most {:.1e}, gradients included.\n\n",
+      fused_differs_by(d));
 
-  fmt::print("The softmax as its formula is written: e^88.7 is the end of float, e^709.8 that of double.\n\n");
+  fmt::print(
+      "The softmax as its formula is written: e^88.7 is the end of float, e^709.8 that of double.\n\n");
   softmax_as_written(DType::f32);
   fmt::print("\n");
   softmax_as_written(DType::f64);
   fmt::print("\nWhat Gradus does: subtract the largest score first, so that the largest power is e^0 = 1.\n");
-  fmt::print("What helps to find such a thing elsewhere: CheckFinite stops at the first operation that goes wrong.\n\n");
+  fmt::print(
+      "What helps to find such a thing elsewhere: CheckFinite stops at the first operation that goes wrong.\n\n");
   try {
     CheckFinite check;
     Var scores = variable(Tensor::from({S}, {927, 397, 148, 929}), "scores");

@@ -72,8 +72,9 @@ int main() {
                gradient - numeric);
   }
 
-  fmt::print("\nThe registered cases: gradient check of the op and of its reference, one against the other, float\n"
-             "against double, inputs as constants, no tape under NoGrad\n\n");
+  fmt::print(
+      "\nThe registered cases: gradient check of the op and of its reference, one against the other, float\n"
+      "against double, inputs as constants, no tape under NoGrad\n\n");
   size_t problems = 0;
   for (const OpCase& c : op_cases()) {
     if (c.name.rfind("swish", 0) != 0) continue;

@@ -121,8 +121,9 @@ std::string map_of(const Classifier& model, const Data& data) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::filesystem::path file =
-      argc > 1 ? std::filesystem::path(argv[1]) : std::filesystem::temp_directory_path() / "gradus_spirals.safetensors";
+  std::filesystem::path file = argc > 1
+                                   ? std::filesystem::path(argv[1])
+                                   : std::filesystem::temp_directory_path() / "gradus_spirals.safetensors";
   Rng rng(kSeed);
 
   // All parameters and the input, in double, against central differences.
@@ -155,7 +156,7 @@ int main(int argc, char** argv) {
   double before = max_abs_difference(copy(test.points).value(), model(test.points).value());
   nn::load(copy, file.string());
   double after = max_abs_difference(copy(test.points).value(), model(test.points).value());
-  fmt::print("Saved {} and loaded it into another model: outputs differ by {:.3g} before, {} after.\n", file.string(),
-             before, after);
+  fmt::print("Saved {} and loaded it into another model: outputs differ by {:.3g} before, {} after.\n",
+             file.string(), before, after);
   return report && whole && accuracy(copy, test) > 95 && after == 0 ? 0 : 1;
 }

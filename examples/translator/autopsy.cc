@@ -76,9 +76,11 @@ std::string Autopsy::text(size_t sentences_shown) const {
   if (finding.empty()) return "every number is finite\n";
   std::string out = finding + "\n";
   if (sentences.empty()) return out;
-  out += fmt::format("while it worked on {} sentence pair{}:\n", sentences.size(), sentences.size() == 1 ? "" : "s");
+  out += fmt::format("while it worked on {} sentence pair{}:\n", sentences.size(),
+                     sentences.size() == 1 ? "" : "s");
   for (size_t i = 0; i < sentences.size() && i < sentences_shown; ++i) out += "  " + sentences[i] + "\n";
-  if (sentences.size() > sentences_shown) out += fmt::format("  and {} more\n", sentences.size() - sentences_shown);
+  if (sentences.size() > sentences_shown)
+    out += fmt::format("  and {} more\n", sentences.size() - sentences_shown);
   return out;
 }
 
@@ -96,14 +98,17 @@ Autopsy examine(const Model& model, const StepBatch& batch) {
   return {};
 }
 
-void save_bundle(const std::string& directory, const Model& model, const StepBatch& batch, const Autopsy& autopsy) {
+void save_bundle(const std::string& directory, const Model& model, const StepBatch& batch,
+                 const Autopsy& autopsy) {
   model.save_description(directory);
   model.save_weights(directory, {{"step", std::to_string(batch.step)}});
   gradus::SafetensorsFile file;
   for (size_t k = 0; k < batch.parts.size(); ++k) {
     const nn::Seq2SeqBatch& part = batch.parts[k];
-    for (const auto& [name, tensor] : {std::pair{"source", part.source}, {"source_lengths", part.source_lengths},
-                                       {"target_in", part.target_in}, {"target_out", part.target_out}})
+    for (const auto& [name, tensor] : {std::pair{"source", part.source},
+                                       {"source_lengths", part.source_lengths},
+                                       {"target_in", part.target_in},
+                                       {"target_out", part.target_out}})
       file.tensors.emplace_back(fmt::format("{}.{}", k, name), tensor);
     if (part.alignment.defined()) file.tensors.emplace_back(fmt::format("{}.alignment", k), part.alignment);
   }
@@ -120,7 +125,8 @@ void save_bundle(const std::string& directory, const Model& model, const StepBat
 
 Replay replay(const std::string& directory) {
   fs::path from = directory;
-  if (!fs::exists(from / "step.json")) throw InputError(directory, 0, "is not what a stopped training left: it has no step.json");
+  if (!fs::exists(from / "step.json"))
+    throw InputError(directory, 0, "is not what a stopped training left: it has no step.json");
   Replay out;
   StepBatch batch;
   Model model = Model::load(directory);

@@ -23,8 +23,8 @@ struct StepBatch {
 
 /// Loss and gradients of a step, each part differentiated by one thread. nll gets the summed loss of each part; `begins`
 /// hears which part a thread turns to.
-gradus::nn::ParallelGradients differentiate(const Model& model, const StepBatch& batch, gradus::ThreadPool& pool,
-                                            std::vector<double>& nll,
+gradus::nn::ParallelGradients differentiate(const Model& model, const StepBatch& batch,
+                                            gradus::ThreadPool& pool, std::vector<double>& nll,
                                             const std::function<void(size_t part)>& begins = nullptr);
 
 /// What is found wrong in a step; empty when nothing is.
@@ -39,7 +39,8 @@ struct Autopsy {
 Autopsy examine(const Model& model, const StepBatch& batch);
 
 /// Writes model, batch and report into a directory. @throws InputError when it cannot be written.
-void save_bundle(const std::string& directory, const Model& model, const StepBatch& batch, const Autopsy& autopsy);
+void save_bundle(const std::string& directory, const Model& model, const StepBatch& batch,
+                 const Autopsy& autopsy);
 
 /// Reads the bundle and runs its step again.
 struct Replay {

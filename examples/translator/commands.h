@@ -49,8 +49,9 @@ struct TrainCommand {
   double dropout = -1, lr = 0, weight_decay = -1, clip_norm = -1;
   int64_t epochs = -1;
   bool case_sensitive = false, resume = false, force = false;
-  std::string probe;               ///< sentence whose attention is watched; empty: the first probe of the data
-  std::set<std::string> given = {};  ///< options of the network and of reading that are on the command line: "--cell"
+  std::string probe;  ///< sentence whose attention is watched; empty: the first probe of the data
+  std::set<std::string> given =
+      {};  ///< options of the network and of reading that are on the command line: "--cell"
 };
 
 /// --resume goes on with the network that is there: what is given must be what its config.json says.

@@ -21,7 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string in(const std::string& directory, const std::string& name) { return (fs::path(directory) / name).string(); }
+std::string in(const std::string& directory, const std::string& name) {
+  return (fs::path(directory) / name).string();
+}
 
 void write(const std::string& path, const std::string& text) {
   std::ofstream file(path);
@@ -41,7 +43,9 @@ void clear(const std::string& directory) {
 struct Entry {
   std::string attention;
   uint64_t seed;
-  std::string directory(const std::string& work) const { return in(work, attention + "-" + std::to_string(seed)); }
+  std::string directory(const std::string& work) const {
+    return in(work, attention + "-" + std::to_string(seed));
+  }
 };
 
 std::string settings_of(const TrainCommand& o, size_t pairs) {
@@ -51,9 +55,9 @@ std::string settings_of(const TrainCommand& o, size_t pairs) {
   return fmt::format(
       "data {}, {} pairs; embedding {}, hidden {}, layers {}, dropout {}, decoder {}, input feeding {}, readout {}, "
       "heads {}, window {}, temperature {}; batch {}, lr {}, epochs {}, minutes {}, threads {}",
-      data, pairs, n.embedding_dim, n.hidden_size, n.num_layers, n.dropout, n.decoder, n.input_feeding ? "on" : "off",
-      n.readout, a.heads, a.window, a.temperature, o.train.batch_size, o.train.lr, o.train.epochs,
-      o.train.max_minutes, o.train.threads);
+      data, pairs, n.embedding_dim, n.hidden_size, n.num_layers, n.dropout, n.decoder,
+      n.input_feeding ? "on" : "off", n.readout, a.heads, a.window, a.temperature, o.train.batch_size,
+      o.train.lr, o.train.epochs, o.train.max_minutes, o.train.threads);
 }
 
 std::optional<RaceRun> finished_run(const std::string& directory, const std::string& settings) {
@@ -92,8 +96,10 @@ class Race {
     if (test_.empty()) throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
     // By seed first: a race that is stopped has all attentions with the seeds that it got to.
     for (int64_t s = 0; s < o.seeds; ++s)
-      for (const std::string& name : o.attentions) entries_.push_back({name, o.train.train.seed + static_cast<uint64_t>(s)});
-    for (const std::string& name : o.attentions) model_of(name, 0);  // what cannot be built fails before hours are spent
+      for (const std::string& name : o.attentions)
+        entries_.push_back({name, o.train.train.seed + static_cast<uint64_t>(s)});
+    for (const std::string& name : o.attentions)
+      model_of(name, 0);  // what cannot be built fails before hours are spent
   }
 
   /// False when it was interrupted.
@@ -124,8 +130,8 @@ class Race {
 
   void announce() const {
     double minutes = o_.train.train.max_minutes * static_cast<double>(entries_.size());
-    say(fmt::format("{} pairs, {} test sentences; {} runs{}", format_count(static_cast<double>(data_.train.size())),
-                    test_.size(), entries_.size(),
+    say(fmt::format("{} pairs, {} test sentences; {} runs{}",
+                    format_count(static_cast<double>(data_.train.size())), test_.size(), entries_.size(),
                     minutes > 0 ? ", at most " + format_duration(60 * minutes) + " of training" : ""));
   }
 
@@ -168,8 +174,8 @@ class Race {
   }
 
   static std::string describe(const RaceRun& r) {
-    return fmt::format("{:<16} seed {:<4} {:5.1f} epochs  loss {:.4f}  exact {:5.1f} %  BLEU {:5.1f}{}", r.attention,
-                       r.seed, r.epochs, r.loss, 100 * r.exact_match, r.bleu,
+    return fmt::format("{:<16} seed {:<4} {:5.1f} epochs  loss {:.4f}  exact {:5.1f} %  BLEU {:5.1f}{}",
+                       r.attention, r.seed, r.epochs, r.loss, 100 * r.exact_match, r.bleu,
                        r.aer ? fmt::format("  AER {:4.1f} %", 100 * *r.aer) : "");
   }
 
@@ -190,15 +196,18 @@ std::string budget_of(const TrainOptions& o) {
 std::string markdown(const CompareCommand& o, const Race& race, const std::vector<RaceRow>& rows,
                      const std::string& picture) {
   std::string out = "# The attentions compared\n\n";
-  out += fmt::format("Each run had {} on {} thread{}. Mean ± standard deviation over the seeds ({} of {} runs).\n",
-                     budget_of(o.train.train), o.train.train.threads, o.train.train.threads == 1 ? "" : "s",
-                     race.runs().size(), race.planned());
+  out += fmt::format(
+      "Each run had {} on {} thread{}. Mean ± standard deviation over the seeds ({} of {} runs).\n",
+      budget_of(o.train.train), o.train.train.threads, o.train.train.threads == 1 ? "" : "s",
+      race.runs().size(), race.planned());
   out += "Settings: " + race.settings() + ".\n\n" + race_table_markdown(rows) + "\n";
-  out += "Loss: nats per target token, teacher-forced. Exact match, BLEU: greedy translations. AER: strongest source word "
-         "of each target word against gold links, under the reference. Entropy: of the weights at a target word, nats; "
-         "of several heads of their mean.\n";
+  out +=
+      "Loss: nats per target token, teacher-forced. Exact match, BLEU: greedy translations. AER: strongest source word "
+      "of each target word against gold links, under the reference. Entropy: of the weights at a target word, nats; "
+      "of several heads of their mean.\n";
   auto findings = race_findings(rows);
-  if (!findings.empty()) out += "\nTold apart by more than twice the standard error of a difference, or not:\n\n";
+  if (!findings.empty())
+    out += "\nTold apart by more than twice the standard error of a difference, or not:\n\n";
   for (const std::string& line : findings) out += "- " + line + "\n";
   return out + "\n![Weights of one sentence, by attention](" + picture + ")\n";
 }

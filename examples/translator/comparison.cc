@@ -211,7 +211,8 @@ std::vector<std::string> race_findings(const std::vector<RaceRow>& rows) {
       continue;
     }
     std::string text = fmt::format("{}: {} is best", m.name, best->attention);
-    if (!behind.empty()) text += fmt::format("; behind it beyond the spread of the seeds: {}", fmt::join(behind, ", "));
+    if (!behind.empty())
+      text += fmt::format("; behind it beyond the spread of the seeds: {}", fmt::join(behind, ", "));
     if (!open.empty()) text += fmt::format("; not told apart from it: {}", fmt::join(open, ", "));
     out.push_back(text);
   }
@@ -239,10 +240,13 @@ std::string race_maps(const std::vector<RaceRow>& rows, int width) {
     if (r.map.weights.empty()) continue;
     std::vector<float> flat;
     for (const auto& row : r.map.weights) flat.insert(flat.end(), row.begin(), row.end());
-    Weights weights{static_cast<int64_t>(r.map.target.size()), static_cast<int64_t>(r.map.source.size()), flat};
-    std::vector<std::string> block = lines_of(draw_heat_map(
-        weights, r.map.source, r.map.target,
-        {.width = width, .header = HeatMapOptions::Header::vertical, .name_largest = false, .legend = false}));
+    Weights weights{static_cast<int64_t>(r.map.target.size()), static_cast<int64_t>(r.map.source.size()),
+                    flat};
+    std::vector<std::string> block = lines_of(draw_heat_map(weights, r.map.source, r.map.target,
+                                                            {.width = width,
+                                                             .header = HeatMapOptions::Header::vertical,
+                                                             .name_largest = false,
+                                                             .legend = false}));
     block.insert(block.begin(), r.attention);
     int w = 0, used = 0;
     for (const std::string& line : block) w = std::max(w, utf8::display_width(line));

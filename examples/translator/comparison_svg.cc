@@ -56,11 +56,12 @@ std::string one_map(const RaceRow& row, double x, double y) {
                        s.left + kCell * (static_cast<double>(i) + 0.5), s.top - 6, escaped(m.source[i]));
   for (size_t t = 0; t < m.target.size(); ++t) {
     double top = s.top + kCell * static_cast<double>(t);
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", s.left - 5, top + 13,
-                       escaped(m.target[t]));
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", s.left - 5,
+                       top + 13, escaped(m.target[t]));
     for (size_t i = 0; i < m.source.size(); ++i)
       out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\" fill=\"{}\"/>\n",
-                         s.left + kCell * static_cast<double>(i), top, kCell - 1, kCell - 1, colour(m.weights[t][i]));
+                         s.left + kCell * static_cast<double>(i), top, kCell - 1, kCell - 1,
+                         colour(m.weights[t][i]));
   }
   return out + "</g>\n";
 }

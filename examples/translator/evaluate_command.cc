@@ -97,13 +97,15 @@ int run(EvaluateCommand& o) {
   std::unique_ptr<Progress> bar;
   std::string stage, part;
   auto begin = std::chrono::steady_clock::now();
-  auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
   options.on_progress = [&](const char* what, int64_t done, int64_t total) {
     if (stage != part + what) {
       bar.reset();
       stage = part + what;
-      bar = std::make_unique<Progress>(stage, total, ProgressOptions{.unit = "sentences/s", .delay_seconds = 2,
-                                                                     .clock = elapsed});
+      bar = std::make_unique<Progress>(
+          stage, total, ProgressOptions{.unit = "sentences/s", .delay_seconds = 2, .clock = elapsed});
     }
     bar->update(done);
   };

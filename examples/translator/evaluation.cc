@@ -21,7 +21,8 @@ using OnProgress = std::function<void(int64_t done)>;
 // Batches of similar length, so that little is padding; runs f(worker, chosen) for each, the same way every
 // time. The first worker, which is the calling thread, tells how many sentences are done.
 template <class F>
-void for_each_batch(const std::vector<EncodedPair>& pairs, int threads, const OnProgress& on_progress, F&& f) {
+void for_each_batch(const std::vector<EncodedPair>& pairs, int threads, const OnProgress& on_progress,
+                    F&& f) {
   constexpr size_t kBatch = 64;
   std::vector<size_t> order(pairs.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -72,12 +73,14 @@ Attention attention_of(const Model& model, const std::vector<SentencePair>& pair
       for (int64_t t = 0; t < rows; ++t) {
         const float* w = weights.f32() + (t * B + b) * S;
         own.insert(own.end(), w, w + S);
-        parts[static_cast<size_t>(worker)].entropy += entropy_of(w, static_cast<int64_t>(encoded[chosen[b]].source.size()));
+        parts[static_cast<size_t>(worker)].entropy +=
+            entropy_of(w, static_cast<int64_t>(encoded[chosen[b]].source.size()));
       }
       parts[static_cast<size_t>(worker)].words += rows;
       if (!pair.alignment) continue;
       Links links = links_from_attention({rows, S, own}, static_cast<int64_t>(pair.source.size()), rows);
-      parts[static_cast<size_t>(worker)].links.add(links, *pair.alignment, {.ignore_unaligned_targets = true});
+      parts[static_cast<size_t>(worker)].links.add(links, *pair.alignment,
+                                                   {.ignore_unaligned_targets = true});
     }
   });
   Attention sum;
@@ -94,8 +97,9 @@ Attention attention_of(const Model& model, const std::vector<SentencePair>& pair
 
 // Greedy, step by step, with the gold alignment of each reference: only a model that is given alignments needs it, and there
 // search would not know whose row comes next.
-std::vector<std::vector<std::string>> translate_aligned(const Model& model, const std::vector<EncodedPair>& pairs,
-                                                        size_t count, int threads, const OnProgress& on_progress) {
+std::vector<std::vector<std::string>> translate_aligned(const Model& model,
+                                                        const std::vector<EncodedPair>& pairs, size_t count,
+                                                        int threads, const OnProgress& on_progress) {
   std::vector<EncodedPair> some(pairs.begin(), pairs.begin() + static_cast<long>(count));
   std::vector<std::vector<std::string>> out(count);
   const auto& network = dynamic_cast<const nn::Seq2Seq&>(*model.network);
@@ -148,7 +152,9 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   std::vector<EncodedPair> encoded = encode(pairs, model);
   auto telling = [&](const char* what, size_t total) -> OnProgress {
     if (!options.on_progress) return {};
-    return [&options, what, total](int64_t done) { options.on_progress(what, done, static_cast<int64_t>(total)); };
+    return [&options, what, total](int64_t done) {
+      options.on_progress(what, done, static_cast<int64_t>(total));
+    };
   };
   TotalLoss loss = total_loss(model, encoded, options.threads, telling("loss", pairs.size()));
   out.tokens = loss.tokens;
@@ -168,8 +174,8 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   } else {
     nn::SearchOptions search = options.search;
     search.scores = false;  // nobody looks at them
-    auto translations =
-        translate(model, *model.network->generator(), sources, search, options.threads, telling("translating", n));
+    auto translations = translate(model, *model.network->generator(), sources, search, options.threads,
+                                  telling("translating", n));
     for (size_t i = 0; i < n; ++i)
       if (!translations[i].empty()) best[i] = translations[i][0].tokens;
   }

@@ -18,7 +18,8 @@ struct Evaluation {
   BleuScore bleu;             ///< 13a, of the readable text
   double exact_match = 0;     ///< share of sentences whose tokens are the reference's
   std::optional<double> aer;  ///< where pairs have gold alignments and the model attends
-  std::optional<double> entropy;  ///< of the weights at a target word (</s> not counted), mean, nats; where it attends
+  std::optional<double>
+      entropy;  ///< of the weights at a target word (</s> not counted), mean, nats; where it attends
   int64_t sentences = 0, translated = 0;
   double seconds = 0;
   std::vector<std::string> hypotheses;  ///< readable, of the translated sentences

@@ -15,7 +15,8 @@ namespace nn = gradus::nn;
 
 double squares(const gradus::Tensor& x) {
   double sum = 0;
-  gradus::visit_floating(x, "StepMeter", [&](const auto* p) { sum = gradus::kernels::sum_squares(p, x.numel()); });
+  gradus::visit_floating(x, "StepMeter",
+                         [&](const auto* p) { sum = gradus::kernels::sum_squares(p, x.numel()); });
   return sum;
 }
 
@@ -43,7 +44,8 @@ double difference_norm(const gradus::Tensor& a, const gradus::Tensor& b) {
 }  // namespace
 
 StepMeter::StepMeter(nn::TranslationModel& network) : network_(network) {
-  for (const gradus::NamedParameter& p : nn::named_parameters(network)) names_.emplace_back(p.name, p.parameter->shape());
+  for (const gradus::NamedParameter& p : nn::named_parameters(network))
+    names_.emplace_back(p.name, p.parameter->shape());
 }
 
 void StepMeter::begin(int64_t step, const gradus::Gradients& gradients) {
@@ -86,10 +88,11 @@ ProbeResult probe(const Model& model, const SentencePair& pair) {
   return out;
 }
 
-std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs, size_t among,
-                                           size_t count, int threads) {
+std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs,
+                                           size_t among, size_t count, int threads) {
   constexpr size_t kBatch = 16;  // all logits of a batch are held at once
-  std::vector<SentencePair> some(pairs.begin(), pairs.begin() + static_cast<long>(std::min(among, pairs.size())));
+  std::vector<SentencePair> some(pairs.begin(),
+                                 pairs.begin() + static_cast<long>(std::min(among, pairs.size())));
   std::vector<EncodedPair> encoded = encode(some, model);
   std::vector<size_t> order(encoded.size());
   std::iota(order.begin(), order.end(), size_t{0});

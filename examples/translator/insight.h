@@ -57,7 +57,7 @@ struct WorstSentence {
   int64_t tokens = 0;
 };
 /// The `count` worst of the first `among` pairs, worst first; a NaN is worse than any number.
-std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs, size_t among,
-                                           size_t count, int threads);
+std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs,
+                                           size_t among, size_t count, int threads);
 
 }  // namespace translator

@@ -19,16 +19,21 @@ constexpr int kLongest = 30;  // bars of a sparkline
 std::string quiet(const std::string& text, Color color) { return set_quiet(color) + text + reset(color); }
 
 // `loss        █▅▂▁  5.61 -> 0.41`
-std::string curve(const char* name, const std::vector<double>& values, const char* number, const TerminalStyle& style) {
+std::string curve(const char* name, const std::vector<double>& values, const char* number,
+                  const TerminalStyle& style) {
   if (values.empty()) return "";
   std::string figures = fmt::format(fmt::runtime(number), values.front());
   if (values.size() > 1) figures += " -> " + fmt::format(fmt::runtime(number), values.back());
   int room = style.width - 1 - margin_of(style) - 14 - static_cast<int>(figures.size());
-  if (room < 4) return utf8::fit(fmt::format("{} {}", name, fmt::format(fmt::runtime(number), values.back())), style.width - 1) + "\n";
+  if (room < 4)
+    return utf8::fit(fmt::format("{} {}", name, fmt::format(fmt::runtime(number), values.back())),
+                     style.width - 1) +
+           "\n";
   std::string bars = sparkline(values, std::min(room, kLongest));
   const Shade blue{66, 134, 203, 68};
-  return std::string(static_cast<size_t>(margin_of(style)), ' ') + quiet(fmt::format("{:<12}", name), style.color) +
-         set_foreground(blue, style.color) + bars + reset(style.color) + "  " + figures + "\n";
+  return std::string(static_cast<size_t>(margin_of(style)), ' ') +
+         quiet(fmt::format("{:<12}", name), style.color) + set_foreground(blue, style.color) + bars +
+         reset(style.color) + "  " + figures + "\n";
 }
 
 int64_t lines_of(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
@@ -38,7 +43,8 @@ std::string indented(const std::string& text, int columns) {
   for (size_t at = 0; at < text.size();) {
     size_t end = text.find('\n', at);
     end = end == std::string::npos ? text.size() : end + 1;
-    out += (text[at] == '\n' ? "" : std::string(static_cast<size_t>(columns), ' ')) + text.substr(at, end - at);
+    out +=
+        (text[at] == '\n' ? "" : std::string(static_cast<size_t>(columns), ' ')) + text.substr(at, end - at);
     at = end;
   }
   return out;
@@ -62,7 +68,8 @@ std::string map_of(const ProbeResult& p, const TerminalStyle& style) {
 std::string draw_live_view(const LiveView& view, const TerminalStyle& style) {
   std::string head = curve("train loss", view.train_loss, "{:.3f}", style) +
                      curve("valid loss", view.valid_loss, "{:.3f}", style) +
-                     curve("BLEU", view.bleu, "{:.1f}", style) + curve("exact match", view.exact_match, "{:.1f} %", style);
+                     curve("BLEU", view.bleu, "{:.1f}", style) +
+                     curve("exact match", view.exact_match, "{:.1f} %", style);
   const std::string margin(static_cast<size_t>(margin_of(style)), ' ');
   int room = std::max(style.width - 1 - margin_of(style), 4);
   auto sample = [&](const std::pair<std::string, std::string>& s) {

@@ -14,7 +14,7 @@ namespace translator {
 struct LiveView {
   std::vector<double> train_loss, valid_loss, bleu, exact_match;  ///< one a validation; the last in percent
   std::optional<ProbeResult> probe;                               ///< its attention is drawn
-  std::vector<std::pair<std::string, std::string>> samples;       ///< source and translation, the probe's first
+  std::vector<std::pair<std::string, std::string>> samples;  ///< source and translation, the probe's first
 };
 
 /// A panel of lines no wider than the terminal, and few enough for it: sparklines, the probe's translation over its heat

@@ -156,7 +156,8 @@ void add_train_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   c->add_flag("--input-feeding,!--no-input-feeding", o->model.network.input_feeding,
               "Luong's order: each attention vector goes into the next step (default: yes)");
-  c->add_option("--readout", o->model.network.readout, "What sums a step up: tanh, or maxout as Bahdanau's paper")
+  c->add_option("--readout", o->model.network.readout,
+                "What sums a step up: tanh, or maxout as Bahdanau's paper")
       ->check(CLI::IsMember({"tanh", "maxout"}))
       ->capture_default_str();
   c->add_option("--temperature", o->model.network.attention_options.temperature,
@@ -202,7 +203,8 @@ void add_train_command(CLI::App& app, int& exit_code) {
   c->add_flag("--residual", o->model.network.residual, "Encoder layers but the first add their input");
   c->add_flag("--variational", o->model.network.variational,
               "The encoder's dropout: one mask for all words of a sentence");
-  c->add_option("--recurrent-dropout", o->model.network.recurrent_dropout, "On the encoder's states (default: 0)")
+  c->add_option("--recurrent-dropout", o->model.network.recurrent_dropout,
+                "On the encoder's states (default: 0)")
       ->check(CLI::Range(0.0, 0.95));
   c->add_option("--dropout", o->dropout, "On embeddings and readout (default: 0.2; 0)")
       ->check(CLI::Range(0.0, 0.95));
@@ -256,10 +258,12 @@ void add_train_command(CLI::App& app, int& exit_code) {
   c->add_option("--validate-every", o->train.validate_every,
                 "Steps between validations (default: once an epoch)")
       ->check(CLI::PositiveNumber);
-  c->add_flag("--check-finite", o->train.check_finite,
-              "Stop at the first NaN or infinity, say where it came from, and keep all for `translator replay`");
-  c->add_option("--probe", o->probe,
-                "Sentence whose translation and attention are watched at each validation (default: one of the validation's)")
+  c->add_flag(
+      "--check-finite", o->train.check_finite,
+      "Stop at the first NaN or infinity, say where it came from, and keep all for `translator replay`");
+  c->add_option(
+       "--probe", o->probe,
+       "Sentence whose translation and attention are watched at each validation (default: one of the validation's)")
       ->type_name("SENTENCE");
   c->add_option("--seed", o->train.seed, "Of weights, order and dropout")->capture_default_str();
   c->add_option("-o,--out", o->train.out, "Model directory")->capture_default_str()->type_name("DIR");
@@ -270,7 +274,8 @@ void add_train_command(CLI::App& app, int& exit_code) {
   c->callback([o, c, &exit_code] {
     finish_data_options(*o);
     for (const CLI::Option* option : c->get_options())
-      if (option->count() > 0 && !option->get_lnames().empty()) o->given.insert("--" + option->get_lnames()[0]);
+      if (option->count() > 0 && !option->get_lnames().empty())
+        o->given.insert("--" + option->get_lnames()[0]);
     exit_code = run(*o);
   });
 }
@@ -280,15 +285,18 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   TrainCommand& t = o->train;
   o->attentions = {"none",     "uniform", "bahdanau", "dot",       "general", "concat",
                    "location", "local-m", "local-p",  "multihead", "oracle"};
-  CLI::App* c = app.add_subcommand("compare", "Train one model for each attention and seed, and compare them");
-  c->add_option("-a,--attention", o->attentions, "Names with commas between them, see train --help (default: 11)")
+  CLI::App* c =
+      app.add_subcommand("compare", "Train one model for each attention and seed, and compare them");
+  c->add_option("-a,--attention", o->attentions,
+                "Names with commas between them, see train --help (default: 11)")
       ->delimiter(',')
       ->check(CLI::Validator(check_attention, ""))
       ->take_all()
       ->type_name("NAMES");
   c->add_option("--seeds", o->seeds, "Runs for each")->capture_default_str()->check(CLI::Range(1, 100));
   c->add_option("--seed", t.train.seed, "The first of them")->capture_default_str();
-  c->add_option("--max-minutes", t.train.max_minutes, "Of training, for each run")->check(CLI::PositiveNumber);
+  c->add_option("--max-minutes", t.train.max_minutes, "Of training, for each run")
+      ->check(CLI::PositiveNumber);
   c->add_option("-e,--epochs", t.epochs, "Passes over the data, for each run (default: as train)")
       ->check(CLI::NonNegativeNumber);
   add_data_options(*c, t);
@@ -305,7 +313,8 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   c->add_option("--work", o->work, "Directory of the runs; those that are finished are not done again")
       ->capture_default_str()
       ->type_name("DIR");
-  c->add_option("-o,--out", o->out, "Markdown file to write, with a picture (.svg) beside it")->type_name("FILE");
+  c->add_option("-o,--out", o->out, "Markdown file to write, with a picture (.svg) beside it")
+      ->type_name("FILE");
   c->add_flag("--force", o->force, "Do finished runs again");
   c->add_flag("-q,--quiet", t.train.quiet, "The result only");
   add_common_options(*c, t.common);
@@ -405,7 +414,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      fmt::print(stderr, "translator: there is no command \"{}\", only corpus, train, compare, translate, evaluate, "
+      fmt::print(stderr,
+                 "translator: there is no command \"{}\", only corpus, train, compare, translate, evaluate, "
                  "replay\n",
                  argv[1]);
       return 2;

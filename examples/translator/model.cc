@@ -57,8 +57,9 @@ Model Model::load_description(const std::string& directory) {
   bool transformer = config.model == "transformer";
   auto must_fit = [&](const char* file, const Vocabulary& words, int64_t said) {
     if (words.size() != said)
-      throw InputError(in(directory, file), 0,
-                       "has " + std::to_string(words.size()) + " entries, config.json says " + std::to_string(said));
+      throw InputError(
+          in(directory, file), 0,
+          "has " + std::to_string(words.size()) + " entries, config.json says " + std::to_string(said));
   };
   must_fit("source.vocab", source,
            transformer ? config.transformer.source_vocabulary : config.network.source_vocabulary);
@@ -119,8 +120,8 @@ std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Mo
 namespace {
 
 // [T, B, S]; nothing where no pair has links.
-gradus::Tensor alignment_of(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen, int64_t T,
-                            int64_t S) {
+gradus::Tensor alignment_of(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen,
+                            int64_t T, int64_t S) {
   int64_t B = static_cast<int64_t>(chosen.size());
   if (std::all_of(chosen.begin(), chosen.end(), [&](size_t i) { return pairs[i].links.empty(); })) return {};
   gradus::Tensor weights = gradus::Tensor::zeros({T, B, S});
@@ -148,7 +149,8 @@ nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::ve
     T = std::max<int64_t>(T, static_cast<int64_t>(pairs[i].target.size()) + 1);
   }
   using gradus::DType;
-  nn::Seq2SeqBatch b{{{S, B}, DType::i32}, {{B}, DType::i32}, {{T, B}, DType::i32}, {{T, B}, DType::i32}, 0, {}};
+  nn::Seq2SeqBatch b{
+      {{S, B}, DType::i32}, {{B}, DType::i32}, {{T, B}, DType::i32}, {{T, B}, DType::i32}, 0, {}};
   for (const gradus::Tensor* t : {&b.source, &b.target_in, &b.target_out}) t->fill(nn::kPad);
   for (int64_t k = 0; k < B; ++k) {
     const EncodedPair& p = pairs[chosen[k]];

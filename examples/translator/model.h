@@ -72,10 +72,10 @@ struct Translation {
 /// weights are there.
 /// on_progress is told, on the calling thread, how many sentences are done.
 /// The generator is the model's own, kept for as long as there are sentences to translate.
-std::vector<std::vector<Translation>> translate(const Model& model, const gradus::nn::Generator& generator,
-                                                const std::vector<std::vector<std::string>>& sources,
-                                                gradus::nn::SearchOptions options = {}, int threads = 1,
-                                                const std::function<void(int64_t sentences)>& on_progress = {});
+std::vector<std::vector<Translation>> translate(
+    const Model& model, const gradus::nn::Generator& generator,
+    const std::vector<std::vector<std::string>>& sources, gradus::nn::SearchOptions options = {},
+    int threads = 1, const std::function<void(int64_t sentences)>& on_progress = {});
 /// The same for one call.
 std::vector<std::vector<Translation>> translate(const Model& model,
                                                 const std::vector<std::vector<std::string>>& sources,

@@ -17,7 +17,9 @@ std::string text(double x) { return fmt::format("{}", x); }
 std::string text(int64_t x) { return std::to_string(x); }
 
 // A flag and its opposite have one name.
-Setting flag(const char* option, bool given, bool there) { return {option, given ? "yes" : "no", there ? "yes" : "no"}; }
+Setting flag(const char* option, bool given, bool there) {
+  return {option, given ? "yes" : "no", there ? "yes" : "no"};
+}
 
 std::string attention(const std::string& name) {
   return name == "none" ? name : gradus::nn::attention_kind(name).name;  // some have several names
@@ -42,10 +44,11 @@ std::vector<Setting> recurrent(const gradus::nn::Seq2SeqConfig& o, const gradus:
           {"--dropout", text(c.dropout), text(there.dropout)}};
 }
 
-std::vector<Setting> transformer(const gradus::nn::TransformerConfig& o, const gradus::nn::TransformerConfig& there,
-                                 const TrainCommand& c) {
+std::vector<Setting> transformer(const gradus::nn::TransformerConfig& o,
+                                 const gradus::nn::TransformerConfig& there, const TrainCommand& c) {
   return {{"--heads", text(c.model.network.attention_options.heads), text(there.num_heads)},
-          {"--ffn", text(o.dim_feedforward), text(there.dim_feedforward ? there.dim_feedforward : 4 * there.d_model)},
+          {"--ffn", text(o.dim_feedforward),
+           text(there.dim_feedforward ? there.dim_feedforward : 4 * there.d_model)},
           flag("--norm-first", o.norm_first, there.norm_first),
           {"--positions", o.positions, there.positions},
           flag("--tie-embeddings", o.tie_embeddings, there.tie_embeddings),
@@ -59,17 +62,20 @@ void must_be_the_same(const TrainCommand& given, const ModelConfig& there) {
   int64_t embedding = is_transformer ? there.transformer.d_model : there.network.embedding_dim;
   int64_t layers = is_transformer ? there.transformer.num_layers : there.network.num_layers;
   if (!given.network.empty() && given.network != there.model)
-    throw UsageError(fmt::format("the model in {} is a {}: --resume cannot change it", given.train.out, there.model));
+    throw UsageError(
+        fmt::format("the model in {} is a {}: --resume cannot change it", given.train.out, there.model));
   bool other_layers = given.num_layers && given.num_layers != layers;
   if ((!is_transformer && given.hidden && given.hidden != there.network.hidden_size) ||
       (given.embedding && given.embedding != embedding) || other_layers) {
     std::string sizes = is_transformer ? "" : fmt::format("--hidden {} ", there.network.hidden_size);
     sizes += fmt::format("--embedding {}", embedding);
     if (other_layers) sizes += fmt::format(" --layers {}", layers);
-    throw UsageError(fmt::format("the model in {} has {}: --resume cannot change them", given.train.out, sizes));
+    throw UsageError(
+        fmt::format("the model in {} has {}: --resume cannot change them", given.train.out, sizes));
   }
-  std::vector<Setting> settings = is_transformer ? transformer(given.model.transformer, there.transformer, given)
-                                                 : recurrent(given.model.network, there.network, given);
+  std::vector<Setting> settings = is_transformer
+                                      ? transformer(given.model.transformer, there.transformer, given)
+                                      : recurrent(given.model.network, there.network, given);
   settings.push_back(flag("--case-sensitive", given.case_sensitive, !there.lowercase));
   settings.push_back(flag("--french", given.model.french, there.french));
   std::vector<std::string> others;

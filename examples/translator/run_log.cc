@@ -45,7 +45,9 @@ json of(const StepMeter& meter) {
   return out;
 }
 
-json of(const RunLog::Sample& s) { return {{"source", s.source}, {"reference", s.reference}, {"output", s.output}}; }
+json of(const RunLog::Sample& s) {
+  return {{"source", s.source}, {"reference", s.reference}, {"output", s.output}};
+}
 
 json of(const ProbeResult& p, const std::string& source, const std::string& reference) {
   json weights = nullptr;

@@ -60,8 +60,8 @@ namespace {
 
 std::string kind_of(const ModelConfig& c) {
   if (c.model != "transformer") return "attention " + c.network.attention;
-  return fmt::format("transformer of {} + {} layers, {} heads", c.transformer.num_layers, c.transformer.num_layers,
-                     c.transformer.num_heads);
+  return fmt::format("transformer of {} + {} layers, {} heads", c.transformer.num_layers,
+                     c.transformer.num_layers, c.transformer.num_heads);
 }
 
 Vocabulary vocabulary_of(const std::vector<SentencePair>& pairs, std::vector<std::string> SentencePair::*side,
@@ -94,8 +94,9 @@ std::string vocabulary_complaint(const TrainCommand& o, const Data& data, const 
   int64_t source = vocabulary_of(data.train, &SentencePair::source, o).size(),
           target = vocabulary_of(data.train, &SentencePair::target, o).size();
   if (source == model.source.size() && target == model.target.size()) return "";
-  return fmt::format("the model in {} knows {} and {} words, {} would make it {} and {}: --resume cannot change them",
-                     o.train.out, model.source.size(), model.target.size(), options, source, target);
+  return fmt::format(
+      "the model in {} knows {} and {} words, {} would make it {} and {}: --resume cannot change them",
+      o.train.out, model.source.size(), model.target.size(), options, source, target);
 }
 
 // The sentence that --probe names, read as the data are.

@@ -64,7 +64,8 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
   if (train_.empty()) throw InputError("training data", 0, "has no sentence pairs");
   if (model.takes_alignments() &&
       std::all_of(train_.begin(), train_.end(), [](const EncodedPair& p) { return p.links.empty(); }))
-    throw InputError("training data", 0, "has no alignments (a third column, 0-0 1-2), which oracle attention takes");
+    throw InputError("training data", 0,
+                     "has no alignments (a third column, 0-0 1-2), which oracle attention takes");
   batches_per_epoch_ = static_cast<int64_t>(batches_of(0).size());
   fingerprint_ = fingerprint(train_);
   warmup_ = options_.warmup > 0 ? options_.warmup : 100;
@@ -78,7 +79,8 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
 std::vector<std::vector<size_t>> Trainer::batches_of(int64_t epoch) const {
   gradus::Rng rng(options_.seed, static_cast<uint64_t>(epoch) + 1000);
   auto shuffle = [&rng](auto& v) {
-    for (size_t i = v.size(); i > 1; --i) std::swap(v[i - 1], v[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
+    for (size_t i = v.size(); i > 1; --i)
+      std::swap(v[i - 1], v[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
   };
   std::vector<size_t> order(train_.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -114,7 +116,8 @@ Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
   int64_t tokens = 0;
   for (int k = 0; k < shards; ++k) {
     std::vector<size_t> own;
-    for (size_t i = static_cast<size_t>(k); i < batch.size(); i += static_cast<size_t>(shards)) own.push_back(batch[i]);
+    for (size_t i = static_cast<size_t>(k); i < batch.size(); i += static_cast<size_t>(shards))
+      own.push_back(batch[i]);
     parts.push_back(make_batch(train_, own));
     tokens += parts.back().target_tokens;
   }
@@ -157,7 +160,9 @@ void Trainer::stop_for(const StepBatch& batch) {
 }
 
 double Trainer::progress() const {
-  double by_epochs = options_.epochs > 0 ? static_cast<double>(step_) / static_cast<double>(options_.epochs * batches_per_epoch_) : 0;
+  double by_epochs = options_.epochs > 0 ? static_cast<double>(step_) /
+                                               static_cast<double>(options_.epochs * batches_per_epoch_)
+                                         : 0;
   double by_time = options_.max_minutes > 0 ? seconds_ / (60 * options_.max_minutes) : 0;
   return std::min(1.0, std::max(by_epochs, by_time));
 }
@@ -188,7 +193,8 @@ bool Trainer::run(const std::atomic<bool>& stop) {
     log_.resume(options_, {epoch_, step_, seconds_, meter_});
   bool by_time_only = options_.epochs == 0;
   auto label = [&] {
-    std::string epoch = fmt::format("epoch {}", epoch_ + 1) + (by_time_only ? "" : fmt::format("/{}", options_.epochs));
+    std::string epoch =
+        fmt::format("epoch {}", epoch_ + 1) + (by_time_only ? "" : fmt::format("/{}", options_.epochs));
     return options_.title.empty() ? epoch : options_.title + ": " + epoch;
   };
   constexpr int64_t kBar = 1000;  // the bar shows the progress of the whole run, by epochs or by time
@@ -220,7 +226,8 @@ bool Trainer::run(const std::atomic<bool>& stop) {
       counted += r.tokens;
       seconds_ = seconds_before_ + since(start);
       bar.update(static_cast<int64_t>(progress() * kBar),
-                 fmt::format("loss {:.3f}", window_nll_ / static_cast<double>(window_tokens_)), static_cast<double>(counted));
+                 fmt::format("loss {:.3f}", window_nll_ / static_cast<double>(window_tokens_)),
+                 static_cast<double>(counted));
       if (options_.validate_every > 0 && validates_after(step_, batch_)) validate(bar);
     }
     if (batch_ == static_cast<int64_t>(batches.size())) {
@@ -237,7 +244,8 @@ bool Trainer::run(const std::atomic<bool>& stop) {
 
 bool Trainer::validates_after(int64_t step, int64_t batch) const {
   bool last = options_.epochs > 0 && step == options_.epochs * batches_per_epoch_;
-  return last || (options_.validate_every > 0 ? step % options_.validate_every == 0 : batch == batches_per_epoch_);
+  return last ||
+         (options_.validate_every > 0 ? step % options_.validate_every == 0 : batch == batches_per_epoch_);
 }
 
 void Trainer::validate(Progress& bar) {
@@ -283,14 +291,16 @@ RunLog::Details Trainer::look_closer(const Evaluation& e) const {
   for (const SentencePair& p : probes_) sources.push_back(p.source);
   auto translations = translate(model_, sources);
   for (size_t i = 0; i < probes_.size(); ++i)
-    d.samples.push_back({probes_[i].source_text, probes_[i].target_text,
-                         translations[i].empty() ? std::string() : readable(model_, translations[i][0].tokens)});
+    d.samples.push_back(
+        {probes_[i].source_text, probes_[i].target_text,
+         translations[i].empty() ? std::string() : readable(model_, translations[i][0].tokens)});
   if (!probes_.empty()) {
     d.probe.push_back(probe(model_, probes_[0]));
     d.probe_source = probes_[0].source_text;
     d.probe_reference = probes_[0].target_text;
   }
-  for (const WorstSentence& w : worst_sentences(model_, valid_, e.hypotheses.size(), kWorst, options_.threads)) {
+  for (const WorstSentence& w :
+       worst_sentences(model_, valid_, e.hypotheses.size(), kWorst, options_.threads)) {
     const SentencePair& p = valid_[w.index];
     d.worst.push_back({w, {p.source_text, p.target_text, e.hypotheses[w.index]}});
   }
@@ -301,7 +311,8 @@ void Trainer::show(Progress& bar, const RunLog::Details& d) const {
   TerminalStyle style = terminal_style(2);
   std::string text = describe(validations_.back(), style.is_terminal ? style.width : 200);
   if (!style.is_terminal) {
-    for (const RunLog::Sample& s : d.samples) text += fmt::format("\n          {}  ->  {}", s.source, s.output);
+    for (const RunLog::Sample& s : d.samples)
+      text += fmt::format("\n          {}  ->  {}", s.source, s.output);
     bar.print(text);
     return;
   }

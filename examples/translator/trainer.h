@@ -39,7 +39,8 @@ struct TrainOptions {
   bool check_finite = false;      ///< stop at the first NaN or infinity, see autopsy.h
   std::string out;                ///< model directory
   bool quiet = false;
-  std::string title = {};         ///< stands before the progress bar, of one run among many; validations are not printed then
+  std::string title =
+      {};  ///< stands before the progress bar, of one run among many; validations are not printed then
 };
 
 /// What a validation found, as shown and logged.
@@ -58,7 +59,8 @@ struct Validation {
 /// (JSON lines) into options.out; with check_finite, where it stops, not-finite-STEP as well.
 class Trainer {
  public:
-  Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid, const TrainOptions& options);
+  Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid,
+          const TrainOptions& options);
 
   /// Goes on from last.safetensors in options.out. @throws gradus::Error when it does not fit the model, InputError when
   /// it was made from other data.

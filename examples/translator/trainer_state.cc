@@ -42,7 +42,8 @@ void Trainer::save_start() const {
 
 void Trainer::save_best() const {
   std::map<std::string, std::string> facts = {{"step", std::to_string(step_)}};
-  if (std::isfinite(best_loss_) && !valid_.empty()) facts["validation_loss"] = fmt::format("{:.6f}", best_loss_);
+  if (std::isfinite(best_loss_) && !valid_.empty())
+    facts["validation_loss"] = fmt::format("{:.6f}", best_loss_);
   model_.save_weights(options_.out, facts);
 }
 
@@ -89,7 +90,8 @@ void Trainer::resume() {
   }
   auto text = [&](const char* key) {
     auto at = file.metadata.find(key);
-    if (at == file.metadata.end()) throw InputError(path, 0, std::string("has no \"") + key + "\": not written by `translator train`");
+    if (at == file.metadata.end())
+      throw InputError(path, 0, std::string("has no \"") + key + "\": not written by `translator train`");
     return at->second;
   };
   auto number = [&](const char* key) {
@@ -100,7 +102,8 @@ void Trainer::resume() {
     return result;
   };
   auto same = [&](const char* key, const std::string& now, const char* what) {
-    if (text(key) != now) throw InputError(path, 0, fmt::format("was made with {}: the run cannot go on from it", what));
+    if (text(key) != now)
+      throw InputError(path, 0, fmt::format("was made with {}: the run cannot go on from it", what));
   };
   same("data", std::to_string(fingerprint_), "other training data");
   same("batch_size", std::to_string(options_.batch_size), "another --batch-size");

@@ -57,13 +57,15 @@ void Parameter::update(const std::function<void(const Tensor&)>& change) {
 
 void Parameter::assign(Tensor value) {
   if (value.shape() != shape())
-    fail("assign", fmt::format("the shape must stay: parameter {}, value {}", shape().str(), value.shape().str()));
+    fail("assign",
+         fmt::format("the shape must stay: parameter {}, value {}", shape().str(), value.shape().str()));
   var_.node()->dtype = value.dtype();
   var_ = Var(std::move(value), var_.node());
 }
 
 Var variable(Tensor value, std::string name) {
-  if (!is_floating(value.dtype())) fail("variable", fmt::format("gradients exist for f32 and f64 only: {}", name_of(value.dtype())));
+  if (!is_floating(value.dtype()))
+    fail("variable", fmt::format("gradients exist for f32 and f64 only: {}", name_of(value.dtype())));
   auto node = std::make_shared<Node>("parameter", value.shape(), value.dtype());
   node->label = std::move(name);
   return Var(std::move(value), std::move(node));
@@ -73,11 +75,14 @@ Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backwa
            Caller caller) {
   At at(caller);
   if (check_finite_mode && !all_finite(output)) {
-    std::string text = fmt::format("the output is not finite: {}, scope \"{}\"", describe(output), Scope::path());
-    for (size_t i = 0; i < inputs.size(); ++i) text += fmt::format("; input {}: {}", i, describe(inputs[i].value()));
+    std::string text =
+        fmt::format("the output is not finite: {}, scope \"{}\"", describe(output), Scope::path());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      text += fmt::format("; input {}: {}", i, describe(inputs[i].value()));
     fail_not_finite(op, text);
   }
-  bool wanted = !no_grad && std::any_of(inputs.begin(), inputs.end(), [](const Var& v) { return v.requires_grad(); });
+  bool wanted =
+      !no_grad && std::any_of(inputs.begin(), inputs.end(), [](const Var& v) { return v.requires_grad(); });
   if (!wanted) return Var(std::move(output));
   auto node = std::make_shared<Node>(op, output.shape(), output.dtype());
   node->inputs.reserve(inputs.size());
@@ -110,13 +115,15 @@ void add_rows_into(const RowGradient& part, const Tensor& dense) {
     const int32_t* ids = part.ids.i32();
     const T* rows = data<T>(part.rows);
     T* out = data<T>(dense);
-    for (int64_t i = 0; i < part.ids.numel(); ++i) kernels::add_into(rows + i * width, out + ids[i] * width, width);
+    for (int64_t i = 0; i < part.ids.numel(); ++i)
+      kernels::add_into(rows + i * width, out + ids[i] * width, width);
   });
 }
 
 Tensor densify(const Gradients::Entry& entry) {
   if (entry.rows.empty()) return entry.dense;
-  Tensor out = entry.dense.defined() ? entry.dense.clone() : Tensor::zeros(entry.node->shape, entry.node->dtype);
+  Tensor out =
+      entry.dense.defined() ? entry.dense.clone() : Tensor::zeros(entry.node->shape, entry.node->dtype);
   for (const RowGradient& part : entry.rows) add_rows_into(part, out);
   return out;
 }
@@ -133,8 +140,9 @@ Tensor Gradients::operator[](const Var& x) const {
   if (!entry) {
     if (!x.node()) fail("gradients", "a constant has no gradient");
     std::string name = x.node()->label.empty() ? std::string(x.node()->op) : x.node()->label;
-    fail("gradients", fmt::format("no gradient of {} {}: the loss does not depend on it{}", name, x.shape().str(),
-                                  !x.node()->inputs.empty() ? ", or it was not named in BackwardOptions::keep" : ""));
+    fail("gradients",
+         fmt::format("no gradient of {} {}: the loss does not depend on it{}", name, x.shape().str(),
+                     !x.node()->inputs.empty() ? ", or it was not named in BackwardOptions::keep" : ""));
   }
   return densify(*entry);
 }

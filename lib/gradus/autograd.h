@@ -102,7 +102,8 @@ class Input {
  public:
   Input(const Var& x, Caller caller = Caller::current()) : var_(&x), caller_(caller) {}
   Input(const Parameter& x, Caller caller = Caller::current()) : var_(&x.var()), caller_(caller) {}
-  Input(const Tensor& x, Caller caller = Caller::current()) : constant_(x), var_(&constant_), caller_(caller) {}
+  Input(const Tensor& x, Caller caller = Caller::current())
+      : constant_(x), var_(&constant_), caller_(caller) {}
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
@@ -199,11 +200,12 @@ void add_rows_into(const RowGradient& part, const Tensor& dense);
 Tensor densify(const Gradients::Entry& entry);
 
 struct BackwardOptions {
-  Tensor seed = {};           ///< gradient that arrives at `loss`, in its shape; default 1 for one-element losses
+  Tensor seed = {};  ///< gradient that arrives at `loss`, in its shape; default 1 for one-element losses
   std::vector<Var> keep = {}; ///< intermediate values whose gradients are wanted too
   bool retain_graph = false;  ///< keep the closures, so that backward can run again
   Trace* trace = nullptr;     ///< receives nodes, gradients and the contribution of every edge
-  bool check_finite = false;  ///< throw NotFinite at the first NaN or infinity, naming op, scope, line, ranges
+  bool check_finite =
+      false;  ///< throw NotFinite at the first NaN or infinity, naming op, scope, line, ranges
 };
 
 /// Reverse-mode differentiation of `loss`: reachable nodes, newest first. Iterative; O(nodes log nodes).

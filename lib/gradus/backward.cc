@@ -62,8 +62,8 @@ class BackwardPass {
     const auto& input = node.inputs.at(static_cast<size_t>(i));
     if (!input) return;
     if (g.dtype() != input->dtype)
-      fail(node.op, fmt::format("the gradient must have its input's element type: input {} {}, gradient {}", i,
-                                name_of(input->dtype), name_of(g.dtype())));
+      fail(node.op, fmt::format("the gradient must have its input's element type: input {} {}, gradient {}",
+                                i, name_of(input->dtype), name_of(g.dtype())));
     Tensor fitted = g;
     if (g.shape() != input->shape) {
       if (!broadcasts_to(input->shape, g.shape()))
@@ -150,8 +150,9 @@ class BackwardPass {
       s = Tensor::ones(loss.shape(), loss.dtype());
     }
     if (s.shape() != loss.shape() || s.dtype() != loss.dtype())
-      fail("backward", fmt::format("the seed must have the loss's shape and type: {} {} and {} {}", s.shape().str(),
-                                   name_of(s.dtype()), loss.shape().str(), name_of(loss.dtype())));
+      fail("backward",
+           fmt::format("the seed must have the loss's shape and type: {} {} and {} {}", s.shape().str(),
+                       name_of(s.dtype()), loss.shape().str(), name_of(loss.dtype())));
     slots_[index_.at(loss.node().get())].entry.dense = s;
   }
 
@@ -203,8 +204,8 @@ class BackwardPass {
   void fill_trace() {
     for (size_t k = 0; k < nodes_.size(); ++k) {
       const Node& n = *nodes_[k];
-      options_.trace->nodes.push_back({n.order, n.op, n.scope ? *n.scope : std::string(), n.label, n.shape, traced_values_[k],
-                                       traced_grads_[k], n.inputs.empty()});
+      options_.trace->nodes.push_back({n.order, n.op, n.scope ? *n.scope : std::string(), n.label, n.shape,
+                                       traced_values_[k], traced_grads_[k], n.inputs.empty()});
     }
   }
 

@@ -22,7 +22,8 @@ bool equal(const std::vector<double>& a, const std::vector<double>& b) { return 
 
 class Examination {
  public:
-  Examination(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters, const DiagnosisOptions& o)
+  Examination(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
+              const DiagnosisOptions& o)
       : f_(f), parameters_(parameters), options_(o), rng_(o.seed) {}
 
   Diagnosis run() {
@@ -32,17 +33,21 @@ class Examination {
                                                       name_of(p.parameter->value().dtype())));
     Var y = f_();
     if (y.dtype() != DType::f64)
-      return whole(Mistake::float_used,
-                   fmt::format("the function returned {}: it must compute in f64 throughout", name_of(y.dtype())));
+      return whole(
+          Mistake::float_used,
+          fmt::format("the function returned {}: it must compute in f64 throughout", name_of(y.dtype())));
     out_ = y.shape();
     output_ = y.value().to_vector();
     for (double v : output_)
-      if (!std::isfinite(v)) return whole(Mistake::not_finite, fmt::format("the function is {} at this point", v));
+      if (!std::isfinite(v))
+        return whole(Mistake::not_finite, fmt::format("the function is {} at this point", v));
     if (!equal(values(), output_))
-      return whole(Mistake::not_deterministic,
-                   "the function is not deterministic: two calls at one point gave two results (dropout on?)");
+      return whole(
+          Mistake::not_deterministic,
+          "the function is not deterministic: two calls at one point gave two results (dropout on?)");
     if (y.requires_grad() && !equal(all_gradients(random_dy(1)), all_gradients(random_dy(1))))
-      return whole(Mistake::not_deterministic, "the backward is not deterministic: two runs gave two gradients");
+      return whole(Mistake::not_deterministic,
+                   "the backward is not deterministic: two runs gave two gradients");
     choose_seeds();
     return judge(y.requires_grad());
   }
@@ -72,8 +77,9 @@ class Examination {
     Gradients grads = gradients(dy);
     std::vector<double> out;
     for (const NamedParameter& p : parameters_) {
-      std::vector<double> g = grads.contains(*p.parameter) ? grads[*p.parameter].to_vector()
-                                                           : std::vector<double>(static_cast<size_t>(p.parameter->value().numel()));
+      std::vector<double> g = grads.contains(*p.parameter)
+                                  ? grads[*p.parameter].to_vector()
+                                  : std::vector<double>(static_cast<size_t>(p.parameter->value().numel()));
       out.insert(out.end(), g.begin(), g.end());
     }
     return out;
@@ -84,7 +90,8 @@ class Examination {
     int64_t m = out_.numel();
     each_output_ = m <= options_.max_outputs;
     for (int64_t k = 0; k < (each_output_ ? m : 8); ++k) {
-      seeds_.push_back(each_output_ ? Tensor::zeros(out_, DType::f64) : random_dy(options_.seed + static_cast<uint64_t>(k)));
+      seeds_.push_back(each_output_ ? Tensor::zeros(out_, DType::f64)
+                                    : random_dy(options_.seed + static_cast<uint64_t>(k)));
       if (each_output_) seeds_.back().set(k, 1);
     }
   }
@@ -123,7 +130,9 @@ class Examination {
     std::iota(e.elements.begin(), e.elements.end(), 0);
     if (n > options_.max_elements) {
       for (size_t i = 0; i < static_cast<size_t>(options_.max_elements); ++i)  // a random choice in front
-        std::swap(e.elements[i], e.elements[i + static_cast<size_t>(rng_.uniform(0, 1) * static_cast<double>(e.elements.size() - i))]);
+        std::swap(e.elements[i],
+                  e.elements[i + static_cast<size_t>(rng_.uniform(0, 1) *
+                                                     static_cast<double>(e.elements.size() - i))]);
       e.elements.resize(static_cast<size_t>(options_.max_elements));
       std::sort(e.elements.begin(), e.elements.end());
     }
@@ -143,7 +152,8 @@ class Examination {
       for (int64_t k = 0; k < rows; ++k) {
         double slope = 0, bend = 0;
         for (size_t m = 0; m < plus.size(); ++m) {
-          double w = each_output_ ? (static_cast<int64_t>(m) == k ? 1.0 : 0.0) : seeds_[static_cast<size_t>(k)].f64()[m];
+          double w = each_output_ ? (static_cast<int64_t>(m) == k ? 1.0 : 0.0)
+                                  : seeds_[static_cast<size_t>(k)].f64()[m];
           slope += w * (plus[m] - minus[m]) / (2 * h);
           bend += w * (plus[m] - 2 * output_[m] + minus[m]) / h;
         }
@@ -226,7 +236,8 @@ class Examination {
       in.numeric.set(i, numeric);
     }
     for (int64_t i = 0; i < e.analytic.cols; ++i)
-      for (int64_t k = 0; k < e.analytic.rows; ++k) in.analytic.f64()[i] += weight(dy, k) * e.analytic.at(k, i);
+      for (int64_t k = 0; k < e.analytic.rows; ++k)
+        in.analytic.f64()[i] += weight(dy, k) * e.analytic.at(k, i);
     return in;
   }
 
@@ -258,7 +269,8 @@ Diagnosis diagnose(const std::function<Var(const std::vector<Var>&)>& f, const s
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!is_floating(inputs[i].dtype())) continue;
     std::string name = fmt::format("input{}", i);
-    parameters[i] = Parameter(inputs[i].dtype() == DType::f64 ? inputs[i].clone() : inputs[i].to(DType::f64), name);
+    parameters[i] =
+        Parameter(inputs[i].dtype() == DType::f64 ? inputs[i].clone() : inputs[i].to(DType::f64), name);
     named.push_back({name, &parameters[i]});
   }
   std::function<Var()> call = [&] {

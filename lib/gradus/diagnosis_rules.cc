@@ -23,7 +23,9 @@ bool fits(const Evidence& e, F expected) {
   return true;
 }
 
-int64_t along(const Shape& shape, int axis, int64_t position) { return position / shape.stride(axis) % shape[axis]; }
+int64_t along(const Shape& shape, int axis, int64_t position) {
+  return position / shape.stride(axis) % shape[axis];
+}
 
 std::string list_of(const Evidence& e, const std::vector<int64_t>& positions) {
   std::string text;
@@ -48,9 +50,10 @@ std::optional<Finding> kink(const Evidence& e, double tolerance) {
 
 std::optional<Finding> not_connected(const Evidence& e, double) {
   if (!fits(e, [](auto, auto) { return 0.0; })) return {};
-  return Finding{Mistake::not_connected,
-                 e.reached ? "its gradient is zero, but the result depends on it: does the backward add to every input?"
-                           : "no gradient reached it: the graph is not connected"};
+  return Finding{
+      Mistake::not_connected,
+      e.reached ? "its gradient is zero, but the result depends on it: does the backward add to every input?"
+                : "no gradient reached it: the graph is not connected"};
 }
 
 // Column by column: right, or of a kind.
@@ -67,9 +70,11 @@ std::optional<Finding> mask_leak(const Evidence& e, double) {
     leaking.push_back(e.elements[static_cast<size_t>(c)]);
   }
   if (leaking.empty()) return {};
-  return Finding{Mistake::mask_leak,
-                 fmt::format("a gradient leaks to elements that have no influence on the result (masked or padded "
-                             "positions?): {}", list_of(e, leaking))};
+  return Finding{
+      Mistake::mask_leak,
+      fmt::format("a gradient leaks to elements that have no influence on the result (masked or padded "
+                  "positions?): {}",
+                  list_of(e, leaking))};
 }
 
 std::optional<Finding> incomplete(const Evidence& e, double) {
@@ -85,8 +90,10 @@ std::optional<Finding> incomplete(const Evidence& e, double) {
     missing.push_back(e.elements[static_cast<size_t>(c)]);
   }
   if (missing.empty() || static_cast<int64_t>(missing.size()) == e.numeric.cols) return {};
-  return Finding{Mistake::incomplete, fmt::format("some elements receive no gradient, the others the right one (does a "
-                                                  "loop end too early?): {}", list_of(e, missing))};
+  return Finding{Mistake::incomplete,
+                 fmt::format("some elements receive no gradient, the others the right one (does a "
+                             "loop end too early?): {}",
+                             list_of(e, missing))};
 }
 
 // What a factor may come from: a size, its root, or a number from calculus.
@@ -94,7 +101,8 @@ std::string origin_of(double c, const Evidence& e) {
   auto near = [&](double v) { return std::abs(c - v) < 1e-3 * std::abs(v); };
   if (near(0.5)) return " (1/2: a square, or a value used twice?)";
   if (near(2)) return " (2: added twice?)";
-  for (const auto& [shape, which] : {std::pair<const Shape*, const char*>{&e.out, "result"}, {&e.in, "input"}})
+  for (const auto& [shape, which] :
+       {std::pair<const Shape*, const char*>{&e.out, "result"}, {&e.in, "input"}})
     for (int axis = 0; axis < shape->dims(); ++axis) {
       double n = static_cast<double>((*shape)[axis]);
       if (n < 2) continue;
@@ -102,7 +110,8 @@ std::string origin_of(double c, const Evidence& e) {
       if (near(1 / n)) return fmt::format(" (1/{}: {}; a mean instead of a sum?)", n, where);
       if (near(n)) return fmt::format(" ({}: {}; a sum instead of a mean?)", n, where);
       if (near(1 / std::sqrt(n)) || near(std::sqrt(n)))
-        return fmt::format(" (the root of {}: {}; is the scale of scores applied once too often or not at all?)", n, where);
+        return fmt::format(
+            " (the root of {}: {}; is the scale of scores applied once too often or not at all?)", n, where);
     }
   return "";
 }
@@ -115,14 +124,16 @@ std::optional<Finding> factor(const Evidence& e, double) {
   double ratio = ab / bb;
   if (!fits(e, [&](auto k, auto c) { return ratio * e.b(k, c); })) return {};
   if (std::abs(ratio + 1) < 1e-3) return Finding{Mistake::sign, "it has the wrong sign everywhere"};
-  return Finding{Mistake::factor, fmt::format("it is {:.6g} times what it should be{}", ratio, origin_of(ratio, e))};
+  return Finding{Mistake::factor,
+                 fmt::format("it is {:.6g} times what it should be{}", ratio, origin_of(ratio, e))};
 }
 
 std::optional<Finding> swapped(const Evidence& e, const std::vector<Evidence>& others) {
   for (const Evidence& o : others)
     if (o.name != e.name && o.in == e.in && o.elements == e.elements &&
         fits(e, [&](auto k, auto c) { return o.b(k, c); }))
-      return Finding{Mistake::swapped, fmt::format("it is the gradient of {}: are the two inputs exchanged?", o.name)};
+      return Finding{Mistake::swapped,
+                     fmt::format("it is the gradient of {}: are the two inputs exchanged?", o.name)};
   return {};
 }
 
@@ -146,9 +157,11 @@ std::optional<Finding> transposed(const Evidence& e, double) {
       bool fit = true;
       for (int64_t k = 0; k < e.numeric.rows && fit; ++k)
         for (int64_t c = 0; c < e.numeric.cols && fit; ++c)
-          fit = small(e.analytic.at(k, exchanged(e.in, i, j, e.elements[static_cast<size_t>(c)])) - e.b(k, c), e);
+          fit = small(e.analytic.at(k, exchanged(e.in, i, j, e.elements[static_cast<size_t>(c)])) - e.b(k, c),
+                      e);
       if (fit)
-        return Finding{Mistake::transposed, fmt::format("it is transposed: axes {} and {} are exchanged", i, j)};
+        return Finding{Mistake::transposed,
+                       fmt::format("it is transposed: axes {} and {} are exchanged", i, j)};
     }
   if (e.each_output)
     for (int i = 0; i < e.out.dims(); ++i)
@@ -159,7 +172,8 @@ std::optional<Finding> transposed(const Evidence& e, double) {
                 if (exchanged(e.out, i, j, m) == k) return e.b(m, c);
               return 0.0;
             }))
-          return Finding{Mistake::transposed, fmt::format("dy is transposed: its axes {} and {} are exchanged", i, j)};
+          return Finding{Mistake::transposed,
+                         fmt::format("dy is transposed: its axes {} and {} are exchanged", i, j)};
   return {};
 }
 
@@ -179,11 +193,13 @@ std::optional<Finding> softmax_diagonal(const Evidence& e, double) {
     all_outputs = all_outputs && small(e.a(k, k) - e.output[static_cast<size_t>(k)], e);
   }
   if (!beside || (!all_equal && !all_outputs)) return {};
-  return Finding{Mistake::softmax_diagonal,
-                 all_equal ? "only the diagonal of the Jacobian is there, y (1 - y): outputs that sum to 1 compete, so "
-                             "that raising one lowers the others; dx = y (dy - (dy . y))"
-                           : "it is dy y without - y (dy . y): outputs that sum to 1 compete, so that raising one lowers "
-                             "the others"};
+  return Finding{
+      Mistake::softmax_diagonal,
+      all_equal
+          ? "only the diagonal of the Jacobian is there, y (1 - y): outputs that sum to 1 compete, so "
+            "that raising one lowers the others; dx = y (dy - (dy . y))"
+          : "it is dy y without - y (dy . y): outputs that sum to 1 compete, so that raising one lowers "
+            "the others"};
 }
 
 // Along an axis of dy, of all contributions to an element only one is there.
@@ -212,7 +228,8 @@ std::optional<Finding> one_contribution(const Evidence& e, double) {
       kept = std::find(present.begin(), present.end(), 1) - present.begin();
       for (int64_t k = 0; k < e.numeric.rows && fit; ++k)
         fit = small(e.a(k, c) - (along(e.out, axis, k) == kept ? e.b(k, c) : 0), e);
-      int64_t first = std::find(contributes.begin(), contributes.end(), 1) - contributes.begin(), last = first;
+      int64_t first = std::find(contributes.begin(), contributes.end(), 1) - contributes.begin(),
+              last = first;
       for (int64_t i = first; i < e.out[axis]; ++i)
         if (contributes[static_cast<size_t>(i)]) last = i;
       all_first = all_first && kept == first;
@@ -229,16 +246,22 @@ std::optional<Finding> one_contribution(const Evidence& e, double) {
     if (!fit || fixed < 0) continue;
     bool broadcast = full && all_equal && one_place;
     if (broadcast && !all_last)
-      return Finding{Mistake::broadcast_sum,
-                     fmt::format("the sum over axis {} of dy is missing, along which it was broadcast: only entry {} of "
-                                 "{} is there", axis, fixed, e.out[axis])};
+      return Finding{
+          Mistake::broadcast_sum,
+          fmt::format("the sum over axis {} of dy is missing, along which it was broadcast: only entry {} of "
+                      "{} is there",
+                      axis, fixed, e.out[axis])};
     if (all_last || all_first)
-      return Finding{Mistake::overwritten,
-                     fmt::format("contributions along axis {} of dy are overwritten instead of added (= where += is "
-                                 "needed): only the {} one is there", axis, all_last ? "last" : "first")};
+      return Finding{
+          Mistake::overwritten,
+          fmt::format("contributions along axis {} of dy are overwritten instead of added (= where += is "
+                      "needed): only the {} one is there",
+                      axis, all_last ? "last" : "first")};
     if (one_place)
-      return Finding{Mistake::broadcast_sum, fmt::format("the sum over axis {} of dy is missing: only entry {} of {} is "
-                                                         "there", axis, fixed, e.out[axis])};
+      return Finding{Mistake::broadcast_sum,
+                     fmt::format("the sum over axis {} of dy is missing: only entry {} of {} is "
+                                 "there",
+                                 axis, fixed, e.out[axis])};
   }
   return {};
 }
@@ -258,7 +281,8 @@ std::optional<Finding> shifted(const Evidence& e, double) {
         }
       }
       if (fit && compared > 1)
-        return Finding{Mistake::shifted, fmt::format("it is shifted by {} along axis {}: is an index off by one?", by, axis)};
+        return Finding{Mistake::shifted,
+                       fmt::format("it is shifted by {} along axis {}: is an index off by one?", by, axis)};
     }
   return {};
 }
@@ -281,10 +305,24 @@ Finding explain(const Evidence& e, const std::vector<Evidence>& others, double t
 }
 
 const char* name_of(Mistake mistake) {
-  constexpr const char* names[] = {"none", "float used", "not finite", "not deterministic", "kink", "not connected",
-                                   "not linear in dy", "mask leak", "incomplete", "sign", "factor", "inputs swapped",
-                                   "transposed", "softmax diagonal", "missing sum over a broadcast axis", "overwritten",
-                                   "shifted", "unknown"};
+  constexpr const char* names[] = {"none",
+                                   "float used",
+                                   "not finite",
+                                   "not deterministic",
+                                   "kink",
+                                   "not connected",
+                                   "not linear in dy",
+                                   "mask leak",
+                                   "incomplete",
+                                   "sign",
+                                   "factor",
+                                   "inputs swapped",
+                                   "transposed",
+                                   "softmax diagonal",
+                                   "missing sum over a broadcast axis",
+                                   "overwritten",
+                                   "shifted",
+                                   "unknown"};
   return names[static_cast<int>(mistake)];
 }
 

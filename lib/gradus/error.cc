@@ -19,7 +19,9 @@ void fail(std::string_view where, std::string_view what, std::string_view hint) 
   throw Error(error_text(where, what, hint));
 }
 
-void fail_not_finite(std::string_view where, std::string_view what) { throw NotFinite(error_text(where, what, {})); }
+void fail_not_finite(std::string_view where, std::string_view what) {
+  throw NotFinite(error_text(where, what, {}));
+}
 
 std::string to_string(const Caller& caller) {
   if (caller.line() == 0) return "";

@@ -14,23 +14,31 @@ namespace {
 
 class Checker {
  public:
-  Checker(const std::function<Var()>& f, const GradcheckOptions& options) : f_(f), options_(options), rng_(options.seed) {}
+  Checker(const std::function<Var()>& f, const GradcheckOptions& options)
+      : f_(f), options_(options), rng_(options.seed) {}
 
   GradcheckReport run(const std::vector<NamedParameter>& parameters) {
     for (const NamedParameter& p : parameters)
       if (p.parameter->value().dtype() != DType::f64)
-        return problem(Mistake::float_used, fmt::format("{} is {}: central differences need f64", p.name, name_of(p.parameter->value().dtype())));
+        return problem(Mistake::float_used, fmt::format("{} is {}: central differences need f64", p.name,
+                                                        name_of(p.parameter->value().dtype())));
     Var y = f_();
     if (y.dtype() != DType::f64)
-      return problem(Mistake::float_used, fmt::format("the function returned {}: it must compute in f64 throughout", name_of(y.dtype())));
+      return problem(
+          Mistake::float_used,
+          fmt::format("the function returned {}: it must compute in f64 throughout", name_of(y.dtype())));
     weights_ = Tensor::uniform(y.shape(), 0.5, 1.5, rng_, DType::f64);
     if (y.numel() == 1) weights_.fill(1);
     double once = value();
     if (!std::isfinite(once))
-      return problem(Mistake::not_finite, fmt::format("the function is {} at this point", std::isnan(once) ? "NaN" : "infinite"));
+      return problem(Mistake::not_finite,
+                     fmt::format("the function is {} at this point", std::isnan(once) ? "NaN" : "infinite"));
     if (value() != once)
-      return problem(Mistake::not_deterministic, "the function is not deterministic: two calls at one point gave two results (dropout on?)");
-    if (!y.requires_grad()) return problem(Mistake::not_connected, "the result depends on no parameter: is something detached?");
+      return problem(
+          Mistake::not_deterministic,
+          "the function is not deterministic: two calls at one point gave two results (dropout on?)");
+    if (!y.requires_grad())
+      return problem(Mistake::not_connected, "the result depends on no parameter: is something detached?");
     Gradients grads = backward(y, {.seed = weights_});
     for (const NamedParameter& p : parameters) {
       moved_ = false;
@@ -72,7 +80,8 @@ class Checker {
       };
       double plus = at(x + h), minus = at(x - h);
       at(x);
-      compare(p.name + element_name(p.parameter->shape(), i), analytic.defined() ? analytic.at(i) : 0, plus, minus, h);
+      compare(p.name + element_name(p.parameter->shape(), i), analytic.defined() ? analytic.at(i) : 0, plus,
+              minus, h);
     }
   }
 
@@ -115,15 +124,18 @@ class Checker {
 
   void finish() {
     report_.ok = report_.worst_error <= options_.tolerance;
-    report_.message = fmt::format("[gradcheck] {}: {} of {} derivatives, worst {}: analytic {:.10g}, numeric {:.10g}, relative error {:.2g}",
-                                  report_.ok ? "passed" : "failed", report_.ok ? "all" : "at least 1", report_.checked,
-                                  report_.worst_name, report_.analytic, report_.numeric, report_.worst_error);
-    if (!unused_.empty()) report_.message += fmt::format("; the result does not depend on {}", fmt::join(unused_, ", "));
+    report_.message = fmt::format(
+        "[gradcheck] {}: {} of {} derivatives, worst {}: analytic {:.10g}, numeric {:.10g}, relative error {:.2g}",
+        report_.ok ? "passed" : "failed", report_.ok ? "all" : "at least 1", report_.checked,
+        report_.worst_name, report_.analytic, report_.numeric, report_.worst_error);
+    if (!unused_.empty())
+      report_.message += fmt::format("; the result does not depend on {}", fmt::join(unused_, ", "));
     if (report_.ok) return;
     std::stable_sort(failed_.begin(), failed_.end(), [](auto& a, auto& b) { return a.first > b.first; });
     std::vector<NamedParameter> worst;
     for (size_t i = 0; i < failed_.size() && i < 3; ++i) worst.push_back(failed_[i].second);
-    report_.diagnosis = diagnose(f_, worst, {.step = options_.step, .tolerance = options_.tolerance, .max_elements = 200});
+    report_.diagnosis =
+        diagnose(f_, worst, {.step = options_.step, .tolerance = options_.tolerance, .max_elements = 200});
     const Diagnosis& d = report_.diagnosis;
     // Found along a direction, but not in any single derivative that was looked at.
     if (d.mistake == Mistake::none || d.mistake == Mistake::unknown) return;
@@ -149,8 +161,8 @@ GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<Named
   return Checker(f, options).run(parameters);
 }
 
-GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
-                          const GradcheckOptions& options) {
+GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f,
+                          const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
   std::vector<Parameter> parameters(inputs.size());
   std::vector<NamedParameter> named;
   for (size_t i = 0; i < inputs.size(); ++i) {

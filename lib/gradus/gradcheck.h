@@ -13,7 +13,8 @@ namespace gradus {
 struct GradcheckOptions {
   double step = 1e-5;        ///< central difference step, times max(1, |x|)
   double tolerance = 1e-6;   ///< on |analytic - numeric| / max(1, |analytic|, |numeric|)
-  int64_t max_elements = 400;  ///< a parameter with more elements is checked along `directions` random directions
+  int64_t max_elements =
+      400;  ///< a parameter with more elements is checked along `directions` random directions
   int directions = 6;
   uint64_t seed = 1;
 };
@@ -26,7 +27,7 @@ struct GradcheckReport {
   double analytic = 0, numeric = 0;
   int64_t checked = 0;      ///< derivatives compared
   std::string message;      ///< readable, whether ok or not
-  Diagnosis diagnosis;      ///< of the parameters that fail, the three worst ones at most: the kind of mistake
+  Diagnosis diagnosis;  ///< of the parameters that fail, the three worst ones at most: the kind of mistake
   explicit operator bool() const { return ok; }
 };
 
@@ -40,7 +41,7 @@ GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<Named
 
 /// The same for a plain function of tensors: inputs are converted to f64 and named input0, input1, ... Inputs of other
 /// element types (ids, masks) are passed on as constants.
-GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
-                          const GradcheckOptions& options = {});
+GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f,
+                          const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
 
 }  // namespace gradus

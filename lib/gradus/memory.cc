@@ -193,7 +193,7 @@ class Arena {
   }
 
   std::vector<void*> small_[64];  // kLarge = 2^15 ends before class 64
-  std::vector<Piece> used_;       // by address; some dozens, which a vector holds without asking for memory itself
+  std::vector<Piece> used_;  // by address; some dozens, which a vector holds without asking for memory itself
   std::map<char*, int64_t> fresh_, segments_;
 };
 

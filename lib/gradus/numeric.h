@@ -60,7 +60,8 @@ Tensor map(const Tensor& x, F&& f) {
 /// z_i = f(x_i, y_i) for tensors of one shape and type.
 template <class F>
 Tensor zip(const Tensor& x, const Tensor& y, F&& f) {
-  if (x.shape() != y.shape()) fail("zip", "shapes must agree: " + x.shape().str() + " and " + y.shape().str());
+  if (x.shape() != y.shape())
+    fail("zip", "shapes must agree: " + x.shape().str() + " and " + y.shape().str());
   Tensor z(x.shape(), x.dtype());
   with_type(x.dtype(), "zip", [&](auto type) {
     using T = decltype(type);

@@ -28,7 +28,9 @@ std::vector<Tensor> gradients_of(const Var& y, const std::vector<Var>& inputs) {
   Gradients grads = backward(y, {.seed = Tensor::uniform(y.shape(), 0.5, 1.5, rng, y.dtype())});
   std::vector<Tensor> out;
   for (const Var& x : inputs)
-    out.push_back(grads.contains(x) ? grads[x] : is_floating(x.dtype()) ? Tensor::zeros(x.shape(), x.dtype()) : Tensor());
+    out.push_back(grads.contains(x)        ? grads[x]
+                  : is_floating(x.dtype()) ? Tensor::zeros(x.shape(), x.dtype())
+                                           : Tensor());
   return out;
 }
 
@@ -80,8 +82,10 @@ class CaseChecker {
   void against_reference() {
     std::vector<Var> a = as_variables(inputs_), b = as_variables(inputs_);
     Var y = case_.op(a), z = case_.reference(b);
-    if (y.shape() != z.shape()) return fail_case("reference has shape " + z.shape().str() + ", op " + y.shape().str());
-    if (double d = scaled_difference(y.value(), z.value()); d > 1e-11) fail_case(fmt::format("value differs from the reference by {:.2g}", d));
+    if (y.shape() != z.shape())
+      return fail_case("reference has shape " + z.shape().str() + ", op " + y.shape().str());
+    if (double d = scaled_difference(y.value(), z.value()); d > 1e-11)
+      fail_case(fmt::format("value differs from the reference by {:.2g}", d));
     std::vector<Tensor> dy = gradients_of(y, a), dz = gradients_of(z, b);
     for (size_t i = 0; i < dy.size(); ++i)
       if (dy[i].defined())
@@ -93,7 +97,8 @@ class CaseChecker {
     std::vector<Var> a = as_variables(inputs_), b = as_variables(sample_inputs(case_, DType::f32));
     Var y = case_.op(a), z = case_.op(b);
     if (z.dtype() != DType::f32) return fail_case("f32 inputs gave " + std::string(name_of(z.dtype())));
-    if (double d = scaled_difference(z.value(), y.value()); d > 2e-5) fail_case(fmt::format("f32 value differs from f64 by {:.2g}", d));
+    if (double d = scaled_difference(z.value(), y.value()); d > 2e-5)
+      fail_case(fmt::format("f32 value differs from f64 by {:.2g}", d));
     std::vector<Tensor> dy = gradients_of(y, a), dz = gradients_of(z, b);
     for (size_t i = 0; i < dy.size(); ++i)
       if (dy[i].defined())

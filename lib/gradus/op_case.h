@@ -48,7 +48,10 @@ struct OpCaseRegistration {
 #define GRADUS_OP_CASES_CONCAT(a, b) GRADUS_OP_CASES_CONCAT2(a, b)
 /// GRADUS_OP_CASES({"swish", {{2, 5}}, [](auto& in) { return swish(in[0]); }, [](auto& in) { ... }}, ...);
 /// at namespace scope, once or more in a file.
-#define GRADUS_OP_CASES(...) \
-  [[maybe_unused]] static const ::gradus::OpCaseRegistration GRADUS_OP_CASES_CONCAT(gradus_op_cases_, __LINE__){__VA_ARGS__}
+#define GRADUS_OP_CASES(...)                                                                          \
+  [[maybe_unused]] static const ::gradus::OpCaseRegistration GRADUS_OP_CASES_CONCAT(gradus_op_cases_, \
+                                                                                    __LINE__) {       \
+    __VA_ARGS__                                                                                       \
+  }
 
 }  // namespace gradus

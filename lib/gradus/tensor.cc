@@ -24,7 +24,11 @@ void must_fit(const Shape& shape, size_t count) {
 }  // namespace
 
 Tensor::Tensor(const Shape& shape, DType dtype)
-    : shape_(shape), numel_(shape.numel()), dtype_(dtype), storage_(allocate(numel_ * size_of(dtype))), data_(storage_.get()) {}
+    : shape_(shape),
+      numel_(shape.numel()),
+      dtype_(dtype),
+      storage_(allocate(numel_ * size_of(dtype))),
+      data_(storage_.get()) {}
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype) {
   Tensor t(shape, dtype);
@@ -75,8 +79,9 @@ Tensor Tensor::normal(const Shape& shape, double mean, double deviation, Rng& rn
 
 void* Tensor::typed(DType wanted) const {
   if (dtype_ != wanted || !defined())
-    fail("tensor", fmt::format("{} numbers were asked of {} tensor", name_of(wanted),
-                               defined() ? fmt::format("a {} {}", shape_.str(), name_of(dtype_)) : "an undefined"));
+    fail("tensor",
+         fmt::format("{} numbers were asked of {} tensor", name_of(wanted),
+                     defined() ? fmt::format("a {} {}", shape_.str(), name_of(dtype_)) : "an undefined"));
   return data_;
 }
 
@@ -100,7 +105,9 @@ double Tensor::item() const {
 std::vector<double> Tensor::to_vector() const {
   std::vector<double> out(static_cast<size_t>(numel_));
   if (numel_ > 0)
-    visit(*this, [&](auto* p) { std::transform(p, p + numel_, out.begin(), [](auto v) { return static_cast<double>(v); }); });
+    visit(*this, [&](auto* p) {
+      std::transform(p, p + numel_, out.begin(), [](auto v) { return static_cast<double>(v); });
+    });
   return out;
 }
 
@@ -119,7 +126,8 @@ Tensor Tensor::reshape(const std::vector<int64_t>& dims) const {
   std::vector<int64_t> sizes = dims;
   if (unknown >= 0) {
     if (known == 0 || numel_ % known != 0)
-      fail("reshape", fmt::format("axis {} cannot be worked out: {} elements over {}", unknown, numel_, known));
+      fail("reshape",
+           fmt::format("axis {} cannot be worked out: {} elements over {}", unknown, numel_, known));
     sizes[unknown] = numel_ / known;
   }
   return reshape(Shape(sizes.data(), static_cast<int>(sizes.size())));
@@ -169,7 +177,8 @@ Tensor Tensor::to(DType dtype) const {
 }
 
 void Tensor::fill(double value) const {
-  visit(*this, [&](auto* p) { std::fill(p, p + numel_, static_cast<std::remove_pointer_t<decltype(p)>>(value)); });
+  visit(*this,
+        [&](auto* p) { std::fill(p, p + numel_, static_cast<std::remove_pointer_t<decltype(p)>>(value)); });
 }
 
 void Tensor::copy_from(const Tensor& other) const {

@@ -23,7 +23,8 @@ Run train(const std::string& variant, int threads) {
   std::vector<Work> data = prepare(random_batches(size, 4, 5), threads);
   TrainingStep step(network, threads);
   Run run;
-  for (int i = 0; i < 20; ++i) run.losses.push_back(step.run(data[static_cast<size_t>(i) % data.size()]).loss);
+  for (int i = 0; i < 20; ++i)
+    run.losses.push_back(step.run(data[static_cast<size_t>(i) % data.size()]).loss);
   for (auto& [name, tensor] : gradus::nn::state_dict(network)) run.weights.emplace_back(name, tensor.clone());
   return run;
 }

@@ -34,7 +34,8 @@ TEST_CASE("training steps take no new memory once every batch has been seen") {
 
 TEST_CASE("strace sees no system call for memory in a hundred steps of size toy") {
   for (const char* options : {"bahdanau --threads 1", "luong --threads 2"}) {
-    std::string command = std::string(MEMORY_CALLS) + " " + BENCH + " --size toy --steps 100 --variant " + options;
+    std::string command =
+        std::string(MEMORY_CALLS) + " " + BENCH + " --size toy --steps 100 --variant " + options;
     int code = WEXITSTATUS(std::system(command.c_str()));
     if (code == 77) {
       MESSAGE("skipped: no strace here");

@@ -22,12 +22,15 @@ Arguments race(const std::string& work, const Arguments& more = {}) {
   return all;
 }
 
-nlohmann::json result(const std::string& directory) { return nlohmann::json::parse(read_file(directory + "/race.json")); }
+nlohmann::json result(const std::string& directory) {
+  return nlohmann::json::parse(read_file(directory + "/race.json"));
+}
 
 }  // namespace
 
 TEST_CASE("compare trains every attention with every seed on the same data, and says what it found") {
-  Result r = run(race("race", {"--attention", "none,uniform,general,oracle", "--seeds", "2", "--out", "race.md"}));
+  Result r =
+      run(race("race", {"--attention", "none,uniform,general,oracle", "--seeds", "2", "--out", "race.md"}));
   INFO(r.err);
   REQUIRE(r.code == 0);
   std::vector<std::string> rows = lines_of(r.out);
@@ -61,7 +64,8 @@ TEST_CASE("compare trains every attention with every seed on the same data, and 
   CHECK(picture.starts_with("<svg "));
   CHECK(picture.ends_with("</svg>\n"));
   CHECK(count(picture, "<g ") == 3);
-  CHECK(count(picture, "<rect ") == 1 + 3 * 5 * 7);  // background; he doesn't like apples </s>, seven words of French
+  CHECK(count(picture, "<rect ") ==
+        1 + 3 * 5 * 7);  // background; he doesn't like apples </s>, seven words of French
 
   SUBCASE("a second time nothing is trained again, and the result is the same") {
     Result again = run(race("race", {"--attention", "none,uniform,general,oracle", "--seeds", "2", "-q"}));
@@ -76,7 +80,8 @@ TEST_CASE("compare trains every attention with every seed on the same data, and 
   SUBCASE("other settings do not mix") {
     Result other = run(race("race", {"--attention", "none", "--seeds", "1", "--lr", "0.01"}));
     CHECK(other.code == 1);
-    CHECK(other.says("race/none-42: was made with other settings: --force races anew, --work names another place"));
+    CHECK(other.says(
+        "race/none-42: was made with other settings: --force races anew, --work names another place"));
     CHECK(run(race("race", {"--attention", "none", "--seeds", "1", "--lr", "0.01", "--force"})).code == 0);
     CHECK(run(race("race", {"--attention", "none", "--seeds", "1", "--force"})).code == 0);
   }

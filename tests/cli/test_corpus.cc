@@ -153,8 +153,9 @@ TEST_CASE("--help names every option and goes to stdout") {
 TEST_CASE("wrong usage ends with 2 and says what is wrong on stderr") {
   const std::vector<std::pair<Arguments, std::string>> wrong = {
       {{}, "A subcommand is required"},
-      {{"sing"}, "translator: there is no command \"sing\", only corpus, train, compare, translate, evaluate, "
-                "replay\n"},
+      {{"sing"},
+       "translator: there is no command \"sing\", only corpus, train, compare, translate, evaluate, "
+       "replay\n"},
       {{"corpus", "--split", "all"}, "--split"},
       {{"translate"}, "model is required"},
       {{"translate", "m", "she", "eats"}, "eats"},

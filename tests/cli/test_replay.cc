@@ -23,8 +23,8 @@ std::string report_of(const std::string& err) {
 }  // namespace
 
 TEST_CASE("weights that an absurd learning rate blew up are traced to an op and its sentences") {
-  Result r = run(small_run("blown", {"--optimizer", "sgd", "--lr", "1e30", "--schedule", "constant", "--clip-norm", "0",
-                                     "--threads", "2", "--check-finite"}));
+  Result r = run(small_run("blown", {"--optimizer", "sgd", "--lr", "1e30", "--schedule", "constant",
+                                     "--clip-norm", "0", "--threads", "2", "--check-finite"}));
   INFO(r.err);
   CHECK(r.code == 1);
   CHECK(r.says("translator: stopped at step "));
@@ -36,7 +36,8 @@ TEST_CASE("weights that an absurd learning rate blew up are traced to an op and 
   CHECK(r.says("  ->  "));
   std::string bundle;
   for (int step = 0; step < 40 && bundle.empty(); ++step)
-    if (exists("blown/not-finite-" + std::to_string(step))) bundle = "blown/not-finite-" + std::to_string(step);
+    if (exists("blown/not-finite-" + std::to_string(step)))
+      bundle = "blown/not-finite-" + std::to_string(step);
   REQUIRE_FALSE(bundle.empty());
   CHECK(r.says("`translator replay " + bundle + "` runs it again."));
 
@@ -48,7 +49,8 @@ TEST_CASE("weights that an absurd learning rate blew up are traced to an op and 
   CHECK(count(run({"replay", bundle, "--all"}).out, "  ->  ") > count(again.out, "  ->  "));
 
   // Healthy weights in the same bundle: the step goes through, and that is not what was reported.
-  std::filesystem::copy_file(in_scratch(trained_model()) + "/model.safetensors", in_scratch(bundle + "/model.safetensors"),
+  std::filesystem::copy_file(in_scratch(trained_model()) + "/model.safetensors",
+                             in_scratch(bundle + "/model.safetensors"),
                              std::filesystem::copy_options::overwrite_existing);
   Result healed = run({"replay", bundle});
   INFO(healed.out, healed.err);
@@ -74,7 +76,8 @@ TEST_CASE("healthy training does not notice the check") {
   Result without = run(small_run("unchecked", {"--epochs", "1"}));
   REQUIRE(with.code == 0);
   REQUIRE(without.code == 0);
-  CHECK(events("checked", "validation").back().at("train_loss") == events("unchecked", "validation").back().at("train_loss"));
+  CHECK(events("checked", "validation").back().at("train_loss") ==
+        events("unchecked", "validation").back().at("train_loss"));
 }
 
 TEST_CASE("replay says what is missing") {

@@ -214,5 +214,7 @@ TEST_CASE("--resume refuses what contradicts the run, and says what the run has 
   CHECK(words.says(" words, --min-count would make it "));
   CHECK(words.says(": --resume cannot change them\n"));
   // What says the same is no contradiction: another name of the same attention, a default written out.
-  CHECK(run(small_run("settled", {"--resume", "-q", "--attention", "additive", "--cell", "gru", "--heads", "4"})).code == 0);
+  CHECK(run(small_run("settled",
+                      {"--resume", "-q", "--attention", "additive", "--cell", "gru", "--heads", "4"}))
+            .code == 0);
 }

@@ -40,7 +40,8 @@ TEST_CASE("train leaves a whole model directory and a log of its validations; pr
   auto log = events("fresh");
   REQUIRE(log.size() == 4);
   CHECK(log[0].at("event") == "start");
-  CHECK(log[3] == nlohmann::json{{"event", "end"}, {"finished", true}, {"step", 72}, {"seconds", log[3].at("seconds")}});
+  CHECK(log[3] == nlohmann::json{
+                      {"event", "end"}, {"finished", true}, {"step", 72}, {"seconds", log[3].at("seconds")}});
   CHECK(log[0].at("pairs") == 1140);
   CHECK(log[0].at("epochs") == 2);
   for (int epoch : {1, 2}) {
@@ -89,10 +90,10 @@ TEST_CASE("every attention trains and translates") {
   for (const std::string& attention : names) {
     CAPTURE(attention);
     // The oracle needs alignments, which the embedded corpus has.
-    Arguments arguments = attention == "oracle"
-                              ? Arguments{"train", "--corpus-size", "1000", "--hidden", "32", "--embedding", "32",
-                                          "--epochs", "3", "--out", "by_oracle", "-q"}
-                              : small_run("by_" + attention, {"--epochs", "1", "-q"});
+    Arguments arguments = attention == "oracle" ? Arguments{"train", "--corpus-size", "1000",      "--hidden",
+                                                            "32",    "--embedding",   "32",        "--epochs",
+                                                            "3",     "--out",         "by_oracle", "-q"}
+                                                : small_run("by_" + attention, {"--epochs", "1", "-q"});
     arguments.insert(arguments.end(), {"--attention", attention});
     Result r = run(arguments);
     CHECK(r.code == 0);
@@ -136,8 +137,9 @@ TEST_CASE("every cell trains and translates; models of before --cell still load"
 }
 
 TEST_CASE("attention's options are kept in the model; help lists what there is") {
-  REQUIRE(run(small_run("options", {"--epochs", "1", "-q", "--attention", "local-p", "--window", "3", "--temperature",
-                                    "0.5", "--top-k", "2", "--readout", "maxout", "--no-input-feeding"}))
+  REQUIRE(run(small_run("options",
+                        {"--epochs", "1", "-q", "--attention", "local-p", "--window", "3", "--temperature",
+                         "0.5", "--top-k", "2", "--readout", "maxout", "--no-input-feeding"}))
               .code == 0);
   auto network = nlohmann::json::parse(read_file("options/config.json")).at("network");
   CHECK(network.at("readout") == "maxout");
@@ -147,7 +149,8 @@ TEST_CASE("attention's options are kept in the model; help lists what there is")
   CHECK(network.at("attention_options").at("top_k") == 2);
   CHECK(run({"translate", "options", "she eats apples"}).code == 0);
   std::string help = run({"train", "--help"}).out;
-  for (const std::string& name : gradus::nn::attention_names()) CHECK(help.find("\n  " + name) != std::string::npos);
+  for (const std::string& name : gradus::nn::attention_names())
+    CHECK(help.find("\n  " + name) != std::string::npos);
   Result unknown = run({"train", "--attention", "foo"});
   CHECK(unknown.code == 2);
   CHECK(unknown.says("there is no attention \"foo\", only bahdanau, dot, "));
@@ -189,7 +192,8 @@ TEST_CASE("a model directory is not overwritten by accident") {
 }
 
 TEST_CASE("train --model transformer: the same commands, the same directory") {
-  Arguments options = {"--model", "transformer", "--heads", "2", "--ffn", "48", "--layers", "1", "--positions", "learned"};
+  Arguments options = {"--model", "transformer", "--heads", "2",           "--ffn",
+                       "48",      "--layers",    "1",       "--positions", "learned"};
   Arguments first = options, more = options;
   first.insert(first.end(), {"--epochs", "8", "--french"});
   Result r = run(small_run("transformer", first));
@@ -204,7 +208,8 @@ TEST_CASE("train --model transformer: the same commands, the same directory") {
   auto log = events("transformer", "validation");
   CHECK(log.back().at("valid_loss") < 0.5 * log.front().at("valid_loss").get<double>());
 
-  Result translated = run({"translate", "transformer", "the cat sleeps", "--attention-map", "--beam-size", "3"});
+  Result translated =
+      run({"translate", "transformer", "the cat sleeps", "--attention-map", "--beam-size", "3"});
   CHECK(translated.code == 0);
   CHECK(translated.out.find("cat") != std::string::npos);  // above its column of the map
   Result scored = run({"evaluate", "transformer", short_pairs(), "--json"});

@@ -22,7 +22,9 @@ Tensor random(const Shape& shape, uint64_t seed = 1) {
   return Tensor::uniform(shape, -1, 1, rng, DType::f64);
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 // The value of a right op under a backward of one's own.
 Var with_backward(const std::vector<Var>& inputs, const Var& y, Backward backward) {
@@ -38,7 +40,8 @@ Tensor map_tanh_slope(const Tensor& dy, const Tensor& x) {
   return (Var(dy) * (1 - y * y)).value();
 }
 
-Diagnosis check(const Function& f, const std::vector<Tensor>& inputs, Mistake expected, const std::string& sentence = "") {
+Diagnosis check(const Function& f, const std::vector<Tensor>& inputs, Mistake expected,
+                const std::string& sentence = "") {
   Diagnosis d = diagnose(f, inputs);
   INFO(std::string(name_of(d.mistake)), ": ", d.sentence);
   CHECK(d.mistake == expected);
@@ -62,7 +65,8 @@ TEST_CASE("a factor is found, and where it may come from") {
           dx.add(0, (Var(dy) * x).value());
         });
       },
-      {random({2, 3})}, Mistake::factor, "it is 0.5 times what it should be (1/2: a square, or a value used twice?)");
+      {random({2, 3})}, Mistake::factor,
+      "it is 0.5 times what it should be (1/2: a square, or a value used twice?)");
   // A mean over the rows where their sum belongs.
   check(
       [](auto& in) {
@@ -82,7 +86,8 @@ TEST_CASE("a factor is found, and where it may come from") {
                                dx.add(1, (matmul(turned(dy), q) / std::sqrt(7.0)).value());
                              });
       },
-      {random({2, 7}), random({3, 7}, 2)}, Mistake::factor, "the root of 7: the size of axis 1 of the input [2, 7]");
+      {random({2, 7}), random({3, 7}, 2)}, Mistake::factor,
+      "the root of 7: the size of axis 1 of the input [2, 7]");
 }
 
 TEST_CASE("a wrong sign") {
@@ -112,8 +117,10 @@ TEST_CASE("a transposed weight gradient, square or not") {
                            dx.add(1, product(turned(x), dy).reshape(w.shape()));  // dW^T
                          });
   };
-  check(wrong_linear, {random({4, 3}), random({3, 3}, 2)}, Mistake::transposed, "it is transposed: axes 0 and 1");
-  check(wrong_linear, {random({4, 3}), random({2, 3}, 2)}, Mistake::transposed, "it is transposed: axes 0 and 1");
+  check(wrong_linear, {random({4, 3}), random({3, 3}, 2)}, Mistake::transposed,
+        "it is transposed: axes 0 and 1");
+  check(wrong_linear, {random({4, 3}), random({2, 3}, 2)}, Mistake::transposed,
+        "it is transposed: axes 0 and 1");
   // dy instead of its transpose.
   check(
       [](auto& in) {
@@ -159,11 +166,13 @@ TEST_CASE("contributions that overwrite each other") {
   // A weight that is used at each of three steps, in a backward that runs over them from the end.
   check(
       [](auto& in) {
-        return with_backward({in[0], in[1]}, in[0] * in[1], [x = in[0].value(), w = in[1].value()](const Tensor& dy, Grads& dx) {
-          dx.add(0, (Var(dy) * w).value());
-          Tensor dw = dx.into(1);
-          for (int64_t t = 2; t >= 0; --t) dw.copy_from((Var(dy.row(t)) * x.row(t)).value());
-        });
+        return with_backward({in[0], in[1]}, in[0] * in[1],
+                             [x = in[0].value(), w = in[1].value()](const Tensor& dy, Grads& dx) {
+                               dx.add(0, (Var(dy) * w).value());
+                               Tensor dw = dx.into(1);
+                               for (int64_t t = 2; t >= 0; --t)
+                                 dw.copy_from((Var(dy.row(t)) * x.row(t)).value());
+                             });
       },
       {random({3, 4}), random({4}, 2)}, Mistake::overwritten, "only the first one");
 }
@@ -178,7 +187,8 @@ TEST_CASE("a softmax without its competition") {
     };
   };
   check(wrong_softmax(false), {random({2, 4})}, Mistake::softmax_diagonal, "it is dy y without - y (dy . y)");
-  check(wrong_softmax(true), {random({2, 4})}, Mistake::softmax_diagonal, "only the diagonal of the Jacobian is there");
+  check(wrong_softmax(true), {random({2, 4})}, Mistake::softmax_diagonal,
+        "only the diagonal of the Jacobian is there");
 }
 
 TEST_CASE("masked positions that receive a gradient") {
@@ -186,17 +196,18 @@ TEST_CASE("masked positions that receive a gradient") {
   for (int64_t i = 0; i < 8; ++i) mask.u8()[i] = i != 3 && i != 6 && i != 7;
   Diagnosis d = check(
       [mask](auto& in) {
-        return with_backward({in[0]}, tanh(in[0]) * Var(mask.to(DType::f64)), [x = in[0].value()](const Tensor& dy, Grads& dx) {
-          dx.add(0, map_tanh_slope(dy, x));
-        });
+        return with_backward(
+            {in[0]}, tanh(in[0]) * Var(mask.to(DType::f64)),
+            [x = in[0].value()](const Tensor& dy, Grads& dx) { dx.add(0, map_tanh_slope(dy, x)); });
       },
-      {random({2, 4})}, Mistake::mask_leak, "(masked or padded positions?): input0[0,3], input0[1,2], input0[1,3]");
+      {random({2, 4})}, Mistake::mask_leak,
+      "(masked or padded positions?): input0[0,3], input0[1,2], input0[1,3]");
   CHECK(d.name == "input0");
 }
 
 TEST_CASE("an input that is not connected") {
-  check([](auto& in) { return in[0] * stop_gradient(in[1]); }, {random({3}), random({3}, 2)}, Mistake::not_connected,
-        "no gradient reached it: the graph is not connected");
+  check([](auto& in) { return in[0] * stop_gradient(in[1]); }, {random({3}), random({3}, 2)},
+        Mistake::not_connected, "no gradient reached it: the graph is not connected");
   check(
       [](auto& in) {
         return with_backward({in[0], in[1]}, in[0] * in[1], [b = in[1].value()](const Tensor& dy, Grads& dx) {
@@ -209,11 +220,13 @@ TEST_CASE("an input that is not connected") {
 
 TEST_CASE("dropout is on") {
   Training training(1);
-  check([](auto& in) { return dropout(in[0], 0.5); }, {random({20})}, Mistake::not_deterministic, "dropout on?");
+  check([](auto& in) { return dropout(in[0], 0.5); }, {random({20})}, Mistake::not_deterministic,
+        "dropout on?");
 }
 
 TEST_CASE("a kink is no mistake of the backward") {
-  check([](auto& in) { return relu(in[0]); }, {f64({3}, {1, 0, -1})}, Mistake::kink, "the function has a kink there");
+  check([](auto& in) { return relu(in[0]); }, {f64({3}, {1, 0, -1})}, Mistake::kink,
+        "the function has a kink there");
   check([](auto& in) { return relu(in[0] * 3); }, {f64({2}, {0, 0})}, Mistake::kink, "move the point");
 }
 
@@ -276,7 +289,8 @@ TEST_CASE("what no rule explains is not given a wrong name") {
       [](auto& in) {
         return with_backward({in[0]}, in[0] * in[0], [x = in[0].value()](const Tensor& dy, Grads& dx) {
           Tensor g = dx.into(0);
-          for (int64_t i = 0; i < 5; ++i) g.set(i, 2 * dy.at(i) * x.at(i) * (1 + 0.1 * static_cast<double>(i * i)));
+          for (int64_t i = 0; i < 5; ++i)
+            g.set(i, 2 * dy.at(i) * x.at(i) * (1 + 0.1 * static_cast<double>(i * i)));
         });
       },
       {random({5})});
@@ -285,8 +299,9 @@ TEST_CASE("what no rule explains is not given a wrong name") {
 
 TEST_CASE("a large input and a large result are looked at in part") {
   auto half = [](auto& in) {
-    return with_backward({in[0]}, in[0] * in[0],
-                         [x = in[0].value()](const Tensor& dy, Grads& dx) { dx.add(0, (Var(dy) * x).value()); });
+    return with_backward({in[0]}, in[0] * in[0], [x = in[0].value()](const Tensor& dy, Grads& dx) {
+      dx.add(0, (Var(dy) * x).value());
+    });
   };
   Diagnosis d = diagnose(half, {random({40, 30})}, {.max_elements = 50});
   CHECK(d.mistake == Mistake::factor);
@@ -301,7 +316,8 @@ TEST_CASE("right ops are not accused") {
   for (const OpCase& c : op_cases()) {
     if (++looked_at % 2 == 0) continue;  // every second one: the gradient checks see them all
     CAPTURE(c.name);
-    Diagnosis d = diagnose(c.op, sample_inputs(c, DType::f64), {.tolerance = c.tolerance, .max_outputs = 40, .max_elements = 40});
+    Diagnosis d = diagnose(c.op, sample_inputs(c, DType::f64),
+                           {.tolerance = c.tolerance, .max_outputs = 40, .max_elements = 40});
     CAPTURE(d.sentence);
     CHECK(d.mistake == Mistake::none);
   }

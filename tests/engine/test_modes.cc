@@ -124,10 +124,11 @@ TEST_CASE("check_finite stops at the op whose backward made the first infinity")
   }
   {
     CheckFinite on;  // keeps the inputs too
-    CHECK_THROWS_WITH_AS(backward(loss(), {.check_finite = true}),
-                         doctest::Contains("input 0: f64 [2], 0 .. 4; the gradient that arrived: f64 [2], 3 .. 3 "
-                                           "(test_modes.cc:"),
-                         NotFinite);
+    CHECK_THROWS_WITH_AS(
+        backward(loss(), {.check_finite = true}),
+        doctest::Contains("input 0: f64 [2], 0 .. 4; the gradient that arrived: f64 [2], 3 .. 3 "
+                          "(test_modes.cc:"),
+        NotFinite);
   }
   Gradients grads = backward(loss());  // unchecked: it goes through
   CHECK_FALSE(all_finite(grads[x]));

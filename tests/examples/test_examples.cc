@@ -138,7 +138,8 @@ TEST_CASE("03_custom_op: the right backward passes every check, the wrong one fa
 }
 
 TEST_CASE("04_custom_layer: checked, trained, saved and loaded") {
-  auto file = std::filesystem::temp_directory_path() / ("gradus_layer_" + std::to_string(getpid()) + ".safetensors");
+  auto file =
+      std::filesystem::temp_directory_path() / ("gradus_layer_" + std::to_string(getpid()) + ".safetensors");
   Output out = run("04_custom_layer", "'" + file.string() + "'");
   INFO(out.text);
   CHECK(out.code == 0);

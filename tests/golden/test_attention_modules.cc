@@ -19,7 +19,8 @@ constexpr double kTolerance = 1e-11;
 
 // Loads parameters, takes one step from `query` and `annotations`, and compares what the file has: weights, context,
 // attn_vector (where there is a W_c), and the gradients of all inputs.
-void check_step(const std::string& name, nn::Attention& attention, const std::map<std::string, Parameter*>& parameters) {
+void check_step(const std::string& name, nn::Attention& attention,
+                const std::map<std::string, Parameter*>& parameters) {
   CAPTURE(name);
   File file = golden::load(name);
   for (auto& [input, parameter] : parameters) parameter->assign(file.inputs.at(input));
@@ -104,5 +105,6 @@ TEST_CASE("golden: multi-head attention as a module, query by query") {
   CHECK(golden::compare(g[attention.heads.out_proj.weight], file.grads.at("W_o"), kTolerance) == "");
   Tensor in_proj = g[attention.heads.in_proj_weight];
   const char* which[] = {"W_q", "W_k", "W_v"};
-  for (int i = 0; i < 3; ++i) CHECK(golden::compare(in_proj.rows(4 * i, 4 * i + 4), file.grads.at(which[i]), kTolerance) == "");
+  for (int i = 0; i < 3; ++i)
+    CHECK(golden::compare(in_proj.rows(4 * i, 4 * i + 4), file.grads.at(which[i]), kTolerance) == "");
 }

@@ -21,7 +21,8 @@ Tensor mask_of(const Values& in, const File& file) {
   return length_mask(golden::ids(file, "lengths"), in.at("annotations").size(1));
 }
 
-using Decoder = AttentionDecoderStates (*)(const AttentionDecoderInputs&, const Tensor&, const Tensor&, Caller);
+using Decoder = AttentionDecoderStates (*)(const AttentionDecoderInputs&, const Tensor&, const Tensor&,
+                                           Caller);
 
 auto whole_decoder(Decoder decoder) {
   return [=](const Values& in, const File& file) -> Values {

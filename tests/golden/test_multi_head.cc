@@ -73,7 +73,8 @@ TEST_CASE("golden: fused attention across sentences, padded memory") {
     Var q = linear(transpose(in.at("x_query"), 0, 1), in.at("W_q"), in.at("b_q"));
     Var kv = linear(transpose(in.at("x_memory"), 0, 1), joined(in, "W_", "kv"), joined(in, "b_", "kv"));
     ScaledDotProduct out = packed_cross_attention(
-        q, kv, {.heads = static_cast<int64_t>(file.config.at("heads").item()), .mask = mask, .weights = true});
+        q, kv,
+        {.heads = static_cast<int64_t>(file.config.at("heads").item()), .mask = mask, .weights = true});
     return fused(in, out.output, out.weights);
   });
 }
@@ -82,7 +83,8 @@ TEST_CASE("golden: fused attention on itself, looking back only") {
   CHECK_GOLDEN("multi_head_causal_self_attention", [](const Values& in, const File& file) {
     Var qkv = linear(transpose(in.at("x"), 0, 1), joined(in, "W_", "qkv"), joined(in, "b_", "qkv"));
     ScaledDotProduct out = packed_self_attention(
-        qkv, {.heads = static_cast<int64_t>(file.config.at("heads").item()), .causal = true, .weights = true});
+        qkv,
+        {.heads = static_cast<int64_t>(file.config.at("heads").item()), .causal = true, .weights = true});
     return fused(in, out.output, out.weights);
   });
 }

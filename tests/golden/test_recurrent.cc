@@ -97,8 +97,8 @@ TEST_CASE("golden: an LSTM step, alone and as a sequence of one") {
   CHECK_GOLDEN("lstm_cell", lstm_step(lstm_cell));
   CHECK_GOLDEN("lstm_cell", lstm_step(reference::lstm_cell));
   CHECK_GOLDEN("lstm_cell", [](const Values& in, const File&) -> Values {
-    LstmStates y = lstm(reshape(in.at("x"), {1, 2, 3}), {in.at("h"), in.at("c")}, in.at("W_ih"), in.at("W_hh"),
-                        in.at("b_ih"), in.at("b_hh"));
+    LstmStates y = lstm(reshape(in.at("x"), {1, 2, 3}), {in.at("h"), in.at("c")}, in.at("W_ih"),
+                        in.at("W_hh"), in.at("b_ih"), in.at("b_hh"));
     return {{"h_next", select(y.h, 0, 0)}, {"c_next", y.c_n}};
   });
 }

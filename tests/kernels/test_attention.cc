@@ -258,8 +258,9 @@ TEST_CASE("dot attention backward: keys that are the annotations get both gradie
   });
 }
 
-TEST_CASE_TEMPLATE("additive attention: only the first of the queries are asked, the rest neither read nor written", T,
-                   float, double) {
+TEST_CASE_TEMPLATE(
+    "additive attention: only the first of the queries are asked, the rest neither read nor written", T,
+    float, double) {
   on_every_target([] {
     std::mt19937 rng(65);
     const int64_t B = 5;
@@ -274,13 +275,14 @@ TEST_CASE_TEMPLATE("additive attention: only the first of the queries are asked,
         const T nan = std::numeric_limits<T>::quiet_NaN();
         for (int64_t b = queries; b < B; ++b) {
           std::fill_n(some.u.data() + b * some.A, some.A, nan);
-          for (int64_t s = 0; s < some.S; ++s) std::fill_n(some.keys.data() + (s * B + b) * some.A, some.A, nan);
+          for (int64_t s = 0; s < some.S; ++s)
+            std::fill_n(some.keys.data() + (s * B + b) * some.A, some.A, nan);
         }
         const uint8_t* mask = masked ? some.mask.data() : nullptr;
         Row<T> weights(some.weights.size(), T(9)), context(some.context.size(), T(9));
         kernels::additive_attention(some.S, B, some.A, some.D, some.keys.data(), some.annotations.data(),
-                                    some.u.data(), some.v.data(), mask, weights.data(), context.data(), some.stride,
-                                    queries);
+                                    some.u.data(), some.v.data(), mask, weights.data(), context.data(),
+                                    some.stride, queries);
         const auto first = [&](const Row<T>& got, const Row<T>& want, int64_t width) {
           for (int64_t i = 0; i < got.size(); ++i)
             if (i < queries * width ? got[i] != want[i] : got[i] != T(9)) return false;
@@ -296,10 +298,10 @@ TEST_CASE_TEMPLATE("additive attention: only the first of the queries are asked,
         std::fill_n(dcontext.data() + queries * all.stride, (B - queries) * all.stride, nan);
         Row<T> du(B * all.A, T(9)), dv(all.A, T(0.25)), dkeys(all.keys.size(), T(0.25)),
             dannotations(all.annotations.size(), T(0.25));
-        kernels::additive_attention_backward(some.S, B, some.A, some.D, some.keys.data(), some.annotations.data(),
-                                             some.u.data(), some.v.data(), mask, all.weights.data(), dcontext.data(),
-                                             some.stride, static_cast<const T*>(nullptr), du.data(), dv.data(),
-                                             dkeys.data(), dannotations.data(), queries);
+        kernels::additive_attention_backward(
+            some.S, B, some.A, some.D, some.keys.data(), some.annotations.data(), some.u.data(),
+            some.v.data(), mask, all.weights.data(), dcontext.data(), some.stride,
+            static_cast<const T*>(nullptr), du.data(), dv.data(), dkeys.data(), dannotations.data(), queries);
         CHECK(first(du, want.du, all.A));
         CHECK(dv.same_bits(want.dv));
         CHECK(dkeys.same_bits(want.dkeys));

@@ -51,7 +51,8 @@ TEST_CASE("block gemm: any shape, every transpose, writing and adding") {
   on_every_target([] {
     for (const bool ta : {false, true}) {
       for (const bool tb : {false, true}) {
-        for (const int64_t m : {0, 1, 2, 7, 8, 9, 12, 17, 64, 65, 66}) check_block(ta, tb, {m, 37, 9}, m % 2, 1);
+        for (const int64_t m : {0, 1, 2, 7, 8, 9, 12, 17, 64, 65, 66})
+          check_block(ta, tb, {m, 37, 9}, m % 2, 1);
         for (const int64_t n : {0, 1, 3, 4, 5, 8, 15, 16, 17, 31, 33, 48, 49, 63, 64, 65, 96, 113}) {
           check_block(ta, tb, {11, n, 21}, n % 2, 0.5f);
         }
@@ -80,7 +81,8 @@ TEST_CASE("block gemm: every remainder of rows meets every remainder of columns 
 
 TEST_CASE("block gemm: right at the sizes of a training step, where gemm takes it if it is the faster one") {
   std::mt19937 rng(74);
-  for (const Sizes& s : {Sizes{320, 384, 64}, Sizes{384, 64, 320}, Sizes{240, 2000, 128}, Sizes{300, 128, 2000}}) {
+  for (const Sizes& s :
+       {Sizes{320, 384, 64}, Sizes{384, 64, 320}, Sizes{240, 2000, 128}, Sizes{300, 128, 2000}}) {
     REQUIRE(s.m * s.n * s.k >= 1 << 20);
     for (const bool ta : {false, true}) {
       for (const bool tb : {false, true}) {
@@ -93,7 +95,8 @@ TEST_CASE("block gemm: right at the sizes of a training step, where gemm takes i
         kernels::block_gemm(ta, tb, s.m, s.n, s.k, 1, a.data(), lda, b.data(), ldb, false, mine.data(), s.n);
         kernels::blas_gemm(ta, tb, s.m, s.n, s.k, 1.0f, a.data(), lda, b.data(), ldb, 0.0f, blas.data(), s.n);
         kernels::gemm(ta, tb, s.m, s.n, s.k, 1.0f, a.data(), lda, b.data(), ldb, 0.0f, chosen.data(), s.n);
-        kernels::gemm(ta, tb, s.m, s.n, s.k, 1.0, wide_a.data(), lda, wide_b.data(), ldb, 0.0, want.data(), s.n);
+        kernels::gemm(ta, tb, s.m, s.n, s.k, 1.0, wide_a.data(), lda, wide_b.data(), ldb, 0.0, want.data(),
+                      s.n);
         const double scale = std::sqrt(double(s.k));
         CHECK(worst_error(mine, want, scale) < tolerance<float>());
         CHECK(chosen.same_bits(kernels::use_block_gemm(s.m, s.n, s.k) ? mine : blas));

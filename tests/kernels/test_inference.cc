@@ -27,9 +27,17 @@ TEST_CASE("gru_state: the training kernel's state, from strided parts, in place 
           }
           kernels::gru_reset_after(R, H, sum.data(), product.data(), bias ? b_hh.data() : nullptr, old.data(),
                                    active.data(), want.data(), gates.data());
-          const kernels::GruStateInputs in{gi.data(), wide, more ? part.data() : nullptr, wide, gh.data(), wide,
-                                           bias ? b_ih.data() : nullptr, bias ? b_hh.data() : nullptr,
-                                           before.data(), state, active.data()};
+          const kernels::GruStateInputs in{gi.data(),
+                                           wide,
+                                           more ? part.data() : nullptr,
+                                           wide,
+                                           gh.data(),
+                                           wide,
+                                           bias ? b_ih.data() : nullptr,
+                                           bias ? b_hh.data() : nullptr,
+                                           before.data(),
+                                           state,
+                                           active.data()};
           Row<float> h(R * state, 5.0f);
           kernels::gru_state(R, H, in, h.data(), state);
           Row<float> in_place = before;
@@ -68,7 +76,8 @@ TEST_CASE("tanh_of_sum: rows of two, three, four parts") {
         for (int64_t r = 0; r < rows; ++r) {
           for (int64_t i = 0; i < n; ++i) {
             const int64_t at = r * stride + i;
-            const double sum = double(a[at]) + b[at] + (third ? double(c[at]) : 0) + (with_bias ? double(bias[i]) : 0);
+            const double sum =
+                double(a[at]) + b[at] + (third ? double(c[at]) : 0) + (with_bias ? double(bias[i]) : 0);
             CHECK(close(y[at], std::tanh(sum), 2e-6));
           }
           for (int64_t i = n; i < stride; ++i) CHECK(y[r * stride + i] == 7.0f);

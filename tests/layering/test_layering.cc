@@ -24,11 +24,12 @@ const char* const kNames[] = {"base", "kernels", "tensor", "autograd", "ops", "n
 
 // The files directly under lib/gradus/, by stem. A new one has to be entered here.
 const std::map<std::string, Layer> kStems = {
-    {"dtype", kBase},       {"error", kBase},        {"shape", kBase},       {"memory", kBase},
-    {"parallel", kBase},    {"random", kBase},
-    {"tensor", kTensor},    {"numeric", kTensor},    {"print", kTensor},     {"walk", kTensor},
-    {"autograd", kAutograd}, {"backward", kAutograd}, {"gradcheck", kAutograd}, {"diagnosis", kAutograd}, {"diagnosis_rules", kAutograd}, {"op_case", kAutograd},
-    {"trace", kAutograd},   {"ops", kOps},  // ops.h gathers the headers of ops/
+    {"dtype", kBase},         {"error", kBase},         {"shape", kBase},
+    {"memory", kBase},        {"parallel", kBase},      {"random", kBase},
+    {"tensor", kTensor},      {"numeric", kTensor},     {"print", kTensor},
+    {"walk", kTensor},        {"autograd", kAutograd},  {"backward", kAutograd},
+    {"gradcheck", kAutograd}, {"diagnosis", kAutograd}, {"diagnosis_rules", kAutograd},
+    {"op_case", kAutograd},   {"trace", kAutograd},     {"ops", kOps},  // ops.h gathers the headers of ops/
 };
 const std::map<std::string, Layer> kFolders = {
     {"kernels", kKernels}, {"io", kTensor}, {"ops", kOps}, {"nn", kNn}};

@@ -19,8 +19,10 @@ namespace {
 // Never looks at the source: what a broken wiring amounts to.
 struct BlindAttention : nn::ScoredAttention {
   nn::Linear position;
-  BlindAttention(const nn::AttentionSizes& s, Rng& rng) : ScoredAttention(s.options), position(s.query_size, 16, rng) {}
-  Var scores(const Input& query, const nn::AttentionMemory& memory, const nn::AttentionState&) const override {
+  BlindAttention(const nn::AttentionSizes& s, Rng& rng)
+      : ScoredAttention(s.options), position(s.query_size, 16, rng) {}
+  Var scores(const Input& query, const nn::AttentionMemory& memory,
+             const nn::AttentionState&) const override {
     return slice(position(query), 1, 0, memory.annotations.size(0));
   }
   void params(nn::ParamVisitor& visit) override { visit("position", position); }
@@ -30,7 +32,8 @@ GRADUS_ATTENTION(BlindAttention, "blind", "W query")
 // More than a softmax of scores: cannot be taken apart without saying something wrong.
 struct DoublingAttention : BlindAttention {
   using BlindAttention::BlindAttention;
-  nn::Attended step(const Input& query, const nn::AttentionMemory& memory, const nn::AttentionState& state) const override {
+  nn::Attended step(const Input& query, const nn::AttentionMemory& memory,
+                    const nn::AttentionState& state) const override {
     nn::Attended a = BlindAttention::step(query, memory, state);
     a.context = a.context + a.context;
     return a;
@@ -40,8 +43,10 @@ GRADUS_ATTENTION(DoublingAttention, "doubling", "twice the mixture")
 
 std::vector<Small> variants() {
   std::vector<Small> out;
-  for (const char* attention : {"bahdanau", "dot", "scaled-dot", "general", "concat", "concat-identity", "multihead"})
-    for (const char* decoder : {"bahdanau", "luong"}) out.push_back({.attention = attention, .decoder = decoder});
+  for (const char* attention :
+       {"bahdanau", "dot", "scaled-dot", "general", "concat", "concat-identity", "multihead"})
+    for (const char* decoder : {"bahdanau", "luong"})
+      out.push_back({.attention = attention, .decoder = decoder});
   for (const std::string& cell : nn::cell_names()) {
     out.push_back({.cell = cell});
     out.push_back({.attention = "general", .cell = cell});
@@ -53,13 +58,15 @@ std::vector<Small> variants() {
   out.push_back({.layer_norm = true});
   out.push_back({.temperature = 0.7});
   out.push_back({.attention = "multihead", .temperature = 1.5});
-  for (const char* attention : {"blind", "location", "location-aware", "coverage"}) out.push_back({.attention = attention});
+  for (const char* attention : {"blind", "location", "location-aware", "coverage"})
+    out.push_back({.attention = attention});
   return out;
 }
 
 std::string name(const Small& s) {
-  return s.attention + " " + s.decoder + " " + s.cell + " " + s.readout + (s.bidirectional ? "" : " one direction") +
-         (s.layer_norm ? " layer norm" : "") + " layers " + std::to_string(s.layers);
+  return s.attention + " " + s.decoder + " " + s.cell + " " + s.readout +
+         (s.bidirectional ? "" : " one direction") + (s.layer_norm ? " layer norm" : "") + " layers " +
+         std::to_string(s.layers);
 }
 
 double largest(const Tensor& t) {
@@ -93,7 +100,8 @@ TEST_CASE("the value path is alpha g, word by word; the gradient of the weights 
   int64_t S = 5, D = 16;
   for (size_t t = 0; t < trace.steps.size(); ++t) {
     const lens::StepGradients& g = trace.gradients[t];
-    Tensor of_context = g.at("c"), of_weights = g.at("alpha"), alpha = trace.steps[t].attending.weights.value();
+    Tensor of_context = g.at("c"), of_weights = g.at("alpha"),
+           alpha = trace.steps[t].attending.weights.value();
     REQUIRE(of_context.shape() == Shape{1, D});
     for (int64_t j = 0; j < S; ++j) {
       double dot = 0;
@@ -158,8 +166,9 @@ TEST_CASE("what cannot be taken apart is refused, not shown wrongly") {
   };
   CHECK(error_of({.attention = "none"}) ==
         "[lens] this model has no attention to look at (it was trained with attention \"none\")");
-  CHECK(error_of({.attention = "doubling"}).find("its attention is more than a softmax of scores and a mean") !=
-        std::string::npos);
+  CHECK(
+      error_of({.attention = "doubling"}).find("its attention is more than a softmax of scores and a mean") !=
+      std::string::npos);
 }
 
 TEST_CASE("without a target the model's own words are looked at; sentences are checked") {
@@ -169,7 +178,8 @@ TEST_CASE("without a target the model's own words are looked at; sentences are c
   CHECK(own.target.size() == own.target_ids.size() + 1);
   CHECK(own.source == std::vector<std::string>{"the", "cat", "eats", "fish", "</s>"});
   lens::SentenceTrace trace = lens::trace_sentence(own.dissect());
-  for (size_t t = 0; t + 1 < trace.steps.size(); ++t) CHECK(lens::choice(trace.steps[t]) == own.target_ids[t]);
+  for (size_t t = 0; t + 1 < trace.steps.size(); ++t)
+    CHECK(lens::choice(trace.steps[t]) == own.target_ids[t]);
   auto make = [](const std::string& source) { lens::make_subject(lens::own_model(), source, ""); };
   CHECK_THROWS_WITH_AS(make("   "), "the source sentence: has no words", std::exception);
   CHECK_THROWS_WITH_AS(make("\xff"), "the source sentence: byte 1 (0xff) is not valid UTF-8", std::exception);

@@ -18,7 +18,8 @@ TEST_CASE("untrained, without attention the first of 30 words gets next to nothi
   CHECK(r.without.median[29] == 0);
   CHECK(r.with.median[29] == 0);
   CHECK(r.worst_error < 1e-6);
-  for (size_t j = 0; j < 30; ++j) CHECK(std::abs(r.with.value[j] + r.with.score[j] + r.with.recurrent[j] - 1) < 1e-12);
+  for (size_t j = 0; j < 30; ++j)
+    CHECK(std::abs(r.with.value[j] + r.with.score[j] + r.with.recurrent[j] - 1) < 1e-12);
   CHECK(r.with.recurrent[29] == 0);
   CHECK(r.without.value.empty());
 }
@@ -32,7 +33,8 @@ TEST_CASE("it gets worse with the length, and the plain RNN is worst") {
     CHECK(r.with.median[0] > -2);
     CHECK(r.worst_error < 1e-6);
   }
-  CHECK(flow_untrained({"rnn", false, 30}, 4).without.median[0] < flow_untrained({"lstm", false, 30}, 4).without.median[0]);
+  CHECK(flow_untrained({"rnn", false, 30}, 4).without.median[0] <
+        flow_untrained({"lstm", false, 30}, 4).without.median[0]);
 }
 
 TEST_CASE("reading both ways makes a V without attention") {

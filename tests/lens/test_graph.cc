@@ -28,7 +28,9 @@ size_t count(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("every operation has its module, values and gradients; edges add up to the gradients") {
-  for (const test::Small& s : {test::Small{}, {.attention = "general", .layers = 2}, {.attention = "multihead", .cell = "lstm"},
+  for (const test::Small& s : {test::Small{},
+                               {.attention = "general", .layers = 2},
+                               {.attention = "multihead", .cell = "lstm"},
                                {.attention = "concat", .bidirectional = false}}) {
     CAPTURE(s.attention);
     Made m(s);
@@ -47,18 +49,22 @@ TEST_CASE("the modules of a step are those of the paper's figure") {
   Made m;
   std::set<std::string> paths;
   for (const GraphModule& g : m.graph.modules) paths.insert(g.path);
-  CHECK(paths == std::set<std::string>{
-                     "encoder.words", "encoder.forward_l0.j0", "encoder.forward_l0.j1", "encoder.forward_l0.j2",
-                     "encoder.forward_l0.j3", "encoder.forward_l0.j4", "encoder.backward_l0.j0", "encoder.backward_l0.j1",
-                     "encoder.backward_l0.j2", "encoder.backward_l0.j3", "encoder.backward_l0.j4", "encoder.annotations.j0",
-                     "encoder.annotations.j1", "encoder.annotations.j2", "encoder.annotations.j3", "encoder.annotations.j4",
-                     "encoder.annotations", "encoder.final", "decoder.start", "decoder.t0.word", "decoder.t0.attention", "decoder.t0.cell",
-                     "decoder.t1.word", "decoder.t1.attention", "decoder.t1.cell", "decoder.t1.readout", "decoder.t1.output"});
+  CHECK(paths ==
+        std::set<std::string>{"encoder.words",          "encoder.forward_l0.j0",  "encoder.forward_l0.j1",
+                              "encoder.forward_l0.j2",  "encoder.forward_l0.j3",  "encoder.forward_l0.j4",
+                              "encoder.backward_l0.j0", "encoder.backward_l0.j1", "encoder.backward_l0.j2",
+                              "encoder.backward_l0.j3", "encoder.backward_l0.j4", "encoder.annotations.j0",
+                              "encoder.annotations.j1", "encoder.annotations.j2", "encoder.annotations.j3",
+                              "encoder.annotations.j4", "encoder.annotations",    "encoder.final",
+                              "decoder.start",          "decoder.t0.word",        "decoder.t0.attention",
+                              "decoder.t0.cell",        "decoder.t1.word",        "decoder.t1.attention",
+                              "decoder.t1.cell",        "decoder.t1.readout",     "decoder.t1.output"});
 }
 
 TEST_CASE("the DOT file has every module or operation once, and refuses what nobody could read") {
   Made m;
-  std::string modules = graph_dot(m.subject, m.graph, false), operations = graph_dot(m.subject, m.graph, true);
+  std::string modules = graph_dot(m.subject, m.graph, false),
+              operations = graph_dot(m.subject, m.graph, true);
   CHECK(modules.starts_with("digraph step {\n"));
   CHECK(count(modules, "[label=") == m.graph.modules.size());
   CHECK(count(operations, "[label=") == m.graph.module_of.size());

@@ -27,8 +27,9 @@ size_t count(const std::string& text, const std::string& part) {
 
 // Whatever would make a browser ask for something.
 void check_self_contained(const std::string& page) {
-  for (const char* bad : {"http:", "https:", "src=", "src =", "@import", "url(//", "fetch(", "XMLHttpRequest", "import(", "<link rel=\"stylesheet",
-                          "WebSocket", "sendBeacon", "<base", "<iframe", "{{"}) {
+  for (const char* bad :
+       {"http:", "https:", "src=", "src =", "@import", "url(//", "fetch(", "XMLHttpRequest", "import(",
+        "<link rel=\"stylesheet", "WebSocket", "sendBeacon", "<base", "<iframe", "{{"}) {
     CAPTURE(std::string(bad));
     CHECK(count(page, bad) == 0);
   }
@@ -49,15 +50,16 @@ TEST_CASE("the explain page holds everything itself") {
 }
 
 TEST_CASE("so does the flow page") {
-  std::string page = lens::assemble_page("flow", lens::flow_json({lens::flow_untrained({"gru", false, 5}, 1)}, "t", false, 1, 0));
+  std::string page = lens::assemble_page(
+      "flow", lens::flow_json({lens::flow_untrained({"gru", false, 5}, 1)}, "t", false, 1, 0));
   check_self_contained(page);
   CHECK(count(page, "<script") == 2);
 }
 
 TEST_CASE("and the graph page") {
   lens::Subject subject = lens::test::subject();
-  check_self_contained(
-      lens::assemble_page("graph", lens::graph_json(subject, lens::trace_step(subject.dissect(), 1), 1, 0, 5)));
+  check_self_contained(lens::assemble_page(
+      "graph", lens::graph_json(subject, lens::trace_step(subject.dissect(), 1), 1, 0, 5)));
 }
 
 TEST_CASE("no word can leave the data") {
@@ -83,7 +85,8 @@ TEST_CASE("the tests that the derivation names are there") {
   for (const auto& entry : fs::directory_iterator(fs::path(LENS_SOURCE_ROOT) / "tests/lens"))
     if (entry.path().extension() == ".cc") tests += read(entry.path());
   size_t named = 0;
-  for (size_t at = doc.find("Test: \""); at != std::string::npos; at = doc.find("Test: \"", at + 1), ++named) {
+  for (size_t at = doc.find("Test: \""); at != std::string::npos;
+       at = doc.find("Test: \"", at + 1), ++named) {
     size_t begin = at + 7;
     std::string name = doc.substr(begin, doc.find('"', begin) - begin);
     CAPTURE(name);

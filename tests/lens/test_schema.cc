@@ -19,8 +19,13 @@ json explained(const lens::test::Small& s = {}) {
 }  // namespace
 
 TEST_CASE("traces of every kind of model follow the schema") {
-  for (lens::test::Small s : {lens::test::Small{}, {.attention = "dot"}, {.attention = "multihead"}, {.attention = "uniform"}, {.attention = "general", .cell = "lstm"},
-                              {.cell = "gru-bahdanau", .bidirectional = false}, {.layer_norm = true}}) {
+  for (lens::test::Small s : {lens::test::Small{},
+                              {.attention = "dot"},
+                              {.attention = "multihead"},
+                              {.attention = "uniform"},
+                              {.attention = "general", .cell = "lstm"},
+                              {.cell = "gru-bahdanau", .bidirectional = false},
+                              {.layer_norm = true}}) {
     CAPTURE(s.attention);
     json trace = explained(s);
     auto found = lens::problems(trace, lens::trace_schema());
@@ -40,7 +45,8 @@ TEST_CASE("the schema finds what is wrong") {
   CHECK(broken([](json& t) { t["version"] = 2; }) > 0);
   CHECK(broken([](json& t) { t.erase("steps"); }) > 0);
   CHECK(broken([](json& t) { t["steps"][0].erase("loss"); }) > 0);
-  CHECK(broken([](json& t) { t["steps"][0]["loss"] = nullptr; }) > 0);  // how nlohmann_json would write NaN by itself
+  CHECK(broken([](json& t) { t["steps"][0]["loss"] = nullptr; }) >
+        0);  // how nlohmann_json would write NaN by itself
   CHECK(broken([](json& t) { t["steps"][0]["heads"][0]["scores"][0] = "NaN"; }) > 0);
   CHECK(broken([](json& t) { t["steps"][0]["checks"][0].erase(5); }) > 0);
   CHECK(broken([](json& t) { t["steps"][0]["more"] = 1; }) > 0);
@@ -65,7 +71,8 @@ TEST_CASE("the validator says where and what, and refuses rules that it does not
   CHECK(first(R"({"b": 1})") == "document: lacks \"a\"");
   CHECK(first(R"({"a": [], "b": 1})") == "document: has an unknown \"b\"");
   CHECK(first("[]") == "document: must be object, is array");
-  CHECK_THROWS_WITH(lens::problems(json(1), json::parse(R"({"pattern": "x"})")), "[schema] unknown rule \"pattern\"");
+  CHECK_THROWS_WITH(lens::problems(json(1), json::parse(R"({"pattern": "x"})")),
+                    "[schema] unknown rule \"pattern\"");
 }
 
 TEST_CASE("numbers: what is not finite is text, what was not computed null") {

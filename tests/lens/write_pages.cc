@@ -9,14 +9,17 @@ using lens::test::Small;
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   std::vector<std::pair<std::string, Small>> all;
-  for (const char* attention : {"bahdanau", "dot", "scaled-dot", "general", "concat", "multihead", "location", "uniform"})
+  for (const char* attention :
+       {"bahdanau", "dot", "scaled-dot", "general", "concat", "multihead", "location", "uniform"})
     all.emplace_back(attention, Small{.attention = attention});
-  for (const char* cell : {"gru-reset-before", "gru-bahdanau", "lstm", "rnn", "rnn-relu"}) all.emplace_back(cell, Small{.cell = cell});
+  for (const char* cell : {"gru-reset-before", "gru-bahdanau", "lstm", "rnn", "rnn-relu"})
+    all.emplace_back(cell, Small{.cell = cell});
   all.emplace_back("maxout", Small{.readout = "maxout"});
   all.emplace_back("general-maxout", Small{.attention = "general", .readout = "maxout"});
   all.emplace_back("one-direction", Small{.bidirectional = false});
   all.emplace_back("temperature", Small{.temperature = 0.6});
-  all.emplace_back("multihead-bahdanau", Small{.attention = "multihead", .cell = "lstm", .decoder = "bahdanau", .temperature = 2});
+  all.emplace_back("multihead-bahdanau",
+                   Small{.attention = "multihead", .cell = "lstm", .decoder = "bahdanau", .temperature = 2});
   all.emplace_back("layer-norm", Small{.layer_norm = true});
   for (const auto& [name, small] : all) {
     lens::Subject subject = lens::test::subject(small);

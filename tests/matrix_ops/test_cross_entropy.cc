@@ -116,7 +116,8 @@ TEST_CASE("what stands in ignored rows has no influence") {
 
 TEST_CASE("cross_entropy: what is refused") {
   Tensor logits = random({6, 10}), targets = Tensor::from_ids({6}, {0, 1, 2, 3, 4, 12});
-  CHECK(op_error_of([&] { cross_entropy(logits, targets); }) == "[cross_entropy] targets must be in 0 .. 9: 12");
+  CHECK(op_error_of([&] { cross_entropy(logits, targets); }) ==
+        "[cross_entropy] targets must be in 0 .. 9: 12");
   CHECK(op_error_of([&] { cross_entropy(logits, Tensor::full({6}, -1, DType::i32)); }) ==
         "[cross_entropy] targets must be in 0 .. 9: -1");
   CHECK(op_error_of([&] { cross_entropy(logits, targets.rows(0, 5)); }) ==

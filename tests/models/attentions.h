@@ -43,7 +43,8 @@ inline std::vector<std::string> soft_attentions() {
 }
 
 /// The steps of a target, one after the other.
-inline gradus::nn::AttendedSequence roll(const gradus::nn::Attention& attention, const gradus::nn::AttentionMemory& memory,
+inline gradus::nn::AttendedSequence roll(const gradus::nn::Attention& attention,
+                                         const gradus::nn::AttentionMemory& memory,
                                          const gradus::Var& queries) {
   gradus::nn::AttentionState state = attention.start(memory);
   std::vector<gradus::Var> contexts, weights;

@@ -94,7 +94,8 @@ TEST_CASE("contexts are the means that the weights say") {
       for (int64_t b = 0; b < B; ++b)
         for (int64_t d = 0; d < D; ++d) {
           double mean = 0;
-          for (int64_t s = 0; s < S; ++s) mean += all.weights.at((t * B + b) * S + s) * h.at((s * B + b) * D + d);
+          for (int64_t s = 0; s < S; ++s)
+            mean += all.weights.at((t * B + b) * S + s) * h.at((s * B + b) * D + d);
           CHECK(all.context.value().at((t * B + b) * D + d) == doctest::Approx(mean).epsilon(1e-5));
         }
   }
@@ -105,7 +106,8 @@ TEST_CASE("masked annotations may be NaN, and padding changes nothing") {
     CAPTURE(name);
     Rng rng(5);
     auto attention = nn::make_attention(name, sizes(), rng);
-    Tensor h = annotations(rng), q = queries(rng), longer({S + 3, B, D}, DType::f32), longer_mask({B, S + 3}, DType::u8);
+    Tensor h = annotations(rng), q = queries(rng), longer({S + 3, B, D}, DType::f32),
+           longer_mask({B, S + 3}, DType::u8);
     longer.fill(NAN);
     longer_mask.fill(0);
     for (int64_t b = 0; b < B; ++b)
@@ -119,7 +121,8 @@ TEST_CASE("masked annotations may be NaN, and padding changes nothing") {
     for (int64_t t = 0; t < T; ++t)
       for (int64_t b = 0; b < B; ++b)
         for (int64_t s = 0; s < S; ++s)
-          CHECK(y.weights.at((t * B + b) * (S + 3) + s) == doctest::Approx(x.weights.at((t * B + b) * S + s)));
+          CHECK(y.weights.at((t * B + b) * (S + 3) + s) ==
+                doctest::Approx(x.weights.at((t * B + b) * S + s)));
   }
 }
 
@@ -135,7 +138,8 @@ TEST_CASE("a whole sequence of queries is its steps, one after the other, in val
     CHECK(max_abs_difference(steps.context.value(), whole.context.value()) < 1e-12);
     CHECK(max_abs_difference(steps.weights, whole.weights) < 1e-12);
     Tensor seed = Tensor::uniform(steps.context.shape(), -1, 1, rng, DType::f64);
-    CHECK(max_abs_difference(backward(steps.context, {.seed = seed})[h], backward(whole.context, {.seed = seed})[h]) < 1e-12);
+    CHECK(max_abs_difference(backward(steps.context, {.seed = seed})[h],
+                             backward(whole.context, {.seed = seed})[h]) < 1e-12);
   }
 }
 
@@ -171,7 +175,8 @@ TEST_CASE("temperature divides the scores") {
     };
     Tensor x = first(*plain), y = first(*flat);
     for (int64_t s = 1; s < S; ++s)
-      if (x.at(s) > 0) CHECK(std::log(y.at(s) / y.at(0)) == doctest::Approx(std::log(x.at(s) / x.at(0)) / 2).epsilon(1e-3));
+      if (x.at(s) > 0)
+        CHECK(std::log(y.at(s) / y.at(0)) == doctest::Approx(std::log(x.at(s) / x.at(0)) / 2).epsilon(1e-3));
   }
 }
 
@@ -208,7 +213,8 @@ TEST_CASE("parameters are named by what they do") {
     Rng rng(1);
     auto attention = nn::make_attention(name, sizes(), rng);
     std::string all;
-    for (auto& p : nn::named_parameters(*attention)) all += (all.empty() ? "" : " ") + p.name + p.parameter->shape().str();
+    for (auto& p : nn::named_parameters(*attention))
+      all += (all.empty() ? "" : " ") + p.name + p.parameter->shape().str();
     return all;
   };
   CHECK(names("bahdanau") == "query.weight[5, 8] key.weight[5, 8] v[5]");
@@ -223,7 +229,8 @@ TEST_CASE("parameters are named by what they do") {
   CHECK(names("local-m") == "score.key.weight[8, 8]");
   CHECK(names("local-p") == "score.key.weight[8, 8] position.weight[5, 8] v[5]");
   CHECK(names("coverage") == "query.weight[5, 8] key.weight[5, 8] coverage.weight[5, 1] v[5]");
-  CHECK(names("multihead") == "in_proj_weight[24, 8] in_proj_bias[24] out_proj.weight[8, 8] out_proj.bias[8]");
+  CHECK(names("multihead") ==
+        "in_proj_weight[24, 8] in_proj_bias[24] out_proj.weight[8, 8] out_proj.bias[8]");
   CHECK(names("hard") == "score.query.weight[5, 8] score.key.weight[5, 8] score.v[5]");
   CHECK(names("uniform") == "");
   CHECK(names("oracle") == "");
@@ -274,7 +281,8 @@ TEST_CASE("every score that is fused gives the weights of the same score in piec
     auto& scored = dynamic_cast<nn::ScoredAttention&>(*made);
     auto memory = scored.prepare(annotations(rng), mask());
     Tensor query = Tensor::uniform({B, Q}, -1, 1, rng);
-    nn::Attended fused = scored.step(query, memory, {}), pieces = scored.nn::ScoredAttention::step(query, memory, {});
+    nn::Attended fused = scored.step(query, memory, {}),
+                 pieces = scored.nn::ScoredAttention::step(query, memory, {});
     CHECK(max_abs_difference(fused.context.value(), pieces.context.value()) < 1e-6);
     CHECK(max_abs_difference(fused.weights, pieces.weights) < 1e-6);
   }
@@ -282,16 +290,19 @@ TEST_CASE("every score that is fused gives the weights of the same score in piec
 
 TEST_CASE("errors of the attentions") {
   Rng rng(1);
-  CHECK_THROWS_WITH(nn::make_attention("foo", sizes(), rng),
-                    "[make_attention] unknown attention \"foo\": one of bahdanau, dot, scaled-dot, general, concat, "
-                    "concat-identity, location, location-aware, local-m, local-p, coverage, multihead, hard, uniform, oracle, nearest");  // see test_attention_kinds.cc
-  CHECK_THROWS_WITH(nn::make_attention("dot", {4, 8, A}, rng),
-                    "[DotAttention] query and annotations must have one size: 4 and 8 (general attention has a matrix between them)");
+  CHECK_THROWS_WITH(
+      nn::make_attention("foo", sizes(), rng),
+      "[make_attention] unknown attention \"foo\": one of bahdanau, dot, scaled-dot, general, concat, "
+      "concat-identity, location, location-aware, local-m, local-p, coverage, multihead, hard, uniform, oracle, nearest");  // see test_attention_kinds.cc
+  CHECK_THROWS_WITH(
+      nn::make_attention("dot", {4, 8, A}, rng),
+      "[DotAttention] query and annotations must have one size: 4 and 8 (general attention has a matrix between them)");
   auto attention = nn::make_attention("general", sizes(), rng);
   auto memory = attention->prepare(Tensor::zeros({S, B, D}), {});
-  CHECK_THROWS_WITH(attention->step(Tensor::zeros({B, Q + 1}), memory, {}),
-                    doctest::Contains("[multiplicative_attention] the query must be [B, A] = [3, 8]: query [3, 9], "
-                                      "keys [4, 3, 8] ("));
+  CHECK_THROWS_WITH(
+      attention->step(Tensor::zeros({B, Q + 1}), memory, {}),
+      doctest::Contains("[multiplicative_attention] the query must be [B, A] = [3, 8]: query [3, 9], "
+                        "keys [4, 3, 8] ("));
   auto with = [](nn::AttentionOptions options) {
     nn::AttentionSizes s = sizes();
     s.options = std::move(options);
@@ -299,8 +310,10 @@ TEST_CASE("errors of the attentions") {
   };
   CHECK_THROWS_WITH(nn::make_attention("dot", with({.temperature = 0}), rng),
                     "[Attention] temperature must be positive: 0.000000");
-  CHECK_THROWS_WITH(nn::make_attention("dot", with({.top_k = -1}), rng), "[Attention] top_k must not be negative: -1");
-  CHECK_THROWS_WITH(nn::make_attention("local-m", with({.window = 0}), rng), "[LocalAttention] window must be positive: 0");
+  CHECK_THROWS_WITH(nn::make_attention("dot", with({.top_k = -1}), rng),
+                    "[Attention] top_k must not be negative: -1");
+  CHECK_THROWS_WITH(nn::make_attention("local-m", with({.window = 0}), rng),
+                    "[LocalAttention] window must be positive: 0");
   CHECK_THROWS_WITH(nn::make_attention("local-m", with({.score = "multihead"}), rng),
                     "[make_score] multihead has no scores of its own to build on");
   CHECK_THROWS_WITH(nn::make_attention("location-aware", with({.filter_width = 4}), rng),
@@ -309,6 +322,8 @@ TEST_CASE("errors of the attentions") {
                     "[MultiheadAttention] embed_dim must be a multiple of num_heads: 8, 3");
   auto oracle = nn::make_attention("oracle", sizes(), rng);
   memory.given = Tensor::zeros({2, B, S + 1});
-  CHECK_THROWS_WITH(oracle->step(Tensor::zeros({B, Q}), memory, {}),
-                    doctest::Contains("[OracleAttention] weights must be [T, B, S] = [.., 3, 4]: [2, 3, 5] (test_attention.cc:"));
+  CHECK_THROWS_WITH(
+      oracle->step(Tensor::zeros({B, Q}), memory, {}),
+      doctest::Contains(
+          "[OracleAttention] weights must be [T, B, S] = [.., 3, 4]: [2, 3, 5] (test_attention.cc:"));
 }

@@ -27,7 +27,8 @@ struct NegativeDistance : nn::ScoredAttention {
   nn::AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override {
     return {annotations, key(annotations), mask};
   }
-  Var scores(const Input& query, const nn::AttentionMemory& memory, const nn::AttentionState&) const override {
+  Var scores(const Input& query, const nn::AttentionMemory& memory,
+             const nn::AttentionState&) const override {
     return transpose(sum(pow(memory.keys - query, 2), {.axes = {-1}}), 0, 1) * -1.0;
   }
   void params(nn::ParamVisitor& visit) override { visit("key", key); }
@@ -66,7 +67,8 @@ TEST_CASE("of equal words, only attentions that know positions or their own past
     Tensor w = roll(*attention, memory, queries(rng)).weights.row(0);
     bool differ = false;
     for (int64_t s = 1; s < S; ++s) differ = differ || std::abs(w.at(0) - w.at(s)) > 1e-6;
-    CHECK(differ == (name == "location" || name == "location-aware" || name == "local-m" || name == "local-p"));
+    CHECK(differ ==
+          (name == "location" || name == "location-aware" || name == "local-m" || name == "local-p"));
   }
 }
 
@@ -75,7 +77,8 @@ TEST_CASE("coverage and previous weights add up over the steps") {
   nn::CoverageAttention coverage(sizes(), rng);
   nn::LocationAwareAttention aware(sizes(), rng);
   Tensor h = annotations(rng), q = queries(rng);
-  for (nn::ScoredAttention* attention : {static_cast<nn::ScoredAttention*>(&coverage), static_cast<nn::ScoredAttention*>(&aware)}) {
+  for (nn::ScoredAttention* attention :
+       {static_cast<nn::ScoredAttention*>(&coverage), static_cast<nn::ScoredAttention*>(&aware)}) {
     nn::AttentionMemory memory = attention->prepare(h, mask());
     nn::AttentionState state = attention->start(memory);
     Tensor sum = Tensor::zeros({B, S});
@@ -121,13 +124,15 @@ TEST_CASE("local-p: the centre is inside the source, the weights those of genera
     CHECK(p.at(b) >= 0);
     CHECK(p.at(b) <= kLengths[b]);
     for (int64_t s = 0; s < S; ++s) {
-      double gaussian = std::exp(-std::pow(static_cast<double>(s) - p.at(b), 2) / (2 * 5.0 * 5.0));  // sigma = D / 2
+      double gaussian =
+          std::exp(-std::pow(static_cast<double>(s) - p.at(b), 2) / (2 * 5.0 * 5.0));  // sigma = D / 2
       CHECK(w.at(b * S + s) == doctest::Approx(general.at(b * S + s) * gaussian).epsilon(1e-4));
     }
   }
 }
 
-TEST_CASE("location: positions from max_positions on are never looked at; what stands there does not matter") {
+TEST_CASE(
+    "location: positions from max_positions on are never looked at; what stands there does not matter") {
   nn::AttentionSizes few = sizes();
   few.options.max_positions = 3;
   Rng rng(25);
@@ -145,9 +150,11 @@ TEST_CASE("location: positions from max_positions on are never looked at; what s
 TEST_CASE("uniform is the mean; oracle takes what it is given, and is uniform behind its end") {
   Rng rng(26);
   Tensor h = annotations(rng), q = Tensor::uniform({T + 1, B, Q}, -1, 1, rng), rows = given(rng);
-  auto uniform = nn::make_attention("uniform", sizes(), rng), oracle = nn::make_attention("oracle", sizes(), rng);
+  auto uniform = nn::make_attention("uniform", sizes(), rng),
+       oracle = nn::make_attention("oracle", sizes(), rng);
   Tensor equal = roll(*uniform, uniform->prepare(h, mask()), q).weights.row(0);
-  CHECK(max_abs_difference(equal, Tensor::from({B, S}, {.25, .25, .25, .25, 0, 0, 0, 0, .5, .5, 0, 0})) < 1e-7);
+  CHECK(max_abs_difference(equal, Tensor::from({B, S}, {.25, .25, .25, .25, 0, 0, 0, 0, .5, .5, 0, 0})) <
+        1e-7);
   nn::AttentionMemory memory = oracle->prepare(h, mask());
   memory.given = rows;
   Tensor w = roll(*oracle, memory, q).weights;
@@ -194,7 +201,8 @@ TEST_CASE("an attention of one's own becomes known by one line; names are taken 
   Tensor h = annotations(rng);
   Tensor query({B, Q}, DType::f32);
   for (int64_t b = 0; b < B; ++b)
-    for (int64_t i = 0; i < Q; ++i) query.set(b * Q + i, h.at((1 * B + b) * D + i));  // word 1 of each sentence
+    for (int64_t i = 0; i < Q; ++i)
+      query.set(b * Q + i, h.at((1 * B + b) * D + i));  // word 1 of each sentence
   nn::Attended a = nearest->step(query, nearest->prepare(h, mask()), {});
   CHECK(argmax(a.weights).i32()[0] == 1);
   CHECK(argmax(a.weights).i32()[2] == 1);
@@ -213,7 +221,8 @@ std::string read(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("every attention has a page of a screen at most, with its parameters by name, and a place in the index") {
+TEST_CASE(
+    "every attention has a page of a screen at most, with its parameters by name, and a place in the index") {
   std::string index = read("README.md");
   for (const nn::AttentionKind& kind : nn::attention_kinds()) {
     if (kind.name == "nearest") continue;  // this test's own

@@ -10,7 +10,8 @@
 
 using namespace gradus;
 
-TEST_CASE("beam search's probabilities are those of the words it found, with every attention in both orders") {
+TEST_CASE(
+    "beam search's probabilities are those of the words it found, with every attention in both orders") {
   std::vector<std::string> names = nn::attention_names();
   names.push_back("none");
   int64_t compared = 0;
@@ -29,8 +30,10 @@ TEST_CASE("beam search's probabilities are those of the words it found, with eve
       nn::Seq2Seq model(c, rng);
       // Wider weights than a fresh model's, so that hypotheses differ and change places.
       for (auto& p : nn::named_parameters(model)) p.parameter->assign((p.parameter->var() * 3.0).value());
-      Tensor source = Tensor::from_ids({4, 3}, {5, 4, 8, 6, 3, 4, 5, 1, 3, 3, 1, 1}), lengths = Tensor::from_ids({3}, {4, 2, 3});
-      auto found = nn::translate(model, source, lengths, {.beam_size = 3, .length_penalty = 0, .max_length = 6});
+      Tensor source = Tensor::from_ids({4, 3}, {5, 4, 8, 6, 3, 4, 5, 1, 3, 3, 1, 1}),
+             lengths = Tensor::from_ids({3}, {4, 2, 3});
+      auto found =
+          nn::translate(model, source, lengths, {.beam_size = 3, .length_penalty = 0, .max_length = 6});
       REQUIRE(found.size() == 3);
       for (int64_t b = 0; b < 3; ++b) {
         for (const nn::Hypothesis& h : found[static_cast<size_t>(b)]) {
@@ -44,8 +47,10 @@ TEST_CASE("beam search's probabilities are those of the words it found, with eve
           batch.target_in = Tensor({T, 1}, DType::i32);
           batch.target_out = Tensor({T, 1}, DType::i32);
           for (int64_t t = 0; t < T; ++t) {
-            batch.target_in.i32()[t] = t == 0 ? static_cast<int32_t>(nn::kBos) : h.tokens[static_cast<size_t>(t - 1)];
-            batch.target_out.i32()[t] = t < words ? h.tokens[static_cast<size_t>(t)] : static_cast<int32_t>(nn::kEos);
+            batch.target_in.i32()[t] =
+                t == 0 ? static_cast<int32_t>(nn::kBos) : h.tokens[static_cast<size_t>(t - 1)];
+            batch.target_out.i32()[t] =
+                t < words ? h.tokens[static_cast<size_t>(t)] : static_cast<int32_t>(nn::kEos);
           }
           batch.target_tokens = T;
           CHECK(-model.loss(batch).nll == doctest::Approx(h.log_probability).epsilon(1e-4));

@@ -59,7 +59,8 @@ std::vector<Seq2SeqConfig> all_models() {
 }
 
 std::string name_of(const Seq2SeqConfig& c) {
-  return c.attention + ", " + c.cell + ", decoder " + c.decoder + (c.input_feeding ? "" : ", no input feeding") + ", " + c.readout;
+  return c.attention + ", " + c.cell + ", decoder " + c.decoder +
+         (c.input_feeding ? "" : ", no input feeding") + ", " + c.readout;
 }
 
 // Three sentences of 4, 2 and 3 source words (with </s>) and 3, 4 and 2 target words.
@@ -73,14 +74,16 @@ Seq2SeqBatch batch() {
   b.alignment = Tensor::zeros({4, 3, 4});  // for the oracle: target word t looks at source words t and t + 1
   for (int64_t t = 0; t < 4; ++t)
     for (int64_t k = 0; k < 3; ++k)
-      for (int64_t s = t; s < std::min<int64_t>(t + 2, b.source_lengths.i32()[k]); ++s) b.alignment.set((t * 3 + k) * 4 + s, 0.5);
+      for (int64_t s = t; s < std::min<int64_t>(t + 2, b.source_lengths.i32()[k]); ++s)
+        b.alignment.set((t * 3 + k) * 4 + s, 0.5);
   return b;
 }
 
 Tensor columns(const Tensor& ids, const std::vector<int64_t>& order) {
   Tensor out({ids.size(0), static_cast<int64_t>(order.size())}, DType::i32);
   for (int64_t t = 0; t < ids.size(0); ++t)
-    for (size_t k = 0; k < order.size(); ++k) out.i32()[t * out.size(1) + k] = ids.i32()[t * ids.size(1) + order[k]];
+    for (size_t k = 0; k < order.size(); ++k)
+      out.i32()[t * out.size(1) + k] = ids.i32()[t * ids.size(1) + order[k]];
   return out;
 }
 
@@ -222,7 +225,8 @@ TEST_CASE("permuting a batch permutes the alignments and keeps the loss") {
     p.source_lengths = columns(b.source_lengths.reshape({1, 3}), order).reshape({3});
     p.target_in = columns(b.target_in, order);
     p.target_out = columns(b.target_out, order);
-    p.alignment = transpose(gather_rows(transpose(b.alignment, 0, 1), Tensor::from_ids({3}, {2, 0, 1})), 0, 1).value();
+    p.alignment =
+        transpose(gather_rows(transpose(b.alignment, 0, 1), Tensor::from_ids({3}, {2, 0, 1})), 0, 1).value();
     CHECK(model.loss(p).loss.item() == doctest::Approx(model.loss(b).loss.item()).epsilon(1e-13));
     CHECK(worst(gradients(model, p), gradients(model, b)) < 1e-13);
     if (c.attention == "none") continue;
@@ -249,14 +253,29 @@ TEST_CASE("parameter names are PyTorch's and load back") {
   Seq2Seq model(small("bahdanau"), rng);
   std::vector<std::string> names;
   for (auto& p : nn::named_parameters(model)) names.push_back(p.name);
-  CHECK(names == std::vector<std::string>{
-                     "encoder.embedding.weight", "encoder.rnn.weight_ih_l0", "encoder.rnn.weight_hh_l0",
-                     "encoder.rnn.bias_ih_l0", "encoder.rnn.bias_hh_l0", "encoder.rnn.weight_ih_l0_reverse",
-                     "encoder.rnn.weight_hh_l0_reverse", "encoder.rnn.bias_ih_l0_reverse", "encoder.rnn.bias_hh_l0_reverse",
-                     "decoder.embedding.weight", "decoder.attention.query.weight", "decoder.attention.key.weight",
-                     "decoder.attention.v", "decoder.cell.weight_ih", "decoder.cell.weight_hh", "decoder.cell.bias_ih",
-                     "decoder.cell.bias_hh", "decoder.bridge.weight", "decoder.bridge.bias", "decoder.readout.weight",
-                     "decoder.readout.bias", "output.weight", "output.bias"});
+  CHECK(names == std::vector<std::string>{"encoder.embedding.weight",
+                                          "encoder.rnn.weight_ih_l0",
+                                          "encoder.rnn.weight_hh_l0",
+                                          "encoder.rnn.bias_ih_l0",
+                                          "encoder.rnn.bias_hh_l0",
+                                          "encoder.rnn.weight_ih_l0_reverse",
+                                          "encoder.rnn.weight_hh_l0_reverse",
+                                          "encoder.rnn.bias_ih_l0_reverse",
+                                          "encoder.rnn.bias_hh_l0_reverse",
+                                          "decoder.embedding.weight",
+                                          "decoder.attention.query.weight",
+                                          "decoder.attention.key.weight",
+                                          "decoder.attention.v",
+                                          "decoder.cell.weight_ih",
+                                          "decoder.cell.weight_hh",
+                                          "decoder.cell.bias_ih",
+                                          "decoder.cell.bias_hh",
+                                          "decoder.bridge.weight",
+                                          "decoder.bridge.bias",
+                                          "decoder.readout.weight",
+                                          "decoder.readout.bias",
+                                          "output.weight",
+                                          "output.bias"});
   Rng other_rng(8);
   Seq2Seq other(small("bahdanau"), other_rng);
   CHECK(other.loss(batch()).loss.item() != model.loss(batch()).loss.item());
@@ -269,7 +288,8 @@ TEST_CASE("an unknown decoder is refused") {
   Seq2SeqConfig foo = small("bahdanau");
   foo.readout = "foo";
   CHECK_THROWS_WITH(Seq2Seq(foo, rng), "[Seq2Seq] unknown readout \"foo\": one of tanh, maxout");
-  CHECK_THROWS_WITH(Seq2Seq(small("bahdanau", "foo"), rng), "[Seq2Seq] unknown decoder \"foo\": one of auto, bahdanau, luong");
+  CHECK_THROWS_WITH(Seq2Seq(small("bahdanau", "foo"), rng),
+                    "[Seq2Seq] unknown decoder \"foo\": one of auto, bahdanau, luong");
 }
 
 TEST_CASE("maxout takes the larger of each pair") {

@@ -60,7 +60,8 @@ std::vector<Tensor> gradients(Seq2Seq& model, const Var& loss) {
   Gradients g = backward(loss);
   std::vector<Tensor> out;
   for (auto& p : nn::named_parameters(model))
-    out.push_back(g.contains(*p.parameter) ? g[*p.parameter] : Tensor::zeros(p.parameter->shape(), DType::f64));
+    out.push_back(g.contains(*p.parameter) ? g[*p.parameter]
+                                           : Tensor::zeros(p.parameter->shape(), DType::f64));
   return out;
 }
 
@@ -130,7 +131,8 @@ TEST_CASE("the estimator's expectation over all paths is the exact gradient, wha
       CHECK(worst(expectation, truth) < 1e-12);
       // It is not the gradient of one path, nor that without the term for the choices.
       double size = 0;
-      for (const Tensor& t : truth) size = std::max(size, max_abs_difference(t, Tensor::zeros(t.shape(), DType::f64)));
+      for (const Tensor& t : truth)
+        size = std::max(size, max_abs_difference(t, Tensor::zeros(t.shape(), DType::f64)));
       CHECK(size > 0.01);
     }
 }
@@ -174,7 +176,8 @@ TEST_CASE("draws follow the probabilities, and the same seed draws the same") {
     CHECK(a.log_probability.value().at(1) == 0);  // nothing to draw from
   }
   for (int64_t s = 0; s < S; ++s) {
-    double share = counts[static_cast<size_t>(s)] / kDraws, error = std::sqrt(p.at(s) * (1 - p.at(s)) / kDraws);
+    double share = counts[static_cast<size_t>(s)] / kDraws,
+           error = std::sqrt(p.at(s) * (1 - p.at(s)) / kDraws);
     CHECK(std::abs(share - p.at(s)) < 5 * error);
   }
   auto drawn = [&](uint64_t seed) {
@@ -202,7 +205,8 @@ TEST_CASE("reinforce: costs to go less the baseline, over real words") {
   Tensor real = Tensor::from({3, 2}, {1, 1, 1, 1, 1, 0}, DType::u8);
   Gradients g = backward(nn::reinforce(log_p, costs, real, 0.5));
   CHECK(g[log_p].to_vector() == std::vector<double>{7.5, 5, 7, 3.5, 4.5, 0});
-  CHECK_THROWS_WITH(nn::reinforce(log_p, costs, real.reshape({6}), 0),
-                    doctest::Contains("[reinforce] log_probability, costs and real must be [T, B]: [3, 2], [3, 2] "
-                                      "and [6] (test_hard.cc:"));
+  CHECK_THROWS_WITH(
+      nn::reinforce(log_p, costs, real.reshape({6}), 0),
+      doctest::Contains("[reinforce] log_probability, costs and real must be [T, B]: [3, 2], [3, 2] "
+                        "and [6] (test_hard.cc:"));
 }

@@ -84,7 +84,8 @@ Sources sources(int64_t B, int64_t S = 9) {
   Sources out{Tensor({S, B}, DType::i32), Tensor({B}, DType::i32)};
   out.ids.fill(nn::kPad);
   for (int64_t b = 0; b < B; ++b) {
-    int32_t length = b == 0 ? static_cast<int32_t>(S) : 1 + static_cast<int32_t>(rng.below(static_cast<uint64_t>(S)));
+    int32_t length =
+        b == 0 ? static_cast<int32_t>(S) : 1 + static_cast<int32_t>(rng.below(static_cast<uint64_t>(S)));
     out.lengths.i32()[b] = length;
     for (int32_t s = 0; s < length; ++s) out.ids.i32()[s * B + b] = 4 + static_cast<int32_t>(rng.below(36));
   }
@@ -123,7 +124,8 @@ TEST_CASE("packed decoding equals the composed way, step by step") {
     CAPTURE(kind.attention);
     CAPTURE(kind.decoder);
     nn::Seq2Seq model = model_of(kind);
-    auto packed = model.generator(), composed = nn::composed_generator(model.encoder, *model.decoder, model.output);
+    auto packed = model.generator(),
+         composed = nn::composed_generator(model.encoder, *model.decoder, model.output);
     Sources in = sources(5);
     auto a = packed->start(in.ids, in.lengths, {.rows_per_sentence = 3});
     auto b = composed->start(in.ids, in.lengths, {.rows_per_sentence = 3});
@@ -167,7 +169,8 @@ TEST_CASE("both ways translate alike") {
       CAPTURE(kind.decoder);
       CAPTURE(beam);
       nn::Seq2Seq model = model_of(kind);
-      auto packed = model.generator(), composed = nn::composed_generator(model.encoder, *model.decoder, model.output);
+      auto packed = model.generator(),
+           composed = nn::composed_generator(model.encoder, *model.decoder, model.output);
       Sources in = sources(13);
       nn::SearchOptions options{.beam_size = beam, .weights = true};
       auto a = nn::translate(*packed, in.ids, in.lengths, options);
@@ -226,7 +229,8 @@ TEST_CASE("the logits of a step are the same however many threads share it") {
     nn::Seq2Seq model = model_of(kind);
     auto generator = model.generator();
     Sources in = sources(4);
-    auto alone = generator->start(in.ids, in.lengths), shared = generator->start(in.ids, in.lengths, {.pool = &pool});
+    auto alone = generator->start(in.ids, in.lengths),
+         shared = generator->start(in.ids, in.lengths, {.pool = &pool});
     for (int32_t word : {2, 7, 30}) {
       Tensor words = Tensor::full({4}, word, DType::i32);
       Tensor a = alone->step(words);
@@ -239,7 +243,8 @@ TEST_CASE("a greedy search without scores takes the same words") {
   for (const Kind& kind : kinds()) {
     nn::Seq2Seq model = model_of(kind);
     Sources in = sources(9);
-    auto with = nn::translate(model, in.ids, in.lengths), without = nn::translate(model, in.ids, in.lengths, {.scores = false});
+    auto with = nn::translate(model, in.ids, in.lengths),
+         without = nn::translate(model, in.ids, in.lengths, {.scores = false});
     for (size_t b = 0; b < with.size(); ++b) {
       CHECK(without[b][0].tokens == with[b][0].tokens);
       CHECK(without[b][0].log_probability == 0);
@@ -308,7 +313,8 @@ TEST_CASE("a search asks the system for memory once, however many batches follow
 TEST_CASE("models that have no packed form are decoded all the same") {
   ThreadPool pool(2);
   auto check = [&](const std::function<void(nn::Seq2SeqConfig&)>& change) {
-    nn::Seq2SeqConfig c{.source_vocabulary = 40, .target_vocabulary = kWords, .embedding_dim = 8, .hidden_size = 12};
+    nn::Seq2SeqConfig c{
+        .source_vocabulary = 40, .target_vocabulary = kWords, .embedding_dim = 8, .hidden_size = 12};
     change(c);
     Rng rng(31);
     nn::Seq2Seq model(c, rng);
@@ -347,10 +353,13 @@ TEST_CASE("what decoding refuses") {
   nn::Seq2Seq model = model_of({"bahdanau"});
   Sources in = sources(3);
   auto decoder = model.generator()->start(in.ids, in.lengths);
-  CHECK_THROWS_WITH(decoder->step(Tensor::full({2}, 4, DType::i32)), "[step] previous words must be i32 [3]: [2]");
+  CHECK_THROWS_WITH(decoder->step(Tensor::full({2}, 4, DType::i32)),
+                    "[step] previous words must be i32 [3]: [2]");
   CHECK_THROWS_WITH(decoder->step(Tensor::full({3}, 61, DType::i32)), "[embedding] ids are 0 .. 60: 61");
   CHECK_THROWS_WITH(decoder->select({0, 3}), "[select] rows are 0 .. 2: 3");
   CHECK_THROWS_WITH(decoder->select({0, 0, 1, 2}), "[select] at most 3 rows were planned for: 4");
-  CHECK_THROWS_WITH(nn::translate(model, in.ids, Tensor::full({2}, 1, DType::i32)),
-                    doctest::Contains("[translate] sources must be i32 [S, B] and lengths i32 [B]: [9, 3] and [2] (test_incremental.cc:"));
+  CHECK_THROWS_WITH(
+      nn::translate(model, in.ids, Tensor::full({2}, 1, DType::i32)),
+      doctest::Contains(
+          "[translate] sources must be i32 [S, B] and lengths i32 [B]: [9, 3] and [2] (test_incremental.cc:"));
 }

@@ -58,7 +58,8 @@ TEST_CASE("a hypothesis' log probability is the teacher-forced one of its tokens
       for (int64_t b = 0; b < 3; ++b) {
         REQUIRE(found[b].size() == static_cast<size_t>(beam));
         for (const nn::Hypothesis& h : found[b])
-          CHECK(h.log_probability == doctest::Approx(teacher_forced(model, b, h.tokens, h.finished)).epsilon(1e-4));
+          CHECK(h.log_probability ==
+                doctest::Approx(teacher_forced(model, b, h.tokens, h.finished)).epsilon(1e-4));
       }
     }
 }
@@ -70,7 +71,8 @@ TEST_CASE("the same with an LSTM, whose cells have to follow their hypotheses") 
     auto found = nn::translate(model, source(), lengths(), {.beam_size = 3, .max_length = 6});
     for (int64_t b = 0; b < 3; ++b)
       for (const nn::Hypothesis& h : found[b])
-        CHECK(h.log_probability == doctest::Approx(teacher_forced(model, b, h.tokens, h.finished)).epsilon(1e-4));
+        CHECK(h.log_probability ==
+              doctest::Approx(teacher_forced(model, b, h.tokens, h.finished)).epsilon(1e-4));
   }
 }
 
@@ -100,7 +102,8 @@ TEST_CASE("greedy search takes the most probable word at each step") {
 TEST_CASE("a beam as wide as all sequences finds the best one") {
   // Words that may be said: <unk>, 4, 5; two of them at most: 1 + 3 + 9 targets.
   nn::Seq2Seq model = model_for("bahdanau", 11, 6);
-  auto found = nn::translate(model, source(), lengths(), {.beam_size = 13, .length_penalty = 0, .max_length = 3});
+  auto found =
+      nn::translate(model, source(), lengths(), {.beam_size = 13, .length_penalty = 0, .max_length = 3});
   for (int64_t b = 0; b < 3; ++b) {
     double best = teacher_forced(model, b, {}, true);
     for (int32_t v : {0, 4, 5}) {

@@ -17,7 +17,8 @@ Tensor golden(const std::string& file, const std::string& group, const std::stri
   REQUIRE(stream);
   nlohmann::json j = nlohmann::json::parse(stream)[group][name];
   auto dims = j["shape"].get<std::vector<int64_t>>();
-  return Tensor::from(Shape(dims.data(), static_cast<int>(dims.size())), j["data"].get<std::vector<double>>(), DType::f64);
+  return Tensor::from(Shape(dims.data(), static_cast<int>(dims.size())), j["data"].get<std::vector<double>>(),
+                      DType::f64);
 }
 
 std::vector<std::string> golden_names(const std::string& file, const std::string& group) {

@@ -49,13 +49,11 @@ TEST_CASE("an op's error names the line of its call, and a hint follows") {
   int line = 0;
   std::string text;
   text = text_of([&] { line = __LINE__, linear(x, w); });
-  CHECK(text ==
-        "[linear] input's last dimension must be in_features: input [64, 256], weight [512, 512] " + here(line) +
-            "; hint: 512 = 2 x 256: bidirectional?");
+  CHECK(text == "[linear] input's last dimension must be in_features: input [64, 256], weight [512, 512] " +
+                    here(line) + "; hint: 512 = 2 x 256: bidirectional?");
   text = text_of([&] { line = __LINE__, linear(x, Tensor::zeros({256, 10})); });
-  CHECK(text ==
-        "[linear] input's last dimension must be in_features: input [64, 256], weight [256, 10] " + here(line) +
-            "; hint: weight is [out_features, in_features]: transposed?");
+  CHECK(text == "[linear] input's last dimension must be in_features: input [64, 256], weight [256, 10] " +
+                    here(line) + "; hint: weight is [out_features, in_features]: transposed?");
   text = text_of([&] { line = __LINE__, matmul(x, Tensor::zeros({10, 256})); });
   CHECK(text ==
         "[matmul] inner dimensions must agree: [64, 256] and [10, 256] " + here(line) +
@@ -179,7 +177,8 @@ TEST_CASE("layers name the line of a wrong call") {
   CHECK_NAMES_THIS_LINE(nn::RNNCell(E, 4, rng)(row));
   CHECK_NAMES_THIS_LINE(nn::RecurrentCell({}, E, 4, rng).step(row));
   CHECK_NAMES_THIS_LINE(nn::RecurrentCell({}, E, 4, rng).over_time(wrong, {}));
-  CHECK_NAMES_THIS_LINE(nn::RecurrentStack({.name = "own", .cell = {}, .input_size = E, .hidden_size = 4}, rng)(wrong));
+  CHECK_NAMES_THIS_LINE(
+      nn::RecurrentStack({.name = "own", .cell = {}, .input_size = E, .hidden_size = 4}, rng)(wrong));
   CHECK_NAMES_THIS_LINE(nn::CrossEntropyLoss()(x, ids(T, E)));
   CHECK_NAMES_THIS_LINE(nn::NLLLoss()(x, ids(T, E)));
   CHECK_NAMES_THIS_LINE(nn::MSELoss()(x, wrong));
@@ -196,7 +195,8 @@ TEST_CASE("attentions name the line of a wrong call") {
     nn::AttentionMemory memory = attention->prepare(h, mask);
     if (name == "uniform" || name == "oracle") {  // look at no query
       memory.given = numbers({T, B, S + 1});
-      if (name == "oracle") CHECK_NAMES_THIS_LINE(attention->step(numbers({B, E}), memory, attention->start(memory)));
+      if (name == "oracle")
+        CHECK_NAMES_THIS_LINE(attention->step(numbers({B, E}), memory, attention->start(memory)));
       continue;
     }
     CHECK_NAMES_THIS_LINE(attention->step(row, memory, attention->start(memory)));
@@ -217,7 +217,8 @@ TEST_CASE("encoder, decoders and models name the line of a wrong call") {
   auto attention = [&] { return nn::make_attention("general", {E, E, 5}, rng); };
   std::vector<std::unique_ptr<nn::Decoder>> decoders;
   decoders.push_back(std::make_unique<nn::BahdanauDecoder>(sizes, attention(), rng));
-  decoders.push_back(std::make_unique<nn::BahdanauDecoder>(sizes, nn::make_attention("bahdanau", {E, E, 5}, rng), rng));
+  decoders.push_back(
+      std::make_unique<nn::BahdanauDecoder>(sizes, nn::make_attention("bahdanau", {E, E, 5}, rng), rng));
   decoders.push_back(std::make_unique<nn::LuongDecoder>(sizes, attention(), rng));
   nn::DecoderOptions feeding{.input_feeding = true};
   decoders.push_back(std::make_unique<nn::LuongDecoder>(sizes, attention(), rng, feeding));
@@ -231,7 +232,8 @@ TEST_CASE("encoder, decoders and models name the line of a wrong call") {
     CHECK_NAMES_THIS_LINE(decoder(ids(T, V), encoded(E)));
     CHECK_NAMES_THIS_LINE(decoder.real_steps(ids(T, V), encoded(E), Tensor::from_ids({B}, {3, 1})));
   }
-  nn::Seq2Seq gru({.source_vocabulary = V, .target_vocabulary = V, .embedding_dim = E, .hidden_size = E}, rng);
+  nn::Seq2Seq gru({.source_vocabulary = V, .target_vocabulary = V, .embedding_dim = E, .hidden_size = E},
+                  rng);
   CHECK_NAMES_THIS_LINE(gru.loss(bad_batch()));
   CHECK_NAMES_THIS_LINE(gru.align(bad_batch()));
   CHECK_NAMES_THIS_LINE(nn::translate(gru, ids(S, 4), lengths(), {.beam_size = 0}));
@@ -260,7 +262,8 @@ TEST_CASE("the Transformer's parts name the line of a wrong call") {
   CHECK_NAMES_THIS_LINE(decoder(wrong, memory));
   CHECK_NAMES_THIS_LINE(decoder.start(wrong));
   CHECK_NAMES_THIS_LINE(decoder.step(numbers({1, B, E + 1}), caches));
-  nn::TransformerSeq2Seq model({.source_vocabulary = V, .target_vocabulary = V, .d_model = E, .num_layers = 1}, rng);
+  nn::TransformerSeq2Seq model(
+      {.source_vocabulary = V, .target_vocabulary = V, .d_model = E, .num_layers = 1}, rng);
   CHECK_NAMES_THIS_LINE(model.loss(bad_batch()));
   CHECK_NAMES_THIS_LINE(model.align(bad_batch()));
   CHECK_NAMES_THIS_LINE(model.encode(ids(S, V), length_mask(lengths(), S)));

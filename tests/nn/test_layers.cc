@@ -116,7 +116,8 @@ double from_orthonormal_rows(const Tensor& q, int64_t begin, int64_t end, double
 TEST_CASE("orthogonal matrices are orthogonal, wide, tall and in blocks") {
   Rng rng(1);
   Parameter square(Tensor::zeros({100, 100}, DType::f64)), wide(Tensor::zeros({5, 9}, DType::f64)),
-      tall(Tensor::zeros({9, 5}, DType::f64)), gates(Tensor::zeros({3 * 16, 16}, DType::f64)), f32(Tensor::zeros({8, 8}));
+      tall(Tensor::zeros({9, 5}, DType::f64)), gates(Tensor::zeros({3 * 16, 16}, DType::f64)),
+      f32(Tensor::zeros({8, 8}));
   nn::init::orthogonal_(square, rng);
   CHECK(from_orthonormal_rows(square.value(), 0, 100) < 1e-14);
   nn::init::orthogonal_(wide, rng, {.gain = 2});

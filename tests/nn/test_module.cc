@@ -61,15 +61,16 @@ TEST_CASE("parameters have dotted names, in the order of the module") {
   Rng rng(1);
   Holder holder(rng);
   CHECK(names(nn::state_dict(holder)) ==
-        std::vector<std::string>{"layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias", "norm.weight",
-                                 "norm.bias", "table.weight", "scale"});
+        std::vector<std::string>{"layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias",
+                                 "norm.weight", "norm.bias", "table.weight", "scale"});
   CHECK(nn::num_parameters(holder) == 6 + 3 + 6 + 2 + 2 + 2 + 8 + 1);
   nn::GRU gru(2, 3, rng, {.num_layers = 2, .bidirectional = true});
   CHECK(names(nn::state_dict(gru)) ==
-        std::vector<std::string>{"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_ih_l0_reverse",
-                                 "weight_hh_l0_reverse", "bias_ih_l0_reverse", "bias_hh_l0_reverse", "weight_ih_l1",
-                                 "weight_hh_l1", "bias_ih_l1", "bias_hh_l1", "weight_ih_l1_reverse",
-                                 "weight_hh_l1_reverse", "bias_ih_l1_reverse", "bias_hh_l1_reverse"});
+        std::vector<std::string>{"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0",
+                                 "weight_ih_l0_reverse", "weight_hh_l0_reverse", "bias_ih_l0_reverse",
+                                 "bias_hh_l0_reverse", "weight_ih_l1", "weight_hh_l1", "bias_ih_l1",
+                                 "bias_hh_l1", "weight_ih_l1_reverse", "weight_hh_l1_reverse",
+                                 "bias_ih_l1_reverse", "bias_hh_l1_reverse"});
   CHECK(nn::state_dict(gru)[8].second.shape() == Shape{9, 6});
 }
 
@@ -110,9 +111,10 @@ TEST_CASE("load_state_dict lists everything that is wrong and then changes nothi
                      {"down.bias", Tensor::zeros({1})},
                      {"extra", Tensor::zeros({1})},
                      {"down.weight", Tensor::zeros({1, 8})}};
-  CHECK(error_of([&] { nn::load_state_dict(model, dict); }) ==
-        "[load_state_dict] the names and shapes must be the module's: missing up.bias; unexpected down.bias, extra; "
-        "wrong shape up.weight (module [8, 2], given [2, 8]); given twice down.weight");
+  CHECK(
+      error_of([&] { nn::load_state_dict(model, dict); }) ==
+      "[load_state_dict] the names and shapes must be the module's: missing up.bias; unexpected down.bias, extra; "
+      "wrong shape up.weight (module [8, 2], given [2, 8]); given twice down.weight");
   CHECK(same_bits(model.up.weight.value(), before));
 }
 
@@ -125,8 +127,9 @@ TEST_CASE("a module goes to a file and back") {
   CHECK(same_bits(other.up.bias.value(), model.up.bias.value()));
   nn::Linear narrow(2, 8, rng);
   CHECK(error_of([&] { nn::load(narrow, path); }) ==
-        "[load] " + path + ": the names and shapes must be the module's: missing weight, bias; unexpected up.weight, "
-        "up.bias, down.weight");
+        "[load] " + path +
+            ": the names and shapes must be the module's: missing weight, bias; unexpected up.weight, "
+            "up.bias, down.weight");
   std::remove(path.c_str());
 }
 

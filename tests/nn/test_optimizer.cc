@@ -33,7 +33,9 @@ struct Table {
     return backward(sum(y * Var(random({3, 3}, 9, y.dtype()))) * factor);
   }
   // The same as one dense tensor.
-  Gradients dense(double factor = 1) const { return with_gradient(table.weight, gradients(factor)[table.weight]); }
+  Gradients dense(double factor = 1) const {
+    return with_gradient(table.weight, gradients(factor)[table.weight]);
+  }
 };
 
 }  // namespace
@@ -65,7 +67,8 @@ TEST_CASE("Adam takes the golden steps") {
 }
 
 TEST_CASE("Adam scales the gradient while it reads it, and decays weights as torch.optim.Adam") {
-  Tensor start = random({7}, 1), g = random({7}, 2), scaled(g.shape(), DType::f64), decayed(g.shape(), DType::f64);
+  Tensor start = random({7}, 1), g = random({7}, 2), scaled(g.shape(), DType::f64),
+         decayed(g.shape(), DType::f64);
   for (int64_t i = 0; i < 7; ++i) {
     scaled.set(i, g.at(i) * 0.25);
     decayed.set(i, g.at(i) + 0.1 * start.at(i));
@@ -158,7 +161,8 @@ TEST_CASE("row gradients step exactly as dense ones, momentum of unseen rows inc
   Tensor before = rows.table.weight.value().clone();
   Gradients other = backward(sum(rows.table(Tensor::from_ids({1}, {0}))));
   a.step(rows.table, other);
-  CHECK(max_abs_difference(rows.table.weight.value().row(1), before.row(1)) > 1e-3);  // moves on by its momentum
+  CHECK(max_abs_difference(rows.table.weight.value().row(1), before.row(1)) >
+        1e-3);  // moves on by its momentum
   CHECK(same_bits(rows.table.weight.value().row(2), before.row(2)));                  // never occurred
 }
 
@@ -199,7 +203,9 @@ TEST_CASE("a state that does not fit is refused with all names") {
   Rng rng(1);
   nn::Linear layer(2, 3, rng);
   nn::Adam adam;
-  nn::StateDict wrong{{"m.weight", Tensor::zeros({2, 3})}, {"v.weight", Tensor::zeros({3, 2})}, {"m.gone", Tensor::zeros({1})}};
+  nn::StateDict wrong{{"m.weight", Tensor::zeros({2, 3})},
+                      {"v.weight", Tensor::zeros({3, 2})},
+                      {"m.gone", Tensor::zeros({1})}};
   CHECK(error_of([&] { adam.load_state_dict(layer, wrong); }) ==
         "[Adam] the saved state must be one of these parameters: missing step.weight; unexpected m.gone; "
         "wrong shape m.weight (parameter [3, 2], given [2, 3])");

@@ -31,8 +31,11 @@ TEST_CASE("gradients of GRU: every option, lengths with 0 and full, with and wit
           CAPTURE(layers);
           CAPTURE(reset_after);
           CAPTURE(reference);
-          nn::GRU gru(3, 4, rng, {.num_layers = layers, .bidirectional = bidirectional, .reset_after = reset_after,
-                                  .reference = reference});
+          nn::GRU gru(3, 4, rng,
+                      {.num_layers = layers,
+                       .bidirectional = bidirectional,
+                       .reset_after = reset_after,
+                       .reference = reference});
           Tensor h0 = random({layers * (bidirectional ? 2 : 1), 4, 4}, 2);
           CHECK_GRADIENTS(nn::gradcheck(gru, {input(), kLengths, h0}));
         }
@@ -101,9 +104,9 @@ TEST_CASE("a bidirectional GRU over a padded batch has the golden numbers") {
     nn::GRU gru(2, 3, rng, {.bidirectional = true, .reference = reference});
     nn::to(gru, DType::f64);
     const std::vector<std::pair<std::string, std::string>> names{
-        {"Wf_ih", "weight_ih_l0"}, {"Wf_hh", "weight_hh_l0"}, {"bf_ih", "bias_ih_l0"}, {"bf_hh", "bias_hh_l0"},
-        {"Wb_ih", "weight_ih_l0_reverse"}, {"Wb_hh", "weight_hh_l0_reverse"}, {"bb_ih", "bias_ih_l0_reverse"},
-        {"bb_hh", "bias_hh_l0_reverse"}};
+        {"Wf_ih", "weight_ih_l0"},       {"Wf_hh", "weight_hh_l0"},         {"bf_ih", "bias_ih_l0"},
+        {"bf_hh", "bias_hh_l0"},         {"Wb_ih", "weight_ih_l0_reverse"}, {"Wb_hh", "weight_hh_l0_reverse"},
+        {"bb_ih", "bias_ih_l0_reverse"}, {"bb_hh", "bias_hh_l0_reverse"}};
     nn::StateDict dict;
     for (const auto& [theirs, ours] : names) dict.emplace_back(ours, in(theirs.c_str()));
     nn::load_state_dict(gru, dict);
@@ -149,7 +152,8 @@ TEST_CASE("padding changes nothing, and its gradient is 0") {
         for (double g : grads[v].row(t).row(b).to_vector()) CHECK((g != 0) == real);
         for (double y : padded.output.value().row(t).row(b).to_vector()) CHECK((y != 0) == real);
       }
-    for (double h : padded.h_n.value().row(0).row(1).to_vector()) CHECK(h == 0);  // length 0: the state it began with
+    for (double h : padded.h_n.value().row(0).row(1).to_vector())
+      CHECK(h == 0);  // length 0: the state it began with
 
     // A sequence alone, without padding, gives the same numbers.
     Tensor alone({3, 1, 3}, DType::f32);
@@ -201,7 +205,8 @@ TEST_CASE("recurrent modules say what they need") {
   Rng rng(8);
   nn::GRU gru(3, 4, rng, {.bidirectional = true});
   Tensor x = Tensor::zeros({5, 2, 3});
-  CHECK(error_of([&] { gru(Tensor::zeros({5, 2, 8})); }) == "[GRU] x must be [T, B, 3], time first: [5, 2, 8]");
+  CHECK(error_of([&] { gru(Tensor::zeros({5, 2, 8})); }) ==
+        "[GRU] x must be [T, B, 3], time first: [5, 2, 8]");
   CHECK(error_of([&] { gru(x, Tensor::from_ids({3}, {1, 2, 3})); }) ==
         "[GRU] lengths must be i32 [2], one per sequence: i32 [3]");
   CHECK(error_of([&] { gru(x, Tensor::from_ids({2}, {1, 6})); }) == "[GRU] lengths must be in 0 .. 5: 6");

@@ -47,8 +47,12 @@ TEST_CASE("dropout is between layers alone; variational: one mask over time, ano
 
 TEST_CASE("a residual layer adds what was there before dropout") {
   Rng rng(9);
-  nn::RNN rnn(64, 64, rng, {.num_layers = 2, .nonlinearity = nn::Nonlinearity::relu, .bias = false, .dropout = 0.5,
-                            .residual = true});
+  nn::RNN rnn(64, 64, rng,
+              {.num_layers = 2,
+               .nonlinearity = nn::Nonlinearity::relu,
+               .bias = false,
+               .dropout = 0.5,
+               .residual = true});
   for (auto& w : rnn.stack.weights) {
     set(w.weight_ih, one_if_equal);
     set(w.weight_hh, [](int64_t, int64_t) { return 0; });

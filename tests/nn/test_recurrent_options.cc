@@ -214,7 +214,8 @@ TEST_CASE("padding changes nothing, and a permuted batch gives permuted results,
 TEST_CASE("the example of docs/recurrent-layers.md") {
   Rng rng(16);
   Tensor x = random({5, 2, 64}, 1, DType::f32), lengths = Tensor::from_ids({2}, {5, 3});
-  Tensor x_t = x.row(0), h_before = random({2, 128}, 2, DType::f32), c_before = random({2, 128}, 3, DType::f32);
+  Tensor x_t = x.row(0), h_before = random({2, 128}, 2, DType::f32),
+         c_before = random({2, 128}, 3, DType::f32);
   nn::LSTM lstm(64, 128, rng, {.num_layers = 2, .dropout = 0.3, .bidirectional = true});
   nn::RecurrentOutput y = lstm(x, lengths);
   CHECK(y.output.shape() == Shape{5, 2, 256});
@@ -262,8 +263,9 @@ TEST_CASE("LSTM and cells say what they need") {
   CHECK(error_of([&] { nn::cell_type("gur"); }) ==
         "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu");
   Var w_ih = Tensor::zeros({16, 3}), w_hh = Tensor::zeros({16, 4});
-  CHECK(error_of([&] { gradus::lstm(x, {}, Tensor::zeros({12, 3}), w_hh, {}, {}); }) ==
-        "[lstm] weight_ih must be [4 hidden_size, input_size]: input [5, 2, 3], weight_ih [12, 3], weight_hh [16, 4]");
+  CHECK(
+      error_of([&] { gradus::lstm(x, {}, Tensor::zeros({12, 3}), w_hh, {}, {}); }) ==
+      "[lstm] weight_ih must be [4 hidden_size, input_size]: input [5, 2, 3], weight_ih [12, 3], weight_hh [16, 4]");
   CHECK(error_of([&] { gradus::lstm(x, {{}, Tensor::zeros({3, 4})}, w_ih, w_hh, {}, {}); }) ==
         "[lstm] the initial cell must be [B, hidden_size] = [2, 4]: [3, 4]");
   CHECK(error_of([&] { gradus::lstm(x, {}, w_ih, w_hh, {}, {}, {.state_mask = Tensor::zeros({2, 5})}); }) ==

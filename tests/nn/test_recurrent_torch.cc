@@ -75,9 +75,10 @@ TEST_CASE("PyTorch's state dicts load key for key, and give its outputs and all 
 TEST_CASE("names in the state dict, of LSTM and of what PyTorch does not have") {
   Rng rng(1);
   nn::LSTM lstm(3, 4, rng, {.bidirectional = true});
-  CHECK(names(nn::state_dict(lstm)) ==
-        std::vector<std::string>{"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0",
-                                 "weight_ih_l0_reverse", "weight_hh_l0_reverse", "bias_ih_l0_reverse", "bias_hh_l0_reverse"});
+  CHECK(names(nn::state_dict(lstm)) == std::vector<std::string>{"weight_ih_l0", "weight_hh_l0", "bias_ih_l0",
+                                                                "bias_hh_l0", "weight_ih_l0_reverse",
+                                                                "weight_hh_l0_reverse", "bias_ih_l0_reverse",
+                                                                "bias_hh_l0_reverse"});
   CHECK(nn::state_dict(lstm)[0].second.shape() == Shape{16, 3});
   nn::GRU bahdanau(3, 4, rng, {.bahdanau = true});
   CHECK(names(nn::state_dict(bahdanau)) ==

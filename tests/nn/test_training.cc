@@ -53,7 +53,8 @@ Batch draw(int64_t T, int64_t B, int64_t symbols, Rng& rng) {
 // Sequences begin .. end-1 of a batch.
 Batch part(const Batch& batch, int64_t begin, int64_t end) {
   int64_t T = batch.ids.size(0), B = batch.ids.size(1);
-  Batch out{Tensor({T, end - begin}, DType::i32), batch.lengths.rows(begin, end), batch.targets.rows(begin, end)};
+  Batch out{Tensor({T, end - begin}, DType::i32), batch.lengths.rows(begin, end),
+            batch.targets.rows(begin, end)};
   for (int64_t t = 0; t < T; ++t)
     for (int64_t b = begin; b < end; ++b) out.ids.set(t * (end - begin) + b - begin, batch.ids.at(t * B + b));
   return out;
@@ -106,7 +107,8 @@ TEST_CASE("shards add up to the whole batch") {
     nn::ParallelGradients result = nn::parallel_gradients(pool, 4, f);
     REQUIRE(result.losses.size() == 4);
     CHECK(result.losses[3] == 0);
-    CHECK(result.losses[0] + result.losses[1] + result.losses[2] == doctest::Approx(whole.item()).epsilon(1e-6));
+    CHECK(result.losses[0] + result.losses[1] + result.losses[2] ==
+          doctest::Approx(whole.item()).epsilon(1e-6));
     for (const NamedParameter& p : nn::named_parameters(model)) {
       CAPTURE(p.name);
       CHECK(all_close(result.gradients[*p.parameter], expected[*p.parameter], 1e-5, 1e-6));
@@ -164,7 +166,8 @@ TEST_CASE("what a shard throws arrives at the caller") {
   ThreadPool pool(2);
   auto f = [](int shard) -> Var { fail("test", "shard " + std::to_string(shard)); };
   CHECK(error_of([&] { nn::parallel_gradients(pool, 2, f); }) == "[test] shard 0");
-  CHECK(error_of([&] { nn::parallel_gradients(pool, 0, f); }) == "[parallel_gradients] needs at least one shard");
+  CHECK(error_of([&] { nn::parallel_gradients(pool, 0, f); }) ==
+        "[parallel_gradients] needs at least one shard");
 }
 
 TEST_CASE("a perceptron with one hidden layer learns XOR") {

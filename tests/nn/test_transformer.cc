@@ -151,7 +151,8 @@ TEST_CASE("dropout of a layer: under Training only, and the same again with the 
 TEST_CASE("the lines that docs/transformer.md begins with") {
   Rng rng(1);
   NoGrad guard;
-  Tensor x = random({4, 2, 8}, 1, DType::f32), target = random({3, 2, 8}, 2, DType::f32), mask = memory_mask();
+  Tensor x = random({4, 2, 8}, 1, DType::f32), target = random({3, 2, 8}, 2, DType::f32),
+         mask = memory_mask();
   nn::TransformerEncoder encoder(6, 8, 2, rng, {.dim_feedforward = 16, .dropout = 0.1, .norm_first = true});
   Var memory = encoder(x, mask);
   nn::TransformerDecoder decoder(6, 8, 2, rng, {.dim_feedforward = 16, .norm_first = true});

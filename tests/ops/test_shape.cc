@@ -113,7 +113,8 @@ TEST_CASE("slices of the leading axis are views, the others copies") {
         Numbers{1, 1, 1, 2, 2, 2, 0, 0, 0, 0, 0, 0});
 
   CHECK(op_error_of([&] { slice(x, 0, 2, 5); }) == "[slice] entries 2 to 5 are outside axis 0: shape [4, 3]");
-  CHECK(op_error_of([&] { slice(x, -1, -1, 2); }) == "[slice] entries -1 to 2 are outside axis 1: shape [4, 3]");
+  CHECK(op_error_of([&] { slice(x, -1, -1, 2); }) ==
+        "[slice] entries -1 to 2 are outside axis 1: shape [4, 3]");
   CHECK(op_error_of([&] { slice(x, 0, 2, 1); }) == "[slice] entries 2 to 1 are outside axis 0: shape [4, 3]");
   CHECK(op_error_of([&] { select(x, 0, 4); }) == "[select] entry 4 is outside axis 0: shape [4, 3]");
   CHECK(op_error_of([&] { select(x, 2, 0); }) == "[select] axis 2 does not exist: shape [4, 3]");

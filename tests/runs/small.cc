@@ -27,7 +27,8 @@ struct Scratch {
   }
 };
 
-translator::Vocabulary words(const std::vector<SentencePair>& pairs, std::vector<std::string> SentencePair::*side) {
+translator::Vocabulary words(const std::vector<SentencePair>& pairs,
+                             std::vector<std::string> SentencePair::* side) {
   translator::TokenCounts counts;
   for (const SentencePair& p : pairs) counts.add(p.*side);
   return translator::Vocabulary::build(counts, {.min_count = 1, .max_size = 1000});
@@ -35,7 +36,8 @@ translator::Vocabulary words(const std::vector<SentencePair>& pairs, std::vector
 
 }  // namespace
 
-Model small_model(const std::vector<SentencePair>& pairs, const std::string& attention, const std::string& kind) {
+Model small_model(const std::vector<SentencePair>& pairs, const std::string& attention,
+                  const std::string& kind) {
   translator::ModelConfig config;
   config.model = kind;
   config.network.hidden_size = config.network.embedding_dim = config.transformer.d_model = 16;

@@ -8,8 +8,8 @@
 namespace runs {
 
 /// A fresh model of 16 units for the embedded corpus's first sentences.
-translator::Model small_model(const std::vector<translator::SentencePair>& pairs, const std::string& attention = "bahdanau",
-                              const std::string& kind = "gru");
+translator::Model small_model(const std::vector<translator::SentencePair>& pairs,
+                              const std::string& attention = "bahdanau", const std::string& kind = "gru");
 
 /// Sentences of the embedded corpus.
 std::vector<translator::SentencePair> pairs(const std::string& split, int64_t count);

@@ -78,7 +78,8 @@ TEST_CASE("the three ways are all there are: they add up to the gradient of each
   }
 }
 
-TEST_CASE("a cut changes the backward pass alone; with the scores cut, attention's own weights get no gradient") {
+TEST_CASE(
+    "a cut changes the backward pass alone; with the scores cut, attention's own weights get no gradient") {
   AblateTask task = tiny();
   gradus::Rng rng(3);
   ToyTranslator model(task.hidden, rng);
@@ -114,7 +115,8 @@ TEST_CASE("the task: digits backwards, or as they are") {
 TEST_CASE("training is the same each time, starts the same for each cut, and is told of") {
   AblateTask task = tiny();
   int told = 0;
-  Ablation a = ablate(task, Cut::none, [&] { ++told; }), b = ablate(task, Cut::none), c = ablate(task, Cut::value);
+  Ablation a = ablate(task, Cut::none, [&] { ++told; }), b = ablate(task, Cut::none),
+           c = ablate(task, Cut::value);
   CHECK(told == 2);
   REQUIRE(a.epochs.size() == 3);
   CHECK(a.epochs[2].loss == b.epochs[2].loss);
@@ -139,18 +141,26 @@ TEST_CASE("the sentences follow the numbers, whichever way these fall") {
     e.accuracy = 0.5;
     return Ablation{cut, {e}};
   };
-  auto text = findings(task, {made(Cut::none, 0.2, 0.7, 0.1), made(Cut::value, 0.92, 0, 0.11), made(Cut::score, 0.25, 0.2, 1.6)});
+  auto text = findings(task, {made(Cut::none, 0.2, 0.7, 0.1), made(Cut::value, 0.92, 0, 0.11),
+                              made(Cut::score, 0.25, 0.2, 1.6)});
   REQUIRE(text.size() == 5);
-  CHECK(text[0] == "With nothing cut: 20 % of the weight lies where the digit comes from and 70 % one place later (even attention: 25 % "
-                   "and 19 %), loss 0.100 nats a digit, 50 % of the digits right.");
-  CHECK(text[1].ends_with(" Both places together have as much as without the cut, within 5 points; the loss is the same within 0.02 nats."));
-  CHECK(text[2].ends_with(" Both places together have 45 points less than without the cut; the loss is higher by 1.500 nats."));
+  CHECK(
+      text[0] ==
+      "With nothing cut: 20 % of the weight lies where the digit comes from and 70 % one place later (even attention: 25 % "
+      "and 19 %), loss 0.100 nats a digit, 50 % of the digits right.");
+  CHECK(text[1].ends_with(
+      " Both places together have as much as without the cut, within 5 points; the loss is the same within 0.02 nats."));
+  CHECK(text[2].ends_with(
+      " Both places together have 45 points less than without the cut; the loss is higher by 1.500 nats."));
   CHECK(text[3] == "The alignment suffers most with scores cut.");
   CHECK(text[4] == "This is one seed (1) and one small task; another seed may come out otherwise: --seed.");
-  auto other = findings(task, {made(Cut::none, 0.5, 0, 0.5), made(Cut::value, 0.7, 0, 0.3), made(Cut::recurrent, 0.68, 0, 0.5)});
-  CHECK(other[1].ends_with(" Both places together have 20 points more than without the cut; the loss is lower by 0.200 nats."));
+  auto other = findings(task, {made(Cut::none, 0.5, 0, 0.5), made(Cut::value, 0.7, 0, 0.3),
+                               made(Cut::recurrent, 0.68, 0, 0.5)});
+  CHECK(other[1].ends_with(
+      " Both places together have 20 points more than without the cut; the loss is lower by 0.200 nats."));
   CHECK(other[3] == "No cut harms the alignment by 5 points or more.");
-  auto both = findings(task, {made(Cut::none, 0.9, 0, 0.1), made(Cut::value, 0.3, 0, 0.3), made(Cut::recurrent, 0.32, 0, 0.5)});
+  auto both = findings(task, {made(Cut::none, 0.9, 0, 0.1), made(Cut::value, 0.3, 0, 0.3),
+                              made(Cut::recurrent, 0.32, 0, 0.5)});
   CHECK(both[3] == "The two cuts that harm the alignment most do so about equally.");
   CHECK_THROWS_WITH(cut_of("all"), "[ablate] unknown cut \"all\": one of value, score, recurrent, none");
 }

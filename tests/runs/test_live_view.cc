@@ -17,7 +17,10 @@ LiveView view() {
   v.valid_loss = {4.5, 3.5, 2.25};
   v.bleu = {0, 10, 40};
   v.exact_match = {0, 0, 12.5};
-  v.probe = ProbeResult{{"the", "cat", "</s>"}, {"le", "chat", "</s>"}, "le chat", {{0.9f, 0.1f, 0}, {0.2f, 0.75f, 0.05f}, {0, 0, 1}}};
+  v.probe = ProbeResult{{"the", "cat", "</s>"},
+                        {"le", "chat", "</s>"},
+                        "le chat",
+                        {{0.9f, 0.1f, 0}, {0.2f, 0.75f, 0.05f}, {0, 0, 1}}};
   v.samples = {{"the cat", "le chat"}, {"a dog", "un chien"}};
   return v;
 }
@@ -66,7 +69,8 @@ TEST_CASE("no line is wider than the terminal, and there are never more than it 
 TEST_CASE("colours only where the terminal has them; a first validation; no attention, no probe") {
   LiveView v = view();
   CHECK(draw_live_view(v, {.is_terminal = true}).find('\x1b') == std::string::npos);
-  CHECK(draw_live_view(v, {.is_terminal = true, .color = Color::truecolor}).find("\x1b[48;2;") != std::string::npos);
+  CHECK(draw_live_view(v, {.is_terminal = true, .color = Color::truecolor}).find("\x1b[48;2;") !=
+        std::string::npos);
   LiveView first;
   first.train_loss = {5};
   CHECK(draw_live_view(first, {.is_terminal = true}) == "          train loss  ▁  5.000\n");

@@ -68,7 +68,8 @@ TEST_CASE("a run of two epochs on a fixed seed becomes a page and a text") {
   CHECK(text.find("not logged") == std::string::npos);
   CHECK(text.find("  BLEU ") != std::string::npos);
   CHECK(count(text, "encoder.embedding.weight") == 2);  // gradient, and update against weight
-  CHECK(text.find("probe: " + run["validations"][1]["probe"]["source"].get<std::string>()) != std::string::npos);
+  CHECK(text.find("probe: " + run["validations"][1]["probe"]["source"].get<std::string>()) !=
+        std::string::npos);
   CHECK(count(text, "nats a word") == 5);
   for (int width : {40, 80}) CHECK_NOTHROW(lens::report_text(run, width, true));
 }
@@ -79,8 +80,11 @@ TEST_CASE("without --explain each of the worst has its command") {
 }
 
 TEST_CASE("a log of version 1 is drawn with its gaps marked") {
-  std::string out = log_directory("old", R"({"event":"start","pairs":10,"epochs":2,"lr":0.003,"recipe":{"--optimizer":"adam"},"parameters":1234})"
-                                             "\n" + validation(10) + validation(20));
+  std::string out = log_directory(
+      "old",
+      R"({"event":"start","pairs":10,"epochs":2,"lr":0.003,"recipe":{"--optimizer":"adam"},"parameters":1234})"
+      "\n" +
+          validation(10) + validation(20));
   json run = lens::read_run(out);
   CHECK(run["state"] == "not logged how it ended");
   CHECK(has(run["notes"], "The log is of version 1: layers, attention and worst sentences were not logged."));
@@ -96,11 +100,20 @@ TEST_CASE("a log of version 1 is drawn with its gaps marked") {
 
 TEST_CASE("broken lines, an interruption, a kill") {
   const std::string start = R"({"event":"start","version":2,"layers":[]})" "\n";
-  std::string stopped = log_directory("stopped", start + validation(10) + R"({"event":"end","finished":false,"step":15,"seconds":2})" "\n");
+  std::string stopped =
+      log_directory("stopped", start + validation(10) +
+                                   R"({"event":"end","finished":false,"step":15,"seconds":2})"
+                                   "\n");
   CHECK(lens::read_run(stopped)["state"] == "interrupted at step 15");
 
-  std::string killed = log_directory("killed", start + validation(10) + validation(20) + R"({"event":"valid)" "\n" + "[1]\n" +
-                                                   R"({"event":"resume","version":2,"epoch":0,"step":12,"layers":[]})" "\n" + validation(22));
+  std::string killed =
+      log_directory("killed", start + validation(10) + validation(20) +
+                                  R"({"event":"valid)"
+                                  "\n" +
+                                  "[1]\n" +
+                                  R"({"event":"resume","version":2,"epoch":0,"step":12,"layers":[]})"
+                                  "\n" +
+                                  validation(22));
   json run = lens::read_run(killed);
   CHECK(run["state"] == "going on, or ended without a word");
   CHECK(run["validations"].size() == 2);
@@ -118,7 +131,9 @@ TEST_CASE("broken lines, an interruption, a kill") {
 TEST_CASE("an exploded run shows NaN and infinity, and a very long one is thinned") {
   std::string lines = R"({"event":"start","version":2,"layers":[{"name":"w","shape":[1]}]})" "\n";
   for (int i = 1; i <= 600; ++i)
-    lines += validation(i, R"(,"attention_entropy":"nan","norms":{"step":1,"gradient":["inf"],"weight":[1],"update":["nan"]})");
+    lines += validation(
+        i,
+        R"(,"attention_entropy":"nan","norms":{"step":1,"gradient":["inf"],"weight":[1],"update":["nan"]})");
   json run = lens::read_run(log_directory("long", lines));
   CHECK(run["validations"].size() <= 242);
   CHECK(run["validations"].back()["step"] == 600);

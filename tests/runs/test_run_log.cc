@@ -31,7 +31,8 @@ TEST_CASE("a run of two epochs logs what the schema says, the same each time") {
   REQUIRE(log.size() == 4);
   CHECK(log[0]["version"] == 2);
   size_t layers = log[0]["layers"].size();
-  CHECK(log[0]["layers"][0] == json{{"name", "encoder.embedding.weight"}, {"shape", log[0]["layers"][0]["shape"]}});
+  CHECK(log[0]["layers"][0] ==
+        json{{"name", "encoder.embedding.weight"}, {"shape", log[0]["layers"][0]["shape"]}});
   for (size_t i : {1, 2}) {
     const json& v = log[i];
     CHECK(v["norms"]["step"] == v["step"].get<int>() - 1);  // the step just before
@@ -77,6 +78,7 @@ TEST_CASE("docs/run-log.md names every field and the version") {
       CAPTURE(field);
       CHECK(page.find("`" + field + "`") != std::string::npos);
     }
-  CHECK(page.find("This page describes version " + std::to_string(translator::RunLog::kVersion)) != std::string::npos);
+  CHECK(page.find("This page describes version " + std::to_string(translator::RunLog::kVersion)) !=
+        std::string::npos);
   CHECK(kinds.at("start").at("properties").at("version").at("const") == translator::RunLog::kVersion);
 }

@@ -190,7 +190,9 @@ TEST_CASE("what would be rebuilt wrongly is refused, and said by name") {
     MESSAGE("python3 has no PyTorch here: nothing to ask");
     return;
   }
-  auto options = [](const nn::AttentionOptions& o) { return gru({.attention = "general", .attention_options = o}); };
+  auto options = [](const nn::AttentionOptions& o) {
+    return gru({.attention = "general", .attention_options = o});
+  };
   const std::string one_of_the_attentions =
       R"("bahdanau", "additive", "mlp", "dot", "general", "luong", "concat", "none")";
   const std::vector<std::pair<translator::ModelConfig, std::string>> cases = {
@@ -199,9 +201,11 @@ TEST_CASE("what would be rebuilt wrongly is refused, and said by name") {
       {options({.heads = 2, .window = 7}), "rebuilt"},
       {options({.temperature = 0.5}), "temperature 0.5 is not known: only 1"},
       {options({.top_k = 2}), "top_k 2 is not known: only 0"},
-      {gru({.attention = "multihead"}), "attention \"multihead\" is not known: only " + one_of_the_attentions},
+      {gru({.attention = "multihead"}),
+       "attention \"multihead\" is not known: only " + one_of_the_attentions},
       {gru({.attention = "local-p"}), "attention \"local-p\" is not known: only " + one_of_the_attentions},
-      {gru({.cell = "gru-reset-before"}), R"(cell "gru-reset-before" is not known: only "gru", "lstm", "rnn")"},
+      {gru({.cell = "gru-reset-before"}),
+       R"(cell "gru-reset-before" is not known: only "gru", "lstm", "rnn")"},
       {gru({.cell = "gru-bahdanau"}), R"(cell "gru-bahdanau" is not known: only "gru", "lstm", "rnn")"},
       {gru({.cell = "rnn-relu"}), R"(cell "rnn-relu" is not known: only "gru", "lstm", "rnn")"},
       {gru({.layer_norm = true}), "layer_norm true is not known: only false"},

@@ -16,8 +16,8 @@ using gradus::Tensor;
 
 // T words for every sentence, the most probable one at each step, whether a sentence is over or not: the library's own
 // greedy search, the weights laid out beforehand as for any number of batches.
-double sentences_per_second(const gradus::nn::Generator& generator, gradus::ThreadPool& pool, const Batch& batch,
-                            int repeats) {
+double sentences_per_second(const gradus::nn::Generator& generator, gradus::ThreadPool& pool,
+                            const Batch& batch, int repeats) {
   gradus::nn::SearchOptions options;
   options.max_length = batch.source.size(0);
   options.scores = false;

@@ -33,7 +33,8 @@ int train_one(const Options& options, const Size& size, const std::string& varia
   int steps = options.steps > 0 ? options.steps : default_steps(size);
   for (int i = 0; i < options.warmup; ++i) step.run(data[static_cast<size_t>(i) % data.size()]);
   std::vector<double> ms, tokens, both, forward, backward, clip, adam;
-  for (auto* series : {&ms, &tokens, &both, &forward, &backward, &clip, &adam}) series->reserve(static_cast<size_t>(steps));
+  for (auto* series : {&ms, &tokens, &both, &forward, &backward, &clip, &adam})
+    series->reserve(static_cast<size_t>(steps));
   int64_t faults = page_faults(), asked = gradus::memory_stats().system_allocations;
   double loss = 0;
   for (int i = 0; i < steps; ++i) {

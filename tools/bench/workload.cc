@@ -206,7 +206,8 @@ Network::Network(const Size& s, const std::string& variant, gradus::Rng& rng)
 
 gradus::CrossEntropy Network::loss(const Batch& batch, double weight) const {
   Tensor lengths = nn::target_lengths(batch.target_out, kPad);
-  nn::DecoderOutputs out = decoder->real_steps(batch.target_in, encoder(batch.source, batch.lengths), lengths);
+  nn::DecoderOutputs out =
+      decoder->real_steps(batch.target_in, encoder(batch.source, batch.lengths), lengths);
   return gradus::linear_cross_entropy(out.readout, output.weight, output.bias,
                                       nn::target_words(batch.target_out, lengths),
                                       {.ignore_index = kPad, .weight = weight});

@@ -28,7 +28,10 @@ double norm(const gradus::Gradients& grads, const Var& x) {
 }  // namespace
 
 std::string name_of(Cut cut) {
-  return cut == Cut::value ? "value" : cut == Cut::score ? "score" : cut == Cut::recurrent ? "recurrent" : "none";
+  return cut == Cut::value       ? "value"
+         : cut == Cut::score     ? "score"
+         : cut == Cut::recurrent ? "recurrent"
+                                 : "none";
 }
 
 Cut cut_of(const std::string& name) {
@@ -37,14 +40,18 @@ Cut cut_of(const std::string& name) {
   gradus::fail("ablate", "unknown cut \"" + name + "\": one of value, score, recurrent, none");
 }
 
-int64_t position_of(const AblateTask& task, int64_t t) { return task.kind == "copy" ? t : task.length - 1 - t; }
+int64_t position_of(const AblateTask& task, int64_t t) {
+  return task.kind == "copy" ? t : task.length - 1 - t;
+}
 
 Digits draw(const AblateTask& task, uint64_t stream, int64_t count) {
   gradus::Rng rng(task.seed, stream);
-  Digits d{Tensor({task.length, count}, gradus::DType::i32), Tensor({task.length, count}, gradus::DType::i32)};
+  Digits d{Tensor({task.length, count}, gradus::DType::i32),
+           Tensor({task.length, count}, gradus::DType::i32)};
   for (int64_t i = 0; i < d.source.numel(); ++i) d.source.i32()[i] = static_cast<int32_t>(rng.below(kDigits));
   for (int64_t t = 0; t < task.length; ++t)
-    for (int64_t b = 0; b < count; ++b) d.target.i32()[t * count + b] = d.source.i32()[position_of(task, t) * count + b];
+    for (int64_t b = 0; b < count; ++b)
+      d.target.i32()[t * count + b] = d.source.i32()[position_of(task, t) * count + b];
   return d;
 }
 
@@ -89,7 +96,8 @@ ToyTranslator::Result ToyTranslator::operator()(const Digits& digits, Cut cut) c
   Var values = cut == Cut::value ? gradus::stop_gradient(out.value) : out.value;
   Var keys = key(out.score);
   Tensor previous({L, B}, gradus::DType::i32);
-  for (int64_t i = 0; i < previous.numel(); ++i) previous.i32()[i] = i < B ? kBegin : digits.target.i32()[i - B];
+  for (int64_t i = 0; i < previous.numel(); ++i)
+    previous.i32()[i] = i < B ? kBegin : digits.target.i32()[i - B];
   Var fed = target_embedding(previous);
   Var s = Tensor::zeros({B, H}, encoder.weight_hh.value().dtype());
   std::vector<Var> logits;

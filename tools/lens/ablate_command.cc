@@ -22,9 +22,11 @@ int ablate(const AblateOptions& o) {
   task.epochs = o.epochs;
   task.seed = o.seed;
   std::vector<Ablation> all = {{Cut::none, {}}};
-  for (const std::string& name : o.cuts.empty() ? std::vector<std::string>{"value", "score", "recurrent"} : o.cuts) {
+  for (const std::string& name :
+       o.cuts.empty() ? std::vector<std::string>{"value", "score", "recurrent"} : o.cuts) {
     Cut cut = cut_of(name);
-    if (std::none_of(all.begin(), all.end(), [&](const Ablation& a) { return a.cut == cut; })) all.push_back({cut, {}});
+    if (std::none_of(all.begin(), all.end(), [&](const Ablation& a) { return a.cut == cut; }))
+      all.push_back({cut, {}});
   }
   // A model a thread: they share nothing. The first thread, which is this one, moves the bar.
   std::atomic<int64_t> done{0};

@@ -36,17 +36,20 @@ std::vector<std::string> findings(const AblateTask& task, const std::vector<Abla
   double n = static_cast<double>(task.length), even = 1 / n, even_later = (n - 1) / (n * n);
   for (const Ablation& a : all) {
     const AblateEpoch& e = last(a);
-    std::string text = fmt::format("With {}: {} of the weight lies where the digit comes from and {} one place later (even "
-                                   "attention: {} and {}), loss {:.3f} nats a digit, {} of the digits right.",
-                                   title(a.cut), percent(e.on_place), percent(e.one_later), percent(even), percent(even_later),
-                                   e.loss, percent(e.accuracy));
+    std::string text = fmt::format(
+        "With {}: {} of the weight lies where the digit comes from and {} one place later (even "
+        "attention: {} and {}), loss {:.3f} nats a digit, {} of the digits right.",
+        title(a.cut), percent(e.on_place), percent(e.one_later), percent(even), percent(even_later), e.loss,
+        percent(e.accuracy));
     if (whole && a.cut != Cut::none) {
       double weight = near(e) - near(last(*whole)), loss = e.loss - last(*whole).loss;
-      text += std::abs(weight) < 0.05 ? " Both places together have as much as without the cut, within 5 points;"
-                                      : fmt::format(" Both places together have {:.0f} points {} than without the cut;",
-                                                    100 * std::abs(weight), weight < 0 ? "less" : "more");
+      text += std::abs(weight) < 0.05
+                  ? " Both places together have as much as without the cut, within 5 points;"
+                  : fmt::format(" Both places together have {:.0f} points {} than without the cut;",
+                                100 * std::abs(weight), weight < 0 ? "less" : "more");
       text += std::abs(loss) < 0.02 ? " the loss is the same within 0.02 nats."
-                                    : fmt::format(" the loss is {} by {:.3f} nats.", loss > 0 ? "higher" : "lower", std::abs(loss));
+                                    : fmt::format(" the loss is {} by {:.3f} nats.",
+                                                  loss > 0 ? "higher" : "lower", std::abs(loss));
     }
     out.push_back(text);
   }
@@ -57,11 +60,13 @@ std::vector<std::string> findings(const AblateTask& task, const std::vector<Abla
   if (cuts.size() > 1) {
     std::sort(cuts.begin(), cuts.end(), [](auto* a, auto* b) { return near(last(*a)) < near(last(*b)); });
     double least = near(last(*cuts[0])), gap = near(last(*cuts[1])) - least;
-    if (whole && least > near(last(*whole)) - 0.05) out.push_back("No cut harms the alignment by 5 points or more.");
+    if (whole && least > near(last(*whole)) - 0.05)
+      out.push_back("No cut harms the alignment by 5 points or more.");
     else if (gap < 0.05) out.push_back("The two cuts that harm the alignment most do so about equally.");
     else out.push_back(fmt::format("The alignment suffers most with {}.", title(cuts[0]->cut)));
   }
-  out.push_back(fmt::format("This is one seed ({}) and one small task; another seed may come out otherwise: --seed.", task.seed));
+  out.push_back(fmt::format(
+      "This is one seed ({}) and one small task; another seed may come out otherwise: --seed.", task.seed));
   return out;
 }
 
@@ -79,7 +84,10 @@ json to_json(const AblateTask& task, const std::vector<Ablation>& all) {
                         {"on_place", number(e.on_place)},
                         {"one_later", number(e.one_later)},
                         {"hits", number(e.hits)},
-                        {"ways", {{"value", number(e.ways.value)}, {"score", number(e.ways.score)}, {"recurrent", number(e.ways.recurrent)}}},
+                        {"ways",
+                         {{"value", number(e.ways.value)},
+                          {"score", number(e.ways.score)},
+                          {"recurrent", number(e.ways.recurrent)}}},
                         {"alignment", rows}});
     }
     columns.push_back({{"cut", name_of(a.cut)}, {"title", title(a.cut)}, {"epochs", epochs}});
@@ -87,22 +95,29 @@ json to_json(const AblateTask& task, const std::vector<Ablation>& all) {
   return {{"format", "gradus-lens-ablation"},
           {"version", 1},
           {"task",
-           {{"kind", task.kind}, {"length", task.length}, {"hidden", task.hidden}, {"epochs", task.epochs}, {"steps", task.steps},
-            {"batch", task.batch}, {"lr", task.lr}, {"seed", task.seed}}},
+           {{"kind", task.kind},
+            {"length", task.length},
+            {"hidden", task.hidden},
+            {"epochs", task.epochs},
+            {"steps", task.steps},
+            {"batch", task.batch},
+            {"lr", task.lr},
+            {"seed", task.seed}}},
           {"expected", expected},
           {"columns", columns},
           {"findings", findings(task, all)}};
 }
 
 std::string ablate_text(const AblateTask& task, const std::vector<Ablation>& all, int width, bool colors) {
-  std::string out = fmt::format("{} {} digits, {} epochs of {} batches of {}, seed {}\n", task.kind, task.length, task.epochs,
-                                task.steps, task.batch, task.seed);
+  std::string out = fmt::format("{} {} digits, {} epochs of {} batches of {}, seed {}\n", task.kind,
+                                task.length, task.epochs, task.steps, task.batch, task.seed);
   translator::HeatMapOptions options = translator::heat_map_options(translator::terminal_style(1));
   options.color = colors ? options.color : translator::Color::none;
   options.width = width;
   options.name_largest = options.legend = options.cursor = false;
   std::vector<std::string> source, target;
-  for (int64_t j = 0; j < task.length; ++j) source.push_back(std::to_string(j + 1)), target.push_back(std::to_string(j + 1));
+  for (int64_t j = 0; j < task.length; ++j)
+    source.push_back(std::to_string(j + 1)), target.push_back(std::to_string(j + 1));
   for (const Ablation& a : all) {
     const AblateEpoch& e = last(a);
     std::vector<double> losses, places, later;
@@ -116,11 +131,16 @@ std::string ablate_text(const AblateTask& task, const std::vector<Ablation>& all
     for (const auto& row : e.alignment)
       for (double w : row) flat.push_back(static_cast<float>(w));
     out += translator::draw_heat_map({task.length, task.length, flat}, source, target, options);
-    out += fmt::format("  loss               {}  {:.3f} -> {:.3f}\n", translator::sparkline(losses, 40), losses.front(), losses.back());
-    out += fmt::format("  weight in place    {}  {:.2f} -> {:.2f}\n", translator::sparkline(places, 40), places.front(), places.back());
-    out += fmt::format("  one place later    {}  {:.2f} -> {:.2f}\n", translator::sparkline(later, 40), later.front(), later.back());
-    out += translator::utf8::wrapped(fmt::format("gradient by way: value {:.3g}, score {:.3g}, recurrent {:.3g}", e.ways.value,
-                                                 e.ways.score, e.ways.recurrent), width, 2);
+    out += fmt::format("  loss               {}  {:.3f} -> {:.3f}\n", translator::sparkline(losses, 40),
+                       losses.front(), losses.back());
+    out += fmt::format("  weight in place    {}  {:.2f} -> {:.2f}\n", translator::sparkline(places, 40),
+                       places.front(), places.back());
+    out += fmt::format("  one place later    {}  {:.2f} -> {:.2f}\n", translator::sparkline(later, 40),
+                       later.front(), later.back());
+    out +=
+        translator::utf8::wrapped(fmt::format("gradient by way: value {:.3g}, score {:.3g}, recurrent {:.3g}",
+                                              e.ways.value, e.ways.score, e.ways.recurrent),
+                                  width, 2);
   }
   out += "\n";
   for (const std::string& text : findings(task, all)) out += translator::utf8::wrapped(text, width);

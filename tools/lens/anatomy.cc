@@ -57,8 +57,8 @@ void Anatomy::make_hidden(Attending& a) const {
 
 void Anatomy::make_scores(Attending& a, const Var& annotations, const nn::AttentionState& state) const {
   if (kind == Kind::other) {
-    a.scores = static_cast<const nn::ScoredAttention&>(attention_).scores(a.query, attention_.prepare(annotations, {}),
-                                                                           state);
+    a.scores = static_cast<const nn::ScoredAttention&>(attention_)
+                   .scores(a.query, attention_.prepare(annotations, {}), state);
     return;
   }
   if (multihead_) {
@@ -105,7 +105,8 @@ Anatomy::Contributions Anatomy::contributions(const Tensor& annotations) const {
   for (int64_t m = 0; m < heads; ++m)
     each.push_back(linear(slice(values, 1, m * n, (m + 1) * n),
                           slice(multihead_->out_proj.weight, 1, m * n, (m + 1) * n)));
-  return {stack(each, 0).value(), multihead_->out_proj.bias.defined() ? multihead_->out_proj.bias.value() : Tensor()};
+  return {stack(each, 0).value(),
+          multihead_->out_proj.bias.defined() ? multihead_->out_proj.bias.value() : Tensor()};
 }
 
 }  // namespace lens

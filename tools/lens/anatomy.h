@@ -11,9 +11,10 @@ namespace lens {
 /// What happens inside a step of attention, one value after the other. S source words, one sentence, M heads.
 struct Attending {
   gradus::Var query;      ///< [1, Q], what asks
-  gradus::Var projected;  ///< [1, A], the query as the keys are compared with it; undefined where it is the query itself
+  gradus::Var
+      projected;  ///< [1, A], the query as the keys are compared with it; undefined where it is the query itself
   gradus::Var keys;       ///< [S, 1, A]; undefined where the score does not read any
-  gradus::Var hidden;     ///< [S, 1, A], tanh(projected + keys); undefined unless the score has a hidden layer
+  gradus::Var hidden;  ///< [S, 1, A], tanh(projected + keys); undefined unless the score has a hidden layer
   gradus::Var scores;     ///< [M, S], scaled, before the temperature
   gradus::Var weights;    ///< [M, S]
   gradus::Var context;    ///< [1, D]
@@ -35,7 +36,8 @@ class Anatomy {
   void make_keys(Attending& a, const gradus::Var& annotations) const;
   void make_hidden(Attending& a) const;
   /// Only attentions of kind `other` read the annotations and the state.
-  void make_scores(Attending& a, const gradus::Var& annotations, const gradus::nn::AttentionState& state) const;
+  void make_scores(Attending& a, const gradus::Var& annotations,
+                   const gradus::nn::AttentionState& state) const;
   void make_weights(Attending& a) const;
   void make_context(Attending& a, const gradus::Var& annotations) const;
   /// What the next step gets.

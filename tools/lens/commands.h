@@ -55,7 +55,8 @@ struct ReportOptions {
 int report(const ReportOptions& options);
 
 struct AblateOptions {
-  std::vector<std::string> cuts;  ///< value, score, recurrent; empty: all three. One without a cut is always there
+  std::vector<std::string>
+      cuts;  ///< value, score, recurrent; empty: all three. One without a cut is always there
   std::string task = "reverse";
   int64_t length = 7, hidden = 32, epochs = 16;
   uint64_t seed = 1;

@@ -21,7 +21,8 @@ std::string numbered(const char* name, int64_t i) { return name + std::to_string
 
 }  // namespace
 
-Dissection::Dissection(const nn::Seq2Seq& network, std::vector<int32_t> source, const std::vector<int32_t>& target)
+Dissection::Dissection(const nn::Seq2Seq& network, std::vector<int32_t> source,
+                       const std::vector<int32_t>& target)
     : network_(network),
       source_(std::move(source)),
       target_(target),
@@ -98,14 +99,16 @@ void Dissection::compute_stage(Step& s, Stage stage) const {
     case Stage::weights: return anatomy_.make_weights(a);
     case Stage::context: return anatomy_.make_context(a, s.value_annotations);
     case Stage::state: {
-      Var in = luong_ ? (s.feed.defined() ? concat({s.word, s.feed}, -1) : s.word) : concat({s.word, a.context}, -1);
+      Var in = luong_ ? (s.feed.defined() ? concat({s.word, s.feed}, -1) : s.word)
+                      : concat({s.word, a.context}, -1);
       nn::RecurrentState next = cell_->step(in, {s.state_before, s.cell_before});
       s.state = next.h;
       s.cell = next.c;
       return;
     }
     case Stage::readout:
-      s.readout = (*readout_)(luong_ ? concat({a.context, s.state}, -1) : concat({s.state, a.context, s.word}, -1));
+      s.readout =
+          (*readout_)(luong_ ? concat({a.context, s.state}, -1) : concat({s.state, a.context, s.word}, -1));
       return;
     case Stage::logits: s.logits = network_.output(s.readout); return;
     case Stage::probabilities: s.probabilities = softmax(s.logits); return;

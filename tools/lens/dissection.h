@@ -21,7 +21,8 @@ struct Step {
   gradus::Var state_before;  ///< [1, H]
   gradus::Var cell_before;   ///< [1, H] of an LSTM
   gradus::Var feed;          ///< [1, R] with input feeding
-  gradus::Var value_annotations, score_annotations;  ///< [S, 1, D], the same numbers: one for each path of the gradient
+  gradus::Var value_annotations,
+      score_annotations;  ///< [S, 1, D], the same numbers: one for each path of the gradient
   gradus::nn::AttentionState attention_before;
   // What is computed.
   Attending attending;
@@ -29,7 +30,19 @@ struct Step {
 };
 
 /// What is computed in a step; `Dissection::stages` is the order.
-enum class Stage { projected, keys, hidden, scores, weights, context, state, readout, logits, probabilities, loss };
+enum class Stage {
+  projected,
+  keys,
+  hidden,
+  scores,
+  weights,
+  context,
+  state,
+  readout,
+  logits,
+  probabilities,
+  loss
+};
 
 /// A translator's network taken apart for one sentence pair: the library's modules, called in pieces. Needs a network in
 /// double precision; refers to it.
@@ -37,10 +50,12 @@ class Dissection {
  public:
   /// source ends with </s>; target without <s> and </s>.
   /// @throws gradus::Error when the network has no attention, or one that is no softmax of scores.
-  Dissection(const gradus::nn::Seq2Seq& network, std::vector<int32_t> source, const std::vector<int32_t>& target);
+  Dissection(const gradus::nn::Seq2Seq& network, std::vector<int32_t> source,
+             const std::vector<int32_t>& target);
 
   /// Reads the source and takes all steps; word and shift as for read_source.
-  void run(Reading& reading, std::vector<Step>& steps, int64_t word = -1, const gradus::Tensor& shift = {}) const;
+  void run(Reading& reading, std::vector<Step>& steps, int64_t word = -1,
+           const gradus::Tensor& shift = {}) const;
   /// Computes a step's stages from number `from` of `stages` on, the earlier ones being there, up to `last`.
   void compute(Step& step, size_t from = 0, Stage last = Stage::loss) const;
 

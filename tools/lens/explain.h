@@ -44,14 +44,15 @@ struct ExplainJson {
   int64_t step = -1;    ///< to show first; -1: the one with the largest loss
 };
 /// The trace that docs/trace-schema.md describes, of kind "explain".
-json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace, const ExplainJson& options);
+json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
+             const ExplainJson& options);
 
 /// The part "what_if" of it.
 json what_if_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace);
 
 /// What a terminal gets: the blame maps, and one step's stations with engine and differences side by side.
-std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace, int64_t step, int width,
-                         bool colors);
+std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
+                         int64_t step, int width, bool colors);
 
 /// The step with the largest loss.
 int64_t worst_step(const SentenceTrace& trace);

@@ -26,15 +26,18 @@ int explain(const ExplainOptions& o) {
   Subject subject = subject_of(o);
   Dissection d = subject.dissect();
   if (o.step > static_cast<int>(subject.target.size()))
-    throw UsageError(fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
+    throw UsageError(
+        fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
   SentenceTrace trace = trace_sentence(d);
   int64_t step = o.step > 0 ? o.step - 1 : worst_step(trace);
   if (o.text) {
     translator::TerminalStyle style = translator::terminal_style(1);
-    fmt::print("{}", explain_text(subject, d, trace, step, style.width, style.color != translator::Color::none));
+    fmt::print("{}",
+               explain_text(subject, d, trace, step, style.width, style.color != translator::Color::none));
     return 0;
   }
-  ExplainJson options{.digits = o.json ? 17 : 6, .units = o.units, .what_if = !o.json, .paths = o.json, .step = step};
+  ExplainJson options{
+      .digits = o.json ? 17 : 6, .units = o.units, .what_if = !o.json, .paths = o.json, .step = step};
   json data = to_json(subject, d, trace, options);
   if (o.json) {
     write_file(o.out, data.dump() + "\n");
@@ -44,11 +47,12 @@ int explain(const ExplainOptions& o) {
   write_file(o.out, page);
   if (o.out == "-") return 0;
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  fmt::print(stderr,
-             "{}: {} source words, {} target words, {} numbers checked by finite differences, worst relative error {:.1e}; "
-             "{:.1f} s, {} KB\n",
-             o.out, subject.source.size(), subject.target.size(), trace.checks.size(), trace.worst(), seconds,
-             page.size() / 1000);
+  fmt::print(
+      stderr,
+      "{}: {} source words, {} target words, {} numbers checked by finite differences, worst relative error {:.1e}; "
+      "{:.1f} s, {} KB\n",
+      o.out, subject.source.size(), subject.target.size(), trace.checks.size(), trace.worst(), seconds,
+      page.size() / 1000);
   return trace.worst() < 1e-6 ? 0 : 1;
 }
 

@@ -40,7 +40,12 @@ Tensor chosen(const Tensor& x, const std::vector<int32_t>& ids) {
 class Writer {
  public:
   Writer(const Subject& subject, const Dissection& d, const SentenceTrace& trace, const ExplainJson& o)
-      : subject_(subject), d_(d), trace_(trace), options_(o), number_{o.digits}, precise_{std::max(o.digits, 13)} {}
+      : subject_(subject),
+        d_(d),
+        trace_(trace),
+        options_(o),
+        number_{o.digits},
+        precise_{std::max(o.digits, 13)} {}
 
   json model() const {
     const auto& c = subject_.model.config;
@@ -156,8 +161,8 @@ class Writer {
         if (at == top.end()) continue;
         column = at - top.begin();
       }
-      out.push_back({c.station, c.row, column < 0 ? json(nullptr) : json(column), number_(c.engine), number_(c.numeric),
-                     Numbers{3}(c.error)});
+      out.push_back({c.station, c.row, column < 0 ? json(nullptr) : json(column), number_(c.engine),
+                     number_(c.numeric), Numbers{3}(c.error)});
     }
     return out;
   }
@@ -203,8 +208,13 @@ std::string station_title(const std::string& name, bool luong_order) {
 
 json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace, const ExplainJson& o) {
   Writer write(subject, d, trace, o);
-  json out = {{"format", "gradus-lens-trace"}, {"version", 1}, {"kind", "explain"}, {"model", write.model()},
-              {"source", subject.source}, {"target", subject.target}, {"has_reference", subject.has_reference}};
+  json out = {{"format", "gradus-lens-trace"},
+              {"version", 1},
+              {"kind", "explain"},
+              {"model", write.model()},
+              {"source", subject.source},
+              {"target", subject.target},
+              {"has_reference", subject.has_reference}};
   json unknown = json::array();
   for (int32_t id : subject.source_ids) unknown.push_back(id == gradus::nn::kUnk);
   out["source_unknown"] = unknown;

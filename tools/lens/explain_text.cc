@@ -17,7 +17,8 @@ using gradus::Tensor;
 
 std::string padded(const std::string& word, int width) {
   std::string fitted = translator::utf8::fit(translator::utf8::printable(word), width);
-  return std::string(static_cast<size_t>(std::max(0, width - translator::utf8::display_width(fitted))), ' ') + fitted;
+  return std::string(static_cast<size_t>(std::max(0, width - translator::utf8::display_width(fitted))), ' ') +
+         fitted;
 }
 
 // 24-bit teal for what gains, orange for what loses.
@@ -41,7 +42,8 @@ double scale_of(const std::vector<std::vector<double>>& rows) {
 
 class Report {
  public:
-  Report(const Subject& s, const Dissection& d, const SentenceTrace& trace, int64_t step, int width, bool colors)
+  Report(const Subject& s, const Dissection& d, const SentenceTrace& trace, int64_t step, int width,
+         bool colors)
       : subject_(s), d_(d), trace_(trace), t_(step), width_(width), colors_(colors) {}
 
   std::string run() {
@@ -52,7 +54,8 @@ class Report {
     table([&](size_t t, size_t j) {
       Tensor e = trace_.gradients[t].at("e");
       double sum = 0;
-      for (int64_t m = 0; e.defined() && m < e.size(0); ++m) sum -= e.f64()[m * e.size(1) + static_cast<int64_t>(j)];
+      for (int64_t m = 0; e.defined() && m < e.size(0); ++m)
+        sum -= e.f64()[m * e.size(1) + static_cast<int64_t>(j)];
       return sum;
     });
     one_step();
@@ -61,14 +64,17 @@ class Report {
 
  private:
   void head() {
-    out_ += fmt::format("{} ({}, {} order, {} cells)\n", subject_.name, subject_.model.config.network.attention,
-                        d_.luong_order() ? "Luong's" : "Bahdanau's", subject_.model.config.network.cell);
-    out_ += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject_.has_reference ? "should say" : "says", "would choose", "p", "loss");
+    out_ +=
+        fmt::format("{} ({}, {} order, {} cells)\n", subject_.name, subject_.model.config.network.attention,
+                    d_.luong_order() ? "Luong's" : "Bahdanau's", subject_.model.config.network.cell);
+    out_ += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject_.has_reference ? "should say" : "says",
+                        "would choose", "p", "loss");
     for (size_t t = 0; t < trace_.steps.size(); ++t) {
       const gradus::Tensor& p = trace_.steps[t].probabilities.value();
       std::string said = subject_.model.target.token(choice(trace_.steps[t]));
-      out_ += fmt::format("{:<24}{:<24}{:>9.4f}{:>9.4f}{}\n", subject_.target[t], said, p.f64()[trace_.steps[t].target],
-                          trace_.steps[t].loss.item(), choice(trace_.steps[t]) == trace_.steps[t].target ? "" : "  wrong");
+      out_ += fmt::format("{:<24}{:<24}{:>9.4f}{:>9.4f}{}\n", subject_.target[t], said,
+                          p.f64()[trace_.steps[t].target], trace_.steps[t].loss.item(),
+                          choice(trace_.steps[t]) == trace_.steps[t].target ? "" : "  wrong");
     }
   }
 
@@ -117,12 +123,13 @@ class Report {
     out_ += fmt::format("\nStep {} of {}: \"{}\" after \"{}\", loss {:.4f}\n", t_ + 1, trace_.steps.size(),
                         subject_.target[static_cast<size_t>(t_)],
                         t_ == 0 ? "<s>" : subject_.target[static_cast<size_t>(t_ - 1)], s.loss.item());
-    out_ += "A source word gains attention when its annotation beats the current mix in the direction that lowers the\n"
-            "loss: dL/de_j = alpha_j g.(h_j - c), g = dL/dc. |dL/dh_j| by the way the gradient came:\n";
+    out_ +=
+        "A source word gains attention when its annotation beats the current mix in the direction that lowers the\n"
+        "loss: dL/de_j = alpha_j g.(h_j - c), g = dL/dc. |dL/dh_j| by the way the gradient came:\n";
     for (int64_t m = 0; m < d_.anatomy().heads; ++m) {
       if (d_.anatomy().heads > 1) out_ += fmt::format("Head {}\n", m + 1);
-      out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11} | {:>9} {:>9} {:>9}\n", "source word", "score", "weight",
-                          "g.h_j", "g.(h_j-c)", "dL/de_j", "value", "score", "recurrent");
+      out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11} | {:>9} {:>9} {:>9}\n", "source word",
+                          "score", "weight", "g.h_j", "g.(h_j-c)", "dL/de_j", "value", "score", "recurrent");
       double least = 0;
       int64_t best = -1, S = static_cast<int64_t>(subject_.source.size());
       Tensor e = g.at("e");
@@ -141,24 +148,25 @@ class Report {
           }
           return std::sqrt(sum);
         };
-        out_ += fmt::format("{} {:>9.4f} {:>9.4f} {:>+11.3e} {:>+11.3e} {:>+11.3e} | {:>9.2e} {:>9} {:>9.2e}\n",
-                            padded(subject_.source[static_cast<size_t>(j)], 14), s.attending.scores.value().f64()[i],
-                            s.attending.weights.value().f64()[i], g.gain.f64()[i], g.gain.f64()[i] - g.mix.f64()[m], pull,
-                            length(g.value), g.score_path ? fmt::format("{:.2e}", length(g.score)) : "none",
-                            length(g.neighbours, &g.earlier, &g.start));
+        out_ += fmt::format(
+            "{} {:>9.4f} {:>9.4f} {:>+11.3e} {:>+11.3e} {:>+11.3e} | {:>9.2e} {:>9} {:>9.2e}\n",
+            padded(subject_.source[static_cast<size_t>(j)], 14), s.attending.scores.value().f64()[i],
+            s.attending.weights.value().f64()[i], g.gain.f64()[i], g.gain.f64()[i] - g.mix.f64()[m], pull,
+            length(g.value), g.score_path ? fmt::format("{:.2e}", length(g.score)) : "none",
+            length(g.neighbours, &g.earlier, &g.start));
       }
       if (best >= 0)
-        out_ += fmt::format("\"{}\" gains most: its annotation is better than the mix by {:.3e}, times its weight {:.4f}.\n",
-                            subject_.source[static_cast<size_t>(best)],
-                            g.mix.f64()[m] - g.gain.f64()[m * S + best],
-                            s.attending.weights.value().f64()[m * S + best]);
+        out_ += fmt::format(
+            "\"{}\" gains most: its annotation is better than the mix by {:.3e}, times its weight {:.4f}.\n",
+            subject_.source[static_cast<size_t>(best)], g.mix.f64()[m] - g.gain.f64()[m * S + best],
+            s.attending.weights.value().f64()[m * S + best]);
     }
     stations(g, s);
   }
 
   void stations(const StepGradients& g, const Step& s) {
-    out_ += fmt::format("\n{:<27} {:>12} {:>11} {:>11} {:>7} {:>14} {:>14} {:>9}\n", "station", "shape", "|value|",
-                        "|gradient|", "checks", "engine", "differences", "error");
+    out_ += fmt::format("\n{:<27} {:>12} {:>11} {:>11} {:>7} {:>14} {:>14} {:>9}\n", "station", "shape",
+                        "|value|", "|gradient|", "checks", "engine", "differences", "error");
     for (const std::string& name : station_names(d_)) {
       const gradus::Var& x = station(s, name);
       if (!x.defined()) continue;
@@ -175,15 +183,18 @@ class Report {
         for (double v : t.to_vector()) sum += v * v;
         return std::sqrt(sum);
       };
-      out_ += fmt::format("{:<27} {:>12} {:>11.4e} {:>11}", name + "  " + station_title(name, d_.luong_order()),
-                          x.shape().str(), norm(x.value()), grad.defined() ? fmt::format("{:.4e}", norm(grad)) : "none");
+      out_ += fmt::format("{:<27} {:>12} {:>11.4e} {:>11}",
+                          name + "  " + station_title(name, d_.luong_order()), x.shape().str(),
+                          norm(x.value()), grad.defined() ? fmt::format("{:.4e}", norm(grad)) : "none");
       if (worst)
-        out_ += fmt::format(" {:>7} {:>+14.6e} {:>+14.6e} {:>9.1e}", count, worst->engine, worst->numeric, worst->error);
+        out_ += fmt::format(" {:>7} {:>+14.6e} {:>+14.6e} {:>9.1e}", count, worst->engine, worst->numeric,
+                            worst->error);
       out_ += "\n";
     }
-    out_ += fmt::format("Each line shows its worst check. All steps: {} checks, worst relative error {:.1e}.\n"
-                        "The paths add up to the whole gradient within {:.1e}; sum of dL/de_j is 0 within {:.1e}.\n",
-                        trace_.checks.size(), trace_.worst(), trace_.path_residual, trace_.score_sum);
+    out_ += fmt::format(
+        "Each line shows its worst check. All steps: {} checks, worst relative error {:.1e}.\n"
+        "The paths add up to the whole gradient within {:.1e}; sum of dL/de_j is 0 within {:.1e}.\n",
+        trace_.checks.size(), trace_.worst(), trace_.path_residual, trace_.score_sum);
   }
 
   const Subject& subject_;
@@ -197,8 +208,8 @@ class Report {
 
 }  // namespace
 
-std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace, int64_t step, int width,
-                         bool colors) {
+std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
+                         int64_t step, int width, bool colors) {
   return Report(subject, d, trace, step, width, colors).run();
 }
 

@@ -69,15 +69,16 @@ std::vector<double> rows_of(const Tensor& x) {
   return out;
 }
 
-double loss_at(const nn::Seq2Seq& network, const std::vector<int32_t>& source, const std::vector<int32_t>& target,
-               int64_t word, const Tensor& shift) {
+double loss_at(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
+               const std::vector<int32_t>& target, int64_t word, const Tensor& shift) {
   NoGrad guard;
   return decoder_loss(network, read_source(network.encoder, source, word, shift).encoded, target).item();
 }
 
 // A network's gradient at the first and the last word, along itself, against differences of the loss: the slope there is
 // its length.
-double check(const nn::Seq2Seq& network, const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+double check(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
+             const std::vector<int32_t>& target) {
   Reading r = read_source(network.encoder, source);
   Var loss = decoder_loss(network, r.encoded, target);
   Gradients grads = backward(loss, {.keep = states_of(r)});
@@ -125,7 +126,8 @@ nn::Seq2Seq fresh(const FlowSetting& s, const char* attention, int64_t width, Rn
 
 }  // namespace
 
-Flow flow_with(const nn::Seq2Seq& network, const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+Flow flow_with(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
+               const std::vector<int32_t>& target) {
   std::vector<int32_t> words(target.begin(), target.end() - 1);
   Dissection d(network, source, words);
   Reading r;
@@ -159,12 +161,15 @@ Flow flow_with(const nn::Seq2Seq& network, const std::vector<int32_t>& source, c
   return out;
 }
 
-Flow flow_without(const nn::Seq2Seq& network, const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+Flow flow_without(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
+                  const std::vector<int32_t>& target) {
   Reading r = read_source(network.encoder, source);
-  return {full_norms(r, backward(decoder_loss(network, r.encoded, target), {.keep = states_of(r)})), {}, {}, {}};
+  return {
+      full_norms(r, backward(decoder_loss(network, r.encoded, target), {.keep = states_of(r)})), {}, {}, {}};
 }
 
-Flow flow_cut(const nn::Seq2Seq& network, const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+Flow flow_cut(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
+              const std::vector<int32_t>& target) {
   Reading r = read_source(network.encoder, source);
   size_t S = source.size();
   std::vector<Var> annotations;
@@ -174,7 +179,8 @@ Flow flow_cut(const nn::Seq2Seq& network, const std::vector<int32_t>& source, co
     else annotations.push_back(concat({f, j == 0 ? r.backward[j] : stop_gradient(r.backward[j])}, -1));
   }
   r.encoded.annotations = stack(annotations, 0);
-  return {full_norms(r, backward(decoder_loss(network, r.encoded, target), {.keep = states_of(r)})), {}, {}, {}};
+  return {
+      full_norms(r, backward(decoder_loss(network, r.encoded, target), {.keep = states_of(r)})), {}, {}, {}};
 }
 
 FlowLine summarize(const std::vector<Flow>& flows) {
@@ -223,7 +229,8 @@ FlowResult flow_untrained(const FlowSetting& setting, int seeds, int64_t width, 
   return out;
 }
 
-FlowResult flow_trained(const nn::Seq2Seq& network, const nn::Seq2Seq* without, int64_t length, int seeds, int64_t steps) {
+FlowResult flow_trained(const nn::Seq2Seq& network, const nn::Seq2Seq* without, int64_t length, int seeds,
+                        int64_t steps) {
   FlowResult out{{network.config.cell, network.config.bidirectional, length}, {}, {}};
   std::vector<Flow> with, other;
   for (int seed = 1; seed <= seeds; ++seed) {

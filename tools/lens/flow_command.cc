@@ -39,7 +39,8 @@ int flow(const FlowOptions& o) {
     if (!model) throw UsageError("--vs needs a model to compare with");
     other = translator::Model::load(o.versus);
     gradus::nn::to(*other->network, gradus::DType::f64);
-    if (network_of(*other).attends()) throw UsageError("the model behind --vs must have been trained with attention \"none\"");
+    if (network_of(*other).attends())
+      throw UsageError("the model behind --vs must have been trained with attention \"none\"");
     if (other->source.size() != model->source.size() || other->target.size() != model->target.size())
       throw UsageError("the two models must have one vocabulary");
   }

@@ -18,7 +18,9 @@ struct Scale {
   double x(size_t j) const {
     return kLeft + (kWidth - kLeft - kRight) * static_cast<double>(j) / static_cast<double>(words - 1);
   }
-  double y(double log10) const { return kTop + (kHeight - kTop - kBottom) * (high - std::max(log10, low)) / (high - low); }
+  double y(double log10) const {
+    return kTop + (kHeight - kTop - kBottom) * (high - std::max(log10, low)) / (high - low);
+  }
 };
 
 std::string points(const Scale& s, const std::vector<double>& line, bool backwards = false) {
@@ -31,8 +33,9 @@ std::string points(const Scale& s, const std::vector<double>& line, bool backwar
 }
 
 std::string line(const Scale& s, const FlowLine& l, const char* name) {
-  return fmt::format("<polygon class=\"{0} band\" points=\"{1}{2}\"/><polyline class=\"{0}\" points=\"{3}\"/>\n", name,
-                     points(s, l.high), points(s, l.low, true), points(s, l.median));
+  return fmt::format(
+      "<polygon class=\"{0} band\" points=\"{1}{2}\"/><polyline class=\"{0}\" points=\"{3}\"/>\n", name,
+      points(s, l.high), points(s, l.low, true), points(s, l.median));
 }
 
 }  // namespace
@@ -71,23 +74,27 @@ std::string flow_svg(const FlowResult& r, const std::string& title) {
       kWidth, kHeight, title, kLeft - 44);
   int decades = static_cast<int>(s.high - s.low), every = decades > 8 ? 2 : 1;
   for (int d = static_cast<int>(s.low); d <= static_cast<int>(s.high); d += every)
-    out += fmt::format("<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
-                       "<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">10<tspan dy=\"-6\" "
-                       "font-size=\"11\">{}</tspan></text>\n",
-                       kLeft, kWidth - kRight, s.y(d), s.y(d), kLeft - 8, s.y(d) + 5, d);
+    out += fmt::format(
+        "<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
+        "<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">10<tspan dy=\"-6\" "
+        "font-size=\"11\">{}</tspan></text>\n",
+        kLeft, kWidth - kRight, s.y(d), s.y(d), kLeft - 8, s.y(d) + 5, d);
   size_t words = s.words, step = std::max<size_t>(1, words / 6);
   for (size_t j = 0; j < words; j += step)
-    out += fmt::format("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", s.x(j),
-                       kHeight - kBottom + 19, j + 1);
-  out += fmt::format("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">source word</text>\n",
-                     (kLeft + kWidth - kRight) / 2, kHeight - 10);
+    out += fmt::format("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
+                       s.x(j), kHeight - kBottom + 19, j + 1);
+  out += fmt::format(
+      "<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">source word</text>\n",
+      (kLeft + kWidth - kRight) / 2, kHeight - 10);
   out += line(s, r.without, "without") + line(s, r.with, "with");
   // Each name where its line has room.
   size_t at = words / 6;
   out += fmt::format("<text class=\"with\" x=\"{:.1f}\" y=\"{:.1f}\">with attention</text>\n", s.x(at),
                      std::min(kHeight - kBottom - 28, s.y(r.with.low[at]) + 20));
-  out += fmt::format("<text class=\"without\" x=\"{:.1f}\" y=\"{:.1f}\">without: word 1 gets {} word {}</text>\n", s.x(at) + 26,
-                     std::min(kHeight - kBottom - 8, s.y(r.without.low[at]) + 10), as_fraction(r.without.median[0]), words);
+  out += fmt::format(
+      "<text class=\"without\" x=\"{:.1f}\" y=\"{:.1f}\">without: word 1 gets {} word {}</text>\n",
+      s.x(at) + 26, std::min(kHeight - kBottom - 8, s.y(r.without.low[at]) + 10),
+      as_fraction(r.without.median[0]), words);
   return out + "</svg>\n";
 }
 
@@ -113,35 +120,49 @@ std::string flow_text(const FlowResult& r, const std::string& title) {
     return fmt::format("10^{:.1f} (10^{:.1f} to 10^{:.1f})", l.median[0], l.low[0], l.high[0]);
   };
   std::string out = title + "\n|dL/dh_j| over the source words, log scale, median\n\n";
-  out += fmt::format("  without attention  {}  word 1 gets {} word {}: {}\n", row(r.without), as_fraction(r.without.median[0]),
-                     last, factor(r.without));
-  out += fmt::format("  with attention     {}  word 1 gets {} word {}: {}\n", row(r.with), as_fraction(r.with.median[0]), last,
-                     factor(r.with));
+  out += fmt::format("  without attention  {}  word 1 gets {} word {}: {}\n", row(r.without),
+                     as_fraction(r.without.median[0]), last, factor(r.without));
+  out += fmt::format("  with attention     {}  word 1 gets {} word {}: {}\n", row(r.with),
+                     as_fraction(r.with.median[0]), last, factor(r.with));
   if (!r.with.value.empty())
-    out += fmt::format("\nOf what reaches word 1 with attention: {:.0f} % through the mixture, {:.0f} % through the weights, {:.0f} % "
-                       "through other states.\n",
-                       100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]);
-  out += fmt::format("First and last word's gradients agree with finite differences to {:.0e}.\n", r.worst_error);
+    out += fmt::format(
+        "\nOf what reaches word 1 with attention: {:.0f} % through the mixture, {:.0f} % through the weights, {:.0f} % "
+        "through other states.\n",
+        100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]);
+  out += fmt::format("First and last word's gradients agree with finite differences to {:.0e}.\n",
+                     r.worst_error);
   return out;
 }
 
-json flow_json(const std::vector<FlowResult>& results, const std::string& title, bool trained, int seeds, size_t show) {
+json flow_json(const std::vector<FlowResult>& results, const std::string& title, bool trained, int seeds,
+               size_t show) {
   Numbers number{5};
   json all = json::array();
   auto line_json = [&](const FlowLine& l) {
     json out = {{"median", number(l.median)}, {"low", number(l.low)}, {"high", number(l.high)}};
-    for (auto [name, x] : {std::pair("value", &l.value), std::pair("score", &l.score), std::pair("recurrent", &l.recurrent)})
+    for (auto [name, x] :
+         {std::pair("value", &l.value), std::pair("score", &l.score), std::pair("recurrent", &l.recurrent)})
       out[name] = x->empty() ? json(nullptr) : number(*x);
     return out;
   };
   double worst = 0;
   for (const FlowResult& r : results) {
     worst = std::max(worst, r.worst_error);
-    all.push_back({{"cell", r.setting.cell}, {"directions", r.setting.bidirectional ? 2 : 1}, {"length", r.setting.length},
-                   {"with", line_json(r.with)}, {"without", line_json(r.without)}});
+    all.push_back({{"cell", r.setting.cell},
+                   {"directions", r.setting.bidirectional ? 2 : 1},
+                   {"length", r.setting.length},
+                   {"with", line_json(r.with)},
+                   {"without", line_json(r.without)}});
   }
-  return {{"format", "gradus-lens-trace"}, {"version", 1}, {"kind", "flow"}, {"title", title}, {"trained", trained},
-          {"seeds", seeds}, {"show", show}, {"worst_error", number(worst)}, {"results", all}};
+  return {{"format", "gradus-lens-trace"},
+          {"version", 1},
+          {"kind", "flow"},
+          {"title", title},
+          {"trained", trained},
+          {"seeds", seeds},
+          {"show", show},
+          {"worst_error", number(worst)},
+          {"results", all}};
 }
 
 }  // namespace lens

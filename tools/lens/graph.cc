@@ -34,7 +34,8 @@ std::vector<std::string> split(const std::string& path) {
 
 // "j12" with the letter 'j' -> 12; -1 for anything else.
 int64_t numbered(const std::string& part, char letter) {
-  if (part.size() < 2 || part[0] != letter || !std::all_of(part.begin() + 1, part.end(), [](char c) { return c >= '0' && c <= '9'; }))
+  if (part.size() < 2 || part[0] != letter ||
+      !std::all_of(part.begin() + 1, part.end(), [](char c) { return c >= '0' && c <= '9'; }))
     return -1;
   return std::stoll(part.substr(1));
 }
@@ -74,7 +75,8 @@ GraphModule module_of(const std::string& scope, bool luong) {
 }
 
 // Between whichever things `of` says, squares of the norms added up.
-std::map<std::pair<size_t, size_t>, double> gathered(const StepGraph& g, const std::unordered_map<uint64_t, size_t>& of) {
+std::map<std::pair<size_t, size_t>, double> gathered(const StepGraph& g,
+                                                     const std::unordered_map<uint64_t, size_t>& of) {
   std::map<std::pair<size_t, size_t>, double> out;
   for (const Trace::Edge& e : g.trace.edges) {
     auto from = of.find(e.from), to = of.find(e.to);
@@ -107,7 +109,9 @@ std::string dot_string(const std::string& text) {
 }
 
 // Pen width for a contribution: a decade is a step.
-double width(double contribution) { return contribution > 0 ? std::clamp(6 + 1.5 * std::log10(contribution), 0.4, 8.0) : 0.3; }
+double width(double contribution) {
+  return contribution > 0 ? std::clamp(6 + 1.5 * std::log10(contribution), 0.4, 8.0) : 0.3;
+}
 
 }  // namespace
 
@@ -167,18 +171,32 @@ json graph_json(const Subject& subject, const StepGraph& g, size_t checks, doubl
                      {"value_norm", n.value.defined() ? number(norm(n.value)) : json(nullptr)},
                      {"gradient_norm", n.grad.defined() ? number(norm(n.grad)) : json(nullptr)}});
   }
-  for (const Trace::Edge& e : g.trace.edges) edges.push_back({e.from, e.to, e.input, number(norm(e.contribution))});
-  return {{"format", "gradus-lens-trace"}, {"version", 1}, {"kind", "graph"}, {"model", {{"name", subject.name}}},
-          {"source", subject.source}, {"target", subject.target}, {"step", g.step}, {"modules", modules},
-          {"nodes", nodes}, {"edges", edges},
-          {"checks", {{"count", checks}, {"worst", number(worst_error)}, {"sum_residual", number(g.sum_residual)}}}};
+  for (const Trace::Edge& e : g.trace.edges)
+    edges.push_back({e.from, e.to, e.input, number(norm(e.contribution))});
+  return {{"format", "gradus-lens-trace"},
+          {"version", 1},
+          {"kind", "graph"},
+          {"model", {{"name", subject.name}}},
+          {"source", subject.source},
+          {"target", subject.target},
+          {"step", g.step},
+          {"modules", modules},
+          {"nodes", nodes},
+          {"edges", edges},
+          {"checks",
+           {{"count", checks}, {"worst", number(worst_error)}, {"sum_residual", number(g.sum_residual)}}}};
 }
 
 std::string graph_dot(const Subject& subject, const StepGraph& g, bool operations) {
-  std::string out = "digraph step {\n  rankdir=TB; node [shape=box, style=rounded, fontname=\"sans-serif\"]; edge [arrowsize=0.5];\n";
+  std::string out =
+      "digraph step {\n  rankdir=TB; node [shape=box, style=rounded, fontname=\"sans-serif\"]; edge [arrowsize=0.5];\n";
   if (operations && g.module_of.size() > kMaxOperations)
-    gradus::fail("lens", fmt::format("{} operations make no picture ({} at most): take an earlier --step, a shorter sentence, or "
-                                     "--level module", g.module_of.size(), kMaxOperations));
+    gradus::fail(
+        "lens",
+        fmt::format(
+            "{} operations make no picture ({} at most): take an earlier --step, a shorter sentence, or "
+            "--level module",
+            g.module_of.size(), kMaxOperations));
   std::unordered_map<uint64_t, size_t> of;
   auto box = [&](size_t k) {
     const GraphModule& m = g.modules[k];
@@ -191,8 +209,9 @@ std::string graph_dot(const Subject& subject, const StepGraph& g, bool operation
       auto at = g.module_of.find(n.id);
       if (at == g.module_of.end()) continue;
       of[n.id] = i;
-      clusters[at->second] += fmt::format("    n{} [label={}];\n", i,
-                                          dot_string(fmt::format("{} {}\n|g| {:.2e}", n.op, n.shape.str(), norm(n.grad))));
+      clusters[at->second] +=
+          fmt::format("    n{} [label={}];\n", i,
+                      dot_string(fmt::format("{} {}\n|g| {:.2e}", n.op, n.shape.str(), norm(n.grad))));
     }
     for (size_t k = 0; k < clusters.size(); ++k)
       out += fmt::format("  subgraph cluster_{} {{ label={};\n{}  }}\n", k, dot_string(box(k)), clusters[k]);
@@ -207,15 +226,16 @@ std::string graph_dot(const Subject& subject, const StepGraph& g, bool operation
     for (const auto& [row, members] : ranks) out += fmt::format("  {{ rank=same;{} }}\n", members);
   }
   for (const auto& [ends, contribution] : gathered(g, of))
-    out += fmt::format("  n{} -> n{} [penwidth={:.2f}, tooltip=\"{:.3e}\"];\n", ends.first, ends.second, width(contribution),
-                       contribution);
+    out += fmt::format("  n{} -> n{} [penwidth={:.2f}, tooltip=\"{:.3e}\"];\n", ends.first, ends.second,
+                       width(contribution), contribution);
   return out + "}\n";
 }
 
 std::string graph_text(const Subject& subject, const StepGraph& g) {
-  std::string out = fmt::format("The loss of \"{}\" (step {}): {} operations in {} modules\n\n{:<14} {:<12} {:>4} {:>11} {:>11}  {}\n",
-                                subject.target[g.step], g.step + 1, g.module_of.size(), g.modules.size(), "module", "word",
-                                "ops", "|value|", "|gradient|", "gradient comes from");
+  std::string out = fmt::format(
+      "The loss of \"{}\" (step {}): {} operations in {} modules\n\n{:<14} {:<12} {:>4} {:>11} {:>11}  {}\n",
+      subject.target[g.step], g.step + 1, g.module_of.size(), g.modules.size(), "module", "word", "ops",
+      "|value|", "|gradient|", "gradient comes from");
   std::vector<size_t> count(g.modules.size());
   std::vector<const Trace::Node*> last(g.modules.size());
   for (const Trace::Node& n : g.trace.nodes)
@@ -235,8 +255,9 @@ std::string graph_text(const Subject& subject, const StepGraph& g) {
       names += fmt::format("{}{} {} ({:.1e})", i ? ", " : "", m.title, time_of(subject, m), from[i].first);
     }
     if (from.size() > 3) names += ", ...";
-    out += fmt::format("{:<14} {:<12} {:>4} {:>11.3e} {:>11}  {}\n", g.modules[k].title, time_of(subject, g.modules[k]), count[k],
-                       norm(last[k]->value), last[k]->grad.defined() ? fmt::format("{:.3e}", norm(last[k]->grad)) : "not run",
+    out += fmt::format("{:<14} {:<12} {:>4} {:>11.3e} {:>11}  {}\n", g.modules[k].title,
+                       time_of(subject, g.modules[k]), count[k], norm(last[k]->value),
+                       last[k]->grad.defined() ? fmt::format("{:.3e}", norm(last[k]->grad)) : "not run",
                        names.empty() ? "the loss" : names);
   }
   return out;

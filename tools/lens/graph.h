@@ -33,7 +33,8 @@ struct StepGraph {
 StepGraph trace_step(const Dissection& d, size_t t);
 
 /// The trace of kind "graph". `worst_error` is that of the step's finite differences.
-json graph_json(const Subject& subject, const StepGraph& graph, size_t checks, double worst_error, int digits);
+json graph_json(const Subject& subject, const StepGraph& graph, size_t checks, double worst_error,
+                int digits);
 
 /// For Graphviz: time in columns, modules in rows, edges as wide as their contribution is large (log scale); of modules, or
 /// of the operations in them. @throws gradus::Error when there are more than 400 operations.

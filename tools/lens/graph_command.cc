@@ -14,7 +14,8 @@ int graph(const GraphOptions& o) {
   gradus::nn::label_parameters(*subject.model.network);
   Dissection d = subject.dissect();
   if (o.step > static_cast<int>(subject.target.size()))
-    throw UsageError(fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
+    throw UsageError(
+        fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
   SentenceTrace checked = trace_sentence(d);
   int64_t step = o.step > 0 ? o.step - 1 : worst_step(checked);
   double worst = 0;
@@ -39,8 +40,8 @@ int graph(const GraphOptions& o) {
   write_file(o.out, page);
   if (o.out == "-") return 0;
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  fmt::print(stderr, "{}: {} operations, {} edges; {:.1f} s, {} KB\n", o.out, g.module_of.size(), g.trace.edges.size(), seconds,
-             page.size() / 1000);
+  fmt::print(stderr, "{}: {} operations, {} edges; {:.1f} s, {} KB\n", o.out, g.module_of.size(),
+             g.trace.edges.size(), seconds, page.size() / 1000);
   return 0;
 }
 

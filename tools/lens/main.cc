@@ -27,13 +27,15 @@ namespace {
 // The words are put into the options by what they are: `finish` does it, when all is read.
 std::function<void()> add_sentence(CLI::App& c, std::shared_ptr<lens::SentenceOptions> o) {
   auto words = std::make_shared<std::vector<std::string>>();
-  c.add_option("model-and-sentence", *words,
-               "Model directory (made by `translator train`) and source sentence; one of them alone is the sentence, if "
-               "there is no such directory")
+  c.add_option(
+       "model-and-sentence", *words,
+       "Model directory (made by `translator train`) and source sentence; one of them alone is the sentence, if "
+       "there is no such directory")
       ->expected(0, 2)
       ->type_name("[MODEL] [SENTENCE]");
   c.add_option("-t,--target", o->target, "What it should say (default: what the model says)");
-  c.add_option("-s,--step", o->step, "Target word to show first, from 1 (default: the one with the largest loss)")
+  c.add_option("-s,--step", o->step,
+               "Target word to show first, from 1 (default: the one with the largest loss)")
       ->check(CLI::PositiveNumber);
   return [o, words] {
     if (words->size() == 2) {
@@ -51,11 +53,15 @@ void add_explain(CLI::App& app, int& code) {
   CLI::App* c = app.add_subcommand(
       "explain", "The attention microscope: one output word's gradient, back to every source word");
   auto finish = add_sentence(*c, o);
-  c->add_option("-o,--out", o->out, "File to write; - is stdout (default: explain.html, explain.json with --json)")
+  c->add_option("-o,--out", o->out,
+                "File to write; - is stdout (default: explain.html, explain.json with --json)")
       ->type_name("FILE");
   auto* text = c->add_flag("--text", o->text, "As text, to stdout, instead of a page");
-  c->add_flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md")->excludes(text);
-  c->add_option("--units", o->units, "Units of a vector that are drawn")->capture_default_str()->check(CLI::Range(4, 4096));
+  c->add_flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md")
+      ->excludes(text);
+  c->add_option("--units", o->units, "Units of a vector that are drawn")
+      ->capture_default_str()
+      ->check(CLI::Range(4, 4096));
   c->callback([=, &code] {
     finish();
     if (o->json && c->count("--out") == 0) o->out = "explain.json";
@@ -65,9 +71,11 @@ void add_explain(CLI::App& app, int& code) {
 
 void add_graph(CLI::App& app, int& code) {
   auto o = std::make_shared<lens::GraphOptions>();
-  CLI::App* c = app.add_subcommand("graph", "The graph of one step: values, gradients, and what every edge contributes");
+  CLI::App* c = app.add_subcommand(
+      "graph", "The graph of one step: values, gradients, and what every edge contributes");
   auto finish = add_sentence(*c, o);
-  c->add_option("-o,--out", o->out, "File to write; - is stdout (default: graph.html, graph.json with --json)")
+  c->add_option("-o,--out", o->out,
+                "File to write; - is stdout (default: graph.html, graph.json with --json)")
       ->type_name("FILE");
   c->add_option("--dot", o->dot, "Write the graph for Graphviz, too")->type_name("FILE");
   c->add_option_function<std::string>(
@@ -85,16 +93,23 @@ void add_graph(CLI::App& app, int& code) {
 
 void add_flow(CLI::App& app, int& code) {
   auto o = std::make_shared<lens::FlowOptions>();
-  CLI::App* c = app.add_subcommand("flow", "The short cut: how much gradient reaches each source word, with and without attention");
-  auto* model = c->add_option("model", o->model, "Model directory (default: fresh networks, several seeds)")->type_name("DIR");
-  c->add_option("--vs", o->versus, "A model trained without attention, to compare with")->type_name("DIR")->needs(model);
+  CLI::App* c = app.add_subcommand(
+      "flow", "The short cut: how much gradient reaches each source word, with and without attention");
+  auto* model = c->add_option("model", o->model, "Model directory (default: fresh networks, several seeds)")
+                    ->type_name("DIR");
+  c->add_option("--vs", o->versus, "A model trained without attention, to compare with")
+      ->type_name("DIR")
+      ->needs(model);
   c->add_option("--cell", o->cell, "Of fresh networks: rnn, gru, lstm, ...")
       ->check(CLI::IsMember(gradus::nn::cell_names()))
       ->capture_default_str();
   c->add_flag("--bidirectional", o->bidirectional, "Of fresh networks: read both ways");
   c->add_option("-n,--length", o->length, "Source words")->check(CLI::Range(5, 60))->capture_default_str();
-  c->add_option("--seeds", o->seeds, "Networks, or sentences of a model")->check(CLI::Range(1, 100))->capture_default_str();
-  c->add_option("-o,--out", o->out, "File to write; - is stdout (default: flow.html, flow.json with --json)")->type_name("FILE");
+  c->add_option("--seeds", o->seeds, "Networks, or sentences of a model")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  c->add_option("-o,--out", o->out, "File to write; - is stdout (default: flow.html, flow.json with --json)")
+      ->type_name("FILE");
   c->add_option("--svg", o->svg, "Write the chart as a picture, too")->type_name("FILE");
   auto* text = c->add_flag("--text", o->text, "Text alone, no page");
   c->add_flag("--json", o->json, "The trace instead of a page")->excludes(text);
@@ -106,7 +121,8 @@ void add_flow(CLI::App& app, int& code) {
 
 void add_check(CLI::App& app, int& code) {
   auto o = std::make_shared<lens::CheckCommandOptions>();
-  CLI::App* c = app.add_subcommand("check", "Gradients beside finite differences, and what kind of mistake is in them");
+  CLI::App* c =
+      app.add_subcommand("check", "Gradients beside finite differences, and what kind of mistake is in them");
   c->add_option("op", o->names, "Operations by name (default: list them)");
   c->add_flag("--all", o->all, "All of them");
   c->add_flag("--reference", o->reference, "The composed twin instead of the fused operation");
@@ -117,8 +133,10 @@ void add_course(CLI::App& app, int& code, bool lab) {
   auto o = std::make_shared<lens::CourseOptions>();
   o->folder = lab ? "gradus-labs" : "gradus-lessons";
   CLI::App* c = lab ? app.add_subcommand("lab", "Programs with something wrong in them, to find and to mend")
-                    : app.add_subcommand("lesson", "Twelve chapters: you write the backward, the check names the mistake");
-  c->add_option("what", o->what, lab ? "Number of a lab; verify N judges your file" : "Number of a chapter; verify tests all")
+                    : app.add_subcommand(
+                          "lesson", "Twelve chapters: you write the backward, the check names the mistake");
+  c->add_option("what", o->what,
+                lab ? "Number of a lab; verify N judges your file" : "Number of a chapter; verify tests all")
       ->type_name("[N | verify [N]]");
   c->add_option("--folder", o->folder, "Where your files are")->capture_default_str()->type_name("DIR");
   if (!lab) c->add_flag("-w,--watch", o->watch, "Build and check again whenever the file is saved");
@@ -130,25 +148,32 @@ void add_course(CLI::App& app, int& code, bool lab) {
 
 void add_report(CLI::App& app, int& code) {
   auto o = std::make_shared<lens::ReportOptions>();
-  CLI::App* c = app.add_subcommand("report", "A training run on one page: losses, attention and layers over time, worst sentences");
+  CLI::App* c = app.add_subcommand(
+      "report", "A training run on one page: losses, attention and layers over time, worst sentences");
   c->add_option("run", o->run, "Directory that `translator train --out` wrote")->required()->type_name("DIR");
   c->add_option("-o,--out", o->out, "File to write; - is stdout")->capture_default_str()->type_name("FILE");
   auto* text = c->add_flag("--text", o->text, "As text, to stdout, instead of a page");
-  c->add_flag("--explain", o->explain, "Write the explain pages of the worst sentences beside it")->excludes(text);
+  c->add_flag("--explain", o->explain, "Write the explain pages of the worst sentences beside it")
+      ->excludes(text);
   c->callback([=, &code] { code = lens::report(*o); });
 }
 
 void add_ablate(CLI::App& app, int& code) {
   auto o = std::make_shared<lens::AblateOptions>();
-  CLI::App* c = app.add_subcommand("ablate", "Train small networks with one way of the gradient stopped, and compare");
+  CLI::App* c =
+      app.add_subcommand("ablate", "Train small networks with one way of the gradient stopped, and compare");
   c->add_option("--cut", o->cuts, "value, score or recurrent, with commas between (default: each)")
       ->delimiter(',')
       ->take_all()
       ->check(CLI::IsMember({"value", "score", "recurrent"}));
-  c->add_option("--task", o->task, "reverse or copy digits")->check(CLI::IsMember({"reverse", "copy"}))->capture_default_str();
+  c->add_option("--task", o->task, "reverse or copy digits")
+      ->check(CLI::IsMember({"reverse", "copy"}))
+      ->capture_default_str();
   c->add_option("-n,--length", o->length, "Digits")->check(CLI::Range(2, 15))->capture_default_str();
   c->add_option("--hidden", o->hidden, "Units")->check(CLI::Range(4, 256))->capture_default_str();
-  c->add_option("-e,--epochs", o->epochs, "Of 60 batches of 32")->check(CLI::Range(1, 200))->capture_default_str();
+  c->add_option("-e,--epochs", o->epochs, "Of 60 batches of 32")
+      ->check(CLI::Range(1, 200))
+      ->capture_default_str();
   c->add_option("--seed", o->seed, "Of weights and data")->capture_default_str();
   c->add_option("-o,--out", o->out, "File to write; - is stdout")->capture_default_str()->type_name("FILE");
   c->add_flag("--text", o->text, "As text, to stdout, instead of a page");

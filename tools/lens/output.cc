@@ -59,7 +59,8 @@ std::string base64_f32(const gradus::Tensor& x) {
   for (size_t i = 0; i < bytes.size(); i += 3) {
     auto byte = [&](size_t k) { return k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0u; };
     uint32_t three = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-    for (int k = 0; k < 4; ++k) out += i + static_cast<size_t>(k) > bytes.size() ? '=' : digit[three >> (18 - 6 * k) & 63];
+    for (int k = 0; k < 4; ++k)
+      out += i + static_cast<size_t>(k) > bytes.size() ? '=' : digit[three >> (18 - 6 * k) & 63];
   }
   return out;
 }

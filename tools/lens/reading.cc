@@ -16,7 +16,8 @@ std::string numbered(const char* name, int64_t i) { return name + std::to_string
 
 }  // namespace
 
-Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& source, int64_t word, const Tensor& shift) {
+Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& source, int64_t word,
+                    const Tensor& shift) {
   Scope scope("encoder");
   Reading r;
   const nn::RecurrentStack& stack_of = encoder.rnn;

@@ -11,7 +11,7 @@ namespace lens {
 struct Reading {
   gradus::Var annotations;  ///< [S, 1, D]
   // Of the last layer, by position; the backward ones are empty in an encoder of one direction.
-  std::vector<gradus::Var> forward, backward;            ///< [1, H] states: what arrives here is the whole gradient
+  std::vector<gradus::Var> forward, backward;  ///< [1, H] states: what arrives here is the whole gradient
   std::vector<gradus::Var> forward_link, backward_link;  ///< the same states as the next one sees them
   gradus::Var forward_start, backward_start;             ///< as the decoder's first state sees them
   gradus::nn::Encoded encoded;                           ///< all of it as a decoder takes it

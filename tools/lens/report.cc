@@ -54,7 +54,8 @@ json facts_of(const json& config, const json& start) {
   add("seed", start, "seed");
   if (start.contains("recipe") && start.at("recipe").is_object())
     for (const auto& [option, value] : start.at("recipe").items())
-      if (option == "--optimizer" || option == "--schedule") facts.push_back({option.substr(2), words(value)});
+      if (option == "--optimizer" || option == "--schedule")
+        facts.push_back({option.substr(2), words(value)});
   return facts;
 }
 
@@ -77,7 +78,8 @@ json thinned(const json& all, size_t& left_out) {
 json read_run(const std::string& directory) {
   fs::path log = fs::path(directory) / "train.log";
   std::ifstream file(log);
-  if (!file) throw translator::InputError(directory, 0, "has no train.log: it is no run of `translator train`");
+  if (!file)
+    throw translator::InputError(directory, 0, "has no train.log: it is no run of `translator train`");
   json start = json::object(), end, layers, resumes = json::array(), notes = json::array();
   std::vector<json> validations;
   int64_t unread = 0, behind = 0, version = 1;
@@ -89,7 +91,8 @@ json read_run(const std::string& directory) {
     }
     std::string kind = event.at("event").get<std::string>();
     if (kind == "start" || kind == "resume") {
-      if (event.contains("version") && event.at("version").is_number_integer()) version = event.at("version").get<int64_t>();
+      if (event.contains("version") && event.at("version").is_number_integer())
+        version = event.at("version").get<int64_t>();
       if (event.contains("layers")) layers = event.at("layers");
       end = nullptr;
     }
@@ -102,18 +105,23 @@ json read_run(const std::string& directory) {
     resumes.push_back({{"epoch", event.value("epoch", json())}, {"step", step}});
   }
   std::string state = version < 2 ? "not logged how it ended" : "going on, or ended without a word";
-  if (end.is_object()) state = end.value("finished", false) ? "finished" : fmt::format("interrupted at step {}", step_of(end));
-  if (version < 2) notes.push_back("The log is of version 1: layers, attention and worst sentences were not logged.");
-  if (version > 2) notes.push_back(fmt::format("The log is of version {}, newer than this program.", version));
-  if (unread > 0) notes.push_back(fmt::format("{} line{} of train.log could not be read.", unread, unread == 1 ? "" : "s"));
+  if (end.is_object())
+    state = end.value("finished", false) ? "finished" : fmt::format("interrupted at step {}", step_of(end));
+  if (version < 2)
+    notes.push_back("The log is of version 1: layers, attention and worst sentences were not logged.");
+  if (version > 2)
+    notes.push_back(fmt::format("The log is of version {}, newer than this program.", version));
+  if (unread > 0)
+    notes.push_back(fmt::format("{} line{} of train.log could not be read.", unread, unread == 1 ? "" : "s"));
   if (behind > 0)
-    notes.push_back(fmt::format("{} validation{} left out: the run was killed, and went on from before.", behind,
-                                behind == 1 ? " is" : "s are"));
+    notes.push_back(fmt::format("{} validation{} left out: the run was killed, and went on from before.",
+                                behind, behind == 1 ? " is" : "s are"));
   for (json& v : validations)
     if (v.contains("probe") && v.at("probe").is_object()) v.erase("samples");
   size_t left_out = 0;
   json shown = thinned(validations, left_out);
-  if (left_out > 0) notes.push_back(fmt::format("{} of {} validations are shown.", shown.size(), validations.size()));
+  if (left_out > 0)
+    notes.push_back(fmt::format("{} of {} validations are shown.", shown.size(), validations.size()));
   fs::path plain = fs::path(directory).lexically_normal();
   std::string name = (plain.has_filename() ? plain.filename() : plain.parent_path().filename()).string();
   return {{"format", "gradus-lens-report"},
@@ -129,21 +137,22 @@ json read_run(const std::string& directory) {
           {"explained", json::array()}};
 }
 
-std::string explain_command(const std::string& directory, const std::string& source, const std::string& reference,
-                            const std::string& out) {
+std::string explain_command(const std::string& directory, const std::string& source,
+                            const std::string& reference, const std::string& out) {
   auto quoted = [](const std::string& text) {
     std::string s = "'";
     for (char c : text) s += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return s + "'";
   };
-  return fmt::format("lens explain {} {} --target {} --out {}", quoted(directory), quoted(source), quoted(reference),
-                     quoted(out));
+  return fmt::format("lens explain {} {} --target {} --out {}", quoted(directory), quoted(source),
+                     quoted(reference), quoted(out));
 }
 
 json last_worst(const json& run) {
   const json& all = run.at("validations");
   for (size_t i = all.size(); i-- > 0;)
-    if (all[i].contains("worst") && all[i].at("worst").is_array() && !all[i].at("worst").empty()) return all[i].at("worst");
+    if (all[i].contains("worst") && all[i].at("worst").is_array() && !all[i].at("worst").empty())
+      return all[i].at("worst");
   return json::array();
 }
 

@@ -17,8 +17,8 @@ namespace lens {
 json read_run(const std::string& directory);
 
 /// The command that explains a sentence of a run's model, for a shell.
-std::string explain_command(const std::string& directory, const std::string& source, const std::string& reference,
-                            const std::string& out);
+std::string explain_command(const std::string& directory, const std::string& source,
+                            const std::string& reference, const std::string& out);
 
 /// The worst sentences of the last validation that logged any; [] without.
 json last_worst(const json& run);

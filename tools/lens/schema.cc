@@ -37,7 +37,8 @@ class Validator {
     if (found.size() < 50) found.push_back((where.empty() ? "document" : where) + ": " + what);
   }
 
-  void apply(const std::string& rule, const json& value, const json& x, const json& schema, const std::string& where) {
+  void apply(const std::string& rule, const json& value, const json& x, const json& schema,
+             const std::string& where) {
     if (rule == "type") return type(value, x, where);
     if (rule == "const") {
       if (x != value) report(where, fmt::format("must be {}, is {}", value.dump(), x.dump()));
@@ -52,7 +53,8 @@ class Validator {
         if (x.is_object() && !x.contains(name.get<std::string>())) report(where, "lacks " + name.dump());
     } else if (rule == "properties") {
       for (const auto& [name, sub] : value.items())
-        if (x.is_object() && x.contains(name)) check(x.at(name), sub, where.empty() ? name : where + "." + name);
+        if (x.is_object() && x.contains(name))
+          check(x.at(name), sub, where.empty() ? name : where + "." + name);
     } else if (rule == "additionalProperties") {
       if (!x.is_object()) return;
       for (const auto& [name, item] : x.items()) {
@@ -62,7 +64,8 @@ class Validator {
       }
     } else if (rule == "items") {
       size_t first = schema.contains("prefixItems") ? schema.at("prefixItems").size() : 0;
-      for (size_t i = first; x.is_array() && i < x.size(); ++i) check(x[i], value, fmt::format("{}[{}]", where, i));
+      for (size_t i = first; x.is_array() && i < x.size(); ++i)
+        check(x[i], value, fmt::format("{}[{}]", where, i));
     } else if (rule == "prefixItems") {
       for (size_t i = 0; x.is_array() && i < std::min(x.size(), value.size()); ++i)
         check(x[i], value[i], fmt::format("{}[{}]", where, i));
@@ -79,7 +82,8 @@ class Validator {
         fitting += inner.found.empty();
         if (first.empty() && !inner.found.empty()) first = inner.found[0];
       }
-      if (fitting != 1) report(where, fmt::format("fits {} of {} descriptions ({})", fitting, value.size(), first));
+      if (fitting != 1)
+        report(where, fmt::format("fits {} of {} descriptions ({})", fitting, value.size(), first));
     } else if (rule == "$ref") {
       std::string name = value.get<std::string>().substr(std::string("#/$defs/").size());
       check(x, root_.at("$defs").at(name), where);

@@ -33,12 +33,13 @@ double dot(const Tensor& a, const Tensor& b) {
 }
 
 // The engine's number beside differences of f.
-Compared compare(const std::string& name, const Step& step, int64_t row, int64_t column, double engine, double scale,
-                 const std::function<double(double)>& f) {
+Compared compare(const std::string& name, const Step& step, int64_t row, int64_t column, double engine,
+                 double scale, const std::function<double(double)>& f) {
   Compared best;
   for (double h : kSteps) {
     double numeric = derivative(f, h);
-    Compared c{name, step.t, row, column, engine, numeric, relative_error(engine, numeric, scale, step.loss.item())};
+    Compared c{
+        name, step.t, row, column, engine, numeric, relative_error(engine, numeric, scale, step.loss.item())};
     if (h == kSteps[0] || !(c.error >= best.error)) best = c;
     if (best.error < 1e-7) break;
   }
@@ -48,7 +49,8 @@ Compared compare(const std::string& name, const Step& step, int64_t row, int64_t
 // A direction of length 1 with entries of one size: no unit is left out.
 Tensor direction(int64_t n, Rng& rng) {
   Tensor v({n}, DType::f64);
-  for (int64_t i = 0; i < n; ++i) v.f64()[i] = (rng.next_u32() & 1 ? 1 : -1) / std::sqrt(static_cast<double>(n));
+  for (int64_t i = 0; i < n; ++i)
+    v.f64()[i] = (rng.next_u32() & 1 ? 1 : -1) / std::sqrt(static_cast<double>(n));
   return v;
 }
 
@@ -64,10 +66,10 @@ struct StationInfo {
   const char* name;
   Stage made;
 };
-constexpr StationInfo kStations[] = {{"q", Stage::projected}, {"k", Stage::keys},      {"u", Stage::hidden},
-                                     {"e", Stage::scores},    {"alpha", Stage::weights}, {"c", Stage::context},
-                                     {"s", Stage::state},     {"a", Stage::readout},   {"z", Stage::logits},
-                                     {"p", Stage::probabilities}};
+constexpr StationInfo kStations[] = {
+    {"q", Stage::projected},   {"k", Stage::keys},         {"u", Stage::hidden}, {"e", Stage::scores},
+    {"alpha", Stage::weights}, {"c", Stage::context},      {"s", Stage::state},  {"a", Stage::readout},
+    {"z", Stage::logits},      {"p", Stage::probabilities}};
 
 // Everything about one step's loss.
 class StepChecker {
@@ -88,8 +90,10 @@ class StepChecker {
       else elements(name, g, after, place);
     }
     if (grads_.score_path)
-      rows("h, score path", grads_.score, position(Stage::keys), [](Step& s) -> Var& { return s.score_annotations; });
-    rows("h, value path", grads_.value, position(Stage::context), [](Step& s) -> Var& { return s.value_annotations; });
+      rows("h, score path", grads_.score, position(Stage::keys),
+           [](Step& s) -> Var& { return s.score_annotations; });
+    rows("h, value path", grads_.value, position(Stage::context),
+         [](Step& s) -> Var& { return s.value_annotations; });
     return std::move(checks_);
   }
 
@@ -97,7 +101,8 @@ class StepChecker {
   using Place = std::function<Var&(Step&)>;
 
   size_t position(Stage stage) const {
-    return static_cast<size_t>(std::find(d_.stages().begin(), d_.stages().end(), stage) - d_.stages().begin());
+    return static_cast<size_t>(std::find(d_.stages().begin(), d_.stages().end(), stage) -
+                               d_.stages().begin());
   }
 
   double loss_with(const Place& place, const Tensor& value, size_t from) const {
@@ -116,7 +121,8 @@ class StepChecker {
     std::vector<int64_t> which;
     if (name == "z") {
       for (int64_t i = 0; i < n; ++i) which.push_back(i);
-      std::stable_sort(which.begin(), which.end(), [&](int64_t a, int64_t b) { return x.f64()[a] > x.f64()[b]; });
+      std::stable_sort(which.begin(), which.end(),
+                       [&](int64_t a, int64_t b) { return x.f64()[a] > x.f64()[b]; });
       which.resize(static_cast<size_t>(std::min<int64_t>(n, 8)));
       if (std::find(which.begin(), which.end(), step_.target) == which.end()) which.back() = step_.target;
     } else {
@@ -162,7 +168,8 @@ class StepChecker {
 // Rows of states side by side: forward_j and backward_j into [S, D]; undefined or missing ones are 0.
 class Joined {
  public:
-  Joined(const Gradients& grads, int64_t S, int64_t H, int64_t D) : grads_(grads), out_(Tensor::zeros({S, D}, DType::f64)), H_(H) {}
+  Joined(const Gradients& grads, int64_t S, int64_t H, int64_t D)
+      : grads_(grads), out_(Tensor::zeros({S, D}, DType::f64)), H_(H) {}
   void put(const Var& x, int64_t j, int direction) {
     if (!x.defined() || !grads_.contains(x)) return;
     Tensor g = grads_[x];
@@ -190,7 +197,8 @@ StepGradients differentiate(const Dissection& d, const SentenceTrace& trace, siz
   for (const StationInfo& info : kStations)
     if (const Var& x = station(step, info.name); x.defined()) options.keep.push_back(x);
   for (size_t i = 0; i <= t; ++i)
-    for (const Var& x : {trace.steps[i].value_annotations, trace.steps[i].score_annotations}) options.keep.push_back(x);
+    for (const Var& x : {trace.steps[i].value_annotations, trace.steps[i].score_annotations})
+      options.keep.push_back(x);
   for (auto* states : {&r.forward, &r.backward, &r.forward_link, &r.backward_link})
     options.keep.insert(options.keep.end(), states->begin(), states->end());
   options.keep.push_back(r.forward_start);
@@ -249,7 +257,8 @@ StepGradients differentiate(const Dissection& d, const SentenceTrace& trace, siz
 void check_identities(const Dissection& d, SentenceTrace& trace, size_t t) {
   const StepGradients& g = trace.gradients[t];
   for (int64_t i = 0; i < g.full.numel(); ++i) {
-    double sum = g.value.f64()[i] + g.score.f64()[i] + g.earlier.f64()[i] + g.neighbours.f64()[i] + g.start.f64()[i];
+    double sum =
+        g.value.f64()[i] + g.score.f64()[i] + g.earlier.f64()[i] + g.neighbours.f64()[i] + g.start.f64()[i];
     trace.path_residual = std::max(trace.path_residual, std::abs(sum - g.full.f64()[i]));
   }
   Tensor e = g.at("e"), alpha = trace.steps[t].attending.weights.value();
@@ -272,7 +281,8 @@ void check_identities(const Dissection& d, SentenceTrace& trace, size_t t) {
 std::vector<Compared> check_annotation(const Dissection& d, const SentenceTrace& trace, int64_t j) {
   Rng rng(static_cast<uint64_t>(j), 1);
   std::vector<Compared> out;
-  int64_t width = static_cast<int64_t>(d.network().encoder.rnn.directions()) * d.network().encoder.rnn.shape.hidden_size;
+  int64_t width =
+      static_cast<int64_t>(d.network().encoder.rnn.directions()) * d.network().encoder.rnn.shape.hidden_size;
   Tensor v = direction(width, rng);
   std::map<double, std::vector<double>> losses;  // by how far, for all steps at once
   auto loss = [&](size_t t, double by) {
@@ -351,8 +361,11 @@ SentenceTrace trace_sentence(const Dissection& d) {
   for (const Step& s : trace.steps) trace.loss += s.loss.item();
   trace.network_loss = d.network_loss();
   if (!(std::abs(trace.loss - trace.network_loss) <= 1e-9 * std::max(1.0, std::abs(trace.network_loss))))
-    fail("lens", fmt::format("taken apart, the model's loss is {:.12g}, in one piece {:.12g}: its attention is more than a "
-                             "softmax of scores and a mean", trace.loss, trace.network_loss));
+    fail("lens",
+         fmt::format(
+             "taken apart, the model's loss is {:.12g}, in one piece {:.12g}: its attention is more than a "
+             "softmax of scores and a mean",
+             trace.loss, trace.network_loss));
   trace.gradients.resize(trace.steps.size());
   size_t T = trace.steps.size(), S = d.source().size();
   for (size_t t = 0; t < T; ++t) {
@@ -365,7 +378,8 @@ SentenceTrace trace_sentence(const Dissection& d) {
   pool.run([&](int worker) {
     NoGrad guard;
     for (size_t k = static_cast<size_t>(worker); k < T + S; k += static_cast<size_t>(pool.size()))
-      found[k] = k < T ? StepChecker(d, trace, k).run() : check_annotation(d, trace, static_cast<int64_t>(k - T));
+      found[k] =
+          k < T ? StepChecker(d, trace, k).run() : check_annotation(d, trace, static_cast<int64_t>(k - T));
   });
   for (const auto& checks : found) trace.checks.insert(trace.checks.end(), checks.begin(), checks.end());
   return trace;

@@ -17,7 +17,8 @@ std::vector<std::string> words_of(const translator::Model& model, const std::str
   auto words = translator::tokenize(text, {.lowercase = model.config.lowercase});
   if (words.empty()) throw translator::InputError(what, 0, "has no words");
   if (words.size() > kMaxWords)
-    throw translator::InputError(what, 0, fmt::format("has {} words; {} at most can be looked at", words.size(), kMaxWords));
+    throw translator::InputError(
+        what, 0, fmt::format("has {} words; {} at most can be looked at", words.size(), kMaxWords));
   return words;
 }
 
@@ -25,13 +26,16 @@ std::vector<std::string> words_of(const translator::Model& model, const std::str
 
 const gradus::nn::Seq2Seq& Subject::network() const {
   if (auto* found = dynamic_cast<const gradus::nn::Seq2Seq*>(model.network.get())) return *found;
-  gradus::fail("lens", "this model is a Transformer; only recurrent translators, with one attention a step, are taken apart");
+  gradus::fail(
+      "lens",
+      "this model is a Transformer; only recurrent translators, with one attention a step, are taken apart");
 }
 
 Subject make_subject(const std::string& directory, const std::string& source, const std::string& target) {
   std::string name = directory;
   while (name.size() > 1 && name.back() == '/') name.pop_back();
-  return make_subject(translator::Model::load(directory), name.substr(name.find_last_of('/') + 1), source, target);
+  return make_subject(translator::Model::load(directory), name.substr(name.find_last_of('/') + 1), source,
+                      target);
 }
 
 Subject make_subject(translator::Model model, const std::string& name, const std::string& source,
@@ -41,7 +45,8 @@ Subject make_subject(translator::Model model, const std::string& name, const std
   s.source_ids = s.model.source.encode(s.source);
   if (s.has_reference) s.target = words_of(s.model, target, "the target sentence");
   else s.target = translator::translate(s.model, {s.source})[0].at(0).tokens;
-  if (s.target.size() > kMaxWords) s.target.resize(kMaxWords);  // an untrained model may not know where to stop
+  if (s.target.size() > kMaxWords)
+    s.target.resize(kMaxWords);  // an untrained model may not know where to stop
   s.target_ids = s.model.target.encode(s.target);
   s.source.push_back("</s>");
   s.source_ids.push_back(gradus::nn::kEos);

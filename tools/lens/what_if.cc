@@ -49,10 +49,12 @@ std::vector<int32_t> shown_words(const Dissection& d, const SentenceTrace& trace
   if (ids.size() <= most) return ids;
   std::vector<double> highest(ids.size());
   for (const Step& s : trace.steps)
-    for (size_t i = 0; i < ids.size(); ++i) highest[i] = std::max(highest[i], s.probabilities.value().f64()[i]);
+    for (size_t i = 0; i < ids.size(); ++i)
+      highest[i] = std::max(highest[i], s.probabilities.value().f64()[i]);
   for (int32_t id : d.target()) highest[static_cast<size_t>(id)] = 2;
-  std::stable_sort(ids.begin(), ids.end(),
-                   [&](int32_t a, int32_t b) { return highest[static_cast<size_t>(a)] > highest[static_cast<size_t>(b)]; });
+  std::stable_sort(ids.begin(), ids.end(), [&](int32_t a, int32_t b) {
+    return highest[static_cast<size_t>(a)] > highest[static_cast<size_t>(b)];
+  });
   ids.resize(most);
   std::sort(ids.begin(), ids.end());
   return ids;
@@ -117,7 +119,8 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
     bool reset_before = cell.type.kind == nn::CellKind::gru && (!cell.type.reset_after || cell.type.bahdanau);
     if (reset_before) {
       unit["weight_hn"] = base64_f32(slice(cell.weight_hh, 0, 2 * H, 3 * H).value());
-      unit["bias_hn"] = cell.bias_hh.defined() ? kNumbers(slice(cell.bias_hh, 0, 2 * H, 3 * H).value()) : json(nullptr);
+      unit["bias_hn"] =
+          cell.bias_hh.defined() ? kNumbers(slice(cell.bias_hh, 0, 2 * H, 3 * H).value()) : json(nullptr);
     }
     unit["state_before"] = rows(over_steps(trace, [](const Step& s) { return s.state_before; }));
     if (cell.type.kind == nn::CellKind::lstm)
@@ -130,7 +133,8 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
   // And through the readout: [s ; c ; word], in Luong's order [c ; s].
   int64_t at = luong ? 0 : H;
   Var of_context = columns(readout.linear.weight, at, at + D);
-  json read = {{"maxout", readout.kind == nn::ReadoutKind::maxout}, {"size", readout.linear.weight.shape()[0]}};
+  json read = {{"maxout", readout.kind == nn::ReadoutKind::maxout},
+               {"size", readout.linear.weight.shape()[0]}};
   read["context"] = heads(linear(Var(parts.each), of_context).value());
   Var of_state = columns(readout.linear.weight, luong ? D : 0, luong ? D + H : H);
   read["rest"] = rows(over_steps(trace, [&](const Step& s) {

@@ -110,7 +110,8 @@ std::string render_progress(const ProgressState& state, int width, Color color) 
   if (!state.unit.empty()) facts += fmt::format("  {:>5} {}", format_count(state.rate), state.unit);
   if (known && state.done > state.begin) {
     const double pace = state.elapsed / static_cast<double>(state.done - state.begin);
-    facts += fmt::format("  {} left", clock_time(pace * static_cast<double>(std::max<int64_t>(0, state.total - state.done))));
+    facts += fmt::format(
+        "  {} left", clock_time(pace * static_cast<double>(std::max<int64_t>(0, state.total - state.done))));
   } else if (!known) {
     facts += fmt::format("  {}", clock_time(state.elapsed));
   }

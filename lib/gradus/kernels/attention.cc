@@ -55,8 +55,9 @@ HWY_INLINE void weighted_sum(int64_t S, int64_t D, const T* row, int64_t stride,
 
 /// Both attentions, given score(b, s).
 template <class T, class Score>
-HWY_INLINE void attend(int64_t S, int64_t B, int64_t queries, int64_t D, const T* annotations, const uint8_t* mask, T* weights,
-                       T* context, int64_t context_stride, const Score& score) {
+HWY_INLINE void attend(int64_t S, int64_t B, int64_t queries, int64_t D, const T* annotations,
+                       const uint8_t* mask, T* weights, T* context, int64_t context_stride,
+                       const Score& score) {
   for (int64_t b = 0; b < queries; ++b, weights += S) {
     const uint8_t* real = mask ? mask + b * S : nullptr;
     for (int64_t s = 0; s < S; ++s) {
@@ -101,18 +102,20 @@ HWY_INLINE void attend_back(int64_t S, int64_t D, const T* annotations, int64_t 
 
 template <class T>
 void additive(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations, const T* u,
-              const T* v, const uint8_t* mask, T* weights, T* context, int64_t context_stride, int64_t queries) {
+              const T* v, const uint8_t* mask, T* weights, T* context, int64_t context_stride,
+              int64_t queries) {
   const Tag<T> d;
-  attend(S, B, queries, D, annotations, mask, weights, context, context_stride, [&](int64_t b, int64_t s) HWY_ATTR {
-    const T* key = keys + (s * B + b) * A;
-    const T* query = u + b * A;
-    auto sum = hn::Zero(d);
-    for_lanes(d, A, [&](int64_t i, auto part) HWY_ATTR {
-      const auto t = tanh_lanes(d, hn::Add(part.load(d, query + i), part.load(d, key + i)));
-      sum = hn::MulAdd(part.load(d, v + i), t, sum);
-    });
-    return hn::GetLane(hn::SumOfLanes(d, sum));
-  });
+  attend(S, B, queries, D, annotations, mask, weights, context, context_stride,
+         [&](int64_t b, int64_t s) HWY_ATTR {
+           const T* key = keys + (s * B + b) * A;
+           const T* query = u + b * A;
+           auto sum = hn::Zero(d);
+           for_lanes(d, A, [&](int64_t i, auto part) HWY_ATTR {
+             const auto t = tanh_lanes(d, hn::Add(part.load(d, query + i), part.load(d, key + i)));
+             sum = hn::MulAdd(part.load(d, v + i), t, sum);
+           });
+           return hn::GetLane(hn::SumOfLanes(d, sum));
+         });
 }
 
 template <class T>
@@ -145,9 +148,9 @@ void additive_back(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, co
 template <class T>
 void dot(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations, const T* q,
          T scale, const uint8_t* mask, T* weights, T* context, int64_t context_stride) {
-  attend(S, B, B, Da, annotations, mask, weights, context, context_stride, [&](int64_t b, int64_t s) HWY_ATTR {
-    return scale * dot_lanes(q + b * D, keys + (s * B + b) * D, D);
-  });
+  attend(S, B, B, Da, annotations, mask, weights, context, context_stride,
+         [&](int64_t b, int64_t s)
+             HWY_ATTR { return scale * dot_lanes(q + b * D, keys + (s * B + b) * D, D); });
 }
 
 template <class T>

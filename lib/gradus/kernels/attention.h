@@ -16,10 +16,12 @@ constexpr int64_t kAllQueries = -1;
 /// computes it again from u and keys. With `queries` only the first so many of the B queries are asked.
 void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys,
                         const float* annotations, const float* u, const float* v, const uint8_t* mask,
-                        float* weights, float* context, int64_t context_stride, int64_t queries = kAllQueries);
+                        float* weights, float* context, int64_t context_stride,
+                        int64_t queries = kAllQueries);
 void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
                         const double* annotations, const double* u, const double* v, const uint8_t* mask,
-                        double* weights, double* context, int64_t context_stride, int64_t queries = kAllQueries);
+                        double* weights, double* context, int64_t context_stride,
+                        int64_t queries = kAllQueries);
 
 /// With dc = dcontext [B, D] (rows `dcontext_stride` apart) and the optional dweights [B, S] (null: none):
 ///   da_bs = H_sb . dc_b + dweights_bs      de = a (da - sum_k a_k da_k)      dz_sb = de_bs v (1 - tanh^2)

@@ -72,14 +72,15 @@ void pack_tiles(bool transposed, int64_t rows, int64_t depth, const float* a, in
 }
 
 template <bool kPackedA>
-void multiply(int64_t m, int64_t n, int64_t depth, float alpha, const float* a, int64_t lda, const float* panels,
-              bool add, float* c, int64_t ldc) {
+void multiply(int64_t m, int64_t n, int64_t depth, float alpha, const float* a, int64_t lda,
+              const float* panels, bool add, float* c, int64_t ldc) {
   for (int64_t i = 0; i < m;) {
     const int rows = next_tile(m - i);
     const float* from = panels;
     for (int64_t j = 0; j < n;) {
       const Panel panel(n - j);
-      tile_of<kPackedA>(rows, panel.vectors)(depth, alpha, a, lda, from, add, c + j, ldc, panel.last, from, 0);
+      tile_of<kPackedA>(rows, panel.vectors)(depth, alpha, a, lda, from, add, c + j, ldc, panel.last, from,
+                                             0);
       from += depth * panel.stride;
       j += panel.columns;
     }
@@ -89,8 +90,8 @@ void multiply(int64_t m, int64_t n, int64_t depth, float alpha, const float* a, 
   }
 }
 
-void blocked(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
-             const float* b, int64_t ldb, bool add, float* c, int64_t ldc) {
+void blocked(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
+             int64_t lda, const float* b, int64_t ldb, bool add, float* c, int64_t ldc) {
   const int64_t unit = kPanelVectors * float_lanes(), size = static_cast<int64_t>(sizeof(float));
   const bool pack_a = trans_a || (lda % 1024 == 0 && m > kTileRows);
   const int64_t depth_most = next_part(k, kDepth, 1), columns_most = next_part(n, kBlockColumns, unit);
@@ -145,7 +146,8 @@ void block_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, flo
 }
 
 bool use_block_gemm(int64_t m, int64_t n, int64_t k) {
-  return m >= 24 && n >= 32 && k >= 16 && m * n * k >= (int64_t{1} << 20) && HWY_DYNAMIC_DISPATCH(wide_vectors)();
+  return m >= 24 && n >= 32 && k >= 16 && m * n * k >= (int64_t{1} << 20) &&
+         HWY_DYNAMIC_DISPATCH(wide_vectors)();
 }
 
 }  // namespace gradus::kernels

@@ -48,8 +48,9 @@ void gru_state_rows(int64_t R, int64_t H, const GruStateInputs& in, float* h, in
   }
 }
 
-void tanh_of_sum_rows(int64_t rows, int64_t n, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
-                      const float* c, int64_t c_stride, const float* bias, float* y, int64_t y_stride) {
+void tanh_of_sum_rows(int64_t rows, int64_t n, const float* a, int64_t a_stride, const float* b,
+                      int64_t b_stride, const float* c, int64_t c_stride, const float* bias, float* y,
+                      int64_t y_stride) {
   const Tag<float> d;
   for (int64_t row = 0; row < rows; ++row, a += a_stride, b += b_stride, y += y_stride) {
     const float* third = c ? c + row * c_stride : nullptr;

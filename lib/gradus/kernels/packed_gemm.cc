@@ -38,9 +38,9 @@ void packed_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda
         const float* ahead = from + p * panel.stride + here;
         for (int64_t i = 0; i < block;) {
           const int rows = next_tile(block - i);
-          tile_of<false>(rows, panel.vectors)(depth, 1, a + i * lda + p, lda, from + p * panel.stride, add || p > 0,
-                                              c + i * ldc + j, ldc, panel.last,
-                                              ahead, panel.stride / tiles);
+          tile_of<false>(rows, panel.vectors)(depth, 1, a + i * lda + p, lda, from + p * panel.stride,
+                                              add || p > 0, c + i * ldc + j, ldc, panel.last, ahead,
+                                              panel.stride / tiles);
           ahead += panel.stride / tiles * depth;
           i += rows;
         }
@@ -100,8 +100,8 @@ void PackedMatrix<T>::product(int64_t m, const T* a, int64_t lda, bool add, T* c
 }
 
 template <class T>
-void PackedMatrix<T>::product_columns(int64_t first, int64_t end, int64_t m, const T* a, int64_t lda, bool add, T* c,
-                                      int64_t ldc) const {
+void PackedMatrix<T>::product_columns(int64_t first, int64_t end, int64_t m, const T* a, int64_t lda,
+                                      bool add, T* c, int64_t ldc) const {
   c += first;
   if (!product_) {
     const T* w = w_ + (use_ == Use::transposed ? first * ldw_ : first);
@@ -118,7 +118,8 @@ int64_t PackedMatrix<T>::column_at(int64_t wanted) const {
   if (!product_ || wanted >= n_) return std::min(wanted, n_);
   const int64_t panel = 3 * lanes_, left = (n_ + lanes_ - 1) / lanes_;
   int64_t panels = wanted / panel;
-  if (panels > 0 && left - 3 * panels == 1) --panels;  // the last four vectors are two panels of two, see Panel
+  if (panels > 0 && left - 3 * panels == 1)
+    --panels;  // the last four vectors are two panels of two, see Panel
   return panels * panel;
 }
 

@@ -53,8 +53,8 @@ struct Panel {
 /// next panel, which would otherwise come from memory while the first tile waits for it. It need not exist.
 template <int R, int N, bool kPackedA>
 HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, int64_t lda,
-                       const float* HWY_RESTRICT panel, bool add, float* HWY_RESTRICT c, int64_t ldc, size_t last,
-                       const float* ahead, int64_t ahead_step) {
+                       const float* HWY_RESTRICT panel, bool add, float* HWY_RESTRICT c, int64_t ldc,
+                       size_t last, const float* ahead, int64_t ahead_step) {
   const Tag<float> d;
   using V = hn::Vec<Tag<float>>;
   const int64_t lanes = float_lanes();
@@ -80,16 +80,19 @@ HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, 
     for (int v = 0; v < N; ++v) {
       float* out = c + r * ldc + v * lanes;
       if (v + 1 < N || whole) {
-        hn::StoreU(add ? hn::MulAdd(factor, sum[r][v], hn::LoadU(d, out)) : hn::Mul(factor, sum[r][v]), d, out);
+        hn::StoreU(add ? hn::MulAdd(factor, sum[r][v], hn::LoadU(d, out)) : hn::Mul(factor, sum[r][v]), d,
+                   out);
       } else {
         const Part part{last};
-        part.store(add ? hn::MulAdd(factor, sum[r][v], part.load(d, out)) : hn::Mul(factor, sum[r][v]), d, out);
+        part.store(add ? hn::MulAdd(factor, sum[r][v], part.load(d, out)) : hn::Mul(factor, sum[r][v]), d,
+                   out);
       }
     }
   }
 }
 
-using Tile = void (*)(int64_t, float, const float*, int64_t, const float*, bool, float*, int64_t, size_t, const float*, int64_t);
+using Tile = void (*)(int64_t, float, const float*, int64_t, const float*, bool, float*, int64_t, size_t,
+                      const float*, int64_t);
 
 template <int N, bool kPackedA>
 HWY_INLINE Tile tile_of(int rows) {
@@ -163,7 +166,8 @@ HWY_INLINE void pack_panel(bool transposed, const Panel& panel, int64_t k, const
   if (transposed) {
     constexpr int64_t kDeep = 128;  // as much of the panel as is written over and over: 24 KB
     for (int64_t p = 0; p < k; p += kDeep) {
-      transpose_into(panel.columns, std::min(kDeep, k - p), w + p, ldw, packed + p * panel.stride, panel.stride);
+      transpose_into(panel.columns, std::min(kDeep, k - p), w + p, ldw, packed + p * panel.stride,
+                     panel.stride);
     }
   } else if (panel.columns == panel.stride) {
     const Tag<float> d;

@@ -143,7 +143,8 @@ float exact_uniform(const uint64_t* draws, double low, double high) {
 
 float exact_normal(const uint64_t* draws, double mean, double deviation) {
   double u = 1.0 - unit_of(draws[0]), v = unit_of(draws[1]);
-  return static_cast<float>(mean + deviation * (std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v)));
+  return static_cast<float>(
+      mean + deviation * (std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v)));
 }
 
 // make(draws, i, count) for all n numbers of `each` draws, some at a time. False where the generator stands
@@ -154,7 +155,8 @@ bool by_blocks(Rng& rng, int64_t n, int64_t each, const Make& make) {
   if (position % 2 != 0) return false;
   alignas(64) uint64_t draws[2 * kBlocks + 2];
   uint64_t block = position / 4;
-  int64_t skip = static_cast<int64_t>(position / 2 % 2), left = 0;  // left over from the blocks before, fewer than each
+  int64_t skip = static_cast<int64_t>(position / 2 % 2),
+          left = 0;  // left over from the blocks before, fewer than each
   for (int64_t i = 0; i < n;) {
     int64_t wanted = ((n - i) * each - left + skip + 1) / 2, blocks = std::min(kBlocks, wanted);
     philox_words(rng.seed(), rng.stream(), block, blocks, reinterpret_cast<uint32_t*>(draws + left));

@@ -24,7 +24,8 @@ namespace gradus {
 
 Tensor length_mask(const Tensor& lengths, int64_t S) {
   if (lengths.dtype() != DType::i32 || lengths.dims() != 1)
-    fail("length_mask", fmt::format("lengths must be i32 [B]: {} {}", name_of(lengths.dtype()), lengths.shape().str()));
+    fail("length_mask",
+         fmt::format("lengths must be i32 [B]: {} {}", name_of(lengths.dtype()), lengths.shape().str()));
   int64_t B = lengths.size(0);
   Tensor mask({B, S}, DType::u8);
   for (int64_t b = 0; b < B; ++b)
@@ -79,8 +80,8 @@ Sizes check(const char* op, const Var& query, const Var& keys, const Var& annota
                          keys.shape().str(), annotations.shape().str()));
   Sizes s{keys.size(0), keys.size(1), keys.size(2), annotations.size(2)};
   if (query.shape() != Shape{s.B, s.A})
-    fail(op, fmt::format("the query must be [B, A] = [{}, {}]: query {}, keys {}", s.B, s.A, query.shape().str(),
-                         keys.shape().str()));
+    fail(op, fmt::format("the query must be [B, A] = [{}, {}]: query {}, keys {}", s.B, s.A,
+                         query.shape().str(), keys.shape().str()));
   if (mask.defined() && (mask.dtype() != DType::u8 || mask.shape() != Shape{s.B, s.S}))
     fail(op, fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", s.B, s.S, name_of(mask.dtype()),
                          mask.shape().str()));
@@ -110,8 +111,8 @@ AttentionStep additive_attention(const Input& u, const Var& keys, const Var& ann
                                 data<T>(context), s.D);
   });
   Var out = record(op, {u, keys, annotations, v}, context,
-                   [s, u = u.value(), keys = keys.value(), annotations = annotations.value(), v = v.value(), mask,
-                    weights](const Tensor& dc, Grads& dx) {
+                   [s, u = u.value(), keys = keys.value(), annotations = annotations.value(), v = v.value(),
+                    mask, weights](const Tensor& dc, Grads& dx) {
                      with_type(dc.dtype(), "additive_attention", [&](auto type) {
                        using T = decltype(type);
                        Tensor du(u.shape(), u.dtype());
@@ -149,9 +150,10 @@ AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Va
                        Tensor dkeys = dx.needed(1) ? dx.into(1) : Tensor();
                        Tensor dannotations = dx.needed(2) ? dx.into(2) : Tensor();
                        kernels::dot_attention_backward(
-                           s.S, s.B, s.A, s.D, data<T>(keys), data<T>(annotations), data<T>(q), static_cast<T>(scale),
-                           bytes_of(mask), data<T>(weights), data<T>(dc), s.D, static_cast<const T*>(nullptr),
-                           data<T>(dq), dkeys.defined() ? data<T>(dkeys) : nullptr,
+                           s.S, s.B, s.A, s.D, data<T>(keys), data<T>(annotations), data<T>(q),
+                           static_cast<T>(scale), bytes_of(mask), data<T>(weights), data<T>(dc), s.D,
+                           static_cast<const T*>(nullptr), data<T>(dq),
+                           dkeys.defined() ? data<T>(dkeys) : nullptr,
                            dannotations.defined() ? data<T>(dannotations) : nullptr);
                        if (dx.needed(0)) dx.add(0, dq);
                      });

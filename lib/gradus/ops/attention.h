@@ -19,8 +19,8 @@ AttentionStep additive_attention(const Input& u, const Var& keys, const Var& ann
 
 /// Luong et al. 2015: e_bs = scale q_b . keys_sb. q [B, D'], keys [S, B, D'] (dot: the annotations themselves; general:
 /// W_a annotations).
-AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Var& annotations, double scale = 1,
-                                       const Tensor& mask = {});
+AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Var& annotations,
+                                       double scale = 1, const Tensor& mask = {});
 
 /// u8 [B, S] with ones at the first lengths[b] positions; lengths i32 [B].
 Tensor length_mask(const Tensor& lengths, int64_t S);
@@ -32,8 +32,8 @@ struct AttentionStep {
 };
 AttentionStep additive_attention(const Input& u, const Var& keys, const Var& annotations, const Var& v,
                                  const Tensor& mask = {});
-AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Var& annotations, double scale = 1,
-                                       const Tensor& mask = {});
+AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Var& annotations,
+                                       double scale = 1, const Tensor& mask = {});
 }  // namespace reference
 
 }  // namespace gradus

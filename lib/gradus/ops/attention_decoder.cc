@@ -22,15 +22,16 @@
 namespace gradus {
 namespace reference {
 
-AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask, const Tensor& lengths,
-                                         Caller caller) {
+AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask,
+                                         const Tensor& lengths, Caller caller) {
   At at(caller);
   int64_t T = in.y.size(0), B = in.y.size(1);
   Var s = in.s0;
   std::vector<Var> out;
   std::vector<Var> weights;
   for (int64_t t = 0; t < T; ++t) {
-    AttentionStep step = reference::additive_attention(linear(s, in.query_weight), in.keys, in.annotations, in.v, mask);
+    AttentionStep step =
+        reference::additive_attention(linear(s, in.query_weight), in.keys, in.annotations, in.v, mask);
     Var x = concat({select(in.y, 0, t), step.context}, -1);
     Var next = reference::gru_cell(x, s, in.weight_ih, in.weight_hh, in.bias_ih, in.bias_hh);
     if (lengths.defined()) {
@@ -65,10 +66,12 @@ void must_be(const char* what, const Var& v, const Shape& wanted) {
 
 Sizes check(const AttentionDecoderInputs& in, const Tensor& mask, const Tensor& lengths) {
   if (in.y.dims() != 3 || in.annotations.dims() != 3 || in.keys.dims() != 3 || in.s0.dims() != 2)
-    fail("attention_decoder", fmt::format("y must be [T, B, E], s0 [B, H], keys [S, B, A], annotations [S, B, D]: {}, {}, {}, {}",
-                                          in.y.shape().str(), in.s0.shape().str(), in.keys.shape().str(),
-                                          in.annotations.shape().str()));
-  Sizes s{in.y.size(0), in.y.size(1), in.y.size(2), in.s0.size(1), in.keys.size(0), in.keys.size(2), in.annotations.size(2)};
+    fail("attention_decoder",
+         fmt::format("y must be [T, B, E], s0 [B, H], keys [S, B, A], annotations [S, B, D]: {}, {}, {}, {}",
+                     in.y.shape().str(), in.s0.shape().str(), in.keys.shape().str(),
+                     in.annotations.shape().str()));
+  Sizes s{in.y.size(0),    in.y.size(1),    in.y.size(2),          in.s0.size(1),
+          in.keys.size(0), in.keys.size(2), in.annotations.size(2)};
   must_be("s0", in.s0, {s.B, s.H});
   must_be("keys", in.keys, {s.S, s.B, s.A});
   must_be("annotations", in.annotations, {s.S, s.B, s.D});
@@ -126,13 +129,14 @@ struct Decoder {
       T *c_t = data<T>(contexts) + first * D, *weights_t = data<T>(weights) + t * B * S;
       std::copy_n(s_new, n * H, s);
       query.product(n, s, H, false, u_t, A);                                                              // 2
-      kernels::additive_attention(S, B, A, D, data<T>(keys), data<T>(annotations), u_t, data<T>(v), mask_bytes(),
-                                  weights_t, c_t, D, n);                                                  // 3
+      kernels::additive_attention(S, B, A, D, data<T>(keys), data<T>(annotations), u_t, data<T>(v),
+                                  mask_bytes(), weights_t, c_t, D, n);  // 3
       std::fill(weights_t + n * S, weights_t + B * S, T(0));
       context.product(n, c_t, D, true, gi_t, 3 * H);                                                      // 4
       recurrent.product(n, s, H, false, data<T>(gh), 3 * H);                                              // 5
-      kernels::gru_reset_after(n, H, gi_t, data<T>(gh), b_hh.defined() ? data<T>(b_hh) : nullptr, s, nullptr, s_new,
-                               data<T>(gates) + first * 4 * H);                                           // 6
+      kernels::gru_reset_after(n, H, gi_t, data<T>(gh), b_hh.defined() ? data<T>(b_hh) : nullptr, s, nullptr,
+                               s_new,
+                               data<T>(gates) + first * 4 * H);  // 6
       for (int64_t i = 0; i < B; ++i) {
         T* row = out + (t * B + real.sequence(i)) * O;
         std::copy_n(s_new + i * H, H, row);
@@ -148,7 +152,8 @@ struct Decoder {
     auto [steps, B, E, H, S, A, D] = size;
     int64_t X = E + D, O = H + D, N = real.total();
     DType type = y.dtype();
-    Tensor dgi = real.empty(3 * H, type), dgh = real.empty(3 * H, type), du = real.empty(A, type), dc({steps, B, D}, type);
+    Tensor dgi = real.empty(3 * H, type), dgh = real.empty(3 * H, type), du = real.empty(A, type),
+           dc({steps, B, D}, type);
     Tensor ds = Tensor::zeros({B, H}, type);
     bool direct = dx.needed(kKeys) && real.sorted();
     Tensor dkeys = direct ? dx.into(kKeys) : Tensor::zeros(keys.shape(), type);
@@ -168,14 +173,15 @@ struct Decoder {
         kernels::add_into(row, ds_t + i * H, H);
         if (i < n) std::copy_n(row + H, D, dc_t + i * D);
       }
-      kernels::gru_reset_after_backward(n, H, data<T>(gates) + first * 4 * H, s, ds_t, nullptr, dgi_t, dgh_t, ds_t);  // 6
-      recurrent.product(n, dgh_t, 3 * H, true, ds_t, H);                                                              // 5
-      context.product(n, dgi_t, 3 * H, true, dc_t, D);                                                                // 4
-      kernels::additive_attention_backward(S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(u) + first * A,
-                                           data<T>(v), mask_bytes(), data<T>(weights) + t * B * S, dc_t, D,
-                                           static_cast<const T*>(nullptr), du_t, data<T>(dv), data<T>(dkeys),
-                                           static_cast<T*>(nullptr), n);                                            // 3
-      query.product(n, du_t, A, true, ds_t, H);                                                                       // 2
+      kernels::gru_reset_after_backward(n, H, data<T>(gates) + first * 4 * H, s, ds_t, nullptr, dgi_t, dgh_t,
+                                        ds_t);            // 6
+      recurrent.product(n, dgh_t, 3 * H, true, ds_t, H);  // 5
+      context.product(n, dgi_t, 3 * H, true, dc_t, D);    // 4
+      kernels::additive_attention_backward(
+          S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(u) + first * A, data<T>(v), mask_bytes(),
+          data<T>(weights) + t * B * S, dc_t, D, static_cast<const T*>(nullptr), du_t, data<T>(dv),
+          data<T>(dkeys), static_cast<T*>(nullptr), n);  // 3
+      query.product(n, du_t, A, true, ds_t, H);          // 2
     }
     if (dx.needed(kKeys) && !direct) dx.add(kKeys, real.unsort_each(dkeys));
     if (dx.needed(kY)) {
@@ -184,21 +190,24 @@ struct Decoder {
       dx.add(kY, real.unpack(dy, {steps, B, E}));
     }
     if (dx.needed(kS0)) dx.add(kS0, real.unsort(ds));
-    if (dx.needed(kAnnotations)) {  // value path of all steps: dH_bs += sum_t a_tbs dc_tb, a product for each sentence
+    if (dx.needed(
+            kAnnotations)) {  // value path of all steps: dH_bs += sum_t a_tbs dc_tb, a product for each sentence
       T* dh = data<T>(dx.into(kAnnotations));
       for (int64_t i = 0; i < B; ++i)
-        gemm(true, false, S, D, real.steps(i), T(1), data<T>(weights) + i * S, B * S, data<T>(dc) + i * D, B * D, T(1),
-             dh + real.sequence(i) * D, B * D);
+        gemm(true, false, S, D, real.steps(i), T(1), data<T>(weights) + i * S, B * S, data<T>(dc) + i * D,
+             B * D, T(1), dh + real.sequence(i) * D, B * D);
     }
     if (dx.needed(kQueryWeight))
-      gemm(true, false, A, H, N, T(1), data<T>(du), A, data<T>(before), H, T(1), data<T>(dx.into(kQueryWeight)), H);
+      gemm(true, false, A, H, N, T(1), data<T>(du), A, data<T>(before), H, T(1),
+           data<T>(dx.into(kQueryWeight)), H);
     if (dx.needed(kWeightIh)) {
       T* dw = data<T>(dx.into(kWeightIh));
       gemm(true, false, 3 * H, E, N, T(1), data<T>(dgi), 3 * H, data<T>(y), E, T(1), dw, X);
       gemm(true, false, 3 * H, D, N, T(1), data<T>(dgi), 3 * H, data<T>(contexts), D, T(1), dw + E, X);
     }
     if (dx.needed(kWeightHh))
-      gemm(true, false, 3 * H, H, N, T(1), data<T>(dgh), 3 * H, data<T>(before), H, T(1), data<T>(dx.into(kWeightHh)), H);
+      gemm(true, false, 3 * H, H, N, T(1), data<T>(dgh), 3 * H, data<T>(before), H, T(1),
+           data<T>(dx.into(kWeightHh)), H);
     if (dx.needed(kBiasIh)) kernels::sum_rows_into(data<T>(dgi), data<T>(dx.into(kBiasIh)), N, 3 * H);
     if (dx.needed(kBiasHh)) kernels::sum_rows_into(data<T>(dgh), data<T>(dx.into(kBiasHh)), N, 3 * H);
   }
@@ -206,8 +215,8 @@ struct Decoder {
 
 }  // namespace
 
-AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask, const Tensor& lengths,
-                                         Caller caller) {
+AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask,
+                                         const Tensor& lengths, Caller caller) {
   At at(caller);
   Sizes s = check(in, mask, lengths);
   DType type = in.y.dtype();
@@ -233,12 +242,13 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
   Tensor out({s.T, s.B, s.H + s.D}, type);
   with_type(type, "attention_decoder", [&](auto v) { d.forward(data<decltype(v)>(out)); });
   Tensor weights = real.unsort_each(d.weights);
-  Var result = record("attention_decoder",
-                      {in.y, in.s0, in.keys, in.annotations, in.query_weight, in.v, in.weight_ih, in.weight_hh,
-                       in.bias_ih, in.bias_hh},
-                      out, [d = std::move(d)](const Tensor& dy, Grads& dx) {
-                        with_type(dy.dtype(), "attention_decoder", [&](auto v) { d.backward<decltype(v)>(dy, dx); });
-                      });
+  Var result =
+      record("attention_decoder",
+             {in.y, in.s0, in.keys, in.annotations, in.query_weight, in.v, in.weight_ih, in.weight_hh,
+              in.bias_ih, in.bias_hh},
+             out, [d = std::move(d)](const Tensor& dy, Grads& dx) {
+               with_type(dy.dtype(), "attention_decoder", [&](auto v) { d.backward<decltype(v)>(dy, dx); });
+             });
   return {result, weights};
 }
 

@@ -121,23 +121,24 @@ Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
         data<T>(e)[b * s.S + t] = static_cast<T>(scale) * dot(data<T>(keys.value()) + (t * s.B + b) * s.A,
                                                               data<T>(q.value()) + b * s.A, s.A);
   });
-  return record(op, {q, keys}, e, [s, scale, q = q.value(), keys = keys.value()](const Tensor& de, Grads& dx) {
-    with_type(de.dtype(), "multiplicative_scores", [&](auto type) {
-      using T = decltype(type);
-      Tensor dq = dx.needed(0) ? Tensor::zeros({s.B, s.A}, de.dtype()) : Tensor();
-      Tensor dkeys = dx.needed(1) ? dx.into(1) : Tensor();
-      for (int64_t t = 0; t < s.S; ++t) {
-        for (int64_t b = 0; b < s.B; ++b) {
-          T g = static_cast<T>(scale) * data<T>(de)[b * s.S + t];
-          if (g == T(0)) continue;  // masked: the key may be anything
-          int64_t at = (t * s.B + b) * s.A;
-          if (dq.defined()) add_scaled(g, data<T>(keys) + at, data<T>(dq) + b * s.A, s.A);
-          if (dkeys.defined()) add_scaled(g, data<T>(q) + b * s.A, data<T>(dkeys) + at, s.A);
-        }
-      }
-      if (dq.defined()) dx.add(0, dq);
-    });
-  });
+  return record(op, {q, keys}, e,
+                [s, scale, q = q.value(), keys = keys.value()](const Tensor& de, Grads& dx) {
+                  with_type(de.dtype(), "multiplicative_scores", [&](auto type) {
+                    using T = decltype(type);
+                    Tensor dq = dx.needed(0) ? Tensor::zeros({s.B, s.A}, de.dtype()) : Tensor();
+                    Tensor dkeys = dx.needed(1) ? dx.into(1) : Tensor();
+                    for (int64_t t = 0; t < s.S; ++t) {
+                      for (int64_t b = 0; b < s.B; ++b) {
+                        T g = static_cast<T>(scale) * data<T>(de)[b * s.S + t];
+                        if (g == T(0)) continue;  // masked: the key may be anything
+                        int64_t at = (t * s.B + b) * s.A;
+                        if (dq.defined()) add_scaled(g, data<T>(keys) + at, data<T>(dq) + b * s.A, s.A);
+                        if (dkeys.defined()) add_scaled(g, data<T>(q) + b * s.A, data<T>(dkeys) + at, s.A);
+                      }
+                    }
+                    if (dq.defined()) dx.add(0, dq);
+                  });
+                });
 }
 
 Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mask) {
@@ -148,7 +149,8 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
                          annotations.shape().str()));
   int64_t S = annotations.size(0), B = annotations.size(1), D = annotations.size(2);
   if (mask.defined() && (mask.dtype() != DType::u8 || mask.shape() != Shape{B, S}))
-    fail(op, fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", B, S, name_of(mask.dtype()), mask.shape().str()));
+    fail(op, fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", B, S, name_of(mask.dtype()),
+                         mask.shape().str()));
   Tensor context = Tensor::zeros({B, D}, annotations.dtype());
   auto real = [mask, S](int64_t b, int64_t t) { return !mask.defined() || mask.u8()[b * S + t]; };
   with_type(annotations.dtype(), op, [&](auto type) {
@@ -160,7 +162,8 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
                      data<T>(context) + b * D, D);
   });
   return record(op, {weights, annotations}, context,
-                [S, B, D, real, weights = weights.value(), annotations = annotations.value()](const Tensor& dc, Grads& dx) {
+                [S, B, D, real, weights = weights.value(), annotations = annotations.value()](
+                    const Tensor& dc, Grads& dx) {
                   with_type(dc.dtype(), "weighted_sum", [&](auto type) {
                     using T = decltype(type);
                     Tensor dw = dx.needed(0) ? Tensor::zeros({B, S}, dc.dtype()) : Tensor();

@@ -17,10 +17,12 @@ namespace gradus {
 namespace reference {
 namespace {
 
-Var attention_sequence(const Var& q, const Var& keys, const Var& annotations, double scale, const Tensor& mask) {
+Var attention_sequence(const Var& q, const Var& keys, const Var& annotations, double scale,
+                       const Tensor& mask) {
   std::vector<Var> contexts;
   for (int64_t t = 0; t < q.size(0); ++t)
-    contexts.push_back(reference::multiplicative_attention(select(q, 0, t), keys, annotations, scale, mask).context);
+    contexts.push_back(
+        reference::multiplicative_attention(select(q, 0, t), keys, annotations, scale, mask).context);
   return stack(contexts, 0);
 }
 
@@ -53,8 +55,8 @@ struct Sequence {
       if (n == 0) {
         for (int64_t t = 0; t < steps; ++t) std::fill_n(c + t * B * D, D, T(0));
       } else {
-        gemm(false, true, steps, n, A, static_cast<T>(scale), data<T>(q) + b * A, B * A, data<T>(keys) + b * A, B * A,
-             T(0), e, n);
+        gemm(false, true, steps, n, A, static_cast<T>(scale), data<T>(q) + b * A, B * A,
+             data<T>(keys) + b * A, B * A, T(0), e, n);
         kernels::softmax_rows(e, masks_of(b, n, row_mask), e, steps, n);
         gemm(false, false, steps, D, n, T(1), e, n, data<T>(annotations) + b * D, B * D, T(0), c, B * D);
       }
@@ -84,9 +86,11 @@ struct Sequence {
       if (dannotations.defined())
         gemm(true, false, n, D, steps, T(1), w, n, g, B * D, T(1), data<T>(dannotations) + b * D, B * D);
       if (dq.defined())
-        gemm(false, false, steps, A, n, s, d, n, data<T>(keys) + b * A, B * A, T(0), data<T>(dq) + b * A, B * A);
+        gemm(false, false, steps, A, n, s, d, n, data<T>(keys) + b * A, B * A, T(0), data<T>(dq) + b * A,
+             B * A);
       if (dkeys.defined())
-        gemm(true, false, n, A, steps, s, d, n, data<T>(q) + b * A, B * A, T(1), data<T>(dkeys) + b * A, B * A);
+        gemm(true, false, n, A, steps, s, d, n, data<T>(q) + b * A, B * A, T(1), data<T>(dkeys) + b * A,
+             B * A);
     }
     if (dq.defined()) dx.add(0, dq);
   }
@@ -106,8 +110,8 @@ Sizes check(const Var& q, const Var& keys, const Var& annotations, const Tensor&
   const char* op = "multiplicative_attention_sequence";
   if (q.dims() != 3 || keys.dims() != 3 || annotations.dims() != 3 || q.size(1) != keys.size(1) ||
       q.size(2) != keys.size(2) || keys.size(0) != annotations.size(0) || keys.size(1) != annotations.size(1))
-    fail(op, fmt::format("q must be [T, B, A], keys [S, B, A], annotations [S, B, D]: {}, {}, {}", q.shape().str(),
-                         keys.shape().str(), annotations.shape().str()));
+    fail(op, fmt::format("q must be [T, B, A], keys [S, B, A], annotations [S, B, D]: {}, {}, {}",
+                         q.shape().str(), keys.shape().str(), annotations.shape().str()));
   Sizes s{q.size(0), q.size(1), keys.size(0), q.size(2), annotations.size(2)};
   if (mask.defined() && (mask.dtype() != DType::u8 || mask.shape() != Shape{s.B, s.S}))
     fail(op, fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", s.B, s.S, name_of(mask.dtype()),
@@ -117,12 +121,13 @@ Sizes check(const Var& q, const Var& keys, const Var& annotations, const Tensor&
 
 }  // namespace
 
-AttentionSequence multiplicative_attention_sequence(const Input& q, const Var& keys, const Var& annotations, double scale,
-                                                    const Tensor& mask) {
+AttentionSequence multiplicative_attention_sequence(const Input& q, const Var& keys, const Var& annotations,
+                                                    double scale, const Tensor& mask) {
   At at(q.caller());
   const char* op = "multiplicative_attention_sequence";
   Sizes s = check(q, keys, annotations, mask);
-  Sequence sequence{s, scale, q.value(), keys.value(), annotations.value(), mask, {}, Tensor({s.T, s.B, s.S}, q.dtype())};
+  Sequence sequence{
+      s, scale, q.value(), keys.value(), annotations.value(), mask, {}, Tensor({s.T, s.B, s.S}, q.dtype())};
   for (int64_t b = 0; b < s.B; ++b) {
     int64_t n = s.S;
     while (mask.defined() && n > 0 && !mask.u8()[b * s.S + n - 1]) --n;
@@ -130,10 +135,11 @@ AttentionSequence multiplicative_attention_sequence(const Input& q, const Var& k
   }
   Tensor context({s.T, s.B, s.D}, q.dtype()), weights = sequence.weights;
   with_type(q.dtype(), op, [&](auto type) { sequence.forward(data<decltype(type)>(context)); });
-  Var out = record(op, {q, keys, annotations}, context, [sequence = std::move(sequence)](const Tensor& dy, Grads& dx) {
-    with_type(dy.dtype(), "multiplicative_attention_sequence",
-              [&](auto type) { sequence.backward<decltype(type)>(dy, dx); });
-  });
+  Var out = record(op, {q, keys, annotations}, context,
+                   [sequence = std::move(sequence)](const Tensor& dy, Grads& dx) {
+                     with_type(dy.dtype(), "multiplicative_attention_sequence",
+                               [&](auto type) { sequence.backward<decltype(type)>(dy, dx); });
+                   });
   return {out, weights};
 }
 

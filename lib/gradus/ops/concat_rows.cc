@@ -35,20 +35,23 @@ Tensor real_rows(const Tensor& lengths, int64_t T) {
 Var concat_rows(const std::vector<Var>& parts, const Tensor& rows) {
   if (parts.empty() || parts[0].dims() == 0) fail("concat_rows", "needs at least one tensor with rows");
   if (rows.dtype() != DType::i32 || rows.dims() != 1)
-    fail("concat_rows", fmt::format("rows must be i32 with one axis: {} {}", name_of(rows.dtype()), rows.shape().str()));
+    fail("concat_rows",
+         fmt::format("rows must be i32 with one axis: {} {}", name_of(rows.dtype()), rows.shape().str()));
   Shape leading = parts[0].shape().without(-1);
   int64_t N = rows.numel(), width = 0;
   for (const Var& x : parts) {
     if (x.dims() == 0 || x.shape().without(-1) != leading || x.dtype() != parts[0].dtype())
-      fail("concat_rows", fmt::format("all axes but the last, and the element types, must agree: {} {} and {} {}",
-                                      parts[0].shape().str(), name_of(parts[0].dtype()), x.shape().str(),
-                                      name_of(x.dtype())));
+      fail("concat_rows",
+           fmt::format("all axes but the last, and the element types, must agree: {} {} and {} {}",
+                       parts[0].shape().str(), name_of(parts[0].dtype()), x.shape().str(),
+                       name_of(x.dtype())));
     width += x.size(-1);
   }
   const int32_t* r = rows.i32();
   for (int64_t i = 0; i < N; ++i)
     if (r[i] < 0 || r[i] >= leading.numel() || (i > 0 && r[i] <= r[i - 1]))
-      fail("concat_rows", fmt::format("rows must ascend within 0 .. {}: {} at {}", leading.numel() - 1, r[i], i));
+      fail("concat_rows",
+           fmt::format("rows must ascend within 0 .. {}: {} at {}", leading.numel() - 1, r[i], i));
   Tensor y({N, width}, parts[0].dtype());
   with_type(y.dtype(), "concat_rows", [&](auto type) {
     using T = decltype(type);

@@ -32,7 +32,8 @@ struct CrossEntropy {
 /// The gradient is worked out in the forward pass, when one is wanted, and takes the place of p.
 /// @throws Error "[cross_entropy] targets must be in 0 .. 9: 12",
 /// "[cross_entropy] targets must have the logits' shape without the last axis: logits [6, 10], targets [5]".
-CrossEntropy cross_entropy(const Input& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+CrossEntropy cross_entropy(const Input& logits, const Tensor& targets,
+                           const CrossEntropyOptions& options = {});
 
 /// What the sum of the losses is multiplied by. @throws Error in the name of `op` for batchmean.
 double cross_entropy_scale(const char* op, int64_t tokens, const CrossEntropyOptions& options);

@@ -46,7 +46,9 @@ Var gru_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weig
     z = sigmoid(ai[1] + ah[1]);
     n = tanh(ai[2] + r * ah[2]);
   } else {
-    auto block = [&](const Var& w, int64_t k) { return w.defined() ? slice(w, 0, k * H, (k + 1) * H) : Var(); };
+    auto block = [&](const Var& w, int64_t k) {
+      return w.defined() ? slice(w, 0, k * H, (k + 1) * H) : Var();
+    };
     r = sigmoid(ai[0] + linear(seen, block(weight_hh, 0), block(bias_hh, 0)));
     z = sigmoid(ai[1] + linear(seen, block(weight_hh, 1), block(bias_hh, 1)));
     n = tanh(ai[2] + linear(r * seen, block(weight_hh, 2), block(bias_hh, 2)));
@@ -54,8 +56,8 @@ Var gru_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weig
   return options.update_selects_new ? z * n + (1.0 - z) * h : (1.0 - z) * n + z * h;
 }
 
-Var gru(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih, const Var& bias_hh,
-        const GruOptions& options) {
+Var gru(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
+        const Var& bias_hh, const GruOptions& options) {
   At at(x.caller());
   int64_t T = x.size(0), B = x.size(1), H = weight_hh.size(1);
   Var start = h0.defined() ? h0 : Var(Tensor::zeros({B, H}, x.dtype()));
@@ -156,7 +158,8 @@ struct Gru {
       } else {
         kernels::gru_reset_before_state_backward(n, H, gates_t, h, dh_t, nullptr, dgi_t, dh_t);
         w_n.product(n, dgi_t + 2 * H, 3 * H, false, data<T>(drh), H);
-        kernels::gru_reset_before_gates_backward(n, H, gates_t, data<T>(seen) + first * H, data<T>(drh), dgi_t, dseen);
+        kernels::gru_reset_before_gates_backward(n, H, gates_t, data<T>(seen) + first * H, data<T>(drh),
+                                                 dgi_t, dseen);
         w_gates.product(n, dgi_t, 3 * H, true, dseen, H);
       }
       if (mask.defined())
@@ -172,9 +175,11 @@ struct Gru {
       gemm(true, false, 3 * H, I, N, T(1), data<T>(dgi), 3 * H, data<T>(x), I, T(1), data<T>(dx.into(2)), I);
     if (dx.needed(3)) {
       T* dw = data<T>(dx.into(3));
-      gemm(true, false, reset_after ? 3 * H : 2 * H, H, N, T(1), data<T>(dgh), 3 * H, data<T>(seen), H, T(1), dw, H);
+      gemm(true, false, reset_after ? 3 * H : 2 * H, H, N, T(1), data<T>(dgh), 3 * H, data<T>(seen), H, T(1),
+           dw, H);
       if (!reset_after)
-        gemm(true, false, H, H, N, T(1), data<T>(dgh) + 2 * H, 3 * H, data<T>(rh), H, T(1), dw + 2 * H * H, H);
+        gemm(true, false, H, H, N, T(1), data<T>(dgh) + 2 * H, 3 * H, data<T>(rh), H, T(1), dw + 2 * H * H,
+             H);
     }
     if (dx.needed(4)) kernels::sum_rows_into(data<T>(dgi), data<T>(dx.into(4)), N, 3 * H);
     if (dx.needed(5)) kernels::sum_rows_into(data<T>(dgh), data<T>(dx.into(5)), N, 3 * H);
@@ -198,8 +203,8 @@ Var negate_update(const Var& w) {
                 [](const Tensor& dy, Grads& dx) { dx.add(0, negated_update(dy)); });
 }
 
-Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-        const Var& bias_hh, const GruOptions& options) {
+Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const Var& weight_hh,
+        const Var& bias_ih, const Var& bias_hh, const GruOptions& options) {
   RecurrentSizes s = check_recurrence(op, 3, x, h0, weight_ih, weight_hh, bias_ih, bias_hh, options.lengths);
   if (options.update_selects_new) {
     GruOptions rest = options;
@@ -246,12 +251,13 @@ Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const
 Var gru_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
              const Var& bias_hh, const GruOptions& options) {
   At at(x.caller());
-  if (x.dims() != 2) fail("gru_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
+  if (x.dims() != 2)
+    fail("gru_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
   return run("gru_cell", x, h, weight_ih, weight_hh, bias_ih, bias_hh, options);
 }
 
-Var gru(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih, const Var& bias_hh,
-        const GruOptions& options) {
+Var gru(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
+        const Var& bias_hh, const GruOptions& options) {
   At at(x.caller());
   if (x.dims() != 3) fail("gru", fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
   return run("gru", x, h0, weight_ih, weight_hh, bias_ih, bias_hh, options);

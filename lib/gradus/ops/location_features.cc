@@ -52,10 +52,12 @@ Var location_features(const Input& weights, const Var& filters) {
     });
   });
   return record(op, {weights, filters}, y,
-                [each_tap, B, S, K, W, r, weights = weights.value(), filters = filters.value()](const Tensor& dy, Grads& dx) {
+                [each_tap, B, S, K, W, r, weights = weights.value(), filters = filters.value()](
+                    const Tensor& dy, Grads& dx) {
                   with_type(dy.dtype(), "location_features", [&](auto type) {
                     using T = decltype(type);
-                    Tensor dw = dx.needed(0) ? dx.into(0) : Tensor(), df = dx.needed(1) ? dx.into(1) : Tensor();
+                    Tensor dw = dx.needed(0) ? dx.into(0) : Tensor(),
+                           df = dx.needed(1) ? dx.into(1) : Tensor();
                     const T *g = data<T>(dy), *w = data<T>(weights), *filter = data<T>(filters);
                     each_tap([&](int64_t s, int64_t b, int64_t j) {
                       const T* row = g + (s * B + b) * K;

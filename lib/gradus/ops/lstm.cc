@@ -33,21 +33,22 @@ LstmState lstm_cell(const Input& x, const LstmState& state, const Var& weight_ih
   At at(x.caller());
   int64_t H = state.h.size(-1);
   Var seen = options.state_mask.defined() ? state.h * options.state_mask : state.h;
-  std::vector<Var> a = split(linear(x, weight_ih, bias_ih) + linear(seen, weight_hh, bias_hh), {H, H, H, H}, -1);
+  std::vector<Var> a =
+      split(linear(x, weight_ih, bias_ih) + linear(seen, weight_hh, bias_hh), {H, H, H, H}, -1);
   Var c = sigmoid(a[1]) * state.c + sigmoid(a[0]) * tanh(a[2]);
   return {sigmoid(a[3]) * tanh(c), c};
 }
 
-LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-                const Var& bias_hh, const LstmOptions& options) {
+LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh,
+                const Var& bias_ih, const Var& bias_hh, const LstmOptions& options) {
   At at(x.caller());
   int64_t T = x.size(0), H = weight_hh.size(1);
   Var zeros = Tensor::zeros({x.size(1), H}, x.dtype());
   Var both = concat({start.h.defined() ? start.h : zeros, start.c.defined() ? start.c : zeros}, -1);
   Var all = over_time(T, both, options.reverse, options.lengths, [&](int64_t t, const Var& state) {
     std::vector<Var> parts = split(state, {H, H}, -1);
-    LstmState next = reference::lstm_cell(select(x, 0, t), {parts[0], parts[1]}, weight_ih, weight_hh, bias_ih,
-                                          bias_hh, options);
+    LstmState next = reference::lstm_cell(select(x, 0, t), {parts[0], parts[1]}, weight_ih, weight_hh,
+                                          bias_ih, bias_hh, options);
     return concat({next.h, next.c}, -1);
   });
   std::vector<Var> parts = split(all, {H, H}, -1);
@@ -85,15 +86,16 @@ struct Lstm : Recurrence {
   template <class T>
   void backward(const Tensor& dout, Grads& dx) const {
     auto [steps, B, I, H] = size;
-    Tensor dpre({real.total(), 4 * H}, x.dtype()), dh = Tensor::zeros({B, H}, x.dtype()), scratch({B, H}, x.dtype());
+    Tensor dpre({real.total(), 4 * H}, x.dtype()), dh = Tensor::zeros({B, H}, x.dtype()),
+                                                   scratch({B, H}, x.dtype());
     Tensor dc = real.sort(dout.row(steps)).clone();
     auto w = packed<T>(kernels::PackedMatrix<T>::Use::plain);
     for (int64_t k = steps; k-- > 0;) {
       int64_t t = time(k), first = real.offset(t);
       T *g = data<T>(dh), *dpre_t = data<T>(dpre) + first * 4 * H;
       take(data<T>(dout) + t * B * H, g);
-      kernels::lstm_step_backward(real.count(t), H, data<T>(all) + first * 4 * H, data<T>(c_before) + first * H, g,
-                                  data<T>(dc), dpre_t);
+      kernels::lstm_step_backward(real.count(t), H, data<T>(all) + first * 4 * H,
+                                  data<T>(c_before) + first * H, g, data<T>(dc), dpre_t);
       recur_back(w, t, dpre_t, data<T>(scratch), g);
     }
     finish<T>(dpre, dh, dx);
@@ -126,13 +128,14 @@ Var run(const char* op, const Var& x, const LstmState& start, const Var& weight_
 LstmState lstm_cell(const Input& x, const LstmState& state, const Var& weight_ih, const Var& weight_hh,
                     const Var& bias_ih, const Var& bias_hh, const LstmOptions& options) {
   At at(x.caller());
-  if (x.dims() != 2) fail("lstm_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
+  if (x.dims() != 2)
+    fail("lstm_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
   Var both = run("lstm_cell", x, state, weight_ih, weight_hh, bias_ih, bias_hh, options);
   return {select(both, 0, 0), select(both, 0, 1)};
 }
 
-LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-                const Var& bias_hh, const LstmOptions& options) {
+LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh,
+                const Var& bias_ih, const Var& bias_hh, const LstmOptions& options) {
   At at(x.caller());
   if (x.dims() != 3) fail("lstm", fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
   Var all = run("lstm", x, start, weight_ih, weight_hh, bias_ih, bias_hh, options);
@@ -160,7 +163,8 @@ OpCase cell_case(const char* name, const LstmOptions& options) {
 OpCase sequence_case(const char* name, const LstmOptions& options, bool masked = false) {
   auto both = [=](auto over_time, const Inputs& in) {
     LstmOptions o = options;
-    if (masked) o.state_mask = Tensor::from({3, 5}, {2, 0, 2, 2, 0, 0, 0, 2, 0, 2, 2, 2, 0, 2, 0}, in[0].dtype());
+    if (masked)
+      o.state_mask = Tensor::from({3, 5}, {2, 0, 2, 2, 0, 0, 0, 2, 0, 2, 2, 2, 0, 2, 0}, in[0].dtype());
     LstmStates y = over_time(in[0], LstmState{in[1], in[2]}, in[3], in[4], in[5], in[6], o);
     return concat({y.h, reshape(y.c_n, {1, 3, 5})}, 0);
   };

@@ -7,8 +7,9 @@ namespace gradus {
 struct LstmOptions {
   bool reverse = false;    ///< run from the last time step to the first
   Tensor lengths = {};     ///< i32 [B], real steps of each sequence; undefined: all T
-  Tensor state_mask = {};  ///< [B, H], factor m on the state within the recurrent product, the same at all steps
-                           ///< (variational dropout, Gal & Ghahramani 2016); undefined: 1
+  Tensor state_mask =
+      {};  ///< [B, H], factor m on the state within the recurrent product, the same at all steps
+           ///< (variational dropout, Gal & Ghahramani 2016); undefined: 1
 };
 
 /// A state, or the last one.
@@ -32,15 +33,15 @@ LstmState lstm_cell(const Input& x, const LstmState& state, const Var& weight_ih
 
 /// A whole sequence, fused over time: x [T, B, I], the state to begin with or undefined parts (zeros). At a padded step
 /// both states are carried over unchanged, so the last entry of h (the first, in reverse) is the final one.
-LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-                const Var& bias_hh, const LstmOptions& options = {});
+LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh,
+                const Var& bias_ih, const Var& bias_hh, const LstmOptions& options = {});
 
 namespace reference {
 /// The same composed of elementary ops, a node each.
 LstmState lstm_cell(const Input& x, const LstmState& state, const Var& weight_ih, const Var& weight_hh,
                     const Var& bias_ih, const Var& bias_hh, const LstmOptions& options = {});
-LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-                const Var& bias_hh, const LstmOptions& options = {});
+LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh,
+                const Var& bias_ih, const Var& bias_hh, const LstmOptions& options = {});
 }  // namespace reference
 
 }  // namespace gradus

@@ -100,7 +100,8 @@ class ChunkedLoss {
     // 3. gradients; the division by the tokens rides along in the products
     if (out_.dbias.defined()) kernels::sum_rows_into(z, data<T>(out_.dbias), count, V_);
     if (out_.dweight.defined())
-      kernels::gemm(true, false, V_, H_, count, scale_, z, V_, h, H_, T(first > 0), data<T>(out_.dweight), H_);
+      kernels::gemm(true, false, V_, H_, count, scale_, z, V_, h, H_, T(first > 0), data<T>(out_.dweight),
+                    H_);
     if (!out_.dhidden.defined()) return;
     T* dh = adjoining ? data<T>(out_.dhidden) + begin * H_ : data<T>(gathered_);  // h is not needed any more
     kernels::gemm(false, false, count, H_, V_, scale_, z, V_, weight_, H_, T(0), dh, H_);
@@ -144,7 +145,8 @@ CrossEntropy linear_cross_entropy(const Input& hidden, const Var& weight, const 
   auto wanted = [](const Var& x) { return x.requires_grad() && !NoGrad::active(); };
   auto zeros_for = [&](const Var& x) { return wanted(x) ? Tensor::zeros(x.shape(), x.dtype()) : Tensor(); };
   result.dhidden = zeros_for(hidden);
-  if (wanted(weight)) result.dweight = Tensor(weight.shape(), weight.dtype());  // the first chunk overwrites it
+  if (wanted(weight))
+    result.dweight = Tensor(weight.shape(), weight.dtype());  // the first chunk overwrites it
   result.dbias = zeros_for(bias);
   with_type(hidden.dtype(), "linear_cross_entropy", [&](auto type) {
     ChunkedLoss<decltype(type)>(hidden.value(), weight.value(), bias.value(), targets, options, tokens,

@@ -15,7 +15,8 @@ size_t row_bytes(const Tensor& x, int64_t n) { return static_cast<size_t>(size_o
 
 }  // namespace
 
-RealSteps::RealSteps(const Tensor& lengths, int64_t T, int64_t B) : T_(T), order_(static_cast<size_t>(B)), offsets_{0} {
+RealSteps::RealSteps(const Tensor& lengths, int64_t T, int64_t B)
+    : T_(T), order_(static_cast<size_t>(B)), offsets_{0} {
   std::iota(order_.begin(), order_.end(), 0);
   auto length = [&](int64_t b) { return lengths.defined() ? lengths.i32()[b] : T; };
   std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
@@ -39,7 +40,8 @@ Tensor RealSteps::pack(const Tensor& x) const {
   size_t bytes = row_bytes(x, n);
   for (int64_t t = 0; t < T_; ++t) {
     if (sorted_) {
-      std::memcpy(row_of(out, offset(t), bytes), row_of(x, t * B, bytes), bytes * static_cast<size_t>(count(t)));
+      std::memcpy(row_of(out, offset(t), bytes), row_of(x, t * B, bytes),
+                  bytes * static_cast<size_t>(count(t)));
       continue;
     }
     for (int64_t i = 0; i < count(t); ++i)

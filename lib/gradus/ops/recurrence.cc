@@ -11,19 +11,22 @@ namespace gradus {
 void check_lengths(const char* op, const Tensor& lengths, int64_t T, int64_t B) {
   if (!lengths.defined()) return;
   if (lengths.dtype() != DType::i32 || lengths.shape() != Shape{B})
-    fail(op, fmt::format("lengths must be i32 [B] = [{}]: {} {}", B, name_of(lengths.dtype()), lengths.shape().str()));
+    fail(op, fmt::format("lengths must be i32 [B] = [{}]: {} {}", B, name_of(lengths.dtype()),
+                         lengths.shape().str()));
   for (int64_t b = 0; b < B; ++b)
     if (lengths.i32()[b] < 0 || lengths.i32()[b] > T)
       fail(op, fmt::format("lengths must be in 0 .. T = {}: {}", T, lengths.i32()[b]));
 }
 
-RecurrentSizes check_recurrence(const char* op, int64_t gates, const Var& x, const Var& h, const Var& weight_ih,
-                                const Var& weight_hh, const Var& bias_ih, const Var& bias_hh, const Tensor& lengths) {
+RecurrentSizes check_recurrence(const char* op, int64_t gates, const Var& x, const Var& h,
+                                const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
+                                const Var& bias_hh, const Tensor& lengths) {
   bool cell = x.dims() == 2;
   std::string rows = gates == 1 ? "hidden_size" : fmt::format("{} hidden_size", gates);
   if (x.dims() != 2 && x.dims() != 3)
     fail(op, fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
-  RecurrentSizes s{cell ? 1 : x.size(0), x.size(-2), x.size(-1), weight_hh.dims() == 2 ? weight_hh.size(1) : 0};
+  RecurrentSizes s{cell ? 1 : x.size(0), x.size(-2), x.size(-1),
+                   weight_hh.dims() == 2 ? weight_hh.size(1) : 0};
   if (weight_ih.dims() != 2 || weight_ih.size(1) != s.I || weight_ih.size(0) != gates * s.H)
     fail(op, fmt::format("weight_ih must be [{}, input_size]: input {}, weight_ih {}, weight_hh {}", rows,
                          x.shape().str(), weight_ih.shape().str(), weight_hh.shape().str()),
@@ -31,7 +34,8 @@ RecurrentSizes check_recurrence(const char* op, int64_t gates, const Var& x, con
   if (weight_hh.shape() != Shape{gates * s.H, s.H})
     fail(op, fmt::format("weight_hh must be [{}, hidden_size]: weight_hh {}", rows, weight_hh.shape().str()));
   if (h.defined() && h.shape() != Shape{s.B, s.H})
-    fail(op, fmt::format("the initial state must be [B, hidden_size] = [{}, {}]: state {}", s.B, s.H, h.shape().str()));
+    fail(op, fmt::format("the initial state must be [B, hidden_size] = [{}, {}]: state {}", s.B, s.H,
+                         h.shape().str()));
   for (const Var* bias : {&bias_ih, &bias_hh})
     if (bias->defined() && bias->shape() != Shape{gates * s.H})
       fail(op, fmt::format("a bias must be [{}] = [{}]: bias {}", rows, gates * s.H, bias->shape().str()));

@@ -31,8 +31,8 @@ Var rnn_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weig
   return options.nonlinearity == Nonlinearity::tanh ? tanh(pre) : relu(pre);
 }
 
-Var rnn(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih, const Var& bias_hh,
-        const RnnOptions& options) {
+Var rnn(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
+        const Var& bias_hh, const RnnOptions& options) {
   At at(x.caller());
   Var start = h0.defined() ? h0 : Var(Tensor::zeros({x.size(1), weight_hh.size(1)}, x.dtype()));
   return over_time(x.size(0), start, options.reverse, options.lengths, [&](int64_t t, const Var& h) {
@@ -81,7 +81,8 @@ struct Rnn : Recurrence {
   template <class T>
   void backward(const Tensor& dout, Grads& dx) const {
     auto [steps, B, I, H] = size;
-    Tensor dpre({real.total(), H}, x.dtype()), dh = Tensor::zeros({B, H}, x.dtype()), scratch({B, H}, x.dtype());
+    Tensor dpre({real.total(), H}, x.dtype()), dh = Tensor::zeros({B, H}, x.dtype()),
+                                               scratch({B, H}, x.dtype());
     auto w = packed<T>(kernels::PackedMatrix<T>::Use::plain);
     for (int64_t k = steps; k-- > 0;) {
       int64_t t = time(k), at = real.offset(t) * H, n = real.count(t) * H;
@@ -95,9 +96,10 @@ struct Rnn : Recurrence {
   }
 };
 
-Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-        const Var& bias_hh, const RnnOptions& o) {
-  Rnn rnn{make_recurrence(op, 1, x, h0, weight_ih, weight_hh, bias_ih, bias_hh, o.reverse, o.lengths, o.state_mask),
+Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const Var& weight_hh,
+        const Var& bias_ih, const Var& bias_hh, const RnnOptions& o) {
+  Rnn rnn{make_recurrence(op, 1, x, h0, weight_ih, weight_hh, bias_ih, bias_hh, o.reverse, o.lengths,
+                          o.state_mask),
           o.nonlinearity, Tensor()};
   auto [steps, B, I, H] = rnn.size;
   rnn.h = Tensor({rnn.real.total(), H}, x.dtype());
@@ -114,12 +116,13 @@ Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const
 Var rnn_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
              const Var& bias_hh, const RnnOptions& options) {
   At at(x.caller());
-  if (x.dims() != 2) fail("rnn_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
+  if (x.dims() != 2)
+    fail("rnn_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
   return run("rnn_cell", x, h, weight_ih, weight_hh, bias_ih, bias_hh, options);
 }
 
-Var rnn(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih, const Var& bias_hh,
-        const RnnOptions& options) {
+Var rnn(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
+        const Var& bias_hh, const RnnOptions& options) {
   At at(x.caller());
   if (x.dims() != 3) fail("rnn", fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
   return run("rnn", x, h0, weight_ih, weight_hh, bias_ih, bias_hh, options);

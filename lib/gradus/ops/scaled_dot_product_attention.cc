@@ -45,7 +45,8 @@ Tensor allowed(const ScaledDotProductOptions& o, int64_t T, int64_t B, int64_t S
 
 namespace reference {
 
-Var scaled_dot_product_attention(const Input& q, const Var& k, const Var& v, const ScaledDotProductOptions& o) {
+Var scaled_dot_product_attention(const Input& q, const Var& k, const Var& v,
+                                 const ScaledDotProductOptions& o) {
   At at(q.caller());
   int64_t T = q.size(0), B = q.size(1), S = k.size(0);
   auto heads = [&](const Var& x) {  // [T, B, H d] -> [B, H, T, d]
@@ -305,7 +306,8 @@ ScaledDotProduct packed_self_attention(const Input& qkv, const ScaledDotProductO
   return attend({qkv}, std::move(p), options);
 }
 
-ScaledDotProduct packed_cross_attention(const Input& q, const Var& kv, const ScaledDotProductOptions& options) {
+ScaledDotProduct packed_cross_attention(const Input& q, const Var& kv,
+                                        const ScaledDotProductOptions& options) {
   At at(q.caller());
   check_time_major("queries", q);
   check_time_major("keys, values", kv);

@@ -112,13 +112,15 @@ Tensor target_words(const Tensor& ids, const Tensor& lengths) {
 
 // ---- Bahdanau ----
 
-BahdanauDecoder::BahdanauDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, Rng& rng, const DecoderOptions& o)
+BahdanauDecoder::BahdanauDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, Rng& rng,
+                                 const DecoderOptions& o)
     : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}),
       dropout(o.dropout),
       attention(std::move(a)),
       cell(o.cell, s.embedding_dim + attention->context_size(s.annotation_size), s.hidden_size, rng),
       bridge(s.summary_size, s.hidden_size, rng),
-      readout(s.hidden_size + attention->context_size(s.annotation_size) + s.embedding_dim, s.hidden_size, o.readout, rng),
+      readout(s.hidden_size + attention->context_size(s.annotation_size) + s.embedding_dim, s.hidden_size,
+              o.readout, rng),
       fused(o.fused) {}
 
 DecoderState BahdanauDecoder::start(const Encoded& source, Caller caller) const {
@@ -133,27 +135,30 @@ DecoderStep BahdanauDecoder::step(const Tensor& previous, DecoderState& state, C
   Var y = dropout(embedding(previous));
   Attended found = attend(*attention, state.hidden, state);
   advance(cell, concat({y, found.context}, -1), state);
-  return {dropout(readout(concat({state.hidden, found.context, y}, -1))), found.weights, found.log_probability};
+  return {dropout(readout(concat({state.hidden, found.context, y}, -1))), found.weights,
+          found.log_probability};
 }
 
-DecoderOutputs BahdanauDecoder::operator()(const Tensor& previous, const Encoded& source, Caller caller) const {
+DecoderOutputs BahdanauDecoder::operator()(const Tensor& previous, const Encoded& source,
+                                           Caller caller) const {
   At at(caller);
   return real_steps(previous, source, {});
 }
 
-DecoderOutputs BahdanauDecoder::real_steps(const Tensor& previous, const Encoded& source, const Tensor& lengths,
-                                          Caller caller) const {
+DecoderOutputs BahdanauDecoder::real_steps(const Tensor& previous, const Encoded& source,
+                                           const Tensor& lengths, Caller caller) const {
   At at(caller);
   auto* additive = dynamic_cast<const AdditiveAttention*>(attention.get());
   if (!fused || !additive || additive->cuts() || !cell.type.is_plain_gru())
-    return lengths.defined() ? Decoder::real_steps(previous, source, lengths) : Decoder::operator()(previous, source);
+    return lengths.defined() ? Decoder::real_steps(previous, source, lengths)
+                             : Decoder::operator()(previous, source);
   Scope scope("decoder");
   DecoderState state = start(source);
   Var y = dropout(embedding(previous));
-  AttentionDecoderStates out = attention_decoder(
-      {y, state.hidden, state.memory.keys, state.memory.annotations, additive->query.weight, additive->scaled_v(),
-       cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh},
-      state.memory.mask, lengths);
+  AttentionDecoderStates out =
+      attention_decoder({y, state.hidden, state.memory.keys, state.memory.annotations, additive->query.weight,
+                         additive->scaled_v(), cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh},
+                        state.memory.mask, lengths);
   return {dropout(readout(side_by_side({out.states_contexts, y}, lengths))), out.weights};
 }
 
@@ -167,13 +172,15 @@ void BahdanauDecoder::params(ParamVisitor& visit) {
 
 // ---- Luong ----
 
-LuongDecoder::LuongDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, Rng& rng, const DecoderOptions& o)
+LuongDecoder::LuongDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, Rng& rng,
+                           const DecoderOptions& o)
     : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}),
       dropout(o.dropout),
       attention(std::move(a)),
       cell(o.cell, s.embedding_dim + (o.input_feeding ? s.hidden_size : 0), s.hidden_size, rng),
       bridge(s.summary_size, s.hidden_size, rng),
-      attention_vector(attention->context_size(s.annotation_size) + s.hidden_size, s.hidden_size, o.readout, rng),
+      attention_vector(attention->context_size(s.annotation_size) + s.hidden_size, s.hidden_size, o.readout,
+                       rng),
       input_feeding(o.input_feeding),
       fused(o.fused) {}
 
@@ -205,7 +212,8 @@ DecoderOutputs LuongDecoder::real_steps(const Tensor& previous, const Encoded& s
                                        Caller caller) const {
   At at(caller);
   if (!fused || input_feeding)
-    return lengths.defined() ? Decoder::real_steps(previous, source, lengths) : Decoder::operator()(previous, source);
+    return lengths.defined() ? Decoder::real_steps(previous, source, lengths)
+                             : Decoder::operator()(previous, source);
   // The cell never sees a context: all states first, then attention for all of them, then the attention vectors as one
   // product.
   Scope scope("decoder");
@@ -216,7 +224,8 @@ DecoderOutputs LuongDecoder::real_steps(const Tensor& previous, const Encoded& s
     Scope attention_scope("attention");
     return attention->sequence(hidden, state.memory);
   }();
-  return {dropout(attention_vector(side_by_side({all.context, hidden}, lengths))), all.weights, all.log_probability};
+  return {dropout(attention_vector(side_by_side({all.context, hidden}, lengths))), all.weights,
+          all.log_probability};
 }
 
 void LuongDecoder::params(ParamVisitor& visit) {

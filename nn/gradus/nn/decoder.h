@@ -30,7 +30,8 @@ struct DecoderState {
 struct DecoderStep {
   Var readout;     ///< [B, R]
   Tensor weights;  ///< [B, S]; undefined without attention
-  Var log_probability = {};  ///< [B] of the position that hard attention drew in training; undefined elsewhere
+  Var log_probability =
+      {};  ///< [B] of the position that hard attention drew in training; undefined elsewhere
 };
 
 struct DecoderOutputs {

@@ -10,12 +10,20 @@ Var Encoded::final_states() const {
   return backward_final.defined() ? concat({forward_final, backward_final}, -1) : forward_final;
 }
 
-Encoder::Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, Rng& rng, const EncoderOptions& o)
+Encoder::Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, Rng& rng,
+                 const EncoderOptions& o)
     : embedding(vocabulary, embedding_dim, rng, {.padding_idx = o.padding_idx}),
       dropout(o.dropout),
-      rnn({.name = "Encoder", .cell = o.cell, .input_size = embedding_dim, .hidden_size = hidden_size,
-           .num_layers = o.num_layers, .bidirectional = o.bidirectional, .dropout = o.dropout,
-           .variational = o.variational, .recurrent_dropout = o.recurrent_dropout, .residual = o.residual},
+      rnn({.name = "Encoder",
+           .cell = o.cell,
+           .input_size = embedding_dim,
+           .hidden_size = hidden_size,
+           .num_layers = o.num_layers,
+           .bidirectional = o.bidirectional,
+           .dropout = o.dropout,
+           .variational = o.variational,
+           .recurrent_dropout = o.recurrent_dropout,
+           .residual = o.residual},
           rng),
       annotation_size(hidden_size * (o.bidirectional ? 2 : 1)) {}
 

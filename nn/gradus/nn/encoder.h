@@ -39,7 +39,8 @@ struct Encoder {
   RecurrentStack rnn;
   int64_t annotation_size;
 
-  Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, Rng& rng, const EncoderOptions& options = {});
+  Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, Rng& rng,
+          const EncoderOptions& options = {});
   /// ids i32 [S, B], lengths i32 [B].
   Encoded operator()(const Tensor& ids, const Tensor& lengths, Caller caller = Caller::current()) const;
   void params(ParamVisitor& visit);

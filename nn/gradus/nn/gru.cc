@@ -3,8 +3,8 @@
 namespace gradus::nn {
 
 GRUCell::GRUCell(int64_t input_size, int64_t hidden_size, Rng& rng, const GRUCellOptions& o)
-    : RecurrentCell({.reset_after = o.reset_after, .bahdanau = o.bahdanau, .layer_norm = o.layer_norm}, input_size,
-                    hidden_size, rng, o.bias, "GRUCell") {}
+    : RecurrentCell({.reset_after = o.reset_after, .bahdanau = o.bahdanau, .layer_norm = o.layer_norm},
+                    input_size, hidden_size, rng, o.bias, "GRUCell") {}
 
 GRU::GRU(int64_t input_size, int64_t hidden_size, Rng& rng, const GRUOptions& o)
     : stack({.name = "GRU",

@@ -32,7 +32,7 @@ struct GRUOptions {
   double recurrent_dropout = 0;  ///< on h within the recurrent product, one mask for all steps (same paper)
   bool residual = false;         ///< each layer but the first adds its input to its output
   bool layer_norm = false;       ///< Ba et al. 2016, equations in recurrent_norm.h; runs composed
-  bool reference = false;        ///< run the composed twin instead of the fused op: slow, for tests and readers
+  bool reference = false;  ///< run the composed twin instead of the fused op: slow, for tests and readers
 };
 
 /// A GRU over time: x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), h0

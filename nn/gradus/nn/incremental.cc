@@ -11,12 +11,14 @@ namespace gradus::nn {
 namespace {
 
 Tensor index_of(const std::vector<int64_t>& rows) {
-  return Tensor::from_ids({static_cast<int64_t>(rows.size())}, std::vector<int32_t>(rows.begin(), rows.end()));
+  return Tensor::from_ids({static_cast<int64_t>(rows.size())},
+                          std::vector<int32_t>(rows.begin(), rows.end()));
 }
 
 class Composed : public IncrementalDecoder {
  public:
-  Composed(const Decoder& decoder, const Linear& output, const Encoded& source, const IncrementalOptions& options)
+  Composed(const Decoder& decoder, const Linear& output, const Encoded& source,
+           const IncrementalOptions& options)
       : decoder_(decoder), output_(output), options_(options) {
     state_ = decoder.start(source);
     memory_ = state_.memory;
@@ -87,13 +89,15 @@ class ComposedGenerator : public Generator {
 
 void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most) {
   if (static_cast<int64_t>(rows.size()) > most)
-    fail("select", "at most " + std::to_string(most) + " rows were planned for: " + std::to_string(rows.size()));
+    fail("select",
+         "at most " + std::to_string(most) + " rows were planned for: " + std::to_string(rows.size()));
   for (int64_t row : rows)
     if (row < 0 || row >= given)
       fail("select", "rows are 0 .. " + std::to_string(given - 1) + ": " + std::to_string(row));
 }
 
-std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder, const Linear& output) {
+std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,
+                                              const Linear& output) {
   return std::make_unique<ComposedGenerator>(encoder, decoder, output);
 }
 

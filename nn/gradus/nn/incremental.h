@@ -30,7 +30,7 @@ struct IncrementalOptions {
   int64_t rows_per_sentence = 1;  ///< at most: the beam's width
   int64_t max_steps = 0;          ///< the caller will not take more; 0: not known
   bool weights = true;            ///< false: weights() will not be asked for
-  ThreadPool* pool = nullptr;     ///< threads a step may use, when its caller is not itself a job of that pool
+  ThreadPool* pool = nullptr;  ///< threads a step may use, when its caller is not itself a job of that pool
 };
 
 /// A model made ready for decoding: what depends on the weights alone is done once (they are laid out anew for the
@@ -56,11 +56,13 @@ class Decoder;
 
 /// The generator of an encoder, a decoder and an output layer, whatever the decoder: Decoder::step, and copies of what
 /// its rows need. The plain way, which the fast ones are tested against.
-std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder, const Linear& output);
+std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,
+                                              const Linear& output);
 
 /// The same with packed weights where the model is one of the library's GRU encoders and decoders in f32 (additive, concat,
 /// dot, general or no attention): nothing is allocated in a step. Composed otherwise.
-std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder, const Linear& output);
+std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
+                                          const Linear& output);
 
 /// For implementations of `select`: `given` rows there are, and at most `most` may be.
 /// @throws Error "[select] rows are 0 .. 2: 3", "[select] at most 6 rows were planned for: 7".

@@ -92,7 +92,8 @@ void uniform_(Parameter& p, double low, double high, Rng& rng) {
 
 void normal_(Parameter& p, double mean, double deviation, Rng& rng) {
   p.update([&](const Tensor& t) {
-    visit_floating(t, "normal_", [&](auto* to) { kernels::fill_normal(rng, mean, deviation, to, t.numel()); });
+    visit_floating(t, "normal_",
+                   [&](auto* to) { kernels::fill_normal(rng, mean, deviation, to, t.numel()); });
   });
 }
 

@@ -45,7 +45,8 @@ enum class Fan { in, out };
 
 struct InitOptions {
   double gain = 1;  ///< factor on the deviation, see calculate_gain
-  int blocks = 1;   ///< equal parts of the first axis, each initialised on its own: 3 for a GRU's stacked gates
+  int blocks =
+      1;  ///< equal parts of the first axis, each initialised on its own: 3 for a GRU's stacked gates
   Fan mode = Fan::in;  ///< kaiming only
 };
 

@@ -3,8 +3,8 @@
 namespace gradus::nn {
 
 LSTMCell::LSTMCell(int64_t input_size, int64_t hidden_size, Rng& rng, const LSTMCellOptions& o)
-    : RecurrentCell({.kind = CellKind::lstm, .forget_bias = o.forget_bias, .layer_norm = o.layer_norm}, input_size,
-                    hidden_size, rng, o.bias, "LSTMCell") {}
+    : RecurrentCell({.kind = CellKind::lstm, .forget_bias = o.forget_bias, .layer_norm = o.layer_norm},
+                    input_size, hidden_size, rng, o.bias, "LSTMCell") {}
 
 LSTM::LSTM(int64_t input_size, int64_t hidden_size, Rng& rng, const LSTMOptions& o)
     : stack({.name = "LSTM",

@@ -30,7 +30,7 @@ struct LSTMOptions {
   double recurrent_dropout = 0;  ///< on h within the recurrent product, one mask for all steps (same paper)
   bool residual = false;         ///< each layer but the first adds its input to its output
   bool layer_norm = false;       ///< Ba et al. 2016, equations in recurrent_norm.h; runs composed
-  bool reference = false;        ///< run the composed twin instead of the fused op: slow, for tests and readers
+  bool reference = false;  ///< run the composed twin instead of the fused op: slow, for tests and readers
 };
 
 /// An LSTM over time: x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), h0 and c0
@@ -40,7 +40,8 @@ struct LSTM {
 
   LSTM(int64_t input_size, int64_t hidden_size, Rng& rng, const LSTMOptions& options = {});
   /// @throws Error when a shape does not fit or a length is outside 0 .. T.
-  RecurrentOutput operator()(const Input& x, const Tensor& lengths = {}, const Var& h0 = {}, const Var& c0 = {}) const;
+  RecurrentOutput operator()(const Input& x, const Tensor& lengths = {}, const Var& h0 = {},
+                             const Var& c0 = {}) const;
   void params(ParamVisitor& visit) { stack.params(visit); }
 };
 

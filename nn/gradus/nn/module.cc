@@ -72,7 +72,8 @@ void take_over(const std::vector<NamedParameter>& parameters, const StateDict& d
   list("given twice", twice);
   if (!wrong.empty())
     fail(where, fmt::format("{}the names and shapes must be the module's: {}", file, fmt::join(wrong, "; ")));
-  for (const NamedParameter& p : parameters) p.parameter->assign(given[p.name]->to(p.parameter->value().dtype()));
+  for (const NamedParameter& p : parameters)
+    p.parameter->assign(given[p.name]->to(p.parameter->value().dtype()));
 }
 
 // The parameters in f64 for the lifetime of this object, then the numbers they had, bit for bit.
@@ -152,7 +153,8 @@ void save(const std::vector<NamedParameter>& parameters, const std::string& path
   save_safetensors(path, {state_dict(parameters), metadata});
 }
 
-std::map<std::string, std::string> load(const std::vector<NamedParameter>& parameters, const std::string& path) {
+std::map<std::string, std::string> load(const std::vector<NamedParameter>& parameters,
+                                        const std::string& path) {
   SafetensorsFile file = load_safetensors(path);
   take_over(parameters, file.tensors, "load", path + ": ");
   return file.metadata;
@@ -188,8 +190,8 @@ std::string summary(const std::vector<ParamVisitor::Entry>& entries) {
   std::string out;
   for (size_t i = 0; i < lines.size(); ++i) {
     const Line& l = lines[i];
-    out += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}", l.name, width.name.size(), l.layer, width.layer.size(),
-                       l.shape, width.shape.size(), l.count, width.count.size());
+    out += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}", l.name, width.name.size(), l.layer,
+                       width.layer.size(), l.shape, width.shape.size(), l.count, width.count.size());
     bool last = i + 1 == lines.size();
     out += last ? fmt::format("  ({}, {})\n", readable_bytes(bytes), fmt::join(types, " and ")) : "\n";
   }
@@ -205,12 +207,13 @@ Var checkable(const std::vector<Var>& parts) {
 }
 
 void not_callable_with(size_t inputs) {
-  fail("gradcheck", fmt::format("the layer cannot be called with {} input{}", inputs, inputs == 1 ? "" : "s"));
+  fail("gradcheck",
+       fmt::format("the layer cannot be called with {} input{}", inputs, inputs == 1 ? "" : "s"));
 }
 
 GradcheckReport gradcheck(const std::vector<NamedParameter>& parameters,
-                          const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
-                          const GradcheckOptions& options) {
+                          const std::function<Var(const std::vector<Var>&)>& f,
+                          const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
   InDouble converted(parameters);
   std::vector<NamedParameter> all = parameters;
   std::vector<Parameter> variables(inputs.size());
@@ -223,7 +226,9 @@ GradcheckReport gradcheck(const std::vector<NamedParameter>& parameters,
   std::function<Var()> call = [&] {
     std::vector<Var> args;
     for (size_t i = 0; i < inputs.size(); ++i)
-      args.push_back(variables[i].defined() ? variables[i].var() : inputs[i].defined() ? Var(inputs[i]) : Var());
+      args.push_back(variables[i].defined() ? variables[i].var()
+                     : inputs[i].defined()  ? Var(inputs[i])
+                                            : Var());
     return f(args);
   };
   return gradus::gradcheck(call, all, options);

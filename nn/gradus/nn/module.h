@@ -99,7 +99,8 @@ void to(const std::vector<NamedParameter>& parameters, DType dtype);
 void label_parameters(const std::vector<NamedParameter>& parameters);
 void save(const std::vector<NamedParameter>& parameters, const std::string& path,
           const std::map<std::string, std::string>& metadata = {});
-std::map<std::string, std::string> load(const std::vector<NamedParameter>& parameters, const std::string& path);
+std::map<std::string, std::string> load(const std::vector<NamedParameter>& parameters,
+                                        const std::string& path);
 std::string summary(const std::vector<ParamVisitor::Entry>& entries);
 
 /// Pointers to the parameters, under their dotted names. Valid until the module moves.
@@ -185,8 +186,8 @@ class CheckInput {
 
 /// Checks all parameters in f64 (they get their own numbers back afterwards), and all floating inputs of f.
 GradcheckReport gradcheck(const std::vector<NamedParameter>& parameters,
-                          const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
-                          const GradcheckOptions& options = {});
+                          const std::function<Var(const std::vector<Var>&)>& f,
+                          const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
 [[noreturn]] void not_callable_with(size_t inputs);
 
 /// gradcheck(model, [&] { return loss(model, batch); }): all parameters of the module. Floating constants

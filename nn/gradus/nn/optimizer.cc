@@ -53,7 +53,8 @@ double grad_norm(Gradients& grads, ThreadPool* pool) {
   share(pool, [&](int worker, int workers) {
     for (size_t i = static_cast<size_t>(worker); i < blocks.size(); i += static_cast<size_t>(workers)) {
       Block& b = blocks[i];
-      visit_floating(*b.tensor, "grad_norm", [&](const auto* p) { b.sum = kernels::sum_squares(p + b.begin, b.count); });
+      visit_floating(*b.tensor, "grad_norm",
+                     [&](const auto* p) { b.sum = kernels::sum_squares(p + b.begin, b.count); });
     }
   });
   double sum = 0;
@@ -86,8 +87,9 @@ void Optimizer::step(const std::vector<NamedParameter>& parameters, const Gradie
                               name_of(p.parameter->value().dtype()), name_of(type)));
   }
   if (!any && !parameters.empty())
-    fail(name_, fmt::format("the gradients have none of the {} parameters: does the loss come from this module?",
-                            parameters.size()));
+    fail(name_,
+         fmt::format("the gradients have none of the {} parameters: does the loss come from this module?",
+                     parameters.size()));
   for (const NamedParameter& p : parameters) {
     const Gradients::Entry* entry = grads.find(*p.parameter);
     if (!entry) continue;
@@ -207,12 +209,14 @@ void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, c
       auto at = given.find(name);
       if (at == given.end()) missing.push_back(name);
       else if (at->second.shape() != shape)
-        misshaped.push_back(fmt::format("{} (parameter {}, given {})", name, shape.str(), at->second.shape().str()));
+        misshaped.push_back(
+            fmt::format("{} (parameter {}, given {})", name, shape.str(), at->second.shape().str()));
       else return at->second;
       return Tensor();
     };
     states[k].node = p.parameter->var().node();
-    for (const std::string& slot : slots) states[k].slots.push_back(take(slot + "." + p.name, p.parameter->shape()));
+    for (const std::string& slot : slots)
+      states[k].slots.push_back(take(slot + "." + p.name, p.parameter->shape()));
     Tensor step = take("step." + p.name, {});
     if (step.defined()) states[k].step = static_cast<int64_t>(step.item());
   }
@@ -290,8 +294,8 @@ void Adam::apply(const Update& update, const Tensor& grad, const Tensor& value, 
                          .shrink = decoupled_ ? update.lr * update.weight_decay : 0};
   visit_floating(value, "Adam", [&](auto* p) {
     using T = std::remove_pointer_t<decltype(p)>;
-    kernels::adam(step, data<T>(grad), p + begin, data<T>(state.slots[0]) + begin, data<T>(state.slots[1]) + begin,
-                  grad.numel());
+    kernels::adam(step, data<T>(grad), p + begin, data<T>(state.slots[0]) + begin,
+                  data<T>(state.slots[1]) + begin, grad.numel());
   });
 }
 

@@ -39,7 +39,8 @@ Tensor take(const Tensor& joined, int64_t offset, int64_t H, const Tensor& lengt
     for (int64_t t = 0; t < T; ++t)
       for (int64_t b = 0; b < B; ++b) {
         int64_t row = t * B + b;
-        for (int64_t k = 0; k < H; ++k) to[row * H + k] = real(lengths, t, b) ? from[row * width + offset + k] : 0;
+        for (int64_t k = 0; k < H; ++k)
+          to[row * H + k] = real(lengths, t, b) ? from[row * width + offset + k] : 0;
       }
   });
   return out;
@@ -83,7 +84,8 @@ RecurrentStack::RecurrentStack(const RecurrentShape& s, Rng& rng) : shape(s) {
   }
 }
 
-RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths, const RecurrentState& start) const {
+RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths,
+                                           const RecurrentState& start) const {
   At at(x.caller());
   if (x.dims() != 3 || x.size(2) != shape.input_size || x.size(0) == 0)
     fail(shape.name, fmt::format("x must be [T, B, {}], time first: {}", shape.input_size, x.shape().str()));
@@ -102,14 +104,16 @@ RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths
     DirectionStates all = run_over_time(
         shape.cell, weights[static_cast<size_t>(k)], in, first,
         {.reverse = reverse, .lengths = lengths, .state_mask = mask, .reference = shape.reference});
-    finals.push_back(select(all.h, 0, reverse ? 0 : T - 1));  // padding carries the state over, so the end holds it
+    finals.push_back(
+        select(all.h, 0, reverse ? 0 : T - 1));  // padding carries the state over, so the end holds it
     if (all.c_n.defined()) cells.push_back(all.c_n);
     return all.h;
   };
   Var in = x;
   for (int64_t layer = 0; layer < shape.num_layers; ++layer) {
     Var below = in;
-    if (layer > 0) in = shape.variational ? variational_dropout(in, shape.dropout) : dropout(in, shape.dropout);
+    if (layer > 0)
+      in = shape.variational ? variational_dropout(in, shape.dropout) : dropout(in, shape.dropout);
     Var forward = direction(in, layer * directions(), false);
     Var backward = shape.bidirectional ? direction(in, layer * 2 + 1, true) : Var();
     in = join_directions(forward, backward, lengths);

@@ -3,8 +3,8 @@
 namespace gradus::nn {
 
 RNNCell::RNNCell(int64_t input_size, int64_t hidden_size, Rng& rng, const RNNCellOptions& o)
-    : RecurrentCell({.kind = CellKind::rnn, .nonlinearity = o.nonlinearity, .layer_norm = o.layer_norm}, input_size,
-                    hidden_size, rng, o.bias, "RNNCell") {}
+    : RecurrentCell({.kind = CellKind::rnn, .nonlinearity = o.nonlinearity, .layer_norm = o.layer_norm},
+                    input_size, hidden_size, rng, o.bias, "RNNCell") {}
 
 RNN::RNN(int64_t input_size, int64_t hidden_size, Rng& rng, const RNNOptions& o)
     : stack({.name = "RNN",

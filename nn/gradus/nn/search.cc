@@ -157,7 +157,9 @@ class Beam {
   }
 
   void insert(const float* x, int32_t v) {
-    best_.insert(std::upper_bound(best_.begin(), best_.end(), v, [&](int32_t a, int32_t c) { return x[a] > x[c]; }), v);
+    best_.insert(
+        std::upper_bound(best_.begin(), best_.end(), v, [&](int32_t a, int32_t c) { return x[a] > x[c]; }),
+        v);
   }
 
   void keep_weights() {
@@ -267,8 +269,9 @@ Shard shard_of(const Tensor& source, const Tensor& lengths, int64_t first, int64
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Tensor& source, const Tensor& lengths,
-                                               const SearchOptions& options, Caller caller) {
+std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Tensor& source,
+                                               const Tensor& lengths, const SearchOptions& options,
+                                               Caller caller) {
   At at(caller);
   if (options.beam_size < 1) fail("translate", "beam_size must be at least 1");
   if (source.dtype() != DType::i32 || source.dims() != 2 || lengths.dtype() != DType::i32 ||
@@ -298,8 +301,9 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
   return out;
 }
 
-std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Tensor& source, const Tensor& lengths,
-                                               const SearchOptions& options, Caller caller) {
+std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Tensor& source,
+                                               const Tensor& lengths, const SearchOptions& options,
+                                               Caller caller) {
   At at(caller);
   return translate(*model.generator(), source, lengths, options);
 }

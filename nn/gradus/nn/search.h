@@ -9,12 +9,14 @@ namespace gradus::nn {
 
 struct SearchOptions {
   int64_t beam_size = 1;      ///< 1: greedy
-  double length_penalty = 1;  ///< alpha of Wu et al. 2016: score = log p / ((5 + n) / 6)^alpha, n counts </s>; 0 = off
+  double length_penalty =
+      1;  ///< alpha of Wu et al. 2016: score = log p / ((5 + n) / 6)^alpha, n counts </s>; 0 = off
   int64_t max_length = 0;     ///< target words at most; 0: twice the source length plus 10
   bool weights = false;       ///< keep the alignment weights
   bool scores = true;         ///< false: a greedy search need not work out probabilities; they stay 0
   ThreadPool* pool = nullptr;  ///< threads to share the work among; null: the caller's alone
-  int32_t pad = kPad, bos = kBos, eos = kEos;  ///< never produced; begins a target; ends one (-1: nothing does)
+  int32_t pad = kPad, bos = kBos,
+          eos = kEos;  ///< never produced; begins a target; ends one (-1: nothing does)
 };
 
 /// Target words at most, for a source of so many words.
@@ -36,11 +38,13 @@ struct Hypothesis {
 /// produced. With a pool, each thread takes some of the sentences, or a part of each product when they are few; the
 /// result is the same whatever the number of threads.
 /// @throws Error "[translate] beam_size must be at least 1".
-std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Tensor& source, const Tensor& lengths,
-                                               const SearchOptions& options = {}, Caller caller = Caller::current());
+std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Tensor& source,
+                                               const Tensor& lengths, const SearchOptions& options = {},
+                                               Caller caller = Caller::current());
 /// The same for a single batch; for many, keep the generator.
-std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Tensor& source, const Tensor& lengths,
-                                               const SearchOptions& options = {}, Caller caller = Caller::current());
+std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Tensor& source,
+                                               const Tensor& lengths, const SearchOptions& options = {},
+                                               Caller caller = Caller::current());
 
 /// The search alone, over a decoder that was started with options.beam_size rows per sentence. lengths i32 [B] are what
 /// the limit on target words is worked out from.

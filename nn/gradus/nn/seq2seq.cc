@@ -30,7 +30,8 @@ CellType cell_of(const Seq2SeqConfig& c) {
 }
 
 std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation_size, Rng& rng) {
-  DecoderSizes sizes{c.target_vocabulary, c.embedding_dim, c.hidden_size, annotation_size, encoder_hidden_size(c)};
+  DecoderSizes sizes{c.target_vocabulary, c.embedding_dim, c.hidden_size, annotation_size,
+                     encoder_hidden_size(c)};
   DecoderOptions options{.dropout = c.dropout,
                          .padding_idx = kPad,
                          .input_feeding = c.input_feeding,
@@ -38,11 +39,14 @@ std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation
                          .cell = cell_of(c)};
   if (c.attention == "none") return std::make_unique<PlainDecoder>(sizes, rng, options);
   auto attention = make_attention(c.attention,
-                                  {c.hidden_size, annotation_size, c.attention_size ? c.attention_size : c.hidden_size,
-                                   c.attention_options},
+                                  {c.hidden_size, annotation_size,
+                                   c.attention_size ? c.attention_size : c.hidden_size, c.attention_options},
                                   rng);
-  std::string order = c.decoder != "auto" ? c.decoder : attention_kind(c.attention).luong_order ? "luong" : "bahdanau";
-  if (order == "bahdanau") return std::make_unique<BahdanauDecoder>(sizes, std::move(attention), rng, options);
+  std::string order = c.decoder != "auto"                       ? c.decoder
+                      : attention_kind(c.attention).luong_order ? "luong"
+                                                                : "bahdanau";
+  if (order == "bahdanau")
+    return std::make_unique<BahdanauDecoder>(sizes, std::move(attention), rng, options);
   if (order == "luong") return std::make_unique<LuongDecoder>(sizes, std::move(attention), rng, options);
   fail("Seq2Seq", "unknown decoder \"" + c.decoder + "\": one of auto, bahdanau, luong");
 }
@@ -54,7 +58,8 @@ Tensor real_words(const Tensor& targets) {
 }
 
 // What each target word costs, as in cross_entropy: readout [.., R], targets [..] -> [..]; 0 at padding.
-Tensor word_costs(const Linear& output, const Tensor& readout, const Tensor& targets, double label_smoothing) {
+Tensor word_costs(const Linear& output, const Tensor& readout, const Tensor& targets,
+                  double label_smoothing) {
   NoGrad guard;
   Tensor logits = output(readout).value(), log_p = log_softmax(logits).value();
   Tensor costs = Tensor::zeros(targets.shape(), logits.dtype());
@@ -80,8 +85,13 @@ Tensor at_steps(const Tensor& values, const Tensor& lengths, const Shape& shape)
 Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, Rng& rng)
     : config(c),
       encoder(c.source_vocabulary, c.embedding_dim, encoder_hidden_size(c), rng,
-              {.num_layers = c.num_layers, .bidirectional = c.bidirectional, .dropout = c.dropout, .padding_idx = kPad,
-               .cell = cell_of(c), .residual = c.residual, .variational = c.variational,
+              {.num_layers = c.num_layers,
+               .bidirectional = c.bidirectional,
+               .dropout = c.dropout,
+               .padding_idx = kPad,
+               .cell = cell_of(c),
+               .residual = c.residual,
+               .variational = c.variational,
                .recurrent_dropout = c.recurrent_dropout}),
       decoder(make_decoder(c, encoder.annotation_size, rng)),
       output(c.hidden_size, c.target_vocabulary, rng) {}
@@ -124,7 +134,8 @@ Tensor Seq2Seq::word_losses(const Seq2SeqBatch& batch, Caller caller) const {
   Tensor lengths = target_lengths(batch.target_out, kPad);
   DecoderOutputs out = decoder->real_steps(batch.target_in, source, lengths);
   Tensor words = target_words(batch.target_out, lengths);
-  Var costs = cross_entropy(output(out.readout), words, {.ignore_index = kPad, .reduction = Reduction::none}).loss;
+  Var costs =
+      cross_entropy(output(out.readout), words, {.ignore_index = kPad, .reduction = Reduction::none}).loss;
   return at_steps(costs.value(), lengths, batch.target_out.shape());
 }
 

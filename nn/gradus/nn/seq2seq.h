@@ -17,7 +17,8 @@ struct Seq2SeqConfig {
   int64_t num_layers = 1;           ///< of the encoder
   bool bidirectional = true;
   std::string attention = "bahdanau";  ///< a name make_attention knows, or "none"
-  std::string decoder = "auto";     ///< "bahdanau" or "luong" order; auto: the one the attention was published with
+  std::string decoder =
+      "auto";  ///< "bahdanau" or "luong" order; auto: the one the attention was published with
   bool input_feeding = true;        ///< of the Luong order
   double dropout = 0;
   std::string readout = "tanh";     ///< or "maxout"

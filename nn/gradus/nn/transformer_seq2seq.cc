@@ -99,9 +99,11 @@ Tensor TransformerSeq2Seq::word_losses(const Seq2SeqBatch& batch, Caller caller)
   At at(caller);
   NoGrad guard;
   Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
-  Var hidden = decoder(embed_target(batch.target_in), encode(batch.source, mask), {.memory_mask = mask}).output;
+  Var hidden =
+      decoder(embed_target(batch.target_in), encode(batch.source, mask), {.memory_mask = mask}).output;
   Var logits = linear(hidden, output_matrix(), output_bias);
-  return cross_entropy(logits, batch.target_out, {.ignore_index = kPad, .reduction = Reduction::none}).loss.value();
+  return cross_entropy(logits, batch.target_out, {.ignore_index = kPad, .reduction = Reduction::none})
+      .loss.value();
 }
 
 void TransformerSeq2Seq::params(ParamVisitor& visit) {

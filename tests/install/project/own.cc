@@ -37,7 +37,8 @@ struct SwishMlp {
 
 struct Nearest : nn::ScoredAttention {
   Nearest(const nn::AttentionSizes& s, Rng&) : ScoredAttention(s.options) {}
-  Var scores(const Input& query, const nn::AttentionMemory& memory, const nn::AttentionState&) const override {
+  Var scores(const Input& query, const nn::AttentionMemory& memory,
+             const nn::AttentionState&) const override {
     return transpose(sum(pow(memory.keys - query, 2), {.axes = {-1}}), 0, 1) * -1.0;
   }
 };
@@ -57,6 +58,7 @@ int main() {
   std::printf("%s\n", report.message.c_str());
   auto attention = nn::make_attention("nearest", {3, 3, 3}, rng);
   auto memory = attention->prepare(Tensor::uniform({4, 2, 3}, -1, 1, rng), {});
-  double total = sum(Var(attention->step(Tensor::zeros({2, 3}), memory, attention->start(memory)).weights)).item();
+  double total =
+      sum(Var(attention->step(Tensor::zeros({2, 3}), memory, attention->start(memory)).weights)).item();
   return failures == 0 && report && std::abs(total - 2) < 1e-5 ? 0 : 1;
 }

@@ -47,7 +47,8 @@ Var AdditiveAttention::scores(const Input& q, const AttentionMemory& memory, con
   return additive_scores(query(q), memory.keys, v);
 }
 
-Attended AdditiveAttention::step(const Input& q, const AttentionMemory& memory, const AttentionState& state) const {
+Attended AdditiveAttention::step(const Input& q, const AttentionMemory& memory,
+                                 const AttentionState& state) const {
   At at(q.caller());
   if (cuts()) return ScoredAttention::step(q, memory, state);
   return fused_step(query(q), scaled_v(), memory, state);
@@ -82,10 +83,12 @@ Var ConcatAttention::scores(const Input& query, const AttentionMemory& memory, c
   return additive_scores(linear(query, slice(weight, 1, 0, query_size)), memory.keys, v);
 }
 
-Attended ConcatAttention::step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const {
+Attended ConcatAttention::step(const Input& query, const AttentionMemory& memory,
+                               const AttentionState& state) const {
   At at(query.caller());
   if (cuts()) return ScoredAttention::step(query, memory, state);
-  return fused_step(linear(query, slice(weight, 1, 0, query_size)), over_temperature(v, *this), memory, state);
+  return fused_step(linear(query, slice(weight, 1, 0, query_size)), over_temperature(v, *this), memory,
+                    state);
 }
 
 void ConcatAttention::params(ParamVisitor& visit) {
@@ -100,12 +103,14 @@ ConcatIdentityAttention::ConcatIdentityAttention(const AttentionSizes& s, Rng& r
       query(s.query_size, s.annotation_size, rng, {.bias = false}),
       v(score_vector(s.annotation_size, rng)) {}
 
-Var ConcatIdentityAttention::scores(const Input& q, const AttentionMemory& memory, const AttentionState&) const {
+Var ConcatIdentityAttention::scores(const Input& q, const AttentionMemory& memory,
+                                    const AttentionState&) const {
   At at(q.caller());
   return additive_scores(query(q), memory.keys, v);
 }
 
-Attended ConcatIdentityAttention::step(const Input& q, const AttentionMemory& memory, const AttentionState& state) const {
+Attended ConcatIdentityAttention::step(const Input& q, const AttentionMemory& memory,
+                                       const AttentionState& state) const {
   At at(q.caller());
   if (cuts()) return ScoredAttention::step(q, memory, state);
   return fused_step(query(q), over_temperature(v, *this), memory, state);

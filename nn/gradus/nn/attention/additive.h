@@ -14,7 +14,8 @@ struct AdditiveAttention : ScoredAttention {
   AdditiveAttention(const AttentionSizes& sizes, Rng& rng);
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
-  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory,
+                const AttentionState& state) const override;
   void params(ParamVisitor& visit) override;
   /// v / temperature: the scores are linear in v.
   Var scaled_v() const;
@@ -29,7 +30,8 @@ struct ConcatAttention : ScoredAttention {
   ConcatAttention(const AttentionSizes& sizes, Rng& rng);
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
-  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory,
+                const AttentionState& state) const override;
   void params(ParamVisitor& visit) override;
 };
 
@@ -42,7 +44,8 @@ struct ConcatIdentityAttention : ScoredAttention {
 
   ConcatIdentityAttention(const AttentionSizes& sizes, Rng& rng);
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
-  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory,
+                const AttentionState& state) const override;
   void params(ParamVisitor& visit) override;
 };
 

@@ -30,7 +30,8 @@ Var take_columns(const Var& x, const Tensor& rows) {
   const char* from = static_cast<const char*>(x.value().raw());
   char* to = static_cast<char*>(out.raw());
   for (int64_t s = 0; s < S; ++s)
-    for (int64_t i = 0; i < N; ++i, to += bytes) std::memcpy(to, from + static_cast<size_t>(s * B + rows.i32()[i]) * bytes, bytes);
+    for (int64_t i = 0; i < N; ++i, to += bytes)
+      std::memcpy(to, from + static_cast<size_t>(s * B + rows.i32()[i]) * bytes, bytes);
   return out;
 }
 
@@ -78,7 +79,8 @@ AttentionState AttentionState::rows(const Tensor& rows) const {
 }
 
 Attention::Attention(const AttentionOptions& o) : options(o) {
-  if (!(o.temperature > 0)) fail("Attention", "temperature must be positive: " + std::to_string(o.temperature));
+  if (!(o.temperature > 0))
+    fail("Attention", "temperature must be positive: " + std::to_string(o.temperature));
   if (o.top_k < 0) fail("Attention", "top_k must not be negative: " + std::to_string(o.top_k));
 }
 
@@ -111,7 +113,8 @@ Var ScoredAttention::normalise(const Var& scores, const Tensor& mask) const {
   return softmax(e, {.mask = cuts() ? largest(e.value(), mask, options.top_k) : mask});
 }
 
-Attended ScoredAttention::attend(const Var& weights, const AttentionMemory& memory, const AttentionState& state) const {
+Attended ScoredAttention::attend(const Var& weights, const AttentionMemory& memory,
+                                 const AttentionState& state) const {
   Attended out{weighted_sum(weights, memory.annotations, memory.mask), weights.value(), state};
   ++out.state.step;
   if (state.weights.defined()) out.state.weights = weights;
@@ -119,7 +122,8 @@ Attended ScoredAttention::attend(const Var& weights, const AttentionMemory& memo
   return out;
 }
 
-Attended ScoredAttention::step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const {
+Attended ScoredAttention::step(const Input& query, const AttentionMemory& memory,
+                               const AttentionState& state) const {
   At at(query.caller());
   return attend(normalise(scores(query, memory, state), memory.mask), memory, state);
 }

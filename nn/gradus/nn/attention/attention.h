@@ -26,7 +26,7 @@ namespace gradus::nn {
 /// What an attention keeps of a source for all steps of a target. S positions, B sentences.
 struct AttentionMemory {
   Var annotations;   ///< [S, B, D], what contexts are made of
-  Var keys;          ///< [S, B, A], what queries are compared with: a projection of the annotations, made once
+  Var keys;  ///< [S, B, A], what queries are compared with: a projection of the annotations, made once
   Tensor mask = {};  ///< u8 [B, S], 1 = real; undefined: all real
   Tensor given = {};  ///< [T, B, S] weights from outside, for all steps (oracle, hard); undefined: none
   std::vector<Var> extra = {};  ///< whatever else an attention prepares, each [S, B, ...]
@@ -51,7 +51,8 @@ struct Attended {
   Var context;      ///< [B, D]
   Tensor weights;   ///< [B, S], for looking at; of several heads the mean
   AttentionState state = {};  ///< for the next step
-  Var log_probability = {};   ///< [B] of the position that was drawn: hard attention in training; undefined elsewhere
+  Var log_probability =
+      {};  ///< [B] of the position that was drawn: hard attention in training; undefined elsewhere
   Tensor head_weights = {};   ///< [B, heads, S]; multi-head only
 };
 
@@ -91,7 +92,8 @@ class Attention {
   /// Before the first step of a target. Here: nothing but the number of the step.
   virtual AttentionState start(const AttentionMemory& memory) const;
   /// query [B, Q]. A source with nothing real gives weights 0 and context 0.
-  virtual Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const = 0;
+  virtual Attended step(const Input& query, const AttentionMemory& memory,
+                        const AttentionState& state) const = 0;
   /// queries [T, B, Q] that do not depend on contexts, from the start of a target. Here: step by step.
   virtual AttendedSequence sequence(const Input& queries, const AttentionMemory& memory) const;
   virtual void params(ParamVisitor&) {}
@@ -110,8 +112,10 @@ class ScoredAttention : public Attention {
  public:
   using Attention::Attention;
   /// query [B, Q] -> scores [B, S]. Those of masked positions have no influence.
-  virtual Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const = 0;
-  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  virtual Var scores(const Input& query, const AttentionMemory& memory,
+                     const AttentionState& state) const = 0;
+  Attended step(const Input& query, const AttentionMemory& memory,
+                const AttentionState& state) const override;
 
  protected:
   /// scores [B, S] -> weights [B, S]: temperature, mask, softmax, and top_k where it is on.
@@ -140,7 +144,8 @@ const AttentionKind& attention_kind(std::string_view name);
 std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, Rng& rng);
 /// The attention named by sizes.options.score, or `otherwise` where that is empty, for one that is built on scores.
 /// @throws Error "[make_score] multihead has no scores of its own to build on".
-std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise, Rng& rng);
+std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise,
+                                            Rng& rng);
 /// The names that make_attention knows, without aliases.
 std::vector<std::string> attention_names();
 /// Makes one known, before threads start. @throws Error when a name is taken.
@@ -152,10 +157,15 @@ struct AttentionRegistration {
 
 /// At namespace scope of a source file of your program, once: makes `Type(const AttentionSizes&, Rng&)` known as `name`.
 ///   GRADUS_ATTENTION(MyAttention, "mine", "v . relu(W [query ; annotation])")
-#define GRADUS_ATTENTION(Type, name, description)                                                                  \
-  [[maybe_unused]] static const ::gradus::nn::AttentionRegistration gradus_attention_##Type(                       \
-      {name, {}, description, false, false, [](const ::gradus::nn::AttentionSizes& sizes, ::gradus::Rng& rng) {    \
-         return std::unique_ptr<::gradus::nn::Attention>(std::make_unique<Type>(sizes, rng));                      \
+#define GRADUS_ATTENTION(Type, name, description)                                             \
+  [[maybe_unused]] static const ::gradus::nn::AttentionRegistration gradus_attention_##Type(  \
+      {name,                                                                                  \
+       {},                                                                                    \
+       description,                                                                           \
+       false,                                                                                 \
+       false,                                                                                 \
+       [](const ::gradus::nn::AttentionSizes& sizes, ::gradus::Rng& rng) {                    \
+         return std::unique_ptr<::gradus::nn::Attention>(std::make_unique<Type>(sizes, rng)); \
        }});
 
 }  // namespace gradus::nn

@@ -40,7 +40,8 @@ Var OracleAttention::scores(const Input&, const AttentionMemory& memory, const A
   return zeros(memory.annotations);
 }
 
-Attended OracleAttention::step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const {
+Attended OracleAttention::step(const Input& query, const AttentionMemory& memory,
+                               const AttentionState& state) const {
   At at(query.caller());
   Tensor weights = given_row("OracleAttention", memory, state.step, query.dtype());
   return weights.defined() ? attend(weights, memory, state) : ScoredAttention::step(query, memory, state);

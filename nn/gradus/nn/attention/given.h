@@ -21,7 +21,8 @@ struct OracleAttention : ScoredAttention {
   /// Zeros, for steps without given weights.
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   /// @throws Error "[OracleAttention] weights must be [T, B, S] = [.., 3, 4]: [5, 3, 6]".
-  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory,
+                const AttentionState& state) const override;
 };
 
 /// Row t of memory.given as [B, S], or undefined where it has none.

@@ -48,12 +48,14 @@ AttentionMemory HardAttention::prepare(const Input& annotations, const Tensor& m
 
 AttentionState HardAttention::start(const AttentionMemory& memory) const { return score->start(memory); }
 
-Var HardAttention::scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const {
+Var HardAttention::scores(const Input& query, const AttentionMemory& memory,
+                          const AttentionState& state) const {
   At at(query.caller());
   return score->scores(query, memory, state);
 }
 
-Attended HardAttention::step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const {
+Attended HardAttention::step(const Input& query, const AttentionMemory& memory,
+                             const AttentionState& state) const {
   At at(query.caller());
   Var e = scores(query, memory, state);
   if (options.temperature != 1) e = e * (1 / options.temperature);
@@ -64,8 +66,11 @@ Attended HardAttention::step(const Input& query, const AttentionMemory& memory, 
   auto [seed, stream] = draws ? Training::next_stream() : std::pair<uint64_t, uint64_t>{0, 0};
   Tensor chosen = Tensor::zeros(p.shape(), p.dtype());
   for (int64_t b = 0; b < B; ++b) {
-    int64_t z = path.defined() ? largest(path, b) : draws ? drawn(p, b, uniform_number(seed, stream, b)) : largest(p, b);
-    if (!memory.mask.defined() || memory.mask.u8()[b * S + z]) chosen.set(b * S + z, 1);  // a source may be empty
+    int64_t z = path.defined() ? largest(path, b)
+                : draws        ? drawn(p, b, uniform_number(seed, stream, b))
+                               : largest(p, b);
+    if (!memory.mask.defined() || memory.mask.u8()[b * S + z])
+      chosen.set(b * S + z, 1);  // a source may be empty
   }
   Attended out = attend(chosen, memory, state);
   if (path.defined() || draws)
@@ -78,8 +83,8 @@ void HardAttention::params(ParamVisitor& visit) { visit("score", *score); }
 Var reinforce(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline) {
   At at(log_probability.caller());
   if (costs.shape() != log_probability.shape() || real.shape() != costs.shape() || costs.dims() != 2)
-    fail("reinforce", "log_probability, costs and real must be [T, B]: " + log_probability.shape().str() + ", " +
-                          costs.shape().str() + " and " + real.shape().str());
+    fail("reinforce", "log_probability, costs and real must be [T, B]: " + log_probability.shape().str() +
+                          ", " + costs.shape().str() + " and " + real.shape().str());
   int64_t T = costs.size(0), B = costs.size(1);
   Tensor to_go(costs.shape(), log_probability.dtype());
   for (int64_t b = 0; b < B; ++b) {

@@ -36,7 +36,8 @@ AttentionState LocationAwareAttention::start(const AttentionMemory& memory) cons
   return {.weights = uniform_weights(memory)};
 }
 
-Var LocationAwareAttention::scores(const Input& q, const AttentionMemory& memory, const AttentionState& state) const {
+Var LocationAwareAttention::scores(const Input& q, const AttentionMemory& memory,
+                                   const AttentionState& state) const {
   At at(q.caller());
   return additive_scores(query(q), memory.keys + location(location_features(state.weights, filters)), v);
 }
@@ -68,7 +69,8 @@ AttentionState CoverageAttention::start(const AttentionMemory& memory) const {
   return {.coverage = Var(Tensor::zeros({h.size(1), h.size(0)}, h.dtype()))};
 }
 
-Var CoverageAttention::scores(const Input& q, const AttentionMemory& memory, const AttentionState& state) const {
+Var CoverageAttention::scores(const Input& q, const AttentionMemory& memory,
+                              const AttentionState& state) const {
   At at(q.caller());
   int64_t B = state.coverage.size(0), S = state.coverage.size(1);
   Var c = reshape(transpose(state.coverage, 0, 1), {S, B, 1});

@@ -35,7 +35,8 @@ struct Sources {
 LocationAttention::LocationAttention(const AttentionSizes& s, Rng& rng)
     : ScoredAttention(s.options), position(s.query_size, s.options.max_positions, rng, {.bias = false}) {}
 
-Var LocationAttention::scores(const Input& query, const AttentionMemory& memory, const AttentionState&) const {
+Var LocationAttention::scores(const Input& query, const AttentionMemory& memory,
+                              const AttentionState&) const {
   At at(query.caller());
   int64_t S = memory.annotations.size(0), P = position.weight.shape()[0];
   if (S <= P) return linear(query, slice(position.weight, 0, 0, S));
@@ -43,7 +44,8 @@ Var LocationAttention::scores(const Input& query, const AttentionMemory& memory,
   return concat({position(query), Var(beyond)}, 1);
 }
 
-Attended LocationAttention::step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const {
+Attended LocationAttention::step(const Input& query, const AttentionMemory& memory,
+                                 const AttentionState& state) const {
   At at(query.caller());
   int64_t B = query.size(0), S = memory.annotations.size(0), P = position.weight.shape()[0];
   Tensor mask = memory.mask;
@@ -68,7 +70,8 @@ AttentionMemory LocalAttention::prepare(const Input& annotations, const Tensor& 
   return score->prepare(annotations, mask);
 }
 
-Var LocalAttention::scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const {
+Var LocalAttention::scores(const Input& query, const AttentionMemory& memory,
+                           const AttentionState& state) const {
   At at(query.caller());
   return score->scores(query, memory, state);
 }
@@ -104,7 +107,8 @@ Var LocalPredictiveAttention::centre(const Input& query, const AttentionMemory& 
   At at(query.caller());
   Sources sources(memory);
   Tensor length({sources.B}, query.dtype());
-  for (int64_t b = 0; b < sources.B; ++b) length.set(b, static_cast<double>(sources.length[static_cast<size_t>(b)]));
+  for (int64_t b = 0; b < sources.B; ++b)
+    length.set(b, static_cast<double>(sources.length[static_cast<size_t>(b)]));
   return sigmoid(sum(tanh(position(query)) * v, {.axes = {1}})) * Var(length);
 }
 

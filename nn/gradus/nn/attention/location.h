@@ -14,7 +14,8 @@ struct LocationAttention : ScoredAttention {
   /// @throws Error when max_positions is not positive.
   LocationAttention(const AttentionSizes& sizes, Rng& rng);
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
-  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory,
+                const AttentionState& state) const override;
   void params(ParamVisitor& visit) override;
 };
 
@@ -38,7 +39,8 @@ struct LocalAttention : ScoredAttention {
 /// source it stays at the last word. Parameters: score.*
 struct LocalMonotonicAttention : LocalAttention {
   using LocalAttention::LocalAttention;
-  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory,
+                const AttentionState& state) const override;
 };
 
 /// Luong et al. 2015, section 3.2, "predictive": the centre is predicted and a Gaussian stands on it,
@@ -51,7 +53,8 @@ struct LocalPredictiveAttention : LocalAttention {
   Parameter v;
 
   LocalPredictiveAttention(const AttentionSizes& sizes, Rng& rng);
-  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory,
+                const AttentionState& state) const override;
   void params(ParamVisitor& visit) override;
   /// p [B].
   Var centre(const Input& query, const AttentionMemory& memory) const;

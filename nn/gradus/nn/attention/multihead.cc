@@ -15,11 +15,13 @@ AttentionMemory MultiheadSourceAttention::prepare(const Input& annotations, cons
   return {annotations, heads.project_memory(annotations), mask};
 }
 
-MultiheadAttentionOutput MultiheadSourceAttention::attend(const Input& queries, const AttentionMemory& memory) const {
+MultiheadAttentionOutput MultiheadSourceAttention::attend(const Input& queries,
+                                                          const AttentionMemory& memory) const {
   At at(queries.caller());
   double size = static_cast<double>(heads.embed_dim / heads.num_heads);
-  return heads.attend(queries, memory.keys,
-                      {.mask = memory.mask, .weights = true, .scale = 1 / (std::sqrt(size) * options.temperature)});
+  return heads.attend(
+      queries, memory.keys,
+      {.mask = memory.mask, .weights = true, .scale = 1 / (std::sqrt(size) * options.temperature)});
 }
 
 Attended MultiheadSourceAttention::step(const Input& query, const AttentionMemory& memory,
@@ -33,7 +35,8 @@ Attended MultiheadSourceAttention::step(const Input& query, const AttentionMemor
   return out;
 }
 
-AttendedSequence MultiheadSourceAttention::sequence(const Input& queries, const AttentionMemory& memory) const {
+AttendedSequence MultiheadSourceAttention::sequence(const Input& queries,
+                                                    const AttentionMemory& memory) const {
   At at(queries.caller());
   MultiheadAttentionOutput found = attend(queries, memory);
   return {found.output, found.weights};

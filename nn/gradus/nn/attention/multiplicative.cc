@@ -7,7 +7,8 @@
 
 namespace gradus::nn {
 
-Var MultiplicativeAttention::scores(const Input& query, const AttentionMemory& memory, const AttentionState&) const {
+Var MultiplicativeAttention::scores(const Input& query, const AttentionMemory& memory,
+                                    const AttentionState&) const {
   At at(query.caller());
   return multiplicative_scores(query, memory.keys, scale);
 }
@@ -16,14 +17,15 @@ Attended MultiplicativeAttention::step(const Input& query, const AttentionMemory
                                        const AttentionState& state) const {
   At at(query.caller());
   if (cuts()) return ScoredAttention::step(query, memory, state);
-  AttentionStep found =
-      multiplicative_attention(query, memory.keys, memory.annotations, scale / options.temperature, memory.mask);
+  AttentionStep found = multiplicative_attention(query, memory.keys, memory.annotations,
+                                                 scale / options.temperature, memory.mask);
   Attended out{found.context, found.weights, state};
   ++out.state.step;
   return out;
 }
 
-AttendedSequence MultiplicativeAttention::sequence(const Input& queries, const AttentionMemory& memory) const {
+AttendedSequence MultiplicativeAttention::sequence(const Input& queries,
+                                                   const AttentionMemory& memory) const {
   At at(queries.caller());
   if (cuts()) return Attention::sequence(queries, memory);
   AttentionSequence all = multiplicative_attention_sequence(queries, memory.keys, memory.annotations,
@@ -31,10 +33,12 @@ AttendedSequence MultiplicativeAttention::sequence(const Input& queries, const A
   return {all.context, all.weights};
 }
 
-DotAttention::DotAttention(const AttentionSizes& s, double scale) : MultiplicativeAttention(s.options, scale) {
+DotAttention::DotAttention(const AttentionSizes& s, double scale)
+    : MultiplicativeAttention(s.options, scale) {
   if (s.query_size != s.annotation_size)
-    fail("DotAttention", "query and annotations must have one size: " + std::to_string(s.query_size) + " and " +
-                             std::to_string(s.annotation_size) + " (general attention has a matrix between them)");
+    fail("DotAttention", "query and annotations must have one size: " + std::to_string(s.query_size) +
+                             " and " + std::to_string(s.annotation_size) +
+                             " (general attention has a matrix between them)");
 }
 
 ScaledDotAttention::ScaledDotAttention(const AttentionSizes& s, Rng&)

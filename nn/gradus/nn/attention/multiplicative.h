@@ -12,7 +12,8 @@ struct MultiplicativeAttention : ScoredAttention {
   explicit MultiplicativeAttention(const AttentionOptions& options, double scale = 1)
       : ScoredAttention(options), scale(scale) {}
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
-  Attended step(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  Attended step(const Input& query, const AttentionMemory& memory,
+                const AttentionState& state) const override;
   AttendedSequence sequence(const Input& queries, const AttentionMemory& memory) const override;
 };
 

@@ -15,8 +15,13 @@ namespace {
 
 template <class T>
 AttentionKind bahdanau_order(std::string name, std::vector<std::string> aliases, std::string description) {
-  return {std::move(name), std::move(aliases), std::move(description), false, false,
-          [](const AttentionSizes& sizes, Rng& rng) { return std::unique_ptr<Attention>(new T(sizes, rng)); }};
+  return {
+      std::move(name),
+      std::move(aliases),
+      std::move(description),
+      false,
+      false,
+      [](const AttentionSizes& sizes, Rng& rng) { return std::unique_ptr<Attention>(new T(sizes, rng)); }};
 }
 
 template <class T>
@@ -31,7 +36,8 @@ AttentionKind luong_order(std::string name, std::vector<std::string> aliases, st
 // The library's own. A new one is a line here.
 std::vector<AttentionKind> own() {
   return {
-      bahdanau_order<AdditiveAttention>("bahdanau", {"additive", "mlp"}, "v . tanh(W1 query + W2 annotation)"),
+      bahdanau_order<AdditiveAttention>("bahdanau", {"additive", "mlp"},
+                                        "v . tanh(W1 query + W2 annotation)"),
       luong_order<DotAttention>("dot", {}, "query . annotation", true),
       luong_order<ScaledDotAttention>("scaled-dot", {"scaled_dot"}, "query . annotation / sqrt(D)", true),
       luong_order<GeneralAttention>("general", {"luong"}, "query . W annotation"),
@@ -40,14 +46,19 @@ std::vector<AttentionKind> own() {
       luong_order<LocationAttention>("location", {}, "W query, whatever stands at the positions"),
       bahdanau_order<LocationAwareAttention>("location-aware", {"chorowski"},
                                              "additive, with the previous weights convolved into the score"),
-      luong_order<LocalMonotonicAttention>("local-m", {}, "general, in a window around the target's position"),
-      luong_order<LocalPredictiveAttention>("local-p", {}, "general, in a Gaussian window around a predicted position"),
-      bahdanau_order<CoverageAttention>("coverage", {}, "additive, with the sum of all previous weights in the score"),
-      luong_order<MultiheadSourceAttention>("multihead", {"multi-head"},
-                                            "scaled dot products of several heads, on projections of both sides"),
-      bahdanau_order<HardAttention>("hard", {}, "one word at a time, drawn by additive scores, learned by REINFORCE"),
+      luong_order<LocalMonotonicAttention>("local-m", {},
+                                           "general, in a window around the target's position"),
+      luong_order<LocalPredictiveAttention>("local-p", {},
+                                            "general, in a Gaussian window around a predicted position"),
+      bahdanau_order<CoverageAttention>("coverage", {},
+                                        "additive, with the sum of all previous weights in the score"),
+      luong_order<MultiheadSourceAttention>(
+          "multihead", {"multi-head"}, "scaled dot products of several heads, on projections of both sides"),
+      bahdanau_order<HardAttention>("hard", {},
+                                    "one word at a time, drawn by additive scores, learned by REINFORCE"),
       bahdanau_order<UniformAttention>("uniform", {}, "all words equally: nothing to learn"),
-      bahdanau_order<OracleAttention>("oracle", {}, "where the gold alignments of the data point: nothing to learn"),
+      bahdanau_order<OracleAttention>("oracle", {},
+                                      "where the gold alignments of the data point: nothing to learn"),
   };
 }
 
@@ -78,14 +89,16 @@ std::vector<std::string> attention_names() {
 
 const AttentionKind& attention_kind(std::string_view name) {
   if (const AttentionKind* kind = find(name)) return *kind;
-  fail("make_attention", fmt::format("unknown attention \"{}\": one of {}", name, fmt::join(attention_names(), ", ")));
+  fail("make_attention",
+       fmt::format("unknown attention \"{}\": one of {}", name, fmt::join(attention_names(), ", ")));
 }
 
 std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, Rng& rng) {
   return attention_kind(name).make(sizes, rng);
 }
 
-std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise, Rng& rng) {
+std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise,
+                                            Rng& rng) {
   std::string_view name = sizes.options.score.empty() ? otherwise : std::string_view(sizes.options.score);
   AttentionSizes plain = sizes;
   plain.options.score.clear();

@@ -57,7 +57,8 @@ bool take_attention(const Attention& a, DecoderWeights& w, std::vector<Block>& o
 }
 
 // Order of the context before the cell: Bahdanau's and the plain one, readout over [s ; c ; y].
-bool take_context_first(const RecurrentCell& cell, const Parameter& readout, const Attention* attention, DecoderWeights& w) {
+bool take_context_first(const RecurrentCell& cell, const Parameter& readout, const Attention* attention,
+                        DecoderWeights& w) {
   w.context_first = true;
   w.feed = false;
   w.D = cell.weight_ih.shape()[1] - w.E;
@@ -131,11 +132,14 @@ std::shared_ptr<const DecoderWeights> DecoderWeights::of(const Decoder& decoder,
   };
   bool fits = false;
   if (auto* b = exactly<BahdanauDecoder>(decoder))
-    fits = take(*b, b->readout, [&] { return take_context_first(b->cell, b->readout.linear.weight, b->attention.get(), *w); });
+    fits = take(*b, b->readout, [&] {
+      return take_context_first(b->cell, b->readout.linear.weight, b->attention.get(), *w);
+    });
   else if (auto* l = exactly<LuongDecoder>(decoder))
     fits = take(*l, l->attention_vector, [&] { return take_context_last(*l, *w); });
   else if (auto* p = exactly<PlainDecoder>(decoder))
-    fits = take(*p, p->readout, [&] { return take_context_first(p->cell, p->readout.linear.weight, nullptr, *w); });
+    fits = take(*p, p->readout,
+                [&] { return take_context_first(p->cell, p->readout.linear.weight, nullptr, *w); });
   return fits ? w : nullptr;
 }
 
@@ -221,11 +225,11 @@ void PackedDecoder::attend(const Share& rows) {
     const float *keys = keys_.f32() + first * w.A, *values = values_.f32() + first * w.context;
     if (w.scores == Scores::additive)
       kernels::additive_attention(S, 1, w.A, w.context, keys, values,
-                                  of_state_.f32() + r * w.state.rows() + 3 * w.H, w.v.f32(), nullptr, alignment, context,
-                                  w.context);
+                                  of_state_.f32() + r * w.state.rows() + 3 * w.H, w.v.f32(), nullptr,
+                                  alignment, context, w.context);
     else
-      kernels::dot_attention(S, 1, w.A, w.context, keys, values, state_.f32() + r * w.H, w.scale, nullptr, alignment,
-                             context, w.context);
+      kernels::dot_attention(S, 1, w.A, w.context, keys, values, state_.f32() + r * w.H, w.scale, nullptr,
+                             alignment, context, w.context);
     std::fill(alignment + S, alignment + S_, 0.0f);
   }
 }
@@ -242,7 +246,9 @@ void PackedDecoder::read_out(const Share& rows) {
     if (!w.maxout) {
       kernels::tanh_of_sum(1, H, state, H, context, H, word, H, w.readout_bias, out, H);
     } else {
-      auto at = [&](int64_t i) { return state[i] + context[i] + (word ? word[i] : 0.0f) + w.readout_bias[i]; };
+      auto at = [&](int64_t i) {
+        return state[i] + context[i] + (word ? word[i] : 0.0f) + w.readout_bias[i];
+      };
       for (int64_t k = 0; k < H; ++k) out[k] = std::max(at(2 * k), at(2 * k + 1));
     }
     if (w.feed) std::copy_n(out, H, input_.f32() + r * input_.size(1) + w.E);
@@ -266,8 +272,8 @@ void PackedDecoder::run_step(int member) {
   float *input = of_input_.f32() + rows.begin * of_input, *product = of_state_.f32() + rows.begin * of_state;
   float* context = context_.f32() + rows.begin * w.context;
   kernels::gru_state(n, H,
-                     {input, of_input, w.context_first ? context : nullptr, w.context, product, of_state, w.b_ih, w.b_hh,
-                      state, H, nullptr},
+                     {input, of_input, w.context_first ? context : nullptr, w.context, product, of_state,
+                      w.b_ih, w.b_hh, state, H, nullptr},
                      state, H);
   team_.wait();
 

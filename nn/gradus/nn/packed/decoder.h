@@ -23,7 +23,8 @@ struct DecoderWeights {
   Scores scores;
   bool context_first;  ///< Bahdanau's order (and no attention at all): the context enters the cell
   bool feed;           ///< input feeding
-  int64_t context;     ///< length of a value: 3H + Q where it enters the cell and the readout, Q in Luong's order
+  int64_t
+      context;  ///< length of a value: 3H + Q where it enters the cell and the readout, Q in Luong's order
   const Embedding* embedding;
   const Linear* output;
   const float *b_ih, *b_hh, *bridge_bias, *readout_bias, *output_bias;
@@ -61,7 +62,8 @@ class PackedDecoder : public IncrementalDecoder {
   Tensor keys_, values_;
   std::vector<int64_t> sentence_, sentence_spare_;  // of each row
   // By row: input [E (+ H)], its product, state [H], its product, context, readout [H].
-  Tensor input_, input_spare_, of_input_, state_, state_spare_, of_state_, of_state_spare_, context_, readout_;
+  Tensor input_, input_spare_, of_input_, state_, state_spare_, of_state_, of_state_spare_, context_,
+      readout_;
   Tensor logits_, logits_view_, alignment_, weights_view_;
 };
 

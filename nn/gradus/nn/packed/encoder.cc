@@ -11,7 +11,8 @@ namespace gradus::nn::packed {
 bool PackedEncoder::fits(const Encoder& e) {
   const RecurrentShape& shape = e.rnn.shape;
   return shape.cell.is_plain_gru() && !shape.residual && !shape.reference &&
-         e.embedding.weight.value().dtype() == DType::f32 && e.rnn.weights[0].weight_hh.value().dtype() == DType::f32;
+         e.embedding.weight.value().dtype() == DType::f32 &&
+         e.rnn.weights[0].weight_hh.value().dtype() == DType::f32;
 }
 
 PackedEncoder::PackedEncoder(const Encoder& e) : encoder_(e), H_(e.rnn.shape.hidden_size) {
@@ -49,8 +50,8 @@ Tensor PackedEncoder::read(const Layer& layer, const Tensor& x, const Tensor& ac
         float* state = states.f32() + t * B * D + d * H_;
         if (k > 0) w.hh.product(B, before, before_stride, gh_d);
         kernels::gru_state(B, H_,
-                           {gi.f32() + t * B * G + d * 3 * H_, G, nullptr, 0, gh_d, 3 * H_, w.b_ih, w.b_hh, before,
-                            before_stride, active.defined() ? active.u8() + t * B : nullptr},
+                           {gi.f32() + t * B * G + d * 3 * H_, G, nullptr, 0, gh_d, 3 * H_, w.b_ih, w.b_hh,
+                            before, before_stride, active.defined() ? active.u8() + t * B : nullptr},
                            state, D);
         before = state;
         before_stride = D;
@@ -61,7 +62,8 @@ Tensor PackedEncoder::read(const Layer& layer, const Tensor& x, const Tensor& ac
 }
 
 Annotations PackedEncoder::operator()(const Tensor& ids, const Tensor& lengths, Team& team) const {
-  if (ids.dims() != 2 || ids.dtype() != DType::i32) fail("encoder", "ids must be i32 [S, B]: " + ids.shape().str());
+  if (ids.dims() != 2 || ids.dtype() != DType::i32)
+    fail("encoder", "ids must be i32 [S, B]: " + ids.shape().str());
   int64_t S = ids.size(0), B = ids.size(1);
   must_be_lengths("encoder", lengths, B, S);
   Annotations out;
@@ -72,7 +74,9 @@ Annotations PackedEncoder::operator()(const Tensor& ids, const Tensor& lengths, 
     shortest = std::min(shortest, length);
     out.begin.push_back(out.begin.back() + length);
   }
-  auto length = [&](int64_t b) { return out.begin[static_cast<size_t>(b + 1)] - out.begin[static_cast<size_t>(b)]; };
+  auto length = [&](int64_t b) {
+    return out.begin[static_cast<size_t>(b + 1)] - out.begin[static_cast<size_t>(b)];
+  };
   Tensor active;
   if (shortest < S) {
     active = Tensor({S, B}, DType::u8);

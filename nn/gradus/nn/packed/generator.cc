@@ -24,7 +24,8 @@ class PackedGenerator : public Generator {
 
 }  // namespace
 
-std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder, const Linear& output) {
+std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
+                                          const Linear& output) {
   if (PackedEncoder::fits(encoder))
     if (auto weights = DecoderWeights::of(decoder, output))
       return std::make_unique<PackedGenerator>(encoder, std::move(weights));

@@ -13,10 +13,12 @@ Matrix::Matrix(const std::vector<Block>& blocks) {
     n += b.row1 - b.row0;
     if (b.col1 - b.col0 != k) fail("Matrix", "blocks must have the same number of columns");
   }
-  const Packed::Plan plan{.rows = 64, .products = 100};  // always laid out: the numbers are not needed afterwards
+  const Packed::Plan plan{.rows = 64,
+                          .products = 100};  // always laid out: the numbers are not needed afterwards
   if (blocks.size() == 1) {
     const Tensor& w = blocks[0].weight.value();
-    packed_.emplace(Packed::Use::transposed, n, k, w.f32() + blocks[0].row0 * w.size(1) + blocks[0].col0, w.size(1), plan);
+    packed_.emplace(Packed::Use::transposed, n, k, w.f32() + blocks[0].row0 * w.size(1) + blocks[0].col0,
+                    w.size(1), plan);
     return;
   }
   Tensor all({n, k}, DType::f32);
@@ -28,7 +30,8 @@ Matrix::Matrix(const std::vector<Block>& blocks) {
 }
 
 void Matrix::product(int64_t m, const float* x, int64_t x_stride, float* out, int member, int members) const {
-  int64_t begin = packed_->column_at(rows() * member / members), end = packed_->column_at(rows() * (member + 1) / members);
+  int64_t begin = packed_->column_at(rows() * member / members),
+          end = packed_->column_at(rows() * (member + 1) / members);
   if (begin < end) packed_->product_columns(begin, end, m, x, x_stride, false, out, rows());
 }
 
@@ -36,7 +39,8 @@ void Matrix::product(int64_t m, const float* x, int64_t x_stride, const float* b
                      int members) const {
   if (!bias) return product(m, x, x_stride, out, member, members);
   constexpr int64_t kWidth = 480;  // the bias is still in the cache when the product is added to it
-  int64_t begin = packed_->column_at(rows() * member / members), end = packed_->column_at(rows() * (member + 1) / members);
+  int64_t begin = packed_->column_at(rows() * member / members),
+          end = packed_->column_at(rows() * (member + 1) / members);
   while (begin < end) {
     int64_t next = std::min(end, packed_->column_at(begin + kWidth));
     for (int64_t i = 0; i < m; ++i) std::copy_n(bias + begin, next - begin, out + i * rows() + begin);
