@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
 """test_run_pages.py LENS TRANSLATOR [--shots DIR]: the pages of lens report and lens ablate in a headless Chromium.
 
-As tests/lens/test_pages.py, whose browser this uses: without one the test says so and is skipped.
+As tests/lens/test_pages.py; without a browser it says so and is skipped.
 """
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lens'))
 sys.dont_write_bytecode = True
-import test_pages  # noqa: E402
-from test_pages import Browser, Page, check, opens  # noqa: E402
+import browser  # noqa: E402
+from browser import check  # noqa: E402
 
 
 def keys_and_slider(page, name, positions):
@@ -85,42 +84,12 @@ def make_run(translator, work):
     return run, old
 
 
-def main():
-    lens, translator, shots = sys.argv[1], sys.argv[2], None
-    if '--shots' in sys.argv:
-        shots = sys.argv[sys.argv.index('--shots') + 1]
-        os.makedirs(shots, exist_ok=True)
-    program = next((p for p in map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome')) if p), None)
-    if not program:
-        print('SKIPPED: no Chromium on this machine, the pages were not opened')
-        return test_pages.SKIPPED
-    with tempfile.TemporaryDirectory() as work:
-        def make(name, *arguments):
-            path = os.path.join(work, name + '.html')
-            subprocess.run([lens, *arguments, '--out', path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            return path
-
-        run, old = make_run(translator, work)
-        pages = {'report': (make('report', 'report', run, '--explain'), report_page),
-                 'report-old': (make('report-old', 'report', old), old_report_page),
-                 'ablate': (make('ablate', 'ablate', '--epochs', '4', '--length', '5', '--hidden', '16'), ablate_page)}
-        browser = Browser(program, os.path.join(work, 'profile'))
-        try:
-            for name, (path, use) in pages.items():
-                for width, dark in ((1280, False), (380, True)):
-                    page = Page(browser, path, width, dark)
-                    label = '%s, %d px, %s' % (name, width, 'dark' if dark else 'light')
-                    opens(page, label)
-                    use(page, label)
-                    opens(page, label)
-                    if shots:
-                        page.shot(os.path.join(shots, '%s-%d.png' % (name, width)))
-                    page.close()
-        finally:
-            browser.close()
-    print('%d pages opened, %d failures' % (2 * len(pages), test_pages.failures))
-    return 1 if test_pages.failures else 0
+def pages(shop):
+    run, old = make_run(sys.argv[2], shop.work)
+    return [('report', shop.make('report', 'report', run, '--explain'), report_page, True),
+            ('report-old', shop.make('report-old', 'report', old), old_report_page, True),
+            ('ablate', shop.make('ablate', 'ablate', '--epochs', '4', '--length', '5', '--hidden', '16'), ablate_page, True)]
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(browser.run(sys.argv[1], sys.argv[3:], pages))

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -71,23 +72,51 @@ std::string_view page_file(std::string_view name) {
   gradus::fail("lens", fmt::format("there is no page file {}", name));
 }
 
-std::string assemble_page(const std::string& name, const json& data) {
+namespace {
+
+// JSON that no word in it can end: "</script>" would end the element, "<!--" likewise.
+std::string as_script(const json& data) {
   std::string out;
-  std::string_view rest = page_file(name + ".html");
+  for (char c : data.dump()) {
+    if (c == '<') out += "\\u003c";
+    else out += c;
+  }
+  return out;
+}
+
+// The files that are named, of the given kind, one after the other.
+std::string joined(std::string_view names, std::string_view suffix) {
+  std::string out;
+  while (!names.empty()) {
+    size_t end = std::min(names.find(' '), names.size());
+    std::string_view file = names.substr(0, end);
+    if (file.ends_with(suffix)) out += page_file(file);
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string assemble_page(const std::string& name, const json& data) {
+  constexpr std::string_view kUses = "{{uses ";
+  std::string_view body = page_file(name + ".html"), rest = page_file("shell.html");
+  size_t end = body.find("}}");
+  if (!body.starts_with(kUses) || end == std::string_view::npos)
+    gradus::fail("lens", fmt::format("{}.html does not begin with {}files}}}}", name, kUses));
+  std::string_view used = body.substr(kUses.size(), end - kUses.size());
+  std::string out;
   for (;;) {
     size_t open = rest.find("{{"), close = rest.find("}}");
     out += rest.substr(0, open);
     if (open == std::string_view::npos) return out;
     std::string_view what = rest.substr(open + 2, close - open - 2);
-    if (what == "data") {
-      // "</script>" in a word would end the element: in JSON a slash may be written with a backslash. "<!--" likewise.
-      for (std::string text = data.dump(); char c : text) {
-        if (c == '<') out += "\\u003c";
-        else out += c;
-      }
-    } else {
-      out += page_file(what);
-    }
+    if (what == "name") out += name;
+    else if (what == "body") out += body.substr(end + 2);
+    else if (what == "data") out += as_script(data);
+    else if (what == "styles") out += joined(used, ".css");
+    else if (what == "scripts") out += joined(used, ".js");
+    else out += page_file(what);
     rest = rest.substr(close + 2);
   }
 }

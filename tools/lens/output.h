@@ -29,8 +29,8 @@ std::string base64_f32(const gradus::Tensor& x);
 /// A file of the page folder. @throws gradus::Error when there is none.
 std::string_view page_file(std::string_view name);
 
-/// One self-contained page: the file `name`.html with the styles and scripts it names, "{{common.css}}", put in its place,
-/// and the data in place of {{data}}, harmless within a script element.
+/// One self-contained page: shell.html around the file `name`.html, which says in its first line what styles and scripts
+/// it has besides the common ones, "{{uses a.css b.js}}"; the data in a script element that no word in it can end.
 std::string assemble_page(const std::string& name, const json& data);
 
 /// Writes the file, or throws. "-" is standard output.

@@ -2,7 +2,7 @@
 
 (function () {
   const data = JSON.parse($("data").textContent), task = data.task, n = data.columns[0].epochs.length;
-  const state = {at: n - 1, playing: null};
+  const state = {at: n - 1};
   const W = 260, H = 120, left = 34, right = 8, top = 8, bottom = 20;
   $("theme").append(themeButton());
   $("about").textContent = `Task: ${task.kind === "copy" ? "repeat" : "reverse"} ${task.length} digits. GRU encoder in one direction and GRU decoder of ${task.hidden} units, additive attention; ` +
@@ -52,31 +52,9 @@
     };
   });
 
-  function choose(i) {
-    state.at = Math.max(0, Math.min(n - 1, i));
-    $("slider").value = state.at;
-    $("now").textContent = state.at === 0 ? "before training" : `epoch ${state.at} of ${n - 1}`;
+  const choose = timeline(n, state, 500, (at) => {
+    $("now").textContent = at === 0 ? "before training" : `epoch ${at} of ${n - 1}`;
     columns.forEach((draw) => draw());
-  }
-  function play(on) {
-    clearInterval(state.playing);
-    state.playing = null;
-    $("play").textContent = on ? "❚❚" : "▶";
-    if (!on) return;
-    if (state.at === n - 1) choose(0);
-    state.playing = setInterval(() => { if (state.at >= n - 1) play(false); else choose(state.at + 1); }, 500);
-  }
-  $("slider").max = n - 1;
-  $("slider").addEventListener("input", () => { play(false); choose(+$("slider").value); });
-  $("play").onclick = () => play(!state.playing);
-  document.addEventListener("keydown", (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, td, select, textarea")) return;
-    if (e.key === "ArrowLeft") { play(false); choose(state.at - 1); }
-    else if (e.key === "ArrowRight") { play(false); choose(state.at + 1); }
-    else if (e.key === " " && !e.target.closest("button, a")) play(!state.playing);
-    else return;
-    e.preventDefault();
   });
-  choose(state.at);
   window.lens = {data, state, choose};
 })();

@@ -2,7 +2,7 @@
 
 (function () {
   const data = JSON.parse($("data").textContent), all = data.validations, n = all.length;
-  const state = {at: Math.max(0, n - 1), ratio: false, playing: null};
+  const state = {at: Math.max(0, n - 1), ratio: false};
   const get = (v, key) => (v && v[key] !== undefined ? v[key] : null);
   const logged = (key) => all.some((v) => get(v, key) !== null);
   const missing = (what) => el("p", {class: "missing"}, `${what}: not logged`);
@@ -191,43 +191,20 @@
 
   // ---- time ----
 
-  function choose(i) {
-    state.at = Math.max(0, Math.min(n - 1, i));
-    const v = all[state.at];
-    $("slider").value = state.at;
-    $("now").textContent = `epoch ${v.epoch} · step ${v.step}` + (get(v, "valid_loss") === null ? "" : ` · loss ${show(v.valid_loss, 3)}`) +
-      (get(v, "bleu") === null ? "" : ` · BLEU ${show(v.bleu, 3)}`) + (v.best ? " · best so far" : "");
-    plots.forEach((p) => p.draw());
-    probe(); layers(); worst();
-  }
-  function play(on) {
-    clearInterval(state.playing);
-    state.playing = null;
-    document.body.classList.toggle("playing", on);
-    $("play").textContent = on ? "❚❚" : "▶";
-    $("play").title = on ? "Pause; key: space" : "Play; key: space";
-    if (!on) return;
-    if (state.at === n - 1) choose(0);
-    state.playing = setInterval(() => { if (state.at >= n - 1) play(false); else choose(state.at + 1); }, Math.max(120, Math.min(700, 9000 / n)));
-  }
+  let choose = null;
   if (n === 0) {
     document.querySelector("nav.time").remove();
     document.querySelector("main").textContent = "";
     document.querySelector("main").append(el("section", {class: "panel"}, el("p", {class: "missing"}, "No validation yet.")));
   } else {
-    $("slider").max = n - 1;
-    $("slider").addEventListener("input", () => { play(false); choose(+$("slider").value); });
-    $("play").onclick = () => play(!state.playing);
-    document.addEventListener("keydown", (e) => {
-      if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, td, select, textarea")) return;
-      if (e.key === "ArrowLeft") { play(false); choose(state.at - 1); }
-      else if (e.key === "ArrowRight") { play(false); choose(state.at + 1); }
-      else if (e.key === " " && !e.target.closest("button, a")) play(!state.playing);
-      else return;
-      e.preventDefault();
+    choose = timeline(n, state, Math.max(120, Math.min(700, 9000 / n)), (at) => {
+      const v = all[at];
+      $("now").textContent = `epoch ${v.epoch} · step ${v.step}` + (get(v, "valid_loss") === null ? "" : ` · loss ${show(v.valid_loss, 3)}`) +
+        (get(v, "bleu") === null ? "" : ` · BLEU ${show(v.bleu, 3)}`) + (v.best ? " · best so far" : "");
+      plots.forEach((p) => p.draw());
+      probe(); layers(); worst();
     });
     addEventListener("resize", layers);
-    choose(state.at);
   }
   window.lens = {data, state, choose};
 })();
