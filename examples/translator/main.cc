@@ -1,5 +1,5 @@
-// The translator: Bahdanau, Cho and Bengio 2014 (arXiv:1409.0473), and Luong et al. 2015, at a laptop's
-// scale.
+// The translator: Bahdanau, Cho and Bengio 2014 (arXiv:1409.0473), and Luong et al. 2015,
+// at a laptop's scale.
 //
 //   translator train                                    the embedded English-French corpus, good defaults
 //   translator translate model "he doesn't like apples" --attention-map
@@ -7,7 +7,7 @@
 // *_command.cc hold the commands, trainer.cc the training loop; this file only reads the command line.
 
 #include <CLI/CLI.hpp>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <csignal>
@@ -16,9 +16,7 @@
 #include <memory>
 #include <new>
 
-#include <gradus/error.h>
 #include <gradus/kernels/gemm.h>
-#include <gradus/nn/attention/attention.h>
 #include <gradus/parallel.h>
 #include <translator/commands.h>
 
@@ -40,28 +38,6 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
       ->check(CLI::Range(1, 256));
   command.add_flag("-v,--verbose", options.verbose,
                    "Say on stderr which BLAS kernels and how many threads are used");
-}
-
-std::string check_attention(const std::string& name) {
-  if (name == "none") return "";
-  try {
-    gradus::nn::attention_kind(name);
-    return "";
-  } catch (const gradus::Error&) {
-    return fmt::format("there is no attention \"{}\", only {}, none", name,
-                       fmt::join(gradus::nn::attention_names(), ", "));
-  }
-}
-
-// Name, aliases and formula of each; what another file of the program registers is listed too.
-std::string list_attentions() {
-  std::string out = "Attentions:\n";
-  for (const auto& kind : gradus::nn::attention_kinds()) {
-    std::string names = kind.name;
-    for (const std::string& alias : kind.aliases) names += ", " + alias;
-    out += fmt::format("  {:<26} {}\n", names, kind.description);
-  }
-  return out + fmt::format("  {:<26} {}", "none", "no attention: one vector for the whole source");
 }
 
 void add_corpus_command(CLI::App& app, int& exit_code) {

@@ -1,6 +1,10 @@
 #include <translator/model_config.h>
 #include <translator/text/error.h>
 
+#include <fmt/ranges.h>
+#include <gradus/error.h>
+#include <gradus/nn/attention/attention.h>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -93,6 +97,27 @@ nn::TransformerConfig transformer_of(const json& n) {
 }
 
 }  // namespace
+
+std::string check_attention(const std::string& name) {
+  if (name == "none") return "";
+  try {
+    gradus::nn::attention_kind(name);
+    return "";
+  } catch (const gradus::Error&) {
+    return fmt::format("there is no attention \"{}\", only {}, none", name,
+                       fmt::join(gradus::nn::attention_names(), ", "));
+  }
+}
+
+std::string list_attentions() {
+  std::string out = "Attentions:\n";
+  for (const auto& kind : gradus::nn::attention_kinds()) {
+    std::string names = kind.name;
+    for (const std::string& alias : kind.aliases) names += ", " + alias;
+    out += fmt::format("  {:<26} {}\n", names, kind.description);
+  }
+  return out + fmt::format("  {:<26} {}", "none", "no attention: one vector for the whole source");
+}
 
 std::string to_json(const ModelConfig& c) {
   json j = {{"format", "gradus-translator"},

@@ -17,6 +17,11 @@ struct ModelConfig {
   std::string source_language = "source", target_language = "target";  ///< for people
 };
 
+/// Empty, or why there is no attention of this name ("none" is one).
+std::string check_attention(const std::string& name);
+/// Name, aliases and formula of each attention, a line each; what another file of the program registers is listed too.
+std::string list_attentions();
+
 /// The text of config.json.
 std::string to_json(const ModelConfig& config);
 /// Reads one, of any version: what is missing was not an option yet.
