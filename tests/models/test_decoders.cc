@@ -6,28 +6,18 @@
 #include <gradus/nn/seq2seq.h>
 #include <gradus/ops.h>
 
+#include "small_models.h"
+
 using namespace gradus;
 using nn::Seq2Seq;
 using nn::Seq2SeqBatch;
 using nn::Seq2SeqConfig;
+using small_models::batch, small_models::set_fused, small_models::small;
 
 namespace {
 
 Seq2SeqConfig with_cell(Seq2SeqConfig c, const std::string& cell) {
   c.cell = cell;
-  return c;
-}
-
-Seq2SeqConfig small(const std::string& attention, const std::string& decoder = "auto", bool feeding = true) {
-  Seq2SeqConfig c;
-  c.source_vocabulary = 9;
-  c.target_vocabulary = 8;
-  c.embedding_dim = 3;
-  c.hidden_size = 4;
-  c.attention_size = 5;
-  c.attention = attention;
-  c.decoder = decoder;
-  c.input_feeding = feeding;
   return c;
 }
 
@@ -63,22 +53,6 @@ std::string name_of(const Seq2SeqConfig& c) {
          (c.input_feeding ? "" : ", no input feeding") + ", " + c.readout;
 }
 
-// Three sentences of 4, 2 and 3 source words (with </s>) and 3, 4 and 2 target words.
-Seq2SeqBatch batch() {
-  Seq2SeqBatch b;
-  b.source = Tensor::from_ids({4, 3}, {5, 4, 8, 6, 3, 4, 5, 1, 3, 3, 1, 1});
-  b.source_lengths = Tensor::from_ids({3}, {4, 2, 3});
-  b.target_in = Tensor::from_ids({4, 3}, {2, 2, 2, 5, 6, 4, 7, 5, 1, 1, 4, 1});
-  b.target_out = Tensor::from_ids({4, 3}, {5, 6, 4, 7, 5, 3, 3, 4, 1, 1, 3, 1});
-  b.target_tokens = 9;
-  b.alignment = Tensor::zeros({4, 3, 4});  // for the oracle: target word t looks at source words t and t + 1
-  for (int64_t t = 0; t < 4; ++t)
-    for (int64_t k = 0; k < 3; ++k)
-      for (int64_t s = t; s < std::min<int64_t>(t + 2, b.source_lengths.i32()[k]); ++s)
-        b.alignment.set((t * 3 + k) * 4 + s, 0.5);
-  return b;
-}
-
 Tensor columns(const Tensor& ids, const std::vector<int64_t>& order) {
   Tensor out({ids.size(0), static_cast<int64_t>(order.size())}, DType::i32);
   for (int64_t t = 0; t < ids.size(0); ++t)
@@ -105,12 +79,6 @@ double worst(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   double d = 0;
   for (size_t i = 0; i < a.size(); ++i) d = std::max(d, max_abs_difference(a[i], b[i]));
   return d;
-}
-
-void set_fused(Seq2Seq& model, bool fused) {
-  if (auto* d = dynamic_cast<nn::BahdanauDecoder*>(model.decoder.get())) d->fused = fused;
-  if (auto* d = dynamic_cast<nn::LuongDecoder*>(model.decoder.get())) d->fused = fused;
-  if (auto* d = dynamic_cast<nn::PlainDecoder*>(model.decoder.get())) d->fused = fused;
 }
 
 }  // namespace

@@ -32,6 +32,8 @@ const std::vector<Kind>& kinds() {
       {"bahdanau", "luong"},
       {"concat"},
       {"concat", "bahdanau"},
+      {"concat-identity"},
+      {"concat-identity", "bahdanau", true, true, 1, "tanh", 0.5},
       {"general"},
       {"general", "luong", false},
       {"general", "bahdanau"},

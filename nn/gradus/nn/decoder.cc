@@ -148,7 +148,7 @@ DecoderOutputs BahdanauDecoder::operator()(const Tensor& previous, const Encoded
 DecoderOutputs BahdanauDecoder::real_steps(const Tensor& previous, const Encoded& source,
                                            const Tensor& lengths, Caller caller) const {
   At at(caller);
-  auto* additive = dynamic_cast<const AdditiveAttention*>(attention.get());
+  const HiddenLayerAttention* additive = as_hidden_layer(*attention);
   if (!fused || !additive || additive->cuts() || !cell.type.is_plain_gru())
     return lengths.defined() ? Decoder::real_steps(previous, source, lengths)
                              : Decoder::operator()(previous, source);
@@ -156,7 +156,7 @@ DecoderOutputs BahdanauDecoder::real_steps(const Tensor& previous, const Encoded
   DecoderState state = start(source);
   Var y = dropout(embedding(previous));
   AttentionDecoderStates out =
-      attention_decoder({y, state.hidden, state.memory.keys, state.memory.annotations, additive->query.weight,
+      attention_decoder({y, state.hidden, state.memory.keys, state.memory.annotations, additive->query_weight(),
                          additive->scaled_v(), cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh},
                         state.memory.mask, lengths);
   return {dropout(readout(side_by_side({out.states_contexts, y}, lengths))), out.weights};

@@ -54,7 +54,7 @@ struct DecoderOptions {
   bool input_feeding = false;  ///< Luong only
   bool fused = true;           ///< false: always step by step, for tests and readers
   ReadoutKind readout = ReadoutKind::tanh;
-  CellType cell = {};  ///< the unit; the fused op of the additive attention knows only the GRU, reset after
+  CellType cell = {};  ///< the unit; the fused op of additive attention knows only the GRU, reset after
 };
 
 /// What makes one vector of all that is known at a step, [.., in] -> [.., R]:
@@ -96,7 +96,7 @@ Tensor target_words(const Tensor& ids, const Tensor& lengths);
 ///   s_{-1} = tanh(W_b summary + b)
 ///   c_t = attention(s_{t-1});  s_t = cell([E y_{t-1} ; c_t], s_{t-1});  readout_t = f(W_r [s_t ; c_t ; E y_{t-1}] + b)
 /// with f tanh or, as in the paper, maxout (whose appendix reads s_{t-1} out, its main text s_t). Takes any attention;
-/// with the additive one the whole target is one fused op.
+/// with additive, concat or concat-identity the whole target is one fused op.
 struct BahdanauDecoder : Decoder {
   Embedding embedding;
   Dropout dropout;

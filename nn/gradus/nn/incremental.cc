@@ -19,13 +19,11 @@ class Composed : public IncrementalDecoder {
  public:
   Composed(const Decoder& decoder, const Linear& output, const Encoded& source,
            const IncrementalOptions& options)
-      : decoder_(decoder), output_(output), options_(options) {
-    state_ = decoder.start(source);
-    memory_ = state_.memory;
-    sentence_.resize(static_cast<size_t>(state_.hidden.size(0)));
-    std::iota(sentence_.begin(), sentence_.end(), int64_t{0});
-    most_ = static_cast<int64_t>(sentence_.size()) * options.rows_per_sentence;
-  }
+      : decoder_(decoder),
+        output_(output),
+        state_(decoder.start(source)),
+        memory_(state_.memory),
+        sentences_(state_.hidden.size(0), options.rows_per_sentence) {}
 
   const Tensor& step(const Tensor& previous) override {
     NoGrad guard;
@@ -38,33 +36,22 @@ class Composed : public IncrementalDecoder {
   const Tensor& weights() const override { return weights_; }
 
   void select(const std::vector<int64_t>& rows) override {
-    check_selection(rows, static_cast<int64_t>(sentence_.size()), most_);
-    std::vector<int64_t> sentences;
-    bool same = rows.size() == sentence_.size();
-    for (size_t i = 0; i < rows.size(); ++i) {
-      sentences.push_back(sentence_[static_cast<size_t>(rows[i])]);
-      same = same && rows[i] == static_cast<int64_t>(i);
-    }
-    if (same) return;
+    RowSentences::Change change = sentences_.select(rows);
+    if (change == RowSentences::Change::none) return;
     NoGrad guard;
-    bool same_sources = sentences == sentence_;
     Tensor index = index_of(rows);
     state_ = state_.reordered(index);
-    if (!same_sources) {
-      if (state_.summary.defined()) state_.summary = gather_rows(state_.summary, index);
-      if (memory_.annotations.defined()) state_.memory = memory_.rows(index_of(sentences));
-    }
-    sentence_ = std::move(sentences);
+    if (change == RowSentences::Change::rows) return;
+    if (state_.summary.defined()) state_.summary = gather_rows(state_.summary, index);
+    if (memory_.annotations.defined()) state_.memory = memory_.rows(index_of(sentences_.of_rows()));
   }
 
  private:
   const Decoder& decoder_;
   const Linear& output_;
-  IncrementalOptions options_;
   DecoderState state_;
   AttentionMemory memory_;  // of the sentences, as they came
-  std::vector<int64_t> sentence_;  // of each row
-  int64_t most_;
+  RowSentences sentences_;
   Tensor logits_, weights_;
 };
 
@@ -94,6 +81,25 @@ void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t mo
   for (int64_t row : rows)
     if (row < 0 || row >= given)
       fail("select", "rows are 0 .. " + std::to_string(given - 1) + ": " + std::to_string(row));
+}
+
+RowSentences::RowSentences(int64_t sentences, int64_t rows_per_sentence)
+    : sentence_(static_cast<size_t>(sentences)), most_(sentences * rows_per_sentence) {
+  std::iota(sentence_.begin(), sentence_.end(), int64_t{0});
+}
+
+RowSentences::Change RowSentences::select(const std::vector<int64_t>& rows) {
+  check_selection(rows, static_cast<int64_t>(sentence_.size()), most_);
+  bool same = rows.size() == sentence_.size();
+  std::vector<int64_t> chosen;
+  for (int64_t row : rows) {
+    same = same && row == static_cast<int64_t>(chosen.size());
+    chosen.push_back(sentence_[static_cast<size_t>(row)]);
+  }
+  if (same) return Change::none;
+  bool same_sources = chosen == sentence_;
+  sentence_ = std::move(chosen);
+  return same_sources ? Change::rows : Change::sources;
 }
 
 std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,

@@ -60,12 +60,29 @@ std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Deco
                                               const Linear& output);
 
 /// The same with packed weights where the model is one of the library's GRU encoders and decoders in f32 (additive, concat,
-/// dot, general or no attention): nothing is allocated in a step. Composed otherwise.
+/// concat-identity, dot, scaled dot, general or no attention): nothing is allocated in a step. Composed otherwise.
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
                                           const Linear& output);
 
 /// For implementations of `select`: `given` rows there are, and at most `most` may be.
 /// @throws Error "[select] rows are 0 .. 2: 3", "[select] at most 6 rows were planned for: 7".
 void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most);
+
+
+/// For implementations of `select` too: the sentence that each row continues.
+class RowSentences {
+ public:
+  RowSentences(int64_t sentences, int64_t rows_per_sentence);
+  /// Takes a selection. What it changed: nothing; places of rows within their sentences (a beam); the sentences of rows,
+  /// and with them what each row needs of its source.
+  /// @throws Error as check_selection.
+  enum class Change { none, rows, sources };
+  Change select(const std::vector<int64_t>& rows);
+  const std::vector<int64_t>& of_rows() const { return sentence_; }
+
+ private:
+  std::vector<int64_t> sentence_;
+  int64_t most_;
+};
 
 }  // namespace gradus::nn

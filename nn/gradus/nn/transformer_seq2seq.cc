@@ -10,7 +10,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 namespace gradus::nn {
 namespace {
@@ -141,21 +140,21 @@ class CachedDecoder : public IncrementalDecoder {
  public:
   CachedDecoder(const TransformerSeq2Seq& model, const Tensor& source, const Tensor& lengths,
                 const IncrementalOptions& options)
-      : model_(model), options_(options), mask_(length_mask(lengths, source.size(0))) {
+      : model_(model),
+        weights_wanted_(options.weights),
+        mask_(length_mask(lengths, source.size(0))),
+        sentences_(source.size(1), options.rows_per_sentence) {
     NoGrad guard;
     caches_ = model.decoder.start(model.encode(source, mask_));
     for (const TransformerLayerCache& cache : caches_) memory_.push_back(cache.memory);
     row_mask_ = mask_;
-    sentence_.resize(static_cast<size_t>(source.size(1)));
-    std::iota(sentence_.begin(), sentence_.end(), int64_t{0});
-    most_ = source.size(1) * options.rows_per_sentence;
   }
 
   const Tensor& step(const Tensor& previous) override {
     NoGrad guard;
     Var x = model_.embed_target(previous.reshape({1, previous.size(0)}), position_++);
     TransformerDecoderOutput out =
-        model_.decoder.step(x, caches_, {.memory_mask = row_mask_, .weights = options_.weights});
+        model_.decoder.step(x, caches_, {.memory_mask = row_mask_, .weights = weights_wanted_});
     weights_ = out.weights.defined() ? out.weights.row(0).to(DType::f32) : Tensor();
     logits_ = linear(out.output, model_.output_matrix(), model_.output_bias).value().row(0).to(DType::f32);
     return logits_;
@@ -164,30 +163,23 @@ class CachedDecoder : public IncrementalDecoder {
   const Tensor& weights() const override { return weights_; }
 
   void select(const std::vector<int64_t>& rows) override {
-    check_selection(rows, static_cast<int64_t>(sentence_.size()), most_);
-    std::vector<int64_t> sentences;
-    bool same = rows.size() == sentence_.size();
-    for (size_t i = 0; i < rows.size(); ++i) {
-      sentences.push_back(sentence_[static_cast<size_t>(rows[i])]);
-      same = same && rows[i] == static_cast<int64_t>(i);
-    }
-    if (same) return;
+    RowSentences::Change change = sentences_.select(rows);
+    if (change == RowSentences::Change::none) return;
     for (TransformerLayerCache& cache : caches_) cache.words.select(rows);
-    if (sentences != sentence_) {
-      for (size_t i = 0; i < caches_.size(); ++i) caches_[i].memory = columns(memory_[i], sentences);
-      row_mask_ = columns(mask_.reshape({1, mask_.size(0), mask_.size(1)}), sentences).row(0);
-    }
-    sentence_ = std::move(sentences);
+    if (change == RowSentences::Change::rows) return;
+    const std::vector<int64_t>& chosen = sentences_.of_rows();
+    for (size_t i = 0; i < caches_.size(); ++i) caches_[i].memory = columns(memory_[i], chosen);
+    row_mask_ = columns(mask_.reshape({1, mask_.size(0), mask_.size(1)}), chosen).row(0);
   }
 
  private:
   const TransformerSeq2Seq& model_;
-  IncrementalOptions options_;
+  bool weights_wanted_;
   Tensor mask_, row_mask_;      // of the sentences, and of the rows
   std::vector<Tensor> memory_;  // of the sentences, by layer
   std::vector<TransformerLayerCache> caches_;
-  std::vector<int64_t> sentence_;  // of each row
-  int64_t most_, position_ = 0;
+  RowSentences sentences_;
+  int64_t position_ = 0;
   Tensor logits_, weights_;
 };
 

@@ -1,6 +1,7 @@
 #include <gradus/nn/attention/additive.h>
 
 #include <cmath>
+#include <typeinfo>
 
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention_scores.h>
@@ -8,53 +9,53 @@
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
-namespace {
-
-Var over_temperature(const Parameter& v, const Attention& a) {
-  return a.options.temperature == 1 ? v.var() : v * (1 / a.options.temperature);
-}
-
-// Score, softmax and context as one op. u [B, A] is the projected query.
-Attended fused_step(const Var& u, const Var& v, const AttentionMemory& memory, const AttentionState& state) {
-  AttentionStep found = additive_attention(u, memory.keys, memory.annotations, v, memory.mask);
-  Attended out{found.context, found.weights, state};
-  ++out.state.step;
-  return out;
-}
-
-}  // namespace
 
 Parameter score_vector(int64_t n, Rng& rng) {
   double bound = 1.0 / std::sqrt(static_cast<double>(n));
   return Parameter(Tensor::uniform({n}, -bound, bound, rng));
 }
 
+Var HiddenLayerAttention::scaled_v() const {
+  return options.temperature == 1 ? v.var() : v * (1 / options.temperature);
+}
+
+Var HiddenLayerAttention::scores(const Input& query, const AttentionMemory& memory,
+                                 const AttentionState&) const {
+  At at(query.caller());
+  return additive_scores(linear(query, query_weight()), memory.keys, v);
+}
+
+Attended HiddenLayerAttention::step(const Input& query, const AttentionMemory& memory,
+                                    const AttentionState& state) const {
+  At at(query.caller());
+  if (cuts()) return ScoredAttention::step(query, memory, state);
+  AttentionStep found = additive_attention(linear(query, query_weight()), memory.keys, memory.annotations,
+                                           scaled_v(), memory.mask);
+  Attended out{found.context, found.weights, state};
+  ++out.state.step;
+  return out;
+}
+
+const HiddenLayerAttention* as_hidden_layer(const Attention& a) {
+  const std::type_info& type = typeid(a);
+  bool own = type == typeid(AdditiveAttention) || type == typeid(ConcatAttention) ||
+             type == typeid(ConcatIdentityAttention);
+  return own ? static_cast<const HiddenLayerAttention*>(&a) : nullptr;
+}
+
 // ---- additive ----
 
 AdditiveAttention::AdditiveAttention(const AttentionSizes& s, Rng& rng)
-    : ScoredAttention(s.options),
+    : HiddenLayerAttention(s.options),
       query(s.query_size, s.attention_size, rng, {.bias = false}),
-      key(s.annotation_size, s.attention_size, rng, {.bias = false}),
-      v(score_vector(s.attention_size, rng)) {}
+      key(s.annotation_size, s.attention_size, rng, {.bias = false}) {
+  v = score_vector(s.attention_size, rng);
+}
 
 AttentionMemory AdditiveAttention::prepare(const Input& annotations, const Tensor& mask) const {
   At at(annotations.caller());
   return {annotations, key(annotations), mask};
 }
-
-Var AdditiveAttention::scores(const Input& q, const AttentionMemory& memory, const AttentionState&) const {
-  At at(q.caller());
-  return additive_scores(query(q), memory.keys, v);
-}
-
-Attended AdditiveAttention::step(const Input& q, const AttentionMemory& memory,
-                                 const AttentionState& state) const {
-  At at(q.caller());
-  if (cuts()) return ScoredAttention::step(q, memory, state);
-  return fused_step(query(q), scaled_v(), memory, state);
-}
-
-Var AdditiveAttention::scaled_v() const { return over_temperature(v, *this); }
 
 void AdditiveAttention::params(ParamVisitor& visit) {
   visit("query", query);
@@ -65,12 +66,13 @@ void AdditiveAttention::params(ParamVisitor& visit) {
 // ---- concat ----
 
 ConcatAttention::ConcatAttention(const AttentionSizes& s, Rng& rng)
-    : ScoredAttention(s.options),
+    : HiddenLayerAttention(s.options),
       query_size(s.query_size),
       weight(Tensor::uniform({s.attention_size, s.query_size + s.annotation_size},
                              -1.0 / std::sqrt(static_cast<double>(s.query_size + s.annotation_size)),
-                             1.0 / std::sqrt(static_cast<double>(s.query_size + s.annotation_size)), rng)),
-      v(score_vector(s.attention_size, rng)) {}
+                             1.0 / std::sqrt(static_cast<double>(s.query_size + s.annotation_size)), rng)) {
+  v = score_vector(s.attention_size, rng);
+}
 
 // W query is a small product, so its half of W is cut out at each step anew; the memory keeps the annotations' half.
 AttentionMemory ConcatAttention::prepare(const Input& annotations, const Tensor& mask) const {
@@ -78,18 +80,7 @@ AttentionMemory ConcatAttention::prepare(const Input& annotations, const Tensor&
   return {annotations, linear(annotations, slice(weight, 1, query_size, weight.shape()[1])), mask};
 }
 
-Var ConcatAttention::scores(const Input& query, const AttentionMemory& memory, const AttentionState&) const {
-  At at(query.caller());
-  return additive_scores(linear(query, slice(weight, 1, 0, query_size)), memory.keys, v);
-}
-
-Attended ConcatAttention::step(const Input& query, const AttentionMemory& memory,
-                               const AttentionState& state) const {
-  At at(query.caller());
-  if (cuts()) return ScoredAttention::step(query, memory, state);
-  return fused_step(linear(query, slice(weight, 1, 0, query_size)), over_temperature(v, *this), memory,
-                    state);
-}
+Var ConcatAttention::query_weight() const { return slice(weight, 1, 0, query_size); }
 
 void ConcatAttention::params(ParamVisitor& visit) {
   visit("weight", weight);
@@ -99,21 +90,8 @@ void ConcatAttention::params(ParamVisitor& visit) {
 // ---- concat with the identity ----
 
 ConcatIdentityAttention::ConcatIdentityAttention(const AttentionSizes& s, Rng& rng)
-    : ScoredAttention(s.options),
-      query(s.query_size, s.annotation_size, rng, {.bias = false}),
-      v(score_vector(s.annotation_size, rng)) {}
-
-Var ConcatIdentityAttention::scores(const Input& q, const AttentionMemory& memory,
-                                    const AttentionState&) const {
-  At at(q.caller());
-  return additive_scores(query(q), memory.keys, v);
-}
-
-Attended ConcatIdentityAttention::step(const Input& q, const AttentionMemory& memory,
-                                       const AttentionState& state) const {
-  At at(q.caller());
-  if (cuts()) return ScoredAttention::step(q, memory, state);
-  return fused_step(query(q), over_temperature(v, *this), memory, state);
+    : HiddenLayerAttention(s.options), query(s.query_size, s.annotation_size, rng, {.bias = false}) {
+  v = score_vector(s.annotation_size, rng);
 }
 
 void ConcatIdentityAttention::params(ParamVisitor& visit) {

@@ -22,12 +22,6 @@ const T* exactly(const Base& x) {
 
 Block whole(const Parameter& p) { return {p, 0, p.shape()[0], 0, p.shape()[1]}; }
 
-Tensor scaled(const Parameter& v, double factor) {
-  Tensor out = v.value().clone();
-  for (int64_t i = 0; i < out.numel(); ++i) out.f32()[i] *= static_cast<float>(factor);
-  return out;
-}
-
 // Keys, and W1 for the state's product. False for an attention that scores otherwise.
 bool take_attention(const Attention& a, DecoderWeights& w, std::vector<Block>& of_state) {
   if (a.options.top_k > 0) return false;
@@ -41,7 +35,11 @@ bool take_attention(const Attention& a, DecoderWeights& w, std::vector<Block>& o
     w.scores = Scores::additive;
     of_state.push_back({concat->weight, 0, A, 0, Q});
     w.key = Matrix({{concat->weight, 0, A, Q, Q + w.D}});
-    w.v = scaled(concat->v, 1 / a.options.temperature);
+    w.v = concat->scaled_v().value();
+  } else if (auto* identity = exactly<ConcatIdentityAttention>(a)) {
+    w.scores = Scores::additive;
+    of_state.push_back(whole(identity->query.weight));
+    w.v = identity->scaled_v().value();
   } else if (auto* general = exactly<GeneralAttention>(a)) {
     w.scores = Scores::dot;
     w.key = Matrix({whole(general->key.weight)});

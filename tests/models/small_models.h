@@ -1,0 +1,51 @@
+#pragma once
+
+// Translators and a batch that the tests of the decoders share.
+
+#include <algorithm>
+#include <string>
+
+#include <gradus/nn/seq2seq.h>
+
+namespace small_models {
+
+using gradus::Tensor;
+using gradus::nn::Seq2Seq, gradus::nn::Seq2SeqBatch, gradus::nn::Seq2SeqConfig;
+namespace nn = gradus::nn;
+
+inline Seq2SeqConfig small(const std::string& attention, const std::string& decoder = "auto", bool feeding = true) {
+  Seq2SeqConfig c;
+  c.source_vocabulary = 9;
+  c.target_vocabulary = 8;
+  c.embedding_dim = 3;
+  c.hidden_size = 4;
+  c.attention_size = 5;
+  c.attention = attention;
+  c.decoder = decoder;
+  c.input_feeding = feeding;
+  return c;
+}
+
+// Three sentences of 4, 2 and 3 source words (with </s>) and 3, 4 and 2 target words.
+inline Seq2SeqBatch batch() {
+  Seq2SeqBatch b;
+  b.source = Tensor::from_ids({4, 3}, {5, 4, 8, 6, 3, 4, 5, 1, 3, 3, 1, 1});
+  b.source_lengths = Tensor::from_ids({3}, {4, 2, 3});
+  b.target_in = Tensor::from_ids({4, 3}, {2, 2, 2, 5, 6, 4, 7, 5, 1, 1, 4, 1});
+  b.target_out = Tensor::from_ids({4, 3}, {5, 6, 4, 7, 5, 3, 3, 4, 1, 1, 3, 1});
+  b.target_tokens = 9;
+  b.alignment = Tensor::zeros({4, 3, 4});  // for the oracle: target word t looks at source words t and t + 1
+  for (int64_t t = 0; t < 4; ++t)
+    for (int64_t k = 0; k < 3; ++k)
+      for (int64_t s = t; s < std::min<int64_t>(t + 2, b.source_lengths.i32()[k]); ++s)
+        b.alignment.set((t * 3 + k) * 4 + s, 0.5);
+  return b;
+}
+
+inline void set_fused(Seq2Seq& model, bool fused) {
+  if (auto* d = dynamic_cast<nn::BahdanauDecoder*>(model.decoder.get())) d->fused = fused;
+  if (auto* d = dynamic_cast<nn::LuongDecoder*>(model.decoder.get())) d->fused = fused;
+  if (auto* d = dynamic_cast<nn::PlainDecoder*>(model.decoder.get())) d->fused = fused;
+}
+
+}  // namespace small_models
