@@ -54,6 +54,18 @@ TEST_CASE("local attentions pass it with every score, and with temperature and t
     }
 }
 
+TEST_CASE("every attention passes it with temperature and top_k") {
+  for (const std::string& name : soft_attentions()) {
+    CAPTURE(name);
+    Rng rng(23);
+    nn::AttentionSizes s = sizes();
+    s.options = {.temperature = 0.6, .top_k = 2, .heads = 2};
+    Attender layer{nn::make_attention(name, s, rng), mask(), {}};
+    auto report = nn::gradcheck(layer, {annotations(rng), queries(rng)}, {.max_elements = 100});
+    CHECK_MESSAGE(report.ok, report.message);
+  }
+}
+
 TEST_CASE("weights sum to 1 over real positions and are 0 elsewhere, at each step") {
   for (const std::string& name : nn::attention_names()) {
     CAPTURE(name);

@@ -179,6 +179,33 @@ TEST_CASE("multihead: every head has weights of its own, their mean is what is s
   CHECK(apart > 0.01);
 }
 
+TEST_CASE("multihead with top_k: each head keeps its own largest weights, and takes its mean of them") {
+  Rng rng(29), again(29);
+  nn::AttentionSizes all = sizes(), some = sizes();
+  all.options.heads = some.options.heads = 2;
+  some.options.top_k = 2;
+  nn::MultiheadSourceAttention plain(all, rng), cut(some, again);
+  Tensor h = annotations(rng), q = queries(rng).row(0);
+  nn::Attended x = plain.step(q, plain.prepare(h, mask()), {}), y = cut.step(q, cut.prepare(h, mask()), {});
+  REQUIRE(y.head_weights.shape() == Shape{B, 2, S});
+  for (int64_t i = 0; i < B * 2; ++i) {
+    std::vector<double> order;
+    for (int64_t s = 0; s < S; ++s) order.push_back(x.head_weights.at(i * S + s));
+    std::sort(order.rbegin(), order.rend());
+    for (int64_t s = 0; s < S; ++s) {
+      double w = x.head_weights.at(i * S + s), kept = w >= order[1] && w > 0 ? w / (order[0] + order[1]) : 0;
+      CHECK(y.head_weights.at(i * S + s) == doctest::Approx(kept).epsilon(1e-5));
+    }
+  }
+  CHECK(max_abs_difference(x.context.value(), y.context.value()) > 1e-3);
+  some.options.top_k = S;  // nothing is cut
+  cut.options = some.options;
+  CHECK(max_abs_difference(x.context.value(), cut.step(q, cut.prepare(h, mask()), {}).context.value()) < 1e-6);
+  cut.options.top_k = 1;
+  Training training(1);
+  CHECK(max_abs_difference(x.context.value(), cut.step(q, cut.prepare(h, mask()), {}).context.value()) == 0);
+}
+
 // ---- by name ----
 
 TEST_CASE("an attention of one's own becomes known by one line; names are taken once") {

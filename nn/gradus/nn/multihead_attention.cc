@@ -122,6 +122,11 @@ MultiheadAttentionOutput MultiheadAttention::operator()(const Input& query, cons
   return finish(scaled_dot_product_attention(q, project(key, 1, 2), project(value, 2, 3), options));
 }
 
+Var MultiheadAttention::project_queries(const Input& queries) const {
+  At at(queries.caller());
+  return project(queries, 0, 1);
+}
+
 Var MultiheadAttention::project_memory(const Input& memory) const {
   At at(memory.caller());
   return project(memory, 1, 3);

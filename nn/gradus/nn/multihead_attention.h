@@ -64,6 +64,10 @@ struct MultiheadAttention {
 
   /// Keys and values of a source, side by side: [S, B, kdim] -> [S, B, 2E].
   Var project_memory(const Input& memory) const;
+  /// Queries [T, B, E] -> [T, B, E].
+  Var project_queries(const Input& queries) const;
+  /// What the heads found side by side, through out_proj.
+  MultiheadAttentionOutput finish(const ScaledDotProduct& heads) const;
   /// Queries [T, B, E], not yet projected, on what project_memory made.
   MultiheadAttentionOutput attend(const Input& query, const Var& keys_values,
                                   const AttendOptions& options = {}) const;
@@ -74,7 +78,6 @@ struct MultiheadAttention {
  private:
   // Rows begin .. end - 1 of the three blocks of E rows of weight and bias applied to x.
   Var project(const Var& x, int64_t begin, int64_t end) const;
-  MultiheadAttentionOutput finish(const ScaledDotProduct& heads) const;
 };
 
 }  // namespace gradus::nn

@@ -42,22 +42,6 @@ Tensor take_mask(const Tensor& mask, const Tensor& rows) {
   return take_columns(mask.reshape({1, mask.size(0), mask.size(1)}), rows).value().row(0);
 }
 
-// u8 [B, S] with ones at the k largest real weights of each row; of equal ones the first.
-Tensor largest(const Tensor& weights, const Tensor& mask, int64_t k) {
-  int64_t B = weights.size(0), S = weights.size(1);
-  Tensor out = Tensor::zeros({B, S}, DType::u8);
-  std::vector<int64_t> order;
-  for (int64_t b = 0; b < B; ++b) {
-    order.clear();
-    for (int64_t s = 0; s < S; ++s)
-      if (!mask.defined() || mask.u8()[b * S + s]) order.push_back(s);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t i, int64_t j) { return weights.at(b * S + i) > weights.at(b * S + j); });
-    for (size_t i = 0; i < order.size() && static_cast<int64_t>(i) < k; ++i) out.u8()[b * S + order[i]] = 1;
-  }
-  return out;
-}
-
 }  // namespace
 
 AttentionMemory AttentionMemory::rows(const Tensor& rows) const {
@@ -108,9 +92,24 @@ AttendedSequence Attention::sequence(const Input& queries, const AttentionMemory
   return {stack(contexts, 0), stack(weights, 0).value(), drawn.empty() ? Var() : stack(drawn, 0)};
 }
 
+Tensor largest_weights(const Tensor& weights, const Tensor& mask, int64_t k) {
+  int64_t B = weights.size(0), S = weights.size(1);
+  Tensor out = Tensor::zeros({B, S}, DType::u8);
+  std::vector<int64_t> order;
+  for (int64_t b = 0; b < B; ++b) {
+    order.clear();
+    for (int64_t s = 0; s < S; ++s)
+      if (!mask.defined() || mask.u8()[b * S + s]) order.push_back(s);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t i, int64_t j) { return weights.at(b * S + i) > weights.at(b * S + j); });
+    for (size_t i = 0; i < order.size() && static_cast<int64_t>(i) < k; ++i) out.u8()[b * S + order[i]] = 1;
+  }
+  return out;
+}
+
 Var ScoredAttention::normalise(const Var& scores, const Tensor& mask) const {
   Var e = options.temperature == 1 ? scores : scores * (1 / options.temperature);
-  return softmax(e, {.mask = cuts() ? largest(e.value(), mask, options.top_k) : mask});
+  return softmax(e, {.mask = cuts() ? largest_weights(e.value(), mask, options.top_k) : mask});
 }
 
 Attended ScoredAttention::attend(const Var& weights, const AttentionMemory& memory,

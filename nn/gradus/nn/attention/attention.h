@@ -124,6 +124,9 @@ class ScoredAttention : public Attention {
   Attended attend(const Var& weights, const AttentionMemory& memory, const AttentionState& state) const;
 };
 
+/// u8 [B, S] with ones at the k largest real weights [B, S] of each row; of equal ones the first.
+Tensor largest_weights(const Tensor& weights, const Tensor& mask, int64_t k);
+
 // ---- by name ----
 
 /// An attention that can be made by name.

@@ -11,7 +11,7 @@ namespace gradus::nn {
 /// Keys and values of a source are projected once. Contexts have the query's size Q; `weights` are the mean over heads,
 /// `head_weights` all of them. A source with nothing real gives the context out_proj.bias (0 at the start). Parameters, as
 /// torch.nn.MultiheadAttention(Q, heads, kdim=D, vdim=D): in_proj_weight or q_, k_, v_proj_weight, in_proj_bias,
-/// out_proj.weight, out_proj.bias. top_k has no effect.
+/// out_proj.weight, out_proj.bias. With top_k each head keeps the k largest weights of its own.
 struct MultiheadSourceAttention : Attention {
   MultiheadAttention heads;
 
@@ -26,6 +26,8 @@ struct MultiheadSourceAttention : Attention {
 
  private:
   MultiheadAttentionOutput attend(const Input& queries, const AttentionMemory& memory) const;
+  MultiheadAttentionOutput attend_to_largest(const Input& query, const AttentionMemory& memory) const;
+  double scale() const;
 };
 
 }  // namespace gradus::nn
