@@ -39,7 +39,7 @@ void clear(const std::string& directory) {
     fs::remove(in(directory, name), ignored);
 }
 
-// One run of the race: an attention and a seed.
+// One run of the race: an attention, or the Transformer, and a seed.
 struct Entry {
   std::string attention;
   uint64_t seed;
@@ -48,16 +48,30 @@ struct Entry {
   }
 };
 
+// The name that races a whole Transformer beside the recurrent models.
+constexpr const char* kTransformer = "transformer";
+
 std::string settings_of(const TrainCommand& o, size_t pairs) {
-  const auto& n = o.model.network;
-  const auto& a = n.attention_options;
   std::string data = o.data.data.empty() && o.data.source.empty() ? "embedded" : o.data.data + o.data.source;
-  return fmt::format(
-      "data {}, {} pairs; embedding {}, hidden {}, layers {}, dropout {}, decoder {}, input feeding {}, readout {}, "
-      "heads {}, window {}, temperature {}; batch {}, lr {}, epochs {}, minutes {}, threads {}",
-      data, pairs, n.embedding_dim, n.hidden_size, n.num_layers, n.dropout, n.decoder,
-      n.input_feeding ? "on" : "off", n.readout, a.heads, a.window, a.temperature, o.train.batch_size,
-      o.train.lr, o.train.epochs, o.train.max_minutes, o.train.threads);
+  std::string model;
+  if (o.model.model == kTransformer) {
+    const auto& n = o.model.transformer;
+    model = fmt::format("size {}, layers {} + {}, heads {}, feed-forward {}, dropout {}, {}, positions {}",
+                        n.d_model, n.num_layers, n.num_layers, n.num_heads,
+                        n.dim_feedforward ? n.dim_feedforward : 4 * n.d_model, n.dropout,
+                        n.norm_first ? "pre-LN" : "post-LN", n.positions);
+  } else {
+    const auto& n = o.model.network;
+    const auto& a = n.attention_options;
+    model = fmt::format(
+        "embedding {}, hidden {}, layers {}, dropout {}, decoder {}, input feeding {}, readout {}, "
+        "heads {}, window {}, temperature {}",
+        n.embedding_dim, n.hidden_size, n.num_layers, n.dropout, n.decoder, n.input_feeding ? "on" : "off",
+        n.readout, a.heads, a.window, a.temperature);
+  }
+  return fmt::format("data {}, {} pairs; {}; batch {}, lr {}, epochs {}, minutes {}, threads {}", data, pairs,
+                     model, o.train.batch_size, o.train.lr, o.train.epochs, o.train.max_minutes,
+                     o.train.threads);
 }
 
 std::optional<RaceRun> finished_run(const std::string& directory, const std::string& settings) {
@@ -91,7 +105,6 @@ SentenceMap map_of(const Model& model, const SentencePair& pair) {
 class Race {
  public:
   Race(CompareCommand& o, Data data) : o_(o), data_(std::move(data)) {
-    settings_ = settings_of(o.train, data_.train.size());
     test_ = data_.embedded ? embedded_pairs("test", 1000, o.train.data.corpus_seed, 40) : data_.valid;
     if (test_.empty()) throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
     // By seed first: a race that is stopped has all attentions with the seeds that it got to.
@@ -99,7 +112,7 @@ class Race {
       for (const std::string& name : o.attentions)
         entries_.push_back({name, o.train.train.seed + static_cast<uint64_t>(s)});
     for (const std::string& name : o.attentions)
-      model_of(name, 0);  // what cannot be built fails before hours are spent
+      fresh_model(command_of(name, 0), data_);  // what cannot be built fails before hours are spent
   }
 
   /// False when it was interrupted.
@@ -109,7 +122,7 @@ class Race {
     for (size_t i = 0; i < entries_.size(); ++i) {
       const Entry& e = entries_[i];
       if (o_.force) clear(e.directory(o_.work));
-      if (auto done = finished_run(e.directory(o_.work), settings_)) {
+      if (auto done = finished_run(e.directory(o_.work), settings_of(e.attention))) {
         say(fmt::format("{:>3}/{}  {}  (as before)", i + 1, entries_.size(), describe(*done)));
         runs_.push_back(*done);
         continue;
@@ -120,7 +133,18 @@ class Race {
   }
 
   const std::vector<RaceRun>& runs() const { return runs_; }
-  const std::string& settings() const { return settings_; }
+  TrainOptions budget() const { return command_of(o_.attentions.front(), 0).train; }
+  /// What all runs share; of the Transformer what is its own, besides.
+  std::string settings() const {
+    std::string out;
+    for (bool transformer : {false, true})
+      for (const std::string& name : o_.attentions)
+        if ((name == kTransformer) == transformer) {
+          out += (out.empty() ? "" : ". The Transformer's: ") + settings_of(name);
+          break;
+        }
+    return out;
+  }
   size_t planned() const { return entries_.size(); }
 
  private:
@@ -135,17 +159,24 @@ class Race {
                     minutes > 0 ? ", at most " + format_duration(60 * minutes) + " of training" : ""));
   }
 
-  Model model_of(const std::string& attention, uint64_t seed) const {
+  // What is not given is by the kind of model, so the defaults are filled in for each anew.
+  TrainCommand command_of(const std::string& attention, uint64_t seed) const {
     TrainCommand o = o_.train;
-    o.model.network.attention = attention;
+    if (attention == kTransformer) o.model.model = kTransformer;
+    else o.model.network.attention = attention;
     o.train.seed = seed;
-    return fresh_model(o, data_);
+    fill_defaults(o, data_.embedded);
+    return o;
+  }
+
+  std::string settings_of(const std::string& attention) const {
+    return translator::settings_of(command_of(attention, 0), data_.train.size());
   }
 
   bool race(const Entry& e, size_t number, const std::atomic<bool>& stop) {
-    Model model = model_of(e.attention, e.seed);
-    TrainOptions options = o_.train.train;
-    options.seed = e.seed;
+    TrainCommand command = command_of(e.attention, e.seed);
+    Model model = fresh_model(command, data_);
+    TrainOptions options = command.train;
     options.out = e.directory(o_.work);
     options.title = fmt::format("{}/{} {}, seed {}", number, entries_.size(), e.attention, e.seed);
     clear(options.out);
@@ -167,7 +198,7 @@ class Race {
     run.aer = found.aer;
     run.entropy = found.entropy;
     run.map = map_of(best, data_.probes.empty() ? test_.front() : data_.probes.front());
-    write(in(options.out, "race.json"), to_json(run, settings_));
+    write(in(options.out, "race.json"), to_json(run, settings_of(e.attention)));
     say(fmt::format("{:>3}/{}  {}", number, entries_.size(), describe(run)));
     runs_.push_back(std::move(run));
     return true;
@@ -181,7 +212,6 @@ class Race {
 
   CompareCommand& o_;
   Data data_;
-  std::string settings_;
   std::vector<SentencePair> test_;
   std::vector<Entry> entries_;
   std::vector<RaceRun> runs_;
@@ -198,7 +228,7 @@ std::string markdown(const CompareCommand& o, const Race& race, const std::vecto
   std::string out = "# The attentions compared\n\n";
   out += fmt::format(
       "Each run had {} on {} thread{}. Mean ± standard deviation over the seeds ({} of {} runs).\n",
-      budget_of(o.train.train), o.train.train.threads, o.train.train.threads == 1 ? "" : "s",
+      budget_of(race.budget()), o.train.train.threads, o.train.train.threads == 1 ? "" : "s",
       race.runs().size(), race.planned());
   out += "Settings: " + race.settings() + ".\n\n" + race_table_markdown(rows) + "\n";
   out +=
@@ -220,7 +250,6 @@ int run(CompareCommand& o) {
   Data data = load_data(o.train.data);
   for (const std::string& line : data.reports)
     if (!o.train.train.quiet) fmt::print(stderr, "{}\n", line);
-  fill_defaults(o.train, data.embedded);
   if (data.train.empty()) throw InputError(o.train.data.data, 0, "has no usable sentence pairs");
   Race race(o, std::move(data));
   bool finished = race.run();

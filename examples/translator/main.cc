@@ -260,13 +260,15 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<CompareCommand>();
   TrainCommand& t = o->train;
   o->attentions = {"none",     "uniform", "bahdanau", "dot",       "general", "concat",
-                   "location", "local-m", "local-p",  "multihead", "oracle"};
+                   "location", "local-m", "local-p",  "multihead", "oracle",  "transformer"};
   CLI::App* c =
       app.add_subcommand("compare", "Train one model for each attention and seed, and compare them");
+  auto check = [](const std::string& name) { return name == "transformer" ? "" : check_attention(name); };
   c->add_option("-a,--attention", o->attentions,
-                "Names with commas between them, see train --help (default: 11)")
+                "Names with commas between them, see train --help; transformer is train --model transformer "
+                "(default: 12)")
       ->delimiter(',')
-      ->check(CLI::Validator(check_attention, ""))
+      ->check(CLI::Validator(check, ""))
       ->take_all()
       ->type_name("NAMES");
   c->add_option("--seeds", o->seeds, "Runs for each")->capture_default_str()->check(CLI::Range(1, 100));

@@ -87,6 +87,38 @@ TEST_CASE("compare trains every attention with every seed on the same data, and 
   }
 }
 
+TEST_CASE("compare races a Transformer beside the attentions, on the same data and budget") {
+  Result r = run(race("kinds", {"--attention", "general,transformer", "--seeds", "2", "--out", "kinds.md"}));
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  auto recurrent = result("kinds/general-42"), own = result("kinds/transformer-42");
+  auto config = nlohmann::json::parse(read_file("kinds/transformer-42/config.json"));
+  CHECK(config.at("model") == "transformer");
+  CHECK(config.at("network").at("d_model") == 16);
+  CHECK(own.at("attention") == "transformer");
+  CHECK(own.at("epochs") == recurrent.at("epochs"));
+  CHECK(own.at("source") == recurrent.at("source"));
+  for (auto& row : own.at("weights")) {
+    double sum = 0;
+    for (double w : row) sum += w;
+    CHECK(sum == doctest::Approx(1).epsilon(1e-4));
+  }
+  CHECK(own.at("aer").is_number());
+  CHECK(own.at("entropy").get<double>() > 0);
+  // One budget, but the learning rate of each kind.
+  std::string general = recurrent.at("settings"), transformer = own.at("settings");
+  CHECK(general.find("; batch 64, lr 0.003, epochs 1, ") != std::string::npos);
+  CHECK(transformer.find("; batch 64, lr 0.002, epochs 1, ") != std::string::npos);
+  std::string page = read_file("kinds.md"), picture = read_file("kinds.svg");
+  CHECK(lines_of(r.out)[2].starts_with("transformer  "));
+  CHECK(page.find("| transformer | 2 | ") != std::string::npos);
+  CHECK(page.find("Settings: " + general + ". The Transformer's: " + transformer + ".") != std::string::npos);
+  CHECK(count(picture, "class=\"name\">transformer<") == 1);
+  Result again = run(race("kinds", {"--attention", "transformer,general", "--seeds", "2"}));
+  CHECK(again.code == 0);
+  CHECK(count(again.err, "(as before)") == 4);
+}
+
 TEST_CASE("compare: Ctrl-C keeps what is finished; the same command goes on") {
   Arguments command = race("stopped", {"--attention", "dot,general", "--seeds", "20", "--out", "stopped.md"});
   Result r = [&] {
