@@ -117,7 +117,8 @@ class Examination {
         if (!grads.contains(*parameters_[i].parameter)) continue;
         evidence[i].reached = true;
         std::vector<double> g = grads[*parameters_[i].parameter].to_vector();
-        std::copy(g.begin(), g.end(), &evidence[i].analytic.at(k, 0));
+        Matrix& analytic = evidence[i].analytic;  // of no columns when the input is empty
+        std::copy(g.begin(), g.end(), analytic.values.begin() + k * analytic.cols);
       }
     }
     return conclude(evidence);

@@ -323,3 +323,10 @@ TEST_CASE("right ops are not accused") {
   }
   CHECK(looked_at > 100);
 }
+
+TEST_CASE("an input without elements is nothing to be wrong about") {
+  Diagnosis d = diagnose([](const std::vector<Var>& in) { return concat({in[0], in[1]}, 0); },
+                         {random({0, 3}), random({2, 3}, 2)});
+  CHECK(static_cast<bool>(d));
+  CHECK(d.inputs.size() == 2);
+}
