@@ -26,7 +26,10 @@ TEST_CASE("gru_state: the training kernel's state, from strided parts, in place 
             for (int64_t i = 0; i < H; ++i) old[r * H + i] = before[r * state + i];
           }
           kernels::gru_reset_after(R, H, sum.data(), product.data(), bias ? b_hh.data() : nullptr, old.data(),
-                                   active.data(), want.data(), gates.data());
+                                   kernels::UpdateGate::keeps_old, want.data(), gates.data());
+          for (int64_t r = 0; r < R; ++r)
+            if (!active[size_t(r)])
+              for (int64_t i = 0; i < H; ++i) want[r * H + i] = old[r * H + i];
           const kernels::GruStateInputs in{gi.data(),
                                            wide,
                                            more ? part.data() : nullptr,

@@ -1,8 +1,6 @@
 #include <gradus/kernels/gru.h>
 #include <gradus/kernels/simd_targets.h>
 
-#include <algorithm>
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradus/kernels/gru.cc"
 #include <hwy/foreach_target.h>
@@ -19,6 +17,12 @@ HWY_INLINE hn::Vec<D> bias_at(D d, P part, const Num<D>* bias, int64_t i) {
   return bias ? part.load(d, bias + i) : hn::Zero(d);
 }
 
+/// s of sigmoid(s a), the weight of the old state.
+template <class D>
+HWY_INLINE hn::Vec<D> sign_of(D d, UpdateGate update) {
+  return hn::Set(d, update == UpdateGate::keeps_old ? Num<D>(1) : Num<D>(-1));
+}
+
 /// h = (1 - z) n + z h_prev = n + z (h_prev - n)
 template <class D, class V>
 HWY_INLINE V mix(D, V z, V n, V h_prev) {
@@ -28,34 +32,30 @@ HWY_INLINE V mix(D, V z, V n, V h_prev) {
 /// What the backward of both variants begins with: the pre-activation gradients of n and z, and dh z.
 template <class D, class P>
 HWY_INLINE void state_back(D d, P part, const Num<D>* z, const Num<D>* n, const Num<D>* h_prev,
-                           const Num<D>* dh, Num<D>* dgi_z, Num<D>* dgi_n, Num<D>* dh_prev) {
+                           const Num<D>* dh, hn::Vec<D> sign, Num<D>* dgi_z, Num<D>* dgi_n, Num<D>* dh_prev) {
   const auto one = hn::Set(d, 1);
   const auto vz = part.load(d, z), vn = part.load(d, n), vdh = part.load(d, dh);
   const auto dn = hn::Mul(hn::Mul(vdh, hn::Sub(one, vz)), hn::NegMulAdd(vn, vn, one));
   const auto dz = hn::Mul(hn::Mul(vdh, hn::Sub(part.load(d, h_prev), vn)), hn::NegMulAdd(vz, vz, vz));
   part.store(dn, d, dgi_n);
-  part.store(dz, d, dgi_z);
+  part.store(hn::Mul(sign, dz), d, dgi_z);
   part.store(hn::Mul(vdh, vz), d, dh_prev);
 }
 
 template <class T>
-void after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev,
-           const uint8_t* active, T* h, T* gates) {
+void after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev, UpdateGate update,
+           T* h, T* gates) {
   const Tag<T> d;
+  const auto sign = sign_of(d, update);
   const T* b_r = b_hh;
   const T* b_z = b_hh ? b_hh + H : nullptr;
   const T* b_n = b_hh ? b_hh + 2 * H : nullptr;
   for (int64_t b = 0; b < B; ++b, gi += 3 * H, gh += 3 * H, h_prev += H, h += H, gates += 4 * H) {
-    if (active && !active[b]) {
-      std::copy(h_prev, h_prev + H, h);
-      std::fill_n(gates, 4 * H, T(0));  // not read by the backward; 0 so that nobody meets old numbers
-      continue;
-    }
     for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
       const auto gr = hn::Add(part.load(d, gi + i), part.load(d, gh + i));
       const auto gz = hn::Add(part.load(d, gi + H + i), part.load(d, gh + H + i));
       const auto r = sigmoid_lanes(d, hn::Add(gr, bias_at(d, part, b_r, i)));
-      const auto z = sigmoid_lanes(d, hn::Add(gz, bias_at(d, part, b_z, i)));
+      const auto z = sigmoid_lanes(d, hn::Mul(sign, hn::Add(gz, bias_at(d, part, b_z, i))));
       const auto gn = hn::Add(part.load(d, gh + 2 * H + i), bias_at(d, part, b_n, i));
       const auto n = tanh_lanes(d, hn::MulAdd(r, gn, part.load(d, gi + 2 * H + i)));
       part.store(r, d, gates + i);
@@ -68,20 +68,15 @@ void after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const 
 }
 
 template <class T>
-void after_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, const uint8_t* active,
-                T* dgi, T* dgh, T* dh_prev) {
+void after_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, UpdateGate update, T* dgi,
+                T* dgh, T* dh_prev) {
   const Tag<T> d;
+  const auto sign = sign_of(d, update);
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dgh += 3 * H,
        dh_prev += H) {
-    if (active && !active[b]) {
-      std::fill_n(dgi, 3 * H, T(0));
-      std::fill_n(dgh, 3 * H, T(0));
-      if (dh_prev != dh) std::copy(dh, dh + H, dh_prev);
-      continue;
-    }
     for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
-      state_back(d, part, gates + H + i, gates + 2 * H + i, h_prev + i, dh + i, dgi + H + i, dgi + 2 * H + i,
-                 dh_prev + i);
+      state_back(d, part, gates + H + i, gates + 2 * H + i, h_prev + i, dh + i, sign, dgi + H + i,
+                 dgi + 2 * H + i, dh_prev + i);
       const auto r = part.load(d, gates + i), gn = part.load(d, gates + 3 * H + i);
       const auto dn = part.load(d, dgi + 2 * H + i);
       const auto dr = hn::Mul(hn::Mul(dn, gn), hn::NegMulAdd(r, r, r));
@@ -94,9 +89,10 @@ void after_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* 
 }
 
 template <class T>
-void before_gates(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev, T* gates,
-                  T* rh) {
+void before_gates(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev,
+                  UpdateGate update, T* gates, T* rh) {
   const Tag<T> d;
+  const auto sign = sign_of(d, update);
   const T* b_z = b_hh ? b_hh + H : nullptr;
   for (int64_t b = 0; b < B; ++b, gi += 3 * H, gh += 3 * H, h_prev += H, gates += 4 * H, rh += H) {
     for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
@@ -104,23 +100,18 @@ void before_gates(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh,
       const auto gz = hn::Add(part.load(d, gi + H + i), part.load(d, gh + H + i));
       const auto r = sigmoid_lanes(d, hn::Add(gr, bias_at(d, part, b_hh, i)));
       part.store(r, d, gates + i);
-      part.store(sigmoid_lanes(d, hn::Add(gz, bias_at(d, part, b_z, i))), d, gates + H + i);
+      part.store(sigmoid_lanes(d, hn::Mul(sign, hn::Add(gz, bias_at(d, part, b_z, i)))), d, gates + H + i);
       part.store(hn::Mul(r, part.load(d, h_prev + i)), d, rh + i);
     });
   }
 }
 
 template <class T>
-void before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, const T* b_hh, const T* h_prev,
-                  const uint8_t* active, T* h, T* gates) {
+void before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, const T* b_hh, const T* h_prev, T* h,
+                  T* gates) {
   const Tag<T> d;
   const T* b_n = b_hh ? b_hh + 2 * H : nullptr;
   for (int64_t b = 0; b < B; ++b, gi += 3 * H, gh_n += H, h_prev += H, h += H, gates += 4 * H) {
-    if (active && !active[b]) {
-      std::copy(h_prev, h_prev + H, h);
-      std::fill_n(gates, 4 * H, T(0));
-      continue;
-    }
     for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
       const auto gn = hn::Add(part.load(d, gh_n + i), bias_at(d, part, b_n, i));
       const auto n = tanh_lanes(d, hn::Add(part.load(d, gi + 2 * H + i), gn));
@@ -132,18 +123,14 @@ void before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, const T* b_h
 }
 
 template <class T>
-void before_state_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
-                       const uint8_t* active, T* dgi, T* dh_prev) {
+void before_state_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, UpdateGate update,
+                       T* dgi, T* dh_prev) {
   const Tag<T> d;
+  const auto sign = sign_of(d, update);
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dh_prev += H) {
-    if (active && !active[b]) {
-      std::fill_n(dgi + H, 2 * H, T(0));
-      if (dh_prev != dh) std::copy(dh, dh + H, dh_prev);
-      continue;
-    }
     for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
-      state_back(d, part, gates + H + i, gates + 2 * H + i, h_prev + i, dh + i, dgi + H + i, dgi + 2 * H + i,
-                 dh_prev + i);
+      state_back(d, part, gates + H + i, gates + 2 * H + i, h_prev + i, dh + i, sign, dgi + H + i,
+                 dgi + 2 * H + i, dh_prev + i);
     });
   }
 }
@@ -195,45 +182,45 @@ HWY_EXPORT(before_gates_back_f32);
 HWY_EXPORT(before_gates_back_f64);
 
 void gru_reset_after(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh,
-                     const float* h_prev, const uint8_t* active, float* h, float* gates) {
-  HWY_DYNAMIC_DISPATCH(after_f32)(B, H, gi, gh, b_hh, h_prev, active, h, gates);
+                     const float* h_prev, UpdateGate update, float* h, float* gates) {
+  HWY_DYNAMIC_DISPATCH(after_f32)(B, H, gi, gh, b_hh, h_prev, update, h, gates);
 }
 void gru_reset_after(int64_t B, int64_t H, const double* gi, const double* gh, const double* b_hh,
-                     const double* h_prev, const uint8_t* active, double* h, double* gates) {
-  HWY_DYNAMIC_DISPATCH(after_f64)(B, H, gi, gh, b_hh, h_prev, active, h, gates);
+                     const double* h_prev, UpdateGate update, double* h, double* gates) {
+  HWY_DYNAMIC_DISPATCH(after_f64)(B, H, gi, gh, b_hh, h_prev, update, h, gates);
 }
 void gru_reset_after_backward(int64_t B, int64_t H, const float* gates, const float* h_prev, const float* dh,
-                              const uint8_t* active, float* dgi, float* dgh, float* dh_prev) {
-  HWY_DYNAMIC_DISPATCH(after_back_f32)(B, H, gates, h_prev, dh, active, dgi, dgh, dh_prev);
+                              UpdateGate update, float* dgi, float* dgh, float* dh_prev) {
+  HWY_DYNAMIC_DISPATCH(after_back_f32)(B, H, gates, h_prev, dh, update, dgi, dgh, dh_prev);
 }
 void gru_reset_after_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
-                              const double* dh, const uint8_t* active, double* dgi, double* dgh,
+                              const double* dh, UpdateGate update, double* dgi, double* dgh,
                               double* dh_prev) {
-  HWY_DYNAMIC_DISPATCH(after_back_f64)(B, H, gates, h_prev, dh, active, dgi, dgh, dh_prev);
+  HWY_DYNAMIC_DISPATCH(after_back_f64)(B, H, gates, h_prev, dh, update, dgi, dgh, dh_prev);
 }
 void gru_reset_before_gates(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh,
-                            const float* h_prev, float* gates, float* rh) {
-  HWY_DYNAMIC_DISPATCH(before_gates_f32)(B, H, gi, gh, b_hh, h_prev, gates, rh);
+                            const float* h_prev, UpdateGate update, float* gates, float* rh) {
+  HWY_DYNAMIC_DISPATCH(before_gates_f32)(B, H, gi, gh, b_hh, h_prev, update, gates, rh);
 }
 void gru_reset_before_gates(int64_t B, int64_t H, const double* gi, const double* gh, const double* b_hh,
-                            const double* h_prev, double* gates, double* rh) {
-  HWY_DYNAMIC_DISPATCH(before_gates_f64)(B, H, gi, gh, b_hh, h_prev, gates, rh);
+                            const double* h_prev, UpdateGate update, double* gates, double* rh) {
+  HWY_DYNAMIC_DISPATCH(before_gates_f64)(B, H, gi, gh, b_hh, h_prev, update, gates, rh);
 }
 void gru_reset_before_state(int64_t B, int64_t H, const float* gi, const float* gh_n, const float* b_hh,
-                            const float* h_prev, const uint8_t* active, float* h, float* gates) {
-  HWY_DYNAMIC_DISPATCH(before_state_f32)(B, H, gi, gh_n, b_hh, h_prev, active, h, gates);
+                            const float* h_prev, float* h, float* gates) {
+  HWY_DYNAMIC_DISPATCH(before_state_f32)(B, H, gi, gh_n, b_hh, h_prev, h, gates);
 }
 void gru_reset_before_state(int64_t B, int64_t H, const double* gi, const double* gh_n, const double* b_hh,
-                            const double* h_prev, const uint8_t* active, double* h, double* gates) {
-  HWY_DYNAMIC_DISPATCH(before_state_f64)(B, H, gi, gh_n, b_hh, h_prev, active, h, gates);
+                            const double* h_prev, double* h, double* gates) {
+  HWY_DYNAMIC_DISPATCH(before_state_f64)(B, H, gi, gh_n, b_hh, h_prev, h, gates);
 }
 void gru_reset_before_state_backward(int64_t B, int64_t H, const float* gates, const float* h_prev,
-                                     const float* dh, const uint8_t* active, float* dgi, float* dh_prev) {
-  HWY_DYNAMIC_DISPATCH(before_state_back_f32)(B, H, gates, h_prev, dh, active, dgi, dh_prev);
+                                     const float* dh, UpdateGate update, float* dgi, float* dh_prev) {
+  HWY_DYNAMIC_DISPATCH(before_state_back_f32)(B, H, gates, h_prev, dh, update, dgi, dh_prev);
 }
 void gru_reset_before_state_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
-                                     const double* dh, const uint8_t* active, double* dgi, double* dh_prev) {
-  HWY_DYNAMIC_DISPATCH(before_state_back_f64)(B, H, gates, h_prev, dh, active, dgi, dh_prev);
+                                     const double* dh, UpdateGate update, double* dgi, double* dh_prev) {
+  HWY_DYNAMIC_DISPATCH(before_state_back_f64)(B, H, gates, h_prev, dh, update, dgi, dh_prev);
 }
 void gru_reset_before_gates_backward(int64_t B, int64_t H, const float* gates, const float* h_prev,
                                      const float* drh, float* dgi, float* dh_prev) {

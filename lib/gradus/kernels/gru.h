@@ -3,51 +3,55 @@
 #include <cstdint>
 
 // The pointwise half of one GRU step for B rows; the products with W_ih and W_hh are gemm's. Gates stand in
-// the order r, z, n (PyTorch). Rows whose `active` is 0 are padding: the state is carried over and their
-// gradients pass straight to h_prev. `active` may be null (all rows real).
+// the order r, z, n (PyTorch).
 //
 //   r = sigmoid(gi_r + gh_r)   z = sigmoid(gi_z + gh_z)
 //   reset after (PyTorch, cuDNN):    n = tanh(gi_n + r gh_n)
 //   reset before (Cho v3, Bahdanau): n = tanh(gi_n + gh_n) with gh_n = W_hn (r h) + b_hn, its own product
-//   h = (1 - z) n + z h_prev
+//   z keeps the old state (Cho, PyTorch):     h = (1 - z) n + z h_prev
+//   z selects the new state (Bahdanau):       h = (1 - z) h_prev + z n
+//
+// As 1 - sigmoid(a) = sigmoid(-a), the last two are one formula: what is kept in the gates as z is always the
+// weight of the old state, sigmoid(s (gi_z + gh_z)) with s = 1 or -1.
 //
 // gi [B, 3H] holds W_ih x + b_ih. gh [B, 3H] holds W_hh h_prev WITHOUT its bias; the kernels add b_hh [3H]
 // (may be null for none).
 
 namespace gradus::kernels {
 
-/// What a step keeps for its backward: gates [B, 4H] = r, z, n, gh_n + b_hn (the last one is unused by reset
-/// before).
+enum class UpdateGate { keeps_old, selects_new };
+
+/// What a step keeps for its backward: gates [B, 4H] = r, weight of the old state, n, gh_n + b_hn (the last
+/// one is unused by reset before).
 void gru_reset_after(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh,
-                     const float* h_prev, const uint8_t* active, float* h, float* gates);
+                     const float* h_prev, UpdateGate update, float* h, float* gates);
 void gru_reset_after(int64_t B, int64_t H, const double* gi, const double* gh, const double* b_hh,
-                     const double* h_prev, const uint8_t* active, double* h, double* gates);
+                     const double* h_prev, UpdateGate update, double* h, double* gates);
 
 /// dh [B, H] arrives; writes dgi [B, 3H] = [dr, dz, dn] and dgh [B, 3H] = [dr, dz, dn r] (pre-activation
-/// gradients, zero on padded rows) and dh_prev [B, H] = dh z (dh on padded rows), to which the caller adds
-/// dgh W_hh. dh_prev may be dh.
+/// gradients) and dh_prev [B, H], dh times the weight of the old state, to which the caller adds dgh W_hh.
+/// dh_prev may be dh.
 void gru_reset_after_backward(int64_t B, int64_t H, const float* gates, const float* h_prev, const float* dh,
-                              const uint8_t* active, float* dgi, float* dgh, float* dh_prev);
+                              UpdateGate update, float* dgi, float* dgh, float* dh_prev);
 void gru_reset_after_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
-                              const double* dh, const uint8_t* active, double* dgi, double* dgh,
-                              double* dh_prev);
+                              const double* dh, UpdateGate update, double* dgi, double* dgh, double* dh_prev);
 
 /// Reset before, first half: r and z into gates, and rh [B, H] = r h_prev, the input of the product with
 /// W_hn. Only the first 2H columns of gh (row stride 3H) are read.
 void gru_reset_before_gates(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh,
-                            const float* h_prev, float* gates, float* rh);
+                            const float* h_prev, UpdateGate update, float* gates, float* rh);
 void gru_reset_before_gates(int64_t B, int64_t H, const double* gi, const double* gh, const double* b_hh,
-                            const double* h_prev, double* gates, double* rh);
+                            const double* h_prev, UpdateGate update, double* gates, double* rh);
 /// Second half: gh_n [B, H] (contiguous) = W_hn rh without bias; n into gates, h out.
 void gru_reset_before_state(int64_t B, int64_t H, const float* gi, const float* gh_n, const float* b_hh,
-                            const float* h_prev, const uint8_t* active, float* h, float* gates);
+                            const float* h_prev, float* h, float* gates);
 void gru_reset_before_state(int64_t B, int64_t H, const double* gi, const double* gh_n, const double* b_hh,
-                            const double* h_prev, const uint8_t* active, double* h, double* gates);
-/// Backward of the second half: dgi's n block and z block, dh_prev = dh z (dh on padded rows). dgi [B, 3H].
+                            const double* h_prev, double* h, double* gates);
+/// Backward of the second half: dgi's n block and z block, dh_prev as above. dgi [B, 3H].
 void gru_reset_before_state_backward(int64_t B, int64_t H, const float* gates, const float* h_prev,
-                                     const float* dh, const uint8_t* active, float* dgi, float* dh_prev);
+                                     const float* dh, UpdateGate update, float* dgi, float* dh_prev);
 void gru_reset_before_state_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
-                                     const double* dh, const uint8_t* active, double* dgi, double* dh_prev);
+                                     const double* dh, UpdateGate update, double* dgi, double* dh_prev);
 /// Backward of the first half: drh [B, H] = dn W_hn arrives; dgi's r block, and dh_prev += drh r. The caller
 /// then adds [dr, dz] W_h{r,z} to dh_prev.
 void gru_reset_before_gates_backward(int64_t B, int64_t H, const float* gates, const float* h_prev,

@@ -134,9 +134,8 @@ struct Decoder {
       std::fill(weights_t + n * S, weights_t + B * S, T(0));
       context.product(n, c_t, D, true, gi_t, 3 * H);                                                      // 4
       recurrent.product(n, s, H, false, data<T>(gh), 3 * H);                                              // 5
-      kernels::gru_reset_after(n, H, gi_t, data<T>(gh), b_hh.defined() ? data<T>(b_hh) : nullptr, s, nullptr,
-                               s_new,
-                               data<T>(gates) + first * 4 * H);  // 6
+      kernels::gru_reset_after(n, H, gi_t, data<T>(gh), b_hh.defined() ? data<T>(b_hh) : nullptr, s,
+                               kernels::UpdateGate::keeps_old, s_new, data<T>(gates) + first * 4 * H);  // 6
       for (int64_t i = 0; i < B; ++i) {
         T* row = out + (t * B + real.sequence(i)) * O;
         std::copy_n(s_new + i * H, H, row);
@@ -173,8 +172,8 @@ struct Decoder {
         kernels::add_into(row, ds_t + i * H, H);
         if (i < n) std::copy_n(row + H, D, dc_t + i * D);
       }
-      kernels::gru_reset_after_backward(n, H, data<T>(gates) + first * 4 * H, s, ds_t, nullptr, dgi_t, dgh_t,
-                                        ds_t);            // 6
+      kernels::gru_reset_after_backward(n, H, data<T>(gates) + first * 4 * H, s, ds_t,
+                                        kernels::UpdateGate::keeps_old, dgi_t, dgh_t, ds_t);  // 6
       recurrent.product(n, dgh_t, 3 * H, true, ds_t, H);  // 5
       context.product(n, dgi_t, 3 * H, true, dc_t, D);    // 4
       kernels::additive_attention_backward(

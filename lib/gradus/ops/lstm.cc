@@ -42,17 +42,9 @@ LstmState lstm_cell(const Input& x, const LstmState& state, const Var& weight_ih
 LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh,
                 const Var& bias_ih, const Var& bias_hh, const LstmOptions& options) {
   At at(x.caller());
-  int64_t T = x.size(0), H = weight_hh.size(1);
-  Var zeros = Tensor::zeros({x.size(1), H}, x.dtype());
-  Var both = concat({start.h.defined() ? start.h : zeros, start.c.defined() ? start.c : zeros}, -1);
-  Var all = over_time(T, both, options.reverse, options.lengths, [&](int64_t t, const Var& state) {
-    std::vector<Var> parts = split(state, {H, H}, -1);
-    LstmState next = reference::lstm_cell(select(x, 0, t), {parts[0], parts[1]}, weight_ih, weight_hh,
-                                          bias_ih, bias_hh, options);
-    return concat({next.h, next.c}, -1);
+  return lstm_over_time(x, start, weight_hh.size(1), options, [&](const Var& x_t, const LstmState& state) {
+    return reference::lstm_cell(x_t, state, weight_ih, weight_hh, bias_ih, bias_hh, options);
   });
-  std::vector<Var> parts = split(all, {H, H}, -1);
-  return {parts[0], select(parts[1], 0, options.reverse ? 0 : T - 1)};
 }
 
 }  // namespace reference
@@ -61,21 +53,21 @@ namespace {
 
 // Beside Recurrence's six inputs: c0, the seventh.
 struct Lstm : Recurrence {
-  Tensor c0;        // [B, H] sorted
-  Tensor c_before;  // [N, H]
-  Tensor all;       // [N, 4H] the gates
+  Tensor c0{};        // [B, H] sorted
+  Tensor c_before{};  // [N, H]
+  Tensor all{};       // [N, 4H] the gates
 
   // out [T + 1, B, H]
   template <class T>
   void forward(T* out) {
     auto [steps, B, I, H] = size;
-    project(data<T>(all));
+    project(data<T>(all), b_hh);
     Tensor h = h0.clone(), c = c0.clone();
-    auto w = packed<T>(kernels::PackedMatrix<T>::Use::transposed);
+    auto w = packed<T>(Use<T>::transposed);
     for (int64_t k = 0; k < steps; ++k) {
       int64_t t = time(k), first = real.offset(t), n = real.count(t);
       T *gates_t = data<T>(all) + first * 4 * H, *old = data<T>(c_before) + first * H;
-      recur(w, t, data<T>(h), gates_t);
+      w.product(n, see(t, data<T>(h)), H, true, gates_t, 4 * H);
       std::copy_n(data<T>(c), n * H, old);
       kernels::lstm_step(n, H, gates_t, old, data<T>(h), data<T>(c));
       put(data<T>(h), out + t * B * H);
@@ -86,10 +78,9 @@ struct Lstm : Recurrence {
   template <class T>
   void backward(const Tensor& dout, Grads& dx) const {
     auto [steps, B, I, H] = size;
-    Tensor dpre({real.total(), 4 * H}, x.dtype()), dh = Tensor::zeros({B, H}, x.dtype()),
-                                                   scratch({B, H}, x.dtype());
+    Tensor dpre = real.empty(4 * H, dtype()), dh = Tensor::zeros({B, H}, dtype()), scratch({B, H}, dtype());
     Tensor dc = real.sort(dout.row(steps)).clone();
-    auto w = packed<T>(kernels::PackedMatrix<T>::Use::plain);
+    auto w = packed<T>(Use<T>::plain);
     for (int64_t k = steps; k-- > 0;) {
       int64_t t = time(k), first = real.offset(t);
       T *g = data<T>(dh), *dpre_t = data<T>(dpre) + first * 4 * H;
@@ -98,7 +89,7 @@ struct Lstm : Recurrence {
                                   data<T>(c_before) + first * H, g, data<T>(dc), dpre_t);
       recur_back(w, t, dpre_t, data<T>(scratch), g);
     }
-    finish<T>(dpre, dh, dx);
+    finish<T>(dpre, dpre, dh, dx);
     if (dx.needed(6)) dx.add(6, real.unsort(dc));
   }
 };
@@ -107,14 +98,12 @@ struct Lstm : Recurrence {
 Var run(const char* op, const Var& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh,
         const Var& bias_ih, const Var& bias_hh, const LstmOptions& o) {
   Lstm lstm{make_recurrence(op, 4, x, start.h, weight_ih, weight_hh, bias_ih, bias_hh, o.reverse, o.lengths,
-                            o.state_mask),
-            Tensor(), Tensor(), Tensor()};
+                            o.state_mask)};
   auto [steps, B, I, H] = lstm.size;
   check_state(op, "the initial cell", start.c, lstm.size, x.dtype());
-  int64_t N = lstm.real.total();
   lstm.c0 = start.c.defined() ? lstm.real.sort(start.c.value()) : Tensor::zeros({B, H}, x.dtype());
-  lstm.c_before = Tensor({N, H}, x.dtype());
-  lstm.all = Tensor({N, 4 * H}, x.dtype());
+  lstm.c_before = lstm.real.empty(H, x.dtype());
+  lstm.all = lstm.real.empty(4 * H, x.dtype());
   Tensor out({steps + 1, B, H}, x.dtype());
   with_type(x.dtype(), op, [&](auto v) { lstm.forward(data<decltype(v)>(out)); });
   return record(op, {x, start.h, weight_ih, weight_hh, bias_ih, bias_hh, start.c}, out,
@@ -166,7 +155,7 @@ OpCase sequence_case(const char* name, const LstmOptions& options, bool masked =
     if (masked)
       o.state_mask = Tensor::from({3, 5}, {2, 0, 2, 2, 0, 0, 0, 2, 0, 2, 2, 2, 0, 2, 0}, in[0].dtype());
     LstmStates y = over_time(in[0], LstmState{in[1], in[2]}, in[3], in[4], in[5], in[6], o);
-    return concat({y.h, reshape(y.c_n, {1, 3, 5})}, 0);
+    return concat({y.h, stack({y.c_n}, 0)}, 0);
   };
   return {name,
           {{4, 3, 2}, {3, 5}, {3, 5}, {20, 2}, {20, 5}, {20}, {20}},

@@ -76,6 +76,21 @@ Var reference::over_time(int64_t T, const Var& start, bool reverse, const Tensor
   return stack(states, 0);
 }
 
+LstmStates reference::lstm_over_time(
+    const Var& x, const LstmState& start, int64_t H, const LstmOptions& options,
+    const std::function<LstmState(const Var& x_t, const LstmState& state)>& step) {
+  int64_t T = x.size(0);
+  Var zeros = Tensor::zeros({x.size(1), H}, x.dtype());
+  Var both = concat({start.h.defined() ? start.h : zeros, start.c.defined() ? start.c : zeros}, -1);
+  Var all = over_time(T, both, options.reverse, options.lengths, [&](int64_t t, const Var& state) {
+    std::vector<Var> parts = split(state, {H, H}, -1);
+    LstmState next = step(select(x, 0, t), {parts[0], parts[1]});
+    return concat({next.h, next.c}, -1);
+  });
+  std::vector<Var> parts = split(all, {H, H}, -1);
+  return {parts[0], select(parts[1], 0, options.reverse ? 0 : T - 1)};
+}
+
 Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Var& h0, const Var& weight_ih,
                            const Var& weight_hh, const Var& bias_ih, const Var& bias_hh, bool reverse,
                            const Tensor& lengths, const Tensor& state_mask) {
@@ -86,7 +101,7 @@ Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Va
   Tensor packed = real.pack(x.value());
   Tensor start = h0.defined() ? real.sort(h0.value()) : Tensor::zeros({s.B, s.H}, type);
   Tensor mask = state_mask.defined() ? real.sort(state_mask) : Tensor();
-  Tensor seen({real.total(), s.H}, type);
+  Tensor seen = real.empty(s.H, type);
   return {s,
           gates,
           reverse,
@@ -99,6 +114,7 @@ Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Va
           start,
           mask,
           seen,
+          Tensor(),
           x.shape()};
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
-// Internal: what the fused recurrent ops (rnn, lstm, gru) share. Not installed.
+// Internal: what the fused recurrent ops (rnn, lstm, gru, layer-normalised or not) share. Not installed.
 //
-// All of them are, over time,  pre_t = W_ih x_t + b_ih + W_hh (m h_{t-1}) + b_hh,  then a pointwise step.
-// Only the recurrent product has to wait for its turn: W_ih x is one product over all steps, and once all
-// dpre_t are there so are the gradients of x, W_ih, W_hh and the biases.
+// All of them are, over time, two products, W_ih x_t + b_ih and W_hh (m h_{t-1}) + b_hh, then a pointwise
+// step. Only the recurrent product has to wait for its turn: W_ih x is one product over all steps, and once
+// the gradients of both products are there for all steps so are those of x, W_ih, W_hh and the biases.
 
 #include <algorithm>
 #include <functional>
@@ -14,7 +14,9 @@
 #include <gradus/kernels/gemm.h>
 #include <gradus/kernels/packed_gemm.h>
 #include <gradus/numeric.h>
+#include <gradus/ops/lstm.h>
 #include <gradus/ops/real_steps.h>
+#include <gradus/ops/rnn.h>
 
 namespace gradus {
 
@@ -43,12 +45,15 @@ namespace reference {
 /// which padded steps keep. All states [T, B, H].
 Var over_time(int64_t T, const Var& start, bool reverse, const Tensor& lengths,
               const std::function<Var(int64_t t, const Var& state)>& step);
+/// The same for the two states of an LSTM with H units, of which undefined ones begin as zeros; x [T, B, I].
+LstmStates lstm_over_time(const Var& x, const LstmState& start, int64_t H, const LstmOptions& options,
+                          const std::function<LstmState(const Var& x_t, const LstmState& state)>& step);
 }  // namespace reference
 
-/// The part of rnn and lstm that is the same, G = gates blocks of H rows in the weights. Inputs of the node:
-/// x, h0, weight_ih, weight_hh, bias_ih, bias_hh. Inside, rows are those of `real`: N of them, without
-/// padding, and B states sorted by length. A padded step is one that a state, or its gradient, takes no part
-/// in.
+/// What the fused ops share, G = gates blocks of H rows in the weights. Inputs of a node: x, h0, weight_ih,
+/// weight_hh, then bias_ih and bias_hh where the unit has them. Inside, rows are those of `real`: N of them,
+/// without padding, and B states sorted by length. A padded step is one that a state, or its gradient, takes
+/// no part in.
 struct Recurrence {
   RecurrentSizes size;
   int64_t gates;
@@ -59,29 +64,42 @@ struct Recurrence {
   Tensor h0;    // [B, H]
   Tensor mask;  // [B, H], the factor m on the state that the recurrent product sees; undefined: 1
   Tensor seen;  // [N, H] = m h_{t-1}
+  Tensor reset_seen;  // [N, H], what the last block of W_hh meets where that is not `seen`: r m h_{t-1} of
+                      // a GRU that resets before the product; else undefined
   Shape input_shape;
 
   int64_t width() const { return gates * size.H; }
   int64_t time(int64_t k) const { return reverse ? size.T - 1 - k : k; }
+  DType dtype() const { return x.dtype(); }
+
   template <class T>
-  kernels::PackedMatrix<T> packed(typename kernels::PackedMatrix<T>::Use use) const {
-    bool forward = use == kernels::PackedMatrix<T>::Use::transposed;
-    int64_t n = forward ? width() : size.H, k = forward ? size.H : width();
-    return {use, n, k, data<T>(w_hh), size.H, {size.B, size.T}};
+  using Packed = kernels::PackedMatrix<T>;
+  template <class T>
+  using Use = typename Packed<T>::Use;
+  /// W_hh for every step's product, or of its G blocks those from `first` to `end`.
+  template <class T>
+  Packed<T> packed(Use<T> use, int64_t first, int64_t end) const {
+    int64_t H = size.H, rows = (end - first) * H;
+    bool forward = use == Use<T>::transposed;
+    return {use, forward ? rows : H, forward ? H : rows, data<T>(w_hh) + first * H * H, H, {size.B, size.T}};
+  }
+  template <class T>
+  Packed<T> packed(Use<T> use) const {
+    return packed<T>(use, 0, gates);
   }
 
-  /// pre [N, G H] = W_ih x + b_ih + b_hh
+  /// pre [N, G H] = W_ih x + b_ih + another bias [G H], which may be undefined
   template <class T>
-  void project(T* pre) const {
+  void project(T* pre, const Tensor& bias = {}) const {
     int64_t rows = real.total(), n = width();
     const T *in = data<T>(x), *w = data<T>(w_ih);
     kernels::gemm(false, true, rows, n, size.I, T(1), in, size.I, w, size.I, T(0), pre, n);
     if (b_ih.defined()) kernels::add_bias(data<T>(b_ih), pre, rows, n);
-    if (b_hh.defined()) kernels::add_bias(data<T>(b_hh), pre, rows, n);
+    if (bias.defined()) kernels::add_bias(data<T>(bias), pre, rows, n);
   }
-  /// pre_t += W_hh (m h), for the real rows of time t; h [B, H] is the state before it.
+  /// m h of the real rows of time t, kept; h [B, H] is the state before it.
   template <class T>
-  void recur(const kernels::PackedMatrix<T>& w, int64_t t, const T* h, T* pre_t) const {
+  const T* see(int64_t t, const T* h) const {
     T* kept = data<T>(seen) + real.offset(t) * size.H;
     int64_t n = real.count(t) * size.H;
     if (mask.defined()) {
@@ -90,15 +108,28 @@ struct Recurrence {
     } else {
       std::copy_n(h, n, kept);
     }
-    w.product(real.count(t), kept, size.H, true, pre_t, width());
+    return kept;
   }
-  /// dh += m (dpre_t W_hh); scratch [B, H] is used with a mask.
+  /// The way back: where the gradient of m h goes, ready to be added to. That is dh itself, or with a mask
+  /// `scratch` [B, H], of which unmask then adds m times to dh.
   template <class T>
-  void recur_back(const kernels::PackedMatrix<T>& w, int64_t t, const T* dpre_t, T* scratch, T* dh) const {
-    if (!mask.defined()) return w.product(real.count(t), dpre_t, width(), true, dh, size.H);
-    w.product(real.count(t), dpre_t, width(), false, scratch, size.H);
+  T* seen_gradient(int64_t t, T* scratch, T* dh) const {
+    if (!mask.defined()) return dh;
+    std::fill_n(scratch, real.count(t) * size.H, T(0));
+    return scratch;
+  }
+  template <class T>
+  void unmask(int64_t t, const T* dseen, T* dh) const {
+    if (!mask.defined()) return;
     const T* m = data<T>(mask);
-    for (int64_t i = 0, n = real.count(t) * size.H; i < n; ++i) dh[i] += m[i] * scratch[i];
+    for (int64_t i = 0, n = real.count(t) * size.H; i < n; ++i) dh[i] += m[i] * dseen[i];
+  }
+  /// dh += m (d_t W_hh), d_t the gradient of the recurrent product at time t.
+  template <class T>
+  void recur_back(const Packed<T>& w, int64_t t, const T* d_t, T* scratch, T* dh) const {
+    T* dseen = seen_gradient(t, scratch, dh);
+    w.product(real.count(t), d_t, width(), true, dseen, size.H);
+    unmask(t, dseen, dh);
   }
   /// out_t [B, H] = the states, in the order of the sequences.
   template <class T>
@@ -116,25 +147,45 @@ struct Recurrence {
       for (int64_t i = 0; i < size.B; ++i)
         kernels::add_into(dout_t + real.sequence(i) * size.H, dh + i * size.H, size.H);
   }
-  /// From dpre [N, G H] of all steps and dh0 [B, H] the gradients of the six inputs.
+  /// From the gradients of W_ih x and of W_hh (m h) over all steps, [N, G H] each, which are one where the
+  /// unit takes their sum, and dh0 [B, H]: the gradients of the inputs.
   template <class T>
-  void finish(const Tensor& dpre, const Tensor& dh0, Grads& dx) const {
+  void finish(const Tensor& d_in, const Tensor& d_rec, const Tensor& dh0, Grads& dx) const {
     int64_t rows = real.total(), n = width(), I = size.I, H = size.H;
-    const T* g = data<T>(dpre);
+    const T *in = data<T>(d_in), *rec = data<T>(d_rec);
     if (dx.needed(0)) {
-      Tensor of_x({rows, I}, x.dtype());
-      kernels::gemm(false, false, rows, I, n, T(1), g, n, data<T>(w_ih), I, T(0), data<T>(of_x), I);
+      Tensor of_x = real.empty(I, dtype());
+      kernels::gemm(false, false, rows, I, n, T(1), in, n, data<T>(w_ih), I, T(0), data<T>(of_x), I);
       dx.add(0, real.unpack(of_x, input_shape));
     }
     if (dx.needed(1)) dx.add(1, real.unsort(dh0));
     if (dx.needed(2))
-      kernels::gemm(true, false, n, I, rows, T(1), g, n, data<T>(x), I, T(1), data<T>(dx.into(2)), I);
-    if (dx.needed(3))
-      kernels::gemm(true, false, n, H, rows, T(1), g, n, data<T>(seen), H, T(1), data<T>(dx.into(3)), H);
-    for (int bias : {4, 5})
-      if (dx.needed(bias)) kernels::sum_rows_into(g, data<T>(dx.into(bias)), rows, n);
+      kernels::gemm(true, false, n, I, rows, T(1), in, n, data<T>(x), I, T(1), data<T>(dx.into(2)), I);
+    if (dx.needed(3)) {
+      T* dw = data<T>(dx.into(3));
+      int64_t whole = reset_seen.defined() ? n - H : n;  // rows of W_hh that met `seen`
+      kernels::gemm(true, false, whole, H, rows, T(1), rec, n, data<T>(seen), H, T(1), dw, H);
+      if (whole < n)
+        kernels::gemm(true, false, H, H, rows, T(1), rec + whole, n, data<T>(reset_seen), H, T(1),
+                      dw + whole * H, H);
+    }
+    if (b_ih.defined() && dx.needed(4)) kernels::sum_rows_into(in, data<T>(dx.into(4)), rows, n);
+    if (b_hh.defined() && dx.needed(5)) kernels::sum_rows_into(rec, data<T>(dx.into(5)), rows, n);
   }
 };
+
+/// f = tanh or relu, in place.
+template <class T>
+void activate(Nonlinearity f, T* y, int64_t n) {
+  if (f == Nonlinearity::tanh) return kernels::tanh(y, y, n);
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? T(0) : y[i];  // keeps NaN
+}
+/// dpre = dh f'(pre), from y = f(pre).
+template <class T>
+void activate_back(Nonlinearity f, const T* y, const T* dh, T* dpre, int64_t n) {
+  if (f == Nonlinearity::tanh) return kernels::tanh_backward(y, dh, dpre, n);
+  for (int64_t i = 0; i < n; ++i) dpre[i] = y[i] > 0 ? dh[i] : T(0);
+}
 
 /// Checks, sorts and packs; h0 becomes zeros where undefined. T = 1 for x [B, I].
 Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Var& h0, const Var& weight_ih,

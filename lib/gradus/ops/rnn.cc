@@ -46,33 +46,20 @@ namespace {
 
 struct Rnn : Recurrence {
   Nonlinearity nonlinearity;
-  Tensor h;  // [N, H] states after the steps
-
-  // y = f(y)
-  template <class T>
-  void activate(T* y, int64_t n) const {
-    if (nonlinearity == Nonlinearity::tanh) return kernels::tanh(y, y, n);
-    for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? T(0) : y[i];  // keeps NaN
-  }
-  // dpre = dh f'(pre), from y = f(pre)
-  template <class T>
-  void activate_back(const T* y, const T* dh, T* dpre, int64_t n) const {
-    if (nonlinearity == Nonlinearity::tanh) return kernels::tanh_backward(y, dh, dpre, n);
-    for (int64_t i = 0; i < n; ++i) dpre[i] = y[i] > 0 ? dh[i] : T(0);
-  }
+  Tensor h{};  // [N, H] states after the steps
 
   // out [T, B, H]
   template <class T>
   void forward(T* out) {
     auto [steps, B, I, H] = size;
-    project(data<T>(h));
+    project(data<T>(h), b_hh);
     Tensor state = h0.clone();
-    auto w = packed<T>(kernels::PackedMatrix<T>::Use::transposed);
+    auto w = packed<T>(Use<T>::transposed);
     for (int64_t k = 0; k < steps; ++k) {
       int64_t t = time(k), n = real.count(t) * H;
       T* h_t = data<T>(h) + real.offset(t) * H;
-      recur(w, t, data<T>(state), h_t);
-      activate(h_t, n);
+      w.product(real.count(t), see(t, data<T>(state)), H, true, h_t, H);
+      activate(nonlinearity, h_t, n);
       std::copy_n(h_t, n, data<T>(state));
       put(data<T>(state), out + t * B * H);
     }
@@ -81,18 +68,17 @@ struct Rnn : Recurrence {
   template <class T>
   void backward(const Tensor& dout, Grads& dx) const {
     auto [steps, B, I, H] = size;
-    Tensor dpre({real.total(), H}, x.dtype()), dh = Tensor::zeros({B, H}, x.dtype()),
-                                               scratch({B, H}, x.dtype());
-    auto w = packed<T>(kernels::PackedMatrix<T>::Use::plain);
+    Tensor dpre = real.empty(H, dtype()), dh = Tensor::zeros({B, H}, dtype()), scratch({B, H}, dtype());
+    auto w = packed<T>(Use<T>::plain);
     for (int64_t k = steps; k-- > 0;) {
       int64_t t = time(k), at = real.offset(t) * H, n = real.count(t) * H;
       T *g = data<T>(dh), *dpre_t = data<T>(dpre) + at;
       take(data<T>(dout) + t * B * H, g);
-      activate_back(data<T>(h) + at, g, dpre_t, n);
+      activate_back(nonlinearity, data<T>(h) + at, g, dpre_t, n);
       std::fill_n(g, n, T(0));
       recur_back(w, t, dpre_t, data<T>(scratch), g);
     }
-    finish<T>(dpre, dh, dx);
+    finish<T>(dpre, dpre, dh, dx);
   }
 };
 
@@ -100,9 +86,9 @@ Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const
         const Var& bias_ih, const Var& bias_hh, const RnnOptions& o) {
   Rnn rnn{make_recurrence(op, 1, x, h0, weight_ih, weight_hh, bias_ih, bias_hh, o.reverse, o.lengths,
                           o.state_mask),
-          o.nonlinearity, Tensor()};
+          o.nonlinearity};
   auto [steps, B, I, H] = rnn.size;
-  rnn.h = Tensor({rnn.real.total(), H}, x.dtype());
+  rnn.h = rnn.real.empty(H, x.dtype());
   Tensor out(x.dims() == 2 ? Shape{B, H} : Shape{steps, B, H}, x.dtype());
   with_type(x.dtype(), op, [&](auto v) { rnn.forward(data<decltype(v)>(out)); });
   return record(op, {x, h0, weight_ih, weight_hh, bias_ih, bias_hh}, out,
