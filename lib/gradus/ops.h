@@ -14,6 +14,9 @@
 #include <gradus/ops/embedding.h>
 #include <gradus/ops/gru.h>
 #include <gradus/ops/layer_norm.h>
+#include <gradus/ops/layer_norm_gru.h>
+#include <gradus/ops/layer_norm_lstm.h>
+#include <gradus/ops/layer_norm_rnn.h>
 #include <gradus/ops/location_features.h>
 #include <gradus/ops/loss.h>
 #include <gradus/ops/lstm.h>

@@ -49,9 +49,10 @@ TEST_CASE_TEMPLATE("layer_norm: every row length, forward and backward", T, floa
       Row<T> dy = Row<T>::random(rows * n, rng), y(rows * n), dx(rows * n), dgamma(n, T(1)), dbeta(n, T(1));
       Row<T> stats(rows * 2);
       const Plain want(rows, n, x, gamma, beta, dy, eps);
-      kernels::layer_norm(rows, n, x.data(), gamma.data(), beta.data(), T(eps), y.data(), stats.data());
-      kernels::layer_norm_backward(rows, n, x.data(), gamma.data(), stats.data(), dy.data(), dx.data(),
-                                   dgamma.data(), dbeta.data());
+      kernels::layer_norm(rows, n, x.data(), n, gamma.data(), beta.data(), T(eps), false, y.data(), n,
+                          stats.data());
+      kernels::layer_norm_backward(rows, n, x.data(), n, gamma.data(), stats.data(), dy.data(), n, false,
+                                   dx.data(), n, dgamma.data(), dbeta.data());
       // a short row may have a small spread, which dx is divided by
       double scale = 1;
       for (int64_t r = 0; r < rows; ++r) scale = std::max(scale, double(stats[2 * r + 1]));
@@ -69,8 +70,57 @@ TEST_CASE("layer_norm: a row far from 0 and close together, in float") {
     const int64_t n = 33;
     Row<float> x(n), gamma(n, 1), beta(n, 0), y(n), stats(2);
     for (int64_t i = 0; i < n; ++i) x[i] = 4096 + float(i) / 1024;
-    kernels::layer_norm(1, n, x.data(), gamma.data(), beta.data(), 0, y.data(), stats.data());
+    kernels::layer_norm(1, n, x.data(), n, gamma.data(), beta.data(), 0, false, y.data(), n, stats.data());
     const double deviation = std::sqrt(double(n * n - 1) / 12);
     for (int64_t i = 0; i < n; ++i) CHECK(close(y[i], double(i - 16) / deviation, 1e-5));
+  });
+}
+
+TEST_CASE_TEMPLATE("layer_norm: columns of wider rows, added to what is there, and in place", T, float,
+                   double) {
+  on_every_target([] {
+    std::mt19937 rng(42);
+    const int64_t rows = 3;
+    for (int64_t n : {1, 5, 16, 21}) {
+      CAPTURE(n);
+      const int64_t ldx = n + 3, ldy = n + 1, lddy = n + 4, lddx = n + 2;
+      Row<T> x = Row<T>::random(rows * n, rng, 2), gamma = Row<T>::random(n, rng),
+             beta = Row<T>::random(n, rng);
+      Row<T> dy = Row<T>::random(rows * n, rng), y(rows * n), dx(rows * n), stats(rows * 2);
+      Row<T> dgamma(n, T(1)), dbeta(n, T(1));
+      kernels::layer_norm(rows, n, x.data(), n, gamma.data(), beta.data(), T(0.5), false, y.data(), n,
+                          stats.data());
+      kernels::layer_norm_backward(rows, n, x.data(), n, gamma.data(), stats.data(), dy.data(), n, false,
+                                   dx.data(), n, dgamma.data(), dbeta.data());
+
+      auto widened = [&](const Row<T>& from, int64_t ld) {
+        Row<T> out(rows * ld, T(7));
+        for (int64_t r = 0; r < rows; ++r)
+          for (int64_t i = 0; i < n; ++i) out[r * ld + i] = from[r * n + i];
+        return out;
+      };
+      Row<T> wide_x = widened(x, ldx), wide_dy = widened(dy, lddy), stats2(rows * 2);
+      Row<T> sum(rows * ldy, T(7)), dsum(rows * lddx, T(7)), dgamma2(n, T(1)), dbeta2(n, T(1));
+      kernels::layer_norm(rows, n, wide_x.data(), ldx, gamma.data(), beta.data(), T(0.5), true, sum.data(),
+                          ldy, stats2.data());
+      kernels::layer_norm_backward(rows, n, wide_x.data(), ldx, gamma.data(), stats2.data(), wide_dy.data(),
+                                   lddy, true, dsum.data(), lddx, dgamma2.data(), dbeta2.data());
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t i = 0; i < n; ++i) {
+          CHECK(close(sum[r * ldy + i], 7 + double(y[r * n + i]), tolerance<T>()));
+          CHECK(close(dsum[r * lddx + i], 7 + double(dx[r * n + i]), tolerance<T>()));
+        }
+        for (int64_t i = n; i < ldy; ++i) CHECK(sum[r * ldy + i] == T(7));
+        for (int64_t i = n; i < lddx; ++i) CHECK(dsum[r * lddx + i] == T(7));
+      }
+      CHECK((dgamma2.same_bits(dgamma) && dbeta2.same_bits(dbeta) && sum.intact() && dsum.intact()));
+
+      Row<T> own = x, d = dy, dgamma3(n, T(1)), dbeta3(n, T(1));
+      kernels::layer_norm(rows, n, own.data(), n, gamma.data(), beta.data(), T(0.5), false, own.data(), n,
+                          stats2.data());
+      kernels::layer_norm_backward(rows, n, x.data(), n, gamma.data(), stats.data(), d.data(), n, false,
+                                   d.data(), n, dgamma3.data(), dbeta3.data());
+      CHECK((own.same_bits(y) && d.same_bits(dx) && dgamma3.same_bits(dgamma)));
+    }
   });
 }

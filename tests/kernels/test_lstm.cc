@@ -105,3 +105,44 @@ TEST_CASE("lstm backward: f32 agrees with f64") {
     CHECK(worst_error(dc, dc2) < 3e-6);
   });
 }
+
+TEST_CASE_TEMPLATE("lstm in two halves: with nothing between them the step, forward and backward", T, float,
+                   double) {
+  on_every_target([] {
+    std::mt19937 rng(64);
+    for (const int64_t H : {1, 3, 8, 16, 17, 33}) {
+      CAPTURE(H);
+      const int64_t B = 3;
+      Step<T> step(B, H, rng);
+      step.run();
+      Row<T> gates = step.pre, c(B * H), h(B * H);
+      kernels::lstm_cell_state(B, H, gates.data(), step.c_prev.data(), c.data());
+      CHECK((gates.same_bits(step.gates) && c.same_bits(step.c)));
+      Row<T> tanh_y = c;
+      kernels::lstm_output(B, H, gates.data(), tanh_y.data(), h.data());
+      CHECK(h.same_bits(step.h));
+      CHECK((gates.intact() && c.intact() && h.intact() && tanh_y.intact()));
+      Row<T> in_place = step.c_prev, again = step.pre;
+      kernels::lstm_cell_state(B, H, again.data(), in_place.data(), in_place.data());
+      CHECK(in_place.same_bits(c));
+
+      const Row<T> dh = Row<T>::random(B * H, rng), dc = Row<T>::random(B * H, rng);
+      Row<T> dh_whole = dh, dc_whole = dc, whole(B * 4 * H, T(9));
+      kernels::lstm_step_backward(B, H, step.gates.data(), step.c_prev.data(), dh_whole.data(),
+                                  dc_whole.data(), whole.data());
+      Row<T> dh_half = dh, dc_half = dc, dy(B * H), halves(B * 4 * H, T(9));
+      kernels::lstm_output_backward(B, H, gates.data(), tanh_y.data(), dh_half.data(), halves.data(),
+                                    dy.data());
+      for (int64_t k = 0; k < B * H; ++k) dc_half[k] += dy[k];  // y is c
+      kernels::lstm_cell_state_backward(B, H, gates.data(), step.c_prev.data(), dc_half.data(),
+                                        halves.data());
+      Row<double> want(B * 4 * H), want_dc(B * H);
+      for (int64_t k = 0; k < B * 4 * H; ++k) want[k] = double(whole[k]);
+      for (int64_t k = 0; k < B * H; ++k) want_dc[k] = double(dc_whole[k]);
+      CHECK(worst_error(halves, want) < tolerance<T>());
+      CHECK(worst_error(dc_half, want_dc) < tolerance<T>());
+      for (int64_t k = 0; k < B * H; ++k) CHECK(dh_half[k] == 0);
+      CHECK((halves.intact() && dh_half.intact() && dc_half.intact() && dy.intact()));
+    }
+  });
+}

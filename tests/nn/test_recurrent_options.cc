@@ -1,5 +1,8 @@
 // What test_recurrent.cc does not: LSTM, Bahdanau's GRU, layer-normalised units, residual stacks.
 
+#include <algorithm>
+#include <cmath>
+
 #include <gradus/nn/gru.h>
 #include <gradus/nn/lstm.h>
 #include <gradus/ops/arithmetic.h>
@@ -63,7 +66,6 @@ TEST_CASE("gradients of every unit in a residual stack with both kinds of dropou
 
 TEST_CASE("fused and composed agree under dropout of the states, in value and in all gradients") {
   for (const CellType& cell : all_cells()) {
-    if (cell.layer_norm) continue;
     CAPTURE(text_of(cell));
     RecurrentShape shape = shape_of(cell);
     shape.recurrent_dropout = 0.5;
@@ -83,10 +85,19 @@ TEST_CASE("fused and composed agree under dropout of the states, in value and in
     auto [b, loss_b] = run(composed);
     CHECK(max_abs_difference(a, b) < 1e-12);
     Gradients ga = backward(loss_a), gb = backward(loss_b);
-    CHECK(max_abs_difference(ga[x], gb[x]) < 1e-12);
+    // Normalising a state of which the mask leaves little makes gradients of a hundred: relative to their size.
+    auto agree = [&cell](const Tensor& g, const Tensor& h) {
+      double size = 1;
+      if (cell.layer_norm)
+        for (double v : h.to_vector()) size = std::max(size, std::abs(v));
+      return max_abs_difference(g, h) < 1e-12 * size;
+    };
+    CHECK(agree(ga[x], gb[x]));
     auto pa = nn::named_parameters(fused), pb = nn::named_parameters(composed);
-    for (size_t i = 0; i < pa.size(); ++i)
-      CHECK(max_abs_difference(ga[*pa[i].parameter], gb[*pb[i].parameter]) < 1e-12);
+    for (size_t i = 0; i < pa.size(); ++i) {
+      CAPTURE(pa[i].name);
+      CHECK(agree(ga[*pa[i].parameter], gb[*pb[i].parameter]));
+    }
   }
 }
 

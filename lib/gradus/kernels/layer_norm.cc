@@ -16,10 +16,11 @@ namespace {
 // A row is measured from its first entry: where all entries are close to one large number, the differences
 // are exact.
 template <class T>
-void forward(int64_t rows, int64_t n, const T* x, const T* gamma, const T* beta, T eps, T* y, T* stats) {
+void forward(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, const T* beta, T eps, bool add,
+             T* y, int64_t ldy, T* stats) {
   const Tag<T> d;
   const T share = T(1) / static_cast<T>(n);
-  for (int64_t r = 0; r < rows; ++r, x += n, y += n, stats += 2) {
+  for (int64_t r = 0; r < rows; ++r, x += ldx, y += ldy, stats += 2) {
     const auto first = hn::Set(d, x[0]);
     auto sum = hn::Zero(d);
     for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
@@ -36,7 +37,8 @@ void forward(int64_t rows, int64_t n, const T* x, const T* gamma, const T* beta,
     const auto factor = hn::Set(d, inverse);
     for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
       const auto xh = hn::Mul(hn::Sub(hn::Sub(part.load(d, x + i), first), middle), factor);
-      part.store(hn::MulAdd(part.load(d, gamma + i), xh, part.load(d, beta + i)), d, y + i);
+      const auto out = hn::MulAdd(part.load(d, gamma + i), xh, part.load(d, beta + i));
+      part.store(add ? hn::Add(part.load(d, y + i), out) : out, d, y + i);
     });
     stats[0] = mean;
     stats[1] = inverse;
@@ -45,11 +47,11 @@ void forward(int64_t rows, int64_t n, const T* x, const T* gamma, const T* beta,
 
 // One pass for the two means and the parameters' gradients, one for dx; xh is made again in each.
 template <class T>
-void backward(int64_t rows, int64_t n, const T* x, const T* gamma, const T* stats, const T* dy, T* dx,
-              T* dgamma, T* dbeta) {
+void backward(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, const T* stats, const T* dy,
+              int64_t lddy, bool add, T* dx, int64_t lddx, T* dgamma, T* dbeta) {
   const Tag<T> d;
   const T share = T(1) / static_cast<T>(n);
-  for (int64_t r = 0; r < rows; ++r, x += n, dy += n, dx += n, stats += 2) {
+  for (int64_t r = 0; r < rows; ++r, x += ldx, dy += lddy, dx += lddx, stats += 2) {
     const auto first = hn::Set(d, x[0]), middle = hn::Set(d, stats[0]), factor = hn::Set(d, stats[1]);
     const auto normal = [&](int64_t i, auto part) HWY_ATTR {
       return hn::Mul(hn::Sub(hn::Sub(part.load(d, x + i), first), middle), factor);
@@ -67,7 +69,8 @@ void backward(int64_t rows, int64_t n, const T* x, const T* gamma, const T* stat
     const auto along = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, product)) * share);
     for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
       const auto g = hn::Mul(part.load(d, dy + i), part.load(d, gamma + i));
-      part.store(hn::Mul(hn::NegMulAdd(normal(i, part), along, hn::Sub(g, mean)), factor), d, dx + i);
+      const auto out = hn::Mul(hn::NegMulAdd(normal(i, part), along, hn::Sub(g, mean)), factor);
+      part.store(add ? hn::Add(part.load(d, dx + i), out) : out, d, dx + i);
     });
   }
 }
@@ -89,21 +92,25 @@ HWY_EXPORT(layer_norm_f64);
 HWY_EXPORT(layer_norm_back_f32);
 HWY_EXPORT(layer_norm_back_f64);
 
-void layer_norm(int64_t rows, int64_t n, const float* x, const float* gamma, const float* beta, float eps,
-                float* y, float* stats) {
-  HWY_DYNAMIC_DISPATCH(layer_norm_f32)(rows, n, x, gamma, beta, eps, y, stats);
+void layer_norm(int64_t rows, int64_t n, const float* x, int64_t ldx, const float* gamma, const float* beta,
+                float eps, bool add, float* y, int64_t ldy, float* stats) {
+  HWY_DYNAMIC_DISPATCH(layer_norm_f32)(rows, n, x, ldx, gamma, beta, eps, add, y, ldy, stats);
 }
-void layer_norm(int64_t rows, int64_t n, const double* x, const double* gamma, const double* beta, double eps,
-                double* y, double* stats) {
-  HWY_DYNAMIC_DISPATCH(layer_norm_f64)(rows, n, x, gamma, beta, eps, y, stats);
+void layer_norm(int64_t rows, int64_t n, const double* x, int64_t ldx, const double* gamma,
+                const double* beta, double eps, bool add, double* y, int64_t ldy, double* stats) {
+  HWY_DYNAMIC_DISPATCH(layer_norm_f64)(rows, n, x, ldx, gamma, beta, eps, add, y, ldy, stats);
 }
-void layer_norm_backward(int64_t rows, int64_t n, const float* x, const float* gamma, const float* stats,
-                         const float* dy, float* dx, float* dgamma, float* dbeta) {
-  HWY_DYNAMIC_DISPATCH(layer_norm_back_f32)(rows, n, x, gamma, stats, dy, dx, dgamma, dbeta);
+void layer_norm_backward(int64_t rows, int64_t n, const float* x, int64_t ldx, const float* gamma,
+                         const float* stats, const float* dy, int64_t lddy, bool add, float* dx, int64_t lddx,
+                         float* dgamma, float* dbeta) {
+  HWY_DYNAMIC_DISPATCH(layer_norm_back_f32)
+  (rows, n, x, ldx, gamma, stats, dy, lddy, add, dx, lddx, dgamma, dbeta);
 }
-void layer_norm_backward(int64_t rows, int64_t n, const double* x, const double* gamma, const double* stats,
-                         const double* dy, double* dx, double* dgamma, double* dbeta) {
-  HWY_DYNAMIC_DISPATCH(layer_norm_back_f64)(rows, n, x, gamma, stats, dy, dx, dgamma, dbeta);
+void layer_norm_backward(int64_t rows, int64_t n, const double* x, int64_t ldx, const double* gamma,
+                         const double* stats, const double* dy, int64_t lddy, bool add, double* dx,
+                         int64_t lddx, double* dgamma, double* dbeta) {
+  HWY_DYNAMIC_DISPATCH(layer_norm_back_f64)
+  (rows, n, x, ldx, gamma, stats, dy, lddy, add, dx, lddx, dgamma, dbeta);
 }
 
 }  // namespace gradus::kernels

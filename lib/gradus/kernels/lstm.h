@@ -20,4 +20,24 @@ void lstm_step_backward(int64_t B, int64_t H, const float* gates, const float* c
 void lstm_step_backward(int64_t B, int64_t H, const double* gates, const double* c_prev, double* dh,
                         double* dc, double* dgates);
 
+// The same step in two halves, for a unit with something between c and tanh, y = N(c).
+
+/// gates [B, 4H] arrives as above and leaves as i, f, g, o; c = f c_prev + i g. c may be c_prev.
+void lstm_cell_state(int64_t B, int64_t H, float* gates, const float* c_prev, float* c);
+void lstm_cell_state(int64_t B, int64_t H, double* gates, const double* c_prev, double* c);
+/// y becomes tanh(y); h = o tanh(y).
+void lstm_output(int64_t B, int64_t H, const float* gates, float* y, float* h);
+void lstm_output(int64_t B, int64_t H, const double* gates, double* y, double* h);
+
+/// tanh_y and dh [B, H] arrive; writes o's block of dgates [B, 4H] and dy [B, H], and turns dh into 0.
+void lstm_output_backward(int64_t B, int64_t H, const float* gates, const float* tanh_y, float* dh,
+                          float* dgates, float* dy);
+void lstm_output_backward(int64_t B, int64_t H, const double* gates, const double* tanh_y, double* dh,
+                          double* dgates, double* dy);
+/// dc [B, H], all that reaches c, arrives; writes the other blocks of dgates and turns dc into dc_prev.
+void lstm_cell_state_backward(int64_t B, int64_t H, const float* gates, const float* c_prev, float* dc,
+                              float* dgates);
+void lstm_cell_state_backward(int64_t B, int64_t H, const double* gates, const double* c_prev, double* dc,
+                              double* dgates);
+
 }  // namespace gradus::kernels

@@ -14,7 +14,7 @@ namespace gradus {
 namespace reference {
 namespace {
 
-Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double eps = 1e-5) {
+Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double eps = kLayerNormEps) {
   ReduceOptions rows{.axes = {-1}, .keep_dims = true};
   Var centred = x - mean(x, rows);
   Var variance = mean(centred * centred, rows);
@@ -37,8 +37,8 @@ Var layer_norm(const Input& x, const Var& gamma, const Var& beta, double eps) {
   Tensor y(x.shape(), x.dtype()), stats({rows, 2}, x.dtype());
   with_type(x.dtype(), "layer_norm", [&](auto type) {
     using T = decltype(type);
-    kernels::layer_norm(rows, n, data<T>(x.value()), data<T>(gamma.value()), data<T>(beta.value()),
-                        static_cast<T>(eps), data<T>(y), data<T>(stats));
+    kernels::layer_norm(rows, n, data<T>(x.value()), n, data<T>(gamma.value()), data<T>(beta.value()),
+                        static_cast<T>(eps), false, data<T>(y), n, data<T>(stats));
   });
   return record("layer_norm", {x, gamma, beta}, y,
                 [n, rows, x = x.value(), gamma = gamma.value(), stats](const Tensor& dy, Grads& dx) {
@@ -46,8 +46,8 @@ Var layer_norm(const Input& x, const Var& gamma, const Var& beta, double eps) {
     Tensor d(x.shape(), x.dtype()), dgamma = into(1), dbeta = into(2);
     with_type(dy.dtype(), "layer_norm", [&](auto type) {
       using T = decltype(type);
-      kernels::layer_norm_backward(rows, n, data<T>(x), data<T>(gamma), data<T>(stats), data<T>(dy),
-                                   data<T>(d), data<T>(dgamma), data<T>(dbeta));
+      kernels::layer_norm_backward(rows, n, data<T>(x), n, data<T>(gamma), data<T>(stats), data<T>(dy), n,
+                                   false, data<T>(d), n, data<T>(dgamma), data<T>(dbeta));
     });
     dx.add(0, d);
   });

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include <gradus/nn/check.h>
-#include <gradus/nn/recurrent_norm.h>
-#include <gradus/ops/gru.h>
-#include <gradus/ops/lstm.h>
+#include <gradus/ops/layer_norm_gru.h>
+#include <gradus/ops/layer_norm_lstm.h>
+#include <gradus/ops/layer_norm_rnn.h>
 
 namespace gradus::nn {
 namespace {
@@ -14,6 +14,9 @@ GruOptions gru_options(const CellType& type, const DirectionOptions& o = {}) {
   return {.reset_after = type.reset_after && !type.bahdanau, .update_selects_new = type.bahdanau,
           .reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask};
 }
+
+LstmNorms lstm_norms(const RecurrentWeights& w) { return {w.norms[0], w.norms[1], w.norms[2]}; }
+GruNorms gru_norms(const RecurrentWeights& w) { return {w.norms[0], w.norms[1]}; }
 
 Var or_zeros(const Var& state, const Var& x, int64_t H) {
   return state.defined() ? state : Var(Tensor::zeros({x.size(-2), H}, x.dtype()));
@@ -81,22 +84,31 @@ void RecurrentWeights::params(ParamVisitor& visit, const std::string& suffix) {
 
 DirectionStates run_over_time(const CellType& type, const RecurrentWeights& w, const Var& x,
                               const RecurrentState& start, const DirectionOptions& o) {
-  if (type.layer_norm) return normalised_over_time(type, w, x, start, o);
   if (type.kind == CellKind::lstm) {
-    auto run = o.reference ? reference::lstm : lstm;
-    LstmStates all = run(x, {start.h, start.c}, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh,
-                         {.reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask});
+    const LstmState state{start.h, start.c};
+    const LstmOptions options{.reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask};
+    auto plain = o.reference ? reference::lstm : lstm;
+    auto normed = o.reference ? reference::layer_norm_lstm : layer_norm_lstm;
+    LstmStates all = type.layer_norm
+                         ? normed(x, state, w.weight_ih, w.weight_hh, lstm_norms(w), options)
+                         : plain(x, state, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, options);
     return {all.h, all.c_n};
   }
   if (type.kind == CellKind::gru) {
-    auto run = o.reference ? reference::gru : gru;
-    return {run(x, start.h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, gru_options(type, o)), {}};
+    auto plain = o.reference ? reference::gru : gru;
+    auto normed = o.reference ? reference::layer_norm_gru : layer_norm_gru;
+    const GruOptions options = gru_options(type, o);
+    if (type.layer_norm) return {normed(x, start.h, w.weight_ih, w.weight_hh, gru_norms(w), options), {}};
+    return {plain(x, start.h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, options), {}};
   }
-  auto run = o.reference ? reference::rnn : rnn;
-  return {run(x, start.h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh,
-              {.nonlinearity = type.nonlinearity, .reverse = o.reverse, .lengths = o.lengths,
-               .state_mask = o.state_mask}),
-          {}};
+  const RnnOptions options{.nonlinearity = type.nonlinearity,
+                           .reverse = o.reverse,
+                           .lengths = o.lengths,
+                           .state_mask = o.state_mask};
+  auto plain = o.reference ? reference::rnn : rnn;
+  auto normed = o.reference ? reference::layer_norm_rnn : layer_norm_rnn;
+  if (type.layer_norm) return {normed(x, start.h, w.weight_ih, w.weight_hh, w.norms[0], options), {}};
+  return {plain(x, start.h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, options), {}};
 }
 
 RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidden_size, Rng& rng, bool bias,
@@ -111,15 +123,21 @@ RecurrentState RecurrentCell::step(const Input& x, const RecurrentState& state) 
   At at(x.caller());
   if (x.dims() != 2) fail("cell", "x must be [B, input_size]: " + x.shape().str());
   Var h = or_zeros(state.h, x, hidden_size());
-  if (type.layer_norm)
-    return normalised_step(type, *this, normalised_input(type, *this, x), {h, state.c}, {});
   if (type.kind == CellKind::lstm) {
-    LstmState next = lstm_cell(x, {h, state.c}, weight_ih, weight_hh, bias_ih, bias_hh);
+    LstmState next = type.layer_norm
+                         ? layer_norm_lstm_cell(x, {h, state.c}, weight_ih, weight_hh, lstm_norms(*this))
+                         : lstm_cell(x, {h, state.c}, weight_ih, weight_hh, bias_ih, bias_hh);
     return {next.h, next.c};
   }
-  if (type.kind == CellKind::gru)
-    return {gru_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, gru_options(type)), {}};
-  return {rnn_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, {.nonlinearity = type.nonlinearity}), {}};
+  if (type.kind == CellKind::gru) {
+    const GruOptions options = gru_options(type);
+    if (type.layer_norm)
+      return {layer_norm_gru_cell(x, h, weight_ih, weight_hh, gru_norms(*this), options), {}};
+    return {gru_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, options), {}};
+  }
+  const RnnOptions options{.nonlinearity = type.nonlinearity};
+  if (type.layer_norm) return {layer_norm_rnn_cell(x, h, weight_ih, weight_hh, norms[0], options), {}};
+  return {rnn_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, options), {}};
 }
 
 Var RecurrentCell::over_time(const Input& x, const RecurrentState& start, const Tensor& lengths) const {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <gradus/nn/module.h>
+#include <gradus/ops/layer_norm.h>
 #include <gradus/ops/rnn.h>
 #include <gradus/random.h>
 
@@ -15,14 +16,14 @@ using gradus::Nonlinearity;
 
 enum class CellKind { rnn, gru, lstm };
 
-/// A unit with its options. Equations: gradus/ops/rnn.h, gru.h, lstm.h.
+/// A unit with its options. Equations: gradus/ops/rnn.h, gru.h, lstm.h; with layer_norm layer_norm_rnn.h, ...
 struct CellType {
   CellKind kind = CellKind::gru;
   Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< rnn
   bool reset_after = true;  ///< gru: PyTorch and cuDNN; false: before the product (Cho v3)
   bool bahdanau = false;    ///< gru of Bahdanau et al.: reset before, z weights the new state, no bias_hh
   double forget_bias = 0;   ///< lstm: added to the forget gate at the start; 1 in Jozefowicz et al. 2015
-  bool layer_norm = false;  ///< Ba et al. 2016, see recurrent_norm.h; runs composed
+  bool layer_norm = false;  ///< Ba et al. 2016, see below
 
   int64_t gates() const { return kind == CellKind::rnn ? 1 : kind == CellKind::gru ? 3 : 4; }
   /// The unit that the fused attention decoder knows: reset after, nothing else.
@@ -47,9 +48,10 @@ struct RecurrentWeights {
   Parameter bias_ih;    ///< [G H]; undefined without bias, and under layer_norm, whose offsets stand in
   Parameter bias_hh;    ///< likewise; undefined in Bahdanau's unit too
   /// Gain and offset of a layer normalisation. rnn: one [H]; gru: ih and hh [3 H]; lstm: ih and hh [4 H], c
-  /// [H].
+  /// [H]. The offsets are the unit's biases; there are no others.
   struct Norm {
     Parameter weight, bias;
+    operator NormWeights() const { return {weight, bias}; }
   };
   std::vector<Norm> norms;
 
@@ -57,7 +59,8 @@ struct RecurrentWeights {
   /// All from U(-1/sqrt(H), 1/sqrt(H)), as PyTorch; gains 1, offsets 0.
   RecurrentWeights(const CellType& type, int64_t input_size, int64_t hidden_size, bool bias, Rng& rng);
   int64_t hidden_size() const { return weight_hh.shape()[1]; }
-  /// weight_ih, weight_hh, bias_ih, bias_hh, then weight_ln_ih, bias_ln_ih, ..., each with the suffix.
+  /// weight_ih, weight_hh, bias_ih, bias_hh, then weight_ln_ih, bias_ln_ih, weight_ln_hh, ..., weight_ln_c, or
+  /// of the RNN weight_ln and bias_ln, each with the suffix.
   void params(ParamVisitor& visit, const std::string& suffix);
 };
 
