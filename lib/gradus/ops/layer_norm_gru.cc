@@ -10,8 +10,8 @@
 #include <gradus/ops/recurrent_norm.h>
 #include <gradus/ops/shape.h>
 
-// The GRU with its summed inputs normalised, what comes from x and what comes from h each on its own (Ba, Kiros &
-// Hinton 2016, arXiv:1607.06450, supplement, the GRU of the order embeddings), blocks r, z, n.
+// The GRU with its summed inputs normalised, what comes from x and what comes from h each on its own (Ba,
+// Kiros & Hinton 2016, arXiv:1607.06450, supplement, the GRU of the order embeddings), blocks r, z, n.
 // x [T, B, I] -> h [T, B, H]
 //   1. p = W_ih x, ai = N_ih(p)          over all real steps at once; [r, z] is a row of 2H for N, n one of H
 //   2. q_t = W_hh (m h_{t-1}), ah = N_hh(q_t)                              step by step, as what follows
