@@ -184,7 +184,10 @@ void activate(Nonlinearity f, T* y, int64_t n) {
 template <class T>
 void activate_back(Nonlinearity f, const T* y, const T* dh, T* dpre, int64_t n) {
   if (f == Nonlinearity::tanh) return kernels::tanh_backward(y, dh, dpre, n);
-  for (int64_t i = 0; i < n; ++i) dpre[i] = y[i] > 0 ? dh[i] : T(0);
+  for (int64_t i = 0; i < n; ++i) {
+    const T up = dh[i];  // read in any case: no branch
+    dpre[i] = y[i] > 0 ? up : T(0);
+  }
 }
 
 /// Checks, sorts and packs; h0 becomes zeros where undefined. T = 1 for x [B, I].
