@@ -175,7 +175,8 @@ void add_train_command(CLI::App& app, int& exit_code) {
                 "gru, gru-reset-before, gru-bahdanau, lstm, rnn or rnn-relu, of encoder and decoder")
       ->check(CLI::IsMember(gradus::nn::cell_names()))
       ->capture_default_str();
-  c->add_flag("--layer-norm", o->model.network.layer_norm, "Layer-normalised cells; the decoder then goes step by step");
+  c->add_flag("--layer-norm", o->model.network.layer_norm,
+              "Layer-normalised cells; the decoder then goes step by step");
   c->add_flag("--residual", o->model.network.residual, "Encoder layers but the first add their input");
   c->add_flag("--variational", o->model.network.variational,
               "The encoder's dropout: one mask for all words of a sentence");
