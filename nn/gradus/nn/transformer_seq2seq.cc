@@ -1,5 +1,6 @@
 #include <gradus/nn/check.h>
 #include <gradus/nn/init.h>
+#include <gradus/nn/packed/transformer.h>
 #include <gradus/nn/transformer_seq2seq.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention.h>
@@ -195,10 +196,30 @@ class CachedGenerator : public Generator {
   const TransformerSeq2Seq& model_;
 };
 
+class PackedGenerator : public Generator {
+ public:
+  PackedGenerator(const TransformerSeq2Seq& model, std::shared_ptr<const packed::TransformerWeights> weights)
+      : model_(model), weights_(std::move(weights)) {}
+  std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
+                                            const IncrementalOptions& options) const override {
+    return std::make_unique<packed::PackedTransformer>(model_, weights_, source, lengths, options);
+  }
+
+ private:
+  const TransformerSeq2Seq& model_;
+  std::shared_ptr<const packed::TransformerWeights> weights_;
+};
+
 }  // namespace
 
-std::unique_ptr<Generator> TransformerSeq2Seq::generator() const {
+std::unique_ptr<Generator> TransformerSeq2Seq::composed_generator() const {
   return std::make_unique<CachedGenerator>(*this);
+}
+
+std::unique_ptr<Generator> TransformerSeq2Seq::generator() const {
+  if (auto weights = packed::TransformerWeights::of(*this))
+    return std::make_unique<PackedGenerator>(*this, std::move(weights));
+  return composed_generator();
 }
 
 }  // namespace gradus::nn

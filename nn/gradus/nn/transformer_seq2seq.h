@@ -44,7 +44,10 @@ struct TransformerSeq2Seq : TranslationModel {
   Tensor align(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
   Tensor word_losses(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
   bool attends() const override { return true; }
+  /// In f32 with packed weights.
   std::unique_ptr<Generator> generator() const override;
+  /// By the layers' own steps, which the packed way is tested against.
+  std::unique_ptr<Generator> composed_generator() const;
   void params(ParamVisitor& visit) override;
 
   /// ids i32 [S, B], mask u8 [B, S] -> [S, B, d_model].
