@@ -7,7 +7,9 @@
 #include <gradus/nn/attention/additive.h>
 #include <gradus/ops.h>
 
+#include "checks.h"
 #include "commands.h"
+#include "differences.h"
 #include "schema.h"
 #include "subjects.h"
 
@@ -151,7 +153,7 @@ TEST_CASE("an attention that ignores the encoder has no score path: exactly zero
   CHECK(j["steps"][1]["stations"]["h"]["score_path"].is_null());
   CHECK(j["steps"][1]["paths"]["score_path_exists"] == false);
   CHECK(lens::problems(j, lens::trace_schema()).empty());
-  CHECK(lens::explain_text(subject, d, trace, 1, 100, false).find("none") != std::string::npos);
+  CHECK(lens::explain_text(subject, d, trace, 100, false).find("none") != std::string::npos);
 }
 
 TEST_CASE("what cannot be taken apart is refused, not shown wrongly") {
@@ -193,19 +195,94 @@ TEST_CASE("the model that comes with the program knows its sentence") {
   CHECK(trace.worst() < 1e-6);
   CHECK(trace.path_residual < 1e-12);
   CHECK(trace.score_sum < 1e-12);
-  std::string text = lens::explain_text(subject, d, trace, lens::worst_step(trace), 100, false);
+  std::string text = lens::explain_text(subject, d, trace, 100, false);
   CHECK(text.find("gains most: its annotation is better than the mix by") != std::string::npos);
   CHECK(text.find("\x1b") == std::string::npos);
 }
 
-TEST_CASE("differences are of eighth order, and errors relative to what they can tell") {
-  CHECK(std::abs(lens::derivative([](double x) { return std::sin(1 + x); }, 1e-2) - std::cos(1.0)) < 1e-13);
-  CHECK(std::abs(lens::derivative([](double x) { return std::pow(1 + x, 8); }, 0.1) - 8) < 1e-12);
-  CHECK(lens::relative_error(2, 1, 0, 0) == 0.5);
-  CHECK(lens::relative_error(0, 0, 0, 0) == 0);
-  CHECK(lens::relative_error(1e-8, 2e-8, 1, 0) == doctest::Approx(1e-4));
-  CHECK(lens::relative_error(1e-8, 2e-8, 0, 1) == doctest::Approx(1e-3));
-  CHECK(std::isnan(lens::relative_error(NAN, 1, 1, 1)));
+TEST_CASE("differences are of eighth order, and say how far they can be trusted") {
+  using lens::pointwise;
+  auto sine = lens::difference(pointwise([](double x) { return std::sin(1 + x); }), 1e-2);
+  CHECK(std::abs(sine.value - std::cos(1.0)) < 1e-13);
+  CHECK(sine.doubt < 1e-12);
+  auto power = pointwise([](double x) { return std::pow(1 + x, 8); });
+  CHECK(std::abs(lens::difference(power, 0.1).value - 8) < 1e-12);
+  // A kink within the first steps' reach is stepped around.
+  auto kinked = pointwise([](double x) { return std::abs(x - 1e-3) + 3 * x; });
+  CHECK(lens::difference(kinked, 1e-2).doubt > 1e-3);
+  CHECK(std::abs(lens::careful_difference(kinked, 1).value - 2) < 1e-10);
+  CHECK(std::isnan(lens::careful_difference(pointwise([](double x) { return x > 0 ? NAN : x; }), 1).value));
+}
+
+TEST_CASE("a gradient that is off by a hundred-thousandth is found at every station") {
+  for (const char* attention : {"bahdanau", "general", "multihead"}) {
+    lens::Subject subject = lens::test::subject({.attention = attention});
+    lens::Dissection d = subject.dissect();
+    const lens::SentenceTrace good = lens::trace_sentence(d, 2);
+    auto off = [](const Tensor& g) {
+      Tensor wrong = g.clone();
+      for (int64_t i = 0; i < wrong.numel(); ++i) wrong.f64()[i] *= 1 + 1e-5;
+      return wrong;
+    };
+    auto found = [&](const lens::SentenceTrace& wrong, const std::string& station) {
+      int64_t count = 0;
+      for (const lens::Compared& c : lens::check_trace(d, wrong))
+        count += c.step == 2 && c.station == station && c.error > 1e-6;
+      return count;
+    };
+    for (size_t k = 0; k < good.gradients[2].stations.size(); ++k) {
+      lens::SentenceTrace wrong = good;
+      auto& [name, g] = wrong.gradients[2].stations[k];
+      CAPTURE(attention);
+      CAPTURE(name);
+      g = off(g);
+      // All elements of any size: none hides behind the others.
+      int64_t sizable = 0;
+      for (int64_t i = 0; i < g.numel(); ++i) sizable += std::abs(g.f64()[i]) > 1e-3 * largest(g);
+      CHECK(found(wrong, name) >= sizable);
+    }
+    lens::SentenceTrace wrong = good;
+    lens::StepGradients& g = wrong.gradients[2];
+    g.value = off(g.value);
+    g.score = off(g.score);
+    g.full = off(g.full);
+    for (const char* path : {"h, value path", "h, score path", "h"}) CHECK(found(wrong, path) >= 5);
+  }
+}
+
+TEST_CASE("weights too small for the loss to show are compared all the same") {
+  // Scores some dozens apart: all but one weight are far below the rounding of the loss.
+  lens::Subject subject = lens::test::subject({.attention = "general", .temperature = 0.003});
+  lens::Dissection d = subject.dissect();
+  lens::SentenceTrace trace = lens::trace_sentence(d);
+  double least = 1;
+  for (const lens::Compared& c : trace.checks)
+    if (c.station == "e") least = std::min(least, std::abs(c.engine));
+  CHECK(least < 1e-16);
+  CHECK(least > 0);
+  CHECK(trace.worst() < 1e-6);
+}
+
+TEST_CASE("the shown step is compared in full") {
+  lens::Subject subject = lens::test::subject();
+  lens::Dissection d = subject.dissect();
+  lens::SentenceTrace trace = lens::trace_sentence(d, 1);
+  CHECK(trace.shown == 1);
+  for (const auto& [name, g] : trace.gradients[1].stations) {
+    int64_t count = 0;
+    for (const lens::Compared& c : trace.checks) count += c.step == 1 && c.station == name && c.row >= 0 && c.column >= 0;
+    CAPTURE(name);
+    CHECK(count == g.numel());
+  }
+  CHECK(lens::trace_sentence(d).shown == lens::worst_step(trace.steps));
+}
+
+TEST_CASE("errors are relative") {
+  CHECK(lens::relative_error(2, 1, 0) == 0.5);
+  CHECK(lens::relative_error(0, 0, 0) == 0);
+  CHECK(lens::relative_error(1e-8, 2e-8, 1e-4) == doctest::Approx(1e-4));
+  CHECK(std::isnan(lens::relative_error(NAN, 1, 1)));
+  CHECK(std::isnan(lens::relative_error(INFINITY, INFINITY, 1)));
   // A loss far below the rounding of 1 - p keeps its digits.
   Tensor z = Tensor::from({1, 2}, {60, 0}, DType::f64);
   CHECK(std::abs(lens::exact_loss(z, 0) / std::exp(-60.0) - 1) < 1e-12);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -68,6 +69,22 @@ TEST_CASE("no word can leave the data") {
   CHECK(count(page, "<!--") == 0);
   CHECK(page.find(R"("\u003c/script>\u003c!--\u003cscript>")") != std::string::npos);
   CHECK(json::parse(R"({"word": "\u003c/script>"})")["word"] == "</script>");
+}
+
+TEST_CASE("packed numbers keep their leading bytes, and what is not a number") {
+  auto packed = [](double x, int bytes) {
+    return lens::packed(gradus::Tensor::from({1}, {x}, gradus::DType::f64), bytes);
+  };
+  CHECK(packed(1, 3) == "P/AA");   // 3f f0 00
+  CHECK(packed(-2, 3) == "wAAA");  // c0 00 00
+  CHECK(packed(1 + 1.0 / 8192, 3) == "P/AB");  // half of the last bit: up
+  CHECK(packed(1 + 1.0 / 16384, 3) == "P/AA");
+  CHECK(packed(INFINITY, 3) == "f/AA");
+  CHECK(packed(NAN, 3) == "f/gA");
+  CHECK(packed(0, 3) == "AAAA");
+  lens::json grid = lens::Numbers{.bytes = 3}.grid(
+      gradus::Tensor::from({2, 2}, {1, 9, -2, 9}, gradus::DType::f64), 1);
+  CHECK(grid == lens::json{{"shape", {2, 2}}, {"shown", 1}, {"bytes", 3}, {"base64", "P/AAwAAA"}});
 }
 
 TEST_CASE("missing page files are named") {

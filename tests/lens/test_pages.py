@@ -15,6 +15,8 @@ from browser import check  # noqa: E402
 
 WORDS = 'they slept and marc sang with me at home this morning'
 WRONG = 'ils ont dormi et marc a chanté avec nous à la maison ce matin'
+LONGER = ('if he listens to music , he will see his bird and the girl who sings at home sees anna and our mother will talk to '
+          'him at home')
 
 
 def explain_page(page, name):
@@ -27,6 +29,13 @@ def explain_page(page, name):
     check(page.ask('document.querySelectorAll("#maps table").length') == 3, name + ': three maps')
     check(page.ask('document.querySelectorAll("#maps td").length') == 3 * words * steps, name + ': a cell for each pair')
     check(page.ask('document.querySelectorAll("#jacobian td").length') == words * words + 2 * words, name + ': the Jacobian')
+    if page.ask('innerWidth') >= 1280:
+        tops = page.ask('[...document.querySelectorAll("#maps table")].map((t) => Math.round(t.getBoundingClientRect().top))')
+        check(len(set(tops)) == 1, '%s: the three maps stand side by side: %s' % (name, tops))
+        hidden = page.ask('Math.max(...[...document.querySelectorAll("#maps .scroll")].map((s) => s.scrollWidth - s.clientWidth))')
+        check(hidden <= 0, '%s: all of each map is in sight: %s px hidden' % (name, hidden))
+    cut = page.ask('[...document.querySelectorAll(".formula, #lesson-formula, #gains")].filter((e) => e.scrollHeight > e.clientHeight).length')
+    check(cut == 0, '%s: no formula scrolls up and down: %s do' % (name, cut))
     # The columns of the product stand beside the matrix's rows, all in sight.
     rows = '[...document.querySelectorAll("#jacobian table")].map((t) => Math.round(t.tBodies[0].rows[%d].getBoundingClientRect().top))'
     for row in (0, words - 1):
@@ -41,6 +50,10 @@ def explain_page(page, name):
     check(page.ask(hatched) == 0, name + ': Backward shows them')
     check(page.ask('lens.stations.shown().gradients') == stations, name + ': at all stations')
     check(page.ask('document.querySelectorAll("#stations .check.fail").length') == 0, name + ': no station is wrong')
+    tip = page.ask('(() => { const svg = document.querySelector("#stations [data-station=q] .gradient svg"), b = svg.getBoundingClientRect();'
+                   ' svg.dispatchEvent(new PointerEvent("pointermove", {bubbles: true, clientX: b.left + 2, clientY: b.top + 2}));'
+                   ' return document.getElementById("tip").textContent; })()')
+    check('engine' in tip and 'differences' in tip and 'off by' in tip, '%s: each element says what differences gave: %s' % (name, tip))
     page.ask('document.getElementById("forward").click()')
     check(page.ask('lens.stations.shown().gradients') == 0, name + ': Forward takes them away')
     page.press('a')
@@ -48,6 +61,10 @@ def explain_page(page, name):
     page.press('f')
     page.press('b')
     check(page.ask('lens.stations.shown().gradients') == stations, name + ': key b')
+    page.ask('document.querySelector("#checks details").open = true; new Promise((done) => setTimeout(done, 50))')
+    rows, listed = page.ask('document.querySelectorAll("#check-rows tr").length'), page.ask('lens.data.steps[lens.state.t].checks.length')
+    check(rows == listed > 100, '%s: the numbers one by one: %s of %s' % (name, rows, listed))
+    page.ask('document.querySelector("#checks details").open = false')
     # Another step: by key, by chip, by cell.
     page.ask('document.querySelectorAll("#target .chip")[1].click()')
     check(page.ask('lens.state.t') == 1, name + ': a chip chooses the step')
@@ -135,6 +152,7 @@ def pages(shop):
     subprocess.run([sys.argv[2], variants], check=True, stdout=subprocess.DEVNULL)
     return [('explain', shop.make('explain', 'explain'), explain_page, True),
             ('explain-long', shop.make('explain-long', 'explain', WORDS, '--target', WRONG), explain_page, True),
+            ('explain-longer', shop.make('explain-longer', 'explain', LONGER), explain_page, True),
             ('flow', shop.make('flow', 'flow', '--seeds', '3'), flow_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True)] + [
                 (name, os.path.join(variants, name), variant_page, False) for name in sorted(os.listdir(variants))]

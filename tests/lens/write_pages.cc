@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   for (const auto& [name, small] : all) {
     lens::Subject subject = lens::test::subject(small);
     lens::Dissection d = subject.dissect();
-    lens::json trace = lens::to_json(subject, d, lens::trace_sentence(d), {.digits = 8});
+    lens::json trace = lens::to_json(subject, d, lens::trace_sentence(d), {.digits = 6, .packed = true});
     lens::write_file(std::string(argv[1]) + "/" + name + ".html", lens::assemble_page("explain", trace));
   }
   std::printf("%zu pages\n", all.size());

@@ -40,46 +40,126 @@ Dissection::Dissection(const nn::Seq2Seq& network, std::vector<int32_t> source,
   for (Stage s : {Stage::readout, Stage::logits, Stage::probabilities, Stage::loss}) stages_.push_back(s);
 }
 
-void Dissection::run(Reading& reading, std::vector<Step>& steps, int64_t word, const Tensor& shift) const {
-  reading = read_source(network_.encoder, source_, word, shift);
+// What one step hands on to the next.
+struct Dissection::Walk {
+  Var state, cell, feed;
+  nn::AttentionState attention;
+};
+
+void Dissection::start(Walk& w, const Reading& reading) const {
+  {
+    Scope scope("start");
+    w.state = tanh((*bridge_)(reading.encoded.summary()));
+  }
+  if (luong_ && luong_->input_feeding) w.feed = Tensor::zeros({1, w.state.size(1)}, DType::f64);
+  w.attention = attention_->start(attention_->prepare(reading.annotations, {}));
+}
+
+void Dissection::enter(Walk& w, Step& s, const Reading& reading, size_t t) const {
+  s.t = static_cast<int64_t>(t);
+  s.previous = t == 0 ? nn::kBos : target_[t - 1];
+  s.target = target_[t];
+  s.word = (*embedding_)(Tensor::from_ids({1}, {s.previous}));
+  // Taps give this step's uses gradients of their own.
+  s.state_before = tap(w.state, "state before");
+  s.cell_before = w.cell;
+  s.feed = w.feed;
+  s.attention_before = w.attention;
+  Scope attention_scope("attention");
+  s.value_annotations = tap(reading.annotations, "annotations to mix");
+  s.score_annotations = tap(reading.annotations, "annotations to score");
+}
+
+void Dissection::leave(Walk& w, const Step& s) const {
+  w.state = s.state;
+  w.cell = s.cell;
+  if (w.feed.defined()) w.feed = s.readout;
+  w.attention = anatomy_.next(s.attending, w.attention);
+}
+
+void Dissection::run(Reading& reading, std::vector<Step>& steps) const {
+  reading = read_source(network_.encoder, source_);
   Scope scope("decoder");
-  Var first_state = [&] {
-    Scope start("start");
-    return tanh((*bridge_)(reading.encoded.summary()));
-  }();
+  Walk walk;
+  start(walk, reading);
   steps.assign(target_.size(), {});
-  Var state = first_state, cell, feed;
-  if (luong_ && luong_->input_feeding) feed = Tensor::zeros({1, state.size(1)}, DType::f64);
-  nn::AttentionState attention = attention_->start(attention_->prepare(reading.annotations, {}));
   for (size_t t = 0; t < steps.size(); ++t) {
     Scope step_scope(numbered("t", static_cast<int64_t>(t)));
-    Step& s = steps[t];
-    s.t = static_cast<int64_t>(t);
-    s.previous = t == 0 ? nn::kBos : target_[t - 1];
-    s.target = target_[t];
-    s.word = (*embedding_)(Tensor::from_ids({1}, {s.previous}));
-    // Taps give this step's uses gradients of their own.
-    s.state_before = tap(state, "state before");
-    s.cell_before = cell;
-    s.feed = feed;
-    {
-      Scope attention_scope("attention");
-      s.value_annotations = tap(reading.annotations, "annotations to mix");
-      s.score_annotations = tap(reading.annotations, "annotations to score");
-    }
-    s.attention_before = attention;
-    compute(s);
-    state = s.state;
-    cell = s.cell;
-    if (feed.defined()) feed = s.readout;
-    attention = anatomy_.next(s.attending, attention);
+    enter(walk, steps[t], reading, t);
+    compute(steps[t]);
+    leave(walk, steps[t]);
   }
+}
+
+std::vector<std::vector<double>> Dissection::shifted_losses(const std::vector<Tensor>& shifts,
+                                                            int64_t count) const {
+  NoGrad guard;
+  std::vector<Reading> readings;
+  std::vector<Walk> walks(shifts.size());
+  for (size_t i = 0; i < shifts.size(); ++i) {
+    readings.push_back(read_source(network_.encoder, source_, -1, shifts[i]));
+    start(walks[i], readings[i]);
+  }
+  std::vector<std::vector<double>> losses(shifts.size());
+  std::vector<Step> steps(shifts.size());
+  for (size_t t = 0; t < static_cast<size_t>(count); ++t) {
+    for (size_t i = 0; i < steps.size(); ++i) enter(walks[i], steps[i], readings[i], t);
+    compute_all(steps, 0, Stage::logits);
+    for (size_t i = 0; i < steps.size(); ++i) {
+      leave(walks[i], steps[i]);
+      losses[i].push_back(exact_loss(steps[i].logits.value(), steps[i].target));
+    }
+  }
+  return losses;
 }
 
 void Dissection::compute(Step& step, size_t from, Stage last) const {
   for (size_t k = from; k < stages_.size(); ++k) {
     compute_stage(step, stages_[k]);
     if (stages_[k] == last) return;
+  }
+}
+
+void Dissection::compute_all(std::vector<Step>& variants, size_t from, Stage last) const {
+  auto together = [&](auto member) {
+    std::vector<Var> all;
+    for (Step& s : variants) {
+      if (!member(s).defined()) return Var();
+      all.push_back(member(s));
+    }
+    return concat(all, 0);
+  };
+  auto apart = [&](const Var& all, auto member) {
+    for (size_t i = 0; i < variants.size() && all.defined(); ++i)
+      member(variants[i]) = slice(all, 0, static_cast<int64_t>(i), static_cast<int64_t>(i) + 1);
+  };
+  auto word = [](Step& s) -> Var& { return s.word; };
+  auto context = [](Step& s) -> Var& { return s.attending.context; };
+  auto before = [](Step& s) -> Var& { return s.state_before; };
+  auto cell_before = [](Step& s) -> Var& { return s.cell_before; };
+  auto feed = [](Step& s) -> Var& { return s.feed; };
+  auto state = [](Step& s) -> Var& { return s.state; };
+  auto cell = [](Step& s) -> Var& { return s.cell; };
+  auto readout = [](Step& s) -> Var& { return s.readout; };
+  for (size_t k = from; k < stages_.size(); ++k) {
+    Stage stage = stages_[k];
+    if (stage == Stage::state || stage == Stage::readout || stage == Stage::logits) {
+      Step all;
+      for (auto member : {+word, +context, +before, +cell_before, +feed, +state, +readout})
+        member(all) = together(member);
+      compute_stage(all, stage);
+      if (stage == Stage::state) {
+        apart(all.state, state);
+        apart(all.cell, cell);
+      } else if (stage == Stage::readout) {
+        apart(all.readout, readout);
+      } else {
+        apart(all.logits, [](Step& s) -> Var& { return s.logits; });
+      }
+    } else {
+      for (Step& s : variants) compute_stage(s, stage);
+    }
+    if (stage == last) return;
   }
 }
 

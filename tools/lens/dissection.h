@@ -53,11 +53,15 @@ class Dissection {
   Dissection(const gradus::nn::Seq2Seq& network, std::vector<int32_t> source,
              const std::vector<int32_t>& target);
 
-  /// Reads the source and takes all steps; word and shift as for read_source.
-  void run(Reading& reading, std::vector<Step>& steps, int64_t word = -1,
-           const gradus::Tensor& shift = {}) const;
+  /// Reads the source and takes all steps.
+  void run(Reading& reading, std::vector<Step>& steps) const;
+  /// Losses of the first `count` steps where the source's states are shifted, [S, D], as read_source does: one row for each
+  /// shift. Without a graph.
+  std::vector<std::vector<double>> shifted_losses(const std::vector<gradus::Tensor>& shifts, int64_t count) const;
   /// Computes a step's stages from number `from` of `stages` on, the earlier ones being there, up to `last`.
   void compute(Step& step, size_t from = 0, Stage last = Stage::loss) const;
+  /// The same for variants of one step, with one product for all of them where weights are large. Without a graph.
+  void compute_all(std::vector<Step>& variants, size_t from, Stage last) const;
 
   const std::vector<Stage>& stages() const { return stages_; }
   bool luong_order() const { return luong_ != nullptr; }
@@ -71,6 +75,10 @@ class Dissection {
   double network_loss() const;
 
  private:
+  struct Walk;
+  void start(Walk& walk, const Reading& reading) const;
+  void enter(Walk& walk, Step& step, const Reading& reading, size_t t) const;
+  void leave(Walk& walk, const Step& step) const;
   void compute_stage(Step& step, Stage stage) const;
 
   const gradus::nn::Seq2Seq& network_;

@@ -38,10 +38,10 @@ Subject subject_of(const SentenceOptions& options);
 
 struct ExplainJson {
   int digits = 17;
+  bool packed = false;  ///< grids as bytes, of the shown step with more digits
   int64_t units = 64;   ///< columns of a grid that are written
   bool what_if = true;  ///< with what a page needs to compute steps anew
   bool paths = true;    ///< with the value and score paths' gradients in full, not only their norms
-  int64_t step = -1;    ///< to show first; -1: the one with the largest loss
 };
 /// The trace that docs/trace-schema.md describes, of kind "explain".
 json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
@@ -51,11 +51,9 @@ json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& t
 json what_if_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace);
 
 /// What a terminal gets: the blame maps, and one step's stations with engine and differences side by side.
-std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
-                         int64_t step, int width, bool colors);
+std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace, int width,
+                         bool colors);
 
-/// The step with the largest loss.
-int64_t worst_step(const SentenceTrace& trace);
 /// The model's choice at a step: the likeliest word that may be said.
 int32_t choice(const Step& step);
 /// A station's name in words: "context".

@@ -28,16 +28,15 @@ int explain(const ExplainOptions& o) {
   if (o.step > static_cast<int>(subject.target.size()))
     throw UsageError(
         fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
-  SentenceTrace trace = trace_sentence(d);
-  int64_t step = o.step > 0 ? o.step - 1 : worst_step(trace);
+  SentenceTrace trace = trace_sentence(d, o.step - 1);
   if (o.text) {
     translator::TerminalStyle style = translator::terminal_style(1);
     fmt::print("{}",
-               explain_text(subject, d, trace, step, style.width, style.color != translator::Color::none));
+               explain_text(subject, d, trace, style.width, style.color != translator::Color::none));
     return 0;
   }
   ExplainJson options{
-      .digits = o.json ? 17 : 6, .units = o.units, .what_if = !o.json, .paths = o.json, .step = step};
+      .digits = o.json ? 17 : 6, .packed = !o.json, .units = o.units, .what_if = !o.json, .paths = o.json};
   json data = to_json(subject, d, trace, options);
   if (o.json) {
     write_file(o.out, data.dump() + "\n");

@@ -103,6 +103,7 @@ class Writer {
   std::string word(int32_t id) const { return subject_.model.target.token(id); }
 
   json stations(const Step& s, const StepGradients& g, const std::vector<int32_t>& top) const {
+    Numbers write{options_.digits, options_.packed ? (s.t == trace_.shown ? 4 : 3) : 0};
     json out = json::object();
     for (const std::string& name : station_names(d_)) {
       const gradus::Var& x = station(s, name);
@@ -113,18 +114,31 @@ class Writer {
       json station = {{"title", station_title(name, d_.luong_order())}};
       // Annotations and keys are the same at all steps: once, at the top of the trace.
       if (name == "h") {
-        station["gradient"] = number_.grid(g.full, options_.units);
+        station["gradient"] = write.grid(g.full, options_.units);
         if (options_.paths) {
-          station["value_path"] = number_.grid(g.value, options_.units);
-          station["score_path"] = g.score_path ? number_.grid(g.score, options_.units) : json(nullptr);
+          station["value_path"] = write.grid(g.value, options_.units);
+          station["score_path"] = g.score_path ? write.grid(g.score, options_.units) : json(nullptr);
         }
       } else {
-        if (name != "k") station["value"] = number_.grid(value, vocabulary ? 8 : options_.units);
-        station["gradient"] = number_.grid(grad, vocabulary ? 8 : options_.units);
+        if (name != "k") station["value"] = write.grid(value, vocabulary ? 8 : options_.units);
+        station["gradient"] = write.grid(grad, vocabulary ? 8 : options_.units);
       }
+      station["checks"] = checked(s.t, name);
       out[name] = station;
     }
     return out;
+  }
+
+  // How many gradients of the station were compared, those of h also path by path.
+  json checked(int64_t t, const std::string& name) const {
+    int64_t count = 0;
+    double worst = 0;
+    for (const Compared& c : trace_.checks)
+      if (c.step == t && (c.station == name || (name == "h" && c.station.starts_with("h,")))) {
+        ++count;
+        if (!std::isnan(worst) && !(c.error <= worst)) worst = c.error;
+      }
+    return {{"count", count}, {"worst", Numbers{3}(worst)}};
   }
 
   json heads(const Step& s, const StepGradients& g) const {
@@ -150,7 +164,7 @@ class Writer {
             {"start", number_(norms(g.start))},  {"full", number_(norms(g.full))}};
   }
 
-  // [station, row, column or null, engine, numeric, error]; of logits and probabilities the column is that of `top`.
+  // [station, row or null, column or null, engine, numeric, error]; of logits and probabilities the column is that of `top`.
   json checks(int64_t t, const std::vector<int32_t>& top) const {
     json out = json::array();
     for (const Compared& c : trace_.checks) {
@@ -160,9 +174,12 @@ class Writer {
         auto at = std::find(top.begin(), top.end(), static_cast<int32_t>(c.column));
         if (at == top.end()) continue;
         column = at - top.begin();
+      } else if (options_.packed && column >= options_.units) {
+        continue;
       }
-      out.push_back({c.station, c.row, column < 0 ? json(nullptr) : json(column), number_(c.engine),
-                     number_(c.numeric), Numbers{3}(c.error)});
+      auto place = [](int64_t i) { return i < 0 ? json(nullptr) : json(i); };
+      out.push_back({c.station, place(c.row), place(column), number_(c.engine), number_(c.numeric),
+                     Numbers{3}(c.error)});
     }
     return out;
   }
@@ -176,11 +193,6 @@ class Writer {
 };
 
 }  // namespace
-
-int64_t worst_step(const SentenceTrace& trace) {
-  auto worse = [](const Step& a, const Step& b) { return a.loss.item() < b.loss.item(); };
-  return std::max_element(trace.steps.begin(), trace.steps.end(), worse) - trace.steps.begin();
-}
 
 int32_t choice(const Step& step) {
   const Tensor& z = step.logits.value();
@@ -218,10 +230,11 @@ json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& t
   json unknown = json::array();
   for (int32_t id : subject.source_ids) unknown.push_back(id == gradus::nn::kUnk);
   out["source_unknown"] = unknown;
-  out["show"] = {{"step", o.step >= 0 ? o.step : worst_step(trace)}};
+  out["show"] = {{"step", trace.shown}};
   out["stations"] = station_names(d);
-  out["annotations"] = Numbers{o.digits}.grid(trace.reading.annotations.value(), o.units);
-  out["keys"] = Numbers{o.digits}.grid(trace.steps[0].attending.keys.value(), o.units);
+  Numbers grids{o.digits, o.packed ? 4 : 0};
+  out["annotations"] = grids.grid(trace.reading.annotations.value(), o.units);
+  out["keys"] = grids.grid(trace.steps[0].attending.keys.value(), o.units);
   json steps = json::array();
   for (size_t t = 0; t < trace.steps.size(); ++t) steps.push_back(write.step(t));
   out["steps"] = steps;

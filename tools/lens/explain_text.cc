@@ -42,9 +42,8 @@ double scale_of(const std::vector<std::vector<double>>& rows) {
 
 class Report {
  public:
-  Report(const Subject& s, const Dissection& d, const SentenceTrace& trace, int64_t step, int width,
-         bool colors)
-      : subject_(s), d_(d), trace_(trace), t_(step), width_(width), colors_(colors) {}
+  Report(const Subject& s, const Dissection& d, const SentenceTrace& trace, int width, bool colors)
+      : subject_(s), d_(d), trace_(trace), t_(trace.shown), width_(width), colors_(colors) {}
 
   std::string run() {
     head();
@@ -208,9 +207,9 @@ class Report {
 
 }  // namespace
 
-std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
-                         int64_t step, int width, bool colors) {
-  return Report(subject, d, trace, step, width, colors).run();
+std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace, int width,
+                         bool colors) {
+  return Report(subject, d, trace, width, colors).run();
 }
 
 }  // namespace lens

@@ -5,6 +5,7 @@
 
 #include <gradus/ops.h>
 
+#include "differences.h"
 #include "dissection.h"
 #include "sentence.h"
 
@@ -92,15 +93,14 @@ double check(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
     length = std::sqrt(length);
     if (length == 0) continue;
     for (double& x : g) x /= length;
-    double slope = derivative(
-        [&](double by) {
-          std::vector<double> v = g;
-          for (double& x : v) x *= by;
-          Tensor shift = Tensor::from({static_cast<int64_t>(v.size())}, v, DType::f64);
-          return loss_at(network, source, target, static_cast<int64_t>(j), shift);
-        },
-        1e-2);
-    worst = std::max(worst, relative_error(length, slope, 0, loss.item()));
+    auto loss_moved = [&](double by) {
+      std::vector<double> v = g;
+      for (double& x : v) x *= by;
+      Tensor shift = Tensor::from({static_cast<int64_t>(v.size())}, v, DType::f64);
+      return loss_at(network, source, target, static_cast<int64_t>(j), shift);
+    };
+    double slope = difference(pointwise(loss_moved), 1e-2).value;
+    worst = std::max(worst, relative_error(length, slope, std::max(1e-5 * loss.item(), 1e-9)));
   }
   return worst;
 }

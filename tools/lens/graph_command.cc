@@ -16,8 +16,8 @@ int graph(const GraphOptions& o) {
   if (o.step > static_cast<int>(subject.target.size()))
     throw UsageError(
         fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
-  SentenceTrace checked = trace_sentence(d);
-  int64_t step = o.step > 0 ? o.step - 1 : worst_step(checked);
+  SentenceTrace checked = trace_sentence(d, o.step - 1);
+  int64_t step = checked.shown;
   double worst = 0;
   size_t count = 0;
   for (const Compared& c : checked.checks)

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -41,21 +42,23 @@ json Numbers::grid(const gradus::Tensor& x, int64_t units) const {
   if (!x.defined()) return nullptr;
   int64_t columns = x.dims() == 0 ? 1 : x.size(-1), rows = x.numel() / std::max<int64_t>(columns, 1);
   int64_t shown = std::min(columns, units);
-  json values = json::array();
+  std::vector<double> values;
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < shown; ++c) values.push_back((*this)(x.at(r * columns + c)));
-  return {{"shape", {rows, columns}}, {"shown", shown}, {"values", values}};
+    for (int64_t c = 0; c < shown; ++c) values.push_back(x.at(r * columns + c));
+  json out = {{"shape", {rows, columns}}, {"shown", shown}};
+  if (bytes == 0) {
+    out["values"] = (*this)(values);
+  } else {
+    out["bytes"] = bytes;
+    out["base64"] = packed(gradus::Tensor::from({rows * shown}, values, gradus::DType::f64), bytes);
+  }
+  return out;
 }
 
-std::string base64_f32(const gradus::Tensor& x) {
+namespace {
+
+std::string base64(const std::string& bytes) {
   static const char* const digit = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    float f = static_cast<float>(x.at(i));
-    uint32_t word;
-    std::memcpy(&word, &f, 4);
-    for (int k = 0; k < 4; ++k) bytes += static_cast<char>(word >> (8 * k) & 255);
-  }
   std::string out;
   for (size_t i = 0; i < bytes.size(); i += 3) {
     auto byte = [&](size_t k) { return k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0u; };
@@ -64,6 +67,27 @@ std::string base64_f32(const gradus::Tensor& x) {
       out += i + static_cast<size_t>(k) > bytes.size() ? '=' : digit[three >> (18 - 6 * k) & 63];
   }
   return out;
+}
+
+}  // namespace
+
+std::string packed(const gradus::Tensor& x, int bytes) {
+  std::string out;
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    uint64_t word = std::bit_cast<uint64_t>(x.at(i));
+    if (bytes < 8 && std::isfinite(x.at(i))) word += uint64_t{1} << (63 - 8 * bytes);
+    for (int k = 0; k < bytes; ++k) out += static_cast<char>(word >> (56 - 8 * k) & 255);
+  }
+  return base64(out);
+}
+
+std::string base64_f32(const gradus::Tensor& x) {
+  std::string bytes;
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    uint32_t word = std::bit_cast<uint32_t>(static_cast<float>(x.at(i)));
+    for (int k = 0; k < 4; ++k) bytes += static_cast<char>(word >> (8 * k) & 255);
+  }
+  return base64(bytes);
 }
 
 std::string_view page_file(std::string_view name) {

@@ -7,7 +7,7 @@ namespace {
 
 using namespace gradus;
 
-// [1, D] columns begin .. begin + n - 1 of a shift, as a constant.
+// [1, n] numbers begin .. begin + n - 1 of a shift, as a constant.
 Var part(const Tensor& shift, int64_t begin, int64_t n) {
   return slice(Var(shift.reshape({1, shift.numel()})), 1, begin, begin + n);
 }
@@ -44,7 +44,8 @@ Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& sour
             stack_of.shape.cell, stack_of.weights[static_cast<size_t>(layer * stack_of.directions() + d)],
             slice(x, 0, j, j + 1), carried, {});
         out[at] = select(now.h, 0, 0);
-        if (last && j == word) out[at] = out[at] + part(shift, d * H, H);
+        if (last && shift.defined() && (word == -1 || j == word))
+          out[at] = out[at] + part(shift, (word == -1 ? j * stack_of.directions() : 0) * H + d * H, H);
         links[at] = tap(out[at], "to the next state");
         carried = {links[at], now.c_n};
       }

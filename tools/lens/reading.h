@@ -17,8 +17,8 @@ struct Reading {
   gradus::nn::Encoded encoded;                           ///< all of it as a decoder takes it
 };
 
-/// Where `shift` [directions H] is defined it is added to the states of source word `word` as they are made, so that
-/// everything that comes after sees it: for finite differences.
+/// Where `shift` is defined it is added to the states as they are made, so that everything that comes after sees it: for
+/// finite differences. [directions H], to those of source word `word`; with word -1 [S, directions H], to those of all.
 Reading read_source(const gradus::nn::Encoder& encoder, const std::vector<int32_t>& source, int64_t word = -1,
                     const gradus::Tensor& shift = {});
 

@@ -4,166 +4,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <gradus/numeric.h>
 #include <gradus/ops.h>
-#include <gradus/parallel.h>
+
+#include "checks.h"
 
 namespace lens {
 namespace {
 
 using namespace gradus;
 
-// Of differences, whose error is of order step^8. The smaller ones are for functions with a kink within reach (relu,
-// maxout), which no large step may cross: the first that agrees counts, else the one that comes closest.
-constexpr double kSteps[] = {1e-2, 2.5e-3, 2e-4, 1e-5};
-constexpr int64_t kElements = 16;  // of a station that are checked one by one
-
-double largest(const Tensor& t) {
-  double m = 0;
-  for (double x : t.to_vector()) m = std::max(m, std::abs(x));
-  return m;
-}
-
 double dot(const Tensor& a, const Tensor& b) {
   double sum = 0;
   for (int64_t i = 0; i < a.numel(); ++i) sum += a.f64()[i] * b.f64()[i];
   return sum;
 }
-
-// The engine's number beside differences of f.
-Compared compare(const std::string& name, const Step& step, int64_t row, int64_t column, double engine,
-                 double scale, const std::function<double(double)>& f) {
-  Compared best;
-  for (double h : kSteps) {
-    double numeric = derivative(f, h);
-    Compared c{
-        name, step.t, row, column, engine, numeric, relative_error(engine, numeric, scale, step.loss.item())};
-    if (h == kSteps[0] || !(c.error >= best.error)) best = c;
-    if (best.error < 1e-7) break;
-  }
-  return best;
-}
-
-// A direction of length 1 with entries of one size: no unit is left out.
-Tensor direction(int64_t n, Rng& rng) {
-  Tensor v({n}, DType::f64);
-  for (int64_t i = 0; i < n; ++i)
-    v.f64()[i] = (rng.next_u32() & 1 ? 1 : -1) / std::sqrt(static_cast<double>(n));
-  return v;
-}
-
-Tensor moved(const Tensor& x, int64_t offset, const Tensor& direction, double by) {
-  Tensor y = x.clone();
-  for (int64_t i = 0; i < direction.numel(); ++i) y.f64()[offset + i] += by * direction.f64()[i];
-  return y;
-}
-
-Var& slot(Step& s, const std::string& name) { return const_cast<Var&>(station(s, name)); }
-
-struct StationInfo {
-  const char* name;
-  Stage made;
-};
-constexpr StationInfo kStations[] = {
-    {"q", Stage::projected},   {"k", Stage::keys},         {"u", Stage::hidden}, {"e", Stage::scores},
-    {"alpha", Stage::weights}, {"c", Stage::context},      {"s", Stage::state},  {"a", Stage::readout},
-    {"z", Stage::logits},      {"p", Stage::probabilities}};
-
-// Everything about one step's loss.
-class StepChecker {
- public:
-  StepChecker(const Dissection& d, const SentenceTrace& trace, size_t t)
-      : d_(d), step_(trace.steps[t]), grads_(trace.gradients[t]), rng_(t) {}
-
-  std::vector<Compared> run() {
-    elements("s_prev", grads_.at("s_prev"), 0, [](Step& s) -> Var& { return s.state_before; });
-    for (const StationInfo& info : kStations) {
-      Tensor g = grads_.at(info.name);
-      if (!g.defined()) continue;
-      std::string name = info.name;
-      auto place = [name](Step& s) -> Var& { return slot(s, name); };
-      size_t after = position(info.made) + 1;
-      if (name == "p") probability(g);
-      else if (name == "k" || name == "u") rows(name, g, after, place);
-      else elements(name, g, after, place);
-    }
-    if (grads_.score_path)
-      rows("h, score path", grads_.score, position(Stage::keys),
-           [](Step& s) -> Var& { return s.score_annotations; });
-    rows("h, value path", grads_.value, position(Stage::context),
-         [](Step& s) -> Var& { return s.value_annotations; });
-    return std::move(checks_);
-  }
-
- private:
-  using Place = std::function<Var&(Step&)>;
-
-  size_t position(Stage stage) const {
-    return static_cast<size_t>(std::find(d_.stages().begin(), d_.stages().end(), stage) -
-                               d_.stages().begin());
-  }
-
-  double loss_with(const Place& place, const Tensor& value, size_t from) const {
-    Step s = step_;
-    place(s) = value;
-    if (from < d_.stages().size() && from <= position(Stage::logits)) d_.compute(s, from, Stage::logits);
-    return exact_loss(s.logits.value(), s.target);
-  }
-
-  // Element by element, evenly spread where there are many; of the logits the likeliest and the right one.
-  void elements(const std::string& name, const Tensor& g, size_t from, const Place& place) {
-    Step own = step_;
-    Tensor x = place(own).value(), one = Tensor::ones({1}, DType::f64);
-    double scale = largest(g);
-    int64_t n = g.numel(), columns = g.size(-1);
-    std::vector<int64_t> which;
-    if (name == "z") {
-      for (int64_t i = 0; i < n; ++i) which.push_back(i);
-      std::stable_sort(which.begin(), which.end(),
-                       [&](int64_t a, int64_t b) { return x.f64()[a] > x.f64()[b]; });
-      which.resize(static_cast<size_t>(std::min<int64_t>(n, 8)));
-      if (std::find(which.begin(), which.end(), step_.target) == which.end()) which.back() = step_.target;
-    } else {
-      int64_t count = std::min(n, kElements);
-      for (int64_t i = 0; i < count; ++i) which.push_back(i * n / count);
-    }
-    for (int64_t i : which)
-      checks_.push_back(compare(name, step_, i / columns, i % columns, g.f64()[i], scale, [&](double by) {
-        return loss_with(place, moved(x, i, one, by), from);
-      }));
-  }
-
-  // Row by row of [S, 1, n], each along one direction.
-  void rows(const std::string& name, const Tensor& g, size_t from, const Place& place) {
-    Step own = step_;
-    Tensor x = place(own).value();
-    double scale = largest(g);
-    int64_t n = g.size(-1), count = g.numel() / n;
-    Tensor v = direction(n, rng_), flat = g.reshape({count, n});
-    for (int64_t j = 0; j < count; ++j)
-      checks_.push_back(compare(name, step_, j, -1, dot(flat.row(j), v), scale, [&](double by) {
-        return loss_with(place, moved(x, j * n, v, by), from);
-      }));
-  }
-
-  // L = -log p_target, whatever the others are. In parts of p, as the logarithm bends at a distance of p: dL/dlog p = -1.
-  void probability(const Tensor& g) {
-    double p = step_.probabilities.value().f64()[step_.target];
-    Compared c = compare("p", step_, 0, step_.target, g.f64()[step_.target] * p, 1,
-                         [&](double by) { return -std::log(p * (1 + by)); });
-    c.engine /= p;
-    c.numeric /= p;
-    checks_.push_back(c);
-  }
-
-  const Dissection& d_;
-  const Step& step_;
-  const StepGradients& grads_;
-  Rng rng_;
-  std::vector<Compared> checks_;
-};
 
 // Rows of states side by side: forward_j and backward_j into [S, D]; undefined or missing ones are 0.
 class Joined {
@@ -194,7 +50,7 @@ StepGradients differentiate(const Dissection& d, const SentenceTrace& trace, siz
   const Step& step = trace.steps[t];
   BackwardOptions options{.retain_graph = true};
   options.keep = {step.state_before};
-  for (const StationInfo& info : kStations)
+  for (const StationInfo& info : stations_made())
     if (const Var& x = station(step, info.name); x.defined()) options.keep.push_back(x);
   for (size_t i = 0; i <= t; ++i)
     for (const Var& x : {trace.steps[i].value_annotations, trace.steps[i].score_annotations})
@@ -210,7 +66,7 @@ StepGradients differentiate(const Dissection& d, const SentenceTrace& trace, siz
     if (x.defined() && grads.contains(x)) out.stations.emplace_back(name, grads[x]);
   };
   note("s_prev", step.state_before);
-  for (const StationInfo& info : kStations) note(info.name, station(step, info.name));
+  for (const StationInfo& info : stations_made()) note(info.name, station(step, info.name));
 
   int64_t S = r.annotations.size(0), D = r.annotations.size(2), H = r.forward[0].size(1);
   auto zeros = [&] { return Tensor::zeros({S, D}, DType::f64); };
@@ -276,43 +132,7 @@ void check_identities(const Dissection& d, SentenceTrace& trace, size_t t) {
   }
 }
 
-// The whole gradient of every L_t by h_j, along one direction: the states are shifted as the encoder
-// makes them, and everything after is computed anew.
-std::vector<Compared> check_annotation(const Dissection& d, const SentenceTrace& trace, int64_t j) {
-  Rng rng(static_cast<uint64_t>(j), 1);
-  std::vector<Compared> out;
-  int64_t width =
-      static_cast<int64_t>(d.network().encoder.rnn.directions()) * d.network().encoder.rnn.shape.hidden_size;
-  Tensor v = direction(width, rng);
-  std::map<double, std::vector<double>> losses;  // by how far, for all steps at once
-  auto loss = [&](size_t t, double by) {
-    std::vector<double>& all = losses[by];
-    if (all.empty()) {
-      Reading reading;
-      std::vector<Step> steps;
-      d.run(reading, steps, j, moved(Tensor::zeros({width}, DType::f64), 0, v, by));
-      for (const Step& s : steps) all.push_back(exact_loss(s.logits.value(), s.target));
-    }
-    return all[t];
-  };
-  for (size_t t = 0; t < trace.steps.size(); ++t) {
-    const Tensor& full = trace.gradients[t].full;
-    out.push_back(compare("h", trace.steps[t], j, -1, dot(full.row(j), v), largest(full),
-                                   [&](double by) { return loss(t, by); }));
-  }
-  return out;
-}
-
 }  // namespace
-
-double relative_error(double a, double b, double scale, double loss) {
-  return std::abs(a - b) / std::max({std::abs(a), std::abs(b), 1e-4 * scale, 1e-5 * loss, 1e-9});
-}
-
-double derivative(const std::function<double(double)>& f, double h) {
-  auto across = [&](double k) { return f(k * h) - f(-k * h); };
-  return (4.0 / 5 * across(1) - 1.0 / 5 * across(2) + 4.0 / 105 * across(3) - 1.0 / 280 * across(4)) / h;
-}
 
 Tensor StepGradients::at(const std::string& name) const {
   for (const auto& [key, g] : stations)
@@ -332,9 +152,18 @@ double SentenceTrace::worst() const {
 std::vector<std::string> station_names(const Dissection& d) {
   std::vector<std::string> out = {"s_prev", "h"};
   for (Stage stage : d.stages())
-    for (const StationInfo& info : kStations)
+    for (const StationInfo& info : stations_made())
       if (info.made == stage) out.push_back(info.name);
   return out;
+}
+
+const std::vector<StationInfo>& stations_made() {
+  static const std::vector<StationInfo> all = {
+      {"q", Stage::projected, false},   {"k", Stage::keys, true},     {"u", Stage::hidden, true},
+      {"e", Stage::scores, false},      {"alpha", Stage::weights, false}, {"c", Stage::context, false},
+      {"s", Stage::state, false},       {"a", Stage::readout, false}, {"z", Stage::logits, false},
+      {"p", Stage::probabilities, false}};
+  return all;
 }
 
 const Var& station(const Step& s, const std::string& name) {
@@ -355,7 +184,12 @@ const Var& station(const Step& s, const std::string& name) {
   return none;
 }
 
-SentenceTrace trace_sentence(const Dissection& d) {
+int64_t worst_step(const std::vector<Step>& steps) {
+  auto worse = [](const Step& a, const Step& b) { return a.loss.item() < b.loss.item(); };
+  return std::max_element(steps.begin(), steps.end(), worse) - steps.begin();
+}
+
+SentenceTrace trace_sentence(const Dissection& d, int64_t shown) {
   SentenceTrace trace;
   d.run(trace.reading, trace.steps);
   for (const Step& s : trace.steps) trace.loss += s.loss.item();
@@ -366,22 +200,13 @@ SentenceTrace trace_sentence(const Dissection& d) {
              "taken apart, the model's loss is {:.12g}, in one piece {:.12g}: its attention is more than a "
              "softmax of scores and a mean",
              trace.loss, trace.network_loss));
+  trace.shown = shown < 0 ? worst_step(trace.steps) : shown;
   trace.gradients.resize(trace.steps.size());
-  size_t T = trace.steps.size(), S = d.source().size();
-  for (size_t t = 0; t < T; ++t) {
+  for (size_t t = 0; t < trace.steps.size(); ++t) {
     trace.gradients[t] = differentiate(d, trace, t);
     check_identities(d, trace, t);
   }
-  // Steps and words on all processors; each has its own place, so that the order is always the same.
-  std::vector<std::vector<Compared>> found(T + S);
-  ThreadPool pool(std::min(available_threads(), static_cast<int>(T)));
-  pool.run([&](int worker) {
-    NoGrad guard;
-    for (size_t k = static_cast<size_t>(worker); k < T + S; k += static_cast<size_t>(pool.size()))
-      found[k] =
-          k < T ? StepChecker(d, trace, k).run() : check_annotation(d, trace, static_cast<int64_t>(k - T));
-  });
-  for (const auto& checks : found) trace.checks.insert(trace.checks.end(), checks.begin(), checks.end());
+  trace.checks = check_trace(d, trace);
   return trace;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,19 +11,12 @@ namespace lens {
 struct Compared {
   std::string station;  ///< "e", "c", ... or "h"
   int64_t step = 0;
-  /// Where: an element of the station's grid, or (row, -1), a row along a random direction of length 1.
+  /// Where: an element of the station's grid; (row, -1), a row along a random direction of length 1; (-1, column), a column
+  /// or, of "h", the columns from there on to the next that was compared.
   int64_t row = 0, column = -1;
   double engine = 0, numeric = 0;
-  double error = 0;  ///< relative, see relative_error
+  double error = 0;  ///< |engine - numeric| / max(|engine|, |numeric|, 10^-4 of the grid's largest), see docs/trace-schema.md
 };
-
-/// |a - b| / max(|a|, |b|, scale / 10^4, loss / 10^5, 10^-9): relative to the numbers; where both are small within their
-/// grid, whose largest number is `scale`, or small against the loss, to a part of these: a difference of losses in double
-/// precision cannot tell such numbers to six digits.
-double relative_error(double a, double b, double scale, double loss);
-
-/// df/dx at 0 by the central differences of eight points, with an error of order h^8.
-double derivative(const std::function<double(double)>& f, double h);
 
 /// The gradient of one step's loss L_t, taken apart.
 struct StepGradients {
@@ -50,6 +42,7 @@ struct SentenceTrace {
   std::vector<Step> steps;
   std::vector<StepGradients> gradients;
   std::vector<Compared> checks;
+  int64_t shown = 0;  ///< the step that was compared in full
   double loss = 0;          ///< sum of the steps' losses
   double network_loss = 0;  ///< the same from the network's fused ops
   // How far identities that hold exactly are off, each the largest over all steps.
@@ -63,9 +56,20 @@ struct SentenceTrace {
 std::vector<std::string> station_names(const Dissection& d);
 /// The value at a station; undefined where the step has no such.
 const gradus::Var& station(const Step& step, const std::string& name);
+/// What is computed in a step, before it is known which of them a model has.
+struct StationInfo {
+  const char* name;
+  Stage made;
+  bool by_word;  ///< a row for each source word
+};
+const std::vector<StationInfo>& stations_made();
 
+/// @param shown the step to compare in full; -1: the one with the largest loss.
 /// @throws gradus::Error when the taken-apart network does not compute what the network computes: then its attention
 /// does something between scores and context that a softmax does not.
-SentenceTrace trace_sentence(const Dissection& d);
+SentenceTrace trace_sentence(const Dissection& d, int64_t shown = -1);
+
+/// The step with the largest loss.
+int64_t worst_step(const std::vector<Step>& steps);
 
 }  // namespace lens

@@ -18,16 +18,9 @@ using namespace gradus;
 constexpr int64_t kMaxOutputNumbers = 150000;  // of the output matrix; a page stays under 2 MB
 const Numbers kNumbers{11};
 
-json rows(const Tensor& x) {
-  json out = json::array();
-  for (int64_t r = 0; r < x.size(0); ++r) out.push_back(kNumbers(x.row(r)));
-  return out;
-}
-
-json heads(const Tensor& x) {  // [M, S, n]
-  json out = json::array();
-  for (int64_t m = 0; m < x.size(0); ++m) out.push_back(rows(x.row(m)));
-  return out;
+// 9 digits: a page's numbers must come out as the engine's to 10^-6.
+json array(const Tensor& x) {
+  return {{"shape", std::vector<int64_t>(x.shape().begin(), x.shape().end())}, {"bytes", 5}, {"base64", packed(x, 5)}};
 }
 
 // One row for each step.
@@ -108,12 +101,12 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
     if (cell.type.layer_norm) return {{"unavailable", "the decoder's cell is layer-normalised"}};
     Var of_word = columns(cell.weight_ih, 0, E), of_context = columns(cell.weight_ih, E, E + D);
     json unit = {{"type", subject.model.config.network.cell}, {"hidden", H}};
-    unit["context"] = heads(linear(Var(parts.each), of_context).value());
-    unit["word"] = rows(over_steps(trace, [&](const Step& s) {
+    unit["context"] = array(linear(Var(parts.each), of_context).value());
+    unit["word"] = array(over_steps(trace, [&](const Step& s) {
       Var y = linear(s.word, of_word, cell.bias_ih.defined() ? cell.bias_ih.var() : Var());
       return of_offset(of_context, y);
     }));
-    unit["state"] = rows(over_steps(trace, [&](const Step& s) {
+    unit["state"] = array(over_steps(trace, [&](const Step& s) {
       return linear(s.state_before, cell.weight_hh, cell.bias_hh.defined() ? cell.bias_hh.var() : Var());
     }));
     bool reset_before = cell.type.kind == nn::CellKind::gru && (!cell.type.reset_after || cell.type.bahdanau);
@@ -122,9 +115,9 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
       unit["bias_hn"] =
           cell.bias_hh.defined() ? kNumbers(slice(cell.bias_hh, 0, 2 * H, 3 * H).value()) : json(nullptr);
     }
-    unit["state_before"] = rows(over_steps(trace, [](const Step& s) { return s.state_before; }));
+    unit["state_before"] = array(over_steps(trace, [](const Step& s) { return s.state_before; }));
     if (cell.type.kind == nn::CellKind::lstm)
-      unit["cell_before"] = rows(over_steps(trace, [&](const Step& s) {
+      unit["cell_before"] = array(over_steps(trace, [&](const Step& s) {
         return s.cell_before.defined() ? s.cell_before : Var(Tensor::zeros({1, H}, DType::f64));
       }));
     out["cell"] = unit;
@@ -135,9 +128,9 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
   Var of_context = columns(readout.linear.weight, at, at + D);
   json read = {{"maxout", readout.kind == nn::ReadoutKind::maxout},
                {"size", readout.linear.weight.shape()[0]}};
-  read["context"] = heads(linear(Var(parts.each), of_context).value());
+  read["context"] = array(linear(Var(parts.each), of_context).value());
   Var of_state = columns(readout.linear.weight, luong ? D : 0, luong ? D + H : H);
-  read["rest"] = rows(over_steps(trace, [&](const Step& s) {
+  read["rest"] = array(over_steps(trace, [&](const Step& s) {
     Var y = luong ? linear(s.state, of_state, readout.linear.bias)
                   : linear(s.word, columns(readout.linear.weight, H + D, H + D + E), readout.linear.bias);
     return of_offset(of_context, y);

@@ -21,6 +21,32 @@ const html = (text) => String(text).replace(/[&<>"]/g, (c) => ({"&": "&amp;", "<
 const number = (x) => (x === null || x === undefined ? null : typeof x === "number" ? x :
   x === "nan" ? NaN : x === "inf" ? Infinity : x === "-inf" ? -Infinity : Number(x));
 
+/** The leading bytes of f64 numbers, big-endian, in base64. */
+function unpack(text, bytes) {
+  const given = atob(text), count = given.length / bytes, view = new DataView(new ArrayBuffer(8)), out = new Float64Array(count);
+  for (let i = 0, at = 0; i < count; ++i) {
+    for (let k = 0; k < bytes; ++k) view.setUint8(k, given.charCodeAt(at++));
+    out[i] = view.getFloat64(0);
+  }
+  return out;
+}
+/** Everything below x that was packed: grids get their values; what has a shape only becomes rows of rows. */
+function unpackAll(x) {
+  if (x === null || typeof x !== "object") return x;
+  if (x.base64 === undefined) {
+    for (const key of Object.keys(x)) x[key] = unpackAll(x[key]);
+    return x;
+  }
+  const values = unpack(x.base64, x.bytes);
+  if (x.shown !== undefined) return {shape: x.shape, shown: x.shown, values};
+  const rows = (begin, shape) => {
+    if (shape.length === 1) return values.subarray(begin, begin + shape[0]);
+    const size = shape.slice(1).reduce((a, b) => a * b, 1);
+    return Array.from({length: shape[0]}, (_, i) => rows(begin + i * size, shape.slice(1)));
+  };
+  return rows(0, x.shape);
+}
+
 /** 0.0213, −4.1e−10; "not computed" for null. */
 function show(x, digits = 3) {
   x = number(x);

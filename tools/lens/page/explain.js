@@ -1,7 +1,7 @@
 // The page of `lens explain`: which step and word are looked at, and everything that is drawn of them.
 
 (function () {
-  const data = JSON.parse($("data").textContent);
+  const data = unpackAll(JSON.parse($("data").textContent));
   const S = data.source.length, T = data.steps.length;
   const state = {t: Math.min(data.show.step, T - 1), j: 0, m: 0, pick};
   const head = (t = state.t) => data.steps[t].heads[state.m];
@@ -68,13 +68,18 @@
   // ---- blame map ----
 
   const maps = [];
-  /** Few words get larger cells; a narrow window decides for itself. */
-  const cellSize = (share) => (innerWidth > 640 ? `--cell:${Math.round(Math.max(19, Math.min(36, share / S)))}px` : null);
+  /** Few words get larger cells, many smaller ones; a narrow window decides for itself. */
+  const cellSize = (share, least) => (innerWidth > 640 ? `--cell:${Math.floor(Math.max(least, Math.min(36, share / S)))}px` : null);
   function blame() {
     const words = data.steps.map((s) => s.target), common = {rows: words, columns: data.source, cross: true, pick, at: () => [state.t, state.j]};
     const titled = (title, note, map) => {
       maps.push(map);
-      return el("div", {style: cellSize(250)}, el("h3", {}, title), el("div", {class: "scroll"}, map), note);
+      const scroll = el("div", {class: "scroll"}, map);
+      // Where the words are too many to be in sight, the three go along together.
+      scroll.addEventListener("scroll", () => {
+        for (const other of $("maps").querySelectorAll(".scroll")) if (other.scrollLeft !== scroll.scrollLeft) other.scrollLeft = scroll.scrollLeft;
+      });
+      return el("div", {style: S > 16 ? cellSize(290 - S, 8) : cellSize(270 - 1.5 * S, 15)}, el("h3", {}, title), scroll, note);
     };
     const note = (text) => { const p = el("p", {class: "legend"}); p.innerHTML = text; return p; };
     const pair = (t, j) => `${data.steps[t].target} ← ${data.source[j]}`;
@@ -82,6 +87,8 @@
     const full = data.steps.map((s) => s.paths.full.map(number));
     const logs = full.flat().filter((x) => x > 0 && Number.isFinite(x)).map(Math.log10);
     const low = Math.floor(Math.min(...logs)), high = Math.ceil(Math.max(...logs)), decades = Math.max(1, high - low);
+    $("maps").classList.toggle("tight", S > 16);
+    $("maps").classList.toggle("tiny", S > 24);
     $("maps").append(
       titled("Weights: where it looks", note('<span>0<span class="ramp value"></span>1</span>'), heatMap({...common, label: "Attention weights",
         cell: (t, j) => ({class: blue(head(t).weights[j], 1), tip: `${pair(t, j)}\nweight ${show(head(t).weights[j], 4)}`})})),
@@ -129,7 +136,7 @@
       return map;
     };
     const left = column("∂L/∂α", gain), right = column("δ = ∂L/∂e", scores);
-    const matrixWith = el("div", {class: "product", style: cellSize(400)}, matrix, el("span", {class: "sign"}, "×"), left, el("span", {class: "sign"}, "="), right);
+    const matrixWith = el("div", {class: "product", style: cellSize(400, 19)}, matrix, el("span", {class: "sign"}, "×"), left, el("span", {class: "sign"}, "="), right);
     $("jacobian").replaceChildren(el("div", {class: "jac"}, el("div", {class: "scroll"}, matrixWith), say),
       el("p", {class: "legend"}, el("span", {}, "matrix: teal, raising the score raises the weight; orange, it lowers it. Columns: teal, descent makes it larger.")));
     const off = h.score_gradient ? largestOf(scores.map((x, i) => x - number(h.score_gradient[i]))) : 0;
@@ -142,7 +149,11 @@
   function checks() {
     const c = data.checks, ok = number(c.worst) < c.tolerance;
     $("checks").innerHTML = `<p>${c.count} gradients were computed a second time, by central finite differences in double precision, as this page was made.
-      The largest relative error is <b class="${ok ? "more" : "less"}">${show(c.worst, 2)}</b>; ${show(c.tolerance)} is allowed.</p>
+      The largest relative error is <b class="${ok ? "more" : "less"}">${show(c.worst, 2)}</b>; ${show(c.tolerance)} is allowed.
+      Of “${html(data.steps[data.show.step].target)}” (word ${data.show.step + 1}) every element of every vector was compared, of larger matrices every row and every column
+      along a random direction; of the other words, each station along two directions, scores, weights and likely logits one by one. <code>--step</code> chooses the word.</p>
+      <p class="small quiet">Errors are relative to the number itself, but to no less than 10<sup>−4</sup> of the largest gradient in its grid; for the scores and what leads to them, no less than
+      10<sup>−9</sup> of the terms α g·h whose differences they are. Less than that, sixteen digits cannot hold to six.</p>
       <table class="list"><tbody>
       <tr><td>value + score + recurrent path = whole gradient</td><td class="num">within ${show(c.path_residual, 2)}</td></tr>
       <tr><td>sum of δ over the source words = 0</td><td class="num">within ${show(c.score_sum, 2)}</td></tr>
@@ -150,10 +161,12 @@
       <tr><td>loss, taken apart and by the fused ops</td><td class="num">${show(c.loss, 9)}, ${show(c.network_loss, 9)}</td></tr></tbody></table>
       <details><summary>The step's numbers, one by one</summary><div class="scroll"><table class="list mono"><thead><tr><th>station</th><th>where</th><th>engine</th><th>differences</th><th>error</th></tr></thead>
       <tbody id="check-rows"></tbody></table></div></details>`;
+    $("checks").querySelector("details").addEventListener("toggle", checkRows);
   }
   function checkRows() {
+    if (!$("checks").querySelector("details").open) return;
     const s = data.steps[state.t];
-    const where = (c) => (c[2] === null ? `${data.source[c[1]]}, a direction` : ["e", "alpha"].includes(c[0]) ? data.source[c[2]] : ["z", "p"].includes(c[0]) ? s.top.words[c[2]] : `unit ${c[2] + 1}`);
+    const where = (c) => Stations.where(c, data, s);
     $("check-rows").innerHTML = s.checks.map((c) => `<tr><td>${html(c[0])}</td><td>${html(where(c))}</td><td>${show(c[3], 7)}</td><td>${show(c[4], 7)}</td><td>${show(c[5], 2)}</td></tr>`).join("");
   }
 

@@ -38,6 +38,18 @@ const Stations = (function () {
     }[name];
   }
 
+  const byWord = (name) => /^[hku](,|$)/.test(name);
+  const perWord = (name) => name === "e" || name === "alpha";
+  const byVocabulary = (name) => name === "z" || name === "p";
+  const unitName = (name, r, c, data, s) => byWord(name) ? `${data.source[r]}, unit ${c + 1}` : perWord(name) ? data.source[c] + (data.model.heads > 1 ? `, head ${r + 1}` : "") :
+    byVocabulary(name) ? s.top.words[c] : name === "L" ? "loss" : `unit ${c + 1}`;
+  /** Where a check was made, in words. */
+  function where(c, data, s) {
+    const [name, row, column] = c;
+    if (row !== null && column !== null) return unitName(name, row, column, data, s);
+    return row === null && column === null ? "all of it, along a direction" : row === null ? `unit ${column + 1} of all words, along a direction` : `${data.source[row]}, along a direction`;
+  }
+
   function create(box, data, state) {
     const names = data.stations.filter((n) => n in data.steps[0].stations).concat(["L"]);
     let shownValues = names.length, shownGradients = 0, timer = null;
@@ -69,26 +81,30 @@ const Stations = (function () {
 
     function title(name) { return name === "L" ? "loss" : data.steps[0].stations[name].title; }
     const step = () => data.steps[state.t];
-    const byWord = (name) => name === "h" || name === "k" || name === "u";
-    const perWord = (name) => name === "e" || name === "alpha";
-    const byVocabulary = (name) => name === "z" || name === "p";
     const values = (name) => (name === "h" ? data.annotations : name === "k" ? data.keys : step().stations[name].value);
     function gridOf(name, kind) {
       if (name === "L") return {shape: [1, 1], shown: 1, values: [kind === "value" ? step().loss : 1]};
       return kind === "value" ? values(name) : step().stations[name].gradient;
     }
     const at = (grid, r, c) => number(grid.values[r * grid.shown + c]);
-    const unitName = (name, r, c) => byWord(name) ? `${data.source[r]}, unit ${c + 1}` : perWord(name) ? data.source[c] :
-      byVocabulary(name) ? step().top.words[c] : name === "L" ? "loss" : `unit ${c + 1}`;
+    /** What was compared in this step, by station and place. */
+    const compared = data.steps.map((s) => {
+      const found = new Map();
+      for (const c of s.checks) found.set([c[0], c[1], c[2]].join(), c);
+      return found;
+    });
+    const checkAt = (name, r, c) => compared[state.t].get([name, r, c].join()) || null;
     function pointTip(name, kind, r, c) {
       const grid = gridOf(name, kind);
       if (!grid) return "not computed";
       const x = at(grid, r, c);
       const meaning = kind === "value" ? "" : x === 0 ? "" : x > 0 ? "\ndescent makes it smaller: less" : "\ndescent makes it larger: more";
-      return `${unitName(name, r, c)}\n${kind === "value" ? "value" : "dL/dx"} ${show(x, 5)}${meaning}`;
+      const one = kind === "value" ? null : checkAt(name, r, c);
+      const proof = one ? `\nengine ${show(one[3], 6)}\ndifferences ${show(one[4], 6)}, off by ${show(one[5], 2)}` : "";
+      return `${unitName(name, r, c, data, step())}\n${kind === "value" ? "value" : "dL/dx"} ${show(x, 5)}${proof}${meaning}`;
     }
 
-    /** The grid as rectangles; `columns` of them as far as it has that many. */
+    /** The grid as a picture; `columns` of it as far as it has that many. */
     function draw(name, kind, hidden) {
       if (name === "L") return kind === "value" ? `<div class="big num">${show(step().loss, 5)}</div>` : "";
       const grid = gridOf(name, kind);
@@ -96,12 +112,13 @@ const Stations = (function () {
       const [rows, all] = grid.shape, columns = grid.shown;
       const size = rows > 1 ? Math.max(64, Math.min(130, rows * 9)) : perWord(name) || byVocabulary(name) || name === "L" ? 22 : 16;
       const largest = largestOf(grid.values), sign = kind === "value" && grid.values.some((x) => number(x) < 0);
-      let cells = "";
-      if (hidden) cells = `<rect width="${columns}" height="${rows}" class="none"/>`;
-      else for (let r = 0; r < rows; ++r) for (let c = 0; c < columns; ++c) {
-        const x = at(grid, r, c);
-        cells += `<rect x="${c}" y="${r}" width="1.02" height="1.02" class="${kind === "value" ? blue(x, largest, sign) : pull(-x, largest)}"/>`;
+      // One path for each shade: thousands of rectangles would take the browser a second.
+      const shades = new Map();
+      if (!hidden) for (let r = 0; r < rows; ++r) for (let c = 0; c < columns; ++c) {
+        const x = at(grid, r, c), shade = kind === "value" ? blue(x, largest, sign) : pull(-x, largest);
+        shades.set(shade, (shades.get(shade) || "") + `M${c} ${r}h1.02v1.02h-1.02z`);
       }
+      const cells = [...shades].map(([shade, path]) => `<path class="${shade}" d="${path}"/>`).join("");
       // Hatching must keep its proportions, so it is drawn in the picture's own size.
       if (hidden) return `<div class="grid-name"><span>gradient</span><span>not computed yet</span></div>
         <svg viewBox="0 0 240 ${size}" height="${size}" preserveAspectRatio="xMinYMin slice" aria-hidden="true"><rect width="1000" height="${size}" class="none"/></svg>`;
@@ -117,16 +134,21 @@ const Stations = (function () {
           aria-label="${kind} of ${html(title(name))}" data-rows="${rows}" data-columns="${columns}" data-kind="${kind}">${cells}${mark}</svg>`;
     }
 
+    /** The place in a grid that formulas and checks are about: the chosen word, the unit with the largest gradient. */
+    function focus(name) {
+      if (name === "L") return [0, 0];
+      if (perWord(name)) return [state.m, state.j];
+      if (byVocabulary(name)) return [0, step().top.ids.indexOf(step().target_id)];
+      const grid = gridOf(name, "gradient") || gridOf(name, "value"), row = byWord(name) ? state.j : 0;
+      let best = 0;
+      for (let c = 1; c < grid.shown; ++c) if (Math.abs(at(grid, row, c)) > Math.abs(at(grid, row, best))) best = c;
+      return [row, best];
+    }
+
     /** The formula with this step's numbers, for the chosen word and the unit with the largest gradient. */
     function numbers(name) {
       const s = step(), j = state.j, head = s.heads[state.m], word = data.source[j];
-      const unit = (row) => {
-        const grid = gridOf(name, "gradient") || gridOf(name, "value");
-        let best = 0;
-        for (let c = 1; c < grid.shown; ++c) if (Math.abs(at(grid, row, c)) > Math.abs(at(grid, row, best))) best = c;
-        return best;
-      };
-      const i = name === "L" ? 0 : unit(byWord(name) ? j : 0), n = `[${i + 1}]`;
+      const i = focus(name)[1], n = `[${i + 1}]`;
       const v = (station, row, column) => show(at(values(station), row, column), 4);
       switch (name) {
         case "u": return `u${n} of “${word}” = tanh(${v("q", 0, i)} + ${v("k", j, i)}) = ${v("u", j, i)}`;
@@ -155,13 +177,12 @@ const Stations = (function () {
       if (name === "L") {
         return {ok: data.checks.worst < 1e-6, text: `all steps: taken apart ${show(data.checks.loss, 8)}, in one piece ${show(data.checks.network_loss, 8)}`};
       }
-      const all = step().checks.filter((c) => c[0] === name);
-      if (!all.length) return {ok: true, text: step().stations[name].gradient ? "" : "no gradient arrives: nothing to check"};
-      const here = all.find((c) => (byWord(name) ? c[1] === state.j : perWord(name) ? c[1] === state.m && c[2] === state.j : false));
-      const worst = all.reduce((a, b) => (number(b[5]) > number(a[5]) ? b : a));
-      const c = here || worst, ok = all.every((x) => number(x[5]) < data.checks.tolerance);
-      const where = c[2] === null ? `${data.source[c[1]]}, a direction` : unitName(name, c[1], c[2]);
-      return {ok, text: `${ok ? "✓" : "✗"} ${where}: engine ${show(c[3], 5)}, differences ${show(c[4], 5)}, off by ${show(c[5], 2)} · ${all.length} checked`};
+      const checked = step().stations[name].checks, ok = number(checked.worst) < data.checks.tolerance;
+      if (!checked.count) return {ok: true, text: step().stations[name].gradient ? "" : "no gradient arrives: nothing to check"};
+      const [r, c] = focus(name);
+      const here = checkAt(name, r, c) || checkAt(name, r, null) || step().checks.find((one) => one[0] === name);
+      return {ok, text: `${ok ? "✓" : "✗"} ${where(here, data, step())}: engine ${show(here[3], 5)}, differences ${show(here[4], 5)}, off by ${show(here[5], 2)}. ` +
+        `${checked.count} checked, worst ${show(checked.worst, 2)}`};
     }
 
     function norm(name) {
@@ -217,5 +238,5 @@ const Stations = (function () {
     }
     return {draw: drawAll, forward, backward, all, shown: () => ({values: shownValues, gradients: shownGradients, of: names.length})};
   }
-  return {create};
+  return {create, where};
 })();

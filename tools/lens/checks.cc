@@ -1,0 +1,364 @@
+#include "checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <gradus/ops.h>
+#include <gradus/parallel.h>
+
+#include "differences.h"
+
+namespace lens {
+namespace {
+
+using namespace gradus;
+
+constexpr int64_t kElements = 16;   // of scores and weights, in steps that are not shown
+constexpr int64_t kDirections = 2;  // of all else there
+constexpr int64_t kBlocks = 64;     // of columns, where each costs a run from the first word on
+
+// Numbers that are small within their grid are compared with this part of the largest number in it: a sum of many terms
+// of that size is not known better.
+constexpr double kFloor = 1e-4;
+// A score's gradient is alpha (g.h - g.c): where the two are nearly equal (one word has nearly all the weight) 16 digits
+// hold this part of them to 6.
+constexpr double kCancelled = 1e-9;
+
+using Job = std::function<std::vector<Compared>()>;
+
+double largest(const Tensor& t) {
+  double m = 0;
+  for (double x : t.to_vector()) m = std::isnan(x) ? x : std::max(m, std::abs(x));
+  return m;
+}
+
+// Somewhere in a [rows, columns] grid: elements and how far each goes for a shift by 1.
+struct Direction {
+  int64_t row = 0, column = 0;  // as in Compared
+  std::vector<std::pair<int64_t, double>> parts;
+
+  double along(const Tensor& gradient) const {
+    double sum = 0;
+    for (auto [i, by] : parts) sum += gradient.f64()[i] * by;
+    return sum;
+  }
+  Tensor shifted(const Tensor& x, double by) const {
+    Tensor y = x.clone();
+    for (auto [i, part] : parts) y.f64()[i] += by * part;
+    return y;
+  }
+};
+
+Direction element(int64_t row, int64_t column, int64_t columns) {
+  return {row, column, {{row * columns + column, 1.0}}};
+}
+
+// Rows begin .. end-1 and columns begin .. end-1, each element by one size, with random signs: no unit is left out.
+Direction block(int64_t row, int64_t rows, int64_t column, int64_t count, int64_t columns, Rng& rng) {
+  Direction d;
+  double size = 1 / std::sqrt(static_cast<double>(rows * count));
+  for (int64_t r = row; r < row + rows; ++r)
+    for (int64_t c = column; c < column + count; ++c)
+      d.parts.emplace_back(r * columns + c, rng.next_u32() & 1 ? size : -size);
+  return d;
+}
+
+Direction whole_row(int64_t row, int64_t columns, Rng& rng) {
+  Direction d = block(row, 1, 0, columns, columns, rng);
+  d.row = row;
+  d.column = -1;
+  return d;
+}
+
+Direction whole_columns(int64_t column, int64_t count, int64_t rows, int64_t columns, Rng& rng) {
+  Direction d = block(0, rows, column, count, columns, rng);
+  d.row = -1;
+  d.column = column;
+  return d;
+}
+
+Direction everywhere(int64_t rows, int64_t columns, Rng& rng) {
+  Direction d = block(0, rows, 0, columns, columns, rng);
+  d.row = d.column = -1;
+  return d;
+}
+
+Compared compared(const std::string& station, int64_t step, const Direction& where, double engine,
+                  double floor, const Function& f) {
+  double numeric = careful_difference(f, floor).value;
+  return {station, step, where.row, where.column, engine, numeric, relative_error(engine, numeric, floor)};
+}
+
+// Everything about one step's loss.
+class StepChecks {
+ public:
+  StepChecks(const Dissection& d, const SentenceTrace& trace, size_t t, std::vector<Job>& jobs)
+      : d_(d),
+        step_(trace.steps[t]),
+        grads_(trace.gradients[t]),
+        shown_(trace.shown == static_cast<int64_t>(t)),
+        rng_(t),
+        jobs_(jobs) {}
+
+  // Weight goes to each word from the one that has most, of which the slope is 0: differences of the loss.
+  void prepare() {
+    auto place = [](Step& s) -> Var& { return s.attending.weights; };
+    Tensor w = step_.attending.weights.value();
+    int64_t columns = w.size(-1);
+    slopes_ = Tensor::zeros(w.shape(), DType::f64);
+    for (int64_t m = 0; m < w.size(0); ++m) {
+      const double* row = w.f64() + m * columns;
+      int64_t most = std::max_element(row, row + columns) - row;
+      for (int64_t j = 0; j < columns; ++j) {
+        if (j == most) continue;
+        Direction move{m, j, {{m * columns + j, 1.0}, {m * columns + most, -1.0}}};
+        slopes_.f64()[m * columns + j] =
+            careful_difference(losses(place, move, w, position(Stage::context)), 0, 0).value;
+      }
+    }
+  }
+
+  void add() {
+    vector("s_prev", grads_.at("s_prev"), 0, [](Step& s) -> Var& { return s.state_before; });
+    for (const StationInfo& info : stations_made()) {
+      Tensor g = grads_.at(info.name);
+      if (!g.defined()) continue;
+      auto place = [name = std::string(info.name)](Step& s) -> Var& {
+        return const_cast<Var&>(station(s, name));
+      };
+      size_t after = position(info.made) + 1;
+      if (std::string_view(info.name) == "p")
+        probabilities(g);
+      else if (info.by_word)
+        matrix(info.name, g, after, place);
+      else
+        vector(info.name, g, after, place);
+    }
+    if (grads_.score_path)
+      matrix("h, score path", grads_.score, position(Stage::keys),
+             [](Step& s) -> Var& { return s.score_annotations; });
+    matrix("h, value path", grads_.value, position(Stage::context),
+           [](Step& s) -> Var& { return s.value_annotations; });
+  }
+
+ private:
+  using Place = std::function<Var&(Step&)>;
+
+  size_t position(Stage stage) const {
+    return static_cast<size_t>(std::find(d_.stages().begin(), d_.stages().end(), stage) -
+                               d_.stages().begin());
+  }
+
+  std::vector<Step> variants(const Place& place, const Direction& where, const Tensor& x,
+                             const std::vector<double>& by) const {
+    std::vector<Step> out(by.size(), step_);
+    for (size_t i = 0; i < by.size(); ++i) place(out[i]) = where.shifted(x, by[i]);
+    return out;
+  }
+
+  Function losses(const Place& place, const Direction& where, const Tensor& x, size_t from) const {
+    return [this, place, where, x, from](const std::vector<double>& by) {
+      std::vector<Step> all = variants(place, where, x, by);
+      if (from <= position(Stage::logits)) d_.compute_all(all, from, Stage::logits);
+      std::vector<double> out;
+      for (const Step& s : all) out.push_back(exact_loss(s.logits.value(), s.target));
+      return out;
+    };
+  }
+
+  // sum over heads and words of what moving weight to the word does to the loss, times the weight. That is all of the
+  // loss that depends on the scores, and it keeps the digits of the smallest weights, which a loss has no room for: where
+  // all but 10^-12 of the weight is on one word, so is all but 10^-12 of the loss. The slopes are differences, too.
+  Function worths(const Place& place, const Direction& where, const Tensor& x, size_t from) const {
+    return [this, place, where, x, from](const std::vector<double>& by) {
+      std::vector<double> out;
+      for (Step& s : variants(place, where, x, by)) {
+        if (from <= position(Stage::weights)) d_.compute(s, from, Stage::weights);
+        Tensor w = s.attending.weights.value();
+        double sum = 0;
+        for (int64_t i = 0; i < w.numel(); ++i) sum += slopes_.f64()[i] * w.f64()[i];
+        out.push_back(sum);
+      }
+      return out;
+    };
+  }
+
+  // Of the largest gradient of scores, and of what it is passed on to.
+  double score_floor() const {
+    Tensor w = step_.attending.weights.value(), g = grads_.at("alpha"), e = grads_.at("e");
+    if (!g.defined() || !e.defined() || largest(e) == 0) return kFloor;
+    double terms = 0;
+    for (int64_t i = 0; i < w.numel(); ++i) terms = std::max(terms, std::abs(w.f64()[i] * g.f64()[i]));
+    return std::max(kFloor, kCancelled * terms / largest(e));
+  }
+
+  void compare(const std::string& name, const Tensor& g, size_t from, const Place& place,
+               const std::vector<Direction>& directions) {
+    Step own = step_;
+    Tensor x = place(own).value();
+    bool by_weights = from <= position(Stage::weights) && name != "s_prev" && name != "s";
+    double size = largest(g);
+    // The query's gradient is the sum over words of the keys', which cancel where the words are alike.
+    if (name == "q" && grads_.at("u").defined()) size = std::max(size, largest(grads_.at("k")));
+    double floor = size * (by_weights ? score_floor() : kFloor);
+    for (const Direction& where : directions)
+      jobs_.push_back([this, name, g, from, place, x, floor, where, by_weights]() -> std::vector<Compared> {
+        return {compared(name, step_.t, where, where.along(g), floor,
+                         by_weights ? worths(place, where, x, from) : losses(place, where, x, from))};
+      });
+  }
+
+  // [1, n], of scores and weights [M, S]
+  void vector(const std::string& name, const Tensor& g, size_t from, const Place& place) {
+    int64_t n = g.numel(), columns = g.size(-1);
+    if (name == "z" && !shown_) return compare(name, g, from, place, likeliest());
+    bool few = name == "e" || name == "alpha";
+    if (!shown_ && !few) return compare(name, g, from, place, directions(1, n));
+    std::vector<Direction> all;
+    int64_t count = shown_ ? n : std::min(n, kElements);
+    for (int64_t i = 0; i < count; ++i)
+      all.push_back(element(i * n / count / columns, i * n / count % columns, columns));
+    compare(name, g, from, place, all);
+  }
+
+  // Logits of the likeliest words and of the right one.
+  std::vector<Direction> likeliest() const {
+    Tensor z = step_.logits.value();
+    std::vector<int64_t> which;
+    for (int64_t i = 0; i < z.numel(); ++i) which.push_back(i);
+    std::stable_sort(which.begin(), which.end(),
+                     [&](int64_t a, int64_t b) { return z.f64()[a] > z.f64()[b]; });
+    which.resize(static_cast<size_t>(std::min<int64_t>(z.numel(), 8)));
+    if (std::find(which.begin(), which.end(), step_.target) == which.end()) which.back() = step_.target;
+    std::vector<Direction> out;
+    for (int64_t i : which) out.push_back(element(0, i, z.numel()));
+    return out;
+  }
+
+  std::vector<Direction> directions(int64_t rows, int64_t columns) {
+    std::vector<Direction> out;
+    for (int64_t k = 0; k < kDirections; ++k) out.push_back(everywhere(rows, columns, rng_));
+    return out;
+  }
+
+  // [S, 1, n]
+  void matrix(const std::string& name, const Tensor& g, size_t from, const Place& place) {
+    int64_t columns = g.size(-1), rows = g.numel() / columns;
+    if (!shown_) return compare(name, g, from, place, directions(rows, columns));
+    std::vector<Direction> all;
+    if (g.numel() <= kMatrixElements) {
+      for (int64_t i = 0; i < g.numel(); ++i) all.push_back(element(i / columns, i % columns, columns));
+    } else {
+      for (int64_t j = 0; j < rows; ++j) all.push_back(whole_row(j, columns, rng_));
+      for (int64_t c = 0; c < columns; ++c) all.push_back(whole_columns(c, 1, rows, columns, rng_));
+    }
+    compare(name, g, from, place, all);
+  }
+
+  // L = -log p_target, whatever the others are: their gradients are 0. That of p_target is compared in parts of it, as the
+  // logarithm bends at a distance of p: dL/dlog p = -1.
+  void probabilities(const Tensor& g) {
+    jobs_.push_back([this, g]() -> std::vector<Compared> {
+      std::vector<Compared> out;
+      double p = step_.probabilities.value().f64()[step_.target];
+      for (int64_t i = 0; i < g.numel(); ++i) {
+        if (i != step_.target && !shown_) continue;
+        Function f = [&](const std::vector<double>& by) {
+          std::vector<double> y;
+          for (double x : by) y.push_back(-std::log(i == step_.target ? p * (1 + x) : p));
+          return y;
+        };
+        Compared c = compared("p", step_.t, element(0, i, g.numel()), g.f64()[i] * p, kFloor, f);
+        c.engine /= p;
+        c.numeric /= p;
+        out.push_back(c);
+      }
+      return out;
+    });
+  }
+
+  const Dissection& d_;
+  const Step& step_;
+  const StepGradients& grads_;
+  bool shown_;
+  Rng rng_;
+  Tensor slopes_;  // [M, S]
+  std::vector<Job>& jobs_;
+};
+
+// The whole gradients by h: the states are shifted as the encoder makes them, and everything after is computed anew,
+// which gives all steps' losses at once. A row for each word, compared in every step; in the shown one columns, too.
+class AnnotationChecks {
+ public:
+  AnnotationChecks(const Dissection& d, const SentenceTrace& trace, std::vector<Job>& jobs)
+      : d_(d), trace_(trace), jobs_(jobs) {}
+
+  void add() {
+    Rng rng(0, 1);
+    int64_t rows = trace_.reading.annotations.size(0), columns = trace_.gradients[0].full.size(1);
+    for (int64_t j = 0; j < rows; ++j) add(whole_row(j, columns, rng), 0, trace_.steps.size());
+    int64_t blocks = std::min(columns, kBlocks);
+    size_t t = static_cast<size_t>(trace_.shown);
+    for (int64_t b = 0; b < blocks; ++b) {
+      int64_t begin = b * columns / blocks, end = (b + 1) * columns / blocks;
+      add(whole_columns(begin, end - begin, rows, columns, rng), t, t + 1);
+    }
+  }
+
+ private:
+  void add(const Direction& where, size_t begin, size_t end) {
+    jobs_.push_back([this, where, begin, end] {
+      std::map<double, std::vector<double>> losses;  // by how far, for all steps at once
+      Tensor nowhere = Tensor::zeros(trace_.gradients[0].full.shape(), DType::f64);
+      std::vector<Compared> out;
+      for (size_t t = begin; t < end; ++t) {
+        Function loss = [&](const std::vector<double>& by) {
+          if (!losses.contains(by[0])) {
+            std::vector<Tensor> shifts;
+            for (double x : by) shifts.push_back(where.shifted(nowhere, x));
+            auto all = d_.shifted_losses(shifts, static_cast<int64_t>(end));
+            for (size_t i = 0; i < by.size(); ++i) losses[by[i]] = std::move(all[i]);
+          }
+          std::vector<double> y;
+          for (double x : by) y.push_back(losses[x][t]);
+          return y;
+        };
+        const Tensor& full = trace_.gradients[t].full;
+        out.push_back(
+            compared("h", static_cast<int64_t>(t), where, where.along(full), kFloor * largest(full), loss));
+      }
+      return out;
+    });
+  }
+
+  const Dissection& d_;
+  const SentenceTrace& trace_;
+  std::vector<Job>& jobs_;
+};
+
+}  // namespace
+
+std::vector<Compared> check_trace(const Dissection& d, const SentenceTrace& trace) {
+  ThreadPool pool(available_threads());
+  auto everywhere = [&](size_t count, const std::function<void(size_t)>& job) {
+    pool.run([&](int worker) {
+      NoGrad guard;
+      for (size_t k = static_cast<size_t>(worker); k < count; k += static_cast<size_t>(pool.size())) job(k);
+    });
+  };
+  std::vector<Job> jobs;
+  AnnotationChecks annotations(d, trace, jobs);
+  annotations.add();
+  std::vector<StepChecks> steps;
+  for (size_t t = 0; t < trace.steps.size(); ++t) steps.emplace_back(d, trace, t, jobs);
+  everywhere(steps.size(), [&](size_t t) { steps[t].prepare(); });
+  for (StepChecks& s : steps) s.add();
+  std::vector<std::vector<Compared>> found(jobs.size());
+  everywhere(jobs.size(), [&](size_t k) { found[k] = jobs[k](); });
+  std::vector<Compared> out;
+  for (const auto& some : found) out.insert(out.end(), some.begin(), some.end());
+  return out;
+}
+
+}  // namespace lens
