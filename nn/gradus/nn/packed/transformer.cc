@@ -203,8 +203,8 @@ void PackedTransformer::activate(bool gelu, const Share& rows) {
 
 void PackedTransformer::normalise(const Norm& norm, const Tensor& from, const Tensor& to, const Share& rows) {
   int64_t at = rows.begin * w_->E;
-  kernels::layer_norm(rows.end - rows.begin, w_->E, from.f32() + at, norm.weight, norm.bias, norm.eps,
-                      to.f32() + at, stats_.f32() + 2 * rows.begin);
+  kernels::layer_norm(rows.end - rows.begin, w_->E, from.f32() + at, w_->E, norm.weight, norm.bias, norm.eps,
+                      false, to.f32() + at, w_->E, stats_.f32() + 2 * rows.begin);
 }
 
 // A part's result joins the sum: pre-LN, and what the next part takes of it; post-LN, normalised.
