@@ -1,8 +1,14 @@
 // Regularised recurrent units: dropout with one mask over time, layer normalisation.
 
+#include <algorithm>
 #include <cmath>
 
+#include <gradus/nn/data_parallel.h>
 #include <gradus/nn/rnn.h>
+#include <gradus/ops/layer_norm_gru.h>
+#include <gradus/ops/layer_norm_lstm.h>
+#include <gradus/ops/layer_norm_rnn.h>
+#include <gradus/ops/reduce.h>
 
 #include "recurrent_units.h"
 
@@ -196,4 +202,60 @@ TEST_CASE("layer normalisation takes away the scale of the weights") {
       p->update([](const Tensor& t) { for (int64_t i = 0; i < t.numel(); ++i) t.set(i, 3 * t.at(i)); });
     CHECK(max_abs_difference(stack(input(), {}, start).output.value(), before) < 1e-5);
   }
+}
+
+TEST_CASE(
+    "shards of a batch on threads give the batch's gradients, and the same bits on any number of threads") {
+  for (CellType type : all_cells()) {
+    if (!type.layer_norm) continue;
+    CAPTURE(text_of(type));
+    Rng rng(13);
+    RecurrentShape shape = shape_of(type);
+    shape.residual = true;
+    RecurrentStack stack(shape, rng);
+    nn::to(stack, DType::f64);
+    Tensor x = random({4, 4, 3}, 14);
+    auto of_shards = [&](int threads, int shards) {
+      ThreadPool pool(threads);
+      int64_t each = 4 / shards;
+      return nn::parallel_gradients(pool, shards, [&](int shard) {
+        Tensor part({4, each, 3}, x.dtype()), lengths({each}, DType::i32);
+        for (int64_t b = 0; b < each; ++b) {
+          lengths.set(b, kLengths.at(shard * each + b));
+          for (int64_t t = 0; t < 4; ++t) part.row(t).row(b).copy_from(x.row(t).row(shard * each + b));
+        }
+        return sum(stack(part, lengths).output);
+      });
+    };
+    nn::ParallelGradients whole = of_shards(1, 1), one = of_shards(1, 2), two = of_shards(2, 2);
+    for (const NamedParameter& p : nn::named_parameters(stack)) {
+      CAPTURE(p.name);
+      Tensor g = whole.gradients[*p.parameter];
+      double size = 1;
+      for (double v : g.to_vector()) size = std::max(size, std::abs(v));
+      CHECK(same_bits(one.gradients[*p.parameter], two.gradients[*p.parameter]));
+      CHECK(max_abs_difference(two.gradients[*p.parameter], g) < 1e-12 * size);
+    }
+  }
+}
+
+TEST_CASE("the layer-normalised ops say what they need") {
+  Tensor x = Tensor::zeros({5, 2, 3}), w_ih = Tensor::zeros({12, 3}), w_hh = Tensor::zeros({12, 4});
+  Tensor ones = Tensor::ones({12});
+  CHECK(error_of([&] { layer_norm_gru(x, {}, w_ih, w_hh, {{ones, {}}, {}}); }) ==
+        "[layer_norm_gru] norm_hh must be [3 hidden_size] = [12]: weight none, bias none");
+  CHECK(error_of([&] { layer_norm_gru(x.row(0), {}, w_ih, w_hh, {{ones, {}}, {ones, {}}}); }) ==
+        "[layer_norm_gru] input must be [T, B, input_size]: input [2, 3]");
+  CHECK(error_of([&] {
+          layer_norm_lstm(x, {}, Tensor::zeros({16, 3}), Tensor::zeros({16, 4}),
+                          {{Tensor::ones({16}), {}}, {Tensor::ones({16}), {}}, {Tensor::ones({4}), ones}});
+        }) == "[layer_norm_lstm] norm_c must be [hidden_size] = [4]: weight [4], bias [12]");
+  CHECK(error_of([&] {
+          layer_norm_rnn(x, {}, Tensor::zeros({4, 3}), Tensor::zeros({4, 4}),
+                         {Tensor::ones({4}, DType::f64), {}});
+        }) == "[layer_norm_rnn] element types must agree: f32 and f64");
+  CHECK(error_of([&] {
+          layer_norm_rnn(x, {}, Tensor::zeros({4, 3}), Tensor::zeros({4, 4}), {Tensor::ones({4}), {}},
+                         {.lengths = Tensor::from_ids({2}, {6, 0})});
+        }) == "[layer_norm_rnn] lengths must be in 0 .. T = 5: 6");
 }

@@ -8,9 +8,11 @@ namespace gradus {
 
 void check_norm(const char* op, const char* name, const NormWeights& norm, int64_t n, const char* n_text,
                 DType dtype) {
-  if (norm.weight.shape() != Shape{n} || (norm.bias.defined() && norm.bias.shape() != Shape{n}))
-    fail(op, fmt::format("{} must be [{}] = [{}]: weight {}, bias {}", name, n_text, n,
-                         norm.weight.shape().str(), norm.bias.defined() ? norm.bias.shape().str() : "none"));
+  auto fits = [&](const Var& v) { return v.defined() && v.shape() == Shape{n}; };
+  auto text = [](const Var& v) { return v.defined() ? v.shape().str() : "none"; };
+  if (!fits(norm.weight) || (norm.bias.defined() && !fits(norm.bias)))
+    fail(op, fmt::format("{} must be [{}] = [{}]: weight {}, bias {}", name, n_text, n, text(norm.weight),
+                         text(norm.bias)));
   for (const Var* v : {&norm.weight, &norm.bias})
     if (v->defined() && v->dtype() != dtype)
       fail(op, fmt::format("element types must agree: {} and {}", name_of(dtype), name_of(v->dtype())));
