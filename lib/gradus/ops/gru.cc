@@ -1,7 +1,5 @@
 #include <gradus/ops/gru.h>
 
-#include <fmt/core.h>
-
 #include <gradus/kernels/gru.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
@@ -136,11 +134,7 @@ Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const
   gru.units = gru.real.empty(4 * H, x.dtype());
   if (!o.reset_after) gru.reset_seen = gru.real.empty(H, x.dtype());
   Tensor out(x.dims() == 2 ? Shape{B, H} : Shape{steps, B, H}, x.dtype());
-  with_type(x.dtype(), op, [&](auto v) { gru.forward(data<decltype(v)>(out)); });
-  return record(op, {x, h0, weight_ih, weight_hh, bias_ih, bias_hh}, out,
-                [gru = std::move(gru), op](const Tensor& dy, Grads& dx) {
-                  with_type(dy.dtype(), op, [&](auto v) { gru.backward<decltype(v)>(dy, dx); });
-                });
+  return record_recurrence(op, std::move(gru), {x, h0, weight_ih, weight_hh, bias_ih, bias_hh}, out);
 }
 
 }  // namespace
@@ -148,15 +142,14 @@ Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const
 Var gru_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
              const Var& bias_hh, const GruOptions& options) {
   At at(x.caller());
-  if (x.dims() != 2)
-    fail("gru_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
+  check_cell_input("gru_cell", x);
   return run("gru_cell", x, h, weight_ih, weight_hh, bias_ih, bias_hh, options);
 }
 
 Var gru(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
         const Var& bias_hh, const GruOptions& options) {
   At at(x.caller());
-  if (x.dims() != 3) fail("gru", fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
+  check_sequence("gru", x);
   return run("gru", x, h0, weight_ih, weight_hh, bias_ih, bias_hh, options);
 }
 

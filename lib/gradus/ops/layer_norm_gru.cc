@@ -1,7 +1,5 @@
 #include <gradus/ops/layer_norm_gru.h>
 
-#include <fmt/core.h>
-
 #include <gradus/kernels/gru.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
@@ -177,12 +175,9 @@ Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const
   gru.units = gru.real.empty(4 * H, type);
   if (!o.reset_after) gru.reset_seen = gru.real.empty(H, type);
   Tensor out(x.dims() == 2 ? Shape{B, H} : Shape{steps, B, H}, type);
-  with_type(type, op, [&](auto v) { gru.forward(data<decltype(v)>(out)); });
-  return record(op,
-                {x, h0, weight_ih, weight_hh, norms.ih.weight, norms.ih.bias, norms.hh.weight, norms.hh.bias},
-                out, [gru = std::move(gru), op](const Tensor& dy, Grads& dx) {
-                  with_type(dy.dtype(), op, [&](auto v) { gru.backward<decltype(v)>(dy, dx); });
-                });
+  return record_recurrence(
+      op, std::move(gru),
+      {x, h0, weight_ih, weight_hh, norms.ih.weight, norms.ih.bias, norms.hh.weight, norms.hh.bias}, out);
 }
 
 }  // namespace
@@ -190,16 +185,14 @@ Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const
 Var layer_norm_gru_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh,
                         const GruNorms& norms, const GruOptions& options) {
   At at(x.caller());
-  if (x.dims() != 2)
-    fail("layer_norm_gru_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
+  check_cell_input("layer_norm_gru_cell", x);
   return run("layer_norm_gru_cell", x, h, weight_ih, weight_hh, norms, options);
 }
 
 Var layer_norm_gru(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh,
                    const GruNorms& norms, const GruOptions& options) {
   At at(x.caller());
-  if (x.dims() != 3)
-    fail("layer_norm_gru", fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
+  check_sequence("layer_norm_gru", x);
   return run("layer_norm_gru", x, h0, weight_ih, weight_hh, norms, options);
 }
 

@@ -1,7 +1,5 @@
 #include <gradus/ops/layer_norm_lstm.h>
 
-#include <fmt/core.h>
-
 #include <gradus/kernels/lstm.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
@@ -132,13 +130,10 @@ Var run(const char* op, const Var& x, const LstmState& start, const Var& weight_
   for (Tensor* wide : {&lstm.p, &lstm.q, &lstm.units}) *wide = lstm.real.empty(4 * H, type);
   for (Tensor* narrow : {&lstm.c_before, &lstm.c, &lstm.tanh_y}) *narrow = lstm.real.empty(H, type);
   Tensor out({steps + 1, B, H}, type);
-  with_type(type, op, [&](auto v) { lstm.forward(data<decltype(v)>(out)); });
-  return record(op,
-                {x, start.h, weight_ih, weight_hh, norms.ih.weight, norms.ih.bias, norms.hh.weight,
-                 norms.hh.bias, norms.c.weight, norms.c.bias, start.c},
-                out, [lstm = std::move(lstm), op](const Tensor& dy, Grads& dx) {
-                  with_type(dy.dtype(), op, [&](auto v) { lstm.backward<decltype(v)>(dy, dx); });
-                });
+  return record_recurrence(op, std::move(lstm),
+                           {x, start.h, weight_ih, weight_hh, norms.ih.weight, norms.ih.bias, norms.hh.weight,
+                            norms.hh.bias, norms.c.weight, norms.c.bias, start.c},
+                           out);
 }
 
 }  // namespace
@@ -146,8 +141,7 @@ Var run(const char* op, const Var& x, const LstmState& start, const Var& weight_
 LstmState layer_norm_lstm_cell(const Input& x, const LstmState& state, const Var& weight_ih,
                                const Var& weight_hh, const LstmNorms& norms, const LstmOptions& options) {
   At at(x.caller());
-  if (x.dims() != 2)
-    fail("layer_norm_lstm_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
+  check_cell_input("layer_norm_lstm_cell", x);
   Var both = run("layer_norm_lstm_cell", x, state, weight_ih, weight_hh, norms, options);
   return {select(both, 0, 0), select(both, 0, 1)};
 }
@@ -155,8 +149,7 @@ LstmState layer_norm_lstm_cell(const Input& x, const LstmState& state, const Var
 LstmStates layer_norm_lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh,
                            const LstmNorms& norms, const LstmOptions& options) {
   At at(x.caller());
-  if (x.dims() != 3)
-    fail("layer_norm_lstm", fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
+  check_sequence("layer_norm_lstm", x);
   Var all = run("layer_norm_lstm", x, start, weight_ih, weight_hh, norms, options);
   return {slice(all, 0, 0, x.size(0)), select(all, 0, x.size(0))};
 }

@@ -1,7 +1,5 @@
 #include <gradus/ops/layer_norm_rnn.h>
 
-#include <fmt/core.h>
-
 #include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
@@ -101,11 +99,7 @@ Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const
   rnn.a = rnn.real.empty(H, x.dtype());
   rnn.h = rnn.real.empty(H, x.dtype());
   Tensor out(x.dims() == 2 ? Shape{B, H} : Shape{steps, B, H}, x.dtype());
-  with_type(x.dtype(), op, [&](auto v) { rnn.forward(data<decltype(v)>(out)); });
-  return record(op, {x, h0, weight_ih, weight_hh, norm.weight, norm.bias}, out,
-                [rnn = std::move(rnn), op](const Tensor& dy, Grads& dx) {
-                  with_type(dy.dtype(), op, [&](auto v) { rnn.backward<decltype(v)>(dy, dx); });
-                });
+  return record_recurrence(op, std::move(rnn), {x, h0, weight_ih, weight_hh, norm.weight, norm.bias}, out);
 }
 
 }  // namespace
@@ -113,16 +107,14 @@ Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const
 Var layer_norm_rnn_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh,
                         const NormWeights& norm, const RnnOptions& options) {
   At at(x.caller());
-  if (x.dims() != 2)
-    fail("layer_norm_rnn_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
+  check_cell_input("layer_norm_rnn_cell", x);
   return run("layer_norm_rnn_cell", x, h, weight_ih, weight_hh, norm, options);
 }
 
 Var layer_norm_rnn(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh,
                    const NormWeights& norm, const RnnOptions& options) {
   At at(x.caller());
-  if (x.dims() != 3)
-    fail("layer_norm_rnn", fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
+  check_sequence("layer_norm_rnn", x);
   return run("layer_norm_rnn", x, h0, weight_ih, weight_hh, norm, options);
 }
 

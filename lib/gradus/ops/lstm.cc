@@ -1,7 +1,5 @@
 #include <gradus/ops/lstm.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include <gradus/kernels/lstm.h>
@@ -105,11 +103,8 @@ Var run(const char* op, const Var& x, const LstmState& start, const Var& weight_
   lstm.c_before = lstm.real.empty(H, x.dtype());
   lstm.all = lstm.real.empty(4 * H, x.dtype());
   Tensor out({steps + 1, B, H}, x.dtype());
-  with_type(x.dtype(), op, [&](auto v) { lstm.forward(data<decltype(v)>(out)); });
-  return record(op, {x, start.h, weight_ih, weight_hh, bias_ih, bias_hh, start.c}, out,
-                [lstm = std::move(lstm), op](const Tensor& dy, Grads& dx) {
-                  with_type(dy.dtype(), op, [&](auto v) { lstm.backward<decltype(v)>(dy, dx); });
-                });
+  return record_recurrence(op, std::move(lstm), {x, start.h, weight_ih, weight_hh, bias_ih, bias_hh, start.c},
+                           out);
 }
 
 }  // namespace
@@ -117,8 +112,7 @@ Var run(const char* op, const Var& x, const LstmState& start, const Var& weight_
 LstmState lstm_cell(const Input& x, const LstmState& state, const Var& weight_ih, const Var& weight_hh,
                     const Var& bias_ih, const Var& bias_hh, const LstmOptions& options) {
   At at(x.caller());
-  if (x.dims() != 2)
-    fail("lstm_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
+  check_cell_input("lstm_cell", x);
   Var both = run("lstm_cell", x, state, weight_ih, weight_hh, bias_ih, bias_hh, options);
   return {select(both, 0, 0), select(both, 0, 1)};
 }
@@ -126,7 +120,7 @@ LstmState lstm_cell(const Input& x, const LstmState& state, const Var& weight_ih
 LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh,
                 const Var& bias_ih, const Var& bias_hh, const LstmOptions& options) {
   At at(x.caller());
-  if (x.dims() != 3) fail("lstm", fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
+  check_sequence("lstm", x);
   Var all = run("lstm", x, start, weight_ih, weight_hh, bias_ih, bias_hh, options);
   return {slice(all, 0, 0, x.size(0)), select(all, 0, x.size(0))};
 }

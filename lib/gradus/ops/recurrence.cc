@@ -8,6 +8,14 @@
 
 namespace gradus {
 
+void check_cell_input(const char* op, const Var& x) {
+  if (x.dims() != 2) fail(op, fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
+}
+
+void check_sequence(const char* op, const Var& x) {
+  if (x.dims() != 3) fail(op, fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
+}
+
 void check_lengths(const char* op, const Tensor& lengths, int64_t T, int64_t B) {
   if (!lengths.defined()) return;
   if (lengths.dtype() != DType::i32 || lengths.shape() != Shape{B})

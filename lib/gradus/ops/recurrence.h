@@ -31,6 +31,10 @@ RecurrentSizes check_recurrence(const char* op, int64_t gates, const Var& x, con
                                 const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
                                 const Var& bias_hh, const Tensor& lengths);
 
+/// x must be [B, input_size], or [T, B, input_size].
+void check_cell_input(const char* op, const Var& x);
+void check_sequence(const char* op, const Var& x);
+
 /// lengths i32 [B] in 0 .. T, or undefined.
 void check_lengths(const char* op, const Tensor& lengths, int64_t T, int64_t B);
 
@@ -194,5 +198,14 @@ void activate_back(Nonlinearity f, const T* y, const T* dh, T* dpre, int64_t n) 
 Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Var& h0, const Var& weight_ih,
                            const Var& weight_hh, const Var& bias_ih, const Var& bias_hh, bool reverse,
                            const Tensor& lengths, const Tensor& state_mask);
+
+/// Runs a unit, a Recurrence with forward(out) and backward(dout, dx), and records it as the node.
+template <class Unit>
+Var record_recurrence(const char* op, Unit unit, const std::vector<Var>& inputs, const Tensor& out) {
+  with_type(out.dtype(), op, [&](auto v) { unit.forward(data<decltype(v)>(out)); });
+  return record(op, inputs, out, [unit = std::move(unit), op](const Tensor& dout, Grads& dx) {
+    with_type(dout.dtype(), op, [&](auto v) { unit.template backward<decltype(v)>(dout, dx); });
+  });
+}
 
 }  // namespace gradus

@@ -1,7 +1,5 @@
 #include <gradus/ops/rnn.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include <gradus/op_case.h>
@@ -90,11 +88,7 @@ Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const
   auto [steps, B, I, H] = rnn.size;
   rnn.h = rnn.real.empty(H, x.dtype());
   Tensor out(x.dims() == 2 ? Shape{B, H} : Shape{steps, B, H}, x.dtype());
-  with_type(x.dtype(), op, [&](auto v) { rnn.forward(data<decltype(v)>(out)); });
-  return record(op, {x, h0, weight_ih, weight_hh, bias_ih, bias_hh}, out,
-                [rnn = std::move(rnn), op](const Tensor& dy, Grads& dx) {
-                  with_type(dy.dtype(), op, [&](auto v) { rnn.backward<decltype(v)>(dy, dx); });
-                });
+  return record_recurrence(op, std::move(rnn), {x, h0, weight_ih, weight_hh, bias_ih, bias_hh}, out);
 }
 
 }  // namespace
@@ -102,15 +96,14 @@ Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const
 Var rnn_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
              const Var& bias_hh, const RnnOptions& options) {
   At at(x.caller());
-  if (x.dims() != 2)
-    fail("rnn_cell", fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
+  check_cell_input("rnn_cell", x);
   return run("rnn_cell", x, h, weight_ih, weight_hh, bias_ih, bias_hh, options);
 }
 
 Var rnn(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
         const Var& bias_hh, const RnnOptions& options) {
   At at(x.caller());
-  if (x.dims() != 3) fail("rnn", fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
+  check_sequence("rnn", x);
   return run("rnn", x, h0, weight_ih, weight_hh, bias_ih, bias_hh, options);
 }
 
