@@ -52,16 +52,10 @@ Sizes check(const char* op, const char* query_name, const Var& query, const Var&
   return {keys.size(0), keys.size(1), keys.size(2)};
 }
 
+// Its numbers, or null.
 template <class T>
-T dot(const T* x, const T* y, int64_t n) {
-  T sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += x[i] * y[i];
-  return sum;
-}
-
-template <class T>
-void add_scaled(T factor, const T* x, T* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
+T* numbers(const Tensor& x) {
+  return x.defined() ? data<T>(x) : nullptr;
 }
 
 }  // namespace
@@ -75,36 +69,41 @@ Var additive_scores(const Input& u, const Var& keys, const Var& v) {
   with_type(keys.dtype(), op, [&](auto type) {
     using T = decltype(type);
     const T *x = data<T>(keys.value()), *add = data<T>(u.value());
-    T* h = data<T>(hidden);
+    T *h = data<T>(hidden), *score = data<T>(e);
     int64_t row = s.B * s.A;
     for (int64_t t = 0; t < s.S; ++t)
       for (int64_t i = 0; i < row; ++i) h[t * row + i] = x[t * row + i] + add[i];
     kernels::tanh(h, h, hidden.numel());
+    const T* w = data<T>(v.value());
     for (int64_t t = 0; t < s.S; ++t)
-      for (int64_t b = 0; b < s.B; ++b)
-        data<T>(e)[b * s.S + t] = dot(h + (t * s.B + b) * s.A, data<T>(v.value()), s.A);
+      for (int64_t b = 0; b < s.B; ++b, h += s.A) score[b * s.S + t] = kernels::dot(h, w, s.A);
   });
   return record(op, {u, keys, v}, e, [s, hidden, v = v.value()](const Tensor& de, Grads& dx) {
     with_type(de.dtype(), "additive_scores", [&](auto type) {
       using T = decltype(type);
-      Tensor du = dx.needed(0) ? Tensor::zeros({s.B, s.A}, de.dtype()) : Tensor();
+      Tensor du = Tensor::zeros({s.B, s.A}, de.dtype());
       Tensor dkeys = dx.needed(1) ? dx.into(1) : Tensor(), dv = dx.needed(2) ? dx.into(2) : Tensor();
-      const T* w = data<T>(v);
+      const T *w = data<T>(v), *g = data<T>(de), *h = data<T>(hidden);
+      T *to_u = data<T>(du), *to_v = numbers<T>(dv), *to_keys = numbers<T>(dkeys);
       for (int64_t t = 0; t < s.S; ++t) {
-        for (int64_t b = 0; b < s.B; ++b) {
-          T g = data<T>(de)[b * s.S + t];
-          if (g == T(0)) continue;  // masked, or nothing to hand on
-          int64_t at = (t * s.B + b) * s.A;
-          const T* h = data<T>(hidden) + at;
-          if (dv.defined()) add_scaled(g, h, data<T>(dv), s.A);
-          for (int64_t a = 0; a < s.A; ++a) {
-            T dz = g * w[a] * (1 - h[a] * h[a]);
-            if (du.defined()) data<T>(du)[b * s.A + a] += dz;
-            if (dkeys.defined()) data<T>(dkeys)[at + a] += dz;
+        for (int64_t b = 0; b < s.B; ++b, h += s.A) {
+          T slope = g[b * s.S + t];
+          if (slope == T(0)) continue;  // masked, or nothing to hand on
+          if (to_v) kernels::axpy(slope, h, to_v, s.A);
+          T* u_row = to_u + b * s.A;
+          if (to_keys) {
+            T* key_row = to_keys + (t * s.B + b) * s.A;
+            for (int64_t a = 0; a < s.A; ++a) {
+              T dz = slope * w[a] * (1 - h[a] * h[a]);
+              u_row[a] += dz;
+              key_row[a] += dz;
+            }
+          } else {
+            for (int64_t a = 0; a < s.A; ++a) u_row[a] += slope * w[a] * (1 - h[a] * h[a]);
           }
         }
       }
-      if (du.defined()) dx.add(0, du);
+      if (dx.needed(0)) dx.add(0, du);
     });
   });
 }
@@ -116,10 +115,11 @@ Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
   Tensor e({s.B, s.S}, keys.dtype());
   with_type(keys.dtype(), op, [&](auto type) {
     using T = decltype(type);
+    const T *key = data<T>(keys.value()), *query = data<T>(q.value());
+    T* score = data<T>(e);
     for (int64_t t = 0; t < s.S; ++t)
-      for (int64_t b = 0; b < s.B; ++b)
-        data<T>(e)[b * s.S + t] = static_cast<T>(scale) * dot(data<T>(keys.value()) + (t * s.B + b) * s.A,
-                                                              data<T>(q.value()) + b * s.A, s.A);
+      for (int64_t b = 0; b < s.B; ++b, key += s.A)
+        score[b * s.S + t] = static_cast<T>(scale) * kernels::dot(key, query + b * s.A, s.A);
   });
   return record(op, {q, keys}, e,
                 [s, scale, q = q.value(), keys = keys.value()](const Tensor& de, Grads& dx) {
@@ -127,13 +127,15 @@ Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
                     using T = decltype(type);
                     Tensor dq = dx.needed(0) ? Tensor::zeros({s.B, s.A}, de.dtype()) : Tensor();
                     Tensor dkeys = dx.needed(1) ? dx.into(1) : Tensor();
+                    const T *slope = data<T>(de), *key = data<T>(keys), *query = data<T>(q);
+                    T *to_q = numbers<T>(dq), *to_keys = numbers<T>(dkeys);
                     for (int64_t t = 0; t < s.S; ++t) {
                       for (int64_t b = 0; b < s.B; ++b) {
-                        T g = static_cast<T>(scale) * data<T>(de)[b * s.S + t];
+                        T g = static_cast<T>(scale) * slope[b * s.S + t];
                         if (g == T(0)) continue;  // masked: the key may be anything
                         int64_t at = (t * s.B + b) * s.A;
-                        if (dq.defined()) add_scaled(g, data<T>(keys) + at, data<T>(dq) + b * s.A, s.A);
-                        if (dkeys.defined()) add_scaled(g, data<T>(q) + b * s.A, data<T>(dkeys) + at, s.A);
+                        if (to_q) kernels::axpy(g, key + at, to_q + b * s.A, s.A);
+                        if (to_keys) kernels::axpy(g, query + b * s.A, to_keys + at, s.A);
                       }
                     }
                     if (dq.defined()) dx.add(0, dq);
@@ -152,14 +154,16 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
     fail(op, fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", B, S, name_of(mask.dtype()),
                          mask.shape().str()));
   Tensor context = Tensor::zeros({B, D}, annotations.dtype());
-  auto real = [mask, S](int64_t b, int64_t t) { return !mask.defined() || mask.u8()[b * S + t]; };
+  auto real = [mask, bytes = mask.defined() ? mask.u8() : nullptr, S](int64_t b, int64_t t) {
+    return !bytes || bytes[b * S + t];
+  };
   with_type(annotations.dtype(), op, [&](auto type) {
     using T = decltype(type);
+    const T *w = data<T>(weights.value()), *h = data<T>(annotations.value());
+    T* c = data<T>(context);
     for (int64_t t = 0; t < S; ++t)
-      for (int64_t b = 0; b < B; ++b)
-        if (real(b, t))
-          add_scaled(data<T>(weights.value())[b * S + t], data<T>(annotations.value()) + (t * B + b) * D,
-                     data<T>(context) + b * D, D);
+      for (int64_t b = 0; b < B; ++b, h += D)
+        if (real(b, t)) kernels::axpy(w[b * S + t], h, c + b * D, D);
   });
   return record(op, {weights, annotations}, context,
                 [S, B, D, real, weights = weights.value(), annotations = annotations.value()](
@@ -168,13 +172,15 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
                     using T = decltype(type);
                     Tensor dw = dx.needed(0) ? Tensor::zeros({B, S}, dc.dtype()) : Tensor();
                     Tensor dh = dx.needed(1) ? dx.into(1) : Tensor();
+                    const T *w = data<T>(weights), *h = data<T>(annotations), *slope = data<T>(dc);
+                    T *to_w = numbers<T>(dw), *to_h = numbers<T>(dh);
                     for (int64_t t = 0; t < S; ++t) {
                       for (int64_t b = 0; b < B; ++b) {
                         if (!real(b, t)) continue;
-                        const T* g = data<T>(dc) + b * D;
+                        const T* g = slope + b * D;
                         int64_t at = (t * B + b) * D;
-                        if (dw.defined()) data<T>(dw)[b * S + t] = dot(data<T>(annotations) + at, g, D);
-                        if (dh.defined()) add_scaled(data<T>(weights)[b * S + t], g, data<T>(dh) + at, D);
+                        if (to_w) to_w[b * S + t] = kernels::dot(h + at, g, D);
+                        if (to_h) kernels::axpy(w[b * S + t], g, to_h + at, D);
                       }
                     }
                     if (dw.defined()) dx.add(0, dw);

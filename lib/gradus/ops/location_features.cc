@@ -59,12 +59,13 @@ Var location_features(const Input& weights, const Var& filters) {
                     Tensor dw = dx.needed(0) ? dx.into(0) : Tensor(),
                            df = dx.needed(1) ? dx.into(1) : Tensor();
                     const T *g = data<T>(dy), *w = data<T>(weights), *filter = data<T>(filters);
+                    T *to_w = dw.defined() ? data<T>(dw) : nullptr, *to_f = df.defined() ? data<T>(df) : nullptr;
                     each_tap([&](int64_t s, int64_t b, int64_t j) {
                       const T* row = g + (s * B + b) * K;
                       int64_t at = b * S + s + j - r;
                       for (int64_t k = 0; k < K; ++k) {
-                        if (dw.defined()) data<T>(dw)[at] += row[k] * filter[k * W + j];
-                        if (df.defined()) data<T>(df)[k * W + j] += row[k] * w[at];
+                        if (to_w) to_w[at] += row[k] * filter[k * W + j];
+                        if (to_f) to_f[k * W + j] += row[k] * w[at];
                       }
                     });
                   });

@@ -57,20 +57,14 @@ Tensor real_words(const Tensor& targets) {
   return real;
 }
 
-// What each target word costs, as in cross_entropy: readout [.., R], targets [..] -> [..]; 0 at padding.
+// What each target word costs: readout [.., R], targets [..] -> [..]; 0 at padding.
 Tensor word_costs(const Linear& output, const Tensor& readout, const Tensor& targets,
                   double label_smoothing) {
   NoGrad guard;
-  Tensor logits = output(readout).value(), log_p = log_softmax(logits).value();
-  Tensor costs = Tensor::zeros(targets.shape(), logits.dtype());
-  Tensor mean_log_p = mean(log_p, {.axes = {-1}}).value();
-  int64_t V = logits.size(-1);
-  for (int64_t i = 0; i < targets.numel(); ++i) {
-    int32_t word = targets.i32()[i];
-    if (word != kPad)
-      costs.set(i, -(1 - label_smoothing) * log_p.at(i * V + word) - label_smoothing * mean_log_p.at(i));
-  }
-  return costs;
+  return cross_entropy(
+             output(readout), targets,
+             {.ignore_index = kPad, .label_smoothing = label_smoothing, .reduction = Reduction::none})
+      .loss.value();
 }
 
 // Numbers of the real steps [N] at their places in [T, B], 0 at padding.
