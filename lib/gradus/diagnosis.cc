@@ -196,7 +196,14 @@ class Examination {
       }
       d.inputs.push_back(std::move(in));
     }
-    if (d.mistake == Mistake::none) return d;
+    if (d.mistake == Mistake::none) {
+      bool reached = std::any_of(evidence.begin(), evidence.end(), [](auto& e) { return e.reached; });
+      if (reached && !linear()) {
+        d.mistake = Mistake::not_linear;
+        d.sentence = "the gradient is right for dy = 1 alone: the backward does not multiply by dy";
+      }
+      return d;
+    }
     if (slopes_ > 0 && jumps_ * 2 > slopes_)
       return whole(Mistake::float_used,
                    "the result moves in jumps of a float's size: something inside computes in f32");

@@ -266,6 +266,33 @@ std::optional<Finding> one_contribution(const Evidence& e, double) {
   return {};
 }
 
+// Some entries along an axis of dy send nothing, the others what they should.
+std::optional<Finding> skipped(const Evidence& e, double) {
+  if (!e.each_output) return {};
+  for (int axis = 0; axis < e.out.dims(); ++axis) {
+    std::vector<char> sends(static_cast<size_t>(e.out[axis])), should = sends;
+    for (int64_t k = 0; k < e.numeric.rows; ++k)
+      for (int64_t c = 0; c < e.numeric.cols; ++c) {
+        size_t place = static_cast<size_t>(along(e.out, axis, k));
+        if (!small(e.a(k, c), e)) sends[place] = 1;
+        if (!small(e.b(k, c), e)) should[place] = 1;
+      }
+    std::string missing;
+    for (size_t i = 0; i < sends.size(); ++i)
+      if (should[i] && !sends[i]) missing += (missing.empty() ? "" : ", ") + std::to_string(i);
+    if (missing.empty() || std::count(sends.begin(), sends.end(), 1) == 0) continue;
+    if (fits(e, [&](auto k, auto c) {
+          return sends[static_cast<size_t>(along(e.out, axis, k))] ? e.b(k, c) : 0.0;
+        }))
+      return Finding{
+          Mistake::incomplete,
+          fmt::format("along axis {} of dy nothing comes from entry {}, the others are right: does a loop "
+                      "begin late or end early?",
+                      axis, missing)};
+  }
+  return {};
+}
+
 std::optional<Finding> shifted(const Evidence& e, double) {
   for (int axis = 0; axis < e.in.dims(); ++axis)
     for (int64_t by : {-1, 1}) {
@@ -299,7 +326,7 @@ Finding explain(const Evidence& e, const std::vector<Evidence>& others, double t
   for (auto rule : {kink, not_connected, mask_leak, incomplete, factor})
     if (auto found = rule(e, tolerance)) return *found;
   if (auto found = swapped(e, others)) return *found;
-  for (auto rule : {transposed, softmax_diagonal, one_contribution, shifted})
+  for (auto rule : {transposed, softmax_diagonal, one_contribution, skipped, shifted})
     if (auto found = rule(e, tolerance)) return *found;
   return {Mistake::unknown, "no known kind of mistake explains the difference"};
 }

@@ -50,6 +50,8 @@ std::vector<lens::CheckInput> inputs_of(const std::string& name) {
   if (name == "dot-attention") return {{"q", r({4}, 1)}, {"h", r({5, 4}, 2)}};
   if (name == "bilinear-weights") return {{"s", r({4}, 1)}, {"h", r({4, 4}, 2)}, {"W", r({4, 4}, 3)}};
   if (name == "masked-softmax") return {{"e", r({2, 4}, 1)}, {"mask", mask}};
+  if (name == "linear") return {{"x", r({4, 3}, 1)}, {"W", r({2, 3}, 2)}};
+  if (name == "bias") return {{"x", r({4, 3}, 1)}, {"b", r({3}, 2)}};
   if (name == "chain-rule" || name == "gate") return {{"a", r({6}, 1)}, {"b", r({6}, 2)}};
   if (name == "scale") return {{"x", r({2, 3, 4}, 1)}, {"g", r({4}, 2)}};
   if (name == "softmax") return {{"x", r({3, 4}, 1)}};
@@ -91,6 +93,67 @@ TEST_CASE("check: a right op passes, a wrong one is named, and so is what throws
   CHECK(thrown.says("[2]"));
 }
 
+TEST_CASE("check: a backward without dy is found where dy is one number, too") {
+  auto f = [](const std::vector<Var>& in) {
+    return record("sum", {in[0]}, sum(in[0]).value(), [shape = in[0].shape()](const Tensor&, Grads& dx) {
+      dx.add(0, Tensor::ones(shape, DType::f64));
+    });
+  };
+  Printed p = printed([&] { return lens::check("sum", f, {{"x", lens::random({3}, 1)}}); });
+  CHECK(p.code == 1);
+  CHECK_MESSAGE(p.says("✗ not linear in dy"), p.text);
+  CHECK(p.says("right for dy = 1 alone"));
+}
+
+TEST_CASE("check: a loop that begins late, and what is right when nothing explains the rest") {
+  auto sums = [](const std::vector<Var>& in) {  // column sums whose backward leaves row 0 of dy out
+    return record("rows", {in[0]}, (in[0] + Var(Tensor::zeros({3, 2}, DType::f64))).value(),
+                  [](const Tensor& dy, Grads& dx) {
+                    Tensor late = dy.clone();
+                    late.set(0, 0), late.set(1, 0);
+                    dx.add(0, late);
+                  });
+  };
+  Printed late = printed([&] { return lens::check("late", sums, {{"b", lens::random({2}, 1)}}); });
+  CHECK_MESSAGE(late.says("nothing comes from entry 0"), late.text);
+
+  auto odd = [](const std::vector<Var>& in) {
+    return record("odd", {in[0], in[1]}, (in[0] * in[1]).value(),
+                  [a = in[0].value(), b = in[1].value()](const Tensor& dy, Grads& dx) {
+                    dx.add(0, zip(dy, b, [](auto g, auto v) { return g * v; }));
+                    dx.add(1, zip(dy, a, [](auto g, auto v) { return g * (v * v + 1); }));
+                  });
+  };
+  Printed p = printed(
+      [&] { return lens::check("odd", odd, {{"a", lens::random({3}, 1)}, {"b", lens::random({3}, 2)}}); });
+  CHECK_MESSAGE(p.says("Right: a. Wrong: b."), p.text);
+}
+
+TEST_CASE("Rows and Ids: an index out of range names the line that used it") {
+  lens::Rows m(lens::zeros({2, 3}));
+  m[1][2] = 5;
+  CHECK(lens::dot(m[1], m[1], 3) == 25);
+  auto thrown = [](const std::function<void()>& f) -> std::string {
+    try {
+      f();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const int line = __LINE__ + 1;
+  std::string text = thrown([&] { m[1][3] = 1; });
+  CHECK(text ==
+        "[index] 3 is out of range: there are 3, from 0 to 2 (test_check.cc:" + std::to_string(line) + ")");
+  CHECK(thrown([&] { m[2][0] = 1; }).starts_with("[index] 2 is out of range: there are 2"));
+  CHECK(thrown([&] { m[0][-1] = 1; }).starts_with("[index] -1 is out of range"));
+  CHECK(
+      thrown([&] { lens::dot(m[0], m[1], 4); }).starts_with("[dot] 4 numbers are wanted of rows of 3 and 3"));
+  lens::Ids ids(Tensor::from_ids({2}, {7, 8}));
+  CHECK(ids[1] == 8);
+  CHECK(thrown([&] { ids[2] = 1; }).starts_with("[index] 2 is out of range"));
+}
+
 TEST_CASE("check_model: parameters that nothing depends on are an error") {
   Rng rng(1);
   nn::Linear used(3, 2, rng), unused(3, 2, rng);
@@ -109,7 +172,8 @@ TEST_CASE("check_model: parameters that nothing depends on are an error") {
 
 TEST_CASE("exercises: the right answer passes its own check, and every suspect is recognised as itself") {
   int checked = 0;
-  for (const auto* list : {&lens::basic_exercises(), &lens::attention_exercises()})
+  for (const auto* list :
+       {&lens::basic_exercises(), &lens::sequence_exercises(), &lens::attention_exercises()})
     for (const lens::Exercise& e : *list) {
       std::vector<lens::CheckInput> inputs = inputs_of(e.name);
       if (e.suspects.empty()) continue;
@@ -125,7 +189,7 @@ TEST_CASE("exercises: the right answer passes its own check, and every suspect i
         ++checked;
       }
     }
-  CHECK(checked > 25);
+  CHECK(checked > 60);
 }
 
 TEST_CASE("expect: one line, and what is wrong") {

@@ -3,10 +3,16 @@
 // gone once.
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 #include <gradus/error.h>
+#include <gradus/numeric.h>
+#include <gradus/ops.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "lesson/builder.h"
 #include "lesson/course.h"
@@ -132,8 +138,79 @@ TEST_CASE("a learner's way through chapter 5") {
   CHECK(s.lens("lesson 5 --hint").says("is the average"));
 
   Ran none = s.lens("lesson 13");
-  CHECK(none.code == 1);
-  CHECK(none.says("there is no lesson 13: they go from 1 to 12"));
+  CHECK(none.code == 2);
+  CHECK(none.says("lens: there is no lesson 13: they go from 1 to 12"));
+  CHECK(s.lens("lesson 1 2").code == 2);
+
+  // Where to go on, and starting a chapter over.
+  CHECK(s.lens("lesson").says("Your next step: lens lesson 1 --watch"));
+  CHECK(s.lens("lesson --hint").says("differentiated with respect to w"));
+  Ran reset = s.lens("lesson 5 --reset");
+  CHECK(reset.code == 0);
+  CHECK(reset.says("yours is kept as gradus-lessons/05-softmax.old-1.cc"));
+  CHECK(s.read("gradus-lessons/05-softmax.old-1.cc") == solution.out);
+  CHECK(s.read("gradus-lessons/05-softmax.cc") ==
+        lens::read_text(fs::path(LENS_FOLDER) / "lessons/05-softmax/starter.cc"));
+  CHECK(s.lens("lesson").says("◐  5  Softmax"));
+  CHECK(s.lens("lesson --reset").code == 2);
+}
+
+TEST_CASE("without a compiler the message says what to do") {
+  Scratch s;
+  Ran r = run("cd " + s.path.string() + " && CXX=no-such-compiler " + kLens + " lesson 2 -q");
+  CHECK(r.code == 1);
+  CHECK_MESSAGE(r.says("there is no compiler no-such-compiler"), r.out);
+  CHECK(r.says("CXX=clang++"));
+}
+
+TEST_CASE("texts fit 80 columns, and each chapter has one picture") {
+  auto columns = [](const std::string& line) {
+    return std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; });
+  };
+  for (const char* kind : {"lesson", "lab"}) {
+    Course course(kind);
+    for (const Unit& unit : course.units()) {
+      CAPTURE(unit.name);
+      int fences = 0;
+      for (const char* file : {"text.md", "hint.md", "after.md"}) {
+        if (!fs::exists(unit.folder / file)) continue;
+        std::string text = lens::read_text(unit.folder / file);
+        for (size_t at = 0; (at = text.find("```\n", at)) != std::string::npos; ++at) ++fences;
+        std::istringstream lines(lens::render(text, {.width = 80}));
+        for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(columns(line) <= 80, line);
+      }
+      if (course.kind == "lesson") CHECK(fences == 2);
+    }
+  }
+}
+
+TEST_CASE("chapter 9: the numbers of its example are what the engine computes") {
+  using namespace gradus;
+  std::string text = lens::read_text(fs::path(LENS_FOLDER) / "lessons/09-attention/text.md");
+  const char* words[] = {"he", "likes", "apples"};
+  Tensor alpha = Tensor::from({3}, {0.5, 0.3, 0.2}, DType::f64);
+  Tensor h = Tensor::from({3, 2}, {1, 0, 0, 2, 2, 1}, DType::f64), g = Tensor::from({2}, {1, -2}, DType::f64);
+  Var e = variable(map(alpha, [](auto v) { return std::log(v); }));
+  auto mix = [&](const Var& scores) { return matmul(reshape(softmax(scores), {1, 3}), Var(h)); };
+  auto loss = [&](const Var& scores) { return sum(mix(scores) * Var(g)); };
+  Tensor delta = backward(loss(e))[e], c = mix(e).value();
+  CHECK(text.find(fmt::format("mix c     ({:.1f}, {:.1f})   1.0        {:.1f}", c.at(0), c.at(1),
+                              loss(e).item())) != std::string::npos);
+  for (int64_t j = 0; j < 3; ++j) {
+    double gh = h.at(2 * j) - 2 * h.at(2 * j + 1), beats = gh - loss(e).item();
+    CHECK(delta.at(j) == doctest::Approx(alpha.at(j) * beats).epsilon(1e-12));
+    std::string row = fmt::format(
+        "    {:<10}({:2.0f},{:2.0f})      {:.1f}        {:2.0f}          {:4.1f}           {:5.2f}\n",
+        words[j], h.at(2 * j), h.at(2 * j + 1), alpha.at(j), gh, beats, delta.at(j));
+    CHECK_MESSAGE(text.find(row) != std::string::npos, row);
+    CHECK(text.find(fmt::format("{:<6} {:+.2f}\n", words[j], -delta.at(j))) != std::string::npos);
+  }
+  Tensor raised = e.value().clone();
+  raised.set(1, raised.at(1) + 0.1);
+  Tensor after = softmax(Var(raised)).value(), moved = mix(raised).value();
+  for (double v : {after.at(0), after.at(1), after.at(2), moved.at(0), moved.at(1), loss(raised).item(),
+                   loss(e).item() - loss(raised).item()})
+    CHECK_MESSAGE(text.find(fmt::format("{:.3f}", v)) != std::string::npos, v);
 }
 
 TEST_CASE("watching: a saved file is built and checked again") {
@@ -197,6 +274,9 @@ TEST_CASE("a lab is judged by its tests, not by what the program says") {
   CHECK(accepted.says("● lab 1 is solved."));
   CHECK(s.lens("lab").says("●  1"));
   CHECK(s.lens("lab verify 2").says("is not there: lens lab 2 hands it out"));
+  CHECK(s.lens("lab 1 --reset").says("yours is kept as gradus-labs/01-diagonal-softmax.old-1.cc"));
+  CHECK(s.lens("lab verify 1").code == 1);
+  CHECK(s.lens("lab 99").code == 2);
 }
 
 TEST_CASE("lens check: all registered operations agree with finite differences") {

@@ -95,7 +95,10 @@ class Checker {
         return failed(s.kind, s.sentence, "the result");
     }
     return failed("wrong value",
-                  "The result itself is not what the formula says; the gradients come after that.", "");
+                  e.otherwise.empty()
+                      ? "The result itself is not what the formula says; the gradients come after that."
+                      : e.otherwise,
+                  "the result");
   }
 
   // All gradients under one random dy.
@@ -177,12 +180,24 @@ class Checker {
     if (!d) {
       size_t cut = d.sentence.find('\n');  // kind and sentence of a suspect
       if (cut != std::string::npos) return failed(d.sentence.substr(0, cut), d.sentence.substr(cut + 1), "");
-      return failed(name_of(d.mistake), sentence_case(d.sentence), d.name);
+      return failed(name_of(d.mistake), sentence_case(d.sentence) + where_to_look(d), d.name);
     }
     const char* what = options_.exercise.empty() ? "the gradients agree" : "right: agrees";
     std::string line = fmt::format("✓ {} with finite differences, worst {:.1e}", what, worst);
     print("  " + toned(line, Tone::good, style_) + "\n\n");
     return 0;
+  }
+
+  // When no rule explains it: which gradients are right tells which lines are.
+  static std::string where_to_look(const Diagnosis& d) {
+    std::string right, wrong;
+    for (const InputDiagnosis& in : d.inputs) {
+      std::string& names = in.mistake == Mistake::none ? right : wrong;
+      names += (names.empty() ? "" : ", ") + in.name;
+    }
+    if (d.mistake != Mistake::unknown || d.inputs.size() < 2) return "";
+    if (right.empty()) return " All gradients are wrong: begin with what they have in common.";
+    return fmt::format(" Right: {}. Wrong: {}. What do their lines not share?", right, wrong);
   }
 
   static bool without_influence(const InputDiagnosis& in) {
@@ -240,9 +255,19 @@ int expect(bool holds, const std::string& what, const std::string& otherwise) {
   return !holds;
 }
 
-double dot(const double* a, const double* b, int64_t n) {
+int64_t Row::checked(const Index& k, int64_t size) {
+  if (k.i >= 0 && k.i < size) return k.i;
+  // Not fail(): within a backward it names the line of the op.
+  throw Error(fmt::format("[index] {} is out of range: there are {}, from 0 to {} ({})", k.i, size, size - 1,
+                          to_string(k.at)));
+}
+
+double dot(const Row& a, const Row& b, const Index& n) {
+  if (n.i > a.size() || n.i > b.size())
+    throw Error(fmt::format("[dot] {} numbers are wanted of rows of {} and {} ({})", n.i, a.size(), b.size(),
+                            to_string(n.at)));
   double sum = 0;
-  for (int64_t k = 0; k < n; ++k) sum += a[k] * b[k];
+  for (int64_t k = 0; k < n.i; ++k) sum += a[k] * b[k];
   return sum;
 }
 

@@ -146,9 +146,11 @@ class Maps {
     int64_t room = style_.width - 2 - (label_width_ + 1);
     auto beside = [&](int cell) { return 3 * map_width(columns_, cell) + 2 * 3 <= room; };
     auto below = [&](int cell) { return map_width(columns_, cell) <= room; };
+    bool few = rows_ * 3 <= 24 && columns_ <= 12;  // numbers then matter more than one look at all three
     for (auto [cell, stacked] : {std::pair{6, false},
                                  {any_ || coloured ? 5 : 6, false},
-                                 {coloured ? 2 : 6, false},
+                                 {any_ ? 4 : 6, false},
+                                 {coloured && !few ? 2 : 6, false},
                                  {6, true},
                                  {coloured ? 2 : 6, true}}) {
       cell_ = cell;
@@ -181,6 +183,11 @@ class Maps {
     int digits = largest < 9.995 ? 2 : largest < 99.95 ? 1 : 0;
     if (std::abs(v) < 0.5 * std::pow(10, -digits)) return "0";
     std::string text = fmt::format("{:.{}f}", v, digits);
+    if (cell_ == 4) {  // -.25, -1.3, -13
+      text = fmt::format("{:.{}f}", v, std::abs(v) < 0.995 ? 2 : std::abs(v) < 9.95 ? 1 : 0);
+      if (size_t zero = text.find("0."); zero < 2 && std::abs(v) < 0.995) text.erase(zero, 1);
+      return text.size() > 4 ? fmt::format("{:.0e}", v).substr(0, 4) : text;
+    }
     return text.size() > 5 ? fmt::format("{:.0e}", v) : text;
   }
 

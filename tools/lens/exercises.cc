@@ -4,6 +4,7 @@
 #include <gradus/ops.h>
 
 #include <cmath>
+#include <numeric>
 
 namespace lens {
 namespace {
@@ -18,7 +19,20 @@ Var with_gradient_of(const Var& y, const Var& other) {
 
 Var cut(const Var& x) { return stop_gradient(x); }
 
+// in[i] receives dy times slopes[i], all of y's shape.
+Var with_slopes(const Var& y, const In& in, const std::vector<Var>& slopes) {
+  Var other = in[0] * cut(slopes[0]);
+  for (size_t i = 1; i < slopes.size(); ++i) other = other + in[i] * cut(slopes[i]);
+  return with_gradient_of(y, other);
+}
+
 // ---- 1: x, w -> x s(w x) ----
+
+// dw is right; dx is made of x, w, s and s' = s (1 - s).
+Var chain(const In& in, Var (*dx)(const Var& x, const Var& w, const Var& s, const Var& slope)) {
+  Var x = in[0], s = sigmoid(in[1] * x), slope = s * (1.0 - s);
+  return with_slopes(x * s, in, {dx(x, in[1], s, slope), x * x * slope});
+}
 
 const Exercise kChain{
     "chain-rule",
@@ -32,17 +46,42 @@ const Exercise kChain{
       [](auto& in) { return cut(in[0]) * sigmoid(in[1] * in[0]); }},
      {"inner derivative missing",
       "The path through sigmoid(w x) lacks the last step: the derivative of w x with respect to x is w.",
+      [](auto& in) { return chain(in, [](auto& x, auto&, auto& s, auto& slope) { return s + x * slope; }); }},
+     {"wrong inner derivative",
+      "The last step of the path through sigmoid(w x) is the derivative of w x with respect to x. That is w; x "
+      "is the one with respect to w.",
       [](auto& in) {
-        Var s = sigmoid(in[1] * cut(in[0]));
-        Var inner =
-            cut(in[0] * sigmoid(in[1] * in[0]) * (1.0 - sigmoid(in[1] * in[0]))) * (in[0] - cut(in[0]));
-        return with_gradient_of(in[0] * s, in[0] * s + inner);
+        return chain(in, [](auto& x, auto&, auto& s, auto& slope) { return s + x * slope * x; });
+      }},
+     {"outer factor missing",
+      "The path through sigmoid(w x) begins with the product in front, which hands dy times its other factor, x.",
+      [](auto& in) { return chain(in, [](auto&, auto& w, auto& s, auto& slope) { return s + slope * w; }); }},
+     {"slope of the sigmoid",
+      "The path through sigmoid(w x) has s where its slope belongs: s' = s (1 - s), which the file calls slope.",
+      [](auto& in) { return chain(in, [](auto& x, auto& w, auto& s, auto&) { return s + x * s * w; }); }},
+     {"paths subtracted",
+      "Both paths are there, and one is subtracted from the other. What arrives on several paths is added.",
+      [](auto& in) {
+        return chain(in, [](auto& x, auto& w, auto& s, auto& slope) { return s - x * slope * w; });
       }}}};
 
 // ---- 2, 3 ----
 
-const Exercise kLinear{"linear", [](auto& in) { return linear(in[0], in[1]); }, {}};
-const Exercise kBias{"bias", [](auto& in) { return in[0] + in[1]; }, {}};
+const Exercise kLinear{
+    "linear",
+    [](auto& in) { return linear(in[0], in[1]); },
+    {{"own factor", "dW is dy times W itself. In a product each factor receives dy times the OTHER one: x.",
+      [](auto& in) {
+        return with_gradient_of(linear(in[0], in[1]),
+                                linear(in[0], cut(in[1])) + sum(in[1] * in[1], {.axes = {1}}) * 0.5);
+      }}}};
+
+const Exercise kBias{
+    "bias",
+    [](auto& in) { return in[0] + in[1]; },
+    {{"a factor too many",
+      "db has a factor x. An addition hands dy on as it is, to both of its sides; only products have factors.",
+      [](auto& in) { return with_gradient_of(in[0] + in[1], in[0] + in[1] * cut(in[0])); }}}};
 
 // x [T, B, D], g [D]; only the first entry along `axis` sends its gradient to g.
 Var first_only(const In& in, int axis) {
@@ -65,40 +104,110 @@ const Exercise kScale{
 
 // ---- 4: a, b -> s(a) tanh(b) ----
 
-// The derivative written in the input where the output belongs: a (1 - a), 1 - b^2.
-Var gate(const In& in, bool wrong_a, bool wrong_b) {
-  Var a = in[0], b = in[1], s = sigmoid(a), t = tanh(b), y = s * t;
-  Var da = cut(wrong_a ? t * a * (1.0 - a) : t * s * (1.0 - s)),
-      db = cut(wrong_b ? s * (1.0 - b * b) : s * (1.0 - t * t));
-  return with_gradient_of(y, a * da + b * db);
+// s and t are the outputs of sigmoid and tanh; each slope is made of both and of the inputs.
+struct Gate {
+  Var a, b, s, t;
+};
+Var gate(const In& in, Var (*da)(const Gate&), Var (*db)(const Gate&)) {
+  Gate g{in[0], in[1], sigmoid(in[0]), tanh(in[1])};
+  return with_slopes(g.s * g.t, in, {da(g), db(g)});
 }
+Var right_a(const Gate& g) { return g.t * g.s * (1.0 - g.s); }
+Var right_b(const Gate& g) { return g.s * (1.0 - g.t * g.t); }
+Var input_a(const Gate& g) { return g.t * g.a * (1.0 - g.a); }
+Var input_b(const Gate& g) { return g.s * (1.0 - g.b * g.b); }
 
 const Exercise kGate{
     "gate",
     [](auto& in) { return sigmoid(in[0]) * tanh(in[1]); },
     {{"input for output",
       "The derivative of sigmoid is s (1 - s) with s the OUTPUT; a (1 - a) takes the input.",
-      [](auto& in) { return gate(in, true, false); }},
+      [](auto& in) { return gate(in, input_a, right_b); }},
      {"input for output", "The derivative of tanh is 1 - t^2 with t the OUTPUT; 1 - b^2 takes the input.",
-      [](auto& in) { return gate(in, false, true); }},
+      [](auto& in) { return gate(in, right_a, input_b); }},
      {"input for output",
       "The derivatives of sigmoid and tanh are written in their OUTPUTS: s (1 - s) and 1 - t^2.",
-      [](auto& in) { return gate(in, true, true); }},
+      [](auto& in) { return gate(in, input_a, input_b); }},
      {"product rule",
       "The other factor is missing: of s t the gate's part is dy t s (1 - s), the candidate's dy s (1 - "
       "t^2).",
       [](auto& in) {
-        return with_gradient_of(sigmoid(in[0]) * tanh(in[1]), sigmoid(in[0]) + tanh(in[1]));
-      }}}};
+        return gate(in, [](auto& g) { return g.s * (1.0 - g.s); }, [](auto& g) { return 1.0 - g.t * g.t; });
+      }},
+     {"product rule",
+      "In da the other factor is missing: y = s t, so s receives dy t, and da goes on with s (1 - s).",
+      [](auto& in) { return gate(in, [](auto& g) { return g.s * (1.0 - g.s); }, right_b); }},
+     {"product rule",
+      "In db the other factor is missing: y = s t, so t receives dy s, and db goes on with 1 - t^2.",
+      [](auto& in) { return gate(in, right_a, [](auto& g) { return 1.0 - g.t * g.t; }); }},
+     {"own factor",
+      "In da s stands where t belongs: in a product each factor receives dy times the OTHER one.",
+      [](auto& in) { return gate(in, [](auto& g) { return g.s * g.s * (1.0 - g.s); }, right_b); }},
+     {"own factor",
+      "In db t stands where s belongs: in a product each factor receives dy times the OTHER one.",
+      [](auto& in) { return gate(in, right_a, [](auto& g) { return g.t * (1.0 - g.t * g.t); }); }},
+     {"half a slope", "The slope of sigmoid is s (1 - s), and one of these two factors is missing in da.",
+      [](auto& in) { return gate(in, [](auto& g) { return g.t * (1.0 - g.s); }, right_b); }},
+     {"half a slope", "The slope of sigmoid is s (1 - s), and one of these two factors is missing in da.",
+      [](auto& in) { return gate(in, [](auto& g) { return g.t * g.s; }, right_b); }},
+     {"sign in a slope", "The slope of tanh is 1 - t^2, with a minus: flat where t is near 1 or -1.",
+      [](auto& in) { return gate(in, right_a, [](auto& g) { return g.s * (1.0 + g.t * g.t); }); }}}};
 
 // ---- 5, 6, 7 ----
+
+// Softmax over the last axis with a backward that is written for one row: x, y, dy, dx, n.
+using RowBackward = void (*)(const double*, const double*, const double*, double*, int64_t);
+Var softmax_with(const Var& x, RowBackward row) {
+  Tensor y = softmax(x).value();
+  return record("softmax", {x}, y, [x = x.value(), y, row](const Tensor& dy, Grads& grads) {
+    Tensor dx = Tensor::zeros(y.shape(), DType::f64);
+    for (int64_t i = 0, n = y.size(-1); i < y.numel(); i += n)
+      row(x.f64() + i, y.f64() + i, dy.f64() + i, dx.f64() + i, n);
+    grads.add(0, dx);
+  });
+}
+double product(const double* a, const double* b, int64_t n) { return std::inner_product(a, a + n, b, 0.0); }
 
 const Exercise kSoftmax{
     "softmax",
     [](auto& in) { return softmax(in[0]); },
     {{"no competition",
       "It is dy y. The outputs sum to 1, so raising one lowers the others: dx = y (dy - (dy . y)).",
-      [](auto& in) { return with_gradient_of(softmax(in[0]), in[0] * cut(softmax(in[0]))); }}}};
+      [](auto& in) { return with_gradient_of(softmax(in[0]), in[0] * cut(softmax(in[0]))); }},
+     {"average added",
+      "The average is added to dy: it must be subtracted, since what counts is how much better than the average a "
+      "word is.",
+      [](auto& in) {
+        return softmax_with(in[0], [](auto*, auto* y, auto* dy, auto* dx, int64_t n) {
+          for (int64_t k = 0; k < n; ++k) dx[k] = y[k] * (dy[k] + product(y, dy, n));
+        });
+      }},
+     {"factor y missing", "The bracket dy - (dy . y) is right; the factor y in front of it is missing.",
+      [](auto& in) {
+        return softmax_with(in[0], [](auto*, auto* y, auto* dy, auto* dx, int64_t n) {
+          for (int64_t k = 0; k < n; ++k) dx[k] = dy[k] - product(y, dy, n);
+        });
+      }},
+     {"brackets", "The factor y belongs to both terms: y (dy - (dy . y)), not y dy - (dy . y).",
+      [](auto& in) {
+        return softmax_with(in[0], [](auto*, auto* y, auto* dy, auto* dx, int64_t n) {
+          for (int64_t k = 0; k < n; ++k) dx[k] = y[k] * dy[k] - product(y, dy, n);
+        });
+      }},
+     {"input for output",
+      "The average of dy is weighted by the inputs x: its weights are the outputs y, which sum to 1.",
+      [](auto& in) {
+        return softmax_with(in[0], [](auto* x, auto* y, auto* dy, auto* dx, int64_t n) {
+          for (int64_t k = 0; k < n; ++k) dx[k] = y[k] * (dy[k] - product(x, dy, n));
+        });
+      }},
+     {"plain average", "The average of dy counts all alike; its weights are the outputs: sum_i y_i dy_i.",
+      [](auto& in) {
+        return softmax_with(in[0], [](auto*, auto* y, auto* dy, auto* dx, int64_t n) {
+          double mean = std::accumulate(dy, dy + n, 0.0) / static_cast<double>(n);
+          for (int64_t k = 0; k < n; ++k) dx[k] = y[k] * (dy[k] - mean);
+        });
+      }}}};
 
 Var mean_loss(const In& in, CrossEntropyOptions options = {}) {
   return cross_entropy(in[0], in[1].value(), options).loss;
@@ -112,120 +221,35 @@ const Exercise kCrossEntropy{
       [](auto& in) {
         double n = static_cast<double>(in[1].numel());
         return with_gradient_of(mean_loss(in), sum(in[0] * cut(softmax(in[0]))) / n);
+      }},
+     {"right word only",
+      "Only the right word's score gets a gradient, p - 1. The others are too likely by their whole p: dz = p there.",
+      [](auto& in) {
+        double n = static_cast<double>(in[1].numel());
+        Tensor p = softmax(in[0]).value(), dz = Tensor::zeros(p.shape(), p.dtype());
+        for (int64_t i = 0, v = p.size(-1); i < in[1].numel(); ++i) {
+          int64_t at = i * v + in[1].value().i32()[i];
+          dz.set(at, p.at(at) - 1);
+        }
+        return with_gradient_of(mean_loss(in), sum(in[0] * Var(dz)) / n);
       }}}};
 
 const Exercise kEmbedding{"embedding", [](auto& in) { return embedding(in[0], in[1].value()); }, {}};
 
-// ---- 8: z, n [T, H], h0 [H] -> h [T, H], h_t = (1 - z_t) n_t + z_t h_(t-1) ----
-
-Var carried(const In& in, bool connected, bool forget_gate = false) {
-  std::vector<Var> states;
-  Var h = in[2];
-  for (int64_t t = 0; t < in[0].size(0); ++t) {
-    Var z = select(in[0], 0, t), before = connected || t == 0 ? h : cut(h);
-    h = (1.0 - z) * select(in[1], 0, t) +
-        (forget_gate ? with_gradient_of(z * before, cut(z * before) + before + (z - cut(z)) * cut(before))
-                     : z * before);
-    states.push_back(h);
-  }
-  return stack(states, 0);
-}
-
-const Exercise kCarry{
-    "carry",
-    [](auto& in) { return carried(in, true); },
-    {{"not carried back",
-      "Each step sees only its own dy. h_t is also what step t+1 starts from: the gradient must be carried "
-      "from step to "
-      "step, dh = dy_t + z_(t+1) dh, down to h0.",
-      [](auto& in) { return carried(in, false); }},
-     {"gate forgotten",
-      "The state's gradient passes each step undiminished: it must be multiplied by the gate, z_t.",
-      [](auto& in) { return carried(in, true, true); }}}};
-
-// ---- 11: table [V, V] (row: logits after a word), targets i32 [T], 0 = padding, 1 = begin -> mean loss ----
-
-Tensor inputs_for(const Tensor& targets, int64_t by) {
-  int64_t n = targets.numel();
-  Tensor out(targets.shape(), DType::i32);
-  for (int64_t t = 0; t < n; ++t) out.i32()[t] = t - by < 0 ? 1 : t - by >= n ? 0 : targets.i32()[t - by];
-  return out;
-}
-
-Var forced(const In& in, int64_t by, bool skip_padding = true) {
-  const Tensor& targets = in[1].value();
-  Var logits = embedding(in[0], inputs_for(targets, by));
-  return cross_entropy(logits, targets, {.ignore_index = skip_padding ? 0 : -100}).loss;
-}
-
-const Exercise kSequenceLoss{
-    "sequence-loss",
-    [](auto& in) { return forced(in, 1); },
-    {{"sees the answer",
-      "The decoder is given the word it must say: its loss falls to nothing in training, and it says "
-      "nonsense when it "
-      "translates. The input of step t is the word BEFORE, target t-1, and BOS at the start.",
-      [](auto& in) { return forced(in, 0); }},
-     {"sees the future", "The decoder is given target t+1: shift the targets the other way.",
-      [](auto& in) { return forced(in, -1); }},
-     {"two steps back", "The decoder is given target t-2: shift by one only.",
-      [](auto& in) { return forced(in, 2); }},
-     {"counts padding", "Padding counts in the loss: the mean is over the real words only.",
-      [](auto& in) { return forced(in, 1, false); }}}};
-
-// ---- labs ----
-
-const Exercise kPaddedLoss{
-    "padded-loss",
-    [](auto& in) { return mean_loss(in, {.ignore_index = 0}); },
-    {{"divides by padding",
-      "The sum over the real words is divided by all places, padding included: long padding makes "
-      "the loss small. Divide by the number of real words.",
-      [](auto& in) {
-        return mean_loss(in, {.ignore_index = 0, .reduction = Reduction::sum}) /
-               static_cast<double>(in[1].numel());
-      }},
-     {"counts padding", "Padding counts in the loss: the mean is over the real words only.",
-      [](auto& in) { return mean_loss(in); }}}};
-
-const Exercise kShared{"shared-over-time", [](auto& in) { return tanh(in[0] * in[1]); }, {}};
-
-// x [T, B, H], lengths i32 [B]: h_t = tanh(x_t) + h_(t+1) / 2 from the end; padded steps carry the state
-// over.
-Var from_the_end(const In& in, bool look_at_lengths) {
-  const Tensor& lengths = in[1].value();
-  int64_t T = in[0].size(0), B = in[0].size(1), H = in[0].size(2);
-  Var h = Tensor::zeros({B, H}, in[0].dtype());
-  std::vector<Var> states(static_cast<size_t>(T));
-  for (int64_t t = T - 1; t >= 0; --t) {
-    Tensor real = Tensor::ones({B, 1}, DType::u8);
-    for (int64_t b = 0; b < B; ++b) real.set(b, !look_at_lengths || t < lengths.i32()[b]);
-    h = where(real, tanh(select(in[0], 0, t)) + h * 0.5, h);
-    states[static_cast<size_t>(t)] = h;
-  }
-  return stack(states, 0);
-}
-
-const Exercise kReverse{
-    "reverse-states",
-    [](auto& in) { return from_the_end(in, true); },
-    {{"starts on padding",
-      "The backward direction reads the padding before the sentence: padded steps must carry the state over.",
-      [](auto& in) { return from_the_end(in, false); }}}};
+// ---- a lab ----
 
 const Exercise kMlp{"mlp", [](auto& in) { return linear(tanh(linear(in[0], in[1])), in[2]); }, {}};
 
 }  // namespace
 
 const std::vector<Exercise>& basic_exercises() {
-  static const std::vector<Exercise> all{kChain,        kLinear,       kBias,      kScale, kGate,
-                                         kSoftmax,      kCrossEntropy, kEmbedding, kCarry, kShared,
-                                         kSequenceLoss, kPaddedLoss,   kReverse,   kMlp};
+  static const std::vector<Exercise> all{kChain,   kLinear,       kBias,      kScale, kGate,
+                                         kSoftmax, kCrossEntropy, kEmbedding, kMlp};
   return all;
 }
 
 const Exercise& exercise(const std::string& name) {
-  for (const auto* list : {&basic_exercises(), &attention_exercises()})
+  for (const auto* list : {&basic_exercises(), &sequence_exercises(), &attention_exercises()})
     for (const Exercise& e : *list)
       if (e.name == name) return e;
   fail("exercise", "there is no exercise of this name: " + name);

@@ -19,12 +19,14 @@ struct Exercise {
   std::string name;
   gradus::OpFunction right;
   std::vector<Suspect> suspects;
+  std::string otherwise = {};  ///< what to look at when the value is wrong in a way of its own
 };
 
 /// @throws gradus::Error when there is none of that name.
 const Exercise& exercise(const std::string& name);
 
 const std::vector<Exercise>& basic_exercises();
+const std::vector<Exercise>& sequence_exercises();
 const std::vector<Exercise>& attention_exercises();
 
 }  // namespace lens

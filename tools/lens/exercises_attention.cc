@@ -65,6 +65,65 @@ Var additive_value_only(const In& in) {
       {.score = cut});
 }
 
+// The backward of the chapter by hand, with one of the slips that loops over j, a and d invite.
+enum class Slip {
+  set_dh,
+  set_dv,
+  set_dUa,
+  set_dWa,
+  set_ds,
+  no_v,
+  no_u,
+  no_alpha,
+  half_tanh,
+  plain_mix,
+  turned_Wa
+};
+Var additive_with(const In& in, Slip slip) {
+  Tensor c = additive(in).value();
+  return record("attention", in, c,
+                [=, s = in[0].value(), h = in[1].value(), Wa = in[2].value(), Ua = in[3].value(),
+                 v = in[4].value()](const Tensor& g, Grads& grads) {
+                  int64_t S = h.size(0), D = h.size(1), H = s.size(0), A = v.size(0);
+                  std::vector<Tensor> d;
+                  for (const Tensor* t : {&s, &h, &Wa, &Ua, &v})
+                    d.push_back(Tensor::zeros(t->shape(), DType::f64));
+                  Tensor u =
+                      tanh(linear(reshape(Var(s), {1, -1}), Var(Wa)) + linear(Var(h), Var(Ua))).value();
+                  Tensor alpha = softmax(sum(Var(u) * Var(v), {.axes = {1}})).value();
+                  auto along = [&](const Tensor& t, int64_t row) {
+                    double sum = 0;
+                    for (int64_t k = 0; k < D; ++k) sum += g.at(k) * t.at(row * D + k);
+                    return sum;
+                  };
+                  auto put = [&](size_t i, int64_t at, double value, bool set) {
+                    d[i].set(at, set ? value : d[i].at(at) + value);
+                  };
+                  double mean = 0;
+                  for (int64_t j = 0; j < S; ++j) mean += along(h, j) / static_cast<double>(S);
+                  for (int64_t j = 0; j < S; ++j) {
+                    for (int64_t k = 0; k < D; ++k) put(1, j * D + k, alpha.at(j) * g.at(k), false);
+                    double delta = along(h, j) - (slip == Slip::plain_mix ? mean : along(c, 0));
+                    if (slip != Slip::no_alpha) delta *= alpha.at(j);
+                    for (int64_t a = 0; a < A; ++a) {
+                      double u_a = u.at(j * A + a), dz = slip == Slip::half_tanh ? 1 - u_a : 1 - u_a * u_a;
+                      dz *= (slip == Slip::no_v ? 1 : v.at(a)) * delta;
+                      put(4, a, slip == Slip::no_u ? delta : u_a * delta, slip == Slip::set_dv);
+                      for (int64_t k = 0; k < D; ++k) {
+                        put(3, a * D + k, dz * h.at(j * D + k), slip == Slip::set_dUa);
+                        put(1, j * D + k, dz * Ua.at(a * D + k), slip == Slip::set_dh);
+                      }
+                      for (int64_t i = 0; i < H; ++i) {
+                        put(2, a * H + i, dz * s.at(i), slip == Slip::set_dWa);
+                        bool turned = slip == Slip::turned_Wa && H == A;
+                        put(0, i, dz * Wa.at(turned ? i * H + a : a * H + i), slip == Slip::set_ds);
+                      }
+                    }
+                  }
+                  for (size_t i = 0; i < d.size(); ++i) grads.add(static_cast<int>(i), d[i]);
+                });
+}
+
 // All of the score path but the part that ends in h.
 const Exercise kAdditive{
     "attention",
@@ -104,7 +163,38 @@ const Exercise kAdditive{
       "No gradient arrives at the query s: the decoder cannot learn what to ask for. ds = Wa^T sum_j (1 - "
       "u_j^2) v "
       "delta_j.",
-      [](auto& in) { return additive(in, {.query = cut}); }}}};
+      [](auto& in) { return additive(in, {.query = cut}); }},
+     {"overwritten",
+      "dh_j is set (=) where the score path arrives: the value path, and all units a but the last, are lost. Add (+=).",
+      [](auto& in) { return additive_with(in, Slip::set_dh); }},
+     {"overwritten", "dv is set (=) by each word, and only the last word's share is left. Add (+=) over j.",
+      [](auto& in) { return additive_with(in, Slip::set_dv); }},
+     {"overwritten", "dUa is set (=) by each word, and only the last word's share is left. Add (+=) over j.",
+      [](auto& in) { return additive_with(in, Slip::set_dUa); }},
+     {"overwritten", "dWa is set (=) by each word, and only the last word's share is left. Add (+=) over j.",
+      [](auto& in) { return additive_with(in, Slip::set_dWa); }},
+     {"overwritten", "ds is set (=): what is left is the last word's share through the last unit. Add (+=).",
+      [](auto& in) { return additive_with(in, Slip::set_ds); }},
+     {"v forgotten",
+      "From e_j = v . u_j down to u_j the gradient takes the factor v: dz_j = (1 - u_j^2) v delta_j.",
+      [](auto& in) { return additive_with(in, Slip::no_v); }},
+     {"u forgotten",
+      "dv is the sum of delta_j without u_j, and the delta sum to 0: what one word gains, the others lose. dv = sum_j "
+      "delta_j u_j.",
+      [](auto& in) { return additive_with(in, Slip::no_u); }},
+     {"alpha forgotten",
+      "delta_j lacks the factor alpha_j: a word that nobody looks at has no say, however good it is. delta_j = alpha_j "
+      "g.(h_j - c).",
+      [](auto& in) { return additive_with(in, Slip::no_alpha); }},
+     {"half of tanh", "The slope of tanh is 1 - u^2; here it is 1 - u.",
+      [](auto& in) { return additive_with(in, Slip::half_tanh); }},
+     {"plain average",
+      "Each annotation is compared with the plain average of all. Compare it with c, the mix that the weights make: "
+      "delta_j = alpha_j g.(h_j - c).",
+      [](auto& in) { return additive_with(in, Slip::plain_mix); }},
+     {"transposed",
+      "ds is Wa dz; the way back goes through the transpose: ds_i += dz_a Wa_ai, Wa_[a][i] in the file.",
+      [](auto& in) { return additive_with(in, Slip::turned_Wa); }}}};
 
 // ---- dot products: q [D], h [S, D] -> c [D] ----
 
@@ -163,6 +253,10 @@ const Exercise kBilinear{"bilinear-weights",
 
 // ---- masks: e [B, S], mask u8 [B, S] -> weights [B, S] ----
 
+Tensor inverted(const Tensor& mask) {
+  return map(mask.to(DType::f64), [](auto v) { return 1 - v; }).to(DType::u8);
+}
+
 const Exercise kMasked{
     "masked-softmax",
     [](auto& in) { return softmax(in[0], {.mask = in[1].value()}); },
@@ -177,10 +271,16 @@ const Exercise kMasked{
       "infinity, or a very negative number.",
       [](auto& in) { return softmax(in[0] * Var(in[1].value().to(in[0].dtype()))); }},
      {"no mask", "Padding gets attention: the mask is not used.", [](auto& in) { return softmax(in[0]); }},
-     {"mask inverted", "The mask is the wrong way round: 1 stands for a word, 0 for padding.", [](auto& in) {
-        Tensor turned = map(in[1].value().to(DType::f64), [](auto v) { return 1 - v; });
-        return softmax(in[0], {.mask = turned.to(DType::u8)});
-      }}}};
+     {"mask inverted", "The mask is the wrong way round: 1 stands for a word, 0 for padding.",
+      [](auto& in) { return softmax(in[0], {.mask = inverted(in[1].value())}); }},
+     {"mask inverted", "The mask is the wrong way round: 1 stands for a word, 0 for padding.",
+      [](auto& in) { return softmax(where(in[1].value(), Tensor::scalar(-1e30, in[0].dtype()), in[0])); }},
+     {"wrong axis", "Each row is a sentence: the softmax goes along the last axis, so that a row sums to 1.",
+      [](auto& in) {
+        return softmax(where(in[1].value(), in[0], Tensor::scalar(-1e30, in[0].dtype())), {.axis = 0});
+      }}},
+    "Each row must sum to 1 over its words and be exactly 0 at padding. Is the number in the place of padding's scores "
+    "negative enough?"};
 
 }  // namespace
 

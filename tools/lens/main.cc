@@ -136,12 +136,15 @@ void add_course(CLI::App& app, int& code, bool lab) {
                     : app.add_subcommand(
                           "lesson", "Twelve chapters: you write the backward, the check names the mistake");
   c->add_option("what", o->what,
-                lab ? "Number of a lab; verify N judges your file" : "Number of a chapter; verify tests all")
+                lab ? "Number of a lab; verify N judges your file"
+                    : "Number of a chapter (default: list them; with --watch the first that is open); verify "
+                      "tests all")
       ->type_name("[N | verify [N]]");
   c->add_option("--folder", o->folder, "Where your files are")->capture_default_str()->type_name("DIR");
   if (!lab) c->add_flag("-w,--watch", o->watch, "Build and check again whenever the file is saved");
   c->add_flag("--hint", o->hint, "A hint");
   c->add_flag("--solution", o->solution, "The answer");
+  c->add_flag("--reset", o->reset, "Hand the file out anew; yours is kept beside it");
   c->add_flag("-q,--quiet", o->quiet, "Without the text");
   c->callback([=, &code] { code = lab ? lens::lab_command(*o) : lens::lesson_command(*o); });
 }

@@ -2,14 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <gradus/error.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
 
 #include "paths.h"
 
@@ -23,6 +26,15 @@ bool in_build_tree() {
   return fs::exists(fs::path(kBuild)) && fs::exists(fs::path(kSource) / "tools/lens/lesson.h");
 }
 
+bool can_run(const std::string& program) {
+  if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0;
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
 }  // namespace
 
 fs::path course_folder() {
@@ -33,7 +45,7 @@ int run_program(const std::vector<std::string>& command, std::string* output) {
   std::fflush(stdout);
   int ends[2] = {-1, -1};
   if (output && pipe2(ends, O_CLOEXEC) != 0)
-    gradus::fail("lens", fmt::format("no pipe: {}", std::strerror(errno)));
+    throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   if (output) posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
@@ -50,7 +62,8 @@ int run_program(const std::vector<std::string>& command, std::string* output) {
       if (n > 0) output->append(buffer, static_cast<size_t>(n));
   }
   if (output) close(ends[0]);
-  if (error != 0) gradus::fail("lens", fmt::format("{} cannot be run: {}", command[0], std::strerror(error)));
+  if (error != 0)
+    throw std::runtime_error(fmt::format("{} cannot be run: {}", command[0], std::strerror(error)));
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -59,6 +72,15 @@ int run_program(const std::vector<std::string>& command, std::string* output) {
 
 bool build_program(const fs::path& source, const fs::path& program, bool coloured) {
   std::vector<std::string> command(std::begin(kCompiler), std::end(kCompiler));
+  if (const char* other = std::getenv("CXX"); other && *other) {  // words, as make reads them
+    std::istringstream words(other);
+    command.assign(std::istream_iterator<std::string>(words), {});
+  }
+  if (!can_run(command[0]))
+    throw std::runtime_error(fmt::format(
+        "there is no compiler {}, which this program builds your file with: install it (Debian: apt install g++), or "
+        "name another one that knows C++20: CXX=clang++ lens ...",
+        command[0]));
   for (const char* flag : kFlags) command.push_back(flag);
   for (const char* flag : {"-std=c++20", "-O0", "-Wall", "-Wextra"}) command.push_back(flag);
   command.push_back(coloured ? "-fdiagnostics-color=always" : "-fdiagnostics-color=never");

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "../commands.h"
 #include "builder.h"
 
 namespace lens {
@@ -43,7 +44,7 @@ const Unit& Course::find(const std::string& what) const {
   for (const Unit& unit : units_)
     if (what == unit.name || what == std::to_string(unit.number) || what == unit.name.substr(0, 2))
       return unit;
-  gradus::fail("lens", fmt::format("there is no {} {}: they go from 1 to {}", kind, what, units_.size()));
+  throw UsageError(fmt::format("there is no {} {}: they go from 1 to {}", kind, what, units_.size()));
 }
 
 bool Workplace::hand_out(const Unit& unit, const fs::path& from) const {
@@ -52,6 +53,18 @@ bool Workplace::hand_out(const Unit& unit, const fs::path& from) const {
   fs::copy_file(from, file(unit));
   fs::permissions(file(unit), fs::perms::owner_write, fs::perm_options::add);
   return true;
+}
+
+fs::path Workplace::reset(const Unit& unit, const fs::path& from) const {
+  fs::path kept;
+  if (begun(unit)) {
+    for (int n = 1; kept.empty() || fs::exists(kept); ++n)
+      kept = folder_ / fmt::format("{}.old-{}.cc", unit.name, n);
+    fs::rename(file(unit), kept);
+  }
+  hand_out(unit, from);
+  forget(unit);
+  return kept;
 }
 
 bool Workplace::passed(const Unit& unit) const {
@@ -64,6 +77,31 @@ bool Workplace::passed(const Unit& unit) const {
 void Workplace::remember(const Unit& unit) const {
   if (passed(unit)) return;
   std::ofstream(folder_ / "passed.txt", std::ios::app) << unit.name << '\n';
+}
+
+void Workplace::forget(const Unit& unit) const {
+  if (!passed(unit)) return;
+  std::istringstream before(read_text(folder_ / "passed.txt"));
+  std::ofstream out(folder_ / "passed.txt");
+  for (std::string line; std::getline(before, line);)
+    if (line != unit.name) out << line << '\n';
+}
+
+std::string listed(const Course& course, const Workplace& work, const PictureStyle& style) {
+  size_t width = 0;
+  for (const Unit& unit : course.units()) width = std::max(width, unit.title.size());
+  std::string out;
+  for (const Unit& unit : course.units()) {
+    std::string mark = work.passed(unit)  ? toned("●", Tone::good, style)
+                       : work.begun(unit) ? "◐"
+                                          : toned("○", Tone::quiet, style);
+    std::string line = fmt::format("  {} {:>2}  {}", mark, unit.number, unit.title);
+    if (work.passed(unit) || work.begun(unit))
+      line += std::string(width + 2 - unit.title.size(), ' ') +
+              toned(work.file(unit).string(), Tone::quiet, style);
+    out += line + '\n';
+  }
+  return out;
 }
 
 namespace {
@@ -91,6 +129,31 @@ std::string with_marks(const std::string& text, const PictureStyle& style, bool&
   return out;
 }
 
+// A line of a picture: what goes backward is drawn with heavy lines, and in the colour of gradients.
+std::string drawn(const std::string& line, const PictureStyle& style) {
+  static const std::string_view heavy[] = {"━", "┃", "┏", "┓", "┗", "┛", "┣",
+                                           "┫", "┳", "┻", "╋", "◀", "▲", "▼"};
+  std::string out, run;
+  bool gradient = false;
+  auto flush = [&] {
+    if (!run.empty()) out += toned(run, gradient ? Tone::good : Tone::plain, style);
+    run.clear();
+  };
+  for (size_t i = 0; i < line.size();) {
+    size_t n = 1;
+    while (i + n < line.size() && (static_cast<unsigned char>(line[i + n]) & 0xc0) == 0x80) ++n;
+    std::string_view one(line.data() + i, n);
+    bool now = std::find(std::begin(heavy), std::end(heavy), one) != std::end(heavy) ||
+               (gradient && (one == " " || one == "▶"));
+    if (now != gradient) flush();
+    gradient = now;
+    run += one;
+    i += n;
+  }
+  flush();
+  return out;
+}
+
 }  // namespace
 
 std::string render(const std::string& markdown, const PictureStyle& style) {
@@ -105,12 +168,21 @@ std::string render(const std::string& markdown, const PictureStyle& style) {
       out += with_marks(line, style, strong, code, emphasis) + '\n';
     paragraph.clear();
   };
+  bool picture = false;
   for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("# ")) {
+    if (line.starts_with("```")) {
+      flush();
+      picture = !picture;
+    } else if (picture) {
+      out += "    " + drawn(line, style) + '\n';
+    } else if (line.starts_with("## ")) {
+      flush();
+      out += toned(line.substr(3), Tone::strong, style) + "\n";
+    } else if (line.starts_with("# ")) {
       out += toned(line.substr(2), Tone::strong, style) + "\n";
     } else if (line.starts_with("    ")) {
       flush();
-      out += toned("  " + line, Tone::code, style) + '\n';
+      out += toned(line, Tone::code, style) + '\n';
     } else if (line.empty()) {
       flush();
       out += '\n';

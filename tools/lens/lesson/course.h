@@ -27,7 +27,7 @@ class Course {
   const char* start;   ///< "starter.cc", "broken.cc"
   const char* answer;  ///< "solution.cc", "fixed.cc"
   const std::vector<Unit>& units() const { return units_; }
-  /// "9", "09" or "09-attention". @throws gradus::Error.
+  /// "9", "09" or "09-attention". @throws UsageError.
   const Unit& find(const std::string& what) const;
 
  private:
@@ -44,12 +44,19 @@ class Workplace {
   /// Copies the file to work on, unless there is one: a learner's work is never overwritten. True when it
   /// copied.
   bool hand_out(const Unit& unit, const std::filesystem::path& from) const;
+  /// Hands the file out anew. What was there is kept beside it, and its name returned; empty when there was nothing.
+  std::filesystem::path reset(const Unit& unit, const std::filesystem::path& from) const;
+  bool begun(const Unit& unit) const { return std::filesystem::exists(file(unit)); }
   bool passed(const Unit& unit) const;
   void remember(const Unit& unit) const;
+  void forget(const Unit& unit) const;
 
  private:
   std::filesystem::path folder_;
 };
+
+/// One line each: passed, begun or open, number, title, the learner's file.
+std::string listed(const Course& course, const Workplace& work, const PictureStyle& style);
 
 std::string read_text(const std::filesystem::path& path);
 

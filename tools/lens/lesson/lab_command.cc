@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "../commands.h"
 #include "builder.h"
 #include "commands.h"
 #include "course.h"
@@ -21,21 +22,22 @@ class Labs {
   int list() const {
     fmt::print("{}\n\n",
                toned("Programs with something wrong in them: find it with the tools", Tone::strong, style_));
-    for (const Unit& unit : course_.units())
-      fmt::print("  {} {:>2}  {:<46}{}\n",
-                 work_.passed(unit)             ? toned("●", Tone::good, style_)
-                 : fs::exists(work_.file(unit)) ? "◐"
-                                                : toned("○", Tone::quiet, style_),
-                 unit.number, unit.title,
-                 fs::exists(work_.file(unit)) ? toned(work_.file(unit).string(), Tone::quiet, style_) : "");
+    fmt::print("{}", listed(course_, work_, style_));
     fmt::print(
         "\n  lens lab N           what is the matter, and the file to mend\n"
         "  lens lab verify N    is it right now?\n"
-        "  lens lab N --hint    or --solution\n");
+        "  lens lab N --hint    or --solution; --reset hands the file out anew\n\n"
+        "  ● solved  ◐ begun  ○ open\n");
     return 0;
   }
 
   int show(const Unit& unit) const {
+    if (options_.reset) {
+      fs::path kept = work_.reset(unit, unit.folder / course_.start);
+      fmt::print("{} is as it was handed out{}\n", work_.file(unit).string(),
+                 kept.empty() ? "." : fmt::format("; yours is kept as {}.", kept.string()));
+      return 0;
+    }
     if (options_.hint) fmt::print("{}", render(read_text(unit.folder / "hint.md"), style_));
     if (options_.solution) fmt::print("{}", read_text(unit.folder / course_.answer));
     if (options_.hint || options_.solution) return 0;
@@ -55,8 +57,8 @@ class Labs {
 
   int verify(const Unit& unit) const {
     if (!fs::exists(work_.file(unit)))
-      gradus::fail("lens", fmt::format("{} is not there: lens lab {} hands it out", work_.file(unit).string(),
-                                       unit.number));
+      throw UsageError(
+          fmt::format("{} is not there: lens lab {} hands it out", work_.file(unit).string(), unit.number));
     int code = judge(unit, work_.file(unit), work_.program(unit).string() + "-verify", nullptr);
     if (code == 0) {
       work_.remember(unit);
@@ -118,8 +120,15 @@ class Labs {
 
 int lab_command(const CourseOptions& options) {
   Labs labs(options);
-  if (options.what.empty()) return labs.list();
-  if (options.what[0] != "verify") return labs.show(labs.course().find(options.what[0]));
+  bool verify = !options.what.empty() && options.what[0] == "verify";
+  if (options.what.size() > (verify ? 2 : 1))
+    throw UsageError(fmt::format("one lab at a time: lens lab {}", options.what[0]));
+  if (options.what.empty()) {
+    if (options.hint || options.solution || options.reset)
+      throw UsageError("which lab? lens lab N --hint, --solution or --reset");
+    return labs.list();
+  }
+  if (!verify) return labs.show(labs.course().find(options.what[0]));
   return options.what.size() > 1 ? labs.verify(labs.course().find(options.what[1])) : labs.verify_all();
 }
 

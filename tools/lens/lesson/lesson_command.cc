@@ -8,6 +8,7 @@
 
 #include <cstdio>
 
+#include "../commands.h"
 #include "builder.h"
 #include "commands.h"
 #include "course.h"
@@ -57,23 +58,31 @@ class Lessons {
   int list() const {
     fmt::print("{}\n\n", toned("Twelve chapters: you write the backward, the check names the mistake",
                                Tone::strong, style_));
-    for (const Unit& unit : course_.units()) {
-      bool passed = work_.passed(unit), begun = fs::exists(work_.file(unit));
-      std::string mark = passed  ? toned("●", Tone::good, style_)
-                         : begun ? "◐"
-                                 : toned("○", Tone::quiet, style_);
-      fmt::print("  {} {:>2}  {:<34}{}\n", mark, unit.number, unit.title,
-                 passed || begun ? toned(work_.file(unit).string(), Tone::quiet, style_) : "");
-    }
+    fmt::print("{}", listed(course_, work_, style_));
     fmt::print(
         "\n  lens lesson N            text, file, result\n"
         "  lens lesson N --watch    the same again whenever you save\n"
-        "  lens lesson N --hint     or --solution\n\n"
+        "  lens lesson N --hint     or --solution; --reset hands the file out anew\n\n"
         "  ● passed  ◐ begun  ○ open. Chapter 9 is what the others lead to.\n");
+    const Unit* next = first_open();
+    if (next) fmt::print("  Your next step: lens lesson {} --watch\n", next->number);
     return 0;
   }
 
+  /// Where to go on; nullptr when all chapters have passed.
+  const Unit* first_open() const {
+    for (const Unit& unit : course_.units())
+      if (!work_.passed(unit)) return &unit;
+    return nullptr;
+  }
+
   int chapter(const Unit& unit) const {
+    if (options_.reset) {
+      fs::path kept = work_.reset(unit, unit.folder / course_.start);
+      fmt::print("{} is as it was handed out{}\n", work_.file(unit).string(),
+                 kept.empty() ? "." : fmt::format("; yours is kept as {}.", kept.string()));
+      return 0;
+    }
     if (options_.hint || options_.solution) return look(unit);
     bool fresh = work_.hand_out(unit, unit.folder / course_.start);
     if (options_.watch) return watch(unit);
@@ -86,11 +95,11 @@ class Lessons {
     int code = attempt(unit);
     std::string number = std::to_string(unit.number);
     if (code != 0)
-      fmt::print("{}\n",
-                 toned(fmt::format("Edit the file, then again: lens lesson {} --quiet. Or --watch, --hint, "
-                                   "--solution.",
-                                   number),
-                       Tone::quiet, style_));
+      fmt::print(
+          "{}\n",
+          toned(fmt::format("Edit the file, then: lens lesson {0} --quiet. Or --watch, --hint, --solution.",
+                            number),
+                Tone::quiet, style_));
     return code;
   }
 
@@ -152,6 +161,8 @@ class Lessons {
                  toned(fmt::format("✗ the program was ended by signal {}", code - 128), Tone::bad, style_));
     if (code != 0) return 1;
     work_.remember(unit);
+    if (fs::exists(unit.folder / "after.md"))
+      fmt::print("{}\n", render(read_text(unit.folder / "after.md"), style_));
     bool last = unit.number == static_cast<int>(course_.units().size());
     fmt::print("{}\n", toned(fmt::format("● chapter {} done. {}", unit.number,
                                          last ? "That was the last one: lens lab"
@@ -208,8 +219,16 @@ class Lessons {
 
 int lesson_command(const CourseOptions& options) {
   Lessons lessons(options);
-  if (options.what.empty()) return lessons.list();
-  if (options.what[0] != "verify") return lessons.chapter(lessons.course().find(options.what[0]));
+  bool verify = !options.what.empty() && options.what[0] == "verify";
+  if (!verify && options.what.size() > 1)
+    throw UsageError(fmt::format("one chapter at a time: lens lesson {}", options.what[0]));
+  if (!verify && options.what.empty()) {
+    bool looks_at_one = options.watch || options.hint || options.solution || options.quiet;
+    if (options.reset) throw UsageError("--reset wants the number of a chapter");
+    const Unit* next = lessons.first_open();
+    return looks_at_one && next ? lessons.chapter(*next) : lessons.list();
+  }
+  if (!verify) return lessons.chapter(lessons.course().find(options.what[0]));
   std::vector<const Unit*> units;
   for (size_t i = 1; i < options.what.size(); ++i) units.push_back(&lessons.course().find(options.what[i]));
   if (units.empty())

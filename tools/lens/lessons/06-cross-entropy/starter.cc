@@ -2,24 +2,25 @@
 #include <lens/lesson.h>
 
 using namespace gradus;
-using lens::Rows;
+using lens::Ids, lens::Rows;
 
 // The mean over rows of -log softmax(z_n)[target_n].   z [N, V], targets i32 [N] -> one number
 Var mean_loss(const Var& z, const Tensor& targets) {
   const int64_t N = z.size(0), V = z.size(1);
   Rows z_(z.value()), p_(lens::zeros({N, V}));
+  Ids target(targets);
   double loss = 0;
   for (int64_t n = 0; n < N; ++n) {
     double total = 0;
     for (int64_t v = 0; v < V; ++v) total += p_[n][v] = std::exp(z_[n][v]);
     for (int64_t v = 0; v < V; ++v) p_[n][v] /= total;
-    loss -= std::log(p_[n][targets.i32()[n]]) / static_cast<double>(N);
+    loss -= std::log(p_[n][target[n]]) / static_cast<double>(N);
   }
   return record("loss", {z}, Tensor::scalar(loss, DType::f64), [=](const Tensor& dy, Grads& grads) {
     Rows dz(grads.into(0));
     for (int64_t n = 0; n < N; ++n)
       for (int64_t v = 0; v < V; ++v) {
-        double wanted = targets.i32()[n] == v ? 1 : 0;
+        double wanted = target[n] == v ? 1 : 0;
         // ---- your turn: something is forgotten ----
         dz[n][v] += dy.item() * (p_[n][v] - wanted);
         // ---- end ----

@@ -2,15 +2,17 @@
 #include <lens/lesson.h>
 
 using namespace gradus;
+using lens::Ids;
 
 constexpr int kPad = 0, kBos = 1;
 
 // What the decoder reads at each step while it is trained.   targets i32 [T] -> i32 [T]
 Tensor decoder_inputs(const Tensor& targets) {
   Tensor inputs = targets.clone();
+  Ids in(inputs), target(targets);
   // ---- your turn: at step t the decoder has said t words, and shall say target t ----
-  inputs.i32()[0] = kBos;
-  for (int64_t t = 1; t < targets.numel(); ++t) inputs.i32()[t] = targets.i32()[t - 1];
+  in[0] = kBos;
+  for (int64_t t = 1; t < targets.numel(); ++t) in[t] = target[t - 1];
   // ---- end ----
   return inputs;
 }
