@@ -3,70 +3,239 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <sstream>
 
+#include <unistd.h>
+
+#include "commands.h"
 #include "flow.h"
 #include "schema.h"
 #include "subjects.h"
 
 using namespace lens;
 
+namespace {
+
+FlowResult untrained(const std::string& cell, bool bidirectional, int64_t length, int seeds) {
+  return flow_fresh(flow_config(cell, bidirectional), length, {.seeds = seeds});
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+
+// A model on disk, of one vocabulary with the others here.
+std::string saved(const std::filesystem::path& folder, const std::string& attention, bool bidirectional,
+                  uint64_t seed) {
+  Subject s = test::subject({.bidirectional = bidirectional, .seed = seed});
+  translator::ModelConfig config = s.model.config;
+  config.network.attention = attention;
+  translator::Model model(config, s.model.source, s.model.target, seed);
+  std::string out = (folder / attention).string();
+  model.save_description(out);
+  model.save_weights(out);
+  return out;
+}
+
+struct Folder {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("gradus-flow-" + std::to_string(getpid()));
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+}  // namespace
+
 TEST_CASE("untrained, without attention the first of 30 words gets next to nothing, with it its share") {
-  FlowResult r = flow_untrained({"gru", false, 30});
-  CHECK(r.without.median[0] < -4);
-  CHECK(r.with.median[0] > -2);
+  FlowResult r = flow_fresh(flow_config("gru", false), 30, {.thorough = true});
+  // The figure of the documentation: 10^-5.5 and 10^-0.7, eight seeds.
+  CHECK(std::abs(r.without.median[0] + 5.5) < 0.1);
+  CHECK(std::abs(r.with.median[0] + 0.7) < 0.1);
   CHECK(r.without.high[0] < r.with.low[0]);  // of every seed
   CHECK(r.without.median[29] == 0);
   CHECK(r.with.median[29] == 0);
-  CHECK(r.worst_error < 1e-6);
-  for (size_t j = 0; j < 30; ++j)
+  CHECK(r.checks.worst < 1e-6);
+  CHECK(r.checks.count == 8 * 30 * (8 + 5));  // whole, four steps, three ways; whole, four steps
+  double value = 0, score = 0;
+  for (size_t j = 0; j < 30; ++j) {
     CHECK(std::abs(r.with.value[j] + r.with.score[j] + r.with.recurrent[j] - 1) < 1e-12);
-  CHECK(r.with.recurrent[29] == 0);
+    value += r.with.value[j];
+    score += r.with.score[j];
+  }
+  CHECK(value / score > 4);  // the value path carries four to five times the score path
+  CHECK(value / score < 5);
+  CHECK(r.with.recurrent[29] > 0.5);  // by the decoder's first state
   CHECK(r.without.value.empty());
+}
+
+TEST_CASE("how small it gets depends on how weights start") {
+  auto first = [](const char* init, int64_t length) {
+    return flow_fresh(flow_config("gru", false), length, {.seeds = 8, .init = init}).without.median[0];
+  };
+  CHECK(std::abs(first("glorot", 30) + 5.5) < 0.2);
+  CHECK(std::abs(first("orthogonal", 30) + 5.5) < 0.2);
+  CHECK(first("pytorch", 30) < -6);
+  CHECK_THROWS_AS(first("zeros", 5), gradus::Error);
+  // The weights have the deviation that the name says, biases are 0, an LSTM's forget gate is open.
+  gradus::Rng rng(1);
+  gradus::nn::Seq2SeqConfig config = flow_config("lstm", false);
+  config.embedding_dim = config.hidden_size = 64;
+  gradus::nn::Seq2Seq network(config, rng);
+  start_anew(network, "lecun", rng);
+  int biases = 0, weights = 0;
+  for (const auto& [name, p] : gradus::nn::state_dict(network)) {
+    std::string last = name.substr(name.rfind('.') + 1);
+    double sum = 0, squares = 0;
+    for (double x : p.to_vector()) sum += x, squares += x * x;
+    double n = static_cast<double>(p.numel());
+    CAPTURE(name);
+    if (last.starts_with("bias")) {
+      ++biases;
+      CHECK(sum == (last.starts_with("bias_ih") ? 64 : 0));
+    } else if (name.find("embedding") == std::string::npos) {
+      ++weights;
+      CHECK(std::abs(squares / n * static_cast<double>(p.size(-1)) - 1) < 8 / std::sqrt(n));
+    }
+  }
+  CHECK(biases >= 6);
+  CHECK(weights >= 8);
 }
 
 TEST_CASE("it gets worse with the length, and the plain RNN is worst") {
   double before = 0;
   for (int64_t length : {5, 20, 60}) {
-    FlowResult r = flow_untrained({"gru", false, length}, 3);
+    FlowResult r = untrained("gru", false, length, 3);
     CHECK(r.without.median[0] < before);
     before = r.without.median[0];
     CHECK(r.with.median[0] > -2);
-    CHECK(r.worst_error < 1e-6);
+    CHECK(r.checks.worst < 1e-6);
+    CHECK(r.checks.count == std::min<int64_t>(length, 8) * 13);
   }
-  CHECK(flow_untrained({"rnn", false, 30}, 4).without.median[0] <
-        flow_untrained({"lstm", false, 30}, 4).without.median[0]);
+  CHECK(untrained("rnn", false, 30, 4).without.median[0] < untrained("lstm", false, 30, 4).without.median[0]);
 }
 
 TEST_CASE("reading both ways makes a V without attention") {
-  FlowResult r = flow_untrained({"gru", true, 30}, 4);
+  FlowResult r = untrained("gru", true, 30, 4);
   CHECK(r.without.median[0] > -1);
   CHECK(r.without.median[15] < -1);
+  CHECK(r.checks.worst < 1e-6);
+}
+
+TEST_CASE("steps add up to the whole, ways too, and every kind of network agrees with differences") {
+  std::vector<int32_t> target = {5, 6, gradus::nn::kEos};
+  for (const test::Small& small : {test::Small{},
+                                   {.attention = "dot", .residual = true, .layers = 2},
+                                   {.attention = "general", .cell = "lstm"},
+                                   {.attention = "concat", .cell = "gru-bahdanau", .bidirectional = false},
+                                   {.attention = "multihead", .cell = "rnn"}}) {
+    CAPTURE(small.attention);
+    Subject s = test::subject(small);
+    std::vector<int32_t> source = {5, 6, 7, 5, gradus::nn::kEos};
+    std::vector<size_t> words(source.size());
+    std::iota(words.begin(), words.end(), size_t{0});
+    FlowGradients with = flow_gradients(s.network(), FlowMode::with, source, target);
+    gradus::Tensor whole = with.whole();
+    for (int64_t i = 0; i < whole.numel(); ++i)
+      CHECK(std::abs(whole.at(i) - with.value.at(i) - with.score.at(i) - with.recurrent.at(i)) < 1e-12);
+    FlowChecks checks = check_flow(s.network(), FlowMode::with, source, target, with, words);
+    CHECK(checks.count == 5 * 7);
+    CHECK(checks.worst < 1e-6);
+    FlowGradients cut = flow_gradients(s.network(), FlowMode::cut, source, target);
+    checks = check_flow(s.network(), FlowMode::cut, source, target, cut, words);
+    CHECK(checks.count == 5 * 4);
+    CHECK(checks.worst < 1e-6);
+    // Were the gradient wrong, the check would say so.
+    with.score.f64()[0] += 1e-3;
+    CHECK(check_flow(s.network(), FlowMode::with, source, target, with, words).worst > 1e-6);
+    cut.steps[1].f64()[0] *= 1.01;
+    CHECK(check_flow(s.network(), FlowMode::cut, source, target, cut, words).worst > 1e-6);
+  }
 }
 
 TEST_CASE("a model's own short cut can be cut") {
   Subject s = test::subject({.bidirectional = false});
   std::vector<int32_t> source(20, 5), target = {5, 6, gradus::nn::kEos};
-  Flow with = flow_with(s.network(), source, target), cut = flow_cut(s.network(), source, target);
+  Flow with = lengths_of(flow_gradients(s.network(), FlowMode::with, source, target));
+  Flow cut = lengths_of(flow_gradients(s.network(), FlowMode::cut, source, target));
   REQUIRE(with.full.size() == 20);
   CHECK(cut.value.empty());
   CHECK(cut.full[0] / cut.full[19] < with.full[0] / with.full[19]);
-  FlowResult r = flow_trained(s.network(), nullptr, 12, 2);
-  CHECK(r.setting.length == 12);
-  CHECK(r.worst_error < 1e-6);
+  FlowResult r = flow_trained(s.network(), nullptr, 12, {.seeds = 2});
+  CHECK(r.length == 12);
+  CHECK(r.weights == "trained");
+  CHECK(r.checks.worst < 1e-6);
+}
+
+TEST_CASE("a model beside one without attention") {
+  Folder folder;
+  FlowOptions o;
+  o.model = saved(folder.path, "bahdanau", false, 1);
+  o.versus = saved(folder.path, "none", false, 2);
+  o.source = "the cat eats fish";
+  o.target = "le chat mange";
+  o.json = true;
+  o.out = (folder.path / "flow.json").string();
+  o.svg = (folder.path / "flow.svg").string();
+  CHECK(flow(o) == 0);
+  json trace = json::parse(text_of(o.out));
+  auto found = problems(trace, trace_schema());
+  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  CHECK(trace["versus"] == true);
+  const json& r = trace["results"][0];
+  CHECK(r["source"] == json({"the", "cat", "eats", "fish", "</s>"}));
+  CHECK(r["target"] == json({"le", "chat", "mange", "</s>"}));
+  CHECK(r["with"]["map"].size() == 4);
+  CHECK(trace["checks"]["worst"].get<double>() < 1e-6);
+  // The line without is the other model's own, not the first one's with its short cut cut.
+  translator::Model other = translator::Model::load(o.versus);
+  gradus::nn::to(*other.network, gradus::DType::f64);
+  std::vector<int32_t> source = other.source.encode({"the", "cat", "eats", "fish"});
+  std::vector<int32_t> target = other.target.encode({"le", "chat", "mange"});
+  source.push_back(gradus::nn::kEos);
+  target.push_back(gradus::nn::kEos);
+  Flow own = lengths_of(
+      flow_gradients(dynamic_cast<gradus::nn::Seq2Seq&>(*other.network), FlowMode::without, source, target));
+  CHECK(r["without"]["median"][0].get<double>() ==
+        doctest::Approx(std::log10(own.full[0] / own.full[4])).epsilon(1e-3));
+  CHECK(text_of(o.svg).find(">eats</text>") != std::string::npos);
+  // Whole pages, and what makes no sense.
+  o.json = false;
+  o.out = (folder.path / "flow.html").string();
+  CHECK(flow(o) == 0);
+  CHECK(text_of(o.out).find("trained without attention") != std::string::npos);
+  std::swap(o.model, o.versus);
+  CHECK_THROWS_AS(flow(o), UsageError);
+  std::swap(o.model, o.versus);
+  o.versus = o.model;
+  CHECK_THROWS_AS(flow(o), UsageError);
+  o.model = "";
+  CHECK_THROWS_AS(flow(o), UsageError);
 }
 
 TEST_CASE("text, picture, trace and page of a flow") {
-  FlowResult r = flow_untrained({"gru", false, 10}, 2);
-  std::string text = flow_text(r, "A title");
-  CHECK(text.starts_with("A title\n"));
+  FlowResult r = untrained("gru", false, 10, 2);
+  FlowTitles titles{.title = "A <title>", .setup = "How", .seeds = 2};
+  std::string text = flow_text(r, titles);
+  CHECK(text.starts_with("A <title>\n"));
   CHECK(text.find("word 1 gets " + as_fraction(r.without.median[0]) + " word 10") != std::string::npos);
-  std::string svg = flow_svg(r, "A title");
+  CHECK(text.find("How.") != std::string::npos);
+  std::string svg = flow_svg(r, titles);
   CHECK(svg.starts_with("<svg"));
   CHECK(svg.ends_with("</svg>\n"));
   CHECK(svg.find("nan") == std::string::npos);
-  json trace = flow_json({r}, "A title", false, 2, 0);
+  CHECK(svg.find("A &lt;title>") == std::string::npos);
+  CHECK(svg.find("A &lt;title&gt;") != std::string::npos);
+  json trace = flow_json({r}, titles, 0);
   auto found = problems(trace, trace_schema());
   CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  CHECK(trace["results"][0]["with"]["map"].size() == 4);
   trace["results"][0]["with"]["median"][0] = nullptr;
   CHECK(!problems(trace, trace_schema()).empty());
   CHECK(as_fraction(-5.5) == "1/300000 of");

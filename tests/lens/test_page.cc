@@ -52,7 +52,7 @@ TEST_CASE("the explain page holds everything itself") {
 
 TEST_CASE("so does the flow page") {
   std::string page = lens::assemble_page(
-      "flow", lens::flow_json({lens::flow_untrained({"gru", false, 5}, 1)}, "t", false, 1, 0));
+      "flow", lens::flow_json({lens::flow_fresh(lens::flow_config("gru", false), 5, {.seeds = 1})}, {}, 0));
   check_self_contained(page);
   CHECK(count(page, "<script") == 2);
 }

@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 import browser  # noqa: E402
 from browser import check  # noqa: E402
 
+MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools', 'lens', 'model')
 WORDS = 'they slept and marc sang with me at home this morning'
 WRONG = 'ils ont dormi et marc a chanté avec nous à la maison ce matin'
 LONGER = ('if he listens to music , he will see his bird and the girl who sings at home sees anna and our mother will talk to '
@@ -112,15 +113,53 @@ def flow_page(page, name):
     check(page.ask('document.getElementById("check-badge").className') == 'badge good', name + ': checked by differences')
     answer = 'document.getElementById("answer").textContent'
     seen = {page.ask(answer)}
-    for button in range(page.ask('document.querySelectorAll(".controls button").length')):
-        page.ask('document.querySelectorAll(".controls button")[%d].click()' % button)
-        seen.add(page.ask(answer))
-        check(page.ask('document.querySelectorAll("svg polyline").length') == 4, name + ': two lines in two charts')
+    for group in ('cells', 'directions'):
+        for button in range(page.ask('document.querySelectorAll("#%s button").length' % group)):
+            page.ask('document.querySelectorAll("#%s button")[%d].click()' % (group, button))
+            seen.add(page.ask(answer))
+            check(page.ask('document.querySelectorAll("svg polyline").length') == 4, name + ': two lines in two charts')
     check(len(seen) == 4, name + ': cells and directions make a difference: %d' % len(seen))
     page.ask('document.getElementById("length").focus()')
     page.press('ArrowRight')
     check(page.ask('lens.state.length') == 35, name + ': the length by keyboard')
     check(page.ask(answer) not in seen, name + ': the length makes a difference')
+    check(page.ask('document.querySelectorAll("#chart rect").length') == 3 * 35, name + ': three ways at each word')
+    check(page.ask('document.querySelectorAll("#maps svg").length') == 2, name + ': the map is there twice')
+    check(page.ask('document.querySelectorAll("#maps rect:not(.cursor-cell)").length') == 2 * 4 * 35, name + ': a cell for each pair')
+    check(page.ask('document.querySelectorAll("#maps .odd").length') == 0, name + ': no NaN in the maps')
+    # The cursor, by keyboard, in chart and maps.
+    here = 'document.getElementById("here").textContent'
+    before = page.ask(here)
+    page.ask('document.querySelector("#chart svg").focus()')
+    page.press('ArrowRight')
+    check(page.ask('lens.state.j') == 1 and page.ask(here) != before, name + ': arrow keys go to the next word')
+    page.ask('document.querySelectorAll("#maps svg")[1].focus()')
+    page.press('ArrowDown')
+    check(page.ask('lens.state.t') == 1, name + ': and to the next target word')
+    check('target word 2' in page.ask('document.getElementById("tip").textContent'), name + ': whose numbers are said')
+    # From fresh networks to the trained one, and its sentence's words.
+    page.ask('document.querySelectorAll("#weights button")[1].click()')
+    check(page.ask('lens.state.weights') == 'trained' and page.ask('lens.state.directions') == 2, name + ': the trained model')
+    if page.ask('lens.state.sentence'):
+        check('apples' in page.ask('document.getElementById("chart").textContent'), name + ': its words are on the axis')
+    page.ask('document.querySelectorAll("#texts button")[1].click()')
+    check(not page.ask('lens.state.sentence'), name + ': random words')
+    page.ask('document.querySelectorAll("#weights button")[0].click()')
+    check(page.ask('lens.state.weights') == 'fresh', name + ': and back')
+
+
+def flow_model_page(page, name):
+    check(page.ask('document.getElementById("check-badge").className') == 'badge good', name + ': checked by differences')
+    check(page.ask('lens.state.sentence') and page.ask('lens.state.weights') == 'trained', name + ': the sentence first')
+    shown = page.ask('document.getElementById("chart").textContent')
+    check(all(word in shown for word in ('they', 'slept', 'marc')), name + ': its words on the axis')
+    check('ils' in page.ask('document.getElementById("maps").textContent'), name + ': and those of the target')
+    check(page.ask('document.getElementById("by-length").hidden'), name + ': one length')
+    check('the short cut stopped' in page.ask('document.getElementById("answer").textContent'), name + ': says what is compared')
+    page.ask('document.querySelectorAll("#texts button")[1].click()')
+    check(not page.ask('document.getElementById("by-length").hidden'), name + ': many lengths of random words')
+    page.ask('document.querySelectorAll("#weights button")[0].click()')
+    check('Without attention' in page.ask('document.getElementById("answer").textContent'), name + ': and fresh networks')
 
 
 def graph_page(page, name):
@@ -154,6 +193,7 @@ def pages(shop):
             ('explain-long', shop.make('explain-long', 'explain', WORDS, '--target', WRONG), explain_page, True),
             ('explain-longer', shop.make('explain-longer', 'explain', LONGER), explain_page, True),
             ('flow', shop.make('flow', 'flow', '--seeds', '3'), flow_page, True),
+            ('flow-model', shop.make('flow-model', 'flow', MODEL, WORDS, '--target', WRONG, '--seeds', '2'), flow_model_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True)] + [
                 (name, os.path.join(variants, name), variant_page, False) for name in sorted(os.listdir(variants))]
 

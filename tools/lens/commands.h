@@ -30,13 +30,20 @@ int explain(const ExplainOptions& options);
 
 struct FlowOptions {
   std::string model, versus;  ///< empty: fresh networks
-  std::string cell = "gru";
+  std::string source = "he doesn't like apples", target;  ///< of a model; target empty: its own translation
+  std::string cell = "gru", init;  ///< of fresh networks; init empty: "lecun", for a model's shape "pytorch"
   bool bidirectional = false;
-  int64_t length = 30;
+  int64_t length = 0;  ///< random words; 0: 30, or with a model the sentence first
   int seeds = 8;
   std::string out = "flow.html", svg;
   bool text = false, json = false;
 };
+/// How fresh networks start. "lecun": every weight N(0, 1/fan_in) (LeCun et al. 1998); "glorot": U(-a, a)
+/// with a = sqrt(6 / (fan_in + fan_out)), a gate at a time (Glorot & Bengio 2010); "orthogonal": the same,
+/// recurrent matrices orthonormal, a gate at a time (Saxe et al. 2013); biases are 0 in these, an LSTM's
+/// forget gate 1. "pytorch": U(-1/sqrt(H), 1/sqrt(H)), what torch.nn and these modules start from. Embeddings
+/// are N(0, 1) in all.
+const std::vector<std::string>& flow_inits();
 int flow(const FlowOptions& options);
 
 struct GraphOptions : SentenceOptions {

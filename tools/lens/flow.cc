@@ -1,65 +1,45 @@
+// What `lens flow` computes: gradients at the source words, in networks fresh or trained, and lines made of
+// their lengths.
+
 #include "flow.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include <gradus/nn/init.h>
 #include <gradus/ops.h>
 
-#include "differences.h"
+#include "commands.h"
 #include "dissection.h"
-#include "sentence.h"
 
 namespace lens {
 namespace {
 
 using namespace gradus;
 
-// Norms over both directions' states at each word.
-class Norms {
- public:
-  Norms(const Gradients& grads, size_t words) : grads_(grads), squares_(words) {}
-  void add(const Var& x, size_t j) {
-    if (!x.defined() || !grads_.contains(x)) return;
-    for (double v : grads_[x].to_vector()) squares_[j] += v * v;
-  }
-  std::vector<double> take() const {
-    std::vector<double> out;
-    for (double x : squares_) out.push_back(std::sqrt(x));
-    return out;
-  }
+constexpr size_t kCheckedWords = 8;  // of a setting that is not checked in full
 
- private:
-  const Gradients& grads_;
-  std::vector<double> squares_;
-};
-
-std::vector<Var> states_of(const Reading& r) {
-  std::vector<Var> out = r.forward;
-  out.insert(out.end(), r.backward.begin(), r.backward.end());
-  return out;
+void accumulate(const Tensor& sum, const Gradients& grads, const Var& x, int64_t row = 0,
+                int64_t column = 0) {
+  if (!x.defined() || !grads.contains(x)) return;
+  Tensor g = grads[x];
+  double* out = sum.f64() + row * sum.size(1) + column;
+  for (int64_t i = 0; i < g.numel(); ++i) out[i] += g.f64()[i];
 }
 
-std::vector<double> full_norms(const Reading& r, const Gradients& grads) {
-  Norms norms(grads, r.forward.size());
-  for (size_t j = 0; j < r.forward.size(); ++j) {
-    norms.add(r.forward[j], j);
-    if (!r.backward.empty()) norms.add(r.backward[j], j);
+// What arrived at states of both directions, a row a word.
+void accumulate_states(const Tensor& sum, const Gradients& grads, const std::vector<Var>& forward,
+                       const std::vector<Var>& backward) {
+  int64_t H = sum.size(1) / (backward.empty() ? 1 : 2);
+  for (size_t j = 0; j < forward.size(); ++j) {
+    accumulate(sum, grads, forward[j], static_cast<int64_t>(j));
+    if (!backward.empty()) accumulate(sum, grads, backward[j], static_cast<int64_t>(j), H);
   }
-  return norms.take();
 }
 
-// The loss of a target through the library's own decoder.
-Var decoder_loss(const nn::Seq2Seq& network, const nn::Encoded& encoded, const std::vector<int32_t>& target) {
-  int64_t T = static_cast<int64_t>(target.size());
-  std::vector<int32_t> in = target;
-  in.insert(in.begin(), nn::kBos);
-  in.pop_back();
-  nn::DecoderOutputs out = (*network.decoder)(Tensor::from_ids({T, 1}, in), encoded);
-  Var logits = network.output(reshape(out.readout, {T, out.readout.size(-1)}));
-  return cross_entropy(logits, Tensor::from_ids({T}, target), {.reduction = Reduction::sum}).loss;
-}
-
-std::vector<double> rows_of(const Tensor& x) {
+std::vector<double> row_lengths(const Tensor& x) {
   std::vector<double> out;
   int64_t n = x.size(-1);
   for (int64_t r = 0; r < x.numel() / n; ++r) {
@@ -70,39 +50,80 @@ std::vector<double> rows_of(const Tensor& x) {
   return out;
 }
 
-double loss_at(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
-               const std::vector<int32_t>& target, int64_t word, const Tensor& shift) {
-  NoGrad guard;
-  return decoder_loss(network, read_source(network.encoder, source, word, shift).encoded, target).item();
+std::vector<Var> states_of(const Reading& r) {
+  std::vector<Var> out = r.forward;
+  out.insert(out.end(), r.backward.begin(), r.backward.end());
+  return out;
 }
 
-// A network's gradient at the first and the last word, along itself, against differences of the loss: the slope there is
-// its length.
-double check(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
-             const std::vector<int32_t>& target) {
-  Reading r = read_source(network.encoder, source);
-  Var loss = decoder_loss(network, r.encoded, target);
-  Gradients grads = backward(loss, {.keep = states_of(r)});
-  double worst = 0;
-  for (size_t j : {size_t{0}, source.size() - 1}) {
-    std::vector<double> g = grads[r.forward[j]].to_vector();
-    if (!r.backward.empty())
-      for (double x : grads[r.backward[j]].to_vector()) g.push_back(x);
-    double length = 0;
-    for (double x : g) length += x * x;
-    length = std::sqrt(length);
-    if (length == 0) continue;
-    for (double& x : g) x /= length;
-    auto loss_moved = [&](double by) {
-      std::vector<double> v = g;
-      for (double& x : v) x *= by;
-      Tensor shift = Tensor::from({static_cast<int64_t>(v.size())}, v, DType::f64);
-      return loss_at(network, source, target, static_cast<int64_t>(j), shift);
-    };
-    double slope = difference(pointwise(loss_moved), 1e-2).value;
-    worst = std::max(worst, relative_error(length, slope, std::max(1e-5 * loss.item(), 1e-9)));
+Tensor empty_rows(const Reading& r) {
+  return Tensor::zeros({r.annotations.size(0), r.annotations.size(2)}, DType::f64);
+}
+
+FlowGradients with_attention(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
+                             const std::vector<int32_t>& target) {
+  Dissection d(network, source, {target.begin(), target.end() - 1});
+  Reading r;
+  std::vector<Step> steps;
+  d.run(r, steps);
+  BackwardOptions options{.keep = states_of(r), .retain_graph = true};
+  for (const Step& s : steps)
+    options.keep.insert(options.keep.end(), {s.value_annotations, s.score_annotations});
+  for (auto* links : {&r.forward_link, &r.backward_link})
+    options.keep.insert(options.keep.end(), links->begin(), links->end());
+  options.keep.push_back(r.forward_start);
+  if (r.backward_start.defined()) options.keep.push_back(r.backward_start);
+  FlowGradients out{{}, empty_rows(r), empty_rows(r), empty_rows(r), {}};
+  for (const Step& step : steps) {
+    Gradients grads = backward(step.loss, options);
+    out.losses.push_back(step.loss.item());
+    out.steps.push_back(empty_rows(r));
+    accumulate_states(out.steps.back(), grads, r.forward, r.backward);
+    for (const Step& s : steps) {
+      accumulate(out.value, grads, s.value_annotations);
+      accumulate(out.score, grads, s.score_annotations);
+    }
+    accumulate_states(out.recurrent, grads, r.forward_link, r.backward_link);
+    accumulate(out.recurrent, grads, r.forward_start, r.annotations.size(0) - 1);
+    accumulate(out.recurrent, grads, r.backward_start, 0, r.annotations.size(2) / 2);
   }
-  return worst;
+  return out;
+}
+
+FlowGradients without_attention(const nn::Seq2Seq& network, FlowMode mode, const std::vector<int32_t>& source,
+                                const std::vector<int32_t>& target) {
+  Reading r = read_source(network.encoder, source);
+  size_t S = source.size();
+  if (mode == FlowMode::cut) {
+    std::vector<Var> annotations;
+    for (size_t j = 0; j < S; ++j) {
+      Var f = j + 1 == S ? r.forward[j] : stop_gradient(r.forward[j]);
+      if (r.backward.empty())
+        annotations.push_back(f);
+      else
+        annotations.push_back(concat({f, j == 0 ? r.backward[j] : stop_gradient(r.backward[j])}, -1));
+    }
+    // In a residual encoder an annotation is its state and something from below, which has no part in this.
+    Var states = stack(annotations, 0);
+    r.encoded.annotations = states + stop_gradient(r.annotations - states);
+  }
+  int64_t T = static_cast<int64_t>(target.size());
+  std::vector<int32_t> in = target;
+  in.insert(in.begin(), nn::kBos);
+  in.pop_back();
+  Var readout = (*network.decoder)(Tensor::from_ids({T, 1}, in), r.encoded).readout;
+  Var logits = network.output(reshape(readout, {T, readout.size(-1)}));
+  FlowGradients out;
+  for (int64_t t = 0; t < T; ++t) {
+    Var loss =
+        cross_entropy(slice(logits, 0, t, t + 1), Tensor::from_ids({1}, {target[static_cast<size_t>(t)]}))
+            .loss;
+    out.losses.push_back(loss.item());
+    out.steps.push_back(empty_rows(r));
+    accumulate_states(out.steps.back(), backward(loss, {.keep = states_of(r), .retain_graph = true}),
+                      r.forward, r.backward);
+  }
+  return out;
 }
 
 std::vector<int32_t> words(int64_t count, int64_t vocabulary, Rng& rng) {
@@ -112,87 +133,82 @@ std::vector<int32_t> words(int64_t count, int64_t vocabulary, Rng& rng) {
   return out;
 }
 
-nn::Seq2Seq fresh(const FlowSetting& s, const char* attention, int64_t width, Rng rng) {
-  nn::Seq2SeqConfig config;
-  config.source_vocabulary = config.target_vocabulary = 24;
-  config.embedding_dim = config.hidden_size = width;
-  config.cell = s.cell;
-  config.bidirectional = s.bidirectional;
-  config.attention = attention;
-  nn::Seq2Seq network(config, rng);
-  nn::to(network, DType::f64);
-  return network;
+// Words spread evenly, the first and the last among them.
+std::vector<size_t> spread(size_t words, size_t most) {
+  std::vector<size_t> out;
+  size_t n = std::min(words, most);
+  for (size_t i = 0; i < n; ++i) out.push_back(n == 1 ? 0 : i * (words - 1) / (n - 1));
+  return out;
+}
+
+// Measures one network on one pair, and checks it.
+Flow measure(const nn::Seq2Seq& network, FlowMode mode, const std::vector<int32_t>& source,
+             const std::vector<int32_t>& target, size_t checked, FlowChecks& checks) {
+  FlowGradients g = flow_gradients(network, mode, source, target);
+  if (checked > 0) checks.add(check_flow(network, mode, source, target, g, spread(source.size(), checked)));
+  return lengths_of(g);
+}
+
+size_t words_to_check(const FlowAsked& asked, int seed, int64_t length) {
+  if (asked.thorough) return static_cast<size_t>(length);
+  return seed == 1 ? kCheckedWords : 0;
+}
+
+double median(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  size_t n = x.size();
+  return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+FlowResult empty_result(const nn::Seq2SeqConfig& config, const char* weights, int64_t length) {
+  FlowResult out;
+  out.weights = weights;
+  out.cell = config.cell;
+  out.bidirectional = config.bidirectional;
+  out.length = length;
+  return out;
 }
 
 }  // namespace
 
-Flow flow_with(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
-               const std::vector<int32_t>& target) {
-  std::vector<int32_t> words(target.begin(), target.end() - 1);
-  Dissection d(network, source, words);
-  Reading r;
-  std::vector<Step> steps;
-  d.run(r, steps);
-  Var loss;
-  BackwardOptions options{.keep = states_of(r)};
-  for (const Step& s : steps) {
-    loss = loss.defined() ? loss + s.loss : s.loss;
-    options.keep.insert(options.keep.end(), {s.value_annotations, s.score_annotations});
-  }
-  for (auto* links : {&r.forward_link, &r.backward_link})
-    options.keep.insert(options.keep.end(), links->begin(), links->end());
-  Gradients grads = backward(loss, options);
-  Flow out{full_norms(r, grads), {}, {}, {}};
-  Tensor value = Tensor::zeros(r.annotations.shape(), DType::f64), score = value.clone();
-  for (const Step& s : steps)
-    for (auto [sum, x] : {std::pair(&value, &s.value_annotations), std::pair(&score, &s.score_annotations)})
-      if (grads.contains(*x)) {
-        Tensor g = grads[*x];
-        for (int64_t i = 0; i < sum->numel(); ++i) sum->f64()[i] += g.f64()[i];
-      }
-  out.value = rows_of(value);
-  out.score = rows_of(score);
-  Norms links(grads, r.forward.size());
-  for (size_t j = 0; j < r.forward.size(); ++j) {
-    links.add(r.forward_link[j], j);
-    if (!r.backward.empty()) links.add(r.backward_link[j], j);
-  }
-  out.recurrent = links.take();
+FlowGradients flow_gradients(const nn::Seq2Seq& network, FlowMode mode, const std::vector<int32_t>& source,
+                             const std::vector<int32_t>& target) {
+  return mode == FlowMode::with ? with_attention(network, source, target)
+                                : without_attention(network, mode, source, target);
+}
+
+Tensor FlowGradients::whole() const {
+  Tensor out = steps.at(0).clone();
+  for (size_t t = 1; t < steps.size(); ++t)
+    for (int64_t i = 0; i < out.numel(); ++i) out.f64()[i] += steps[t].f64()[i];
   return out;
 }
 
-Flow flow_without(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
-                  const std::vector<int32_t>& target) {
-  Reading r = read_source(network.encoder, source);
-  return {
-      full_norms(r, backward(decoder_loss(network, r.encoded, target), {.keep = states_of(r)})), {}, {}, {}};
-}
-
-Flow flow_cut(const nn::Seq2Seq& network, const std::vector<int32_t>& source,
-              const std::vector<int32_t>& target) {
-  Reading r = read_source(network.encoder, source);
-  size_t S = source.size();
-  std::vector<Var> annotations;
-  for (size_t j = 0; j < S; ++j) {
-    Var f = j + 1 == S ? r.forward[j] : stop_gradient(r.forward[j]);
-    if (r.backward.empty()) annotations.push_back(f);
-    else annotations.push_back(concat({f, j == 0 ? r.backward[j] : stop_gradient(r.backward[j])}, -1));
-  }
-  r.encoded.annotations = stack(annotations, 0);
-  return {
-      full_norms(r, backward(decoder_loss(network, r.encoded, target), {.keep = states_of(r)})), {}, {}, {}};
+Flow lengths_of(const FlowGradients& g) {
+  Flow out{row_lengths(g.whole()), {}, {}, {}, {}};
+  for (const Tensor& step : g.steps) out.steps.push_back(row_lengths(step));
+  if (!g.value.defined()) return out;
+  out.value = row_lengths(g.value);
+  out.score = row_lengths(g.score);
+  out.recurrent = row_lengths(g.recurrent);
+  return out;
 }
 
 FlowLine summarize(const std::vector<Flow>& flows) {
   FlowLine out;
-  size_t S = flows[0].full.size(), n = flows.size();
+  size_t S = flows[0].full.size(), T = flows[0].steps.size();
+  double count = static_cast<double>(flows.size());
+  auto median_of = [&](auto&& number) {
+    std::vector<double> all;
+    for (const Flow& f : flows) all.push_back(std::log10(number(f)));
+    return median(all);
+  };
   for (size_t j = 0; j < S; ++j) {
     std::vector<double> logs;
     for (const Flow& f : flows) logs.push_back(std::log10(f.full[j] / f.full[S - 1]));
-    std::sort(logs.begin(), logs.end());
-    out.median.push_back(n % 2 ? logs[n / 2] : (logs[n / 2 - 1] + logs[n / 2]) / 2);
-    out.low.push_back(logs.front());
-    out.high.push_back(logs.back());
+    out.median.push_back(median(logs));
+    out.low.push_back(*std::min_element(logs.begin(), logs.end()));
+    out.high.push_back(*std::max_element(logs.begin(), logs.end()));
     if (flows[0].value.empty()) continue;
     double value = 0, score = 0, recurrent = 0;
     for (const Flow& f : flows) {
@@ -201,50 +217,139 @@ FlowLine summarize(const std::vector<Flow>& flows) {
       score += f.score[j] / sum;
       recurrent += f.recurrent[j] / sum;
     }
-    double count = static_cast<double>(n);
     out.value.push_back(value / count);
     out.score.push_back(score / count);
     out.recurrent.push_back(recurrent / count);
   }
+  for (size_t t = 0; t < T; ++t) {
+    out.map.emplace_back();
+    for (size_t j = 0; j < S; ++j)
+      out.map.back().push_back(median_of([&](const Flow& f) { return f.steps[t][j]; }));
+  }
   return out;
 }
 
-FlowResult flow_untrained(const FlowSetting& setting, int seeds, int64_t width, int64_t steps) {
-  FlowResult out{setting, {}, {}};
+// ---- networks ----
+
+const std::vector<std::string>& flow_inits() {
+  static const std::vector<std::string> names = {"lecun", "glorot", "orthogonal", "pytorch"};
+  return names;
+}
+
+void start_anew(nn::Seq2Seq& network, const std::string& init, Rng& rng) {
+  if (std::find(flow_inits().begin(), flow_inits().end(), init) == flow_inits().end())
+    fail("lens", "unknown start \"" + init + "\": one of lecun, glorot, orthogonal, pytorch");
+  if (init == "pytorch") return;
+  int gates = static_cast<int>(nn::cell_type(network.config.cell).gates());
+  for (const auto& entry : nn::visited(network)) {
+    const std::string& name = entry.name;
+    std::string last = name.substr(name.rfind('.') + 1);
+    if (entry.layer == "Embedding" || last.starts_with("weight_ln")) continue;
+    Parameter& p = *entry.parameter;
+    int blocks = last.starts_with("weight_ih") || last.starts_with("weight_hh") ? gates : 1;
+    if (last.starts_with("bias")) {
+      nn::init::zeros_(p);
+      // The second of an LSTM's gates; it has two biases, of which one is enough.
+      if (network.config.cell == "lstm" && last.starts_with("bias_ih"))
+        p.update([&](const Tensor& b) {
+          for (int64_t k = b.numel() / 4; k < b.numel() / 2; ++k) b.set(k, 1);
+        });
+    } else if (p.shape().dims() == 1) {  // a score vector is a matrix of one row
+      double n = static_cast<double>(p.shape().numel()), a = std::sqrt(6 / (n + 1));
+      if (init == "lecun")
+        nn::init::normal_(p, 0, 1 / std::sqrt(n), rng);
+      else
+        nn::init::uniform_(p, -a, a, rng);
+    } else if (init == "lecun") {
+      nn::init::kaiming_normal_(p, rng);
+    } else if (init == "orthogonal" && last.starts_with("weight_hh")) {
+      nn::init::orthogonal_blocks(p, gates, rng);
+    } else {
+      nn::init::xavier_uniform_(p, rng, {.blocks = blocks});
+    }
+  }
+}
+
+nn::Seq2SeqConfig flow_config(const std::string& cell, bool bidirectional) {
+  nn::Seq2SeqConfig config;
+  config.source_vocabulary = config.target_vocabulary = 24;
+  config.embedding_dim = config.hidden_size = 16;
+  config.cell = cell;
+  config.bidirectional = bidirectional;
+  return config;
+}
+
+std::string flow_setup(const nn::Seq2SeqConfig& c, const FlowAsked& asked) {
+  std::string start = asked.init == "lecun"    ? "weights from N(0, 1/fan_in), biases 0"
+                      : asked.init == "glorot" ? "weights from Glorot's uniform distribution, biases 0"
+                      : asked.init == "orthogonal"
+                          ? "recurrent weights orthonormal, the others Glorot's, biases 0"
+                          : "weights and biases from U(-1/sqrt(H), 1/sqrt(H)), PyTorch's default";
+  if (c.cell == "lstm" && asked.init != "pytorch") start += " (forget gate 1)";
+  return fmt::format(
+      "{} pairs of fresh networks: {} units, embeddings of {} from N(0, 1), {}; the decoder starts from tanh(W h + b) "
+      "of the encoder's last state and says {} random words, whose losses are added; with: {} attention; without: "
+      "that last state instead of a context",
+      asked.seeds, c.hidden_size, c.embedding_dim, start, asked.steps,
+      c.attention == "bahdanau" ? "additive" : c.attention);
+}
+
+FlowResult flow_fresh(const nn::Seq2SeqConfig& config, int64_t length, const FlowAsked& asked) {
+  FlowResult out = empty_result(config, "fresh", length);
   std::vector<Flow> with, without;
-  for (int seed = 1; seed <= seeds; ++seed) {
+  for (int seed = 1; seed <= asked.seeds; ++seed) {
     Rng rng(static_cast<uint64_t>(seed));
-    nn::Seq2Seq attentive = fresh(setting, "bahdanau", width, rng.split(1));
-    nn::Seq2Seq plain = fresh(setting, "none", width, rng.split(2));
+    auto made = [&](const std::string& attention, uint64_t stream) {
+      Rng own = rng.split(stream);
+      nn::Seq2SeqConfig c = config;
+      c.attention = attention;
+      c.dropout = c.recurrent_dropout = 0;
+      nn::Seq2Seq network(c, own);
+      start_anew(network, asked.init, own);
+      nn::to(network, DType::f64);
+      return network;
+    };
+    nn::Seq2Seq attentive = made(config.attention, 1), plain = made("none", 2);
     Rng draw = rng.split(3);
-    std::vector<int32_t> source = words(setting.length, 24, draw), target = words(steps, 24, draw);
+    std::vector<int32_t> source = words(length, config.source_vocabulary, draw);
+    std::vector<int32_t> target = words(asked.steps, config.target_vocabulary, draw);
     target.back() = nn::kEos;
-    with.push_back(flow_with(attentive, source, target));
-    without.push_back(flow_without(plain, source, target));
-    if (seed > 1) continue;
-    out.worst_error = std::max(check(attentive, source, target), check(plain, source, target));
+    size_t checked = words_to_check(asked, seed, length);
+    with.push_back(measure(attentive, FlowMode::with, source, target, checked, out.checks));
+    without.push_back(measure(plain, FlowMode::without, source, target, checked, out.checks));
   }
   out.with = summarize(with);
   out.without = summarize(without);
   return out;
 }
 
-FlowResult flow_trained(const nn::Seq2Seq& network, const nn::Seq2Seq* without, int64_t length, int seeds,
-                        int64_t steps) {
-  FlowResult out{{network.config.cell, network.config.bidirectional, length}, {}, {}};
+FlowResult flow_trained(const nn::Seq2Seq& network, const nn::Seq2Seq* without, int64_t length,
+                        const FlowAsked& asked) {
+  FlowResult out = empty_result(network.config, "trained", length);
   std::vector<Flow> with, other;
-  for (int seed = 1; seed <= seeds; ++seed) {
+  for (int seed = 1; seed <= asked.seeds; ++seed) {
     Rng draw(static_cast<uint64_t>(seed));
     std::vector<int32_t> source = words(length - 1, network.config.source_vocabulary, draw);
-    std::vector<int32_t> target = words(steps, network.config.target_vocabulary, draw);
+    std::vector<int32_t> target = words(asked.steps, network.config.target_vocabulary, draw);
     source.push_back(nn::kEos);
     target.back() = nn::kEos;
-    with.push_back(flow_with(network, source, target));
-    other.push_back(without ? flow_without(*without, source, target) : flow_cut(network, source, target));
-    if (seed == 1) out.worst_error = check(network, source, target);
+    size_t checked = words_to_check(asked, seed, length);
+    with.push_back(measure(network, FlowMode::with, source, target, checked, out.checks));
+    other.push_back(without ? measure(*without, FlowMode::without, source, target, checked, out.checks)
+                            : measure(network, FlowMode::cut, source, target, checked, out.checks));
   }
   out.with = summarize(with);
   out.without = summarize(other);
+  return out;
+}
+
+FlowResult flow_sentence(const nn::Seq2Seq& network, const nn::Seq2Seq* without,
+                         const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+  FlowResult out = empty_result(network.config, "trained", static_cast<int64_t>(source.size()));
+  out.with = summarize({measure(network, FlowMode::with, source, target, source.size(), out.checks)});
+  out.without =
+      summarize({without ? measure(*without, FlowMode::without, source, target, source.size(), out.checks)
+                         : measure(network, FlowMode::cut, source, target, source.size(), out.checks)});
   return out;
 }
 

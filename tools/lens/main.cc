@@ -93,19 +93,27 @@ void add_graph(CLI::App& app, int& code) {
 
 void add_flow(CLI::App& app, int& code) {
   auto o = std::make_shared<lens::FlowOptions>();
+  auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* c = app.add_subcommand(
       "flow", "The short cut: how much gradient reaches each source word, with and without attention");
-  auto* model = c->add_option("model", o->model, "Model directory (default: fresh networks, several seeds)")
-                    ->type_name("DIR");
-  c->add_option("--vs", o->versus, "A model trained without attention, to compare with")
-      ->type_name("DIR")
-      ->needs(model);
+  c->add_option("model-and-sentence", *words,
+                "Model directory, and a sentence to show it on (default: fresh networks on random words)")
+      ->expected(0, 2)
+      ->type_name("[MODEL [SENTENCE]]");
+  c->add_option("-t,--target", o->target, "What the model should say (default: what it says)");
+  c->add_option("--vs", o->versus, "A model trained without attention, to compare with")->type_name("DIR");
   c->add_option("--cell", o->cell, "Of fresh networks: rnn, gru, lstm, ...")
       ->check(CLI::IsMember(gradus::nn::cell_names()))
       ->capture_default_str();
   c->add_flag("--bidirectional", o->bidirectional, "Of fresh networks: read both ways");
-  c->add_option("-n,--length", o->length, "Source words")->check(CLI::Range(5, 60))->capture_default_str();
-  c->add_option("--seeds", o->seeds, "Networks, or sentences of a model")
+  c->add_option("--init", o->init,
+                "How fresh networks start. lecun: weights N(0, 1/fan_in), biases 0; glorot: U(-a, a), a = sqrt(6 / "
+                "(fan_in + fan_out)); orthogonal: the same, recurrent ones orthonormal; pytorch: U(-1/sqrt(H), "
+                "1/sqrt(H)). Default: lecun; for a model's shape pytorch, as its training started")
+      ->check(CLI::IsMember(lens::flow_inits()));
+  c->add_option("-n,--length", o->length, "Random source words (default: 30; of a model its sentence)")
+      ->check(CLI::Range(5, 60));
+  c->add_option("--seeds", o->seeds, "Pairs of networks, or random sentences of a model")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   c->add_option("-o,--out", o->out, "File to write; - is stdout (default: flow.html, flow.json with --json)")
@@ -113,7 +121,15 @@ void add_flow(CLI::App& app, int& code) {
   c->add_option("--svg", o->svg, "Write the chart as a picture, too")->type_name("FILE");
   auto* text = c->add_flag("--text", o->text, "Text alone, no page");
   c->add_flag("--json", o->json, "The trace instead of a page")->excludes(text);
+  c->footer(
+      "Fresh networks have 16 units, embeddings of 16 from N(0, 1) and a vocabulary of 24. The encoder is read in one "
+      "direction unless --bidirectional; the decoder starts from tanh(W h + b) of the encoder's last state and says 4 "
+      "random words, whose losses are added. With: additive attention. Without: that last state stands where the "
+      "context would be. The factor is |dL/dh_1| / |dL/dh_S|, median over the seeds. It depends on how the weights "
+      "start: see --init and docs/backprop-through-attention.md.");
   c->callback([=, &code] {
+    if (!words->empty()) o->model = (*words)[0];
+    if (words->size() > 1) o->source = (*words)[1];
     if (o->json && c->count("--out") == 0) o->out = "flow.json";
     code = lens::flow(*o);
   });

@@ -2,12 +2,24 @@
 
 (function () {
   const data = JSON.parse($("data").textContent);
-  const unique = (all) => [...new Set(all)];
   const first = data.results[data.show];
-  const state = {cell: first.cell, directions: first.directions, length: first.length};
-  const cells = unique(data.results.map((r) => r.cell)), directions = unique(data.results.map((r) => r.directions));
-  const lengths = unique(data.results.map((r) => r.length)).sort((a, b) => a - b);
-  const of = (length) => data.results.find((r) => r.cell === state.cell && r.directions === state.directions && r.length === length);
+  const state = {weights: first.weights, cell: first.cell, directions: first.directions, length: first.length, sentence: first.source !== null, j: 0, t: 0};
+  const unique = (all) => [...new Set(all)];
+  /** Values of a key among the results that agree with the state in the other keys. */
+  const choices = (key, ...given) => unique(data.results.filter((r) => given.every((k) => value(r, k) === state[k])).map((r) => value(r, key)));
+  const value = (r, key) => (key === "sentence" ? r.source !== null : r[key]);
+  const keys = ["weights", "cell", "directions", "sentence"];
+  const matching = () => data.results.filter((r) => keys.every((k) => value(r, k) === state[k]));
+  const lengths = () => matching().map((r) => r.length).sort((a, b) => a - b);
+  const current = () => matching().find((r) => r.length === state.length);
+  /** After a choice: whatever does not go with it any more goes to the nearest that does. */
+  function settle() {
+    keys.forEach((key, i) => { const all = choices(key, ...keys.slice(0, i)); if (!all.includes(state[key])) state[key] = all[0]; });
+    const all = lengths();
+    if (!all.includes(state.length)) state.length = all.reduce((a, b) => (Math.abs(b - state.length) < Math.abs(a - state.length) ? b : a));
+    state.j = Math.min(state.j, current().length - 1);
+    state.t = Math.min(state.t, current().with.map.length - 1);
+  }
 
   function share(log10) {
     const times = 10 ** -number(log10);
@@ -17,103 +29,208 @@
     const magnitude = 10 ** Math.floor(Math.log10(times)), rounded = Math.round(times / magnitude) * magnitude;
     return rounded < 1e9 ? `1/${rounded.toLocaleString("en")} of` : `1/10<sup>${Math.round(Math.log10(times))}</sup> of`;
   }
+  const power = (x) => (number(x) === -Infinity ? "0" : `10<sup>${show(x, 2)}</sup>`);
+  const percent = (x) => `${Math.round(100 * number(x))} %`;
 
   const W = Math.max(300, Math.min(1160, $("chart").clientWidth)), narrow = W < 600;
-  const left = 44, right = 12, top = 12;
-  const svg = (height, inside, label) => `<svg class="plot" viewBox="0 0 ${W} ${height}" role="img" aria-label="${html(label)}">${inside}</svg>`;
-  const power = (x, y, d) => `<text x="${x}" y="${y}" text-anchor="end">10<tspan dy="-5" font-size="10">${String(d).replace("-", "−")}</tspan></text>`;
+  const left = narrow ? 44 : 74, right = 12, top = 12;
+  const svg = (height, inside, label) => `<svg class="plot" viewBox="0 0 ${W} ${height}" role="img" tabindex="0" aria-label="${html(label)}">${inside}</svg>`;
+  const clip = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
+  const decade = (x, y, d) => `<text x="${x}" y="${y}" text-anchor="end">10<tspan dy="-5" font-size="10">${String(d).replace("-", "−")}</tspan></text>`;
+  // Source words stand in the middle of columns, which chart and maps share.
+  const column = (n) => (W - left - right) / n, middle = (j, n) => left + (j + 0.5) * column(n);
 
-  /** Lines over x = 0 .. n - 1 on a log scale. */
-  function plot(height, n, lines, ticks, label) {
-    const finite = lines.flatMap((l) => [...l.low, ...l.high, ...l.median]).map(number).filter(Number.isFinite);
-    const low = Math.floor(Math.min(0, ...finite)), high = Math.ceil(Math.max(0, ...finite) + 1e-9), bottom = 34;
-    const x = (j) => left + ((W - left - right) * j) / Math.max(1, n - 1);
-    const y = (v) => top + ((height - top - bottom) * (high - Math.max(low, Number.isFinite(v) ? v : low))) / Math.max(1, high - low);
+  /** Names of the source words under a chart; numbers where they were drawn at random. */
+  function axis(r, y) {
+    const n = r.length, every = r.source ? Math.max(1, Math.ceil(15 / column(n))) : Math.max(1, Math.ceil(n / (narrow ? 6 : 12)));
+    const slanted = r.source && Math.max(...r.source.map((w) => w.length)) * 7 > column(n);
     let out = "";
-    const every = Math.max(1, Math.ceil((high - low) / (narrow ? 6 : 9)));
-    for (let d = high; d >= low; d -= every) out += `<line class="grid" x1="${left}" x2="${W - right}" y1="${y(d)}" y2="${y(d)}"/>${power(left - 6, y(d) + 4, d)}`;
-    for (const [j, text] of ticks) out += `<text x="${x(j)}" y="${height - 16}" text-anchor="middle">${html(text)}</text>`;
-    out += `<text x="${(left + W - right) / 2}" y="${height - 1}" text-anchor="middle">${html(label)}</text>`;
-    const points = (values) => values.map((v, j) => `${x(j).toFixed(1)},${y(number(v)).toFixed(1)}`);
-    for (const l of lines)
-      out += `<polygon class="band ${l.name}" points="${points(l.high).join(" ")} ${points(l.low).reverse().join(" ")}"/><polyline class="${l.name}" points="${points(l.median).join(" ")}"/>`;
-    return {out, x, y};
+    for (let j = 0; j < n; j += every) {
+      const x = middle(j, n), text = html(r.source ? clip(r.source[j], 12) : j + 1);
+      out += slanted ? `<text x="${x + 4}" y="${y - 2}" text-anchor="end" transform="rotate(-40 ${x + 4} ${y - 2})" data-word="${j}">${text}</text>`
+        : `<text x="${x}" y="${y}" text-anchor="middle" data-word="${j}">${text}</text>`;
+    }
+    return {out, height: slanted ? 58 : 18};
   }
-  /** Which of n places the pointer is at. */
-  const place = (event, box, n) => {
-    const r = box.getBoundingClientRect(), at = ((event.clientX - r.left) / r.width) * W;
-    return Math.max(0, Math.min(n - 1, Math.round(((at - left) / (W - left - right)) * (n - 1))));
+  const range = (all, least) => {
+    const finite = all.map(number).filter(Number.isFinite);
+    return [Math.floor(Math.min(...least, ...finite)), Math.ceil(Math.max(...least, ...finite) + 1e-9)];
   };
 
+  /** Lines on a log scale; x(j) is where number j stands. */
+  function plot(height, foot, x, lines, hang = 0) {
+    const [low, high] = range(lines.flatMap((l) => [...l.low, ...l.high, ...l.median]), [0]);
+    const y = (v) => top + ((height - top - foot - hang) * (high - Math.max(low, Number.isFinite(number(v)) ? number(v) : low))) / Math.max(1, high - low);
+    let grid = "";
+    const every = Math.max(1, Math.ceil((high - low) / (narrow ? 6 : 9)));
+    for (let d = high; d >= low; d -= every) grid += `<line class="grid" x1="${left}" x2="${W - right}" y1="${y(d)}" y2="${y(d)}"/>${decade(left - 6, y(d) + 4, d)}`;
+    const points = (values) => values.map((v, j) => `${x(j).toFixed(1)},${y(v).toFixed(1)}`);
+    const area = (a, b, name) => `<polygon class="${name}" points="${a.join(" ")} ${b.slice().reverse().join(" ")}"/>`;
+    const draw = (l) => area(points(l.high), points(l.low), "band " + l.name) + `<polyline class="${l.name}" points="${points(l.median).join(" ")}"/>`;
+    return {grid, y, draw, area};
+  }
+  /** What hangs under the line with attention at each word: one height everywhere, divided by the ways the gradient came. */
+  function bars(p, r, thick) {
+    const wide = Math.min(column(r.length) - 1, 56);
+    return r.with.median.map((v, j) => {
+      let y = p.y(v) + 2;
+      return [["value", r.with.value], ["score", r.with.score], ["rest", r.with.recurrent]].map(([name, shares]) => {
+        const h = thick * (number(shares[j]) || 0);
+        y += h;
+        return `<rect class="p-${name}" x="${(middle(j, r.length) - wide / 2).toFixed(2)}" y="${(y - h).toFixed(2)}" width="${wide.toFixed(2)}" height="${h.toFixed(2)}"/>`;
+      }).join("");
+    }).join("");
+  }
+  const kBars = narrow ? 22 : 30;
+  const otherName = () => (state.weights === "fresh" || data.versus ? "Without attention" : "With the short cut stopped");
+
   function chart() {
-    const r = of(state.length), n = r.length, ticks = [];
-    for (let j = 0; j < n; j += Math.max(1, Math.ceil(n / (narrow ? 6 : 12)))) ticks.push([j, j + 1]);
-    const p = plot(narrow ? 260 : 380, n, [{...r.without, name: "without"}, {...r.with, name: "with"}], ticks, "source word");
-    $("chart").innerHTML = svg(narrow ? 260 : 380, p.out, "log10 of the gradient at each source word");
-    const box = $("chart").firstChild;
+    const r = current(), n = r.length, x = (j) => middle(j, n), names = axis(r, 0), foot = names.height + (r.source ? 6 : 20), height = (narrow ? 260 : 370) + foot;
+    const without = {...r.without, name: "without"}, withIt = {...r.with, name: "with"};
+    const p = plot(height, foot, x, [without, withIt], kBars + 4);
+    const label = r.source ? "" : `<text x="${(left + W - right) / 2}" y="${height - 2}" text-anchor="middle">source word</text>`;
+    $("chart").innerHTML = svg(height, p.grid + axis(r, height - foot + 17).out + label + bars(p, r, kBars) + p.draw(without) + p.draw(withIt) +
+      `<line class="cursor" y1="${top}" y2="${height - foot}"/>`, "log10 of the gradient at each source word; arrow keys go from word to word");
+    follow($("chart").firstChild, n, false);
+    const worst = (line) => line.median.reduce((best, v, j) => (number(v) < number(line.median[best]) ? j : best), 0);
+    const bad = worst(r.without), asked = r.directions === 2 && bad > 0 && bad < n - 1 ? bad : 0;
+    $("answer").innerHTML = `${otherName()} ${html(wordName(r, asked))} gets <b class="less">${share(r.without.median[asked])}</b> what ${html(wordName(r, n - 1))} gets; ${state.weights === "fresh" || data.versus ? "with attention" : "whole,"}
+      <b style="color:var(--blue)">${share(r.with.median[asked])}</b> it. <span class="quiet">(${power(r.without.median[asked])} and ${power(r.with.median[asked])}${r.source ? "" : `, medians of ${data.seeds}`})</span>`;
+  }
+
+  function maps() {
+    const r = current(), n = r.length, T = r.with.map.length, cell = Math.max(narrow ? 15 : 17, Math.min(26, column(n))), names = axis(r, 0);
+    const [low, high] = range([...r.with.map.flat(), ...r.without.map.flat()], []);
+    $("map-low").innerHTML = power(low);
+    $("map-high").innerHTML = power(high);
+    const one = (line, name, last) => {
+      const height = top + T * cell + (last ? names.height + 6 : 2);
+      let out = "";
+      for (let t = 0; t < T; ++t) {
+        out += `<text x="${left - 6}" y="${top + t * cell + cell * 0.7}" text-anchor="end" data-step="${t}">${html(r.target ? clip(r.target[t], narrow ? 6 : 10) : t + 1)}</text>`;
+        for (let j = 0; j < n; ++j) {
+          const v = number(line.map[t][j]), part = v === null || Number.isNaN(v) ? null : Number.isFinite(v) ? (v - low) / Math.max(1e-9, high - low) : v > 0 ? Infinity : 0;
+          out += `<rect x="${(left + j * column(n)).toFixed(2)}" y="${top + t * cell}" width="${Math.max(1, column(n) - 1).toFixed(2)}" height="${cell - 1}" rx="1.5" class="${Number.isNaN(v) ? "odd" : blue(part, 1)}"/>`;
+        }
+      }
+      out += `<rect class="cursor-cell" width="${column(n)}" height="${cell}"/>`;
+      return `<h3>${name}</h3>` + svg(height, out + (last ? axis(r, top + T * cell + 15).out : ""), `${name}: gradient of each target word at each source word; arrow keys go through the cells`);
+    };
+    $("maps").innerHTML = one(r.without, otherName(), false) + one(r.with, "With attention", true);
+    for (const box of $("maps").querySelectorAll("svg")) follow(box, n, T, cell);
+  }
+
+  /** Pointer and arrow keys move the cursor; what is there is said under the chart. */
+  function follow(box, n, T, cell) {
+    const to = (j, t) => {
+      state.j = Math.max(0, Math.min(n - 1, j));
+      if (T) state.t = Math.max(0, Math.min(T - 1, t));
+      here(T ? box : null);
+    };
     box.addEventListener("pointermove", (e) => {
-      const j = place(e, box, n);
-      showTip(`word ${j + 1}, compared with word ${n}\nwith attention 10^${show(r.with.median[j], 3)}\nwithout 10^${show(r.without.median[j], 3)}`, e.clientX, e.clientY);
+      const r = box.getBoundingClientRect(), scale = W / r.width;
+      to(Math.floor(((e.clientX - r.left) * scale - left) / column(n)), T ? Math.floor(((e.clientY - r.top) * scale - top) / cell) : 0);
+      if (T) showTip(mapText(), e.clientX, e.clientY);
     });
     box.addEventListener("pointerleave", hideTip);
-    $("answer").innerHTML = `Without attention word 1 gets <b class="less">${share(r.without.median[0])}</b> what word ${n} gets; with attention
-      <b style="color:var(--blue)">${share(r.with.median[0])}</b> it. <span class="quiet">(10<sup>${show(r.without.median[0], 2)}</sup> and 10<sup>${show(r.with.median[0], 2)}</sup>, medians of ${data.seeds})</span>`;
-    const height = narrow ? 120 : 150, w = (W - left - right) / n;
-    let bars = "";
-    for (let j = 0; j < n; ++j) {
-      let y = top;
-      for (const [name, part] of [["rest", r.with.recurrent[j]], ["score", r.with.score[j]], ["value", r.with.value[j]]]) {
-        const h = (height - top - 20) * number(part);
-        bars += `<rect class="p-${name}" x="${(left + j * w).toFixed(2)}" y="${y.toFixed(2)}" width="${Math.max(0.5, w - 1).toFixed(2)}" height="${h.toFixed(2)}"/>`;
-        y += h;
-      }
-    }
-    for (const [value, text] of [[0, "0"], [0.5, "½"], [1, "1"]]) bars += `<text x="${left - 6}" y="${top + 4 + (height - top - 20) * (1 - value)}" text-anchor="end">${text}</text>`;
-    ticks.forEach(([j, text]) => { bars += `<text x="${left + (j + 0.5) * w}" y="${height - 4}" text-anchor="middle">${text}</text>`; });
-    $("ways").innerHTML = svg(height, bars, "Shares of the ways");
-    const ways = $("ways").firstChild;
-    ways.addEventListener("pointermove", (e) => {
-      const b = ways.getBoundingClientRect(), j = Math.max(0, Math.min(n - 1, Math.floor((((e.clientX - b.left) / b.width) * W - left) / w)));
-      const percent = (x) => `${Math.round(100 * number(x))} %`;
-      showTip(`word ${j + 1}\nthrough the mixture ${percent(r.with.value[j])}\nthrough the weights ${percent(r.with.score[j])}\nthrough other states ${percent(r.with.recurrent[j])}`, e.clientX, e.clientY);
+    box.addEventListener("blur", hideTip);
+    box.addEventListener("keydown", (e) => {
+      const move = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[e.key];
+      if (!move || (!T && move[1] !== 0)) return;
+      e.preventDefault();
+      to(state.j + move[0], state.t + move[1]);
+      if (!T) return;
+      const c = box.querySelector(".cursor-cell").getBoundingClientRect();
+      showTip(mapText(), c.right, c.bottom);
     });
-    ways.addEventListener("pointerleave", hideTip);
+  }
+  const wordName = (r, j) => (r.source ? `“${r.source[j]}”` : `word ${j + 1}`);
+  function mapText() {
+    const r = current(), at = (line) => (number(line.map[state.t][state.j]) === -Infinity ? "0" : `10^${show(line.map[state.t][state.j], 3)}`);
+    return `loss of ${r.target ? `“${r.target[state.t]}”` : `target word ${state.t + 1}`} at ${wordName(r, state.j)}\n${otherName().toLowerCase()} ${at(r.without)}\nwith attention ${at(r.with)}`;
+  }
+  function here() {
+    const r = current(), n = r.length, j = state.j, x = middle(j, n);
+    $("here").innerHTML = `${html(wordName(r, j))}, compared with ${html(wordName(r, n - 1))}: ${otherName().toLowerCase()} <b>${power(r.without.median[j])}</b>, with attention
+      <b>${power(r.with.median[j])}</b>. With attention it comes ${percent(r.with.value[j])} by the value path, ${percent(r.with.score[j])} by the score path, ${percent(r.with.recurrent[j])} by the recurrent path.`;
+    for (const line of document.querySelectorAll("#chart .cursor")) { line.setAttribute("x1", x); line.setAttribute("x2", x); }
+    for (const box of document.querySelectorAll("#maps svg")) {
+      const mark = box.querySelector(".cursor-cell"), cell = +mark.getAttribute("height");
+      mark.setAttribute("x", left + j * column(n) - 0.5);
+      mark.setAttribute("y", top + state.t * cell - 0.5);
+      box.querySelectorAll("[data-step]").forEach((e) => e.classList.toggle("on", +e.dataset.step === state.t));
+    }
+    document.querySelectorAll("[data-word]").forEach((e) => e.classList.toggle("on", +e.dataset.word === j));
   }
 
   function byLength() {
-    const worst = (line) => line.median.reduce((best, x, j) => (number(x) < number(line.median[best]) ? j : best), 0);
+    const all = lengths(), of = (n) => matching().find((r) => r.length === n);
+    $("by-length").hidden = all.length < 2;
+    if (all.length < 2) return;
+    const worst = (line) => line.median.reduce((best, v, j) => (number(v) < number(line.median[best]) ? j : best), 0);
     const at = (side) => {
-      const all = lengths.map((n) => [of(n)[side], worst(of(n)[side])]);
-      return {name: side, median: all.map(([l, j]) => l.median[j]), low: all.map(([l, j]) => l.low[j]), high: all.map(([l, j]) => l.high[j])};
+      const lines = all.map((n) => [of(n)[side], worst(of(n)[side])]);
+      return {name: side, median: lines.map(([l, j]) => l.median[j]), low: lines.map(([l, j]) => l.low[j]), high: lines.map(([l, j]) => l.high[j])};
     };
-    const height = narrow ? 230 : 300, p = plot(height, lengths.length, [at("without"), at("with")], lengths.map((n, i) => [i, n]), "words in the source");
-    const i = lengths.indexOf(state.length);
-    $("lengths").innerHTML = svg(height, p.out + `<line class="cursor" x1="${p.x(i)}" x2="${p.x(i)}" y1="${top}" y2="${height - 34}"/>`, "By length");
-    $("lengths").firstChild.addEventListener("click", (e) => { state.length = lengths[place(e, $("lengths").firstChild, lengths.length)]; draw(); });
+    const height = narrow ? 230 : 300, foot = 36, x = (i) => left + ((W - left - right) * i) / (all.length - 1), p = plot(height, foot, x, [at("without"), at("with")]);
+    const i = all.indexOf(state.length), names = all.map((n, k) => `<text x="${x(k)}" y="${height - foot + 16}" text-anchor="middle">${n}</text>`).join("");
+    $("lengths").innerHTML = svg(height, p.grid + names + `<text x="${(left + W - right) / 2}" y="${height - 2}" text-anchor="middle">words in the source</text>` + p.draw(at("without")) + p.draw(at("with")) +
+      `<line class="cursor" x1="${x(i)}" x2="${x(i)}" y1="${top}" y2="${height - foot}"/>`, "Gradient of the worst-off word by length; arrow keys change the length");
+    const box = $("lengths").firstChild;
+    const go = (k) => { state.length = all[Math.max(0, Math.min(all.length - 1, k))]; draw(); };
+    box.addEventListener("click", (e) => {
+      const r = box.getBoundingClientRect();
+      go(Math.round(((((e.clientX - r.left) / r.width) * W - left) / (W - left - right)) * (all.length - 1)));
+    });
+    box.addEventListener("keydown", (e) => {
+      const move = {ArrowLeft: -1, ArrowRight: 1}[e.key];
+      if (!move) return;
+      e.preventDefault();
+      go(i + move);
+      $("lengths").firstChild.focus();
+    });
   }
 
   function draw() {
-    const button = (text, on, act) => el("button", {type: "button", "aria-pressed": on, onclick: () => { act(); draw(); }}, text);
-    const focused = document.activeElement && document.activeElement.textContent;
-    $("cells").replaceChildren(...cells.map((c) => button(c.toUpperCase(), c === state.cell, () => { state.cell = c; })));
-    $("directions").replaceChildren(...directions.map((d) => button(d === 1 ? "one direction" : "both directions", d === state.directions, () => { state.directions = d; })));
-    for (const b of document.querySelectorAll(".controls button")) if (b.textContent === focused) b.focus();
-    $("length").value = lengths.indexOf(state.length);
+    settle();
+    const focused = document.activeElement && document.activeElement.closest(".controls button") ? document.activeElement.textContent : null;
+    const group = (id, key, name, given) => {
+      const all = choices(key, ...given);
+      $(id).hidden = all.length < 2;
+      $(id).replaceChildren(...all.map((v) => el("button", {type: "button", "aria-pressed": v === state[key], onclick: () => { state[key] = v; draw(); }}, name(v))));
+    };
+    group("weights", "weights", (w) => (w === "fresh" ? "untrained" : `trained: ${data.model}`), []);
+    group("cells", "cell", (c) => c.toUpperCase(), ["weights"]);
+    group("directions", "directions", (d) => (d === 1 ? "one direction" : "both directions"), ["weights", "cell"]);
+    group("texts", "sentence", (s) => (s ? "a sentence" : "random words"), ["weights", "cell", "directions"]);
+    if (focused) for (const b of document.querySelectorAll(".controls button")) if (b.textContent === focused) b.focus();
+    const all = lengths();
+    $("length").max = all.length - 1;
+    $("length").value = all.indexOf(state.length);
+    $("length-label").hidden = all.length < 2;
     $("length-text").textContent = state.length;
+    const fresh = state.weights === "fresh";
+    $("without-name").textContent = fresh ? "without: one vector for the whole source" : `without: ${data.without}`;
+    $("band-name").hidden = state.sentence;
+    $("caveat").textContent = (fresh ? "Fresh weights; a trained network, or one whose gates start open, is flatter. " : "") +
+      (state.directions === 2 ? "An encoder that reads both ways makes a V without attention: its backward half ends at word 1, so the words in the middle are far from everything." : "");
+    const r = current();
+    $("setup").textContent = (fresh ? data.setup : state.sentence ? `${data.model} on “${r.source.slice(0, -1).join(" ")}”, target “${r.target.slice(0, -1).join(" ")}”`
+      : `${data.model} on ${data.seeds} random sentences of its vocabulary, targets of ${r.with.map.length} random words`) + `. Lines: |∂L/∂h| of each word over that of the last, L the loss of the whole target.`;
     chart();
+    maps();
     byLength();
+    here();
   }
 
-  $("about").textContent = data.trained ? data.title : `Fresh networks, ${data.seeds} seeds: an encoder over random words, a decoder of four words, 16 units. ` +
-    "The length of ∂L/∂h at each source word, divided by that at the last one.";
-  if (data.trained) $("without-name").textContent = "without: another model, or the same with its short cut stopped";
-  $("caveat").textContent = (data.trained ? "" : "Fresh weights; a trained network, or one whose gates start open, is flatter. ") +
-    "An encoder that reads both ways makes a V without attention: its backward half ends at word 1, so the words in the middle are far from everything.";
-  const ok = number(data.worst_error) < 1e-6;
-  $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `first and last words checked by differences, worst error ${show(data.worst_error, 2)} ${ok ? "✓" : "✗"}`));
+  $("about").textContent = "How long the gradient ∂L/∂h is at each source word, compared with the last one, when the decoder may look back at every word and when it must live on the last state.";
+  const c = data.checks, ok = number(c.worst) < 1e-6;
+  $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `${c.count.toLocaleString("en")} gradients checked by differences, worst error ${show(c.worst, 2)} ${ok ? "✓" : "✗"}`));
+  $("checked").textContent = `Checked by finite differences as they were computed, in double precision: ${c.count.toLocaleString("en")} lengths, each the slope of the loss along its own gradient ` +
+    "(of every target word, of the whole target, and of each way). In the setting shown first all words of all networks; elsewhere eight words, the first and the last among them, of the first network. " +
+    (c.small ? `${c.small.toLocaleString("en")} of them are below 10⁻⁷ of the loss, which differences in double precision cannot tell to six digits; their error is relative to that. ` : "") + `Largest relative error ${show(c.worst, 2)}.`;
   $("theme").append(themeButton());
-  $("length").max = lengths.length - 1;
-  $("length").addEventListener("input", () => { state.length = lengths[+$("length").value]; draw(); });
+  $("length").addEventListener("input", () => { state.length = lengths()[+$("length").value]; draw(); });
   draw();
   window.lens = {data, state};
 })();
