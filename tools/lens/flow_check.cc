@@ -7,6 +7,7 @@
 #include <gradus/nn/attention/multihead.h>
 #include <gradus/ops.h>
 
+#include "differences.h"
 #include "dissection.h"
 #include "flow.h"
 
@@ -17,11 +18,14 @@ using namespace gradus;
 
 constexpr int64_t kItems = 96;  // lengths that share a batch
 // Of differences, the larger first: they keep more digits of a small gradient. The smaller ones are for kinks
-// and for gradients that explode; the first step that agrees counts, else the one that comes closest.
+// and for gradients that explode. The first whose doubt is small counts, else the one with the least; what the
+// engine says plays no part in it.
 constexpr double kSteps[] = {5e-2, 1e-2, 1e-3, 1e-4, 1e-5};
-constexpr double kFloor = 1e-7;  // of the loss: what is smaller is compared with that
-// Eight points: f(k h) - f(-k h), k = 1 .. 4, with these weights, error of order h^8.
-constexpr std::array<double, 4> kWeights = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
+constexpr double kEnough = 1e-8;  // doubt, as a part of the slope
+constexpr double kFloor = 1e-7;   // of the loss: what is smaller is compared with that
+// f(k h) - f(-k h), k = 1 .. 4, with these weights: eight points, error of order h^8; six, of order h^6.
+constexpr std::array<double, 4> kEight = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
+constexpr std::array<double, 4> kSix = {3.0 / 4, -3.0 / 20, 1.0 / 60, 0};
 
 // What sees the moved state: everything after it, or one way only.
 enum class Seen { everywhere, value, score, recurrent };
@@ -171,7 +175,9 @@ struct Item {
   int64_t step;  // -1: the whole target
   std::vector<double> direction;
   double engine, loss;
-  double error = HUGE_VAL;
+  double slope = 0, doubt = HUGE_VAL;
+  double floor() const { return kFloor * loss; }
+  bool sure() const { return doubt <= kEnough * std::max(std::abs(slope), floor()); }
 };
 
 Item item_of(const Tensor& rows, size_t word, Seen seen, int64_t step, double loss) {
@@ -223,24 +229,29 @@ FlowChecks check_flow(const nn::Seq2Seq& network, FlowMode mode, const std::vect
       auto losses = batch.losses(columns);
       for (size_t i = 0; i < n; ++i) {
         Item& item = *open[begin + i];
-        double slope = 0;
+        double eight = 0, six = 0;
         for (size_t k = 0; k < 4; ++k) {
           const auto &up = losses[8 * i + 2 * k], &down = losses[8 * i + 2 * k + 1];
           double across = 0;
           for (size_t t = 0; t < target.size(); ++t)
             if (item.step < 0 || item.step == static_cast<int64_t>(t)) across += up[t] - down[t];
-          slope += kWeights[k] * across / h;
+          eight += kEight[k] * across / h;
+          six += kSix[k] * across / h;
         }
-        double error =
-            std::abs(item.engine - slope) / std::max({item.engine, std::abs(slope), kFloor * item.loss});
-        if (!(error >= item.error)) item.error = error;
+        if (double doubt = std::abs(eight - six); h == kSteps[0] || !(doubt >= item.doubt)) {
+          item.slope = eight;
+          item.doubt = doubt;
+        }
       }
     }
-    std::erase_if(open, [](const Item* item) { return item->error < 1e-7; });
+    std::erase_if(open, [](const Item* item) { return item->sure(); });
     if (open.empty()) break;
   }
   FlowChecks out;
-  for (const Item& item : items) out.add({1, item.engine < kFloor * item.loss, item.error});
+  for (const Item& item : items) {
+    double error = relative_error(item.engine, item.slope, item.floor());
+    out.add({1, item.engine < item.floor(), error});
+  }
   return out;
 }
 
