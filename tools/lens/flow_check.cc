@@ -20,7 +20,7 @@ constexpr int64_t kItems = 96;  // lengths that share a batch
 // Of differences, the larger first: they keep more digits of a small gradient. The smaller ones are for kinks
 // and for gradients that explode. The first whose doubt is small counts, else the one with the least; what the
 // engine says plays no part in it.
-constexpr double kSteps[] = {5e-2, 1e-2, 1e-3, 1e-4, 1e-5};
+constexpr double kSteps[] = {5e-2, 2e-2, 1e-2, 4e-3, 1e-3, 3e-4, 1e-4, 1e-5};
 constexpr double kEnough = 1e-8;  // doubt, as a part of the slope
 constexpr double kFloor = 1e-7;   // of the loss: what is smaller is compared with that
 // f(k h) - f(-k h), k = 1 .. 4, with these weights: eight points, error of order h^8; six, of order h^6.
