@@ -185,13 +185,43 @@ def graph_page(page, name):
     page.ask('document.querySelectorAll("#graph .module")[%d].dispatchEvent(new MouseEvent("click", {bubbles: true}))' % (modules - 4))
 
 
+def check_pages(wrong):
+    """Of operations of the library, which are right, or of a lesson's starter, which is not."""
+    def use(page, name):
+        checks = page.ask('lens.data.checks.length')
+        check(page.ask('document.getElementById("check-badge").className') == ('badge bad' if wrong else 'badge good'), name + ': the verdict')
+        titles = page.ask('[...document.querySelectorAll("#maps h3")].map((h) => h.textContent).join()')
+        check(titles == 'yours,numeric,difference', '%s: three heat maps: %s' % (name, titles))
+        outlined = page.ask('[...document.querySelectorAll("#maps table")].map((t) => t.querySelectorAll("td.wrong").length).join()').split(',')
+        check(len(set(outlined)) == 1 and (int(outlined[0]) > 0) == wrong, '%s: what differs is outlined, nothing else: %s' % (name, outlined))
+        if wrong:
+            said = page.ask('document.getElementById("sentence").textContent')
+            check('Only the value path is there' in said, '%s: the diagnosis in a sentence: %s' % (name, said))
+            inputs = page.ask('document.querySelectorAll("#inputs button").length')
+            check(inputs == 5, '%s: a button for each input: %s' % (name, inputs))
+            page.ask('document.querySelectorAll("#inputs button")[3].click()')
+            check(page.ask('lens.state.input') == 3, name + ': another input')
+        else:
+            check(page.ask('document.querySelectorAll("#checks button").length') == checks > 5, name + ': a button for each check')
+            page.press('ArrowRight')
+            check(page.ask('lens.state.at') == 1, name + ': arrow keys go on')
+            page.ask('document.querySelectorAll("#checks button")[4].click()')
+            check(page.ask('lens.state.at') == 4, name + ': a button chooses')
+    return use
+
+
 def pages(shop):
+    lesson = os.path.join(shop.work, 'lesson.html')
+    subprocess.run([shop.lens, 'lesson', '9', '--quiet', '--folder', os.path.join(shop.work, 'lessons'), '--out', lesson],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     variants = os.path.join(shop.work, 'variants')
     os.mkdir(variants)
     subprocess.run([sys.argv[2], variants], check=True, stdout=subprocess.DEVNULL)
     return [('explain', shop.make('explain', 'explain'), explain_page, True),
             ('explain-long', shop.make('explain-long', 'explain', WORDS, '--target', WRONG), explain_page, True),
             ('explain-longer', shop.make('explain-longer', 'explain', LONGER), explain_page, True),
+            ('check', shop.make('check', 'check', 'softmax', 'linear'), check_pages(False), True),
+            ('check-wrong', lesson, check_pages(True), True),
             ('flow', shop.make('flow', 'flow', '--seeds', '3'), flow_page, True),
             ('flow-model', shop.make('flow-model', 'flow', MODEL, WORDS, '--target', WRONG, '--seeds', '2'), flow_model_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True)] + [

@@ -1,7 +1,15 @@
 #include <doctest/doctest.h>
 
+#include <fmt/core.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <limits>
+
+#include "check_log.h"
+#include "check_page.h"
 
 #include "schema.h"
 #include "subjects.h"
@@ -32,6 +40,35 @@ TEST_CASE("traces of every kind of model follow the schema") {
     CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
     CHECK(json::parse(trace.dump()) == trace);
   }
+}
+
+TEST_CASE("so do logs of checks") {
+  auto path = std::filesystem::temp_directory_path() / fmt::format("lens-test-{}.log", getpid());
+  setenv("LENS_CHECK_LOG", path.c_str(), 1);
+  gradus::Tensor x = gradus::Tensor::from({1, 2}, {0.5, -2}, gradus::DType::f64);
+  lens::CheckLog right("a \"quoted\" </script>\n");
+  right.add("x", x, x, "numeric", {"w\u00f6rd"}, 0, 1e-6);
+  right.write();
+  lens::CheckLog wrong("b");
+  wrong.add("x", gradus::Tensor::from({2}, {INFINITY, NAN}, gradus::DType::f64),
+            gradus::Tensor::from({2}, {1, NAN}, gradus::DType::f64), "numeric", {}, NAN, 1e-6);
+  wrong.fail("sign", "It has the wrong sign.", "x");
+  wrong.write();
+  unsetenv("LENS_CHECK_LOG");
+  right.write();  // without the variable nothing is written
+  json log = lens::read_check_log(path.string());
+  std::filesystem::remove(path);
+  auto found = lens::problems(log, lens::trace_schema());
+  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  REQUIRE(log["checks"].size() == 2);
+  CHECK(log["checks"][0]["title"] == "a \"quoted\" </script>\n");
+  CHECK(log["checks"][0]["ok"] == true);
+  const json& t = log["checks"][1]["tensors"][0];
+  CHECK(t["yours"] == json{"inf", "nan"});
+  CHECK(t["expected"] == json{1, nullptr});  // not computed
+  CHECK(log["checks"][1]["ok"] == false);
+  CHECK_THROWS_WITH(lens::read_check_log("/nowhere"),
+                    doctest::Contains("/nowhere cannot be read; hint: LENS_CHECK_LOG=/nowhere"));
 }
 
 TEST_CASE("the schema finds what is wrong") {

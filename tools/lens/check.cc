@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "check_log.h"
 #include "check_picture.h"
 #include "exercises.h"
 
@@ -18,11 +19,24 @@ using namespace gradus;
 class Checker {
  public:
   Checker(const std::string& title, const CheckOptions& options)
-      : options_(options), style_(style_of_stdout()) {
+      : options_(options), style_(style_of_stdout()), log_(title) {
     print(toned(title, Tone::strong, style_) + "\n\n");
   }
 
   int run(const OpFunction& f, const std::vector<CheckInput>& inputs) {
+    int code = look(f, inputs);
+    log_.write();
+    return code;
+  }
+
+  int run(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters) {
+    int code = look(f, parameters);
+    log_.write();
+    return code;
+  }
+
+ private:
+  int look(const OpFunction& f, const std::vector<CheckInput>& inputs) {
     std::vector<Parameter> parameters(inputs.size());
     std::vector<NamedParameter> named;
     std::vector<Tensor> values;
@@ -50,7 +64,7 @@ class Checker {
     }
   }
 
-  int run(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters) {
+  int look(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters) {
     try {
       Diagnosis d = diagnose(f, parameters, options_.diagnosis);
       if (report(d, {})) return 1;
@@ -60,10 +74,10 @@ class Checker {
     }
   }
 
- private:
   static void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-  int failed(const std::string& kind, const std::string& sentence, const std::string& where) const {
+  int failed(const std::string& kind, const std::string& sentence, const std::string& where) {
+    log_.fail(kind, sentence, where);
     print("  " + toned("✗ " + kind, Tone::bad, style_) +
           (where.empty() ? "" : " in " + toned(where, Tone::strong, style_)) + "\n" +
           wrapped(sentence, std::min(style_.width, 92), 4) + "\n");
@@ -76,7 +90,7 @@ class Checker {
 
   // True, with a picture, when f does not compute what the exercise asks for.
   bool compare_values(const OpFunction& f, const Exercise& e, const std::vector<Tensor>& values,
-                      const std::vector<CheckInput>& inputs) const {
+                      const std::vector<CheckInput>& inputs) {
     NoGrad guard;
     Tensor yours = f(as_vars(values)).value(), right = e.right(as_vars(values)).value();
     if (!yours.defined()) return failed("no result", "The function returns an undefined Var.", "");
@@ -89,6 +103,7 @@ class Checker {
     for (const CheckInput& in : inputs)
       if (right.dims() > 0 && in.words.size() == static_cast<size_t>(right.size(0))) words = in.words;
     print(draw({"y", yours.to(DType::f64), right, words, "expected"}, style_) + "\n");
+    log_.add("y", yours, right, "expected", words, max_abs_difference(yours, right), 1e-6);
     for (const Suspect& s : e.suspects) {
       Tensor wrong = s.op(as_vars(values)).value();
       if (wrong.shape() == yours.shape() && all_close(yours, wrong, 1e-9, 1e-9))
@@ -136,7 +151,7 @@ class Checker {
     }
   }
 
-  int report(const Diagnosis& d, const std::vector<CheckInput>& inputs) const {
+  int report(const Diagnosis& d, const std::vector<CheckInput>& inputs) {
     if (d.inputs.empty() && !d) return failed(name_of(d.mistake), sentence_case(d.sentence), "");
     const InputDiagnosis* shown = nullptr;
     double worst = 0;
@@ -156,10 +171,16 @@ class Checker {
       name_width = std::max(name_width, in.name.size());
       shape_width = std::max(shape_width, in.analytic.shape().str().size());
     }
-    if (shown) {
-      std::vector<std::string> words;
+    auto words_of = [&](const std::string& name) {
       for (const CheckInput& in : inputs)
-        if (in.name == shown->name) words = in.words;
+        if (in.name == name) return in.words;
+      return std::vector<std::string>();
+    };
+    for (const InputDiagnosis& in : d.inputs)
+      log_.add(in.name, in.analytic, in.numeric, "numeric", words_of(in.name), in.worst_error,
+               options_.diagnosis.tolerance);
+    if (shown) {
+      std::vector<std::string> words = words_of(shown->name);
       std::string shape = shown->analytic.shape().str();
       print("  " + toned("the gradient of " + shown->name + " " + shape, Tone::quiet, style_) + "\n");
       print(
@@ -208,7 +229,7 @@ class Checker {
   }
 
   // Of a model every parameter should matter.
-  int ignored(const Diagnosis& d) const {
+  int ignored(const Diagnosis& d) {
     std::string names;
     size_t count = 0;
     for (const InputDiagnosis& in : d.inputs)
@@ -232,6 +253,7 @@ class Checker {
 
   const CheckOptions& options_;
   PictureStyle style_;
+  CheckLog log_;
 };
 
 }  // namespace

@@ -19,6 +19,7 @@
 
 #include <gradus/nn/recurrent_cell.h>
 
+#include "check_page.h"
 #include "commands.h"
 #include "lesson/commands.h"
 
@@ -135,6 +136,16 @@ void add_flow(CLI::App& app, int& code) {
   });
 }
 
+// A page of three heat maps for each gradient that was checked; the text comes all the same.
+std::shared_ptr<std::string> add_check_page(CLI::App& c) {
+  auto out = std::make_shared<std::string>();
+  auto* file = c.add_option("-o,--out", *out, "Write the heat maps as a page, too")->type_name("FILE");
+  c.add_flag_callback("--html", [out, file] {
+    if (file->count() == 0) *out = "check.html";
+  }, "The same to check.html");
+  return out;
+}
+
 void add_check(CLI::App& app, int& code) {
   auto o = std::make_shared<lens::CheckCommandOptions>();
   CLI::App* c =
@@ -142,7 +153,15 @@ void add_check(CLI::App& app, int& code) {
   c->add_option("op", o->names, "Operations by name (default: list them)");
   c->add_flag("--all", o->all, "All of them");
   c->add_flag("--reference", o->reference, "The composed twin instead of the fused operation");
-  c->callback([=, &code] { code = lens::check_command(*o); });
+  auto page = add_check_page(*c);
+  auto log = std::make_shared<std::string>();
+  c->add_option("--from", *log, "The page of what a program of yours checked: LENS_CHECK_LOG=FILE ./program wrote it")
+      ->type_name("FILE")
+      ->excludes("op");
+  c->callback([=, &code] {
+    if (!log->empty()) code = lens::check_page(*log, page->empty() ? "check.html" : *page);
+    else code = lens::with_check_page(*page, [&] { return lens::check_command(*o); });
+  });
 }
 
 void add_course(CLI::App& app, int& code, bool lab) {
@@ -162,7 +181,10 @@ void add_course(CLI::App& app, int& code, bool lab) {
   c->add_flag("--solution", o->solution, "The answer");
   c->add_flag("--reset", o->reset, "Hand the file out anew; yours is kept beside it");
   c->add_flag("-q,--quiet", o->quiet, "Without the text");
-  c->callback([=, &code] { code = lab ? lens::lab_command(*o) : lens::lesson_command(*o); });
+  auto page = add_check_page(*c);
+  c->callback([=, &code] {
+    code = lens::with_check_page(*page, [&] { return lab ? lens::lab_command(*o) : lens::lesson_command(*o); });
+  });
 }
 
 void add_report(CLI::App& app, int& code) {
