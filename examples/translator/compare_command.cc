@@ -105,6 +105,10 @@ SentenceMap map_of(const Model& model, const SentencePair& pair) {
 class Race {
  public:
   Race(CompareCommand& o, Data data) : o_(o), data_(std::move(data)) {
+    std::vector<std::string> once;  // a name given twice is no second run of it
+    for (const std::string& name : o.attentions)
+      if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
+    o.attentions = once;
     test_ = data_.embedded ? embedded_pairs("test", 1000, o.train.data.corpus_seed, 40) : data_.valid;
     if (test_.empty()) throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
     // By seed first: a race that is stopped has all attentions with the seeds that it got to.

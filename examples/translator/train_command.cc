@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <vector>
 
 #include <gradus/nn/module.h>
 #include <translator/commands.h>
@@ -57,6 +58,21 @@ void fill_defaults(TrainCommand& o, bool embedded) {
 }
 
 namespace {
+
+// An option that the other kind of model has would be without effect.
+void refuse_options_of_the_other(const TrainCommand& o) {
+  static const std::vector<std::string> recurrent = {
+      "--attention", "--decoder", "--input-feeding", "--readout",  "--temperature", "--top-k",
+      "--window",    "--cell",    "--layer-norm",    "--residual", "--variational", "--recurrent-dropout"};
+  static const std::vector<std::string> transformer = {"--ffn", "--norm-first", "--positions",
+                                                       "--tie-embeddings"};
+  bool is_transformer = o.model.model == "transformer";
+  for (const std::string& option : is_transformer ? recurrent : transformer)
+    if (o.given.count(option))
+      throw UsageError(fmt::format("{} is of a {}: {} has nothing for it", option,
+                                   is_transformer ? "recurrent model" : "transformer",
+                                   is_transformer ? "a transformer" : "a recurrent model"));
+}
 
 std::string kind_of(const ModelConfig& c) {
   if (c.model != "transformer") return "attention " + c.network.attention;
@@ -131,6 +147,7 @@ int run(TrainCommand& o) {
     o.model.model = there.model;
     o.data.read.lowercase = there.lowercase;
   }
+  refuse_options_of_the_other(o);
   Data data = load_data(o.data);
   for (const std::string& line : data.reports)
     if (!quiet) fmt::print(stderr, "{}\n", line);

@@ -228,6 +228,21 @@ TEST_CASE("train --model transformer: the same commands, the same directory") {
   CHECK(larger.says("the model in transformer has --embedding 32 --layers 1: --resume cannot change them\n"));
 }
 
+TEST_CASE("train: an option of the other kind of model is refused, not ignored") {
+  auto said = [](const Arguments& options) {
+    Result r = run(small_run("other-kind", options));
+    CHECK(r.code == 2);
+    return r.err;
+  };
+  CHECK(said({"--model", "transformer", "--attention", "dot"}) ==
+        "translator: --attention is of a recurrent model: a transformer has nothing for it\n");
+  CHECK(said({"--model", "transformer", "--no-input-feeding"}) ==
+        "translator: --input-feeding is of a recurrent model: a transformer has nothing for it\n");
+  CHECK(said({"--positions", "none"}) ==
+        "translator: --positions is of a transformer: a recurrent model has nothing for it\n");
+  CHECK_FALSE(exists("other-kind"));
+}
+
 TEST_CASE("a configuration without \"model\" is a recurrent one's, as all were before there was a choice") {
   const std::string& name = trained_model();
   std::filesystem::copy(scratch() / name, scratch() / "older", std::filesystem::copy_options::recursive);
