@@ -251,12 +251,18 @@ std::optional<Finding> one_contribution(const Evidence& e, double) {
           fmt::format("the sum over axis {} of dy is missing, along which it was broadcast: only entry {} of "
                       "{} is there",
                       axis, fixed, e.out[axis])};
-    if (all_last || all_first)
+    if (all_last)
       return Finding{
           Mistake::overwritten,
           fmt::format("contributions along axis {} of dy are overwritten instead of added (= where += is "
-                      "needed): only the {} one is there",
-                      axis, all_last ? "last" : "first")};
+                      "needed): only the last one is there",
+                      axis)};
+    if (all_first)
+      return Finding{
+          Mistake::overwritten,
+          fmt::format("of the contributions along axis {} of dy only the first one is there: is the sum over that "
+                      "axis missing, or does = stand where += is needed, in a loop that runs backwards?",
+                      axis)};
     if (one_place)
       return Finding{Mistake::broadcast_sum,
                      fmt::format("the sum over axis {} of dy is missing: only entry {} of {} is "

@@ -106,7 +106,10 @@ class Labs {
           << "\"\nint main() { return verify() == 0 ? 0 : 1; }\n";
       if (!out.flush()) gradus::fail("lens", test.string() + " cannot be written");
     }
-    if (!build_program(test, program, style_.color != translator::Color::none)) return 1;
+    if (!build_program(test, program, style_.color != translator::Color::none)) {
+      fmt::print("{}\n", toned("✗ it does not compile: see above", Tone::bad, style_));
+      return 1;
+    }
     return run_program({fs::absolute(program).string()}, output) == 0 ? 0 : 1;
   }
 

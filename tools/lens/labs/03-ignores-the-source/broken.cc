@@ -9,7 +9,6 @@ Var weights(const Var& s, const Var& h, const Var& W) {
 }
 
 int main() {
-  std::vector<std::string> words{"he", "likes", "apples"};
   Tensor s = lens::random({4}, 1), h = lens::random({3, 4}, 2), W = lens::random({4, 4}, 3),
          other = lens::random({3, 4}, 4);
   int wrong = lens::check("Attention weights", [&](auto& in) { return weights(in[0], h, in[1]); },

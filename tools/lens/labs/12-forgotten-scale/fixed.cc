@@ -31,5 +31,5 @@ Var attention(const Var& q, const Var& h) {
 int main() {
   return lens::check(
       "Scaled attention", [](auto& in) { return attention(in[0], in[1]); },
-      {{"q", lens::random({4}, 1)}, {"h", lens::random({3, 4}, 2), {"he", "likes", "apples"}}});
+      {{"q", lens::random({5}, 1)}, {"h", lens::random({3, 5}, 2), {"he", "likes", "apples"}}});
 }
