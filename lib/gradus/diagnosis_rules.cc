@@ -260,9 +260,10 @@ std::optional<Finding> one_contribution(const Evidence& e, double) {
     if (all_first)
       return Finding{
           Mistake::overwritten,
-          fmt::format("of the contributions along axis {} of dy only the first one is there: is the sum over that "
-                      "axis missing, or does = stand where += is needed, in a loop that runs backwards?",
-                      axis)};
+          fmt::format(
+              "of the contributions along axis {} of dy only the first one is there: is the sum over that "
+              "axis missing, or does = stand where += is needed, in a loop that runs backwards?",
+              axis)};
     if (one_place)
       return Finding{Mistake::broadcast_sum,
                      fmt::format("the sum over axis {} of dy is missing: only entry {} of {} is "

@@ -291,6 +291,6 @@ TEST_CASE("lens check: all registered operations agree with finite differences")
   CHECK(all.says(" cases, 0 wrong"));
   CHECK(run(kLens + " check softmax --reference").code == 0);
   Ran none = run(kLens + " check sofmax");
-  CHECK(none.code == 1);
-  CHECK(none.says("there is no operation sofmax: lens check lists them"));
+  CHECK(none.code == 2);
+  CHECK(none.says("lens: there is no operation sofmax: lens check lists them"));
 }

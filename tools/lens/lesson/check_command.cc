@@ -1,11 +1,11 @@
 #include <fmt/core.h>
-#include <gradus/error.h>
 #include <gradus/op_case.h>
 #include <lens/check.h>
 
 #include <algorithm>
 
 #include "../check_picture.h"
+#include "../commands.h"
 #include "commands.h"
 
 namespace lens {
@@ -68,7 +68,7 @@ int check_command(const CheckCommandOptions& options) {
   for (const std::string& name : options.names)
     if (std::none_of(gradus::op_cases().begin(), gradus::op_cases().end(),
                      [&](auto& c) { return matches(c, name); }))
-      gradus::fail("lens", fmt::format("there is no operation {}: lens check lists them", name));
+      throw UsageError(fmt::format("there is no operation {}: lens check lists them", name));
   if (checked > 1) fmt::print("{} cases, {} wrong\n", checked, wrong);
   return wrong != 0;
 }
