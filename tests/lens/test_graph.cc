@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <cstdio>
 #include <set>
 
 #include "graph.h"
@@ -59,6 +61,36 @@ TEST_CASE("the modules of a step are those of the paper's figure") {
                               "decoder.start",          "decoder.t0.word",        "decoder.t0.attention",
                               "decoder.t0.cell",        "decoder.t1.word",        "decoder.t1.attention",
                               "decoder.t1.cell",        "decoder.t1.readout",     "decoder.t1.output"});
+}
+
+TEST_CASE("no layer of an encoder runs against the computation") {
+  Made m({.cell = "lstm", .layers = 3});
+  for (const gradus::Trace::Edge& e : m.graph.trace.edges) {
+    auto from = m.graph.module_of.find(e.from), to = m.graph.module_of.find(e.to);
+    if (from == m.graph.module_of.end() || to == m.graph.module_of.end()) continue;
+    const GraphModule &a = m.graph.modules[from->second], &b = m.graph.modules[to->second];
+    CAPTURE(a.path + " to " + b.path);
+    CHECK((a.decoder || b.decoder || a.row <= b.row));
+  }
+}
+
+TEST_CASE("a module shows its result, not a label for one of its readers") {
+  Made m;
+  // What arrives at the state of a word in the middle: from its annotation and from the next state.
+  std::string text = graph_text(m.subject, m.graph);
+  for (const gradus::Trace::Node& n : m.graph.trace.nodes) {
+    auto at = m.graph.module_of.find(n.id);
+    if (at == m.graph.module_of.end() || m.graph.modules[at->second].path != "encoder.forward_l0.j1") continue;
+    double sum = 0;
+    for (double g : n.grad.to_vector()) sum += g * g;
+    char norm[32];
+    std::snprintf(norm, sizeof norm, "%.3e", std::sqrt(sum));
+    size_t line = text.find("forward        cat");
+    REQUIRE(line != std::string::npos);
+    bool shown = text.substr(line, text.find('\n', line) - line).find(norm) != std::string::npos;
+    if (n.op == "tap") CHECK(!shown);
+    if (n.op == "select") CHECK(shown);
+  }
 }
 
 TEST_CASE("the DOT file has every module or operation once, and refuses what nobody could read") {

@@ -174,8 +174,12 @@ def graph_page(page, name):
     page.ask('document.querySelector("#graph .module").focus()')
     page.press('Enter')
     check(page.ask(shown) == 1, name + ': a module opens by keyboard')
+    widths = 'document.getElementById("widths").innerHTML'
+    before = page.ask(widths)
+    check(page.ask('document.querySelectorAll("#widths line").length') == 4, name + ': a scale of widths')
     page.ask('document.getElementById("open-step").click()')
     check(page.ask(shown) > 10, name + ': Open this step')
+    check(page.ask(widths) == before, name + ': which stays when modules open')
     check(page.ask('document.querySelectorAll("#graph .off").length') == 0, name + ': everything is on')
     page.ask('document.querySelectorAll("#words button")[1].click()')
     off = page.ask('document.querySelectorAll("#graph .edge.off").length')
@@ -210,6 +214,18 @@ def check_pages(wrong):
     return use
 
 
+def graph_variant(page, name):
+    page.ask('document.getElementById("open-step").click()')
+    operations = page.ask('document.querySelectorAll("#graph .op").length')
+    check(operations > 10, name + ': Open this step')
+    check(page.ask('document.querySelectorAll("#graph .op rect:not(.box)").length') > operations, name + ': strips of numbers')
+    words = page.ask('lens.data.source.length')
+    for word in range(1, words + 1):
+        page.ask('document.querySelectorAll("#words button")[%d].click()' % word)
+        off = page.ask('document.querySelectorAll("#graph .module.off").length')
+        check(0 < off < page.ask('lens.data.modules.length'), '%s: the paths from word %d: %d off' % (name, word, off))
+
+
 def pages(shop):
     lesson = os.path.join(shop.work, 'lesson.html')
     subprocess.run([shop.lens, 'lesson', '9', '--quiet', '--folder', os.path.join(shop.work, 'lessons'), '--out', lesson],
@@ -225,7 +241,7 @@ def pages(shop):
             ('flow', shop.make('flow', 'flow', '--seeds', '3'), flow_page, True),
             ('flow-model', shop.make('flow-model', 'flow', MODEL, WORDS, '--target', WRONG, '--seeds', '2'), flow_model_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True)] + [
-                (name, os.path.join(variants, name), variant_page, False) for name in sorted(os.listdir(variants))]
+                (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else variant_page, False) for name in sorted(os.listdir(variants))]
 
 
 if __name__ == '__main__':

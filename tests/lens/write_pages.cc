@@ -1,7 +1,8 @@
-// write_pages DIRECTORY: explain pages of small fresh models of every kind, for test_pages.py to open.
+// write_pages DIRECTORY: explain and graph pages of small fresh models of every kind, for test_pages.py to open.
 
 #include <cstdio>
 
+#include "graph.h"
 #include "subjects.h"
 
 using lens::test::Small;
@@ -27,5 +28,16 @@ int main(int argc, char** argv) {
     lens::json trace = lens::to_json(subject, d, lens::trace_sentence(d), {.digits = 6, .packed = true});
     lens::write_file(std::string(argv[1]) + "/" + name + ".html", lens::assemble_page("explain", trace));
   }
-  std::printf("%zu pages\n", all.size());
+  // Graphs whose modules differ: other orders, cells with a second state, layers.
+  std::vector<std::pair<std::string, Small>> graphs = {
+      {"graph-luong", {.attention = "general"}},
+      {"graph-lstm", {.attention = "multihead", .cell = "lstm", .layers = 2}},
+      {"graph-one-direction", {.attention = "concat", .cell = "rnn", .bidirectional = false}}};
+  for (const auto& [name, small] : graphs) {
+    lens::Subject subject = lens::test::subject(small);
+    lens::StepGraph g = lens::trace_step(subject.dissect(), 2);
+    lens::write_file(std::string(argv[1]) + "/" + name + ".html",
+                     lens::assemble_page("graph", lens::graph_json(subject, g, 1, 0, 5)));
+  }
+  std::printf("%zu pages\n", all.size() + graphs.size());
 }

@@ -153,7 +153,7 @@ TEST_CASE("the sentences follow the numbers, whichever way these fall") {
   CHECK(text[2].ends_with(
       " Both places together have 45 points less than without the cut; the loss is higher by 1.500 nats."));
   CHECK(text[3] == "The alignment suffers most with scores cut.");
-  CHECK(text[4] == "This is one seed (1) and one small task; another seed may come out otherwise: --seed.");
+  CHECK(text[4] == "This is one seed (1) and one small task; another seed may come out otherwise: --seeds.");
   auto other = findings(task, {made(Cut::none, 0.5, 0, 0.5), made(Cut::value, 0.7, 0, 0.3),
                                made(Cut::recurrent, 0.68, 0, 0.5)});
   CHECK(other[1].ends_with(
@@ -162,6 +162,20 @@ TEST_CASE("the sentences follow the numbers, whichever way these fall") {
   auto both = findings(task, {made(Cut::none, 0.9, 0, 0.1), made(Cut::value, 0.3, 0, 0.3),
                               made(Cut::recurrent, 0.32, 0, 0.5)});
   CHECK(both[3] == "The two cuts that harm the alignment most do so about equally.");
+  // Seed by seed, where there are several.
+  auto repeated = [&](double whole_second) {
+    Ablation none = made(Cut::none, 0.9, 0, 0.1), value = made(Cut::value, 0.3, 0, 0.3),
+             recurrent = made(Cut::recurrent, 0.8, 0, 0.5);
+    none.repeats = {made(Cut::none, whole_second, 0, 0.2).epochs.back()};
+    value.repeats = {made(Cut::value, 0.7, 0, 0.4).epochs.back()};
+    recurrent.repeats = {made(Cut::recurrent, 0.5, 0, 0.6).epochs.back()};
+    return findings(task, {none, value, recurrent});
+  };
+  CHECK(repeated(0.9)[3] ==
+        "With 1 of 2 seeds the alignment suffers most with recurrent path cut; with 1 of 2 seeds the alignment suffers most "
+        "with value path cut.");
+  CHECK(repeated(0.4)[3].find("no cut harms the alignment") != std::string::npos);
+  CHECK(repeated(0.9)[4].find("value path cut 30 % to 70 %, 0.300 to 0.400 nats") != std::string::npos);
   CHECK_THROWS_WITH(cut_of("all"), "[ablate] unknown cut \"all\": one of value, score, recurrent, none");
 }
 

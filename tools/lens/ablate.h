@@ -79,6 +79,7 @@ struct AblateEpoch {
 struct Ablation {
   Cut cut = Cut::none;
   std::vector<AblateEpoch> epochs;
+  std::vector<AblateEpoch> repeats = {};  ///< the last epoch with each of the seeds after task.seed
 };
 /// All from the same start and on the same data; `told` is called after each epoch.
 Ablation ablate(const AblateTask& task, Cut cut, const std::function<void()>& told = {});

@@ -29,18 +29,30 @@ int ablate(const AblateOptions& o) {
       all.push_back({cut, {}});
   }
   // A model a thread: they share nothing. The first thread, which is this one, moves the bar.
+  size_t seeds = static_cast<size_t>(o.seeds), jobs = all.size() * seeds;
+  std::vector<Ablation> found(jobs);
   std::atomic<int64_t> done{0};
   std::atomic<size_t> next{0};
   {
-    translator::Progress bar("training", static_cast<int64_t>(all.size()) * task.epochs, {});
-    gradus::ThreadPool pool(std::min<int>(gradus::available_threads(), static_cast<int>(all.size())));
+    translator::Progress bar("training", static_cast<int64_t>(jobs) * task.epochs, {});
+    gradus::ThreadPool pool(std::min<int>(gradus::available_threads(), static_cast<int>(jobs)));
     pool.run([&](int worker) {
-      for (size_t i = next++; i < all.size(); i = next++)
-        all[i] = ablate(task, all[i].cut, [&] {
+      for (size_t i = next++; i < jobs; i = next++) {
+        AblateTask own = task;
+        own.seed = task.seed + i / all.size();
+        found[i] = ablate(own, all[i % all.size()].cut, [&] {
           int64_t now = ++done;
           if (worker == 0) bar.update(now);
         });
+      }
     });
+  }
+  for (size_t i = 0; i < jobs; ++i) {
+    Ablation& a = all[i % all.size()];
+    if (i < all.size())
+      a.epochs = std::move(found[i].epochs);
+    else
+      a.repeats.push_back(found[i].epochs.back());
   }
   if (o.text) {
     translator::TerminalStyle style = translator::terminal_style(1);
@@ -51,7 +63,7 @@ int ablate(const AblateOptions& o) {
   write_file(o.out, page);
   if (o.out == "-") return 0;
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  fmt::print(stderr, "{}: {} models, {:.1f} s, {} KB\n", o.out, all.size(), seconds, page.size() / 1000);
+  fmt::print(stderr, "{}: {} models, {:.1f} s, {} KB\n", o.out, jobs, seconds, page.size() / 1000);
   for (const std::string& text : findings(task, all)) fmt::print(stderr, "  {}\n", text);
   return 0;
 }

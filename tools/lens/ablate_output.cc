@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <map>
 
 #include <translator/text/heat_map.h>
 #include <translator/text/progress.h>
@@ -20,6 +22,9 @@ std::string title(Cut cut) {
          : cut == Cut::recurrent ? "recurrent path cut"
                                  : "nothing cut";
 }
+
+// After the last epoch with the k-th seed.
+const AblateEpoch& with_seed(const Ablation& a, size_t k) { return k == 0 ? last(a) : a.repeats.at(k - 1); }
 
 // The digit's own state and the next one's: a network is free to look at either.
 double near(const AblateEpoch& e) { return e.on_place + e.one_later; }
@@ -53,20 +58,53 @@ std::vector<std::string> findings(const AblateTask& task, const std::vector<Abla
     }
     out.push_back(text);
   }
-  // Which cut costs most; only what differs clearly is told apart.
+  // Which cut costs most, seed by seed; only what differs clearly is told apart.
   std::vector<const Ablation*> cuts;
   for (const Ablation& a : all)
     if (a.cut != Cut::none) cuts.push_back(&a);
+  size_t seeds = all.front().repeats.size() + 1;
   if (cuts.size() > 1) {
-    std::sort(cuts.begin(), cuts.end(), [](auto* a, auto* b) { return near(last(*a)) < near(last(*b)); });
-    double least = near(last(*cuts[0])), gap = near(last(*cuts[1])) - least;
-    if (whole && least > near(last(*whole)) - 0.05)
-      out.push_back("No cut harms the alignment by 5 points or more.");
-    else if (gap < 0.05) out.push_back("The two cuts that harm the alignment most do so about equally.");
-    else out.push_back(fmt::format("The alignment suffers most with {}.", title(cuts[0]->cut)));
+    std::map<std::string, int> verdicts;
+    for (size_t k = 0; k < seeds; ++k) {
+      std::sort(cuts.begin(), cuts.end(),
+                [&](auto* a, auto* b) { return near(with_seed(*a, k)) < near(with_seed(*b, k)); });
+      double least = near(with_seed(*cuts[0], k)), gap = near(with_seed(*cuts[1], k)) - least;
+      if (whole && least > near(with_seed(*whole, k)) - 0.05)
+        ++verdicts["no cut harms the alignment by 5 points or more"];
+      else if (gap < 0.05)
+        ++verdicts["the two cuts that harm the alignment most do so about equally"];
+      else
+        ++verdicts[fmt::format("the alignment suffers most with {}", title(cuts[0]->cut))];
+    }
+    std::string text;
+    for (const auto& [verdict, times] : verdicts)
+      text += seeds == 1 ? verdict
+                         : fmt::format("{}{} of {} seeds {}", text.empty() ? "with " : "; with ", times,
+                                       seeds, verdict);
+    text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+    out.push_back(text + ".");
   }
-  out.push_back(fmt::format(
-      "This is one seed ({}) and one small task; another seed may come out otherwise: --seed.", task.seed));
+  if (seeds > 1) {
+    std::string text = fmt::format("Both places together, and the loss, with seeds {} to {}:", task.seed,
+                                   task.seed + seeds - 1);
+    for (const Ablation& a : all) {
+      double low = 1, high = 0, cheap = HUGE_VAL, dear = 0;
+      for (size_t k = 0; k < seeds; ++k) {
+        const AblateEpoch& e = with_seed(a, k);
+        low = std::min(low, near(e));
+        high = std::max(high, near(e));
+        cheap = std::min(cheap, e.loss);
+        dear = std::max(dear, e.loss);
+      }
+      text += fmt::format("{} {} {} to {}, {:.3f} to {:.3f} nats", &a == &all.front() ? "" : ";",
+                          title(a.cut), percent(low), percent(high), cheap, dear);
+    }
+    out.push_back(text + ". What is drawn is the first seed.");
+  } else {
+    out.push_back(
+        fmt::format("This is one seed ({}) and one small task; another seed may come out otherwise: --seeds.",
+                    task.seed));
+  }
   return out;
 }
 
@@ -90,7 +128,14 @@ json to_json(const AblateTask& task, const std::vector<Ablation>& all) {
                           {"recurrent", number(e.ways.recurrent)}}},
                         {"alignment", rows}});
     }
-    columns.push_back({{"cut", name_of(a.cut)}, {"title", title(a.cut)}, {"epochs", epochs}});
+    json repeats = json::array();
+    for (const AblateEpoch& e : a.repeats)
+      repeats.push_back({{"loss", number(e.loss)},
+                         {"accuracy", number(e.accuracy)},
+                         {"on_place", number(e.on_place)},
+                         {"one_later", number(e.one_later)}});
+    columns.push_back(
+        {{"cut", name_of(a.cut)}, {"title", title(a.cut)}, {"epochs", epochs}, {"repeats", repeats}});
   }
   return {{"format", "gradus-lens-ablation"},
           {"version", 1},

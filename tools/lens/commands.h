@@ -67,6 +67,7 @@ struct AblateOptions {
   std::string task = "reverse";
   int64_t length = 7, hidden = 32, epochs = 16;
   uint64_t seed = 1;
+  int seeds = 4;  ///< seed, seed + 1, ...: the first is drawn, the others show what is chance
   std::string out = "ablate.html";
   bool text = false;
 };

@@ -58,12 +58,14 @@ GraphModule module_of(const std::string& scope, bool luong) {
     const std::string& what = parts[1];
     std::string path = "encoder." + what + (j >= 0 ? "." + parts[2] : "");
     size_t layer = what.find("_l");
-    int below = layer == std::string::npos ? 0 : 2 * std::stoi(what.substr(layer + 2));
+    int number = layer == std::string::npos ? 0 : std::stoi(what.substr(layer + 2)), below = 4 * number;
     if (what.starts_with("forward")) return {path, "forward", false, 1 + below, j};
     if (what.starts_with("backward")) return {path, "backward", false, 2 + below, j};
+    if (what.starts_with("joined"))  // what a lower layer hands to the next one
+      return {path, j >= 0 ? "both ways" : fmt::format("layer {}", number + 1), false, (j >= 0 ? 3 : 4) + below, j};
     if (what == "words") return {path, "words", false, 0, -1};
-    if (what == "final") return {path, "final state", false, 102, -1};
-    return {path, j >= 0 ? "annotation" : "annotations", false, j >= 0 ? 100 : 101, j};
+    if (what == "final") return {path, "final state", false, 1002, -1};
+    return {path, j >= 0 ? "annotation" : "annotations", false, j >= 0 ? 1000 : 1001, j};
   }
   if (parts[0] == "decoder") {
     int64_t t = numbered(parts[1], 't');
@@ -241,7 +243,9 @@ std::string graph_text(const Subject& subject, const StepGraph& g) {
   for (const Trace::Node& n : g.trace.nodes)
     if (auto at = g.module_of.find(n.id); at != g.module_of.end()) {
       ++count[at->second];
-      last[at->second] = &n;
+      // A module's result; taps are labels for one of its readers.
+      const Trace::Node*& shown = last[at->second];
+      if (!shown || n.op != "tap" || shown->op == "tap") shown = &n;
     }
   auto between = gathered(g, g.module_of);
   for (size_t k = 0; k < g.modules.size(); ++k) {

@@ -216,6 +216,9 @@ void add_ablate(CLI::App& app, int& code) {
       ->check(CLI::Range(1, 200))
       ->capture_default_str();
   c->add_option("--seed", o->seed, "Of weights and data")->capture_default_str();
+  c->add_option("--seeds", o->seeds, "Train each with so many seeds; the first is drawn, all are compared")
+      ->check(CLI::Range(1, 50))
+      ->capture_default_str();
   c->add_option("-o,--out", o->out, "File to write; - is stdout")->capture_default_str()->type_name("FILE");
   c->add_flag("--text", o->text, "As text, to stdout, instead of a page");
   c->callback([=, &code] { code = lens::ablate(*o); });

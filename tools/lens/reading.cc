@@ -51,7 +51,7 @@ Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& sour
       }
       if (last) (d ? r.backward_link : r.forward_link) = std::move(links);
     }
-    Scope annotations("annotations");
+    Scope annotations(last ? std::string("annotations") : numbered("joined_l", layer));
     std::vector<Var> joined;
     for (size_t j = 0; j < states[0].size(); ++j) {
       Scope word_scope(numbered("j", static_cast<int64_t>(j)));

@@ -8,6 +8,8 @@
   const edges = data.edges.filter(([from, to]) => opOf.has(from) && opOf.has(to));
   const reads = new Map();  // parameters by operation
   data.edges.forEach(([from, to, , size]) => { if (!opOf.has(from)) { if (!reads.has(to)) reads.set(to, []); reads.get(to).push([byId.get(from), size]); } });
+  // What a closed module shows: its last operation that is more than a label for one of its readers.
+  const result = members.map((all) => all.filter((n) => n.op !== "tap").pop() || all[all.length - 1]);
   const state = {open: new Set(), word: null};
   data.modules.forEach((m, k) => { if (m.decoder && m.column === data.step && m.title === "attention") state.open.add(k); });
 
@@ -75,6 +77,19 @@
   }
   const clip = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
 
+  // Widths are measured by the largest edge between modules, so that they stay when one is opened; within one, edges may
+  // be larger (1/p behind a logarithm) and are as wide as that.
+  const most = (() => {
+    const between = new Map();
+    for (const [from, to, , amount] of edges) {
+      const a = opOf.get(from).module, b = opOf.get(to).module, x = number(amount);
+      if (a !== b && Number.isFinite(x)) between.set(a + ">" + b, (between.get(a + ">" + b) || 0) + x * x);
+    }
+    return Math.log10(Math.sqrt(Math.max(1e-300, ...between.values())));
+  })();
+  /** Of an edge: a decade below the largest is 2.2 pixels less. */
+  const thick = (amount) => (amount > 0 ? Math.max(0.6, Math.min(9, 9 + 2.2 * (Math.log10(amount) - most))) : 0.5);
+
   function draw() {
     const {boxes, bands, width, height} = layout(), on = reached();
     const lit = (n) => on === null || on.has(n.id), litModule = (k) => members[k].some(lit);
@@ -90,10 +105,10 @@
       e.parts.push([a, b, amount]);
       e.on = e.on || (lit(a) && lit(b));
     }
-    const all = [...seen.values()], most = Math.log10(Math.sqrt(Math.max(...all.map((e) => e.square).filter(Number.isFinite), 1e-300)));
+    const all = [...seen.values()];
     let out = "";
     all.forEach((e, k) => {
-      const {p, q} = e, amount = Math.sqrt(e.square), line = amount > 0 ? Math.max(0.6, Math.min(9, 9 + 2.2 * (Math.log10(amount) - most))) : 0.5;
+      const {p, q} = e, amount = Math.sqrt(e.square), line = thick(amount);
       const inside = (box, x) => Math.max(box.x + 8, Math.min(box.x + box.w - 8, x)), middle = (box) => box.x + box.w / 2;
       let d;
       if (e.a.module === e.b.module) {  // within an open module: an arc at its side
@@ -123,7 +138,7 @@
       band.words.forEach((w, c) => { out += `<text x="${band.left[c] + band.widths[c] / 2}" y="${band.top + 21}" text-anchor="middle" class="head">${html(clip(w, 13))}</text>`; });
     }
     data.modules.forEach((m, k) => {
-      const b = boxes[k], open = state.open.has(k), last = members[k][members[k].length - 1];
+      const b = boxes[k], open = state.open.has(k), last = result[k];
       const now = m.decoder && m.column === data.step;
       let inside = `<rect class="box" x="${b.x}" y="${b.y}" width="${b.w}" height="${b.h}" rx="7"/><text x="${b.x + 8}" y="${b.y + 16}">${html(m.title)}</text>
         <text class="quiet" x="${b.x + b.w - 7}" y="${b.y + 16}" text-anchor="end">${open ? "−" : members[k].length > 1 ? members[k].length : ""}</text>`;
@@ -143,6 +158,8 @@
     $("graph").innerHTML = `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${out}</svg>`;
     if (focused !== undefined) { const g = $("graph").querySelector(`[data-module="${focused}"]`); if (g) g.focus({preventScroll: true}); }
     drawn = all;
+    const top = Math.floor(most);
+    $("widths").innerHTML = all.length ? [0, 1, 2, 3].map((k) => `<span><svg width="34" height="12" aria-hidden="true"><line class="edge" x1="0" x2="34" y1="6" y2="6" stroke-width="${thick(10 ** (top - k)).toFixed(2)}"/></svg> 10<sup>${String(top - k).replace("-", "−")}</sup></span>`).join("") : "";
     [...$("words").children].forEach((b, k) => b.setAttribute("aria-pressed", state.word === (k === 0 ? null : k - 1)));
     $("said").textContent = on === null ? `${ops.length} operations in ${data.modules.length} modules, ${edges.length} edges.`
       : `${on.size} of ${ops.length} operations lie on paths from “${data.source[state.word]}” to the loss.`;
@@ -156,10 +173,13 @@
       return `${moduleName(e.a.module)} → ${moduleName(e.b.module)}\ngradient that comes back: ${show(Math.sqrt(e.square), 4)}` +
         parts.slice(0, 5).map(([a, b, x]) => `\n${opName(a)} ← ${opName(b)}: ${show(x, 3)}`).join("") + (parts.length > 5 ? `\nand ${parts.length - 5} more` : "");
     }
-    const n = op ? opOf.get(+op.dataset.op) : module ? members[+module.dataset.module][members[+module.dataset.module].length - 1] : null;
+    const n = op ? opOf.get(+op.dataset.op) : module ? result[+module.dataset.module] : null;
     if (!n) return null;
     const parameters = (reads.get(n.id) || []).map(([leaf, x]) => `\nreads ${leaf.label || leaf.op} ${leaf.shape}, gives it ${show(x, 3)}`).join("");
-    return `${op ? opName(n) : moduleName(n.module) + ": " + opName(n)} ${n.shape}\n|value| ${show(n.value_norm, 4)}\n|∂L/∂value| ${show(n.gradient_norm, 4)}${parameters}`;
+    // Whom a module's gradient comes from, the largest first: the same that its edges say, for those who come by keyboard.
+    const from = op ? "" : drawn.filter((e) => e.a.module === n.module && e.b.module !== n.module).sort((a, b) => b.square - a.square).slice(0, 4)
+      .map((e) => `\n← ${state.open.has(e.b.module) ? opName(e.b) + " of " : ""}${moduleName(e.b.module)}: ${show(Math.sqrt(e.square), 3)}`).join("");
+    return `${op ? opName(n) : moduleName(n.module) + ": " + opName(n)} ${n.shape}\n|value| ${show(n.value_norm, 4)}\n|∂L/∂value| ${show(n.gradient_norm, 4)}${parameters}${from && "\ngradient comes from" + from}`;
   }
   const box = $("graph");
   box.addEventListener("pointermove", (e) => { const text = tipAt(e.target); if (text) showTip(text, e.clientX, e.clientY); else hideTip(); });
@@ -194,6 +214,10 @@
     `${data.checks.count} gradients checked by differences, worst error ${show(data.checks.worst, 2)}; edges add up within ${show(data.checks.sum_residual, 2)} ${ok ? "✓" : "✗"}`));
   $("theme").append(themeButton());
   draw();
-  if (box.scrollWidth > box.clientWidth) box.scrollLeft = box.scrollWidth;
+  const widest = $("graph").querySelector(".module.now[aria-expanded=true]") || $("graph").querySelector(".module.now");
+  if (widest) {
+    const w = widest.getBoundingClientRect(), b = box.getBoundingClientRect();
+    box.scrollLeft += w.width > b.width ? w.left - b.left - 8 : w.left + w.width / 2 - b.left - b.width / 2;
+  }
   window.lens = {data, state};
 })();
