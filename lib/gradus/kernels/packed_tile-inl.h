@@ -47,6 +47,9 @@ struct Panel {
   }
 };
 
+/// Rows of a panel that are called from the second-level cache before they are due.
+constexpr int64_t kSoon = 8;
+
 /// c (+)= alpha A times a panel: R rows by N vectors, `depth` deep. A[r, p] stands at a[r lda + p], or, when
 /// it was packed for tiles of R rows, at a[p R + r]. Of the last vector `last` numbers are stored.
 /// Meanwhile memory at `ahead`, `ahead_step` numbers further with each row of the panel, is called into the cache: the
@@ -63,31 +66,47 @@ HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, 
     for (int v = 0; v < N; ++v) sum[r][v] = hn::Zero(d);
     for (int v = 0; v < N; ++v) hwy::Prefetch(c + r * ldc + v * lanes);
   }
-  for (int64_t p = 0; p < depth; ++p, panel += N * lanes, ahead += ahead_step) {
+  // Two pointers to A, two to the panel and two distances: addresses must not take more registers than there are.
+  const float *low = a, *high = a + (kPackedA ? R / 2 : R / 2 * lda), *soon = panel + kSoon * N * lanes;
+  const int64_t lda3 = 3 * lda;
+  const auto at = [&](int r) HWY_ATTR {
+    if (kPackedA) return a[r];
+    const float* base = r < R / 2 ? low : high;
+    const int q = r < R / 2 ? r : r - R / 2;
+    return q == 0 ? *base : q == 3 ? base[lda3] : base[q * lda];
+  };
+  for (int64_t p = 0; p < depth; ++p, panel += N * lanes, soon += N * lanes, ahead += ahead_step) {
     hwy::Prefetch(ahead);
+    for (int v = 0; v < N; ++v) hwy::Prefetch(soon + v * lanes);
     V w[N];
     for (int v = 0; v < N; ++v) w[v] = hn::Load(d, panel + v * lanes);
     for (int r = 0; r < R; ++r) {
-      const V x = hn::Set(d, kPackedA ? a[p * R + r] : a[r * lda + p]);
+      const V x = hn::Set(d, at(r));
       for (int v = 0; v < N; ++v) sum[r][v] = hn::MulAdd(x, w[v], sum[r][v]);
+    }
+    if (kPackedA) {
+      a += R;
+    } else {
+      ++low, ++high;
     }
   }
   const V factor = hn::Set(d, alpha);
   const bool whole = last == static_cast<size_t>(lanes);
-  HWY_UNROLL(8)
-  for (int r = 0; r < R; ++r) {
-    HWY_UNROLL(3)
-    for (int v = 0; v < N; ++v) {
-      float* out = c + r * ldc + v * lanes;
-      if (v + 1 < N || whole) {
-        hn::StoreU(add ? hn::MulAdd(factor, sum[r][v], hn::LoadU(d, out)) : hn::Mul(factor, sum[r][v]), d,
-                   out);
-      } else {
-        const Part part{last};
-        part.store(add ? hn::MulAdd(factor, sum[r][v], part.load(d, out)) : hn::Mul(factor, sum[r][v]), d,
-                   out);
-      }
-    }
+  const auto store_row = [&](int r, auto last_part) HWY_ATTR {
+    float* out = c + r * ldc;
+    const auto put = [&](int v, auto part) HWY_ATTR {
+      float* to = out + v * lanes;
+      part.store(add ? hn::MulAdd(factor, sum[r][v], part.load(d, to)) : hn::Mul(factor, sum[r][v]), d, to);
+    };
+    for (int v = 0; v + 1 < N; ++v) put(v, Whole());
+    put(N - 1, last_part);
+  };
+  if (whole) {
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; ++r) store_row(r, Whole());
+  } else {
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; ++r) store_row(r, Part{last});
   }
 }
 
