@@ -15,20 +15,43 @@
 //     for tiles: those rows of A stay in the first-level cache while
 //       for panels: the sums of a tile grow in registers.
 // A is read where it stands, unless its columns or rows would fall on few lines of the cache: transposed, or
-// with rows a multiple of 4 KB apart, some tiles' worth of it are packed at a time.
+// with rows a multiple of 4 KB apart, some tiles' worth of it are packed at a time. What comes from memory next is
+// called into the cache by the tiles, a line now and then: the rows of C behind these, or B's next block.
 
 HWY_BEFORE_NAMESPACE();
 namespace gradus::kernels::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kDepth = 256;         // of k
-constexpr int64_t kBlockRows = 256;      // of op(A), packed at a time
-constexpr int64_t kBlockColumns = 768;  // of op(B), a multiple of a panel's for every vector length
+constexpr int64_t kBlockRows = 256;  // of op(A), packed at a time
+constexpr int64_t kFewRows = 640;    // of op(A): with no more than these, packing B waits for memory
+constexpr int64_t kFromMemory = int64_t{4} << 20;  // numbers: more than stay in the last cache
+constexpr int64_t kTileDepth = 256;                // a longer sum in one register loses digits
+constexpr int64_t kRowsAtOnce = 8;  // of B, packed from one end to the other, as memory is read fastest
+
+/// A block of op(B): 768 KB of panels.
+struct BlockShape {
+  int64_t depth, columns;  // columns: a multiple of a panel's for every vector length
+};
+constexpr BlockShape kBlockShapes[] = {{256, 768}, {384, 528}, {512, 384}};
 
 /// The next of the even parts of n of at most `most`, each but the last a multiple of `unit`.
 int64_t next_part(int64_t n, int64_t most, int64_t unit) {
   const int64_t parts = (n + most - 1) / most, size = (n + parts - 1) / parts;
   return std::min(n, (size + unit - 1) / unit * unit);
+}
+
+/// The shape with which fewest numbers of A and C go by: C is written for each block of k, and read for each but the
+/// first; A is read for each block of n. It matters where they come from memory; the first is best in the cache.
+BlockShape block_shape(int64_t m, int64_t n, int64_t k) {
+  BlockShape best = kBlockShapes[0];
+  int64_t least = 0;
+  if (std::max({m * n, m * k, n * k}) < kFromMemory) return best;
+  for (const BlockShape& s : kBlockShapes) {
+    const int64_t deep = (k + s.depth - 1) / s.depth, wide = (n + s.columns - 1) / s.columns;
+    const int64_t numbers = n * (2 * deep - 1) + k * wide;
+    if (least == 0 || numbers < least) best = s, least = numbers;
+  }
+  return best;
 }
 
 int64_t packed_rows(int64_t n) {
@@ -71,16 +94,41 @@ void pack_tiles(bool transposed, int64_t rows, int64_t depth, const float* a, in
   }
 }
 
+struct Memory {
+  const float* begin = nullptr;
+  int64_t numbers = 0;
+};
+
+/// What will be needed next is called into the cache meanwhile, a share of it by each tile.
+struct Ahead {
+  const float* at;
+  int64_t step;  // from one row of a panel to the next
+
+  Ahead(const Memory& what, int64_t tiles, int64_t depth)
+      : at(what.begin), step((what.numbers + tiles * depth - 1) / (tiles * depth)) {}
+};
+
+/// C (+)= A times a row of panels. `next` is what comes after this product; without it the rows of C come that are next
+/// in turn, where they lie one behind the other.
 template <bool kPackedA>
 void multiply(int64_t m, int64_t n, int64_t depth, float alpha, const float* a, int64_t lda,
-              const float* panels, bool add, float* c, int64_t ldc) {
+              const float* panels, bool add, float* c, int64_t ldc, const Memory& next) {
+  const int64_t unit = kPanelVectors * float_lanes(), across = (n + unit - 1) / unit;
+  const bool rows_of_c = !next.begin && 4 * ldc <= 5 * n;
+  Ahead ahead(next.begin ? next : Memory{panels, 0}, across * ((m + kTileRows - 1) / kTileRows), depth);
   for (int64_t i = 0; i < m;) {
     const int rows = next_tile(m - i);
     const float* from = panels;
+    if (rows_of_c) ahead = Ahead({c + rows * ldc, rows * ldc}, across, depth);
     for (int64_t j = 0; j < n;) {
       const Panel panel(n - j);
-      tile_of<kPackedA>(rows, panel.vectors)(depth, alpha, a, lda, from, add, c + j, ldc, panel.last, from,
-                                             0);
+      const Tile tile = tile_of<kPackedA>(rows, panel.vectors);
+      for (int64_t p = 0, deep; p < depth; p += deep) {
+        deep = next_part(depth - p, kTileDepth, 1);
+        tile(deep, alpha, kPackedA ? a + p * rows : a + p, lda, from + p * panel.stride, add || p > 0, c + j,
+             ldc, panel.last, ahead.at, ahead.step);
+        ahead.at += ahead.step * deep;
+      }
       from += depth * panel.stride;
       j += panel.columns;
     }
@@ -90,35 +138,52 @@ void multiply(int64_t m, int64_t n, int64_t depth, float alpha, const float* a, 
   }
 }
 
+void pack_panels(bool transposed, int64_t n, int64_t depth, const float* b, int64_t ldb, float* to) {
+  const int64_t at_once = transposed ? depth : kRowsAtOnce;
+  for (int64_t p = 0; p < depth; p += at_once) {
+    const int64_t rows = std::min(at_once, depth - p);
+    float* panels = to;
+    for (int64_t q = 0; q < n;) {
+      const Panel panel(n - q);
+      pack_panel(transposed, panel, rows, transposed ? b + q * ldb : b + p * ldb + q, ldb,
+                 panels + p * panel.stride);
+      panels += depth * panel.stride;
+      q += panel.columns;
+    }
+  }
+}
+
 void blocked(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
              int64_t lda, const float* b, int64_t ldb, bool add, float* c, int64_t ldc) {
   const int64_t unit = kPanelVectors * float_lanes(), size = static_cast<int64_t>(sizeof(float));
+  const BlockShape shape = block_shape(m, n, k);
   const bool pack_a = trans_a || (lda % 1024 == 0 && m > kTileRows);
-  const int64_t depth_most = next_part(k, kDepth, 1), columns_most = next_part(n, kBlockColumns, unit);
+  const int64_t depth_most = next_part(k, shape.depth, 1), columns_most = next_part(n, shape.columns, unit);
   const std::shared_ptr<void> panels_memory = allocate(packed_rows(columns_most) * depth_most * size);
   const std::shared_ptr<void> tiles_memory =
       pack_a ? allocate(std::min(m, kBlockRows) * depth_most * size) : std::shared_ptr<void>();
   float* panels = static_cast<float*>(panels_memory.get());
   float* tiles = static_cast<float*>(tiles_memory.get());
   for (int64_t p = 0, depth; p < k; p += depth) {
-    depth = next_part(k - p, kDepth, 1);
+    depth = next_part(k - p, shape.depth, 1);
     for (int64_t j = 0, columns; j < n; j += columns) {
-      columns = next_part(n - j, kBlockColumns, unit);
-      float* to = panels;
-      for (int64_t q = 0; q < columns;) {
-        const Panel panel(columns - q);
-        pack_panel(trans_b, panel, depth, trans_b ? b + (j + q) * ldb + p : b + p * ldb + j + q, ldb, to);
-        to += depth * panel.stride;
-        q += panel.columns;
+      columns = next_part(n - j, shape.columns, unit);
+      pack_panels(trans_b, columns, depth, trans_b ? b + j * ldb + p : b + p * ldb + j, ldb, panels);
+      const bool last = j + columns >= n;
+      Memory next;
+      if (m <= kFewRows && !(last && p + depth >= k)) {  // B's next block
+        const int64_t q = last ? 0 : j + columns, r = last ? p + depth : p;
+        next = {trans_b ? b + q * ldb + r : b + r * ldb + q, (trans_b ? columns : depth) * ldb};
       }
       if (!pack_a) {
-        multiply<false>(m, columns, depth, alpha, a + p, lda, panels, add || p > 0, c + j, ldc);
+        multiply<false>(m, columns, depth, alpha, a + p, lda, panels, add || p > 0, c + j, ldc, next);
         continue;
       }
       for (int64_t i = 0; i < m; i += kBlockRows) {
         const int64_t rows = std::min(kBlockRows, m - i);
         pack_tiles(trans_a, rows, depth, trans_a ? a + p * lda + i : a + i * lda + p, lda, tiles);
-        multiply<true>(rows, columns, depth, alpha, tiles, 0, panels, add || p > 0, c + i * ldc + j, ldc);
+        multiply<true>(rows, columns, depth, alpha, tiles, 0, panels, add || p > 0, c + i * ldc + j, ldc,
+                       next);
       }
     }
   }
