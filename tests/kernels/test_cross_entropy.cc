@@ -78,6 +78,50 @@ TEST_CASE_TEMPLATE("cross entropy: loss, gradient and padding against a plain lo
   });
 }
 
+TEST_CASE_TEMPLATE("cross entropy of a layer: the bias before, its gradient behind", T, float, double) {
+  on_every_target([] {
+    std::mt19937 rng(32);
+    const int64_t rows = 5;
+    for (const int64_t V : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 1003}) {
+      for (const bool biased : {false, true}) {
+        CAPTURE(V);
+        CAPTURE(biased);
+        std::vector<int32_t> targets;
+        for (int64_t r = 0; r < rows; ++r) targets.push_back(int32_t(rng() % uint32_t(V)));
+        const Row<T> x = Row<T>::random(rows * V, rng, 4), bias = Row<T>::random(V, rng, 4);
+        const Row<T> before = Row<T>::random(V, rng);
+        Row<T> sum(rows * V), z(rows * V), dbias(V);
+        for (int64_t i = 0; i < rows * V; ++i) sum[i] = biased ? x[i] + bias[i % V] : x[i];
+        const Plain<T> want(sum, targets, V, -1, 0.1);
+        Row<double> want_dbias(V);
+        for (int64_t i = 0; i < V; ++i) want_dbias[i] = before[i];
+        for (int64_t i = 0; i < rows * V; ++i) want_dbias[i % V] += want.dlogits[i];
+        auto run = [&](bool gradient, T* db) {
+          std::copy_n(x.data(), x.size(), z.data());
+          std::copy_n(before.data(), V, dbias.data());
+          return kernels::cross_entropy_of_layer(z.data(), biased ? bias.data() : nullptr, targets.data(),
+                                                 rows, V, T(0.1), gradient, db);
+        };
+        const auto sums = run(true, dbias.data());
+        CHECK(sums.count == rows);
+        CHECK(close(sums.loss, want.sums.loss, tolerance<T>() * 2));
+        CHECK(close(sums.nll, want.sums.nll, tolerance<T>() * 2));
+        CHECK(worst_error(z, want.dlogits) < tolerance<T>());
+        CHECK(worst_error(dbias, want_dbias) < tolerance<T>());
+        CHECK(z.intact());
+        CHECK(dbias.intact());
+        const Row<T> gradient = z;
+        CHECK(run(true, nullptr).loss == sums.loss);
+        CHECK(z.same_bits(gradient));
+        CHECK(dbias.same_bits(before));
+        CHECK(run(false, dbias.data()).loss == sums.loss);
+        CHECK(z.same_bits(sum));
+        CHECK(dbias.same_bits(before));
+      }
+    }
+  });
+}
+
 TEST_CASE_TEMPLATE("cross entropy: golden numbers for label smoothing 0.1", T, float, double) {
   const std::vector<double> logits{-0.21, -0.49, -1.16, 0.57,  -0.7,  1.98,  1.72,  0.26,  -1.58, 0.53,
                                    0.71,  -1.37, 0.1,   0.68,  -0.25, -1.47, 1.06,  1.83,  1.97,  1.88,

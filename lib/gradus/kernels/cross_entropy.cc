@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradus/kernels/cross_entropy.cc"
@@ -47,48 +48,96 @@ HWY_INLINE T sum_of_exp(const T* x, T top, int64_t V, T* out, T& shifted) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
 }
 
+/// x += bias; the largest of the sums.
+template <class T>
+HWY_INLINE T add_and_max(const T* bias, T* x, int64_t V) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T lowest = -std::numeric_limits<T>::infinity();
+  auto top0 = hn::Set(d, lowest), top1 = top0;
+  int64_t k = 0;
+  for (; k + 2 * lanes <= V; k += 2 * lanes) {
+    const auto a = hn::Add(hn::LoadU(d, x + k), hn::LoadU(d, bias + k));
+    const auto b = hn::Add(hn::LoadU(d, x + k + lanes), hn::LoadU(d, bias + k + lanes));
+    hn::StoreU(a, d, x + k);
+    hn::StoreU(b, d, x + k + lanes);
+    top0 = hn::Max(top0, a);
+    top1 = hn::Max(top1, b);
+  }
+  for_lanes(d, V - k, [&](int64_t i, auto part) HWY_ATTR {
+    const auto a = hn::Add(part.load(d, x + k + i), part.load(d, bias + k + i));
+    part.store(a, d, x + k + i);
+    top0 = hn::Max(top0, part.keep(d, a, lowest));
+  });
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(top0, top1)));
+}
+
+/// One row, added to the sums; its nll. dx and dbias may be null, dx may be x.
+template <class T>
+HWY_INLINE double row_of(const T* x, T top, int32_t target, int64_t V, T smoothing, T* dx, T* dbias,
+                         CrossEntropySums& sums) {
+  const Tag<T> d;
+  const double at_target = static_cast<double>(x[target]) - top;  // before dx, which may be x
+  T shifted;
+  const T sum = sum_of_exp(x, top, V, dx, shifted);
+  const double log_sum = std::log(static_cast<double>(sum));
+  const double nll = log_sum - at_target;
+  double loss = nll;
+  if (smoothing != T(0)) {
+    const double share = smoothing;
+    loss = (1 - share) * nll + share * (log_sum - static_cast<double>(shifted) / static_cast<double>(V));
+  }
+  sums.loss += loss;
+  sums.nll += nll;
+  ++sums.count;
+  if (!dx) return nll;
+  const auto factor = hn::Set(d, T(1) / sum), floor = hn::Set(d, smoothing / static_cast<T>(V));
+  for_lanes(d, V, [&](int64_t k, auto part) HWY_ATTR {
+    const auto g = hn::MulSub(part.load(d, dx + k), factor, floor);
+    part.store(g, d, dx + k);
+    if (dbias) part.store(hn::Add(part.load(d, dbias + k), g), d, dbias + k);
+  });
+  dx[target] -= T(1) - smoothing;
+  if (dbias) dbias[target] -= T(1) - smoothing;
+  return nll;
+}
+
 template <class T>
 CrossEntropySums rows_of(const T* logits, const int32_t* targets, int64_t rows, int64_t V,
                          int32_t ignore_index, T smoothing, T* dlogits, T* row_nll) {
-  const Tag<T> d;
   CrossEntropySums sums;
   for (int64_t r = 0; r < rows; ++r) {
     const T* x = logits + r * V;
     T* dx = dlogits ? dlogits + r * V : nullptr;
-    const int32_t target = targets[r];
-    if (target == ignore_index) {
+    if (targets[r] == ignore_index) {
       if (dx) std::fill_n(dx, V, T(0));
       if (row_nll) row_nll[r] = T(0);
       continue;
     }
-    const T top = max_lanes(x, V);
-    const double at_target = static_cast<double>(x[target]) - top;  // before dx, which may be x
-    T shifted;
-    const T sum = sum_of_exp(x, top, V, dx, shifted);
-    const double log_sum = std::log(static_cast<double>(sum));
-    const double nll = log_sum - at_target;
-    double loss = nll;
-    if (smoothing != T(0)) {
-      const double share = smoothing;
-      loss = (1 - share) * nll + share * (log_sum - static_cast<double>(shifted) / static_cast<double>(V));
-    }
-    sums.loss += loss;
-    sums.nll += nll;
-    ++sums.count;
+    const double nll =
+        row_of(x, max_lanes(x, V), targets[r], V, smoothing, dx, static_cast<T*>(nullptr), sums);
     if (row_nll) row_nll[r] = static_cast<T>(nll);
-    if (dx) {
-      const auto factor = hn::Set(d, T(1) / sum), floor = hn::Set(d, smoothing / static_cast<T>(V));
-      for_lanes(d, V, [&](int64_t k, auto part) HWY_ATTR {
-        part.store(hn::MulSub(part.load(d, dx + k), factor, floor), d, dx + k);
-      });
-      dx[target] -= T(1) - smoothing;
-    }
+  }
+  return sums;
+}
+
+template <class T>
+CrossEntropySums layer_of(T* logits, const T* bias, const int32_t* targets, int64_t rows, int64_t V,
+                          T smoothing, bool gradient, T* dbias) {
+  CrossEntropySums sums;
+  for (int64_t r = 0; r < rows; ++r) {
+    T* x = logits + r * V;
+    const T top = bias ? add_and_max(bias, x, V) : max_lanes(x, V);
+    row_of(static_cast<const T*>(x), top, targets[r], V, smoothing, gradient ? x : nullptr,
+           gradient ? dbias : nullptr, sums);
   }
   return sums;
 }
 
 constexpr auto& rows_f32 = rows_of<float>;
 constexpr auto& rows_f64 = rows_of<double>;
+constexpr auto& layer_f32 = layer_of<float>;
+constexpr auto& layer_f64 = layer_of<double>;
 
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
@@ -99,6 +148,8 @@ namespace gradus::kernels {
 
 HWY_EXPORT(rows_f32);
 HWY_EXPORT(rows_f64);
+HWY_EXPORT(layer_f32);
+HWY_EXPORT(layer_f64);
 
 CrossEntropySums cross_entropy_rows(const float* logits, const int32_t* targets, int64_t rows, int64_t V,
                                     int32_t ignore_index, float smoothing, float* dlogits, float* row_nll) {
@@ -108,6 +159,17 @@ CrossEntropySums cross_entropy_rows(const double* logits, const int32_t* targets
                                     int32_t ignore_index, double smoothing, double* dlogits,
                                     double* row_nll) {
   return HWY_DYNAMIC_DISPATCH(rows_f64)(logits, targets, rows, V, ignore_index, smoothing, dlogits, row_nll);
+}
+
+CrossEntropySums cross_entropy_of_layer(float* logits, const float* bias, const int32_t* targets,
+                                        int64_t rows, int64_t V, float smoothing, bool gradient,
+                                        float* dbias) {
+  return HWY_DYNAMIC_DISPATCH(layer_f32)(logits, bias, targets, rows, V, smoothing, gradient, dbias);
+}
+CrossEntropySums cross_entropy_of_layer(double* logits, const double* bias, const int32_t* targets,
+                                        int64_t rows, int64_t V, double smoothing, bool gradient,
+                                        double* dbias) {
+  return HWY_DYNAMIC_DISPATCH(layer_f64)(logits, bias, targets, rows, V, smoothing, gradient, dbias);
 }
 
 }  // namespace gradus::kernels

@@ -20,4 +20,13 @@ CrossEntropySums cross_entropy_rows(const float* logits, const int32_t* targets,
 CrossEntropySums cross_entropy_rows(const double* logits, const int32_t* targets, int64_t rows, int64_t V,
                                     int32_t ignore_index, double smoothing, double* dlogits, double* row_nll);
 
+/// The same for the output layer, in place and with its bias, whose passes over the logits it saves. Every row counts.
+///   logits += bias [V] (null: none); with `gradient` they become p - q, and dbias [V] (null: not wanted) += its rows
+CrossEntropySums cross_entropy_of_layer(float* logits, const float* bias, const int32_t* targets,
+                                        int64_t rows, int64_t V, float smoothing, bool gradient,
+                                        float* dbias);
+CrossEntropySums cross_entropy_of_layer(double* logits, const double* bias, const int32_t* targets,
+                                        int64_t rows, int64_t V, double smoothing, bool gradient,
+                                        double* dbias);
+
 }  // namespace gradus::kernels

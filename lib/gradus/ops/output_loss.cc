@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <gradus/kernels/cross_entropy.h>
-#include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/gemm.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
@@ -86,19 +85,17 @@ class ChunkedLoss {
         std::copy_n(hidden_ + rows_[first + static_cast<size_t>(i)] * H_, H_, data<T>(gathered_) + i * H_);
       h = data<T>(gathered_);
     }
-    // 1. logits = h W^T + b
+    // 1. logits = h W^T, without the bias
     T* z = data<T>(logits_);
     kernels::gemm(false, true, count, V_, H_, T(1), h, H_, weight_, H_, T(0), z, V_);
-    if (bias_) kernels::add_bias(bias_, z, count, V_);
-    // 2. loss, and d = p - q in the place of the logits
+    // 2. the bias, the loss, d = p - q in the place of the logits, and d's sum over the rows
     bool wanted = out_.dhidden.defined() || out_.dweight.defined() || out_.dbias.defined();
-    kernels::CrossEntropySums sums = kernels::cross_entropy_rows(
-        z, ids_.data() + first, count, V_, options_.ignore_index, static_cast<T>(options_.label_smoothing),
-        wanted ? z : nullptr, static_cast<T*>(nullptr));
+    kernels::CrossEntropySums sums = kernels::cross_entropy_of_layer(
+        z, bias_, ids_.data() + first, count, V_, static_cast<T>(options_.label_smoothing), wanted,
+        out_.dbias.defined() ? data<T>(out_.dbias) : nullptr);
     out_.loss += sums.loss;
     out_.nll += sums.nll;
-    // 3. gradients; the division by the tokens rides along in the products
-    if (out_.dbias.defined()) kernels::sum_rows_into(z, data<T>(out_.dbias), count, V_);
+    // 3. the other gradients; the division by the tokens rides along in the products
     if (out_.dweight.defined())
       kernels::gemm(true, false, V_, H_, count, scale_, z, V_, h, H_, T(first > 0), data<T>(out_.dweight),
                     H_);
