@@ -40,9 +40,10 @@ Flow lengths_of(const FlowGradients& gradients);
 /// own decoder.
 struct FlowChecks {
   int64_t count = 0;  ///< lengths compared
-  int64_t small =
-      0;  ///< of them, those below 10^-7 of the loss: double precision cannot tell them to six digits
-  double worst = 0;  ///< |a - b| / max(|a|, |b|, loss / 10^7)
+  /// Of them, those too small for differences in double precision to tell to six digits: below 10^-7 of the
+  /// loss, or below 5 10^-10 of it over the step where a kink forces a smaller one. They are compared with that.
+  int64_t small = 0;
+  double worst = 0;  ///< |a - b| / max(|a|, |b|, what is too small)
   void add(const FlowChecks& other);
 };
 /// Of `words` (from 0): dL_t/dh_j of every step, and of the whole target full, value, score and recurrent.

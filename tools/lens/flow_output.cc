@@ -113,11 +113,13 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
     out += translator::utf8::wrapped("without: " + titles.without + ".", 100);
   if (r.weights == "fresh") out += translator::utf8::wrapped(titles.setup + ".", 100);
   out += translator::utf8::wrapped(
-      fmt::format("{} lengths compared with finite differences, worst relative error {:.0e}{}.",
-                  r.checks.count, r.checks.worst,
-                  r.checks.small
-                      ? fmt::format(" ({} below 10^-7 of the loss, compared with that)", r.checks.small)
-                      : ""),
+      fmt::format(
+          "{} lengths compared with finite differences, worst relative error {:.0e}{}.", r.checks.count,
+          r.checks.worst,
+          r.checks.small
+              ? fmt::format(" ({} are too small for them, about 10^-7 of the loss, and compared with that)",
+                            r.checks.small)
+              : ""),
       100);
   return out;
 }
