@@ -84,4 +84,15 @@ if command -v cmake >/dev/null; then
 else
   echo "cmake      is not here: skipped"
 fi
+
+# lens, with the model that comes with it: the installed one, not the source tree's.
+lens="$(find "$tree" -path '*/bin/lens')"
+[ -n "$lens" ] || fail "lens is not installed"
+"$lens" --help | grep -q 'explain.*attention microscope' || fail "lens --help"
+"$lens" explain --out "$tree/explain.html" 2>"$tree/log" || { cat "$tree/log"; fail "lens explain"; }
+grep -q '</html>' "$tree/explain.html" || fail "lens explain writes a page"
+echo 'broken' >"$(find "$tree" -path '*/gradus-lens/model/config.json')"
+if "$lens" explain --text >"$tree/log" 2>&1; then fail "lens looks for its model elsewhere"; fi
+grep -q "$tree" "$tree/log" || { cat "$tree/log"; fail "lens names its model"; }
+echo "lens       explains a sentence with the model that was installed"
 rm -rf "$tree"

@@ -173,6 +173,19 @@ TEST_CASE("what cannot be taken apart is refused, not shown wrongly") {
       std::string::npos);
 }
 
+TEST_CASE("a Transformer is refused with what to do instead") {
+  translator::ModelConfig config;
+  config.model = "transformer";
+  config.transformer.d_model = 8;
+  config.transformer.num_heads = 2;
+  config.transformer.dim_feedforward = 8;
+  translator::TokenCounts counts;
+  counts.add(std::vector<std::string>{"a", "b"});
+  translator::Vocabulary words = translator::Vocabulary::build(counts);
+  lens::Subject subject = lens::make_subject(translator::Model(config, words, words, 1), "small", "a", "b");
+  CHECK_THROWS_WITH(subject.network(), doctest::Contains("hint: train one with `translator train --model gru"));
+}
+
 TEST_CASE("without a target the model's own words are looked at; sentences are checked") {
   lens::Subject own = lens::test::subject({}, "");
   CHECK(!own.has_reference);

@@ -39,7 +39,8 @@ TEST_CASE("progress: one line") {
   CHECK(render_progress(state, 60, Color::none) ==
         "epoch 2/10 ━━━───  50%  12.3k tokens/s  0:41 left  loss 2.31");
   CHECK(render_progress(state, 56, Color::none) ==
-        "epoch 2/10 ━━━───  50%  12.3k tokens/s  0:41 left  loss…");
+        "epoch 2/10 ━━━━━━━━━─────────  50%  0:41 left  loss 2.31");
+  CHECK(render_progress(state, 40, Color::none) == "epoch 2/10 ━━━───  50%  0:41 left  loss…");
   for (int width = 1; width < 120; ++width)
     CHECK(utf8::display_width(render_progress(state, width, Color::none)) <= width);
   CHECK(render_progress(state, 100, Color::truecolor).find("\x1b[38;2;66;134;203m") != std::string::npos);

@@ -11,8 +11,13 @@
 namespace lens {
 
 std::string own_model() {
+  namespace fs = std::filesystem;
   std::error_code ignored;
-  if (std::filesystem::exists(std::filesystem::path(LENS_MODEL) / "config.json", ignored)) return LENS_MODEL;
+  // Beside the program where it was installed, wherever that was moved; in the source tree; where it should have gone.
+  fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  fs::path moved = program.parent_path() / fs::path(LENS_DATA).lexically_relative(LENS_BIN) / "model";
+  for (const fs::path& place : {moved, fs::path(LENS_MODEL), fs::path(LENS_DATA) / "model"})
+    if (fs::exists(place / "config.json", ignored)) return place.lexically_normal().string();
   gradus::fail("lens", "its own model is gone; name another one (translator train makes them)");
 }
 

@@ -229,6 +229,14 @@ void add_ablate(CLI::App& app, int& code) {
 int main(int argc, char** argv) {
   CLI::App app{"Lets you see the gradient travel through attention.", "lens"};
   app.require_subcommand(1);
+  app.footer(
+      "Each command explains itself: lens explain --help. Examples:\n"
+      "  lens explain                                one sentence, on the model that comes along: explain.html\n"
+      "  lens explain model \"she sings\" --target \"elle chante\" --step 2\n"
+      "  lens explain --text                         the same in the terminal; so do flow, graph, report, ablate\n"
+      "  lens check softmax --html                   three heat maps: check.html, as text all the same\n"
+      "  lens report model --explain                 a training run, its worst sentences explained\n"
+      "Exit status: 0 all is well; 1 an error, or a gradient that differs; 2 a command line that makes no sense.");
   app.option_defaults()->take_last();
   int code = 0;
   add_explain(app, code);

@@ -107,16 +107,22 @@ std::string render_progress(const ProgressState& state, int width, Color color) 
       known ? std::clamp(static_cast<double>(state.done) / static_cast<double>(state.total), 0.0, 1.0) : 0;
   std::string facts =
       known ? fmt::format("{:3}%", static_cast<int>(share * 100)) : fmt::format("{}", state.done);
-  if (!state.unit.empty()) facts += fmt::format("  {:>5} {}", format_count(state.rate), state.unit);
+  const std::string rate =
+      state.unit.empty() ? "" : fmt::format("  {:>5} {}", format_count(state.rate), state.unit);
+  std::string times;
   if (known && state.done > state.begin) {
     const double pace = state.elapsed / static_cast<double>(state.done - state.begin);
-    facts += fmt::format(
+    times = fmt::format(
         "  {} left", clock_time(pace * static_cast<double>(std::max<int64_t>(0, state.total - state.done))));
   } else if (!known) {
-    facts += fmt::format("  {}", clock_time(state.elapsed));
+    times = fmt::format("  {}", clock_time(state.elapsed));
   }
   const std::string label = utf8::printable(state.label);
   const std::string detail = utf8::printable(state.detail);
+  // Where not all has room the rate goes first: what is learned says more.
+  const int all = utf8::display_width(label + " " + facts + rate + times) + 2 + utf8::display_width(detail) +
+                  (known ? kShortestBar + 1 : 0);
+  facts += (detail.empty() || all <= width ? rate : "") + times;
   const int fixed = utf8::display_width(label) + 1 + utf8::display_width(facts);
   const int wish = fixed + (detail.empty() ? 0 : 2 + utf8::display_width(detail)) + 1;
   int columns = known ? std::clamp(width - wish, kShortestBar, kLongestBar) : 0;
