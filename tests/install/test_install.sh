@@ -94,5 +94,8 @@ grep -q '</html>' "$tree/explain.html" || fail "lens explain writes a page"
 echo 'broken' >"$(find "$tree" -path '*/gradus-lens/model/config.json')"
 if "$lens" explain --text >"$tree/log" 2>&1; then fail "lens looks for its model elsewhere"; fi
 grep -q "$tree" "$tree/log" || { cat "$tree/log"; fail "lens names its model"; }
-echo "lens       explains a sentence with the model that was installed"
+(cd "$tree" && "$lens" lesson 5 --solution >solution.cc && mkdir -p gradus-lessons && cp solution.cc gradus-lessons/05-softmax.cc &&
+  "$lens" lesson 5) >"$tree/log" 2>&1 || { cat "$tree/log"; fail "lens lesson"; }
+grep -q 'chapter 5 done' "$tree/log" || { cat "$tree/log"; fail "lens lesson 5"; }
+echo "lens       explains a sentence with the model that was installed, builds and judges a lesson"
 rm -rf "$tree"

@@ -22,8 +22,26 @@ namespace lens {
 namespace fs = std::filesystem;
 namespace {
 
-bool in_build_tree() {
-  return fs::exists(fs::path(kBuild)) && fs::exists(fs::path(kSource) / "tools/lens/lesson.h");
+// What learners' programs are made with.
+struct Places {
+  fs::path data;                  // lessons/ and labs/
+  std::vector<fs::path> include;  // to search
+  fs::path library;               // where libgradus-lens lies
+};
+
+// Beside the program where it was installed, wherever that was moved; in the source tree; where it should have gone.
+Places places() {
+  std::error_code ignored;
+  fs::path bin = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  auto moved = [&](const char* place) {
+    return (bin / fs::path(place).lexically_relative(kInstalledBin)).lexically_normal();
+  };
+  Places beside{moved(kInstalledData), {moved(kInstalledInclude)}, moved(kInstalledLib)};
+  if (fs::exists(beside.data / "lessons", ignored)) return beside;
+  fs::path source = kSource;
+  if (fs::exists(kBuild, ignored) && fs::exists(source / "tools/lens/lesson.h", ignored))
+    return {source / "tools/lens", {source / "lib", source / "nn", source / "tools"}, kBuild};
+  return {kInstalledData, {kInstalledInclude}, kInstalledLib};
 }
 
 bool can_run(const std::string& program) {
@@ -37,9 +55,7 @@ bool can_run(const std::string& program) {
 
 }  // namespace
 
-fs::path course_folder() {
-  return in_build_tree() ? fs::path(kSource) / "tools/lens" : fs::path(kInstalledData);
-}
+fs::path course_folder() { return places().data; }
 
 int run_program(const std::vector<std::string>& command, std::string* output) {
   std::fflush(stdout);
@@ -84,15 +100,9 @@ bool build_program(const fs::path& source, const fs::path& program, bool coloure
   for (const char* flag : kFlags) command.push_back(flag);
   for (const char* flag : {"-std=c++20", "-O0", "-Wall", "-Wextra"}) command.push_back(flag);
   command.push_back(coloured ? "-fdiagnostics-color=always" : "-fdiagnostics-color=never");
-  std::string library;
-  if (in_build_tree()) {
-    for (const char* folder : {"lib", "nn", "tools"})
-      command.push_back(fmt::format("-I{}/{}", kSource, folder));
-    library = kBuild;
-  } else {
-    command.push_back(fmt::format("-I{}", kInstalledInclude));
-    library = kInstalledLib;
-  }
+  Places where = places();
+  for (const fs::path& folder : where.include) command.push_back("-I" + folder.string());
+  std::string library = where.library.string();
   for (const std::string& part : {source.string(), std::string("-o"), program.string(), "-L" + library,
                                   std::string("-lgradus-lens"), "-Wl,-rpath," + library})
     command.push_back(part);

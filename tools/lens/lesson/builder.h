@@ -6,8 +6,7 @@
 
 namespace lens {
 
-/// Where the folders lessons/ and labs/ are: in the source tree while that and its build are there, else
-/// installed.
+/// Where the folders lessons/ and labs/ are: beside the program where it is installed, else in the source tree.
 std::filesystem::path course_folder();
 
 /// Compiles and links one file with the compiler that built lens, unoptimised. The compiler's messages go to
