@@ -2,6 +2,7 @@
 #include <gradus/nn/linear.h>
 #include <gradus/nn/optimizer.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/embedding.h>
 #include <gradus/ops/reduce.h>
 
 #include <cmath>
@@ -164,6 +165,39 @@ TEST_CASE("row gradients step exactly as dense ones, momentum of unseen rows inc
   CHECK(max_abs_difference(rows.table.weight.value().row(1), before.row(1)) >
         1e-3);  // moves on by its momentum
   CHECK(same_bits(rows.table.weight.value().row(2), before.row(2)));                  // never occurred
+}
+
+// Rows without a history are passed over; when each one comes, and what comes between, must not show.
+TEST_CASE("rows that come one after the other step as dense gradients do, to the bit") {
+  for (bool other_kind : {false, true}) {
+    for (bool decay_from_the_middle : {false, true}) {
+      CAPTURE(other_kind);
+      CAPTURE(decay_from_the_middle);
+      Parameter rows(Tensor::full({40, 3}, 0.5, DType::f32)), dense(Tensor::full({40, 3}, 0.5, DType::f32));
+      nn::Adam a({.lr = 0.1}), b({.lr = 0.1});
+      for (int32_t step = 0; step < 8; ++step) {
+        Tensor ids = Tensor::from_ids({4}, {step, step + 1, 39 - 3 * step, 20});
+        auto sparse = [&](const Parameter& w) {
+          return backward(sum(embedding(w.var(), ids) * (step + 1.0)));
+        };
+        auto full = [&](const Parameter& w) {
+          Gradients g = sparse(w);
+          return with_gradient(w, g[w]);
+        };
+        bool as_rows = !(other_kind && step == 4);
+        Gradients first = as_rows ? sparse(rows) : full(rows), second = full(dense);
+        REQUIRE(first.find(rows)->dense.defined() == !as_rows);
+        if (decay_from_the_middle && step == 3) {
+          a.add_group({{"w", &rows}}, {.weight_decay = 0.1});
+          b.add_group({{"w", &dense}}, {.weight_decay = 0.1});
+        }
+        a.step({{"w", &rows}}, first);
+        b.step({{"w", &dense}}, second);
+        CHECK(same_bits(rows.value(), dense.value()));
+      }
+      CHECK(same_bits(rows.value().row(19), Tensor::full({3}, 0.5, DType::f32)) == !decay_from_the_middle);
+    }
+  }
 }
 
 TEST_CASE("lazy Adam is dense Adam on the rows that occur, and leaves the others alone") {

@@ -9,8 +9,8 @@ namespace bench {
 using gradus::Tensor;
 
 namespace {
-// Rows of logits at a time, as lib/gradus/ops/output_loss.cc has them.
-constexpr int64_t kChunk = 256;
+// Rows of logits at a time, at most, in even parts, as lib/gradus/ops/output_loss.cc has them.
+constexpr int64_t kChunk = 384;
 }  // namespace
 
 GemmStep::GemmStep(const Size& s, const std::string& variant, int64_t B, uint64_t seed)
@@ -175,8 +175,9 @@ void GemmStep::attention_backward() {
 void GemmStep::output(int64_t words) {
   int64_t H = size_.H, V = size_.V;
   const Linear& l = output_;
-  for (int64_t first = 0; first < words; first += kChunk) {
-    int64_t n = std::min(kChunk, words - first);
+  const int64_t parts = std::max<int64_t>(1, (words + kChunk - 1) / kChunk), most = (words + parts - 1) / parts;
+  for (int64_t first = 0; first < words; first += most) {
+    int64_t n = std::min(most, words - first);
     float *x = l.x.f32() + first * H, *dx = l.dx.f32() + first * H, *dlogits = l.dy.f32();
     product(false, true, n, V, H, x, H, l.w.f32(), H, 0, l.y.f32(), V);
     product(true, false, V, H, n, dlogits, V, x, H, 1, l.dw.f32(), H);

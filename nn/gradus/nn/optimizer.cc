@@ -113,6 +113,7 @@ Optimizer::State& Optimizer::prepare(const Parameter& p) {
     state.node = p.var().node();
     for (size_t i = 0; i < slot_names().size(); ++i)
       state.slots.push_back(Tensor::full(p.shape(), slot_start(), p.value().dtype()));
+    if (p.shape().dims() > 0) state.touched = Tensor::full({p.shape()[0]}, 0, DType::u8);
   }
   for (Tensor& slot : state.slots) {
     if (slot.dtype() != p.value().dtype()) slot = slot.to(p.value().dtype());
@@ -124,6 +125,7 @@ Optimizer::State& Optimizer::prepare(const Parameter& p) {
 void Optimizer::apply_shared(const Update& update, const Tensor& grad, const Tensor& value, State& state,
                              ThreadPool* pool) {
   int64_t n = grad.numel();
+  state.touched = Tensor();
   if (n < kWorthSharing) pool = nullptr;
   Tensor flat = grad.reshape({n});
   share(pool, [&](int worker, int workers) {
@@ -139,6 +141,7 @@ void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, 
   sum_repeated_rows(once);
   const RowGradient& given = once.rows.at(0);
   if (lazy(update)) {
+    state.touched = Tensor();
     for (int64_t i = 0; i < given.ids.numel(); ++i)
       apply(update, given.rows.row(i), value, given.ids.i32()[i] * width, state);
     return;
@@ -149,21 +152,37 @@ void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, 
   int32_t* place = places.i32();
   const int32_t* ids = given.ids.i32();
   for (int64_t i = 0; i < given.ids.numel(); ++i) place[ids[i]] = static_cast<int32_t>(i);
+  // Rows that have no history yet are left alone where the algorithm would not move them: at the beginning most of a
+  // vocabulary, later the rare words.
+  if (!rests(update)) state.touched = Tensor();
+  for (int64_t i = 0; state.touched.defined() && i < given.ids.numel(); ++i) state.touched.u8()[ids[i]] = 1;
+  const uint8_t* touched = state.touched.defined() ? state.touched.u8() : nullptr;
+  auto behind = [&](int64_t row, int64_t end, bool wanted) {  // the first row from here that is not as wanted
+    while (row < end && (!touched || touched[row]) == wanted) ++row;
+    return row;
+  };
   int64_t most = std::max<int64_t>(1, kLaidOut / width), blocks = (count + most - 1) / most;
   if (value.numel() < kWorthSharing) pool = nullptr;
   share(pool, [&](int worker, int workers) {
     Tensor buffer({std::min(most, count), width}, value.dtype());
     for (int64_t block = worker; block < blocks; block += workers) {
-      int64_t begin = block * most, rows = std::min(most, count - begin);
-      visit_floating(buffer, name_, [&](auto* to) {
-        const auto* gradient = data<std::remove_pointer_t<decltype(to)>>(given.rows);
-        for (int64_t r = 0; r < rows; ++r) {
-          int64_t from = place[begin + r];
-          if (from >= 0) std::copy_n(gradient + from * width, width, to + r * width);
-          else std::fill_n(to + r * width, width, 0);
-        }
-      });
-      apply(update, buffer.rows(0, rows).reshape({rows * width}), value, begin * width, state);
+      int64_t last = std::min((block + 1) * most, count);
+      for (int64_t begin = behind(block * most, last, false), end; begin < last;
+           begin = behind(end, last, false)) {
+        end = behind(begin, last, true);
+        int64_t rows = end - begin;
+        visit_floating(buffer, name_, [&](auto* to) {
+          const auto* gradient = data<std::remove_pointer_t<decltype(to)>>(given.rows);
+          for (int64_t r = 0; r < rows; ++r) {
+            int64_t from = place[begin + r];
+            if (from >= 0)
+              std::copy_n(gradient + from * width, width, to + r * width);
+            else
+              std::fill_n(to + r * width, width, 0);
+          }
+        });
+        apply(update, buffer.rows(0, rows).reshape({rows * width}), value, begin * width, state);
+      }
     }
   });
 }

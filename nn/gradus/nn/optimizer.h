@@ -83,6 +83,8 @@ class Optimizer {
     std::shared_ptr<Node> node;  // keeps the key alive, so that no other parameter gets its address
     int64_t step = 0;
     std::vector<Tensor> slots;   // in the order of slot_names(), in the parameter's shape
+    Tensor
+        touched;  // u8, a row each: of an embedding, those that ever had a gradient; undefined: any may have had
   };
   /// What a step does to the parameters of one group.
   struct Update {
@@ -94,6 +96,8 @@ class Optimizer {
   virtual double slot_start() const { return 0; }
   /// True when rows of an embedding without a gradient are not to be touched.
   virtual bool lazy(const Update&) const { return false; }
+  /// True when rows that never had a gradient do not move.
+  virtual bool rests(const Update&) const { return false; }
   /// Updates elements begin .. begin + grad.numel() - 1 of `value`; state.step counts this step already.
   virtual void apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
                      State& state) = 0;
@@ -164,6 +168,7 @@ class Adam : public Optimizer {
  private:
   std::vector<std::string> slot_names() const override;
   bool lazy(const Update&) const override { return options_.lazy; }
+  bool rests(const Update& update) const override { return update.weight_decay == 0; }
   void apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
              State& state) override;
   AdamOptions options_;
