@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <limits>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -15,8 +16,15 @@ namespace gradus::testing {
 
 using Numbers = std::vector<double>;
 
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
 inline Tensor f32(const Shape& shape, const Numbers& v) { return Tensor::from(shape, v, DType::f32); }
 inline Tensor f64(const Shape& shape, const Numbers& v) { return Tensor::from(shape, v, DType::f64); }
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 /// `text` without its " (test_x.cc:12)", provided that this is the test's own file and a line close to `here` (a lambda
 /// may take several); any other place stays in the text, where a comparison trips over it.

@@ -16,7 +16,6 @@ namespace translator {
 
 namespace fs = std::filesystem;
 namespace nn = gradus::nn;
-using nlohmann::json;
 
 namespace {
 
@@ -113,7 +112,7 @@ void save_bundle(const std::string& directory, const Model& model, const StepBat
     if (part.alignment.defined()) file.tensors.emplace_back(fmt::format("{}.alignment", k), part.alignment);
   }
   save_safetensors((fs::path(directory) / "batch.safetensors").string(), file);
-  json step = {{"step", batch.step},
+  nlohmann::json step = {{"step", batch.step},
                {"parts", batch.parts.size()},
                {"label_smoothing", batch.label_smoothing},
                {"training_seed", batch.training_seed},
@@ -138,7 +137,7 @@ Replay replay(const std::string& directory) {
     throw InputError((from / "batch.safetensors").string(), 0, "has no " + name);
   };
   try {
-    json step = json::parse(read(from / "step.json"));
+    nlohmann::json step = nlohmann::json::parse(read(from / "step.json"));
     out.step = batch.step = step.at("step");
     batch.label_smoothing = step.at("label_smoothing");
     batch.training_seed = step.at("training_seed");
@@ -148,7 +147,7 @@ Replay replay(const std::string& directory) {
       batch.parts.push_back({part("source"), part("source_lengths"), part("target_in"), part("target_out"),
                              step.at("target_tokens").at(k).get<int64_t>(), part("alignment")});
     }
-  } catch (const json::exception& e) {
+  } catch (const nlohmann::json::exception& e) {
     throw InputError((from / "step.json").string(), 0, fmt::format("is damaged: {}", e.what()));
   }
   out.saved_text = read(from / "report.txt");

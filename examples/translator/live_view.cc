@@ -36,7 +36,7 @@ std::string curve(const char* name, const std::vector<double>& values, const cha
          reset(style.color) + "  " + figures + "\n";
 }
 
-int64_t lines_of(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+int64_t count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
 std::string indented(const std::string& text, int columns) {
   std::string out;
@@ -84,7 +84,7 @@ std::string draw_live_view(const LiveView& view, const TerminalStyle& style) {
   int64_t most = style.height > 0 ? style.height - 3 : 1000;
   std::string out;
   auto add = [&](const std::string& part) {
-    bool fits = lines_of(out) + lines_of(part) <= most;
+    bool fits = count_lines(out) + count_lines(part) <= most;
     if (fits) out += part;
     return fits;
   };

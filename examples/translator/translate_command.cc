@@ -89,7 +89,7 @@ class LineReader {
       pollfd input{0, POLLIN, 0};
       if (poll(&input, 1, 0) == 0) before_wait_();
       char chunk[1 << 16];
-      ssize_t got = read(0, chunk, sizeof chunk);
+      ssize_t got = ::read(0, chunk, sizeof chunk);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0)
         throw InputError("standard input", 0, fmt::format("cannot be read: {}", std::strerror(errno)));

@@ -22,10 +22,6 @@ Tensor random(const Shape& shape, uint64_t seed = 1) {
   return Tensor::uniform(shape, -1, 1, rng, DType::f64);
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 // The value of a right op under a backward of one's own.
 Var with_backward(const std::vector<Var>& inputs, const Var& y, Backward backward) {
   return record("wrong", inputs, y.value(), std::move(backward));

@@ -14,10 +14,6 @@ using namespace gradus::testing;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 // x^2 whose backward is off by `wrong` at element `at`.
 Var square(const Var& x, int64_t at = -1, double wrong = 0) {
   Tensor y = (Var(x.value()) * Var(x.value())).value();

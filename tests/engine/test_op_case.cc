@@ -27,10 +27,6 @@ std::string failures(const OpCase& c) {
   return all;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("a right op has nothing to answer for") {

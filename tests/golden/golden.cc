@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/attention.h>
 #include <gradus/ops/reduce.h>
 
 namespace golden {
@@ -81,6 +82,10 @@ std::vector<std::string> differences(const std::string& name,
   if (options.in_float)
     for (const std::string& line : differences_in(DType::f32, file, f)) found.push_back(line);
   return found;
+}
+
+Tensor mask_of(const Values& in, const File& file) {
+  return gradus::length_mask(ids(file, "lengths"), in.at("annotations").size(1));
 }
 
 Tensor ids(const File& file, const std::string& key) { return file.config.at(key).to(DType::i32); }

@@ -37,6 +37,9 @@ std::vector<std::string> differences(const std::string& name,
                                      const std::function<Values(const Values& in, const File& file)>& f,
                                      const Options& options = {});
 
+/// Of the entry "lengths": which annotations are real.
+gradus::Tensor mask_of(const Values& in, const File& file);
+
 /// Ids or lengths: a config entry as i32.
 gradus::Tensor ids(const File& file, const std::string& key);
 

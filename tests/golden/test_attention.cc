@@ -21,10 +21,6 @@ namespace {
 // The files are batch first, the ops time-major.
 Var time_major(const Var& x) { return transpose(x, 0, 1); }
 
-Tensor mask_of(const Values& in, const File& file) {
-  return length_mask(golden::ids(file, "lengths"), in.at("annotations").size(1));
-}
-
 Values luong_outputs(const Values& in, const AttentionStep& step) {
   return {{"weights", step.weights},
           {"context", step.context},

@@ -17,10 +17,6 @@ namespace {
 
 Var swapped(const Var& x) { return transpose(x, 0, 1); }
 
-Tensor mask_of(const Values& in, const File& file) {
-  return length_mask(golden::ids(file, "lengths"), in.at("annotations").size(1));
-}
-
 using Decoder = AttentionDecoderStates (*)(const AttentionDecoderInputs&, const Tensor&, const Tensor&,
                                            Caller);
 

@@ -6,6 +6,7 @@ using namespace gradus;
 using namespace kernel_test;
 using kernels::UpdateGate;
 
+namespace gru_test {
 namespace {
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
@@ -172,3 +173,5 @@ TEST_CASE("gru backward: f32 agrees with f64") {
     CHECK(worst_error(dh_prev, dh_prev2) < 3e-6);
   });
 }
+
+}  // namespace gru_test

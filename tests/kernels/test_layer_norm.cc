@@ -5,6 +5,7 @@
 using namespace gradus;
 using namespace kernel_test;
 
+namespace layer_norm_test {
 namespace {
 
 // Plain loops in double: y, and with `dy` all gradients (sums begin at 1, so that writing in place of adding
@@ -124,3 +125,5 @@ TEST_CASE_TEMPLATE("layer_norm: columns of wider rows, added to what is there, a
     }
   });
 }
+
+}  // namespace layer_norm_test

@@ -5,6 +5,7 @@
 using namespace gradus;
 using namespace kernel_test;
 
+namespace lstm_test {
 namespace {
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
@@ -146,3 +147,5 @@ TEST_CASE_TEMPLATE("lstm in two halves: with nothing between them the step, forw
     }
   });
 }
+
+}  // namespace lstm_test

@@ -35,4 +35,10 @@ Subject subject(const Small& s, const std::string& target) {
                       "small", "the cat eats fish", target);
 }
 
+size_t count(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
+  return n;
+}
+
 }  // namespace lens::test

@@ -17,4 +17,7 @@ struct Small {
 /// A fresh model of 8 units over a dozen words, and "the cat eats fish" with a target of three words.
 Subject subject(const Small& s = {}, const std::string& target = "le chat mange");
 
+/// How often a part occurs.
+size_t count(const std::string& text, const std::string& part);
+
 }  // namespace lens::test

@@ -11,6 +11,7 @@
 #include "subjects.h"
 
 using namespace lens;
+using test::count;
 
 namespace {
 
@@ -20,12 +21,6 @@ struct Made {
   explicit Made(const test::Small& s = {}, size_t step = 1)
       : subject(test::subject(s)), graph(trace_step(subject.dissect(), step)) {}
 };
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t n = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
-  return n;
-}
 
 }  // namespace
 

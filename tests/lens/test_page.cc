@@ -11,6 +11,7 @@
 #include "subjects.h"
 
 using lens::json;
+using lens::test::count;
 
 namespace {
 
@@ -18,12 +19,6 @@ std::string explain_page() {
   lens::Subject subject = lens::test::subject();
   lens::Dissection d = subject.dissect();
   return lens::assemble_page("explain", lens::to_json(subject, d, lens::trace_sentence(d), {.digits = 8}));
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t n = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
-  return n;
 }
 
 // Whatever would make a browser ask for something.

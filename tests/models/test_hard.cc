@@ -14,6 +14,7 @@ using namespace attentions;
 using nn::Seq2Seq;
 using nn::Seq2SeqBatch;
 
+namespace hard_test {
 namespace {
 
 constexpr int64_t kSource = 3, kTarget = 2;  // 3 x 3 = 9 paths
@@ -210,3 +211,5 @@ TEST_CASE("reinforce: costs to go less the baseline, over real words") {
       doctest::Contains("[reinforce] log_probability, costs and real must be [T, B]: [3, 2], [3, 2] "
                         "and [6] (test_hard.cc:"));
 }
+
+}  // namespace hard_test

@@ -13,6 +13,7 @@
 
 using namespace gradus;
 
+namespace packed_transformer_test {
 namespace {
 
 constexpr int64_t kWords = 37;
@@ -150,3 +151,5 @@ TEST_CASE("a Transformer in double is decoded by its layers; weights need not be
   auto twice = nn::translate(model, in.ids, in.lengths, {.max_length = 12});
   for (size_t b = 0; b < 4; ++b) CHECK(single[b][0].tokens == twice[b][0].tokens);
 }
+
+}  // namespace packed_transformer_test

@@ -8,6 +8,7 @@
 using namespace gradus;
 using namespace gradus::testing;
 
+namespace scheduled_sampling_test {
 namespace {
 
 nn::Seq2Seq model_for(const std::string& attention) {
@@ -101,3 +102,5 @@ TEST_CASE("the decays of the paper") {
     CHECK(nn::inverse_sigmoid_decay(20, i[k]) == doctest::Approx(sigmoid[k]).epsilon(1e-13));
   }
 }
+
+}  // namespace scheduled_sampling_test

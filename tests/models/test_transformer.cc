@@ -17,6 +17,7 @@ using namespace gradus;
 using nn::kBos, nn::kEos, nn::kPad;
 using testing::error_of;
 
+namespace transformer_test {
 namespace {
 
 nn::TransformerConfig tiny() {
@@ -219,3 +220,5 @@ TEST_CASE("positions: what is refused") {
         "[make_positions] unknown positions \"absolute\": one of sinusoidal, learned, none");
   CHECK(nn::make_positions("none", 10, 4, rng) == nullptr);
 }
+
+}  // namespace transformer_test

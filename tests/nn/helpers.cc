@@ -30,4 +30,10 @@ std::vector<std::string> golden_names(const std::string& file, const std::string
   return names;
 }
 
+std::vector<std::string> names(const nn::StateDict& dict) {
+  std::vector<std::string> out;
+  for (const auto& entry : dict) out.push_back(entry.first);
+  return out;
+}
+
 }  // namespace gradus::test

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <gradus/gradcheck.h>
+#include <gradus/nn/module.h>
 #include <gradus/random.h>
 #include <gradus/tensor.h>
 
@@ -26,6 +27,8 @@ bool same_bits(const Tensor& a, const Tensor& b);
 Tensor golden(const std::string& file, const std::string& group, const std::string& name);
 /// The names in one of its groups.
 std::vector<std::string> golden_names(const std::string& file, const std::string& group);
+
+std::vector<std::string> names(const nn::StateDict& dict);
 
 }  // namespace gradus::test
 

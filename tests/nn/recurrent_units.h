@@ -18,6 +18,7 @@ using nn::RecurrentStack;
 
 inline const Tensor kLengths = Tensor::from_ids({4}, {3, 0, 4, 1});
 
+// For a module with 3 input features: x [4, 4, 3].
 inline Tensor input(uint64_t seed = 1, DType dtype = DType::f64) { return random({4, 4, 3}, seed, dtype); }
 
 // Every unit there is, with and without layer normalisation.

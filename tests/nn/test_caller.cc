@@ -23,6 +23,7 @@
 using namespace gradus;
 using namespace gradus::testing;
 
+namespace caller_test {
 namespace {
 
 std::string text_of(const std::function<void()>& f) {
@@ -293,3 +294,5 @@ TEST_CASE("initialisers, clipping and schedules name the line of a wrong call") 
   CHECK_NAMES_THIS_LINE(nn::noam_lr(0));
   CHECK_NAMES_THIS_LINE(nn::with_warmup(0, nn::exponential_lr(0.9)));
 }
+
+}  // namespace caller_test

@@ -49,12 +49,6 @@ struct Holder {
   }
 };
 
-std::vector<std::string> names(const nn::StateDict& dict) {
-  std::vector<std::string> out;
-  for (const auto& entry : dict) out.push_back(entry.first);
-  return out;
-}
-
 }  // namespace
 
 TEST_CASE("parameters have dotted names, in the order of the module") {

@@ -4,20 +4,15 @@
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
 
-#include "helpers.h"
+#include "recurrent_units.h"
 
 using namespace gradus;
 using namespace gradus::test;
 
 namespace {
 
-const Tensor kLengths = Tensor::from_ids({4}, {3, 0, 4, 1});
-
 // Batch-first golden tensors to time-major ones.
 Tensor time_major(const Tensor& x) { return transpose(x, 0, 1).value(); }
-
-// Random inputs for a module with 3 input and 4 hidden features: x [4, 4, 3].
-Tensor input(uint64_t seed = 1, DType dtype = DType::f64) { return random({4, 4, 3}, seed, dtype); }
 
 }  // namespace
 

@@ -11,16 +11,6 @@
 using namespace gradus;
 using namespace gradus::test;
 
-namespace {
-
-std::vector<std::string> names(const nn::StateDict& dict) {
-  std::vector<std::string> out;
-  for (const auto& [name, value] : dict) out.push_back(name);
-  return out;
-}
-
-}  // namespace
-
 TEST_CASE("PyTorch's state dicts load key for key, and give its outputs and all its gradients") {
   Rng rng(1);
   auto check = [](const std::string& file, auto& module) {

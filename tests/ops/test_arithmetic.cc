@@ -2,7 +2,6 @@
 // error texts.
 
 #include <cmath>
-#include <limits>
 
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
@@ -11,13 +10,6 @@
 
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
-
-const double kNaN = std::numeric_limits<double>::quiet_NaN();
-const double kInf = std::numeric_limits<double>::infinity();
-
-}  // namespace
 
 TEST_CASE("broadcasting aligns axes at the end") {
   Var column = f32({2, 1}, {10, 20}), row = f32({3}, {1, 2, 3});

@@ -1,7 +1,6 @@
 // Reductions against numbers worked out by hand, ties, NaN, infinities, empty axes, and error texts.
 
 #include <cmath>
-#include <limits>
 
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/reduce.h>
@@ -12,9 +11,6 @@ using namespace gradus;
 using namespace gradus::testing;
 
 namespace {
-
-const double kNaN = std::numeric_limits<double>::quiet_NaN();
-const double kInf = std::numeric_limits<double>::infinity();
 
 // 0 .. 23 as [2, 3, 4].
 Tensor counting() {

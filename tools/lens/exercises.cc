@@ -6,18 +6,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "exercise_parts.h"
+
 namespace lens {
 namespace {
 
 using namespace gradus;
-using In = std::vector<Var>;
-
-// y's value with another function's gradients.
-Var with_gradient_of(const Var& y, const Var& other) {
-  return other - stop_gradient(other) + stop_gradient(y);
-}
-
-Var cut(const Var& x) { return stop_gradient(x); }
 
 // in[i] receives dy times slopes[i], all of y's shape.
 Var with_slopes(const Var& y, const In& in, const std::vector<Var>& slopes) {
@@ -208,10 +202,6 @@ const Exercise kSoftmax{
           for (int64_t k = 0; k < n; ++k) dx[k] = y[k] * (dy[k] - mean);
         });
       }}}};
-
-Var mean_loss(const In& in, CrossEntropyOptions options = {}) {
-  return cross_entropy(in[0], in[1].value(), options).loss;
-}
 
 const Exercise kCrossEntropy{
     "cross-entropy",

@@ -8,22 +8,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "exercise_parts.h"
+
 namespace lens {
 namespace {
 
 using namespace gradus;
-using In = std::vector<Var>;
-
-// y's value with another function's gradients.
-Var with_gradient_of(const Var& y, const Var& other) {
-  return other - stop_gradient(other) + stop_gradient(y);
-}
-
-Var cut(const Var& x) { return stop_gradient(x); }
-
-Var mean_loss(const In& in, CrossEntropyOptions options = {}) {
-  return cross_entropy(in[0], in[1].value(), options).loss;
-}
 
 // ---- 8: z, n [T, H], h0 [H] -> h [T, H], h_t = (1 - z_t) n_t + z_t h_(t-1) ----
 
@@ -41,8 +31,8 @@ Var carried(const In& in, bool connected, bool forget_gate = false) {
 }
 
 // By hand, with one of the slips of a loop that goes backwards.
-enum class Slip { other_gate, undiminished_start, too_early, other_step, exchanged };
-Var carried_with(const In& in, Slip slip) {
+enum class CarrySlip { other_gate, undiminished_start, too_early, other_step, exchanged };
+Var carried_with(const In& in, CarrySlip slip) {
   Tensor h = carried(in, true).value();
   return record(
       "carry", in, h,
@@ -55,13 +45,13 @@ Var carried_with(const In& in, Slip slip) {
           for (int64_t t = T - 1; t >= 0; --t) {
             int64_t i = t * H + k;
             double before = t > 0 ? h.at(i - H) : h0.at(k), gate = z.at(i), carried = dh + dy.at(i);
-            dh = carried * (slip == Slip::other_gate   ? 1 - gate
-                            : slip == Slip::other_step ? z.at(t > 0 ? i - H : i)
+            dh = carried * (slip == CarrySlip::other_gate   ? 1 - gate
+                            : slip == CarrySlip::other_step ? z.at(t > 0 ? i - H : i)
                                                        : gate);
-            double here = slip == Slip::too_early ? dh : carried;
+            double here = slip == CarrySlip::too_early ? dh : carried;
             dz.set(i, here * (before - n.at(i)));
-            dn.set(i, here * (slip == Slip::exchanged ? gate : 1 - gate));
-            if (t == 0) dh0.set(k, slip == Slip::undiminished_start ? carried : dh);
+            dn.set(i, here * (slip == CarrySlip::exchanged ? gate : 1 - gate));
+            if (t == 0) dh0.set(k, slip == CarrySlip::undiminished_start ? carried : dh);
           }
         }
         grads.add(0, dz);
@@ -83,20 +73,20 @@ const Exercise kCarry{
       [](auto& in) { return carried(in, true, true); }},
      {"wrong gate",
       "What goes on to step t-1 is multiplied by 1 - z_t, the candidate's share; the state's share is z_t.",
-      [](auto& in) { return carried_with(in, Slip::other_gate); }},
+      [](auto& in) { return carried_with(in, CarrySlip::other_gate); }},
      {"factors exchanged",
       "dn has the factor z_t. The candidate's share in h_t is 1 - z_t, the old state's is z_t.",
-      [](auto& in) { return carried_with(in, Slip::exchanged); }},
+      [](auto& in) { return carried_with(in, CarrySlip::exchanged); }},
      {"gate of another step",
       "dh passes from h_t to h_(t-1) through the gate of step t; here it is that of step t-1.",
-      [](auto& in) { return carried_with(in, Slip::other_step); }},
+      [](auto& in) { return carried_with(in, CarrySlip::other_step); }},
      {"multiplied too early",
       "dh is multiplied by z_t before dz_t and dn_t take it: they want all that arrived at h_t. First use it, then pass "
       "it on.",
-      [](auto& in) { return carried_with(in, Slip::too_early); }},
+      [](auto& in) { return carried_with(in, CarrySlip::too_early); }},
      {"one gate missing",
       "h0 receives what arrived at the first state of the loop. Between the two lies one more gate, z_0.",
-      [](auto& in) { return carried_with(in, Slip::undiminished_start); }}}};
+      [](auto& in) { return carried_with(in, CarrySlip::undiminished_start); }}}};
 
 // ---- 11: table [V, V] (row: logits after a word), targets i32 [T], 0 = padding, 1 = begin -> mean loss ----
 

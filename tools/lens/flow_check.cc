@@ -24,7 +24,7 @@ constexpr double kSteps[] = {5e-2, 2e-2, 1e-2, 4e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-
 constexpr double kEnough = 1e-8;  // doubt, as a part of the slope
 // Of the loss: what is smaller is compared with that. Where a kink forces small steps, rounding of the loss
 // (1e-16 of it, over the step) leaves six digits only to larger slopes.
-constexpr double kFloor = 1e-7, kRounding = 5e-10;
+constexpr double kSmallest = 1e-7, kRounding = 5e-10;
 // f(k h) - f(-k h), k = 1 .. 4, with these weights: eight points, error of order h^8; six, of order h^6.
 constexpr std::array<double, 4> kEight = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
 constexpr std::array<double, 4> kSix = {3.0 / 4, -3.0 / 20, 1.0 / 60, 0};
@@ -178,8 +178,8 @@ struct Item {
   std::vector<double> direction;
   double engine, loss;
   double slope = 0, doubt = HUGE_VAL, taken = kSteps[0];
-  double floor() const { return loss * std::max(kFloor, kRounding / taken); }
-  bool sure() const { return doubt <= kEnough * std::max(std::abs(slope), kFloor * loss); }
+  double floor() const { return loss * std::max(kSmallest, kRounding / taken); }
+  bool sure() const { return doubt <= kEnough * std::max(std::abs(slope), kSmallest * loss); }
 };
 
 Item item_of(const Tensor& rows, size_t word, Seen seen, int64_t step, double loss) {

@@ -12,7 +12,7 @@ Var part(const Tensor& shift, int64_t begin, int64_t n) {
   return slice(Var(shift.reshape({1, shift.numel()})), 1, begin, begin + n);
 }
 
-std::string numbered(const char* name, int64_t i) { return name + std::to_string(i); }
+std::string place(const char* name, int64_t i) { return name + std::to_string(i); }
 
 }  // namespace
 
@@ -31,14 +31,14 @@ Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& sour
     Var below = x;
     std::vector<std::vector<Var>> states(2);
     for (int64_t d = 0; d < stack_of.directions(); ++d) {
-      Scope direction_scope(numbered(d ? "backward_l" : "forward_l", layer));
+      Scope direction_scope(place(d ? "backward_l" : "forward_l", layer));
       auto& out = states[static_cast<size_t>(d)];
       std::vector<Var> links(static_cast<size_t>(S));
       out.resize(static_cast<size_t>(S));
       nn::RecurrentState carried;
       for (int64_t k = 0; k < S; ++k) {
         int64_t j = d ? S - 1 - k : k;
-        Scope word_scope(numbered("j", j));
+        Scope word_scope(place("j", j));
         size_t at = static_cast<size_t>(j);
         nn::DirectionStates now = nn::run_over_time(
             stack_of.shape.cell, stack_of.weights[static_cast<size_t>(layer * stack_of.directions() + d)],
@@ -51,10 +51,10 @@ Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& sour
       }
       if (last) (d ? r.backward_link : r.forward_link) = std::move(links);
     }
-    Scope annotations(last ? std::string("annotations") : numbered("joined_l", layer));
+    Scope annotations(last ? std::string("annotations") : place("joined_l", layer));
     std::vector<Var> joined;
     for (size_t j = 0; j < states[0].size(); ++j) {
-      Scope word_scope(numbered("j", static_cast<int64_t>(j)));
+      Scope word_scope(place("j", static_cast<int64_t>(j)));
       joined.push_back(states[1].empty() ? states[0][j] : concat({states[0][j], states[1][j]}, -1));
     }
     x = stack(joined, 0);

@@ -19,7 +19,7 @@ std::string participle(const Verb& verb, const Agreement& a) {
   return text;
 }
 
-std::string future(const Verb& verb, int person) {
+std::string future_form(const Verb& verb, int person) {
   static constexpr const char* kEndings[] = {"ai", "a", "ons", "ont"};
   return std::string(verb.future_stem) + kEndings[person];
 }
@@ -209,7 +209,7 @@ class French {
       if (c.tense == Tense::future) return verb.future.form[a.person];
       return (c.tense == Tense::past ? verb.imperfect : verb.present).form[a.person];
     }
-    if (c.tense == Tense::future) return future(*c.verb, a.person);
+    if (c.tense == Tense::future) return future_form(*c.verb, a.person);
     return (c.tense == Tense::past_progressive ? c.verb->imperfect : c.verb->present).form[a.person];
   }
 

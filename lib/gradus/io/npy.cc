@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 
 // The header: a Python dictionary of three entries, in any order and with any spaces.
-struct Header {
+struct NpyHeader {
   std::string descr;  // "<f4"
   bool fortran_order = false;
   std::vector<int64_t> shape;
@@ -34,8 +34,8 @@ class HeaderReader {
  public:
   HeaderReader(std::string_view text, const Complain& complain) : text_(text), complain_(complain) {}
 
-  Header read() {
-    Header h;
+  NpyHeader read() {
+    NpyHeader h;
     bool descr = false, order = false, shape = false;
     expect('{');
     while (!accept('}')) {
@@ -219,7 +219,7 @@ Tensor npy_tensor(std::string_view bytes, const Complain& complain) {
   size_t length =
       version == 1 ? number<uint16_t>(bytes.data() + 8, false) : number<uint32_t>(bytes.data() + 8, false);
   if (bytes.size() - begin < length) complain("ends within its header");
-  Header h = HeaderReader(bytes.substr(begin, length), complain).read();
+  NpyHeader h = HeaderReader(bytes.substr(begin, length), complain).read();
   std::string_view numbers = bytes.substr(begin + length);
 
   if (h.descr.find('O') != std::string::npos) complain("holds Python objects, not numbers");

@@ -44,7 +44,7 @@ uint64_t get(std::string_view from, size_t at, int bytes) {
   return value;
 }
 
-io::Complain complain_about(const std::string& path) {
+io::Complain complain_about_npz(const std::string& path) {
   return [path](const std::string& what) { fail("npz", path + ": " + what); };
 }
 
@@ -69,7 +69,7 @@ std::string description(const std::string& name, const std::string& data) {
 }  // namespace
 
 void save_npz(const std::string& path, const NamedTensors& tensors) {
-  io::Complain complain = complain_about(path);
+  io::Complain complain = complain_about_npz(path);
   std::string out, directory;
   std::set<std::string> seen;
   for (const auto& [key, tensor] : tensors) {
@@ -100,7 +100,7 @@ void save_npz(const std::string& path, const NamedTensors& tensors) {
 }
 
 NamedTensors load_npz(const std::string& path) {
-  io::Complain complain = complain_about(path);
+  io::Complain complain = complain_about_npz(path);
   std::string file = io::read_file(path, complain);
   std::string_view bytes = file;
   size_t end = std::string_view::npos;  // of the archive there may be a comment behind

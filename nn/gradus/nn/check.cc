@@ -10,6 +10,10 @@ void must_be_positive(const char* where, const char* what, int64_t value) {
   if (value <= 0) fail(where, fmt::format("{} must be positive: {}", what, value));
 }
 
+void must_be_positive(const char* where, const char* what, double value) {
+  if (!(value > 0)) fail(where, fmt::format("{} must be positive: {}", what, value));
+}
+
 void must_be_probability(const char* where, const char* what, double p) {
   if (!(p >= 0 && p < 1)) fail(where, fmt::format("{} must be in [0, 1): {}", what, p));
 }

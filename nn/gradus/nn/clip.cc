@@ -1,12 +1,11 @@
 #include <gradus/nn/clip.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include <gradus/error.h>
 #include <gradus/kernels/optimizer.h>
+#include <gradus/nn/check.h>
 #include <gradus/nn/gradient_rows.h>
 #include <gradus/nn/optimizer.h>
 #include <gradus/numeric.h>
@@ -27,10 +26,6 @@ void for_each_gradient(Gradients& grads, F&& f) {
     }
     f(entry.dense.defined() ? entry.dense : entry.rows.at(0).rows);
   }
-}
-
-void must_be_positive(const char* where, const char* name, double value) {
-  if (!(value > 0)) fail(where, fmt::format("{} must be positive: {}", name, value));
 }
 
 }  // namespace

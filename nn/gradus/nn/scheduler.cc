@@ -8,13 +8,10 @@
 #include <numbers>
 
 #include <gradus/error.h>
+#include <gradus/nn/check.h>
 
 namespace gradus::nn {
 namespace {
-
-void must_be_positive(const char* where, const char* name, double value) {
-  if (!(value > 0)) fail(where, fmt::format("{} must be positive: {}", name, value));
-}
 
 // The tensors of these names, in their order.
 std::vector<Tensor> entries(const char* where, const StateDict& dict, const std::vector<std::string>& names) {

@@ -196,9 +196,10 @@ class CachedGenerator : public Generator {
   const TransformerSeq2Seq& model_;
 };
 
-class PackedGenerator : public Generator {
+class PackedTransformerGenerator : public Generator {
  public:
-  PackedGenerator(const TransformerSeq2Seq& model, std::shared_ptr<const packed::TransformerWeights> weights)
+  PackedTransformerGenerator(const TransformerSeq2Seq& model,
+                             std::shared_ptr<const packed::TransformerWeights> weights)
       : model_(model), weights_(std::move(weights)) {}
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
                                             const IncrementalOptions& options) const override {
@@ -218,7 +219,7 @@ std::unique_ptr<Generator> TransformerSeq2Seq::composed_generator() const {
 
 std::unique_ptr<Generator> TransformerSeq2Seq::generator() const {
   if (auto weights = packed::TransformerWeights::of(*this))
-    return std::make_unique<PackedGenerator>(*this, std::move(weights));
+    return std::make_unique<PackedTransformerGenerator>(*this, std::move(weights));
   return composed_generator();
 }
 
