@@ -19,8 +19,12 @@ using Numbers = std::vector<double>;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-inline Tensor f32(const Shape& shape, const Numbers& v) { return Tensor::from(shape, v, DType::f32); }
-inline Tensor f64(const Shape& shape, const Numbers& v) { return Tensor::from(shape, v, DType::f64); }
+inline Tensor f32(const Shape& shape, const Numbers& v, Caller caller = Caller::current()) {
+  return Tensor::from(shape, v, DType::f32, caller);
+}
+inline Tensor f64(const Shape& shape, const Numbers& v, Caller caller = Caller::current()) {
+  return Tensor::from(shape, v, DType::f64, caller);
+}
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

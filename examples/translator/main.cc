@@ -394,6 +394,12 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "translator: out of memory\n");
     return 1;
+  } catch (const gradus::NotFinite& e) {  // its line is what to look at
+    fmt::print(stderr, "translator: {}\n", e.what());
+    return 1;
+  } catch (const gradus::Error& e) {
+    fmt::print(stderr, "translator: {}\n", e.message());
+    return 1;
   } catch (const std::exception& e) {
     fmt::print(stderr, "translator: {}\n", e.what());
     return 1;

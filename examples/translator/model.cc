@@ -67,7 +67,9 @@ Model Model::load_description(const std::string& directory) {
            transformer ? config.transformer.target_vocabulary : config.network.target_vocabulary);
   try {
     return Model(config, std::move(source), std::move(target), 0);
-  } catch (const std::exception& e) {  // an unknown attention, a negative size, one too large for the memory
+  } catch (const gradus::Error& e) {  // an unknown attention, a negative size
+    throw InputError(path, 0, "describes no network that can be built: " + e.message());
+  } catch (const std::exception& e) {  // one too large for the memory
     throw InputError(path, 0, std::string("describes no network that can be built: ") + e.what());
   }
 }

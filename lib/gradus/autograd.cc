@@ -48,24 +48,27 @@ Node::~Node() {
   }
 }
 
-Parameter::Parameter(Tensor value, std::string name) : var_(variable(std::move(value), std::move(name))) {}
+Parameter::Parameter(Tensor value, std::string name, Caller caller)
+    : var_(variable(std::move(value), std::move(name), caller)) {}
 
-void Parameter::update(const std::function<void(const Tensor&)>& change) {
+void Parameter::update(const std::function<void(const Tensor&)>& change, Caller caller) {
+  if (!defined()) fail(caller, "update", "the parameter is undefined");
   if (!value().sole_owner()) var_ = Var(value().clone(), var_.node());
   change(value());
 }
 
-void Parameter::assign(Tensor value) {
+void Parameter::assign(Tensor value, Caller caller) {
+  if (!defined()) fail(caller, "assign", "the parameter is undefined");
   if (value.shape() != shape())
-    fail("assign",
+    fail(caller, "assign",
          fmt::format("the shape must stay: parameter {}, value {}", shape().str(), value.shape().str()));
   var_.node()->dtype = value.dtype();
   var_ = Var(std::move(value), var_.node());
 }
 
-Var variable(Tensor value, std::string name) {
+Var variable(Tensor value, std::string name, Caller caller) {
   if (!is_floating(value.dtype()))
-    fail("variable", fmt::format("gradients exist for f32 and f64 only: {}", name_of(value.dtype())));
+    fail(caller, "variable", fmt::format("gradients exist for f32 and f64 only: {}", name_of(value.dtype())));
   auto node = std::make_shared<Node>("parameter", value.shape(), value.dtype());
   node->label = std::move(name);
   return Var(std::move(value), std::move(node));
@@ -135,9 +138,10 @@ const Gradients::Entry* Gradients::find(const Var& x) const {
   return at != entries_.end() && at->node == x.node() ? &*at : nullptr;
 }
 
-Tensor Gradients::operator[](const Var& x) const {
+Tensor Gradients::operator[](const Input& x) const {
   const Entry* entry = find(x);
   if (!entry) {
+    At at(x.caller());
     if (!x.node()) fail("gradients", "a constant has no gradient");
     std::string name = x.node()->label.empty() ? std::string(x.node()->op) : x.node()->label;
     fail("gradients",

@@ -31,11 +31,11 @@ class Var {
   bool defined() const { return value_.defined(); }
   const Shape& shape() const { return value_.shape(); }
   int dims() const { return value_.dims(); }
-  int64_t size(int axis) const { return value_.size(axis); }
+  int64_t size(int axis, Caller caller = Caller::current()) const { return value_.size(axis, caller); }
   int64_t numel() const { return value_.numel(); }
   DType dtype() const { return value_.dtype(); }
   /// The number of a one-element Var.
-  double item() const { return value_.item(); }
+  double item(Caller caller = Caller::current()) const { return value_.item(caller); }
   bool requires_grad() const { return node_ != nullptr; }
   const std::shared_ptr<Node>& node() const { return node_; }
 
@@ -72,7 +72,8 @@ class Node {
 class Parameter {
  public:
   Parameter() = default;
-  explicit Parameter(Tensor value, std::string name = "");
+  /// @throws Error unless the numbers are f32 or f64.
+  explicit Parameter(Tensor value, std::string name = "", Caller caller = Caller::current());
   Parameter(Parameter&&) = default;
   Parameter& operator=(Parameter&&) = default;
   Parameter(const Parameter&) = delete;
@@ -86,10 +87,11 @@ class Parameter {
 
   /// Runs `change` on the numbers, in place. If a live graph saved them they are copied first, so that its backward
   /// still sees what its forward saw.
-  void update(const std::function<void(const Tensor& value)>& change);
+  /// @throws Error when there are none: a bias that a layer was made without.
+  void update(const std::function<void(const Tensor& value)>& change, Caller caller = Caller::current());
   /// Replaces the numbers; the shape must stay, the element type may change.
   /// @throws Error "[assign] the shape must stay: parameter [3, 4], value [4, 3]".
-  void assign(Tensor value);
+  void assign(Tensor value, Caller caller = Caller::current());
 
  private:
   Var var_;
@@ -115,10 +117,10 @@ class Input {
   bool defined() const { return var_->defined(); }
   const Shape& shape() const { return var_->shape(); }
   int dims() const { return var_->dims(); }
-  int64_t size(int axis) const { return var_->size(axis); }
+  int64_t size(int axis, Caller caller = Caller::current()) const { return var_->size(axis, caller); }
   int64_t numel() const { return var_->numel(); }
   DType dtype() const { return var_->dtype(); }
-  double item() const { return var_->item(); }
+  double item(Caller caller = Caller::current()) const { return var_->item(caller); }
   bool requires_grad() const { return var_->requires_grad(); }
   const std::shared_ptr<Node>& node() const { return var_->node(); }
 
@@ -128,8 +130,8 @@ class Input {
   Caller caller_;
 };
 
-/// A leaf that gradients are wanted for, for inputs and tests.
-Var variable(Tensor value, std::string name = "");
+/// A leaf that gradients are wanted for, for inputs and tests. @throws Error unless the numbers are f32 or f64.
+Var variable(Tensor value, std::string name = "", Caller caller = Caller::current());
 
 /// The whole interface for writing a differentiable op. `backward` captures Tensors, never Vars: its capture list is
 /// what the op saves. Under NoGrad, or when no input needs a gradient, nothing is recorded. The node remembers the place
@@ -176,7 +178,7 @@ class Gradients {
 
   /// The gradient, in the parameter's shape.
   /// @throws Error when the loss does not depend on it: a disconnected graph, or `keep` was not asked for.
-  Tensor operator[](const Var& x) const;
+  Tensor operator[](const Input& x) const;
   bool contains(const Var& x) const { return find(x) != nullptr; }
   /// The stored entry, or null; optimisers use it to see row gradients as they are.
   const Entry* find(const Var& x) const;

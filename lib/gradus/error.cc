@@ -5,27 +5,36 @@ namespace {
 
 thread_local constinit Caller place{};
 
-std::string error_text(std::string_view where, std::string_view what, std::string_view hint) {
+template <class E>
+[[noreturn]] void raise(std::string_view where, std::string_view what, std::string_view hint) {
   std::string text = "[";
   text.append(where).append("] ").append(what);
-  if (place.line() > 0) text.append(" (").append(to_string(place)).append(")");
+  const size_t at = text.size();
+  if (std::string line = to_string(place); !line.empty()) text.append(" (").append(line).append(")");
+  const size_t size = text.size() - at;
   if (!hint.empty()) text.append("; hint: ").append(hint);
-  return text;
+  throw E(text, at, size);
 }
 
 }  // namespace
 
 void fail(std::string_view where, std::string_view what, std::string_view hint) {
-  throw Error(error_text(where, what, hint));
+  raise<Error>(where, what, hint);
+}
+
+void fail(const Caller& caller, std::string_view where, std::string_view what, std::string_view hint) {
+  At at(caller);
+  fail(where, what, hint);
 }
 
 void fail_not_finite(std::string_view where, std::string_view what) {
-  throw NotFinite(error_text(where, what, {}));
+  raise<NotFinite>(where, what, {});
 }
 
 std::string to_string(const Caller& caller) {
   if (caller.line() == 0) return "";
   std::string_view file = caller.file_name();
+  if (file.find("/include/c++/") != file.npos) return "";  // libstdc++ and libc++ alike
   if (size_t slash = file.find_last_of("/\\"); slash != std::string_view::npos) file.remove_prefix(slash + 1);
   return std::string(file).append(":").append(std::to_string(caller.line()));
 }

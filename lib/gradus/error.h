@@ -12,6 +12,13 @@ namespace gradus {
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+  /// `text` has the place, as " (file.cc:line)", at position `at`.
+  Error(const std::string& text, size_t at, size_t size) : std::runtime_error(text), at_(at), size_(size) {}
+  /// The text without the place: what a program says to people who did not write it.
+  std::string message() const { return std::string(what()).erase(at_, size_); }
+
+ private:
+  size_t at_ = 0, size_ = 0;
 };
 
 /// A NaN or an infinity where CheckFinite looked for one.
@@ -25,11 +32,16 @@ class NotFinite : public Error {
 [[noreturn]] void fail(std::string_view where, std::string_view what, std::string_view hint = {});
 [[noreturn]] void fail_not_finite(std::string_view where, std::string_view what);
 
-/// The place in the user's code that an op was called from. A function that cannot take an Input takes a last argument
-/// `Caller caller = Caller::current()`.
+/// The place in the user's code that an op was called from. A function that cannot take an Input, and every constructor,
+/// takes a last argument `Caller caller = Caller::current()`; a constructor hands it on to its members'.
 using Caller = std::source_location;
 
-/// "decoder.cc:88", without folders; "" for no place.
+/// The same with the caller's line, unless an At is in force: for small functions, whose cost an At would be.
+[[noreturn]] void fail(const Caller& caller, std::string_view where, std::string_view what,
+                       std::string_view hint = {});
+
+/// "decoder.cc:88", without folders; "" for no place, and for one within the standard library: what std::make_unique or
+/// emplace_back constructs was called from there.
 std::string to_string(const Caller& caller);
 
 /// Within its lifetime, on this thread, errors and recorded nodes name this place. The outermost one wins: ops that an op

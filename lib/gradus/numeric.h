@@ -23,30 +23,33 @@ void visit(const Tensor& t, F&& f) {
 
 /// The same for f32 and f64 only. @throws Error "[where] needs f32 or f64 numbers".
 template <class F>
-void visit_floating(const Tensor& t, const char* where, F&& f) {
+void visit_floating(const Tensor& t, const char* where, F&& f, Caller caller = Caller::current()) {
   if (t.dtype() == DType::f32) return f(static_cast<float*>(t.raw()));
   if (t.dtype() == DType::f64) return f(static_cast<double*>(t.raw()));
-  fail(where, "needs f32 or f64 numbers");
+  fail(caller, where, "needs f32 or f64 numbers");
 }
 
-/// The numbers of t as T*, T being float or double.
+/// The numbers of t as T*, T being float or double. @throws Error when t has another element type.
 template <class T>
-T* data(const Tensor& t) {
-  if constexpr (std::is_same_v<T, float>) return t.f32();
-  else return t.f64();
+T* data(const Tensor& t, Caller caller = Caller::current()) {
+  if constexpr (std::is_same_v<T, float>)
+    return t.f32(caller);
+  else
+    return t.f64(caller);
 }
 
 /// f(T{}) with T = float or double by the element type: for kernels that take several tensors of one type.
 template <class F>
-void with_type(DType dtype, const char* where, F&& f) {
+void with_type(DType dtype, const char* where, F&& f, Caller caller = Caller::current()) {
   if (dtype == DType::f32) return f(float{});
   if (dtype == DType::f64) return f(double{});
-  fail(where, "needs f32 or f64 numbers");
+  fail(caller, where, "needs f32 or f64 numbers");
 }
 
-/// y_i = f(x_i)
+/// y_i = f(x_i). @throws Error unless x is f32 or f64.
 template <class F>
-Tensor map(const Tensor& x, F&& f) {
+Tensor map(const Tensor& x, F&& f, Caller caller = Caller::current()) {
+  At at(caller);
   Tensor y(x.shape(), x.dtype());
   with_type(x.dtype(), "map", [&](auto type) {
     using T = decltype(type);
@@ -57,9 +60,10 @@ Tensor map(const Tensor& x, F&& f) {
   return y;
 }
 
-/// z_i = f(x_i, y_i) for tensors of one shape and type.
+/// z_i = f(x_i, y_i). @throws Error unless all have one shape and one type, f32 or f64.
 template <class F>
-Tensor zip(const Tensor& x, const Tensor& y, F&& f) {
+Tensor zip(const Tensor& x, const Tensor& y, F&& f, Caller caller = Caller::current()) {
+  At at(caller);
   if (x.shape() != y.shape())
     fail("zip", "shapes must agree: " + x.shape().str() + " and " + y.shape().str());
   Tensor z(x.shape(), x.dtype());
@@ -72,9 +76,10 @@ Tensor zip(const Tensor& x, const Tensor& y, F&& f) {
   return z;
 }
 
-/// w_i = f(x_i, y_i, z_i) for tensors of one shape and type.
+/// w_i = f(x_i, y_i, z_i), likewise.
 template <class F>
-Tensor zip(const Tensor& x, const Tensor& y, const Tensor& z, F&& f) {
+Tensor zip(const Tensor& x, const Tensor& y, const Tensor& z, F&& f, Caller caller = Caller::current()) {
+  At at(caller);
   if (x.shape() != y.shape() || x.shape() != z.shape())
     fail("zip", "shapes must agree: " + x.shape().str() + ", " + y.shape().str() + " and " + z.shape().str());
   Tensor w(x.shape(), x.dtype());
@@ -88,9 +93,12 @@ Tensor zip(const Tensor& x, const Tensor& y, const Tensor& z, F&& f) {
 }
 
 /// x stretched to `shape` by NumPy's broadcasting (a copy, or x itself when nothing stretches).
-Tensor broadcast_to(const Tensor& x, const Shape& shape, const char* where);
+/// @throws Error "[where] shape does not stretch: [2] to [3]".
+Tensor broadcast_to(const Tensor& x, const Shape& shape, const char* where,
+                    Caller caller = Caller::current());
 
 /// The reverse: x summed over the axes along which `shape` was stretched. The backward of broadcasting.
-Tensor sum_to(const Tensor& x, const Shape& shape);
+/// @throws Error when `shape` does not stretch to x's.
+Tensor sum_to(const Tensor& x, const Shape& shape, Caller caller = Caller::current());
 
 }  // namespace gradus

@@ -73,12 +73,14 @@ struct ThreadPool::State {
   bool stop = false;
   int64_t patience = 0;
   int caller_processor = -1;  // of the job
+  Caller place;               // that the job's errors name
   SmallMemory room;           // the caller's
   std::vector<std::exception_ptr> errors;
   std::vector<std::thread> threads;
 
   void guarded(const std::function<void(int)>& f, int worker) {
     try {
+      At at(place);
       f(worker);
     } catch (...) {
       errors[static_cast<size_t>(worker)] = std::current_exception();
@@ -113,8 +115,8 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
-  if (threads < 1) fail("ThreadPool", "needs at least one thread");
+ThreadPool::ThreadPool(int threads, Caller caller) : state_(std::make_unique<State>()) {
+  if (threads < 1) fail(caller, "ThreadPool", "needs at least one thread: " + std::to_string(threads));
   state_->errors.resize(static_cast<size_t>(threads));
   if (threads <= available_threads()) state_->patience = kPatience;
   for (int i = 1; i < threads; ++i) state_->threads.emplace_back([this, i] { state_->loop(i); });
@@ -136,6 +138,7 @@ void ThreadPool::run(const std::function<void(int)>& job) {
   {
     std::lock_guard lock(s.mutex);
     s.job = &job;
+    s.place = At::current();
     s.caller_processor = this_processor();
     s.busy = size() - 1;
     ++s.round;

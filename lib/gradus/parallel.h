@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 
+#include <gradus/error.h>
+
 namespace gradus {
 
 /// A fixed set of worker threads. `run` gives worker i the call job(i), i = 0 .. size-1; worker 0 is the caller.
@@ -11,13 +13,14 @@ namespace gradus {
 /// microseconds before it sleeps: jobs may be as short as a step of decoding.
 class ThreadPool {
  public:
-  /// @param threads at least 1; 1 starts no thread.
-  explicit ThreadPool(int threads);
+  /// @param threads at least 1; 1 starts no thread. @throws Error for less.
+  explicit ThreadPool(int threads, Caller caller = Caller::current());
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
 
   int size() const;
-  /// Returns when all are done. The first exception (lowest worker number) is thrown again here.
+  /// Returns when all are done. Errors in it name the place that At names here. The first exception (lowest worker
+  /// number) is thrown again here.
   void run(const std::function<void(int)>& job);
 
  private:

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include <gradus/error.h>
+
 namespace gradus {
 
 /// Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): the n-th block of four words of a
@@ -21,8 +23,8 @@ class Rng {
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
   /// Normal with mean 0 and deviation 1 (Box and Muller 1958).
   double normal();
-  /// Uniform in 0 .. n-1, without bias. n > 0.
-  int64_t below(int64_t n);
+  /// Uniform in 0 .. n-1, without bias. @throws Error "[below] n must be positive: 0".
+  int64_t below(int64_t n, Caller caller = Caller::current());
   /// An independent generator: the k-th split of this seed.
   Rng split(uint64_t k) const { return Rng(seed_, stream_ * 0x9E3779B97F4A7C15ull + k + 1); }
 

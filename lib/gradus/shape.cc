@@ -8,26 +8,27 @@
 
 namespace gradus {
 
-Shape::Shape(std::initializer_list<int64_t> dims) : Shape(dims.begin(), static_cast<int>(dims.size())) {}
+Shape::Shape(std::initializer_list<int64_t> dims, Caller caller)
+    : Shape(dims.begin(), static_cast<int>(dims.size()), caller) {}
 
-Shape::Shape(const int64_t* dims, int count) {
-  for (int i = 0; i < count; ++i) append(dims[i]);
+Shape::Shape(const int64_t* dims, int count, Caller caller) {
+  for (int i = 0; i < count; ++i) append(dims[i], caller);
 }
 
-void Shape::append(int64_t size) {
-  if (dims_ == kMaxDims) fail("shape", "a tensor has at most 6 axes");
-  if (size < 0) fail("shape", fmt::format("an axis cannot have the negative size {}", size));
+void Shape::append(int64_t size, Caller caller) {
+  if (dims_ == kMaxDims) fail(caller, "shape", "a tensor has at most 6 axes");
+  if (size < 0) fail(caller, "shape", fmt::format("an axis cannot have the negative size {}", size));
   size_[dims_++] = size;
 }
 
-int Shape::axis(int axis, const char* where) const {
+int Shape::axis(int axis, const char* where, Caller caller) const {
   int front = axis < 0 ? axis + dims_ : axis;
   if (front < 0 || front >= dims_)
-    fail(where, fmt::format("axis {} does not exist: shape {}", axis, str()));
+    fail(caller, where, fmt::format("axis {} does not exist: shape {}", axis, str()));
   return front;
 }
 
-int64_t Shape::operator[](int a) const { return size_[axis(a, "shape")]; }
+int64_t Shape::operator[](const Axis& a) const { return size_[axis(a.number, "shape", a.caller)]; }
 
 int64_t Shape::numel() const {
   int64_t n = 1;
@@ -35,14 +36,14 @@ int64_t Shape::numel() const {
   return n;
 }
 
-int64_t Shape::stride(int a) const {
+int64_t Shape::stride(int a, Caller caller) const {
   int64_t n = 1;
-  for (int i = axis(a, "shape") + 1; i < dims_; ++i) n *= size_[i];
+  for (int i = axis(a, "shape", caller) + 1; i < dims_; ++i) n *= size_[i];
   return n;
 }
 
-Shape Shape::without(int a) const {
-  int gone = axis(a, "shape");
+Shape Shape::without(int a, Caller caller) const {
+  int gone = axis(a, "shape", caller);
   Shape out;
   for (int i = 0; i < dims_; ++i)
     if (i != gone) out.append(size_[i]);
@@ -55,7 +56,7 @@ bool Shape::operator==(const Shape& other) const {
 
 std::string Shape::str() const { return fmt::format("[{}]", fmt::join(begin(), end(), ", ")); }
 
-Shape broadcast(const Shape& a, const Shape& b, const char* where) {
+Shape broadcast(const Shape& a, const Shape& b, const char* where, Caller caller) {
   const Shape& longer = a.dims() >= b.dims() ? a : b;
   const Shape& shorter = a.dims() >= b.dims() ? b : a;
   Shape out = longer;
@@ -63,7 +64,7 @@ Shape broadcast(const Shape& a, const Shape& b, const char* where) {
   for (int i = 0; i < shorter.dims(); ++i) {
     int64_t x = longer[i + shift], y = shorter[i];
     if (x != y && x != 1 && y != 1)
-      fail(where, fmt::format("shapes do not broadcast: {} and {}", a.str(), b.str()));
+      fail(caller, where, fmt::format("shapes do not broadcast: {} and {}", a.str(), b.str()));
     out.set(i + shift, x == 1 ? y : x);
   }
   return out;

@@ -16,9 +16,9 @@
 namespace gradus {
 namespace {
 
-void must_fit(const Shape& shape, size_t count) {
+void must_fit(const Shape& shape, size_t count, const Caller& caller) {
   if (shape.numel() != static_cast<int64_t>(count))
-    fail("tensor", fmt::format("{} numbers do not fill the shape {}", count, shape.str()));
+    fail(caller, "tensor", fmt::format("{} numbers do not fill the shape {}", count, shape.str()));
 }
 
 }  // namespace
@@ -44,8 +44,8 @@ Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
   return t;
 }
 
-Tensor Tensor::from(const Shape& shape, const std::vector<double>& values, DType dtype) {
-  must_fit(shape, values.size());
+Tensor Tensor::from(const Shape& shape, const std::vector<double>& values, DType dtype, Caller caller) {
+  must_fit(shape, values.size(), caller);
   Tensor t(shape, dtype);
   visit(t, [&](auto* p) {
     using T = std::remove_pointer_t<decltype(p)>;
@@ -54,14 +54,15 @@ Tensor Tensor::from(const Shape& shape, const std::vector<double>& values, DType
   return t;
 }
 
-Tensor Tensor::from_ids(const Shape& shape, const std::vector<int32_t>& ids) {
-  must_fit(shape, ids.size());
+Tensor Tensor::from_ids(const Shape& shape, const std::vector<int32_t>& ids, Caller caller) {
+  must_fit(shape, ids.size(), caller);
   Tensor t(shape, DType::i32);
   std::copy(ids.begin(), ids.end(), t.i32());
   return t;
 }
 
-Tensor Tensor::uniform(const Shape& shape, double low, double high, Rng& rng, DType dtype) {
+Tensor Tensor::uniform(const Shape& shape, double low, double high, Rng& rng, DType dtype, Caller caller) {
+  At at(caller);
   Tensor t(shape, dtype);
   visit_floating(t, "uniform", [&](auto* p) {
     kernels::fill_uniform(rng, low, high, p, t.numel_);
@@ -69,7 +70,9 @@ Tensor Tensor::uniform(const Shape& shape, double low, double high, Rng& rng, DT
   return t;
 }
 
-Tensor Tensor::normal(const Shape& shape, double mean, double deviation, Rng& rng, DType dtype) {
+Tensor Tensor::normal(const Shape& shape, double mean, double deviation, Rng& rng, DType dtype,
+                      Caller caller) {
+  At at(caller);
   Tensor t(shape, dtype);
   visit_floating(t, "normal", [&](auto* p) {
     kernels::fill_normal(rng, mean, deviation, p, t.numel_);
@@ -77,28 +80,31 @@ Tensor Tensor::normal(const Shape& shape, double mean, double deviation, Rng& rn
   return t;
 }
 
-void* Tensor::typed(DType wanted) const {
+void* Tensor::typed(DType wanted, const Caller& caller) const {
   if (dtype_ != wanted || !defined())
-    fail("tensor",
+    fail(caller, "tensor",
          fmt::format("{} numbers were asked of {} tensor", name_of(wanted),
                      defined() ? fmt::format("a {} {}", shape_.str(), name_of(dtype_)) : "an undefined"));
   return data_;
 }
 
-double Tensor::at(int64_t i) const {
-  if (i < 0 || i >= numel_) fail("tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
+double Tensor::at(int64_t i, Caller caller) const {
+  if (i < 0 || i >= numel_)
+    fail(caller, "tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
   double value = 0;
   visit(*this, [&](auto* p) { value = static_cast<double>(p[i]); });
   return value;
 }
 
-void Tensor::set(int64_t i, double value) const {
-  if (i < 0 || i >= numel_) fail("tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
+void Tensor::set(int64_t i, double value, Caller caller) const {
+  if (i < 0 || i >= numel_)
+    fail(caller, "tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
   visit(*this, [&](auto* p) { p[i] = static_cast<std::remove_pointer_t<decltype(p)>>(value); });
 }
 
-double Tensor::item() const {
-  if (numel_ != 1) fail("item", fmt::format("the tensor must have one element: shape {}", shape_.str()));
+double Tensor::item(Caller caller) const {
+  if (numel_ != 1)
+    fail(caller, "item", fmt::format("the tensor must have one element: shape {}", shape_.str()));
   return at(0);
 }
 
@@ -111,14 +117,14 @@ std::vector<double> Tensor::to_vector() const {
   return out;
 }
 
-Tensor Tensor::reshape(const std::vector<int64_t>& dims) const {
+Tensor Tensor::reshape(const std::vector<int64_t>& dims, Caller caller) const {
   int64_t known = 1;
   int unknown = -1;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] != -1) {
       known *= dims[i];
     } else if (unknown >= 0) {
-      fail("reshape", "only one axis may be -1");
+      fail(caller, "reshape", "only one axis may be -1");
     } else {
       unknown = static_cast<int>(i);
     }
@@ -126,24 +132,25 @@ Tensor Tensor::reshape(const std::vector<int64_t>& dims) const {
   std::vector<int64_t> sizes = dims;
   if (unknown >= 0) {
     if (known == 0 || numel_ % known != 0)
-      fail("reshape",
+      fail(caller, "reshape",
            fmt::format("axis {} cannot be worked out: {} elements over {}", unknown, numel_, known));
     sizes[unknown] = numel_ / known;
   }
-  return reshape(Shape(sizes.data(), static_cast<int>(sizes.size())));
+  return reshape(Shape(sizes.data(), static_cast<int>(sizes.size()), caller), caller);
 }
 
-Tensor Tensor::reshape(const Shape& shape) const {
+Tensor Tensor::reshape(const Shape& shape, Caller caller) const {
   if (shape.numel() != numel_)
-    fail("reshape", fmt::format("the number of elements must stay: {} to {}", shape_.str(), shape.str()));
+    fail(caller, "reshape",
+         fmt::format("the number of elements must stay: {} to {}", shape_.str(), shape.str()));
   Tensor view = *this;
   view.shape_ = shape;
   return view;
 }
 
-Tensor Tensor::rows(int64_t begin, int64_t end) const {
+Tensor Tensor::rows(int64_t begin, int64_t end, Caller caller) const {
   if (dims() == 0 || begin < 0 || end < begin || end > shape_[0])
-    fail("rows", fmt::format("entries {} to {} are outside: shape {}", begin, end, shape_.str()));
+    fail(caller, "rows", fmt::format("entries {} to {} are outside: shape {}", begin, end, shape_.str()));
   Tensor view = *this;
   view.shape_.set(0, end - begin);
   view.numel_ = view.shape_.numel();
@@ -151,8 +158,8 @@ Tensor Tensor::rows(int64_t begin, int64_t end) const {
   return view;
 }
 
-Tensor Tensor::row(int64_t i) const {
-  Tensor view = rows(i, i + 1);
+Tensor Tensor::row(int64_t i, Caller caller) const {
+  Tensor view = rows(i, i + 1, caller);
   view.shape_ = shape_.without(0);
   return view;
 }
@@ -181,16 +188,18 @@ void Tensor::fill(double value) const {
         [&](auto* p) { std::fill(p, p + numel_, static_cast<std::remove_pointer_t<decltype(p)>>(value)); });
 }
 
-void Tensor::copy_from(const Tensor& other) const {
+void Tensor::copy_from(const Tensor& other, Caller caller) const {
   if (other.shape() != shape_ || other.dtype() != dtype_)
-    fail("copy", fmt::format("shapes and types must agree: {} {} and {} {}", shape_.str(), name_of(dtype_),
-                             other.shape().str(), name_of(other.dtype())));
+    fail(caller, "copy",
+         fmt::format("shapes and types must agree: {} {} and {} {}", shape_.str(), name_of(dtype_),
+                     other.shape().str(), name_of(other.dtype())));
   std::memcpy(data_, other.data_, static_cast<size_t>(bytes()));
 }
 
-double max_abs_difference(const Tensor& a, const Tensor& b) {
+double max_abs_difference(const Tensor& a, const Tensor& b, Caller caller) {
   if (a.shape() != b.shape())
-    fail("max_abs_difference", fmt::format("shapes must agree: {} and {}", a.shape().str(), b.shape().str()));
+    fail(caller, "max_abs_difference",
+         fmt::format("shapes must agree: {} and {}", a.shape().str(), b.shape().str()));
   double worst = 0;
   for (int64_t i = 0; i < a.numel(); ++i) {
     double difference = std::abs(a.at(i) - b.at(i));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <gradus/error.h>
 #include <gradus/tensor.h>
 
 namespace gradus {
@@ -30,7 +31,7 @@ struct Trace {
   std::vector<Edge> edges;  ///< in the order the backward visited them
 
   /// The node with this label, or with this path "scope/op" when no label fits. @throws Error when there is none.
-  const Node& find(const std::string& label) const;
+  const Node& find(const std::string& label, Caller caller = Caller::current()) const;
 };
 
 /// The recorded operations behind `loss`, oldest first, one a line: number, op, shape, inputs, scope. A table for

@@ -73,7 +73,7 @@ TEST_CASE("a pool runs every worker once") {
   int calls = 0;
   one.run([&](int worker) { calls += worker + 1; });
   CHECK(calls == 1);
-  CHECK(error_of([] { ThreadPool none(0); }) == "[ThreadPool] needs at least one thread");
+  CHECK(error_of([] { ThreadPool none(0); }) == "[ThreadPool] needs at least one thread: 0");
   CHECK(available_threads() >= 1);
 }
 

@@ -98,4 +98,19 @@ grep -q "$tree" "$tree/log" || { cat "$tree/log"; fail "lens names its model"; }
   "$lens" lesson 5) >"$tree/log" 2>&1 || { cat "$tree/log"; fail "lens lesson"; }
 grep -q 'chapter 5 done' "$tree/log" || { cat "$tree/log"; fail "lens lesson 5"; }
 echo "lens       explains a sentence with the model that was installed, builds and judges a lesson"
+
+# docs/extending.md: its listings in a directory, and its commands as they stand. This is what ~/.local would be.
+extract="python3 $source/tests/docs/extract.py $source/docs/extending.md"
+mkdir "$tree/home"
+ln -s "$(pkg-config --variable=prefix gradus)" "$tree/home/.local"
+$extract "$tree/mine" --all
+routes=meson
+if command -v cmake >/dev/null; then routes="meson cmake"; fi
+for route in $routes; do
+  $extract --commands $route | sed "s|^meson |$meson |" >"$tree/commands"
+  (cd "$tree/mine" && HOME="$tree/home" bash -e "$tree/commands") >"$tree/log" 2>&1 ||
+    { cat "$tree/log"; fail "docs/extending.md with $route"; }
+  grep -qx learned "$tree/log" || fail "docs/extending.md: not learned with $route"
+done
+echo "page       the commands of docs/extending.md work as written: $routes"
 rm -rf "$tree"

@@ -9,8 +9,9 @@ cp -r "$here/project" "$dir/project"
 cp "$here/outside.cc" "$dir/project/"
 mkdir "$dir/project/subprojects"
 ln -s "$source" "$dir/project/subprojects/gradus"
-printf '[wrap-file]\ndirectory = gradus\n\n[provide]\ndependency_names = gradus, gradus-nn\n' \
-  >"$dir/project/subprojects/gradus.wrap"
+# The wrap file of docs/extending.md.
+python3 "$source/tests/docs/extract.py" "$source/docs/extending.md" "$dir/page" --all
+cp "$dir/page/subprojects/gradus.wrap" "$dir/project/subprojects/"
 # Unoptimised: what is tested is that it builds. Only from the subproject: an installed Gradus would not be noticed.
 { $meson setup "$dir/build" "$dir/project" --force-fallback-for=gradus-nn -Doptimization=0 -Ddebug=false &&
   $meson test -C "$dir/build" --print-errorlogs; } >"$dir/log" 2>&1 || { cat "$dir/log"; echo "FAILED"; exit 1; }

@@ -10,6 +10,8 @@
 
 #include <gradus/error.h>
 
+#include "../check.h"
+
 namespace scratch {
 
 /// A directory of its own for one test, removed at the end.
@@ -53,11 +55,11 @@ inline std::string assemble(const std::string& header, const std::string& data) 
 
 /// The text of the Error that f throws, "no error" when none.
 template <class F>
-std::string error_of(F&& f) {
+std::string error_of(F&& f, const gradus::Caller& here = gradus::Caller::current()) {
   try {
     f();
   } catch (const gradus::Error& e) {
-    return e.what();
+    return gradus::testing::without_own_line(e.what(), here);
   }
   return "no error";
 }

@@ -9,10 +9,12 @@
 #include <gradus/nn/attention/multihead.h>
 #include <gradus/ops.h>
 
+#include "../check.h"
 #include "attentions.h"
 
 using namespace gradus;
 using namespace attentions;
+using testing::op_error_of;
 
 namespace {
 
@@ -302,13 +304,11 @@ TEST_CASE("every score that is fused gives the weights of the same score in piec
 
 TEST_CASE("errors of the attentions") {
   Rng rng(1);
-  CHECK_THROWS_WITH(
-      nn::make_attention("foo", sizes(), rng),
-      "[make_attention] unknown attention \"foo\": one of bahdanau, dot, scaled-dot, general, concat, "
+  CHECK(op_error_of([&] { nn::make_attention("foo", sizes(), rng); }) ==
+        "[make_attention] unknown attention \"foo\": one of bahdanau, dot, scaled-dot, general, concat, "
       "concat-identity, location, location-aware, local-m, local-p, coverage, multihead, hard, uniform, oracle, nearest");  // see test_attention_kinds.cc
-  CHECK_THROWS_WITH(
-      nn::make_attention("dot", {4, 8, A}, rng),
-      "[DotAttention] query and annotations must have one size: 4 and 8 (general attention has a matrix between them)");
+  CHECK(op_error_of([&] { nn::make_attention("dot", {4, 8, A}, rng); }) ==
+        "[DotAttention] query and annotations must have one size: 4 and 8 (general attention has a matrix between them)");
   auto attention = nn::make_attention("general", sizes(), rng);
   auto memory = attention->prepare(Tensor::zeros({S, B, D}), {});
   CHECK_THROWS_WITH(
@@ -320,18 +320,18 @@ TEST_CASE("errors of the attentions") {
     s.options = std::move(options);
     return s;
   };
-  CHECK_THROWS_WITH(nn::make_attention("dot", with({.temperature = 0}), rng),
-                    "[Attention] temperature must be positive: 0.000000");
-  CHECK_THROWS_WITH(nn::make_attention("dot", with({.top_k = -1}), rng),
-                    "[Attention] top_k must not be negative: -1");
-  CHECK_THROWS_WITH(nn::make_attention("local-m", with({.window = 0}), rng),
-                    "[LocalAttention] window must be positive: 0");
-  CHECK_THROWS_WITH(nn::make_attention("local-m", with({.score = "multihead"}), rng),
-                    "[make_score] multihead has no scores of its own to build on");
-  CHECK_THROWS_WITH(nn::make_attention("location-aware", with({.filter_width = 4}), rng),
-                    "[LocationAwareAttention] filter_width must be odd and positive: 4");
-  CHECK_THROWS_WITH(nn::make_attention("multihead", with({.heads = 3}), rng),
-                    "[MultiheadAttention] embed_dim must be a multiple of num_heads: 8, 3");
+  CHECK(op_error_of([&] { nn::make_attention("dot", with({.temperature = 0}), rng); }) ==
+        "[Attention] temperature must be positive: 0.000000");
+  CHECK(op_error_of([&] { nn::make_attention("dot", with({.top_k = -1}), rng); }) ==
+        "[Attention] top_k must not be negative: -1");
+  CHECK(op_error_of([&] { nn::make_attention("local-m", with({.window = 0}), rng); }) ==
+        "[LocalAttention] window must be positive: 0");
+  CHECK(op_error_of([&] { nn::make_attention("local-m", with({.score = "multihead"}), rng); }) ==
+        "[make_score] multihead has no scores of its own to build on");
+  CHECK(op_error_of([&] { nn::make_attention("location-aware", with({.filter_width = 4}), rng); }) ==
+        "[LocationAwareAttention] filter_width must be odd and positive: 4");
+  CHECK(op_error_of([&] { nn::make_attention("multihead", with({.heads = 3}), rng); }) ==
+        "[MultiheadAttention] embed_dim must be a multiple of num_heads: 8, 3; hint: 2 or 4 heads?");
   auto oracle = nn::make_attention("oracle", sizes(), rng);
   memory.given = Tensor::zeros({2, B, S + 1});
   CHECK_THROWS_WITH(

@@ -18,22 +18,13 @@
 #include <gradus/ops.h>
 #include <gradus/trace.h>
 
-#include "../check.h"
+#include "caller.h"
 
 using namespace gradus;
 using namespace gradus::testing;
 
 namespace caller_test {
 namespace {
-
-std::string text_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "(no error)";
-}
 
 std::string here(int line) { return "(test_caller.cc:" + std::to_string(line) + ")"; }
 
@@ -136,13 +127,6 @@ TEST_CASE("a mistake inside a backward belongs to the call of its op") {
 }
 
 // ---- one wrong call of each public module ----
-
-// The call stands on one line; the error must name it.
-#define CHECK_NAMES_THIS_LINE(...)                                                                        \
-  do {                                                                                                    \
-    std::string text = text_of([&] { static_cast<void>(__VA_ARGS__); });                                  \
-    CHECK_MESSAGE(text.find(here(__LINE__)) != std::string::npos, #__VA_ARGS__ << ": " << text);          \
-  } while (false)
 
 namespace {
 

@@ -108,7 +108,7 @@ TEST_CASE("load_state_dict lists everything that is wrong and then changes nothi
   CHECK(
       error_of([&] { nn::load_state_dict(model, dict); }) ==
       "[load_state_dict] the names and shapes must be the module's: missing up.bias; unexpected down.bias, extra; "
-      "wrong shape up.weight (module [8, 2], given [2, 8]); given twice down.weight");
+      "wrong shape up.weight (module [8, 2], given [2, 8]); given twice down.weight; hint: a weight is [out, in]: transposed?");
   CHECK(same_bits(model.up.weight.value(), before));
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("a module goes to a file and back") {
   CHECK(error_of([&] { nn::load(narrow, path); }) ==
         "[load] " + path +
             ": the names and shapes must be the module's: missing weight, bias; unexpected up.weight, "
-            "up.bias, down.weight");
+            "up.bias, down.weight; hint: they are given under \"up.\"");
   std::remove(path.c_str());
 }
 

@@ -101,7 +101,7 @@ TEST_CASE("a cache follows the rows that are chosen") {
 TEST_CASE("MultiheadAttention: what is refused") {
   Rng rng(1);
   CHECK(test::error_of([&] { nn::MultiheadAttention(10, 4, rng); }) ==
-        "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4");
+        "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4; hint: 2 or 5 heads?");
   CHECK(test::error_of([&] { nn::MultiheadAttention(8, 0, rng); }) ==
         "[MultiheadAttention] num_heads must be positive: 0");
 }

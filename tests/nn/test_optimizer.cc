@@ -251,7 +251,7 @@ TEST_CASE("optimisers refuse gradients of another model, and leave alone what ha
   nn::Adam adam;
   Gradients grads = backward(sum(other(random({4, 2}, 1, DType::f32))));
   CHECK(error_of([&] { adam.step(layer, grads); }) ==
-        "[Adam] the gradients have none of the 2 parameters: does the loss come from this module?");
+        "[Adam] the gradients have none of the 2 parameters; hint: does the loss come from this module?");
   Tensor bias = layer.bias.value().clone();
   adam.step(layer, backward(sum(layer.weight.var() * 2.0)));
   CHECK(same_bits(layer.bias.value(), bias));
@@ -259,6 +259,6 @@ TEST_CASE("optimisers refuse gradients of another model, and leave alone what ha
   grads = backward(sum(layer(random({4, 2}, 1, DType::f32))));
   nn::to(layer, DType::f64);
   CHECK(error_of([&] { adam.step(layer, grads); }) ==
-        "[Adam] weight is f64 and its gradient f32: was the module converted in between?");
+        "[Adam] weight is f64 and its gradient f32; hint: was the module converted in between?");
   CHECK(error_of([] { nn::Adam({.beta2 = 1}); }) == "[Adam] betas must be in [0, 1): 1");
 }

@@ -272,7 +272,7 @@ TEST_CASE("LSTM and cells say what they need") {
         "[LSTM] recurrent_dropout must be in [0, 1): 1");
   CHECK(error_of([&] { nn::LSTMCell(0, 4, rng); }) == "[LSTMCell] input_size must be positive: 0");
   CHECK(error_of([&] { nn::cell_type("gur"); }) ==
-        "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu");
+        "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: gru?");
   Var w_ih = Tensor::zeros({16, 3}), w_hh = Tensor::zeros({16, 4});
   CHECK(
       error_of([&] { gradus::lstm(x, {}, Tensor::zeros({12, 3}), w_hh, {}, {}); }) ==

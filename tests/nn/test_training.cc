@@ -167,7 +167,7 @@ TEST_CASE("what a shard throws arrives at the caller") {
   auto f = [](int shard) -> Var { fail("test", "shard " + std::to_string(shard)); };
   CHECK(error_of([&] { nn::parallel_gradients(pool, 2, f); }) == "[test] shard 0");
   CHECK(error_of([&] { nn::parallel_gradients(pool, 0, f); }) ==
-        "[parallel_gradients] needs at least one shard");
+        "[parallel_gradients] needs at least one shard: 0");
 }
 
 TEST_CASE("a perceptron with one hidden layer learns XOR") {

@@ -171,5 +171,5 @@ TEST_CASE("Transformer: what is refused") {
   CHECK(test::error_of([&] { nn::TransformerEncoder(0, E, kHeads, rng); }) ==
         "[Transformer] num_layers must be positive: 0");
   CHECK(test::error_of([&] { nn::TransformerEncoderLayer(E, kHeads, rng, {.activation = "tanh"}); }) ==
-        "[Transformer] unknown activation \"tanh\": relu or gelu");
+        "[Transformer] unknown activation \"tanh\": one of relu, gelu");
 }

@@ -38,6 +38,7 @@ TEST_CASE("gains are PyTorch's") {
         name == "leaky_relu 0.2" ? init::calculate_gain("leaky_relu", 0.2) : init::calculate_gain(name);
     CHECK(ours == doctest::Approx(gain.get<double>()).epsilon(1e-13));
   }
+  for (const char* name : {"conv1d", "conv3d", "conv_transpose2d"}) CHECK(init::calculate_gain(name) == 1);
   CHECK(error_of([] { init::calculate_gain("swish"); }) ==
         "[calculate_gain] unknown nonlinearity \"swish\": one of linear, conv, sigmoid, tanh, relu, "
         "leaky_relu, selu");

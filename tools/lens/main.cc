@@ -254,6 +254,12 @@ int main(int argc, char** argv) {
   } catch (const lens::UsageError& e) {
     fmt::print(stderr, "lens: {}\n", e.what());
     return 2;
+  } catch (const gradus::NotFinite& e) {  // its line is what to look at
+    fmt::print(stderr, "lens: {}\n", e.what());
+    return 1;
+  } catch (const gradus::Error& e) {
+    fmt::print(stderr, "lens: {}\n", e.message());
+    return 1;
   } catch (const std::exception& e) {
     fmt::print(stderr, "lens: {}\n", e.what());
     return 1;

@@ -36,8 +36,8 @@ int report(const ReportOptions& o) {
       } catch (const gradus::Error&
                    e) {  // a Transformer, or a network without attention: no sentence can be explained
         possible = false;
-        run["notes"].push_back(std::string("The worst sentences could not be explained: ") + e.what());
-        fmt::print(stderr, "lens: {}\n", e.what());
+        run["notes"].push_back(std::string("The worst sentences could not be explained: ") + e.message());
+        fmt::print(stderr, "lens: {}\n", e.message());
       }
     }
     run["explained"].push_back(one);

@@ -288,14 +288,18 @@ io::Complain complain_about(const std::string& path) {
 
 }  // namespace
 
-void save_npy(const std::string& path, const Tensor& t) {
+void save_npy(const std::string& path, const Tensor& t, Caller caller) {
+  At at(caller);
   io::Complain complain = complain_about(path);
   io::write_file(path, io::npy_bytes(t, complain), complain);
 }
 
-Tensor load_npy(const std::string& path) {
+Tensor load_npy(const std::string& path, Caller caller) {
+  At at(caller);
   io::Complain complain = complain_about(path);
-  return io::npy_tensor(io::read_file(path, complain), complain);
+  const std::string bytes = io::read_file(path, complain);
+  if (bytes.starts_with("PK")) fail("npy", path + ": is no npy file", "an .npz archive: load_npz reads it");
+  return io::npy_tensor(bytes, complain);
 }
 
 }  // namespace gradus

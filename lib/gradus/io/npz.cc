@@ -68,7 +68,8 @@ std::string description(const std::string& name, const std::string& data) {
 
 }  // namespace
 
-void save_npz(const std::string& path, const NamedTensors& tensors) {
+void save_npz(const std::string& path, const NamedTensors& tensors, Caller caller) {
+  At at(caller);
   io::Complain complain = complain_about_npz(path);
   std::string out, directory;
   std::set<std::string> seen;
@@ -99,7 +100,8 @@ void save_npz(const std::string& path, const NamedTensors& tensors) {
   io::write_file(path, out + directory + end, complain);
 }
 
-NamedTensors load_npz(const std::string& path) {
+NamedTensors load_npz(const std::string& path, Caller caller) {
+  At place(caller);
   io::Complain complain = complain_about_npz(path);
   std::string file = io::read_file(path, complain);
   std::string_view bytes = file;

@@ -33,7 +33,9 @@ class File {
   ~File() { close(); }
   File(const File&) = delete;
 
-  [[noreturn]] void wrong(const std::string& what) const { fail("safetensors", path_ + ": " + what); }
+  [[noreturn]] void wrong(const std::string& what, std::string_view hint = {}) const {
+    fail("safetensors", path_ + ": " + what, hint);
+  }
   [[noreturn]] void failed(const char* what) const {
     wrong(fmt::format("{}: {}", what, std::strerror(errno)));
   }
@@ -122,6 +124,10 @@ class Reader {
       file_.wrong(fmt::format("is truncated: {} bytes, the header's length alone takes 8", size_));
     uint64_t length = 0;
     file_.read(&length, 8);
+    // The first bytes of a zip archive, of which torch.save and numpy.savez make their files.
+    if (char begin[5] = {}; std::memcpy(begin, &length, 4), std::string_view(begin) == "PK\3\4")
+      file_.wrong("is a zip archive, no safetensors file",
+                  "from torch.save? Use safetensors.torch.save_file");
     if (length > static_cast<uint64_t>(kLargestHeader))
       file_.wrong(fmt::format("the header must not exceed {} bytes: {}", kLargestHeader, length));
     if (length > static_cast<uint64_t>(size_ - 8))
@@ -257,7 +263,8 @@ class Replacement {
 
 }  // namespace
 
-void save_safetensors(const std::string& path, const SafetensorsFile& file) {
+void save_safetensors(const std::string& path, const SafetensorsFile& file, Caller caller) {
+  At at(caller);
   auto wrong = [&](const std::string& what) { fail("safetensors", path + ": " + what); };
   std::vector<std::pair<std::string, Tensor>> tensors = file.tensors;
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
@@ -291,6 +298,9 @@ void save_safetensors(const std::string& path, const SafetensorsFile& file) {
   out.commit();
 }
 
-SafetensorsFile load_safetensors(const std::string& path) { return Reader(path).run(); }
+SafetensorsFile load_safetensors(const std::string& path, Caller caller) {
+  At at(caller);
+  return Reader(path).run();
+}
 
 }  // namespace gradus

@@ -22,14 +22,19 @@
 
 namespace gradus {
 
-Tensor length_mask(const Tensor& lengths, int64_t S) {
+Tensor length_mask(const Tensor& lengths, int64_t S, Caller caller) {
+  At at(caller);
   if (lengths.dtype() != DType::i32 || lengths.dims() != 1)
     fail("length_mask",
          fmt::format("lengths must be i32 [B]: {} {}", name_of(lengths.dtype()), lengths.shape().str()));
   int64_t B = lengths.size(0);
   Tensor mask({B, S}, DType::u8);
-  for (int64_t b = 0; b < B; ++b)
-    for (int64_t s = 0; s < S; ++s) mask.u8()[b * S + s] = s < lengths.i32()[b];
+  for (int64_t b = 0; b < B; ++b) {
+    int32_t length = lengths.i32()[b];
+    if (length < 0 || length > S)
+      fail("length_mask", fmt::format("lengths must be in 0 .. {}: {}", S, length));
+    for (int64_t s = 0; s < S; ++s) mask.u8()[b * S + s] = s < length;
+  }
   return mask;
 }
 

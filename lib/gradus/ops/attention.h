@@ -23,7 +23,8 @@ AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Va
                                        double scale = 1, const Tensor& mask = {});
 
 /// u8 [B, S] with ones at the first lengths[b] positions; lengths i32 [B].
-Tensor length_mask(const Tensor& lengths, int64_t S);
+/// @throws Error unless lengths are i32 [B] in 0 .. S.
+Tensor length_mask(const Tensor& lengths, int64_t S, Caller caller = Caller::current());
 
 namespace reference {
 /// Composed of elementary ops; here the weights are differentiable.

@@ -23,16 +23,21 @@ Var concat_rows(const std::vector<Var>& parts, const Tensor& rows) {
 }  // namespace
 }  // namespace reference
 
-Tensor real_rows(const Tensor& lengths, int64_t T) {
+Tensor real_rows(const Tensor& lengths, int64_t T, Caller caller) {
+  At at(caller);
   std::vector<int32_t> rows;
   int64_t B = lengths.numel();
+  for (int64_t b = 0; b < B; ++b)
+    if (lengths.i32()[b] < 0 || lengths.i32()[b] > T)
+      fail("real_rows", fmt::format("lengths must be in 0 .. {}: {}", T, lengths.i32()[b]));
   for (int64_t t = 0; t < T; ++t)
     for (int64_t b = 0; b < B; ++b)
       if (t < lengths.i32()[b]) rows.push_back(static_cast<int32_t>(t * B + b));
   return Tensor::from_ids({static_cast<int64_t>(rows.size())}, rows);
 }
 
-Var concat_rows(const std::vector<Var>& parts, const Tensor& rows) {
+Var concat_rows(const std::vector<Var>& parts, const Tensor& rows, Caller caller) {
+  At at(caller);
   if (parts.empty() || parts[0].dims() == 0) fail("concat_rows", "needs at least one tensor with rows");
   if (rows.dtype() != DType::i32 || rows.dims() != 1)
     fail("concat_rows",

@@ -17,7 +17,8 @@ Var dropout(const Input& x, double p);
 void dropout_keep(std::pair<uint64_t, uint64_t> stream, double p, int64_t begin, int64_t n, uint8_t* keep);
 
 /// The factors by themselves: 0 with probability p, otherwise 1 / (1 - p). Undefined outside Training and with p = 0.
-Tensor dropout_mask(const Shape& shape, double p, DType dtype);
+/// @throws Error as dropout.
+Tensor dropout_mask(const Shape& shape, double p, DType dtype, Caller caller = Caller::current());
 
 /// Dropout of a sequence x [T, ...] with one mask for all T steps (Gal & Ghahramani 2016, arXiv:1512.05287).
 /// y_t = m x_t / (1 - p), m drawn once in x_t's shape; dx_t likewise.

@@ -151,7 +151,8 @@ Var logsumexp(const Input& x, const ReduceOptions& options) {
       });
 }
 
-Tensor argmax(const Tensor& x) {
+Tensor argmax(const Tensor& x, Caller caller) {
+  At at(caller);
   if (!x.defined()) fail("argmax", "the input is undefined");
   if (x.dims() == 0 || x.size(-1) == 0)
     fail("argmax", fmt::format("the last axis must have entries: shape {}", x.shape().str()));

@@ -27,6 +27,6 @@ Var logsumexp(const Input& x, const ReduceOptions& options = {});
 
 /// Index of the largest entry along the last axis (the first one of equals; NaN counts as largest):
 /// [..., n] -> i32 [...]. @throws Error "[argmax] the last axis must have entries: shape [2, 0]"
-Tensor argmax(const Tensor& x);
+Tensor argmax(const Tensor& x, Caller caller = Caller::current());
 
 }  // namespace gradus

@@ -4,24 +4,19 @@
 
 #include <gradus/error.h>
 #include <gradus/kernels/update_rules.h>
+#include <gradus/nn/check.h>
 #include <gradus/numeric.h>
 
 namespace gradus::nn {
-namespace {
-
-void must_be_share(const char* where, const char* name, double value) {
-  if (!(value >= 0 && value < 1)) fail(where, fmt::format("{} must be in [0, 1): {}", name, value));
-}
-
-}  // namespace
 
 // ---- Adagrad ----
 
-Adagrad::Adagrad(const AdagradOptions& options)
-    : Optimizer("Adagrad", options.lr, options.weight_decay), options_(options) {
-  if (!(options.initial_accumulator_value >= 0))
-    fail("Adagrad", fmt::format("initial_accumulator_value must not be negative: {}",
-                                options.initial_accumulator_value));
+Adagrad::Adagrad(const AdagradOptions& options, Caller caller)
+    : Optimizer("Adagrad", options.lr, options.weight_decay, caller), options_(options) {
+  At at(caller);
+  must_not_be_negative("Adagrad", "lr_decay", options.lr_decay);
+  must_not_be_negative("Adagrad", "eps", options.eps);
+  must_not_be_negative("Adagrad", "initial_accumulator_value", options.initial_accumulator_value);
 }
 
 void Adagrad::apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
@@ -36,11 +31,12 @@ void Adagrad::apply(const Update& update, const Tensor& grad, const Tensor& valu
 
 // ---- RMSprop ----
 
-RMSprop::RMSprop(const RMSpropOptions& options)
-    : Optimizer("RMSprop", options.lr, options.weight_decay), options_(options) {
-  must_be_share("RMSprop", "alpha", options.alpha);
-  if (!(options.momentum >= 0))
-    fail("RMSprop", fmt::format("momentum must not be negative: {}", options.momentum));
+RMSprop::RMSprop(const RMSpropOptions& options, Caller caller)
+    : Optimizer("RMSprop", options.lr, options.weight_decay, caller), options_(options) {
+  At at(caller);
+  must_be_probability("RMSprop", "alpha", options.alpha);
+  must_not_be_negative("RMSprop", "eps", options.eps);
+  must_not_be_negative("RMSprop", "momentum", options.momentum);
 }
 
 std::vector<std::string> RMSprop::slot_names() const {
@@ -64,9 +60,10 @@ void RMSprop::apply(const Update& update, const Tensor& grad, const Tensor& valu
 
 // ---- Adadelta ----
 
-Adadelta::Adadelta(const AdadeltaOptions& options)
-    : Optimizer("Adadelta", options.lr, options.weight_decay), options_(options) {
-  must_be_share("Adadelta", "rho", options.rho);
+Adadelta::Adadelta(const AdadeltaOptions& options, Caller caller)
+    : Optimizer("Adadelta", options.lr, options.weight_decay, caller), options_(options) {
+  At at(caller);
+  must_be_probability("Adadelta", "rho", options.rho);
   if (!(options.eps > 0))
     fail("Adadelta", fmt::format("eps must be positive, or nothing moves: {}", options.eps));
 }

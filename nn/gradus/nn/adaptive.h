@@ -17,7 +17,8 @@ struct AdagradOptions {
 /// sum += g^2;  p -= lr g / (sqrt(sum) + eps)                                   Duchi, Hazan & Singer 2011
 class Adagrad : public Optimizer {
  public:
-  explicit Adagrad(const AdagradOptions& options = {});
+  /// @throws Error for a negative option.
+  explicit Adagrad(const AdagradOptions& options = {}, Caller caller = Caller::current());
 
  private:
   std::vector<std::string> slot_names() const override { return {"sum"}; }
@@ -41,7 +42,8 @@ struct RMSpropOptions {
 /// 2012 centered: v - m^2 in place of v under the root, m = alpha m + (1 - alpha) g
 class RMSprop : public Optimizer {
  public:
-  explicit RMSprop(const RMSpropOptions& options = {});
+  /// @throws Error for a negative option, and for alpha outside [0, 1).
+  explicit RMSprop(const RMSpropOptions& options = {}, Caller caller = Caller::current());
 
  private:
   std::vector<std::string> slot_names() const override;
@@ -62,7 +64,8 @@ struct AdadeltaOptions {
 /// 1; it starts slowly, and Adam has replaced it in practice.
 class Adadelta : public Optimizer {
  public:
-  explicit Adadelta(const AdadeltaOptions& options = {});
+  /// @throws Error for a negative rate or decay, rho outside [0, 1), and eps not positive.
+  explicit Adadelta(const AdadeltaOptions& options = {}, Caller caller = Caller::current());
 
  private:
   std::vector<std::string> slot_names() const override { return {"square_avg", "acc_delta"}; }

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <gradus/tensor.h>
 
@@ -10,11 +13,17 @@ namespace gradus::nn {
 
 /// @throws Error "[Linear] in_features must be positive: 0"
 void must_be_positive(const char* where, const char* what, int64_t value);
-/// NaN neither.
+/// @throws Error "[step_lr] step_size must be positive: 0", for NaN too.
 void must_be_positive(const char* where, const char* what, double value);
+/// @throws Error "[Adam] lr must not be negative: -0.1", or that it must be finite.
+void must_not_be_negative(const char* where, const char* what, double value);
 /// @throws Error "[Dropout] p must be in [0, 1): 1.5"
 void must_be_probability(const char* where, const char* what, double p);
 /// @throws Error unless lengths is undefined or i32 [B] with entries in 0 .. T.
 void must_be_lengths(const char* where, const Tensor& lengths, int64_t B, int64_t T);
+/// Throws Error "[cell_type] unknown cell \"gur\": one of gru, lstm (file.cc:line); hint: gru?": `what` was asked for by
+/// a name that is none of `known`. The hint is the nearest of these, if one is near.
+[[noreturn]] void unknown_name(const char* where, const char* what, std::string_view name,
+                               const std::vector<std::string>& known);
 
 }  // namespace gradus::nn

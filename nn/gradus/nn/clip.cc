@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <gradus/error.h>
+#include <gradus/nn/check.h>
 #include <gradus/kernels/optimizer.h>
 #include <gradus/nn/check.h>
 #include <gradus/nn/gradient_rows.h>

@@ -66,8 +66,9 @@ uint64_t shard_seed(std::pair<uint64_t, uint64_t> from, int shard) {
 
 }  // namespace
 
-ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::function<Var(int)>& f) {
-  if (shards < 1) fail("parallel_gradients", "needs at least one shard");
+ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::function<Var(int)>& f,
+                                     Caller caller) {
+  if (shards < 1) fail(caller, "parallel_gradients", "needs at least one shard: " + std::to_string(shards));
   // The modes are those of a thread: hand the caller's on.
   std::optional<std::pair<uint64_t, uint64_t>> seed;
   if (Training::active()) seed = Training::next_stream();

@@ -18,7 +18,9 @@ struct ParallelGradients {
 /// whatever the number of threads and however they are scheduled. Gradients are SUMMED: f weights its loss by
 /// its shard's share, e.g. loss * (tokens of the shard / tokens of the batch). A shard may return an
 /// undefined Var: it is left out. When the caller is under Training, so is every shard, with a seed of its
-/// own drawn from the caller's; CheckFinite is passed on too. @throws what f throws.
-ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::function<Var(int shard)>& f);
+/// own drawn from the caller's; CheckFinite is passed on too. @throws what f throws,
+/// and Error for no shards.
+ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::function<Var(int shard)>& f,
+                                     Caller caller = Caller::current());
 
 }  // namespace gradus::nn

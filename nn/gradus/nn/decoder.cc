@@ -40,16 +40,24 @@ Attended attend(const Attention& attention, const Var& query, DecoderState& stat
   return found;
 }
 
+std::unique_ptr<Attention> given(const char* who, std::unique_ptr<Attention> attention,
+                                 const Caller& caller) {
+  if (!attention) fail(caller, who, "needs an attention", "PlainDecoder has none");
+  return attention;
+}
+
 }  // namespace
 
-DecoderState DecoderState::rows(const Tensor& rows) const {
+DecoderState DecoderState::rows(const Tensor& rows, Caller caller) const {
+  At at(caller);
   DecoderState out = reordered(rows);
   if (memory.annotations.defined()) out.memory = memory.rows(rows);
   out.summary = take(summary, rows);
   return out;
 }
 
-DecoderState DecoderState::reordered(const Tensor& rows) const {
+DecoderState DecoderState::reordered(const Tensor& rows, Caller caller) const {
+  At at(caller);
   DecoderState out = *this;
   out.hidden = take(hidden, rows);
   out.feed = take(feed, rows);
@@ -58,8 +66,9 @@ DecoderState DecoderState::reordered(const Tensor& rows) const {
   return out;
 }
 
-Readout::Readout(int64_t in_features, int64_t out_features, ReadoutKind k, Rng& rng)
-    : linear(in_features, k == ReadoutKind::maxout ? 2 * out_features : out_features, rng), kind(k) {}
+Readout::Readout(int64_t in_features, int64_t out_features, ReadoutKind k, Rng& rng, Caller caller)
+    : linear(in_features, k == ReadoutKind::maxout ? 2 * out_features : out_features, rng, {}, caller),
+      kind(k) {}
 
 Var Readout::operator()(const Input& x) const {
   At at(x.caller());
@@ -95,7 +104,8 @@ DecoderOutputs Decoder::real_steps(const Tensor& previous, const Encoded& source
   return out;
 }
 
-Tensor target_lengths(const Tensor& ids, int32_t padding_idx) {
+Tensor target_lengths(const Tensor& ids, int32_t padding_idx, Caller caller) {
+  At at(caller);
   int64_t B = ids.size(1);
   std::vector<int32_t> lengths(static_cast<size_t>(B), 0);
   for (int64_t t = 0; t < ids.size(0); ++t)
@@ -104,7 +114,8 @@ Tensor target_lengths(const Tensor& ids, int32_t padding_idx) {
   return Tensor::from_ids({B}, lengths);
 }
 
-Tensor target_words(const Tensor& ids, const Tensor& lengths) {
+Tensor target_words(const Tensor& ids, const Tensor& lengths, Caller caller) {
+  At at(caller);
   Tensor words = real_rows(lengths, ids.size(0));
   for (int64_t i = 0; i < words.numel(); ++i) words.i32()[i] = ids.i32()[words.i32()[i]];
   return words;
@@ -113,14 +124,15 @@ Tensor target_words(const Tensor& ids, const Tensor& lengths) {
 // ---- Bahdanau ----
 
 BahdanauDecoder::BahdanauDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, Rng& rng,
-                                 const DecoderOptions& o)
-    : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}),
-      dropout(o.dropout),
-      attention(std::move(a)),
-      cell(o.cell, s.embedding_dim + attention->context_size(s.annotation_size), s.hidden_size, rng),
-      bridge(s.summary_size, s.hidden_size, rng),
+                                 const DecoderOptions& o, Caller caller)
+    : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}, caller),
+      dropout(o.dropout, caller),
+      attention(given("BahdanauDecoder", std::move(a), caller)),
+      cell(o.cell, s.embedding_dim + attention->context_size(s.annotation_size), s.hidden_size, rng, true,
+           "BahdanauDecoder", caller),
+      bridge(s.summary_size, s.hidden_size, rng, {}, caller),
       readout(s.hidden_size + attention->context_size(s.annotation_size) + s.embedding_dim, s.hidden_size,
-              o.readout, rng),
+              o.readout, rng, caller),
       fused(o.fused) {}
 
 DecoderState BahdanauDecoder::start(const Encoded& source, Caller caller) const {
@@ -173,14 +185,15 @@ void BahdanauDecoder::params(ParamVisitor& visit) {
 // ---- Luong ----
 
 LuongDecoder::LuongDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, Rng& rng,
-                           const DecoderOptions& o)
-    : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}),
-      dropout(o.dropout),
-      attention(std::move(a)),
-      cell(o.cell, s.embedding_dim + (o.input_feeding ? s.hidden_size : 0), s.hidden_size, rng),
-      bridge(s.summary_size, s.hidden_size, rng),
+                           const DecoderOptions& o, Caller caller)
+    : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}, caller),
+      dropout(o.dropout, caller),
+      attention(given("LuongDecoder", std::move(a), caller)),
+      cell(o.cell, s.embedding_dim + (o.input_feeding ? s.hidden_size : 0), s.hidden_size, rng, true,
+           "LuongDecoder", caller),
+      bridge(s.summary_size, s.hidden_size, rng, {}, caller),
       attention_vector(attention->context_size(s.annotation_size) + s.hidden_size, s.hidden_size, o.readout,
-                       rng),
+                       rng, caller),
       input_feeding(o.input_feeding),
       fused(o.fused) {}
 
@@ -238,12 +251,12 @@ void LuongDecoder::params(ParamVisitor& visit) {
 
 // ---- without attention ----
 
-PlainDecoder::PlainDecoder(const DecoderSizes& s, Rng& rng, const DecoderOptions& o)
-    : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}),
-      dropout(o.dropout),
-      cell(o.cell, s.embedding_dim + s.annotation_size, s.hidden_size, rng),
-      bridge(s.annotation_size, s.hidden_size, rng),
-      readout(s.hidden_size + s.annotation_size + s.embedding_dim, s.hidden_size, o.readout, rng),
+PlainDecoder::PlainDecoder(const DecoderSizes& s, Rng& rng, const DecoderOptions& o, Caller caller)
+    : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}, caller),
+      dropout(o.dropout, caller),
+      cell(o.cell, s.embedding_dim + s.annotation_size, s.hidden_size, rng, true, "PlainDecoder", caller),
+      bridge(s.annotation_size, s.hidden_size, rng, {}, caller),
+      readout(s.hidden_size + s.annotation_size + s.embedding_dim, s.hidden_size, o.readout, rng, caller),
       fused(o.fused) {}
 
 DecoderState PlainDecoder::start(const Encoded& source, Caller caller) const {

@@ -21,9 +21,10 @@ struct DecoderState {
   AttentionState attention = {};  ///< what the attention's steps hand on to each other
 
   /// The rows rows[0], rows[1], ... (i32 [N]) of everything it holds, the source included; one may be taken several times.
-  DecoderState rows(const Tensor& rows) const;
+  /// @throws Error for a row that does not exist.
+  DecoderState rows(const Tensor& rows, Caller caller = Caller::current()) const;
   /// The same without the source: for a beam, where a row takes the place of another one of the same sentence.
-  DecoderState reordered(const Tensor& rows) const;
+  DecoderState reordered(const Tensor& rows, Caller caller = Caller::current()) const;
 };
 
 /// Readout vectors go through the output layer to become logits.
@@ -64,7 +65,8 @@ struct Readout {
   Linear linear;
   ReadoutKind kind;
 
-  Readout(int64_t in_features, int64_t out_features, ReadoutKind kind, Rng& rng);
+  Readout(int64_t in_features, int64_t out_features, ReadoutKind kind, Rng& rng,
+          Caller caller = Caller::current());
   Var operator()(const Input& x) const;
   void params(ParamVisitor& visit) { linear.params(visit); }
 };
@@ -88,9 +90,9 @@ class Decoder {
 };
 
 /// Steps of each target up to its last word that is not padding: ids i32 [T, B] -> i32 [B].
-Tensor target_lengths(const Tensor& ids, int32_t padding_idx);
+Tensor target_lengths(const Tensor& ids, int32_t padding_idx, Caller caller = Caller::current());
 /// The words of those steps, i32 [N] in the order of the readouts.
-Tensor target_words(const Tensor& ids, const Tensor& lengths);
+Tensor target_words(const Tensor& ids, const Tensor& lengths, Caller caller = Caller::current());
 
 /// Bahdanau et al. 2014: the query is the previous state, the context enters the cell.
 ///   s_{-1} = tanh(W_b summary + b)
@@ -107,7 +109,7 @@ struct BahdanauDecoder : Decoder {
   bool fused;
 
   BahdanauDecoder(const DecoderSizes& sizes, std::unique_ptr<Attention> attention, Rng& rng,
-                  const DecoderOptions& options = {});
+                  const DecoderOptions& options = {}, Caller caller = Caller::current());
   DecoderState start(const Encoded& source, Caller caller = Caller::current()) const override;
   DecoderStep step(const Tensor& previous, DecoderState& state,
                    Caller caller = Caller::current()) const override;
@@ -132,7 +134,7 @@ struct LuongDecoder : Decoder {
   bool input_feeding, fused;
 
   LuongDecoder(const DecoderSizes& sizes, std::unique_ptr<Attention> attention, Rng& rng,
-               const DecoderOptions& options = {});
+               const DecoderOptions& options = {}, Caller caller = Caller::current());
   DecoderState start(const Encoded& source, Caller caller = Caller::current()) const override;
   DecoderStep step(const Tensor& previous, DecoderState& state,
                    Caller caller = Caller::current()) const override;
@@ -154,7 +156,8 @@ struct PlainDecoder : Decoder {
   Readout readout;
   bool fused;
 
-  PlainDecoder(const DecoderSizes& sizes, Rng& rng, const DecoderOptions& options = {});
+  PlainDecoder(const DecoderSizes& sizes, Rng& rng, const DecoderOptions& options = {},
+               Caller caller = Caller::current());
   DecoderState start(const Encoded& source, Caller caller = Caller::current()) const override;
   DecoderStep step(const Tensor& previous, DecoderState& state,
                    Caller caller = Caller::current()) const override;

@@ -5,7 +5,10 @@
 
 namespace gradus::nn {
 
-Dropout::Dropout(double probability) : p(probability) { must_be_probability("Dropout", "p", p); }
+Dropout::Dropout(double probability, Caller caller) : p(probability) {
+  At at(caller);
+  must_be_probability("Dropout", "p", p);
+}
 
 Var Dropout::operator()(const Input& x) const {
   At at(x.caller());

@@ -10,7 +10,7 @@ struct Dropout {
   double p;
 
   /// @throws Error "[Dropout] p must be in [0, 1): 1.5"
-  explicit Dropout(double p = 0.5);
+  explicit Dropout(double p = 0.5, Caller caller = Caller::current());
   Var operator()(const Input& x) const;
   void params(ParamVisitor&) {}
 };

@@ -5,14 +5,16 @@
 #include <algorithm>
 
 #include <gradus/error.h>
+#include <gradus/nn/check.h>
 #include <gradus/kernels/update_rules.h>
 #include <gradus/numeric.h>
 
 namespace gradus::nn {
 
-ExponentialMovingAverage::ExponentialMovingAverage(const EMAOptions& options) : options_(options) {
-  if (!(options.decay >= 0 && options.decay < 1))
-    fail("ExponentialMovingAverage", fmt::format("decay must be in [0, 1): {}", options.decay));
+ExponentialMovingAverage::ExponentialMovingAverage(const EMAOptions& options, Caller caller)
+    : options_(options) {
+  At at(caller);
+  must_be_probability("ExponentialMovingAverage", "decay", options.decay);
 }
 
 void ExponentialMovingAverage::must_fit(const std::vector<NamedParameter>& parameters) const {
@@ -28,7 +30,8 @@ void ExponentialMovingAverage::must_fit(const std::vector<NamedParameter>& param
                               parameters[i].parameter->shape().str()));
 }
 
-void ExponentialMovingAverage::update(const std::vector<NamedParameter>& parameters) {
+void ExponentialMovingAverage::update(const std::vector<NamedParameter>& parameters, Caller caller) {
+  At at(caller);
   if (averages_.empty()) {
     for (const NamedParameter& p : parameters) averages_.emplace_back(p.name, p.parameter->value().clone());
     updates_ = 1;
@@ -50,7 +53,8 @@ void ExponentialMovingAverage::update(const std::vector<NamedParameter>& paramet
   }
 }
 
-void ExponentialMovingAverage::swap(const std::vector<NamedParameter>& parameters) {
+void ExponentialMovingAverage::swap(const std::vector<NamedParameter>& parameters, Caller caller) {
+  At at(caller);
   if (averages_.empty()) return;
   must_fit(parameters);
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -66,7 +70,8 @@ StateDict ExponentialMovingAverage::state_dict() const {
   return out;
 }
 
-void ExponentialMovingAverage::load_state_dict(const StateDict& dict) {
+void ExponentialMovingAverage::load_state_dict(const StateDict& dict, Caller caller) {
+  At at(caller);
   StateDict averages;
   int64_t updates = 0;
   for (const auto& [name, value] : dict) {
@@ -81,9 +86,9 @@ void ExponentialMovingAverage::load_state_dict(const StateDict& dict) {
   updates_ = updates;
 }
 
-EMAWeights::EMAWeights(ExponentialMovingAverage& ema, std::vector<NamedParameter> parameters)
+EMAWeights::EMAWeights(ExponentialMovingAverage& ema, std::vector<NamedParameter> parameters, Caller caller)
     : ema_(ema), parameters_(std::move(parameters)) {
-  ema_.swap(parameters_);
+  ema_.swap(parameters_, caller);
 }
 
 EMAWeights::~EMAWeights() { ema_.swap(parameters_); }

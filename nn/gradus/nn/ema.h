@@ -20,22 +20,22 @@ struct EMAOptions {
 class ExponentialMovingAverage {
  public:
   /// @throws Error when decay is not in [0, 1).
-  explicit ExponentialMovingAverage(const EMAOptions& options = {});
+  explicit ExponentialMovingAverage(const EMAOptions& options = {}, Caller caller = Caller::current());
 
   /// @throws Error when the names and shapes are not those of the first update.
-  void update(const std::vector<NamedParameter>& parameters);
+  void update(const std::vector<NamedParameter>& parameters, Caller caller = Caller::current());
   template <Module M>
-  void update(M& module) {
-    update(nn::named_parameters(module));
+  void update(M& module, Caller caller = Caller::current()) {
+    update(nn::named_parameters(module), caller);
   }
   /// Exchanges averages and weights; a second call brings the weights back. Without an update yet nothing
-  /// changes.
-  void swap(const std::vector<NamedParameter>& parameters);
+  /// changes. @throws Error as update.
+  void swap(const std::vector<NamedParameter>& parameters, Caller caller = Caller::current());
 
   /// The averages under the parameters' names, and "updates"; empty before the first update.
   StateDict state_dict() const;
   /// @throws Error when "updates" is missing.
-  void load_state_dict(const StateDict& dict);
+  void load_state_dict(const StateDict& dict, Caller caller = Caller::current());
 
  private:
   void must_fit(const std::vector<NamedParameter>& parameters) const;
@@ -48,9 +48,12 @@ class ExponentialMovingAverage {
 /// Within its lifetime the parameters hold their averages.
 class EMAWeights {
  public:
-  EMAWeights(ExponentialMovingAverage& ema, std::vector<NamedParameter> parameters);
+  /// @throws Error as ExponentialMovingAverage::swap.
+  EMAWeights(ExponentialMovingAverage& ema, std::vector<NamedParameter> parameters,
+             Caller caller = Caller::current());
   template <Module M>
-  EMAWeights(ExponentialMovingAverage& ema, M& module) : EMAWeights(ema, nn::named_parameters(module)) {}
+  EMAWeights(ExponentialMovingAverage& ema, M& module, Caller caller = Caller::current())
+      : EMAWeights(ema, nn::named_parameters(module), caller) {}
   ~EMAWeights();
   EMAWeights(const EMAWeights&) = delete;
 

@@ -8,8 +8,9 @@
 namespace gradus::nn {
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, Rng& rng,
-                     const EmbeddingLayerOptions& options)
+                     const EmbeddingLayerOptions& options, Caller caller)
     : padding_idx(options.padding_idx) {
+  At at(caller);
   must_be_positive("Embedding", "num_embeddings", num_embeddings);
   must_be_positive("Embedding", "embedding_dim", embedding_dim);
   if (padding_idx < -1 || padding_idx >= num_embeddings)

@@ -16,7 +16,7 @@ struct Embedding {
   int32_t padding_idx = -1;
 
   Embedding(int64_t num_embeddings, int64_t embedding_dim, Rng& rng,
-            const EmbeddingLayerOptions& options = {});
+            const EmbeddingLayerOptions& options = {}, Caller caller = Caller::current());
   Var operator()(const Tensor& ids, Caller caller = Caller::current()) const;
   void params(ParamVisitor& visit);
 };

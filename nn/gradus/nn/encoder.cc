@@ -6,14 +6,15 @@
 
 namespace gradus::nn {
 
-Var Encoded::final_states() const {
+Var Encoded::final_states(Caller caller) const {
+  At at(caller);
   return backward_final.defined() ? concat({forward_final, backward_final}, -1) : forward_final;
 }
 
 Encoder::Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, Rng& rng,
-                 const EncoderOptions& o)
-    : embedding(vocabulary, embedding_dim, rng, {.padding_idx = o.padding_idx}),
-      dropout(o.dropout),
+                 const EncoderOptions& o, Caller caller)
+    : embedding(vocabulary, embedding_dim, rng, {.padding_idx = o.padding_idx}, caller),
+      dropout(o.dropout, caller),
       rnn({.name = "Encoder",
            .cell = o.cell,
            .input_size = embedding_dim,
@@ -24,7 +25,7 @@ Encoder::Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size,
            .variational = o.variational,
            .recurrent_dropout = o.recurrent_dropout,
            .residual = o.residual},
-          rng),
+          rng, caller),
       annotation_size(hidden_size * (o.bidirectional ? 2 : 1)) {}
 
 Encoded Encoder::operator()(const Tensor& ids, const Tensor& lengths, Caller caller) const {

@@ -17,7 +17,7 @@ struct Encoded {
   /// [B, H]: one state that has read the whole source, backward if there is one (s_0 of Bahdanau et al. 2014).
   const Var& summary() const { return backward_final.defined() ? backward_final : forward_final; }
   /// [B, D]: all final states, what a decoder without attention has to live on.
-  Var final_states() const;
+  Var final_states(Caller caller = Caller::current()) const;
 };
 
 struct EncoderOptions {
@@ -40,7 +40,7 @@ struct Encoder {
   int64_t annotation_size;
 
   Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, Rng& rng,
-          const EncoderOptions& options = {});
+          const EncoderOptions& options = {}, Caller caller = Caller::current());
   /// ids i32 [S, B], lengths i32 [B].
   Encoded operator()(const Tensor& ids, const Tensor& lengths, Caller caller = Caller::current()) const;
   void params(ParamVisitor& visit);

@@ -14,7 +14,8 @@ struct GRUCellOptions {
 /// One step of a GRU (Cho et al. 2014), gates r, z, n as in PyTorch; equations in gradus/ops/gru.h.
 /// x [B, input_size], h [B, hidden_size] or undefined (zeros) -> [B, hidden_size].
 struct GRUCell : RecurrentCell {
-  GRUCell(int64_t input_size, int64_t hidden_size, Rng& rng, const GRUCellOptions& options = {});
+  GRUCell(int64_t input_size, int64_t hidden_size, Rng& rng, const GRUCellOptions& options = {},
+          Caller caller = Caller::current());
   Var operator()(const Input& x, const Var& h = {}) const {
     At at(x.caller());
     return step(x, {h, {}}).h;
@@ -40,7 +41,8 @@ struct GRUOptions {
 struct GRU {
   RecurrentStack stack;
 
-  GRU(int64_t input_size, int64_t hidden_size, Rng& rng, const GRUOptions& options = {});
+  GRU(int64_t input_size, int64_t hidden_size, Rng& rng, const GRUOptions& options = {},
+      Caller caller = Caller::current());
   /// @throws Error when a shape does not fit or a length is outside 0 .. T.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {}, const Var& h0 = {}) const;
   void params(ParamVisitor& visit) { stack.params(visit); }

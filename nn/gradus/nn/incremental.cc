@@ -25,7 +25,8 @@ class Composed : public IncrementalDecoder {
         memory_(state_.memory),
         sentences_(state_.hidden.size(0), options.rows_per_sentence) {}
 
-  const Tensor& step(const Tensor& previous) override {
+  const Tensor& step(const Tensor& previous, Caller caller) override {
+    At at(caller);
     NoGrad guard;
     DecoderStep out = decoder_.step(previous, state_);
     weights_ = out.weights.defined() ? out.weights.to(DType::f32) : Tensor();
@@ -35,7 +36,8 @@ class Composed : public IncrementalDecoder {
 
   const Tensor& weights() const override { return weights_; }
 
-  void select(const std::vector<int64_t>& rows) override {
+  void select(const std::vector<int64_t>& rows, Caller caller) override {
+    At at(caller);
     RowSentences::Change change = sentences_.select(rows);
     if (change == RowSentences::Change::none) return;
     NoGrad guard;
@@ -61,7 +63,8 @@ class ComposedGenerator : public Generator {
       : encoder_(encoder), decoder_(decoder), output_(output) {}
 
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options) const override {
+                                            const IncrementalOptions& options, Caller caller) const override {
+    At at(caller);
     NoGrad guard;
     return std::make_unique<Composed>(decoder_, output_, encoder_(source, lengths), options);
   }
@@ -74,7 +77,8 @@ class ComposedGenerator : public Generator {
 
 }  // namespace
 
-void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most) {
+void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most, Caller caller) {
+  At at(caller);
   if (static_cast<int64_t>(rows.size()) > most)
     fail("select",
          "at most " + std::to_string(most) + " rows were planned for: " + std::to_string(rows.size()));
@@ -88,7 +92,8 @@ RowSentences::RowSentences(int64_t sentences, int64_t rows_per_sentence)
   std::iota(sentence_.begin(), sentence_.end(), int64_t{0});
 }
 
-RowSentences::Change RowSentences::select(const std::vector<int64_t>& rows) {
+RowSentences::Change RowSentences::select(const std::vector<int64_t>& rows, Caller caller) {
+  At at(caller);
   check_selection(rows, static_cast<int64_t>(sentence_.size()), most_);
   bool same = rows.size() == sentence_.size();
   std::vector<int64_t> chosen;

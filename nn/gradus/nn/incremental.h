@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include <gradus/error.h>
 #include <gradus/parallel.h>
 #include <gradus/tensor.h>
 
@@ -17,13 +18,14 @@ class IncrementalDecoder {
  public:
   virtual ~IncrementalDecoder() = default;
   /// previous i32 [R], the last word of each row -> logits f32 [R, V] of the next one, valid until the next call.
-  virtual const Tensor& step(const Tensor& previous) = 0;
+  /// @throws Error for ids that are not i32 [R], or not in the vocabulary.
+  virtual const Tensor& step(const Tensor& previous, Caller caller = Caller::current()) = 0;
   /// Alignment weights f32 [R, S] of the last step, valid until the next call; undefined for a decoder without them.
   virtual const Tensor& weights() const = 0;
   /// Row i of the steps to come continues row rows[i] of the last one; a row that is not named is dropped. Rows of one
   /// sentence stay within the `rows_per_sentence` it was started with.
   /// @throws Error when a row does not exist or there are too many.
-  virtual void select(const std::vector<int64_t>& rows) = 0;
+  virtual void select(const std::vector<int64_t>& rows, Caller caller = Caller::current()) = 0;
 };
 
 struct IncrementalOptions {
@@ -38,9 +40,10 @@ struct IncrementalOptions {
 class Generator {
  public:
   virtual ~Generator() = default;
-  /// Reads the sources, ids i32 [S, B], lengths i32 [B].
+  /// Reads the sources, ids i32 [S, B], lengths i32 [B]. @throws Error for ids and lengths that do not fit.
   virtual std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                                    const IncrementalOptions& options = {}) const = 0;
+                                                    const IncrementalOptions& options = {},
+                                                    Caller caller = Caller::current()) const = 0;
 };
 
 /// What search needs of a model: any model that turns a source into words one by one can be translated with.
@@ -66,8 +69,8 @@ std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder&
 
 /// For implementations of `select`: `given` rows there are, and at most `most` may be.
 /// @throws Error "[select] rows are 0 .. 2: 3", "[select] at most 6 rows were planned for: 7".
-void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most);
-
+void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most,
+                     Caller caller = Caller::current());
 
 /// For implementations of `select` too: the sentence that each row continues.
 class RowSentences {
@@ -77,7 +80,7 @@ class RowSentences {
   /// and with them what each row needs of its source.
   /// @throws Error as check_selection.
   enum class Change { none, rows, sources };
-  Change select(const std::vector<int64_t>& rows);
+  Change select(const std::vector<int64_t>& rows, Caller caller = Caller::current());
   const std::vector<int64_t>& of_rows() const { return sentence_; }
 
  private:

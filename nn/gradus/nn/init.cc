@@ -10,6 +10,7 @@
 
 #include <gradus/error.h>
 #include <gradus/kernels/random.h>
+#include <gradus/nn/check.h>
 #include <gradus/numeric.h>
 
 namespace gradus::nn::init {
@@ -76,21 +77,23 @@ std::vector<double> orthonormal_rows(int64_t count, int64_t n, Rng& rng) {
 
 }  // namespace
 
-void zeros_(Parameter& p) { constant_(p, 0); }
+void zeros_(Parameter& p, Caller caller) { constant_(p, 0, caller); }
 
-void ones_(Parameter& p) { constant_(p, 1); }
+void ones_(Parameter& p, Caller caller) { constant_(p, 1, caller); }
 
-void constant_(Parameter& p, double value) {
-  p.update([value](const Tensor& t) { t.fill(value); });
+void constant_(Parameter& p, double value, Caller caller) {
+  p.update([value](const Tensor& t) { t.fill(value); }, caller);
 }
 
-void uniform_(Parameter& p, double low, double high, Rng& rng) {
+void uniform_(Parameter& p, double low, double high, Rng& rng, Caller caller) {
+  At at(caller);
   p.update([&](const Tensor& t) {
     visit_floating(t, "uniform_", [&](auto* to) { kernels::fill_uniform(rng, low, high, to, t.numel()); });
   });
 }
 
-void normal_(Parameter& p, double mean, double deviation, Rng& rng) {
+void normal_(Parameter& p, double mean, double deviation, Rng& rng, Caller caller) {
+  At at(caller);
   p.update([&](const Tensor& t) {
     visit_floating(t, "normal_",
                    [&](auto* to) { kernels::fill_normal(rng, mean, deviation, to, t.numel()); });
@@ -169,13 +172,15 @@ void sparse_(Parameter& p, double sparsity, Rng& rng, double deviation, Caller c
 
 double calculate_gain(const std::string& nonlinearity, double slope, Caller caller) {
   At at(caller);
-  if (nonlinearity == "linear" || nonlinearity == "conv" || nonlinearity == "sigmoid") return 1;
+  for (const char* same : {"linear", "conv", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+                           "conv_transpose3d", "sigmoid"})
+    if (nonlinearity == same) return 1;
   if (nonlinearity == "tanh") return 5.0 / 3;
   if (nonlinearity == "relu") return std::sqrt(2.0);
   if (nonlinearity == "leaky_relu") return std::sqrt(2 / (1 + slope * slope));
   if (nonlinearity == "selu") return 0.75;
-  fail("calculate_gain", "unknown nonlinearity \"" + nonlinearity +
-                             "\": one of linear, conv, sigmoid, tanh, relu, leaky_relu, selu");
+  unknown_name("calculate_gain", "nonlinearity", nonlinearity,
+               {"linear", "conv", "sigmoid", "tanh", "relu", "leaky_relu", "selu"});
 }
 
 void xavier_uniform_(Parameter& p, Rng& rng, const InitOptions& options, Caller caller) {

@@ -13,11 +13,12 @@
 
 namespace gradus::nn::init {
 
-void zeros_(Parameter& p);
-void ones_(Parameter& p);
-void constant_(Parameter& p, double value);
-void uniform_(Parameter& p, double low, double high, Rng& rng);
-void normal_(Parameter& p, double mean, double deviation, Rng& rng);
+/// @throws Error "[update] the parameter is undefined", here and below.
+void zeros_(Parameter& p, Caller caller = Caller::current());
+void ones_(Parameter& p, Caller caller = Caller::current());
+void constant_(Parameter& p, double value, Caller caller = Caller::current());
+void uniform_(Parameter& p, double low, double high, Rng& rng, Caller caller = Caller::current());
+void normal_(Parameter& p, double mean, double deviation, Rng& rng, Caller caller = Caller::current());
 
 /// N(mean, deviation^2) without what lies outside [low, high].
 /// @throws Error when the mean is more than 2 deviations away from the interval (PyTorch warns: its numbers
@@ -34,8 +35,8 @@ void dirac_(Parameter& p, int groups = 1, Caller caller = Caller::current());
 void sparse_(Parameter& p, double sparsity, Rng& rng, double deviation = 0.01,
              Caller caller = Caller::current());
 
-/// The recommended gain after a nonlinearity: "linear", "conv", "sigmoid" 1; "tanh" 5/3; "relu" sqrt(2);
-/// "leaky_relu" sqrt(2 / (1 + slope^2)); "selu" 3/4. @throws Error for another name.
+/// The recommended gain after a nonlinearity: "linear", "sigmoid", "conv" and PyTorch's "conv1d" to "conv_transpose3d" 1;
+/// "tanh" 5/3; "relu" sqrt(2); "leaky_relu" sqrt(2 / (1 + slope^2)); "selu" 3/4. @throws Error for another name.
 double calculate_gain(const std::string& nonlinearity, double slope = 0.01,
                       Caller caller = Caller::current());
 

@@ -5,7 +5,8 @@
 
 namespace gradus::nn {
 
-LayerNorm::LayerNorm(int64_t n, double epsilon) : eps(epsilon) {
+LayerNorm::LayerNorm(int64_t n, double epsilon, Caller caller) : eps(epsilon) {
+  At at(caller);
   must_be_positive("LayerNorm", "n", n);
   weight = Parameter(Tensor::ones({n}), "weight");
   bias = Parameter(Tensor::zeros({n}), "bias");

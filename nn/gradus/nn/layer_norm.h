@@ -10,7 +10,7 @@ struct LayerNorm {
   Parameter weight, bias;
   double eps;
 
-  explicit LayerNorm(int64_t n, double eps = 1e-5);
+  explicit LayerNorm(int64_t n, double eps = 1e-5, Caller caller = Caller::current());
   Var operator()(const Input& x) const;
   void params(ParamVisitor& visit);
 };

@@ -7,7 +7,9 @@
 
 namespace gradus::nn {
 
-Linear::Linear(int64_t in_features, int64_t out_features, Rng& rng, const LinearOptions& options) {
+Linear::Linear(int64_t in_features, int64_t out_features, Rng& rng, const LinearOptions& options,
+               Caller caller) {
+  At at(caller);
   must_be_positive("Linear", "in_features", in_features);
   must_be_positive("Linear", "out_features", out_features);
   double a = 1 / std::sqrt(static_cast<double>(in_features));

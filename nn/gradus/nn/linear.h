@@ -14,7 +14,8 @@ struct LinearOptions {
 struct Linear {
   Parameter weight, bias;  ///< bias undefined without one
 
-  Linear(int64_t in_features, int64_t out_features, Rng& rng, const LinearOptions& options = {});
+  Linear(int64_t in_features, int64_t out_features, Rng& rng, const LinearOptions& options = {},
+         Caller caller = Caller::current());
   Var operator()(const Input& x) const;
   void params(ParamVisitor& visit);
 };

@@ -13,7 +13,8 @@ struct LSTMCellOptions {
 /// One step of an LSTM (Hochreiter & Schmidhuber 1997), gates i, f, g, o as in PyTorch; equations in gradus/ops/lstm.h.
 /// x [B, input_size], h and c [B, hidden_size] or undefined (zeros) -> both after the step.
 struct LSTMCell : RecurrentCell {
-  LSTMCell(int64_t input_size, int64_t hidden_size, Rng& rng, const LSTMCellOptions& options = {});
+  LSTMCell(int64_t input_size, int64_t hidden_size, Rng& rng, const LSTMCellOptions& options = {},
+           Caller caller = Caller::current());
   RecurrentState operator()(const Input& x, const Var& h = {}, const Var& c = {}) const {
     At at(x.caller());
     return step(x, {h, c});
@@ -38,7 +39,8 @@ struct LSTMOptions {
 struct LSTM {
   RecurrentStack stack;
 
-  LSTM(int64_t input_size, int64_t hidden_size, Rng& rng, const LSTMOptions& options = {});
+  LSTM(int64_t input_size, int64_t hidden_size, Rng& rng, const LSTMOptions& options = {},
+       Caller caller = Caller::current());
   /// @throws Error when a shape does not fit or a length is outside 0 .. T.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {}, const Var& h0 = {},
                              const Var& c0 = {}) const;

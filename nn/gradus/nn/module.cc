@@ -42,12 +42,27 @@ std::string readable_bytes(int64_t n) {
   return fmt::format("{:.1f} MB", static_cast<double>(n) / 1e6);
 }
 
+// "module." where every one of `names` is among `longer` with that before it; "" otherwise.
+std::string prefix_between(const std::vector<std::string>& names, const std::vector<std::string>& longer) {
+  if (names.empty()) return "";
+  for (const std::string& candidate : longer) {
+    if (!candidate.ends_with("." + names[0])) continue;
+    std::string prefix = candidate.substr(0, candidate.size() - names[0].size());
+    auto has = [&](const std::string& n) {
+      return std::find(longer.begin(), longer.end(), prefix + n) != longer.end();
+    };
+    if (std::all_of(names.begin(), names.end(), has)) return prefix;
+  }
+  return "";
+}
+
 // Puts the dictionary into the parameters, or says all that is wrong with it. `where` and `file` begin the
 // message.
 void take_over(const std::vector<NamedParameter>& parameters, const StateDict& dict, const char* where,
                const std::string& file) {
   std::unordered_map<std::string, const Tensor*> given;
   std::vector<std::string> missing, unexpected, misshaped, twice;
+  bool transposed = false;
   for (const auto& [name, value] : dict)
     if (!given.emplace(name, &value).second) twice.push_back(name);
   std::unordered_map<std::string, bool> known;
@@ -55,13 +70,20 @@ void take_over(const std::vector<NamedParameter>& parameters, const StateDict& d
     known[p.name] = true;
     auto at = given.find(p.name);
     if (at == given.end()) missing.push_back(p.name);
-    else if (at->second->shape() != p.parameter->shape())
+    else if (const Shape& own = p.parameter->shape(), &other = at->second->shape(); other != own) {
+      transposed = transposed || (own.dims() == 2 && other == Shape{own[1], own[0]});
       misshaped.push_back(fmt::format("{} (module {}, given {})", p.name, p.parameter->shape().str(),
                                       at->second->shape().str()));
+    }
   }
   for (const auto& [name, value] : dict)
     if (!known.count(name)) unexpected.push_back(name);
 
+  std::string hint = transposed ? "a weight is [out, in]: transposed?" : "";
+  if (std::string under = prefix_between(missing, unexpected); !under.empty())
+    hint = "they are given under \"" + under + "\"";
+  else if (under = prefix_between(unexpected, missing); !under.empty())
+    hint = "the module has them under \"" + under + "\"";
   std::vector<std::string> wrong;
   auto list = [&](const char* what, const std::vector<std::string>& names) {
     if (!names.empty()) wrong.push_back(fmt::format("{} {}", what, fmt::join(names, ", ")));
@@ -71,7 +93,8 @@ void take_over(const std::vector<NamedParameter>& parameters, const StateDict& d
   list("wrong shape", misshaped);
   list("given twice", twice);
   if (!wrong.empty())
-    fail(where, fmt::format("{}the names and shapes must be the module's: {}", file, fmt::join(wrong, "; ")));
+    fail(where, fmt::format("{}the names and shapes must be the module's: {}", file, fmt::join(wrong, "; ")),
+         hint);
   for (const NamedParameter& p : parameters)
     p.parameter->assign(given[p.name]->to(p.parameter->value().dtype()));
 }
@@ -129,7 +152,8 @@ StateDict state_dict(const std::vector<NamedParameter>& parameters) {
   return out;
 }
 
-void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict) {
+void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict, Caller caller) {
+  At at(caller);
   take_over(parameters, dict, "load_state_dict", "");
 }
 
@@ -139,8 +163,8 @@ int64_t num_parameters(const std::vector<NamedParameter>& parameters) {
   return n;
 }
 
-void to(const std::vector<NamedParameter>& parameters, DType dtype) {
-  if (!is_floating(dtype)) fail("to", fmt::format("parameters are f32 or f64: {}", name_of(dtype)));
+void to(const std::vector<NamedParameter>& parameters, DType dtype, Caller caller) {
+  if (!is_floating(dtype)) fail(caller, "to", fmt::format("parameters are f32 or f64: {}", name_of(dtype)));
   for (const NamedParameter& p : parameters) p.parameter->assign(p.parameter->value().to(dtype));
 }
 
@@ -149,12 +173,13 @@ void label_parameters(const std::vector<NamedParameter>& parameters) {
 }
 
 void save(const std::vector<NamedParameter>& parameters, const std::string& path,
-          const std::map<std::string, std::string>& metadata) {
-  save_safetensors(path, {state_dict(parameters), metadata});
+          const std::map<std::string, std::string>& metadata, Caller caller) {
+  save_safetensors(path, {state_dict(parameters), metadata}, caller);
 }
 
 std::map<std::string, std::string> load(const std::vector<NamedParameter>& parameters,
-                                        const std::string& path) {
+                                        const std::string& path, Caller caller) {
+  At at(caller);
   SafetensorsFile file = load_safetensors(path);
   take_over(parameters, file.tensors, "load", path + ": ");
   return file.metadata;
@@ -198,7 +223,8 @@ std::string summary(const std::vector<ParamVisitor::Entry>& entries) {
   return out;
 }
 
-Var checkable(const std::vector<Var>& parts) {
+Var checkable(const std::vector<Var>& parts, Caller caller) {
+  At at(caller);
   std::vector<Var> flat;
   for (const Var& part : parts)
     if (part.defined()) flat.push_back(reshape(part, {-1}));
@@ -206,8 +232,8 @@ Var checkable(const std::vector<Var>& parts) {
   return flat.size() == 1 ? flat[0] : concat(flat, 0);
 }
 
-void not_callable_with(size_t inputs) {
-  fail("gradcheck",
+void not_callable_with(size_t inputs, const Caller& caller) {
+  fail(caller, "gradcheck",
        fmt::format("the layer cannot be called with {} input{}", inputs, inputs == 1 ? "" : "s"));
 }
 

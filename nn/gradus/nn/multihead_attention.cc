@@ -31,9 +31,25 @@ Tensor mean_over_heads(const Tensor& weights) {
   return mean;
 }
 
+// The numbers of heads next to the one asked for that divide the size.
+std::string heads_hint(int64_t embed_dim, int64_t num_heads) {
+  if (num_heads % embed_dim == 0) return "the number of heads comes second: exchanged?";
+  int64_t below = num_heads, above = num_heads;
+  while (embed_dim % below != 0) --below;
+  while (embed_dim % above != 0) ++above;
+  return fmt::format("{} or {} heads?", below, above);
+}
+
 }  // namespace
 
-void KeyValueCache::append(const Tensor& row) {
+void KeyValueCache::append(const Tensor& row, Caller caller) {
+  At at(caller);
+  if (row.dims() != 3 || row.size(0) != 1)
+    fail("KeyValueCache", "keys and values of a word must be [1, B, 2E]: " + row.shape().str());
+  if (length > 0 && row.shape().without(0) != keys_values.shape().without(0))
+    fail("KeyValueCache",
+         fmt::format("a word's keys and values must be as those before: [1, {}, {}], given {}",
+                     keys_values.size(1), keys_values.size(2), row.shape().str()));
   if (!keys_values.defined() || length == keys_values.size(0)) {
     Shape shape = row.shape();
     shape.set(0, std::max<int64_t>(16, 2 * length));
@@ -45,9 +61,13 @@ void KeyValueCache::append(const Tensor& row) {
   ++length;
 }
 
-void KeyValueCache::select(const std::vector<int64_t>& rows) {
+void KeyValueCache::select(const std::vector<int64_t>& rows, Caller caller) {
   if (length == 0) return;
+  At at(caller);
   int64_t before = keys_values.size(1), n = keys_values.size(2);
+  for (int64_t row : rows)
+    if (row < 0 || row >= before)
+      fail("KeyValueCache", fmt::format("sentences are 0 .. {}: {}", before - 1, row));
   Tensor chosen({keys_values.size(0), static_cast<int64_t>(rows.size()), n}, keys_values.dtype());
   visit_floating(keys_values, "KeyValueCache", [&](auto* from) {
     auto* to = static_cast<decltype(from)>(chosen.raw());
@@ -58,16 +78,18 @@ void KeyValueCache::select(const std::vector<int64_t>& rows) {
 }
 
 MultiheadAttention::MultiheadAttention(int64_t embedding, int64_t heads, Rng& rng,
-                                       const MultiheadAttentionOptions& o)
+                                       const MultiheadAttentionOptions& o, Caller caller)
     : embed_dim(embedding),
       num_heads(heads),
       dropout(o.dropout),
-      out_proj(embedding, embedding, rng, {.bias = o.bias}) {
+      out_proj(embedding, embedding, rng, {.bias = o.bias}, caller) {
+  At at(caller);
   must_be_positive("MultiheadAttention", "num_heads", num_heads);
   must_be_probability("MultiheadAttention", "dropout", dropout);
   if (embed_dim % num_heads != 0)
     fail("MultiheadAttention",
-         fmt::format("embed_dim must be a multiple of num_heads: {}, {}", embed_dim, num_heads));
+         fmt::format("embed_dim must be a multiple of num_heads: {}, {}", embed_dim, num_heads),
+         heads_hint(embed_dim, num_heads));
   int64_t E = embed_dim, kdim = o.kdim ? o.kdim : E, vdim = o.vdim ? o.vdim : E;
   auto weight = [&rng](int64_t out, int64_t in, const char* name) {
     Parameter p(Tensor({out, in}, DType::f32), name);
@@ -99,7 +121,8 @@ Var MultiheadAttention::project(const Var& x, int64_t begin, int64_t end) const 
   return linear(x, weight, bias);
 }
 
-MultiheadAttentionOutput MultiheadAttention::finish(const ScaledDotProduct& heads) const {
+MultiheadAttentionOutput MultiheadAttention::finish(const ScaledDotProduct& heads, Caller caller) const {
+  At at(caller);
   return {out_proj(heads.output), heads.weights.defined() ? mean_over_heads(heads.weights) : Tensor(),
           heads.weights};
 }

@@ -10,6 +10,7 @@
 #include <gradus/error.h>
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/update_rules.h>
+#include <gradus/nn/check.h>
 #include <gradus/nn/gradient_rows.h>
 #include <gradus/numeric.h>
 
@@ -62,11 +63,14 @@ double grad_norm(Gradients& grads, ThreadPool* pool) {
   return std::sqrt(sum);
 }
 
-double clip_factor(double norm, double max_norm) {
+double clip_factor(double norm, double max_norm, Caller caller) {
+  if (!(max_norm > 0)) fail(caller, "clip_factor", fmt::format("max_norm must be positive: {}", max_norm));
   return std::isfinite(norm) && norm > max_norm ? max_norm / norm : 1;
 }
 
-double clip_grad_norm(Gradients& grads, double max_norm) {
+double clip_grad_norm(Gradients& grads, double max_norm, Caller caller) {
+  At at(caller);
+  if (!(max_norm > 0)) fail("clip_grad_norm", fmt::format("max_norm must be positive: {}", max_norm));
   double norm = grad_norm(grads), factor = clip_factor(norm, max_norm);
   if (factor != 1) grads.scale(factor);
   return norm;
@@ -74,8 +78,24 @@ double clip_grad_norm(Gradients& grads, double max_norm) {
 
 // ---- what all optimisers share ----
 
+Optimizer::Optimizer(const char* name, double lr, double weight_decay, Caller caller)
+    : name_(name), groups_{{lr, weight_decay}} {
+  At at(caller);
+  must_not_be_negative(name, "lr", lr);
+  must_not_be_negative(name, "weight_decay", weight_decay);
+}
+
+size_t Optimizer::checked(int group, const Caller& caller) const {
+  if (group < 0 || group >= num_groups())
+    fail(caller, name_,
+         fmt::format("group {} does not exist: {} group{}", group, num_groups(),
+                     num_groups() == 1 ? "" : "s"));
+  return static_cast<size_t>(group);
+}
+
 void Optimizer::step(const std::vector<NamedParameter>& parameters, const Gradients& grads, double grad_scale,
-                     ThreadPool* pool) {
+                     ThreadPool* pool, Caller caller) {
+  At at(caller);
   bool any = false;
   for (const NamedParameter& p : parameters) {
     const Gradients::Entry* entry = grads.find(*p.parameter);
@@ -83,13 +103,14 @@ void Optimizer::step(const std::vector<NamedParameter>& parameters, const Gradie
     any = true;
     DType type = entry->dense.defined() ? entry->dense.dtype() : entry->rows.at(0).rows.dtype();
     if (type != p.parameter->value().dtype())
-      fail(name_, fmt::format("{} is {} and its gradient {}: was the module converted in between?", p.name,
-                              name_of(p.parameter->value().dtype()), name_of(type)));
+      fail(name_,
+           fmt::format("{} is {} and its gradient {}", p.name, name_of(p.parameter->value().dtype()),
+                       name_of(type)),
+           "was the module converted in between?");
   }
   if (!any && !parameters.empty())
-    fail(name_,
-         fmt::format("the gradients have none of the {} parameters: does the loss come from this module?",
-                     parameters.size()));
+    fail(name_, fmt::format("the gradients have none of the {} parameters", parameters.size()),
+         "does the loss come from this module?");
   for (const NamedParameter& p : parameters) {
     const Gradients::Entry* entry = grads.find(*p.parameter);
     if (!entry) continue;
@@ -187,7 +208,11 @@ void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, 
   });
 }
 
-int Optimizer::add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options) {
+int Optimizer::add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options,
+                         Caller caller) {
+  At at(caller);
+  must_not_be_negative(name_, "lr", options.lr.value_or(0));
+  must_not_be_negative(name_, "weight_decay", options.weight_decay.value_or(0));
   for (const NamedParameter& p : parameters)
     if (memberships_.count(p.parameter->var().node().get()))
       fail(name_, fmt::format("a parameter can be in one group only: {}", p.name));
@@ -213,7 +238,9 @@ StateDict Optimizer::state_dict(const std::vector<NamedParameter>& parameters) c
   return out;
 }
 
-void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict) {
+void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict,
+                                Caller caller) {
+  At at(caller);
   std::unordered_map<std::string, Tensor> given(dict.begin(), dict.end());
   std::vector<std::string> slots = slot_names(), missing, misshaped;
   std::unordered_map<std::string, bool> used;
@@ -267,7 +294,10 @@ void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, c
 
 // ---- SGD ----
 
-SGD::SGD(const SGDOptions& options) : Optimizer("SGD", options.lr, options.weight_decay), options_(options) {
+SGD::SGD(const SGDOptions& options, Caller caller)
+    : Optimizer("SGD", options.lr, options.weight_decay, caller), options_(options) {
+  At at(caller);
+  must_not_be_negative("SGD", "momentum", options.momentum);
   if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
     fail("SGD", "nesterov needs a momentum, and no dampening");
 }
@@ -290,10 +320,12 @@ void SGD::apply(const Update& update, const Tensor& grad, const Tensor& value, i
 
 // ---- Adam and AdamW ----
 
-Adam::Adam(const AdamOptions& options) : Adam("Adam", options, false) {}
+Adam::Adam(const AdamOptions& options, Caller caller) : Adam("Adam", options, false, caller) {}
 
-Adam::Adam(const char* name, const AdamOptions& options, bool decoupled)
-    : Optimizer(name, options.lr, options.weight_decay), options_(options), decoupled_(decoupled) {
+Adam::Adam(const char* name, const AdamOptions& options, bool decoupled, Caller caller)
+    : Optimizer(name, options.lr, options.weight_decay, caller), options_(options), decoupled_(decoupled) {
+  At at(caller);
+  must_not_be_negative(name, "eps", options.eps);
   for (double beta : {options.beta1, options.beta2})
     if (!(beta >= 0 && beta < 1)) fail(name, fmt::format("betas must be in [0, 1): {}", beta));
 }
@@ -318,7 +350,7 @@ void Adam::apply(const Update& update, const Tensor& grad, const Tensor& value, 
   });
 }
 
-AdamW::AdamW(const AdamWOptions& o)
-    : Adam("AdamW", {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.lazy}, true) {}
+AdamW::AdamW(const AdamWOptions& o, Caller caller)
+    : Adam("AdamW", {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.lazy}, true, caller) {}
 
 }  // namespace gradus::nn

@@ -19,10 +19,12 @@ double grad_norm(Gradients& grads, ThreadPool* pool = nullptr);
 /// Scales all gradients by max_norm / norm where norm > max_norm; returns the norm before. When it is not
 /// finite nothing is scaled: test std::isfinite of the result and skip the step. A pass over memory that
 /// `step`'s grad_scale saves: `adam.step(model, grads, clip_factor(grad_norm(grads), max_norm))`.
-double clip_grad_norm(Gradients& grads, double max_norm);
+/// @throws Error "[clip_grad_norm] max_norm must be positive: -1".
+double clip_grad_norm(Gradients& grads, double max_norm, Caller caller = Caller::current());
 
 /// min(1, max_norm / norm), the factor that clip_grad_norm multiplies by; 1 when norm is not finite.
-double clip_factor(double norm, double max_norm);
+/// @throws Error when max_norm is not positive.
+double clip_factor(double norm, double max_norm, Caller caller = Caller::current());
 
 /// What a group of parameters has of its own; what is not given is the optimiser's.
 struct ParamGroupOptions {
@@ -44,24 +46,31 @@ class Optimizer {
   /// @throws Error when the gradients have none of the parameters.
   /// With a pool its threads share the elements of each parameter; the result is the same.
   void step(const std::vector<NamedParameter>& parameters, const Gradients& grads, double grad_scale = 1,
-            ThreadPool* pool = nullptr);
+            ThreadPool* pool = nullptr, Caller caller = Caller::current());
   template <Module M>
-  void step(M& module, const Gradients& grads, double grad_scale = 1, ThreadPool* pool = nullptr) {
-    step(named_parameters(module), grads, grad_scale, pool);
+  void step(M& module, const Gradients& grads, double grad_scale = 1, ThreadPool* pool = nullptr,
+            Caller caller = Caller::current()) {
+    step(named_parameters(module), grads, grad_scale, pool, caller);
   }
 
   /// Gives these parameters a learning rate or a weight decay of their own. Returns the number of the group;
   /// group 0 has all that are in no other. @throws Error when one is in a group already.
-  int add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options);
+  int add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options,
+                Caller caller = Caller::current());
   template <Module M>
-  int add_group(M& module, const ParamGroupOptions& options) {
-    return add_group(named_parameters(module), options);
+  int add_group(M& module, const ParamGroupOptions& options, Caller caller = Caller::current()) {
+    return add_group(named_parameters(module), options, caller);
   }
   int num_groups() const { return static_cast<int>(groups_.size()); }
 
   /// Learning rate of a group. A Scheduler sets those of all groups.
-  double lr(int group = 0) const { return groups_.at(static_cast<size_t>(group)).lr; }
-  void set_lr(double lr, int group = 0) { groups_.at(static_cast<size_t>(group)).lr = lr; }
+  /// @throws Error "[Adam] group 3 does not exist: 2 groups".
+  double lr(int group = 0, Caller caller = Caller::current()) const {
+    return groups_[checked(group, caller)].lr;
+  }
+  void set_lr(double lr, int group = 0, Caller caller = Caller::current()) {
+    groups_[checked(group, caller)].lr = lr;
+  }
 
   /// The state as named tensors ("m.encoder.weight", ..., "step.encoder.weight", and "lr" [groups]), enough
   /// to go on bit for bit. The other options and the members of the groups are the program's to repeat.
@@ -72,10 +81,11 @@ class Optimizer {
   }
   /// @throws Error for names that are unknown and for shapes that are not the parameters'. Parameters without
   /// state in the dictionary start afresh; without "lr" in it the learning rates stay.
-  void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict);
+  void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict,
+                       Caller caller = Caller::current());
   template <Module M>
-  void load_state_dict(M& module, const StateDict& dict) {
-    load_state_dict(nn::named_parameters(module), dict);
+  void load_state_dict(M& module, const StateDict& dict, Caller caller = Caller::current()) {
+    load_state_dict(nn::named_parameters(module), dict, caller);
   }
 
  protected:
@@ -91,7 +101,8 @@ class Optimizer {
     double lr, weight_decay, grad_scale;
   };
 
-  Optimizer(const char* name, double lr, double weight_decay) : name_(name), groups_{{lr, weight_decay}} {}
+  /// @throws Error when lr or weight_decay is negative or not finite.
+  Optimizer(const char* name, double lr, double weight_decay, Caller caller = Caller::current());
   virtual std::vector<std::string> slot_names() const = 0;
   virtual double slot_start() const { return 0; }
   /// True when rows of an embedding without a gradient are not to be touched.
@@ -111,6 +122,7 @@ class Optimizer {
     size_t group;
   };
 
+  size_t checked(int group, const Caller& caller) const;
   State& prepare(const Parameter& p);
   void apply_rows(const Update& update, const Gradients::Entry& entry, const Tensor& value, State& state,
                   ThreadPool* pool);
@@ -135,7 +147,8 @@ struct SGDOptions {
 /// form: lr is outside u.
 class SGD : public Optimizer {
  public:
-  explicit SGD(const SGDOptions& options = {});
+  /// @throws Error for a negative rate, decay or momentum, and for nesterov without a momentum or with dampening.
+  explicit SGD(const SGDOptions& options = {}, Caller caller = Caller::current());
 
  private:
   std::vector<std::string> slot_names() const override;
@@ -160,10 +173,11 @@ struct AdamOptions {
 /// (Kingma & Ba 2015).
 class Adam : public Optimizer {
  public:
-  explicit Adam(const AdamOptions& options = {});
+  /// @throws Error for a negative rate, decay or eps, and for betas outside [0, 1).
+  explicit Adam(const AdamOptions& options = {}, Caller caller = Caller::current());
 
  protected:
-  Adam(const char* name, const AdamOptions& options, bool decoupled);
+  Adam(const char* name, const AdamOptions& options, bool decoupled, Caller caller);
 
  private:
   std::vector<std::string> slot_names() const override;
@@ -187,7 +201,8 @@ struct AdamWOptions {
 /// (Loshchilov & Hutter 2019). The averages do not see it.
 class AdamW : public Adam {
  public:
-  explicit AdamW(const AdamWOptions& options = {});
+  /// @throws Error as Adam.
+  explicit AdamW(const AdamWOptions& options = {}, Caller caller = Caller::current());
 };
 
 }  // namespace gradus::nn

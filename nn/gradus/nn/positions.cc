@@ -14,7 +14,8 @@ Var Positions::operator()(const Input& x, int64_t first) const {
   return x + reshape(p, {p.size(0), 1, p.size(1)});
 }
 
-Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t E, DType dtype) {
+Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t E, DType dtype, Caller caller) {
+  At at(caller);
   Tensor out({count, E}, dtype);
   for (int64_t e = 0; e < E; ++e) {
     double frequency = std::pow(10000.0, -static_cast<double>(e / 2 * 2) / static_cast<double>(E));
@@ -26,24 +27,28 @@ Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t E, DType dtype
   return out;
 }
 
-SinusoidalPositions::SinusoidalPositions(int64_t E) : embedding_dim(E) {
+SinusoidalPositions::SinusoidalPositions(int64_t E, Caller caller) : embedding_dim(E) {
+  At at(caller);
   must_be_positive("SinusoidalPositions", "embedding_dim", E);
   table = sinusoidal_positions(0, 256, E);
 }
 
-Var SinusoidalPositions::rows(int64_t first, int64_t count, DType dtype) const {
+Var SinusoidalPositions::rows(int64_t first, int64_t count, DType dtype, Caller caller) const {
+  At at(caller);
   if (dtype == table.dtype() && first + count <= table.size(0)) return table.rows(first, first + count);
   return sinusoidal_positions(first, count, embedding_dim, dtype);
 }
 
-LearnedPositions::LearnedPositions(int64_t max_positions, int64_t E, Rng& rng) {
+LearnedPositions::LearnedPositions(int64_t max_positions, int64_t E, Rng& rng, Caller caller) {
+  At at(caller);
   must_be_positive("LearnedPositions", "max_positions", max_positions);
   must_be_positive("LearnedPositions", "embedding_dim", E);
   double deviation = 1 / std::sqrt(static_cast<double>(E));
   weight = Parameter(Tensor::normal({max_positions, E}, 0, deviation, rng), "weight");
 }
 
-Var LearnedPositions::rows(int64_t first, int64_t count, DType) const {
+Var LearnedPositions::rows(int64_t first, int64_t count, DType, Caller caller) const {
+  At at(caller);
   if (first + count > weight.shape()[0])
     fail("LearnedPositions",
          fmt::format("only {} positions were learned: {}", weight.shape()[0], first + count));
@@ -52,11 +57,13 @@ Var LearnedPositions::rows(int64_t first, int64_t count, DType) const {
 
 void LearnedPositions::params(ParamVisitor& visit) { visit("weight", weight); }
 
-std::unique_ptr<Positions> make_positions(std::string_view name, int64_t max_positions, int64_t E, Rng& rng) {
+std::unique_ptr<Positions> make_positions(std::string_view name, int64_t max_positions, int64_t E, Rng& rng,
+                                          Caller caller) {
+  At at(caller);
   if (name == "sinusoidal") return std::make_unique<SinusoidalPositions>(E);
   if (name == "learned") return std::make_unique<LearnedPositions>(max_positions, E, rng);
   if (name == "none") return nullptr;
-  fail("make_positions", fmt::format("unknown positions \"{}\": one of sinusoidal, learned, none", name));
+  unknown_name("make_positions", "positions", name, {"sinusoidal", "learned", "none"});
 }
 
 }  // namespace gradus::nn

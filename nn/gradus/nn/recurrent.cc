@@ -8,6 +8,7 @@
 #include <gradus/numeric.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/dropout.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
@@ -71,7 +72,8 @@ Var join_directions(const Input& forward, const Var& backward, const Tensor& len
   });
 }
 
-RecurrentStack::RecurrentStack(const RecurrentShape& s, Rng& rng) : shape(s) {
+RecurrentStack::RecurrentStack(const RecurrentShape& s, Rng& rng, Caller caller) : shape(s) {
+  At at(caller);
   must_be_positive(s.name, "input_size", s.input_size);
   must_be_positive(s.name, "hidden_size", s.hidden_size);
   must_be_positive(s.name, "num_layers", s.num_layers);
@@ -88,7 +90,10 @@ RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths
                                            const RecurrentState& start) const {
   At at(x.caller());
   if (x.dims() != 3 || x.size(2) != shape.input_size || x.size(0) == 0)
-    fail(shape.name, fmt::format("x must be [T, B, {}], time first: {}", shape.input_size, x.shape().str()));
+    fail(shape.name, fmt::format("x must be [T, B, {}], time first: {}", shape.input_size, x.shape().str()),
+         x.dims() == 3   ? size_hint(x.size(2), shape.input_size)
+         : x.dims() == 2 ? std::string("a step alone is a cell's, " + std::string(shape.name) + "Cell")
+                         : "");
   int64_t T = x.size(0), B = x.size(1), H = shape.hidden_size, states = static_cast<int64_t>(weights.size());
   must_be_lengths(shape.name, lengths, B, T);
   for (auto [state, name] : {std::pair(&start.h, "h0"), std::pair(&start.c, "c0")})

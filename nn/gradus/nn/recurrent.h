@@ -38,7 +38,7 @@ struct RecurrentStack {
   RecurrentShape shape;
   std::vector<RecurrentWeights> weights;  ///< layer 0 forward, layer 0 backward, layer 1 forward, ...
 
-  RecurrentStack(const RecurrentShape& shape, Rng& rng);
+  RecurrentStack(const RecurrentShape& shape, Rng& rng, Caller caller = Caller::current());
   int64_t directions() const { return shape.bidirectional ? 2 : 1; }
   /// x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), start: [num_layers * dirs, B, H] or
   /// undefined (zeros) each. @throws Error when a shape does not fit or a length is outside 0 .. T.

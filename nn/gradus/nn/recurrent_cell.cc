@@ -30,19 +30,20 @@ const std::vector<std::string>& cell_names() {
   return names;
 }
 
-CellType cell_type(const std::string& name) {
+CellType cell_type(const std::string& name, Caller caller) {
   if (name == "gru") return {};
   if (name == "gru-reset-before") return {.reset_after = false};
   if (name == "gru-bahdanau") return {.bahdanau = true};
   if (name == "lstm") return {.kind = CellKind::lstm, .forget_bias = 1};
   if (name == "rnn") return {.kind = CellKind::rnn};
   if (name == "rnn-relu") return {.kind = CellKind::rnn, .nonlinearity = Nonlinearity::relu};
-  std::string known;
-  for (const std::string& n : cell_names()) known += (known.empty() ? "" : ", ") + n;
-  fail("cell_type", "unknown cell \"" + name + "\": one of " + known);
+  At at(caller);
+  unknown_name("cell_type", "cell", name, cell_names());
 }
 
-RecurrentWeights::RecurrentWeights(const CellType& type, int64_t input_size, int64_t H, bool bias, Rng& rng) {
+RecurrentWeights::RecurrentWeights(const CellType& type, int64_t input_size, int64_t H, bool bias, Rng& rng,
+                                   Caller caller) {
+  At at(caller);
   double a = 1 / std::sqrt(static_cast<double>(H));
   int64_t G = type.gates();
   auto draw = [&](const Shape& shape, const char* name) {
@@ -82,8 +83,9 @@ void RecurrentWeights::params(ParamVisitor& visit, const std::string& suffix) {
   }
 }
 
-DirectionStates run_over_time(const CellType& type, const RecurrentWeights& w, const Var& x,
+DirectionStates run_over_time(const CellType& type, const RecurrentWeights& w, const Input& x,
                               const RecurrentState& start, const DirectionOptions& o) {
+  At at(x.caller());
   if (type.kind == CellKind::lstm) {
     const LstmState state{start.h, start.c};
     const LstmOptions options{.reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask};
@@ -112,8 +114,9 @@ DirectionStates run_over_time(const CellType& type, const RecurrentWeights& w, c
 }
 
 RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidden_size, Rng& rng, bool bias,
-                             const char* name)
+                             const char* name, Caller caller)
     : type(t) {
+  At at(caller);
   must_be_positive(name, "input_size", input_size);
   must_be_positive(name, "hidden_size", hidden_size);
   static_cast<RecurrentWeights&>(*this) = RecurrentWeights(t, input_size, hidden_size, bias, rng);

@@ -32,7 +32,7 @@ struct CellType {
 
 /// gru, gru-reset-before, gru-bahdanau, lstm (forget bias 1), rnn, rnn-relu.
 /// @throws Error "[cell_type] unknown cell \"gur\": one of ..."
-CellType cell_type(const std::string& name);
+CellType cell_type(const std::string& name, Caller caller = Caller::current());
 const std::vector<std::string>& cell_names();
 
 /// h [B, H], and c [B, H] of an LSTM; undefined parts are zeros.
@@ -57,7 +57,8 @@ struct RecurrentWeights {
 
   RecurrentWeights() = default;
   /// All from U(-1/sqrt(H), 1/sqrt(H)), as PyTorch; gains 1, offsets 0.
-  RecurrentWeights(const CellType& type, int64_t input_size, int64_t hidden_size, bool bias, Rng& rng);
+  RecurrentWeights(const CellType& type, int64_t input_size, int64_t hidden_size, bool bias, Rng& rng,
+                   Caller caller = Caller::current());
   int64_t hidden_size() const { return weight_hh.shape()[1]; }
   /// weight_ih, weight_hh, bias_ih, bias_hh, then weight_ln_ih, bias_ln_ih, weight_ln_hh, ..., weight_ln_c, or
   /// of the RNN weight_ln and bias_ln, each with the suffix.
@@ -77,7 +78,7 @@ struct DirectionStates {
 };
 
 /// x [T, B, I] -> all states.
-DirectionStates run_over_time(const CellType& type, const RecurrentWeights& w, const Var& x,
+DirectionStates run_over_time(const CellType& type, const RecurrentWeights& w, const Input& x,
                               const RecurrentState& start, const DirectionOptions& options);
 
 /// One step of any unit, with its weights: what a decoder holds. x [B, input_size].
@@ -87,7 +88,7 @@ struct RecurrentCell : RecurrentWeights {
   RecurrentCell() = default;
   /// `name` is for errors.
   RecurrentCell(const CellType& type, int64_t input_size, int64_t hidden_size, Rng& rng, bool bias = true,
-                const char* name = "RecurrentCell");
+                const char* name = "RecurrentCell", Caller caller = Caller::current());
   /// Undefined parts of the state are zeros.
   RecurrentState step(const Input& x, const RecurrentState& state = {}) const;
   /// The cell over a whole sequence x [T, B, input_size], fused where the unit is: all h [T, B, H]. With

@@ -13,7 +13,8 @@ struct RNNCellOptions {
 /// h' = tanh(W_ih x + b_ih + W_hh h + b_hh) (Elman 1990). x [B, input_size], h [B, hidden_size] or undefined
 /// (zeros) -> [B, hidden_size].
 struct RNNCell : RecurrentCell {
-  RNNCell(int64_t input_size, int64_t hidden_size, Rng& rng, const RNNCellOptions& options = {});
+  RNNCell(int64_t input_size, int64_t hidden_size, Rng& rng, const RNNCellOptions& options = {},
+          Caller caller = Caller::current());
   Var operator()(const Input& x, const Var& h = {}) const {
     At at(x.caller());
     return step(x, {h, {}}).h;
@@ -39,7 +40,8 @@ struct RNNOptions {
 struct RNN {
   RecurrentStack stack;
 
-  RNN(int64_t input_size, int64_t hidden_size, Rng& rng, const RNNOptions& options = {});
+  RNN(int64_t input_size, int64_t hidden_size, Rng& rng, const RNNOptions& options = {},
+      Caller caller = Caller::current());
   /// @throws Error when a shape does not fit or a length is outside 0 .. T.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {}, const Var& h0 = {}) const;
   void params(ParamVisitor& visit) { stack.params(visit); }

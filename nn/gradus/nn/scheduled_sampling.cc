@@ -46,8 +46,14 @@ Tensor scheduled_sampling(const Generator& generator, const Seq2SeqBatch& batch,
   return mixed;
 }
 
-double exponential_decay(double k, double i) { return std::pow(k, i); }
+double exponential_decay(double k, double i, Caller caller) {
+  if (!(k > 0 && k < 1)) fail(caller, "exponential_decay", fmt::format("k must be in (0, 1): {}", k));
+  return std::pow(k, i);
+}
 
-double inverse_sigmoid_decay(double k, double i) { return k / (k + std::exp(i / k)); }
+double inverse_sigmoid_decay(double k, double i, Caller caller) {
+  if (!(k >= 1)) fail(caller, "inverse_sigmoid_decay", fmt::format("k must be at least 1: {}", k));
+  return k / (k + std::exp(i / k));
+}
 
 }  // namespace gradus::nn

@@ -20,9 +20,9 @@ Tensor scheduled_sampling(const Generator& generator, const Seq2SeqBatch& batch,
 // How the probability of feeding the REFERENCE falls with the updates i = 0, 1, 2, ..., as in the paper; the
 // third is linear, max(floor, k - c i).
 
-/// k^i, k < 1
-double exponential_decay(double k, double i);
-/// k / (k + e^(i / k)), k >= 1
-double inverse_sigmoid_decay(double k, double i);
+/// k^i. @throws Error unless 0 < k < 1.
+double exponential_decay(double k, double i, Caller caller = Caller::current());
+/// k / (k + e^(i / k)). @throws Error unless k >= 1.
+double inverse_sigmoid_decay(double k, double i, Caller caller = Caller::current());
 
 }  // namespace gradus::nn

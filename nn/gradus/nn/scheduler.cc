@@ -75,6 +75,7 @@ Schedule noam_lr(double model_size, double warmup, double factor, Caller caller)
 Schedule with_warmup(double steps, Schedule after, Caller caller) {
   At at(caller);
   must_be_positive("with_warmup", "steps", steps);
+  if (!after) fail("with_warmup", "needs a schedule to go on with");
   return [=, after = std::move(after)](double base, double t) {
     return after(base, t) * std::min(1.0, (t + 1) / steps);
   };
@@ -82,8 +83,9 @@ Schedule with_warmup(double steps, Schedule after, Caller caller) {
 
 // ---- Scheduler ----
 
-Scheduler::Scheduler(Optimizer& optimizer, Schedule schedule)
+Scheduler::Scheduler(Optimizer& optimizer, Schedule schedule, Caller caller)
     : optimizer_(optimizer), schedule_(std::move(schedule)) {
+  if (!schedule_) fail(caller, "Scheduler", "needs a schedule");
   for (int g = 0; g < optimizer.num_groups(); ++g) base_.push_back(optimizer.lr(g));
   step_to(0);
 }
@@ -98,7 +100,8 @@ StateDict Scheduler::state_dict() const {
           {"base_lrs", Tensor::from({static_cast<int64_t>(base_.size())}, base_, DType::f64)}};
 }
 
-void Scheduler::load_state_dict(const StateDict& dict) {
+void Scheduler::load_state_dict(const StateDict& dict, Caller caller) {
+  At at(caller);
   std::vector<Tensor> found = entries("Scheduler", dict, {"t", "base_lrs"});
   if (found[1].numel() != static_cast<int64_t>(base_.size()))
     fail("Scheduler",
@@ -109,13 +112,13 @@ void Scheduler::load_state_dict(const StateDict& dict) {
 
 // ---- ReduceLROnPlateau ----
 
-ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options)
+ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options, Caller caller)
     : optimizer_(optimizer),
       options_(options),
       best_(options.maximize ? -std::numeric_limits<double>::infinity()
                              : std::numeric_limits<double>::infinity()) {
   if (!(options.factor > 0 && options.factor < 1))
-    fail("ReduceLROnPlateau", fmt::format("factor must be in (0, 1): {}", options.factor));
+    fail(caller, "ReduceLROnPlateau", fmt::format("factor must be in (0, 1): {}", options.factor));
 }
 
 bool ReduceLROnPlateau::better(double metric) const {
@@ -151,7 +154,8 @@ StateDict ReduceLROnPlateau::state_dict() const {
           {"cooldown", number(static_cast<double>(cooldown_))}};
 }
 
-void ReduceLROnPlateau::load_state_dict(const StateDict& dict) {
+void ReduceLROnPlateau::load_state_dict(const StateDict& dict, Caller caller) {
+  At at(caller);
   std::vector<Tensor> found = entries("ReduceLROnPlateau", dict, {"best", "bad", "cooldown"});
   best_ = found[0].item();
   bad_ = static_cast<int64_t>(found[1].item());

@@ -27,7 +27,7 @@ class Beam {
   Beam(IncrementalDecoder& decoder, const Tensor& lengths, const SearchOptions& options)
       : decoder_(decoder), options_(options), B_(lengths.numel()), K_(options.beam_size),
         scored_(options.scores || options.beam_size > 1) {
-    if (K_ < 1) fail("translate", "beam_size must be at least 1");
+    if (K_ < 1) fail("translate", "beam_size must be at least 1: " + std::to_string(K_));
     for (int64_t b = 0; b < B_; ++b) {
       limit_.push_back(max_target_length(lengths.i32()[b], options));
       live_.push_back({b, 0.0});
@@ -229,7 +229,8 @@ int64_t max_target_length(int64_t source_length, const SearchOptions& options) {
 }
 
 std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const Tensor& lengths,
-                                            const SearchOptions& options) {
+                                            const SearchOptions& options, Caller caller) {
+  At at(caller);
   return Beam(decoder, lengths, options).run();
 }
 
@@ -273,7 +274,8 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
                                                const Tensor& lengths, const SearchOptions& options,
                                                Caller caller) {
   At at(caller);
-  if (options.beam_size < 1) fail("translate", "beam_size must be at least 1");
+  if (options.beam_size < 1)
+    fail("translate", "beam_size must be at least 1: " + std::to_string(options.beam_size));
   if (source.dtype() != DType::i32 || source.dims() != 2 || lengths.dtype() != DType::i32 ||
       lengths.shape() != Shape{source.size(1)})
     fail("translate", "sources must be i32 [S, B] and lengths i32 [B]: " + source.shape().str() + " and " +

@@ -37,7 +37,7 @@ struct Hypothesis {
 /// leaves the beam, and the batch; a sentence is done when beam_size of them have finished. <pad> and <s> are never
 /// produced. With a pool, each thread takes some of the sentences, or a part of each product when they are few; the
 /// result is the same whatever the number of threads.
-/// @throws Error "[translate] beam_size must be at least 1".
+/// @throws Error "[translate] beam_size must be at least 1: 0".
 std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Tensor& source,
                                                const Tensor& lengths, const SearchOptions& options = {},
                                                Caller caller = Caller::current());
@@ -48,7 +48,9 @@ std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Te
 
 /// The search alone, over a decoder that was started with options.beam_size rows per sentence. lengths i32 [B] are what
 /// the limit on target words is worked out from.
+/// @throws Error as translate.
 std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const Tensor& lengths,
-                                            const SearchOptions& options = {});
+                                            const SearchOptions& options = {},
+                                            Caller caller = Caller::current());
 
 }  // namespace gradus::nn

@@ -1,6 +1,7 @@
 #include <gradus/nn/seq2seq.h>
 
 #include <gradus/nn/attention/hard.h>
+#include <gradus/nn/check.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/concat_rows.h>
 #include <gradus/ops/output_loss.h>
@@ -12,7 +13,8 @@ namespace gradus::nn {
 namespace {
 
 // Where states are compared with annotations directly, both directions together must have the decoder's size.
-int64_t encoder_hidden_size(const Seq2SeqConfig& c) {
+int64_t encoder_hidden_size(const Seq2SeqConfig& c, Caller caller) {
+  At at(caller);
   bool halves = c.bidirectional && c.attention != "none" && attention_kind(c.attention).equal_sizes;
   return halves ? c.hidden_size / 2 : c.hidden_size;
 }
@@ -20,23 +22,25 @@ int64_t encoder_hidden_size(const Seq2SeqConfig& c) {
 ReadoutKind readout_kind(const std::string& name) {
   if (name == "tanh") return ReadoutKind::tanh;
   if (name == "maxout") return ReadoutKind::maxout;
-  fail("Seq2Seq", "unknown readout \"" + name + "\": one of tanh, maxout");
+  unknown_name("Seq2Seq", "readout", name, {"tanh", "maxout"});
 }
 
-CellType cell_of(const Seq2SeqConfig& c) {
-  CellType cell = cell_type(c.cell);
+CellType cell_of(const Seq2SeqConfig& c, Caller caller) {
+  CellType cell = cell_type(c.cell, caller);
   cell.layer_norm = c.layer_norm;
   return cell;
 }
 
-std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation_size, Rng& rng) {
+std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation_size, Rng& rng,
+                                      Caller caller) {
+  At at(caller);
   DecoderSizes sizes{c.target_vocabulary, c.embedding_dim, c.hidden_size, annotation_size,
-                     encoder_hidden_size(c)};
+                     encoder_hidden_size(c, caller)};
   DecoderOptions options{.dropout = c.dropout,
                          .padding_idx = kPad,
                          .input_feeding = c.input_feeding,
                          .readout = readout_kind(c.readout),
-                         .cell = cell_of(c)};
+                         .cell = cell_of(c, caller)};
   if (c.attention == "none") return std::make_unique<PlainDecoder>(sizes, rng, options);
   auto attention = make_attention(c.attention,
                                   {c.hidden_size, annotation_size,
@@ -48,7 +52,7 @@ std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation
   if (order == "bahdanau")
     return std::make_unique<BahdanauDecoder>(sizes, std::move(attention), rng, options);
   if (order == "luong") return std::make_unique<LuongDecoder>(sizes, std::move(attention), rng, options);
-  fail("Seq2Seq", "unknown decoder \"" + c.decoder + "\": one of auto, bahdanau, luong");
+  unknown_name("Seq2Seq", "decoder", c.decoder, {"auto", "bahdanau", "luong"});
 }
 
 Tensor real_words(const Tensor& targets) {
@@ -76,19 +80,20 @@ Tensor at_steps(const Tensor& values, const Tensor& lengths, const Shape& shape)
 
 }  // namespace
 
-Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, Rng& rng)
+Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, Rng& rng, Caller caller)
     : config(c),
-      encoder(c.source_vocabulary, c.embedding_dim, encoder_hidden_size(c), rng,
+      encoder(c.source_vocabulary, c.embedding_dim, encoder_hidden_size(c, caller), rng,
               {.num_layers = c.num_layers,
                .bidirectional = c.bidirectional,
                .dropout = c.dropout,
                .padding_idx = kPad,
-               .cell = cell_of(c),
+               .cell = cell_of(c, caller),
                .residual = c.residual,
                .variational = c.variational,
-               .recurrent_dropout = c.recurrent_dropout}),
-      decoder(make_decoder(c, encoder.annotation_size, rng)),
-      output(c.hidden_size, c.target_vocabulary, rng) {}
+               .recurrent_dropout = c.recurrent_dropout},
+              caller),
+      decoder(make_decoder(c, encoder.annotation_size, rng, caller)),
+      output(c.hidden_size, c.target_vocabulary, rng, {}, caller) {}
 
 CrossEntropy Seq2Seq::loss(const Seq2SeqBatch& batch, double label_smoothing, double weight, double baseline,
                            Caller caller) const {

@@ -38,7 +38,7 @@ struct Seq2Seq : TranslationModel {
   Linear output;  ///< logits = W readout + b, [.., V]
 
   /// @throws Error for an unknown attention, decoder, readout or cell.
-  Seq2Seq(const Seq2SeqConfig& config, Rng& rng);
+  Seq2Seq(const Seq2SeqConfig& config, Rng& rng, Caller caller = Caller::current());
   /// Hard attention in training learns by REINFORCE: `baseline` is what a word is expected to cost, in nats, such as a
   /// moving average of the batches before; the loss's value stays the cross-entropy.
   CrossEntropy loss(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,

@@ -15,16 +15,17 @@ Var around(const Var& x, const LayerNorm& norm, const Dropout& dropout, bool nor
 
 template <class Layer>
 std::vector<Layer> stack_of(int64_t count, int64_t d_model, int64_t nhead, Rng& rng,
-                            const TransformerOptions& o) {
+                            const TransformerOptions& o, Caller caller) {
+  At at(caller);
   must_be_positive("Transformer", "num_layers", count);
   std::vector<Layer> layers;
-  for (int64_t i = 0; i < count; ++i) layers.emplace_back(d_model, nhead, rng, o);
+  for (int64_t i = 0; i < count; ++i) layers.emplace_back(d_model, nhead, rng, o, caller);
   return layers;
 }
 
-std::optional<LayerNorm> last_norm(int64_t d_model, const TransformerOptions& o) {
+std::optional<LayerNorm> last_norm(int64_t d_model, const TransformerOptions& o, Caller caller) {
   if (!o.norm_first) return std::nullopt;
-  return LayerNorm(d_model, o.layer_norm_eps);
+  return LayerNorm(d_model, o.layer_norm_eps, caller);
 }
 
 std::string layer_name(size_t i) { return "layers." + std::to_string(i); }
@@ -33,13 +34,14 @@ std::string layer_name(size_t i) { return "layers." + std::to_string(i); }
 
 // ---- the feed-forward part ----
 
-FeedForward::FeedForward(int64_t d_model, Rng& rng, const TransformerOptions& o)
-    : linear1(d_model, o.dim_feedforward, rng),
-      linear2(o.dim_feedforward, d_model, rng),
-      dropout(o.dropout),
+FeedForward::FeedForward(int64_t d_model, Rng& rng, const TransformerOptions& o, Caller caller)
+    : linear1(d_model, o.dim_feedforward, rng, {}, caller),
+      linear2(o.dim_feedforward, d_model, rng, {}, caller),
+      dropout(o.dropout, caller),
       gelu(o.activation == "gelu") {
+  At at(caller);
   if (!gelu && o.activation != "relu")
-    fail("Transformer", "unknown activation \"" + o.activation + "\": relu or gelu");
+    unknown_name("Transformer", "activation", o.activation, {"relu", "gelu"});
 }
 
 Var FeedForward::operator()(const Input& x) const {
@@ -57,12 +59,12 @@ void FeedForward::params(ParamVisitor& visit) {
 // ---- encoder ----
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead, Rng& rng,
-                                                 const TransformerOptions& o)
-    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}),
-      feed_forward(d_model, rng, o),
-      norm1(d_model, o.layer_norm_eps),
-      norm2(d_model, o.layer_norm_eps),
-      dropout(o.dropout),
+                                                 const TransformerOptions& o, Caller caller)
+    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}, caller),
+      feed_forward(d_model, rng, o, caller),
+      norm1(d_model, o.layer_norm_eps, caller),
+      norm2(d_model, o.layer_norm_eps, caller),
+      dropout(o.dropout, caller),
       norm_first(o.norm_first) {}
 
 Var TransformerEncoderLayer::operator()(const Input& x, const Tensor& mask) const {
@@ -80,9 +82,9 @@ void TransformerEncoderLayer::params(ParamVisitor& visit) {
 }
 
 TransformerEncoder::TransformerEncoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
-                                       const TransformerOptions& o)
-    : layers(stack_of<TransformerEncoderLayer>(num_layers, d_model, nhead, rng, o)),
-      norm(last_norm(d_model, o)) {}
+                                       const TransformerOptions& o, Caller caller)
+    : layers(stack_of<TransformerEncoderLayer>(num_layers, d_model, nhead, rng, o, caller)),
+      norm(last_norm(d_model, o, caller)) {}
 
 Var TransformerEncoder::operator()(const Input& x, const Tensor& mask) const {
   At at(x.caller());
@@ -103,14 +105,14 @@ void TransformerEncoder::params(ParamVisitor& visit) {
 // ---- decoder ----
 
 TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead, Rng& rng,
-                                                 const TransformerOptions& o)
-    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}),
-      multihead_attn(d_model, nhead, rng, {.dropout = o.dropout}),
-      feed_forward(d_model, rng, o),
-      norm1(d_model, o.layer_norm_eps),
-      norm2(d_model, o.layer_norm_eps),
-      norm3(d_model, o.layer_norm_eps),
-      dropout(o.dropout),
+                                                 const TransformerOptions& o, Caller caller)
+    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}, caller),
+      multihead_attn(d_model, nhead, rng, {.dropout = o.dropout}, caller),
+      feed_forward(d_model, rng, o, caller),
+      norm1(d_model, o.layer_norm_eps, caller),
+      norm2(d_model, o.layer_norm_eps, caller),
+      norm3(d_model, o.layer_norm_eps, caller),
+      dropout(o.dropout, caller),
       norm_first(o.norm_first) {}
 
 TransformerDecoderOutput TransformerDecoderLayer::operator()(const Input& x, const Var& memory,
@@ -150,9 +152,9 @@ void TransformerDecoderLayer::params(ParamVisitor& visit) {
 }
 
 TransformerDecoder::TransformerDecoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
-                                       const TransformerOptions& o)
-    : layers(stack_of<TransformerDecoderLayer>(num_layers, d_model, nhead, rng, o)),
-      norm(last_norm(d_model, o)) {}
+                                       const TransformerOptions& o, Caller caller)
+    : layers(stack_of<TransformerDecoderLayer>(num_layers, d_model, nhead, rng, o, caller)),
+      norm(last_norm(d_model, o, caller)) {}
 
 namespace {
 
@@ -192,6 +194,10 @@ std::vector<TransformerLayerCache> TransformerDecoder::start(const Input& memory
 TransformerDecoderOutput TransformerDecoder::step(const Input& x, std::vector<TransformerLayerCache>& caches,
                                                   const TransformerDecoderOptions& o) const {
   At at(x.caller());
+  if (caches.size() != layers.size())
+    fail("TransformerDecoder", "needs what start() returned, a cache for each of " +
+                                   std::to_string(layers.size()) +
+                                   " layers: " + std::to_string(caches.size()));
   return through(*this, x, o, [&](size_t i, const Var& y, const TransformerDecoderOptions& own) {
     return layers[i].step(y, caches[i], own);
   });

@@ -35,8 +35,9 @@ struct FeedForward {
   Dropout dropout;
   bool gelu;
 
-  /// @throws Error "[Transformer] unknown activation \"tanh\": relu or gelu".
-  FeedForward(int64_t d_model, Rng& rng, const TransformerOptions& options);
+  /// @throws Error "[Transformer] unknown activation \"tanh\": one of relu, gelu".
+  FeedForward(int64_t d_model, Rng& rng, const TransformerOptions& options,
+              Caller caller = Caller::current());
   Var operator()(const Input& x) const;
   void params(ParamVisitor& visit);
 };
@@ -49,7 +50,8 @@ struct TransformerEncoderLayer {
   Dropout dropout;
   bool norm_first;
 
-  TransformerEncoderLayer(int64_t d_model, int64_t nhead, Rng& rng, const TransformerOptions& options = {});
+  TransformerEncoderLayer(int64_t d_model, int64_t nhead, Rng& rng, const TransformerOptions& options = {},
+                          Caller caller = Caller::current());
   Var operator()(const Input& x, const Tensor& mask = {}) const;
   void params(ParamVisitor& visit);
 };
@@ -79,7 +81,8 @@ struct TransformerDecoderLayer {
   Dropout dropout;
   bool norm_first;
 
-  TransformerDecoderLayer(int64_t d_model, int64_t nhead, Rng& rng, const TransformerOptions& options = {});
+  TransformerDecoderLayer(int64_t d_model, int64_t nhead, Rng& rng, const TransformerOptions& options = {},
+                          Caller caller = Caller::current());
   /// x [T, B, E] and memory [S, B, E], what the encoder made of the source.
   TransformerDecoderOutput operator()(const Input& x, const Var& memory,
                                       const TransformerDecoderOptions& options = {}) const;
@@ -95,7 +98,7 @@ struct TransformerEncoder {
   std::optional<LayerNorm> norm;
 
   TransformerEncoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
-                     const TransformerOptions& options = {});
+                     const TransformerOptions& options = {}, Caller caller = Caller::current());
   Var operator()(const Input& x, const Tensor& mask = {}) const;
   void params(ParamVisitor& visit);
 };
@@ -105,11 +108,12 @@ struct TransformerDecoder {
   std::optional<LayerNorm> norm;
 
   TransformerDecoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
-                     const TransformerOptions& options = {});
+                     const TransformerOptions& options = {}, Caller caller = Caller::current());
   TransformerDecoderOutput operator()(const Input& x, const Var& memory,
                                       const TransformerDecoderOptions& options = {}) const;
   /// For decoding word by word: the keys and values of a source, for every layer.
   std::vector<TransformerLayerCache> start(const Input& memory) const;
+  /// @throws Error unless there is one cache for each layer.
   TransformerDecoderOutput step(const Input& x, std::vector<TransformerLayerCache>& caches,
                                 const TransformerDecoderOptions& options = {}) const;
   void params(ParamVisitor& visit);

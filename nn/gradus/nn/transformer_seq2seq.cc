@@ -31,15 +31,16 @@ Var embed(const Embedding& words, const Positions* positions, const Dropout& dro
 
 }  // namespace
 
-TransformerSeq2Seq::TransformerSeq2Seq(const TransformerConfig& c, Rng& rng)
+TransformerSeq2Seq::TransformerSeq2Seq(const TransformerConfig& c, Rng& rng, Caller caller)
     : config(c),
-      source_embedding(c.source_vocabulary, c.d_model, rng, {.padding_idx = kPad}),
-      target_embedding(c.target_vocabulary, c.d_model, rng, {.padding_idx = kPad}),
-      source_positions(make_positions(c.positions, c.max_positions, c.d_model, rng)),
-      target_positions(make_positions(c.positions, c.max_positions, c.d_model, rng)),
-      dropout(c.dropout),
-      encoder(c.num_layers, c.d_model, c.num_heads, rng, layer_options(c)),
-      decoder(c.num_layers, c.d_model, c.num_heads, rng, layer_options(c)) {
+      source_embedding(c.source_vocabulary, c.d_model, rng, {.padding_idx = kPad}, caller),
+      target_embedding(c.target_vocabulary, c.d_model, rng, {.padding_idx = kPad}, caller),
+      source_positions(make_positions(c.positions, c.max_positions, c.d_model, rng, caller)),
+      target_positions(make_positions(c.positions, c.max_positions, c.d_model, rng, caller)),
+      dropout(c.dropout, caller),
+      encoder(c.num_layers, c.d_model, c.num_heads, rng, layer_options(c), caller),
+      decoder(c.num_layers, c.d_model, c.num_heads, rng, layer_options(c), caller) {
+  At at(caller);
   double deviation = 1 / std::sqrt(static_cast<double>(c.d_model));
   for (Embedding* words : {&source_embedding, &target_embedding}) {
     init::normal_(words->weight, 0, deviation, rng);
@@ -151,7 +152,8 @@ class CachedDecoder : public IncrementalDecoder {
     row_mask_ = mask_;
   }
 
-  const Tensor& step(const Tensor& previous) override {
+  const Tensor& step(const Tensor& previous, Caller caller) override {
+    At at(caller);
     NoGrad guard;
     Var x = model_.embed_target(previous.reshape({1, previous.size(0)}), position_++);
     TransformerDecoderOutput out =
@@ -163,7 +165,8 @@ class CachedDecoder : public IncrementalDecoder {
 
   const Tensor& weights() const override { return weights_; }
 
-  void select(const std::vector<int64_t>& rows) override {
+  void select(const std::vector<int64_t>& rows, Caller caller) override {
+    At at(caller);
     RowSentences::Change change = sentences_.select(rows);
     if (change == RowSentences::Change::none) return;
     for (TransformerLayerCache& cache : caches_) cache.words.select(rows);
@@ -188,7 +191,8 @@ class CachedGenerator : public Generator {
  public:
   explicit CachedGenerator(const TransformerSeq2Seq& model) : model_(model) {}
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options) const override {
+                                            const IncrementalOptions& options, Caller caller) const override {
+    At at(caller);
     return std::make_unique<CachedDecoder>(model_, source, lengths, options);
   }
 
@@ -202,7 +206,8 @@ class PackedTransformerGenerator : public Generator {
                              std::shared_ptr<const packed::TransformerWeights> weights)
       : model_(model), weights_(std::move(weights)) {}
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options) const override {
+                                            const IncrementalOptions& options, Caller caller) const override {
+    At at(caller);
     return std::make_unique<packed::PackedTransformer>(model_, weights_, source, lengths, options);
   }
 

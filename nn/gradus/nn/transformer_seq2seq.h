@@ -37,7 +37,7 @@ struct TransformerSeq2Seq : TranslationModel {
   Parameter output_bias;    ///< [V]
 
   /// @throws Error for sizes that do not fit, unknown positions or activation.
-  TransformerSeq2Seq(const TransformerConfig& config, Rng& rng);
+  TransformerSeq2Seq(const TransformerConfig& config, Rng& rng, Caller caller = Caller::current());
   CrossEntropy loss(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
                     double baseline = 0, Caller caller = Caller::current()) const override;
   /// The mean over heads of the last decoder layer's cross-attention.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <typeinfo>
 
+#include <gradus/nn/check.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention_scores.h>
 #include <gradus/ops/matmul.h>
@@ -10,7 +11,9 @@
 
 namespace gradus::nn {
 
-Parameter score_vector(int64_t n, Rng& rng) {
+Parameter score_vector(int64_t n, Rng& rng, Caller caller) {
+  At at(caller);
+  must_be_positive("score_vector", "n", n);
   double bound = 1.0 / std::sqrt(static_cast<double>(n));
   return Parameter(Tensor::uniform({n}, -bound, bound, rng));
 }
@@ -45,11 +48,11 @@ const HiddenLayerAttention* as_hidden_layer(const Attention& a) {
 
 // ---- additive ----
 
-AdditiveAttention::AdditiveAttention(const AttentionSizes& s, Rng& rng)
-    : HiddenLayerAttention(s.options),
-      query(s.query_size, s.attention_size, rng, {.bias = false}),
-      key(s.annotation_size, s.attention_size, rng, {.bias = false}) {
-  v = score_vector(s.attention_size, rng);
+AdditiveAttention::AdditiveAttention(const AttentionSizes& s, Rng& rng, Caller caller)
+    : HiddenLayerAttention(s.options, caller),
+      query(s.query_size, s.attention_size, rng, {.bias = false}, caller),
+      key(s.annotation_size, s.attention_size, rng, {.bias = false}, caller) {
+  v = score_vector(s.attention_size, rng, caller);
 }
 
 AttentionMemory AdditiveAttention::prepare(const Input& annotations, const Tensor& mask) const {
@@ -65,13 +68,12 @@ void AdditiveAttention::params(ParamVisitor& visit) {
 
 // ---- concat ----
 
-ConcatAttention::ConcatAttention(const AttentionSizes& s, Rng& rng)
-    : HiddenLayerAttention(s.options),
+ConcatAttention::ConcatAttention(const AttentionSizes& s, Rng& rng, Caller caller)
+    : HiddenLayerAttention(s.options, caller),
       query_size(s.query_size),
-      weight(Tensor::uniform({s.attention_size, s.query_size + s.annotation_size},
-                             -1.0 / std::sqrt(static_cast<double>(s.query_size + s.annotation_size)),
-                             1.0 / std::sqrt(static_cast<double>(s.query_size + s.annotation_size)), rng)) {
-  v = score_vector(s.attention_size, rng);
+      weight(std::move(
+          Linear(s.query_size + s.annotation_size, s.attention_size, rng, {.bias = false}, caller).weight)) {
+  v = score_vector(s.attention_size, rng, caller);
 }
 
 // W query is a small product, so its half of W is cut out at each step anew; the memory keeps the annotations' half.
@@ -89,9 +91,9 @@ void ConcatAttention::params(ParamVisitor& visit) {
 
 // ---- concat with the identity ----
 
-ConcatIdentityAttention::ConcatIdentityAttention(const AttentionSizes& s, Rng& rng)
-    : HiddenLayerAttention(s.options), query(s.query_size, s.annotation_size, rng, {.bias = false}) {
-  v = score_vector(s.annotation_size, rng);
+ConcatIdentityAttention::ConcatIdentityAttention(const AttentionSizes& s, Rng& rng, Caller caller)
+    : HiddenLayerAttention(s.options, caller), query(s.query_size, s.annotation_size, rng, {.bias = false}, caller) {
+  v = score_vector(s.annotation_size, rng, caller);
 }
 
 void ConcatIdentityAttention::params(ParamVisitor& visit) {

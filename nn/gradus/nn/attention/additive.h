@@ -28,7 +28,7 @@ const HiddenLayerAttention* as_hidden_layer(const Attention& attention);
 struct AdditiveAttention : HiddenLayerAttention {
   Linear query, key;
 
-  AdditiveAttention(const AttentionSizes& sizes, Rng& rng);
+  AdditiveAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   Var query_weight() const override { return query.weight.var(); }
   void params(ParamVisitor& visit) override;
@@ -40,7 +40,7 @@ struct ConcatAttention : HiddenLayerAttention {
   int64_t query_size;
   Parameter weight;
 
-  ConcatAttention(const AttentionSizes& sizes, Rng& rng);
+  ConcatAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   /// The query's columns of W.
   Var query_weight() const override;
@@ -53,12 +53,13 @@ struct ConcatAttention : HiddenLayerAttention {
 struct ConcatIdentityAttention : HiddenLayerAttention {
   Linear query;
 
-  ConcatIdentityAttention(const AttentionSizes& sizes, Rng& rng);
+  ConcatIdentityAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
   Var query_weight() const override { return query.weight.var(); }
   void params(ParamVisitor& visit) override;
 };
 
 /// A start for v: small but not 0, for with v = 0 the scores' gradient is 0 as well and nothing moves at first.
-Parameter score_vector(int64_t n, Rng& rng);
+/// @throws Error when n is not positive.
+Parameter score_vector(int64_t n, Rng& rng, Caller caller = Caller::current());
 
 }  // namespace gradus::nn

@@ -32,7 +32,8 @@ struct AttentionMemory {
   std::vector<Var> extra = {};  ///< whatever else an attention prepares, each [S, B, ...]
 
   /// The sentences rows[0], rows[1], ... (i32 [N]); one may be taken several times.
-  AttentionMemory rows(const Tensor& rows) const;
+  /// @throws Error "[rows] must be in 0 .. 3: 4".
+  AttentionMemory rows(const Tensor& rows, Caller caller = Caller::current()) const;
 };
 
 /// What a step hands on to the next one. An attention uses the parts that it needs.
@@ -43,7 +44,8 @@ struct AttentionState {
   std::vector<Var> extra = {};  ///< whatever else an attention hands on, each [B, ...]
 
   /// The same for the sentences (or hypotheses) rows[0], rows[1], ... (i32 [N]).
-  AttentionState rows(const Tensor& rows) const;
+  /// @throws Error likewise.
+  AttentionState rows(const Tensor& rows, Caller caller = Caller::current()) const;
 };
 
 /// What a step finds.
@@ -85,7 +87,7 @@ struct AttentionSizes {
 class Attention {
  public:
   /// @throws Error when the temperature is not positive, or another option is not what it must be.
-  explicit Attention(const AttentionOptions& options = {});
+  explicit Attention(const AttentionOptions& options = {}, Caller caller = Caller::current());
   virtual ~Attention() = default;
   /// annotations [S, B, D], mask u8 [B, S] or undefined. Here: the annotations are their own keys.
   virtual AttentionMemory prepare(const Input& annotations, const Tensor& mask) const;
@@ -143,19 +145,23 @@ struct AttentionKind {
 /// All that are known, the library's own first.
 const std::vector<AttentionKind>& attention_kinds();
 /// By name or alias. @throws Error "[make_attention] unknown attention \"foo\": one of bahdanau, dot, ...".
-const AttentionKind& attention_kind(std::string_view name);
-std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, Rng& rng);
+const AttentionKind& attention_kind(std::string_view name, Caller caller = Caller::current());
+/// @throws Error as attention_kind, and what the attention's constructor throws.
+std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, Rng& rng,
+                                          Caller caller = Caller::current());
 /// The attention named by sizes.options.score, or `otherwise` where that is empty, for one that is built on scores.
 /// @throws Error "[make_score] multihead has no scores of its own to build on".
-std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise,
-                                            Rng& rng);
+std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise, Rng& rng,
+                                            Caller caller = Caller::current());
 /// The names that make_attention knows, without aliases.
 std::vector<std::string> attention_names();
 /// Makes one known, before threads start. @throws Error when a name is taken.
-void register_attention(AttentionKind kind);
+void register_attention(AttentionKind kind, Caller caller = Caller::current());
 
 struct AttentionRegistration {
-  explicit AttentionRegistration(AttentionKind kind) { register_attention(std::move(kind)); }
+  explicit AttentionRegistration(AttentionKind kind, Caller caller = Caller::current()) {
+    register_attention(std::move(kind), caller);
+  }
 };
 
 /// At namespace scope of a source file of your program, once: makes `Type(const AttentionSizes&, Rng&)` known as `name`.

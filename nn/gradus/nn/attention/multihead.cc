@@ -6,9 +6,10 @@
 
 namespace gradus::nn {
 
-MultiheadSourceAttention::MultiheadSourceAttention(const AttentionSizes& s, Rng& rng)
-    : Attention(s.options),
-      heads(s.query_size, s.options.heads, rng, {.kdim = s.annotation_size, .vdim = s.annotation_size}) {}
+MultiheadSourceAttention::MultiheadSourceAttention(const AttentionSizes& s, Rng& rng, Caller caller)
+    : Attention(s.options, caller),
+      heads(s.query_size, s.options.heads, rng, {.kdim = s.annotation_size, .vdim = s.annotation_size},
+            caller) {}
 
 AttentionMemory MultiheadSourceAttention::prepare(const Input& annotations, const Tensor& mask) const {
   At at(annotations.caller());

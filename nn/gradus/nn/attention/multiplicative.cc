@@ -33,19 +33,21 @@ AttendedSequence MultiplicativeAttention::sequence(const Input& queries,
   return {all.context, all.weights};
 }
 
-DotAttention::DotAttention(const AttentionSizes& s, double scale)
-    : MultiplicativeAttention(s.options, scale) {
+DotAttention::DotAttention(const AttentionSizes& s, double scale, Caller caller)
+    : MultiplicativeAttention(s.options, scale, caller) {
+  At at(caller);
   if (s.query_size != s.annotation_size)
     fail("DotAttention", "query and annotations must have one size: " + std::to_string(s.query_size) +
                              " and " + std::to_string(s.annotation_size) +
                              " (general attention has a matrix between them)");
 }
 
-ScaledDotAttention::ScaledDotAttention(const AttentionSizes& s, Rng&)
-    : DotAttention(s, 1 / std::sqrt(static_cast<double>(s.annotation_size))) {}
+ScaledDotAttention::ScaledDotAttention(const AttentionSizes& s, Rng&, Caller caller)
+    : DotAttention(s, 1 / std::sqrt(static_cast<double>(s.annotation_size)), caller) {}
 
-GeneralAttention::GeneralAttention(const AttentionSizes& s, Rng& rng)
-    : MultiplicativeAttention(s.options), key(s.annotation_size, s.query_size, rng, {.bias = false}) {}
+GeneralAttention::GeneralAttention(const AttentionSizes& s, Rng& rng, Caller caller)
+    : MultiplicativeAttention(s.options, 1, caller),
+      key(s.annotation_size, s.query_size, rng, {.bias = false}, caller) {}
 
 AttentionMemory GeneralAttention::prepare(const Input& annotations, const Tensor& mask) const {
   At at(annotations.caller());

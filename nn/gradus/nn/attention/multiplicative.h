@@ -9,8 +9,9 @@ namespace gradus::nn {
 struct MultiplicativeAttention : ScoredAttention {
   double scale;
 
-  explicit MultiplicativeAttention(const AttentionOptions& options, double scale = 1)
-      : ScoredAttention(options), scale(scale) {}
+  explicit MultiplicativeAttention(const AttentionOptions& options, double scale = 1,
+                                   Caller caller = Caller::current())
+      : ScoredAttention(options, caller), scale(scale) {}
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   Attended step(const Input& query, const AttentionMemory& memory,
                 const AttentionState& state) const override;
@@ -20,21 +21,22 @@ struct MultiplicativeAttention : ScoredAttention {
 /// Luong et al. 2015, "dot": e = query . annotation; needs Q = D. No parameters.
 struct DotAttention : MultiplicativeAttention {
   /// @throws Error when query and annotation differ in size.
-  explicit DotAttention(const AttentionSizes& sizes, double scale = 1);
-  DotAttention(const AttentionSizes& sizes, Rng&) : DotAttention(sizes) {}
+  explicit DotAttention(const AttentionSizes& sizes, double scale = 1, Caller caller = Caller::current());
+  DotAttention(const AttentionSizes& sizes, Rng&, Caller caller = Caller::current())
+      : DotAttention(sizes, 1, caller) {}
 };
 
 /// Vaswani et al. 2017, section 3.2.1: e = query . annotation / sqrt(D), which keeps the scores of long vectors out of
 /// the flat ends of the softmax; needs Q = D. No parameters.
 struct ScaledDotAttention : DotAttention {
-  ScaledDotAttention(const AttentionSizes& sizes, Rng&);
+  ScaledDotAttention(const AttentionSizes& sizes, Rng&, Caller caller = Caller::current());
 };
 
 /// Luong et al. 2015, "general": e = query^T W annotation. Parameter: key.weight = W [Q, D].
 struct GeneralAttention : MultiplicativeAttention {
   Linear key;
 
-  GeneralAttention(const AttentionSizes& sizes, Rng& rng);
+  GeneralAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   void params(ParamVisitor& visit) override;
 };

@@ -9,6 +9,7 @@
 #include <gradus/nn/attention/location.h>
 #include <gradus/nn/attention/multihead.h>
 #include <gradus/nn/attention/multiplicative.h>
+#include <gradus/nn/check.h>
 
 namespace gradus::nn {
 namespace {
@@ -87,18 +88,21 @@ std::vector<std::string> attention_names() {
   return out;
 }
 
-const AttentionKind& attention_kind(std::string_view name) {
+const AttentionKind& attention_kind(std::string_view name, Caller caller) {
   if (const AttentionKind* kind = find(name)) return *kind;
-  fail("make_attention",
-       fmt::format("unknown attention \"{}\": one of {}", name, fmt::join(attention_names(), ", ")));
+  At at(caller);
+  unknown_name("make_attention", "attention", name, attention_names());
 }
 
-std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, Rng& rng) {
+std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, Rng& rng,
+                                          Caller caller) {
+  At at(caller);
   return attention_kind(name).make(sizes, rng);
 }
 
-std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise,
-                                            Rng& rng) {
+std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise, Rng& rng,
+                                            Caller caller) {
+  At at(caller);
   std::string_view name = sizes.options.score.empty() ? otherwise : std::string_view(sizes.options.score);
   AttentionSizes plain = sizes;
   plain.options.score.clear();
@@ -109,7 +113,8 @@ std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::st
   return std::unique_ptr<ScoredAttention>(scored);
 }
 
-void register_attention(AttentionKind kind) {
+void register_attention(AttentionKind kind, Caller caller) {
+  At at(caller);
   std::vector<std::string> names = kind.aliases;
   names.push_back(kind.name);
   for (const std::string& name : names)

@@ -200,7 +200,8 @@ void PackedDecoder::set_rows(int64_t R) {
   if (alignment_.defined()) weights_view_ = alignment_.rows(0, R);
 }
 
-const Tensor& PackedDecoder::step(const Tensor& previous) {
+const Tensor& PackedDecoder::step(const Tensor& previous, Caller caller) {
+  At at(caller);
   if (previous.dtype() != DType::i32 || previous.shape() != Shape{R_})
     fail("step", "previous words must be i32 [" + std::to_string(R_) + "]: " + previous.shape().str());
   look_up(*w_->embedding, previous.i32(), R_, input_.f32(), input_.size(1));
@@ -288,7 +289,8 @@ void PackedDecoder::run_step(int member) {
   w.out.product(R, readout_.f32(), H, w.output_bias, logits_.f32(), member, members);
 }
 
-void PackedDecoder::select(const std::vector<int64_t>& rows) {
+void PackedDecoder::select(const std::vector<int64_t>& rows, Caller caller) {
+  At at(caller);
   check_selection(rows, R_, most_);
   bool same = true;
   for (size_t i = 0; i < rows.size() && same; ++i) same = rows[i] == static_cast<int64_t>(i);

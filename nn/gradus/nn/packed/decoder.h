@@ -44,9 +44,9 @@ class PackedDecoder : public IncrementalDecoder {
  public:
   PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
                 const IncrementalOptions& options);
-  const Tensor& step(const Tensor& previous) override;
+  const Tensor& step(const Tensor& previous, Caller caller = Caller::current()) override;
   const Tensor& weights() const override { return weights_view_; }
-  void select(const std::vector<int64_t>& rows) override;
+  void select(const std::vector<int64_t>& rows, Caller caller = Caller::current()) override;
 
  private:
   void run_step(int member);

@@ -12,7 +12,8 @@ class PackedGenerator : public Generator {
       : encoder_(encoder), weights_(std::move(weights)) {}
 
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options) const override {
+                                            const IncrementalOptions& options, Caller caller) const override {
+    At at(caller);
     Team team(options.pool);
     return std::make_unique<PackedDecoder>(weights_, encoder_(source, lengths, team), options);
   }
