@@ -121,6 +121,13 @@ TEST_CASE("it gets worse with the length, and the plain RNN is worst") {
   CHECK(untrained("rnn", false, 30, 4).without.median[0] < untrained("lstm", false, 30, 4).without.median[0]);
 }
 
+TEST_CASE("between the kinks of a relu few lengths are left undecided") {
+  FlowResult r = flow_fresh(flow_config("rnn-relu", false), 60, {.seeds = 4, .thorough = true});
+  CHECK(r.checks.worst < 1e-6);
+  CHECK(r.checks.count + r.checks.undecided == 4 * 60 * 13);
+  CHECK(r.checks.undecided * 8 < r.checks.count);
+}
+
 TEST_CASE("reading both ways makes a V without attention") {
   FlowResult r = untrained("gru", true, 30, 4);
   CHECK(r.without.median[0] > -1);

@@ -114,11 +114,15 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
   if (r.weights == "fresh") out += translator::utf8::wrapped(titles.setup + ".", 100);
   out += translator::utf8::wrapped(
       fmt::format(
-          "{} lengths compared with finite differences, worst relative error {:.0e}{}.", r.checks.count,
+          "{} lengths compared with finite differences, worst relative error {:.0e}{}.{}", r.checks.count,
           r.checks.worst,
           r.checks.small
               ? fmt::format(" ({} are too small for them, about 10^-7 of the loss, and compared with that)",
                             r.checks.small)
+              : "",
+          r.checks.undecided
+              ? fmt::format(" {} more lie between kinks of a relu too near for differences of any step.",
+                            r.checks.undecided)
               : ""),
       100);
   return out;
@@ -158,7 +162,7 @@ json flow_json(const std::vector<FlowResult>& results, const FlowTitles& titles,
           {"versus", titles.versus},
           {"seeds", titles.seeds},
           {"show", show},
-          {"checks", {{"count", checks.count}, {"small", checks.small}, {"worst", number(checks.worst)}}},
+          {"checks", {{"count", checks.count}, {"small", checks.small}, {"undecided", checks.undecided}, {"worst", number(checks.worst)}}},
           {"results", all}};
 }
 

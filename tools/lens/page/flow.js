@@ -228,7 +228,7 @@
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `${c.count.toLocaleString("en")} gradients checked by differences, worst error ${show(c.worst, 2)} ${ok ? "✓" : "✗"}`));
   $("checked").textContent = `Checked by finite differences as they were computed, in double precision: ${c.count.toLocaleString("en")} lengths, each the slope of the loss along its own gradient ` +
     "(of every target word, of the whole target, and of each way). In the setting shown first all words of all networks; elsewhere eight words, the first and the last among them, of the first network. " +
-    (c.small ? `${c.small.toLocaleString("en")} of them are too small for differences in double precision to tell to six digits (below 10⁻⁷ of the loss, or more where a kink forces small steps); their error is relative to that. ` : "") + `Largest relative error ${show(c.worst, 2)}.`;
+    (c.small ? `${c.small.toLocaleString("en")} of them are too small for differences in double precision to tell to six digits (below 10⁻⁷ of the loss, or more where a kink forces small steps); their error is relative to that. ` : "") + (c.undecided ? `${c.undecided.toLocaleString("en")} more lie between kinks of a relu so near that differences of no step tell six digits. ` : "") + `Largest relative error ${show(c.worst, 2)}.`;
   $("theme").append(themeButton());
   $("length").addEventListener("input", () => { state.length = lengths()[+$("length").value]; draw(); });
   draw();
