@@ -16,7 +16,8 @@ void write_page(const json& data, const std::string& out) {
   std::string page = assemble_page("check", data);
   write_file(out, page);
   if (out != "-")
-    fmt::print(stderr, "{}: {} checks, {} KB\n", out, data["checks"].size(), page.size() / 1000);
+    fmt::print(stderr, "{}: {} check{}, {} KB\n", out, data["checks"].size(),
+               data["checks"].size() == 1 ? "" : "s", page.size() / 1000);
 }
 
 }  // namespace
