@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <limits>
 
 #include <gradus/kernels/elementwise.h>
+#include <gradus/kernels/logarithm.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/operands.h>
@@ -27,10 +29,32 @@ Tensor with_number(const Tensor& x, double c, F f) {
 // What a closure saves of an operand that only the other operand's gradient needs.
 Tensor saved_for(const Var& other, const Tensor& x) { return other.requires_grad() ? x : Tensor(); }
 
-// d x^e / dx
-template <class T>
-T power_slope(T x, T e) {
-  return e == 0 ? T{0} : e * std::pow(x, e - 1);
+Tensor logarithm(const Tensor& x) {
+  Tensor y(x.shape(), x.dtype());
+  with_type(x.dtype(), "log", [&](auto type) {
+    using T = decltype(type);
+    kernels::log(data<T>(x), data<T>(y), y.numel());
+  });
+  return y;
+}
+
+Tensor power(const Tensor& x, double e) {
+  Tensor y(x.shape(), x.dtype());
+  with_type(x.dtype(), "pow", [&](auto type) {
+    using T = decltype(type);
+    kernels::pow(data<T>(x), static_cast<T>(e), data<T>(y), y.numel());
+  });
+  return y;
+}
+
+Tensor power(const Tensor& x, const Tensor& e) {
+  Shape shape = broadcast(x.shape(), e.shape(), "pow");
+  Tensor base = broadcast_to(x, shape, "pow"), exponent = broadcast_to(e, shape, "pow"), y(shape, x.dtype());
+  with_type(x.dtype(), "pow", [&](auto type) {
+    using T = decltype(type);
+    kernels::pow(data<T>(base), data<T>(exponent), data<T>(y), y.numel());
+  });
+  return y;
 }
 
 }  // namespace
@@ -138,28 +162,33 @@ Var pow(const Input& x, double exponent) {
   At at(x.caller());
   check_operand(x, "pow");
   const double e = exponent;
-  Tensor y = e == 2 ? map(x.value(), [](auto v) { return v * v; })
-                    : with_number(x.value(), e, [](auto v, auto c) { return std::pow(v, c); });
+  Tensor y = e == 2 ? map(x.value(), [](auto v) { return v * v; }) : power(x.value(), e);
   return record("pow", {x}, y, [x = x.value(), e](const Tensor& dy, Grads& dx) {
     if (e == 2) return dx.add(0, zip(dy, x, [](auto g, auto v) { return 2 * g * v; }));
-    dx.add(0, zip(dy, x, [e](auto g, auto v) { return g * power_slope(v, static_cast<decltype(v)>(e)); }));
+    if (e == 0) return dx.add(0, Tensor::zeros(x.shape(), x.dtype()));
+    dx.add(0,
+           zip(dy, power(x, e - 1), [e](auto g, auto p) { return g * (static_cast<decltype(p)>(e) * p); }));
   });
 }
 
 Var pow(const Input& x, const Var& exponent) {
   At at(x.caller());
   check_operands(x, exponent, "pow");
-  Tensor y = zip_broadcast(x.value(), exponent.value(), "pow", [](auto v, auto e) { return std::pow(v, e); });
+  Tensor y = power(x.value(), exponent.value());
   return record(
       "pow", {x, exponent}, y,
       [x = x.value(), e = exponent.value(), y = saved_for(exponent, y)](const Tensor& dy, Grads& dx) {
         if (dx.needed(0)) {
-          Tensor slope = zip_broadcast(x, e, "pow", [](auto v, auto c) { return power_slope(v, c); });
+          Tensor less = power(x, map(e, [](auto c) { return c - 1; }));
+          Tensor slope =
+              zip_broadcast(e, less, "pow", [](auto c, auto p) { return c == 0 ? decltype(p){0} : c * p; });
           dx.add(0, zip(dy, slope, times));
         }
         if (dx.needed(1)) {
-          Tensor log_x = zip_broadcast(
-              x, e, "pow", [](auto v, auto c) { return v == 0 && c >= 0 ? decltype(v){0} : std::log(v); });
+          // 0^c is 0 for every c > 0, and stays
+          Tensor log_x = zip_broadcast(logarithm(x), e, "pow", [](auto l, auto c) {
+            return l == -std::numeric_limits<decltype(l)>::infinity() && c >= 0 ? decltype(l){0} : l;
+          });
           dx.add(1, zip(dy, y, log_x, [](auto g, auto p, auto l) { return g * p * l; }));
         }
       });
@@ -188,8 +217,8 @@ Var exp(const Input& x) {
 Var log(const Input& x) {
   At at(x.caller());
   check_operand(x, "log");
-  Tensor y = map(x.value(), [](auto v) { return std::log(v); });
-  return record("log", {x}, y, [x = x.value()](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, x, over)); });
+  return record("log", {x}, logarithm(x.value()),
+                [x = x.value()](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, x, over)); });
 }
 
 // ---- piecewise ----

@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
+#include <algorithm>
+#include <type_traits>
 
 #include <gradus/error.h>
+#include <gradus/kernels/logarithm.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
@@ -22,11 +24,15 @@ double factor_of(Reduction reduction, const Shape& shape) {
   return divides ? 1 / n : 1;
 }
 
-// term, dx and dt are functions of one input and one target. One pass over both for the sum; the backward
-// works the derivatives out from the saved operands.
-template <class Term, class DX, class DT>
-Var pointwise(const char* op, const Var& input, const Var& target, Reduction reduction, Term term, DX dx,
-              DT dt) {
+using kernels::LossPart;
+
+/// Numbers whose terms are summed at a time, in the cache.
+constexpr int64_t kBlock = 4096;
+
+// part(what, x, t, y, n) writes the terms of n inputs and targets, or their derivatives by the one or the other. The
+// backward works these out from the saved operands.
+template <class Part>
+Var pointwise(const char* op, const Var& input, const Var& target, Reduction reduction, Part part) {
   check_operands(input, target, op);
   if (input.shape() != target.shape())
     fail(op, fmt::format("input and target must have one shape: input {}, target {}", input.shape().str(),
@@ -35,21 +41,33 @@ Var pointwise(const char* op, const Var& input, const Var& target, Reduction red
     fail(op, "batchmean needs a first axis: input []");
   double factor = factor_of(reduction, input.shape());
   Tensor x = input.value(), t = target.value(), out;
+  auto all = [part, op](LossPart what, const Tensor& of, const Tensor& with) {
+    Tensor y(of.shape(), of.dtype());
+    with_type(y.dtype(), op, [&](auto type) {
+      using T = decltype(type);
+      part(what, data<T>(of), data<T>(with), data<T>(y), y.numel());
+    });
+    return y;
+  };
   if (reduction == Reduction::none) {
-    out = zip(x, t, term);
+    out = all(LossPart::term, x, t);
   } else {
     double sum = 0;
     with_type(x.dtype(), op, [&](auto type) {
       using T = decltype(type);
-      const T *a = data<T>(x), *b = data<T>(t);
-      for (int64_t i = 0, n = x.numel(); i < n; ++i) sum += static_cast<double>(term(a[i], b[i]));
+      T terms[kBlock];
+      for (int64_t first = 0, all_of = x.numel(); first < all_of; first += kBlock) {
+        int64_t n = std::min(kBlock, all_of - first);
+        part(LossPart::term, data<T>(x) + first, data<T>(t) + first, terms, n);
+        sum += kernels::sum(static_cast<const T*>(terms), n);
+      }
     });
     out = Tensor::scalar(sum * factor, x.dtype());
   }
   return record(op, {input, target}, out, [=](const Tensor& dy, Grads& grads) {
     for (int i = 0; i < 2; ++i) {
       if (!grads.needed(i)) continue;
-      Tensor g = i == 0 ? zip(x, t, dx) : zip(x, t, dt);
+      Tensor g = all(i == 0 ? LossPart::dx : LossPart::dt, x, t);
       if (reduction == Reduction::none) {
         g = zip(g, dy, [](auto a, auto b) { return a * b; });
       } else {
@@ -63,19 +81,6 @@ Var pointwise(const char* op, const Var& input, const Var& target, Reduction red
 
 void only_kl_div(const char* op, Reduction reduction) {
   if (reduction == Reduction::batchmean) fail(op, "batchmean is for kl_div only");
-}
-
-// ln(1 + e^-x)
-template <class T>
-T softplus_of_minus(T x) {
-  return std::max(-x, T(0)) + std::log1p(std::exp(-std::abs(x)));
-}
-
-// 1 - sigmoid(x)
-template <class T>
-T one_minus_sigmoid(T x) {
-  T e = std::exp(-std::abs(x));
-  return (x >= 0 ? e : T(1)) / (1 + e);
 }
 
 }  // namespace
@@ -132,9 +137,18 @@ Var nll_loss(const Var& x, const Tensor& targets, const NLLOptions& options) {
 Var mse_loss(const Input& input, const Var& target, Reduction reduction) {
   At at(input.caller());
   only_kl_div("mse_loss", reduction);
-  return pointwise(
-      "mse_loss", input, target, reduction, [](auto x, auto t) { return (x - t) * (x - t); },
-      [](auto x, auto t) { return 2 * (x - t); }, [](auto x, auto t) { return 2 * (t - x); });
+  return pointwise("mse_loss", input, target, reduction,
+                   [](LossPart what, const auto* x, const auto* t, auto* y, int64_t n) {
+                     auto write = [&](auto f) {
+                       for (int64_t i = 0; i < n; ++i) y[i] = f(x[i] - t[i]);
+                     };
+                     if (what == LossPart::term)
+                       write([](auto d) { return d * d; });
+                     else if (what == LossPart::dx)
+                       write([](auto d) { return 2 * d; });
+                     else
+                       write([](auto d) { return -2 * d; });
+                   });
 }
 
 Var binary_cross_entropy_with_logits(const Input& input, const Var& target,
@@ -142,26 +156,23 @@ Var binary_cross_entropy_with_logits(const Input& input, const Var& target,
   At at(input.caller());
   const char* op = "binary_cross_entropy_with_logits";
   only_kl_div(op, options.reduction);
-  double extra = options.pos_weight - 1;
-  auto positive = [extra](auto t) { return 1 + static_cast<decltype(t)>(extra) * t; };
-  return pointwise(
-      op, input, target, options.reduction,
-      [=](auto x, auto t) { return (1 - t) * x + positive(t) * softplus_of_minus(x); },
-      [=](auto x, auto t) { return (1 - t) - positive(t) * one_minus_sigmoid(x); },
-      [=](auto x, auto) { return static_cast<decltype(x)>(extra) * softplus_of_minus(x) - x; });
+  return pointwise(op, input, target, options.reduction,
+                   [w = options.pos_weight](LossPart what, const auto* x, const auto* t, auto* y, int64_t n) {
+                     using T = std::remove_pointer_t<decltype(y)>;
+                     kernels::bce_with_logits(what, static_cast<T>(w), x, t, y, n);
+                   });
 }
 
 Var kl_div(const Input& input, const Var& target, const KLDivOptions& options) {
   At at(input.caller());
-  if (options.log_target)
-    return pointwise(
-        "kl_div", input, target, options.reduction, [](auto x, auto t) { return std::exp(t) * (t - x); },
-        [](auto, auto t) { return -std::exp(t); }, [](auto x, auto t) { return std::exp(t) * (t - x + 1); });
   return pointwise(
       "kl_div", input, target, options.reduction,
-      [](auto x, auto t) { return t > 0 ? t * (std::log(t) - x) : decltype(t){0}; },
-      [](auto, auto t) { return t > 0 ? -t : decltype(t){0}; },
-      [](auto x, auto t) { return t > 0 ? std::log(t) + 1 - x : decltype(t){0}; });
+      [logs = options.log_target](LossPart what, const auto* x, const auto* t, auto* y, int64_t n) {
+        if (logs)
+          kernels::kl_div_of_logs(what, x, t, y, n);
+        else
+          kernels::kl_div(what, x, t, y, n);
+      });
 }
 
 Var nll_loss(const Input& log_probs, const Tensor& targets, const NLLOptions& options) {

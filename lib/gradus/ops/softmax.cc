@@ -2,10 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <limits>
 
-#include <gradus/kernels/elementwise.h>
+#include <gradus/kernels/logarithm.h>
 #include <gradus/kernels/softmax.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
@@ -49,36 +48,6 @@ Tensor checked_mask(const Tensor& mask, const Shape& shape, const char* op) {
     fail(op,
          fmt::format("mask must broadcast to the input: mask {}, input {}", mask.shape().str(), shape.str()));
   return broadcast_to(mask, shape, op);
-}
-
-// y = x - log sum exp x over the real entries of each row, 0 at masked ones.
-template <class T>
-void log_softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
-  std::vector<T> shifted(static_cast<size_t>(n)), e(static_cast<size_t>(n));
-  auto real = [&](int64_t i) { return !mask || mask[i]; };
-  for (int64_t r = 0; r < rows; ++r, x += n, y += n, mask += mask ? n : 0) {
-    T top = -std::numeric_limits<T>::infinity();
-    for (int64_t i = 0; i < n; ++i)
-      if (real(i) && !(x[i] <= top)) top = x[i];  // a NaN is taken, and shows in the result
-    for (int64_t i = 0; i < n; ++i) shifted[i] = real(i) ? x[i] - top : T(0);
-    kernels::exp(shifted.data(), e.data(), n);
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i)
-      if (real(i)) sum += e[i];
-    T log_sum = static_cast<T>(std::log(sum));
-    for (int64_t i = 0; i < n; ++i) y[i] = real(i) ? shifted[i] - log_sum : T(0);
-  }
-}
-
-template <class T>
-void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* dx, int64_t rows, int64_t n) {
-  for (int64_t r = 0; r < rows; ++r, y += n, dy += n, dx += n, mask += mask ? n : 0) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i)
-      if (!mask || mask[i]) sum += dy[i];
-    kernels::exp(y, dx, n);
-    for (int64_t i = 0; i < n; ++i) dx[i] = !mask || mask[i] ? dy[i] - dx[i] * static_cast<T>(sum) : T(0);
-  }
 }
 
 const uint8_t* mask_data(const Tensor& mask) { return mask.defined() ? mask.u8() : nullptr; }
@@ -151,14 +120,14 @@ Var log_softmax(const Input& x, const SoftmaxOptions& options) {
   Tensor in = rows.to_rows(x.value()), y(x.shape(), x.dtype());
   with_type(x.dtype(), "log_softmax", [&](auto type) {
     using T = decltype(type);
-    log_softmax_rows(data<T>(in), mask_data(mask), data<T>(y), rows.count(), rows.length);
+    kernels::log_softmax_rows(data<T>(in), mask_data(mask), data<T>(y), rows.count(), rows.length);
   });
   return record("log_softmax", {x}, rows.back(y), [rows, y, mask](const Tensor& dy, Grads& dx) {
     Tensor up = rows.to_rows(dy), d(dy.shape(), dy.dtype());
     with_type(dy.dtype(), "log_softmax", [&](auto type) {
       using T = decltype(type);
-      log_softmax_rows_backward(data<T>(y), mask_data(mask), data<T>(up), data<T>(d), rows.count(),
-                                rows.length);
+      kernels::log_softmax_rows_backward(data<T>(y), mask_data(mask), data<T>(up), data<T>(d), rows.count(),
+                                         rows.length);
     });
     dx.add(0, rows.back(d));
   });

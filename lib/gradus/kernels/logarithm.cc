@@ -1,0 +1,298 @@
+#include <gradus/kernels/logarithm.h>
+#include <gradus/kernels/simd_targets.h>
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradus/kernels/logarithm.cc"
+#include <hwy/foreach_target.h>
+
+#include <gradus/kernels/simd-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gradus::kernels::HWY_NAMESPACE {
+namespace {
+
+template <class T>
+void log_of(const T* x, T* y, int64_t n) {
+  const Tag<T> d;
+  for_lanes(d, n,
+            [&](int64_t i, auto part) HWY_ATTR { part.store(log_lanes(d, part.load(d, x + i)), d, y + i); });
+}
+
+// ---- powers ----
+
+/// x^e = exp(e log |x|), with the sign of an odd e, in double: the error of the product is multiplied by the
+/// exponential's argument, up to 104.
+template <class D, class V>
+HWY_INLINE V pow_lanes(D d, V x, V e) {
+  const V zero = hn::Zero(d), one = hn::Set(d, 1), half = hn::Set(d, 0.5);
+  const V infinity = hn::Set(d, std::numeric_limits<double>::infinity());
+  const V size = hn::Abs(x), power = exp_lanes(d, hn::Mul(e, log_lanes(d, size)));
+  // 1. odd exponents keep the sign; between the integers a negative number has no power
+  const V rounded = hn::Round(e), halved = hn::Mul(e, half);
+  const auto finite = hn::Lt(hn::Abs(e), infinity), whole = hn::Eq(rounded, e);
+  const auto odd = hn::And(hn::And(finite, whole), hn::Ne(hn::Round(halved), halved));
+  V y = hn::IfThenElse(odd, hn::CopySign(power, x), power);
+  const auto below = hn::And(hn::Lt(x, zero), hn::Gt(x, hn::Neg(infinity)));
+  const auto between = hn::And(finite, hn::Ne(rounded, e));
+  y = hn::IfThenElse(hn::And(below, between), hn::Set(d, std::numeric_limits<double>::quiet_NaN()), y);
+  // 2. 1^e, x^0 and (-1)^(+-infinity) are 1, whatever the other is
+  const auto unit = hn::Or(hn::Eq(x, one), hn::And(hn::Eq(size, one), hn::Eq(hn::Abs(e), infinity)));
+  return hn::IfThenElse(hn::Or(unit, hn::Eq(e, zero)), one, y);
+}
+
+/// Numbers in double beyond f32's become infinity (DemoteTo may stop at the largest).
+template <class DF, class D, class V>
+HWY_INLINE hn::Vec<DF> narrowed(DF narrow, D d, V v) {
+  const auto over = hn::Gt(hn::Abs(v), hn::Set(d, 3.4028235677973366e38));  // half an ulp above the largest
+  const V factor = hn::IfThenElse(over, hn::Set(d, 2), hn::Set(d, 1));
+  return hn::Mul(hn::DemoteTo(narrow, v), hn::DemoteTo(narrow, factor));
+}
+
+template <class Exponent>
+HWY_INLINE void powers(const float* x, const Exponent& exponent, float* y, int64_t n) {
+  const Tag<double> d;
+  const hn::Rebind<float, Tag<double>> narrow;  // as many floats as a vector has doubles
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+    const auto base = hn::PromoteTo(d, part.load(narrow, x + i));
+    part.store(narrowed(narrow, d, pow_lanes(d, base, exponent(i, part))), narrow, y + i);
+  });
+}
+
+void pow_by_one_f32(const float* x, float e, float* y, int64_t n) {
+  const Tag<double> d;
+  const auto exponent = hn::Set(d, static_cast<double>(e));
+  powers(x, [&](int64_t, auto) HWY_ATTR { return exponent; }, y, n);
+}
+
+void pow_by_each_f32(const float* x, const float* e, float* y, int64_t n) {
+  const Tag<double> d;
+  const hn::Rebind<float, Tag<double>> narrow;
+  powers(x, [&](int64_t i, auto part) HWY_ATTR { return hn::PromoteTo(d, part.load(narrow, e + i)); }, y, n);
+}
+
+// ---- log-softmax ----
+
+template <class T>
+void log_softmax_of(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
+  const Tag<T> d;
+  for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    const T* from = x;
+    if (mask) {  // exp(-infinity) is 0: the vector code need not know of the mask
+      for (int64_t i = 0; i < n; ++i) y[i] = mask[i] ? x[i] : -std::numeric_limits<T>::infinity();
+      from = y;
+    }
+    const auto top = hn::Set(d, max_lanes(from, n));
+    auto sum = hn::Zero(d);
+    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+      const auto shifted = hn::Sub(part.load(d, from + i), top);
+      part.store(shifted, d, y + i);
+      sum = hn::Add(sum, part.keep(d, exp_down_lanes(d, shifted), T(0)));
+    });
+    const auto log_sum = hn::Set(d, static_cast<T>(std::log(hn::GetLane(hn::SumOfLanes(d, sum)))));
+    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+      part.store(hn::Sub(part.load(d, y + i), log_sum), d, y + i);
+    });
+    if (!mask) continue;
+    for (int64_t i = 0; i < n; ++i) y[i] = mask[i] ? y[i] : T(0);
+    mask += n;
+  }
+}
+
+template <class T>
+void log_softmax_back_of(const T* y, const uint8_t* mask, const T* dy, T* dx, int64_t rows, int64_t n) {
+  const Tag<T> d;
+  for (int64_t r = 0; r < rows; ++r, y += n, dy += n, dx += n) {
+    const T* up = dy;
+    if (mask) {
+      for (int64_t i = 0; i < n; ++i) dx[i] = mask[i] ? dy[i] : T(0);
+      up = dx;
+    }
+    auto lanes = hn::Zero(d);
+    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR { lanes = hn::Add(lanes, part.load(d, up + i)); });
+    const auto sum = hn::SumOfLanes(d, lanes);
+    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+      const auto p = exp_lanes(d, part.load(d, y + i));
+      part.store(hn::NegMulAdd(p, sum, part.load(d, up + i)), d, dx + i);
+    });
+    if (!mask) continue;
+    for (int64_t i = 0; i < n; ++i) dx[i] = mask[i] ? dx[i] : T(0);
+    mask += n;
+  }
+}
+
+// ---- losses ----
+
+/// y = f(x, t).
+template <class T, class F>
+HWY_INLINE void pairs(const T* x, const T* t, T* y, int64_t n, const F& f) {
+  const Tag<T> d;
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+    part.store(f(part.load(d, x + i), part.load(d, t + i)), d, y + i);
+  });
+}
+
+/// With w = 1 + (pos_weight - 1) t:  term = (1 - t) x + w softplus(-x), dx = (1 - t) - w sigmoid(-x),
+/// dt = (pos_weight - 1) softplus(-x) - x
+template <class T>
+void bce_of(LossPart what, T pos_weight, const T* x, const T* t, T* y, int64_t n) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  const V one = hn::Set(d, 1), extra = hn::Set(d, pos_weight - T(1));
+  switch (what) {
+    case LossPart::term:
+      return pairs(x, t, y, n, [&](V a, V b) HWY_ATTR {
+        return hn::MulAdd(hn::Sub(one, b), a,
+                          hn::Mul(hn::MulAdd(extra, b, one), softplus_of_minus_lanes(d, a)));
+      });
+    case LossPart::dx:
+      return pairs(x, t, y, n, [&](V a, V b) HWY_ATTR {
+        return hn::NegMulAdd(hn::MulAdd(extra, b, one), sigmoid_lanes(d, hn::Neg(a)), hn::Sub(one, b));
+      });
+    case LossPart::dt:
+      return pairs(x, t, y, n,
+                   [&](V a, V) HWY_ATTR { return hn::MulSub(extra, softplus_of_minus_lanes(d, a), a); });
+  }
+}
+
+template <class T>
+void kl_of(LossPart what, const T* x, const T* t, T* y, int64_t n) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  const V zero = hn::Zero(d), one = hn::Set(d, 1);
+  const auto where_positive = [&](V t_lanes, V v)
+                                  HWY_ATTR { return hn::IfThenElseZero(hn::Gt(t_lanes, zero), v); };
+  switch (what) {
+    case LossPart::term:
+      return pairs(x, t, y, n, [&](V a, V b) HWY_ATTR {
+        return where_positive(b, hn::Mul(b, hn::Sub(log_lanes(d, b), a)));
+      });
+    case LossPart::dx:
+      return pairs(x, t, y, n, [&](V, V b) HWY_ATTR { return where_positive(b, hn::Neg(b)); });
+    case LossPart::dt:
+      return pairs(x, t, y, n, [&](V a, V b) HWY_ATTR {
+        return where_positive(b, hn::Add(log_lanes(d, b), hn::Sub(one, a)));
+      });
+  }
+}
+
+template <class T>
+void kl_logs_of(LossPart what, const T* x, const T* t, T* y, int64_t n) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  const V one = hn::Set(d, 1);
+  switch (what) {
+    case LossPart::term:
+      return pairs(x, t, y, n, [&](V a, V b) HWY_ATTR { return hn::Mul(exp_lanes(d, b), hn::Sub(b, a)); });
+    case LossPart::dx: return pairs(x, t, y, n, [&](V, V b) HWY_ATTR { return hn::Neg(exp_lanes(d, b)); });
+    case LossPart::dt:
+      return pairs(x, t, y, n,
+                   [&](V a, V b) HWY_ATTR { return hn::Mul(exp_lanes(d, b), hn::Add(hn::Sub(b, a), one)); });
+  }
+}
+
+template <class T>
+double sum_of(const T* x, int64_t n) {
+  const Tag<double> d;
+  const hn::Rebind<T, Tag<double>> narrow;
+  auto lanes = hn::Zero(d);
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+    if constexpr (sizeof(T) == 4) {
+      lanes = hn::Add(lanes, hn::PromoteTo(d, part.load(narrow, x + i)));
+    } else {
+      lanes = hn::Add(lanes, part.load(d, x + i));
+    }
+  });
+  return hn::GetLane(hn::SumOfLanes(d, lanes));
+}
+
+constexpr auto& log_f32 = log_of<float>;
+constexpr auto& log_f64 = log_of<double>;
+constexpr auto& log_softmax_f32 = log_softmax_of<float>;
+constexpr auto& log_softmax_f64 = log_softmax_of<double>;
+constexpr auto& log_softmax_back_f32 = log_softmax_back_of<float>;
+constexpr auto& log_softmax_back_f64 = log_softmax_back_of<double>;
+constexpr auto& bce_f32 = bce_of<float>;
+constexpr auto& bce_f64 = bce_of<double>;
+constexpr auto& kl_f32 = kl_of<float>;
+constexpr auto& kl_f64 = kl_of<double>;
+constexpr auto& kl_logs_f32 = kl_logs_of<float>;
+constexpr auto& kl_logs_f64 = kl_logs_of<double>;
+constexpr auto& sum_f32 = sum_of<float>;
+constexpr auto& sum_f64 = sum_of<double>;
+
+}  // namespace
+}  // namespace gradus::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradus::kernels {
+
+HWY_EXPORT(log_f32);
+HWY_EXPORT(log_f64);
+HWY_EXPORT(log_softmax_f32);
+HWY_EXPORT(log_softmax_f64);
+HWY_EXPORT(log_softmax_back_f32);
+HWY_EXPORT(log_softmax_back_f64);
+HWY_EXPORT(bce_f32);
+HWY_EXPORT(bce_f64);
+HWY_EXPORT(kl_f32);
+HWY_EXPORT(kl_f64);
+HWY_EXPORT(kl_logs_f32);
+HWY_EXPORT(kl_logs_f64);
+HWY_EXPORT(sum_f32);
+HWY_EXPORT(sum_f64);
+HWY_EXPORT(pow_by_one_f32);
+HWY_EXPORT(pow_by_each_f32);
+
+void log(const float* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(log_f32)(x, y, n); }
+void log(const double* x, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(log_f64)(x, y, n); }
+void pow(const float* x, float e, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(pow_by_one_f32)(x, e, y, n); }
+void pow(const double* x, double e, double* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], e);
+}
+void pow(const float* x, const float* e, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(pow_by_each_f32)(x, e, y, n);
+}
+void pow(const double* x, const double* e, double* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], e[i]);
+}
+void log_softmax_rows(const float* x, const uint8_t* mask, float* y, int64_t rows, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(log_softmax_f32)(x, mask, y, rows, n);
+}
+void log_softmax_rows(const double* x, const uint8_t* mask, double* y, int64_t rows, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(log_softmax_f64)(x, mask, y, rows, n);
+}
+void log_softmax_rows_backward(const float* y, const uint8_t* mask, const float* dy, float* dx, int64_t rows,
+                               int64_t n) {
+  HWY_DYNAMIC_DISPATCH(log_softmax_back_f32)(y, mask, dy, dx, rows, n);
+}
+void log_softmax_rows_backward(const double* y, const uint8_t* mask, const double* dy, double* dx,
+                               int64_t rows, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(log_softmax_back_f64)(y, mask, dy, dx, rows, n);
+}
+void bce_with_logits(LossPart part, float pos_weight, const float* x, const float* t, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(bce_f32)(part, pos_weight, x, t, y, n);
+}
+void bce_with_logits(LossPart part, double pos_weight, const double* x, const double* t, double* y,
+                     int64_t n) {
+  HWY_DYNAMIC_DISPATCH(bce_f64)(part, pos_weight, x, t, y, n);
+}
+void kl_div(LossPart part, const float* x, const float* t, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(kl_f32)(part, x, t, y, n);
+}
+void kl_div(LossPart part, const double* x, const double* t, double* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(kl_f64)(part, x, t, y, n);
+}
+void kl_div_of_logs(LossPart part, const float* x, const float* t, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(kl_logs_f32)(part, x, t, y, n);
+}
+void kl_div_of_logs(LossPart part, const double* x, const double* t, double* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(kl_logs_f64)(part, x, t, y, n);
+}
+double sum(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum_f32)(x, n); }
+double sum(const double* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum_f64)(x, n); }
+
+}  // namespace gradus::kernels
+#endif  // HWY_ONCE
