@@ -27,6 +27,11 @@ uint64_t next_order() {
 
 }  // namespace
 
+Var::Var(const Var&) = default;
+Var& Var::operator=(const Var&) = default;
+Var& Var::operator=(Var&&) noexcept = default;
+Var::~Var() = default;
+
 Node::Node(const char* op_name, const Shape& s, DType type)
     : op(op_name), shape(s), dtype(type), order(next_order()), scope(scope_path), caller(At::current()) {}
 

@@ -24,6 +24,11 @@ using Backward = std::function<void(const Tensor& dy, Grads& dx)>;
 class Var {
  public:
   Var() = default;
+  Var(const Var& other);  // not inline, as Tensor's
+  Var(Var&& other) noexcept = default;
+  Var& operator=(const Var& other);
+  Var& operator=(Var&& other) noexcept;
+  ~Var();
   Var(Tensor value) : value_(std::move(value)) {}
   Var(Tensor value, std::shared_ptr<Node> node) : value_(std::move(value)), node_(std::move(node)) {}
 

@@ -23,6 +23,11 @@ void must_fit(const Shape& shape, size_t count, const Caller& caller) {
 
 }  // namespace
 
+Tensor::Tensor(const Tensor&) = default;
+Tensor& Tensor::operator=(const Tensor&) = default;
+Tensor& Tensor::operator=(Tensor&&) noexcept = default;
+Tensor::~Tensor() = default;
+
 Tensor::Tensor(const Shape& shape, DType dtype)
     : shape_(shape),
       numel_(shape.numel()),

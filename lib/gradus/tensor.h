@@ -19,6 +19,12 @@ class Tensor {
  public:
   /// No tensor at all: defined() is false.
   Tensor() = default;
+  // Not inline: they stand in every line that computes, and giving up a shared reference is much code to repeat there.
+  Tensor(const Tensor& other);
+  Tensor(Tensor&& other) noexcept = default;
+  Tensor& operator=(const Tensor& other);
+  Tensor& operator=(Tensor&& other) noexcept;
+  ~Tensor();
   /// Uninitialised numbers.
   Tensor(const Shape& shape, DType dtype);
 
