@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """test_pages.py LENS WRITE_PAGES [--shots DIR]: the pages in a headless Chromium.
 
-Each page must open from disk within a second without a message on the console and without asking for anything; its
+Each page must open from disk without a message on the console and without asking for anything; its
 buttons and keys must do what they say, and what the page computes by itself must agree with the engine. Without a
 browser the test says so and is skipped. With --shots it also leaves pictures, wide and narrow, light and dark.
 """
