@@ -157,38 +157,46 @@ struct Decoder {
     bool direct = dx.needed(kKeys) && real.sorted();
     Tensor dkeys = direct ? dx.into(kKeys) : Tensor::zeros(keys.shape(), type);
     Tensor dv = dx.needed(kV) ? dx.into(kV) : Tensor::zeros(v.shape(), type);
-    using Packed = PackedMatrix<T>;
-    const typename Packed::Plan plan{B, steps};
-    const Packed query(Packed::Use::plain, H, A, data<T>(w1), H, plan);
-    const Packed context(Packed::Use::plain, D, 3 * H, data<T>(w_ih) + E, X, plan);
-    const Packed recurrent(Packed::Use::plain, H, 3 * H, data<T>(w_hh), H, plan);
-    for (int64_t t = steps; t-- > 0;) {
-      int64_t first = real.offset(t), n = real.count(t);
-      const T* s = data<T>(before) + first * H;
-      T *ds_t = data<T>(ds), *dgi_t = data<T>(dgi) + first * 3 * H, *dgh_t = data<T>(dgh) + first * 3 * H;
-      T *du_t = data<T>(du) + first * A, *dc_t = data<T>(dc) + t * B * D;
-      for (int64_t i = 0; i < B; ++i) {  // a padded step only hands the state's gradient on
-        const T* row = data<T>(dout) + (t * B + real.sequence(i)) * O;
-        kernels::add_into(row, ds_t + i * H, H);
-        if (i < n) std::copy_n(row + H, D, dc_t + i * D);
+    {  // the packed weights go before the gradients of the weights come
+      using Packed = PackedMatrix<T>;
+      const typename Packed::Plan plan{B, steps};
+      const Packed query(Packed::Use::plain, H, A, data<T>(w1), H, plan);
+      const Packed context(Packed::Use::plain, D, 3 * H, data<T>(w_ih) + E, X, plan);
+      const Packed recurrent(Packed::Use::plain, H, 3 * H, data<T>(w_hh), H, plan);
+      for (int64_t t = steps; t-- > 0;) {
+        int64_t first = real.offset(t), n = real.count(t);
+        const T* s = data<T>(before) + first * H;
+        T *ds_t = data<T>(ds), *dgi_t = data<T>(dgi) + first * 3 * H, *dgh_t = data<T>(dgh) + first * 3 * H;
+        T *du_t = data<T>(du) + first * A, *dc_t = data<T>(dc) + t * B * D;
+        for (int64_t i = 0; i < B; ++i) {  // a padded step only hands the state's gradient on
+          const T* row = data<T>(dout) + (t * B + real.sequence(i)) * O;
+          kernels::add_into(row, ds_t + i * H, H);
+          if (i < n) std::copy_n(row + H, D, dc_t + i * D);
+        }
+        kernels::gru_reset_after_backward(n, H, data<T>(gates) + first * 4 * H, s, ds_t,
+                                          kernels::UpdateGate::keeps_old, dgi_t, dgh_t, ds_t);  // 6
+        recurrent.product(n, dgh_t, 3 * H, true, ds_t, H);                                      // 5
+        context.product(n, dgi_t, 3 * H, true, dc_t, D);                                        // 4
+        kernels::additive_attention_backward(
+            S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(u) + first * A, data<T>(v), mask_bytes(),
+            data<T>(weights) + t * B * S, dc_t, D, static_cast<const T*>(nullptr), du_t, data<T>(dv),
+            data<T>(dkeys), static_cast<T*>(nullptr), n);  // 3
+        query.product(n, du_t, A, true, ds_t, H);          // 2
       }
-      kernels::gru_reset_after_backward(n, H, data<T>(gates) + first * 4 * H, s, ds_t,
-                                        kernels::UpdateGate::keeps_old, dgi_t, dgh_t, ds_t);  // 6
-      recurrent.product(n, dgh_t, 3 * H, true, ds_t, H);  // 5
-      context.product(n, dgi_t, 3 * H, true, dc_t, D);    // 4
-      kernels::additive_attention_backward(
-          S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(u) + first * A, data<T>(v), mask_bytes(),
-          data<T>(weights) + t * B * S, dc_t, D, static_cast<const T*>(nullptr), du_t, data<T>(dv),
-          data<T>(dkeys), static_cast<T*>(nullptr), n);  // 3
-      query.product(n, du_t, A, true, ds_t, H);          // 2
     }
+    // What a gradient has been worked out from goes before the next one takes memory.
     if (dx.needed(kKeys) && !direct) dx.add(kKeys, real.unsort_each(dkeys));
-    if (dx.needed(kY)) {
-      Tensor dy = real.empty(E, type);
-      gemm(false, false, N, E, 3 * H, T(1), data<T>(dgi), 3 * H, data<T>(w_ih), X, T(0), data<T>(dy), E);
-      dx.add(kY, real.unpack(dy, {steps, B, E}));
-    }
+    dkeys = {};
     if (dx.needed(kS0)) dx.add(kS0, real.unsort(ds));
+    if (dx.needed(kQueryWeight))
+      gemm(true, false, A, H, N, T(1), data<T>(du), A, data<T>(before), H, T(1),
+           data<T>(dx.into(kQueryWeight)), H);
+    du = {};
+    if (dx.needed(kWeightHh))
+      gemm(true, false, 3 * H, H, N, T(1), data<T>(dgh), 3 * H, data<T>(before), H, T(1),
+           data<T>(dx.into(kWeightHh)), H);
+    if (dx.needed(kBiasHh)) kernels::sum_rows_into(data<T>(dgh), data<T>(dx.into(kBiasHh)), N, 3 * H);
+    dgh = {};
     if (dx.needed(
             kAnnotations)) {  // value path of all steps: dH_bs += sum_t a_tbs dc_tb, a product for each sentence
       T* dh = data<T>(dx.into(kAnnotations));
@@ -196,19 +204,18 @@ struct Decoder {
         gemm(true, false, S, D, real.steps(i), T(1), data<T>(weights) + i * S, B * S, data<T>(dc) + i * D,
              B * D, T(1), dh + real.sequence(i) * D, B * D);
     }
-    if (dx.needed(kQueryWeight))
-      gemm(true, false, A, H, N, T(1), data<T>(du), A, data<T>(before), H, T(1),
-           data<T>(dx.into(kQueryWeight)), H);
+    dc = {};
+    if (dx.needed(kY)) {
+      Tensor dy = real.empty(E, type);
+      gemm(false, false, N, E, 3 * H, T(1), data<T>(dgi), 3 * H, data<T>(w_ih), X, T(0), data<T>(dy), E);
+      dx.add(kY, real.unpack(dy, {steps, B, E}));
+    }
     if (dx.needed(kWeightIh)) {
       T* dw = data<T>(dx.into(kWeightIh));
       gemm(true, false, 3 * H, E, N, T(1), data<T>(dgi), 3 * H, data<T>(y), E, T(1), dw, X);
       gemm(true, false, 3 * H, D, N, T(1), data<T>(dgi), 3 * H, data<T>(contexts), D, T(1), dw + E, X);
     }
-    if (dx.needed(kWeightHh))
-      gemm(true, false, 3 * H, H, N, T(1), data<T>(dgh), 3 * H, data<T>(before), H, T(1),
-           data<T>(dx.into(kWeightHh)), H);
     if (dx.needed(kBiasIh)) kernels::sum_rows_into(data<T>(dgi), data<T>(dx.into(kBiasIh)), N, 3 * H);
-    if (dx.needed(kBiasHh)) kernels::sum_rows_into(data<T>(dgh), data<T>(dx.into(kBiasHh)), N, 3 * H);
   }
 };
 

@@ -101,23 +101,25 @@ struct Gru : Recurrence {
     Tensor dgi = real.empty(3 * H, dtype()), dgh = reset_after ? real.empty(3 * H, dtype()) : dgi;
     Tensor dh = Tensor::zeros({B, H}, dtype()), drh({B, H}, dtype()), scratch({B, H}, dtype());
     const int64_t at_once = reset_after ? 3 : 2;
-    auto w = packed<T>(Use<T>::plain, 0, at_once), w_n = packed<T>(Use<T>::plain, at_once, 3);
-    for (int64_t k = steps; k-- > 0;) {
-      int64_t t = time(k), first = real.offset(t), n = real.count(t);
-      const T *h = data<T>(before) + first * H, *units_t = data<T>(units) + first * 4 * H;
-      T *dgi_t = data<T>(dgi) + first * 3 * H, *dgh_t = data<T>(dgh) + first * 3 * H, *dh_t = data<T>(dh);
-      take(data<T>(dout) + t * B * H, dh_t);
-      T* dseen = seen_gradient(t, data<T>(scratch), dh_t);
-      if (reset_after) {
-        kernels::gru_reset_after_backward(n, H, units_t, h, dh_t, update, dgi_t, dgh_t, dh_t);
-      } else {
-        kernels::gru_reset_before_state_backward(n, H, units_t, h, dh_t, update, dgi_t, dh_t);
-        w_n.product(n, dgi_t + 2 * H, 3 * H, false, data<T>(drh), H);
-        kernels::gru_reset_before_gates_backward(n, H, units_t, data<T>(seen) + first * H, data<T>(drh),
-                                                 dgi_t, dseen);
+    {  // the packed weights go before the gradients of the weights come
+      auto w = packed<T>(Use<T>::plain, 0, at_once), w_n = packed<T>(Use<T>::plain, at_once, 3);
+      for (int64_t k = steps; k-- > 0;) {
+        int64_t t = time(k), first = real.offset(t), n = real.count(t);
+        const T *h = data<T>(before) + first * H, *units_t = data<T>(units) + first * 4 * H;
+        T *dgi_t = data<T>(dgi) + first * 3 * H, *dgh_t = data<T>(dgh) + first * 3 * H, *dh_t = data<T>(dh);
+        take(data<T>(dout) + t * B * H, dh_t);
+        T* dseen = seen_gradient(t, data<T>(scratch), dh_t);
+        if (reset_after) {
+          kernels::gru_reset_after_backward(n, H, units_t, h, dh_t, update, dgi_t, dgh_t, dh_t);
+        } else {
+          kernels::gru_reset_before_state_backward(n, H, units_t, h, dh_t, update, dgi_t, dh_t);
+          w_n.product(n, dgi_t + 2 * H, 3 * H, false, data<T>(drh), H);
+          kernels::gru_reset_before_gates_backward(n, H, units_t, data<T>(seen) + first * H, data<T>(drh),
+                                                   dgi_t, dseen);
+        }
+        w.product(n, dgh_t, 3 * H, true, dseen, H);
+        unmask(t, dseen, dh_t);
       }
-      w.product(n, dgh_t, 3 * H, true, dseen, H);
-      unmask(t, dseen, dh_t);
     }
     finish<T>(dgi, dgh, dh, dx);
   }

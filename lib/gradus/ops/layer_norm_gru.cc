@@ -124,29 +124,31 @@ struct LayerNormGru : Recurrence {
     Tensor dh = Tensor::zeros({B, H}, dtype()), drh({B, H}, dtype()), scratch({B, H}, dtype());
     NormGradients of_ih(dx, kIh, W, dtype()), of_hh(dx, kHh, W, dtype());
     const int64_t at_once = reset_after ? 3 : 2;
-    auto w = packed<T>(Use<T>::plain, 0, at_once), w_n = packed<T>(Use<T>::plain, at_once, 3);
-    for (int64_t k = steps; k-- > 0;) {
-      int64_t t = time(k), first = real.offset(t), n = real.count(t);
-      const T *h = data<T>(before) + first * H, *units_t = data<T>(units) + first * 4 * H;
-      const T* q_t = data<T>(q) + first * W;
-      T *dai_t = data<T>(dai) + first * W, *dq_t = data<T>(dq) + first * W, *dh_t = data<T>(dh);
-      take(data<T>(dout) + t * B * H, dh_t);
-      T* dseen = seen_gradient(t, data<T>(scratch), dh_t);
-      const T* dah_t = dq_t;  // what arrives at N_hh's blocks r and z
-      if (reset_after) {
-        kernels::gru_reset_after_backward(n, H, units_t, h, dh_t, update, dai_t, dq_t, dh_t);  // 3
-        hh_new.backward(first, n, q_t + 2 * H, W, dq_t + 2 * H, W, false, dq_t + 2 * H, W, of_hh);
-      } else {
-        kernels::gru_reset_before_state_backward(n, H, units_t, h, dh_t, update, dai_t, dh_t);
-        hh_new.backward(first, n, q_t + 2 * H, W, dai_t + 2 * H, W, false, dq_t + 2 * H, W, of_hh);
-        w_n.product(n, dq_t + 2 * H, W, false, data<T>(drh), H);
-        kernels::gru_reset_before_gates_backward(n, H, units_t, data<T>(seen) + first * H, data<T>(drh),
-                                                 dai_t, dseen);
-        dah_t = dai_t;
+    {  // the packed weights go before the gradients of the weights come
+      auto w = packed<T>(Use<T>::plain, 0, at_once), w_n = packed<T>(Use<T>::plain, at_once, 3);
+      for (int64_t k = steps; k-- > 0;) {
+        int64_t t = time(k), first = real.offset(t), n = real.count(t);
+        const T *h = data<T>(before) + first * H, *units_t = data<T>(units) + first * 4 * H;
+        const T* q_t = data<T>(q) + first * W;
+        T *dai_t = data<T>(dai) + first * W, *dq_t = data<T>(dq) + first * W, *dh_t = data<T>(dh);
+        take(data<T>(dout) + t * B * H, dh_t);
+        T* dseen = seen_gradient(t, data<T>(scratch), dh_t);
+        const T* dah_t = dq_t;  // what arrives at N_hh's blocks r and z
+        if (reset_after) {
+          kernels::gru_reset_after_backward(n, H, units_t, h, dh_t, update, dai_t, dq_t, dh_t);  // 3
+          hh_new.backward(first, n, q_t + 2 * H, W, dq_t + 2 * H, W, false, dq_t + 2 * H, W, of_hh);
+        } else {
+          kernels::gru_reset_before_state_backward(n, H, units_t, h, dh_t, update, dai_t, dh_t);
+          hh_new.backward(first, n, q_t + 2 * H, W, dai_t + 2 * H, W, false, dq_t + 2 * H, W, of_hh);
+          w_n.product(n, dq_t + 2 * H, W, false, data<T>(drh), H);
+          kernels::gru_reset_before_gates_backward(n, H, units_t, data<T>(seen) + first * H, data<T>(drh),
+                                                   dai_t, dseen);
+          dah_t = dai_t;
+        }
+        hh_gates.backward(first, n, q_t, W, dah_t, W, false, dq_t, W, of_hh);  // 2
+        w.product(n, dq_t, W, true, dseen, H);
+        unmask(t, dseen, dh_t);
       }
-      hh_gates.backward(first, n, q_t, W, dah_t, W, false, dq_t, W, of_hh);  // 2
-      w.product(n, dq_t, W, true, dseen, H);
-      unmask(t, dseen, dh_t);
     }
     T *into = data<T>(dai), *into_n = into + 2 * H;  // 1
     ih_gates.backward(0, N, data<T>(p), W, into, W, false, into, W, of_ih);

@@ -93,18 +93,20 @@ struct LayerNormLstm : Recurrence {
     Tensor dh = Tensor::zeros({B, H}, dtype()), dc = real.sort(dout.row(steps)).clone(), dy({B, H}, dtype()),
            scratch({B, H}, dtype());
     NormGradients of_ih(dx, kIh, W, dtype()), of_hh(dx, kHh, W, dtype()), of_c(dx, kC, H, dtype());
-    auto w = packed<T>(Use<T>::plain);
-    T *g = data<T>(dh), *dcell = data<T>(dc), *dy_t = data<T>(dy);
-    for (int64_t k = steps; k-- > 0;) {
-      int64_t t = time(k), first = real.offset(t), n = real.count(t);
-      const T *units_t = data<T>(units) + first * W, *c_t = data<T>(c) + first * H;
-      T *dpre_t = data<T>(dpre) + first * W, *dq_t = data<T>(dq) + first * W;
-      take(data<T>(dout) + t * B * H, g);
-      kernels::lstm_output_backward(n, H, units_t, data<T>(tanh_y) + first * H, g, dpre_t, dy_t);  // 4
-      norm_c.backward(first, n, c_t, H, dy_t, H, true, dcell, H, of_c);
-      kernels::lstm_cell_state_backward(n, H, units_t, data<T>(c_before) + first * H, dcell, dpre_t);  // 3
-      norm_hh.backward(first, n, data<T>(q) + first * W, W, dpre_t, W, false, dq_t, W, of_hh);         // 2
-      recur_back(w, t, dq_t, data<T>(scratch), g);
+    {  // the packed weights go before the gradients of the weights come
+      auto w = packed<T>(Use<T>::plain);
+      T *g = data<T>(dh), *dcell = data<T>(dc), *dy_t = data<T>(dy);
+      for (int64_t k = steps; k-- > 0;) {
+        int64_t t = time(k), first = real.offset(t), n = real.count(t);
+        const T *units_t = data<T>(units) + first * W, *c_t = data<T>(c) + first * H;
+        T *dpre_t = data<T>(dpre) + first * W, *dq_t = data<T>(dq) + first * W;
+        take(data<T>(dout) + t * B * H, g);
+        kernels::lstm_output_backward(n, H, units_t, data<T>(tanh_y) + first * H, g, dpre_t, dy_t);  // 4
+        norm_c.backward(first, n, c_t, H, dy_t, H, true, dcell, H, of_c);
+        kernels::lstm_cell_state_backward(n, H, units_t, data<T>(c_before) + first * H, dcell, dpre_t);  // 3
+        norm_hh.backward(first, n, data<T>(q) + first * W, W, dpre_t, W, false, dq_t, W, of_hh);         // 2
+        recur_back(w, t, dq_t, data<T>(scratch), g);
+      }
     }
     norm_ih.backward(0, real.total(), data<T>(p), W, data<T>(dpre), W, false, data<T>(dpre), W, of_ih);  // 1
     finish<T>(dpre, dq, dh, dx);

@@ -74,15 +74,17 @@ struct LayerNormRnn : Recurrence {
     auto [steps, B, I, H] = size;
     Tensor da = real.empty(H, dtype()), dh = Tensor::zeros({B, H}, dtype()), scratch({B, H}, dtype());
     NormGradients of_norm(dx, kNorm, H, dtype());
-    auto w = packed<T>(Use<T>::plain);
-    for (int64_t k = steps; k-- > 0;) {
-      int64_t t = time(k), first = real.offset(t), n = real.count(t);
-      T *g = data<T>(dh), *da_t = data<T>(da) + first * H;
-      take(data<T>(dout) + t * B * H, g);
-      activate_back(nonlinearity, data<T>(h) + first * H, g, da_t, n * H);                   // 4
-      norm.backward(first, n, data<T>(a) + first * H, H, da_t, H, false, da_t, H, of_norm);  // 3
-      std::fill_n(g, n * H, T(0));
-      recur_back(w, t, da_t, data<T>(scratch), g);  // 2
+    {  // the packed weights go before the gradients of the weights come
+      auto w = packed<T>(Use<T>::plain);
+      for (int64_t k = steps; k-- > 0;) {
+        int64_t t = time(k), first = real.offset(t), n = real.count(t);
+        T *g = data<T>(dh), *da_t = data<T>(da) + first * H;
+        take(data<T>(dout) + t * B * H, g);
+        activate_back(nonlinearity, data<T>(h) + first * H, g, da_t, n * H);                   // 4
+        norm.backward(first, n, data<T>(a) + first * H, H, da_t, H, false, da_t, H, of_norm);  // 3
+        std::fill_n(g, n * H, T(0));
+        recur_back(w, t, da_t, data<T>(scratch), g);  // 2
+      }
     }
     finish<T>(da, da, dh, dx);  // 1
   }

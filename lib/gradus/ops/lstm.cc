@@ -78,14 +78,16 @@ struct Lstm : Recurrence {
     auto [steps, B, I, H] = size;
     Tensor dpre = real.empty(4 * H, dtype()), dh = Tensor::zeros({B, H}, dtype()), scratch({B, H}, dtype());
     Tensor dc = real.sort(dout.row(steps)).clone();
-    auto w = packed<T>(Use<T>::plain);
-    for (int64_t k = steps; k-- > 0;) {
-      int64_t t = time(k), first = real.offset(t);
-      T *g = data<T>(dh), *dpre_t = data<T>(dpre) + first * 4 * H;
-      take(data<T>(dout) + t * B * H, g);
-      kernels::lstm_step_backward(real.count(t), H, data<T>(all) + first * 4 * H,
-                                  data<T>(c_before) + first * H, g, data<T>(dc), dpre_t);
-      recur_back(w, t, dpre_t, data<T>(scratch), g);
+    {  // the packed weights go before the gradients of the weights come
+      auto w = packed<T>(Use<T>::plain);
+      for (int64_t k = steps; k-- > 0;) {
+        int64_t t = time(k), first = real.offset(t);
+        T *g = data<T>(dh), *dpre_t = data<T>(dpre) + first * 4 * H;
+        take(data<T>(dout) + t * B * H, g);
+        kernels::lstm_step_backward(real.count(t), H, data<T>(all) + first * 4 * H,
+                                    data<T>(c_before) + first * H, g, data<T>(dc), dpre_t);
+        recur_back(w, t, dpre_t, data<T>(scratch), g);
+      }
     }
     finish<T>(dpre, dpre, dh, dx);
     if (dx.needed(6)) dx.add(6, real.unsort(dc));

@@ -29,8 +29,7 @@ class RealSteps {
   /// And nothing is padding: the N rows are the [T, B] rows.
   bool whole() const { return sorted_ && total() == static_cast<int64_t>(order_.size()) * T_; }
 
-  /// Not initialised, [N, n], of a block of memory for all T B rows: so that N, which changes from batch to batch, does
-  /// not ask the allocator for ever new sizes.
+  /// Not initialised, [N, n].
   Tensor empty(int64_t n, DType dtype) const;
   /// x [T, B, n] -> [N, n], the real rows; shares x's storage when that is whole.
   Tensor pack(const Tensor& x) const;

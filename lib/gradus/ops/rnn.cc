@@ -67,14 +67,16 @@ struct Rnn : Recurrence {
   void backward(const Tensor& dout, Grads& dx) const {
     auto [steps, B, I, H] = size;
     Tensor dpre = real.empty(H, dtype()), dh = Tensor::zeros({B, H}, dtype()), scratch({B, H}, dtype());
-    auto w = packed<T>(Use<T>::plain);
-    for (int64_t k = steps; k-- > 0;) {
-      int64_t t = time(k), at = real.offset(t) * H, n = real.count(t) * H;
-      T *g = data<T>(dh), *dpre_t = data<T>(dpre) + at;
-      take(data<T>(dout) + t * B * H, g);
-      activate_back(nonlinearity, data<T>(h) + at, g, dpre_t, n);
-      std::fill_n(g, n, T(0));
-      recur_back(w, t, dpre_t, data<T>(scratch), g);
+    {  // the packed weights go before the gradients of the weights come
+      auto w = packed<T>(Use<T>::plain);
+      for (int64_t k = steps; k-- > 0;) {
+        int64_t t = time(k), at = real.offset(t) * H, n = real.count(t) * H;
+        T *g = data<T>(dh), *dpre_t = data<T>(dpre) + at;
+        take(data<T>(dout) + t * B * H, g);
+        activate_back(nonlinearity, data<T>(h) + at, g, dpre_t, n);
+        std::fill_n(g, n, T(0));
+        recur_back(w, t, dpre_t, data<T>(scratch), g);
+      }
     }
     finish<T>(dpre, dpre, dh, dx);
   }
