@@ -42,9 +42,21 @@ inline std::string without_own_line(std::string text, const std::source_location
   return text.erase(begin, end + 1 - begin);
 }
 
+/// A piece of code to run, for functions that are called so often that a copy of them for every lambda would tell in
+/// the time it takes to compile. Refers to the lambda.
+class Code {
+ public:
+  template <class F>
+  Code(const F& f) : f_(&f), run_([](const void* what) { (*static_cast<const F*>(what))(); }) {}
+  void operator()() const { run_(f_); }
+
+ private:
+  const void* f_;
+  void (*run_)(const void*);
+};
+
 /// The text of the Error that f throws, without the place of the call; "(no error)" when it throws none.
-template <class F>
-std::string error_of(F&& f, const std::source_location& here = std::source_location::current()) {
+inline std::string error_of(const Code& f, const std::source_location& here = std::source_location::current()) {
   try {
     f();
   } catch (const Error& e) {
@@ -54,8 +66,7 @@ std::string error_of(F&& f, const std::source_location& here = std::source_locat
 }
 
 /// The same for ops and modules, whose errors must name the line of the call: "(no line) ..." when one does not.
-template <class F>
-std::string op_error_of(F&& f, const std::source_location& here = std::source_location::current()) {
+inline std::string op_error_of(const Code& f, const std::source_location& here = std::source_location::current()) {
   try {
     f();
   } catch (const Error& e) {

@@ -2,14 +2,13 @@
 
 // An Error's place must be the line of the call that is at fault.
 
-#include <functional>
 #include <string>
 
 #include "../check.h"
 
 namespace gradus::testing {
 
-inline std::string text_of(const std::function<void()>& f) {
+inline std::string text_of(const Code& f) {
   try {
     f();
   } catch (const Error& e) {
