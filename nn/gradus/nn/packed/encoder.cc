@@ -1,12 +1,25 @@
 #include <gradus/nn/packed/encoder.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include <gradus/kernels/inference.h>
 #include <gradus/nn/check.h>
 
 namespace gradus::nn::packed {
+namespace {
+
+constexpr int64_t kGroup = 64;  // rows of words that meet W_ih at once, or a few more
+
+void check_ids(const Embedding& embedding, const int32_t* ids, int64_t n) {
+  int64_t V = embedding.weight.shape()[0];
+  for (int64_t i = 0; i < n; ++i)
+    if (ids[i] < 0 || ids[i] >= V)
+      fail("embedding", "ids are 0 .. " + std::to_string(V - 1) + ": " + std::to_string(ids[i]));
+}
+
+}  // namespace
 
 bool PackedEncoder::fits(const Encoder& e) {
   const RecurrentShape& shape = e.rnn.shape;
@@ -19,98 +32,113 @@ PackedEncoder::PackedEncoder(const Encoder& e) : encoder_(e), H_(e.rnn.shape.hid
   size_t directions = static_cast<size_t>(e.rnn.directions());
   const auto& weights = e.rnn.weights;
   for (size_t first = 0; first < weights.size(); first += directions) {
-    std::vector<Block> of_input;
     std::vector<Direction> each;
     for (size_t d = first; d < first + directions; ++d) {
       const RecurrentWeights& w = weights[d];
-      of_input.push_back({w.weight_ih, 0, 3 * H_, 0, w.weight_ih.shape()[1]});
-      each.push_back({Matrix({{w.weight_hh, 0, 3 * H_, 0, H_}}), numbers(w.bias_ih), numbers(w.bias_hh)});
+      each.push_back({Matrix({{w.weight_ih, 0, 3 * H_, 0, w.weight_ih.shape()[1]}}),
+                      Matrix({{w.weight_hh, 0, 3 * H_, 0, H_}}), numbers(w.bias_ih), numbers(w.bias_hh)});
     }
-    layers_.push_back({Matrix(of_input), std::move(each)});
+    layers_.push_back(std::move(each));
   }
 }
 
-// One layer. x [S, B, I] -> states [S, B, directions H], carried over at padding (active u8 [S, B], or undefined).
-Tensor PackedEncoder::read(const Layer& layer, const Tensor& x, const Tensor& active, Team& team) const {
-  int64_t S = x.size(0), B = x.size(1), I = x.size(2), n = static_cast<int64_t>(layer.directions.size());
-  int64_t D = n * H_, G = n * 3 * H_;
-  Tensor gi({S, B, G}, DType::f32), gh({n, B, 3 * H_}, DType::f32), states({S, B, D}, DType::f32);
-  Tensor zero = Tensor::zeros({B, H_});
-  team.run([&](int member) {
-    layer.ih.product(S * B, x.f32(), I, gi.f32(), member, team.size());
-    team.wait();
-    for (int64_t d = member; d < n; d += team.size()) {
-      const Direction& w = layer.directions[static_cast<size_t>(d)];
-      float* gh_d = gh.f32() + d * B * 3 * H_;
-      const float* before = zero.f32();
-      int64_t before_stride = H_;
-      std::fill_n(gh_d, B * 3 * H_, 0.0f);  // W_hh 0
-      for (int64_t k = 0; k < S; ++k) {
-        int64_t t = d ? S - 1 - k : k;
-        float* state = states.f32() + t * B * D + d * H_;
-        if (k > 0) w.hh.product(B, before, before_stride, gh_d);
-        kernels::gru_state(B, H_,
-                           {gi.f32() + t * B * G + d * 3 * H_, G, nullptr, 0, gh_d, 3 * H_, w.b_ih, w.b_hh,
-                            before, before_stride, active.defined() ? active.u8() + t * B : nullptr},
-                           state, D);
-        before = state;
-        before_stride = D;
-      }
+// One direction of a layer. x holds the words of all steps, row after row; the state after row i goes to row place[i] of
+// `to`, whose rows are `stride` apart, and the last one of each sentence to final [B, H].
+void PackedEncoder::read(const Direction& w, bool backward, const RealSteps& steps, const Tensor& x,
+                         const std::vector<int64_t>& place, float* to, int64_t stride, const Buffers& buffers,
+                         const Tensor& final) const {
+  const int64_t I = x.size(1), G = 3 * H_;
+  float *gi = buffers.gi.f32(), *gh = buffers.gh.f32(), *state = buffers.state.f32();
+  std::fill_n(state, buffers.state.numel(), 0.0f);
+  int64_t known = 0;  // rows that have a state which is not 0
+  const auto step = [&](int64_t t, const float* of_words) {
+    const int64_t n = steps.count(t), old = std::min(known, n), first = steps.offset(t);
+    if (old > 0) w.hh.product(old, state, H_, gh);
+    std::fill_n(gh + old * G, (n - old) * G, 0.0f);
+    kernels::gru_state(n, H_, {of_words, G, nullptr, 0, gh, G, w.b_ih, w.b_hh, state, H_, nullptr}, state,
+                       H_);
+    for (int64_t i = 0; i < n; ++i)
+      std::copy_n(state + i * H_, H_, to + place[static_cast<size_t>(first + i)] * stride);
+    known = n;
+  };
+  // Some steps at a time are multiplied with W_ih: few enough for the cache, and not each step alone if it has few rows.
+  const auto group = [&](int64_t begin, int64_t end) {
+    const int64_t first = steps.offset(begin), n = steps.offset(end) - first;
+    w.ih.product(n, x.f32() + first * I, I, gi);
+    for (int64_t k = 0; k < end - begin; ++k) {
+      const int64_t t = backward ? end - 1 - k : begin + k;
+      step(t, gi + (steps.offset(t) - first) * G);
     }
-  });
-  return states;
+  };
+  const auto rows = [&](int64_t begin, int64_t end) { return steps.offset(end) - steps.offset(begin); };
+  int64_t S = 0;
+  while (steps.offset(S) < steps.total()) ++S;
+  if (backward) {
+    for (int64_t end = S, begin; end > 0; end = begin) {
+      for (begin = end - 1; begin > 0 && rows(begin, end) < kGroup;) --begin;
+      group(begin, end);
+    }
+  } else {
+    for (int64_t begin = 0, end; begin < S; begin = end) {
+      for (end = begin + 1; end < S && rows(begin, end) < kGroup;) ++end;
+      group(begin, end);
+    }
+  }
+  for (int64_t i = 0; i < final.size(0); ++i)
+    std::copy_n(state + i * H_, H_, final.f32() + steps.sequence(i) * H_);
 }
 
 Annotations PackedEncoder::operator()(const Tensor& ids, const Tensor& lengths, Team& team) const {
   if (ids.dims() != 2 || ids.dtype() != DType::i32)
     fail("encoder", "ids must be i32 [S, B]: " + ids.shape().str());
-  int64_t S = ids.size(0), B = ids.size(1);
+  int64_t S = ids.size(0), B = ids.size(1), E = encoder_.embedding.weight.shape()[1];
   must_be_lengths("encoder", lengths, B, S);
+  const RealSteps steps(lengths, S, B);
   Annotations out;
   out.begin = {0};
-  int64_t shortest = S;
-  for (int64_t b = 0; b < B; ++b) {
-    int64_t length = lengths.defined() ? lengths.i32()[b] : S;
-    shortest = std::min(shortest, length);
-    out.begin.push_back(out.begin.back() + length);
-  }
-  auto length = [&](int64_t b) {
-    return out.begin[static_cast<size_t>(b + 1)] - out.begin[static_cast<size_t>(b)];
-  };
-  Tensor active;
-  if (shortest < S) {
-    active = Tensor({S, B}, DType::u8);
-    for (int64_t t = 0; t < S; ++t)
-      for (int64_t b = 0; b < B; ++b) active.u8()[t * B + b] = t < length(b);
-  }
-  int64_t E = encoder_.embedding.weight.shape()[1];
-  Tensor x({S, B, E}, DType::f32);
-  look_up(encoder_.embedding, ids.i32(), S * B, x.f32(), E);
-  for (const Layer& layer : layers_) x = read(layer, x, active, team);
-
-  int64_t D = x.size(2);
-  out.rows = Tensor({out.begin.back(), D}, DType::f32);
   for (int64_t b = 0; b < B; ++b)
-    for (int64_t t = 0; t < length(b); ++t)
-      std::copy_n(x.f32() + (t * B + b) * D, D, out.rows.f32() + (out.begin[static_cast<size_t>(b)] + t) * D);
-  auto finals = [&](int64_t t, int64_t column) {  // padding carries the state over, so the end holds it
-    Tensor f({B, H_}, DType::f32);
-    for (int64_t b = 0; b < B; ++b) std::copy_n(x.f32() + (t * B + b) * D + column, H_, f.f32() + b * H_);
-    return f;
-  };
-  out.forward_final = finals(S - 1, 0);
-  if (D > H_) out.backward_final = finals(0, H_);
+    out.begin.push_back(out.begin.back() + (lengths.defined() ? lengths.i32()[b] : S));
+
+  check_ids(encoder_.embedding, ids.i32(), S * B);  // of the padding, too
+  Tensor words = steps.pack(ids.reshape({S, B, 1})), x = steps.empty(E, DType::f32);
+  look_up(encoder_.embedding, words.i32(), steps.total(), x.f32(), E);
+  // States are written step after step for a layer above, and by sentences at last.
+  std::vector<int64_t> by_step(static_cast<size_t>(steps.total())), by_sentence(by_step.size());
+  std::iota(by_step.begin(), by_step.end(), int64_t{0});
+  for (int64_t t = 0; t < S; ++t)
+    for (int64_t i = 0; i < steps.count(t); ++i)
+      by_sentence[static_cast<size_t>(steps.offset(t) + i)] =
+          out.begin[static_cast<size_t>(steps.sequence(i))] + t;
+
+  const size_t n = layers_[0].size();
+  std::vector<Buffers> buffers;
+  std::vector<Tensor> final;
+  for (size_t d = 0; d < n; ++d) {
+    buffers.push_back({Tensor({std::min(S * B, B + kGroup), 3 * H_}, DType::f32),
+                       Tensor({B, 3 * H_}, DType::f32), Tensor({B, H_}, DType::f32)});
+    final.emplace_back(Shape{B, H_}, DType::f32);
+  }
+  for (const auto& layer : layers_) {
+    const bool last = &layer == &layers_.back();
+    Tensor to = steps.empty(static_cast<int64_t>(n) * H_, DType::f32);
+    team.run([&](int member) {
+      for (size_t d = static_cast<size_t>(member); d < n; d += static_cast<size_t>(team.size()))
+        read(layer[d], d == 1, steps, x, last ? by_sentence : by_step,
+             to.f32() + static_cast<int64_t>(d) * H_, to.size(1), buffers[d], final[d]);
+    });
+    x = to;
+  }
+  out.rows = x;
+  out.forward_final = final[0];
+  if (n > 1) out.backward_final = final[1];
   return out;
 }
 
 void look_up(const Embedding& embedding, const int32_t* ids, int64_t n, float* out, int64_t stride) {
-  int64_t V = embedding.weight.shape()[0], E = embedding.weight.shape()[1];
+  int64_t E = embedding.weight.shape()[1];
   const float* table = embedding.weight.value().f32();
-  for (int64_t i = 0; i < n; ++i) {
-    if (ids[i] < 0 || ids[i] >= V)
-      fail("embedding", "ids are 0 .. " + std::to_string(V - 1) + ": " + std::to_string(ids[i]));
-    std::copy_n(table + ids[i] * E, E, out + i * stride);
-  }
+  check_ids(embedding, ids, n);
+  for (int64_t i = 0; i < n; ++i) std::copy_n(table + ids[i] * E, E, out + i * stride);
 }
 
 }  // namespace gradus::nn::packed

@@ -6,6 +6,7 @@
 
 #include <gradus/nn/encoder.h>
 #include <gradus/nn/packed/matrix.h>
+#include <gradus/ops/real_steps.h>
 
 namespace gradus::nn::packed {
 
@@ -16,8 +17,8 @@ struct Annotations {
   Tensor forward_final, backward_final;  ///< f32 [B, H]; the second undefined without a backward direction
 };
 
-/// A bidirectional (or not) GRU encoder that keeps nothing for a backward: the products of both directions with a word
-/// are one, states are written where the annotations stand.
+/// A bidirectional (or not) GRU encoder that keeps nothing for a backward: real steps only, gates that stay in the cache
+/// until they are used, states written where the annotations stand.
 class PackedEncoder {
  public:
   /// True for what it can read like the encoder itself: GRU, reset after, not residual, f32.
@@ -30,18 +31,19 @@ class PackedEncoder {
 
  private:
   struct Direction {
-    Matrix hh;
+    Matrix ih, hh;  // [3H, I], [3H, H]
     const float *b_ih, *b_hh;
   };
-  struct Layer {
-    Matrix ih;  // [directions 3H, I]
-    std::vector<Direction> directions;
+  struct Buffers {  // of one direction
+    Tensor gi, gh, state;
   };
 
-  Tensor read(const Layer& layer, const Tensor& x, const Tensor& active, Team& team) const;
+  void read(const Direction& w, bool backward, const RealSteps& steps, const Tensor& x,
+            const std::vector<int64_t>& place, float* to, int64_t stride, const Buffers& buffers,
+            const Tensor& final) const;
 
   const Encoder& encoder_;
-  std::vector<Layer> layers_;
+  std::vector<std::vector<Direction>> layers_;
   int64_t H_;
 };
 
