@@ -135,6 +135,47 @@ TEST_CASE_TEMPLATE("attention: weights and contexts against plain loops, masked 
   });
 }
 
+TEST_CASE(
+    "additive attention from exponentials: the other one's weights and contexts, up to what they can hold") {
+  on_every_target([] {
+    std::mt19937 rng(97);
+    for (const float spread : {1.0f, 5.0f}) {
+      for (const int64_t A : {1, 16, 37}) {
+        for (const int64_t S : {1, 9}) {
+          const int64_t D = 21;
+          Row<float> keys = Row<float>::random(S * A, rng), u = Row<float>::random(A, rng);
+          const Row<float> annotations = Row<float>::random(S * D, rng), v = Row<float>::random(A, rng);
+          for (Row<float>* row : {&keys, &u})
+            for (int64_t i = 0; i < row->size(); ++i)
+              (*row)[i] = std::clamp(spread * (*row)[i], -20.0f, 20.0f);
+          keys[0] = -20, u[0] = 20;  // as far as it goes
+          Row<float> exp_keys(S * A), exp_u(A), weights(S), context(D), want_weights(S), want(D);
+          CHECK(kernels::exp_of_double(S * A, keys.data(), exp_keys.data()));
+          CHECK(kernels::exp_of_double(A, u.data(), exp_u.data()));
+          for (int64_t i = 0; i < A; ++i) CHECK(close(exp_u[i], std::exp(2.0 * u[i]), 1e-6, 0));
+          kernels::additive_attention_of_exp(S, A, D, exp_keys.data(), annotations.data(), exp_u.data(),
+                                             v.data(), weights.data(), context.data());
+          kernels::additive_attention(S, 1, A, D, keys.data(), annotations.data(), u.data(), v.data(),
+                                      nullptr, want_weights.data(), want.data(), D);
+          for (int64_t s = 0; s < S; ++s) CHECK(close(weights[s], want_weights[s], 4e-6));
+          for (int64_t i = 0; i < D; ++i) CHECK(close(context[i], want[i], 4e-6));
+          CHECK(exp_keys.intact());
+          CHECK(context.intact());
+        }
+      }
+    }
+    Row<float> x(37, 3.0f), y(37);
+    CHECK(kernels::exp_of_double(37, x.data(), y.data()));
+    for (const float large : {20.1f, -20.1f, std::numeric_limits<float>::quiet_NaN()}) {
+      for (const int64_t at : {0, 36}) {
+        Row<float> z = x;
+        z[at] = large;
+        CHECK(!kernels::exp_of_double(37, z.data(), y.data()));
+      }
+    }
+  });
+}
+
 TEST_CASE("attention backward: against finite differences, masked and not, with and without dweights") {
   on_every_target([] {
     std::mt19937 rng(62);

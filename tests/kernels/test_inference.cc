@@ -109,6 +109,34 @@ TEST_CASE("argmax: the first of the largest, wherever it stands") {
   });
 }
 
+TEST_CASE("raise_best: the first of the largest over several blocks of columns, with and without a bias") {
+  on_every_target([] {
+    std::mt19937 rng(96);
+    for (const int64_t n : {1, 7, 16, 33, 64, 130}) {
+      for (const bool with_bias : {false, true}) {
+        const int64_t rows = 5, wide = 3 * n, stride = wide + 2;
+        Row<float> x = Row<float>::random(rows * stride, rng), bias = Row<float>::random(wide, rng);
+        for (int64_t i = 0; i < x.size(); ++i) x[i] = std::round(4 * x[i]);  // many equal ones
+        for (int64_t i = 0; i < wide; ++i) bias[i] = std::round(bias[i]);
+        for (int64_t i = 0; i < wide; ++i) x[stride + i] = -std::numeric_limits<float>::infinity();
+        std::vector<float> top(rows, -std::numeric_limits<float>::infinity());
+        std::vector<int32_t> best(rows, 77);
+        for (int64_t first = 0; first < wide; first += n)
+          kernels::raise_best(rows, n, x.data() + first, stride, with_bias ? bias.data() + first : nullptr,
+                              first, top.data(), best.data());
+        for (int64_t r = 0; r < rows; ++r) {
+          const auto at = [&](int64_t i) { return x[r * stride + i] + (with_bias ? bias[i] : 0); };
+          int64_t want = 0;
+          for (int64_t i = 1; i < wide; ++i)
+            if (at(i) > at(want)) want = i;
+          CHECK(best[size_t(r)] == (r == 1 ? 77 : want));  // row 1 has nothing above what it began with
+          CHECK(top[size_t(r)] == at(want));
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("first_above: the next number beyond a bound") {
   on_every_target([] {
     std::mt19937 rng(94);

@@ -258,6 +258,32 @@ TEST_CASE("a greedy search without scores takes the same words") {
   }
 }
 
+TEST_CASE("keys and queries too large for their exponentials are scored all the same, sentence by sentence") {
+  for (double factor :
+       {1.0, 60.0, 800.0}) {  // none, one sentence, all; without the other way there would be NaN
+    nn::Seq2Seq model = model_of({"bahdanau"});
+    for (auto& p : nn::named_parameters(model))
+      if (p.name == "decoder.attention.key.weight" || p.name == "decoder.attention.query.weight")
+        p.parameter->assign((p.parameter->var() * factor).value());
+    Sources in = sources(7);
+    auto packed = model.generator(),
+         composed = nn::composed_generator(model.encoder, *model.decoder, model.output);
+    auto together = packed->start(in.ids, in.lengths), other = composed->start(in.ids, in.lengths);
+    Tensor words = Tensor::full({7}, 7, DType::i32);
+    for (int t = 0; t < 4; ++t) {
+      Tensor x = together->step(words);
+      CHECK(max_abs_difference(x, other->step(words)) < 1e-5);
+      CHECK(max_abs_difference(together->weights(), other->weights()) < 1e-5);
+      words.fill(9 + t);
+    }
+    auto all = nn::translate(*packed, in.ids, in.lengths);
+    for (int64_t b = 0; b < 7; ++b) {
+      Sources one = chosen(in, {b});
+      check_same(nn::translate(*packed, one.ids, one.lengths)[0], all[static_cast<size_t>(b)]);
+    }
+  }
+}
+
 TEST_CASE("an end that nothing is, and other ids for begin and padding") {
   nn::Seq2Seq model = model_of({"bahdanau"});
   Sources in = sources(3);
@@ -289,11 +315,15 @@ TEST_CASE("a step of packed decoding allocates nothing") {
       auto decoder = generator->start(in.ids, in.lengths, {.rows_per_sentence = 2, .pool = threads});
       Tensor words = Tensor::full({12}, 7, DType::i32);
       const std::vector<int64_t> doubled = {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5}, fewer = {3, 1, 0, 5};
+      Tensor best({12}, DType::i32);
+      const std::vector<int32_t> never = {nn::kPad, nn::kBos};
       decoder->step(words.rows(0, 6));
+      decoder->step_best(words.rows(0, 6), never, best);
       decoder->select(doubled);
       MemoryStats before = memory_stats();
       release_cached_memory();  // whatever is asked for now would have to come from the system
       for (int t = 0; t < 5; ++t) decoder->step(words);
+      for (int t = 0; t < 5; ++t) decoder->step_best(words, never, best);
       decoder->select(fewer);
       for (int t = 0; t < 5; ++t) decoder->step(words.rows(0, 4));
       MemoryStats after = memory_stats();

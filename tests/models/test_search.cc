@@ -1,10 +1,13 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <gradus/nn/search.h>
 #include <gradus/nn/seq2seq.h>
 #include <gradus/ops.h>
+#include <gradus/parallel.h>
 
 #include "../check.h"
 
@@ -191,6 +194,56 @@ TEST_CASE("rows of an incremental decoder: kept, dropped, doubled, and given bac
     }
     CHECK(op_error_of([&] { changed->select({1}); }) == "[select] rows are 0 .. 0: 1");
     CHECK(op_error_of([&] { changed->select({0, 0, 0, 0, 0, 0, 0}); }) == "[select] at most 6 rows were planned for: 7");
+  }
+}
+
+TEST_CASE("the best word of a step is the best of its logits, however it is found") {
+  nn::Seq2SeqConfig c{
+      .source_vocabulary = 9, .target_vocabulary = 1100, .embedding_dim = 10, .hidden_size = 22};
+  Rng rng(51);
+  nn::Seq2Seq model(c, rng);
+  // Words 500 and 1003, which stand in different blocks of the logits, are always equal, and above the others.
+  model.output.weight.update([](const Tensor& w) {
+    for (int64_t i = 0; i < w.size(1); ++i) w.set(1003 * w.size(1) + i, w.at(500 * w.size(1) + i));
+  });
+  model.output.bias.update([](const Tensor& b) {
+    for (int64_t v : {500, 1003}) b.set(v, 9.0);
+  });
+  ThreadPool pool(3);
+  auto packed = model.generator(),
+       composed = nn::composed_generator(model.encoder, *model.decoder, model.output);
+  auto reference = packed->start(source(), lengths());
+  std::vector<std::unique_ptr<nn::IncrementalDecoder>> ways;
+  ways.push_back(packed->start(source(), lengths()));
+  ways.push_back(packed->start(source(), lengths(), {.pool = &pool}));
+  ways.push_back(composed->start(source(), lengths()));
+  Tensor words = Tensor::full({3}, 2, DType::i32);
+  std::vector<int32_t> never;
+  for (int t = 0; t < 8; ++t) {
+    CAPTURE(t);
+    Tensor logits = reference->step(words), want({3}, DType::i32);
+    for (int64_t r = 0; r < 3; ++r) {
+      const float* x = logits.f32() + r * 1100;
+      int32_t best = -1;
+      for (int32_t v = 0; v < 1100; ++v)
+        if (std::find(never.begin(), never.end(), v) == never.end() && (best < 0 || x[v] > x[best])) best = v;
+      want.i32()[r] = best;
+    }
+    if (t < 2) CHECK(want.i32()[2] == (t == 0 ? 500 : 1003));
+    for (auto& way : ways) {
+      Tensor found = words.clone();
+      way->step_best(found, never, found);
+      for (int64_t r = 0; r < 3; ++r) CHECK(found.i32()[r] == want.i32()[r]);
+    }
+    words = want;
+    never.push_back(want.i32()[0]);
+  }
+  never.resize(1100);
+  std::iota(never.begin(), never.end(), 0);
+  for (auto& way : ways) {
+    Tensor found({3}, DType::i32);
+    way->step_best(words, never, found);
+    for (int64_t r = 0; r < 3; ++r) CHECK(found.i32()[r] == -1);
   }
 }
 

@@ -118,6 +118,33 @@ void additive(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T
          });
 }
 
+bool exp_of_double_lanes(int64_t n, const float* x, float* y) {
+  constexpr float kLimit = 20;  // exp(4 limit) is far from infinity, and exp(-4 limit) from 0
+  const Tag<float> d;
+  bool within = true;
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+    const auto z = part.load(d, x + i);
+    within &= hn::AllTrue(d, hn::Le(hn::Abs(z), hn::Set(d, kLimit)));
+    part.store(exp_lanes(d, hn::Add(z, z)), d, y + i);
+  });
+  return within;
+}
+
+void additive_of_exp(int64_t S, int64_t A, int64_t D, const float* exp_keys, const float* annotations,
+                     const float* exp_u, const float* v, float* weights, float* context) {
+  const Tag<float> d;
+  const auto one = hn::Set(d, 1), minus_two = hn::Set(d, -2);
+  attend(S, 1, 1, D, annotations, nullptr, weights, context, D, [&](int64_t, int64_t s) HWY_ATTR {
+    const float* key = exp_keys + s * A;
+    auto sum = hn::Zero(d);
+    for_lanes(d, A, [&](int64_t i, auto part) HWY_ATTR {
+      const auto b = hn::MulAdd(part.load(d, exp_u + i), part.load(d, key + i), one);
+      sum = hn::MulAdd(part.load(d, v + i), hn::MulAdd(minus_two, divide(d, one, b), one), sum);
+    });
+    return hn::GetLane(hn::SumOfLanes(d, sum));
+  });
+}
+
 template <class T>
 void additive_back(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations,
                    const T* u, const T* v, const uint8_t* mask, const T* weights, const T* dcontext,
@@ -188,6 +215,8 @@ namespace gradus::kernels {
 
 HWY_EXPORT(additive_f32);
 HWY_EXPORT(additive_f64);
+HWY_EXPORT(exp_of_double_lanes);
+HWY_EXPORT(additive_of_exp);
 HWY_EXPORT(additive_back_f32);
 HWY_EXPORT(additive_back_f64);
 HWY_EXPORT(dot_f32);
@@ -224,6 +253,15 @@ void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, con
   HWY_DYNAMIC_DISPATCH(additive_back_f64)(S, B, A, D, keys, annotations, u, v, mask, weights, dcontext,
                                           dcontext_stride, dweights, du, dv, dkeys, dannotations,
                                           queries < 0 ? B : queries);
+}
+
+bool exp_of_double(int64_t n, const float* x, float* y) {
+  return HWY_DYNAMIC_DISPATCH(exp_of_double_lanes)(n, x, y);
+}
+void additive_attention_of_exp(int64_t S, int64_t A, int64_t D, const float* exp_keys,
+                               const float* annotations, const float* exp_u, const float* v, float* weights,
+                               float* context) {
+  HWY_DYNAMIC_DISPATCH(additive_of_exp)(S, A, D, exp_keys, annotations, exp_u, v, weights, context);
 }
 
 void dot_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const float* keys, const float* annotations,

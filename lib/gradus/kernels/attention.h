@@ -39,6 +39,16 @@ void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, con
                                  int64_t dcontext_stride, const double* dweights, double* du, double* dv,
                                  double* dkeys, double* dannotations, int64_t queries = kAllQueries);
 
+/// y = exp(2 x), n numbers. False, and what y holds is not defined, when some |x| is above 20 (or NaN).
+bool exp_of_double(int64_t n, const float* x, float* y);
+/// additive_attention for one query, from exp(2u) [A] and exp(2 keys) [S, A] of exp_of_double: with
+///   tanh(u + key) = 1 - 2 / (1 + exp(2u) exp(2 key))
+/// keys that meet many queries, those of a search, have their exponentials taken once. Differs from additive_attention by
+/// rounding: some 2e-7 for each tanh, relative to 1.
+void additive_attention_of_exp(int64_t S, int64_t A, int64_t D, const float* exp_keys,
+                               const float* annotations, const float* exp_u, const float* v, float* weights,
+                               float* context);
+
 /// Multiplicative (Luong et al. 2015): e_bs = scale q_b . keys_sb with q [B, D], keys [S, B, D] and
 /// annotations [S, B, Da] -> weights [B, S], context [B, Da]. For dot the keys are the annotations themselves
 /// (same pointer).

@@ -1,6 +1,7 @@
 #include <gradus/kernels/inference.h>
 #include <gradus/kernels/simd_targets.h>
 
+#include <algorithm>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -16,22 +17,34 @@ namespace {
 template <bool kMore>
 HWY_INLINE void gru_row(int64_t H, const float* gi, const float* more, const float* gh, const float* b_ih,
                         const float* b_hh, const float* before, float* h) {
+  // Some numbers at a time, first both gates, then the candidate: it waits for its gate, and what is computed for others
+  // meanwhile must not be further away than the processor looks ahead.
+  constexpr int64_t kSome = 128;
+  HWY_ALIGN float r[kSome], z[kSome];
   const Tag<float> d;
-  for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
-    const auto of_input = [&](int64_t k) HWY_ATTR {
+  for (int64_t first = 0; first < H; first += kSome) {
+    const auto of_input = [&](int64_t k, auto part) HWY_ATTR {
       auto x = part.load(d, gi + k);
       if constexpr (kMore) x = hn::Add(x, part.load(d, more + k));
       return b_ih ? hn::Add(x, part.load(d, b_ih + k)) : x;
     };
-    const auto of_state = [&](int64_t k) HWY_ATTR {
+    const auto of_state = [&](int64_t k, auto part) HWY_ATTR {
       const auto x = part.load(d, gh + k);
       return b_hh ? hn::Add(x, part.load(d, b_hh + k)) : x;
     };
-    const auto r = sigmoid_lanes(d, hn::Add(of_input(i), of_state(i)));
-    const auto z = sigmoid_lanes(d, hn::Add(of_input(H + i), of_state(H + i)));
-    const auto n = tanh_lanes(d, hn::MulAdd(r, of_state(2 * H + i), of_input(2 * H + i)));
-    part.store(hn::MulAdd(z, hn::Sub(part.load(d, before + i), n), n), d, h + i);
-  });
+    const int64_t some = std::min(kSome, H - first);
+    for_lanes(d, some, [&](int64_t j, auto part) HWY_ATTR {
+      const int64_t i = first + j;
+      part.store(sigmoid_lanes(d, hn::Add(of_input(i, part), of_state(i, part))), d, r + j);
+      part.store(sigmoid_lanes(d, hn::Add(of_input(H + i, part), of_state(H + i, part))), d, z + j);
+    });
+    for_lanes(d, some, [&](int64_t j, auto part) HWY_ATTR {
+      const int64_t i = first + j;
+      const auto n = tanh_lanes(
+          d, hn::MulAdd(part.load(d, r + j), of_state(2 * H + i, part), of_input(2 * H + i, part)));
+      part.store(hn::MulAdd(part.load(d, z + j), hn::Sub(part.load(d, before + i), n), n), d, h + i);
+    });
+  }
 }
 
 void gru_state_rows(int64_t R, int64_t H, const GruStateInputs& in, float* h, int64_t h_stride) {
@@ -89,6 +102,50 @@ int64_t argmax_row(const float* x, int64_t n) {
   return 0;
 }
 
+// The largest first, with the bias on the way; where it is only in the few blocks that have a better one.
+template <bool kBias>
+HWY_INLINE void raise_best_row(int64_t n, const float* x, const float* bias, int64_t first, float* top,
+                               int32_t* best) {
+  const Tag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto at = [&](int64_t i) HWY_ATTR {
+    const auto logit = hn::LoadU(d, x + i);
+    return kBias ? hn::Add(logit, hn::LoadU(d, bias + i)) : logit;
+  };
+  const auto one = [&](int64_t i) { return kBias ? x[i] + bias[i] : x[i]; };
+  auto t0 = hn::Set(d, *top), t1 = t0;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    t0 = hn::Max(t0, at(i));
+    t1 = hn::Max(t1, at(i + lanes));
+  }
+  for (; i + lanes <= n; i += lanes) t0 = hn::Max(t0, at(i));
+  float largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(t0, t1)));
+  for (; i < n; ++i) largest = one(i) > largest ? one(i) : largest;
+  if (!(largest > *top)) return;
+  *top = largest;
+  const auto wanted = hn::Set(d, largest);
+  for (i = 0; i + lanes <= n; i += lanes) {
+    const intptr_t lane = hn::FindFirstTrue(d, hn::Eq(at(i), wanted));
+    if (lane < 0) continue;
+    *best = static_cast<int32_t>(first + i + static_cast<int64_t>(lane));
+    return;
+  }
+  while (one(i) != largest) ++i;
+  *best = static_cast<int32_t>(first + i);
+}
+
+void raise_best_rows(int64_t rows, int64_t n, const float* x, int64_t stride, const float* bias,
+                     int64_t first, float* top, int32_t* best) {
+  for (int64_t row = 0; row < rows; ++row, x += stride) {
+    if (bias) {
+      raise_best_row<true>(n, x, bias, first, top + row, best + row);
+    } else {
+      raise_best_row<false>(n, x, nullptr, first, top + row, best + row);
+    }
+  }
+}
+
 int64_t first_above_row(const float* x, int64_t begin, int64_t n, float bound) {
   const Tag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -126,6 +183,7 @@ namespace gradus::kernels {
 HWY_EXPORT(gru_state_rows);
 HWY_EXPORT(tanh_of_sum_rows);
 HWY_EXPORT(argmax_row);
+HWY_EXPORT(raise_best_rows);
 HWY_EXPORT(first_above_row);
 HWY_EXPORT(log_sum_exp_row);
 
@@ -137,6 +195,10 @@ void tanh_of_sum(int64_t rows, int64_t n, const float* a, int64_t a_stride, cons
   HWY_DYNAMIC_DISPATCH(tanh_of_sum_rows)(rows, n, a, a_stride, b, b_stride, c, c_stride, bias, y, y_stride);
 }
 int64_t argmax(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(argmax_row)(x, n); }
+void raise_best(int64_t rows, int64_t n, const float* x, int64_t stride, const float* bias, int64_t first,
+                float* top, int32_t* best) {
+  HWY_DYNAMIC_DISPATCH(raise_best_rows)(rows, n, x, stride, bias, first, top, best);
+}
 int64_t first_above(const float* x, int64_t begin, int64_t n, float bound) {
   return HWY_DYNAMIC_DISPATCH(first_above_row)(x, begin, n, bound);
 }

@@ -191,8 +191,8 @@ HWY_INLINE V power_of_2(D d, V biased) {
   return hn::BitCast(d, hn::ShiftLeft<ExpConstants<Num<D>>::mantissa>(hn::BitCast(bits, biased)));
 }
 
-/// a / b for b in [1, 2]. In f32 on AVX-512 a corrected estimate, several times faster than the division and
-/// as good to one bit.
+/// a / b for b >= 1, far from infinity. In f32 on AVX-512 a corrected estimate, several times faster than the division
+/// and as good to one bit.
 template <class D, class V>
 HWY_INLINE V divide(D d, V a, V b) {
 #if HWY_TARGET == HWY_AVX3

@@ -1,7 +1,9 @@
 #include <gradus/nn/incremental.h>
 
+#include <algorithm>
 #include <numeric>
 
+#include <gradus/kernels/inference.h>
 #include <gradus/nn/decoder.h>
 #include <gradus/nn/encoder.h>
 #include <gradus/nn/linear.h>
@@ -76,6 +78,24 @@ class ComposedGenerator : public Generator {
 };
 
 }  // namespace
+
+void IncrementalDecoder::step_best(const Tensor& previous, const std::vector<int32_t>& never,
+                                   const Tensor& best, Caller caller) {
+  At at(caller);
+  const Tensor& logits = step(previous);
+  auto allowed = [&](int64_t v) { return std::find(never.begin(), never.end(), v) == never.end(); };
+  int64_t V = logits.size(1);
+  for (int64_t row = 0; row < logits.size(0); ++row) {
+    const float* x = logits.f32() + row * V;
+    int64_t v = kernels::argmax(x, V);
+    if (!allowed(v)) {
+      v = -1;
+      for (int64_t i = 0; i < V; ++i)
+        if (allowed(i) && (v < 0 || x[i] > x[v])) v = i;
+    }
+    best.i32()[row] = static_cast<int32_t>(v);
+  }
+}
 
 void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most, Caller caller) {
   At at(caller);

@@ -41,15 +41,22 @@ class Beam {
     rows_.reserve(rows);
     candidates_.reserve(static_cast<size_t>(K_ * (K_ + 1)));
     best_.reserve(static_cast<size_t>(K_ + 1));
+    never_ = {options.pad, options.bos};
     previous_ = Tensor({std::max<int64_t>(1, B_ * K_)}, DType::i32);
+    if (!scored_) words_ = Tensor(previous_.shape(), DType::i32);
   }
 
   std::vector<std::vector<Hypothesis>> run() {
     previous_.fill(options_.bos);
     while (!live_.empty()) {
       int64_t R = static_cast<int64_t>(live_.size());
-      const Tensor& logits = decoder_.step(previous_.rows(0, R));
-      advance(logits);
+      Tensor previous = previous_.rows(0, R);
+      if (!scored_) {
+        decoder_.step_best(previous, never_, words_);
+        advance(Tensor());
+      } else {
+        advance(decoder_.step(previous));
+      }
       if (live_.empty()) break;
       decoder_.select(rows_);
     }
@@ -91,8 +98,9 @@ class Beam {
     int64_t b = live_[first].sentence;
     candidates_.clear();
     for (int64_t row = first; row < end; ++row) best_of_row(row, logits);
-    std::stable_sort(candidates_.begin(), candidates_.end(),
-                     [](auto& x, auto& y) { return x.log_probability > y.log_probability; });
+    if (candidates_.size() > 1)
+      std::stable_sort(candidates_.begin(), candidates_.end(),
+                       [](auto& x, auto& y) { return x.log_probability > y.log_probability; });
     size_t begin = next_.size();
     int64_t rank = 0, kept = 0;
     for (const Candidate& c : candidates_) {
@@ -120,8 +128,14 @@ class Beam {
 
   bool forbidden(int64_t v) const { return v == options_.pad || v == options_.bos; }
 
-  // The K + 1 most probable words after one hypothesis: one of them may be </s>, which leaves K to go on with.
+  // The K + 1 most probable words after one hypothesis: one of them may be </s>, which leaves K to go on with. Without
+  // logits the best is in words_.
   void best_of_row(int64_t row, const Tensor& logits) {
+    if (!logits.defined()) {
+      int32_t v = words_.i32()[row];
+      if (v >= 0) candidates_.push_back({0, row, v});
+      return;
+    }
     int64_t V = logits.size(1);
     const float* x = logits.f32() + row * V;
     if (K_ == 1) {  // with one hypothesis to a sentence, what stands behind the best word is never taken
@@ -134,9 +148,8 @@ class Beam {
     } else {
       best_words(x, V, std::min(K_ + 1, V));
     }
-    double log_sum = scored_ ? kernels::log_sum_exp(x, V) : 0;
-    for (int32_t v : best_)
-      candidates_.push_back({scored_ ? live_[row].log_probability + x[v] - log_sum : 0, row, v});
+    double log_sum = kernels::log_sum_exp(x, V);
+    for (int32_t v : best_) candidates_.push_back({live_[row].log_probability + x[v] - log_sum, row, v});
   }
 
   // best_: positions of the largest logits, largest first; of equal ones the first.
@@ -210,7 +223,9 @@ class Beam {
   int64_t B_, K_, S_ = 0, most_steps_ = 0;
   bool scored_;
   std::vector<int64_t> limit_;
-  Tensor previous_;
+  std::vector<int32_t> never_;  // words that are not produced
+  Tensor previous_,
+      words_;  // of each row: the word before a step, and, in a greedy search without scores, after it
   std::vector<Row> live_, next_;  // before and after a step
   std::vector<int64_t> rows_;     // of the step that next_ continue
   std::vector<Entry> history_;    // step after step

@@ -167,6 +167,14 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   }
 
   auto rows_of = [&](int64_t n) { return Tensor({most_, n}, DType::f32); };
+  by_exp_.resize(static_cast<size_t>(B), 0);
+  if (w.scores == Scores::additive) {
+    exp_keys_ = Tensor(keys_.shape(), DType::f32);
+    exp_query_ = rows_of(w.A);
+    for (size_t b = 0; b < by_exp_.size(); ++b)
+      by_exp_[b] = kernels::exp_of_double((begin_[b + 1] - begin_[b]) * w.A, keys_.f32() + begin_[b] * w.A,
+                                          exp_keys_.f32() + begin_[b] * w.A);
+  }
   int64_t input = w.E + (w.feed ? w.H : 0);
   input_ = rows_of(input);
   of_input_ = rows_of(w.input.rows());
@@ -177,7 +185,6 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   of_state_spare_ = rows_of(w.state.rows());
   context_ = rows_of(w.context);
   readout_ = rows_of(w.H);
-  logits_ = rows_of(w.V);
   if (w.scores != Scores::none) alignment_ = rows_of(S_);
   sentence_.reserve(static_cast<size_t>(most_));
   sentence_spare_.reserve(static_cast<size_t>(most_));
@@ -196,17 +203,36 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
 void PackedDecoder::set_rows(int64_t R) {
   if (R == R_) return;
   R_ = R;
-  logits_view_ = logits_.rows(0, R);
+  if (logits_.defined()) logits_view_ = logits_.rows(0, R);
   if (alignment_.defined()) weights_view_ = alignment_.rows(0, R);
+}
+
+void PackedDecoder::take_words(const Tensor& previous) {
+  if (previous.dtype() != DType::i32 || previous.shape() != Shape{R_})
+    fail("step", "previous words must be i32 [" + std::to_string(R_) + "]: " + previous.shape().str());
+  look_up(*w_->embedding, previous.i32(), R_, input_.f32(), input_.size(1));
 }
 
 const Tensor& PackedDecoder::step(const Tensor& previous, Caller caller) {
   At at(caller);
-  if (previous.dtype() != DType::i32 || previous.shape() != Shape{R_})
-    fail("step", "previous words must be i32 [" + std::to_string(R_) + "]: " + previous.shape().str());
-  look_up(*w_->embedding, previous.i32(), R_, input_.f32(), input_.size(1));
+  take_words(previous);
+  if (!logits_.defined()) {
+    logits_ = Tensor({most_, w_->V}, DType::f32);
+    logits_view_ = logits_.rows(0, R_);
+  }
+  best_only_ = false;
   team_.run(job_);
   return logits_view_;
+}
+
+void PackedDecoder::step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best,
+                              Caller caller) {
+  At at(caller);
+  take_words(previous);
+  best_.prepare(w_->out, w_->output_bias, never, most_, team_.size());
+  best_only_ = true;
+  team_.run(job_);
+  best_.take(R_, best.i32());
 }
 
 // Context and weights of some rows. The kernel takes one query at a time: rows of a beam share their sentence's keys.
@@ -222,13 +248,19 @@ void PackedDecoder::attend(const Share& rows) {
     int64_t first = begin_[static_cast<size_t>(b)], S = begin_[static_cast<size_t>(b + 1)] - first;
     float* alignment = alignment_.f32() + r * S_;
     const float *keys = keys_.f32() + first * w.A, *values = values_.f32() + first * w.context;
-    if (w.scores == Scores::additive)
-      kernels::additive_attention(S, 1, w.A, w.context, keys, values,
-                                  of_state_.f32() + r * w.state.rows() + 3 * w.H, w.v.f32(), nullptr,
-                                  alignment, context, w.context);
-    else
+    if (w.scores == Scores::dot) {
       kernels::dot_attention(S, 1, w.A, w.context, keys, values, state_.f32() + r * w.H, w.scale, nullptr,
                              alignment, context, w.context);
+    } else {
+      const float* query = of_state_.f32() + r * w.state.rows() + 3 * w.H;
+      float* exp_query = exp_query_.f32() + r * w.A;
+      if (by_exp_[static_cast<size_t>(b)] && kernels::exp_of_double(w.A, query, exp_query))
+        kernels::additive_attention_of_exp(S, w.A, w.context, exp_keys_.f32() + first * w.A, values,
+                                           exp_query, w.v.f32(), alignment, context);
+      else
+        kernels::additive_attention(S, 1, w.A, w.context, keys, values, query, w.v.f32(), nullptr, alignment,
+                                    context, w.context);
+    }
     std::fill(alignment + S, alignment + S_, 0.0f);
   }
 }
@@ -286,6 +318,7 @@ void PackedDecoder::run_step(int member) {
   team_.wait();
 
   // 5. the logits
+  if (best_only_) return best_.find(w.out, R, readout_.f32(), H, member, members);
   w.out.product(R, readout_.f32(), H, w.output_bias, logits_.f32(), member, members);
 }
 

@@ -6,6 +6,7 @@
 
 #include <gradus/nn/decoder.h>
 #include <gradus/nn/incremental.h>
+#include <gradus/nn/packed/best_words.h>
 #include <gradus/nn/packed/encoder.h>
 
 namespace gradus::nn::packed {
@@ -39,16 +40,19 @@ struct DecoderWeights {
   static std::shared_ptr<const DecoderWeights> of(const Decoder& decoder, const Linear& output);
 };
 
-/// Decoding by these weights. All memory is there before the first step.
+/// Decoding by these weights. All memory is there after the first step.
 class PackedDecoder : public IncrementalDecoder {
  public:
   PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
                 const IncrementalOptions& options);
   const Tensor& step(const Tensor& previous, Caller caller = Caller::current()) override;
+  void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best,
+                 Caller caller = Caller::current()) override;
   const Tensor& weights() const override { return weights_view_; }
   void select(const std::vector<int64_t>& rows, Caller caller = Caller::current()) override;
 
  private:
+  void take_words(const Tensor& previous);
   void run_step(int member);
   void attend(const Share& rows);
   void read_out(const Share& rows);
@@ -60,10 +64,15 @@ class PackedDecoder : public IncrementalDecoder {
   std::vector<int64_t> begin_;  // rows of keys_ and values_, by sentence
   int64_t S_, most_, R_ = 0;
   Tensor keys_, values_;
+  // Additive scores: exp(2 keys) and exp(2 query), unless the numbers are too large for that, by sentence.
+  Tensor exp_keys_, exp_query_;
+  std::vector<uint8_t> by_exp_;
   std::vector<int64_t> sentence_, sentence_spare_;  // of each row
   // By row: input [E (+ H)], its product, state [H], its product, context, readout [H].
   Tensor input_, input_spare_, of_input_, state_, state_spare_, of_state_, of_state_spare_, context_,
       readout_;
+  BestWords best_;
+  bool best_only_ = false;  // of this step
   Tensor logits_, logits_view_, alignment_, weights_view_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <gradus/kernels/inference.h>
+
 namespace gradus::nn::packed {
 
 using Packed = kernels::PackedMatrix<float>;
@@ -38,13 +40,25 @@ void Matrix::product(int64_t m, const float* x, int64_t x_stride, float* out, in
 void Matrix::product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member,
                      int members) const {
   if (!bias) return product(m, x, x_stride, out, member, members);
-  constexpr int64_t kWidth = 480;  // the bias is still in the cache when the product is added to it
   int64_t begin = packed_->column_at(rows() * member / members),
           end = packed_->column_at(rows() * (member + 1) / members);
   while (begin < end) {
-    int64_t next = std::min(end, packed_->column_at(begin + kWidth));
+    int64_t next = std::min(end, packed_->column_at(begin + kBlock));
+    // The bias is still in the cache when the product is added to it.
     for (int64_t i = 0; i < m; ++i) std::copy_n(bias + begin, next - begin, out + i * rows() + begin);
     packed_->product_columns(begin, next, m, x, x_stride, true, out, rows());
+    begin = next;
+  }
+}
+
+void Matrix::best_of(int64_t m, const float* x, int64_t x_stride, const float* bias, float* block, float* top,
+                     int32_t* best, int member, int members) const {
+  int64_t begin = packed_->column_at(rows() * member / members),
+          end = packed_->column_at(rows() * (member + 1) / members);
+  while (begin < end) {
+    int64_t next = std::min(end, packed_->column_at(begin + kBlock)), n = next - begin;
+    packed_->product_columns(begin, next, m, x, x_stride, false, block - begin, n);
+    kernels::raise_best(m, n, block, n, bias ? bias + begin : nullptr, begin, top, best);
     begin = next;
   }
 }
