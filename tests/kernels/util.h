@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gradus/kernels/amx.h>
 #include <gradus/kernels/simd_targets.h>
 
 #include <doctest/doctest.h>
@@ -20,10 +21,12 @@
 
 namespace kernel_test {
 
-/// Runs `body` once per instruction set the kernels were compiled for and this CPU has.
+/// Runs `body` once per instruction set the kernels were compiled for and this CPU has, and once more with AMX.
 inline void on_every_target(const std::function<void()>& body) {
   const std::vector<int64_t> targets = hwy::SupportedAndGeneratedTargets();
   REQUIRE(!targets.empty());
+  const bool amx = gradus::kernels::amx_ready();
+  gradus::kernels::amx_allow(false);
   for (const int64_t target : targets) {
     INFO("instruction set ", std::string(hwy::TargetName(target)));
     hwy::SetSupportedTargetsForTest(target);
@@ -32,6 +35,10 @@ inline void on_every_target(const std::function<void()>& body) {
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().DeInit();
+  gradus::kernels::amx_allow(true);
+  if (!amx) return;
+  INFO("instruction set AMX");
+  body();
 }
 
 /// n numbers that begin one element past an aligned address, so nothing may rely on alignment, with a

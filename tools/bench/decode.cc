@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <gradus/kernels/amx.h>
 #include <gradus/kernels/gemm.h>
 #include <gradus/nn/search.h>
 #include <gradus/parallel.h>
@@ -48,6 +49,7 @@ int decode_one(const Options& options, const Size& size, const std::string& vari
   if (options.json)
     fmt::print("{}\n", nlohmann::ordered_json{{"framework", "gradus"},
                                               {"blas_core", gradus::kernels::blas_core()},
+                                              {"amx", gradus::kernels::amx_ready()},
                                               {"size", size.name},
                                               {"variant", variant},
                                               {"threads", options.threads},
@@ -66,9 +68,9 @@ int decode_one(const Options& options, const Size& size, const std::string& vari
 int decode(const Options& options) {
   return for_each(
       options,
-      fmt::format("Greedy decoding of T words, sentences a second, medians; OpenBLAS core {}\n"
+      fmt::format("Greedy decoding of T words, sentences a second, medians; products by {}\n"
                   "{:<6} {:<9} {:>2} {:>14} {:>14} {:>8}",
-                  gradus::kernels::blas_core(), "size", "variant", "th", "batch 1", "batch 64", "RSS MB"),
+                  products_by(), "size", "variant", "th", "batch 1", "batch 64", "RSS MB"),
       decode_one);
 }
 

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <gradus/kernels/amx.h>
 #include <gradus/kernels/gemm.h>
 #include <gradus/parallel.h>
 
@@ -45,6 +46,7 @@ int floor_one(const Options& options, const Size& size, const std::string& varia
   if (options.json)
     fmt::print("{}\n", nlohmann::ordered_json{{"framework", "gradus"},
                                               {"blas_core", gradus::kernels::blas_core()},
+                                              {"amx", gradus::kernels::amx_ready()},
                                               {"size", size.name},
                                               {"variant", variant},
                                               {"threads", options.threads},
@@ -67,9 +69,9 @@ int floor(const Options& options) {
   return for_each(
       options,
       fmt::format(
-          "Products of matrices alone against the whole training step, ms, medians; OpenBLAS core {}\n"
+          "Products of matrices alone against the whole training step, ms, medians; products by {}\n"
           "{:<6} {:<9} {:>2} {:>10} {:>10} {:>10} {:>10} {:>10}",
-          gradus::kernels::blas_core(), "size", "variant", "th", "products", "step", "efficiency", "GFLOP",
+          products_by(), "size", "variant", "th", "products", "step", "efficiency", "GFLOP",
           "GFLOP/s"),
       floor_one);
 }

@@ -1,5 +1,7 @@
 #include "measure.h"
 
+#include <gradus/kernels/amx.h>
+#include <gradus/kernels/gemm.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +42,10 @@ int64_t page_faults() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_minflt;
+}
+
+std::string products_by() {
+  return gradus::kernels::blas_core() + std::string(gradus::kernels::amx_ready() ? ", AMX" : "");
 }
 
 double exponent(const std::vector<double>& x, const std::vector<double>& y) {

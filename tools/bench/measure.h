@@ -28,6 +28,8 @@ double quantile(std::vector<double> x, double q);
 double peak_rss_mb();
 /// Page faults that needed no disk, so far.
 int64_t page_faults();
+/// What multiplies matrices: OpenBLAS's core, and AMX where our own products run on it: "SkylakeX, AMX".
+std::string products_by();
 /// Slope of log y over log x by least squares: y grows as x to this power.
 double exponent(const std::vector<double>& x, const std::vector<double>& y);
 /// Runs f in a process of its own, so that its memory figures are its own; returns its exit code.

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <gradus/kernels/amx.h>
 #include <gradus/kernels/gemm.h>
 #include <gradus/memory.h>
 
@@ -61,6 +62,7 @@ int train_one(const Options& options, const Size& size, const std::string& varia
   }
   fmt::print("{}\n", json{{"framework", "gradus"},
                           {"blas_core", core},
+                          {"amx", gradus::kernels::amx_ready()},
                           {"size", size.name},
                           {"variant", variant},
                           {"threads", options.threads},
@@ -92,9 +94,9 @@ int train(const Options& options) {
   std::string header;
   if (options.losses == 0)
     header = fmt::format(
-        "Training step in ms, medians; OpenBLAS core {}\n"
+        "Training step in ms, medians; products by {}\n"
         "{:<6} {:<9} {:>2} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>8} {:>8}",
-        gradus::kernels::blas_core(), "size", "variant", "th", "tgt words/s", "step", "p10", "p90", "forward",
+        products_by(), "size", "variant", "th", "tgt words/s", "step", "p10", "p90", "forward",
         "backward", "clip", "adam", "faults", "RSS MB", "loss");
   return for_each(options, header, train_one);
 }

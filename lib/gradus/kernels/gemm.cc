@@ -1,6 +1,7 @@
 #include <gradus/kernels/gemm.h>
 
 #include <gradus/error.h>
+#include <gradus/kernels/amx_gemm.h>
 #include <gradus/kernels/blas_core.h>
 #include <gradus/kernels/block_gemm.h>
 
@@ -79,7 +80,10 @@ void product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, const T
 
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
           int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
-  if ((beta == 0 || beta == 1) && use_block_gemm(m, n, k)) {
+  const bool plain = beta == 0 || beta == 1;
+  if (plain && use_amx_gemm(m, n, k)) {
+    amx_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
+  } else if (plain && use_block_gemm(m, n, k)) {
     block_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
   } else {
     product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);

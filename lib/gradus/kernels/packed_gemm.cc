@@ -1,3 +1,4 @@
+#include <gradus/kernels/amx.h>
 #include <gradus/kernels/gemm.h>
 #include <gradus/kernels/packed_gemm.h>
 #include <gradus/kernels/simd_targets.h>
@@ -24,11 +25,12 @@ constexpr int64_t kDepth = 256;
 /// As many rows of A as meet a panel before the next one: they should stay in the second-level cache.
 constexpr int64_t kBlockRows = 256;
 
-void packed_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed,
-                    bool add, float* c, int64_t ldc) {
+void packed_product(int64_t begin, int64_t end, int64_t m, int64_t k, const float* a, int64_t lda,
+                    const void* packed, bool add, float* c, int64_t ldc) {
+  const int64_t n = end - begin;
   for (int64_t first = 0; first < m; first += kBlockRows, a += kBlockRows * lda, c += kBlockRows * ldc) {
     const int64_t block = std::min(kBlockRows, m - first);
-    const float* from = packed;
+    const float* from = static_cast<const float*>(packed) + begin * k;
     for (int64_t j = 0; j < n;) {
       const Panel panel(n - j);
       for (int64_t p = 0; p < k; p += kDepth) {
@@ -81,17 +83,55 @@ HWY_EXPORT(pack);
 HWY_EXPORT(float_lanes);
 HWY_EXPORT(product_here);
 
+namespace {
+
+constexpr int64_t kAmxRows = 64, kAmxDepth = 512;  // of A, split at a time
+
+/// The product on AMX, from panels of pieces.
+void amx_product(int64_t first, int64_t end, int64_t m, int64_t k, const float* a, int64_t lda,
+                 const void* packed, bool add, float* c, int64_t ldc) {
+  alignas(64) static thread_local uint16_t left[kAmxRows / kAmxSide * amx_panel(kAmxDepth)];
+  const uint16_t* panels = static_cast<const uint16_t*>(packed) + first / kAmxSide * amx_panel(k);
+  for (int64_t i = 0; i < m; i += kAmxRows) {
+    const int64_t rows = std::min(kAmxRows, m - i);
+    for (int64_t p = 0; p < k; p += kAmxDepth) {
+      const int64_t depth = std::min(kAmxDepth, k - p);
+      amx_pack_left(false, rows, depth, 1, a + i * lda + p, lda, left);
+      amx_multiply(rows, end - first, depth, {left, amx_panel(depth)}, {panels + amx_panel(p), amx_panel(k)},
+                   add || p > 0, c + i * ldc, ldc);
+    }
+  }
+}
+
+}  // namespace
+
 template <class T>
 PackedMatrix<T>::PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw, const Plan& plan)
     : use_(use), n_(n), k_(k), w_(w), ldw_(ldw) {
   if constexpr (std::is_same_v<T, float>) {
     if (plan.products < 3 || plan.rows < 2 || plan.rows > 256) return;
+    if (plan.rows >= kAmxSide && amx_ready() && pack_for_amx()) return;
     const size_t bytes = static_cast<size_t>(HWY_DYNAMIC_DISPATCH(packed_length)(n, k)) * sizeof(float);
     packed_ = allocate(static_cast<int64_t>(bytes));
     HWY_DYNAMIC_DISPATCH(pack)(use == Use::transposed, n, k, w, ldw, static_cast<float*>(packed_.get()));
     product_ = HWY_DYNAMIC_DISPATCH(product_here)();
     lanes_ = HWY_DYNAMIC_DISPATCH(float_lanes)();
   }
+}
+
+/// False when W holds what pieces cannot stand for.
+template <class T>
+bool PackedMatrix<T>::pack_for_amx() {
+  if constexpr (std::is_same_v<T, float>) {
+    const int64_t pieces = amx_panels(n_) * amx_panel(k_);
+    packed_ = allocate(pieces * static_cast<int64_t>(sizeof(uint16_t)));
+    if (amx_pack_right(use_ == Use::transposed, n_, k_, w_, ldw_, static_cast<uint16_t*>(packed_.get()))) {
+      product_ = amx_product;
+      return true;
+    }
+    packed_.reset();
+  }
+  return false;
 }
 
 template <class T>
@@ -107,7 +147,7 @@ void PackedMatrix<T>::product_columns(int64_t first, int64_t end, int64_t m, con
     const T* w = w_ + (use_ == Use::transposed ? first * ldw_ : first);
     gemm(false, use_ == Use::transposed, m, end - first, k_, T(1), a, lda, w, ldw_, T(add), c, ldc);
   } else if (k_ > 0) {
-    product_(m, end - first, k_, a, lda, static_cast<const T*>(packed_.get()) + first * k_, add, c, ldc);
+    product_(first, end, m, k_, a, lda, packed_.get(), add, c, ldc);
   } else if (!add) {
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, end - first, T(0));
   }
@@ -116,6 +156,7 @@ void PackedMatrix<T>::product_columns(int64_t first, int64_t end, int64_t m, con
 template <class T>
 int64_t PackedMatrix<T>::column_at(int64_t wanted) const {
   if (!product_ || wanted >= n_) return std::min(wanted, n_);
+  if (lanes_ == 0) return wanted / kAmxSide * kAmxSide;
   const int64_t panel = 3 * lanes_, left = (n_ + lanes_ - 1) / lanes_;
   int64_t panels = wanted / panel;
   if (panels > 0 && left - 3 * panels == 1)

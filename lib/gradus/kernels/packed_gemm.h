@@ -24,13 +24,13 @@ class PackedMatrix {
   };
 
   /// Packs w, whose stored rows are `ldw` apart, where that pays for the plan; otherwise products are gemm's. Allocates
-  /// n k numbers (f32) from the caching allocator, product() nothing.
+  /// n k numbers (f32; half as many again with AMX) from the caching allocator, product() nothing.
   PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw, const Plan& plan);
   PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw)
       : PackedMatrix(use, n, k, w, ldw, Plan()) {}
 
   /// C[m, n] = A[m, k] op(W), or C += with `add`. Rows of A and C are `lda` and `ldc` apart. C must not
-  /// overlap A. Threads may share the object.
+  /// overlap A. Threads may share the object. With AMX a row of A with an infinity gives a row of NaN.
   void product(int64_t m, const T* a, int64_t lda, bool add, T* c, int64_t ldc) const;
 
   /// Columns first .. end - 1 of the same product only, to the same bits, for threads that share one. Both come from
@@ -44,16 +44,19 @@ class PackedMatrix {
   int64_t k() const { return k_; }
 
  private:
-  using Product = void (*)(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* packed,
-                           bool add, T* c, int64_t ldc);
+  /// Columns first .. end - 1, of which c is the first.
+  using Product = void (*)(int64_t first, int64_t end, int64_t m, int64_t k, const T* a, int64_t lda,
+                           const void* packed, bool add, T* c, int64_t ldc);
+
+  bool pack_for_amx();
 
   Use use_;
   int64_t n_, k_;
   const T* w_;
   int64_t ldw_;
   std::shared_ptr<void> packed_;
-  int64_t lanes_ = 0;  // columns to a vector
-  Product product_ = nullptr;  // of the instruction set that the layout is for
+  int64_t lanes_ = 0;          // columns to a vector; 0: the panels are AMX's
+  Product product_ = nullptr;  // of the instruction set that the layout is for; null: gemm's
 };
 
 extern template class PackedMatrix<float>;

@@ -1,0 +1,227 @@
+#include <gradus/kernels/amx.h>
+#include <gradus/kernels/amx_gemm.h>
+#include <gradus/kernels/block_gemm.h>
+#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/packed_gemm.h>
+
+#include <bit>
+#include <thread>
+
+#include "util.h"
+
+using namespace gradus;
+using namespace kernel_test;
+
+namespace {
+
+/// False, and a word on it, where there is no AMX to test.
+bool has_amx() {
+  if (kernels::amx_ready()) return true;
+  MESSAGE("skipped: this CPU has no AMX, or the process may not use it");
+  return false;
+}
+
+struct Product {
+  bool ta, tb;
+  int64_t m, n, k;
+  bool add = false;
+  float alpha = 1;
+};
+
+void check_product(const Product& p) {
+  const auto [ta, tb, m, n, k, add, alpha] = p;
+  CAPTURE(ta);
+  CAPTURE(tb);
+  CAPTURE(m);
+  CAPTURE(n);
+  CAPTURE(k);
+  CAPTURE(add);
+  std::mt19937 rng(76);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const int64_t lda = (ta ? m : k) + 1, ldb = (tb ? k : n) + 2, ldc = n + 3;
+  Row<float> a = Row<float>::random((ta ? k : m) * lda, rng), b = Row<float>::random((tb ? n : k) * ldb, rng);
+  for (int64_t i = 0; i < a.size(); ++i) a[i] = i % lda < (ta ? m : k) ? a[i] : nan;
+  for (int64_t i = 0; i < b.size(); ++i) b[i] = i % ldb < (tb ? k : n) ? b[i] : nan;
+  Row<float> c = Row<float>::random(m * ldc, rng);
+  Row<double> want(m * ldc);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < ldc; ++j) {
+      double sum = 0;
+      for (int64_t q = 0; j < n && q < k; ++q) {
+        sum += double(ta ? a[q * lda + i] : a[i * lda + q]) * double(tb ? b[j * ldb + q] : b[q * ldb + j]);
+      }
+      want[i * ldc + j] = (j >= n || add ? double(c[i * ldc + j]) : 0) + alpha * sum;
+      if (j < n && !add) c[i * ldc + j] = nan;  // must not be read
+    }
+  }
+  kernels::amx_gemm(ta, tb, m, n, k, alpha, a.data(), lda, b.data(), ldb, add, c.data(), ldc);
+  CHECK(worst_error(c, want, std::sqrt(double(k) + 1)) < tolerance<float>());
+  CHECK(c.intact());
+}
+
+float piece(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
+
+struct Errors {
+  double amx = 0, blas = 0;  ///< root of the mean square
+};
+
+/// Of products of numbers of the given distribution, against sums in double.
+template <class Distribution>
+Errors errors(int64_t n, int64_t k, Distribution distribution) {
+  std::mt19937 rng(77);
+  Row<float> a(n * k), b(k * n), mine(n * n), blas(n * n);
+  for (int64_t i = 0; i < n * k; ++i) a[i] = float(distribution(rng)), b[i] = float(distribution(rng));
+  kernels::amx_gemm(false, true, n, n, k, 1, a.data(), k, b.data(), k, false, mine.data(), n);
+  kernels::blas_gemm(false, true, n, n, k, 1, a.data(), k, b.data(), k, 0, blas.data(), n);
+  Errors e;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t p = 0; p < k; ++p) sum += double(a[i * k + p]) * double(b[j * k + p]);
+      e.amx += std::pow(mine[i * n + j] - sum, 2);
+      e.blas += std::pow(blas[i * n + j] - sum, 2);
+    }
+  }
+  return {std::sqrt(e.amx), std::sqrt(e.blas)};
+}
+
+}  // namespace
+
+TEST_CASE("amx: three pieces are the number, to the bit") {
+  if (!has_amx()) return;
+  std::mt19937 rng(78);
+  std::uniform_int_distribution<uint32_t> any;
+  std::vector<float> x = {0,           1,           -1,        1.0f / 3, 16777215.0f, 3e38f, -3e38f,     0.1f,
+                          1.00390625f, 1.99999988f, -0.99609f, 1e-30f,   256.5f,      2.0f,  -1.9999999f};
+  while (x.size() < 512 * 8) {
+    const float y = std::bit_cast<float>(any(rng));
+    // smaller ones lose their last piece to AMX, which takes numbers below 1e-38 for 0
+    if (std::fabs(y) > 1e-30f && std::fabs(y) < 3.38e38f) x.push_back(y);
+  }
+  for (size_t first = 0; first < x.size(); first += 512) {  // 16 rows of 32
+    uint16_t packed[3 * kernels::kAmxTile];
+    REQUIRE(kernels::amx_pack_left(false, 16, 32, 1, x.data() + first, 32, packed));
+    for (int64_t i = 0; i < 16; ++i) {
+      for (int64_t k = 0; k < 32; ++k) {
+        const uint16_t* h = packed + i * 32 + k % 16 * 2 + k / 16;
+        const float high = piece(h[0]), middle = piece(h[kernels::kAmxTile]),
+                    low = piece(h[2 * kernels::kAmxTile]);
+        const float whole = x[first + size_t(i * 32 + k)];
+        CHECK(double(high) + double(middle) + double(low) == double(whole));
+        CHECK(std::fabs(middle) <= std::fabs(whole) / 256);
+        CHECK(std::fabs(low) <= std::fabs(whole) / 65536);
+      }
+    }
+  }
+}
+
+TEST_CASE("amx: any shape, every transpose, writing and adding") {
+  if (!has_amx()) return;
+  for (const bool ta : {false, true}) {
+    for (const bool tb : {false, true}) {
+      for (const int64_t m : {1, 2, 15, 16, 17, 31, 32, 33, 48, 50, 65})
+        check_product({ta, tb, m, 37, 9, m % 2 == 0});
+      for (const int64_t n : {1, 2, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 80, 97, 113, 130}) {
+        check_product({ta, tb, 11, n, 21, n % 2 == 0, 0.5f});
+        check_product({ta, tb, 40, n, 50, n % 2 == 1});
+      }
+      for (const int64_t k : {1, 15, 16, 17, 31, 32, 33, 47, 64, 130})
+        check_product({ta, tb, 20, 20, k, k % 2 == 0, -2});
+      // more than one block of k, of the side that is held, of the other
+      check_product({ta, tb, 13, 50, 1100});
+      check_product({ta, tb, 520, 530, 520, true});
+      check_product({ta, tb, 1000, 40, 70, true});
+      check_product({ta, tb, 9, 1800, 133, false, 1.5f});
+    }
+  }
+}
+
+TEST_CASE(
+    "amx: errors are no larger than those of a product in float, twice them where one product is the sum") {
+  if (!has_amx()) return;
+  for (const int64_t k : {32, 200, 1024}) {
+    CAPTURE(k);
+    const Errors normal = errors(48, k, std::normal_distribution<double>());
+    CHECK(normal.amx <= normal.blas);
+    const Errors positive = errors(48, k, std::uniform_real_distribution<double>(0, 1));
+    CHECK(positive.amx <= positive.blas);
+    const Errors wide = errors(48, k, std::lognormal_distribution<double>(0, 4));
+    CHECK(wide.amx <= 2.5 * wide.blas);
+  }
+}
+
+TEST_CASE("amx: what is not finite is as in any other product") {
+  if (!has_amx()) return;
+  std::mt19937 rng(79);
+  const int64_t m = 40, n = 200, k = 600;
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float odd :
+       {inf, -inf, nan, std::bit_cast<float>(0x7fffffffu), std::bit_cast<float>(0x7f800001u)}) {
+    Row<float> a = Row<float>::random(m * k, rng), b = Row<float>::random(k * n, rng), c(m * n, 1);
+    for (int64_t i = 0; i < a.size(); ++i) a[i] = std::fabs(a[i]);
+    for (int64_t i = 0; i < b.size(); ++i) b[i] = std::fabs(b[i]) + 0.5f;
+    a[3 * k + 5] = odd;
+    kernels::amx_gemm(false, false, m, n, k, 1, a.data(), k, b.data(), n, true, c.data(), n);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; j += 7) {
+        if (i != 3) {
+          CHECK(std::isfinite(c[i * n + j]));
+        } else if (std::isnan(odd)) {
+          CHECK(std::isnan(c[i * n + j]));
+        } else {
+          CHECK(c[i * n + j] == odd);
+        }
+      }
+    }
+  }
+  // and one in a recurrent weight
+  Row<float> w = Row<float>::random(64 * 64, rng), x(32 * 64, 1), y(32 * 64);
+  for (int64_t i = 0; i < w.size(); ++i) w[i] = std::fabs(w[i]);
+  w[64 * 9 + 2] = inf;
+  const kernels::PackedMatrix<float> packed(kernels::PackedMatrix<float>::Use::transposed, 64, 64, w.data(),
+                                            64);
+  packed.product(32, x.data(), 64, false, y.data(), 64);
+  CHECK(y[9] == inf);
+  CHECK(std::isfinite(y[8]));
+}
+
+TEST_CASE("amx: a row's result does not depend on where it stands; every thread gets the same bits") {
+  if (!has_amx()) return;
+  std::mt19937 rng(80);
+  const int64_t m = 70, n = 90, k = 300;
+  const Row<float> a = Row<float>::random(m * k, rng), b = Row<float>::random(n * k, rng);
+  Row<float> all(m * n), parts(m * n);
+  const auto run = [&](int64_t first, int64_t end, Row<float>& c) {
+    kernels::amx_gemm(false, true, end - first, n, k, 1, a.data() + first * k, k, b.data(), k, false,
+                      c.data() + first * n, n);
+  };
+  std::thread other([&] { run(0, m, all); });
+  run(0, 11, parts);
+  run(11, 45, parts);
+  run(45, m, parts);
+  other.join();
+  CHECK(parts.same_bits(all));
+}
+
+TEST_CASE("amx: gemm takes it where it is there and the product large enough") {
+  std::mt19937 rng(81);
+  const int64_t m = 240, n = 200, k = 128;
+  const Row<float> a = Row<float>::random(m * k, rng), b = Row<float>::random(n * k, rng);
+  const auto product = [&] {
+    Row<float> c(m * n);
+    kernels::gemm(false, true, m, n, k, 1.0f, a.data(), k, b.data(), k, 0.0f, c.data(), n);
+    return c;
+  };
+  CHECK(kernels::use_amx_gemm(m, n, k) == kernels::amx_ready());
+  CHECK(!kernels::use_amx_gemm(2, 3, 4));
+  if (!has_amx()) return;
+  Row<float> amx(m * n), other(m * n);
+  kernels::amx_gemm(false, true, m, n, k, 1, a.data(), k, b.data(), k, false, amx.data(), n);
+  CHECK(product().same_bits(amx));
+  kernels::amx_allow(false);
+  CHECK(!kernels::use_amx_gemm(m, n, k));
+  other = product();
+  kernels::amx_allow(true);
+  CHECK(!other.same_bits(amx));
+  CHECK(worst_error(other, amx, std::sqrt(double(k))) < tolerance<float>());
+}
