@@ -9,6 +9,15 @@
 #include <gradus/random.h>
 
 namespace gradus {
+
+OpCase::Input::Input(std::initializer_list<int64_t> shape) : shape(shape) {}
+OpCase::Input::Input(const Shape& shape, double low, double high) : shape(shape), low(low), high(high) {}
+OpCase::Input::Input(Tensor given) : shape(given.shape()), given(std::move(given)) {}
+OpCase::Input::Input(const Input& other) = default;
+OpCase::Input& OpCase::Input::operator=(const Input& other) = default;
+OpCase::Input::~Input() = default;
+OpCase::~OpCase() = default;
+
 namespace {
 
 std::vector<OpCase>& registry() {

@@ -15,9 +15,12 @@ using OpFunction = std::function<Var(const std::vector<Var>&)>;
 struct OpCase {
   /// A floating input drawn at random, or given.
   struct Input {
-    Input(std::initializer_list<int64_t> shape) : shape(shape) {}
-    Input(const Shape& shape, double low = -1, double high = 1) : shape(shape), low(low), high(high) {}
-    Input(Tensor given) : shape(given.shape()), given(std::move(given)) {}
+    Input(std::initializer_list<int64_t> shape);
+    Input(const Shape& shape, double low = -1, double high = 1);
+    Input(Tensor given);
+    Input(const Input& other);
+    Input& operator=(const Input& other);
+    ~Input();
     Shape shape;
     double low = -1, high = 1;  ///< range of the random numbers: keep ops off their kinks and poles
     Tensor given;               ///< exactly these numbers (ids, masks, chosen values)
@@ -28,6 +31,8 @@ struct OpCase {
   OpFunction op;
   OpFunction reference = nullptr;  ///< the composed form, where the op is fused
   double tolerance = 1e-6;      ///< of the gradient check
+
+  ~OpCase();  // not inline, nor are the functions of Input: a file has a hundred uses of them
 };
 
 /// The registered cases, by name.
