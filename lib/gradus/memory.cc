@@ -28,7 +28,7 @@ constexpr int64_t kAlign = 64;
 constexpr int64_t kLarge = int64_t{32} << 10;   // from here on cut out of segments
 constexpr int64_t kPage = 4096;                 // and a multiple of this
 constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kSegment = int64_t{64} << 20;  // address space; memory only where it has been touched
+constexpr int64_t kSegment = int64_t{256} << 20;  // address space; memory only where it has been touched
 
 // Of small blocks. Four classes to an octave (64, 80, 96, 112, 128, 160, ...): at most a quarter of a block
 // is wasted.

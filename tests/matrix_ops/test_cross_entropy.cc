@@ -145,4 +145,50 @@ TEST_CASE("linear_cross_entropy: what is refused") {
         "targets [5]");
   CHECK(text(h, w.to(DType::f32), {}, targets) ==
         "[linear_cross_entropy] element types must agree: hidden f64, weight f32");
+  CHECK(op_error_of([&] { linear_cross_entropy(h, w, {}, targets, {}, nullptr, -1); }) ==
+        "[linear_cross_entropy] parts must not be negative: -1");
+}
+
+TEST_CASE("threads that share the output layer give what one gives, and the same bits however many they are") {
+  int64_t N = 700, H = 16, V = 50;
+  Tensor targets({N}, DType::i32);
+  for (bool holes : {false, true}) {
+    CAPTURE(holes);
+    for (int64_t i = 0; i < N; ++i)
+      targets.i32()[i] = holes && i % 7 == 3 ? -100 : static_cast<int32_t>(i * 13 % V);
+    Var h = variable(random({N, H}, DType::f32, 1)), w = variable(random({V, H}, DType::f32, 2)),
+        b = variable(random({V}, DType::f32, 3));
+    auto run = [&](int threads, int parts) {
+      ThreadPool pool(threads);
+      CrossEntropy found = linear_cross_entropy(h, w, b, targets, {.label_smoothing = 0.1}, &pool, parts);
+      return std::pair(found, backward(found.loss));
+    };
+    auto [whole, expected] = run(1, 1);
+    for (int parts : {2, 3, 5}) {  // V has room for three
+      CAPTURE(parts);
+      auto [one, first] = run(1, parts);
+      CHECK(one.tokens == whole.tokens);
+      CHECK(one.nll == doctest::Approx(whole.nll).epsilon(1e-9));
+      CHECK(one.loss.item() == doctest::Approx(whole.loss.item()).epsilon(1e-6));
+      for (const Var& x : {h, w, b}) CHECK(max_abs_difference(first[x], expected[x]) < 1e-7);
+      for (int threads : {2, 3}) {
+        auto [again, second] = run(threads, parts);
+        CHECK(again.nll == one.nll);
+        CHECK(again.loss.item() == one.loss.item());
+        for (const Var& x : {h, w, b}) CHECK(max_abs_difference(second[x], first[x]) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("threads that share the output layer hold one set of logits and one gradient of the weight") {
+  int64_t N = 100, H = 32, V = 20000;
+  Var h = variable(random({N, H}, DType::f32)), w = variable(random({V, H}, DType::f32, 2));
+  Tensor targets = Tensor::zeros({N}, DType::i32);
+  ThreadPool pool(4);
+  release_cached_memory();
+  int64_t cached = memory_stats().cached, once = (N * V + V * H) * 4;
+  linear_cross_entropy(h, w, {}, targets, {}, &pool);
+  CHECK(memory_stats().cached - cached > once);
+  CHECK(memory_stats().cached - cached < once * 6 / 5);
 }

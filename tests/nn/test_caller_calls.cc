@@ -262,6 +262,11 @@ TEST_CASE("gradient checks, and jobs of several threads") {
   ThreadPool pool(2);
   CHECK_ERROR("[parallel_gradients] needs at least one shard: 0",
               nn::parallel_gradients(pool, 0, [](int) { return Var(); }));
+  CHECK_ERROR("[parallel_output_gradients] needs at least one shard: 0",
+              nn::parallel_output_gradients(pool, 0, [](int) { return nn::ShardOutput(); }, {}));
+  CHECK_NAMES_THIS_LINE(nn::parallel_output_gradients(
+      pool, 2, [](int) { return nn::ShardOutput{Tensor::zeros({4, 5}), Tensor::from_ids({4}, {0, 0, 0, 0})}; },
+      {linear.weight}));
   // A job's own lines are nearer, and named on every thread.
   int line = 0;
   std::string text = text_of([&] {

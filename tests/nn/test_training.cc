@@ -162,6 +162,72 @@ TEST_CASE("shards draw their own dropout masks, from the caller's seed") {
   CHECK(training == std::vector<int>{0, 0});
 }
 
+TEST_CASE("shards that share the output layer add up to the whole batch") {
+  Rng rng(1), data(3);
+  Memory model(64, 12, rng);
+  Batch batch = draw(5, 12, 64, data);
+  batch.targets.i32()[4] = 0;  // one that does not count
+  CrossEntropyOptions options{.ignore_index = 0, .label_smoothing = 0.1};
+  auto hidden = [&](const Batch& b) { return model.gru(model.symbols(b.ids), b.lengths).forward_final; };
+  CrossEntropy whole = cross_entropy(model.answer(hidden(batch)), batch.targets, options);
+  Gradients expected = backward(whole.loss + 0.1 * sum(hidden(batch)));
+  for (int shards : {1, 4}) {
+    std::vector<Gradients> found;
+    for (int threads : {1, 2, 3}) {
+      CAPTURE(threads);
+      ThreadPool pool(threads);
+      auto f = [&](int shard) -> nn::ShardOutput {
+        if (shard == 3) return {};  // nothing left for the last one
+        Batch mine = shards == 1 ? batch : part(batch, 4 * shard, 4 * (shard + 1));
+        Var h = hidden(mine);
+        return {h, mine.targets, 0.1 * sum(h)};
+      };
+      nn::OutputGradients result = nn::parallel_output_gradients(
+          pool, shards, f, {model.answer.weight, model.answer.bias, options});
+      CHECK(result.tokens == whole.tokens);
+      CHECK(result.nll == doctest::Approx(whole.nll).epsilon(1e-6));
+      CHECK(result.loss == doctest::Approx(whole.loss.item()).epsilon(1e-6));
+      CHECK(result.gradients.entries().size() == expected.entries().size());
+      for (const NamedParameter& p : nn::named_parameters(model)) {
+        CAPTURE(p.name);
+        CHECK(all_close(result.gradients[*p.parameter], expected[*p.parameter], 1e-5, 1e-6));
+        if (!found.empty()) CHECK(same_bits(result.gradients[*p.parameter], found[0][*p.parameter]));
+      }
+      found.push_back(std::move(result.gradients));
+    }
+  }
+}
+
+TEST_CASE("shards that share the output layer: what is refused, and nothing to do") {
+  ThreadPool pool(2);
+  Parameter weight(Tensor::zeros({5, 3}));
+  Tensor two = Tensor::from_ids({2}, {1, 2});
+  auto text = [&](const Tensor& first, const Tensor& second, const Tensor& targets) {
+    return error_of([&] {
+      nn::parallel_output_gradients(
+          pool, 2, [&](int k) { return nn::ShardOutput{k ? second : first, targets}; }, {weight});
+    });
+  };
+  Tensor h = Tensor::zeros({2, 3});
+  CHECK(text(h, h, Tensor::from_ids({1}, {1})) ==
+        "[parallel_output_gradients] targets must have hidden's shape without the last axis: hidden [2, 3], "
+        "targets [1]");
+  CHECK(text(h, Tensor::zeros({2, 4}), two) ==
+        "[parallel_output_gradients] the shards must agree in hidden's last dimension and element type: 3 f32 "
+        "and 4 f32");
+  CHECK(text(Tensor::zeros({2, 4}), Tensor::zeros({2, 4}), two) ==
+        "[linear_cross_entropy] hidden's last dimension must be weight's: hidden [4, 4], weight [5, 3]");
+  nn::OutputGradients none =
+      nn::parallel_output_gradients(pool, 2, [](int) { return nn::ShardOutput(); }, {weight});
+  CHECK(none.gradients.entries().empty());
+  CHECK(none.tokens == 0);
+  // Constants before the layer: it alone learns.
+  nn::OutputGradients alone =
+      nn::parallel_output_gradients(pool, 2, [&](int) { return nn::ShardOutput{h, two}; }, {weight});
+  CHECK(alone.gradients.entries().size() == 1);
+  CHECK(alone.gradients.contains(weight));
+}
+
 TEST_CASE("what a shard throws arrives at the caller") {
   ThreadPool pool(2);
   auto f = [](int shard) -> Var { fail("test", "shard " + std::to_string(shard)); };

@@ -3,7 +3,6 @@
 #include <gradus/nn/data_parallel.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "measure.h"
 
@@ -22,15 +21,16 @@ StepTimes TrainingStep::run(const Work& work) {
   size_t count = work.shards.size();
   std::vector<double> forward(count);
   gradus::Training training(1);
-  nn::ParallelGradients out = nn::parallel_gradients(pool_, static_cast<int>(count), [&](int k) {
-    Stopwatch own;
-    size_t i = static_cast<size_t>(k);
-    const Batch& shard = work.shards[i];
-    double share = static_cast<double>(shard.target_tokens) / static_cast<double>(work.target_tokens);
-    gradus::Var loss = network_.loss(shard, share).loss;
-    forward[i] = own.lap();
-    return loss;
-  });
+  nn::OutputGradients out = nn::parallel_output_gradients(
+      pool_, static_cast<int>(count),
+      [&](int k) {
+        Stopwatch own;
+        size_t i = static_cast<size_t>(k);
+        nn::ShardOutput shard = network_.outputs(work.shards[i]);
+        forward[i] = own.lap();
+        return shard;
+      },
+      {network_.output.weight, network_.output.bias, {.ignore_index = kPad}});
   double both = watch.lap();
   times.forward = *std::max_element(forward.begin(), forward.end());
   times.backward = both - times.forward;
@@ -38,7 +38,7 @@ StepTimes TrainingStep::run(const Work& work) {
   times.clip = watch.lap();
   adam_.step(network_, out.gradients, nn::clip_factor(norm, 1), &pool_);
   times.adam = watch.lap();
-  times.loss = std::accumulate(out.losses.begin(), out.losses.end(), 0.0);
+  times.loss = out.nll / static_cast<double>(out.tokens);
   out = {};  // the peer's gradients are freed within a step, too
   times.total = whole.lap();
   return times;

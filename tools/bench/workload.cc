@@ -204,13 +204,11 @@ Network::Network(const Size& s, const std::string& variant, gradus::Rng& rng)
       decoder(make_decoder(s, variant, rng)),
       output(s.H, s.V, rng) {}
 
-gradus::CrossEntropy Network::loss(const Batch& batch, double weight) const {
+nn::ShardOutput Network::outputs(const Batch& batch) const {
   Tensor lengths = nn::target_lengths(batch.target_out, kPad);
   nn::DecoderOutputs out =
       decoder->real_steps(batch.target_in, encoder(batch.source, batch.lengths), lengths);
-  return gradus::linear_cross_entropy(out.readout, output.weight, output.bias,
-                                      nn::target_words(batch.target_out, lengths),
-                                      {.ignore_index = kPad, .weight = weight});
+  return {out.readout, nn::target_words(batch.target_out, lengths)};
 }
 
 void Network::params(nn::ParamVisitor& visit) {

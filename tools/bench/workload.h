@@ -1,9 +1,9 @@
 #pragma once
 
+#include <gradus/nn/data_parallel.h>
 #include <gradus/nn/decoder.h>
 #include <gradus/nn/encoder.h>
 #include <gradus/nn/linear.h>
-#include <gradus/ops/cross_entropy.h>
 
 #include <cstdint>
 #include <string>
@@ -53,7 +53,7 @@ struct Network {
 
   Network(const Size& size, const std::string& variant, gradus::Rng& rng);
   /// The mean over the words of the batch, times `weight`: a shard's share of its batch.
-  gradus::CrossEntropy loss(const Batch& batch, double weight = 1) const;
+  gradus::nn::ShardOutput outputs(const Batch& batch) const;
   void params(gradus::nn::ParamVisitor& visit);
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <gradus/kernels/cross_entropy.h>
+#include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/gemm.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
@@ -16,9 +17,11 @@
 namespace gradus {
 namespace {
 
-// Rows of logits in memory at a time, at most; the parts are even. For each part W is packed twice, and dW read and
+// Rows of logits in memory at a time, at most; the chunks are even. For each chunk W is packed twice, and dW read and
 // written once: with few rows that is dearer than the products.
 constexpr int64_t kChunk = 384;
+// A part of the V words begins at a multiple of this: at a cache line of a row of logits, in f32.
+constexpr int64_t kUnit = 16;
 
 void check(const Var& hidden, const Var& weight, const Var& bias, const Tensor& targets) {
   const char* op = "linear_cross_entropy";
@@ -43,17 +46,44 @@ struct Result {
   Tensor dhidden, dweight, dbias;
 };
 
+// Who works on it. A part of the work is a range of the V words for the products, and a range of the rows for what lies
+// between them, so that the weight's gradient has one writer for each of its rows, and no part a copy of its own.
+struct Sharing {
+  ThreadPool* pool;
+  int parts;
+
+  template <class F>
+  void each(F&& f) const {
+    auto worker = [&](int first, int step) {
+      for (int part = first; part < parts; part += step) f(part);
+    };
+    if (pool && parts > 1) pool->run([&](int thread) { worker(thread, pool->size()); });
+    else worker(0, 1);
+  }
+  struct Range {
+    int64_t begin, end;
+    int64_t size() const { return end - begin; }
+  };
+  // Part `part` of n, beginning at a multiple of `unit`.
+  Range range(int part, int64_t n, int64_t unit = 1) const {
+    auto at = [&](int64_t k) { return k == parts ? n : n * k / parts / unit * unit; };
+    return {at(part), at(part + 1)};
+  }
+};
+
 template <class T>
 class ChunkedLoss {
  public:
   ChunkedLoss(const Tensor& hidden, const Tensor& weight, const Tensor& bias, const Tensor& targets,
-              const CrossEntropyOptions& options, int64_t tokens, Result& out)
+              const CrossEntropyOptions& options, int64_t tokens, const Sharing& sharing, Result& out)
       : H_(weight.size(1)),
         V_(weight.size(0)),
         hidden_(data<T>(hidden)),
         weight_(data<T>(weight)),
         bias_(bias.defined() ? data<T>(bias) : nullptr),
         options_(options),
+        sharing_(sharing),
+        sums_(static_cast<size_t>(sharing.parts)),
         out_(out) {
     for (int64_t r = 0; r < targets.numel(); ++r)
       if (targets.i32()[r] != options.ignore_index) {
@@ -61,60 +91,118 @@ class ChunkedLoss {
         ids_.push_back(targets.i32()[r]);
       }
     scale_ = static_cast<T>(cross_entropy_scale("linear_cross_entropy", tokens, options));
-    int64_t n = static_cast<int64_t>(rows_.size()), chunks = std::max<int64_t>(1, (n + kChunk - 1) / kChunk);
-    most_ = (n + chunks - 1) / chunks;
-    logits_ = Tensor({most_, V_}, weight.dtype());
-    gathered_ = Tensor({most_, H_}, weight.dtype());
+    const int64_t n = static_cast<int64_t>(rows_.size());
+    chunks_ = (n + kChunk - 1) / kChunk;
+    most_ = chunks_ > 0 ? (n + chunks_ - 1) / chunks_ : 0;
+    adjoining_ = n == 0 || rows_.back() - rows_[0] == n - 1;
+    if (!adjoining_) {
+      gathered_ = Tensor({n, H_}, weight.dtype());
+      for (int64_t i = 0; i < n; ++i)
+        std::copy_n(hidden_ + rows_[static_cast<size_t>(i)] * H_, H_, data<T>(gathered_) + i * H_);
+    }
+    // In the memory of the last thread: this one's has dW, and theirs lies idle meanwhile.
+    sharing.each([&](int part) {
+      if (part == sharing.parts - 1) logits_ = Tensor({most_, V_}, weight.dtype());
+    });
+    if (out.dhidden.defined() && !in_place()) dhidden_ = Tensor({sharing.parts, most_, H_}, weight.dtype());
+    if (out.dbias.defined()) dbias_ = Tensor::zeros({sharing.parts, V_}, weight.dtype());
   }
 
+  // A part's words of the logits are its own from one chunk's gradients to the next one's logits: two meetings a chunk.
   void run() {
-    if (rows_.empty() && out_.dweight.defined()) out_.dweight.fill(0);
-    for (size_t first = 0; first < rows_.size(); first += static_cast<size_t>(most_))
-      chunk(first, std::min<int64_t>(most_, static_cast<int64_t>(rows_.size() - first)));
-    if (out_.dbias.defined())
-      for (int64_t k = 0; k < V_; ++k) data<T>(out_.dbias)[k] *= scale_;
+    if (chunks_ == 0 && out_.dweight.defined()) out_.dweight.fill(0);
+    for (int64_t k = 0; k < chunks_ + (wanted() ? 1 : 0); ++k) {
+      sharing_.each([&](int part) {
+        if (k > 0) find_gradients(chunk(k - 1), part);
+        if (k < chunks_) find_logits(chunk(k), part);
+      });
+      sharing_.each([&](int part) {
+        if (k > 0) add_dhidden(chunk(k - 1), part);
+        if (k < chunks_) find_losses(chunk(k), part);
+      });
+    }
+    for (const kernels::CrossEntropySums& part : sums_) {
+      out_.loss += part.loss;
+      out_.nll += part.nll;
+    }
+    if (!out_.dbias.defined()) return;
+    T* db = data<T>(out_.dbias);
+    for (int part = 0; part < sharing_.parts; ++part) kernels::add_into(data<T>(dbias_) + part * V_, db, V_);
+    for (int64_t k = 0; k < V_; ++k) db[k] *= scale_;
   }
 
  private:
-  void chunk(size_t first, int64_t count) {
-    int64_t begin = rows_[first];
-    bool adjoining = rows_[first + static_cast<size_t>(count) - 1] - begin == count - 1;
-    const T* h = hidden_ + begin * H_;
-    if (!adjoining) {
-      for (int64_t i = 0; i < count; ++i)
-        std::copy_n(hidden_ + rows_[first + static_cast<size_t>(i)] * H_, H_, data<T>(gathered_) + i * H_);
-      h = data<T>(gathered_);
-    }
-    // 1. logits = h W^T, without the bias
-    T* z = data<T>(logits_);
-    kernels::gemm(false, true, count, V_, H_, T(1), h, H_, weight_, H_, T(0), z, V_);
-    // 2. the bias, the loss, d = p - q in the place of the logits, and d's sum over the rows
-    bool wanted = out_.dhidden.defined() || out_.dweight.defined() || out_.dbias.defined();
-    kernels::CrossEntropySums sums = kernels::cross_entropy_of_layer(
-        z, bias_, ids_.data() + first, count, V_, static_cast<T>(options_.label_smoothing), wanted,
-        out_.dbias.defined() ? data<T>(out_.dbias) : nullptr);
-    out_.loss += sums.loss;
-    out_.nll += sums.nll;
-    // 3. the other gradients; the division by the tokens rides along in the products
-    if (out_.dweight.defined())
-      kernels::gemm(true, false, V_, H_, count, scale_, z, V_, h, H_, T(first > 0), data<T>(out_.dweight),
-                    H_);
-    if (!out_.dhidden.defined()) return;
-    T* dh = adjoining ? data<T>(out_.dhidden) + begin * H_ : data<T>(gathered_);  // h is not needed any more
-    kernels::gemm(false, false, count, H_, V_, scale_, z, V_, weight_, H_, T(0), dh, H_);
-    if (!adjoining)
-      for (int64_t i = 0; i < count; ++i)
-        std::copy_n(dh + i * H_, H_, data<T>(out_.dhidden) + rows_[first + static_cast<size_t>(i)] * H_);
+  // Rows first .. first + count - 1 of those that count.
+  struct Chunk {
+    int64_t first, count;
+  };
+  Chunk chunk(int64_t k) const {
+    return {k * most_, std::min(most_, static_cast<int64_t>(rows_.size()) - k * most_)};
   }
 
-  int64_t H_, V_, most_ = 0;
+  // 1. logits = h W^T, without the bias
+  void find_logits(const Chunk& c, int part) {
+    auto [v, end] = words(part);
+    kernels::gemm(false, true, c.count, end - v, H_, T(1), rows_of(c), H_, weight_ + v * H_, H_, T(0),
+                  data<T>(logits_) + v, V_);
+  }
+  // 2. the bias, the loss, d = p - q in the place of the logits, and d's sum over the rows
+  void find_losses(const Chunk& c, int part) {
+    auto [r, end] = sharing_.range(part, c.count);
+    kernels::CrossEntropySums found = kernels::cross_entropy_of_layer(
+        data<T>(logits_) + r * V_, bias_, ids_.data() + c.first + r, end - r, V_,
+        static_cast<T>(options_.label_smoothing), wanted(),
+        dbias_.defined() ? data<T>(dbias_) + part * V_ : nullptr);
+    sums_[static_cast<size_t>(part)].loss += found.loss;
+    sums_[static_cast<size_t>(part)].nll += found.nll;
+  }
+  // 3. the other gradients; the division by the tokens rides along in the products
+  void find_gradients(const Chunk& c, int part) {
+    auto [v, end] = words(part);
+    const T* d = data<T>(logits_) + v;
+    if (out_.dweight.defined())
+      kernels::gemm(true, false, end - v, H_, c.count, scale_, d, V_, rows_of(c), H_, T(c.first > 0),
+                    data<T>(out_.dweight) + v * H_, H_);
+    if (out_.dhidden.defined())
+      kernels::gemm(false, false, c.count, H_, end - v, scale_, d, V_, weight_ + v * H_, H_, T(0),
+                    in_place() ? data<T>(out_.dhidden) + row(c, 0) * H_ : dhidden_of(part), H_);
+  }
+  // 4. what each part's words give to dhidden, added in the order of the parts
+  void add_dhidden(const Chunk& c, int part) {
+    if (!dhidden_.defined()) return;
+    auto [r, end] = sharing_.range(part, c.count);
+    for (; r < end; ++r) {
+      T* to = data<T>(out_.dhidden) + row(c, r) * H_;
+      std::copy_n(dhidden_of(0) + r * H_, H_, to);
+      for (int other = 1; other < sharing_.parts; ++other)
+        kernels::add_into(dhidden_of(other) + r * H_, to, H_);
+    }
+  }
+
+  bool wanted() const { return out_.dhidden.defined() || out_.dweight.defined() || out_.dbias.defined(); }
+  bool in_place() const { return adjoining_ && sharing_.parts == 1; }
+  int64_t row(const Chunk& c, int64_t i) const { return rows_[static_cast<size_t>(c.first + i)]; }
+  const T* rows_of(const Chunk& c) const {
+    return adjoining_ ? hidden_ + row(c, 0) * H_ : data<T>(gathered_) + c.first * H_;
+  }
+  T* dhidden_of(int part) const { return data<T>(dhidden_) + part * most_ * H_; }
+  Sharing::Range words(int part) const { return sharing_.range(part, V_, kUnit); }
+
+  int64_t H_, V_;
   const T *hidden_, *weight_, *bias_;
   const CrossEntropyOptions& options_;
+  const Sharing& sharing_;
+  std::vector<kernels::CrossEntropySums> sums_;  // of each part
   Result& out_;
   std::vector<int64_t> rows_;  // those that count
   std::vector<int32_t> ids_;
+  int64_t chunks_, most_;  // how many, and the rows of each but the last
+  bool adjoining_;         // the rows are neighbours
   T scale_;
-  Tensor logits_, gathered_;
+  Tensor logits_;    // [most, V]
+  Tensor gathered_;  // [N, H], where the rows are not neighbours
+  Tensor dhidden_;   // [parts, most, H]
+  Tensor dbias_;     // [parts, V]
 };
 
 }  // namespace
@@ -132,12 +220,16 @@ CrossEntropy linear_cross_entropy(const Var& hidden, const Var& weight, const Va
 }  // namespace reference
 
 CrossEntropy linear_cross_entropy(const Input& hidden, const Var& weight, const Var& bias,
-                                  const Tensor& targets, const CrossEntropyOptions& options) {
+                                  const Tensor& targets, const CrossEntropyOptions& options, ThreadPool* pool,
+                                  int parts) {
   At at(hidden.caller());
   check(hidden, weight, bias, targets);
+  if (parts < 0) fail("linear_cross_entropy", fmt::format("parts must not be negative: {}", parts));
   if (options.reduction == Reduction::none)
     fail("linear_cross_entropy", "reduction none needs the logits: use cross_entropy(linear(...))");
   int64_t tokens = count_targets("linear_cross_entropy", targets, weight.size(0), options);
+  if (parts == 0) parts = pool ? pool->size() : 1;
+  const Sharing sharing{pool, static_cast<int>(std::clamp<int64_t>(weight.size(0) / kUnit, 1, parts))};
   Result result;
   auto wanted = [](const Var& x) { return x.requires_grad() && !NoGrad::active(); };
   auto zeros_for = [&](const Var& x) { return wanted(x) ? Tensor::zeros(x.shape(), x.dtype()) : Tensor(); };
@@ -147,7 +239,7 @@ CrossEntropy linear_cross_entropy(const Input& hidden, const Var& weight, const 
   result.dbias = zeros_for(bias);
   with_type(hidden.dtype(), "linear_cross_entropy", [&](auto type) {
     ChunkedLoss<decltype(type)>(hidden.value(), weight.value(), bias.value(), targets, options, tokens,
-                                result)
+                                sharing, result)
         .run();
   });
   std::vector<Var> inputs = {hidden, weight};

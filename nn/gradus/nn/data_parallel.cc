@@ -1,12 +1,18 @@
 #include <gradus/nn/data_parallel.h>
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <unordered_set>
 
 #include <gradus/error.h>
 #include <gradus/kernels/elementwise.h>
 #include <gradus/numeric.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/output_loss.h>
+#include <gradus/ops/reduce.h>
 #include <gradus/random.h>
 
 namespace gradus::nn {
@@ -58,42 +64,152 @@ Gradients sum_in_order(ThreadPool& pool, std::vector<Gradients>& shards) {
   return total;
 }
 
+// Parts [.., n..] one after the other, `rows` in all.
+Tensor concat_tensors(const std::vector<Tensor>& parts, int64_t rows) {
+  if (parts.size() == 1) return parts[0];
+  Tensor out(parts[0].dims() == 1 ? Shape{rows} : Shape{rows, parts[0].size(1)}, parts[0].dtype());
+  char* to = static_cast<char*>(out.raw());
+  for (const Tensor& part : parts) {
+    size_t bytes = static_cast<size_t>(part.numel() * size_of(part.dtype()));
+    if (bytes > 0) std::memcpy(to, part.raw(), bytes);
+    to += bytes;
+  }
+  return out;
+}
+
 // A seed for one shard, from the caller's (seed, draw).
 uint64_t shard_seed(std::pair<uint64_t, uint64_t> from, int shard) {
   auto words = philox(from.first, from.second, static_cast<uint64_t>(shard));
   return uint64_t{words[0]} << 32 | words[1];
 }
 
+// Runs work(shard) for every shard, on the threads, under the modes of the caller, which are those of a thread.
+class Shards {
+ public:
+  Shards(const char* op, ThreadPool& pool, int count, const Caller& caller) : pool_(pool), count_(count) {
+    if (count < 1) fail(caller, op, "needs at least one shard: " + std::to_string(count));
+    if (Training::active()) seed_ = Training::next_stream();
+  }
+
+  template <class F>
+  void each(F&& work) const {
+    pool_.run([&](int worker) {
+      for (int shard = worker; shard < count_; shard += pool_.size()) {
+        std::optional<Training> training;
+        std::optional<CheckFinite> checking;
+        if (seed_) training.emplace(shard_seed(*seed_, shard));
+        if (check_finite_) checking.emplace();
+        work(static_cast<size_t>(shard));
+      }
+    });
+  }
+  bool check_finite() const { return check_finite_; }
+
+ private:
+  ThreadPool& pool_;
+  int count_;
+  std::optional<std::pair<uint64_t, uint64_t>> seed_;
+  bool check_finite_ = CheckFinite::active();
+};
+
+Gradients sum_of(ThreadPool& pool, std::vector<std::optional<Gradients>>& found) {
+  std::vector<Gradients> results;
+  for (auto& g : found)
+    if (g) results.push_back(std::move(*g));
+  return sum_in_order(pool, results);
+}
+
+// The rows of all shards, one after the other. A single shard's are not copied.
+struct Rows {
+  Tensor hidden, targets;       // [N, H], i32 [N]
+  std::vector<int64_t> begins;  // of each shard, and the end
+};
+
+Rows join(const char* op, const std::vector<ShardOutput>& shards) {
+  Rows all;
+  std::vector<Tensor> hidden, targets;
+  int64_t count = 0;
+  for (const ShardOutput& shard : shards) {
+    all.begins.push_back(count);
+    if (!shard.hidden.defined()) continue;
+    const Tensor& h = shard.hidden.value();
+    if (h.dims() == 0 || shard.targets.shape() != h.shape().without(-1))
+      fail(op, fmt::format("targets must have hidden's shape without the last axis: hidden {}, targets {}",
+                           h.shape().str(), shard.targets.shape().str()));
+    int64_t rows = shard.targets.numel(), width = h.size(-1);
+    if (!hidden.empty() && (width != hidden[0].size(1) || h.dtype() != hidden[0].dtype()))
+      fail(op,
+           fmt::format("the shards must agree in hidden's last dimension and element type: {} {} and {} {}",
+                       hidden[0].size(1), name_of(hidden[0].dtype()), width, name_of(h.dtype())));
+    hidden.push_back(h.reshape({rows, width}));
+    targets.push_back(shard.targets.reshape({rows}));
+    count += rows;
+  }
+  all.begins.push_back(count);
+  if (hidden.empty()) return all;
+  all.hidden = concat_tensors(hidden, count);
+  all.targets = concat_tensors(targets, count);
+  return all;
+}
+
 }  // namespace
 
 ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::function<Var(int)>& f,
                                      Caller caller) {
-  if (shards < 1) fail(caller, "parallel_gradients", "needs at least one shard: " + std::to_string(shards));
-  // The modes are those of a thread: hand the caller's on.
-  std::optional<std::pair<uint64_t, uint64_t>> seed;
-  if (Training::active()) seed = Training::next_stream();
-  bool check_finite = CheckFinite::active();
-
+  Shards all("parallel_gradients", pool, shards, caller);
   size_t count = static_cast<size_t>(shards);
   std::vector<std::optional<Gradients>> found(count);
   ParallelGradients out;
   out.losses.assign(count, 0);
-  pool.run([&](int worker) {
-    for (int shard = worker; shard < shards; shard += pool.size()) {
-      std::optional<Training> training;
-      std::optional<CheckFinite> checking;
-      if (seed) training.emplace(shard_seed(*seed, shard));
-      if (check_finite) checking.emplace();
-      Var loss = f(shard);
-      if (!loss.defined()) continue;
-      out.losses[static_cast<size_t>(shard)] = loss.item();
-      found[static_cast<size_t>(shard)] = backward(loss, {.check_finite = check_finite});
-    }
+  all.each([&](size_t shard) {
+    Var loss = f(static_cast<int>(shard));
+    if (!loss.defined()) return;
+    out.losses[shard] = loss.item();
+    found[shard] = backward(loss, {.check_finite = all.check_finite()});
   });
-  std::vector<Gradients> results;
-  for (auto& g : found)
-    if (g) results.push_back(std::move(*g));
-  out.gradients = sum_in_order(pool, results);
+  out.gradients = sum_of(pool, found);
+  return out;
+}
+
+OutputGradients parallel_output_gradients(ThreadPool& pool, int shards,
+                                          const std::function<ShardOutput(int)>& f, const OutputLayer& layer,
+                                          Caller caller) {
+  const char* op = "parallel_output_gradients";
+  Shards all(op, pool, shards, caller);
+  size_t count = static_cast<size_t>(shards);
+  std::vector<ShardOutput> outputs(count);
+  all.each([&](size_t shard) { outputs[shard] = f(static_cast<int>(shard)); });
+
+  At at(caller);
+  OutputGradients out;
+  Rows rows = join(op, outputs);
+  if (!rows.hidden.defined()) return out;
+  Gradients of_layer;
+  Tensor dhidden;
+  {
+    Var hidden = variable(rows.hidden);
+    CrossEntropy found = linear_cross_entropy({hidden, caller}, layer.weight, layer.bias, rows.targets,
+                                              layer.options, &pool, shards);
+    out.loss = found.loss.item();
+    out.nll = found.nll;
+    out.tokens = found.tokens;
+    of_layer = backward({found.loss, caller}, {.check_finite = all.check_finite()});
+    dhidden = of_layer[hidden];
+    std::erase_if(of_layer.entries(), [&](const auto& e) { return e.node == hidden.node(); });
+    rows.hidden = {};
+  }
+  std::vector<std::optional<Gradients>> found(count);
+  all.each([&](size_t shard) {
+    ShardOutput own = std::move(outputs[shard]);
+    if (!own.hidden.defined()) return;
+    Tensor seed = dhidden.rows(rows.begins[shard], rows.begins[shard + 1]).reshape(own.hidden.shape());
+    if (own.extra.requires_grad())
+      found[shard] = backward(sum(own.hidden * seed) + own.extra, {.check_finite = all.check_finite()});
+    else if (own.hidden.requires_grad())
+      found[shard] = backward(own.hidden, {.seed = seed, .check_finite = all.check_finite()});
+  });
+  out.gradients = sum_of(pool, found);
+  out.gradients.add(of_layer);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <gradus/autograd.h>
+#include <gradus/ops/cross_entropy.h>
 #include <gradus/parallel.h>
 
 namespace gradus::nn {
@@ -22,5 +23,35 @@ struct ParallelGradients {
 /// and Error for no shards.
 ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::function<Var(int shard)>& f,
                                      Caller caller = Caller::current());
+
+/// What a shard hands to the output layer that all share.
+struct ShardOutput {
+  Var hidden;      ///< [..., H]; undefined: the shard is left out
+  Tensor targets;  ///< i32 [...], hidden's shape without its last axis
+  Var extra = {};  ///< a scalar whose gradient is added, as it is; undefined: none
+};
+
+/// The layer behind the shards, and the loss on its logits: weight [V, H], bias [V] or undefined.
+struct OutputLayer {
+  Var weight, bias = {};
+  CrossEntropyOptions options = {};
+};
+
+struct OutputGradients {
+  Gradients gradients;  ///< summed over the shards
+  double loss = 0;      ///< of all shards together, reduced as the options say, without `extra`
+  double nll = 0;       ///< as CrossEntropy's: the sum over all counted targets
+  int64_t tokens = 0;   ///< counted targets of all shards
+};
+
+/// parallel_gradients for a model that ends in linear_cross_entropy: f(shard) stops before the output layer, which then
+/// meets the rows of all shards at once, its threads each with a part of the V words, and the shards go back from there.
+/// So there is one set of logits and one gradient of the layer's weight, often the largest of all, where each shard
+/// would have its own and their sum be taken. The loss is over the targets of all shards: f weights nothing.
+/// The same number of shards gives the same bits, as above.
+/// @throws as parallel_gradients and linear_cross_entropy.
+OutputGradients parallel_output_gradients(ThreadPool& pool, int shards,
+                                          const std::function<ShardOutput(int shard)>& f,
+                                          const OutputLayer& layer, Caller caller = Caller::current());
 
 }  // namespace gradus::nn
