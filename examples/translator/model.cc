@@ -203,13 +203,14 @@ Translation to_translation(const Model& model, const nn::Hypothesis& h,
   return out;
 }
 
+constexpr size_t kBatch = 64;  // sentences translated together
+
 }  // namespace
 
 std::vector<std::vector<Translation>> translate(const Model& model, const nn::Generator& generator,
                                                 const std::vector<std::vector<std::string>>& sources,
                                                 nn::SearchOptions options, int threads,
                                                 const std::function<void(int64_t sentences)>& on_progress) {
-  constexpr size_t kBatch = 64;
   bool keep_weights = options.weights;
   options.weights = true;  // for unknown words
   std::vector<size_t> order(sources.size());
@@ -250,7 +251,8 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
 std::vector<std::vector<Translation>> translate(const Model& model,
                                                 const std::vector<std::vector<std::string>>& sources,
                                                 nn::SearchOptions options, int threads) {
-  return translate(model, *model.network->generator(), sources, options, threads);
+  int64_t rows = static_cast<int64_t>(std::min(sources.size(), kBatch)) * options.beam_size;
+  return translate(model, *model.network->generator(rows), sources, options, threads);
 }
 
 std::string readable(const Model& model, const std::vector<std::string>& tokens) {

@@ -116,11 +116,12 @@ std::vector<std::string> tokens_of(const Model& model, const std::string& line) 
 int run(TranslateCommand& o) {
   apply(o.common);
   Model model = Model::load(o.model);
-  auto generator = model.network->generator();
   Printer printer(model, o);
   o.search.weights = o.map || o.alignments;
   o.search.beam_size = std::max(o.search.beam_size, o.n_best);
   o.search.scores = o.scores;
+  bool prompt = !o.sentence && isatty(0) && isatty(1), one_by_one = o.sentence || prompt;
+  auto generator = model.network->generator((one_by_one ? 1 : gradus::nn::kManyRows) * o.search.beam_size);
   if (o.map && !model.network->attends())
     fmt::print(stderr, "translator: this model has no attention to draw\n");
   if (o.sentence) {
@@ -130,7 +131,6 @@ int run(TranslateCommand& o) {
     printer.print(source, translate(model, *generator, {source}, o.search, o.common.threads)[0], 1);
     return 0;
   }
-  bool prompt = isatty(0) && isatty(1);
   if (prompt)
     fmt::print(stderr, "{} to {}. One sentence a line; Ctrl-D ends.\n", model.config.source_language,
                model.config.target_language);

@@ -172,6 +172,7 @@ const std::set<std::string> kCannotFail = {
     // Visits of a module, and what they find.
     "ParamVisitor::operator", "visited", "named_parameters", "state_dict", "num_parameters",
     "label_parameters", "summary", "Optimizer::state_dict", "composed_generator", "make_generator",
+    "Generative::generator", "Seq2Seq::generator", "TransformerSeq2Seq::generator",
     // Attention without a query: a query of the wrong size fails in `step`.
     "Attention::start", "Attention::context_size", "HardAttention::start", "LocationAwareAttention::start",
     "CoverageAttention::start", "MultiheadSourceAttention::context_size", "uniform_weights",

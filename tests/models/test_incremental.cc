@@ -125,46 +125,48 @@ void check_same(const std::vector<nn::Hypothesis>& a, const std::vector<nn::Hypo
 }  // namespace
 
 TEST_CASE("packed decoding equals the composed way, step by step") {
-  for (const Kind& kind : kinds()) {
-    CAPTURE(kind.attention);
-    CAPTURE(kind.decoder);
-    nn::Seq2Seq model = model_of(kind);
-    auto packed = model.generator(),
-         composed = nn::composed_generator(model.encoder, *model.decoder, model.output);
-    Sources in = sources(5);
-    auto a = packed->start(in.ids, in.lengths, {.rows_per_sentence = 3});
-    auto b = composed->start(in.ids, in.lengths, {.rows_per_sentence = 3});
-    Rng rng(8);
-    int64_t R = 5;
-    auto go = [&](int steps) {
-      for (int t = 0; t < steps; ++t) {
-        Tensor words({R}, DType::i32);
-        for (int64_t r = 0; r < R; ++r) words.i32()[r] = static_cast<int32_t>(rng.below(kWords));
-        Tensor x = a->step(words), y = b->step(words);
-        REQUIRE(x.shape() == Shape{R, kWords});
-        CHECK(max_abs_difference(x, y) < 1e-5);
-        REQUIRE(a->weights().defined() == b->weights().defined());
-        if (a->weights().defined()) {
-          REQUIRE(a->weights().shape() == b->weights().shape());
-          CHECK(max_abs_difference(a->weights(), b->weights()) < 1e-5);
+  for (const Kind& kind : kinds())
+    for (int64_t planned : {int64_t{1}, nn::kManyRows}) {  // rows that the weights are laid out for
+      CAPTURE(kind.attention);
+      CAPTURE(planned);
+      CAPTURE(kind.decoder);
+      nn::Seq2Seq model = model_of(kind);
+      auto packed = model.generator(planned),
+           composed = nn::composed_generator(model.encoder, *model.decoder, model.output);
+      Sources in = sources(5);
+      auto a = packed->start(in.ids, in.lengths, {.rows_per_sentence = 3});
+      auto b = composed->start(in.ids, in.lengths, {.rows_per_sentence = 3});
+      Rng rng(8);
+      int64_t R = 5;
+      auto go = [&](int steps) {
+        for (int t = 0; t < steps; ++t) {
+          Tensor words({R}, DType::i32);
+          for (int64_t r = 0; r < R; ++r) words.i32()[r] = static_cast<int32_t>(rng.below(kWords));
+          Tensor x = a->step(words), y = b->step(words);
+          REQUIRE(x.shape() == Shape{R, kWords});
+          CHECK(max_abs_difference(x, y) < 1e-5);
+          REQUIRE(a->weights().defined() == b->weights().defined());
+          if (a->weights().defined()) {
+            REQUIRE(a->weights().shape() == b->weights().shape());
+            CHECK(max_abs_difference(a->weights(), b->weights()) < 1e-5);
+          }
         }
-      }
-    };
-    auto choose = [&](const std::vector<int64_t>& rows) {
-      a->select(rows);
-      b->select(rows);
-      R = static_cast<int64_t>(rows.size());
-    };
-    go(3);
-    choose({0, 0, 0, 1, 1, 2, 3, 3, 4, 4, 4});
-    go(2);
-    choose({2, 0, 5, 5, 9});
-    go(2);
-    choose({0, 1, 2});
-    go(2);
-    choose({2});
-    go(3);
-  }
+      };
+      auto choose = [&](const std::vector<int64_t>& rows) {
+        a->select(rows);
+        b->select(rows);
+        R = static_cast<int64_t>(rows.size());
+      };
+      go(3);
+      choose({0, 0, 0, 1, 1, 2, 3, 3, 4, 4, 4});
+      go(2);
+      choose({2, 0, 5, 5, 9});
+      go(2);
+      choose({0, 1, 2});
+      go(2);
+      choose({2});
+      go(3);
+    }
 }
 
 TEST_CASE("both ways translate alike") {
@@ -198,12 +200,13 @@ TEST_CASE("both ways translate alike") {
 TEST_CASE("neighbours in the batch, their order and the threads change no bit") {
   ThreadPool pool(2), three(3);
   for (const Kind& kind : kinds())
-    for (int64_t beam : {1, 3}) {
+    for (auto [beam, rows] : {std::pair{int64_t{1}, int64_t{1}}, {1, nn::kManyRows}, {3, nn::kManyRows}}) {
       CAPTURE(kind.attention);
       CAPTURE(kind.decoder);
       CAPTURE(beam);
+      CAPTURE(rows);
       nn::Seq2Seq model = model_of(kind);
-      auto generator = model.generator();
+      auto generator = model.generator(rows);
       Sources in = sources(11);
       nn::SearchOptions options{.beam_size = beam};
       auto all = nn::translate(*generator, in.ids, in.lengths, options);

@@ -41,11 +41,12 @@ double sentences_per_second(const gradus::nn::Generator& generator, gradus::Thre
 int decode_one(const Options& options, const Size& size, const std::string& variant) {
   Network network = make_network(options, size, variant);
   gradus::ThreadPool pool(options.threads);
-  auto generator = gradus::nn::make_generator(network.encoder, *network.decoder, network.output);
-  double one = sentences_per_second(*generator, pool, random_sources(size, 1, options.seed),
-                                    options.steps ? options.steps : 30);
-  double many = sentences_per_second(*generator, pool, random_sources(size, 64, options.seed),
-                                     options.steps ? options.steps : 8);
+  auto measured = [&](int64_t B, int repeats) {
+    auto generator = gradus::nn::make_generator(network.encoder, *network.decoder, network.output, B);
+    return sentences_per_second(*generator, pool, random_sources(size, B, options.seed),
+                                options.steps ? options.steps : repeats);
+  };
+  double one = measured(1, 30), many = measured(64, 8);
   if (options.json)
     fmt::print("{}\n", nlohmann::ordered_json{{"framework", "gradus"},
                                               {"blas_core", gradus::kernels::blas_core()},

@@ -50,11 +50,15 @@ class Generator {
                                                     Caller caller = Caller::current()) const = 0;
 };
 
+/// Sentences times the width of the beam, when nothing else is known.
+constexpr int64_t kManyRows = 64;
+
 /// What search needs of a model: any model that turns a source into words one by one can be translated with.
 class Generative {
  public:
   virtual ~Generative() = default;
-  virtual std::unique_ptr<Generator> generator() const = 0;
+  /// @param rows the searches will have, see make_generator.
+  virtual std::unique_ptr<Generator> generator(int64_t rows = kManyRows) const = 0;
 };
 
 struct Encoder;
@@ -68,8 +72,11 @@ std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Deco
 
 /// The same with packed weights where the model is one of the library's GRU encoders and decoders in f32 (additive, concat,
 /// concat-identity, dot, scaled dot, general or no attention): nothing is allocated in a step. Composed otherwise.
+/// @param rows what the weights are laid out for: sentences of a batch times the width of the beam. On some processors few
+///   rows want other products than many. All searches may use the generator whatever their rows; the result of a sentence
+///   does not depend on them, nor on its neighbours, but on the layout it does, by rounding.
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
-                                          const Linear& output);
+                                          const Linear& output, int64_t rows = kManyRows);
 
 /// For implementations of `select`: `given` rows there are, and at most `most` may be.
 /// @throws Error "[select] rows are 0 .. 2: 3", "[select] at most 6 rows were planned for: 7".

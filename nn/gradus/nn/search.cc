@@ -322,7 +322,7 @@ std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Te
                                                const Tensor& lengths, const SearchOptions& options,
                                                Caller caller) {
   At at(caller);
-  return translate(*model.generator(), source, lengths, options);
+  return translate(*model.generator(lengths.numel() * options.beam_size), source, lengths, options);
 }
 
 }  // namespace gradus::nn

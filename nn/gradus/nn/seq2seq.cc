@@ -138,7 +138,9 @@ Tensor Seq2Seq::word_losses(const Seq2SeqBatch& batch, Caller caller) const {
   return at_steps(costs.value(), lengths, batch.target_out.shape());
 }
 
-std::unique_ptr<Generator> Seq2Seq::generator() const { return make_generator(encoder, *decoder, output); }
+std::unique_ptr<Generator> Seq2Seq::generator(int64_t rows) const {
+  return make_generator(encoder, *decoder, output, rows);
+}
 
 void Seq2Seq::params(ParamVisitor& visit) {
   visit("encoder", encoder);

@@ -46,7 +46,7 @@ struct Seq2Seq : TranslationModel {
   Tensor align(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
   Tensor word_losses(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
   bool attends() const override { return config.attention != "none"; }
-  std::unique_ptr<Generator> generator() const override;
+  std::unique_ptr<Generator> generator(int64_t rows = kManyRows) const override;
   void params(ParamVisitor& visit) override;
 };
 

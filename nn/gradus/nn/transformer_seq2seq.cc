@@ -222,8 +222,8 @@ std::unique_ptr<Generator> TransformerSeq2Seq::composed_generator() const {
   return std::make_unique<CachedGenerator>(*this);
 }
 
-std::unique_ptr<Generator> TransformerSeq2Seq::generator() const {
-  if (auto weights = packed::TransformerWeights::of(*this))
+std::unique_ptr<Generator> TransformerSeq2Seq::generator(int64_t rows) const {
+  if (auto weights = packed::TransformerWeights::of(*this, packed::layout_for(rows)))
     return std::make_unique<PackedTransformerGenerator>(*this, std::move(weights));
   return composed_generator();
 }

@@ -28,13 +28,13 @@ bool take_attention(const Attention& a, DecoderWeights& w, std::vector<Block>& o
   if (auto* additive = exactly<AdditiveAttention>(a)) {
     w.scores = Scores::additive;
     of_state.push_back(whole(additive->query.weight));
-    w.key = Matrix({whole(additive->key.weight)});
+    w.key = Matrix({whole(additive->key.weight)}, w.rows);
     w.v = additive->scaled_v().value();
   } else if (auto* concat = exactly<ConcatAttention>(a)) {
     int64_t A = concat->weight.shape()[0], Q = concat->query_size;
     w.scores = Scores::additive;
     of_state.push_back({concat->weight, 0, A, 0, Q});
-    w.key = Matrix({{concat->weight, 0, A, Q, Q + w.D}});
+    w.key = Matrix({{concat->weight, 0, A, Q, Q + w.D}}, w.rows);
     w.v = concat->scaled_v().value();
   } else if (auto* identity = exactly<ConcatIdentityAttention>(a)) {
     w.scores = Scores::additive;
@@ -42,7 +42,7 @@ bool take_attention(const Attention& a, DecoderWeights& w, std::vector<Block>& o
     w.v = identity->scaled_v().value();
   } else if (auto* general = exactly<GeneralAttention>(a)) {
     w.scores = Scores::dot;
-    w.key = Matrix({whole(general->key.weight)});
+    w.key = Matrix({whole(general->key.weight)}, w.rows);
     w.scale = static_cast<float>(general->scale / a.options.temperature);
   } else if (exactly<DotAttention>(a) || exactly<ScaledDotAttention>(a)) {
     w.scores = Scores::dot;
@@ -65,9 +65,9 @@ bool take_context_first(const RecurrentCell& cell, const Parameter& readout, con
   w.scores = Scores::none;
   if (attention && !take_attention(*attention, w, of_state)) return false;
   of_state.push_back({readout, 0, Q, 0, H});
-  w.input = Matrix({{cell.weight_ih, 0, 3 * H, 0, E}, {readout, 0, Q, H + D, H + D + E}});
-  w.value = Matrix({{cell.weight_ih, 0, 3 * H, E, E + D}, {readout, 0, Q, H, H + D}});
-  w.state = Matrix(of_state);
+  w.input = Matrix({{cell.weight_ih, 0, 3 * H, 0, E}, {readout, 0, Q, H + D, H + D + E}}, w.rows);
+  w.value = Matrix({{cell.weight_ih, 0, 3 * H, E, E + D}, {readout, 0, Q, H, H + D}}, w.rows);
+  w.state = Matrix(of_state, w.rows);
   return true;
 }
 
@@ -80,9 +80,9 @@ bool take_context_last(const LuongDecoder& d, DecoderWeights& w) {
   std::vector<Block> of_state = {whole(d.cell.weight_hh)};
   if (!take_attention(*d.attention, w, of_state)) return false;
   of_state.push_back({vector, 0, w.readout, w.D, w.D + w.H});
-  w.input = Matrix({whole(d.cell.weight_ih)});
-  w.value = Matrix({{vector, 0, w.readout, 0, w.D}});
-  w.state = Matrix(of_state);
+  w.input = Matrix({whole(d.cell.weight_ih)}, w.rows);
+  w.value = Matrix({{vector, 0, w.readout, 0, w.D}}, w.rows);
+  w.state = Matrix(of_state, w.rows);
   return true;
 }
 
@@ -102,8 +102,10 @@ void gather(const Tensor& from, const std::vector<int64_t>& rows, int64_t column
 
 }  // namespace
 
-std::shared_ptr<const DecoderWeights> DecoderWeights::of(const Decoder& decoder, const Linear& output) {
+std::shared_ptr<const DecoderWeights> DecoderWeights::of(const Decoder& decoder, const Linear& output,
+                                                         Rows rows) {
   auto w = std::make_shared<DecoderWeights>();
+  w->rows = rows;
   auto take = [&](const auto& d, const Readout& readout, auto&& rest) {
     if (!d.cell.type.is_plain_gru() || d.cell.weight_hh.value().dtype() != DType::f32 ||
         output.weight.value().dtype() != DType::f32 || d.embedding.weight.value().dtype() != DType::f32)
@@ -124,8 +126,8 @@ std::shared_ptr<const DecoderWeights> DecoderWeights::of(const Decoder& decoder,
     if (!rest()) return false;
     w->context = w->value.rows();
     w->readout_at = w->state.rows() - w->readout;
-    w->bridge = Matrix({whole(d.bridge.weight)});
-    w->out = Matrix({whole(output.weight)});
+    w->bridge = Matrix({whole(d.bridge.weight)}, rows);
+    w->out = Matrix({whole(output.weight)}, rows);
     return true;
   };
   bool fits = false;

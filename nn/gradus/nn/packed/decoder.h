@@ -20,6 +20,7 @@ namespace gradus::nn::packed {
 struct DecoderWeights {
   enum class Scores { none, additive, dot };
 
+  Rows rows;
   int64_t E, H, D, A, V;
   Scores scores;
   bool context_first;  ///< Bahdanau's order (and no attention at all): the context enters the cell
@@ -37,7 +38,7 @@ struct DecoderWeights {
   int64_t readout_at;  ///< where the readout's share begins in a state's product
 
   /// Null when there is no such form of it: another decoder or attention than the library's GRU ones, or not f32.
-  static std::shared_ptr<const DecoderWeights> of(const Decoder& decoder, const Linear& output);
+  static std::shared_ptr<const DecoderWeights> of(const Decoder& decoder, const Linear& output, Rows rows);
 };
 
 /// Decoding by these weights. All memory is there after the first step.

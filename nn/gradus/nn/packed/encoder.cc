@@ -28,15 +28,16 @@ bool PackedEncoder::fits(const Encoder& e) {
          e.rnn.weights[0].weight_hh.value().dtype() == DType::f32;
 }
 
-PackedEncoder::PackedEncoder(const Encoder& e) : encoder_(e), H_(e.rnn.shape.hidden_size) {
+PackedEncoder::PackedEncoder(const Encoder& e, Rows rows) : encoder_(e), H_(e.rnn.shape.hidden_size) {
   size_t directions = static_cast<size_t>(e.rnn.directions());
   const auto& weights = e.rnn.weights;
   for (size_t first = 0; first < weights.size(); first += directions) {
     std::vector<Direction> each;
     for (size_t d = first; d < first + directions; ++d) {
       const RecurrentWeights& w = weights[d];
-      each.push_back({Matrix({{w.weight_ih, 0, 3 * H_, 0, w.weight_ih.shape()[1]}}),
-                      Matrix({{w.weight_hh, 0, 3 * H_, 0, H_}}), numbers(w.bias_ih), numbers(w.bias_hh)});
+      each.push_back({Matrix({{w.weight_ih, 0, 3 * H_, 0, w.weight_ih.shape()[1]}}, rows),
+                      Matrix({{w.weight_hh, 0, 3 * H_, 0, H_}}, rows), numbers(w.bias_ih),
+                      numbers(w.bias_hh)});
     }
     layers_.push_back(std::move(each));
   }

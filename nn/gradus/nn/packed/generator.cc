@@ -9,7 +9,7 @@ using namespace packed;
 class PackedGenerator : public Generator {
  public:
   PackedGenerator(const Encoder& encoder, std::shared_ptr<const DecoderWeights> weights)
-      : encoder_(encoder), weights_(std::move(weights)) {}
+      : encoder_(encoder, weights->rows), weights_(std::move(weights)) {}
 
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
                                             const IncrementalOptions& options, Caller caller) const override {
@@ -26,9 +26,9 @@ class PackedGenerator : public Generator {
 }  // namespace
 
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
-                                          const Linear& output) {
+                                          const Linear& output, int64_t rows) {
   if (PackedEncoder::fits(encoder))
-    if (auto weights = DecoderWeights::of(decoder, output))
+    if (auto weights = DecoderWeights::of(decoder, output, layout_for(rows)))
       return std::make_unique<PackedGenerator>(encoder, std::move(weights));
   return composed_generator(encoder, decoder, output);
 }

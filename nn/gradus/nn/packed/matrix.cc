@@ -9,14 +9,14 @@ namespace gradus::nn::packed {
 
 using Packed = kernels::PackedMatrix<float>;
 
-Matrix::Matrix(const std::vector<Block>& blocks) {
+Matrix::Matrix(const std::vector<Block>& blocks, Rows rows) {
   int64_t n = 0, k = blocks[0].col1 - blocks[0].col0;
   for (const Block& b : blocks) {
     n += b.row1 - b.row0;
     if (b.col1 - b.col0 != k) fail("Matrix", "blocks must have the same number of columns");
   }
-  const Packed::Plan plan{.rows = 64,
-                          .products = 100};  // always laid out: the numbers are not needed afterwards
+  // Always laid out: the numbers are not needed afterwards.
+  const Packed::Plan plan{.rows = rows == Rows::many ? 64 : 8, .products = 100};
   if (blocks.size() == 1) {
     const Tensor& w = blocks[0].weight.value();
     packed_.emplace(Packed::Use::transposed, n, k, w.f32() + blocks[0].row0 * w.size(1) + blocks[0].col0,

@@ -5,11 +5,18 @@
 #include <optional>
 #include <vector>
 
+#include <gradus/kernels/amx.h>
 #include <gradus/kernels/packed_gemm.h>
 #include <gradus/nn/module.h>
 #include <gradus/nn/packed/team.h>
 
 namespace gradus::nn::packed {
+
+/// What weights are laid out for. Where there is AMX it pays for many rows of x; products of few are bound by reading
+/// weights, of which AMX needs half as many bytes again. The two differ by rounding.
+enum class Rows { few, many };
+
+inline Rows layout_for(int64_t rows) { return rows < 32 || !kernels::amx_ready() ? Rows::few : Rows::many; }
 
 /// Rows row0 .. row1-1 and columns col0 .. col1-1 of a weight.
 struct Block {
@@ -23,7 +30,7 @@ class Matrix {
  public:
   Matrix() = default;
   /// @throws Error unless all have the same number of columns.
-  explicit Matrix(const std::vector<Block>& blocks);
+  Matrix(const std::vector<Block>& blocks, Rows rows);
 
   bool defined() const { return packed_.has_value(); }
   int64_t rows() const { return packed_ ? packed_->n() : 0; }  ///< columns of the result

@@ -21,26 +21,26 @@ Norm norm_of(const LayerNorm& n) {
 }
 
 // Rows begin .. end - 1 of a weight and its bias.
-Product rows_of(const Parameter& weight, const Parameter& bias, int64_t begin, int64_t end) {
-  return {Matrix({{weight, begin, end, 0, weight.shape()[1]}}),
+Product rows_of(const Parameter& weight, const Parameter& bias, int64_t begin, int64_t end, Rows rows) {
+  return {Matrix({{weight, begin, end, 0, weight.shape()[1]}}, rows),
           bias.defined() ? bias.value().f32() + begin : nullptr};
 }
 
-Product whole(const Linear& l) { return rows_of(l.weight, l.bias, 0, l.weight.shape()[0]); }
+Product whole(const Linear& l, Rows rows) { return rows_of(l.weight, l.bias, 0, l.weight.shape()[0], rows); }
 
-TransformerWeights::Layer layer_of(const TransformerDecoderLayer& l, int64_t E) {
+TransformerWeights::Layer layer_of(const TransformerDecoderLayer& l, int64_t E, Rows rows) {
   const MultiheadAttention &own = l.self_attn, &source = l.multihead_attn;
   auto part = [&](const MultiheadAttention& a, int64_t begin, int64_t end) {
-    return rows_of(a.in_proj_weight, a.in_proj_bias, begin * E, end * E);
+    return rows_of(a.in_proj_weight, a.in_proj_bias, begin * E, end * E, rows);
   };
   return {part(own, 0, 3),
-          whole(own.out_proj),
+          whole(own.out_proj, rows),
           part(source, 0, 1),
           part(source, 1, 2),
           part(source, 2, 3),
-          whole(source.out_proj),
-          whole(l.feed_forward.linear1),
-          whole(l.feed_forward.linear2),
+          whole(source.out_proj, rows),
+          whole(l.feed_forward.linear1, rows),
+          whole(l.feed_forward.linear2, rows),
           {norm_of(l.norm1), norm_of(l.norm2), norm_of(l.norm3)},
           l.feed_forward.gelu};
 }
@@ -57,7 +57,7 @@ Tensor without_padding(const Tensor& x, const std::vector<int64_t>& begin) {
 
 }  // namespace
 
-std::shared_ptr<const TransformerWeights> TransformerWeights::of(const TransformerSeq2Seq& model) {
+std::shared_ptr<const TransformerWeights> TransformerWeights::of(const TransformerSeq2Seq& model, Rows rows) {
   if (model.output_bias.value().dtype() != DType::f32 || model.output_matrix().dtype() != DType::f32)
     return nullptr;
   auto w = std::make_shared<TransformerWeights>();
@@ -67,10 +67,10 @@ std::shared_ptr<const TransformerWeights> TransformerWeights::of(const Transform
   w->V = model.output_bias.shape()[0];
   w->heads = first.self_attn.num_heads;
   w->norm_first = first.norm_first;
-  for (const TransformerDecoderLayer& l : model.decoder.layers) w->layers.push_back(layer_of(l, w->E));
+  for (const TransformerDecoderLayer& l : model.decoder.layers) w->layers.push_back(layer_of(l, w->E, rows));
   if (model.decoder.norm) w->last = norm_of(*model.decoder.norm);
   const Parameter& out = model.output_weight.defined() ? model.output_weight : model.target_embedding.weight;
-  w->out = rows_of(out, model.output_bias, 0, w->V);
+  w->out = rows_of(out, model.output_bias, 0, w->V, rows);
   return w;
 }
 

@@ -34,7 +34,7 @@ struct TransformerWeights {
   Product out;
 
   /// Null when there is no such form of it: not f32.
-  static std::shared_ptr<const TransformerWeights> of(const TransformerSeq2Seq& model);
+  static std::shared_ptr<const TransformerWeights> of(const TransformerSeq2Seq& model, Rows rows);
 };
 
 /// Decoding by these weights. Keys and values of the source stand once for each sentence, those of the target once for each
