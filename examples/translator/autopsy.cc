@@ -53,22 +53,27 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
+// A part's share of the target words.
+double share(const StepBatch& batch, int part) {
+  int64_t tokens = 0;
+  for (const nn::Seq2SeqBatch& p : batch.parts) tokens += p.target_tokens;
+  return static_cast<double>(batch.parts[static_cast<size_t>(part)].target_tokens) /
+         static_cast<double>(tokens);
+}
+
 }  // namespace
 
-nn::ParallelGradients differentiate(const Model& model, const StepBatch& batch, gradus::ThreadPool& pool,
-                                    std::vector<double>& nll, const std::function<void(size_t)>& begins) {
-  int64_t tokens = 0;
-  for (const nn::Seq2SeqBatch& part : batch.parts) tokens += part.target_tokens;
-  nll.assign(batch.parts.size(), 0);
+nn::OutputGradients differentiate(const Model& model, const StepBatch& batch, gradus::ThreadPool& pool) {
   gradus::Training training(batch.training_seed);
-  return nn::parallel_gradients(pool, static_cast<int>(batch.parts.size()), [&](int k) {
-    const nn::Seq2SeqBatch& part = batch.parts[static_cast<size_t>(k)];
-    if (begins) begins(static_cast<size_t>(k));
-    double share = static_cast<double>(part.target_tokens) / static_cast<double>(tokens);
-    gradus::CrossEntropy loss = model.network->loss(part, batch.label_smoothing, share, batch.baseline);
-    nll[static_cast<size_t>(k)] = loss.nll;
-    return loss.loss;
-  });
+  nn::OutputLayer layer = model.network->output_layer();
+  layer.options.label_smoothing = batch.label_smoothing;
+  return nn::parallel_output_gradients(
+      pool, static_cast<int>(batch.parts.size()),
+      [&](int k) {
+        return model.network->before_output(batch.parts[static_cast<size_t>(k)], batch.label_smoothing,
+                                            share(batch, k), batch.baseline);
+      },
+      layer);
 }
 
 std::string Autopsy::text(size_t sentences_shown) const {
@@ -83,14 +88,19 @@ std::string Autopsy::text(size_t sentences_shown) const {
   return out;
 }
 
-// One thread takes the parts in their order, with the seeds that they had: what happens is the same every time.
+// One thread takes the parts in their order, with the seeds that they had: what happens is the same every time. Each
+// part goes through an output layer of its own, so that what happens there, too, happens in one part.
 Autopsy examine(const Model& model, const StepBatch& batch) {
   gradus::ThreadPool one(1);
   gradus::CheckFinite checking;
-  std::vector<double> nll;
+  gradus::Training training(batch.training_seed);
   size_t current = 0;
   try {
-    differentiate(model, batch, one, nll, [&](size_t part) { current = part; });
+    nn::parallel_gradients(one, static_cast<int>(batch.parts.size()), [&](int k) {
+      current = static_cast<size_t>(k);
+      return model.network->loss(batch.parts[current], batch.label_smoothing, share(batch, k), batch.baseline)
+          .loss;
+    });
   } catch (const gradus::NotFinite& e) {
     return {e.what(), sentences(model, batch.parts[current])};
   }

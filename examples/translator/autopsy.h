@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,11 +20,9 @@ struct StepBatch {
   int64_t step = 0;
 };
 
-/// Loss and gradients of a step, each part differentiated by one thread. nll gets the summed loss of each part; `begins`
-/// hears which part a thread turns to.
-gradus::nn::ParallelGradients differentiate(const Model& model, const StepBatch& batch,
-                                            gradus::ThreadPool& pool, std::vector<double>& nll,
-                                            const std::function<void(size_t part)>& begins = nullptr);
+/// Loss and gradients of a step, each part differentiated by one thread, the output layer by all together.
+gradus::nn::OutputGradients differentiate(const Model& model, const StepBatch& batch,
+                                          gradus::ThreadPool& pool);
 
 /// What is found wrong in a step; empty when nothing is.
 struct Autopsy {

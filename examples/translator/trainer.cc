@@ -122,12 +122,11 @@ Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
     tokens += parts.back().target_tokens;
   }
   if (options_.scheduled_sampling > 0) feed_own_words(parts);
-  std::vector<double> nll;
-  nn::ParallelGradients out;
+  nn::OutputGradients out;
   try {
     std::optional<gradus::CheckFinite> checking;
     if (options_.check_finite) checking.emplace();
-    out = differentiate(model_, work, pool_, nll);
+    out = differentiate(model_, work, pool_);
   } catch (const gradus::NotFinite&) {
     stop_for(work);
   }
@@ -144,11 +143,10 @@ Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
     ++skipped_;
   }
   if (measured) meter_.end();
-  double sum = std::accumulate(nll.begin(), nll.end(), 0.0);
   // What a word costs of late, which hard attention compares the outcome of its draws with.
-  double mean = sum / static_cast<double>(tokens);
+  double mean = out.nll / static_cast<double>(tokens);
   baseline_ = step_ == 0 ? mean : 0.9 * baseline_ + 0.1 * mean;
-  return {sum, tokens, norm};
+  return {out.nll, tokens, norm};
 }
 
 void Trainer::stop_for(const StepBatch& batch) {

@@ -7,6 +7,7 @@
 #include <gradus/ops.h>
 
 #include "../check.h"
+#include "shared_output.h"
 #include "small_models.h"
 
 using namespace gradus;
@@ -84,6 +85,18 @@ double worst(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 }
 
 }  // namespace
+
+TEST_CASE("shards of a translator may share its output layer, also one that draws") {
+  for (const char* attention : {"bahdanau", "general", "none", "hard"}) {
+    CAPTURE(attention);
+    Rng rng(4);
+    Seq2SeqConfig config = small(attention);
+    config.dropout = 0.2;
+    Seq2Seq model(config, rng);
+    nn::to(model, DType::f64);
+    check_shared_output(model, batch());
+  }
+}
 
 TEST_CASE("the whole translator's loss passes the gradient check, with every attention and decoder") {
   for (const Seq2SeqConfig& c : all_models()) {

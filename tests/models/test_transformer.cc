@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "../check.h"
+#include "shared_output.h"
 
 using namespace gradus;
 using nn::kBos, nn::kEos, nn::kPad;
@@ -59,6 +60,16 @@ Tensor all_logits(const nn::TransformerSeq2Seq& model, const nn::Seq2SeqBatch& b
 }
 
 }  // namespace
+
+TEST_CASE("shards of a Transformer may share its output layer, tied to the word vectors or not") {
+  for (bool tie : {false, true}) {
+    CAPTURE(tie);
+    nn::TransformerConfig config = tiny();
+    config.tie_embeddings = tie;
+    nn::TransformerSeq2Seq model = make(config, DType::f64);
+    check_shared_output(model, batch());
+  }
+}
 
 TEST_CASE("the whole Transformer passes the gradient check") {
   for (bool norm_first : {false, true})

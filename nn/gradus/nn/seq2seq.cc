@@ -9,6 +9,8 @@
 #include <gradus/ops/shape.h>
 #include <gradus/ops/softmax.h>
 
+#include <algorithm>
+
 namespace gradus::nn {
 namespace {
 
@@ -98,24 +100,38 @@ Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, Rng& rng, Caller caller)
 CrossEntropy Seq2Seq::loss(const Seq2SeqBatch& batch, double label_smoothing, double weight, double baseline,
                            Caller caller) const {
   At at(caller);
+  ShardOutput out = before_output(batch, label_smoothing, weight, baseline);
+  Scope scope("output");
+  CrossEntropy result =
+      linear_cross_entropy(out.hidden, output.weight, output.bias, out.targets,
+                           {.ignore_index = kPad, .label_smoothing = label_smoothing, .weight = weight});
+  if (out.extra.defined()) result.loss = result.loss + out.extra;
+  return result;
+}
+
+ShardOutput Seq2Seq::before_output(const Seq2SeqBatch& batch, double label_smoothing, double weight,
+                                   double baseline, Caller caller) const {
+  At at(caller);
   Encoded source = encoder(batch.source, batch.source_lengths);
   source.alignment = batch.alignment;
   Tensor lengths = target_lengths(batch.target_out, kPad);
   DecoderOutputs out = decoder->real_steps(batch.target_in, source, lengths);
-  Scope scope("output");
   Tensor words = target_words(batch.target_out, lengths);
-  CrossEntropy result =
-      linear_cross_entropy(out.readout, output.weight, output.bias, words,
-                           {.ignore_index = kPad, .label_smoothing = label_smoothing, .weight = weight});
-  if (out.log_probability.defined() && result.tokens > 0) {
+  int64_t tokens =
+      std::count_if(words.i32(), words.i32() + words.numel(), [](int32_t id) { return id != kPad; });
+  Var extra;
+  if (out.log_probability.defined() && tokens > 0) {
+    Scope scope("output");
     Tensor costs = at_steps(word_costs(output, out.readout.value(), words, label_smoothing), lengths,
                             batch.target_out.shape());
     Var choices = reinforce(out.log_probability, costs, real_words(batch.target_out), baseline) *
-                  (weight / static_cast<double>(result.tokens));
-    result.loss = result.loss + (choices - stop_gradient(choices));  // a gradient, and no value
+                  (weight / static_cast<double>(tokens));
+    extra = choices - stop_gradient(choices);  // a gradient, and no value
   }
-  return result;
+  return {out.readout, words, extra};
 }
+
+OutputLayer Seq2Seq::output_layer() const { return {output.weight, output.bias, {.ignore_index = kPad}}; }
 
 Tensor Seq2Seq::align(const Seq2SeqBatch& batch, Caller caller) const {
   At at(caller);

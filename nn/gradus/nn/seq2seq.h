@@ -43,6 +43,9 @@ struct Seq2Seq : TranslationModel {
   /// moving average of the batches before; the loss's value stays the cross-entropy.
   CrossEntropy loss(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
                     double baseline = 0, Caller caller = Caller::current()) const override;
+  ShardOutput before_output(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
+                            double baseline = 0, Caller caller = Caller::current()) const override;
+  OutputLayer output_layer() const override;
   Tensor align(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
   Tensor word_losses(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
   bool attends() const override { return config.attention != "none"; }

@@ -77,14 +77,24 @@ const Var& TransformerSeq2Seq::output_matrix() const {
 CrossEntropy TransformerSeq2Seq::loss(const Seq2SeqBatch& batch, double label_smoothing, double weight,
                                       double, Caller caller) const {
   At at(caller);
+  ShardOutput out = before_output(batch);
+  Scope scope("output");
+  return linear_cross_entropy(out.hidden, output_matrix(), output_bias, out.targets,
+                              {.ignore_index = kPad, .label_smoothing = label_smoothing, .weight = weight});
+}
+
+ShardOutput TransformerSeq2Seq::before_output(const Seq2SeqBatch& batch, double, double, double,
+                                              Caller caller) const {
+  At at(caller);
   Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
   Var memory = encode(batch.source, mask);
   Var hidden = decoder(embed_target(batch.target_in), memory, {.memory_mask = mask}).output;
-  Scope scope("output");
   int64_t rows = batch.target_out.numel();
-  return linear_cross_entropy(reshape(hidden, {rows, config.d_model}), output_matrix(), output_bias,
-                              batch.target_out.reshape({rows}),
-                              {.ignore_index = kPad, .label_smoothing = label_smoothing, .weight = weight});
+  return {reshape(hidden, {rows, config.d_model}), batch.target_out.reshape({rows})};
+}
+
+OutputLayer TransformerSeq2Seq::output_layer() const {
+  return {output_matrix(), output_bias, {.ignore_index = kPad}};
 }
 
 Tensor TransformerSeq2Seq::align(const Seq2SeqBatch& batch, Caller caller) const {

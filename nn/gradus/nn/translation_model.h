@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gradus/nn/data_parallel.h>
 #include <gradus/nn/incremental.h>
 #include <gradus/nn/module.h>
 #include <gradus/ops/cross_entropy.h>
@@ -24,6 +25,12 @@ class TranslationModel : public Generative {
   /// (see Seq2Seq).
   virtual CrossEntropy loss(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
                             double baseline = 0, Caller caller = Caller::current()) const = 0;
+  /// The same up to the output layer, which is then the caller's, so that shards of a batch can share it
+  /// (parallel_output_gradients). `weight` and `baseline` are for the gradient of what a model drew, its `extra`.
+  virtual ShardOutput before_output(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
+                                    double baseline = 0, Caller caller = Caller::current()) const = 0;
+  /// The layer behind it, and which target is padding.
+  virtual OutputLayer output_layer() const = 0;
   /// Teacher-forced alignment weights [T, B, S]; undefined without attention.
   virtual Tensor align(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const = 0;
   /// What each target word costs under teacher forcing, nats, [T, B]; 0 at padding. Holds all the batch's logits at once.

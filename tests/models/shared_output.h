@@ -1,0 +1,34 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <gradus/nn/data_parallel.h>
+#include <gradus/nn/translation_model.h>
+
+#include "../check.h"
+
+/// Two shards with an output layer each, against two that share it: loss and all gradients. Both shards are the same
+/// batch; the model is in f64.
+inline void check_shared_output(gradus::nn::TranslationModel& model, const gradus::nn::Seq2SeqBatch& batch) {
+  namespace nn = gradus::nn;
+  gradus::ThreadPool pool(2);
+  auto apart = [&] {
+    gradus::Training training(5);  // the same dropout and draws both times
+    return nn::parallel_gradients(pool, 2, [&](int) { return model.loss(batch, 0.1, 0.5, 1.3).loss; });
+  }();
+  nn::OutputLayer layer = model.output_layer();
+  layer.options.label_smoothing = 0.1;
+  auto shared = [&] {
+    gradus::Training training(5);
+    return nn::parallel_output_gradients(
+        pool, 2, [&](int) { return model.before_output(batch, 0.1, 0.5, 1.3); }, layer);
+  }();
+  CHECK(shared.loss == doctest::Approx(apart.losses[0] + apart.losses[1]).epsilon(1e-12));
+  CHECK(shared.tokens == 2 * batch.target_tokens);
+  REQUIRE(shared.gradients.entries().size() == apart.gradients.entries().size());
+  for (const gradus::NamedParameter& p : nn::named_parameters(model)) {
+    CAPTURE(p.name);
+    if (apart.gradients.contains(*p.parameter))
+      CHECK(gradus::max_abs_difference(shared.gradients[*p.parameter], apart.gradients[*p.parameter]) < 1e-12);
+  }
+}
