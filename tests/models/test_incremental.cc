@@ -8,6 +8,7 @@
 #include <gradus/memory.h>
 #include <gradus/nn/search.h>
 #include <gradus/nn/seq2seq.h>
+#include <gradus/ops.h>
 #include <gradus/parallel.h>
 
 // Decoding with packed weights against the composed way, and the search over it.
