@@ -2,8 +2,6 @@
 
 // Small helpers shared by the tests.
 
-#include <doctest/doctest.h>
-
 #include <cstdlib>
 #include <limits>
 #include <source_location>
@@ -11,6 +9,8 @@
 #include <vector>
 
 #include <gradus/autograd.h>
+
+#include "quick_doctest.h"
 
 namespace gradus::testing {
 
@@ -47,10 +47,14 @@ inline std::string without_own_line(std::string text, const std::source_location
 class Code {
  public:
   template <class F>
-  Code(const F& f) : f_(&f), run_([](const void* what) { (*static_cast<const F*>(what))(); }) {}
+  [[gnu::always_inline]] Code(const F& f) : f_(&f), run_(&run<F>) {}
   void operator()() const { run_(f_); }
 
  private:
+  template <class F>
+  static void run(const void* what) {
+    (*static_cast<const F*>(what))();
+  }
   const void* f_;
   void (*run_)(const void*);
 };

@@ -1,11 +1,11 @@
 // The same number of threads gives the same bits, another one the same numbers to 1e-5: 20 steps of size toy.
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include <step.h>
+
+#include "../quick_doctest.h"
 
 using namespace bench;
 

@@ -1,8 +1,8 @@
 #include <measure.h>
 
-#include <doctest/doctest.h>
-
 #include <cmath>
+
+#include "../quick_doctest.h"
 
 using namespace bench;
 

@@ -1,7 +1,5 @@
 // A steady state asks the system for no memory: by the allocator's own count, and by strace's.
 
-#include <doctest/doctest.h>
-
 #include <gradus/memory.h>
 #include <sys/wait.h>
 
@@ -9,6 +7,8 @@
 #include <string>
 
 #include <step.h>
+
+#include "../quick_doctest.h"
 
 using namespace bench;
 

@@ -1,6 +1,6 @@
+#include "../quick_doctest.h"
 #include "program.h"
 
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>

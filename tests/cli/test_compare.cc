@@ -1,7 +1,5 @@
 // `translator compare`: one table over attentions and seeds, what is finished stays finished.
 
-#include <doctest/doctest.h>
-
 #include <fmt/core.h>
 
 #include <chrono>
@@ -9,6 +7,7 @@
 #include <csignal>
 #include <thread>
 
+#include "../quick_doctest.h"
 #include "program.h"
 
 using namespace cli;

@@ -1,12 +1,11 @@
 // `translator corpus`, and what --help and --version say.
 
-#include <doctest/doctest.h>
-
 #include <set>
 
 #include <translator/text/alignment.h>
 #include <translator/text/tokenizer.h>
 
+#include "../quick_doctest.h"
 #include "program.h"
 
 using namespace cli;

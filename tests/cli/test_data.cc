@@ -1,9 +1,8 @@
 // A person's own sentence pairs.
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
 
+#include "../quick_doctest.h"
 #include "program.h"
 
 using namespace cli;

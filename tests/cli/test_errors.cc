@@ -1,7 +1,6 @@
 // What goes wrong is said in one line on stderr that names the file; the exit status is 1.
 
-#include <doctest/doctest.h>
-
+#include "../quick_doctest.h"
 #include "program.h"
 
 using namespace cli;

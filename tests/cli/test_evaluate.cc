@@ -1,11 +1,10 @@
 // `translator evaluate`.
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 
 #include <translator/text/bleu.h>
 
+#include "../quick_doctest.h"
 #include "program.h"
 
 using namespace cli;

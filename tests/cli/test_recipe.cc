@@ -1,10 +1,10 @@
 // What a run is trained with: optimisers, schedules, clipping, averages, scheduled sampling.
 
-#include <doctest/doctest.h>
 #include <gradus/io/safetensors.h>
 
 #include <cmath>
 
+#include "../quick_doctest.h"
 #include "program.h"
 
 using namespace cli;

@@ -1,11 +1,11 @@
 // train --check-finite stops at the first NaN or infinity, says where it came from, and leaves a bundle that
 // translator replay runs again.
 
-#include <doctest/doctest.h>
 #include <gradus/io/safetensors.h>
 
 #include <limits>
 
+#include "../quick_doctest.h"
 #include "program.h"
 
 using namespace cli;

@@ -1,6 +1,5 @@
 // Runs that are interrupted, killed, and gone on with.
 
-#include <doctest/doctest.h>
 #include <signal.h>
 
 #include <chrono>
@@ -9,6 +8,7 @@
 
 #include <gradus/io/safetensors.h>
 
+#include "../quick_doctest.h"
 #include "program.h"
 
 using namespace cli;

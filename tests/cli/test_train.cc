@@ -1,11 +1,10 @@
 // `translator train`: what it leaves behind, and that it is the same again.
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 
 #include <gradus/nn/attention/attention.h>
 
+#include "../quick_doctest.h"
 #include "program.h"
 
 using namespace cli;

@@ -1,6 +1,5 @@
 // `translator translate`: argument, standard input, prompt.
 
-#include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #define HAVE_PTY 1
 #endif
 
+#include "../quick_doctest.h"
 #include "program.h"
 
 using namespace cli;

@@ -1,8 +1,7 @@
+#include "../quick_doctest.h"
 #include "sample.h"
 
 #include <translator/text/tokenizer.h>
-
-#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <map>

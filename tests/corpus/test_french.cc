@@ -1,8 +1,7 @@
+#include "../quick_doctest.h"
 #include "sample.h"
 
 #include <translator/corpus/lexicon.h>
-
-#include <doctest/doctest.h>
 
 #include <functional>
 #include <map>

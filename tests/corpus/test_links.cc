@@ -1,6 +1,5 @@
+#include "../quick_doctest.h"
 #include "sample.h"
-
-#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 #include <translator/corpus/corpus.h>
 #include <translator/corpus/sentence.h>
 
-#include <doctest/doctest.h>
+#include "../quick_doctest.h"
 
 // One sentence and more of every construction, built by hand and realised.
 using namespace translator;

@@ -1,6 +1,5 @@
 // Runs the example programs and reads what they print.
 
-#include <doctest/doctest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +11,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "../quick_doctest.h"
 
 namespace {
 

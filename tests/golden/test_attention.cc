@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <cmath>
 
 #include <gradus/ops/activation.h>
@@ -10,6 +8,7 @@
 #include <gradus/ops/shape.h>
 #include <gradus/ops/softmax.h>
 
+#include "../quick_doctest.h"
 #include "golden.h"
 
 using namespace gradus;

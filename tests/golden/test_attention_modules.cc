@@ -1,13 +1,12 @@
 // The attentions of nn with the golden files' numbers as their parameters.
 
-#include <doctest/doctest.h>
-
 #include <gradus/nn/attention/additive.h>
 #include <gradus/nn/attention/location.h>
 #include <gradus/nn/attention/multihead.h>
 #include <gradus/nn/attention/multiplicative.h>
 #include <gradus/ops.h>
 
+#include "../quick_doctest.h"
 #include "golden.h"
 
 using namespace gradus;

@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <gradus/ops/activation.h>
 #include <gradus/ops/attention.h>
 #include <gradus/ops/attention_decoder.h>
@@ -7,6 +5,7 @@
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/shape.h>
 
+#include "../quick_doctest.h"
 #include "golden.h"
 
 using namespace gradus;

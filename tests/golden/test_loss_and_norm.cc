@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/cross_entropy.h>
 #include <gradus/ops/layer_norm.h>
@@ -8,6 +6,7 @@
 #include <gradus/ops/shape.h>
 #include <gradus/ops/softmax.h>
 
+#include "../quick_doctest.h"
 #include "golden.h"
 
 using namespace gradus;

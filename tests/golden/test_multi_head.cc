@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <cmath>
 
 #include <gradus/ops/arithmetic.h>
@@ -9,6 +7,7 @@
 #include <gradus/ops/shape.h>
 #include <gradus/ops/softmax.h>
 
+#include "../quick_doctest.h"
 #include "golden.h"
 
 using namespace gradus;

@@ -1,11 +1,10 @@
-#include <doctest/doctest.h>
-
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention.h>
 #include <gradus/ops/gru.h>
 #include <gradus/ops/lstm.h>
 #include <gradus/ops/shape.h>
 
+#include "../quick_doctest.h"
 #include "golden.h"
 
 using namespace gradus;

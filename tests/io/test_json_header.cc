@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
-
 #include <gradus/io/json_header.h>
+
+#include "../quick_doctest.h"
 
 using gradus::io::Header;
 using gradus::io::parse_header;

@@ -1,13 +1,12 @@
 // Files of NumPy, read and written: against files that NumPy wrote (tests/io/numpy/make.py), and where
 // python3 has NumPy, against the real thing.
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <cstdlib>
 
 #include <gradus/io/npy.h>
 
+#include "../quick_doctest.h"
 #include "scratch.h"
 
 using namespace gradus;

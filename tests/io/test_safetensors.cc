@@ -1,10 +1,9 @@
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <limits>
 
 #include <gradus/io/safetensors.h>
 
+#include "../quick_doctest.h"
 #include "scratch.h"
 
 using namespace gradus;

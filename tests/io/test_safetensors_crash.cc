@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <csignal>
 #include <string>
 
@@ -8,6 +6,7 @@
 
 #include <gradus/io/safetensors.h>
 
+#include "../quick_doctest.h"
 #include "scratch.h"
 
 using namespace gradus;

@@ -1,9 +1,8 @@
-#include <doctest/doctest.h>
-
 #include <sys/stat.h>
 
 #include <gradus/io/safetensors.h>
 
+#include "../quick_doctest.h"
 #include "scratch.h"
 
 using namespace gradus;

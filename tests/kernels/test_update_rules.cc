@@ -1,12 +1,13 @@
 // The rules themselves are checked against PyTorch's numbers in tests/training; here, that whole vectors,
 // their remainders and single elements give the same, and nothing behind the end is touched.
 
-#include <doctest/doctest.h>
 #include <gradus/kernels/update_rules.h>
 
 #include <cmath>
 #include <functional>
 #include <vector>
+
+#include "../quick_doctest.h"
 
 using namespace gradus::kernels;
 

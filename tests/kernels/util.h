@@ -3,7 +3,6 @@
 #include <gradus/kernels/amx.h>
 #include <gradus/kernels/simd_targets.h>
 
-#include <doctest/doctest.h>
 #include <hwy/targets.h>
 
 #include <algorithm>
@@ -15,6 +14,8 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include "../quick_doctest.h"
 
 // Helpers of the kernel tests. Each kernel is held against a plain loop in the test, on every instruction set
 // that this CPU has, in f32 and f64.

@@ -2,8 +2,6 @@
 // line, as an Input or as `Caller caller = Caller::current()`, or stands in the list below of those that cannot fail.
 // What the line is good for is tested in tests/nn/test_caller*.cc; this finds the one that forgot it.
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -11,6 +9,8 @@
 #include <set>
 #include <string>
 #include <vector>
+
+#include "../quick_doctest.h"
 
 namespace fs = std::filesystem;
 

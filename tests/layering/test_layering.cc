@@ -4,8 +4,6 @@
 // may include headers of its own layer and of those below. Only kernels/ may see BLAS and SIMD, and no
 // installed header pulls fmt, JSON, BLAS or SIMD into its users' builds.
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +12,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "../quick_doctest.h"
 
 namespace fs = std::filesystem;
 

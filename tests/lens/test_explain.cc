@@ -1,12 +1,11 @@
 // What `lens explain` computes: the gradient of one word's loss, taken apart.
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 
 #include <gradus/nn/attention/additive.h>
 #include <gradus/ops.h>
 
+#include "../quick_doctest.h"
 #include "checks.h"
 #include "commands.h"
 #include "differences.h"

@@ -1,7 +1,5 @@
 // What `lens flow` computes: how much gradient reaches each source word.
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "../quick_doctest.h"
 #include "commands.h"
 #include "flow.h"
 #include "schema.h"

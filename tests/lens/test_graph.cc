@@ -1,11 +1,10 @@
 // What `lens graph` shows: the graph of one step's loss, with what every edge brought.
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <cstdio>
 #include <set>
 
+#include "../quick_doctest.h"
 #include "graph.h"
 #include "schema.h"
 #include "subjects.h"

@@ -1,11 +1,10 @@
 // Pages are one file that asks for nothing.
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 
+#include "../quick_doctest.h"
 #include "flow.h"
 #include "graph.h"
 #include "subjects.h"

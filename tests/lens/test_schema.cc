@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include "check_log.h"
 #include "check_page.h"
 
+#include "../quick_doctest.h"
 #include "schema.h"
 #include "subjects.h"
 

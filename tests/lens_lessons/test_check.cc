@@ -1,6 +1,5 @@
 // lens::check from a program of one's own: what it prints, and that it knows the kinds of mistakes.
 
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <gradus/nn/linear.h>
 #include <gradus/nn/module.h>
@@ -10,6 +9,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "../quick_doctest.h"
 #include "exercises.h"
 
 using namespace gradus;

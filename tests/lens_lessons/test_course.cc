@@ -2,7 +2,6 @@
 // whose own tests decide. One program holds them all (zoo.py); the way of a learner, with the compiler, is
 // gone once.
 
-#include <doctest/doctest.h>
 #include <fmt/core.h>
 #include <gradus/error.h>
 #include <gradus/numeric.h>
@@ -14,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "../quick_doctest.h"
 #include "lesson/builder.h"
 #include "lesson/course.h"
 #include "run.h"

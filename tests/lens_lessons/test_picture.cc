@@ -1,10 +1,9 @@
 // The pictures of `lens check`, as text.
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <limits>
 
+#include "../quick_doctest.h"
 #include "check_picture.h"
 
 using gradus::DType, gradus::Tensor;

@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <cmath>
 
 #include <gradus/memory.h>
@@ -8,6 +6,7 @@
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/output_loss.h>
 
+#include "../quick_doctest.h"
 #include "helpers.h"
 
 using namespace gradus;

@@ -1,9 +1,8 @@
-#include <doctest/doctest.h>
-
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/embedding.h>
 #include <gradus/ops/reduce.h>
 
+#include "../quick_doctest.h"
 #include "helpers.h"
 
 using namespace gradus;

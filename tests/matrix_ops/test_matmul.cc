@@ -1,10 +1,9 @@
-#include <doctest/doctest.h>
-
 #include <cmath>
 
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/reduce.h>
 
+#include "../quick_doctest.h"
 #include "helpers.h"
 
 using namespace gradus;

@@ -1,4 +1,3 @@
-#include <doctest/doctest.h>
 #include <gradus/memory.h>
 #include <gradus/ops/attention.h>
 #include <gradus/ops/reduce.h>
@@ -8,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../quick_doctest.h"
 #include "helpers.h"
 
 using namespace gradus;

@@ -1,11 +1,10 @@
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <limits>
 
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
 
+#include "../quick_doctest.h"
 #include "helpers.h"
 
 using namespace gradus;

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <gradus/nn/data_parallel.h>
 #include <gradus/nn/translation_model.h>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 
 /// Two shards with an output layer each, against two that share it: loss and all gradients. Both shards are the same
 /// batch; the model is in f64.

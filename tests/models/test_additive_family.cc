@@ -1,12 +1,11 @@
 // Additive attention, concat and what is derived from them, in whole translators.
 
-#include <doctest/doctest.h>
-
 #include <gradus/nn/attention/additive.h>
 #include <gradus/nn/module.h>
 #include <gradus/nn/search.h>
 #include <gradus/ops.h>
 
+#include "../quick_doctest.h"
 #include "small_models.h"
 
 using namespace gradus;

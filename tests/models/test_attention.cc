@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -10,6 +8,7 @@
 #include <gradus/ops.h>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 #include "attentions.h"
 
 using namespace gradus;

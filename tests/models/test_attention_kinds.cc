@@ -1,7 +1,5 @@
 // What is particular to one attention.
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -13,6 +11,7 @@
 #include <gradus/nn/linear.h>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 #include "attentions.h"
 
 using namespace gradus;

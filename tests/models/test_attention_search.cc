@@ -1,11 +1,10 @@
 // Beam search with every attention: what a hypothesis is said to cost is what its words cost under teacher forcing. A state
 // that did not follow its row (previous weights, coverage, the fed-back vector) would show.
 
-#include <doctest/doctest.h>
-
 #include <gradus/nn/search.h>
 #include <gradus/nn/seq2seq.h>
 
+#include "../quick_doctest.h"
 #include "attentions.h"
 
 using namespace gradus;

@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <cmath>
 
 #include <gradus/nn/module.h>
@@ -7,6 +5,7 @@
 #include <gradus/ops.h>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 #include "shared_output.h"
 #include "small_models.h"
 

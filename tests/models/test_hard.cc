@@ -1,12 +1,11 @@
 // Hard attention: its estimator against the exact gradient of the expected cost, worked out over all paths.
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 
 #include <gradus/nn/attention/hard.h>
 #include <gradus/nn/seq2seq.h>
 
+#include "../quick_doctest.h"
 #include "attentions.h"
 
 using namespace gradus;

@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,6 +12,7 @@
 // Decoding with packed weights against the composed way, and the search over it.
 
 #include "../check.h"
+#include "../quick_doctest.h"
 
 using namespace gradus;
 using testing::op_error_of;

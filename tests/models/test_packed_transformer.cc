@@ -1,7 +1,5 @@
 // A Transformer decoded with packed weights, against its layers' own steps.
 
-#include <doctest/doctest.h>
-
 #include <gradus/nn/module.h>
 #include <gradus/nn/search.h>
 #include <gradus/nn/transformer_seq2seq.h>
@@ -12,6 +10,7 @@
 #include <functional>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 
 using namespace gradus;
 using testing::op_error_of;

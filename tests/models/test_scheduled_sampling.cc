@@ -1,9 +1,9 @@
-#include <doctest/doctest.h>
 #include <gradus/nn/scheduled_sampling.h>
 #include <gradus/nn/search.h>
 #include <gradus/ops.h>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 
 using namespace gradus;
 using namespace gradus::testing;

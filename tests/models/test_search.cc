@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,6 +8,7 @@
 #include <gradus/parallel.h>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 
 using namespace gradus;
 using testing::op_error_of;

@@ -1,4 +1,3 @@
-#include <doctest/doctest.h>
 #include <gradus/nn/optimizer.h>
 #include <gradus/nn/search.h>
 #include <gradus/nn/transformer_seq2seq.h>
@@ -12,6 +11,7 @@
 #include <memory>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 #include "shared_output.h"
 
 using namespace gradus;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <string>
 
 #include <gradus/gradcheck.h>
@@ -10,6 +8,7 @@
 #include <gradus/tensor.h>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 
 namespace gradus::test {
 

@@ -1,13 +1,13 @@
 // Every registered op case, through every check that a case stands for: gradients against central
 // differences, fused against composed, f32 against f64, constants, one Var twice, NoGrad.
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <set>
 #include <string>
 
 #include <gradus/op_case.h>
+
+#include "../quick_doctest.h"
 
 using namespace gradus;
 

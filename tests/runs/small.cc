@@ -1,8 +1,7 @@
+#include "../quick_doctest.h"
 #include "small.h"
 
 #include <unistd.h>
-
-#include <doctest/doctest.h>
 
 #include <filesystem>
 #include <fstream>

@@ -1,12 +1,11 @@
 // `lens ablate`: the cut way carries nothing, the others what they carried.
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <sstream>
 
 #include <translator/text/utf8.h>
 
+#include "../quick_doctest.h"
 #include "ablate.h"
 
 using namespace lens;

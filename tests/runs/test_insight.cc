@@ -1,13 +1,12 @@
 // What is measured at a validation.
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 
 #include <gradus/nn/optimizer.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/reduce.h>
 
+#include "../quick_doctest.h"
 #include "small.h"
 
 using namespace translator;

@@ -1,11 +1,11 @@
 // What a terminal shows while a model is trained.
 
-#include <doctest/doctest.h>
-
 #include <translator/live_view.h>
 #include <translator/text/utf8.h>
 
 #include <sstream>
+
+#include "../quick_doctest.h"
 
 using namespace translator;
 

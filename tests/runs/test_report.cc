@@ -1,10 +1,9 @@
 // `lens report`: what it makes of logs, whole, old and broken.
 
-#include <doctest/doctest.h>
-
 #include <filesystem>
 #include <fstream>
 
+#include "../quick_doctest.h"
 #include "commands.h"
 #include "report.h"
 #include "small.h"

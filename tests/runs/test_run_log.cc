@@ -1,7 +1,6 @@
 // train.log: docs/run-log.md.
 
-#include <doctest/doctest.h>
-
+#include "../quick_doctest.h"
 #include "schema.h"
 #include "small.h"
 

@@ -1,10 +1,11 @@
 #include <translator/text/alignment.h>
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <fstream>
 #include <limits>
+
+#include "../quick_doctest.h"
 
 using namespace translator;
 

@@ -1,10 +1,11 @@
 #include <translator/text/bleu.h>
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <fstream>
 #include <random>
+
+#include "../quick_doctest.h"
 
 using namespace translator;
 using Strings = std::vector<std::string>;

@@ -1,9 +1,9 @@
 #include <translator/text/detokenizer.h>
 #include <translator/text/tokenizer.h>
 
-#include <doctest/doctest.h>
-
 #include <random>
+
+#include "../quick_doctest.h"
 
 using namespace translator;
 

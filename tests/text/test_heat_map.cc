@@ -1,12 +1,12 @@
 #include <translator/text/heat_map.h>
 #include <translator/text/utf8.h>
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <map>
 #include <random>
 #include <stdexcept>
+
+#include "../quick_doctest.h"
 
 using namespace translator;
 using Words = std::vector<std::string>;

@@ -2,14 +2,14 @@
 #include <translator/text/parallel.h>
 #include <translator/text/tokenizer.h>
 
-#include <doctest/doctest.h>
-
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
+
+#include "../quick_doctest.h"
 
 using namespace translator;
 

@@ -1,9 +1,9 @@
 #include <translator/text/progress.h>
 #include <translator/text/utf8.h>
 
-#include <doctest/doctest.h>
-
 #include <cmath>
+
+#include "../quick_doctest.h"
 
 using namespace translator;
 

@@ -1,9 +1,9 @@
 #include <translator/text/tokenizer.h>
 #include <translator/text/utf8.h>
 
-#include <doctest/doctest.h>
-
 #include <random>
+
+#include "../quick_doctest.h"
 
 using namespace translator;
 

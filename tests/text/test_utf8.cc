@@ -1,8 +1,8 @@
 #include <translator/text/utf8.h>
 
-#include <doctest/doctest.h>
-
 #include <stdexcept>
+
+#include "../quick_doctest.h"
 
 namespace utf8 = translator::utf8;
 

@@ -1,13 +1,13 @@
 #include <translator/text/error.h>
 #include <translator/text/vocabulary.h>
 
-#include <doctest/doctest.h>
-
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "../quick_doctest.h"
 
 using namespace translator;
 

@@ -2,8 +2,6 @@
 // one set of weights, whichever side they come from. The stored models have weights by PyTorch; where PyTorch
 // is installed, models of this library are handed to it as well.
 
-#include <doctest/doctest.h>
-
 #include <cstdlib>
 #include <map>
 
@@ -13,6 +11,7 @@
 #include <translator/model.h>
 
 #include "../io/scratch.h"
+#include "../quick_doctest.h"
 
 using namespace gradus;
 using translator::Model;

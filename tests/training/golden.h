@@ -2,14 +2,14 @@
 
 // Numbers that PyTorch made: tests/golden/training.json, by make_training.py beside it.
 
-#include <doctest/doctest.h>
-
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include <gradus/tensor.h>
+
+#include "../quick_doctest.h"
 
 namespace gradus::testing {
 

@@ -1,13 +1,13 @@
 // The program of docs/training-parts.md.
 
-#include <doctest/doctest.h>
-
 #include <gradus/nn/ema.h>
 #include <gradus/nn/embedding.h>
 #include <gradus/nn/linear.h>
 #include <gradus/nn/loss.h>
 #include <gradus/nn/scheduler.h>
 #include <gradus/random.h>
+
+#include "../quick_doctest.h"
 
 using namespace gradus;
 

@@ -1,6 +1,5 @@
 // Initialisers that tests/nn does not have: gains, fans of kernels, and the special matrices.
 
-#include <doctest/doctest.h>
 #include <gradus/nn/init.h>
 #include <gradus/random.h>
 
@@ -8,6 +7,7 @@
 #include <cmath>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 #include "golden.h"
 
 using namespace gradus;

@@ -1,6 +1,5 @@
 // The losses against PyTorch's numbers, in double and in float, values and gradients.
 
-#include <doctest/doctest.h>
 #include <gradus/nn/loss.h>
 #include <gradus/ops/softmax.h>
 #include <gradus/random.h>
@@ -8,6 +7,7 @@
 #include <cmath>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 #include "golden.h"
 
 using namespace gradus;

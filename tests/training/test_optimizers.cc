@@ -1,7 +1,6 @@
 // The optimisers against PyTorch's paths, rows against dense gradients, and states that come back bit for
 // bit.
 
-#include <doctest/doctest.h>
 #include <gradus/io/safetensors.h>
 #include <gradus/nn/adaptive.h>
 #include <gradus/nn/clip.h>
@@ -19,6 +18,7 @@
 
 #include "../check.h"
 #include "../io/scratch.h"
+#include "../quick_doctest.h"
 #include "golden.h"
 
 using namespace gradus;

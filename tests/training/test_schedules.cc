@@ -1,6 +1,5 @@
 // Schedules and the moving average against PyTorch's numbers, and their states.
 
-#include <doctest/doctest.h>
 #include <gradus/nn/ema.h>
 #include <gradus/nn/linear.h>
 #include <gradus/nn/scheduler.h>
@@ -10,6 +9,7 @@
 #include <limits>
 
 #include "../check.h"
+#include "../quick_doctest.h"
 #include "golden.h"
 
 using namespace gradus;
