@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "commands.h"
+
 namespace lens {
 namespace {
 

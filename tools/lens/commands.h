@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ struct SentenceOptions {
   std::string target;  ///< empty: the model's own translation
   int step = 0;        ///< from 1; 0: where the loss is largest
 };
+/// At most two words of the command line: model directory and sentence; one alone is the sentence, if there is no such
+/// directory.
+void take_words(SentenceOptions& options, const std::vector<std::string>& words);
 
 struct ExplainOptions : SentenceOptions {
   std::string out = "explain.html";
@@ -72,6 +76,13 @@ struct AblateOptions {
   bool text = false;
 };
 int ablate(const AblateOptions& options);
+
+/// Runs a command and writes a page of all checks that it, and programs that it starts, make. Without a file to write it
+/// only runs the command. Returns the command's result.
+int with_check_page(const std::string& out, const std::function<int()>& command);
+
+/// The page of a log; 1 when a check in it failed.
+int check_page(const std::string& log, const std::string& out);
 
 /// Where the model that comes with the program lies.
 std::string own_model();

@@ -2,6 +2,9 @@
 
 #include <chrono>
 #include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
 
 #include <translator/text/terminal.h>
 
@@ -19,6 +22,16 @@ std::string own_model() {
   for (const fs::path& place : {moved, fs::path(LENS_MODEL), fs::path(LENS_DATA) / "model"})
     if (fs::exists(place / "config.json", ignored)) return place.lexically_normal().string();
   gradus::fail("lens", "its own model is gone; name another one (translator train makes them)");
+}
+
+void take_words(SentenceOptions& o, const std::vector<std::string>& words) {
+  std::error_code ignored;
+  if (words.size() == 2) {
+    o.model = words[0];
+    o.source = words[1];
+  } else if (words.size() == 1) {
+    (std::filesystem::is_directory(words[0], ignored) ? o.model : o.source) = words[0];
+  }
 }
 
 Subject subject_of(const SentenceOptions& o) {

@@ -8,7 +8,7 @@
 //
 // *_command.cc hold the commands; this file only reads the command line.
 
-#include <CLI/CLI.hpp>
+#include <command_line/command_line.h>
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -19,216 +19,202 @@
 
 #include <gradus/nn/recurrent_cell.h>
 
-#include "check_page.h"
 #include "commands.h"
 #include "lesson/commands.h"
 
 namespace {
 
+using command_line::Command;
+
 // The words are put into the options by what they are: `finish` does it, when all is read.
-std::function<void()> add_sentence(CLI::App& c, std::shared_ptr<lens::SentenceOptions> o) {
+std::function<void()> add_sentence(const Command& c, std::shared_ptr<lens::SentenceOptions> o) {
   auto words = std::make_shared<std::vector<std::string>>();
-  c.add_option(
+  c.option(
        "model-and-sentence", *words,
        "Model directory (made by `translator train`) and source sentence; one of them alone is the sentence, if "
        "there is no such directory")
-      ->expected(0, 2)
-      ->type_name("[MODEL] [SENTENCE]");
-  c.add_option("-t,--target", o->target, "What it should say (default: what the model says)");
-  c.add_option("-s,--step", o->step,
-               "Target word to show first, from 1 (default: the one with the largest loss)")
-      ->check(CLI::PositiveNumber);
-  return [o, words] {
-    if (words->size() == 2) {
-      o->model = (*words)[0];
-      o->source = (*words)[1];
-    } else if (words->size() == 1) {
-      bool directory = CLI::detail::check_path((*words)[0].c_str()) == CLI::detail::path_type::directory;
-      (directory ? o->model : o->source) = (*words)[0];
-    }
-  };
+      .expected(0, 2)
+      .type_name("[MODEL] [SENTENCE]");
+  c.option("-t,--target", o->target, "What it should say (default: what the model says)");
+  c.option("-s,--step", o->step, "Target word to show first, from 1 (default: the one with the largest loss)")
+      .positive();
+  return [o, words] { lens::take_words(*o, *words); };
 }
 
-void add_explain(CLI::App& app, int& code) {
+void add_explain(const Command& app, int& code) {
   auto o = std::make_shared<lens::ExplainOptions>();
-  CLI::App* c = app.add_subcommand(
+  Command c = app.add_command(
       "explain", "The attention microscope: one output word's gradient, back to every source word");
-  auto finish = add_sentence(*c, o);
-  c->add_option("-o,--out", o->out,
-                "File to write; - is stdout (default: explain.html, explain.json with --json)")
-      ->type_name("FILE");
-  auto* text = c->add_flag("--text", o->text, "As text, to stdout, instead of a page");
-  c->add_flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md")
-      ->excludes(text);
-  c->add_option("--units", o->units, "Units of a vector that are drawn")
-      ->capture_default_str()
-      ->check(CLI::Range(4, 4096));
-  c->callback([=, &code] {
+  auto finish = add_sentence(c, o);
+  auto out = c.option("-o,--out", o->out,
+                      "File to write; - is stdout (default: explain.html, explain.json with --json)")
+                 .type_name("FILE");
+  auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page");
+  c.flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md").excludes(text);
+  c.option("--units", o->units, "Units of a vector that are drawn").show_default().range(4, 4096);
+  c.callback([=, &code] {
     finish();
-    if (o->json && c->count("--out") == 0) o->out = "explain.json";
+    if (o->json && !out.given()) o->out = "explain.json";
     code = lens::explain(*o);
   });
 }
 
-void add_graph(CLI::App& app, int& code) {
+void add_graph(const Command& app, int& code) {
   auto o = std::make_shared<lens::GraphOptions>();
-  CLI::App* c = app.add_subcommand(
-      "graph", "The graph of one step: values, gradients, and what every edge contributes");
-  auto finish = add_sentence(*c, o);
-  c->add_option("-o,--out", o->out,
-                "File to write; - is stdout (default: graph.html, graph.json with --json)")
-      ->type_name("FILE");
-  c->add_option("--dot", o->dot, "Write the graph for Graphviz, too")->type_name("FILE");
-  c->add_option_function<std::string>(
+  Command c =
+      app.add_command("graph", "The graph of one step: values, gradients, and what every edge contributes");
+  auto finish = add_sentence(c, o);
+  auto out =
+      c.option("-o,--out", o->out, "File to write; - is stdout (default: graph.html, graph.json with --json)")
+          .type_name("FILE");
+  c.option("--dot", o->dot, "Write the graph for Graphviz, too").type_name("FILE");
+  c.option(
        "--level", [o](const std::string& level) { o->operations = level == "op"; },
        "Of the DOT file: module (default) or op")
-      ->check(CLI::IsMember({"module", "op"}));
-  auto* text = c->add_flag("--text", o->text, "As text, to stdout, instead of a page");
-  c->add_flag("--json", o->json, "The trace alone")->excludes(text);
-  c->callback([=, &code] {
+      .one_of({"module", "op"});
+  auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page");
+  c.flag("--json", o->json, "The trace alone").excludes(text);
+  c.callback([=, &code] {
     finish();
-    if (o->json && c->count("--out") == 0) o->out = "graph.json";
+    if (o->json && !out.given()) o->out = "graph.json";
     code = lens::graph(*o);
   });
 }
 
-void add_flow(CLI::App& app, int& code) {
+void add_flow(const Command& app, int& code) {
   auto o = std::make_shared<lens::FlowOptions>();
   auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* c = app.add_subcommand(
+  Command c = app.add_command(
       "flow", "The short cut: how much gradient reaches each source word, with and without attention");
-  c->add_option("model-and-sentence", *words,
-                "Model directory, and a sentence to show it on (default: fresh networks on random words)")
-      ->expected(0, 2)
-      ->type_name("[MODEL [SENTENCE]]");
-  c->add_option("-t,--target", o->target, "What the model should say (default: what it says)");
-  c->add_option("--vs", o->versus, "A model trained without attention, to compare with")->type_name("DIR");
-  c->add_option("--cell", o->cell, "Of fresh networks: rnn, gru, lstm, ...")
-      ->check(CLI::IsMember(gradus::nn::cell_names()))
-      ->capture_default_str();
-  c->add_flag("--bidirectional", o->bidirectional, "Of fresh networks: read both ways");
-  c->add_option("--init", o->init,
-                "How fresh networks start. lecun: weights N(0, 1/fan_in), biases 0; glorot: U(-a, a), a = sqrt(6 / "
-                "(fan_in + fan_out)); orthogonal: the same, recurrent ones orthonormal; pytorch: U(-1/sqrt(H), "
-                "1/sqrt(H)). Default: lecun; for a model's shape pytorch, as its training started")
-      ->check(CLI::IsMember(lens::flow_inits()));
-  c->add_option("-n,--length", o->length, "Random source words (default: 30; of a model its sentence)")
-      ->check(CLI::Range(5, 60));
-  c->add_option("--seeds", o->seeds, "Pairs of networks, or random sentences of a model")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  c->add_option("-o,--out", o->out, "File to write; - is stdout (default: flow.html, flow.json with --json)")
-      ->type_name("FILE");
-  c->add_option("--svg", o->svg, "Write the chart as a picture, too")->type_name("FILE");
-  auto* text = c->add_flag("--text", o->text, "Text alone, no page");
-  c->add_flag("--json", o->json, "The trace instead of a page")->excludes(text);
-  c->footer(
+  c.option("model-and-sentence", *words,
+           "Model directory, and a sentence to show it on (default: fresh networks on random words)")
+      .expected(0, 2)
+      .type_name("[MODEL [SENTENCE]]");
+  c.option("-t,--target", o->target, "What the model should say (default: what it says)");
+  c.option("--vs", o->versus, "A model trained without attention, to compare with").type_name("DIR");
+  c.option("--cell", o->cell, "Of fresh networks: rnn, gru, lstm, ...")
+      .one_of(gradus::nn::cell_names())
+      .show_default();
+  c.flag("--bidirectional", o->bidirectional, "Of fresh networks: read both ways");
+  c.option(
+       "--init", o->init,
+       "How fresh networks start. lecun: weights N(0, 1/fan_in), biases 0; glorot: U(-a, a), a = sqrt(6 / "
+       "(fan_in + fan_out)); orthogonal: the same, recurrent ones orthonormal; pytorch: U(-1/sqrt(H), "
+       "1/sqrt(H)). Default: lecun; for a model's shape pytorch, as its training started")
+      .one_of(lens::flow_inits());
+  c.option("-n,--length", o->length, "Random source words (default: 30; of a model its sentence)")
+      .range(5, 60);
+  c.option("--seeds", o->seeds, "Pairs of networks, or random sentences of a model")
+      .range(1, 100)
+      .show_default();
+  auto out =
+      c.option("-o,--out", o->out, "File to write; - is stdout (default: flow.html, flow.json with --json)")
+          .type_name("FILE");
+  c.option("--svg", o->svg, "Write the chart as a picture, too").type_name("FILE");
+  auto text = c.flag("--text", o->text, "Text alone, no page");
+  c.flag("--json", o->json, "The trace instead of a page").excludes(text);
+  c.footer(
       "Fresh networks have 16 units, embeddings of 16 from N(0, 1) and a vocabulary of 24. The encoder is read in one "
       "direction unless --bidirectional; the decoder starts from tanh(W h + b) of the encoder's last state and says 4 "
       "random words, whose losses are added. With: additive attention. Without: that last state stands where the "
       "context would be. The factor is |dL/dh_1| / |dL/dh_S|, median over the seeds. It depends on how the weights "
       "start: see --init and docs/backprop-through-attention.md.");
-  c->callback([=, &code] {
+  c.callback([=, &code] {
     if (!words->empty()) o->model = (*words)[0];
     if (words->size() > 1) o->source = (*words)[1];
-    if (o->json && c->count("--out") == 0) o->out = "flow.json";
+    if (o->json && !out.given()) o->out = "flow.json";
     code = lens::flow(*o);
   });
 }
 
 // A page of three heat maps for each gradient that was checked; the text comes all the same.
-std::shared_ptr<std::string> add_check_page(CLI::App& c) {
+std::shared_ptr<std::string> add_check_page(const Command& c) {
   auto out = std::make_shared<std::string>();
-  auto* file = c.add_option("-o,--out", *out, "Write the heat maps as a page, too")->type_name("FILE");
-  c.add_flag_callback("--html", [out, file] {
-    if (file->count() == 0) *out = "check.html";
+  auto file = c.option("-o,--out", *out, "Write the heat maps as a page, too").type_name("FILE");
+  c.flag("--html", [out, file] {
+    if (!file.given()) *out = "check.html";
   }, "The same to check.html");
   return out;
 }
 
-void add_check(CLI::App& app, int& code) {
+void add_check(const Command& app, int& code) {
   auto o = std::make_shared<lens::CheckCommandOptions>();
-  CLI::App* c =
-      app.add_subcommand("check", "Gradients beside finite differences, and what kind of mistake is in them");
-  c->add_option("op", o->names, "Operations by name (default: list them)");
-  c->add_flag("--all", o->all, "All of them");
-  c->add_flag("--reference", o->reference, "The composed twin instead of the fused operation");
-  auto page = add_check_page(*c);
+  Command c =
+      app.add_command("check", "Gradients beside finite differences, and what kind of mistake is in them");
+  auto op = c.option("op", o->names, "Operations by name (default: list them)");
+  c.flag("--all", o->all, "All of them");
+  c.flag("--reference", o->reference, "The composed twin instead of the fused operation");
+  auto page = add_check_page(c);
   auto log = std::make_shared<std::string>();
-  c->add_option("--from", *log, "The page of what a program of yours checked: LENS_CHECK_LOG=FILE ./program wrote it")
-      ->type_name("FILE")
-      ->excludes("op");
-  c->callback([=, &code] {
+  c.option("--from", *log,
+           "The page of what a program of yours checked: LENS_CHECK_LOG=FILE ./program wrote it")
+      .type_name("FILE")
+      .excludes(op);
+  c.callback([=, &code] {
     if (!log->empty()) code = lens::check_page(*log, page->empty() ? "check.html" : *page);
     else code = lens::with_check_page(*page, [&] { return lens::check_command(*o); });
   });
 }
 
-void add_course(CLI::App& app, int& code, bool lab) {
+void add_course(const Command& app, int& code, bool lab) {
   auto o = std::make_shared<lens::CourseOptions>();
   o->folder = lab ? "gradus-labs" : "gradus-lessons";
-  CLI::App* c = lab ? app.add_subcommand("lab", "Programs with something wrong in them, to find and to mend")
-                    : app.add_subcommand(
-                          "lesson", "Twelve chapters: you write the backward, the check names the mistake");
-  c->add_option("what", o->what,
-                lab ? "Number of a lab; verify N judges your file"
-                    : "Number of a chapter (default: list them; with --watch the first that is open); verify "
-                      "tests all")
-      ->type_name("[N | verify [N]]");
-  c->add_option("--folder", o->folder, "Where your files are")->capture_default_str()->type_name("DIR");
-  if (!lab) c->add_flag("-w,--watch", o->watch, "Build and check again whenever the file is saved");
-  c->add_flag("--hint", o->hint, "A hint");
-  c->add_flag("--solution", o->solution, "The answer");
-  c->add_flag("--reset", o->reset, "Hand the file out anew; yours is kept beside it");
-  c->add_flag("-q,--quiet", o->quiet, "Without the text");
-  auto page = add_check_page(*c);
-  c->callback([=, &code] {
+  Command c =
+      lab ? app.add_command("lab", "Programs with something wrong in them, to find and to mend")
+          : app.add_command("lesson", "Twelve chapters: you write the backward, the check names the mistake");
+  c.option("what", o->what,
+           lab ? "Number of a lab; verify N judges your file"
+               : "Number of a chapter (default: list them; with --watch the first that is open); verify "
+                 "tests all")
+      .type_name("[N | verify [N]]");
+  c.option("--folder", o->folder, "Where your files are").show_default().type_name("DIR");
+  if (!lab) c.flag("-w,--watch", o->watch, "Build and check again whenever the file is saved");
+  c.flag("--hint", o->hint, "A hint");
+  c.flag("--solution", o->solution, "The answer");
+  c.flag("--reset", o->reset, "Hand the file out anew; yours is kept beside it");
+  c.flag("-q,--quiet", o->quiet, "Without the text");
+  auto page = add_check_page(c);
+  c.callback([=, &code] {
     code = lens::with_check_page(*page, [&] { return lab ? lens::lab_command(*o) : lens::lesson_command(*o); });
   });
 }
 
-void add_report(CLI::App& app, int& code) {
+void add_report(const Command& app, int& code) {
   auto o = std::make_shared<lens::ReportOptions>();
-  CLI::App* c = app.add_subcommand(
+  Command c = app.add_command(
       "report", "A training run on one page: losses, attention and layers over time, worst sentences");
-  c->add_option("run", o->run, "Directory that `translator train --out` wrote")->required()->type_name("DIR");
-  c->add_option("-o,--out", o->out, "File to write; - is stdout")->capture_default_str()->type_name("FILE");
-  auto* text = c->add_flag("--text", o->text, "As text, to stdout, instead of a page");
-  c->add_flag("--explain", o->explain, "Write the explain pages of the worst sentences beside it")
-      ->excludes(text);
-  c->callback([=, &code] { code = lens::report(*o); });
+  c.option("run", o->run, "Directory that `translator train --out` wrote").required().type_name("DIR");
+  c.option("-o,--out", o->out, "File to write; - is stdout").show_default().type_name("FILE");
+  auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page");
+  c.flag("--explain", o->explain, "Write the explain pages of the worst sentences beside it").excludes(text);
+  c.callback([=, &code] { code = lens::report(*o); });
 }
 
-void add_ablate(CLI::App& app, int& code) {
+void add_ablate(const Command& app, int& code) {
   auto o = std::make_shared<lens::AblateOptions>();
-  CLI::App* c =
-      app.add_subcommand("ablate", "Train small networks with one way of the gradient stopped, and compare");
-  c->add_option("--cut", o->cuts, "value, score or recurrent, with commas between (default: each)")
-      ->delimiter(',')
-      ->take_all()
-      ->check(CLI::IsMember({"value", "score", "recurrent"}));
-  c->add_option("--task", o->task, "reverse or copy digits")
-      ->check(CLI::IsMember({"reverse", "copy"}))
-      ->capture_default_str();
-  c->add_option("-n,--length", o->length, "Digits")->check(CLI::Range(2, 15))->capture_default_str();
-  c->add_option("--hidden", o->hidden, "Units")->check(CLI::Range(4, 256))->capture_default_str();
-  c->add_option("-e,--epochs", o->epochs, "Of 60 batches of 32")
-      ->check(CLI::Range(1, 200))
-      ->capture_default_str();
-  c->add_option("--seed", o->seed, "Of weights and data")->capture_default_str();
-  c->add_option("--seeds", o->seeds, "Train each with so many seeds; the first is drawn, all are compared")
-      ->check(CLI::Range(1, 50))
-      ->capture_default_str();
-  c->add_option("-o,--out", o->out, "File to write; - is stdout")->capture_default_str()->type_name("FILE");
-  c->add_flag("--text", o->text, "As text, to stdout, instead of a page");
-  c->callback([=, &code] { code = lens::ablate(*o); });
+  Command c =
+      app.add_command("ablate", "Train small networks with one way of the gradient stopped, and compare");
+  c.option("--cut", o->cuts, "value, score or recurrent, with commas between (default: each)")
+      .delimiter(',')
+      .take_all()
+      .one_of({"value", "score", "recurrent"});
+  c.option("--task", o->task, "reverse or copy digits").one_of({"reverse", "copy"}).show_default();
+  c.option("-n,--length", o->length, "Digits").range(2, 15).show_default();
+  c.option("--hidden", o->hidden, "Units").range(4, 256).show_default();
+  c.option("-e,--epochs", o->epochs, "Of 60 batches of 32").range(1, 200).show_default();
+  c.option("--seed", o->seed, "Of weights and data").show_default();
+  c.option("--seeds", o->seeds, "Train each with so many seeds; the first is drawn, all are compared")
+      .range(1, 50)
+      .show_default();
+  c.option("-o,--out", o->out, "File to write; - is stdout").show_default().type_name("FILE");
+  c.flag("--text", o->text, "As text, to stdout, instead of a page");
+  c.callback([=, &code] { code = lens::ablate(*o); });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Lets you see the gradient travel through attention.", "lens"};
-  app.require_subcommand(1);
+  command_line::Program app{"Lets you see the gradient travel through attention.", "lens"};
   app.footer(
       "Each command explains itself: lens explain --help. Examples:\n"
       "  lens explain                                one sentence, on the model that comes along: explain.html\n"
@@ -237,7 +223,7 @@ int main(int argc, char** argv) {
       "  lens check softmax --html                   three heat maps: check.html, as text all the same\n"
       "  lens report model --explain                 a training run, its worst sentences explained\n"
       "Exit status: 0 all is well; 1 an error, or a gradient that differs; 2 a command line that makes no sense.");
-  app.option_defaults()->take_last();
+  app.last_wins();
   int code = 0;
   add_explain(app, code);
   add_flow(app, code);
@@ -248,9 +234,7 @@ int main(int argc, char** argv) {
   add_report(app, code);
   add_ablate(app, code);
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    if (!app.parse(argc, argv)) return app.report() == 0 ? 0 : 2;
   } catch (const lens::UsageError& e) {
     fmt::print(stderr, "lens: {}\n", e.what());
     return 2;

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+// The command lines of the programs. CLI11 parses them; it is one large header of templates, which every file that
+// includes it takes seconds to read, so that only command_line.cc does. Names, texts and errors are CLI11's:
+// "-o,--out" is an option, "out" a positional argument, "--yes,!--no" a flag that sets true or false.
+
+namespace command_line {
+
+/// An option or a flag of a command. Copies stand for the same one.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  const Option& show_default() const;  ///< --help tells the value that the variable has now
+  const Option& type_name(const std::string& name) const;  ///< what --help calls the value: FILE
+  const Option& required() const;
+  const Option& expected(int least, int most) const;  ///< number of values
+  const Option& delimiter(char between) const;        ///< several values in one argument: a,b
+  const Option& take_all() const;                     ///< several values, whatever last_wins() says
+
+  const Option& range(int least, int most) const;
+  const Option& range(double least, double most) const;
+  const Option& positive() const;
+  const Option& not_negative() const;
+  const Option& one_of(const std::vector<std::string>& values) const;
+  const Option& existing_file() const;
+  /// `error` says what is wrong with a value; "": nothing.
+  const Option& check(const std::function<std::string(const std::string& value)>& error) const;
+
+  const Option& needs(const Option& other) const;
+  const Option& excludes(const Option& other) const;
+
+  bool given() const;  ///< on the command line
+
+ private:
+  CLI::Option* option_;
+};
+
+/// A program or one of its commands. Copies stand for the same one. Variables are kept by reference: they must live
+/// until the command line is read.
+class Command {
+ public:
+  explicit Command(CLI::App* app) : app_(app) {}
+
+  Option option(const std::string& names, std::string& value, const std::string& help) const;
+  Option option(const std::string& names, std::optional<std::string>& value, const std::string& help) const;
+  Option option(const std::string& names, std::vector<std::string>& values, const std::string& help) const;
+  Option option(const std::string& names, int& value, const std::string& help) const;
+  Option option(const std::string& names, int64_t& value, const std::string& help) const;
+  Option option(const std::string& names, uint64_t& value, const std::string& help) const;
+  Option option(const std::string& names, double& value, const std::string& help) const;
+  Option option(const std::string& names, const std::function<void(const std::string& value)>& take,
+                const std::string& help) const;
+  Option flag(const std::string& names, bool& value, const std::string& help) const;
+  Option flag(const std::string& names, const std::function<void()>& take, const std::string& help) const;
+
+  Command add_command(const std::string& name, const std::string& help) const;
+  void footer(const std::string& text) const;  ///< the end of --help
+  /// What is done when the command line is read and names this command.
+  void callback(const std::function<void()>& run) const;
+
+  std::vector<std::string> given() const;  ///< options on the command line, by their first long name: "--out"
+
+ protected:
+  CLI::App* app_;
+};
+
+/// A program whose first argument is one of its commands.
+class Program : public Command {
+ public:
+  /// Without a name --help shows the one the program was called by.
+  explicit Program(const std::string& help, const std::string& name = "");
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  /// Of an option given twice the last value counts, instead of an error. For commands and options added later.
+  void last_wins() const;
+  void version(const std::string& text) const;  ///< of --version
+
+  /// Reads the command line and calls back the command that it names. False for --help, for --version, and when it
+  /// is wrong: `report` then. What a callback throws gets through.
+  bool parse(int argc, char** argv);
+  bool names_command() const;  ///< parse met one of the commands
+  /// Prints why `parse` returned false: help and version to stdout, an error to stderr.
+  /// @return CLI11's exit status: 0 for help and version, above 100 for errors.
+  int report() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+  explicit Program(std::unique_ptr<State> state);
+};
+
+}  // namespace command_line
