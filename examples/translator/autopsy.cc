@@ -12,6 +12,8 @@
 #include <gradus/parallel.h>
 #include <translator/text/error.h>
 
+#include "json_text.h"
+
 namespace translator {
 
 namespace fs = std::filesystem;
@@ -122,13 +124,13 @@ void save_bundle(const std::string& directory, const Model& model, const StepBat
     if (part.alignment.defined()) file.tensors.emplace_back(fmt::format("{}.alignment", k), part.alignment);
   }
   save_safetensors((fs::path(directory) / "batch.safetensors").string(), file);
-  nlohmann::json step = {{"step", batch.step},
-               {"parts", batch.parts.size()},
-               {"label_smoothing", batch.label_smoothing},
-               {"training_seed", batch.training_seed},
-               {"baseline", batch.baseline}};
+  nlohmann::ordered_json step = {{"step", batch.step},
+                                 {"parts", batch.parts.size()},
+                                 {"label_smoothing", batch.label_smoothing},
+                                 {"training_seed", batch.training_seed},
+                                 {"baseline", batch.baseline}};
   for (const nn::Seq2SeqBatch& part : batch.parts) step["target_tokens"].push_back(part.target_tokens);
-  write(fs::path(directory) / "step.json", step.dump(2) + "\n");
+  write(fs::path(directory) / "step.json", json_text::dump(step, 2) + "\n");
   write(fs::path(directory) / "report.txt", autopsy.text(autopsy.sentences.size()));
 }
 
@@ -147,7 +149,7 @@ Replay replay(const std::string& directory) {
     throw InputError((from / "batch.safetensors").string(), 0, "has no " + name);
   };
   try {
-    nlohmann::json step = nlohmann::json::parse(read(from / "step.json"));
+    nlohmann::ordered_json step = json_text::parse(read(from / "step.json"));
     out.step = batch.step = step.at("step");
     batch.label_smoothing = step.at("label_smoothing");
     batch.training_seed = step.at("training_seed");
@@ -157,7 +159,7 @@ Replay replay(const std::string& directory) {
       batch.parts.push_back({part("source"), part("source_lengths"), part("target_in"), part("target_out"),
                              step.at("target_tokens").at(k).get<int64_t>(), part("alignment")});
     }
-  } catch (const nlohmann::json::exception& e) {
+  } catch (const nlohmann::ordered_json::exception& e) {
     throw InputError((from / "step.json").string(), 0, fmt::format("is damaged: {}", e.what()));
   }
   out.saved_text = read(from / "report.txt");

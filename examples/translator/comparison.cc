@@ -11,6 +11,8 @@
 #include <translator/text/progress.h>
 #include <translator/text/utf8.h>
 
+#include "json_text.h"
+
 namespace translator {
 namespace {
 
@@ -67,26 +69,25 @@ std::vector<std::string> lines_of(const std::string& text) {
 }  // namespace
 
 std::string to_json(const RaceRun& r, const std::string& settings) {
-  return json{{"settings", settings},
-              {"attention", r.attention},
-              {"seed", r.seed},
-              {"parameters", r.parameters},
-              {"tokens_per_second", r.tokens_per_second},
-              {"epochs", r.epochs},
-              {"loss", r.loss},
-              {"exact_match", r.exact_match},
-              {"bleu", r.bleu},
-              {"aer", optional_number(r.aer)},
-              {"entropy", optional_number(r.entropy)},
-              {"source", r.map.source},
-              {"target", r.map.target},
-              {"weights", r.map.weights}}
-      .dump();
+  return json_text::dump(json{{"settings", settings},
+                              {"attention", r.attention},
+                              {"seed", r.seed},
+                              {"parameters", r.parameters},
+                              {"tokens_per_second", r.tokens_per_second},
+                              {"epochs", r.epochs},
+                              {"loss", r.loss},
+                              {"exact_match", r.exact_match},
+                              {"bleu", r.bleu},
+                              {"aer", optional_number(r.aer)},
+                              {"entropy", optional_number(r.entropy)},
+                              {"source", r.map.source},
+                              {"target", r.map.target},
+                              {"weights", r.map.weights}});
 }
 
 std::optional<RaceRun> race_run_from_json(const std::string& text, const std::string& settings) {
   try {
-    json j = json::parse(text);
+    json j = json_text::parse(text);
     if (j.at("settings") != settings) return std::nullopt;
     return RaceRun{j.at("attention"),   j.at("seed"),
                    j.at("parameters"),  j.at("tokens_per_second"),

@@ -14,6 +14,8 @@
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
 
+#include "json_text.h"
+
 namespace translator {
 namespace {
 
@@ -59,7 +61,7 @@ void show(const Evaluation& e, bool as_json) {
         {"exact_match", e.exact_match}};
     if (e.aer) j["aer"] = *e.aer;
     j["seconds"] = e.seconds;
-    fmt::print("{}\n", j.dump());
+    fmt::print("{}\n", json_text::dump(j));
     return;
   }
   fmt::print("sentences    {}\n", e.sentences);

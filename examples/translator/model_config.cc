@@ -8,6 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "json_text.h"
+
 namespace translator {
 namespace {
 
@@ -128,14 +130,14 @@ std::string to_json(const ModelConfig& c) {
             {"lowercase", c.lowercase},
             {"french_typography", c.french},
             {"network", c.model == "transformer" ? describe(c.transformer) : describe(c.network)}};
-  return j.dump(2);
+  return json_text::dump(j, 2);
 }
 
 ModelConfig read_config(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw InputError(path, 0, "cannot be read: is this a model directory?");
   try {
-    json j = json::parse(file);
+    json j = json_text::parse(file);
     ModelConfig c;
     c.model = j.value("model", c.model);
     c.source_language = j.value("source_language", c.source_language);

@@ -9,6 +9,8 @@
 #include <translator/recipe.h>
 #include <translator/trainer.h>
 
+#include "json_text.h"
+
 namespace translator {
 namespace {
 
@@ -71,32 +73,30 @@ void RunLog::write(const std::string& line) const {
 }
 
 void RunLog::start(const TrainOptions& o, const Start& facts) const {
-  write(json{{"event", "start"},
-             {"version", kVersion},
-             {"pairs", facts.pairs},
-             {"epochs", o.epochs},
-             {"max_minutes", o.max_minutes},
-             {"batch_size", o.batch_size},
-             {"lr", o.lr},
-             {"recipe", recipe(o)},
-             {"seed", o.seed},
-             {"threads", o.threads},
-             {"parameters", facts.parameters},
-             {"layers", of(facts.meter)}}
-            .dump());
+  write(json_text::dump(json{{"event", "start"},
+                             {"version", kVersion},
+                             {"pairs", facts.pairs},
+                             {"epochs", o.epochs},
+                             {"max_minutes", o.max_minutes},
+                             {"batch_size", o.batch_size},
+                             {"lr", o.lr},
+                             {"recipe", recipe(o)},
+                             {"seed", o.seed},
+                             {"threads", o.threads},
+                             {"parameters", facts.parameters},
+                             {"layers", of(facts.meter)}}));
 }
 
 void RunLog::resume(const TrainOptions& o, const Resume& facts) const {
-  write(json{{"event", "resume"},
-             {"version", kVersion},
-             {"epoch", facts.epoch},
-             {"step", facts.step},
-             {"seconds", facts.seconds},
-             {"epochs", o.epochs},
-             {"max_minutes", o.max_minutes},
-             {"threads", o.threads},
-             {"layers", of(facts.meter)}}
-            .dump());
+  write(json_text::dump(json{{"event", "resume"},
+                             {"version", kVersion},
+                             {"epoch", facts.epoch},
+                             {"step", facts.step},
+                             {"seconds", facts.seconds},
+                             {"epochs", o.epochs},
+                             {"max_minutes", o.max_minutes},
+                             {"threads", o.threads},
+                             {"layers", of(facts.meter)}}));
 }
 
 void RunLog::validation(const Validation& v, const Details& d) const {
@@ -115,31 +115,32 @@ void RunLog::validation(const Validation& v, const Details& d) const {
              {"gradient", rounded(d.norms.gradient)},
              {"weight", rounded(d.norms.weight)},
              {"update", rounded(d.norms.update)}};
-  write(json{{"event", "validation"},
-             {"epoch", v.epoch},
-             {"step", v.step},
-             {"seconds", v.seconds},
-             {"lr", number(d.lr)},
-             {"train_loss", number(v.train_loss)},
-             {"valid_loss", number(e.nll)},
-             {"perplexity", number(e.perplexity)},
-             {"bleu", number(e.bleu.score)},
-             {"exact_match", e.exact_match},
-             {"sentences", e.sentences},
-             {"tokens_per_s", number(v.tokens_per_second)},
-             {"grad_norm", number(d.grad_norm)},
-             {"skipped_steps", d.skipped},
-             {"best", v.best},
-             {"attention_entropy", e.entropy ? number(*e.entropy) : json(nullptr)},
-             {"norms", norms},
-             {"probe", d.probe.empty() ? json(nullptr) : of(d.probe[0], d.probe_source, d.probe_reference)},
-             {"worst", worst},
-             {"samples", samples}}
-            .dump());
+  write(json_text::dump(
+      json{{"event", "validation"},
+           {"epoch", v.epoch},
+           {"step", v.step},
+           {"seconds", v.seconds},
+           {"lr", number(d.lr)},
+           {"train_loss", number(v.train_loss)},
+           {"valid_loss", number(e.nll)},
+           {"perplexity", number(e.perplexity)},
+           {"bleu", number(e.bleu.score)},
+           {"exact_match", e.exact_match},
+           {"sentences", e.sentences},
+           {"tokens_per_s", number(v.tokens_per_second)},
+           {"grad_norm", number(d.grad_norm)},
+           {"skipped_steps", d.skipped},
+           {"best", v.best},
+           {"attention_entropy", e.entropy ? number(*e.entropy) : json(nullptr)},
+           {"norms", norms},
+           {"probe", d.probe.empty() ? json(nullptr) : of(d.probe[0], d.probe_source, d.probe_reference)},
+           {"worst", worst},
+           {"samples", samples}}));
 }
 
 void RunLog::end(bool finished, int64_t step, double seconds) const {
-  write(json{{"event", "end"}, {"finished", finished}, {"step", step}, {"seconds", seconds}}.dump());
+  write(
+      json_text::dump(json{{"event", "end"}, {"finished", finished}, {"step", step}, {"seconds", seconds}}));
 }
 
 }  // namespace translator

@@ -11,6 +11,8 @@
 #include <translator/text/error.h>
 #include <translator/trainer.h>
 
+#include "json_text.h"
+
 // What a run leaves behind, and how it goes on from there.
 
 namespace translator {
@@ -33,7 +35,7 @@ void Trainer::save_start() const {
   for (const auto& [name, value] : recipe(options_)) options.emplace(name.substr(2), value);  // lr is there
   std::string path = (std::filesystem::path(options_.out) / "training.json").string();
   std::ofstream file(path);
-  file << options.dump(2) << "\n";
+  file << json_text::dump(options, 2) << "\n";
   file.close();
   if (!file) throw InputError(path, 0, "cannot be written");
   save_best();

@@ -11,6 +11,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "json_text.h"
+
 namespace cli {
 namespace {
 
@@ -147,11 +149,11 @@ size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-std::vector<nlohmann::json> events(const std::string& directory, const std::string& kind) {
-  std::vector<nlohmann::json> out;
+std::vector<nlohmann::ordered_json> events(const std::string& directory, const std::string& kind) {
+  std::vector<nlohmann::ordered_json> out;
   for (const std::string& line : lines_of(read_file(directory + "/train.log"))) {
     CAPTURE(line);
-    nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
+    nlohmann::ordered_json event = json_text::parse_or_discarded(line);
     REQUIRE(event.is_object());
     if (kind.empty() || event.at("event") == kind) out.push_back(std::move(event));
   }

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../show_json.h"
+
 // Runs the translator as a person would: a process with arguments, standard input, an environment. Its
 // working directory is a scratch directory of this test run, so that files have short names.
 
@@ -63,7 +65,7 @@ std::vector<std::string> lines_of(const std::string& text);
 size_t count(const std::string& text, const std::string& part);
 
 // Events of DIR/train.log; fails the test when a line is no JSON.
-std::vector<nlohmann::json> events(const std::string& directory, const std::string& kind = {});
+std::vector<nlohmann::ordered_json> events(const std::string& directory, const std::string& kind = {});
 
 // A file of 1200 short sentence pairs, made once.
 const std::string& short_pairs();

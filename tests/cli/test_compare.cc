@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "../quick_doctest.h"
+#include "json_text.h"
 #include "program.h"
 
 using namespace cli;
@@ -21,8 +22,8 @@ Arguments race(const std::string& work, const Arguments& more = {}) {
   return all;
 }
 
-nlohmann::json result(const std::string& directory) {
-  return nlohmann::json::parse(read_file(directory + "/race.json"));
+nlohmann::ordered_json result(const std::string& directory) {
+  return json_text::parse(read_file(directory + "/race.json"));
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ TEST_CASE("compare races a Transformer beside the attentions, on the same data a
   INFO(r.err);
   REQUIRE(r.code == 0);
   auto recurrent = result("kinds/general-42"), own = result("kinds/transformer-42");
-  auto config = nlohmann::json::parse(read_file("kinds/transformer-42/config.json"));
+  auto config = json_text::parse(read_file("kinds/transformer-42/config.json"));
   CHECK(config.at("model") == "transformer");
   CHECK(config.at("network").at("d_model") == 16);
   CHECK(own.at("attention") == "transformer");

@@ -5,6 +5,7 @@
 #include <translator/text/bleu.h>
 
 #include "../quick_doctest.h"
+#include "json_text.h"
 #include "program.h"
 
 using namespace cli;
@@ -54,7 +55,7 @@ TEST_CASE("evaluate --json is one object with the table's figures") {
   Result r = run({"evaluate", trained_model(), "test.tsv", "--json", "--alignments", "test.links"});
   CHECK(r.code == 0);
   REQUIRE(lines_of(r.out).size() == 1);
-  auto j = nlohmann::json::parse(r.out);
+  auto j = json_text::parse(r.out);
   CHECK(j.at("sentences") == 200);
   CHECK(j.at("perplexity").get<double>() == doctest::Approx(std::exp(j.at("loss").get<double>())));
   CHECK(j.at("aer").get<double>() > 0);
@@ -64,10 +65,10 @@ TEST_CASE("evaluate --json is one object with the table's figures") {
   // Links as the third column are as good as a file of them; without any there is no AER.
   write_file("linked.tsv",
              run({"corpus", "--split", "test", "-n", "200", "--max-length", "7", "--links"}).out);
-  auto linked = nlohmann::json::parse(run({"evaluate", trained_model(), "linked.tsv", "--json"}).out);
+  auto linked = json_text::parse(run({"evaluate", trained_model(), "linked.tsv", "--json"}).out);
   CHECK(linked.at("aer") == j.at("aer"));
   CHECK(linked.at("bleu") == j.at("bleu"));
-  auto bare = nlohmann::json::parse(
+  auto bare = json_text::parse(
       run({"evaluate", trained_model(), "test.tsv", "--json", "--beam-size", "3", "--threads", "2"}).out);
   CHECK_FALSE(bare.contains("aer"));
   CHECK(bare.at("loss").get<double>() == doctest::Approx(j.at("loss").get<double>()).epsilon(1e-6));
@@ -99,7 +100,7 @@ TEST_CASE("evaluate takes two files, swaps columns with their links, and counts 
   write_file("swapped.links", links);
   auto figures = [](Result r) {
     CHECK(r.code == 0);
-    auto j = nlohmann::json::parse(r.out);
+    auto j = json_text::parse(r.out);
     j.erase("seconds");
     return j;
   };

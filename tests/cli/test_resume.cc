@@ -9,6 +9,7 @@
 #include <gradus/io/safetensors.h>
 
 #include "../quick_doctest.h"
+#include "json_text.h"
 #include "program.h"
 
 using namespace cli;
@@ -32,7 +33,7 @@ void check_same_tensors(const std::string& a, const std::string& b) {
 }
 
 // The log without what a clock measured.
-std::vector<nlohmann::json> timeless(const std::string& directory) {
+std::vector<nlohmann::ordered_json> timeless(const std::string& directory) {
   auto log = events(directory, "validation");
   for (auto& event : log) {
     event.erase("seconds");
@@ -126,7 +127,7 @@ TEST_CASE("the same with other optimisers, schedules, averages and scheduled sam
     CHECK(timeless("whole") == timeless("broken"));
     CHECK(read_file("whole/training.json") == read_file("broken/training.json"));
   }
-  auto json = nlohmann::json::parse(read_file("whole/training.json"));
+  auto json = json_text::parse(read_file("whole/training.json"));
   CHECK(json.at("optimizer") == "adadelta");
   CHECK(json.at("schedule") == "cosine");
   CHECK(json.at("weight-decay") == "0.001");

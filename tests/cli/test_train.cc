@@ -5,6 +5,7 @@
 #include <gradus/nn/attention/attention.h>
 
 #include "../quick_doctest.h"
+#include "json_text.h"
 #include "program.h"
 
 using namespace cli;
@@ -32,14 +33,14 @@ TEST_CASE("train leaves a whole model directory and a log of its validations; pr
   REQUIRE(words.size() > 100);
   CHECK(std::vector<std::string>(words.begin(), words.begin() + 4) ==
         std::vector<std::string>{"<unk>", "<pad>", "<s>", "</s>"});
-  auto config = nlohmann::json::parse(read_file("fresh/config.json"));
+  auto config = json_text::parse(read_file("fresh/config.json"));
   CHECK(config.at("network").at("hidden_size") == 32);
   CHECK(config.at("network").at("source_vocabulary") == words.size());
 
   auto log = events("fresh");
   REQUIRE(log.size() == 4);
   CHECK(log[0].at("event") == "start");
-  CHECK(log[3] == nlohmann::json{
+  CHECK(log[3] == nlohmann::ordered_json{
                       {"event", "end"}, {"finished", true}, {"step", 72}, {"seconds", log[3].at("seconds")}});
   CHECK(log[0].at("pairs") == 1140);
   CHECK(log[0].at("epochs") == 2);
@@ -97,7 +98,7 @@ TEST_CASE("every attention trains and translates") {
     Result r = run(arguments);
     CHECK(r.code == 0);
     CHECK(r.err == "");
-    auto config = nlohmann::json::parse(read_file("by_" + attention + "/config.json"));
+    auto config = json_text::parse(read_file("by_" + attention + "/config.json"));
     CHECK(config.at("network").at("attention") == attention);
     auto log = events("by_" + attention, "validation");
     REQUIRE(!log.empty());
@@ -116,7 +117,7 @@ TEST_CASE("every cell trains and translates; models of before --cell still load"
     Result r = run(small_run("by_" + cell, {"--epochs", "1", "--cell", cell, "--layers", "2", "--residual",
                                             "--variational", "--recurrent-dropout", "0.1"}));
     CHECK(r.code == 0);
-    auto config = nlohmann::json::parse(read_file("by_" + cell + "/config.json"));
+    auto config = json_text::parse(read_file("by_" + cell + "/config.json"));
     CHECK(config.at("network").at("cell") == cell);
     auto log = events("by_" + cell, "validation");
     REQUIRE(log.size() == 1);
@@ -126,10 +127,10 @@ TEST_CASE("every cell trains and translates; models of before --cell still load"
   Result now = run({"translate", trained_model(), "she eats apples", "--scores"});
   fs::remove_all(scratch() / "old");
   fs::copy(scratch() / trained_model(), scratch() / "old");
-  auto config = nlohmann::json::parse(read_file("old/config.json"));
+  auto config = json_text::parse(read_file("old/config.json"));
   for (const char* key : {"cell", "layer_norm", "residual", "variational", "recurrent_dropout"})
     CHECK(config.at("network").erase(key) == 1);
-  write_file("old/config.json", config.dump());
+  write_file("old/config.json", json_text::dump(config));
   Result old = run({"translate", "old", "she eats apples", "--scores"});
   CHECK(old.code == 0);
   CHECK(old.out == now.out);
@@ -140,7 +141,7 @@ TEST_CASE("attention's options are kept in the model; help lists what there is")
                         {"--epochs", "1", "-q", "--attention", "local-p", "--window", "3", "--temperature",
                          "0.5", "--top-k", "2", "--readout", "maxout", "--no-input-feeding"}))
               .code == 0);
-  auto network = nlohmann::json::parse(read_file("options/config.json")).at("network");
+  auto network = json_text::parse(read_file("options/config.json")).at("network");
   CHECK(network.at("readout") == "maxout");
   CHECK(network.at("input_feeding") == false);
   CHECK(network.at("attention_options").at("window") == 3);
@@ -199,7 +200,7 @@ TEST_CASE("train --model transformer: the same commands, the same directory") {
   INFO(r.err);
   CHECK(r.code == 0);
   CHECK(r.says("transformer of 1 + 1 layers, 2 heads, "));
-  auto config = nlohmann::json::parse(read_file("transformer/config.json"));
+  auto config = json_text::parse(read_file("transformer/config.json"));
   CHECK(config.at("model") == "transformer");
   CHECK(config.at("network").at("d_model") == 32);
   CHECK(config.at("network").at("dim_feedforward") == 48);
@@ -213,7 +214,7 @@ TEST_CASE("train --model transformer: the same commands, the same directory") {
   CHECK(translated.out.find("cat") != std::string::npos);  // above its column of the map
   Result scored = run({"evaluate", "transformer", short_pairs(), "--json"});
   CHECK(scored.code == 0);
-  CHECK(nlohmann::json::parse(scored.out).at("bleu").get<double>() > 5);
+  CHECK(json_text::parse(scored.out).at("bleu").get<double>() > 5);
 
   more.insert(more.end(), {"--epochs", "9", "--resume"});
   Result resumed = run(small_run("transformer", more));
@@ -245,15 +246,15 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
 TEST_CASE("a configuration without \"model\" is a recurrent one's, as all were before there was a choice") {
   const std::string& name = trained_model();
   std::filesystem::copy(scratch() / name, scratch() / "older", std::filesystem::copy_options::recursive);
-  auto config = nlohmann::ordered_json::parse(read_file("older/config.json"));
+  auto config = json_text::parse(read_file("older/config.json"));
   REQUIRE(config.at("model") == "gru");
   config.erase("model");
-  write_file("older/config.json", config.dump());
+  write_file("older/config.json", json_text::dump(config));
   Result a = run({"translate", name, "the cat sleeps"}), b = run({"translate", "older", "the cat sleeps"});
   CHECK(b.code == 0);
   CHECK(a.out == b.out);
   config["model"] = "oracle";
-  write_file("older/config.json", config.dump());
+  write_file("older/config.json", json_text::dump(config));
   Result c = run({"translate", "older", "the cat sleeps"});
   CHECK(c.code == 1);
   CHECK(c.says("unknown model \"oracle\": gru or transformer"));

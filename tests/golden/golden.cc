@@ -11,6 +11,8 @@
 #include <gradus/ops/attention.h>
 #include <gradus/ops/reduce.h>
 
+#include "json_text.h"
+
 namespace golden {
 namespace {
 
@@ -18,7 +20,7 @@ using gradus::DType;
 using gradus::Shape;
 using gradus::Tensor;
 using gradus::Var;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 Tensor tensor_of(const Json& j) {
   std::vector<int64_t> dims = j.at("shape").get<std::vector<int64_t>>();
@@ -68,7 +70,7 @@ std::vector<std::string> differences_in(DType dtype, const File& file,
 File load(const std::string& name) {
   std::ifstream stream(std::string(GRADUS_GOLDEN_DIR) + "/" + name + ".json");
   if (!stream) throw std::runtime_error("no golden file " + name);
-  Json json = Json::parse(stream);
+  Json json = json_text::parse(stream);
   return {tensors_of(json, "inputs"), tensors_of(json, "outputs"), tensors_of(json, "upstream"),
           tensors_of(json, "grads"),  tensors_of(json, "config"),  json.at("loss_value").get<double>()};
 }

@@ -6,6 +6,7 @@
 #include <gradus/ops.h>
 
 #include "../quick_doctest.h"
+#include "../show_json.h"
 #include "checks.h"
 #include "commands.h"
 #include "differences.h"

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "../quick_doctest.h"
+#include "../show_json.h"
 #include "commands.h"
 #include "flow.h"
+#include "json_text.h"
 #include "schema.h"
 #include "subjects.h"
 
@@ -190,7 +192,7 @@ TEST_CASE("a model beside one without attention") {
   o.out = (folder.path / "flow.json").string();
   o.svg = (folder.path / "flow.svg").string();
   CHECK(flow(o) == 0);
-  json trace = json::parse(text_of(o.out));
+  json trace = json_text::parse(text_of(o.out));
   auto found = problems(trace, trace_schema());
   CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
   CHECK(trace["versus"] == true);

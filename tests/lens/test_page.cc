@@ -5,8 +5,10 @@
 #include <fstream>
 
 #include "../quick_doctest.h"
+#include "../show_json.h"
 #include "flow.h"
 #include "graph.h"
+#include "json_text.h"
 #include "subjects.h"
 
 using lens::json;
@@ -62,7 +64,7 @@ TEST_CASE("no word can leave the data") {
   CHECK(count(page, "</script>") == 2);
   CHECK(count(page, "<!--") == 0);
   CHECK(page.find(R"("\u003c/script>\u003c!--\u003cscript>")") != std::string::npos);
-  CHECK(json::parse(R"({"word": "\u003c/script>"})")["word"] == "</script>");
+  CHECK(json_text::parse(R"({"word": "\u003c/script>"})")["word"] == "</script>");
 }
 
 TEST_CASE("packed numbers keep their leading bytes, and what is not a number") {

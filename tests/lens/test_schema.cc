@@ -6,10 +6,11 @@
 #include <filesystem>
 #include <limits>
 
+#include "../quick_doctest.h"
+#include "../show_json.h"
 #include "check_log.h"
 #include "check_page.h"
-
-#include "../quick_doctest.h"
+#include "json_text.h"
 #include "schema.h"
 #include "subjects.h"
 
@@ -37,7 +38,7 @@ TEST_CASE("traces of every kind of model follow the schema") {
     json trace = explained(s);
     auto found = lens::problems(trace, lens::trace_schema());
     CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
-    CHECK(json::parse(trace.dump()) == trace);
+    CHECK(json_text::parse(json_text::dump(trace)) == trace);
   }
 }
 
@@ -94,10 +95,10 @@ TEST_CASE("the schema finds what is wrong") {
 }
 
 TEST_CASE("the validator says where and what, and refuses rules that it does not know") {
-  json schema = json::parse(R"({"type": "object", "required": ["a"], "properties": {
+  json schema = json_text::parse(R"({"type": "object", "required": ["a"], "properties": {
     "a": {"type": "array", "items": {"type": ["number", "null"], "minimum": 1}, "maxItems": 2}}, "additionalProperties": false})");
   auto first = [&](const char* text) {
-    auto found = lens::problems(json::parse(text), schema);
+    auto found = lens::problems(json_text::parse(text), schema);
     return found.empty() ? std::string() : found[0];
   };
   CHECK(first(R"({"a": [1, null]})") == "");
@@ -107,7 +108,7 @@ TEST_CASE("the validator says where and what, and refuses rules that it does not
   CHECK(first(R"({"b": 1})") == "document: lacks \"a\"");
   CHECK(first(R"({"a": [], "b": 1})") == "document: has an unknown \"b\"");
   CHECK(first("[]") == "document: must be object, is array");
-  CHECK_THROWS_WITH(lens::problems(json(1), json::parse(R"({"pattern": "x"})")),
+  CHECK_THROWS_WITH(lens::problems(json(1), json_text::parse(R"({"pattern": "x"})")),
                     "[schema] unknown rule \"pattern\"");
 }
 
@@ -119,11 +120,11 @@ TEST_CASE("numbers: what is not finite is text, what was not computed null") {
   CHECK(all(0.1).get<double>() == 0.1);
   CHECK(all(gradus::Tensor()).is_null());
   CHECK(all.grid(gradus::Tensor(), 4).is_null());
-  CHECK(short_ones(1.0 / 3).dump() == "0.3333");
-  CHECK(short_ones(0).dump() == "0");
-  CHECK(short_ones(-2.0).dump() == "-2");
+  CHECK(json_text::dump(short_ones(1.0 / 3)) == "0.3333");
+  CHECK(json_text::dump(short_ones(0)) == "0");
+  CHECK(json_text::dump(short_ones(-2.0)) == "-2");
   gradus::Tensor x = gradus::Tensor::from({2, 3}, {1, 2, 3, 4, 5, 6}, gradus::DType::f64);
-  CHECK(short_ones.grid(x, 2).dump() == R"({"shape":[2,3],"shown":2,"values":[1,2,4,5]})");
+  CHECK(json_text::dump(short_ones.grid(x, 2)) == R"({"shape":[2,3],"shown":2,"values":[1,2,4,5]})");
   CHECK(lens::base64_f32(gradus::Tensor::from({2}, {1, -2.5}, gradus::DType::f64)) == "AACAPwAAIMA=");
   CHECK(lens::base64_f32(gradus::Tensor::from({1}, {1}, gradus::DType::f64)) == "AACAPw==");
 }

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "json_text.h"
+
 namespace gradus::test {
 
 bool same_bits(const Tensor& a, const Tensor& b) {
@@ -15,7 +17,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 Tensor golden(const std::string& file, const std::string& group, const std::string& name) {
   std::ifstream stream(std::string(GRADUS_GOLDEN_DIR "/") + file + ".json");
   REQUIRE(stream);
-  nlohmann::json j = nlohmann::json::parse(stream)[group][name];
+  nlohmann::ordered_json j = json_text::parse(stream)[group][name];
   auto dims = j["shape"].get<std::vector<int64_t>>();
   return Tensor::from(Shape(dims.data(), static_cast<int>(dims.size())), j["data"].get<std::vector<double>>(),
                       DType::f64);
@@ -25,7 +27,7 @@ std::vector<std::string> golden_names(const std::string& file, const std::string
   std::ifstream stream(std::string(GRADUS_GOLDEN_DIR "/") + file + ".json");
   REQUIRE(stream);
   std::vector<std::string> names;
-  nlohmann::json j = nlohmann::json::parse(stream);
+  nlohmann::ordered_json j = json_text::parse(stream);
   for (const auto& [name, value] : j.at(group).items()) names.push_back(name);
   return names;
 }

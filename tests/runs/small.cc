@@ -9,6 +9,8 @@
 
 #include <translator/data.h>
 
+#include "json_text.h"
+
 namespace runs {
 
 namespace fs = std::filesystem;
@@ -94,7 +96,7 @@ std::vector<nlohmann::ordered_json> log(const std::string& directory, const std:
   std::istringstream in(read(directory + "/train.log"));
   std::vector<nlohmann::ordered_json> out;
   for (std::string line; std::getline(in, line);) {
-    auto one = nlohmann::ordered_json::parse(line);
+    auto one = json_text::parse(line);
     if (event.empty() || one.at("event") == event) out.push_back(one);
   }
   return out;

@@ -3,6 +3,8 @@
 #include <string>
 
 #include <nlohmann/json.hpp>
+
+#include "../show_json.h"
 #include <translator/trainer.h>
 
 namespace runs {

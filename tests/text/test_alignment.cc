@@ -6,12 +6,13 @@
 #include <limits>
 
 #include "../quick_doctest.h"
+#include "json_text.h"
 
 using namespace translator;
 
 namespace {
 
-Links links_of(const nlohmann::json& list) {
+Links links_of(const nlohmann::ordered_json& list) {
   Links out;
   for (const auto& link : list) out.push_back({link[0].get<int32_t>(), link[1].get<int32_t>()});
   return out;
@@ -64,7 +65,7 @@ TEST_CASE("alignment: links are the largest weight of each row") {
 TEST_CASE("alignment: error rate, golden") {
   std::ifstream file(TRANSLATOR_GOLDEN_DIR "/scalar_formulas.json");
   REQUIRE(file);
-  const auto golden = nlohmann::json::parse(file);
+  const auto golden = json_text::parse(file);
   AlignmentScore score;
   score.add(links_of(golden["config"]["aer_system_links"]),
             {.sure = links_of(golden["config"]["aer_sure_links"]),

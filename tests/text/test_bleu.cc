@@ -6,6 +6,7 @@
 #include <random>
 
 #include "../quick_doctest.h"
+#include "json_text.h"
 
 using namespace translator;
 using Strings = std::vector<std::string>;
@@ -13,14 +14,14 @@ using Sets = std::vector<Strings>;
 
 namespace {
 
-nlohmann::json golden() {
+nlohmann::ordered_json golden() {
   std::ifstream file(TRANSLATOR_GOLDEN_DIR "/bleu.json");
   REQUIRE(file);
-  return nlohmann::json::parse(file);
+  return json_text::parse(file);
 }
 
-Strings strings(const nlohmann::json& list) { return list.get<Strings>(); }
-double number(const nlohmann::json& tensor, size_t i = 0) { return tensor["data"][i].get<double>(); }
+Strings strings(const nlohmann::ordered_json& list) { return list.get<Strings>(); }
+double number(const nlohmann::ordered_json& tensor, size_t i = 0) { return tensor["data"][i].get<double>(); }
 
 }  // namespace
 

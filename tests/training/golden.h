@@ -10,19 +10,20 @@
 #include <gradus/tensor.h>
 
 #include "../quick_doctest.h"
+#include "json_text.h"
 
 namespace gradus::testing {
 
-inline const nlohmann::json& golden(const std::string& part) {
-  static const nlohmann::json all = [] {
+inline const nlohmann::ordered_json& golden(const std::string& part) {
+  static const nlohmann::ordered_json all = [] {
     std::ifstream file(GRADUS_GOLDEN_DIR "/training.json");
     REQUIRE(file);
-    return nlohmann::json::parse(file);
+    return json_text::parse(file);
   }();
   return all.at(part);
 }
 
-inline Tensor tensor(const nlohmann::json& j, DType dtype = DType::f64) {
+inline Tensor tensor(const nlohmann::ordered_json& j, DType dtype = DType::f64) {
   if (!j.is_object()) {
     auto values = j.get<std::vector<double>>();
     return Tensor::from({static_cast<int64_t>(values.size())}, values, dtype);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "json_text.h"
 #include "measure.h"
 
 namespace bench {
@@ -48,16 +49,16 @@ int decode_one(const Options& options, const Size& size, const std::string& vari
   };
   double one = measured(1, 30), many = measured(64, 8);
   if (options.json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"framework", "gradus"},
-                                              {"blas_core", gradus::kernels::blas_core()},
-                                              {"amx", gradus::kernels::amx_ready()},
-                                              {"size", size.name},
-                                              {"variant", variant},
-                                              {"threads", options.threads},
-                                              {"decode_b1_sentences_per_s", std::round(one * 100) / 100},
-                                              {"decode_b64_sentences_per_s", std::round(many * 100) / 100},
-                                              {"peak_rss_mb", std::round(peak_rss_mb() * 10) / 10}}
-                           .dump());
+    fmt::print("{}\n", json_text::dump(nlohmann::ordered_json{
+                           {"framework", "gradus"},
+                           {"blas_core", gradus::kernels::blas_core()},
+                           {"amx", gradus::kernels::amx_ready()},
+                           {"size", size.name},
+                           {"variant", variant},
+                           {"threads", options.threads},
+                           {"decode_b1_sentences_per_s", std::round(one * 100) / 100},
+                           {"decode_b64_sentences_per_s", std::round(many * 100) / 100},
+                           {"peak_rss_mb", std::round(peak_rss_mb() * 10) / 10}}));
   else
     fmt::print("{:<6} {:<9} {:>2} {:>14.1f} {:>14.1f} {:>8.0f}\n", size.name, variant, options.threads, one,
                many, peak_rss_mb());

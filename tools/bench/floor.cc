@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "gemm_step.h"
+#include "json_text.h"
 #include "measure.h"
 #include "step.h"
 
@@ -44,19 +45,18 @@ int floor_one(const Options& options, const Size& size, const std::string& varia
   double efficiency = median(floor_ms) / median(step_ms), gflop = median(rate) * median(floor_ms) / 1e3;
   auto rounded = [](double x) { return std::round(x * 1000) / 1000; };
   if (options.json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"framework", "gradus"},
-                                              {"blas_core", gradus::kernels::blas_core()},
-                                              {"amx", gradus::kernels::amx_ready()},
-                                              {"size", size.name},
-                                              {"variant", variant},
-                                              {"threads", options.threads},
-                                              {"steps", steps},
-                                              {"floor_ms", rounded(median(floor_ms))},
-                                              {"ms_per_step", rounded(median(step_ms))},
-                                              {"efficiency", rounded(efficiency)},
-                                              {"gflop", rounded(gflop)},
-                                              {"floor_gflops", rounded(median(rate))}}
-                           .dump());
+    fmt::print("{}\n", json_text::dump(nlohmann::ordered_json{{"framework", "gradus"},
+                                                              {"blas_core", gradus::kernels::blas_core()},
+                                                              {"amx", gradus::kernels::amx_ready()},
+                                                              {"size", size.name},
+                                                              {"variant", variant},
+                                                              {"threads", options.threads},
+                                                              {"steps", steps},
+                                                              {"floor_ms", rounded(median(floor_ms))},
+                                                              {"ms_per_step", rounded(median(step_ms))},
+                                                              {"efficiency", rounded(efficiency)},
+                                                              {"gflop", rounded(gflop)},
+                                                              {"floor_gflops", rounded(median(rate))}}));
   else
     fmt::print("{:<6} {:<9} {:>2} {:>10.2f} {:>10.2f} {:>10.3f} {:>10.2f} {:>10.1f}\n", size.name, variant,
                options.threads, median(floor_ms), median(step_ms), efficiency, gflop, median(rate));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "json_text.h"
 #include "measure.h"
 #include "step.h"
 
@@ -60,31 +61,30 @@ int train_one(const Options& options, const Size& size, const std::string& varia
         median(forward), median(backward), median(clip), median(adam), faults, peak_rss_mb(), loss);
     return 0;
   }
-  fmt::print("{}\n", json{{"framework", "gradus"},
-                          {"blas_core", core},
-                          {"amx", gradus::kernels::amx_ready()},
-                          {"size", size.name},
-                          {"variant", variant},
-                          {"threads", options.threads},
-                          {"steps", steps},
-                          {"tokens_per_s", rounded(median(tokens), 10)},
-                          {"src_plus_tgt_tokens_per_s", rounded(median(both), 10)},
-                          {"ms_per_step", rounded(median(ms))},
-                          {"ms_p10", rounded(quantile(ms, 0.1))},
-                          {"ms_p90", rounded(quantile(ms, 0.9))},
-                          {"phase_ms",
-                           {{"forward", rounded(median(forward))},
-                            {"backward", rounded(median(backward))},
-                            {"clip", rounded(median(clip))},
-                            {"adam", rounded(median(adam))}}},
-                          {"page_faults_per_step", faults},
-                          {"system_allocations", asked},
-                          {"startup_ms", rounded(startup)},
-                          {"peak_rss_mb", rounded(peak_rss_mb(), 10)},
-                          {"base_rss_mb", rounded(base, 10)},
-                          {"loss", rounded(loss, 1e4)},
-                          {"params", gradus::nn::num_parameters(network)}}
-                         .dump());
+  fmt::print("{}\n", json_text::dump(json{{"framework", "gradus"},
+                                          {"blas_core", core},
+                                          {"amx", gradus::kernels::amx_ready()},
+                                          {"size", size.name},
+                                          {"variant", variant},
+                                          {"threads", options.threads},
+                                          {"steps", steps},
+                                          {"tokens_per_s", rounded(median(tokens), 10)},
+                                          {"src_plus_tgt_tokens_per_s", rounded(median(both), 10)},
+                                          {"ms_per_step", rounded(median(ms))},
+                                          {"ms_p10", rounded(quantile(ms, 0.1))},
+                                          {"ms_p90", rounded(quantile(ms, 0.9))},
+                                          {"phase_ms",
+                                           {{"forward", rounded(median(forward))},
+                                            {"backward", rounded(median(backward))},
+                                            {"clip", rounded(median(clip))},
+                                            {"adam", rounded(median(adam))}}},
+                                          {"page_faults_per_step", faults},
+                                          {"system_allocations", asked},
+                                          {"startup_ms", rounded(startup)},
+                                          {"peak_rss_mb", rounded(peak_rss_mb(), 10)},
+                                          {"base_rss_mb", rounded(base, 10)},
+                                          {"loss", rounded(loss, 1e4)},
+                                          {"params", gradus::nn::num_parameters(network)}}));
   return 0;
 }
 

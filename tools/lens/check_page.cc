@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "commands.h"
+#include "json_text.h"
 
 namespace lens {
 namespace {
@@ -30,7 +31,7 @@ json read_check_log(const std::string& path) {
   json checks = json::array();
   std::string line;
   while (std::getline(in, line)) {
-    json one = json::parse(line, nullptr, false);
+    json one = json_text::parse_or_discarded(line);
     if (!one.is_object() || !one.contains("title") || !one.contains("tensors"))
       gradus::fail("lens", fmt::format("{}, line {}: this is not what a check logs", path, checks.size() + 1));
     checks.push_back(std::move(one));

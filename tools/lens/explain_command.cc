@@ -10,6 +10,7 @@
 
 #include "commands.h"
 #include "explain.h"
+#include "json_text.h"
 
 namespace lens {
 
@@ -57,7 +58,7 @@ int explain(const ExplainOptions& o) {
       .digits = o.json ? 17 : 6, .packed = !o.json, .units = o.units, .what_if = !o.json, .paths = o.json};
   json data = to_json(subject, d, trace, options);
   if (o.json) {
-    write_file(o.out, data.dump() + "\n");
+    write_file(o.out, json_text::dump(data) + "\n");
     return 0;
   }
   std::string page = assemble_page("explain", data);

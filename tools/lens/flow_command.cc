@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "explain.h"
 #include "flow.h"
+#include "json_text.h"
 
 namespace lens {
 namespace {
@@ -157,7 +158,7 @@ int flow(const FlowOptions& o) {
   json data = flow_json(results, titles, show);
   if (results[show].weights == "fresh") titles.without = FlowTitles().without;
   if (!o.svg.empty()) write_file(o.svg, flow_svg(results[show], titles));
-  if (o.json) write_file(o.out, data.dump() + "\n");
+  if (o.json) write_file(o.out, json_text::dump(data) + "\n");
   if (page) write_file(o.out, assemble_page("flow", data));
   if (o.out == "-" && !o.text) return 0;
   fmt::print("{}", flow_text(results[show], titles));

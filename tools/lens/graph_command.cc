@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "graph.h"
+#include "json_text.h"
 
 namespace lens {
 
@@ -33,7 +34,7 @@ int graph(const GraphOptions& o) {
   }
   json data = graph_json(subject, g, count, worst, o.json ? 17 : 5);
   if (o.json) {
-    write_file(o.out, data.dump() + "\n");
+    write_file(o.out, json_text::dump(data) + "\n");
     return 0;
   }
   std::string page = assemble_page("graph", data);

@@ -11,6 +11,8 @@
 
 #include <gradus/error.h>
 
+#include "json_text.h"
+
 namespace lens {
 
 // Generated from page/ by embed.py.
@@ -101,7 +103,7 @@ namespace {
 // JSON that no word in it can end: "</script>" would end the element, "<!--" likewise.
 std::string as_script(const json& data) {
   std::string out;
-  for (char c : data.dump()) {
+  for (char c : json_text::dump(data)) {
     if (c == '<') out += "\\u003c";
     else out += c;
   }

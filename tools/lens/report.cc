@@ -9,6 +9,8 @@
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
 
+#include "json_text.h"
+
 namespace lens {
 namespace {
 
@@ -18,12 +20,12 @@ constexpr size_t kMost = 240;  // validations on a page
 
 json load(const fs::path& path) {
   std::ifstream file(path);
-  json out = file ? json::parse(file, nullptr, false) : json();
+  json out = file ? json_text::parse_or_discarded(file) : json();
   return out.is_object() ? out : json::object();
 }
 
 // What is written in words is shown as it is, numbers as JSON has them.
-std::string words(const json& x) { return x.is_string() ? x.get<std::string>() : x.dump(); }
+std::string words(const json& x) { return x.is_string() ? x.get<std::string>() : json_text::dump(x); }
 
 int64_t step_of(const json& event) {
   auto at = event.find("step");
@@ -84,7 +86,7 @@ json read_run(const std::string& directory) {
   std::vector<json> validations;
   int64_t unread = 0, behind = 0, version = 1;
   for (std::string line; std::getline(file, line);) {
-    json event = json::parse(line, nullptr, false);
+    json event = json_text::parse_or_discarded(line);
     if (!event.is_object() || !event.contains("event") || !event.at("event").is_string()) {
       ++unread;
       continue;

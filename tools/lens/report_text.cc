@@ -8,6 +8,7 @@
 #include <translator/text/progress.h>
 #include <translator/text/utf8.h>
 
+#include "json_text.h"
 #include "report.h"
 
 namespace lens {
@@ -126,7 +127,8 @@ std::string report_text(const json& run, int width, bool colors) {
     line += (line.empty() ? "" : ", ") + fact;
   }
   if (!line.empty()) out += line + "\n";
-  for (const json& r : run.at("resumes")) out += fmt::format("resumed at step {}\n", r.at("step").dump());
+  for (const json& r : run.at("resumes"))
+    out += fmt::format("resumed at step {}\n", json_text::dump(r.at("step")));
   for (const json& n : run.at("notes")) out += n.get<std::string>() + "\n";
   if (all.empty()) return out + "\nno validation yet\n";
   out += fmt::format("\n{} validations\n", all.size());

@@ -6,6 +6,8 @@
 
 #include <gradus/error.h>
 
+#include "json_text.h"
+
 namespace lens {
 namespace {
 
@@ -41,16 +43,18 @@ class Validator {
              const std::string& where) {
     if (rule == "type") return type(value, x, where);
     if (rule == "const") {
-      if (x != value) report(where, fmt::format("must be {}, is {}", value.dump(), x.dump()));
+      if (x != value)
+        report(where, fmt::format("must be {}, is {}", json_text::dump(value), json_text::dump(x)));
     } else if (rule == "enum") {
       if (std::find(value.begin(), value.end(), x) == value.end())
-        report(where, fmt::format("must be one of {}, is {}", value.dump(), x.dump()));
+        report(where, fmt::format("must be one of {}, is {}", json_text::dump(value), json_text::dump(x)));
     } else if (rule == "minimum") {
       if (x.is_number() && x.get<double>() < value.get<double>())
-        report(where, fmt::format("must be at least {}, is {}", value.dump(), x.dump()));
+        report(where, fmt::format("must be at least {}, is {}", json_text::dump(value), json_text::dump(x)));
     } else if (rule == "required") {
       for (const json& name : value)
-        if (x.is_object() && !x.contains(name.get<std::string>())) report(where, "lacks " + name.dump());
+        if (x.is_object() && !x.contains(name.get<std::string>()))
+          report(where, "lacks " + json_text::dump(name));
     } else if (rule == "properties") {
       for (const auto& [name, sub] : value.items())
         if (x.is_object() && x.contains(name))
@@ -113,12 +117,12 @@ std::vector<std::string> problems(const json& document, const json& schema) {
 }
 
 const json& run_log_schema() {
-  static const json schema = json::parse(page_file("run-log.schema.json"));
+  static const json schema = json_text::parse(page_file("run-log.schema.json"));
   return schema;
 }
 
 const json& trace_schema() {
-  static const json schema = json::parse(page_file("trace.schema.json"));
+  static const json schema = json_text::parse(page_file("trace.schema.json"));
   return schema;
 }
 
