@@ -10,6 +10,7 @@
 
 #include <gradus/autograd.h>
 
+#include "function_ref.h"
 #include "quick_doctest.h"
 
 namespace gradus::testing {
@@ -42,22 +43,8 @@ inline std::string without_own_line(std::string text, const std::source_location
   return text.erase(begin, end + 1 - begin);
 }
 
-/// A piece of code to run, for functions that are called so often that a copy of them for every lambda would tell in
-/// the time it takes to compile. Refers to the lambda.
-class Code {
- public:
-  template <class F>
-  [[gnu::always_inline]] Code(const F& f) : f_(&f), run_(&run<F>) {}
-  void operator()() const { run_(f_); }
-
- private:
-  template <class F>
-  static void run(const void* what) {
-    (*static_cast<const F*>(what))();
-  }
-  const void* f_;
-  void (*run_)(const void*);
-};
+/// A piece of code to run.
+using Code = FunctionRef<void()>;
 
 /// The text of the Error that f throws, without the place of the call; "(no error)" when it throws none.
 inline std::string error_of(const Code& f, const std::source_location& here = std::source_location::current()) {

@@ -1,9 +1,9 @@
+#include "../function_ref.h"
 #include "../quick_doctest.h"
 #include "sample.h"
 
 #include <translator/corpus/lexicon.h>
 
-#include <functional>
 #include <map>
 #include <set>
 
@@ -15,7 +15,8 @@ using Tokens = std::vector<std::string>;
 using corpus::Gender;
 
 // Calls visit(token, next, position) for neighbours and names the first sentence that breaks the rule.
-void check_neighbours(const char* rule, const std::function<bool(const Tokens&, size_t)>& broken) {
+using Broken = gradus::testing::FunctionRef<bool(const Tokens&, size_t)>;
+void check_neighbours(const char* rule, const Broken& broken) {
   int count = 0;
   for (const AlignedPair& pair : large_sample().train) {
     for (size_t i = 0; i + 1 < pair.target.size(); ++i) {

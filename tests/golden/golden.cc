@@ -40,8 +40,7 @@ std::map<std::string, Tensor> tensors_of(const Json& file, const char* key) {
   return out;
 }
 
-std::vector<std::string> differences_in(DType dtype, const File& file,
-                                        const std::function<Values(const Values&, const File&)>& f) {
+std::vector<std::string> differences_in(DType dtype, const File& file, const Function& f) {
   double tolerance = dtype == DType::f64 ? 1e-11 : 2e-6;
   std::vector<std::string> found;
   auto check = [&](const std::string& what, const Tensor& got, const Tensor& wanted) {
@@ -75,9 +74,7 @@ File load(const std::string& name) {
           tensors_of(json, "grads"),  tensors_of(json, "config"),  json.at("loss_value").get<double>()};
 }
 
-std::vector<std::string> differences(const std::string& name,
-                                     const std::function<Values(const Values&, const File&)>& f,
-                                     const Options& options) {
+std::vector<std::string> differences(const std::string& name, const Function& f, const Options& options) {
   File file = load(name);
   std::vector<std::string> found;
   if (options.in_double) found = differences_in(DType::f64, file, f);

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include <gradus/autograd.h>
+
+#include "../function_ref.h"
 
 // Small fixed inputs with outputs and gradients that were worked out independently of this library (see
 // data/README.md).
@@ -24,6 +25,9 @@ struct File {
 /// @throws when the file is missing or has another form.
 File load(const std::string& name);
 
+/// What is checked: outputs by name, of the inputs of a file.
+using Function = gradus::testing::FunctionRef<Values(const Values& in, const File& file)>;
+
 struct Options {
   bool in_double = true;
   bool in_float = true;
@@ -33,9 +37,7 @@ struct Options {
 /// value of the file's loss (sum of upstream times output), and the gradient of every input. The tolerances,
 /// absolute plus relative, are those that the makers of the numbers give: 1e-11 and 2e-6. Returns one line
 /// for each difference. f must return every output that has an upstream gradient.
-std::vector<std::string> differences(const std::string& name,
-                                     const std::function<Values(const Values& in, const File& file)>& f,
-                                     const Options& options = {});
+std::vector<std::string> differences(const std::string& name, const Function& f, const Options& options = {});
 
 /// Of the entry "lengths": which annotations are real.
 gradus::Tensor mask_of(const Values& in, const File& file);

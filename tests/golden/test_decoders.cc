@@ -58,7 +58,7 @@ Values stepwise_decoder(const Values& in, const File& file) {
 TEST_CASE("golden: three steps of a decoder with additive attention") {
   CHECK_GOLDEN("decoder_additive_three_steps", whole_decoder(attention_decoder));
   CHECK_GOLDEN("decoder_additive_three_steps", whole_decoder(reference::attention_decoder));
-  CHECK_GOLDEN("decoder_additive_three_steps", stepwise_decoder);
+  CHECK_GOLDEN("decoder_additive_three_steps", &stepwise_decoder);
 }
 
 TEST_CASE("golden: three steps of a decoder with Luong's general attention and input feeding") {

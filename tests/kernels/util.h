@@ -9,12 +9,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "../function_ref.h"
 #include "../quick_doctest.h"
 
 // Helpers of the kernel tests. Each kernel is held against a plain loop in the test, on every instruction set
@@ -23,7 +23,7 @@
 namespace kernel_test {
 
 /// Runs `body` once per instruction set the kernels were compiled for and this CPU has, and once more with AMX.
-inline void on_every_target(const std::function<void()>& body) {
+inline void on_every_target(const gradus::testing::FunctionRef<void()>& body) {
   const std::vector<int64_t> targets = hwy::SupportedAndGeneratedTargets();
   REQUIRE(!targets.empty());
   const bool amx = gradus::kernels::amx_ready();
@@ -99,7 +99,8 @@ double worst_error(const Row<T>& got, const Row<U>& want, double scale = 1) {
 }
 
 /// Central difference of `f` at x[i], for every i.
-inline Row<double> numeric_gradient(Row<double>& x, const std::function<double()>& f, double h = 1e-6) {
+inline Row<double> numeric_gradient(Row<double>& x, const gradus::testing::FunctionRef<double()>& f,
+                                    double h = 1e-6) {
   Row<double> gradient(x.size());
   for (int64_t i = 0; i < x.size(); ++i) {
     const double kept = x[i];
