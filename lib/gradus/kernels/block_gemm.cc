@@ -1,4 +1,5 @@
 #include <gradus/kernels/block_gemm.h>
+#include <gradus/kernels/gemm.h>
 #include <gradus/kernels/simd_targets.h>
 #include <gradus/memory.h>
 
@@ -10,6 +11,8 @@
 
 #include <gradus/kernels/packed_tile-inl.h>
 
+// Compiled for AVX-512 only, where it beats the BLAS: the tiles are much to compile, see use_block_gemm.
+//
 // for blocks of k, for blocks of n: op(B)'s block is packed in panels, at most 768 KB, which stay in the
 //   second-level cache while all of op(A) meets them:
 //     for tiles: those rows of A stay in the first-level cache while
@@ -21,6 +24,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace gradus::kernels::HWY_NAMESPACE {
 namespace {
+
+#if HWY_TARGET == HWY_AVX3
 
 constexpr int64_t kBlockRows = 256;  // of op(A), packed at a time
 constexpr int64_t kFewRows = 640;    // of op(A): with no more than these, packing B waits for memory
@@ -189,7 +194,18 @@ void blocked(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float 
   }
 }
 
-bool wide_vectors() { return HWY_TARGET == HWY_AVX3; }
+bool wide_vectors() { return true; }
+
+#else
+
+void blocked(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
+             int64_t lda, const float* b, int64_t ldb, bool add, float* c, int64_t ldc) {
+  blas_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, add ? 1.0f : 0.0f, c, ldc);
+}
+
+bool wide_vectors() { return false; }
+
+#endif
 
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
