@@ -4,15 +4,22 @@
 #include <bit>
 #include <cstddef>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string>
 #include <vector>
+
+#include <gradus/error.h>
 
 #ifdef __linux__
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
 #endif
 
 // Small blocks are kept in lists by size. Large ones are cut out of segments of address space: best fit, and
@@ -106,7 +113,13 @@ class Arena {
     if (!block) throw std::bad_alloc();
     return {block, true, 0};
   }
-  void give_back_small(void* block, const SizeClass& size) { small_[size.index].push_back(block); }
+  void give_back_small(void* block, const SizeClass& size) {
+    try {
+      small_[size.index].push_back(block);
+    } catch (const std::bad_alloc&) {  // no room to remember it by
+      std::free(block);
+    }
+  }
 
   Taken take_large(int64_t bytes) {
     size_t best = used_.size();
@@ -128,7 +141,11 @@ class Arena {
     } else if (joins_next) {
       *next = {begin, bytes + next->bytes};
     } else {
-      used_.insert(next, {begin, bytes});
+      try {
+        used_.insert(next, {begin, bytes});
+      } catch (const std::bad_alloc&) {  // its memory goes, its addresses are lost
+        pages_to_system(begin, bytes);
+      }
     }
   }
 
@@ -206,14 +223,20 @@ class Cache {
 
   std::shared_ptr<void> take(int64_t bytes) {
     Arena* arena = mine();
-    std::lock_guard lock(mutex_);
-    bool large = bytes > kLarge;
-    SizeClass size = large ? SizeClass{-1, (bytes + kPage - 1) / kPage * kPage} : size_class(bytes);
-    Arena::Taken taken = large ? arena->take_large(size.bytes) : arena->take_small(size);
-    stats_.in_use += size.bytes;
-    stats_.peak = std::max(stats_.peak, stats_.in_use);
-    stats_.system_allocations += taken.asked;
-    stats_.cached -= taken.recycled;
+    SizeClass size;
+    Arena::Taken taken;
+    {
+      std::lock_guard lock(mutex_);
+      if (bytes < 0 || bytes > most_ - stats_.in_use) throw std::bad_alloc();
+      bool large = bytes > kLarge;
+      size = large ? SizeClass{-1, (bytes + kPage - 1) / kPage * kPage} : size_class(bytes);
+      taken = large ? arena->take_large(size.bytes) : arena->take_small(size);
+      stats_.in_use += size.bytes;
+      stats_.peak = std::max(stats_.peak, stats_.in_use);
+      stats_.system_allocations += taken.asked;
+      stats_.cached -= taken.recycled;
+    }
+    // Not under the lock: where there is no memory for the count of its users, the block is given back.
     return {taken.block, [arena, size](void* block) { get().give_back(arena, block, size); }};
   }
 
@@ -246,6 +269,7 @@ class Cache {
     std::lock_guard lock(mutex_);
     if (idle_.empty()) {
       arenas_.push_back(std::make_unique<Arena>());
+      idle_.reserve(arenas_.size());  // an ending thread gives its own back, and cannot fail
       idle_.push_back(arenas_.back().get());
     }
     Arena* arena = idle_.back();
@@ -265,11 +289,37 @@ class Cache {
   std::vector<std::unique_ptr<Arena>> arenas_;
   std::vector<Arena*> idle_;
   MemoryStats stats_;
+  const int64_t most_ = machine_memory();
 };
 
 }  // namespace
 
-std::shared_ptr<void> allocate(int64_t bytes) { return Cache::get().take(bytes); }
+int64_t machine_memory() {
+  int64_t most = std::numeric_limits<int64_t>::max() / 2;
+#ifdef __linux__
+  const auto lower = [&](uint64_t limit) {
+    if (limit < static_cast<uint64_t>(most)) most = static_cast<int64_t>(limit);
+  };
+  struct sysinfo machine;
+  if (::sysinfo(&machine) == 0) lower(uint64_t{machine.mem_unit} * (machine.totalram + machine.totalswap));
+  // A container's limit, under either version of control groups; "max" is no number.
+  for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream in(file);
+    if (uint64_t limit; in >> limit) lower(limit);
+  }
+  for (auto resource : {RLIMIT_AS, RLIMIT_DATA})
+    if (struct rlimit limit; ::getrlimit(resource, &limit) == 0) lower(limit.rlim_cur);
+#endif
+  return most;
+}
+
+std::shared_ptr<void> allocate(int64_t bytes) {
+  try {
+    return Cache::get().take(bytes);
+  } catch (const std::bad_alloc&) {
+    fail("memory", "there is no room for " + std::to_string(bytes) + " bytes");
+  }
+}
 
 MemoryStats memory_stats() { return Cache::get().stats(); }
 

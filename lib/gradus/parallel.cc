@@ -78,6 +78,15 @@ struct ThreadPool::State {
   std::vector<std::exception_ptr> errors;
   std::vector<std::thread> threads;
 
+  ~State() {
+    {
+      std::lock_guard lock(mutex);
+      stop = true;
+    }
+    wake.notify_all();
+    for (std::thread& t : threads) t.join();
+  }
+
   void guarded(const std::function<void(int)>& f, int worker) {
     try {
       At at(place);
@@ -117,19 +126,15 @@ struct ThreadPool::State {
 
 ThreadPool::ThreadPool(int threads, Caller caller) : state_(std::make_unique<State>()) {
   if (threads < 1) fail(caller, "ThreadPool", "needs at least one thread: " + std::to_string(threads));
-  state_->errors.resize(static_cast<size_t>(threads));
   if (threads <= available_threads()) state_->patience = kPatience;
-  for (int i = 1; i < threads; ++i) state_->threads.emplace_back([this, i] { state_->loop(i); });
+  try {
+    for (int i = 1; i < threads; ++i) state_->threads.emplace_back([s = state_.get(), i] { s->loop(i); });
+  } catch (const std::exception&) {  // a limit on threads, or on memory: those that there are do the work
+  }
+  state_->errors.resize(state_->threads.size() + 1);
 }
 
-ThreadPool::~ThreadPool() {
-  {
-    std::lock_guard lock(state_->mutex);
-    state_->stop = true;
-  }
-  state_->wake.notify_all();
-  for (std::thread& t : state_->threads) t.join();
-}
+ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::size() const { return static_cast<int>(state_->errors.size()); }
 

@@ -8,7 +8,8 @@
 
 namespace gradus {
 
-/// A fixed set of worker threads. `run` gives worker i the call job(i), i = 0 .. size-1; worker 0 is the caller.
+/// A fixed set of worker threads: those asked for, or fewer where the system gives no more, down to the caller alone;
+/// size() tells. `run` gives worker i the call job(i), i = 0 .. size-1; worker 0 is the caller.
 /// Which worker does what never depends on timing, so neither do results. Whoever waits looks for work for some ten
 /// microseconds before it sleeps: jobs may be as short as a step of decoding.
 class ThreadPool {

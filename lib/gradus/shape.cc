@@ -12,13 +12,39 @@ Shape::Shape(std::initializer_list<int64_t> dims, Caller caller)
     : Shape(dims.begin(), static_cast<int>(dims.size()), caller) {}
 
 Shape::Shape(const int64_t* dims, int count, Caller caller) {
-  for (int i = 0; i < count; ++i) append(dims[i], caller);
+  if (count > kMaxDims) fail(caller, "shape", "a tensor has at most 6 axes");
+  dims_ = count;
+  std::copy_n(dims, count, size_);
+  check(caller);
 }
 
 void Shape::append(int64_t size, Caller caller) {
   if (dims_ == kMaxDims) fail(caller, "shape", "a tensor has at most 6 axes");
-  if (size < 0) fail(caller, "shape", fmt::format("an axis cannot have the negative size {}", size));
-  size_[dims_++] = size;
+  Shape next = *this;
+  ++next.dims_;
+  next.set(dims_, size, caller);
+  *this = next;
+}
+
+void Shape::set(int axis, int64_t size, Caller caller) {
+  Shape next = *this;
+  next.size_[axis] = size;
+  next.check(caller);
+  *this = next;
+}
+
+bool Shape::countable(const int64_t* dims, int count) {
+  int64_t n = 1;
+  for (int i = 0; i < count; ++i)
+    if (dims[i] < 0 || (dims[i] > 0 && (__builtin_mul_overflow(n, dims[i], &n) || n > kMaxNumel))) return false;
+  return true;
+}
+
+void Shape::check(const Caller& caller) const {
+  for (int64_t size : *this)
+    if (size < 0) fail(caller, "shape", fmt::format("an axis cannot have the negative size {}", size));
+  if (!countable(size_, dims_))
+    fail(caller, "shape", fmt::format("too many elements, at most 2^56: {}", str()));
 }
 
 int Shape::axis(int axis, const char* where, Caller caller) const {
@@ -65,7 +91,7 @@ Shape broadcast(const Shape& a, const Shape& b, const char* where, Caller caller
     int64_t x = longer[i + shift], y = shorter[i];
     if (x != y && x != 1 && y != 1)
       fail(caller, where, fmt::format("shapes do not broadcast: {} and {}", a.str(), b.str()));
-    out.set(i + shift, x == 1 ? y : x);
+    out.set(i + shift, x == 1 ? y : x, caller);
   }
   return out;
 }

@@ -8,13 +8,16 @@
 
 namespace gradus {
 
-/// The sizes of a tensor's axes, at most 6 of them, outermost first. A scalar has none.
+/// The sizes of a tensor's axes, at most 6 of them, outermost first. A scalar has none. No shape has more elements than
+/// an address could tell apart, also when an axis of size 0 is left out: numel() and stride() never overflow, nor does a
+/// small multiple of them.
 class Shape {
  public:
   static constexpr int kMaxDims = 6;
+  static constexpr int64_t kMaxNumel = int64_t{1} << 56;
 
   Shape() = default;
-  /// @throws Error for more than 6 axes or a negative size.
+  /// @throws Error for more than 6 axes, a negative size, or "[shape] too many elements, at most 2^56: [..]".
   Shape(std::initializer_list<int64_t> dims, Caller caller = Caller::current());
   Shape(const int64_t* dims, int count, Caller caller = Caller::current());
 
@@ -35,9 +38,11 @@ class Shape {
   /// Elements per step of this axis in a row-major array. @throws Error as above, here and below.
   int64_t stride(int axis, Caller caller = Caller::current()) const;
 
-  void set(int axis, int64_t size) { size_[axis] = size; }
-  /// @throws Error for a 7th axis or a negative size.
+  /// Both throw as the constructors.
+  void set(int axis, int64_t size, Caller caller = Caller::current());
   void append(int64_t size, Caller caller = Caller::current());
+  /// False for sizes that no shape can have: what a file asks for is looked at before a shape is made of it.
+  static bool countable(const int64_t* dims, int count);
   /// A copy without one axis.
   Shape without(int axis, Caller caller = Caller::current()) const;
 
@@ -49,6 +54,8 @@ class Shape {
   std::string str() const;
 
  private:
+  void check(const Caller& caller) const;
+
   int dims_ = 0;
   int64_t size_[kMaxDims] = {};
 };

@@ -21,6 +21,15 @@ void must_fit(const Shape& shape, size_t count, const Caller& caller) {
     fail(caller, "tensor", fmt::format("{} numbers do not fill the shape {}", count, shape.str()));
 }
 
+std::shared_ptr<void> storage_for(const Shape& shape, DType dtype) {
+  const int64_t bytes = shape.numel() * size_of(dtype);
+  try {
+    return allocate(bytes);
+  } catch (const Error&) {
+    fail("tensor", fmt::format("there is no room for {} bytes: {} {}", bytes, shape.str(), name_of(dtype)));
+  }
+}
+
 }  // namespace
 
 Tensor::Tensor(const Tensor&) = default;
@@ -32,7 +41,7 @@ Tensor::Tensor(const Shape& shape, DType dtype)
     : shape_(shape),
       numel_(shape.numel()),
       dtype_(dtype),
-      storage_(allocate(numel_ * size_of(dtype))),
+      storage_(storage_for(shape, dtype)),
       data_(storage_.get()) {}
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype) {
@@ -123,25 +132,23 @@ std::vector<double> Tensor::to_vector() const {
 }
 
 Tensor Tensor::reshape(const std::vector<int64_t>& dims, Caller caller) const {
-  int64_t known = 1;
+  std::vector<int64_t> sizes = dims;
   int unknown = -1;
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] != -1) {
-      known *= dims[i];
-    } else if (unknown >= 0) {
-      fail(caller, "reshape", "only one axis may be -1");
-    } else {
-      unknown = static_cast<int>(i);
-    }
+    if (dims[i] != -1) continue;
+    if (unknown >= 0) fail(caller, "reshape", "only one axis may be -1");
+    unknown = static_cast<int>(i);
+    sizes[i] = 1;
   }
-  std::vector<int64_t> sizes = dims;
+  Shape shape(sizes.data(), static_cast<int>(sizes.size()), caller);
   if (unknown >= 0) {
+    const int64_t known = shape.numel();
     if (known == 0 || numel_ % known != 0)
       fail(caller, "reshape",
            fmt::format("axis {} cannot be worked out: {} elements over {}", unknown, numel_, known));
-    sizes[unknown] = numel_ / known;
+    shape.set(unknown, numel_ / known, caller);
   }
-  return reshape(Shape(sizes.data(), static_cast<int>(sizes.size()), caller), caller);
+  return reshape(shape, caller);
 }
 
 Tensor Tensor::reshape(const Shape& shape, Caller caller) const {

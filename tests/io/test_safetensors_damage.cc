@@ -88,7 +88,11 @@ TEST_CASE("sizes and types that do not fit") {
   CHECK(complaint(file(tensor("w", "F32", "[4294967296,4294967296]", 0, 8), 8)) ==
         "tensor \"w\": the shape [4294967296, 4294967296] is too large");
   CHECK(complaint(file(tensor("w", "F32", "[9223372036854775807,0,9]", 0, 8), 8)) ==
-        "tensor \"w\": [9223372036854775807, 0, 9] of F32 takes 0 bytes, data_offsets give 8");
+        "tensor \"w\": the shape [9223372036854775807, 0, 9] is too large");
+  CHECK(complaint(file(tensor("w", "F32", "[2305843009213693952,8,0]", 0, 0), 0)) ==
+        "tensor \"w\": the shape [2305843009213693952, 8, 0] is too large");
+  CHECK(complaint(file(tensor("w", "F32", "[3,0,9]", 0, 8), 8)) ==
+        "tensor \"w\": [3, 0, 9] of F32 takes 0 bytes, data_offsets give 8");
   CHECK(complaint(file(tensor("w", "F32", "[1,1,1,1,1,1,2]", 0, 8), 8)) ==
         "tensor \"w\": has 7 axes, at most 6 are possible");
   CHECK(complaint(file(tensor("w", "F8_E4M3", "[8]", 0, 8), 8)) == "tensor \"w\": unknown dtype \"F8_E4M3\"");

@@ -230,15 +230,14 @@ Tensor npy_tensor(std::string_view bytes, const Complain& complain) {
   if (!type) complain("has numbers of type \"" + h.descr + "\", which is not known here");
   if (h.shape.size() > static_cast<size_t>(Shape::kMaxDims))
     complain(fmt::format("has {} axes, at most {} are possible", h.shape.size(), Shape::kMaxDims));
-  uint64_t count = 1;
-  for (int64_t size : h.shape)
-    if (__builtin_mul_overflow(count, static_cast<uint64_t>(size), &count))
-      complain("has a shape beyond all memory");
-  if (count > numbers.size() || numbers.size() != count * type->bytes)
+  const int axes = static_cast<int>(h.shape.size());
+  if (!Shape::countable(h.shape.data(), axes)) complain("has a shape beyond all memory");
+  Shape shape(h.shape.data(), axes);
+  const uint64_t count = static_cast<uint64_t>(shape.numel());
+  if (numbers.size() != count * type->bytes)
     complain(fmt::format("has {} bytes of numbers where its shape asks for {} numbers of {} bytes",
                          numbers.size(), count, type->bytes));
 
-  Shape shape(h.shape.data(), static_cast<int>(h.shape.size()));
   Tensor out(shape, type->dtype);
   bool swap = h.descr[0] == '>';
   bool as_it_is = !swap && !h.fortran_order && type->bytes == static_cast<size_t>(size_of(type->dtype));

@@ -153,15 +153,12 @@ class Reader {
   }
 
   void check_size(const io::HeaderEntry& e) const {
-    int64_t bytes = type_of(e).bytes;
-    if (e.shape.size() > Shape::kMaxDims)
-      wrong(e, fmt::format("has {} axes, at most {} are possible", e.shape.size(), Shape::kMaxDims));
-    bool empty = std::count(e.shape.begin(), e.shape.end(), 0) > 0;
-    for (int64_t size : e.shape) {
-      if (!empty && bytes > std::numeric_limits<int64_t>::max() / size)
-        wrong(e, fmt::format("the shape [{}] is too large", fmt::join(e.shape, ", ")));
-      bytes = empty ? 0 : bytes * size;
-    }
+    const int axes = static_cast<int>(e.shape.size());
+    if (axes > Shape::kMaxDims)
+      wrong(e, fmt::format("has {} axes, at most {} are possible", axes, Shape::kMaxDims));
+    if (!Shape::countable(e.shape.data(), axes))
+      wrong(e, fmt::format("the shape [{}] is too large", fmt::join(e.shape, ", ")));
+    const int64_t bytes = type_of(e).bytes * Shape(e.shape.data(), axes).numel();
     if (e.end < e.begin)
       wrong(e, fmt::format("data_offsets end before they begin: [{}, {}]", e.begin, e.end));
     if (e.end - e.begin != bytes)

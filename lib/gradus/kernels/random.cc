@@ -183,6 +183,7 @@ bool by_parts(Rng& rng, int64_t n, int64_t each, const Make& make) {
   int parts = static_cast<int>(std::min<int64_t>({n / kPart + 1, available_threads(), 8}));
   if (parts == 1 || rng.position() % 2 != 0) return by_blocks(rng, n, each, make);
   ThreadPool pool(parts);
+  parts = pool.size();
   pool.run([&](int part) {
     int64_t begin = n * part / parts, end = n * (part + 1) / parts;
     Rng own(rng.seed(), rng.stream());

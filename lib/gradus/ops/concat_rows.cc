@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
@@ -26,11 +27,15 @@ Var concat_rows(const std::vector<Var>& parts, const Tensor& rows) {
 Tensor real_rows(const Tensor& lengths, int64_t T, Caller caller) {
   At at(caller);
   std::vector<int32_t> rows;
-  int64_t B = lengths.numel();
-  for (int64_t b = 0; b < B; ++b)
+  int64_t B = lengths.numel(), longest = 0;
+  for (int64_t b = 0; b < B; ++b) {
     if (lengths.i32()[b] < 0 || lengths.i32()[b] > T)
       fail("real_rows", fmt::format("lengths must be in 0 .. {}: {}", T, lengths.i32()[b]));
-  for (int64_t t = 0; t < T; ++t)
+    longest = std::max<int64_t>(longest, lengths.i32()[b]);
+  }
+  if (longest * B > std::numeric_limits<int32_t>::max())
+    fail("real_rows", fmt::format("there are more rows than i32 can number: {} times {}", longest, B));
+  for (int64_t t = 0; t < longest; ++t)
     for (int64_t b = 0; b < B; ++b)
       if (t < lengths.i32()[b]) rows.push_back(static_cast<int32_t>(t * B + b));
   return Tensor::from_ids({static_cast<int64_t>(rows.size())}, rows);

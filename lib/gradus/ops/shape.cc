@@ -203,9 +203,8 @@ Var concat(const std::vector<Var>& parts, int axis, Caller caller) {
       fail("concat", fmt::format("all other axes must agree: {} and {} along axis {}", parts[0].shape().str(),
                                  part.shape().str(), along));
     sizes.push_back(part.size(along));
-    total += part.size(along);
+    shape.set(along, total += part.size(along));
   }
-  shape.set(along, total);
   return join("concat", parts, sizes, shape, along);
 }
 
@@ -251,8 +250,8 @@ std::vector<Var> split(const Input& x, const std::vector<int64_t>& sizes, int ax
   int64_t total = 0;
   bool good = true;
   for (int64_t n : sizes) {
-    total += n;
-    good = good && n >= 0;
+    good = good && n >= 0 && n <= x.size(a) - total;
+    if (good) total += n;
   }
   if (!good || total != x.size(a))
     fail("split", fmt::format("sizes must add up to axis {}: shape {}, sizes [{}]", a, x.shape().str(),

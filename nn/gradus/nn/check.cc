@@ -38,8 +38,9 @@ void unknown_name(const char* where, const char* what, std::string_view name,
   fail(where, fmt::format("unknown {} \"{}\": one of {}", what, name, fmt::join(known, ", ")), hint);
 }
 
-void must_be_positive(const char* where, const char* what, int64_t value) {
+void must_be_positive(const char* where, const char* what, int64_t value, int64_t most) {
   if (value <= 0) fail(where, fmt::format("{} must be positive: {}", what, value));
+  if (value > most) fail(where, fmt::format("{} must be at most {}: {}", what, most, value));
 }
 
 void must_be_positive(const char* where, const char* what, double value) {

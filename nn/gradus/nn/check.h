@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,12 @@
 
 namespace gradus::nn {
 
-/// @throws Error "[Linear] in_features must be positive: 0"
-void must_be_positive(const char* where, const char* what, int64_t value);
+/// @throws Error "[Linear] in_features must be positive: 0", or "... at most 2147483647: 4611686018427387904": no layer is
+///   that large, and a few of them multiplied by its gates still fit an int64_t.
+void must_be_positive(const char* where, const char* what, int64_t value,
+                      int64_t most = std::numeric_limits<int32_t>::max());
+/// Layers upon each other, of a stack that anybody would wait for: a file may say any number.
+constexpr int64_t kMostLayers = 1000;
 /// @throws Error "[step_lr] step_size must be positive: 0", for NaN too.
 void must_be_positive(const char* where, const char* what, double value);
 /// @throws Error "[Adam] lr must not be negative: -0.1", or that it must be finite.

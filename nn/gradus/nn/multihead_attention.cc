@@ -34,6 +34,7 @@ Tensor mean_over_heads(const Tensor& weights) {
 // The numbers of heads next to the one asked for that divide the size.
 std::string heads_hint(int64_t embed_dim, int64_t num_heads) {
   if (num_heads % embed_dim == 0) return "the number of heads comes second: exchanged?";
+  if (num_heads > embed_dim) return fmt::format("at most {} heads", embed_dim);
   int64_t below = num_heads, above = num_heads;
   while (embed_dim % below != 0) --below;
   while (embed_dim % above != 0) ++above;

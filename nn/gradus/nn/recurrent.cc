@@ -76,7 +76,7 @@ RecurrentStack::RecurrentStack(const RecurrentShape& s, Rng& rng, Caller caller)
   At at(caller);
   must_be_positive(s.name, "input_size", s.input_size);
   must_be_positive(s.name, "hidden_size", s.hidden_size);
-  must_be_positive(s.name, "num_layers", s.num_layers);
+  must_be_positive(s.name, "num_layers", s.num_layers, kMostLayers);
   must_be_probability(s.name, "dropout", s.dropout);
   must_be_probability(s.name, "recurrent_dropout", s.recurrent_dropout);
   for (int64_t layer = 0; layer < s.num_layers; ++layer) {

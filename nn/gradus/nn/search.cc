@@ -22,22 +22,31 @@ struct Entry {
   int32_t token;
 };
 
+constexpr int64_t kMostRows = 1000;  // of a sentence; candidates grow with their square
+
+void check_beam(int64_t beam_size) {
+  if (beam_size < 1) fail("translate", "beam_size must be at least 1: " + std::to_string(beam_size));
+  if (beam_size > kMostRows)
+    fail("translate", "beam_size must be at most " + std::to_string(kMostRows) + ": " + std::to_string(beam_size));
+}
+
 class Beam {
  public:
   Beam(IncrementalDecoder& decoder, const Tensor& lengths, const SearchOptions& options)
       : decoder_(decoder), options_(options), B_(lengths.numel()), K_(options.beam_size),
         scored_(options.scores || options.beam_size > 1) {
-    if (K_ < 1) fail("translate", "beam_size must be at least 1: " + std::to_string(K_));
+    check_beam(K_);
     for (int64_t b = 0; b < B_; ++b) {
       limit_.push_back(max_target_length(lengths.i32()[b], options));
       live_.push_back({b, 0.0});
     }
     results_.resize(static_cast<size_t>(B_));
-    most_steps_ = B_ ? *std::max_element(limit_.begin(), limit_.end()) : 0;
+    // That room is made for: a limit may be any number.
+    const int64_t steps = std::min<int64_t>(B_ ? *std::max_element(limit_.begin(), limit_.end()) : 0, 1000);
     size_t rows = static_cast<size_t>(B_ * K_);
     for (auto* list : {&live_, &next_}) list->reserve(rows);
-    history_.reserve(rows * static_cast<size_t>(most_steps_));
-    begin_.reserve(static_cast<size_t>(most_steps_) + 1);
+    history_.reserve(rows * static_cast<size_t>(steps));
+    begin_.reserve(static_cast<size_t>(steps) + 1);
     rows_.reserve(rows);
     candidates_.reserve(static_cast<size_t>(K_ * (K_ + 1)));
     best_.reserve(static_cast<size_t>(K_ + 1));
@@ -220,7 +229,7 @@ class Beam {
 
   IncrementalDecoder& decoder_;
   SearchOptions options_;
-  int64_t B_, K_, S_ = 0, most_steps_ = 0;
+  int64_t B_, K_, S_ = 0;
   bool scored_;
   std::vector<int64_t> limit_;
   std::vector<int32_t> never_;  // words that are not produced
@@ -289,8 +298,7 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
                                                const Tensor& lengths, const SearchOptions& options,
                                                Caller caller) {
   At at(caller);
-  if (options.beam_size < 1)
-    fail("translate", "beam_size must be at least 1: " + std::to_string(options.beam_size));
+  check_beam(options.beam_size);
   if (source.dtype() != DType::i32 || source.dims() != 2 || lengths.dtype() != DType::i32 ||
       lengths.shape() != Shape{source.size(1)})
     fail("translate", "sources must be i32 [S, B] and lengths i32 [B]: " + source.shape().str() + " and " +

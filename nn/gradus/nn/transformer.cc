@@ -17,7 +17,7 @@ template <class Layer>
 std::vector<Layer> stack_of(int64_t count, int64_t d_model, int64_t nhead, Rng& rng,
                             const TransformerOptions& o, Caller caller) {
   At at(caller);
-  must_be_positive("Transformer", "num_layers", count);
+  must_be_positive("Transformer", "num_layers", count, kMostLayers);
   std::vector<Layer> layers;
   for (int64_t i = 0; i < count; ++i) layers.emplace_back(d_model, nhead, rng, o, caller);
   return layers;
