@@ -140,7 +140,8 @@ const Gradients::Entry* Gradients::find(const Var& x) const {
   if (!x.node()) return nullptr;
   auto at = std::lower_bound(entries_.begin(), entries_.end(), x.node()->order,
                              [](const Entry& e, uint64_t order) { return e.node->order < order; });
-  return at != entries_.end() && at->node == x.node() ? &*at : nullptr;
+  const bool there = at != entries_.end() && at->node == x.node();
+  return there && (at->dense.defined() || !at->rows.empty()) ? &*at : nullptr;
 }
 
 Tensor Gradients::operator[](const Input& x) const {

@@ -56,11 +56,19 @@ class BackwardPass {
     return collect_gradients();
   }
 
-  bool needed(const Node& node, int i) const { return node.inputs.at(static_cast<size_t>(i)) != nullptr; }
+  // Null where input i was constant.
+  static const std::shared_ptr<Node>& input_of(const Node& node, int i) {
+    if (i < 0 || static_cast<size_t>(i) >= node.inputs.size())
+      fail(node.op, fmt::format("there is no input {}: recorded with {}", i, node.inputs.size()));
+    return node.inputs[static_cast<size_t>(i)];
+  }
+
+  bool needed(const Node& node, int i) const { return input_of(node, i) != nullptr; }
 
   void add(const Node& node, int i, const Tensor& g) {
-    const auto& input = node.inputs.at(static_cast<size_t>(i));
+    const auto& input = input_of(node, i);
     if (!input) return;
+    if (!g.defined()) fail(node.op, fmt::format("the gradient of input {} is undefined", i));
     if (g.dtype() != input->dtype)
       fail(node.op, fmt::format("the gradient must have its input's element type: input {} {}, gradient {}",
                                 i, name_of(input->dtype), name_of(g.dtype())));
@@ -78,7 +86,7 @@ class BackwardPass {
   }
 
   Tensor into(const Node& node, int i) {
-    const auto& input = node.inputs.at(static_cast<size_t>(i));
+    const auto& input = input_of(node, i);
     if (!input) fail(node.op, fmt::format("input {} is a constant: ask needed({}) first", i, i));
     if (options_.trace || options_.check_finite) {  // the contribution alone is wanted: collect it apart
       Tensor part = Tensor::zeros(input->shape, input->dtype);
@@ -101,8 +109,9 @@ class BackwardPass {
   }
 
   void add_rows(const Node& node, int i, const Tensor& ids, const Tensor& rows) {
-    const auto& input = node.inputs.at(static_cast<size_t>(i));
+    const auto& input = input_of(node, i);
     if (!input) return;
+    check_rows(node, i, ids, rows);
     if (!input->inputs.empty() || options_.trace || options_.check_finite) {
       add_rows_into({ids, rows}, into(node, i));
     } else {
@@ -154,6 +163,21 @@ class BackwardPass {
            fmt::format("the seed must have the loss's shape and type: {} {} and {} {}", s.shape().str(),
                        name_of(s.dtype()), loss.shape().str(), name_of(loss.dtype())));
     slots_[index_.at(loss.node().get())].entry.dense = s;
+  }
+
+  // Rows that do not fit would be added to somebody else's memory.
+  static void check_rows(const Node& node, int i, const Tensor& ids, const Tensor& rows) {
+    const Node& input = *input_of(node, i);
+    if (input.shape.dims() == 0) fail(node.op, fmt::format("input {} is a scalar and has no rows", i));
+    if (!ids.defined() || ids.dtype() != DType::i32 || rows.dtype() != input.dtype ||
+        rows.numel() != ids.numel() * input.shape.stride(0))
+      fail(node.op, fmt::format("rows must be those of ids i32 [N], each as a row of input {} {} {}: ids {} {}, "
+                                "rows {} {}",
+                                i, name_of(input.dtype), input.shape.str(), name_of(ids.dtype()),
+                                ids.shape().str(), name_of(rows.dtype()), rows.shape().str()));
+    for (int64_t k = 0; k < ids.numel(); ++k)
+      if (int32_t id = ids.i32()[k]; id < 0 || id >= input.shape[0])
+        fail(node.op, fmt::format("ids of input {} must be in 0 .. {}: {}", i, input.shape[0] - 1, id));
   }
 
   bool is_lent(size_t k) const { return std::find(lent_.begin(), lent_.end(), k) != lent_.end(); }

@@ -1,5 +1,7 @@
 // How gradients travel: sums over consumers, repeated and partial backward passes, who owns which numbers.
 
+#include <functional>
+
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/reduce.h>
@@ -204,6 +206,41 @@ TEST_CASE("closures that break the rules are told so") {
   }));
   CHECK(error_of([] { variable(Tensor::zeros({2}, DType::i32)); }) ==
         "[variable] gradients exist for f32 and f64 only: i32");
+}
+
+TEST_CASE("a closure that names an input that there is not is told how many there are") {
+  Var x = variable(f32({2}, {1, 2})), table = variable(f32({3, 2}, {1, 2, 3, 4, 5, 6}));
+  auto told = [&](const Var& input, const std::function<void(Grads&)>& closure) {
+    return error_of([&] {
+      Var y = record("mine", {input}, f32({2}, {1, 1}), [&](const Tensor&, Grads& dx) { closure(dx); });
+      backward(y, {.seed = f32({2}, {1, 1})});
+    });
+  };
+  const Tensor g = f32({2}, {1, 1}), one = f32({1, 2}, {1, 1}), ids = Tensor::from_ids({1}, {2});
+  for (int i : {1, 2, 1000, -1}) {
+    const std::string text = "[mine] there is no input " + std::to_string(i) + ": recorded with 1";
+    CHECK(told(x, [&](Grads& dx) { dx.add(i, g); }) == text);
+    CHECK(told(x, [&](Grads& dx) { dx.into(i); }) == text);
+    CHECK(told(x, [&](Grads& dx) { dx.needed(i); }) == text);
+    CHECK(told(x, [&](Grads& dx) { dx.add_rows(i, ids, one); }) == text);
+  }
+  CHECK(told(x, [](Grads& dx) { dx.add(0, Tensor()); }) == "[mine] the gradient of input 0 is undefined");
+  // Rows go to memory by their ids: those must be the input's.
+  CHECK(told(table, [&](Grads& dx) { dx.add_rows(0, ids, one); }) == "(no error)");
+  CHECK(told(table, [&](Grads& dx) { dx.add_rows(0, Tensor::from_ids({1}, {3}), one); }) ==
+        "[mine] ids of input 0 must be in 0 .. 2: 3");
+  CHECK(told(table, [&](Grads& dx) { dx.add_rows(0, Tensor::from_ids({1}, {-1}), one); }) ==
+        "[mine] ids of input 0 must be in 0 .. 2: -1");
+  const std::string rule = "[mine] rows must be those of ids i32 [N], each as a row of input 0 f32 [3, 2]: ids ";
+  CHECK(told(table, [&](Grads& dx) { dx.add_rows(0, Tensor::from_ids({2}, {0, 1}), one); }) ==
+        rule + "i32 [2], rows f32 [1, 2]");
+  CHECK(told(table, [&](Grads& dx) { dx.add_rows(0, g, one); }) == rule + "f32 [2], rows f32 [1, 2]");
+  CHECK(told(table, [&](Grads& dx) { dx.add_rows(0, ids, f64({1, 2}, {1, 1})); }) ==
+        rule + "i32 [1], rows f64 [1, 2]");
+  CHECK(contains(told(table, [&](Grads& dx) { dx.add_rows(0, Tensor(), one); }), rule));
+  Var scalar = variable(f32({}, {1}));
+  CHECK(told(scalar, [&](Grads& dx) { dx.add_rows(0, ids, one); }) ==
+        "[mine] input 0 is a scalar and has no rows");
 }
 
 TEST_CASE("a gradient with the output's shape is summed over stretched axes") {

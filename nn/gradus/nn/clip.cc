@@ -20,6 +20,7 @@ template <class F>
 void for_each_gradient(Gradients& grads, F&& f) {
   for (Gradients::Entry& entry : grads.entries()) {
     if (!entry.node->inputs.empty()) continue;  // an intermediate value that was kept
+    if (!entry.dense.defined() && entry.rows.empty()) continue;
     sum_repeated_rows(entry);
     if (entry.dense.defined() && !entry.rows.empty()) {
       entry.dense = densify(entry);
