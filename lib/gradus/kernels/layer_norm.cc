@@ -18,6 +18,7 @@ namespace {
 template <class T>
 void forward(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, const T* beta, T eps, bool add,
              T* y, int64_t ldy, T* stats) {
+  if (n == 0) return;
   const Tag<T> d;
   const T share = T(1) / static_cast<T>(n);
   for (int64_t r = 0; r < rows; ++r, x += ldx, y += ldy, stats += 2) {
@@ -49,6 +50,7 @@ void forward(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, c
 template <class T>
 void backward(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, const T* stats, const T* dy,
               int64_t lddy, bool add, T* dx, int64_t lddx, T* dgamma, T* dbeta) {
+  if (n == 0) return;
   const Tag<T> d;
   const T share = T(1) / static_cast<T>(n);
   for (int64_t r = 0; r < rows; ++r, x += ldx, dy += lddy, dx += lddx, stats += 2) {

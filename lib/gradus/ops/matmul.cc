@@ -24,15 +24,10 @@ void types_must_agree(const char* op, const Var& a, const Var& b) {
     fail(op, fmt::format("element types must agree: {} and {}", name_of(a.dtype()), name_of(b.dtype())));
 }
 
-// kernels::gemm on packed matrices, C = op(A) op(B) + beta C; the BLAS wants no empty ones.
+// kernels::gemm on packed matrices, C = op(A) op(B) + beta C.
 template <class T>
 void product(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, const T* b, T beta,
              T* c) {
-  if (m == 0 || n == 0) return;
-  if (k == 0) {
-    if (beta == T(0)) std::fill(c, c + m * n, T(0));
-    return;
-  }
   kernels::gemm(trans_a, trans_b, m, n, k, T(1), a, trans_a ? m : k, b, trans_b ? k : n, beta, c, n);
 }
 
@@ -77,7 +72,7 @@ struct Plan {
 
   std::vector<int64_t> indices(const Shape& from, const Shape& to) const {
     std::vector<int64_t> index(static_cast<size_t>(count), 0);
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 1; i < count; ++i)  // the first takes the first; where there is but one, `to` may be empty
       for (int axis = 1; axis <= from.dims(); ++axis)
         if (from[-axis] != 1)
           index[static_cast<size_t>(i)] += i / to.stride(-axis) % to[-axis] * from.stride(-axis);

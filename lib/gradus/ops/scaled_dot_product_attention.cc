@@ -238,7 +238,7 @@ ScaledDotProduct attend(const std::vector<Var>& inputs, Problem p, const ScaledD
   if (o.causal && p.S < p.T)
     fail(kOp,
          fmt::format("causal queries are the last of the keys' positions: {} queries, {} keys", p.T, p.S));
-  p.scale = o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(p.d));
+  p.scale = o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(std::max<int64_t>(p.d, 1)));
   p.causal = o.causal;
   p.mask = o.mask;
   if (!(o.dropout >= 0 && o.dropout < 1)) fail(kOp, fmt::format("dropout must be in [0, 1): {}", o.dropout));
@@ -263,7 +263,7 @@ ScaledDotProduct attend(const std::vector<Var>& inputs, Problem p, const ScaledD
 // Columns per head of `width` columns. @throws when they do not divide.
 int64_t per_head(const char* what, int64_t width, int64_t parts, int64_t heads) {
   if (heads < 1) fail(kOp, fmt::format("heads must be positive: {}", heads));
-  if (width % (parts * heads) != 0)
+  if (heads > std::max<int64_t>(width, 1) || width % (parts * heads) != 0)
     fail(kOp, fmt::format("{} must divide into {} heads: {} columns{}", what, heads, width,
                           parts > 1 ? fmt::format(" of {} operands", parts) : std::string()));
   return width / parts / heads;

@@ -182,7 +182,7 @@ void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, 
     while (row < end && (!touched || touched[row]) == wanted) ++row;
     return row;
   };
-  int64_t most = std::max<int64_t>(1, kLaidOut / width), blocks = (count + most - 1) / most;
+  int64_t most = std::max<int64_t>(1, kLaidOut / std::max<int64_t>(1, width)), blocks = (count + most - 1) / most;
   if (value.numel() < kWorthSharing) pool = nullptr;
   share(pool, [&](int worker, int workers) {
     Tensor buffer({std::min(most, count), width}, value.dtype());
