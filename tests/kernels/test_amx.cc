@@ -185,6 +185,84 @@ TEST_CASE("amx: what is not finite is as in any other product") {
   CHECK(std::isfinite(y[8]));
 }
 
+TEST_CASE("amx: a product with an infinity or NaN in A is as any other, and other rows keep their bits") {
+  if (!has_amx()) return;
+  std::mt19937 rng(82);
+  const int64_t m = 40, n = 48, k = 600;
+  const float inf = std::numeric_limits<float>::infinity();
+  Row<float> w = Row<float>::random(n * k, rng), a = Row<float>::random(m * k, rng), before(m * n), after(m * n);
+  for (int64_t i = 0; i < w.size(); ++i) w[i] = std::fabs(w[i]) + 0.5f;
+  const kernels::PackedMatrix<float> packed(kernels::PackedMatrix<float>::Use::transposed, n, k, w.data(), k);
+  packed.product(m, a.data(), k, false, before.data(), n);
+  a[3 * k + 5] = inf;
+  a[4 * k + 599] = -inf;
+  a[9 * k + 20] = std::numeric_limits<float>::quiet_NaN();
+  packed.product(m, a.data(), k, false, after.data(), n);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      if (i == 3) CHECK(after[i * n + j] == inf);
+      else if (i == 4) CHECK(after[i * n + j] == -inf);
+      else if (i == 9) CHECK(std::isnan(after[i * n + j]));
+      else CHECK(after[i * n + j] == before[i * n + j]);
+    }
+  }
+}
+
+TEST_CASE("amx: finite numbers whose product is none give what is not finite") {
+  if (!has_amx()) return;
+  // 3e38 squared is infinity; its pieces' products are infinities of either sign, and their sum may be NaN.
+  Row<float> a(32 * 64, 3e38f), b(64 * 32, 3e38f), c(32 * 32);
+  kernels::amx_gemm(false, false, 32, 32, 64, 1, a.data(), 64, b.data(), 32, false, c.data(), 32);
+  for (int64_t i = 0; i < c.size(); ++i) CHECK_FALSE(std::isfinite(c[i]));
+}
+
+TEST_CASE("amx: a row that pieces cannot stand for, from the packed weight in plain floats") {
+  // Packing takes AVX-512 alone.
+  std::mt19937 rng(83);
+  const float inf = std::numeric_limits<float>::infinity();
+#if defined(__x86_64__)
+  const bool packs = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  const bool packs = false;
+#endif
+  if (!packs) {
+    MESSAGE("skipped: this CPU has no AVX-512");
+    return;
+  }
+  for (const bool transposed : {false, true}) {
+    for (const int64_t n : {1, 15, 16, 17, 40}) {
+      for (const int64_t k : {1, 15, 16, 17, 31, 32, 33, 70}) {
+        CAPTURE(transposed);
+        CAPTURE(n);
+        CAPTURE(k);
+        const int64_t ld = (transposed ? k : n) + 1;
+        Row<float> w = Row<float>::random((transposed ? n : k) * ld, rng), a = Row<float>::random(k, rng), c(n, 5);
+        const auto at = [&](int64_t p, int64_t j) { return w[transposed ? j * ld + p : p * ld + j]; };
+        std::vector<uint16_t> packed(size_t(kernels::amx_panels(n) * kernels::amx_panel(k)));
+        REQUIRE(kernels::amx_pack_right(transposed, n, k, w.data(), ld, packed.data()));
+        const kernels::AmxPanels panels{packed.data(), kernels::amx_panel(k)};
+        // One number of A at a time gives W back, to the bit.
+        for (int64_t p = 0; p < k; ++p) {
+          Row<float> one(k), column(n, 5);
+          one[p] = 1;
+          kernels::amx_multiply_plainly(n, k, one.data(), panels, false, column.data());
+          for (int64_t j = 0; j < n; ++j) CHECK(column[j] == at(p, j));
+          CHECK(column.intact());
+        }
+        kernels::amx_multiply_plainly(n, k, a.data(), panels, true, c.data());
+        Row<double> want(n, 5);
+        for (int64_t j = 0; j < n; ++j)
+          for (int64_t p = 0; p < k; ++p) want[j] += double(a[p]) * double(at(p, j));
+        CHECK(worst_error(c, want, std::sqrt(double(k) + 1)) < tolerance<float>());
+        a[k - 1] = inf;
+        kernels::amx_multiply_plainly(n, k, a.data(), panels, false, c.data());
+        for (int64_t j = 0; j < n; ++j) CHECK(c[j] == (at(k - 1, j) > 0 ? inf : -inf));
+      }
+    }
+  }
+}
+
 TEST_CASE("amx: a row's result does not depend on where it stands; every thread gets the same bits") {
   if (!has_amx()) return;
   std::mt19937 rng(80);

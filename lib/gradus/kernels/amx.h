@@ -9,7 +9,8 @@
 // leave an error below 2^-24 |x y|, the same as rounding x y to float does. AMX adds 16 of them before it adds to a
 // sum, so that long sums are rounded less often, and come out more exact, than in a loop over k; a sum that one
 // product dominates is rounded for each of its pieces, and has up to twice the error. What remains of the rate is 16 / 6 of
-// AVX-512's.
+// AVX-512's. Two finite numbers whose product is beyond floats give infinities of either sign among the six, and so
+// perhaps NaN where another product gives infinity.
 // (Henry, Tang, Heinecke: "Leveraging the bfloat16 artificial intelligence datatype for higher-precision
 // computations", 2019.)
 //
@@ -57,5 +58,8 @@ struct AmxAhead {
 /// C[rows, columns] = A B, or C += A B with `add`, from their panels.
 void amx_multiply(int64_t rows, int64_t columns, int64_t depth, AmxPanels left, AmxPanels right, bool add,
                   float* c, int64_t ldc, const AmxAhead& ahead = {});
+/// The same in plain floats, for a row of A that pieces cannot stand for. B is put together again from its pieces, to the
+/// bit. Needs no AMX.
+void amx_multiply_plainly(int64_t columns, int64_t depth, const float* a, AmxPanels right, bool add, float* c);
 
 }  // namespace gradus::kernels

@@ -2,8 +2,30 @@
 #include <gradus/kernels/amx.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace gradus::kernels {
+namespace {
+
+/// Number k of a column, from the tiles of its panel.
+float put_together(const uint16_t* panel, int64_t column, int64_t k) {
+  const uint16_t* at = panel + k / kAmxStep * 3 * kAmxTile + k % kAmxSide * 2 * kAmxSide + 2 * column +
+                       k % kAmxStep / kAmxSide;
+  float x = 0;
+  for (int piece = 2; piece >= 0; --piece)
+    x += std::bit_cast<float>(static_cast<uint32_t>(at[piece * kAmxTile]) << 16);
+  return x;
+}
+
+}  // namespace
+
+void amx_multiply_plainly(int64_t columns, int64_t depth, const float* a, AmxPanels right, bool add, float* c) {
+  for (int64_t j = 0; j < columns; ++j) {
+    float sum = add ? c[j] : 0;
+    for (int64_t k = 0; k < depth; ++k) sum += a[k] * put_together(right[j / kAmxSide], j % kAmxSide, k);
+    c[j] = sum;
+  }
+}
 
 #if GRADUS_HAS_AMX
 namespace {

@@ -96,9 +96,21 @@ void amx_product(int64_t first, int64_t end, int64_t m, int64_t k, const float* 
     const int64_t rows = std::min(kAmxRows, m - i);
     for (int64_t p = 0; p < k; p += kAmxDepth) {
       const int64_t depth = std::min(kAmxDepth, k - p);
-      amx_pack_left(false, rows, depth, 1, a + i * lda + p, lda, left);
-      amx_multiply(rows, end - first, depth, {left, amx_panel(depth)}, {panels + amx_panel(p), amx_panel(k)},
-                   add || p > 0, c + i * ldc, ldc);
+      const AmxPanels right{panels + amx_panel(p), amx_panel(k)};
+      const auto multiply = [&](int64_t row, int64_t count) {
+        const float* from = a + (i + row) * lda + p;
+        float* to = c + (i + row) * ldc;
+        if (amx_pack_left(false, count, depth, 1, from, lda, left))
+          amx_multiply(count, end - first, depth, {left, amx_panel(depth)}, right, add || p > 0, to, ldc);
+        else if (count == 1)
+          amx_multiply_plainly(end - first, depth, from, right, add || p > 0, to);
+        else
+          return false;
+        return true;
+      };
+      // Row by row, a row that pieces cannot stand for does not change its neighbours.
+      if (!multiply(0, rows))
+        for (int64_t row = 0; row < rows; ++row) multiply(row, 1);
     }
   }
 }

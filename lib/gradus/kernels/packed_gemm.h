@@ -30,7 +30,7 @@ class PackedMatrix {
       : PackedMatrix(use, n, k, w, ldw, Plan()) {}
 
   /// C[m, n] = A[m, k] op(W), or C += with `add`. Rows of A and C are `lda` and `ldc` apart. C must not
-  /// overlap A. Threads may share the object. With AMX a row of A with an infinity gives a row of NaN.
+  /// overlap A. Threads may share the object.
   void product(int64_t m, const T* a, int64_t lda, bool add, T* c, int64_t ldc) const;
 
   /// Columns first .. end - 1 of the same product only, to the same bits, for threads that share one. Both come from
