@@ -14,14 +14,12 @@
 #include <gradus/ops/embedding.h>
 #include <gradus/ops/gru.h>
 #include <gradus/ops/layer_norm.h>
-#include <gradus/ops/layer_norm_gru.h>
-#include <gradus/ops/layer_norm_lstm.h>
-#include <gradus/ops/layer_norm_rnn.h>
 #include <gradus/ops/location_features.h>
 #include <gradus/ops/loss.h>
 #include <gradus/ops/lstm.h>
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/output_loss.h>
+#include <gradus/ops/recurrent_weights.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/rnn.h>
 #include <gradus/ops/scaled_dot_product_attention.h>

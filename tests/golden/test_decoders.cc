@@ -45,8 +45,8 @@ Values stepwise_decoder(const Values& in, const File& file) {
   std::vector<Var> states, weights;
   for (int64_t t = 0; t < 3; ++t) {
     AttentionStep step = additive_attention(linear(s, in.at("W1")), keys, annotations, in.at("v"), mask);
-    s = gru_cell(concat({select(in.at("y"), 1, t), step.context}, 1), s, in.at("W_ih"), in.at("W_hh"),
-                 in.at("b_ih"), in.at("b_hh"));
+    s = gru_cell(concat({select(in.at("y"), 1, t), step.context}, 1), s,
+                 {in.at("W_ih"), in.at("W_hh"), in.at("b_ih"), in.at("b_hh")});
     states.push_back(s);
     weights.push_back(step.weights);
   }
@@ -69,8 +69,8 @@ TEST_CASE("golden: three steps of a decoder with Luong's general attention and i
     Tensor mask = mask_of(in, file);
     std::vector<Var> vectors, weights;
     for (int64_t t = 0; t < 3; ++t) {
-      h = gru_cell(concat({select(in.at("y"), 1, t), fed}, 1), h, in.at("W_ih"), in.at("W_hh"), in.at("b_ih"),
-                   in.at("b_hh"));
+      h = gru_cell(concat({select(in.at("y"), 1, t), fed}, 1), h,
+                   {in.at("W_ih"), in.at("W_hh"), in.at("b_ih"), in.at("b_hh")});
       AttentionStep step = multiplicative_attention(h, keys, annotations, 1, mask);
       fed = tanh(linear(concat({step.context, h}, 1), in.at("W_c")));
       vectors.push_back(fed);

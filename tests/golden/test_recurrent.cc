@@ -13,22 +13,23 @@ using golden::Values;
 
 namespace {
 
-using Cell = Var (*)(const Input&, const Var&, const Var&, const Var&, const Var&, const Var&,
-                     const GruOptions&);
+using Cell = Var (*)(const Input&, const Var&, const RecurrentWeights&, const GruOptions&);
 using Sequence = Cell;
+
+RecurrentWeights weights_of(const Values& in) {
+  return {in.at("W_ih"), in.at("W_hh"), in.at("b_ih"), in.at("b_hh")};
+}
 
 auto one_step(Cell cell, bool reset_after) {
   return [=](const Values& in, const File&) -> Values {
-    return {{"h_next", cell(in.at("x"), in.at("h"), in.at("W_ih"), in.at("W_hh"), in.at("b_ih"),
-                            in.at("b_hh"), {.reset_after = reset_after})}};
+    return {{"h_next", cell(in.at("x"), in.at("h"), weights_of(in), {.reset_after = reset_after})}};
   };
 }
 
 // A step as a sequence of one.
 auto sequence_of_one(bool reset_after) {
   return [=](const Values& in, const File&) -> Values {
-    Var all = gru(reshape(in.at("x"), {1, 2, 3}), in.at("h"), in.at("W_ih"), in.at("W_hh"), in.at("b_ih"),
-                  in.at("b_hh"), {.reset_after = reset_after});
+    Var all = gru(reshape(in.at("x"), {1, 2, 3}), in.at("h"), weights_of(in), {.reset_after = reset_after});
     return {{"h_next", select(all, 0, 0)}};
   };
 }
@@ -40,18 +41,17 @@ auto with_z_turned(Cell cell) {
         Tensor::from({12, 1}, {1, 1, 1, 1, -1, -1, -1, -1, 1, 1, 1, 1}, in.at("x").dtype());
     auto turned = [&](const char* name) { return in.at(name) * sign; };
     auto turned_bias = [&](const char* name) { return in.at(name) * sign.reshape({12}); };
-    return {{"h_next", cell(in.at("x"), in.at("h"), turned("W_ih"), turned("W_hh"), turned_bias("b_ih"),
-                            turned_bias("b_hh"), {.reset_after = false, .update_selects_new = true})}};
+    return {{"h_next", cell(in.at("x"), in.at("h"),
+                            {turned("W_ih"), turned("W_hh"), turned_bias("b_ih"), turned_bias("b_hh")},
+                            {.reset_after = false, .update_selects_new = true})}};
   };
 }
 
-using LstmCell = LstmState (*)(const Input&, const LstmState&, const Var&, const Var&, const Var&, const Var&,
-                               const LstmOptions&);
+using LstmCell = LstmState (*)(const Input&, const LstmState&, const RecurrentWeights&, const LstmOptions&);
 
 auto lstm_step(LstmCell cell) {
   return [=](const Values& in, const File&) -> Values {
-    LstmState y = cell(in.at("x"), {in.at("h"), in.at("c")}, in.at("W_ih"), in.at("W_hh"), in.at("b_ih"),
-                       in.at("b_hh"), {});
+    LstmState y = cell(in.at("x"), {in.at("h"), in.at("c")}, weights_of(in), {});
     return {{"h_next", y.h}, {"c_next", y.c}};
   };
 }
@@ -61,8 +61,10 @@ auto both_directions(Sequence sequence) {
     Var x = transpose(in.at("x"), 0, 1);
     Tensor lengths = golden::ids(file, "lengths");
     auto direction = [&](const std::string& d, bool reverse) {
-      return sequence(x, Var(), in.at("W" + d + "_ih"), in.at("W" + d + "_hh"), in.at("b" + d + "_ih"),
-                      in.at("b" + d + "_hh"), {.reverse = reverse, .lengths = lengths});
+      return sequence(x, Var(),
+                      {in.at("W" + d + "_ih"), in.at("W" + d + "_hh"), in.at("b" + d + "_ih"),
+                       in.at("b" + d + "_hh")},
+                      {.reverse = reverse, .lengths = lengths});
     };
     Var forward = direction("f", false), backward = direction("b", true);
     int64_t S = x.size(0);
@@ -96,8 +98,7 @@ TEST_CASE("golden: an LSTM step, alone and as a sequence of one") {
   CHECK_GOLDEN("lstm_cell", lstm_step(lstm_cell));
   CHECK_GOLDEN("lstm_cell", lstm_step(reference::lstm_cell));
   CHECK_GOLDEN("lstm_cell", [](const Values& in, const File&) -> Values {
-    LstmStates y = lstm(reshape(in.at("x"), {1, 2, 3}), {in.at("h"), in.at("c")}, in.at("W_ih"),
-                        in.at("W_hh"), in.at("b_ih"), in.at("b_hh"));
+    LstmStates y = lstm(reshape(in.at("x"), {1, 2, 3}), {in.at("h"), in.at("c")}, weights_of(in));
     return {{"h_next", select(y.h, 0, 0)}, {"c_next", y.c_n}};
   });
 }

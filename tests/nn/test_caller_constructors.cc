@@ -65,7 +65,7 @@ TEST_CASE("layers name the line that constructs them") {
   CHECK_ERROR("[own] num_layers must be positive: -1",
               nn::RecurrentStack(
                   {.name = "own", .cell = {}, .input_size = E, .hidden_size = E, .num_layers = -1}, rng));
-  CHECK_NAMES_THIS_LINE(nn::RecurrentWeights({}, -1, E, true, rng));
+  CHECK_NAMES_THIS_LINE(nn::RecurrentParameters({}, -1, E, true, rng));
   CHECK_ERROR(
       "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: gru?",
       nn::cell_type("gur"));

@@ -5,9 +5,9 @@
 
 #include <gradus/nn/data_parallel.h>
 #include <gradus/nn/rnn.h>
-#include <gradus/ops/layer_norm_gru.h>
-#include <gradus/ops/layer_norm_lstm.h>
-#include <gradus/ops/layer_norm_rnn.h>
+#include <gradus/ops/gru.h>
+#include <gradus/ops/lstm.h>
+#include <gradus/ops/rnn.h>
 #include <gradus/ops/reduce.h>
 
 #include "recurrent_units.h"
@@ -111,7 +111,7 @@ using Row = std::vector<double>;
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 // gain (x - mean) / sqrt(var + 1e-5) + offset, from position `at` of the norm's vectors.
-Row normalised(const Row& x, const nn::RecurrentWeights::Norm& norm, size_t at = 0) {
+Row normalised(const Row& x, const nn::RecurrentParameters::Norm& norm, size_t at = 0) {
   double mean = 0, var = 0;
   for (double v : x) mean += v / static_cast<double>(x.size());
   for (double v : x) var += (v - mean) * (v - mean) / static_cast<double>(x.size());
@@ -242,20 +242,27 @@ TEST_CASE(
 TEST_CASE("the layer-normalised ops say what they need") {
   Tensor x = Tensor::zeros({5, 2, 3}), w_ih = Tensor::zeros({12, 3}), w_hh = Tensor::zeros({12, 4});
   Tensor ones = Tensor::ones({12});
-  CHECK(error_of([&] { layer_norm_gru(x, {}, w_ih, w_hh, {{ones, {}}, {}}); }) ==
+  CHECK(error_of([&] { gru(x, {}, {.ih = w_ih, .hh = w_hh, .norm_ih = {ones, {}}}); }) ==
         "[layer_norm_gru] norm_hh must be [3 hidden_size] = [12]: weight none, bias none");
-  CHECK(error_of([&] { layer_norm_gru(x.row(0), {}, w_ih, w_hh, {{ones, {}}, {ones, {}}}); }) ==
+  RecurrentWeights normed{.ih = w_ih, .hh = w_hh, .norm_ih = {ones, {}}, .norm_hh = {ones, {}}};
+  CHECK(error_of([&] { gru(x.row(0), {}, normed); }) ==
         "[layer_norm_gru] input must be [T, B, input_size]: input [2, 3]");
+  normed.bias_ih = ones;
+  CHECK(error_of([&] { gru(x, {}, normed); }) ==
+        "[layer_norm_gru] a normalised unit has no biases, the offsets of its norms stand in: "
+        "bias_ih [12], bias_hh none");
+  Tensor sixteen = Tensor::ones({16}), four = Tensor::ones({4});
   CHECK(error_of([&] {
-          layer_norm_lstm(x, {}, Tensor::zeros({16, 3}), Tensor::zeros({16, 4}),
-                          {{Tensor::ones({16}), {}}, {Tensor::ones({16}), {}}, {Tensor::ones({4}), ones}});
+          lstm(x, {}, {.ih = Tensor::zeros({16, 3}), .hh = Tensor::zeros({16, 4}), .norm_ih = {sixteen, {}},
+                       .norm_hh = {sixteen, {}}, .norm_c = {four, ones}});
         }) == "[layer_norm_lstm] norm_c must be [hidden_size] = [4]: weight [4], bias [12]");
-  CHECK(error_of([&] {
-          layer_norm_rnn(x, {}, Tensor::zeros({4, 3}), Tensor::zeros({4, 4}),
-                         {Tensor::ones({4}, DType::f64), {}});
-        }) == "[layer_norm_rnn] element types must agree: f32 and f64");
-  CHECK(error_of([&] {
-          layer_norm_rnn(x, {}, Tensor::zeros({4, 3}), Tensor::zeros({4, 4}), {Tensor::ones({4}), {}},
-                         {.lengths = Tensor::from_ids({2}, {6, 0})});
-        }) == "[layer_norm_rnn] lengths must be in 0 .. T = 5: 6");
+  RecurrentWeights w{.ih = Tensor::zeros({4, 3}), .hh = Tensor::zeros({4, 4}), .norm_ih = {four, {}}};
+  CHECK(error_of([&] { rnn(x, {}, w, {.lengths = Tensor::from_ids({2}, {6, 0})}); }) ==
+        "[layer_norm_rnn] lengths must be in 0 .. T = 5: 6");
+  w.norm_hh = {four, {}};
+  CHECK(error_of([&] { rnn(x, {}, w); }) ==
+        "[layer_norm_rnn] this unit has no norm_hh: weight [4], bias none");
+  w.norm_hh = {};
+  w.norm_ih.weight = Tensor::ones({4}, DType::f64);
+  CHECK(error_of([&] { rnn(x, {}, w); }) == "[layer_norm_rnn] element types must agree: f32 and f64");
 }

@@ -275,12 +275,12 @@ TEST_CASE("LSTM and cells say what they need") {
         "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: gru?");
   Var w_ih = Tensor::zeros({16, 3}), w_hh = Tensor::zeros({16, 4});
   CHECK(
-      error_of([&] { gradus::lstm(x, {}, Tensor::zeros({12, 3}), w_hh, {}, {}); }) ==
+      error_of([&] { gradus::lstm(x, {}, {Tensor::zeros({12, 3}), w_hh}); }) ==
       "[lstm] weight_ih must be [4 hidden_size, input_size]: input [5, 2, 3], weight_ih [12, 3], weight_hh [16, 4]");
-  CHECK(error_of([&] { gradus::lstm(x, {{}, Tensor::zeros({3, 4})}, w_ih, w_hh, {}, {}); }) ==
+  CHECK(error_of([&] { gradus::lstm(x, {{}, Tensor::zeros({3, 4})}, {w_ih, w_hh}); }) ==
         "[lstm] the initial cell must be [B, hidden_size] = [2, 4]: [3, 4]");
-  CHECK(error_of([&] { gradus::lstm(x, {}, w_ih, w_hh, {}, {}, {.state_mask = Tensor::zeros({2, 5})}); }) ==
+  CHECK(error_of([&] { gradus::lstm(x, {}, {w_ih, w_hh}, {.state_mask = Tensor::zeros({2, 5})}); }) ==
         "[lstm] state_mask must be [B, hidden_size] = [2, 4]: [2, 5]");
-  CHECK(error_of([&] { gradus::rnn(x.row(0), {}, w_ih, w_hh, {}, {}); }) ==
+  CHECK(error_of([&] { gradus::rnn(x.row(0), {}, {w_ih, w_hh}); }) ==
         "[rnn] input must be [T, B, input_size]: input [2, 3]");
 }

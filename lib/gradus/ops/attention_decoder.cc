@@ -33,7 +33,7 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
     AttentionStep step =
         reference::additive_attention(linear(s, in.query_weight), in.keys, in.annotations, in.v, mask);
     Var x = concat({select(in.y, 0, t), step.context}, -1);
-    Var next = reference::gru_cell(x, s, in.weight_ih, in.weight_hh, in.bias_ih, in.bias_hh);
+    Var next = reference::gru_cell(x, s, {in.weight_ih, in.weight_hh, in.bias_ih, in.bias_hh});
     if (lengths.defined()) {
       Tensor real({B, 1}, DType::u8);
       for (int64_t b = 0; b < B; ++b) real.u8()[b] = t < lengths.i32()[b];

@@ -5,54 +5,75 @@
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>
-#include <gradus/ops/recurrence.h>
+#include <gradus/ops/recurrent_cases.h>
+#include <gradus/ops/recurrent_norm.h>
 #include <gradus/ops/shape.h>
 
-// GRU (Cho et al. 2014), gates stacked r, z, n.
-//   ai = W_ih x + b_ih,  ah = W_hh h + b_hh
-//   r = s(ai_r + ah_r),  z = s(ai_z + ah_z),  h' = (1 - z) n + z h
-//   reset after:  n = tanh(ai_n + r ah_n)
-//   reset before: n = tanh(ai_n + W_hn (r h) + b_hn)
-// Bahdanau et al. 2014 let z weight the new state, h' = (1 - z) h + z n: the kernels know both, see kernels/gru.h.
-// Backward of one step from g = dh' (reset after):
-//   dn = g (1 - z) (1 - n^2)        at the tanh input
-//   dz = g (h - n) z (1 - z)
-//   dr = dn ah_n r (1 - r)
-//   dai = [dr, dz, dn],  dah = [dr, dz, dn r],  dh = dah W_hh + g z
-// and over all steps at once: dx = dai W_ih, dW_ih = dai^T x, dW_hh = dah^T h_prev, biases their column sums.
+// GRU (Cho et al. 2014), blocks r, z, n. With norms (Ba et al. 2016, supplement, the GRU of the order
+// embeddings) what comes from x and what comes from h are normalised each on its own, [r, z] as a row of 2H
+// and n as one of H; without them N is the identity.   x [T, B, I] -> h [T, B, H]
+//   1. p = W_ih x + b_ih, ai = N_ih(p)                     over all real steps at once
+//   2. q_t = W_hh (m h_{t-1}) + b_hh, ah = N_hh(q_t)       step by step, as what follows
+//   3. r, z = s(ai + ah),  n = tanh(ai_n + r ah_n),  h_t = (1 - z) n + z h_{t-1}
+// Reset before: 2. is for r and z alone, and 3. has
+//      q_n = W_hn (r m h_{t-1}) + b_hn,  n = tanh(ai_n + N_hh(q_n))
+// Bahdanau et al. 2014 let z weight the new state, h_t = (1 - z) h_{t-1} + z n: the kernels know both, and add
+// b_hh, see kernels/gru.h.
+// Backward, newest step first, from dh. N': from dy to da for y = N(a), in a row of n with
+// xh = (a - mean) / sqrt(var + eps), g = gain dy:
+//   N'(dy) = (g - mean(g) - xh mean(g xh)) / sqrt(var + eps),   dgain += dy xh,   doffset += dy
+//   3. at the tanh and the sigmoids:
+//      dn = dh (1 - z) (1 - n^2),  dz = dh (h_{t-1} - n) z (1 - z),  dr = dn ah_n r (1 - r)
+//      dai = [dr, dz, dn],  dah = [dr, dz, dn r],  dh = dh z
+//   2. dq_t = N_hh'(dah),  dh_{t-1} = dh + m (dq_t W_hh)
+//      reset before: dq_n = N_hh'(dai_n), d(r m h) = dq_n W_hn, then dr and the part of dh_{t-1} through it
+//   1. dp = N_ih'(dai), and over all steps at once
+//      dx = dp W_ih, dW_ih = dp^T x, dW_hh = dq^T (m h_prev), biases the column sums of dp and dq
 
 namespace gradus {
 namespace reference {
+namespace {
 
-Var gru_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-             const Var& bias_hh, const GruOptions& options) {
+// Rows begin .. end of a product with W_hh, as the reset before it needs them apart.
+Var recurrent_rows(const Var& seen, const RecurrentWeights& w, int64_t begin, int64_t end) {
+  Var bias = w.bias_hh.defined() ? slice(w.bias_hh, 0, begin, end) : Var();
+  return normalise(linear(seen, slice(w.hh, 0, begin, end), bias), w.norm_hh, begin);
+}
+
+// The two norms of one product [B, 3H], which become three blocks.
+std::vector<Var> normalise_blocks(const Var& product, const NormWeights& norm, int64_t H) {
+  if (!norm.weight.defined()) return split(product, {H, H, H}, -1);
+  std::vector<Var> parts = split(product, {2 * H, H}, -1);
+  return split(concat({normalise(parts[0], norm, 0), normalise(parts[1], norm, 2 * H)}, -1), {H, H, H}, -1);
+}
+
+}  // namespace
+
+Var gru_cell(const Input& x, const Var& h, const RecurrentWeights& w, const GruOptions& options) {
   At at(x.caller());
   int64_t H = h.size(-1);
-  std::vector<Var> ai = split(linear(x, weight_ih, bias_ih), {H, H, H}, -1);
-  Var r, n, z, seen = options.state_mask.defined() ? h * options.state_mask : h;
+  Var seen = options.state_mask.defined() ? h * options.state_mask : h;
+  std::vector<Var> ai = normalise_blocks(linear(x, w.ih, w.bias_ih), w.norm_ih, H);
+  Var r, z, n;
   if (options.reset_after) {
-    std::vector<Var> ah = split(linear(seen, weight_hh, bias_hh), {H, H, H}, -1);
+    std::vector<Var> ah = normalise_blocks(linear(seen, w.hh, w.bias_hh), w.norm_hh, H);
     r = sigmoid(ai[0] + ah[0]);
     z = sigmoid(ai[1] + ah[1]);
     n = tanh(ai[2] + r * ah[2]);
   } else {
-    auto block = [&](const Var& w, int64_t k) {
-      return w.defined() ? slice(w, 0, k * H, (k + 1) * H) : Var();
-    };
-    r = sigmoid(ai[0] + linear(seen, block(weight_hh, 0), block(bias_hh, 0)));
-    z = sigmoid(ai[1] + linear(seen, block(weight_hh, 1), block(bias_hh, 1)));
-    n = tanh(ai[2] + linear(r * seen, block(weight_hh, 2), block(bias_hh, 2)));
+    std::vector<Var> ah = split(recurrent_rows(seen, w, 0, 2 * H), {H, H}, -1);
+    r = sigmoid(ai[0] + ah[0]);
+    z = sigmoid(ai[1] + ah[1]);
+    n = tanh(ai[2] + recurrent_rows(r * seen, w, 2 * H, 3 * H));
   }
   return options.update_selects_new ? z * n + (1.0 - z) * h : (1.0 - z) * n + z * h;
 }
 
-Var gru(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-        const Var& bias_hh, const GruOptions& options) {
+Var gru(const Input& x, const Var& h0, const RecurrentWeights& w, const GruOptions& options) {
   At at(x.caller());
-  int64_t T = x.size(0), B = x.size(1), H = weight_hh.size(1);
-  Var start = h0.defined() ? h0 : Var(Tensor::zeros({B, H}, x.dtype()));
-  return over_time(T, start, options.reverse, options.lengths, [&](int64_t t, const Var& h) {
-    return reference::gru_cell(select(x, 0, t), h, weight_ih, weight_hh, bias_ih, bias_hh, options);
+  Var start = h0.defined() ? h0 : Var(Tensor::zeros({x.size(1), w.hh.size(1)}, x.dtype()));
+  return over_time(x.size(0), start, options.reverse, options.lengths, [&](int64_t t, const Var& h) {
+    return reference::gru_cell(select(x, 0, t), h, w, options);
   });
 }
 
@@ -60,36 +81,49 @@ Var gru(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_h
 
 namespace {
 
+enum { kGruIh = 6, kGruHh = 8 };  // norms, weight and bias each, among the node's inputs
+
 struct Gru : Recurrence {
   bool reset_after;
   kernels::UpdateGate update;
+  RowNorm ih_gates{}, ih_new{}, hh_gates{}, hh_new{};
   Tensor before{};  // [N, H] the states that the steps start from: `seen`, where no mask is between
-  Tensor units{};   // [N, 4H] r, z, n and W_hn h + b_hn of each step
+  Tensor units{};   // [N, 4H] r, z, n and ah_n of each step
+  Tensor p{}, q{};  // [N, 3H] both products, where they are normalised
 
   // out [T, B, H]
   template <class T>
   void forward(T* out) {
     auto [steps, B, I, H] = size;
-    Tensor gi = real.empty(3 * H, dtype()), gh({B, 3 * H}, dtype()), state = h0.clone();
-    project(data<T>(gi));
+    const int64_t W = 3 * H, N = real.total();
+    const bool normed = static_cast<bool>(ih_gates);
+    Tensor ai = real.empty(W, dtype()), ah({B, W}, dtype()), state = h0.clone();
+    T* p_all = data<T>(normed ? p : ai);
+    project(p_all);  // 1
+    ih_gates.forward(0, N, p_all, W, false, data<T>(ai), W);
+    ih_new.forward(0, N, p_all + 2 * H, W, false, data<T>(ai) + 2 * H, W);
     // Reset before needs W_hn apart from W_h{r,z}.
     const int64_t at_once = reset_after ? 3 : 2;
     auto w = packed<T>(Use<T>::transposed, 0, at_once), w_n = packed<T>(Use<T>::transposed, at_once, 3);
     const T* b = b_hh.defined() ? data<T>(b_hh) : nullptr;
-    T *h_new = data<T>(state), *gh_t = data<T>(gh);
+    T *h_new = data<T>(state), *ah_t = data<T>(ah);
     for (int64_t k = 0; k < steps; ++k) {
       int64_t t = time(k), first = real.offset(t), n = real.count(t);
-      const T *gi_t = data<T>(gi) + first * 3 * H, *seen_t = see(t, h_new);
+      const T *ai_t = data<T>(ai) + first * W, *seen_t = see(t, h_new);
       T *h = data<T>(before) + first * H, *units_t = data<T>(units) + first * 4 * H;
+      T* q_t = normed ? data<T>(q) + first * W : ah_t;
       if (mask.defined()) std::copy_n(h_new, n * H, h);
-      w.product(n, seen_t, H, false, gh_t, 3 * H);
+      w.product(n, seen_t, H, false, q_t, W);  // 2
+      hh_gates.forward(first, n, q_t, W, false, ah_t, W);
       if (reset_after) {
-        kernels::gru_reset_after(n, H, gi_t, gh_t, b, h, update, h_new, units_t);
+        hh_new.forward(first, n, q_t + 2 * H, W, false, ah_t + 2 * H, W);
+        kernels::gru_reset_after(n, H, ai_t, ah_t, b, h, update, h_new, units_t);  // 3
       } else {
-        T* rh_t = data<T>(reset_seen) + first * H;
-        kernels::gru_reset_before_gates(n, H, gi_t, gh_t, b, seen_t, update, units_t, rh_t);
-        w_n.product(n, rh_t, H, false, gh_t, H);
-        kernels::gru_reset_before_state(n, H, gi_t, gh_t, b, h, h_new, units_t);
+        T *rh_t = data<T>(reset_seen) + first * H, *q_n = normed ? q_t + 2 * H : ah_t;
+        kernels::gru_reset_before_gates(n, H, ai_t, ah_t, b, seen_t, update, units_t, rh_t);
+        w_n.product(n, rh_t, H, false, q_n, normed ? W : H);
+        hh_new.forward(first, n, q_n, W, false, ah_t, H);
+        kernels::gru_reset_before_state(n, H, ai_t, ah_t, b, h, h_new, units_t);
       }
       put(h_new, out + t * B * H);
     }
@@ -98,120 +132,179 @@ struct Gru : Recurrence {
   template <class T>
   void backward(const Tensor& dout, Grads& dx) const {
     auto [steps, B, I, H] = size;
-    Tensor dgi = real.empty(3 * H, dtype()), dgh = reset_after ? real.empty(3 * H, dtype()) : dgi;
+    const int64_t W = 3 * H, N = real.total();
+    const bool normed = static_cast<bool>(ih_gates);
+    Tensor dai = real.empty(W, dtype()), dq = reset_after || normed ? real.empty(W, dtype()) : dai;
     Tensor dh = Tensor::zeros({B, H}, dtype()), drh({B, H}, dtype()), scratch({B, H}, dtype());
+    NormGradients of_ih, of_hh;
+    if (normed) {
+      of_ih = NormGradients(dx, kGruIh, W, dtype());
+      of_hh = NormGradients(dx, kGruHh, W, dtype());
+    }
     const int64_t at_once = reset_after ? 3 : 2;
     {  // the packed weights go before the gradients of the weights come
       auto w = packed<T>(Use<T>::plain, 0, at_once), w_n = packed<T>(Use<T>::plain, at_once, 3);
       for (int64_t k = steps; k-- > 0;) {
         int64_t t = time(k), first = real.offset(t), n = real.count(t);
         const T *h = data<T>(before) + first * H, *units_t = data<T>(units) + first * 4 * H;
-        T *dgi_t = data<T>(dgi) + first * 3 * H, *dgh_t = data<T>(dgh) + first * 3 * H, *dh_t = data<T>(dh);
+        const T* q_t = normed ? data<T>(q) + first * W : nullptr;
+        T *dai_t = data<T>(dai) + first * W, *dq_t = data<T>(dq) + first * W, *dh_t = data<T>(dh);
         take(data<T>(dout) + t * B * H, dh_t);
         T* dseen = seen_gradient(t, data<T>(scratch), dh_t);
+        const T* dah_t = dq_t;  // what arrives at N_hh's blocks r and z
         if (reset_after) {
-          kernels::gru_reset_after_backward(n, H, units_t, h, dh_t, update, dgi_t, dgh_t, dh_t);
+          kernels::gru_reset_after_backward(n, H, units_t, h, dh_t, update, dai_t, dq_t, dh_t);  // 3
+          if (normed)
+            hh_new.backward(first, n, q_t + 2 * H, W, dq_t + 2 * H, W, false, dq_t + 2 * H, W, of_hh);
         } else {
-          kernels::gru_reset_before_state_backward(n, H, units_t, h, dh_t, update, dgi_t, dh_t);
-          w_n.product(n, dgi_t + 2 * H, 3 * H, false, data<T>(drh), H);
+          kernels::gru_reset_before_state_backward(n, H, units_t, h, dh_t, update, dai_t, dh_t);
+          if (normed)
+            hh_new.backward(first, n, q_t + 2 * H, W, dai_t + 2 * H, W, false, dq_t + 2 * H, W, of_hh);
+          w_n.product(n, dq_t + 2 * H, W, false, data<T>(drh), H);
           kernels::gru_reset_before_gates_backward(n, H, units_t, data<T>(seen) + first * H, data<T>(drh),
-                                                   dgi_t, dseen);
+                                                   dai_t, dseen);
+          dah_t = dai_t;
         }
-        w.product(n, dgh_t, 3 * H, true, dseen, H);
+        hh_gates.backward(first, n, q_t, W, dah_t, W, false, dq_t, W, of_hh);  // 2
+        w.product(n, dq_t, W, true, dseen, H);
         unmask(t, dseen, dh_t);
       }
     }
-    finish<T>(dgi, dgh, dh, dx);
+    if (normed) {  // 1
+      T *into = data<T>(dai), *into_n = into + 2 * H;
+      ih_gates.backward(0, N, data<T>(p), W, into, W, false, into, W, of_ih);
+      ih_new.backward(0, N, data<T>(p) + 2 * H, W, into_n, W, false, into_n, W, of_ih);
+    }
+    finish<T>(dai, dq, dh, dx);
   }
 };
 
-Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const Var& weight_hh,
-        const Var& bias_ih, const Var& bias_hh, const GruOptions& o) {
-  Gru gru{make_recurrence(op, 3, x, h0, weight_ih, weight_hh, bias_ih, bias_hh, o.reverse, o.lengths,
-                          o.state_mask),
-          o.reset_after,
+Var run(const char* op, const Var& x, const Var& h0, const RecurrentWeights& w, const GruOptions& o) {
+  Gru gru{make_recurrence(op, 3, x, h0, w, o.reverse, o.lengths, o.state_mask), o.reset_after,
           o.update_selects_new ? kernels::UpdateGate::selects_new : kernels::UpdateGate::keeps_old};
   auto [steps, B, I, H] = gru.size;
-  gru.before = gru.mask.defined() ? gru.real.empty(H, x.dtype()) : gru.seen;
-  gru.units = gru.real.empty(4 * H, x.dtype());
-  if (!o.reset_after) gru.reset_seen = gru.real.empty(H, x.dtype());
-  Tensor out(x.dims() == 2 ? Shape{B, H} : Shape{steps, B, H}, x.dtype());
-  return record_recurrence(op, std::move(gru), {x, h0, weight_ih, weight_hh, bias_ih, bias_hh}, out);
+  DType type = x.dtype();
+  std::vector<Var> inputs = recurrent_inputs(x, h0, w);
+  gru.before = gru.mask.defined() ? gru.real.empty(H, type) : gru.seen;
+  gru.units = gru.real.empty(4 * H, type);
+  if (!o.reset_after) gru.reset_seen = gru.real.empty(H, type);
+  if (w.normalised()) {
+    check_norms(op, w, {.ih = 3, .hh = 3, .c = 0}, H, type);
+    for (const NormWeights& norm : {w.norm_ih, w.norm_hh})
+      inputs.insert(inputs.end(), {norm.weight, norm.bias});
+    gru.ih_gates = RowNorm(w.norm_ih, 0, 2 * H, gru.real);
+    gru.ih_new = RowNorm(w.norm_ih, 2 * H, H, gru.real);
+    gru.hh_gates = RowNorm(w.norm_hh, 0, 2 * H, gru.real);
+    gru.hh_new = RowNorm(w.norm_hh, 2 * H, H, gru.real);
+    gru.p = gru.real.empty(3 * H, type);
+    gru.q = gru.real.empty(3 * H, type);
+  }
+  Tensor out(x.dims() == 2 ? Shape{B, H} : Shape{steps, B, H}, type);
+  return record_recurrence(op, std::move(gru), inputs, out);
 }
 
 }  // namespace
 
-Var gru_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-             const Var& bias_hh, const GruOptions& options) {
+Var gru_cell(const Input& x, const Var& h, const RecurrentWeights& w, const GruOptions& options) {
   At at(x.caller());
-  check_cell_input("gru_cell", x);
-  return run("gru_cell", x, h, weight_ih, weight_hh, bias_ih, bias_hh, options);
+  const char* op = w.normalised() ? "layer_norm_gru_cell" : "gru_cell";
+  check_cell_input(op, x);
+  return run(op, x, h, w, options);
 }
 
-Var gru(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-        const Var& bias_hh, const GruOptions& options) {
+Var gru(const Input& x, const Var& h0, const RecurrentWeights& w, const GruOptions& options) {
   At at(x.caller());
-  check_sequence("gru", x);
-  return run("gru", x, h0, weight_ih, weight_hh, bias_ih, bias_hh, options);
+  const char* op = w.normalised() ? "layer_norm_gru" : "gru";
+  check_sequence(op, x);
+  return run(op, x, h0, w, options);
 }
 
 // ---- cases: T = 4, B = 3, I = 2, H = 5 ----
 
 namespace {
 
-OpCase cell_case(const char* name, const GruOptions& options) {
-  return {name,
-          {{3, 2}, {3, 5}, {15, 2}, {15, 5}, {15}, {15}},
-          [=](auto& in) { return gru_cell(in[0], in[1], in[2], in[3], in[4], in[5], options); },
-          [=](auto& in) { return reference::gru_cell(in[0], in[1], in[2], in[3], in[4], in[5], options); }};
+using cases::no_steps, cases::some_lengths, cases::sorted_lengths, cases::weights_from;
+
+enum class Mask { no, yes };
+
+// Inputs x, h, weights, and biases or norms.
+std::vector<OpCase::Input> inputs_of(const Shape& x, int norms) {
+  std::vector<OpCase::Input> in = {x, {3, 5}, {15, 2}, {15, 5}, {15}, {15}};
+  for (int k = 0; k < norms; ++k) in.push_back(Shape{15});
+  return in;
 }
 
-OpCase sequence_case(const char* name, const GruOptions& options) {
-  return {name,
-          {{4, 3, 2}, {3, 5}, {15, 2}, {15, 5}, {15}, {15}},
-          [=](auto& in) { return gru(in[0], in[1], in[2], in[3], in[4], in[5], options); },
-          [=](auto& in) { return reference::gru(in[0], in[1], in[2], in[3], in[4], in[5], options); }};
-}
-
-// With a mask on the state, as dropout with p = 1/2 makes one; in the element type of x.
-OpCase masked_case(const char* name, const GruOptions& options) {
-  auto masked = [=](const Var& x) {
-    GruOptions with = options;
-    with.state_mask = Tensor::from({3, 5}, {2, 0, 2, 2, 0, 0, 0, 2, 0, 2, 2, 2, 0, 2, 0}, x.dtype());
-    return with;
+OpCase cell_case(const char* name, const GruOptions& options, int norms = 0) {
+  auto with = [=](auto cell) {
+    return [=](auto& in) { return cell(in[0], in[1], weights_from(in, 2, norms), options); };
   };
-  return {name,
-          {{4, 3, 2}, {3, 5}, {15, 2}, {15, 5}, {15}, {15}},
-          [=](auto& in) { return gru(in[0], in[1], in[2], in[3], in[4], in[5], masked(in[0])); },
-          [=](auto& in) { return reference::gru(in[0], in[1], in[2], in[3], in[4], in[5], masked(in[0])); }};
+  return {name, inputs_of({3, 2}, norms), with(gru_cell), with(reference::gru_cell)};
 }
 
-Tensor some_lengths() { return Tensor::from_ids({3}, {4, 0, 2}); }
+OpCase sequence_case(const char* name, const GruOptions& options, int norms = 0, Mask mask = Mask::no) {
+  auto with = [=](auto over_time) {
+    return [=](auto& in) {
+      return over_time(in[0], in[1], weights_from(in, 2, norms),
+                       mask == Mask::yes ? cases::masked(options, in[0]) : options);
+    };
+  };
+  return {name, inputs_of({4, 3, 2}, norms), with(gru), with(reference::gru)};
+}
+
+RecurrentWeights no_offsets(const std::vector<Var>& in) {
+  return {.ih = in[1], .hh = in[2], .norm_ih = {in[3], {}}, .norm_hh = {in[4], {}}};
+}
 
 }  // namespace
 
-GRADUS_OP_CASES(cell_case("gru_cell", {}), cell_case("gru_cell: reset before", {.reset_after = false}),
-                sequence_case("gru", {}), sequence_case("gru: reverse", {.reverse = true}),
-                sequence_case("gru: lengths", {.lengths = some_lengths()}),
-                sequence_case("gru: sorted lengths", {.lengths = Tensor::from_ids({3}, {3, 2, 1})}),
-                sequence_case("gru: reverse, sorted lengths",
-                              {.reverse = true, .lengths = Tensor::from_ids({3}, {3, 2, 1})}),
-                sequence_case("gru: nothing but padding", {.lengths = Tensor::from_ids({3}, {0, 0, 0})}),
-                sequence_case("gru: reverse, lengths", {.reverse = true, .lengths = some_lengths()}),
-                sequence_case("gru: reset before", {.reset_after = false}),
-                sequence_case("gru: reset before, reverse, lengths",
-                              {.reset_after = false, .reverse = true, .lengths = some_lengths()}),
-                masked_case("gru: state mask", {}),
-                masked_case("gru: state mask, reverse, lengths", {.reverse = true, .lengths = some_lengths()}),
-                masked_case("gru: state mask, reset before, lengths",
-                            {.reset_after = false, .lengths = some_lengths()}),
-                cell_case("gru_cell: Bahdanau", {.reset_after = false, .update_selects_new = true}),
-                sequence_case("gru: Bahdanau, reverse, lengths",
-                              {.reset_after = false, .update_selects_new = true, .reverse = true,
-                               .lengths = some_lengths()}),
-                {"gru: no biases, no initial state",
-                 {{4, 3, 2}, {15, 2}, {15, 5}},
-                 [](auto& in) { return gru(in[0], {}, in[1], in[2], {}, {}); },
-                 [](auto& in) { return reference::gru(in[0], {}, in[1], in[2], {}, {}); }});
+GRADUS_OP_CASES(
+    cell_case("gru_cell", {}), cell_case("gru_cell: reset before", {.reset_after = false}),
+    cell_case("gru_cell: Bahdanau", {.reset_after = false, .update_selects_new = true}),
+    sequence_case("gru", {}), sequence_case("gru: reverse", {.reverse = true}),
+    sequence_case("gru: lengths", {.lengths = some_lengths()}),
+    sequence_case("gru: sorted lengths", {.lengths = sorted_lengths()}),
+    sequence_case("gru: reverse, sorted lengths", {.reverse = true, .lengths = sorted_lengths()}),
+    sequence_case("gru: nothing but padding", {.lengths = no_steps()}),
+    sequence_case("gru: reverse, lengths", {.reverse = true, .lengths = some_lengths()}),
+    sequence_case("gru: reset before", {.reset_after = false}),
+    sequence_case("gru: reset before, reverse, lengths",
+                  {.reset_after = false, .reverse = true, .lengths = some_lengths()}),
+    sequence_case("gru: state mask", {}, 0, Mask::yes),
+    sequence_case("gru: state mask, reverse, lengths", {.reverse = true, .lengths = some_lengths()}, 0,
+                  Mask::yes),
+    sequence_case("gru: state mask, reset before, lengths", {.reset_after = false, .lengths = some_lengths()},
+                  0, Mask::yes),
+    sequence_case(
+        "gru: Bahdanau, reverse, lengths",
+        {.reset_after = false, .update_selects_new = true, .reverse = true, .lengths = some_lengths()}),
+    {"gru: no biases, no initial state",
+     {{4, 3, 2}, {15, 2}, {15, 5}},
+     [](auto& in) {
+       return gru(in[0], {}, {in[1], in[2]});
+     },
+     [](auto& in) {
+       return reference::gru(in[0], {}, {in[1], in[2]});
+     }},
+    cell_case("layer_norm_gru_cell", {}, 2),
+    cell_case("layer_norm_gru_cell: reset before", {.reset_after = false}, 2),
+    cell_case("layer_norm_gru_cell: as in the paper", {.update_selects_new = true}, 2),
+    sequence_case("layer_norm_gru", {}, 2), sequence_case("layer_norm_gru: reverse", {.reverse = true}, 2),
+    sequence_case("layer_norm_gru: lengths", {.lengths = some_lengths()}, 2),
+    sequence_case("layer_norm_gru: sorted lengths", {.lengths = sorted_lengths()}, 2),
+    sequence_case("layer_norm_gru: nothing but padding", {.lengths = no_steps()}, 2),
+    sequence_case("layer_norm_gru: reset before", {.reset_after = false}, 2),
+    sequence_case("layer_norm_gru: reset before, reverse, lengths",
+                  {.reset_after = false, .reverse = true, .lengths = some_lengths()}, 2),
+    sequence_case("layer_norm_gru: state mask, reverse, lengths",
+                  {.reverse = true, .lengths = some_lengths()}, 2, Mask::yes),
+    sequence_case("layer_norm_gru: state mask, reset before, lengths",
+                  {.reset_after = false, .lengths = some_lengths()}, 2, Mask::yes),
+    sequence_case(
+        "layer_norm_gru: Bahdanau, reverse, lengths",
+        {.reset_after = false, .update_selects_new = true, .reverse = true, .lengths = some_lengths()}, 2),
+    {"layer_norm_gru: no offsets, no initial state",
+     {{4, 3, 2}, {15, 2}, {15, 5}, {15}, {15}},
+     [](auto& in) { return gru(in[0], {}, no_offsets(in)); },
+     [](auto& in) { return reference::gru(in[0], {}, no_offsets(in)); }});
 
 }  // namespace gradus

@@ -7,123 +7,193 @@
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>
-#include <gradus/ops/recurrence.h>
+#include <gradus/ops/recurrent_cases.h>
+#include <gradus/ops/recurrent_norm.h>
 #include <gradus/ops/shape.h>
 
-// LSTM (Hochreiter & Schmidhuber 1997; forget gate: Gers et al. 2000), gates stacked i, f, g, o.
-//   1. pre_t = W_ih x_t + b_ih + b_hh        one product over all real steps, written where the gates will stand
-//   2. pre_t += W_hh (m h_{t-1})             step by step
-//   3. i, f, o = s(pre), g = tanh(pre), c_t = f c_{t-1} + i g, h_t = o tanh(c_t)
-// Backward, newest step first, dh and dc with what came from step t+1:
-//   3. dc += dh o (1 - tanh^2(c_t))
-//      dpre_t = [dc g i (1 - i), dc c_{t-1} f (1 - f), dc i (1 - g^2), dh tanh(c_t) o (1 - o)],   dc_{t-1} = dc f
-//   2. dh_{t-1} = m (dpre_t W_hh)
-//   1. dx = dpre W_ih, dW_ih = dpre^T x, dW_hh = dpre^T (m h_prev), biases the column sums, over all steps at once
+// LSTM (Hochreiter & Schmidhuber 1997; forget gate: Gers et al. 2000), gates stacked i, f, g, o. With norms
+// (Ba et al. 2016, supplement, equations 20 to 22) both halves of the gates' summed inputs are normalised, and
+// the cell on its way out; without them N is the identity.   x [T, B, I] -> h [T, B, H]
+//   1. p = W_ih x + b_ih + b_hh, pre = N_ih(p)      over all real steps at once, N over the 4H
+//   2. q_t = W_hh (m h_{t-1}), pre_t += N_hh(q_t)   step by step, as what follows
+//   3. i, f, o = s(pre_t), g = tanh(pre_t), c_t = f c_{t-1} + i g
+//   4. y_t = N_c(c_t), h_t = o tanh(y_t)            the cell that is carried over is not normalised
+// Backward, newest step first, dh and dc with what came from step t+1. N': from dy to da for y = N(a), in a
+// row of n with xh = (a - mean) / sqrt(var + eps), g = gain dy:
+//   N'(dy) = (g - mean(g) - xh mean(g xh)) / sqrt(var + eps),   dgain += dy xh,   doffset += dy
+//   4. dc += N_c'(dh o (1 - tanh^2(y_t))),   dpre_o = dh tanh(y_t) o (1 - o)
+//   3. dpre_i, dpre_f, dpre_g = dc g i (1 - i), dc c_{t-1} f (1 - f), dc i (1 - g^2),   dc_{t-1} = dc f
+//   2. dq_t = N_hh'(dpre_t),   dh_{t-1} = m (dq_t W_hh)
+//   1. dp = N_ih'(dpre), and over all steps at once
+//      dx = dp W_ih, dW_ih = dp^T x, dW_hh = dq^T (m h_prev), biases the column sums of dp
 //
-// A node has one output: all h and, one row further, the last c, [T + 1, B, H]; slices of it, which are views, are what
-// people get.
+// A node has one output: all h and, one row further, the last c, [T + 1, B, H]; slices of it, which are views,
+// are what people get.
 
 namespace gradus {
 namespace reference {
 
-LstmState lstm_cell(const Input& x, const LstmState& state, const Var& weight_ih, const Var& weight_hh,
-                    const Var& bias_ih, const Var& bias_hh, const LstmOptions& options) {
+LstmState lstm_cell(const Input& x, const LstmState& state, const RecurrentWeights& w,
+                    const LstmOptions& options) {
   At at(x.caller());
   int64_t H = state.h.size(-1);
   Var seen = options.state_mask.defined() ? state.h * options.state_mask : state.h;
-  std::vector<Var> a =
-      split(linear(x, weight_ih, bias_ih) + linear(seen, weight_hh, bias_hh), {H, H, H, H}, -1);
+  Var pre =
+      normalise(linear(x, w.ih, w.bias_ih), w.norm_ih) + normalise(linear(seen, w.hh, w.bias_hh), w.norm_hh);
+  std::vector<Var> a = split(pre, {H, H, H, H}, -1);
   Var c = sigmoid(a[1]) * state.c + sigmoid(a[0]) * tanh(a[2]);
-  return {sigmoid(a[3]) * tanh(c), c};
+  return {sigmoid(a[3]) * tanh(normalise(c, w.norm_c)), c};
 }
 
-LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh,
-                const Var& bias_ih, const Var& bias_hh, const LstmOptions& options) {
+LstmStates lstm(const Input& x, const LstmState& start, const RecurrentWeights& w,
+                const LstmOptions& options) {
   At at(x.caller());
-  return lstm_over_time(x, start, weight_hh.size(1), options, [&](const Var& x_t, const LstmState& state) {
-    return reference::lstm_cell(x_t, state, weight_ih, weight_hh, bias_ih, bias_hh, options);
+  int64_t T = x.size(0), H = w.hh.size(1);
+  Var zeros = Tensor::zeros({x.size(1), H}, x.dtype());
+  Var both = concat({start.h.defined() ? start.h : zeros, start.c.defined() ? start.c : zeros}, -1);
+  Var all = over_time(T, both, options.reverse, options.lengths, [&](int64_t t, const Var& state) {
+    std::vector<Var> parts = split(state, {H, H}, -1);
+    LstmState next = reference::lstm_cell(select(x, 0, t), {parts[0], parts[1]}, w, options);
+    return concat({next.h, next.c}, -1);
   });
+  std::vector<Var> parts = split(all, {H, H}, -1);
+  return {parts[0], select(parts[1], 0, options.reverse ? 0 : T - 1)};
 }
 
 }  // namespace reference
 
 namespace {
 
-// Beside Recurrence's six inputs: c0, the seventh.
+enum {
+  kC0 = 6,
+  kLstmIh = 7,
+  kLstmHh = 9,
+  kLstmC = 11
+};  // first cell, norms (weight, bias) among the node's inputs
+
 struct Lstm : Recurrence {
-  Tensor c0{};        // [B, H] sorted
-  Tensor c_before{};  // [N, H]
-  Tensor all{};       // [N, 4H] the gates
+  RowNorm norm_ih{}, norm_hh{}, norm_c{};
+  Tensor c0{};           // [B, H] sorted
+  Tensor units{};        // [N, 4H] i, f, g, o
+  Tensor c_before{};     // [N, H]
+  Tensor p{}, q{};       // [N, 4H] both products, where they are normalised; else added up in `units`
+  Tensor c{}, tanh_y{};  // [N, H] likewise
 
   // out [T + 1, B, H]
   template <class T>
   void forward(T* out) {
     auto [steps, B, I, H] = size;
-    project(data<T>(all), b_hh);
-    Tensor h = h0.clone(), c = c0.clone();
+    const int64_t W = 4 * H;
+    const bool normed = static_cast<bool>(norm_c);
+    project(data<T>(p), b_hh);  // 1
+    norm_ih.forward(0, real.total(), data<T>(p), W, false, data<T>(units), W);
+    Tensor h = h0.clone(), cell = c0.clone();
     auto w = packed<T>(Use<T>::transposed);
     for (int64_t k = 0; k < steps; ++k) {
       int64_t t = time(k), first = real.offset(t), n = real.count(t);
-      T *gates_t = data<T>(all) + first * 4 * H, *old = data<T>(c_before) + first * H;
-      w.product(n, see(t, data<T>(h)), H, true, gates_t, 4 * H);
-      std::copy_n(data<T>(c), n * H, old);
-      kernels::lstm_step(n, H, gates_t, old, data<T>(h), data<T>(c));
+      T *q_t = data<T>(q) + first * W, *units_t = data<T>(units) + first * W,
+        *old = data<T>(c_before) + first * H;
+      w.product(n, see(t, data<T>(h)), H, !normed, q_t, W);  // 2
+      norm_hh.forward(first, n, q_t, W, true, units_t, W);
+      std::copy_n(data<T>(cell), n * H, old);
+      if (normed) {
+        T *c_t = data<T>(c) + first * H, *y_t = data<T>(tanh_y) + first * H;
+        kernels::lstm_cell_state(n, H, units_t, old, c_t);  // 3
+        std::copy_n(c_t, n * H, data<T>(cell));
+        norm_c.forward(first, n, c_t, H, false, y_t, H);  // 4
+        kernels::lstm_output(n, H, units_t, y_t, data<T>(h));
+      } else {
+        kernels::lstm_step(n, H, units_t, old, data<T>(h), data<T>(cell));  // 3 and 4
+      }
       put(data<T>(h), out + t * B * H);
     }
-    put(data<T>(c), out + steps * B * H);
+    put(data<T>(cell), out + steps * B * H);
   }
 
   template <class T>
   void backward(const Tensor& dout, Grads& dx) const {
     auto [steps, B, I, H] = size;
-    Tensor dpre = real.empty(4 * H, dtype()), dh = Tensor::zeros({B, H}, dtype()), scratch({B, H}, dtype());
-    Tensor dc = real.sort(dout.row(steps)).clone();
+    const int64_t W = 4 * H;
+    const bool normed = static_cast<bool>(norm_c);
+    Tensor dpre = real.empty(W, dtype()), dq = normed ? real.empty(W, dtype()) : dpre;
+    Tensor dh = Tensor::zeros({B, H}, dtype()), dc = real.sort(dout.row(steps)).clone(),
+           scratch({B, H}, dtype());
+    Tensor dy = normed ? Tensor({B, H}, dtype()) : Tensor();
+    NormGradients of_ih, of_hh, of_c;
+    if (normed) {
+      of_ih = NormGradients(dx, kLstmIh, W, dtype());
+      of_hh = NormGradients(dx, kLstmHh, W, dtype());
+      of_c = NormGradients(dx, kLstmC, H, dtype());
+    }
     {  // the packed weights go before the gradients of the weights come
       auto w = packed<T>(Use<T>::plain);
+      T *g = data<T>(dh), *dcell = data<T>(dc);
       for (int64_t k = steps; k-- > 0;) {
-        int64_t t = time(k), first = real.offset(t);
-        T *g = data<T>(dh), *dpre_t = data<T>(dpre) + first * 4 * H;
+        int64_t t = time(k), first = real.offset(t), n = real.count(t);
+        const T *units_t = data<T>(units) + first * W, *old = data<T>(c_before) + first * H;
+        T *dpre_t = data<T>(dpre) + first * W, *dq_t = data<T>(dq) + first * W;
         take(data<T>(dout) + t * B * H, g);
-        kernels::lstm_step_backward(real.count(t), H, data<T>(all) + first * 4 * H,
-                                    data<T>(c_before) + first * H, g, data<T>(dc), dpre_t);
-        recur_back(w, t, dpre_t, data<T>(scratch), g);
+        if (normed) {
+          T* dy_t = data<T>(dy);
+          kernels::lstm_output_backward(n, H, units_t, data<T>(tanh_y) + first * H, g, dpre_t, dy_t);  // 4
+          norm_c.backward(first, n, data<T>(c) + first * H, H, dy_t, H, true, dcell, H, of_c);
+          kernels::lstm_cell_state_backward(n, H, units_t, old, dcell, dpre_t);  // 3
+        } else {
+          kernels::lstm_step_backward(n, H, units_t, old, g, dcell, dpre_t);  // 4 and 3
+        }
+        norm_hh.backward(first, n, data<T>(q) + first * W, W, dpre_t, W, false, dq_t, W, of_hh);  // 2
+        recur_back(w, t, dq_t, data<T>(scratch), g);
       }
     }
-    finish<T>(dpre, dpre, dh, dx);
-    if (dx.needed(6)) dx.add(6, real.unsort(dc));
+    norm_ih.backward(0, real.total(), data<T>(p), W, data<T>(dpre), W, false, data<T>(dpre), W, of_ih);  // 1
+    finish<T>(dpre, dq, dh, dx);
+    if (dx.needed(kC0)) dx.add(kC0, real.unsort(dc));
   }
 };
 
 // [T + 1, B, H]
-Var run(const char* op, const Var& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh,
-        const Var& bias_ih, const Var& bias_hh, const LstmOptions& o) {
-  Lstm lstm{make_recurrence(op, 4, x, start.h, weight_ih, weight_hh, bias_ih, bias_hh, o.reverse, o.lengths,
-                            o.state_mask)};
+Var run(const char* op, const Var& x, const LstmState& start, const RecurrentWeights& w,
+        const LstmOptions& o) {
+  Lstm lstm{make_recurrence(op, 4, x, start.h, w, o.reverse, o.lengths, o.state_mask)};
   auto [steps, B, I, H] = lstm.size;
-  check_state(op, "the initial cell", start.c, lstm.size, x.dtype());
-  lstm.c0 = start.c.defined() ? lstm.real.sort(start.c.value()) : Tensor::zeros({B, H}, x.dtype());
-  lstm.c_before = lstm.real.empty(H, x.dtype());
-  lstm.all = lstm.real.empty(4 * H, x.dtype());
-  Tensor out({steps + 1, B, H}, x.dtype());
-  return record_recurrence(op, std::move(lstm), {x, start.h, weight_ih, weight_hh, bias_ih, bias_hh, start.c},
-                           out);
+  DType type = x.dtype();
+  check_state(op, "the initial cell", start.c, lstm.size, type);
+  std::vector<Var> inputs = recurrent_inputs(x, start.h, w);
+  inputs.push_back(start.c);
+  lstm.c0 = start.c.defined() ? lstm.real.sort(start.c.value()) : Tensor::zeros({B, H}, type);
+  lstm.c_before = lstm.real.empty(H, type);
+  lstm.p = lstm.q = lstm.units = lstm.real.empty(4 * H, type);
+  if (w.normalised()) {
+    check_norms(op, w, {.ih = 4, .hh = 4, .c = 1}, H, type);
+    for (const NormWeights& norm : {w.norm_ih, w.norm_hh, w.norm_c})
+      inputs.insert(inputs.end(), {norm.weight, norm.bias});
+    lstm.norm_ih = RowNorm(w.norm_ih, 0, 4 * H, lstm.real);
+    lstm.norm_hh = RowNorm(w.norm_hh, 0, 4 * H, lstm.real);
+    lstm.norm_c = RowNorm(w.norm_c, 0, H, lstm.real);
+    for (Tensor* wide : {&lstm.p, &lstm.q}) *wide = lstm.real.empty(4 * H, type);
+    for (Tensor* narrow : {&lstm.c, &lstm.tanh_y}) *narrow = lstm.real.empty(H, type);
+  }
+  Tensor out({steps + 1, B, H}, type);
+  return record_recurrence(op, std::move(lstm), inputs, out);
 }
 
 }  // namespace
 
-LstmState lstm_cell(const Input& x, const LstmState& state, const Var& weight_ih, const Var& weight_hh,
-                    const Var& bias_ih, const Var& bias_hh, const LstmOptions& options) {
+LstmState lstm_cell(const Input& x, const LstmState& state, const RecurrentWeights& w,
+                    const LstmOptions& options) {
   At at(x.caller());
-  check_cell_input("lstm_cell", x);
-  Var both = run("lstm_cell", x, state, weight_ih, weight_hh, bias_ih, bias_hh, options);
+  const char* op = w.normalised() ? "layer_norm_lstm_cell" : "lstm_cell";
+  check_cell_input(op, x);
+  Var both = run(op, x, state, w, options);
   return {select(both, 0, 0), select(both, 0, 1)};
 }
 
-LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, const Var& weight_hh,
-                const Var& bias_ih, const Var& bias_hh, const LstmOptions& options) {
+LstmStates lstm(const Input& x, const LstmState& start, const RecurrentWeights& w,
+                const LstmOptions& options) {
   At at(x.caller());
-  check_sequence("lstm", x);
-  Var all = run("lstm", x, start, weight_ih, weight_hh, bias_ih, bias_hh, options);
+  const char* op = w.normalised() ? "layer_norm_lstm" : "lstm";
+  check_sequence(op, x);
+  Var all = run(op, x, start, w, options);
   return {slice(all, 0, 0, x.size(0)), select(all, 0, x.size(0))};
 }
 
@@ -132,51 +202,81 @@ LstmStates lstm(const Input& x, const LstmState& start, const Var& weight_ih, co
 namespace {
 
 using Inputs = std::vector<Var>;
+using cases::no_steps, cases::some_lengths, cases::sorted_lengths, cases::weights_from;
 
-// Inputs x, h, c, weights, biases; both results side by side, so that the checks see both.
-OpCase cell_case(const char* name, const LstmOptions& options) {
-  auto both = [=](auto cell, const Inputs& in) {
-    LstmState y = cell(in[0], LstmState{in[1], in[2]}, in[3], in[4], in[5], in[6], options);
-    return concat({y.h, y.c}, -1);
-  };
-  return {name,
-          {{3, 2}, {3, 5}, {3, 5}, {20, 2}, {20, 5}, {20}, {20}},
-          [=](auto& in) { return both(lstm_cell, in); },
-          [=](auto& in) { return both(reference::lstm_cell, in); }};
+enum class Mask { no, yes };
+
+// Inputs x, h, c, weights, and biases or norms.
+std::vector<OpCase::Input> inputs_of(const Shape& x, int norms) {
+  std::vector<OpCase::Input> in = {x, {3, 5}, {3, 5}, {20, 2}, {20, 5}, {20}, {20}};
+  if (norms)
+    for (int64_t n : {20, 20, 5, 5}) in.push_back(Shape{n});
+  return in;
 }
 
-OpCase sequence_case(const char* name, const LstmOptions& options, bool masked = false) {
-  auto both = [=](auto over_time, const Inputs& in) {
-    LstmOptions o = options;
-    if (masked)
-      o.state_mask = Tensor::from({3, 5}, {2, 0, 2, 2, 0, 0, 0, 2, 0, 2, 2, 2, 0, 2, 0}, in[0].dtype());
-    LstmStates y = over_time(in[0], LstmState{in[1], in[2]}, in[3], in[4], in[5], in[6], o);
-    return concat({y.h, stack({y.c_n}, 0)}, 0);
+// Both results side by side, so that the checks see both.
+OpCase cell_case(const char* name, int norms = 0) {
+  auto with = [=](auto cell) {
+    return [=](const Inputs& in) {
+      LstmState y = cell(in[0], LstmState{in[1], in[2]}, weights_from(in, 3, norms), LstmOptions{});
+      return concat({y.h, y.c}, -1);
+    };
   };
-  return {name,
-          {{4, 3, 2}, {3, 5}, {3, 5}, {20, 2}, {20, 5}, {20}, {20}},
-          [=](auto& in) { return both(lstm, in); },
-          [=](auto& in) { return both(reference::lstm, in); }};
+  return {name, inputs_of({3, 2}, norms), with(lstm_cell), with(reference::lstm_cell)};
 }
 
-Tensor some_lengths() { return Tensor::from_ids({3}, {4, 0, 2}); }
+OpCase sequence_case(const char* name, const LstmOptions& options, int norms = 0, Mask mask = Mask::no) {
+  auto with = [=](auto over_time) {
+    return [=](const Inputs& in) {
+      LstmStates y = over_time(in[0], LstmState{in[1], in[2]}, weights_from(in, 3, norms),
+                               mask == Mask::yes ? cases::masked(options, in[0]) : options);
+      return concat({y.h, stack({y.c_n}, 0)}, 0);
+    };
+  };
+  return {name, inputs_of({4, 3, 2}, norms), with(lstm), with(reference::lstm)};
+}
+
+RecurrentWeights no_offsets(const Inputs& in) {
+  return {.ih = in[1], .hh = in[2], .norm_ih = {in[3], {}}, .norm_hh = {in[4], {}}, .norm_c = {in[5], {}}};
+}
 
 }  // namespace
 
-GRADUS_OP_CASES(cell_case("lstm_cell", {}), sequence_case("lstm", {}), sequence_case("lstm: reverse", {.reverse = true}),
+GRADUS_OP_CASES(cell_case("lstm_cell"), sequence_case("lstm", {}),
+                sequence_case("lstm: reverse", {.reverse = true}),
                 sequence_case("lstm: lengths", {.lengths = some_lengths()}),
                 sequence_case("lstm: reverse, lengths", {.reverse = true, .lengths = some_lengths()}),
-                sequence_case("lstm: sorted lengths", {.lengths = Tensor::from_ids({3}, {3, 2, 1})}),
-                sequence_case("lstm: nothing but padding", {.lengths = Tensor::from_ids({3}, {0, 0, 0})}),
-                sequence_case("lstm: state mask", {}, true),
-                sequence_case("lstm: state mask, reverse, lengths", {.reverse = true, .lengths = some_lengths()}, true),
+                sequence_case("lstm: sorted lengths", {.lengths = sorted_lengths()}),
+                sequence_case("lstm: nothing but padding", {.lengths = no_steps()}),
+                sequence_case("lstm: state mask", {}, 0, Mask::yes),
+                sequence_case("lstm: state mask, reverse, lengths",
+                              {.reverse = true, .lengths = some_lengths()}, 0, Mask::yes),
                 {"lstm: no biases, no initial state, only h used",
                  {{4, 3, 2}, {20, 2}, {20, 5}},
-                 [](auto& in) { return lstm(in[0], {}, in[1], in[2], {}, {}).h; },
-                 [](auto& in) { return reference::lstm(in[0], {}, in[1], in[2], {}, {}).h; }},
+                 [](auto& in) {
+                   return lstm(in[0], {}, {in[1], in[2]}).h;
+                 },
+                 [](auto& in) {
+                   return reference::lstm(in[0], {}, {in[1], in[2]}).h;
+                 }},
                 {"lstm: only the last cell used",
                  {{4, 3, 2}, {20, 2}, {20, 5}},
-                 [](auto& in) { return lstm(in[0], {}, in[1], in[2], {}, {}).c_n; },
-                 [](auto& in) { return reference::lstm(in[0], {}, in[1], in[2], {}, {}).c_n; }});
+                 [](auto& in) {
+                   return lstm(in[0], {}, {in[1], in[2]}).c_n;
+                 },
+                 [](auto& in) {
+                   return reference::lstm(in[0], {}, {in[1], in[2]}).c_n;
+                 }},
+                cell_case("layer_norm_lstm_cell", 3), sequence_case("layer_norm_lstm", {}, 3),
+                sequence_case("layer_norm_lstm: reverse", {.reverse = true}, 3),
+                sequence_case("layer_norm_lstm: lengths", {.lengths = some_lengths()}, 3),
+                sequence_case("layer_norm_lstm: sorted lengths", {.lengths = sorted_lengths()}, 3),
+                sequence_case("layer_norm_lstm: nothing but padding", {.lengths = no_steps()}, 3),
+                sequence_case("layer_norm_lstm: state mask, reverse, lengths",
+                              {.reverse = true, .lengths = some_lengths()}, 3, Mask::yes),
+                {"layer_norm_lstm: no offsets, no initial state, only h used",
+                 {{4, 3, 2}, {20, 2}, {20, 5}, {20}, {20}, {5}},
+                 [](auto& in) { return lstm(in[0], {}, no_offsets(in)).h; },
+                 [](auto& in) { return reference::lstm(in[0], {}, no_offsets(in)).h; }});
 
 }  // namespace gradus

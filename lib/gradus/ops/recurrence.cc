@@ -27,8 +27,8 @@ void check_lengths(const char* op, const Tensor& lengths, int64_t T, int64_t B) 
 }
 
 RecurrentSizes check_recurrence(const char* op, int64_t gates, const Var& x, const Var& h,
-                                const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-                                const Var& bias_hh, const Tensor& lengths) {
+                                const RecurrentWeights& w, const Tensor& lengths) {
+  const Var &weight_ih = w.ih, &weight_hh = w.hh;
   bool cell = x.dims() == 2;
   std::string rows = gates == 1 ? "hidden_size" : fmt::format("{} hidden_size", gates);
   if (x.dims() != 2 && x.dims() != 3)
@@ -36,18 +36,19 @@ RecurrentSizes check_recurrence(const char* op, int64_t gates, const Var& x, con
   RecurrentSizes s{cell ? 1 : x.size(0), x.size(-2), x.size(-1),
                    weight_hh.dims() == 2 ? weight_hh.size(1) : 0};
   if (weight_ih.dims() != 2 || weight_ih.size(1) != s.I || weight_ih.size(0) != gates * s.H)
-    fail(op, fmt::format("weight_ih must be [{}, input_size]: input {}, weight_ih {}, weight_hh {}", rows,
-                         x.shape().str(), weight_ih.shape().str(), weight_hh.shape().str()),
+    fail(op,
+         fmt::format("weight_ih must be [{}, input_size]: input {}, weight_ih {}, weight_hh {}", rows,
+                     x.shape().str(), weight_ih.shape().str(), weight_hh.shape().str()),
          weight_ih.dims() == 2 && weight_ih.size(0) == gates * s.H ? size_hint(s.I, weight_ih.size(1)) : "");
   if (weight_hh.shape() != Shape{gates * s.H, s.H})
     fail(op, fmt::format("weight_hh must be [{}, hidden_size]: weight_hh {}", rows, weight_hh.shape().str()));
   if (h.defined() && h.shape() != Shape{s.B, s.H})
     fail(op, fmt::format("the initial state must be [B, hidden_size] = [{}, {}]: state {}", s.B, s.H,
                          h.shape().str()));
-  for (const Var* bias : {&bias_ih, &bias_hh})
+  for (const Var* bias : {&w.bias_ih, &w.bias_hh})
     if (bias->defined() && bias->shape() != Shape{gates * s.H})
       fail(op, fmt::format("a bias must be [{}] = [{}]: bias {}", rows, gates * s.H, bias->shape().str()));
-  for (const Var* v : {&h, &weight_ih, &weight_hh, &bias_ih, &bias_hh})
+  for (const Var* v : {&h, &weight_ih, &weight_hh, &w.bias_ih, &w.bias_hh})
     if (v->defined() && v->dtype() != x.dtype())
       fail(op, fmt::format("element types must agree: {} and {}", name_of(x.dtype()), name_of(v->dtype())));
   check_lengths(op, lengths, s.T, s.B);
@@ -84,25 +85,14 @@ Var reference::over_time(int64_t T, const Var& start, bool reverse, const Tensor
   return stack(states, 0);
 }
 
-LstmStates reference::lstm_over_time(
-    const Var& x, const LstmState& start, int64_t H, const LstmOptions& options,
-    const std::function<LstmState(const Var& x_t, const LstmState& state)>& step) {
-  int64_t T = x.size(0);
-  Var zeros = Tensor::zeros({x.size(1), H}, x.dtype());
-  Var both = concat({start.h.defined() ? start.h : zeros, start.c.defined() ? start.c : zeros}, -1);
-  Var all = over_time(T, both, options.reverse, options.lengths, [&](int64_t t, const Var& state) {
-    std::vector<Var> parts = split(state, {H, H}, -1);
-    LstmState next = step(select(x, 0, t), {parts[0], parts[1]});
-    return concat({next.h, next.c}, -1);
-  });
-  std::vector<Var> parts = split(all, {H, H}, -1);
-  return {parts[0], select(parts[1], 0, options.reverse ? 0 : T - 1)};
+std::vector<Var> recurrent_inputs(const Var& x, const Var& h0, const RecurrentWeights& w) {
+  return {x, h0, w.ih, w.hh, w.bias_ih, w.bias_hh};
 }
 
-Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Var& h0, const Var& weight_ih,
-                           const Var& weight_hh, const Var& bias_ih, const Var& bias_hh, bool reverse,
-                           const Tensor& lengths, const Tensor& state_mask) {
-  RecurrentSizes s = check_recurrence(op, gates, x, h0, weight_ih, weight_hh, bias_ih, bias_hh, lengths);
+Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Var& h0,
+                           const RecurrentWeights& w, bool reverse, const Tensor& lengths,
+                           const Tensor& state_mask) {
+  RecurrentSizes s = check_recurrence(op, gates, x, h0, w, lengths);
   DType type = x.dtype();
   check_state(op, "state_mask", state_mask, s, type);
   RealSteps real(lengths, s.T, s.B);
@@ -113,10 +103,10 @@ Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Va
   return {s,
           gates,
           reverse,
-          weight_ih.value(),
-          weight_hh.value(),
-          bias_ih.value(),
-          bias_hh.value(),
+          w.ih.value(),
+          w.hh.value(),
+          w.bias_ih.value(),
+          w.bias_hh.value(),
           std::move(real),
           packed,
           start,

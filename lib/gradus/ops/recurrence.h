@@ -14,7 +14,6 @@
 #include <gradus/kernels/gemm.h>
 #include <gradus/kernels/packed_gemm.h>
 #include <gradus/numeric.h>
-#include <gradus/ops/lstm.h>
 #include <gradus/ops/real_steps.h>
 #include <gradus/ops/rnn.h>
 
@@ -24,12 +23,10 @@ struct RecurrentSizes {
   int64_t T, B, I, H;
 };
 
-/// Shapes and element types of x [T, B, I] (or [B, I], a cell), h [B, H] or undefined, weight_ih [G H, I],
-/// weight_hh [G H, H], biases [G H] or undefined, lengths i32 [B] or undefined. @throws Error naming the
-/// rule.
+/// Shapes and element types of x [T, B, I] (or [B, I], a cell), h [B, H] or undefined, the weights and biases
+/// of a unit with so many gates, lengths i32 [B] or undefined. @throws Error naming the rule.
 RecurrentSizes check_recurrence(const char* op, int64_t gates, const Var& x, const Var& h,
-                                const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-                                const Var& bias_hh, const Tensor& lengths);
+                                const RecurrentWeights& w, const Tensor& lengths);
 
 /// x must be [B, input_size], or [T, B, input_size].
 void check_cell_input(const char* op, const Var& x);
@@ -49,9 +46,6 @@ namespace reference {
 /// which padded steps keep. All states [T, B, H].
 Var over_time(int64_t T, const Var& start, bool reverse, const Tensor& lengths,
               const std::function<Var(int64_t t, const Var& state)>& step);
-/// The same for the two states of an LSTM with H units, of which undefined ones begin as zeros; x [T, B, I].
-LstmStates lstm_over_time(const Var& x, const LstmState& start, int64_t H, const LstmOptions& options,
-                          const std::function<LstmState(const Var& x_t, const LstmState& state)>& step);
 }  // namespace reference
 
 /// What the fused ops share, G = gates blocks of H rows in the weights. Inputs of a node: x, h0, weight_ih,
@@ -64,10 +58,10 @@ struct Recurrence {
   bool reverse;
   Tensor w_ih, w_hh, b_ih, b_hh;
   RealSteps real;
-  Tensor x;     // [N, I]
-  Tensor h0;    // [B, H]
-  Tensor mask;  // [B, H], the factor m on the state that the recurrent product sees; undefined: 1
-  Tensor seen;  // [N, H] = m h_{t-1}
+  Tensor x;           // [N, I]
+  Tensor h0;          // [B, H]
+  Tensor mask;        // [B, H], the factor m on the state that the recurrent product sees; undefined: 1
+  Tensor seen;        // [N, H] = m h_{t-1}
   Tensor reset_seen;  // [N, H], what the last block of W_hh meets where that is not `seen`: r m h_{t-1} of
                       // a GRU that resets before the product; else undefined
   Shape input_shape;
@@ -138,7 +132,8 @@ struct Recurrence {
   /// out_t [B, H] = the states, in the order of the sequences.
   template <class T>
   void put(const T* states, T* out_t) const {
-    if (real.sorted()) std::copy_n(states, size.B * size.H, out_t);
+    if (real.sorted())
+      std::copy_n(states, size.B * size.H, out_t);
     else
       for (int64_t i = 0; i < size.B; ++i)
         std::copy_n(states + i * size.H, size.H, out_t + real.sequence(i) * size.H);
@@ -146,7 +141,8 @@ struct Recurrence {
   /// dh += dout_t, which is in the order of the sequences.
   template <class T>
   void take(const T* dout_t, T* dh) const {
-    if (real.sorted()) kernels::add_into(dout_t, dh, size.B * size.H);
+    if (real.sorted())
+      kernels::add_into(dout_t, dh, size.B * size.H);
     else
       for (int64_t i = 0; i < size.B; ++i)
         kernels::add_into(dout_t + real.sequence(i) * size.H, dh + i * size.H, size.H);
@@ -195,9 +191,12 @@ void activate_back(Nonlinearity f, const T* y, const T* dh, T* dpre, int64_t n) 
 }
 
 /// Checks, sorts and packs; h0 becomes zeros where undefined. T = 1 for x [B, I].
-Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Var& h0, const Var& weight_ih,
-                           const Var& weight_hh, const Var& bias_ih, const Var& bias_hh, bool reverse,
-                           const Tensor& lengths, const Tensor& state_mask);
+Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Var& h0,
+                           const RecurrentWeights& w, bool reverse, const Tensor& lengths,
+                           const Tensor& state_mask);
+
+/// What every unit's node begins with: x, h0, weight_ih, weight_hh, bias_ih, bias_hh.
+std::vector<Var> recurrent_inputs(const Var& x, const Var& h0, const RecurrentWeights& w);
 
 /// Runs a unit, a Recurrence with forward(out) and backward(dout, dx), and records it as the node.
 template <class Unit>

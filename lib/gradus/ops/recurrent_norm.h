@@ -3,38 +3,45 @@
 // Internal: the layer normalisations inside the fused recurrent ops. Not installed.
 
 #include <gradus/kernels/layer_norm.h>
-#include <gradus/ops/layer_norm.h>
 #include <gradus/ops/recurrence.h>
 
 namespace gradus {
 
-/// weight [n] and, unless undefined, bias [n] of `norm`, in the element type of the op's input.
-/// @throws Error "[layer_norm_rnn] norm must be [hidden_size] = [5]: weight [4], bias [5]"
-void check_norm(const char* op, const char* name, const NormWeights& norm, int64_t n, const char* n_text,
-                DType dtype);
+/// The norms of a layer-normalised unit: each over so many times H entries, 0 where the unit has no such
+/// norm.
+struct NormSizes {
+  int64_t ih, hh, c;
+};
+/// @throws Error "[layer_norm_gru] norm_hh must be [3 hidden_size] = [15]: weight [4], bias [5]", for a norm
+/// that the unit does not have, and for a bias beside norms.
+void check_norms(const char* op, const RecurrentWeights& w, const NormSizes& sizes, int64_t H, DType dtype);
 
 /// Where the gradients of gain and offset are added up while the steps are walked back.
 struct NormGradients {
   Tensor weight, bias;  // [n], those of inputs i and i + 1 of the node; nobody's where nobody asks
 
+  NormGradients() = default;  // of a norm that is not there
   NormGradients(Grads& dx, int i, int64_t n, DType dtype)
       : weight(dx.needed(i) ? dx.into(i) : Tensor::zeros({n}, dtype)),
         bias(dx.needed(i + 1) ? dx.into(i + 1) : Tensor::zeros({n}, dtype)) {}
 };
 
 /// One normalisation, over n columns of the real rows. Its gain and offset are entries begin .. begin + n of
-/// the vectors in `NormWeights`.
+/// the vectors in `NormWeights`. One that is not there does nothing: its input is to be where its output is
+/// wanted, and the gradient stays where it is.
 struct RowNorm {
-  int64_t begin, n;
+  int64_t begin = 0, n = 0;
   Tensor gain, offset;  // [n]
   Tensor stats;         // [N, 2], what the backward needs of each row
 
   RowNorm() = default;
   RowNorm(const NormWeights& norm, int64_t begin, int64_t n, const RealSteps& real);
+  explicit operator bool() const { return gain.defined(); }
 
   /// y = N(x), or y += N(x), for `rows` rows, the first of which is row `first` of the N.
   template <class T>
   void forward(int64_t first, int64_t rows, const T* x, int64_t ldx, bool add, T* y, int64_t ldy) const {
+    if (!*this) return;
     kernels::layer_norm(rows, n, x, ldx, data<T>(gain), data<T>(offset), static_cast<T>(kLayerNormEps), add,
                         y, ldy, data<T>(stats) + 2 * first);
   }
@@ -42,13 +49,15 @@ struct RowNorm {
   template <class T>
   void backward(int64_t first, int64_t rows, const T* x, int64_t ldx, const T* dy, int64_t lddy, bool add,
                 T* dx, int64_t lddx, const NormGradients& into) const {
+    if (!*this) return;
     kernels::layer_norm_backward(rows, n, x, ldx, data<T>(gain), data<T>(stats) + 2 * first, dy, lddy, add,
                                  dx, lddx, data<T>(into.weight) + begin, data<T>(into.bias) + begin);
   }
 };
 
 namespace reference {
-/// Columns of x [..., n], with entries begin .. begin + n of the norm's vectors.
+/// Columns of x [..., n], with entries begin .. begin + n of the norm's vectors; x itself where there is no
+/// norm.
 Var normalise(const Var& x, const NormWeights& norm, int64_t begin = 0);
 }  // namespace reference
 

@@ -6,35 +6,38 @@
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>
-#include <gradus/ops/recurrence.h>
+#include <gradus/ops/recurrent_cases.h>
+#include <gradus/ops/recurrent_norm.h>
 #include <gradus/ops/shape.h>
 
 // The simple recurrent network (Elman 1990), f = tanh or relu.   x [T, B, I] -> h [T, B, H]
-//   1. pre_t = W_ih x_t + b_ih + b_hh        one product over all real steps, written where h will stand
-//   2. pre_t += W_hh (m h_{t-1})             step by step
-//   3. h_t = f(pre_t)                        in place
+//   1. a_t = W_ih x_t + b_ih + b_hh     one product over all real steps
+//   2. a_t += W_hh (m h_{t-1})          step by step, as what follows
+//   3. y_t = N(a_t) = gain (a_t - mean) / sqrt(var + eps) + offset, mean and var over the H (Ba et al. 2016,
+//      equation 4); without a norm y is a
+//   4. h_t = f(y_t)                     in place
 // Backward, newest step first, dh = dh_t + what came from step t+1:
-//   3. dpre_t = dh f'(pre_t): dh (1 - h_t^2) for tanh, dh [h_t > 0] for relu; nothing but h is saved
-//   2. dh_{t-1} = m (dpre_t W_hh)
-//   1. dx = dpre W_ih, dW_ih = dpre^T x, dW_hh = dpre^T (m h_prev), biases the column sums, over all steps at once
+//   4. dy = dh f'(y): dh (1 - h^2) for tanh, dh [h > 0] for relu; without a norm nothing but h is saved
+//   3. with xh = (a - mean) / sqrt(var + eps), g = gain dy and means over the H:
+//      da = (g - mean(g) - xh mean(g xh)) / sqrt(var + eps),   dgain += dy xh,   doffset += dy
+//   2. dh_{t-1} = m (da W_hh)
+//   1. dx = da W_ih, dW_ih = da^T x, dW_hh = da^T (m h_prev), biases the column sums, over all steps at once
 
 namespace gradus {
 namespace reference {
 
-Var rnn_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-             const Var& bias_hh, const RnnOptions& options) {
+Var rnn_cell(const Input& x, const Var& h, const RecurrentWeights& w, const RnnOptions& options) {
   At at(x.caller());
   Var seen = options.state_mask.defined() ? h * options.state_mask : h;
-  Var pre = linear(x, weight_ih, bias_ih) + linear(seen, weight_hh, bias_hh);
-  return options.nonlinearity == Nonlinearity::tanh ? tanh(pre) : relu(pre);
+  Var y = normalise(linear(x, w.ih, w.bias_ih) + linear(seen, w.hh, w.bias_hh), w.norm_ih);
+  return options.nonlinearity == Nonlinearity::tanh ? tanh(y) : relu(y);
 }
 
-Var rnn(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-        const Var& bias_hh, const RnnOptions& options) {
+Var rnn(const Input& x, const Var& h0, const RecurrentWeights& w, const RnnOptions& options) {
   At at(x.caller());
-  Var start = h0.defined() ? h0 : Var(Tensor::zeros({x.size(1), weight_hh.size(1)}, x.dtype()));
+  Var start = h0.defined() ? h0 : Var(Tensor::zeros({x.size(1), w.hh.size(1)}, x.dtype()));
   return over_time(x.size(0), start, options.reverse, options.lengths, [&](int64_t t, const Var& h) {
-    return reference::rnn_cell(select(x, 0, t), h, weight_ih, weight_hh, bias_ih, bias_hh, options);
+    return reference::rnn_cell(select(x, 0, t), h, w, options);
   });
 }
 
@@ -42,23 +45,27 @@ Var rnn(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_h
 
 namespace {
 
+enum { kRnnNorm = 6 };  // its weight and bias among the node's inputs
+
 struct Rnn : Recurrence {
   Nonlinearity nonlinearity;
-  Tensor h{};  // [N, H] states after the steps
+  RowNorm norm{};
+  Tensor h{}, a{};  // [N, H] states after the steps; sums before the norm, without one the same storage
 
   // out [T, B, H]
   template <class T>
   void forward(T* out) {
     auto [steps, B, I, H] = size;
-    project(data<T>(h), b_hh);
+    project(data<T>(a), b_hh);  // 1
     Tensor state = h0.clone();
     auto w = packed<T>(Use<T>::transposed);
     for (int64_t k = 0; k < steps; ++k) {
-      int64_t t = time(k), n = real.count(t) * H;
-      T* h_t = data<T>(h) + real.offset(t) * H;
-      w.product(real.count(t), see(t, data<T>(state)), H, true, h_t, H);
-      activate(nonlinearity, h_t, n);
-      std::copy_n(h_t, n, data<T>(state));
+      int64_t t = time(k), first = real.offset(t), n = real.count(t);
+      T *a_t = data<T>(a) + first * H, *h_t = data<T>(h) + first * H;
+      w.product(n, see(t, data<T>(state)), H, true, a_t, H);  // 2
+      norm.forward(first, n, a_t, H, false, h_t, H);          // 3
+      activate(nonlinearity, h_t, n * H);                     // 4
+      std::copy_n(h_t, n * H, data<T>(state));
       put(data<T>(state), out + t * B * H);
     }
   }
@@ -66,97 +73,121 @@ struct Rnn : Recurrence {
   template <class T>
   void backward(const Tensor& dout, Grads& dx) const {
     auto [steps, B, I, H] = size;
-    Tensor dpre = real.empty(H, dtype()), dh = Tensor::zeros({B, H}, dtype()), scratch({B, H}, dtype());
+    Tensor da = real.empty(H, dtype()), dh = Tensor::zeros({B, H}, dtype()), scratch({B, H}, dtype());
+    NormGradients of_norm = norm ? NormGradients(dx, kRnnNorm, H, dtype()) : NormGradients();
     {  // the packed weights go before the gradients of the weights come
       auto w = packed<T>(Use<T>::plain);
       for (int64_t k = steps; k-- > 0;) {
-        int64_t t = time(k), at = real.offset(t) * H, n = real.count(t) * H;
-        T *g = data<T>(dh), *dpre_t = data<T>(dpre) + at;
+        int64_t t = time(k), first = real.offset(t), n = real.count(t);
+        T *g = data<T>(dh), *da_t = data<T>(da) + first * H;
         take(data<T>(dout) + t * B * H, g);
-        activate_back(nonlinearity, data<T>(h) + at, g, dpre_t, n);
-        std::fill_n(g, n, T(0));
-        recur_back(w, t, dpre_t, data<T>(scratch), g);
+        activate_back(nonlinearity, data<T>(h) + first * H, g, da_t, n * H);                   // 4
+        norm.backward(first, n, data<T>(a) + first * H, H, da_t, H, false, da_t, H, of_norm);  // 3
+        std::fill_n(g, n * H, T(0));
+        recur_back(w, t, da_t, data<T>(scratch), g);  // 2
       }
     }
-    finish<T>(dpre, dpre, dh, dx);
+    finish<T>(da, da, dh, dx);  // 1
   }
 };
 
-Var run(const char* op, const Var& x, const Var& h0, const Var& weight_ih, const Var& weight_hh,
-        const Var& bias_ih, const Var& bias_hh, const RnnOptions& o) {
-  Rnn rnn{make_recurrence(op, 1, x, h0, weight_ih, weight_hh, bias_ih, bias_hh, o.reverse, o.lengths,
-                          o.state_mask),
-          o.nonlinearity};
+Var run(const char* op, const Var& x, const Var& h0, const RecurrentWeights& w, const RnnOptions& o) {
+  Rnn rnn{make_recurrence(op, 1, x, h0, w, o.reverse, o.lengths, o.state_mask), o.nonlinearity};
   auto [steps, B, I, H] = rnn.size;
-  rnn.h = rnn.real.empty(H, x.dtype());
+  std::vector<Var> inputs = recurrent_inputs(x, h0, w);
+  rnn.a = rnn.h = rnn.real.empty(H, x.dtype());
+  if (w.normalised()) {
+    check_norms(op, w, {.ih = 1, .hh = 0, .c = 0}, H, x.dtype());
+    inputs.insert(inputs.end(), {w.norm_ih.weight, w.norm_ih.bias});
+    rnn.norm = RowNorm(w.norm_ih, 0, H, rnn.real);
+    rnn.a = rnn.real.empty(H, x.dtype());
+  }
   Tensor out(x.dims() == 2 ? Shape{B, H} : Shape{steps, B, H}, x.dtype());
-  return record_recurrence(op, std::move(rnn), {x, h0, weight_ih, weight_hh, bias_ih, bias_hh}, out);
+  return record_recurrence(op, std::move(rnn), inputs, out);
 }
 
 }  // namespace
 
-Var rnn_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-             const Var& bias_hh, const RnnOptions& options) {
+Var rnn_cell(const Input& x, const Var& h, const RecurrentWeights& w, const RnnOptions& options) {
   At at(x.caller());
-  check_cell_input("rnn_cell", x);
-  return run("rnn_cell", x, h, weight_ih, weight_hh, bias_ih, bias_hh, options);
+  const char* op = w.normalised() ? "layer_norm_rnn_cell" : "rnn_cell";
+  check_cell_input(op, x);
+  return run(op, x, h, w, options);
 }
 
-Var rnn(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-        const Var& bias_hh, const RnnOptions& options) {
+Var rnn(const Input& x, const Var& h0, const RecurrentWeights& w, const RnnOptions& options) {
   At at(x.caller());
-  check_sequence("rnn", x);
-  return run("rnn", x, h0, weight_ih, weight_hh, bias_ih, bias_hh, options);
+  const char* op = w.normalised() ? "layer_norm_rnn" : "rnn";
+  check_sequence(op, x);
+  return run(op, x, h0, w, options);
 }
 
 // ---- cases: T = 4, B = 3, I = 2, H = 5 ----
 
 namespace {
 
-OpCase cell_case(const char* name, const RnnOptions& options) {
-  return {name,
-          {{3, 2}, {3, 5}, {5, 2}, {5, 5}, {5}, {5}},
-          [=](auto& in) { return rnn_cell(in[0], in[1], in[2], in[3], in[4], in[5], options); },
-          [=](auto& in) { return reference::rnn_cell(in[0], in[1], in[2], in[3], in[4], in[5], options); }};
-}
+using cases::no_steps, cases::some_lengths, cases::sorted_lengths;
 
-OpCase sequence_case(const char* name, const RnnOptions& options) {
-  return {name,
-          {{4, 3, 2}, {3, 5}, {5, 2}, {5, 5}, {5}, {5}},
-          [=](auto& in) { return rnn(in[0], in[1], in[2], in[3], in[4], in[5], options); },
-          [=](auto& in) { return reference::rnn(in[0], in[1], in[2], in[3], in[4], in[5], options); }};
-}
-
-// With a mask on the state, as dropout with p = 1/2 makes one; in the element type of x.
-OpCase masked_case(const char* name, const RnnOptions& options) {
-  auto masked = [=](const Var& x) {
-    RnnOptions with = options;
-    with.state_mask = Tensor::from({3, 5}, {2, 0, 2, 2, 0, 0, 0, 2, 0, 2, 2, 2, 0, 2, 0}, x.dtype());
-    return with;
+OpCase cell_case(const char* name, const RnnOptions& options, int norms = 0) {
+  auto with = [=](auto cell) {
+    return [=](auto& in) { return cell(in[0], in[1], cases::weights_from(in, 2, norms), options); };
   };
-  return {name,
-          {{4, 3, 2}, {3, 5}, {5, 2}, {5, 5}, {5}, {5}},
-          [=](auto& in) { return rnn(in[0], in[1], in[2], in[3], in[4], in[5], masked(in[0])); },
-          [=](auto& in) { return reference::rnn(in[0], in[1], in[2], in[3], in[4], in[5], masked(in[0])); }};
+  return {name, {{3, 2}, {3, 5}, {5, 2}, {5, 5}, {5}, {5}}, with(rnn_cell), with(reference::rnn_cell)};
 }
 
-Tensor some_lengths() { return Tensor::from_ids({3}, {4, 0, 2}); }
+enum class Mask { no, yes };
+
+OpCase sequence_case(const char* name, const RnnOptions& options, int norms = 0, Mask mask = Mask::no) {
+  auto with = [=](auto over_time) {
+    return [=](auto& in) {
+      return over_time(in[0], in[1], cases::weights_from(in, 2, norms),
+                       mask == Mask::yes ? cases::masked(options, in[0]) : options);
+    };
+  };
+  return {name, {{4, 3, 2}, {3, 5}, {5, 2}, {5, 5}, {5}, {5}}, with(rnn), with(reference::rnn)};
+}
+
+constexpr Nonlinearity kRelu = Nonlinearity::relu;
 
 }  // namespace
 
-GRADUS_OP_CASES(cell_case("rnn_cell", {}), cell_case("rnn_cell: relu", {.nonlinearity = Nonlinearity::relu}),
-                sequence_case("rnn", {}), sequence_case("rnn: relu", {.nonlinearity = Nonlinearity::relu}),
+GRADUS_OP_CASES(cell_case("rnn_cell", {}), cell_case("rnn_cell: relu", {.nonlinearity = kRelu}),
+                sequence_case("rnn", {}), sequence_case("rnn: relu", {.nonlinearity = kRelu}),
                 sequence_case("rnn: reverse", {.reverse = true}),
                 sequence_case("rnn: lengths", {.lengths = some_lengths()}),
                 sequence_case("rnn: relu, reverse, lengths",
-                              {.nonlinearity = Nonlinearity::relu, .reverse = true, .lengths = some_lengths()}),
-                sequence_case("rnn: sorted lengths", {.lengths = Tensor::from_ids({3}, {3, 2, 1})}),
-                sequence_case("rnn: nothing but padding", {.lengths = Tensor::from_ids({3}, {0, 0, 0})}),
-                masked_case("rnn: state mask", {}),
-                masked_case("rnn: state mask, reverse, lengths", {.reverse = true, .lengths = some_lengths()}),
+                              {.nonlinearity = kRelu, .reverse = true, .lengths = some_lengths()}),
+                sequence_case("rnn: sorted lengths", {.lengths = sorted_lengths()}),
+                sequence_case("rnn: nothing but padding", {.lengths = no_steps()}),
+                sequence_case("rnn: state mask", {}, 0, Mask::yes),
+                sequence_case("rnn: state mask, reverse, lengths",
+                              {.reverse = true, .lengths = some_lengths()}, 0, Mask::yes),
                 {"rnn: no biases, no initial state",
                  {{4, 3, 2}, {5, 2}, {5, 5}},
-                 [](auto& in) { return rnn(in[0], {}, in[1], in[2], {}, {}); },
-                 [](auto& in) { return reference::rnn(in[0], {}, in[1], in[2], {}, {}); }});
+                 [](auto& in) {
+                   return rnn(in[0], {}, {in[1], in[2]});
+                 },
+                 [](auto& in) {
+                   return reference::rnn(in[0], {}, {in[1], in[2]});
+                 }},
+                cell_case("layer_norm_rnn_cell", {}, 1),
+                cell_case("layer_norm_rnn_cell: relu", {.nonlinearity = kRelu}, 1),
+                sequence_case("layer_norm_rnn", {}, 1),
+                sequence_case("layer_norm_rnn: relu", {.nonlinearity = kRelu}, 1),
+                sequence_case("layer_norm_rnn: lengths", {.lengths = some_lengths()}, 1),
+                sequence_case("layer_norm_rnn: relu, reverse, lengths",
+                              {.nonlinearity = kRelu, .reverse = true, .lengths = some_lengths()}, 1),
+                sequence_case("layer_norm_rnn: sorted lengths", {.lengths = sorted_lengths()}, 1),
+                sequence_case("layer_norm_rnn: nothing but padding", {.lengths = no_steps()}, 1),
+                sequence_case("layer_norm_rnn: state mask, reverse, lengths",
+                              {.reverse = true, .lengths = some_lengths()}, 1, Mask::yes),
+                {"layer_norm_rnn: no offset, no initial state",
+                 {{4, 3, 2}, {5, 2}, {5, 5}, {5}},
+                 [](auto& in) {
+                   return rnn(in[0], {}, {.ih = in[1], .hh = in[2], .norm_ih = {in[3], {}}});
+                 },
+                 [](auto& in) {
+                   return reference::rnn(in[0], {}, {.ih = in[1], .hh = in[2], .norm_ih = {in[3], {}}});
+                 }});
 
 }  // namespace gradus

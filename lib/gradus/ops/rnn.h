@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gradus/autograd.h>
+#include <gradus/ops/recurrent_weights.h>
 
 namespace gradus {
 
@@ -8,30 +9,32 @@ enum class Nonlinearity { tanh, relu };
 
 struct RnnOptions {
   Nonlinearity nonlinearity = Nonlinearity::tanh;
-  bool reverse = false;    ///< run from the last time step to the first
-  Tensor lengths = {};     ///< i32 [B], real steps of each sequence; undefined: all T
-  Tensor state_mask =
-      {};  ///< [B, H], factor m on the state within the recurrent product, the same at all steps
-           ///< (variational dropout, Gal & Ghahramani 2016); undefined: 1
+  /// Run from the last time step to the first.
+  bool reverse = false;
+  /// i32 [B], real steps of each sequence; undefined: all T.
+  Tensor lengths = {};
+  /// [B, H], factor m on the state within the recurrent product, the same at all steps (variational dropout,
+  /// Gal & Ghahramani 2016); undefined: 1.
+  Tensor state_mask = {};
 };
 
-/// One step. x [B, I], h [B, H], weight_ih [H, I], weight_hh [H, H], biases [H] or undefined -> [B, H] (Elman 1990).
-///   h' = tanh(W_ih x + b_ih + W_hh (m h) + b_hh)
-/// @throws Error "[rnn_cell] weight_ih must be [hidden_size, input_size]: ..." and likewise for every operand.
-Var rnn_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-             const Var& bias_hh, const RnnOptions& options = {});
+/// One step. x [B, I], h [B, H], weights with G = 1 -> [B, H] (Elman 1990).
+///   h' = f(W_ih x + b_ih + W_hh (m h) + b_hh)      f = tanh or relu
+/// Layer-normalised (Ba et al. 2016, equation 4), norm_ih [H], the only one, over the H of the sum:
+///   h' = f(N(W_ih x + W_hh (m h)))      N(a) = weight (a - mean) / sqrt(var + 1e-5) + bias
+/// @throws Error "[rnn_cell] weight_ih must be [hidden_size, input_size]: ..." and likewise for every
+/// operand.
+Var rnn_cell(const Input& x, const Var& h, const RecurrentWeights& weights, const RnnOptions& options = {});
 
 /// A whole sequence, fused over time: x [T, B, I], h0 [B, H] or undefined (zeros) -> all states [T, B, H].
-/// At a padded step the state is carried over unchanged, so the last entry (the first, in reverse) is the final state.
-Var rnn(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-        const Var& bias_hh, const RnnOptions& options = {});
+/// At a padded step the state is carried over unchanged, so the last entry (the first, in reverse) is the
+/// final state.
+Var rnn(const Input& x, const Var& h0, const RecurrentWeights& weights, const RnnOptions& options = {});
 
 namespace reference {
 /// The same composed of elementary ops, a node each.
-Var rnn_cell(const Input& x, const Var& h, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-             const Var& bias_hh, const RnnOptions& options = {});
-Var rnn(const Input& x, const Var& h0, const Var& weight_ih, const Var& weight_hh, const Var& bias_ih,
-        const Var& bias_hh, const RnnOptions& options = {});
+Var rnn_cell(const Input& x, const Var& h, const RecurrentWeights& weights, const RnnOptions& options = {});
+Var rnn(const Input& x, const Var& h0, const RecurrentWeights& weights, const RnnOptions& options = {});
 }  // namespace reference
 
 }  // namespace gradus

@@ -8,7 +8,7 @@ struct GRUCellOptions {
   bool bias = true;
   bool reset_after = true;  ///< PyTorch and cuDNN; false: Cho v3, reset before the product
   bool bahdanau = false;    ///< Bahdanau et al. 2014: reset before, z weights the new state, no bias_hh
-  bool layer_norm = false;  ///< Ba et al. 2016, equations in gradus/ops/layer_norm_gru.h
+  bool layer_norm = false;  ///< Ba et al. 2016, equations in gradus/ops/gru.h
 };
 
 /// One step of a GRU (Cho et al. 2014), gates r, z, n as in PyTorch; equations in gradus/ops/gru.h.
@@ -32,7 +32,7 @@ struct GRUOptions {
   bool variational = false;      ///< dropout with one mask for all steps (Gal & Ghahramani 2016)
   double recurrent_dropout = 0;  ///< on h within the recurrent product, one mask for all steps (same paper)
   bool residual = false;         ///< each layer but the first adds its input to its output
-  bool layer_norm = false;       ///< Ba et al. 2016, equations in gradus/ops/layer_norm_gru.h
+  bool layer_norm = false;       ///< Ba et al. 2016, equations in gradus/ops/gru.h
   bool reference = false;  ///< run the composed twin instead of the fused op: slow, for tests and readers
 };
 

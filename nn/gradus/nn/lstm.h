@@ -7,7 +7,7 @@ namespace gradus::nn {
 struct LSTMCellOptions {
   bool bias = true;
   double forget_bias = 0;   ///< added to the forget gate's bias_ih at the start (Jozefowicz et al. 2015: 1)
-  bool layer_norm = false;  ///< Ba et al. 2016, equations in gradus/ops/layer_norm_lstm.h
+  bool layer_norm = false;  ///< Ba et al. 2016, equations in gradus/ops/lstm.h
 };
 
 /// One step of an LSTM (Hochreiter & Schmidhuber 1997), gates i, f, g, o as in PyTorch; equations in gradus/ops/lstm.h.
@@ -30,7 +30,7 @@ struct LSTMOptions {
   bool variational = false;      ///< dropout with one mask for all steps (Gal & Ghahramani 2016)
   double recurrent_dropout = 0;  ///< on h within the recurrent product, one mask for all steps (same paper)
   bool residual = false;         ///< each layer but the first adds its input to its output
-  bool layer_norm = false;       ///< Ba et al. 2016, equations in gradus/ops/layer_norm_lstm.h
+  bool layer_norm = false;       ///< Ba et al. 2016, equations in gradus/ops/lstm.h
   bool reference = false;  ///< run the composed twin instead of the fused op: slow, for tests and readers
 };
 

@@ -36,7 +36,7 @@ struct RecurrentShape {
 /// Layers and directions of a recurrent module. RNN, GRU and LSTM are this with the unit's options spelt out.
 struct RecurrentStack {
   RecurrentShape shape;
-  std::vector<RecurrentWeights> weights;  ///< layer 0 forward, layer 0 backward, layer 1 forward, ...
+  std::vector<RecurrentParameters> weights;  ///< layer 0 forward, layer 0 backward, layer 1 forward, ...
 
   RecurrentStack(const RecurrentShape& shape, Rng& rng, Caller caller = Caller::current());
   int64_t directions() const { return shape.bidirectional ? 2 : 1; }

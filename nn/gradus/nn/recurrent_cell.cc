@@ -3,9 +3,8 @@
 #include <cmath>
 
 #include <gradus/nn/check.h>
-#include <gradus/ops/layer_norm_gru.h>
-#include <gradus/ops/layer_norm_lstm.h>
-#include <gradus/ops/layer_norm_rnn.h>
+#include <gradus/ops/gru.h>
+#include <gradus/ops/lstm.h>
 
 namespace gradus::nn {
 namespace {
@@ -14,9 +13,6 @@ GruOptions gru_options(const CellType& type, const DirectionOptions& o = {}) {
   return {.reset_after = type.reset_after && !type.bahdanau, .update_selects_new = type.bahdanau,
           .reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask};
 }
-
-LstmNorms lstm_norms(const RecurrentWeights& w) { return {w.norms[0], w.norms[1], w.norms[2]}; }
-GruNorms gru_norms(const RecurrentWeights& w) { return {w.norms[0], w.norms[1]}; }
 
 Var or_zeros(const Var& state, const Var& x, int64_t H) {
   return state.defined() ? state : Var(Tensor::zeros({x.size(-2), H}, x.dtype()));
@@ -41,7 +37,7 @@ CellType cell_type(const std::string& name, Caller caller) {
   unknown_name("cell_type", "cell", name, cell_names());
 }
 
-RecurrentWeights::RecurrentWeights(const CellType& type, int64_t input_size, int64_t H, bool bias, Rng& rng,
+RecurrentParameters::RecurrentParameters(const CellType& type, int64_t input_size, int64_t H, bool bias, Rng& rng,
                                    Caller caller) {
   At at(caller);
   double a = 1 / std::sqrt(static_cast<double>(H));
@@ -70,7 +66,7 @@ RecurrentWeights::RecurrentWeights(const CellType& type, int64_t input_size, int
     });
 }
 
-void RecurrentWeights::params(ParamVisitor& visit, const std::string& suffix) {
+void RecurrentParameters::params(ParamVisitor& visit, const std::string& suffix) {
   visit("weight_ih" + suffix, weight_ih);
   visit("weight_hh" + suffix, weight_hh);
   visit("bias_ih" + suffix, bias_ih);
@@ -83,34 +79,26 @@ void RecurrentWeights::params(ParamVisitor& visit, const std::string& suffix) {
   }
 }
 
-DirectionStates run_over_time(const CellType& type, const RecurrentWeights& w, const Input& x,
+RecurrentParameters::operator RecurrentWeights() const {
+  auto norm = [&](size_t k) { return k < norms.size() ? NormWeights(norms[k]) : NormWeights(); };
+  return {weight_ih, weight_hh, bias_ih, bias_hh, norm(0), norm(1), norm(2)};
+}
+
+DirectionStates run_over_time(const CellType& type, const RecurrentParameters& w, const Input& x,
                               const RecurrentState& start, const DirectionOptions& o) {
   At at(x.caller());
   if (type.kind == CellKind::lstm) {
-    const LstmState state{start.h, start.c};
-    const LstmOptions options{.reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask};
-    auto plain = o.reference ? reference::lstm : lstm;
-    auto normed = o.reference ? reference::layer_norm_lstm : layer_norm_lstm;
-    LstmStates all = type.layer_norm
-                         ? normed(x, state, w.weight_ih, w.weight_hh, lstm_norms(w), options)
-                         : plain(x, state, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, options);
+    LstmStates all = (o.reference ? reference::lstm : lstm)(
+        x, {start.h, start.c}, w, {.reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask});
     return {all.h, all.c_n};
   }
-  if (type.kind == CellKind::gru) {
-    auto plain = o.reference ? reference::gru : gru;
-    auto normed = o.reference ? reference::layer_norm_gru : layer_norm_gru;
-    const GruOptions options = gru_options(type, o);
-    if (type.layer_norm) return {normed(x, start.h, w.weight_ih, w.weight_hh, gru_norms(w), options), {}};
-    return {plain(x, start.h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, options), {}};
-  }
-  const RnnOptions options{.nonlinearity = type.nonlinearity,
-                           .reverse = o.reverse,
-                           .lengths = o.lengths,
-                           .state_mask = o.state_mask};
-  auto plain = o.reference ? reference::rnn : rnn;
-  auto normed = o.reference ? reference::layer_norm_rnn : layer_norm_rnn;
-  if (type.layer_norm) return {normed(x, start.h, w.weight_ih, w.weight_hh, w.norms[0], options), {}};
-  return {plain(x, start.h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, options), {}};
+  if (type.kind == CellKind::gru)
+    return {(o.reference ? reference::gru : gru)(x, start.h, w, gru_options(type, o)), {}};
+  return {(o.reference ? reference::rnn : rnn)(x, start.h, w, {.nonlinearity = type.nonlinearity,
+                                                               .reverse = o.reverse,
+                                                               .lengths = o.lengths,
+                                                               .state_mask = o.state_mask}),
+          {}};
 }
 
 RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidden_size, Rng& rng, bool bias,
@@ -119,7 +107,7 @@ RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidd
   At at(caller);
   must_be_positive(name, "input_size", input_size);
   must_be_positive(name, "hidden_size", hidden_size);
-  static_cast<RecurrentWeights&>(*this) = RecurrentWeights(t, input_size, hidden_size, bias, rng);
+  static_cast<RecurrentParameters&>(*this) = RecurrentParameters(t, input_size, hidden_size, bias, rng);
 }
 
 RecurrentState RecurrentCell::step(const Input& x, const RecurrentState& state) const {
@@ -127,20 +115,11 @@ RecurrentState RecurrentCell::step(const Input& x, const RecurrentState& state) 
   if (x.dims() != 2) fail("cell", "x must be [B, input_size]: " + x.shape().str());
   Var h = or_zeros(state.h, x, hidden_size());
   if (type.kind == CellKind::lstm) {
-    LstmState next = type.layer_norm
-                         ? layer_norm_lstm_cell(x, {h, state.c}, weight_ih, weight_hh, lstm_norms(*this))
-                         : lstm_cell(x, {h, state.c}, weight_ih, weight_hh, bias_ih, bias_hh);
+    LstmState next = lstm_cell(x, {h, state.c}, *this);
     return {next.h, next.c};
   }
-  if (type.kind == CellKind::gru) {
-    const GruOptions options = gru_options(type);
-    if (type.layer_norm)
-      return {layer_norm_gru_cell(x, h, weight_ih, weight_hh, gru_norms(*this), options), {}};
-    return {gru_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, options), {}};
-  }
-  const RnnOptions options{.nonlinearity = type.nonlinearity};
-  if (type.layer_norm) return {layer_norm_rnn_cell(x, h, weight_ih, weight_hh, norms[0], options), {}};
-  return {rnn_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, options), {}};
+  if (type.kind == CellKind::gru) return {gru_cell(x, h, *this, gru_options(type)), {}};
+  return {rnn_cell(x, h, *this, {.nonlinearity = type.nonlinearity}), {}};
 }
 
 Var RecurrentCell::over_time(const Input& x, const RecurrentState& start, const Tensor& lengths) const {

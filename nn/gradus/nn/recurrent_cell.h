@@ -3,7 +3,6 @@
 #include <string>
 
 #include <gradus/nn/module.h>
-#include <gradus/ops/layer_norm.h>
 #include <gradus/ops/rnn.h>
 #include <gradus/random.h>
 
@@ -16,7 +15,7 @@ using gradus::Nonlinearity;
 
 enum class CellKind { rnn, gru, lstm };
 
-/// A unit with its options. Equations: gradus/ops/rnn.h, gru.h, lstm.h; with layer_norm layer_norm_rnn.h, ...
+/// A unit with its options. Equations: gradus/ops/rnn.h, gru.h, lstm.h; layer_norm's there too.
 struct CellType {
   CellKind kind = CellKind::gru;
   Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< rnn
@@ -42,7 +41,7 @@ struct RecurrentState {
 };
 
 /// One direction of one layer, G gates stacked: 1 (RNN), 3 (GRU: r, z, n), 4 (LSTM: i, f, g, o).
-struct RecurrentWeights {
+struct RecurrentParameters {
   Parameter weight_ih;  ///< [G H, I]
   Parameter weight_hh;  ///< [G H, H]
   Parameter bias_ih;    ///< [G H]; undefined without bias, and under layer_norm, whose offsets stand in
@@ -55,9 +54,12 @@ struct RecurrentWeights {
   };
   std::vector<Norm> norms;
 
-  RecurrentWeights() = default;
+  /// As the ops take them.
+  operator RecurrentWeights() const;
+
+  RecurrentParameters() = default;
   /// All from U(-1/sqrt(H), 1/sqrt(H)), as PyTorch; gains 1, offsets 0.
-  RecurrentWeights(const CellType& type, int64_t input_size, int64_t hidden_size, bool bias, Rng& rng,
+  RecurrentParameters(const CellType& type, int64_t input_size, int64_t hidden_size, bool bias, Rng& rng,
                    Caller caller = Caller::current());
   int64_t hidden_size() const { return weight_hh.shape()[1]; }
   /// weight_ih, weight_hh, bias_ih, bias_hh, then weight_ln_ih, bias_ln_ih, weight_ln_hh, ..., weight_ln_c, or
@@ -78,11 +80,11 @@ struct DirectionStates {
 };
 
 /// x [T, B, I] -> all states.
-DirectionStates run_over_time(const CellType& type, const RecurrentWeights& w, const Input& x,
+DirectionStates run_over_time(const CellType& type, const RecurrentParameters& w, const Input& x,
                               const RecurrentState& start, const DirectionOptions& options);
 
 /// One step of any unit, with its weights: what a decoder holds. x [B, input_size].
-struct RecurrentCell : RecurrentWeights {
+struct RecurrentCell : RecurrentParameters {
   CellType type;
 
   RecurrentCell() = default;
@@ -94,7 +96,7 @@ struct RecurrentCell : RecurrentWeights {
   /// The cell over a whole sequence x [T, B, input_size], fused where the unit is: all h [T, B, H]. With
   /// lengths (i32 [B]) the state is carried over behind them.
   Var over_time(const Input& x, const RecurrentState& start, const Tensor& lengths = {}) const;
-  void params(ParamVisitor& visit) { RecurrentWeights::params(visit, ""); }
+  void params(ParamVisitor& visit) { RecurrentParameters::params(visit, ""); }
 };
 
 }  // namespace gradus::nn

@@ -7,7 +7,7 @@ namespace gradus::nn {
 struct RNNCellOptions {
   bool bias = true;
   Nonlinearity nonlinearity = Nonlinearity::tanh;
-  bool layer_norm = false;  ///< Ba et al. 2016, equations in gradus/ops/layer_norm_rnn.h
+  bool layer_norm = false;  ///< Ba et al. 2016, equations in gradus/ops/rnn.h
 };
 
 /// h' = tanh(W_ih x + b_ih + W_hh h + b_hh) (Elman 1990). x [B, input_size], h [B, hidden_size] or undefined
@@ -30,7 +30,7 @@ struct RNNOptions {
   bool variational = false;      ///< dropout with one mask for all steps (Gal & Ghahramani 2016)
   double recurrent_dropout = 0;  ///< on h within the recurrent product, one mask for all steps (same paper)
   bool residual = false;         ///< each layer but the first adds its input to its output
-  bool layer_norm = false;       ///< Ba et al. 2016, equations in gradus/ops/layer_norm_rnn.h
+  bool layer_norm = false;       ///< Ba et al. 2016, equations in gradus/ops/rnn.h
   bool reference = false;  ///< run the composed twin instead of the fused op: slow, for tests and readers
 };
 

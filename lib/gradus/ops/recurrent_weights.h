@@ -1,0 +1,22 @@
+#pragma once
+
+#include <gradus/ops/layer_norm.h>
+
+namespace gradus {
+
+/// The weights of a recurrent unit with I inputs and H units, G gates stacked: 1 (rnn), 3 (gru: r, z, n) or
+/// 4 (lstm: i, f, g, o).
+struct RecurrentWeights {
+  Var ih;                          ///< [G H, I], times the input
+  Var hh;                          ///< [G H, H], times the state
+  Var bias_ih = {}, bias_hh = {};  ///< [G H] each; undefined: none
+  /// Layer normalisations (Ba, Kiros & Hinton 2016, arXiv:1607.06450); undefined: none. With them the unit
+  /// has no biases, their offsets stand in. Which ones, and what each is over, stands above each unit.
+  NormWeights norm_ih = {}, norm_hh = {}, norm_c = {};
+
+  bool normalised() const {
+    return norm_ih.weight.defined() || norm_hh.weight.defined() || norm_c.weight.defined();
+  }
+};
+
+}  // namespace gradus
