@@ -139,6 +139,99 @@ TEST_CASE("a file cut off or changed anywhere is refused or read, and never more
   CHECK(refused("bit.npz", data));
 }
 
+TEST_CASE("every type of number and both orders of bytes, each number at its place") {
+  scratch::Directory scratch;
+  // Three numbers as they stand in a file, the lowest byte first; `turned` when it is the highest.
+  auto read = [&](const std::string& descr, const std::vector<uint64_t>& bits, bool turned) {
+    std::string data, header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (3,), }\n";
+    size_t bytes = static_cast<size_t>(descr.back() - '0');
+    for (uint64_t b : bits)
+      for (size_t i = 0; i < bytes; ++i)
+        data += static_cast<char>(b >> (8 * (turned ? bytes - 1 - i : i)) & 0xFF);
+    std::string file = std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0';
+    scratch::write(scratch.file("made.npy"), file + header + data);
+    return load_npy(scratch.file("made.npy"));
+  };
+  struct Kind {
+    const char* name;
+    std::vector<uint64_t> bits;
+    DType dtype;
+    testing::Numbers numbers;
+  };
+  const uint64_t one = ~uint64_t{0};
+  const std::vector<Kind> kinds = {
+      {"f4", {0x3FA00000, 0xC0400000, 0x00000000}, DType::f32, {1.25, -3, 0}},
+      {"f8", {0x3FF4000000000000, 0xC008000000000000, 0}, DType::f64, {1.25, -3, 0}},
+      {"f2", {0x3D00, 0xC200, 0x0001}, DType::f32, {1.25, -3, 0x1p-24}},
+      {"i1", {5, 0x80, 0xFF}, DType::i32, {5, -128, -1}},
+      {"u1", {5, 0x80, 0xFF}, DType::u8, {5, 128, 255}},
+      {"b1", {1, 0, 1}, DType::u8, {1, 0, 1}},
+      {"i2", {0x0102, 0x8000, 0xFFFF}, DType::i32, {258, -32768, -1}},
+      {"u2", {0x0102, 0x8000, 0xFFFF}, DType::i32, {258, 32768, 65535}},
+      {"i4", {0x01020304, 0x80000000, 0xFFFFFFFF}, DType::i32, {16909060, -2147483648.0, -1}},
+      {"u4", {0x01020304, 7, 0x7FFFFFFF}, DType::i32, {16909060, 7, 2147483647}},
+      {"i8", {0x01020304, one - 0x7FFFFFFF, one}, DType::i32, {16909060, -2147483648.0, -1}},
+      {"u8", {0x01020304, 7, 0x7FFFFFFF}, DType::i32, {16909060, 7, 2147483647}}};
+  for (const Kind& kind : kinds)
+    for (char order : {'<', '>'}) {
+      CAPTURE(kind.name);
+      CAPTURE(order);
+      Tensor t = read(order + std::string(kind.name), kind.bits, order == '>');
+      CHECK(t.dtype() == kind.dtype);
+      CHECK(t.to_vector() == kind.numbers);
+    }
+  auto refused = [&](const char* descr, uint64_t bits, const std::string& why = "does not fit into 32 bits") {
+    std::string error = scratch::error_of([&] { read(descr, {1, bits, 1}, false); });
+    CAPTURE(error);
+    CHECK(testing::contains(error, why));
+  };
+  refused("!f4", 1, "has numbers of type \"!f4\", which is not known here");
+  refused("<u4", 0x80000000);
+  refused("<i8", 0x80000000);
+  refused("<i8", one - 0x80000000);
+  refused("<u8", 0x80000000);
+  refused("<u8", one);
+}
+
+TEST_CASE("an archive may have comments and extra fields; an encrypted entry is refused") {
+  scratch::Directory scratch;
+  const std::string path = scratch.file("a.npz");
+  save_npz(path, {{"x", pattern(DType::f32)}, {"y", Tensor::scalar(2.5)}});
+  const std::string bytes = scratch::read(path);
+  auto number = [](uint64_t value, size_t count) {
+    std::string out;
+    for (size_t i = 0; i < count; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
+    return out;
+  };
+  const size_t entry = bytes.find("PK\1\2"), end = bytes.rfind("PK\5\6");
+  REQUIRE(entry != bytes.npos);
+  REQUIRE(end == bytes.size() - 22);
+  std::string changed = bytes + "the archive's";
+  changed.replace(end + 20, 2, number(13, 2));
+  // Behind the first entry's name, of 5 letters: 4 bytes of an extra field and 7 of a comment.
+  changed.insert(entry + 46 + 5, number(0xCAFE, 4) + "comment");
+  changed.replace(entry + 30, 2, number(4, 2));
+  changed.replace(entry + 32, 2, number(7, 2));
+  scratch::write(path, changed);
+  NamedTensors back = load_npz(path);
+  REQUIRE(back.size() == 2);
+  check_equal(back[0].second, pattern(DType::f32));
+  CHECK(back[1].first == "y");
+  CHECK(back[1].second.at(0) == 2.5);
+
+  changed = bytes;
+  changed[entry + 8] = 1;
+  scratch::write(path, changed);
+  CHECK(scratch::error_of([&] { load_npz(path); }) == "[npz] " + path + ": entry \"x.npy\" is encrypted");
+
+  // One entry more than there is room for.
+  changed = bytes;
+  changed.replace(end + 10, 2, number(3, 2));
+  changed.insert(end, "PK\1\2......");
+  scratch::write(path, changed);
+  CHECK(scratch::error_of([&] { load_npz(path); }) == "[npz] " + path + ": has a damaged directory");
+}
+
 TEST_CASE("NumPy reads what is written here, and the other way round") {
   if (std::system("python3 -c 'import numpy' >/dev/null 2>&1") != 0) {
     MESSAGE("python3 has no NumPy here: only the stored files were compared");

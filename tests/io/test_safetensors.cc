@@ -118,6 +118,8 @@ TEST_CASE("the old file is replaced, and stays where the new one cannot be writt
         at + "a tensor's name is not valid UTF-8");
   CHECK(error_of([&] { save_safetensors(path, {{}, {{"k", "\xff"}}}); }) ==
         at + "the metadata is not valid UTF-8");
+  CHECK(error_of([&] { save_safetensors(path, {{}, {{"\xff", "v"}}}); }) ==
+        at + "the metadata is not valid UTF-8");
   CHECK(loaded(path, "w").to_vector() == std::vector<double>{3, 3});
 
   std::string nowhere = dir.file("no/such/model");
