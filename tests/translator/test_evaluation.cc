@@ -1,0 +1,176 @@
+// What evaluate says, against the same figures taken sentence by sentence.
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <translator/evaluation.h>
+
+#include "../check.h"
+#include "tiny.h"
+
+using namespace gradus;
+using namespace translator;
+using doctest::Approx;
+
+namespace {
+
+// More than two batches of 64.
+std::vector<SentencePair> many() {
+  std::vector<SentencePair> out;
+  for (int i = 0; i < 150; ++i) out.push_back(tiny::pairs()[static_cast<size_t>(i * i % 6)]);
+  return out;
+}
+
+CrossEntropy loss_of(const Model& model, const SentencePair& p) {
+  NoGrad guard;
+  return model.network->loss(make_batch(encode({p}, model), {0}));
+}
+
+// Weights of one sentence, teacher-forced: [T, S].
+std::vector<std::vector<float>> weights_of(const Model& model, const SentencePair& p) {
+  NoGrad guard;
+  Tensor w = model.network->align(make_batch(encode({p}, model), {0}));
+  std::vector<std::vector<float>> out;
+  for (int64_t t = 0; t < w.size(0); ++t)
+    out.emplace_back(w.f32() + t * w.size(2), w.f32() + (t + 1) * w.size(2));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the loss is that of the sentences one by one, on any number of threads") {
+  Model model = tiny::model();
+  auto pairs = many();
+  double nll = 0;
+  int64_t tokens = 0;
+  for (const SentencePair& p : pairs) {
+    CrossEntropy one = loss_of(model, p);
+    nll += one.nll;
+    tokens += static_cast<int64_t>(p.target.size()) + 1;
+  }
+  for (int threads : {1, 2, 5}) {
+    CAPTURE(threads);
+    TotalLoss all = total_loss(model, encode(pairs, model), threads);
+    CHECK(all.nll == Approx(nll).epsilon(1e-5));
+    CHECK(all.tokens == tokens);
+    Evaluation e = evaluate(model, pairs, {.threads = threads});
+    CHECK(e.tokens == tokens);
+    CHECK(e.nll == Approx(nll / static_cast<double>(tokens)).epsilon(1e-5));
+    CHECK(e.perplexity == Approx(std::exp(nll / static_cast<double>(tokens))).epsilon(1e-5));
+    CHECK(e.sentences == 150);
+    CHECK(e.translated == 150);
+    CHECK(e.seconds > 0);
+  }
+}
+
+TEST_CASE("translations, exact matches and BLEU are of the first so many sentences, in their order") {
+  Model model = tiny::model();
+  tiny::set(model, "output.bias", nn::kEos, -5);  // it says something, if only the longest it may
+  auto pairs = many();
+  std::vector<std::vector<std::string>> sources;
+  for (const SentencePair& p : pairs) sources.push_back(p.source);
+  auto found = translate(model, sources);
+  int exact = 0;
+  std::vector<std::string> hypotheses, references;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (i % 3 == 0) pairs[i].target = found[i][0].tokens;  // what the model says is right
+    if (i >= 100) continue;
+    exact += pairs[i].target == found[i][0].tokens;
+    hypotheses.push_back(readable(model, found[i][0].tokens));
+    references.push_back(readable(model, pairs[i].target));
+  }
+  Evaluation e = evaluate(model, pairs, {.translate_at_most = 100});
+  CHECK(e.sentences == 150);
+  CHECK(e.translated == 100);
+  CHECK(e.hypotheses == hypotheses);
+  CHECK(e.references == references);
+  CHECK(e.exact_match == exact / 100.0);
+  CHECK(e.bleu.score == corpus_bleu(hypotheses, references).score);
+  CHECK(e.bleu.score > 0);
+  Evaluation all = evaluate(model, pairs, {.translate_at_most = 1000});
+  CHECK(all.translated == 150);
+  CHECK(all.hypotheses.size() == 150);
+}
+
+TEST_CASE("alignment error and entropy are those of the weights, word by word") {
+  Model model = tiny::model();
+  auto pairs = many();
+  for (int64_t at_most : {0, 5}) {
+    CAPTURE(at_most);
+    double entropy = 0;
+    int64_t words = 0, system = 0, sure = 0, hits = 0;
+    for (size_t i = 0; i < pairs.size() && (at_most == 0 || i < 5); ++i) {
+      const SentencePair& p = pairs[i];
+      auto w = weights_of(model, p);
+      std::set<std::pair<int, int>> gold;
+      std::set<int> linked;
+      for (const Link& link : p.alignment->sure) {
+        gold.insert({link.source, link.target});
+        linked.insert(link.target);
+      }
+      sure += static_cast<int64_t>(gold.size());
+      for (size_t t = 0; t < p.target.size(); ++t, ++words) {
+        double sum = 0;
+        for (float x : w[t]) sum += x;
+        for (float x : w[t]) entropy -= x / sum * std::log(x / sum);
+        auto best = static_cast<size_t>(std::max_element(w[t].begin(), w[t].end()) - w[t].begin());
+        int target = static_cast<int>(t);
+        if (best >= p.source.size() || !linked.count(target)) continue;
+        ++system;
+        hits += static_cast<int64_t>(gold.count({static_cast<int>(best), target}));
+      }
+    }
+    Evaluation e = evaluate(model, pairs, {.align_at_most = at_most, .threads = 2});
+    REQUIRE(e.entropy);
+    REQUIRE(e.aer);
+    CHECK(*e.entropy == Approx(entropy / static_cast<double>(words)).epsilon(1e-4));
+    CHECK(*e.aer == Approx(1 - 2.0 * static_cast<double>(hits) / static_cast<double>(system + sure)));
+  }
+  for (SentencePair& p : pairs) p.alignment.reset();
+  Evaluation bare = evaluate(model, pairs);
+  CHECK_FALSE(bare.aer);
+  CHECK(bare.entropy);
+  pairs[3].alignment = tiny::pairs()[3].alignment;
+  CHECK_FALSE(evaluate(model, pairs, {.align_at_most = 3}).aer);
+  CHECK(evaluate(model, pairs, {.align_at_most = 4}).aer);
+  Evaluation unwanted = evaluate(model, pairs, {.alignment = false});
+  CHECK_FALSE(unwanted.entropy);
+  CHECK_FALSE(evaluate(tiny::model("none"), pairs).entropy);
+}
+
+TEST_CASE("a model that is given the alignments looks where they say, and translates alone as in company") {
+  Model model = tiny::model("oracle");
+  auto pairs = many();
+  Evaluation e = evaluate(model, pairs, {.threads = 2});
+  REQUIRE(e.aer);
+  CHECK(*e.aer == 0);  // no target word of tiny::pairs has two links
+  // The longest of a batch says how long all may become: alone some are shorter.
+  for (size_t i = 0; i < 6; ++i) {
+    std::string alone = evaluate(model, {pairs[i]}).hypotheses[0];
+    CHECK(alone.size() > 10);
+    CHECK(e.hypotheses[i].substr(0, alone.size()) == alone);
+  }
+}
+
+TEST_CASE("progress is told: what, how much of how much") {
+  Model model = tiny::model();
+  std::vector<std::string> told;
+  EvaluationOptions options;
+  options.translate_at_most = 70;
+  options.align_at_most = 10;
+  options.on_progress = [&](const char* what, int64_t done, int64_t total) {
+    told.push_back(std::string(what) + " " + std::to_string(done) + "/" + std::to_string(total));
+  };
+  evaluate(model, many(), options);
+  CHECK(told == std::vector<std::string>{"loss 64/150", "loss 128/150", "loss 150/150", "translating 64/70",
+                                         "translating 70/70", "aligning 10/10"});
+}
+
+TEST_CASE("no sentences") {
+  Evaluation e = evaluate(tiny::model(), {});
+  CHECK(e.sentences == 0);
+  CHECK(e.nll == 0);
+  CHECK(e.exact_match == 0);
+  CHECK_FALSE(e.aer);
+}
