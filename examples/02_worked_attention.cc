@@ -53,9 +53,9 @@ double fused_differs_by(const Result& expected) {
   AttentionStep step = multiplicative_attention(q, h, h);
   Gradients d = backward(sum(step.context));
   double worst = max_abs_difference(step.context.value().reshape({H}), expected.context);
-  worst = std::max(worst, max_abs_difference(step.weights.reshape({S}), expected.weights));
-  worst = std::max(worst, max_abs_difference(d[q].reshape({H}), expected.d_state));
-  return std::max(worst, max_abs_difference(d[h].reshape({S, H}), expected.d_annotations));
+  worst = worse(worst, max_abs_difference(step.weights.reshape({S}), expected.weights));
+  worst = worse(worst, max_abs_difference(d[q].reshape({H}), expected.d_state));
+  return worse(worst, max_abs_difference(d[h].reshape({S, H}), expected.d_annotations));
 }
 
 // Float beside double, one line an entry.

@@ -163,7 +163,7 @@ class Examination {
         }
         e.numeric.at(k, c) = slope;
         e.bend.at(k, c) = bend;
-        e.scale = std::max(e.scale, std::abs(slope));
+        if (std::isfinite(slope)) e.scale = std::max(e.scale, std::abs(slope));
       }
     }
   }
@@ -225,7 +225,7 @@ class Examination {
     for (int64_t i = 0; i < both.numel(); ++i) both.f64()[i] = 2 * one.f64()[i] - 3 * two.f64()[i];
     std::vector<double> a = all_gradients(one), b = all_gradients(two), c = all_gradients(both);
     double scale = 1e-9;
-    for (double v : a) scale = std::max(scale, std::abs(v));
+    for (double v : a) scale = worse(scale, std::abs(v));
     for (size_t i = 0; i < a.size(); ++i)
       if (!(std::abs(c[i] - 2 * a[i] + 3 * b[i]) <= 1e-6 * scale)) return false;
     return true;

@@ -114,7 +114,7 @@ class Checker {
     ++report_.checked;
     moved_ = moved_ || numeric != 0;
     if (std::isnan(error)) error = INFINITY;
-    parameter_error_ = std::max(parameter_error_, error);
+    parameter_error_ = worse(parameter_error_, error);
     if (error <= report_.worst_error && report_.checked > 1) return;
     report_.worst_error = error;
     report_.worst_name = name;

@@ -45,11 +45,9 @@ std::vector<Tensor> gradients_of(const Var& y, const std::vector<Var>& inputs) {
 
 double scaled_difference(const Tensor& a, const Tensor& b) {
   double worst = 0;
-  for (int64_t i = 0; i < a.numel(); ++i) {
-    double difference = std::abs(a.at(i) - b.at(i)) / std::max(1.0, std::abs(b.at(i)));
-    worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
-  }
-  return worst;
+  for (int64_t i = 0; i < a.numel(); ++i)
+    worst = worse(worst, std::abs(a.at(i) - b.at(i)) / std::max(1.0, std::abs(b.at(i))));
+  return std::isnan(worst) ? INFINITY : worst;
 }
 
 class CaseChecker {

@@ -213,11 +213,7 @@ double max_abs_difference(const Tensor& a, const Tensor& b, Caller caller) {
     fail(caller, "max_abs_difference",
          fmt::format("shapes must agree: {} and {}", a.shape().str(), b.shape().str()));
   double worst = 0;
-  for (int64_t i = 0; i < a.numel(); ++i) {
-    double difference = std::abs(a.at(i) - b.at(i));
-    if (std::isnan(difference)) return std::numeric_limits<double>::quiet_NaN();
-    worst = std::max(worst, difference);
-  }
+  for (int64_t i = 0; i < a.numel(); ++i) worst = worse(worst, std::abs(a.at(i) - b.at(i)));
   return worst;
 }
 

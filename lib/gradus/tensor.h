@@ -106,6 +106,8 @@ class Tensor {
   void* data_ = nullptr;
 };
 
+/// The larger of two errors or sizes; NaN when either is, which std::max would lose where it is the second.
+inline double worse(double a, double b) { return a >= b || a != a ? a : b; }
 /// Largest |a - b|. NaN when any difference is NaN. @throws Error unless shapes agree.
 double max_abs_difference(const Tensor& a, const Tensor& b, Caller caller = Caller::current());
 /// True when every |a - b| <= atol + rtol |b|.

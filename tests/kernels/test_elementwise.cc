@@ -29,7 +29,7 @@ void check_function(const char* name, void (*f)(const T*, T*, int64_t), double (
     double worst = 0;
     for (int64_t i = 0; i < n; ++i) {
       const double exact = want(x[i]);
-      worst = std::max(worst, std::fabs(y[i] - exact) / std::fabs(exact));
+      worst = gradus::worse(worst, std::fabs(y[i] - exact) / std::fabs(exact));
     }
     CHECK(worst < bound<T>());
     CHECK(y.intact());

@@ -148,7 +148,7 @@ TEST_CASE("gemm: threads at once, each with its own product") {
     threads.emplace_back([&errors, i] {
       double worst = 0;
       for (int repeat = 0; repeat < 5; ++repeat) {
-        worst = std::max(worst, product_error(50, 90 + int64_t(i), 110));
+        worst = gradus::worse(worst, product_error(50, 90 + int64_t(i), 110));
       }
       errors[i] = worst;
     });

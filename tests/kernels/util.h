@@ -2,6 +2,7 @@
 
 #include <gradus/kernels/amx.h>
 #include <gradus/kernels/simd_targets.h>
+#include <gradus/tensor.h>
 
 #include <hwy/targets.h>
 
@@ -85,7 +86,7 @@ inline bool close(double a, double b, double relative, double scale = 1) {
   return std::fabs(a - b) <= relative * std::max(std::fabs(b), scale);
 }
 
-/// The largest error of `got` against `want`, relative to `scale` at least; infinity for NaN.
+/// The largest error of `got` against `want`, relative to `scale` at least; NaN when any is.
 template <class T, class U>
 double worst_error(const Row<T>& got, const Row<U>& want, double scale = 1) {
   double worst = got.size() == want.size() ? 0 : std::numeric_limits<double>::infinity();
@@ -93,7 +94,7 @@ double worst_error(const Row<T>& got, const Row<U>& want, double scale = 1) {
     const double a = got[i], b = want[i];
     if (a == b) continue;
     const double error = std::fabs(a - b) / std::max(std::fabs(b), scale);
-    worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
+    worst = gradus::worse(worst, error);
   }
   return worst;
 }

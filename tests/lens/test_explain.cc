@@ -73,7 +73,7 @@ std::string name(const Small& s) {
 
 double largest(const Tensor& t) {
   double m = 0;
-  for (double x : t.to_vector()) m = std::max(m, std::abs(x));
+  for (double x : t.to_vector()) m = worse(m, std::abs(x));
   return m;
 }
 

@@ -175,7 +175,7 @@ TEST_CASE("multihead: every head has weights of its own, their mean is what is s
     for (int64_t s = 0; s < S; ++s) {
       double x = a.head_weights.at((b * 2) * S + s), y = a.head_weights.at((b * 2 + 1) * S + s);
       CHECK(a.weights.at(b * S + s) == doctest::Approx((x + y) / 2));
-      apart = std::max(apart, std::abs(x - y));
+      apart = worse(apart, std::abs(x - y));
     }
   CHECK(apart > 0.01);
 }

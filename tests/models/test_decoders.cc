@@ -79,7 +79,7 @@ std::vector<Tensor> gradients(Seq2Seq& model, const Seq2SeqBatch& b) {
 
 double worst(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   double d = 0;
-  for (size_t i = 0; i < a.size(); ++i) d = std::max(d, max_abs_difference(a[i], b[i]));
+  for (size_t i = 0; i < a.size(); ++i) d = worse(d, max_abs_difference(a[i], b[i]));
   return d;
 }
 

@@ -106,7 +106,7 @@ double from_orthonormal_rows(const Tensor& q, int64_t begin, int64_t end, double
     for (int64_t j = begin; j < end; ++j) {
       double sum = 0;
       for (int64_t k = 0; k < q.size(1); ++k) sum += q.at(i * q.size(1) + k) * q.at(j * q.size(1) + k);
-      worst = std::max(worst, std::abs(sum - (i == j ? gain * gain : 0)));
+      worst = worse(worst, std::abs(sum - (i == j ? gain * gain : 0)));
     }
   return worst;
 }
@@ -145,7 +145,7 @@ TEST_CASE("initialisers have the ranges their papers give") {
     for (double v : p.value().to_vector()) {
       sum += v;
       squares += v * v;
-      largest = std::max(largest, std::abs(v));
+      largest = worse(largest, std::abs(v));
     }
     double n = static_cast<double>(p.value().numel());
     CHECK(std::abs(sum / n) < 0.02 * std::sqrt(squares / n));

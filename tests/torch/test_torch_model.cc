@@ -40,7 +40,7 @@ double difference(const Model& model, const nn::Seq2SeqBatch& b, const Tensor& e
     const Tensor& logits = decoder->step(b.target_in.row(t));
     for (int64_t s = 0; s < b.target_in.size(1); ++s)
       if (b.target_in.row(t).i32()[s] != nn::kPad)
-        worst = std::max(worst, max_abs_difference(logits.row(s), expected.row(t).row(s)));
+        worst = worse(worst, max_abs_difference(logits.row(s), expected.row(t).row(s)));
   }
   return worst;
 }

@@ -167,7 +167,7 @@ class Checker {
     };
     for (const InputDiagnosis& in : d.inputs) {
       if (!shown || interest(in) > interest(*shown)) shown = &in;
-      worst = std::max(worst, in.worst_error);
+      worst = gradus::worse(worst, in.worst_error);
       name_width = std::max(name_width, in.name.size());
       shape_width = std::max(shape_width, in.analytic.shape().str().size());
     }

@@ -29,7 +29,7 @@ using Job = std::function<std::vector<Compared>()>;
 
 double largest(const Tensor& t) {
   double m = 0;
-  for (double x : t.to_vector()) m = std::isnan(x) ? x : std::max(m, std::abs(x));
+  for (double x : t.to_vector()) m = worse(m, std::abs(x));
   return m;
 }
 
@@ -189,7 +189,7 @@ class StepChecks {
     Tensor w = step_.attending.weights.value(), g = grads_.at("alpha"), e = grads_.at("e");
     if (!g.defined() || !e.defined() || largest(e) == 0) return kFloor;
     double terms = 0;
-    for (int64_t i = 0; i < w.numel(); ++i) terms = std::max(terms, std::abs(w.f64()[i] * g.f64()[i]));
+    for (int64_t i = 0; i < w.numel(); ++i) terms = worse(terms, std::abs(w.f64()[i] * g.f64()[i]));
     return std::max(kFloor, kCancelled * terms / largest(e));
   }
 
@@ -200,7 +200,7 @@ class StepChecks {
     bool by_weights = from <= position(Stage::weights) && name != "s_prev" && name != "s";
     double size = largest(g);
     // The query's gradient is the sum over words of the keys', which cancel where the words are alike.
-    if (name == "q" && grads_.at("u").defined()) size = std::max(size, largest(grads_.at("k")));
+    if (name == "q" && grads_.at("u").defined()) size = worse(size, largest(grads_.at("k")));
     double floor = size * (by_weights ? score_floor() : kFloor);
     for (const Direction& where : directions)
       jobs_.push_back([this, name, g, from, place, x, floor, where, by_weights]() -> std::vector<Compared> {

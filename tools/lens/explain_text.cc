@@ -36,7 +36,8 @@ std::string signed_cell(double x, double scale, bool colors) {
 double scale_of(const std::vector<std::vector<double>>& rows) {
   double m = 0;
   for (const auto& row : rows)
-    for (double x : row) m = std::max(m, std::abs(x));
+    for (double x : row)
+      if (std::isfinite(x)) m = std::max(m, std::abs(x));
   return m;
 }
 

@@ -149,7 +149,7 @@ StepGraph trace_step(const Dissection& d, size_t t) {
   }
   for (const Trace::Node& n : out.trace.nodes)
     if (auto at = sums.find(n.id); at != sums.end())
-      out.sum_residual = std::max(out.sum_residual, gradus::max_abs_difference(at->second, n.grad));
+      out.sum_residual = gradus::worse(out.sum_residual, gradus::max_abs_difference(at->second, n.grad));
   return out;
 }
 

@@ -24,7 +24,7 @@ int graph(const GraphOptions& o) {
   for (const Compared& c : checked.checks)
     if (c.step == step) {
       ++count;
-      worst = std::max(worst, c.error);
+      worst = gradus::worse(worst, c.error);
     }
   StepGraph g = trace_step(d, static_cast<size_t>(step));
   if (!o.dot.empty()) write_file(o.dot, graph_dot(subject, g, o.operations));

@@ -39,12 +39,9 @@ double clip_grad_value(Gradients& grads, double max_value, Caller caller) {
   for_each_gradient(grads, [&](Tensor& g) {
     double most = 0;
     visit_floating(g, "clip_grad_value", [&](const auto* x) {
-      for (int64_t i = 0; i < g.numel(); ++i) {
-        double size = std::abs(static_cast<double>(x[i]));
-        if (size > most || std::isnan(size)) most = size;
-      }
+      for (int64_t i = 0; i < g.numel(); ++i) most = worse(most, std::abs(static_cast<double>(x[i])));
     });
-    if (most > largest || std::isnan(most)) largest = most;
+    largest = worse(largest, most);
     if (most <= max_value) return;
     g = map(g, [max_value](auto v) {
       auto limit = static_cast<decltype(v)>(max_value);
@@ -62,7 +59,7 @@ double clip_grad_norm_per_tensor(Gradients& grads, double max_norm, Caller calle
     double norm = 0;
     visit_floating(g, "clip_grad_norm_per_tensor",
                    [&](const auto* x) { norm = std::sqrt(kernels::sum_squares(x, g.numel())); });
-    if (norm > largest || std::isnan(norm)) largest = norm;
+    largest = worse(largest, norm);
     double factor = clip_factor(norm, max_norm);
     if (factor != 1) g = map(g, [factor](auto v) { return static_cast<decltype(v)>(v * factor); });
   });

@@ -1,0 +1,127 @@
+// Forms of comparison that let an error pass, kept out of all sources. A reader finds them in the text; what it finds and
+// what it leaves alone is tested below.
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../quick_doctest.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Comments as blanks, so that lines keep their numbers. Texts in quotes stay: none of them looks like what is sought.
+std::string without_comments(std::string text) {
+  for (size_t at = 0; (at = text.find("//", at)) != std::string::npos;)
+    for (; at < text.size() && text[at] != '\n'; ++at) text[at] = ' ';
+  return text;
+}
+
+// The text with no blanks in it.
+std::string packed(std::string_view text) {
+  std::string out;
+  for (char c : text)
+    if (!std::isspace(static_cast<unsigned char>(c))) out += c;
+  return out;
+}
+
+bool has_any(const std::string& text, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char* w) { return text.find(w) != std::string::npos; });
+}
+
+bool part_of_a_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// What a call's opening bracket at `open` holds, split at its outer commas; a list in braces counts as its own parts.
+std::vector<std::string> arguments_at(const std::string& text, size_t open) {
+  std::vector<std::string> out(1);
+  int depth = 0;
+  size_t at = open;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    depth += c == '(' || c == '[' || c == '{';
+    depth -= c == ')' || c == ']' || c == '}';
+    if (depth == 0) break;
+    if (at == open) continue;
+    if (c == ',' && depth == 1) out.emplace_back();
+    else out.back() += c;
+  }
+  for (std::string& part : out) part = packed(part);
+  if (out.size() == 1 && out[0].starts_with("{")) return arguments_at(out[0], 0);
+  return out;
+}
+
+// The lines of a running maximum that a NaN does not move: `worst = std::max(worst, std::abs(a - b))`, whatever the
+// names, and the same in a return. Where the statement asks isfinite() first, it is none.
+std::vector<int> lost_nan(const std::string& source) {
+  const std::string text = without_comments(source);
+  std::vector<int> lines;
+  for (std::string_view call : {"max(", "fmax(", "fmaxf("})
+    for (size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1)) {
+      if (at > 0 && part_of_a_name(text[at - 1])) continue;
+      const size_t open = at + call.size() - 1;
+      const std::vector<std::string> arguments = arguments_at(text, open);
+      size_t begin = text.find_last_of(";{}", at);
+      begin = begin == std::string::npos ? 0 : begin + 1;
+      std::string statement = packed(std::string_view(text).substr(begin, at - begin));
+      if (statement.ends_with("std::")) statement.resize(statement.size() - 5);
+      std::string rest;
+      for (size_t i = 1; i < arguments.size(); ++i) rest += arguments[i] + ",";
+      const bool runs = statement.ends_with(arguments[0] + "=") ||
+                        has_any(arguments[0], {"worst", "error", "residual", "largest"});
+      const bool of_errors = has_any(rest, {"abs(", "rror", "iff", "worst", "residual", "largest", "doubt"});
+      if (runs && of_errors && statement.find("isfinite") == std::string::npos)
+        lines.push_back(1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n')));
+    }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+// All sources, and what is found in each: "tests/a.cc:12".
+template <class Find>
+std::vector<std::string> everywhere(const Find& find, size_t& files) {
+  std::vector<std::string> out;
+  const fs::path root = GRADUS_SOURCE_ROOT;
+  files = 0;
+  for (const char* folder : {"lib", "nn", "examples", "tests", "tools"})
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      const fs::path& path = entry.path();
+      if ((path.extension() != ".cc" && path.extension() != ".h") || path.filename() == "test_forms.cc") continue;
+      std::ifstream in(path);
+      ++files;
+      for (int line : find(std::string(std::istreambuf_iterator<char>(in), {})))
+        out.push_back(fs::relative(path, root).generic_string() + ":" + std::to_string(line));
+    }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("no running maximum of errors loses a NaN") {
+  size_t files = 0;
+  for (const std::string& place : everywhere(lost_nan, files))
+    FAIL_CHECK(place << ": std::max(worst, NaN) is worst: take gradus::worse, from gradus/tensor.h");
+  CHECK(files > 500);
+}
+
+TEST_CASE("the reader of running maxima") {
+  CHECK(lost_nan("worst = std::max(worst, std::abs(a - b));") == std::vector<int>{1});
+  CHECK(lost_nan("\n x.worst =\n    std::max(x.worst, std::fabs(f(a, b) - c) / d);") == std::vector<int>{3});
+  CHECK(lost_nan("d = std::max(d, max_abs_difference(a[i], b[i]));") == std::vector<int>{1});
+  CHECK(lost_nan("{ m = fmax(m, fabs(x)); }\nm = std::fmax(m, error);") == std::vector<int>{1, 2});
+  CHECK(lost_nan("return std::max(worst, max_abs_difference(a, b));") == std::vector<int>{1});
+  CHECK(lost_nan("double apart = std::max({a.error, b.error});") == std::vector<int>{1});
+  CHECK(lost_nan("worst = std::max({worst, std::abs(a)});") == std::vector<int>{1});
+  CHECK(lost_nan("worst = worse(worst, std::abs(a - b));").empty());
+  CHECK(lost_nan("error = std::abs(a - b) / std::max(1.0, std::abs(b));").empty());
+  CHECK(lost_nan("if (std::isfinite(x)) m = std::max(m, std::abs(x));").empty());
+  CHECK(lost_nan("width = std::max(width, name.size());").empty());
+  CHECK(lost_nan("// worst = std::max(worst, std::abs(a));\nint x;").empty());
+  CHECK(lost_nan("y = softmax(y, {.largest = 3});").empty());
+}
