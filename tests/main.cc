@@ -3,6 +3,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
+
+#include "skip.h"
 
 namespace gradus::testing {
 
@@ -39,6 +42,65 @@ Captured::~Captured() {
 }
 void Captured::stringify(std::ostream* out) const { *out << name_ << " := " << value_.print(value_.value); }
 
+namespace {
+
+// Counts test cases for tools/test, which believes a program only if it came to this line, the last one:
+//   [cases] 7 passed, 0 failed, 1 skipped
+// A case that asserted nothing has failed, as has a run without cases: neither could fail for another reason.
+class Cases : public doctest::IReporter {
+ public:
+  explicit Cases(const doctest::ContextOptions&) {}
+  void test_run_start() override { started_ = true; }
+  void test_case_start(const doctest::TestCaseData& in) override {
+    name_ = in.m_name;
+    reason_.clear();
+  }
+  void test_case_end(const doctest::CurrentTestCaseStats& in) override {
+    if (!in.testCaseSuccess) {
+      ++failed_;
+    } else if (!reason_.empty()) {
+      ++skipped_;
+      std::cout << "[skipped] " << name_ << ": " << reason_ << std::endl;
+    } else if (in.numAssertsCurrentTest == 0) {
+      ++failed_;
+      std::cout << "[cases] \"" << name_ << "\" asserts nothing" << std::endl;
+    } else {
+      ++passed_;
+    }
+  }
+  static void skip(const std::string& reason) { reason_ = reason; }
+  /// Prints the line and returns the exit status.
+  static int finish(int status) {
+    if (!started_) return status;  // a list of the cases, or --help
+    if (passed_ + failed_ + skipped_ == 0) std::cout << "[cases] none was chosen" << std::endl;
+    std::cout << "[cases] " << passed_ << " passed, " << failed_ << " failed, " << skipped_ << " skipped"
+              << std::endl;
+    return status != 0 ? status : failed_ > 0 || passed_ + skipped_ == 0;
+  }
+
+  void report_query(const doctest::QueryData&) override {}
+  void test_run_end(const doctest::TestRunStats&) override {}
+  void test_case_reenter(const doctest::TestCaseData&) override {}
+  void test_case_exception(const doctest::TestCaseException&) override {}
+  void subcase_start(const doctest::SubcaseSignature&) override {}
+  void subcase_end() override {}
+  void log_assert(const doctest::AssertData&) override {}
+  void log_message(const doctest::MessageData&) override {}
+  void test_case_skipped(const doctest::TestCaseData&) override {}
+
+ private:
+  static inline bool started_ = false;
+  static inline int passed_ = 0, failed_ = 0, skipped_ = 0;
+  static inline std::string name_, reason_;
+};
+REGISTER_LISTENER("cases", 1, Cases);
+
+}  // namespace
+
+void skipped(const std::string& reason) { Cases::skip(reason); }
+
+int finish(int status) { return Cases::finish(status); }
+
 }  // namespace gradus::testing
 
 // With --forget-coretype the program forgets OPENBLAS_CORETYPE, after OpenBLAS has read it: started with
@@ -47,5 +109,5 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--forget-coretype") == 0) unsetenv("OPENBLAS_CORETYPE");
   }
-  return doctest::Context(argc, argv).run();
+  return gradus::testing::finish(doctest::Context(argc, argv).run());
 }

@@ -9,6 +9,7 @@
 #include <step.h>
 
 #include "../quick_doctest.h"
+#include "../skip.h"
 
 using namespace bench;
 
@@ -35,8 +36,7 @@ TEST_CASE("training steps take no new memory once every batch has been seen") {
 TEST_CASE("strace sees no system call for memory in a hundred steps of size toy") {
 #if defined(__SANITIZE_ADDRESS__)
   // The sanitizer's own allocator asks the system for memory, and its search for leaks cannot run under strace.
-  MESSAGE("skipped: built with the address sanitizer");
-  return;
+  return gradus::testing::skipped("built with the address sanitizer");
 #endif
   for (const char* options : {"bahdanau --threads 1", "luong --threads 2"}) {
     std::string command =
@@ -45,10 +45,7 @@ TEST_CASE("strace sees no system call for memory in a hundred steps of size toy"
     // first time in a late step. What steps themselves ask for would be there each time.
     int code = 1;
     for (int i = 0; i < 3 && code == 1; ++i) code = WEXITSTATUS(std::system(command.c_str()));
-    if (code == 77) {
-      MESSAGE("skipped: no strace here");
-      return;
-    }
+    if (code == 77) return gradus::testing::skipped("no strace here");
     CAPTURE(options);
     CHECK(code == 0);
   }

@@ -82,7 +82,7 @@ if command -v cmake >/dev/null; then
     { cat "$tree/log"; fail "a project with CMake"; }
   echo "cmake      an outside project builds and passes its tests"
 else
-  echo "cmake      is not here: skipped"
+  echo "[skipped] a project with CMake: no cmake here"
 fi
 
 # lens, with the model that comes with it: the installed one, not the source tree's.

@@ -14,10 +14,10 @@ using namespace kernel_test;
 
 namespace {
 
-/// False, and a word on it, where there is no AMX to test.
+/// False, and the case is skipped, where there is no AMX to test.
 bool has_amx() {
   if (kernels::amx_ready()) return true;
-  MESSAGE("skipped: this CPU has no AMX, or the process may not use it");
+  gradus::testing::skipped("this CPU has no AMX, or the process may not use it");
   return false;
 }
 

@@ -45,10 +45,10 @@ void check_block(bool ta, bool tb, const Sizes& size, bool add, float alpha, int
   CHECK(c.intact());
 }
 
-/// False, and a word on it, where block_gemm is the BLAS.
+/// False, and the case is skipped, where block_gemm is the BLAS.
 bool has_tiles() {
   if (kernels::use_block_gemm(512, 512, 512)) return true;
-  MESSAGE("skipped: this CPU has no AVX-512");
+  gradus::testing::skipped("this CPU has no AVX-512");
   return false;
 }
 

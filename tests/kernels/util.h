@@ -17,6 +17,7 @@
 
 #include "../function_ref.h"
 #include "../quick_doctest.h"
+#include "../skip.h"
 
 // Helpers of the kernel tests. Each kernel is held against a plain loop in the test, on every instruction set
 // that this CPU has, in f32 and f64.

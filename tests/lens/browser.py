@@ -177,7 +177,7 @@ def run(lens, arguments, pages_of):
         os.makedirs(shots, exist_ok=True)
     program = next((p for p in map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome')) if p), None)
     if not program:
-        print('SKIPPED: no Chromium on this machine, the pages were not opened')
+        print('[skipped] no Chromium on this machine, the pages were not opened')
         return SKIPPED
     opened = 0
     with tempfile.TemporaryDirectory() as work:

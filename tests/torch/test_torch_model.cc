@@ -12,6 +12,7 @@
 
 #include "../io/scratch.h"
 #include "../quick_doctest.h"
+#include "../skip.h"
 
 using namespace gradus;
 using translator::Model;
@@ -161,10 +162,8 @@ TEST_CASE("weights from PyTorch: its logits, its translations, its training") {
 }
 
 TEST_CASE("weights to PyTorch and back") {
-  if (!has_torch()) {
-    MESSAGE("python3 has no PyTorch here: only the stored numbers were compared");
-    return;
-  }
+  if (!has_torch())
+    return gradus::testing::skipped("python3 has no PyTorch here: only the stored numbers were compared");
   scratch::Directory scratch;
   std::string command = "python3 " TORCH_TESTS "/peer.py";
   uint64_t seed = 0;
@@ -185,10 +184,7 @@ TEST_CASE("weights to PyTorch and back") {
 }
 
 TEST_CASE("what would be rebuilt wrongly is refused, and said by name") {
-  if (!has_torch()) {
-    MESSAGE("python3 has no PyTorch here: nothing to ask");
-    return;
-  }
+  if (!has_torch()) return gradus::testing::skipped("python3 has no PyTorch here: nothing to ask");
   auto options = [](const nn::AttentionOptions& o) {
     return gru({.attention = "general", .attention_options = o});
   };
