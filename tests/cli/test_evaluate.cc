@@ -4,6 +4,7 @@
 
 #include <translator/text/bleu.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "json_text.h"
 #include "program.h"
@@ -52,15 +53,27 @@ TEST_CASE("from corpus to BLEU: evaluate prints loss, BLEU, exact match, and AER
 
 TEST_CASE("evaluate --json is one object with the table's figures") {
   test_pairs();
-  Result r = run({"evaluate", trained_model(), "test.tsv", "--json", "--alignments", "test.links"});
+  Result r = run({"evaluate", trained_model(), "test.tsv", "--json", "--alignments", "test.links", "--hypotheses",
+                  "its.hypotheses", "--references", "its.references"});
   CHECK(r.code == 0);
   REQUIRE(lines_of(r.out).size() == 1);
   auto j = json_text::parse(r.out);
   CHECK(j.at("sentences") == 200);
-  CHECK(j.at("perplexity").get<double>() == doctest::Approx(std::exp(j.at("loss").get<double>())));
+  CHECK(j.at("perplexity").get<double>() == about(std::exp(j.at("loss").get<double>())));
   CHECK(j.at("aer").get<double>() > 0);
   CHECK(j.at("aer").get<double>() < 1);
-  CHECK(j.at("exact_match").get<double>() >= 0);
+  const auto hypotheses = lines_of(read_file("its.hypotheses")), references = lines_of(read_file("its.references"));
+  const double exact = translator::exact_match(hypotheses, references);
+  CHECK(j.at("exact_match").get<double>() == about(exact, 1e-12));
+  CHECK(j.at("bleu").get<double>() == about(translator::corpus_bleu(hypotheses, references).score, 1e-12));
+  // With the model's own translations as every second reference.
+  std::string own;
+  const auto pairs = lines_of(read_file("test.tsv"));
+  for (size_t i = 0; i < pairs.size(); ++i)
+    own += pairs[i].substr(0, pairs[i].find('\t')) + "\t" + (i % 2 ? hypotheses[i] : "nothing like it") + "\n";
+  write_file("own.tsv", own);
+  auto half = json_text::parse(run({"evaluate", trained_model(), "own.tsv", "--json"}).out);
+  CHECK(half.at("exact_match").get<double>() == about(0.5, 1e-12));
   CHECK(j.at("tokens").get<int>() > 800);
   // Links as the third column are as good as a file of them; without any there is no AER.
   write_file("linked.tsv",
@@ -71,7 +84,7 @@ TEST_CASE("evaluate --json is one object with the table's figures") {
   auto bare = json_text::parse(
       run({"evaluate", trained_model(), "test.tsv", "--json", "--beam-size", "3", "--threads", "2"}).out);
   CHECK_FALSE(bare.contains("aer"));
-  CHECK(bare.at("loss").get<double>() == doctest::Approx(j.at("loss").get<double>()).epsilon(1e-6));
+  CHECK(bare.at("loss").get<double>() == about(j.at("loss").get<double>(), 1e-6));
 }
 
 TEST_CASE("evaluate takes two files, swaps columns with their links, and counts bad lines") {
