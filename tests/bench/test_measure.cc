@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 
 using namespace bench;
@@ -9,7 +10,7 @@ using namespace bench;
 TEST_CASE("median and quantile of numbers in any order") {
   CHECK(median({3}) == 3);
   CHECK(median({5, 1, 3}) == 3);
-  CHECK(median({4, 1, 3, 2}) == doctest::Approx(2.5));
+  CHECK(median({4, 1, 3, 2}) == about(2.5));
   std::vector<double> eleven = {10, 0, 9, 1, 8, 2, 7, 3, 6, 4, 5};
   CHECK(quantile(eleven, 0.1) == 1);
   CHECK(quantile(eleven, 0.9) == 9);
@@ -22,11 +23,11 @@ TEST_CASE("exponent finds the power that numbers grow with") {
   for (double power : {-1.0, 0.0, 0.5, 1.0, 2.0}) {
     std::vector<double> y;
     for (double v : x) y.push_back(3 * std::pow(v, power));
-    CHECK(exponent(x, y) == doctest::Approx(power));
+    CHECK(exponent(x, y) == about(power));
   }
   // Least squares: log2 y = 0, 1, 0 over log2 x = 0, 1, 2 has slope 0, and 0, 0, 3 has 1.5.
-  CHECK(exponent({1, 2, 4}, {1, 2, 1}) == doctest::Approx(0.0));
-  CHECK(exponent({1, 2, 4}, {1, 1, 8}) == doctest::Approx(1.5));
+  CHECK(exponent({1, 2, 4}, {1, 2, 1}) == about(0.0));
+  CHECK(exponent({1, 2, 4}, {1, 1, 8}) == about(1.5));
 }
 
 TEST_CASE("a stopwatch laps, memory and faults are counted, a process of its own ends with its code") {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <thread>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "json_text.h"
 #include "program.h"
@@ -101,7 +102,7 @@ TEST_CASE("compare races a Transformer beside the attentions, on the same data a
   for (auto& row : own.at("weights")) {
     double sum = 0;
     for (double w : row) sum += w;
-    CHECK(sum == doctest::Approx(1).epsilon(1e-4));
+    CHECK(sum == about(1, 1e-4));
   }
   CHECK(own.at("aer").is_number());
   CHECK(own.at("entropy").get<double>() > 0);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "json_text.h"
 #include "program.h"
@@ -42,11 +43,11 @@ TEST_CASE("schedules end where they should") {
     return events("rates", "validation").back().at("lr").get<double>() /
            0.01;  // the lr of the run after this one
   };
-  CHECK(last_rate("constant") == doctest::Approx(1));
-  CHECK(last_rate("linear") == doctest::Approx(0.05));
-  CHECK(last_rate("cosine") == doctest::Approx(0));
-  CHECK(last_rate("exponential") == doctest::Approx(0.01));
-  CHECK(last_rate("step") == doctest::Approx(1.0 / 16));
+  CHECK(last_rate("constant") == about(1));
+  CHECK(last_rate("linear") == about(0.05));
+  CHECK(last_rate("cosine") == about(0));
+  CHECK(last_rate("exponential") == about(0.01));
+  CHECK(last_rate("step") == about(1.0 / 16));
 }
 
 TEST_CASE("the moving average is what is kept") {

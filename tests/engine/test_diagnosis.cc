@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "../about.h"
 #include "../check.h"
 
 using namespace gradus;
@@ -101,7 +102,7 @@ TEST_CASE("a wrong sign") {
   // Both gradients, to draw them beside each other.
   CHECK(d.inputs[1].analytic.shape() == Shape{2, 3});
   for (int64_t i = 0; i < 6; ++i)
-    CHECK(d.inputs[1].analytic.at(i) == doctest::Approx(-d.inputs[1].numeric.at(i)).epsilon(1e-6));
+    CHECK(d.inputs[1].analytic.at(i) == about(-d.inputs[1].numeric.at(i), 1e-6));
   CHECK(d.inputs[1].worst >= 0);
 }
 

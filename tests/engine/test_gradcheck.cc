@@ -7,6 +7,7 @@
 #include <gradus/ops/shape.h>
 #include <gradus/random.h>
 
+#include "../about.h"
 #include "../check.h"
 
 using namespace gradus;
@@ -41,8 +42,8 @@ TEST_CASE("a wrong gradient fails and the worst element is named") {
                                 {{"decoder.weight", &w}, {"decoder.bias", &b}});
   CHECK_FALSE(r);
   CHECK(r.worst_name == "decoder.weight[1,1]");
-  CHECK(r.analytic == doctest::Approx(10.5));
-  CHECK(r.numeric == doctest::Approx(10));
+  CHECK(r.analytic == about(10.5));
+  CHECK(r.numeric == about(10));
   CHECK(contains(r.message,
                  "[gradcheck] failed: at least 1 of 9 derivatives, worst decoder.weight[1,1]: analytic 10.5, "
                  "numeric "));

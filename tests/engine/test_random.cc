@@ -4,6 +4,7 @@
 
 #include <gradus/random.h>
 
+#include "../about.h"
 #include "../check.h"
 
 using namespace gradus;
@@ -64,13 +65,13 @@ TEST_CASE("distributions have their range, mean and deviation") {
   }
   CHECK(lowest >= 0);
   CHECK(highest < 1);
-  CHECK(total / n == doctest::Approx(0.5).epsilon(0.02));
+  CHECK(total / n == about(0.5, 0.02));
   CHECK(std::abs(sum / n) < 0.03);
-  CHECK(squares / n == doctest::Approx(1).epsilon(0.03));
+  CHECK(squares / n == about(1, 0.03));
 
   int64_t counts[3] = {};
   for (int i = 0; i < n; ++i) ++counts[rng.below(3)];
-  for (int64_t c : counts) CHECK(static_cast<double>(c) / n == doctest::Approx(1 / 3.0).epsilon(0.05));
+  for (int64_t c : counts) CHECK(static_cast<double>(c) / n == about(1 / 3.0, 0.05));
   for (int i = 0; i < 10; ++i) CHECK(rng.below(1) == 0);
 }
 

@@ -2,14 +2,17 @@
 // what it leaves alone is tested below.
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <gradus/tensor.h>
+
+#include "../about.h"
 #include "../quick_doctest.h"
 
 namespace fs = std::filesystem;
@@ -83,6 +86,16 @@ std::vector<int> lost_nan(const std::string& source) {
   return lines;
 }
 
+// The lines in which a form stands that has a better one in these tests.
+std::vector<int> lines_with(const std::string& source, std::string_view form) {
+  const std::string text = without_comments(source);
+  std::vector<int> lines;
+  for (size_t at = text.find(form); at != std::string::npos; at = text.find(form, at + 1))
+    if (at == 0 || !part_of_a_name(text[at - 1]))
+      lines.push_back(1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n')));
+  return lines;
+}
+
 // All sources, and what is found in each: "tests/a.cc:12".
 template <class Find>
 std::vector<std::string> everywhere(const Find& find, size_t& files) {
@@ -108,6 +121,45 @@ TEST_CASE("no running maximum of errors loses a NaN") {
   for (const std::string& place : everywhere(lost_nan, files))
     FAIL_CHECK(place << ": std::max(worst, NaN) is worst: take gradus::worse, from gradus/tensor.h");
   CHECK(files > 500);
+}
+
+TEST_CASE("nothing is compared with doctest's Approx, and no case is skipped without being counted") {
+  size_t files = 0;
+  auto find = [&](std::string_view form) {
+    return everywhere([&](const std::string& source) { return lines_with(source, form); }, files);
+  };
+  for (const std::string& place : find("doctest::Approx"))
+    FAIL_CHECK(place << ": of 0.0001 it allows 12 % by default: take about(), from tests/about.h");
+  for (const std::string& place : find("MESSAGE(\"skipped"))
+    FAIL_CHECK(place << ": nobody counts that: take skipped(), from tests/skip.h");
+  CHECK(files > 500);
+  CHECK(lines_with("x\ny == doctest::Approx(1)", "doctest::Approx") == std::vector<int>{2});
+  CHECK(lines_with("// doctest::Approx\nx", "doctest::Approx").empty());
+}
+
+TEST_CASE("the bounds of about() are relative, and hold for NaN and infinity") {
+  const double infinity = HUGE_VAL;
+  CHECK(1.0000005 == about(1));
+  CHECK(1.000002 != about(1));
+  CHECK(1.000001e-4 != about(1e-4, 1e-7));
+  CHECK(0.99e-4 != about(1e-4));
+  CHECK(0.0 == about(0));
+  CHECK(1e-300 != about(0));
+  CHECK(1e-9 == about(0, 0, 1e-8));
+  CHECK(std::nan("") != about(1, 10, 10));
+  CHECK(infinity != about(infinity));
+  CHECK(1.0 != about(std::nan("")));
+}
+
+TEST_CASE("worse keeps a NaN, wherever it comes") {
+  using gradus::worse;
+  const double nan = std::nan("");
+  CHECK(worse(1, 2) == 2);
+  CHECK(worse(2, 1) == 2);
+  CHECK(worse(0, HUGE_VAL) == HUGE_VAL);
+  CHECK(std::isnan(worse(0, nan)));
+  CHECK(std::isnan(worse(nan, 3)));
+  CHECK(std::isnan(worse(worse(nan, HUGE_VAL), 3)));
 }
 
 TEST_CASE("the reader of running maxima") {

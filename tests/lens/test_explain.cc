@@ -5,6 +5,7 @@
 #include <gradus/nn/attention/additive.h>
 #include <gradus/ops.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "../show_json.h"
 #include "checks.h"
@@ -293,11 +294,11 @@ TEST_CASE("the shown step is compared in full") {
 TEST_CASE("errors are relative") {
   CHECK(lens::relative_error(2, 1, 0) == 0.5);
   CHECK(lens::relative_error(0, 0, 0) == 0);
-  CHECK(lens::relative_error(1e-8, 2e-8, 1e-4) == doctest::Approx(1e-4));
+  CHECK(lens::relative_error(1e-8, 2e-8, 1e-4) == about(1e-4));
   CHECK(std::isnan(lens::relative_error(NAN, 1, 1)));
   CHECK(std::isnan(lens::relative_error(INFINITY, INFINITY, 1)));
   // A loss far below the rounding of 1 - p keeps its digits.
   Tensor z = Tensor::from({1, 2}, {60, 0}, DType::f64);
   CHECK(std::abs(lens::exact_loss(z, 0) / std::exp(-60.0) - 1) < 1e-12);
-  CHECK(lens::exact_loss(z, 1) == doctest::Approx(60));
+  CHECK(lens::exact_loss(z, 1) == about(60));
 }

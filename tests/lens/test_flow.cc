@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "../show_json.h"
 #include "commands.h"
@@ -211,7 +212,7 @@ TEST_CASE("a model beside one without attention") {
   Flow own = lengths_of(
       flow_gradients(dynamic_cast<gradus::nn::Seq2Seq&>(*other.network), FlowMode::without, source, target));
   CHECK(r["without"]["median"][0].get<double>() ==
-        doctest::Approx(std::log10(own.full[0] / own.full[4])).epsilon(1e-3));
+        about(std::log10(own.full[0] / own.full[4]), 1e-3));
   CHECK(text_of(o.svg).find(">eats</text>") != std::string::npos);
   // Whole pages, and what makes no sense.
   o.json = false;

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "lesson/builder.h"
 #include "lesson/course.h"
@@ -198,7 +199,7 @@ TEST_CASE("chapter 9: the numbers of its example are what the engine computes") 
                               loss(e).item())) != std::string::npos);
   for (int64_t j = 0; j < 3; ++j) {
     double gh = h.at(2 * j) - 2 * h.at(2 * j + 1), beats = gh - loss(e).item();
-    CHECK(delta.at(j) == doctest::Approx(alpha.at(j) * beats).epsilon(1e-12));
+    CHECK(delta.at(j) == about(alpha.at(j) * beats, 1e-12));
     std::string row = fmt::format(
         "    {:<10}({:2.0f},{:2.0f})      {:.1f}        {:2.0f}          {:4.1f}           {:5.2f}\n",
         words[j], h.at(2 * j), h.at(2 * j + 1), alpha.at(j), gh, beats, delta.at(j));

@@ -6,6 +6,7 @@
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/output_loss.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "helpers.h"
 
@@ -23,8 +24,8 @@ TEST_CASE("mean loss, sum of nll, tokens") {
   Tensor logits = Tensor::zeros({3, 4}, DType::f64), targets = Tensor::from_ids({3}, {0, 9, 3});
   CrossEntropy r = cross_entropy(logits, targets, {.ignore_index = 9, .label_smoothing = 0.3});
   CHECK(r.tokens == 2);
-  CHECK(r.nll == doctest::Approx(2 * std::log(4)));
-  CHECK(r.loss.item() == doctest::Approx(std::log(4)));
+  CHECK(r.nll == about(2 * std::log(4)));
+  CHECK(r.loss.item() == about(std::log(4)));
   CHECK_FALSE(r.loss.requires_grad());
 }
 
@@ -32,8 +33,8 @@ TEST_CASE("nll is not smoothed, loss is") {
   Tensor logits = Tensor::from({1, 2}, {2, 0}, DType::f64), targets = Tensor::from_ids({1}, {0});
   CrossEntropy r = cross_entropy(logits, targets, {.label_smoothing = 0.2});
   double p0 = std::log1p(std::exp(-2)), p1 = p0 + 2;
-  CHECK(r.nll == doctest::Approx(p0));
-  CHECK(r.loss.item() == doctest::Approx(0.9 * p0 + 0.1 * p1));
+  CHECK(r.nll == about(p0));
+  CHECK(r.loss.item() == about(0.9 * p0 + 0.1 * p1));
 }
 
 TEST_CASE("when nothing counts the loss is 0 and so are the gradients") {
@@ -63,7 +64,7 @@ TEST_CASE("backward twice on a kept graph, and a scaled loss") {
     Tensor threefold = backward(loss * 3.0, {.retain_graph = true})[x].clone();
     Tensor again = backward(loss)[x];
     CHECK(max_abs_difference(once, again) == 0);
-    for (int64_t i = 0; i < once.numel(); ++i) CHECK(threefold.at(i) == doctest::Approx(3 * once.at(i)));
+    for (int64_t i = 0; i < once.numel(); ++i) CHECK(threefold.at(i) == about(3 * once.at(i)));
   }
 }
 
@@ -87,8 +88,8 @@ TEST_CASE("the product and the loss in one equal the two apart, over several chu
   CrossEntropy one = linear_cross_entropy(h, w, b, targets, options),
                two = cross_entropy(linear(h, w, b), targets, options);
   CHECK(one.tokens == two.tokens);
-  CHECK(one.nll == doctest::Approx(two.nll).epsilon(1e-6));
-  CHECK(one.loss.item() == doctest::Approx(two.loss.item()).epsilon(1e-6));
+  CHECK(one.nll == about(two.nll, 1e-6));
+  CHECK(one.loss.item() == about(two.loss.item(), 1e-6));
   Gradients a = backward(one.loss), c = backward(two.loss);
   for (const Var& x : {h, w, b}) CHECK(max_abs_difference(a[x], c[x]) < 1e-7);
 }
@@ -167,8 +168,8 @@ TEST_CASE("threads that share the output layer give what one gives, and the same
       CAPTURE(parts);
       auto [one, first] = run(1, parts);
       CHECK(one.tokens == whole.tokens);
-      CHECK(one.nll == doctest::Approx(whole.nll).epsilon(1e-9));
-      CHECK(one.loss.item() == doctest::Approx(whole.loss.item()).epsilon(1e-6));
+      CHECK(one.nll == about(whole.nll, 1e-9));
+      CHECK(one.loss.item() == about(whole.loss.item(), 1e-6));
       for (const Var& x : {h, w, b}) CHECK(max_abs_difference(first[x], expected[x]) < 1e-7);
       for (int threads : {2, 3}) {
         auto [again, second] = run(threads, parts);

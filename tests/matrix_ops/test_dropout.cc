@@ -3,6 +3,7 @@
 #include <gradus/ops/dropout.h>
 #include <gradus/ops/reduce.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "helpers.h"
 
@@ -27,7 +28,7 @@ TEST_CASE("the fraction dropped, the scale of what stays, the gradient") {
   int64_t zeros = 0;
   for (double v : y.value().to_vector()) {
     if (v == 0) ++zeros;
-    else CHECK(v == doctest::Approx(1 / 0.7));
+    else CHECK(v == about(1 / 0.7));
   }
   // Five deviations of the binomial distribution.
   CHECK(std::abs(static_cast<double>(zeros) / static_cast<double>(n) - 0.3) <

@@ -3,6 +3,7 @@
 #include <gradus/ops/layer_norm.h>
 #include <gradus/ops/reduce.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "helpers.h"
 
@@ -18,8 +19,8 @@ TEST_CASE("rows come out with mean 0 and variance 1, then scaled and moved") {
   for (int64_t r = 0; r < 4; ++r) {
     double mean = 0, square = 0;
     for (double v : y.row(r).to_vector()) mean += v / 50, square += (v + 1) * (v + 1) / 50;
-    CHECK(mean == doctest::Approx(-1));
-    CHECK(square == doctest::Approx(9));
+    CHECK(mean == about(-1));
+    CHECK(square == about(9));
   }
 }
 
@@ -30,7 +31,7 @@ TEST_CASE("a large mean and a small spread, in float") {
   Tensor x = Tensor::from({1, 8}, values);
   Tensor y = layer_norm(x, Tensor::ones({8}), Tensor::zeros({8}), 1e-12).value();
   double deviation = std::sqrt(63.0 / 12);
-  for (int k = 0; k < 8; ++k) CHECK(y.at(k) == doctest::Approx((k - 3.5) / deviation).epsilon(1e-4));
+  for (int k = 0; k < 8; ++k) CHECK(y.at(k) == about((k - 3.5) / deviation, 1e-4));
 }
 
 TEST_CASE("a constant row is beta, and its gradient is finite") {

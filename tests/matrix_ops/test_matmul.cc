@@ -3,6 +3,7 @@
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/reduce.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "helpers.h"
 
@@ -55,7 +56,7 @@ TEST_CASE("a weight used many times accumulates") {
   Gradients parts = backward(sum(linear(linear(linear(x, w1), w2), w3)));
   for (int64_t i = 0; i < 9; ++i)
     CHECK(all[w].at(i) ==
-          doctest::Approx(parts[w1].at(i) + parts[w2].at(i) + parts[w3].at(i)).epsilon(1e-13));
+          about(parts[w1].at(i) + parts[w2].at(i) + parts[w3].at(i), 1e-13));
 }
 
 TEST_CASE("the gradient of a matrix times itself") {

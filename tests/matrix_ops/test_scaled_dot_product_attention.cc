@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "helpers.h"
 
@@ -79,7 +80,7 @@ TEST_CASE("weights of every head sum to 1 over allowed keys; a sentence without 
           if (s > t || s >= lengths[b]) CHECK(w == 0);
           sum += w;
         }
-        CHECK(sum == doctest::Approx(lengths[b] ? 1 : 0));
+        CHECK(sum == about(lengths[b] ? 1 : 0));
       }
   for (int64_t t = 0; t < 4; ++t)
     for (int64_t e = 0; e < 4; ++e) CHECK(out.output.value().at((t * 3 + 1) * 4 + e) == 0);

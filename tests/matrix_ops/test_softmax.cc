@@ -4,6 +4,7 @@
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "helpers.h"
 
@@ -29,10 +30,10 @@ TEST_CASE("large scores do not overflow, equal ones share") {
     Tensor y = softmax(x).value(), l = log_softmax(x).value();
     CHECK(y.at(0) == 0.5);
     CHECK(y.at(2) == 0);
-    CHECK(y.at(3) == doctest::Approx(1.0 / 3));
-    CHECK(l.at(0) == doctest::Approx(-std::log(2)));
-    CHECK(l.at(2) == doctest::Approx(-2e4 - std::log(2)));
-    CHECK(l.at(5) == doctest::Approx(-std::log(3)));
+    CHECK(y.at(3) == about(1.0 / 3));
+    CHECK(l.at(0) == about(-std::log(2)));
+    CHECK(l.at(2) == about(-2e4 - std::log(2)));
+    CHECK(l.at(5) == about(-std::log(3)));
   }
 }
 
@@ -45,9 +46,9 @@ TEST_CASE("an axis that is not the last") {
       double total = 0;
       for (int64_t i = 0; i < 3; ++i) total += std::exp(x.at((b * 3 + i) * 4 + k));
       for (int64_t i = 0; i < 3; ++i) {
-        CHECK(middle.at((b * 3 + i) * 4 + k) == doctest::Approx(std::exp(x.at((b * 3 + i) * 4 + k)) / total));
+        CHECK(middle.at((b * 3 + i) * 4 + k) == about(std::exp(x.at((b * 3 + i) * 4 + k)) / total));
         CHECK(log_softmax(x, {.axis = 1}).value().at((b * 3 + i) * 4 + k) ==
-              doctest::Approx(x.at((b * 3 + i) * 4 + k) - std::log(total)));
+              about(x.at((b * 3 + i) * 4 + k) - std::log(total)));
       }
     }
 }
@@ -91,7 +92,7 @@ TEST_CASE("a mask broadcasts") {
   Tensor x = random({2, 2, 3}), mask = Tensor::from({2, 1, 3}, {1, 1, 0, 0, 0, 0}, DType::u8);
   Tensor y = softmax(x, {.mask = mask}).value();
   for (int64_t r = 0; r < 2; ++r) {
-    CHECK(y.at(r * 3) + y.at(r * 3 + 1) == doctest::Approx(1));
+    CHECK(y.at(r * 3) + y.at(r * 3 + 1) == about(1));
     CHECK(y.at(r * 3 + 2) == 0);
   }
   for (int64_t i = 6; i < 12; ++i) CHECK(y.at(i) == 0);

@@ -3,6 +3,7 @@
 #include <gradus/nn/data_parallel.h>
 #include <gradus/nn/translation_model.h>
 
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 
@@ -22,7 +23,7 @@ inline void check_shared_output(gradus::nn::TranslationModel& model, const gradu
     return nn::parallel_output_gradients(
         pool, 2, [&](int) { return model.before_output(batch, 0.1, 0.5, 1.3); }, layer);
   }();
-  CHECK(shared.loss == doctest::Approx(apart.losses[0] + apart.losses[1]).epsilon(1e-12));
+  CHECK(shared.loss == about(apart.losses[0] + apart.losses[1], 1e-12));
   CHECK(shared.tokens == 2 * batch.target_tokens);
   REQUIRE(shared.gradients.entries().size() == apart.gradients.entries().size());
   for (const gradus::NamedParameter& p : nn::named_parameters(model)) {

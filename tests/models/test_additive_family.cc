@@ -5,6 +5,7 @@
 #include <gradus/nn/search.h>
 #include <gradus/ops.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "small_models.h"
 
@@ -99,10 +100,10 @@ TEST_CASE("an attention derived from additive attention takes its own steps in e
   double fused = own.loss(batch()).loss.item();
   CHECK(fused != plain.loss(batch()).loss.item());
   set_fused(own, false);
-  CHECK(own.loss(batch()).loss.item() == doctest::Approx(fused).epsilon(1e-6));
+  CHECK(own.loss(batch()).loss.item() == about(fused, 1e-6));
   auto fast = nn::translate(own, batch().source, batch().source_lengths),
        slow = nn::translate(*nn::composed_generator(own.encoder, *own.decoder, own.output), batch().source,
                             batch().source_lengths);
   for (size_t i = 0; i < fast.size(); ++i)
-    CHECK(fast[i][0].log_probability == doctest::Approx(slow[i][0].log_probability).epsilon(1e-5));
+    CHECK(fast[i][0].log_probability == about(slow[i][0].log_probability, 1e-5));
 }

@@ -7,6 +7,7 @@
 #include <gradus/nn/attention/multihead.h>
 #include <gradus/ops.h>
 
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 #include "attentions.h"
@@ -87,7 +88,7 @@ TEST_CASE("weights sum to 1 over real positions and are 0 elsewhere, at each ste
           CHECK(sum > 0.01);
           CHECK(sum < 1);
         } else {
-          CHECK(sum == doctest::Approx(kLengths[b] ? 1 : 0).epsilon(1e-5));
+          CHECK(sum == about(kLengths[b] ? 1 : 0, 1e-5));
         }
         if (kLengths[b] == 0)
           for (int64_t d = 0; d < D; ++d) CHECK(all.context.value().at((t * B + b) * D + d) == 0);
@@ -109,7 +110,7 @@ TEST_CASE("contexts are the means that the weights say") {
           double mean = 0;
           for (int64_t s = 0; s < S; ++s)
             mean += all.weights.at((t * B + b) * S + s) * h.at((s * B + b) * D + d);
-          CHECK(all.context.value().at((t * B + b) * D + d) == doctest::Approx(mean).epsilon(1e-5));
+          CHECK(all.context.value().at((t * B + b) * D + d) == about(mean, 1e-5, 1e-7));
         }
   }
 }
@@ -135,7 +136,7 @@ TEST_CASE("masked annotations may be NaN, and padding changes nothing") {
       for (int64_t b = 0; b < B; ++b)
         for (int64_t s = 0; s < S; ++s)
           CHECK(y.weights.at((t * B + b) * (S + 3) + s) ==
-                doctest::Approx(x.weights.at((t * B + b) * S + s)));
+                about(x.weights.at((t * B + b) * S + s)));
   }
 }
 
@@ -189,7 +190,7 @@ TEST_CASE("temperature divides the scores") {
     Tensor x = first(*plain), y = first(*flat);
     for (int64_t s = 1; s < S; ++s)
       if (x.at(s) > 0)
-        CHECK(std::log(y.at(s) / y.at(0)) == doctest::Approx(std::log(x.at(s) / x.at(0)) / 2).epsilon(1e-3));
+        CHECK(std::log(y.at(s) / y.at(0)) == about(std::log(x.at(s) / x.at(0)) / 2, 1e-3));
   }
 }
 
@@ -213,7 +214,7 @@ TEST_CASE("top_k keeps the k largest weights outside of training, and their prop
     int64_t positive = 0;
     for (int64_t s = 0; s < S; ++s) {
       positive += y.at(s) > 0;
-      if (y.at(s) > 0) CHECK(y.at(s) == doctest::Approx(x.at(s) / kept).epsilon(1e-5));
+      if (y.at(s) > 0) CHECK(y.at(s) == about(x.at(s) / kept, 1e-5));
     }
     CHECK(positive == 2);
     Training training(1);

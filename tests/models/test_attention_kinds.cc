@@ -10,6 +10,7 @@
 #include <gradus/nn/attention/multihead.h>
 #include <gradus/nn/linear.h>
 
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 #include "attentions.h"
@@ -62,7 +63,7 @@ TEST_CASE("of equal words, only attentions that know positions or their own past
       state.coverage = Var(seen);
       Tensor w = attention->step(queries(rng).row(0), memory, state).weights;
       CHECK(std::abs(w.at(0) - w.at(1)) > 1e-3);
-      CHECK(w.at(0) == doctest::Approx(w.at(2)));
+      CHECK(w.at(0) == about(w.at(2)));
       continue;
     }
     Tensor w = roll(*attention, memory, queries(rng)).weights.row(0);
@@ -127,7 +128,7 @@ TEST_CASE("local-p: the centre is inside the source, the weights those of genera
     for (int64_t s = 0; s < S; ++s) {
       double gaussian =
           std::exp(-std::pow(static_cast<double>(s) - p.at(b), 2) / (2 * 5.0 * 5.0));  // sigma = D / 2
-      CHECK(w.at(b * S + s) == doctest::Approx(general.at(b * S + s) * gaussian).epsilon(1e-4));
+      CHECK(w.at(b * S + s) == about(general.at(b * S + s) * gaussian, 1e-4));
     }
   }
 }
@@ -144,7 +145,7 @@ TEST_CASE(
   CHECK(max_abs_difference(x, y) == 0);
   for (int64_t b = 0; b < B; ++b) {
     CHECK(x.at(b * S + 3) == 0);
-    CHECK(x.at(b * S) + x.at(b * S + 1) + x.at(b * S + 2) == doctest::Approx(1));
+    CHECK(x.at(b * S) + x.at(b * S + 1) + x.at(b * S + 2) == about(1));
   }
 }
 
@@ -174,7 +175,7 @@ TEST_CASE("multihead: every head has weights of its own, their mean is what is s
   for (int64_t b = 0; b < B; ++b)
     for (int64_t s = 0; s < S; ++s) {
       double x = a.head_weights.at((b * 2) * S + s), y = a.head_weights.at((b * 2 + 1) * S + s);
-      CHECK(a.weights.at(b * S + s) == doctest::Approx((x + y) / 2));
+      CHECK(a.weights.at(b * S + s) == about((x + y) / 2));
       apart = worse(apart, std::abs(x - y));
     }
   CHECK(apart > 0.01);
@@ -195,7 +196,7 @@ TEST_CASE("multihead with top_k: each head keeps its own largest weights, and ta
     std::sort(order.rbegin(), order.rend());
     for (int64_t s = 0; s < S; ++s) {
       double w = x.head_weights.at(i * S + s), kept = w >= order[1] && w > 0 ? w / (order[0] + order[1]) : 0;
-      CHECK(y.head_weights.at(i * S + s) == doctest::Approx(kept).epsilon(1e-5));
+      CHECK(y.head_weights.at(i * S + s) == about(kept, 1e-5));
     }
   }
   CHECK(max_abs_difference(x.context.value(), y.context.value()) > 1e-3);

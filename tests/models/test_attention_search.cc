@@ -4,6 +4,7 @@
 #include <gradus/nn/search.h>
 #include <gradus/nn/seq2seq.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "attentions.h"
 
@@ -52,7 +53,7 @@ TEST_CASE(
                 t < words ? h.tokens[static_cast<size_t>(t)] : static_cast<int32_t>(nn::kEos);
           }
           batch.target_tokens = T;
-          CHECK(-model.loss(batch).nll == doctest::Approx(h.log_probability).epsilon(1e-4));
+          CHECK(-model.loss(batch).nll == about(h.log_probability, 1e-4));
           ++compared;
         }
       }

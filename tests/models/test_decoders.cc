@@ -4,6 +4,7 @@
 #include <gradus/nn/seq2seq.h>
 #include <gradus/ops.h>
 
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 #include "shared_output.h"
@@ -167,7 +168,7 @@ TEST_CASE("the fused decoders equal the ones that go step by step, in values, we
     double fused_loss = model.loss(batch()).loss.item();
     auto fused = gradients(model, batch());
     set_fused(model, false);
-    CHECK(model.loss(batch()).loss.item() == doctest::Approx(fused_loss).epsilon(1e-13));
+    CHECK(model.loss(batch()).loss.item() == about(fused_loss, 1e-13));
     CHECK(worst(gradients(model, batch()), fused) < 1e-12);
     if (c.attention == "none") {
       CHECK_FALSE(fused_weights.defined());
@@ -190,7 +191,7 @@ TEST_CASE("padding changes nothing") {
     more.source = padded(more.source, 3);
     more.target_in = padded(more.target_in, 2);
     more.target_out = padded(more.target_out, 2);
-    CHECK(model.loss(more).loss.item() == doctest::Approx(model.loss(batch()).loss.item()).epsilon(1e-13));
+    CHECK(model.loss(more).loss.item() == about(model.loss(batch()).loss.item(), 1e-13));
     CHECK(worst(gradients(model, more), gradients(model, batch())) < 1e-13);
   }
 }
@@ -209,14 +210,14 @@ TEST_CASE("permuting a batch permutes the alignments and keeps the loss") {
     p.target_out = columns(b.target_out, order);
     p.alignment =
         transpose(gather_rows(transpose(b.alignment, 0, 1), Tensor::from_ids({3}, {2, 0, 1})), 0, 1).value();
-    CHECK(model.loss(p).loss.item() == doctest::Approx(model.loss(b).loss.item()).epsilon(1e-13));
+    CHECK(model.loss(p).loss.item() == about(model.loss(b).loss.item(), 1e-13));
     CHECK(worst(gradients(model, p), gradients(model, b)) < 1e-13);
     if (c.attention == "none") continue;
     Tensor x = model.align(b), y = model.align(p);
     for (int64_t t = 0; t < 4; ++t)
       for (int64_t k = 0; k < 3; ++k)
         for (int64_t s = 0; s < 4; ++s)
-          CHECK(y.at((t * 3 + k) * 4 + s) == doctest::Approx(x.at((t * 3 + order[k]) * 4 + s)));
+          CHECK(y.at((t * 3 + k) * 4 + s) == about(x.at((t * 3 + order[k]) * 4 + s)));
   }
 }
 
@@ -225,9 +226,9 @@ TEST_CASE("loss: tokens are the real ones, perplexity comes from the unsmoothed 
   Seq2Seq model(small("bahdanau"), rng);
   CrossEntropy plain = model.loss(batch()), smooth = model.loss(batch(), 0.1);
   CHECK(plain.tokens == 9);
-  CHECK(plain.nll == doctest::Approx(9 * plain.loss.item()).epsilon(1e-6));
-  CHECK(smooth.nll == doctest::Approx(plain.nll).epsilon(1e-6));
-  CHECK(smooth.loss.item() != doctest::Approx(plain.loss.item()));
+  CHECK(plain.nll == about(9 * plain.loss.item(), 1e-6));
+  CHECK(smooth.nll == about(plain.nll, 1e-6));
+  CHECK(smooth.loss.item() != about(plain.loss.item()));
 }
 
 TEST_CASE("parameter names are PyTorch's and load back") {
@@ -309,5 +310,5 @@ TEST_CASE("an untrained model's loss is near ln V") {
   c.hidden_size = 32;
   Rng rng(9);
   Seq2Seq model(c, rng);
-  CHECK(model.loss(batch()).loss.item() == doctest::Approx(std::log(50.0)).epsilon(0.1));
+  CHECK(model.loss(batch()).loss.item() == about(std::log(50.0), 0.1));
 }

@@ -5,6 +5,7 @@
 #include <gradus/nn/attention/hard.h>
 #include <gradus/nn/seq2seq.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "attentions.h"
 
@@ -110,7 +111,7 @@ TEST_CASE("the probabilities of all paths add up to 1") {
       batch.alignment = path(i, j);
       total += std::exp(log_probability(model, batch).item());
     }
-  CHECK(total == doctest::Approx(1).epsilon(1e-12));
+  CHECK(total == about(1, 1e-12));
 }
 
 TEST_CASE("the estimator's expectation over all paths is the exact gradient, whatever the baseline") {

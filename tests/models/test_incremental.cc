@@ -11,6 +11,7 @@
 
 // Decoding with packed weights against the composed way, and the search over it.
 
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 
@@ -187,7 +188,7 @@ TEST_CASE("both ways translate alike") {
         REQUIRE(a[i].size() == b[i].size());
         for (size_t k = 0; k < a[i].size(); ++k) {
           CHECK(a[i][k].tokens == b[i][k].tokens);
-          CHECK(a[i][k].log_probability == doctest::Approx(b[i][k].log_probability).epsilon(1e-5));
+          CHECK(a[i][k].log_probability == about(b[i][k].log_probability, 1e-5));
           REQUIRE(a[i][k].weights.size() == b[i][k].weights.size());
           for (size_t t = 0; t < a[i][k].weights.size(); ++t)
             for (size_t s = 0; s < a[i][k].weights[t].size(); ++s)

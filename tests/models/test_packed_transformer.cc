@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 
@@ -132,7 +133,7 @@ TEST_CASE("both ways of a Transformer translate alike, alone, in a batch and on 
         REQUIRE(x[b].size() == y[b].size());
         for (size_t k = 0; k < x[b].size(); ++k) {
           CHECK(x[b][k].tokens == y[b][k].tokens);
-          CHECK(x[b][k].log_probability == doctest::Approx(y[b][k].log_probability).epsilon(1e-4));
+          CHECK(x[b][k].log_probability == about(y[b][k].log_probability, 1e-4));
           CHECK(x[b][k].weights.size() == y[b][k].weights.size());
           CHECK(z[b][k].tokens == x[b][k].tokens);
         }

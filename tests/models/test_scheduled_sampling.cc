@@ -2,6 +2,7 @@
 #include <gradus/nn/search.h>
 #include <gradus/ops.h>
 
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 
@@ -98,8 +99,8 @@ TEST_CASE("the decays of the paper") {
   const Numbers i = {0, 10, 100}, exponential = {1, 0.904382075008804, 0.366032341273229},
                 sigmoid = {0.952380952380952, 0.923842094408987, 0.118755565815486};
   for (size_t k = 0; k < 3; ++k) {
-    CHECK(nn::exponential_decay(0.99, i[k]) == doctest::Approx(exponential[k]).epsilon(1e-13));
-    CHECK(nn::inverse_sigmoid_decay(20, i[k]) == doctest::Approx(sigmoid[k]).epsilon(1e-13));
+    CHECK(nn::exponential_decay(0.99, i[k]) == about(exponential[k], 1e-13));
+    CHECK(nn::inverse_sigmoid_decay(20, i[k]) == about(sigmoid[k], 1e-13));
   }
 }
 

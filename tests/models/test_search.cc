@@ -7,6 +7,7 @@
 #include <gradus/ops.h>
 #include <gradus/parallel.h>
 
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 
@@ -64,7 +65,7 @@ TEST_CASE("a hypothesis' log probability is the teacher-forced one of its tokens
         REQUIRE(found[b].size() == static_cast<size_t>(beam));
         for (const nn::Hypothesis& h : found[b])
           CHECK(h.log_probability ==
-                doctest::Approx(teacher_forced(model, b, h.tokens, h.finished)).epsilon(1e-4));
+                about(teacher_forced(model, b, h.tokens, h.finished), 1e-4));
       }
     }
 }
@@ -77,7 +78,7 @@ TEST_CASE("the same with an LSTM, whose cells have to follow their hypotheses") 
     for (int64_t b = 0; b < 3; ++b)
       for (const nn::Hypothesis& h : found[b])
         CHECK(h.log_probability ==
-              doctest::Approx(teacher_forced(model, b, h.tokens, h.finished)).epsilon(1e-4));
+              about(teacher_forced(model, b, h.tokens, h.finished), 1e-4));
   }
 }
 
@@ -118,7 +119,7 @@ TEST_CASE("a beam as wide as all sequences finds the best one") {
     double finished = -INFINITY;
     for (const nn::Hypothesis& h : found[b])
       if (h.finished && h.tokens.size() <= 2) finished = std::max(finished, h.log_probability);
-    CHECK(finished == doctest::Approx(best).epsilon(1e-4));
+    CHECK(finished == about(best, 1e-4));
   }
 }
 
@@ -132,7 +133,7 @@ TEST_CASE("sentences of a batch do not touch each other") {
       for (int32_t s = 0; s < n; ++s) one.i32()[s] = source().i32()[s * 3 + b];
       auto alone = nn::translate(model, one, Tensor::from_ids({1}, {n}), {.beam_size = beam});
       CHECK(alone[0][0].tokens == together[b][0].tokens);
-      CHECK(alone[0][0].score == doctest::Approx(together[b][0].score).epsilon(1e-4));
+      CHECK(alone[0][0].score == about(together[b][0].score, 1e-4));
     }
   }
 }
@@ -147,7 +148,7 @@ TEST_CASE("weights: one row a token, one for </s>, each sums to 1") {
         for (const auto& row : h.weights) {
           double sum = 0;
           for (float w : row) sum += w;
-          CHECK(sum == doctest::Approx(1).epsilon(1e-4));
+          CHECK(sum == about(1, 1e-4));
         }
       }
   }
@@ -159,7 +160,7 @@ TEST_CASE("hypotheses are sorted by score, and length normalisation is Wu's") {
   for (const auto& list : found)
     for (size_t i = 0; i < list.size(); ++i) {
       double n = static_cast<double>(list[i].tokens.size()) + (list[i].finished ? 1 : 0);
-      CHECK(list[i].score == doctest::Approx(list[i].log_probability / std::pow((5 + n) / 6, 0.6)));
+      CHECK(list[i].score == about(list[i].log_probability / std::pow((5 + n) / 6, 0.6)));
       if (i > 0) CHECK(list[i].score <= list[i - 1].score);
     }
 }

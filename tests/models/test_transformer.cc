@@ -10,6 +10,7 @@
 #include <cmath>
 #include <memory>
 
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 #include "shared_output.h"
@@ -104,7 +105,7 @@ TEST_CASE("padding changes nothing: a batch costs what its sentences cost alone"
   second.target_in = Tensor::from_ids({2, 1}, {kBos, 6});
   second.target_out = Tensor::from_ids({2, 1}, {6, kEos});
   double apart = model.loss(first).nll + model.loss(second).nll;
-  CHECK(model.loss(batch()).nll == doctest::Approx(apart).epsilon(1e-12));
+  CHECK(model.loss(batch()).nll == about(apart, 1e-12));
 }
 
 TEST_CASE(
@@ -213,8 +214,8 @@ TEST_CASE("sinusoidal positions are the paper's, before the end of the table and
     for (int64_t i = 0; i < 3; ++i) {
       double angle = static_cast<double>(t) / std::pow(10000, 2.0 * static_cast<double>(i) / 6);
       Tensor p = positions.rows(t, 1, DType::f32).value();
-      CHECK(p.at(2 * i) == doctest::Approx(std::sin(angle)).epsilon(1e-6));
-      CHECK(p.at(2 * i + 1) == doctest::Approx(std::cos(angle)).epsilon(1e-6));
+      CHECK(p.at(2 * i) == about(std::sin(angle), 1e-6));
+      CHECK(p.at(2 * i + 1) == about(std::cos(angle), 1e-6));
     }
   Tensor x = Tensor::zeros({3, 2, 6}), y = positions(x, 254).value();
   for (int64_t t = 0; t < 3; ++t)

@@ -3,6 +3,7 @@
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/shape.h>
 
+#include "../about.h"
 #include "helpers.h"
 
 using namespace gradus;
@@ -66,7 +67,7 @@ TEST_CASE("the mean over heads is what it says") {
       for (int64_t s = 0; s < 4; ++s) {
         double mean = 0;
         for (int64_t h = 0; h < 3; ++h) mean += y.head_weights.at(((b * 3 + h) * 2 + t) * 4 + s) / 3;
-        CHECK(y.weights.at((t * 2 + b) * 4 + s) == doctest::Approx(mean));
+        CHECK(y.weights.at((t * 2 + b) * 4 + s) == about(mean));
       }
 }
 

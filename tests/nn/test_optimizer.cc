@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../about.h"
 #include "helpers.h"
 
 using namespace gradus;
@@ -112,12 +113,12 @@ TEST_CASE("the global norm and clipping have the golden numbers") {
                     sum(b.var() * Var(golden("grad_clip", "inputs", "g2"))));
   };
   Gradients grads = gradients();
-  CHECK(nn::grad_norm(grads) == doctest::Approx(13.25).epsilon(1e-14));
-  CHECK(nn::clip_grad_norm(grads, 5) == doctest::Approx(13.25).epsilon(1e-14));
+  CHECK(nn::grad_norm(grads) == about(13.25, 1e-14));
+  CHECK(nn::clip_grad_norm(grads, 5) == about(13.25, 1e-14));
   CHECK(all_close(grads[a], golden("grad_clip", "outputs", "g1_clipped"), 1e-11, 1e-11));
   CHECK(all_close(grads[b], golden("grad_clip", "outputs", "g2_clipped"), 1e-11, 1e-11));
   Gradients small = gradients();
-  CHECK(nn::clip_grad_norm(small, 100) == doctest::Approx(13.25).epsilon(1e-14));
+  CHECK(nn::clip_grad_norm(small, 100) == about(13.25, 1e-14));
   CHECK(same_bits(small[a], golden("grad_clip", "inputs", "g1")));
   CHECK(nn::clip_factor(10, 5) == 0.5);
   CHECK(nn::clip_factor(3, 5) == 1);
@@ -127,12 +128,12 @@ TEST_CASE("repeated ids are summed before the norm is taken, and clipping scales
   Table t;
   Gradients grads = t.gradients(), dense = t.dense();
   REQUIRE(grads.find(t.table.weight)->rows.size() == 1);
-  CHECK(nn::grad_norm(grads) == doctest::Approx(nn::grad_norm(dense)).epsilon(1e-14));
+  CHECK(nn::grad_norm(grads) == about(nn::grad_norm(dense), 1e-14));
   CHECK(grads.find(t.table.weight)->rows[0].ids.numel() == 2);
   nn::clip_grad_norm(grads, 0.1);
   nn::clip_grad_norm(dense, 0.1);
   CHECK(all_close(grads[t.table.weight], dense[t.table.weight], 1e-13, 1e-13));
-  CHECK(nn::grad_norm(grads) == doctest::Approx(0.1).epsilon(1e-12));
+  CHECK(nn::grad_norm(grads) == about(0.1, 1e-12));
 }
 
 TEST_CASE("a norm that is not finite is returned and scales nothing") {
@@ -148,7 +149,7 @@ TEST_CASE("a kept intermediate value does not count in the norm") {
   Parameter p(Tensor::from({2}, {1, 2}, DType::f64));
   Var y = p.var() * 3.0;
   Gradients grads = backward(sum(y), {.keep = {y}});
-  CHECK(nn::grad_norm(grads) == doctest::Approx(std::sqrt(18.0)).epsilon(1e-14));
+  CHECK(nn::grad_norm(grads) == about(std::sqrt(18.0), 1e-14));
 }
 
 TEST_CASE("row gradients step exactly as dense ones, momentum of unseen rows included") {

@@ -10,6 +10,7 @@
 #include <gradus/ops/rnn.h>
 #include <gradus/ops/reduce.h>
 
+#include "../about.h"
 #include "recurrent_units.h"
 
 using namespace gradus;
@@ -168,7 +169,7 @@ TEST_CASE("layer-normalised units are the paper's equations") {
       Row of_c = normalised(now, cell.norms[2]);
       for (size_t k = 0; k < H; ++k) {
         want.push_back(logistic(a[3 * H + k]) * std::tanh(of_c[k]));
-        CHECK(next.c.value().at(static_cast<int64_t>(k)) == doctest::Approx(now[k]).epsilon(1e-12));
+        CHECK(next.c.value().at(static_cast<int64_t>(k)) == about(now[k], 1e-12));
       }
     } else {
       Row gates = plus(normalised(ih(0, 2), cell.norms[0]), normalised(hh(0, 2, h), cell.norms[1]));
@@ -183,7 +184,7 @@ TEST_CASE("layer-normalised units are the paper's equations") {
       }
     }
     for (size_t k = 0; k < H; ++k)
-      CHECK(next.h.value().at(static_cast<int64_t>(k)) == doctest::Approx(want[k]).epsilon(1e-12));
+      CHECK(next.h.value().at(static_cast<int64_t>(k)) == about(want[k], 1e-12));
   }
 }
 

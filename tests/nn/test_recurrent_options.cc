@@ -10,6 +10,7 @@
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
 
+#include "../about.h"
 #include "recurrent_units.h"
 
 using namespace gradus;
@@ -247,7 +248,7 @@ TEST_CASE("an LSTM's forget bias is added once, to the forget gate alone") {
   for (size_t i = 0; i < dw.size(); ++i)
     for (int64_t k = 0; k < dw[i].second.numel(); ++k) {
       bool forget = dw[i].first == "bias_ih_l0" && k >= 4 && k < 8;
-      CHECK(dw[i].second.at(k) == doctest::Approx(dn[i].second.at(k) + (forget ? 1 : 0)).epsilon(1e-6));
+      CHECK(dw[i].second.at(k) == about(dn[i].second.at(k) + (forget ? 1 : 0), 1e-6));
     }
 }
 
@@ -259,7 +260,7 @@ TEST_CASE("an LSTM carries what a plain RNN of the same seed forgets") {
   for (Parameter* p : {&w.weight_ih, &w.weight_hh, &w.bias_hh}) set(*p, [](int64_t, int64_t) { return 0; });
   set(w.bias_ih, [](int64_t row, int64_t) { return row < 4 ? -1e4 : row < 8 ? 1e4 : 0; });
   RecurrentOutput y = lstm(random({50, 2, 1}, 1, DType::f32), {}, {}, Tensor::full({1, 2, 4}, 0.7));
-  for (double c : y.c_n.value().to_vector()) CHECK(c == doctest::Approx(0.7));
+  for (double c : y.c_n.value().to_vector()) CHECK(c == about(0.7));
 }
 
 TEST_CASE("LSTM and cells say what they need") {

@@ -11,6 +11,7 @@
 
 #include <cmath>
 
+#include "../about.h"
 #include "helpers.h"
 
 using namespace gradus;
@@ -108,7 +109,7 @@ TEST_CASE("shards add up to the whole batch") {
     REQUIRE(result.losses.size() == 4);
     CHECK(result.losses[3] == 0);
     CHECK(result.losses[0] + result.losses[1] + result.losses[2] ==
-          doctest::Approx(whole.item()).epsilon(1e-6));
+          about(whole.item(), 1e-6));
     for (const NamedParameter& p : nn::named_parameters(model)) {
       CAPTURE(p.name);
       CHECK(all_close(result.gradients[*p.parameter], expected[*p.parameter], 1e-5, 1e-6));
@@ -185,8 +186,8 @@ TEST_CASE("shards that share the output layer add up to the whole batch") {
       nn::OutputGradients result = nn::parallel_output_gradients(
           pool, shards, f, {model.answer.weight, model.answer.bias, options});
       CHECK(result.tokens == whole.tokens);
-      CHECK(result.nll == doctest::Approx(whole.nll).epsilon(1e-6));
-      CHECK(result.loss == doctest::Approx(whole.loss.item()).epsilon(1e-6));
+      CHECK(result.nll == about(whole.nll, 1e-6));
+      CHECK(result.loss == about(whole.loss.item(), 1e-6));
       CHECK(result.gradients.entries().size() == expected.entries().size());
       for (const NamedParameter& p : nn::named_parameters(model)) {
         CAPTURE(p.name);

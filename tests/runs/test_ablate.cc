@@ -5,6 +5,7 @@
 
 #include <translator/text/utf8.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "ablate.h"
 
@@ -46,8 +47,8 @@ TEST_CASE("what is cut contributes exactly nothing, and only that") {
   CHECK(recurrent.score > 0);
   CHECK(recurrent.recurrent == 0);
   // The encoder's recurrence lies behind both others: stopping it changes neither.
-  CHECK(recurrent.value == doctest::Approx(whole.value).epsilon(1e-6));
-  CHECK(recurrent.score == doctest::Approx(whole.score).epsilon(1e-6));
+  CHECK(recurrent.value == about(whole.value, 1e-6));
+  CHECK(recurrent.score == about(whole.score, 1e-6));
 }
 
 TEST_CASE("the three ways are all there are: they add up to the gradient of each state") {
@@ -126,7 +127,7 @@ TEST_CASE("training is the same each time, starts the same for each cut, and is 
   for (const auto& row : a.epochs[2].alignment) {
     double sum = 0;
     for (double w : row) sum += w;
-    CHECK(sum == doctest::Approx(1).epsilon(1e-5));
+    CHECK(sum == about(1, 1e-5));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/reduce.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "small.h"
 
@@ -29,7 +30,7 @@ TEST_CASE("word losses add up to the loss, whatever the network") {
         sum += losses.at(i);
       }
       gradus::NoGrad guard;
-      CHECK(sum == doctest::Approx(model.network->loss(batch).nll).epsilon(1e-5));
+      CHECK(sum == about(model.network->loss(batch).nll, 1e-5));
     }
 }
 
@@ -42,7 +43,7 @@ TEST_CASE("the worst sentences are the worst, worst first") {
   REQUIRE(all.size() == 30);
   for (size_t i = 0; i < 3; ++i) {
     CHECK(three[i].index == all[i].index);
-    CHECK(three[i].loss == doctest::Approx(all[i].loss));
+    CHECK(three[i].loss == about(all[i].loss));
   }
   for (size_t i = 1; i < all.size(); ++i) CHECK(all[i].loss <= all[i - 1].loss);
   // Each loss is that sentence's own.
@@ -51,7 +52,7 @@ TEST_CASE("the worst sentences are the worst, worst first") {
     gradus::NoGrad guard;
     gradus::CrossEntropy alone = model.network->loss(make_batch(encoded, {w.index}));
     CHECK(alone.tokens == w.tokens);
-    CHECK(w.loss == doctest::Approx(alone.nll / static_cast<double>(alone.tokens)).epsilon(1e-4));
+    CHECK(w.loss == about(alone.nll / static_cast<double>(alone.tokens), 1e-4));
   }
 }
 
@@ -83,12 +84,12 @@ TEST_CASE("a step is measured parameter by parameter") {
       weight += std::pow(before[i].second.at(k), 2);
       update += std::pow(parameters[i].parameter->value().at(k) - before[i].second.at(k), 2);
     }
-    CHECK(n.weight[i] == doctest::Approx(std::sqrt(weight)).epsilon(1e-5));
-    CHECK(n.update[i] == doctest::Approx(std::sqrt(update)).epsilon(1e-5));
-    CHECK(n.update[i] == doctest::Approx(0.25 * n.gradient[i]).epsilon(1e-3));
+    CHECK(n.weight[i] == about(std::sqrt(weight), 1e-5));
+    CHECK(n.update[i] == about(std::sqrt(update), 1e-5));
+    CHECK(n.update[i] == about(0.25 * n.gradient[i], 1e-3));
     squares += n.gradient[i] * n.gradient[i];
   }
-  CHECK(std::sqrt(squares) == doctest::Approx(all).epsilon(1e-5));
+  CHECK(std::sqrt(squares) == about(all, 1e-5));
   CHECK(meter.take().step == -1);
 }
 
@@ -103,7 +104,7 @@ TEST_CASE("a probe has a row of weights for each word it says") {
     REQUIRE(row.size() == p.source.size());
     double sum = 0;
     for (float w : row) sum += w;
-    CHECK(sum == doctest::Approx(1).epsilon(1e-5));
+    CHECK(sum == about(1, 1e-5));
   }
   CHECK(probe(runs::small_model(some, "none"), some[2]).weights.empty());
 }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <limits>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "json_text.h"
 
@@ -71,7 +72,7 @@ TEST_CASE("alignment: error rate, golden") {
             {.sure = links_of(golden["config"]["aer_sure_links"]),
              .possible = links_of(golden["config"]["aer_possible_links"])});
   CHECK(score.error_rate() ==
-        doctest::Approx(golden["outputs"]["aer"]["data"][0].get<double>()).epsilon(1e-12));
+        about(golden["outputs"]["aer"]["data"][0].get<double>(), 1e-12));
 }
 
 TEST_CASE("alignment: error rate over a corpus, words that come from nowhere") {
@@ -80,14 +81,14 @@ TEST_CASE("alignment: error rate over a corpus, words that come from nowhere") {
   const Links system = {{0, 0}, {1, 1}, {2, 2}, {1, 3}, {3, 4}, {3, 5}, {4, 6}};
   AlignmentScore all;
   all.add(system, gold);
-  CHECK(all.error_rate() == doctest::Approx(1.0 - 12.0 / 13.0));
-  CHECK(all.precision() == doctest::Approx(6.0 / 7.0));
+  CHECK(all.error_rate() == about(1.0 - 12.0 / 13.0));
+  CHECK(all.precision() == about(6.0 / 7.0));
   CHECK(all.recall() == 1.0);
   AlignmentScore aligned;
   aligned.add(system, gold, {.ignore_unaligned_targets = true});
   CHECK(aligned.error_rate() == 0.0);
   aligned.add({{5, 5}}, {.sure = {{0, 5}}, .possible = {{5, 5}}});  // possible, but not sure
   CHECK(aligned.system == 7);
-  CHECK(aligned.error_rate() == doctest::Approx(1.0 - (6.0 + 7.0) / (7.0 + 7.0)));
+  CHECK(aligned.error_rate() == about(1.0 - (6.0 + 7.0) / (7.0 + 7.0)));
   CHECK(AlignmentScore{}.error_rate() == 0.0);
 }

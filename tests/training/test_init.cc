@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 #include "golden.h"
@@ -36,7 +37,7 @@ TEST_CASE("gains are PyTorch's") {
     CAPTURE(name);
     double ours =
         name == "leaky_relu 0.2" ? init::calculate_gain("leaky_relu", 0.2) : init::calculate_gain(name);
-    CHECK(ours == doctest::Approx(gain.get<double>()).epsilon(1e-13));
+    CHECK(ours == about(gain.get<double>(), 1e-13));
   }
   for (const char* name : {"conv1d", "conv3d", "conv_transpose2d"}) CHECK(init::calculate_gain(name) == 1);
   CHECK(error_of([] { init::calculate_gain("swish"); }) ==
@@ -48,11 +49,11 @@ TEST_CASE("kaiming: either fan, further axes count") {
   Rng rng(1);
   Parameter p(Tensor::zeros({60, 20, 5, 3}, DType::f64));
   init::kaiming_normal_(p, rng, {.gain = 2});
-  CHECK(moments(p).deviation == doctest::Approx(2 / std::sqrt(20 * 15)).epsilon(0.02));
+  CHECK(moments(p).deviation == about(2 / std::sqrt(20 * 15), 0.02));
   init::kaiming_normal_(p, rng, {.mode = init::Fan::out});
-  CHECK(moments(p).deviation == doctest::Approx(1 / std::sqrt(60 * 15)).epsilon(0.02));
+  CHECK(moments(p).deviation == about(1 / std::sqrt(60 * 15), 0.02));
   init::kaiming_uniform_(p, rng, {.mode = init::Fan::out});
-  CHECK(moments(p).deviation == doctest::Approx(1 / std::sqrt(60 * 15)).epsilon(0.02));
+  CHECK(moments(p).deviation == about(1 / std::sqrt(60 * 15), 0.02));
   CHECK(moments(p).high <= std::sqrt(3.0 / (60 * 15)));
   Parameter bias(Tensor::zeros({3}));
   CHECK(error_of([&] { init::kaiming_normal_(bias, rng); }) ==
@@ -67,14 +68,14 @@ TEST_CASE("trunc_normal_ has the moments of the truncated normal") {
   CHECK(standard.low >= -2);
   CHECK(standard.high <= 2);
   CHECK(std::abs(standard.mean) < 0.01);
-  CHECK(standard.deviation == doctest::Approx(0.8796257).epsilon(0.005));
+  CHECK(standard.deviation == about(0.8796257, 0.005));
   // One-sided, and wider than what is drawn from the uniform: mean = phi(0) / (1/2).
   init::trunc_normal_(p, rng, 0, 1, 0, 10);
   CHECK(moments(p).low >= 0);
-  CHECK(moments(p).mean == doctest::Approx(std::sqrt(2 / 3.14159265358979)).epsilon(0.01));
+  CHECK(moments(p).mean == about(std::sqrt(2 / 3.14159265358979), 0.01));
   // In the tail: mean of N(0, 1) on [1, 3] = (phi(1) - phi(3)) / (Phi(3) - Phi(1)), moved and stretched.
   init::trunc_normal_(p, rng, 5, 2, 7, 11);
-  CHECK(moments(p).mean == doctest::Approx(5 + 2 * 1.5100497).epsilon(0.005));
+  CHECK(moments(p).mean == about(5 + 2 * 1.5100497, 0.005));
   CHECK(error_of([&] { init::trunc_normal_(p, rng, 0, 1, 3, 4); }) ==
         "[trunc_normal_] the mean must be within 2 deviations of [3, 4]: mean 0, deviation 1");
   CHECK(error_of([&] { init::trunc_normal_(p, rng, 0, 1, 1, 1); }) ==
@@ -105,7 +106,7 @@ TEST_CASE("eye_, ones_, dirac_, sparse_") {
   }
   double squares = 0;
   for (double x : thin.value().to_vector()) squares += x * x;
-  CHECK(std::sqrt(squares / static_cast<double>(400 - all)) == doctest::Approx(0.5).epsilon(0.15));
+  CHECK(std::sqrt(squares / static_cast<double>(400 - all)) == about(0.5, 0.15));
   CHECK(error_of([&] { init::dirac_(thin); }) ==
         "[dirac_] needs a weight [out, in, k...] of 3 to 5 axes: [10, 40]");
   CHECK(error_of([&] { init::eye_(kernel); }) == "[eye_] needs a matrix: [4, 2, 3]");

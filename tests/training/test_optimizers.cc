@@ -16,6 +16,7 @@
 #include <limits>
 #include <memory>
 
+#include "../about.h"
 #include "../check.h"
 #include "../io/scratch.h"
 #include "../quick_doctest.h"
@@ -223,7 +224,7 @@ TEST_CASE("clipping by value and per tensor, rows of embeddings summed first") {
   CHECK(grads[a].to_vector() == Numbers{0.7, -0.7});
   CHECK(grads[b].to_vector() == Numbers{0.6, 0.7});
   grads = gradients();
-  CHECK(nn::clip_grad_norm_per_tensor(grads, 2) == doctest::Approx(5).epsilon(1e-15));
+  CHECK(nn::clip_grad_norm_per_tensor(grads, 2) == about(5, 1e-15));
   CHECK(all_close(grads[a], f64({2}, {1.2, -1.6}), 1e-15));
   CHECK(grads[b].to_vector() == Numbers{0.6, 0.8});
 
@@ -233,7 +234,7 @@ TEST_CASE("clipping by value and per tensor, rows of embeddings summed first") {
     auto clip = [&](Gradients& g, double most) {
       return value ? nn::clip_grad_value(g, most) : nn::clip_grad_norm_per_tensor(g, most);
     };
-    CHECK(clip(rows, 0.3) == doctest::Approx(clip(dense, 0.3)).epsilon(1e-14));
+    CHECK(clip(rows, 0.3) == about(clip(dense, 0.3), 1e-14));
     CHECK(all_close(rows[t.table.weight], dense[t.table.weight], 1e-13, 1e-14));
     CHECK(rows.find(t.table.weight)->rows.size() == 1);  // still rows
   }

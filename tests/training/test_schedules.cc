@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 #include "golden.h"
@@ -46,7 +47,7 @@ TEST_CASE("schedules give PyTorch's learning rates") {
     nn::SGD sgd({.lr = j.at("lr")});
     nn::Scheduler scheduler(sgd, schedule);
     for (double expected : j.at("rates").at(name)) {
-      CHECK(sgd.lr() == doctest::Approx(expected).epsilon(1e-13));
+      CHECK(sgd.lr() == about(expected, 1e-13));
       scheduler.step();
     }
   }
@@ -60,8 +61,8 @@ TEST_CASE("noam_lr is the Transformer's, with its peak at the end of the warm-up
                          0.000698771242968684, 0.000698683912937353, 0.000494105884401309,
                          0.000139754248593737};
   for (size_t i = 0; i < steps.size(); ++i)
-    CHECK(noam(1, steps[i] - 1) == doctest::Approx(rates[i]).epsilon(1e-13));
-  CHECK(nn::noam_lr(512, 4000, 2)(1, 0) == doctest::Approx(2 * rates[0]).epsilon(1e-13));
+    CHECK(noam(1, steps[i] - 1) == about(rates[i], 1e-13));
+  CHECK(nn::noam_lr(512, 4000, 2)(1, 0) == about(2 * rates[0], 1e-13));
 }
 
 TEST_CASE("with_warmup rises to the schedule behind it") {
@@ -87,7 +88,7 @@ TEST_CASE("plateau reduces when PyTorch does") {
       }
       double before = sgd.lr();
       bool reduced = scheduler->step(j.at("metrics").at(i));
-      CHECK(sgd.lr() == doctest::Approx(rates.at(i).get<double>()).epsilon(1e-12));
+      CHECK(sgd.lr() == about(rates.at(i).get<double>(), 1e-12));
       if (sgd.lr() != before) CHECK(reduced);
     }
   }
@@ -158,7 +159,7 @@ TEST_CASE("warm-up of the average: early weights are forgotten sooner") {
   ema.update(named);
   p.assign(f64({1}, {1}));
   ema.update(named);  // decay 3/12
-  CHECK(ema.state_dict()[0].second.item() == doctest::Approx(0.75).epsilon(1e-14));
+  CHECK(ema.state_dict()[0].second.item() == about(0.75, 1e-14));
   ema.update(named);  // decay 4/13
-  CHECK(ema.state_dict()[0].second.item() == doctest::Approx(1 - 0.25 * 4 / 13).epsilon(1e-14));
+  CHECK(ema.state_dict()[0].second.item() == about(1 - 0.25 * 4 / 13, 1e-14));
 }
