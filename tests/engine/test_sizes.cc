@@ -23,6 +23,7 @@
 #include <gradus/random.h>
 
 #include "../check.h"
+#include "../skip.h"
 
 using namespace gradus;
 using namespace gradus::testing;
@@ -57,7 +58,7 @@ int with_memory_limit(int64_t more, const std::function<int()>& f) {
 
 bool can_limit_memory() {
   if (!kSanitized) return true;
-  MESSAGE("skipped: a sanitizer takes more addresses than any limit");
+  gradus::testing::skipped("a sanitizer takes more addresses than any limit");
   return false;
 }
 

@@ -25,6 +25,7 @@
 #include <gradus/ops/reduce.h>
 #include <gradus/parallel.h>
 
+#include "../about.h"
 #include "../check.h"
 
 using namespace gradus;
@@ -127,7 +128,7 @@ TEST_CASE("a gradient that somebody emptied is none") {
   CHECK_FALSE(grads.contains(p));
   CHECK(contains(error_of([&] { grads[p]; }), "[gradients] no gradient of p [2]"));
   CHECK(nn::clip_grad_value(grads, 10) == 1);
-  CHECK(nn::grad_norm(grads) == doctest::Approx(std::sqrt(2.0)));
+  CHECK(nn::grad_norm(grads) == about(std::sqrt(2.0)));
   nn::SGD sgd({.lr = 1});
   sgd.step({{"p", &p}, {"q", &q}}, grads);
   CHECK(p.value().to_vector() == Numbers{1, 1});
