@@ -4,6 +4,7 @@
 
 #include <gradus/nn/search.h>
 
+#include "../about.h"
 #include "../check.h"
 #include "tiny.h"
 
@@ -94,7 +95,7 @@ TEST_CASE("many sentences translated together come out as each does alone, in th
       REQUIRE(all[i].size() == alone[0].size());
       for (size_t k = 0; k < all[i].size(); ++k) {
         CHECK(all[i][k].tokens == alone[0][k].tokens);
-        CHECK(all[i][k].log_probability == doctest::Approx(alone[0][k].log_probability).epsilon(1e-4));
+        CHECK(all[i][k].log_probability == about(alone[0][k].log_probability, 1e-4));
         REQUIRE(all[i][k].weights.size() == alone[0][k].weights.size());
         for (const auto& row : all[i][k].weights) CHECK(row.size() == sources[i].size() + 1);
       }

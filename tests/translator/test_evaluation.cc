@@ -6,12 +6,12 @@
 
 #include <translator/evaluation.h>
 
+#include "../about.h"
 #include "../check.h"
 #include "tiny.h"
 
 using namespace gradus;
 using namespace translator;
-using doctest::Approx;
 
 namespace {
 
@@ -52,12 +52,12 @@ TEST_CASE("the loss is that of the sentences one by one, on any number of thread
   for (int threads : {1, 2, 5}) {
     CAPTURE(threads);
     TotalLoss all = total_loss(model, encode(pairs, model), threads);
-    CHECK(all.nll == Approx(nll).epsilon(1e-5));
+    CHECK(all.nll == about(nll, 1e-5));
     CHECK(all.tokens == tokens);
     Evaluation e = evaluate(model, pairs, {.threads = threads});
     CHECK(e.tokens == tokens);
-    CHECK(e.nll == Approx(nll / static_cast<double>(tokens)).epsilon(1e-5));
-    CHECK(e.perplexity == Approx(std::exp(nll / static_cast<double>(tokens))).epsilon(1e-5));
+    CHECK(e.nll == about(nll / static_cast<double>(tokens), 1e-5));
+    CHECK(e.perplexity == about(std::exp(nll / static_cast<double>(tokens)), 1e-5));
     CHECK(e.sentences == 150);
     CHECK(e.translated == 150);
     CHECK(e.seconds > 0);
@@ -124,8 +124,8 @@ TEST_CASE("alignment error and entropy are those of the weights, word by word") 
     Evaluation e = evaluate(model, pairs, {.align_at_most = at_most, .threads = 2});
     REQUIRE(e.entropy);
     REQUIRE(e.aer);
-    CHECK(*e.entropy == Approx(entropy / static_cast<double>(words)).epsilon(1e-4));
-    CHECK(*e.aer == Approx(1 - 2.0 * static_cast<double>(hits) / static_cast<double>(system + sure)));
+    CHECK(*e.entropy == about(entropy / static_cast<double>(words), 1e-4));
+    CHECK(*e.aer == about(1 - 2.0 * static_cast<double>(hits) / static_cast<double>(system + sure)));
   }
   for (SentencePair& p : pairs) p.alignment.reset();
   Evaluation bare = evaluate(model, pairs);

@@ -9,46 +9,46 @@
 #include <translator/recipe.h>
 #include <translator/trainer.h>
 
+#include "../about.h"
 #include "../check.h"
 
 using namespace gradus;
 using namespace translator;
-using doctest::Approx;
 
 TEST_CASE("learning rates, after the warm-up, in the middle of a run and at its end") {
   auto rate = [](const char* schedule, double progress) {
     return learning_rate(schedule, 0.02, progress, 1000, 10);
   };
   const double pi = std::acos(-1.0);
-  CHECK(rate("linear", 0) == Approx(0.02));
-  CHECK(rate("linear", 0.25) == Approx(0.015));
-  CHECK(rate("linear", 0.94) == Approx(0.0012));
-  CHECK(rate("linear", 0.96) == Approx(0.001));
-  CHECK(rate("linear", 1) == Approx(0.001));
-  CHECK(rate("cosine", 0.25) == Approx(0.01 * (1 + std::cos(pi / 4))));
-  CHECK(rate("cosine", 0.5) == Approx(0.01));
-  CHECK(rate("exponential", 0.5) == Approx(0.002));
-  CHECK(rate("exponential", 1) == Approx(0.0002));
+  CHECK(rate("linear", 0) == about(0.02));
+  CHECK(rate("linear", 0.25) == about(0.015));
+  CHECK(rate("linear", 0.94) == about(0.0012));
+  CHECK(rate("linear", 0.96) == about(0.001));
+  CHECK(rate("linear", 1) == about(0.001));
+  CHECK(rate("cosine", 0.25) == about(0.01 * (1 + std::cos(pi / 4))));
+  CHECK(rate("cosine", 0.5) == about(0.01));
+  CHECK(rate("exponential", 0.5) == about(0.002));
+  CHECK(rate("exponential", 1) == about(0.0002));
   const double steps[] = {0.49, 0.02, 0.51, 0.01, 0.63, 0.005, 0.76, 0.0025, 0.88, 0.00125};
-  for (size_t i = 0; i < 10; i += 2) CHECK(rate("step", steps[i]) == Approx(steps[i + 1]));
-  CHECK(rate("constant", 0.7) == Approx(0.02));
-  CHECK(rate("plateau", 0.7) == Approx(0.02));
+  for (size_t i = 0; i < 10; i += 2) CHECK(rate("step", steps[i]) == about(steps[i + 1]));
+  CHECK(rate("constant", 0.7) == about(0.02));
+  CHECK(rate("plateau", 0.7) == about(0.02));
   CHECK(testing::contains(testing::error_of([&] { rate("wave", 0); }), "unknown schedule \"wave\""));
 }
 
 TEST_CASE("the warm-up is a ramp to the base, which is noam's peak too; behind it noam falls as a root does") {
   for (const char* schedule : {"linear", "cosine", "exponential", "step", "constant", "plateau"}) {
     CAPTURE(schedule);
-    CHECK(learning_rate(schedule, 0.02, 0, 0, 8) == Approx(0.02 / 8));
-    CHECK(learning_rate(schedule, 0.02, 0, 3, 8) == Approx(0.01));
-    CHECK(learning_rate(schedule, 0.02, 0, 7, 8) == Approx(0.02));
-    CHECK(learning_rate(schedule, 0.02, 0, 8, 8) == Approx(0.02));
-    CHECK(learning_rate(schedule, 0.02, 0, 0, 0) == Approx(0.02));  // none
+    CHECK(learning_rate(schedule, 0.02, 0, 0, 8) == about(0.02 / 8));
+    CHECK(learning_rate(schedule, 0.02, 0, 3, 8) == about(0.01));
+    CHECK(learning_rate(schedule, 0.02, 0, 7, 8) == about(0.02));
+    CHECK(learning_rate(schedule, 0.02, 0, 8, 8) == about(0.02));
+    CHECK(learning_rate(schedule, 0.02, 0, 0, 0) == about(0.02));  // none
   }
   auto noam = [](int64_t step) { return learning_rate("noam", 0.02, 0.3, step, 16); };
-  CHECK(noam(3) == Approx(0.005));
-  CHECK(noam(15) == Approx(0.02));
-  CHECK(noam(63) == Approx(0.01));
+  CHECK(noam(3) == about(0.005));
+  CHECK(noam(15) == about(0.02));
+  CHECK(noam(63) == about(0.01));
 }
 
 TEST_CASE("rates that nobody gave") {

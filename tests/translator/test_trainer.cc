@@ -8,12 +8,12 @@
 #include <gradus/io/safetensors.h>
 #include <translator/trainer.h>
 
+#include "../about.h"
 #include "../io/scratch.h"
 #include "tiny.h"
 
 using namespace gradus;
 using namespace translator;
-using doctest::Approx;
 
 namespace {
 
@@ -113,7 +113,7 @@ TEST_CASE("one step is the weights minus the rate times the gradient of the mean
     check_near(weights(model), moved(start, [](double g) { return 0.1 * g; }));
     REQUIRE(trainer.validations().size() == 1);
     const Validation& v = trainer.validations()[0];
-    CHECK(v.train_loss == Approx(start.nll / static_cast<double>(start.tokens)).epsilon(1e-5));
+    CHECK(v.train_loss == about(start.nll / static_cast<double>(start.tokens), 1e-5));
     CHECK(v.epoch == 1);
     CHECK(v.step == 1);
     CHECK(v.best);
@@ -121,7 +121,7 @@ TEST_CASE("one step is the weights minus the rate times the gradient of the mean
     CHECK(trainer.best_loss() == v.evaluation.nll);
     CHECK(v.tokens_per_second > 0);
     CHECK(v.tokens_per_second < 1e9);
-    CHECK(std::stod(metadata(directory).at("baseline")) == Approx(v.train_loss));
+    CHECK(std::stod(metadata(directory).at("baseline")) == about(v.train_loss));
   }
 }
 
@@ -175,8 +175,8 @@ TEST_CASE("each epoch meets each pair once, whatever the batches; what was measu
     REQUIRE(trainer.validations().size() == 3);
     for (int64_t k = 0; k < 3; ++k) {
       const Validation& v = trainer.validations()[static_cast<size_t>(k)];
-      CHECK(v.train_loss == Approx(all.nll / static_cast<double>(all.tokens)).epsilon(1e-5));
-      CHECK(v.evaluation.nll == Approx(v.train_loss).epsilon(1e-5));
+      CHECK(v.train_loss == about(all.nll / static_cast<double>(all.tokens), 1e-5));
+      CHECK(v.evaluation.nll == about(v.train_loss, 1e-5));
       CHECK(v.epoch == k + 1);
       CHECK(v.step == (k + 1) * batches);
       CHECK(v.best == (k == 0));  // the others are no better
@@ -220,7 +220,7 @@ TEST_CASE("a plateau halves the rate when the second validation in a row is no b
     Model fresh = tiny::model();
     Trainer trainer(fresh, tiny::pairs(), tiny::pairs(), o);
     trainer.run(kNever);
-    CHECK(std::stod(metadata(directory).at("base_lr")) == Approx(1e-30 * factors[epochs - 1]).epsilon(1e-9));
+    CHECK(std::stod(metadata(directory).at("base_lr")) == about(1e-30 * factors[epochs - 1], 1e-9));
   }
 }
 
@@ -234,7 +234,7 @@ TEST_CASE("the baseline is a moving average of a word's cost") {
   trainer.run(kNever);
   double first = start.nll / static_cast<double>(start.tokens), second = trainer.validations()[1].train_loss;
   REQUIRE(std::abs(first - second) > 1e-3);
-  CHECK(std::stod(metadata(directory).at("baseline")) == Approx(0.9 * first + 0.1 * second).epsilon(1e-5));
+  CHECK(std::stod(metadata(directory).at("baseline")) == about(0.9 * first + 0.1 * second, 1e-5));
 }
 
 TEST_CASE("a step whose gradient is not finite is left out and counted") {
