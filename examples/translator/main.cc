@@ -17,6 +17,7 @@
 #include <string>
 
 #include <translator/commands.h>
+#include <translator/text/terminal.h>
 
 namespace translator {
 namespace {
@@ -168,7 +169,7 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   c.option("--lr", o.lr,
            "Highest learning rate (default: 0.001, 0.003 for the embedded corpus; sgd and adadelta 1, "
            "adagrad 0.05)")
-      .positive();
+      .positive(1e30);  // a run may be blown up to see what --check-finite says, but a float must hold the rate
   c.option("--momentum", o.train.momentum, "Of sgd and rmsprop").show_default().range(0.0, 0.9999);
   c.option("--weight-decay", o.weight_decay,
            "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)")
@@ -241,7 +242,7 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
   c.option("--hidden", t.hidden, "As in train").positive();
   c.option("--embedding", t.embedding, "As in train").positive();
   c.option("--dropout", t.dropout, "As in train").range(0.0, 0.95);
-  c.option("--lr", t.lr, "As in train").positive();
+  c.option("--lr", t.lr, "As in train").positive(1e30);
   c.option("-b,--batch-size", t.train.batch_size, "As in train").show_default().positive();
   c.option("--work", o.work, "Directory of the runs; those that are finished are not done again")
       .show_default()
@@ -290,7 +291,9 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
       c.flag("--embedded", o.embedded, "The 1000 test sentences of the embedded corpus").excludes(pairs);
   c.flag("--swap", o.read.swap_columns, "The second column is what is translated from").excludes(embedded);
   c.flag("--strict", o.read.strict, "Stop at the first bad line instead of leaving it out");
-  c.option("--alignments", o.alignments, "Gold links in Moses form, a line for each line of the pairs")
+  c.option("--alignments", o.alignments,
+           "Gold links in Moses form, a line for each line of the pairs; alignment error counts only the target words "
+           "that have one")
       .type_name("FILE")
       .needs(pairs);
   c.option("-k,--beam-size", o.search.beam_size, "Hypotheses kept; 1 is greedy")
@@ -300,11 +303,13 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
       .show_default()
       .not_negative();
   c.flag("--by-length", o.by_length, "The same for ranges of source length");
-  c.option("--hypotheses", o.hypotheses, "File to write the translations to").type_name("FILE");
-  c.option("--references", o.references,
-           "File to write what they are compared with: the targets in the model's spelling")
+  c.option("--hypotheses", o.hypotheses,
+           "File to write the translations to, a line for each line of the pairs; empty where one was left out")
       .type_name("FILE");
-  c.flag("--json", o.json, "One JSON object instead of the table");
+  c.option("--references", o.references,
+           "The same of what they are compared with: the targets in the model's spelling")
+      .type_name("FILE");
+  c.flag("--json", o.json, "One JSON object instead of the tables");
   add_common_options(c, o.common);
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
@@ -343,36 +348,24 @@ int main(int argc, char** argv) {
   translator::add_translate_command(app, translate, exit_code);
   translator::add_evaluate_command(app, evaluate, exit_code);
   translator::add_replay_command(app, replay, exit_code);
+  auto failed = [](const std::string& what, int code) {
+    translator::tell("translator: " + what);
+    return code;
+  };
   try {
-    if (!app.parse(argc, argv)) {
-      if (argc > 1 && argv[1][0] != '-' && !app.names_command()) {
-        fmt::print(stderr,
-                   "translator: there is no command \"{}\", only corpus, train, compare, translate, evaluate, "
-                   "replay\n",
-                   argv[1]);
-        return 2;
-      }
-      return app.report() == 0 ? 0 : 2;
-    }
+    if (!app.parse(argc, argv)) return app.report();
   } catch (const translator::UsageError& e) {
-    fmt::print(stderr, "translator: {}\n", e.what());
-    return 2;
+    return failed(e.what(), 2);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "translator: out of memory\n");
-    return 1;
+    return failed("out of memory", 1);
   } catch (const gradus::NotFinite& e) {  // its line is what to look at
-    fmt::print(stderr, "translator: {}\n", e.what());
-    return 1;
+    return failed(e.what(), 1);
   } catch (const gradus::Error& e) {
-    fmt::print(stderr, "translator: {}\n", e.message());
-    return 1;
+    return failed(e.message(), 1);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "translator: {}\n", e.what());
-    return 1;
+    return failed(e.what(), 1);
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-    fmt::print(stderr, "translator: standard output cannot be written: {}\n", std::strerror(errno));
-    return 1;
-  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    return failed(fmt::format("standard output cannot be written: {}", std::strerror(errno)), 1);
   return exit_code;
 }

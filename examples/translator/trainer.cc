@@ -18,6 +18,7 @@
 #include <translator/recipe.h>
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
+#include <translator/text/utf8.h>
 
 namespace translator {
 namespace {
@@ -310,7 +311,7 @@ void Trainer::show(Progress& bar, const RunLog::Details& d) const {
   std::string text = describe(validations_.back(), style.is_terminal ? style.width : 200);
   if (!style.is_terminal) {
     for (const RunLog::Sample& s : d.samples)
-      text += fmt::format("\n          {}  ->  {}", s.source, s.output);
+      text += fmt::format("\n          {}  ->  {}", utf8::printable(s.source), utf8::printable(s.output));
     bar.print(text);
     return;
   }

@@ -6,10 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+
+#include <translator/text/utf8.h>
 
 #include "json_text.h"
 
@@ -117,12 +120,16 @@ Result Running::wait() {
 
 Result run(const Arguments& arguments, const Setting& setting) { return Running(arguments, setting).wait(); }
 
-Result shell(const std::string& command) {
+Result run_program(const Arguments& words, const Setting& setting) {
   std::string stem;
-  pid_t pid = spawn({"/bin/sh", "-c", command}, {.environment = {{"T", TRANSLATOR}}}, stem);
+  pid_t pid = spawn(words, setting, stem);
   int status = 0;
   REQUIRE(waitpid(pid, &status, 0) == pid);
   return collect(status, stem);
+}
+
+Result shell(const std::string& command) {
+  return run_program({"/bin/sh", "-c", command}, {.environment = {{"T", TRANSLATOR}}});
 }
 
 void write_file(const std::string& name, const std::string& text) {
@@ -147,6 +154,18 @@ size_t count(const std::string& text, const std::string& part) {
   size_t n = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
   return n;
+}
+
+std::string acts_on_terminal(const std::string& text) {
+  namespace utf8 = translator::utf8;
+  if (auto bad = utf8::describe_invalid_byte(text); !bad.empty()) return bad;
+  for (char32_t c : utf8::decode(text))
+    if (c != U'\n' && c != U'\t' && utf8::is_unprintable(c)) {
+      char name[16];
+      std::snprintf(name, sizeof name, "U+%04X", static_cast<unsigned>(c));
+      return name;
+    }
+  return "";
 }
 
 std::vector<nlohmann::ordered_json> events(const std::string& directory, const std::string& kind) {

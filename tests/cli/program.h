@@ -50,6 +50,8 @@ class Running {
 };
 
 Result run(const Arguments& arguments, const Setting& setting = {});
+// Another program, the first of the words; it has the same scratch directory.
+Result run_program(const Arguments& words, const Setting& setting = {});
 
 // Runs a shell command line in the scratch directory; $T is the program. 2>&1 is up to the command.
 Result shell(const std::string& command);
@@ -63,6 +65,10 @@ bool exists(const std::string& name);
 
 std::vector<std::string> lines_of(const std::string& text);
 size_t count(const std::string& text, const std::string& part);
+
+// The first control character (but for line feeds and tabs), bidirectional control or byte that is no UTF-8 of what a program
+// printed, as "U+001B"; "" where a terminal can do nothing but show the text.
+std::string acts_on_terminal(const std::string& text);
 
 // Events of DIR/train.log; fails the test when a line is no JSON.
 std::vector<nlohmann::ordered_json> events(const std::string& directory, const std::string& kind = {});

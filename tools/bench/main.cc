@@ -2,10 +2,12 @@
 // comparison with PyTorch, and --help.
 
 #include <command_line/command_line.h>
-#include <fmt/core.h>
 #include <gradus/error.h>
 
-#include <cstdio>
+#include <functional>
+#include <string>
+
+#include <translator/text/terminal.h>
 
 #include "commands.h"
 
@@ -13,9 +15,22 @@ namespace {
 
 using command_line::Command;
 
+std::string fault_of(const std::function<void()>& read) {
+  try {
+    read();
+    return "";
+  } catch (const gradus::Error& e) {
+    return e.message();
+  }
+}
+
 void add_workload(const Command& c, bench::Options& o) {
-  c.option("--size", o.size, "toy, small, base, several with commas, or all").show_default();
-  c.option("--variant", o.variant, "bahdanau, luong, or all").show_default();
+  c.option("--size", o.size, "toy, small, base, several with commas, or all")
+      .show_default()
+      .check([](const std::string& names) { return fault_of([&] { bench::sizes_named(names); }); });
+  c.option("--variant", o.variant, "bahdanau, luong, or all")
+      .show_default()
+      .check([](const std::string& names) { return fault_of([&] { bench::variants_named(names); }); });
   c.option("--threads", o.threads, "Threads; each differentiates a share of the batch")
       .show_default()
       .range(1, 256);
@@ -40,7 +55,8 @@ int main(int argc, char** argv) {
   command_line::Program app{
       "Speed of Gradus. Sizes: toy (V 2000, E 64, H 128, B 32, T 10), small (V 8000, E 256, H 256, B 64, T "
       "16), "
-      "base (V 16000, E 512, H 512, B 64, T 24)"};
+      "base (V 16000, E 512, H 512, B 64, T 24)",
+      "bench"};
   bench::Options o;
   int code = 0;
 
@@ -78,7 +94,7 @@ int main(int argc, char** argv) {
   try {
     if (!app.parse(argc, argv)) return app.report();
   } catch (const gradus::Error& e) {
-    fmt::print(stderr, "bench: {}\n", e.what());
+    translator::tell(std::string("bench: ") + e.what());
     return 1;
   }
   return code;

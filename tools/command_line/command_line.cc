@@ -1,8 +1,55 @@
 #include "command_line.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <sstream>
+#include <system_error>
+
+#include <translator/text/terminal.h>
 
 namespace command_line {
+namespace {
+
+// CLI11's own checks let NaN through, and print their bounds with all 309 digits.
+std::string number_fault(const std::string& text, const std::function<bool(double)>& fits, const std::string& rule) {
+  double value = 0;
+  if (text.empty() || !CLI::detail::lexical_cast(text, value) || !std::isfinite(value))
+    return fmt::format("\"{}\" is no number", text);
+  return fits(value) ? "" : fmt::format("{} is not {}", text, rule);
+}
+
+CLI::Validator number_check(const std::function<bool(double)>& fits, const std::string& rule,
+                            const std::string& in_help) {
+  return CLI::Validator([=](const std::string& text) { return number_fault(text, fits, rule); }, in_help);
+}
+
+CLI::Validator between(double least, double most) {
+  return number_check([=](double x) { return x >= least && x <= most; }, fmt::format("from {} to {}", least, most),
+                      fmt::format("{} to {}", least, most));
+}
+
+// CLI11 takes "" for 0, and -1 or 99999999999999999999 for the largest number there is where no sign is wanted.
+template <class T>
+CLI::Validator whole() {
+  return CLI::Validator(
+      [](const std::string& text) -> std::string {
+        T value = 0;
+        const char* end = text.data() + text.size();
+        auto [last, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc::result_out_of_range && last == end) return fmt::format("{} is too large", text);
+        return error == std::errc() && last == end ? "" : fmt::format("\"{}\" is no whole number", text);
+      },
+      "");
+}
+
+// --data "$FORGOTTEN" is a mistake, and not the same as no --data.
+const CLI::Validator kNotEmpty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
+
+}  // namespace
 
 const Option& Option::show_default() const {
   option_->capture_default_str();
@@ -35,22 +82,24 @@ const Option& Option::take_all() const {
 }
 
 const Option& Option::range(int least, int most) const {
-  option_->check(CLI::Range(least, most));
+  option_->check(between(least, most));
   return *this;
 }
 
 const Option& Option::range(double least, double most) const {
-  option_->check(CLI::Range(least, most));
+  option_->check(between(least, most));
   return *this;
 }
 
-const Option& Option::positive() const {
-  option_->check(CLI::PositiveNumber);
+const Option& Option::positive(double most) const {
+  option_->check(number_check([most](double x) { return x > 0 && x <= most; },
+                              fmt::format("above 0 and at most {}", most), "above 0"));
   return *this;
 }
 
 const Option& Option::not_negative() const {
-  option_->check(CLI::NonNegativeNumber);
+  option_->check(number_check([](double x) { return x >= 0 && x <= kMost; }, fmt::format("from 0 to {}", kMost),
+                              "0 or more"));
   return *this;
 }
 
@@ -82,7 +131,7 @@ const Option& Option::excludes(const Option& other) const {
 bool Option::given() const { return option_->count() > 0; }
 
 Option Command::option(const std::string& names, std::string& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
+  return Option(app_->add_option(names, value, help)->check(kNotEmpty));
 }
 
 Option Command::option(const std::string& names, std::optional<std::string>& value,
@@ -92,23 +141,23 @@ Option Command::option(const std::string& names, std::optional<std::string>& val
 
 Option Command::option(const std::string& names, std::vector<std::string>& values,
                        const std::string& help) const {
-  return Option(app_->add_option(names, values, help));
+  return Option(app_->add_option(names, values, help)->check(kNotEmpty));
 }
 
 Option Command::option(const std::string& names, int& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
+  return Option(app_->add_option(names, value, help)->check(whole<int>()));
 }
 
 Option Command::option(const std::string& names, int64_t& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
+  return Option(app_->add_option(names, value, help)->check(whole<int64_t>()));
 }
 
 Option Command::option(const std::string& names, uint64_t& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
+  return Option(app_->add_option(names, value, help)->check(whole<uint64_t>()));
 }
 
 Option Command::option(const std::string& names, double& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
+  return Option(app_->add_option(names, value, help)->check(number_check([](double) { return true; }, "", "")));
 }
 
 Option Command::option(const std::string& names, const std::function<void(const std::string&)>& take,
@@ -143,10 +192,11 @@ std::vector<std::string> Command::given() const {
 struct Program::State {
   CLI::App app;
   std::optional<CLI::ParseError> stopped_by;
+  std::string first;  // word behind the program's name
 };
 
 Program::Program(const std::string& help, const std::string& name)
-    : Program(std::unique_ptr<State>(new State{CLI::App(help, name), {}})) {}
+    : Program(std::unique_ptr<State>(new State{CLI::App(help, name), {}, {}})) {}
 
 Program::Program(std::unique_ptr<State> state) : Command(&state->app), state_(std::move(state)) {
   app_->require_subcommand(1);
@@ -159,6 +209,7 @@ void Program::last_wins() const { app_->option_defaults()->take_last(); }
 void Program::version(const std::string& text) const { app_->set_version_flag("--version", text); }
 
 bool Program::parse(int argc, char** argv) {
+  if (argc > 1) state_->first = argv[1];
   try {
     app_->parse(argc, argv);
     return true;
@@ -168,8 +219,23 @@ bool Program::parse(int argc, char** argv) {
   }
 }
 
-bool Program::names_command() const { return !app_->get_subcommands().empty(); }
-
-int Program::report() const { return state_->stopped_by ? app_->exit(*state_->stopped_by) : 0; }
+int Program::report() const {
+  if (!state_->stopped_by) return 0;
+  std::ostringstream help, complaint;
+  if (app_->exit(*state_->stopped_by, help, complaint) == 0) {
+    std::fwrite(help.str().data(), 1, help.str().size(), stdout);
+    return 0;
+  }
+  std::string text = complaint.str();
+  if (!state_->first.empty() && state_->first[0] != '-' && app_->get_subcommands().empty()) {
+    std::string names;
+    for (const CLI::App* command : app_->get_subcommands([](CLI::App*) { return true; }))
+      names += (names.empty() ? "" : ", ") + command->get_name();
+    text = fmt::format("{}: there is no command \"{}\", only {}", app_->get_name(), state_->first, names);
+  }
+  while (text.ends_with('\n')) text.pop_back();
+  translator::tell(text);
+  return 2;
+}
 
 }  // namespace command_line

@@ -32,8 +32,9 @@ class Option {
 
   const Option& range(int least, int most) const;
   const Option& range(double least, double most) const;
-  const Option& positive() const;
-  const Option& not_negative() const;
+  static constexpr double kMost = 1e9;   ///< of any number without a bound of its own
+  const Option& positive(double most = kMost) const;
+  const Option& not_negative() const;  ///< the same from 0
   const Option& one_of(const std::vector<std::string>& values) const;
   const Option& existing_file() const;
   /// `error` says what is wrong with a value; "": nothing.
@@ -49,7 +50,7 @@ class Option {
 };
 
 /// A program or one of its commands. Copies stand for the same one. Variables are kept by reference: they must live
-/// until the command line is read.
+/// until the command line is read. Numbers must be finite, and text must not be empty but where the variable is optional.
 class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
@@ -93,9 +94,8 @@ class Program : public Command {
   /// Reads the command line and calls back the command that it names. False for --help, for --version, and when it
   /// is wrong: `report` then. What a callback throws gets through.
   bool parse(int argc, char** argv);
-  bool names_command() const;  ///< parse met one of the commands
   /// Prints why `parse` returned false: help and version to stdout, an error to stderr.
-  /// @return CLI11's exit status: 0 for help and version, above 100 for errors.
+  /// @return The exit status: 0 for help and version, 2 for errors.
   int report() const;
 
  private:

@@ -63,8 +63,8 @@ int ablate(const AblateOptions& o) {
   write_file(o.out, page);
   if (o.out == "-") return 0;
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  fmt::print(stderr, "{}: {} models, {:.1f} s, {} KB\n", o.out, jobs, seconds, page.size() / 1000);
-  for (const std::string& text : findings(task, all)) fmt::print(stderr, "  {}\n", text);
+  translator::tell(fmt::format("{}: {} models, {:.1f} s, {} KB", o.out, jobs, seconds, page.size() / 1000));
+  for (const std::string& text : findings(task, all)) translator::tell("  " + text);
   return 0;
 }
 

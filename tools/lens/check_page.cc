@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <translator/text/terminal.h>
+
 #include "commands.h"
 #include "json_text.h"
 
@@ -19,8 +21,8 @@ void write_page(const json& data, const std::string& out) {
   std::string page = assemble_page("check", data);
   write_file(out, page);
   if (out != "-")
-    fmt::print(stderr, "{}: {} check{}, {} KB\n", out, data["checks"].size(),
-               data["checks"].size() == 1 ? "" : "s", page.size() / 1000);
+    translator::tell(fmt::format("{}: {} check{}, {} KB", out, data["checks"].size(),
+                                 data["checks"].size() == 1 ? "" : "s", page.size() / 1000));
 }
 
 }  // namespace

@@ -65,12 +65,11 @@ int explain(const ExplainOptions& o) {
   write_file(o.out, page);
   if (o.out == "-") return 0;
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  fmt::print(
-      stderr,
+  translator::tell(fmt::format(
       "{}: {} source words, {} target words, {} numbers checked by finite differences, worst relative error {:.1e}; "
-      "{:.1f} s, {} KB\n",
+      "{:.1f} s, {} KB",
       o.out, subject.source.size(), subject.target.size(), trace.checks.size(), trace.worst(), seconds,
-      page.size() / 1000);
+      page.size() / 1000));
   return trace.worst() < 1e-6 ? 0 : 1;
 }
 

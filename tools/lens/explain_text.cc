@@ -14,9 +14,10 @@ namespace lens {
 namespace {
 
 using gradus::Tensor;
+using translator::utf8::printable;
 
 std::string padded(const std::string& word, int width) {
-  std::string fitted = translator::utf8::fit(translator::utf8::printable(word), width);
+  std::string fitted = translator::utf8::fit(printable(word), width);
   return std::string(static_cast<size_t>(std::max(0, width - translator::utf8::display_width(fitted))), ' ') +
          fitted;
 }
@@ -65,7 +66,7 @@ class Report {
  private:
   void head() {
     out_ +=
-        fmt::format("{} ({}, {} order, {} cells)\n", subject_.name, subject_.model.config.network.attention,
+        fmt::format("{} ({}, {} order, {} cells)\n", printable(subject_.name), subject_.model.config.network.attention,
                     d_.luong_order() ? "Luong's" : "Bahdanau's", subject_.model.config.network.cell);
     out_ += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject_.has_reference ? "should say" : "says",
                         "would choose", "p", "loss");

@@ -7,6 +7,8 @@
 #include <optional>
 
 #include <gradus/parallel.h>
+#include <translator/text/terminal.h>
+#include <translator/text/utf8.h>
 
 #include "commands.h"
 #include "explain.h"
@@ -161,9 +163,9 @@ int flow(const FlowOptions& o) {
   if (o.json) write_file(o.out, json_text::dump(data) + "\n");
   if (page) write_file(o.out, assemble_page("flow", data));
   if (o.out == "-" && !o.text) return 0;
-  fmt::print("{}", flow_text(results[show], titles));
+  fmt::print("{}", translator::utf8::printable_lines(flow_text(results[show], titles)));
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  if (!o.text) fmt::print(stderr, "{}: {} settings, {:.1f} s\n", o.out, results.size(), seconds);
+  if (!o.text) translator::tell(fmt::format("{}: {} settings, {:.1f} s", o.out, results.size(), seconds));
   return 0;
 }
 

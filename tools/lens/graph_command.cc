@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include <translator/text/terminal.h>
+#include <translator/text/utf8.h>
+
 #include "commands.h"
 #include "graph.h"
 #include "json_text.h"
@@ -29,7 +32,7 @@ int graph(const GraphOptions& o) {
   StepGraph g = trace_step(d, static_cast<size_t>(step));
   if (!o.dot.empty()) write_file(o.dot, graph_dot(subject, g, o.operations));
   if (o.text) {
-    fmt::print("{}", graph_text(subject, g));
+    fmt::print("{}", translator::utf8::printable_lines(graph_text(subject, g)));
     return 0;
   }
   json data = graph_json(subject, g, count, worst, o.json ? 17 : 5);
@@ -41,8 +44,8 @@ int graph(const GraphOptions& o) {
   write_file(o.out, page);
   if (o.out == "-") return 0;
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  fmt::print(stderr, "{}: {} operations, {} edges; {:.1f} s, {} KB\n", o.out, g.module_of.size(),
-             g.trace.edges.size(), seconds, page.size() / 1000);
+  translator::tell(fmt::format("{}: {} operations, {} edges; {:.1f} s, {} KB", o.out, g.module_of.size(),
+                               g.trace.edges.size(), seconds, page.size() / 1000));
   return 0;
 }
 

@@ -9,7 +9,6 @@
 // *_command.cc hold the commands; this file only reads the command line.
 
 #include <command_line/command_line.h>
-#include <fmt/core.h>
 
 #include <cstdio>
 #include <functional>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include <gradus/nn/recurrent_cell.h>
+#include <translator/text/terminal.h>
 
 #include "commands.h"
 #include "lesson/commands.h"
@@ -233,20 +233,20 @@ int main(int argc, char** argv) {
   add_course(app, code, true);
   add_report(app, code);
   add_ablate(app, code);
+  auto failed = [](const std::string& what, int status) {
+    translator::tell("lens: " + what);
+    return status;
+  };
   try {
-    if (!app.parse(argc, argv)) return app.report() == 0 ? 0 : 2;
+    if (!app.parse(argc, argv)) return app.report();
   } catch (const lens::UsageError& e) {
-    fmt::print(stderr, "lens: {}\n", e.what());
-    return 2;
+    return failed(e.what(), 2);
   } catch (const gradus::NotFinite& e) {  // its line is what to look at
-    fmt::print(stderr, "lens: {}\n", e.what());
-    return 1;
+    return failed(e.what(), 1);
   } catch (const gradus::Error& e) {
-    fmt::print(stderr, "lens: {}\n", e.message());
-    return 1;
+    return failed(e.message(), 1);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "lens: {}\n", e.what());
-    return 1;
+    return failed(e.what(), 1);
   }
   return code;
 }

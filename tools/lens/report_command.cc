@@ -37,7 +37,7 @@ int report(const ReportOptions& o) {
                    e) {  // a Transformer, or a network without attention: no sentence can be explained
         possible = false;
         run["notes"].push_back(std::string("The worst sentences could not be explained: ") + e.message());
-        fmt::print(stderr, "lens: {}\n", e.message());
+        translator::tell("lens: " + e.message());
       }
     }
     run["explained"].push_back(one);
@@ -50,7 +50,8 @@ int report(const ReportOptions& o) {
   std::string page = assemble_page("report", run);
   write_file(o.out, page);
   if (o.out != "-")
-    fmt::print(stderr, "{}: {} validations, {} KB\n", o.out, run["validations"].size(), page.size() / 1000);
+    translator::tell(
+        fmt::format("{}: {} validations, {} KB", o.out, run["validations"].size(), page.size() / 1000));
   return 0;
 }
 

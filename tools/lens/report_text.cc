@@ -129,7 +129,7 @@ std::string report_text(const json& run, int width, bool colors) {
   if (!line.empty()) out += line + "\n";
   for (const json& r : run.at("resumes"))
     out += fmt::format("resumed at step {}\n", json_text::dump(r.at("step")));
-  for (const json& n : run.at("notes")) out += n.get<std::string>() + "\n";
+  for (const json& n : run.at("notes")) out += printable(n.get<std::string>()) + "\n";
   if (all.empty()) return out + "\nno validation yet\n";
   out += fmt::format("\n{} validations\n", all.size());
   out += curve("train loss", all, "train_loss", 1, 3, width) +
@@ -167,7 +167,7 @@ std::string report_text(const json& run, int width, bool colors) {
     if (run.at("explained").size() > i) {
       const json& e = run.at("explained")[i];
       out += e.at("page").is_string()
-                 ? fmt::format("       explained  {}\n", e.at("page").get<std::string>())
+                 ? fmt::format("       explained  {}\n", printable(e.at("page").get<std::string>()))
                  : fmt::format("         explain  {}\n", printable(e.at("command").get<std::string>()));
     }
   }

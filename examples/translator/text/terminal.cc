@@ -1,5 +1,7 @@
 #include <translator/text/terminal.h>
 
+#include <translator/text/utf8.h>
+
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -8,6 +10,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -114,6 +117,11 @@ TerminalStyle terminal_style(int fd) {
                                      [](const char* name) { return std::getenv(name); });
   if (known) out.height = size.ws_row;
   return out;
+}
+
+void tell(std::string_view message) {
+  std::string line = utf8::printable_lines(message) + '\n';
+  std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 bool Shade::is_bright() const { return 0.299 * red + 0.587 * green + 0.114 * blue > 140; }

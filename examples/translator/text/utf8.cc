@@ -167,14 +167,26 @@ std::string fit(std::string_view text, int width) {
   return out + "…";
 }
 
+bool is_unprintable(char32_t c) {
+  return is_control(c) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
 std::string printable(std::string_view text) {
   std::u32string code = decode_lossy(text);
-  for (char32_t& c : code) {
-    // The bidirectional controls would reorder the rest of the line.
-    const bool reorders = (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-    if (is_control(c) || reorders || c == 0x2028 || c == 0x2029) c = kReplacement;
-  }
+  for (char32_t& c : code)
+    if (is_unprintable(c)) c = kReplacement;
   return encode(code);
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  for (size_t at = 0;;) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    out += printable(text.substr(at, end - at));
+    if (end == text.size()) return out;
+    out += '\n';
+    at = end + 1;
+  }
 }
 
 bool is_space(char32_t c) {

@@ -49,9 +49,16 @@ std::vector<std::string> graphemes(std::string_view text);
 /// The text cut to at most `width` columns, the last of which is then an ellipsis.
 std::string fit(std::string_view text, int width);
 
-/// The text with control characters and ill-formed bytes replaced by U+FFFD, so that it can neither move the
-/// cursor nor colour the terminal.
+/// True for what acts on a terminal instead of being shown by it: control characters, line separators, and the
+/// bidirectional controls, which would reorder the rest of a line.
+bool is_unprintable(char32_t c);
+
+/// The text with what is_unprintable, and ill-formed bytes, replaced by U+FFFD, so that it can neither move the cursor nor
+/// colour the terminal. All text that a program did not write itself (words, names of files and models, what a file or
+/// an argument says) goes through here before a terminal gets it.
 std::string printable(std::string_view text);
+/// The same for text of several lines: line feeds stay.
+std::string printable_lines(std::string_view text);
 
 // Classes of code points, by Unicode general category.
 bool is_space(char32_t c);    ///< Zs, Zl, Zp and the ASCII and Latin-1 white space controls

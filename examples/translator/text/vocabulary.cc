@@ -22,11 +22,16 @@ bool is_special(std::string_view token) {
   return std::find(kSpellings.begin(), kSpellings.end(), token) != kSpellings.end();
 }
 
-// What keeps a token from being one line of a file; empty when nothing does.
+// What keeps a token from being one line of a file, and a word; empty when nothing does. The tokenizer leaves no control
+// character in a word: one in a vocabulary is there to act on the terminal that translations are shown on.
 std::string fault_of(std::string_view token) {
   if (token.empty()) return "the token is empty";
   if (token.find_first_of("\r\n") != std::string_view::npos) return "the token has a line break in it";
-  return utf8::describe_invalid_byte(token);
+  if (std::string bad = utf8::describe_invalid_byte(token); !bad.empty()) return bad;
+  const std::u32string code = utf8::decode(token);
+  const auto found = std::find_if(code.begin(), code.end(), utf8::is_unprintable);
+  if (found == code.end()) return "";
+  return fmt::format("the token has the control character U+{:04X} in it", static_cast<uint32_t>(*found));
 }
 
 }  // namespace

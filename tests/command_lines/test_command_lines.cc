@@ -1,0 +1,201 @@
+// Every program refuses values that are out of range, absurd, empty or unknown: exit status 2, one short line on stderr
+// that names the option and says what it takes, nothing on stdout, nothing written.
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "../cli/program.h"
+#include "../quick_doctest.h"
+
+using namespace cli;
+
+namespace {
+
+struct Wrong {
+  const char* program;
+  Arguments arguments;
+  std::string says;  // part of the error
+};
+
+std::vector<Wrong> all_wrong() {
+  std::vector<Wrong> out;
+  auto add = [&](const char* program, const Arguments& before, const std::string& option, const std::string& value,
+                 const std::string& says) {
+    Arguments a = before;
+    a.push_back(option);
+    a.push_back(value);
+    out.push_back({program, a, says});
+  };
+  struct Number {
+    const char* program;
+    Arguments command;
+    std::vector<std::string> options;
+    bool zero;  // is a value
+  };
+  const std::vector<Number> numbers = {
+      {TRANSLATOR, {"train"}, {"--lr", "--max-minutes", "--clip-value", "--temperature"}, false},
+      {TRANSLATOR, {"train"}, {"--hidden", "--embedding", "--layers", "--ffn", "--heads", "--window", "--batch-size",
+                               "--warmup", "--validate-every", "--min-count", "--max-length"}, false},
+      {TRANSLATOR, {"train"}, {"--weight-decay", "--clip-norm", "--momentum", "--ema", "--dropout",
+                               "--recurrent-dropout", "--scheduled-sampling", "--label-smoothing", "--top-k", "--epochs"},
+       true},
+      {TRANSLATOR, {"train"}, {"--threads", "--corpus-size", "--max-vocabulary"}, false},
+      {TRANSLATOR, {"compare"}, {"--seeds", "--hidden", "--lr", "--max-minutes", "--batch-size"}, false},
+      {TRANSLATOR, {"corpus"}, {"--count", "--max-length"}, false},
+      {TRANSLATOR, {"translate", "m"}, {"--beam-size", "--n-best", "--max-length", "--threads"}, false},
+      {TRANSLATOR, {"translate", "m"}, {"--length-penalty"}, true},
+      {TRANSLATOR, {"evaluate", "m", "p"}, {"--beam-size", "--threads"}, false},
+      {LENS, {"explain"}, {"--step", "--units"}, false},
+      {LENS, {"graph"}, {"--step"}, false},
+      {LENS, {"flow"}, {"--length", "--seeds"}, false},
+      {LENS, {"ablate"}, {"--length", "--hidden", "--epochs", "--seeds"}, false},
+      {BENCH, {"train"}, {"--threads", "--steps", "--losses"}, false},
+      {BENCH, {"train"}, {"--warmup"}, true},
+      {BENCH, {"ops"}, {"--factor"}, false},
+      {BENCH, {"scale"}, {"--threads", "--steps"}, false},
+  };
+  for (const Number& n : numbers)
+    for (const std::string& option : n.options) {
+      for (const char* value : {"-1", "nan", "-inf", "1e300", "99999999999999999999", "seven", "", "1x"})
+        add(n.program, n.command, option, value, option + ": ");
+      if (!n.zero) add(n.program, n.command, option, "0", option + ": ");
+    }
+  // Whole numbers without a bound.
+  for (const char* value : {"-1", "1.5", "nan", "1e300", "99999999999999999999", "", "x"})
+    for (const auto& [program, command] :
+         {std::pair(TRANSLATOR, "train"), {TRANSLATOR, "corpus"}, {TRANSLATOR, "compare"}, {LENS, "ablate"}, {BENCH, "train"}})
+      add(program, {command}, "--seed", value, "--seed");
+  // Names.
+  for (const char* value : {"", "none such", "\x1b[31mred"}) {
+    for (const char* option : {"--model", "--attention", "--decoder", "--readout", "--positions", "--cell", "--optimizer",
+                               "--schedule"})
+      add(TRANSLATOR, {"train"}, option, value, option);
+    add(TRANSLATOR, {"corpus"}, "--split", value, "--split: ");
+    add(TRANSLATOR, {"compare"}, "--attention", value, "--attention: ");
+    add(LENS, {"flow"}, "--cell", value, "--cell: ");
+    add(LENS, {"flow"}, "--init", value, "--init: ");
+    add(LENS, {"graph"}, "--level", value, "--level: ");
+    add(LENS, {"ablate"}, "--cut", value, "--cut: ");
+    add(LENS, {"ablate"}, "--task", value, "--task: ");
+    add(BENCH, {"train"}, "--size", value, "--size: ");
+    add(BENCH, {"train"}, "--variant", value, "--variant: ");
+    add(BENCH, {"train"}, "--load", value, "--load: ");
+  }
+  // A file or directory that a variable forgot to name.
+  for (const char* option : {"--data", "--valid", "--out", "--probe"}) add(TRANSLATOR, {"train"}, option, "", option);
+  add(TRANSLATOR, {"corpus"}, "--out", "", "--out: it is empty");
+  add(TRANSLATOR, {"compare"}, "--work", "", "--work: it is empty");
+  add(TRANSLATOR, {"evaluate", "m", "p"}, "--hypotheses", "", "--hypotheses: it is empty");
+  out.push_back({TRANSLATOR, {"translate", ""}, "model: it is empty"});
+  out.push_back({TRANSLATOR, {"evaluate", "m", ""}, "pairs: it is empty"});
+  out.push_back({TRANSLATOR, {"replay", ""}, "bundle: it is empty"});
+  add(LENS, {"explain"}, "--out", "", "--out: it is empty");
+  add(LENS, {"explain"}, "--target", "", "--target: it is empty");
+  add(LENS, {"report", "m"}, "--out", "", "--out: it is empty");
+  out.push_back({LENS, {"report", ""}, "run: it is empty"});
+  // What there is not.
+  for (const char* program : {TRANSLATOR, LENS, BENCH}) {
+    out.push_back({program, {}, "A subcommand is required"});
+    out.push_back({program, {"sing"}, "there is no command \"sing\", only "});
+    out.push_back({program, {"\x1b[31m"}, "there is no command "});
+    out.push_back({program, {"--sing"}, ""});
+  }
+  out.push_back({TRANSLATOR, {"train", "--sing"}, "--sing"});
+  out.push_back({LENS, {"explain", "--sing"}, "--sing"});
+  out.push_back({BENCH, {"train", "--sing"}, "--sing"});
+  out.push_back({TRANSLATOR, {"translate", "m", "s", "\x1b]0;title\x07"}, ""});
+  return out;
+}
+
+size_t files() {
+  namespace fs = std::filesystem;
+  return static_cast<size_t>(std::distance(fs::directory_iterator(scratch()), fs::directory_iterator()));
+}
+
+}  // namespace
+
+TEST_CASE("values that make no sense: exit status 2 and a short line that names the option") {
+  std::vector<Wrong> all = all_wrong();
+  REQUIRE(all.size() > 500);
+  size_t before = files();
+  for (const Wrong& w : all) {
+    Arguments words = {w.program};
+    words.insert(words.end(), w.arguments.begin(), w.arguments.end());
+    std::string line = std::filesystem::path(w.program).filename().string();
+    for (const std::string& a : w.arguments) line += " '" + a + "'";
+    INFO(line);
+    Result r = run_program(words);
+    INFO(r.err);
+    CHECK(r.code == 2);
+    CHECK(r.out.empty());
+    CHECK(r.says(w.says));
+    CHECK(acts_on_terminal(r.err) == "");
+    // Not a number of 309 digits, not the whole of --help.
+    CHECK(r.err.size() < 400);
+    for (const std::string& said : lines_of(r.err)) CHECK(said.size() < 300);
+  }
+  CHECK(files() == before);
+}
+
+TEST_CASE("--help and --version are no errors") {
+  for (const char* program : {TRANSLATOR, LENS, BENCH}) {
+    Result help = run_program({program, "--help"});
+    CHECK(help.code == 0);
+    CHECK(help.err.empty());
+    CHECK(count(help.out, "Usage: ") == 1);
+    CHECK(count(help.out, "e+308") == 0);
+  }
+  Result of_train = run_program({TRANSLATOR, "train", "--help"});
+  CHECK(of_train.code == 0);
+  for (const char* part : {"e+308", "e-308", "nan"}) CHECK(count(of_train.out, part) == 0);
+}
+
+TEST_CASE("lens shows no control character of a model's name, its words, its log, or a file's name") {
+  namespace fs = std::filesystem;
+  const std::string hostile = "\x1b[2J\x1b]0;owned\x07\xC2\x9B" "31m\xE2\x80\xAEx", model = "m" + hostile;
+  fs::copy(scratch() / trained_model(), scratch() / model);
+  auto harmless = [&](const Arguments& arguments, int code) {
+    Arguments words = {LENS};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    Result r = run_program(words);
+    std::string line;
+    for (const std::string& a : arguments) line += a + " ";
+    INFO(line << "\n" << r.out << r.err);
+    CHECK(r.code == code);
+    CHECK(acts_on_terminal(r.out) == "");
+    CHECK(acts_on_terminal(r.err) == "");
+    return r;
+  };
+  for (const char* command : {"explain", "graph"}) {
+    CHECK(count(harmless({command, model, hostile + "she eats apples", "--text"}, 0).out, "apples") > 0);
+    harmless({command, model, "she eats apples", "--target", hostile, "-o", "page" + hostile}, 0);
+    harmless({command, "absent" + hostile, "she eats"}, 1);
+  }
+  harmless({"flow", model, "she eats apples", "--text", "--seeds", "1"}, 0);
+  harmless({"report", model, "--text"}, 0);
+  harmless({"report", "absent" + hostile}, 1);
+  harmless({"check", hostile}, 2);
+  harmless({"check", "--from", "absent" + hostile}, 1);
+  harmless({"lesson", hostile}, 2);
+
+  // A log in which every text is hostile, and every number.
+  std::string text = "\"\\u001b[2J\\u009b31m\\u202ex\"", log;
+  for (const std::string& line : lines_of(read_file("trained/train.log"))) {
+    auto event = nlohmann::ordered_json::parse(line);
+    for (auto& [key, value] : event.items()) {
+      if (key == "event") continue;
+      auto spoilt = event;
+      spoilt[key] = nlohmann::ordered_json::parse(text);
+      log += spoilt.dump() + "\n";
+    }
+    log += line + "\n";
+  }
+  write_file(model + "/train.log", log);
+  Arguments words = {LENS, "report", model, "--text"};
+  Result r = run_program(words);
+  INFO(r.out << r.err);
+  CHECK(r.code >= 0);  // read or refused, but not crashed
+  CHECK(acts_on_terminal(r.out) == "");
+  CHECK(acts_on_terminal(r.err) == "");
+}
