@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include <gradus/nn/module.h>
@@ -74,13 +75,14 @@ std::string settings_of(const TrainCommand& o, size_t pairs) {
                      o.train.threads);
 }
 
-std::optional<RaceRun> finished_run(const std::string& directory, const std::string& settings) {
+std::optional<RaceRun> finished_run(const Entry& e, const std::string& work, const std::string& settings) {
+  std::string directory = e.directory(work);
   std::ifstream file(in(directory, "race.json"));
   if (!file) return std::nullopt;
   std::stringstream text;
   text << file.rdbuf();
   auto run = race_run_from_json(text.str(), settings);
-  if (!run)
+  if (!run || run->attention != e.attention || run->seed != e.seed)
     throw InputError(directory, 0,
                      "was made with other settings: --force races anew, --work names another place");
   return run;
@@ -109,8 +111,8 @@ class Race {
     for (const std::string& name : o.attentions)
       if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
     o.attentions = once;
-    test_ = data_.embedded ? embedded_pairs("test", 1000, o.train.data.corpus_seed, 40) : data_.valid;
-    if (test_.empty()) throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
+    test_ = data_.embedded ? embedded_pairs("test", 1000, o.train.data.corpus_seed, 40) : own_test();
+    if (test_.empty() || data_.train.empty()) throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
     // By seed first: a race that is stopped has all attentions with the seeds that it got to.
     for (int64_t s = 0; s < o.seeds; ++s)
       for (const std::string& name : o.attentions)
@@ -126,7 +128,7 @@ class Race {
     for (size_t i = 0; i < entries_.size(); ++i) {
       const Entry& e = entries_[i];
       if (o_.force) clear(e.directory(o_.work));
-      if (auto done = finished_run(e.directory(o_.work), settings_of(e.attention))) {
+      if (auto done = finished_run(e, o_.work, settings_of(e.attention))) {
         say(fmt::format("{:>3}/{}  {}  (as before)", i + 1, entries_.size(), describe(*done)));
         runs_.push_back(*done);
         continue;
@@ -150,10 +152,20 @@ class Race {
     return out;
   }
   size_t planned() const { return entries_.size(); }
+  size_t tested() const { return test_.size(); }
 
  private:
+  // The validation pairs choose each run's best weights, so that what a run is measured on must be others.
+  std::vector<SentencePair> own_test() {
+    std::vector<SentencePair> test = hold_out(data_.train);
+    std::set<std::vector<std::string>> chosen_on;
+    for (const SentencePair& p : data_.valid) chosen_on.insert(p.source);
+    std::erase_if(test, [&](const SentencePair& p) { return chosen_on.count(p.source) > 0; });
+    return test;
+  }
+
   void say(const std::string& line) const {
-    if (!o_.train.train.quiet) fmt::print(stderr, "{}\n", line);
+    if (!o_.train.train.quiet) tell(line);
   }
 
   void announce() const {
@@ -231,9 +243,10 @@ std::string markdown(const CompareCommand& o, const Race& race, const std::vecto
                      const std::string& picture) {
   std::string out = "# The attentions compared\n\n";
   out += fmt::format(
-      "Each run had {} on {} thread{}. Mean ± standard deviation over the seeds ({} of {} runs).\n",
+      "Each run had {} on {} thread{}. Mean ± standard deviation over the seeds ({} of {} runs), on {} sentence pairs that "
+      "neither trained a run nor chose its weights.\n",
       budget_of(race.budget()), o.train.train.threads, o.train.train.threads == 1 ? "" : "s",
-      race.runs().size(), race.planned());
+      race.runs().size(), race.planned(), race.tested());
   out += "Settings: " + race.settings() + ".\n\n" + race_table_markdown(rows) + "\n";
   out +=
       "Loss: nats per target token, teacher-forced. Exact match, BLEU: greedy translations. AER: strongest source word "
@@ -253,7 +266,7 @@ int run(CompareCommand& o) {
   o.train.train.threads = o.train.common.threads;
   Data data = load_data(o.train.data);
   for (const std::string& line : data.reports)
-    if (!o.train.train.quiet) fmt::print(stderr, "{}\n", line);
+    if (!o.train.train.quiet) tell(line);
   if (data.train.empty()) throw InputError(o.train.data.data, 0, "has no usable sentence pairs");
   Race race(o, std::move(data));
   bool finished = race.run();
@@ -272,8 +285,8 @@ int run(CompareCommand& o) {
     }
   }
   if (finished) return 0;
-  fmt::print(stderr, "Interrupted after {} of {} runs, which are kept in {}. The same command goes on.\n",
-             race.runs().size(), race.planned(), o.work);
+  tell(fmt::format("Interrupted after {} of {} runs, which are kept in {}. The same command goes on.",
+                   race.runs().size(), race.planned(), o.work));
   return 130;
 }
 

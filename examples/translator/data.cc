@@ -57,23 +57,21 @@ ParallelData read(const std::string& tsv, const std::string& source, const std::
   return read_pairs(source, target, options);
 }
 
-// Without a validation file every so-many-th pair is held out, at most 1000 of them; pairs whose source also
-// occurs in what is left would measure memory, so those leave the training data.
-void hold_out(Data& data) {
-  size_t wanted = std::min<size_t>(1000, data.train.size() / 20);
-  if (wanted == 0) return;
-  size_t every = data.train.size() / wanted;
-  std::unordered_set<std::string> held;
-  for (size_t i = 0; i < data.train.size() && data.valid.size() < wanted; i += every) {
-    held.insert(join_tokens(data.train[i].source));
-    data.valid.push_back(data.train[i]);
-  }
-  std::erase_if(data.train, [&](const SentencePair& p) { return held.count(join_tokens(p.source)) > 0; });
-  data.reports.push_back("no validation data given: " + std::to_string(data.valid.size()) +
-                         " pairs held out of the training data");
-}
-
 }  // namespace
+
+std::vector<SentencePair> hold_out(std::vector<SentencePair>& pairs) {
+  std::vector<SentencePair> out;
+  size_t wanted = std::min<size_t>(1000, pairs.size() / 20);
+  if (wanted == 0) return out;
+  size_t every = pairs.size() / wanted;
+  std::unordered_set<std::string> held;
+  for (size_t i = 0; i < pairs.size() && out.size() < wanted; i += every) {
+    held.insert(join_tokens(pairs[i].source));
+    out.push_back(pairs[i]);
+  }
+  std::erase_if(pairs, [&](const SentencePair& p) { return held.count(join_tokens(p.source)) > 0; });
+  return out;
+}
 
 Data load_data(const DataOptions& options) {
   Data data;
@@ -95,7 +93,10 @@ Data load_data(const DataOptions& options) {
     data.valid = std::move(valid.pairs);
     report(valid.report);
   } else {
-    hold_out(data);
+    data.valid = hold_out(data.train);
+    if (!data.valid.empty())
+      data.reports.push_back("no validation data given: " + std::to_string(data.valid.size()) +
+                             " pairs held out of the training data");
   }
   for (size_t i = 0; i < std::min<size_t>(3, data.valid.size()); ++i)
     data.probes.push_back(data.valid[i * std::max<size_t>(1, data.valid.size() / 3)]);

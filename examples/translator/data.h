@@ -29,6 +29,10 @@ struct Data {
 /// @throws InputError naming file and line.
 Data load_data(const DataOptions& options);
 
+/// Takes every so-many-th pair out, a twentieth and 1000 at most, and drops those left whose source occurs in what was
+/// taken: they would measure memory.
+std::vector<SentencePair> hold_out(std::vector<SentencePair>& pairs);
+
 /// Pairs of the embedded corpus, with gold alignments.
 std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count, uint64_t seed,
                                          int max_length);

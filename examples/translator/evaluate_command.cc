@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -19,7 +20,7 @@
 namespace translator {
 namespace {
 
-void add_alignments(std::vector<SentencePair>& pairs, const std::string& path, bool swap) {
+void add_alignments(std::vector<SentencePair>& pairs, const std::string& path, bool swap, int64_t lines) {
   std::ifstream file(path);
   if (!file) throw InputError(path, 0, fmt::format("cannot be opened: {}", std::strerror(errno)));
   std::string line;
@@ -36,24 +37,68 @@ void add_alignments(std::vector<SentencePair>& pairs, const std::string& path, b
           path, number,
           fmt::format("has links outside a sentence of {} and {} tokens", p.source.size(), p.target.size()));
   }
+  while (std::getline(file, line)) ++number;
+  if (number > lines) throw InputError(path, 0, fmt::format("has {} lines, the pairs have {}", number, lines));
 }
 
-void write_lines(const std::string& path, const std::vector<std::string>& lines) {
+// Leaves out what the model cannot read or learn: as bad a line as one without a tab.
+void drop_too_long(ParallelData& data, const Model& model, const EvaluateCommand& o) {
+  std::erase_if(data.pairs, [&](const SentencePair& p) {
+    std::string fault;
+    for (const auto& [side, words] : {std::pair("source", &p.source), std::pair("target", &p.target)})
+      if (fault.empty() && !(fault = model.length_fault(words->size())).empty())
+        fault = fmt::format("the {} side {}", side, fault);
+    if (fault.empty()) return false;
+    InputError error(data.report.name, p.line, fault);
+    if (o.read.strict) throw error;
+    --data.report.pairs;
+    if (data.report.bad++ < o.read.kept_messages) data.report.messages.emplace_back(error.what());
+    return true;
+  });
+}
+
+// Line n belongs to line n of the data: where a line was left out there is an empty one.
+void write_lines(const std::string& path, const std::vector<std::string>& texts,
+                 const std::vector<SentencePair>& pairs, int64_t lines) {
   if (path.empty()) return;
   std::ofstream file(path, std::ios::binary);
-  for (const std::string& line : lines) file << line << "\n";
+  int64_t written = 0;
+  for (size_t i = 0; i < texts.size(); ++i, ++written) {
+    for (; written + 1 < pairs[i].line; ++written) file << "\n";
+    file << texts[i] << "\n";
+  }
+  for (; written < lines; ++written) file << "\n";
   file.close();
   if (!file) throw InputError(path, 0, fmt::format("cannot be written: {}", std::strerror(errno)));
 }
 
-std::vector<SentencePair> longer_than(const std::vector<SentencePair>& pairs, size_t words) {
-  std::vector<SentencePair> out;
-  for (const SentencePair& p : pairs)
-    if (p.source.size() > words) out.push_back(p);
-  return out;
+// Sentences whose source has so many words; the last range holds sentences of two others again.
+struct Lengths {
+  const char* name;
+  size_t from, to;
+};
+constexpr Lengths kLengths[] = {{"1 .. 5", 1, 5},    {"6 .. 10", 6, 10},      {"11 .. 15", 11, 15},
+                                {"16 .. 20", 16, 20}, {"21 .. 30", 21, 30},    {"> 30", 31, SIZE_MAX},
+                                {"all > 20", 21, SIZE_MAX}};
+
+struct LengthRow {
+  const char* source_words;
+  Evaluation found;
+};
+
+std::vector<LengthRow> by_length(const Model& model, const std::vector<SentencePair>& pairs,
+                                 const EvaluationOptions& options) {
+  std::vector<LengthRow> rows;
+  for (const Lengths& range : kLengths) {
+    std::vector<SentencePair> some;
+    for (const SentencePair& p : pairs)
+      if (p.source.size() >= range.from && p.source.size() <= range.to) some.push_back(p);
+    if (!some.empty()) rows.push_back({range.name, evaluate(model, some, options)});
+  }
+  return rows;
 }
 
-void show(const Evaluation& e, bool as_json) {
+void show(const Evaluation& e, const std::vector<LengthRow>& rows, bool as_json) {
   if (as_json) {
     nlohmann::ordered_json j = {
         {"sentences", e.sentences},    {"tokens", e.tokens},   {"loss", e.nll},
@@ -61,6 +106,12 @@ void show(const Evaluation& e, bool as_json) {
         {"exact_match", e.exact_match}};
     if (e.aer) j["aer"] = *e.aer;
     j["seconds"] = e.seconds;
+    for (const LengthRow& r : rows)
+      j["by_length"].push_back({{"source_words", r.source_words},
+                                {"sentences", r.found.sentences},
+                                {"bleu", r.found.bleu.score},
+                                {"exact_match", r.found.exact_match},
+                                {"perplexity", r.found.perplexity}});
     fmt::print("{}\n", json_text::dump(j));
     return;
   }
@@ -69,8 +120,17 @@ void show(const Evaluation& e, bool as_json) {
   fmt::print("perplexity   {:.3f}\n", e.perplexity);
   fmt::print("BLEU         {}\n             {}\n", e.bleu.format(), e.bleu.signature);
   fmt::print("exact match  {:.2f} %\n", 100 * e.exact_match);
-  if (e.aer) fmt::print("AER          {:.4f} (teacher-forced argmax against gold links)\n", *e.aer);
+  if (e.aer)
+    fmt::print(
+        "AER          {:.4f} (teacher-forced argmax against gold links; target words without one are not counted)\n",
+        *e.aer);
   fmt::print("time         {}\n", format_duration(e.seconds));
+  if (!rows.empty())
+    fmt::print("\n{:<16} {:>9} {:>8} {:>12} {:>10}\n", "source words", "sentences", "BLEU", "exact match",
+               "perplexity");
+  for (const LengthRow& r : rows)
+    fmt::print("{:<16} {:>9} {:>8.1f} {:>10.1f} % {:>10.3f}\n", r.source_words, r.found.sentences,
+               r.found.bleu.score, 100 * r.found.exact_match, r.found.perplexity);
 }
 
 }  // namespace
@@ -81,64 +141,46 @@ int run(EvaluateCommand& o) {
   Model model = Model::load(o.model);
   o.read.lowercase = model.config.lowercase;
   std::vector<SentencePair> pairs;
+  int64_t lines = 0;  // of the data, those that were left out among them
   if (o.embedded) {
     pairs = embedded_pairs("test", 1000, 1, 40);
   } else {
     ParallelData data =
         o.target.empty() ? read_pairs(o.pairs, o.read) : read_pairs(o.pairs, o.target, o.read);
+    drop_too_long(data, model, o);
+    lines = data.report.lines;
     if (data.report.bad > 0 || data.report.blank > 0) {
-      fmt::print(stderr, "{}\n", data.report.summary());
-      for (const std::string& m : data.report.messages) fmt::print(stderr, "  {}\n", m);
+      tell(data.report.summary());
+      for (const std::string& m : data.report.messages) tell("  " + m);
     }
     pairs = std::move(data.pairs);
   }
-  if (!o.alignments.empty()) add_alignments(pairs, o.alignments, o.read.swap_columns);
+  if (!o.alignments.empty()) add_alignments(pairs, o.alignments, o.read.swap_columns, lines);
   if (pairs.empty()) throw InputError(o.pairs, 0, "has no usable sentence pairs");
   EvaluationOptions options{.search = o.search, .threads = o.common.threads};
   // A bar for each stage, on stderr, for what takes longer than two seconds.
   std::unique_ptr<Progress> bar;
-  std::string stage, part;
+  std::string stage;
   auto begin = std::chrono::steady_clock::now();
   auto elapsed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   options.on_progress = [&](const char* what, int64_t done, int64_t total) {
-    if (stage != part + what) {
+    if (stage != what) {
       bar.reset();
-      stage = part + what;
+      stage = what;
       bar = std::make_unique<Progress>(
           stage, total, ProgressOptions{.unit = "sentences/s", .delay_seconds = 2, .clock = elapsed});
     }
     bar->update(done);
   };
   Evaluation all = evaluate(model, pairs, options);
+  std::vector<LengthRow> rows;
+  if (o.by_length) rows = by_length(model, pairs, options);
   bar.reset();
-  show(all, o.json);
-  write_lines(o.hypotheses, all.hypotheses);
-  write_lines(o.references, all.references);
-  if (o.by_length && !o.json) {
-    fmt::print("\n{:<16} {:>9} {:>8} {:>12} {:>10}\n", "source words", "sentences", "BLEU", "exact match",
-               "perplexity");
-    size_t from = 1;
-    for (size_t to : {5, 10, 15, 20, 30, 1000}) {
-      std::vector<SentencePair> part;
-      for (const SentencePair& p : pairs)
-        if (p.source.size() >= from && p.source.size() <= to) part.push_back(p);
-      if (!part.empty()) {
-        Evaluation e = evaluate(model, part, options);
-        fmt::print("{:<16} {:>9} {:>8.1f} {:>10.1f} % {:>10.3f}\n",
-                   to == 1000 ? fmt::format("> {}", from - 1) : fmt::format("{} .. {}", from, to),
-                   e.sentences, e.bleu.score, 100 * e.exact_match, e.perplexity);
-      }
-      from = to + 1;
-    }
-    std::vector<SentencePair> over = longer_than(pairs, 20);
-    if (!over.empty()) {
-      Evaluation e = evaluate(model, over, options);
-      fmt::print("{:<16} {:>9} {:>8.1f} {:>10.1f} % {:>10.3f}\n", "all > 20", e.sentences, e.bleu.score,
-                 100 * e.exact_match, e.perplexity);
-    }
-  }
+  show(all, rows, o.json);
+  write_lines(o.hypotheses, all.hypotheses, pairs, lines);
+  write_lines(o.references, all.references, pairs, lines);
   return 0;
 }
 

@@ -187,7 +187,8 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   }
   out.translated = static_cast<int64_t>(n);
   if (n > 0) {
-    out.bleu = corpus_bleu(out.hypotheses, out.references);
+    // References are read as the model writes: a model without capitals is not asked for any, and the signature says so.
+    out.bleu = corpus_bleu(out.hypotheses, out.references, {.lowercase = model.config.lowercase});
     out.exact_match = static_cast<double>(exact) / static_cast<double>(n);
   }
   if (options.alignment && model.network->attends()) {

@@ -15,9 +15,11 @@ struct Evaluation {
   double nll = 0;         ///< teacher-forced, mean over real target tokens (</s> counted), nats, unsmoothed
   double perplexity = 0;  ///< exp(nll)
   int64_t tokens = 0;
-  BleuScore bleu;             ///< 13a, of the readable text
+  BleuScore bleu;             ///< 13a, of the readable text; case:lc of a model that writes no capitals
   double exact_match = 0;     ///< share of sentences whose tokens are the reference's
-  std::optional<double> aer;  ///< where pairs have gold alignments and the model attends
+  /// Where pairs have gold alignments and the model attends. Lenient: a target word without a gold link is not counted,
+  /// wherever the model looks for it.
+  std::optional<double> aer;
   std::optional<double>
       entropy;  ///< of the weights at a target word (</s> not counted), mean, nats; where it attends
   int64_t sentences = 0, translated = 0;

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <numeric>
 
+#include <fmt/core.h>
+
 #include <gradus/error.h>
 #include <gradus/parallel.h>
 #include <translator/text/detokenizer.h>
@@ -45,6 +47,20 @@ Model::Model(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed)
 
 bool Model::takes_alignments() const {
   return dynamic_cast<const nn::Seq2Seq*>(network.get()) && config.network.attention == "oracle";
+}
+
+int64_t Model::most_positions() const {
+  const auto* network = dynamic_cast<const nn::TransformerSeq2Seq*>(this->network.get());
+  return network && network->config.positions == "learned" ? network->config.max_positions : 0;
+}
+
+std::string Model::length_fault(size_t words) const {
+  constexpr int64_t kLongest = 5000;  // what a search keeps grows with the square: 200 MB for so many
+  int64_t n = static_cast<int64_t>(words), positions = most_positions();
+  if (positions > 0 && n >= positions)
+    return fmt::format("has {} words, but this model has learned {} positions: {} words and </s>", n, positions,
+                       positions - 1);
+  return n > kLongest ? fmt::format("has {} words; {} at most are taken", n, kLongest) : "";
 }
 
 Model Model::load_description(const std::string& directory) {
@@ -205,6 +221,34 @@ Translation to_translation(const Model& model, const nn::Hypothesis& h,
 
 constexpr size_t kBatch = 64;  // sentences translated together
 
+// Which of the sentences, in their order by falling length, go together: [begin, end).
+struct Together {
+  size_t begin, end;
+  int64_t max_length;  // target words; 0: the search's own rule
+};
+
+// Fewer of long ones, since what a search keeps of a sentence grows with the square of its length. Where learned positions
+// end so do translations, and only those: a sentence's limit does not depend on who it is translated with.
+std::vector<Together> batches_of(const std::vector<size_t>& words, int64_t most_positions,
+                                 const nn::SearchOptions& options) {
+  constexpr size_t kAllTogether = 512;  // words, up to which kBatch sentences are
+  auto limit = [&](size_t i) {
+    int64_t own = nn::max_target_length(static_cast<int64_t>(words[i]) + 1, options);
+    return most_positions > 0 && own > most_positions ? most_positions : options.max_length;
+  };
+  std::vector<Together> out;
+  for (size_t i = 0; i < words.size(); ++i) {
+    bool fits = !out.empty() && limit(i) == out.back().max_length;
+    if (fits) {
+      size_t longest = std::max(words[out.back().begin], kAllTogether);
+      fits = (i - out.back().begin) * longest * longest < kBatch * kAllTogether * kAllTogether;
+    }
+    if (!fits) out.push_back({i, i, limit(i)});
+    ++out.back().end;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::vector<Translation>> translate(const Model& model, const nn::Generator& generator,
@@ -218,11 +262,14 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
   std::vector<std::vector<Translation>> out(sources.size());
-  size_t batches = (order.size() + kBatch - 1) / kBatch;
+  std::vector<size_t> words;
+  for (size_t i : order) words.push_back(sources[i].size());
+  const std::vector<Together> batches = batches_of(words, model.most_positions(), options);
   std::atomic<int64_t> done{0};
-  auto one = [&](size_t k, const nn::SearchOptions& how, bool tells) {
+  auto one = [&](const Together& together, nn::SearchOptions how, bool tells) {
     std::vector<std::vector<int32_t>> ids;
-    size_t begin = k * kBatch, end = std::min(order.size(), begin + kBatch);
+    const auto [begin, end, max_length] = together;
+    how.max_length = max_length;
     for (size_t i = begin; i < end; ++i) {
       ids.push_back(model.source.encode(sources[order[i]]));
       ids.back().push_back(nn::kEos);
@@ -236,14 +283,14 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
     if (tells && on_progress) on_progress(done);
   };
   gradus::ThreadPool pool(std::max(1, threads));
-  if (batches >= static_cast<size_t>(pool.size())) {  // whole batches for each thread
+  if (batches.size() >= static_cast<size_t>(pool.size())) {  // whole batches for each thread
     pool.run([&](int worker) {
-      for (size_t k = static_cast<size_t>(worker); k < batches; k += static_cast<size_t>(pool.size()))
-        one(k, options, worker == 0);
+      for (size_t k = static_cast<size_t>(worker); k < batches.size(); k += static_cast<size_t>(pool.size()))
+        one(batches[k], options, worker == 0);
     });
   } else {
     options.pool = &pool;
-    for (size_t k = 0; k < batches; ++k) one(k, options, true);
+    for (const Together& together : batches) one(together, options, true);
   }
   return out;
 }

@@ -31,6 +31,10 @@ class Model {
 
   /// True when its attention is given the gold alignments: oracle.
   bool takes_alignments() const;
+  /// Target words at most, where learned positions end; 0: no end.
+  int64_t most_positions() const;
+  /// Why a sentence of so many words cannot be read or learned; "": it can.
+  std::string length_fault(size_t words) const;
 
   ModelConfig config;
   Vocabulary source, target;
@@ -66,8 +70,8 @@ struct Translation {
   std::vector<std::vector<float>> weights;
 };
 
-/// Translates tokenised sentences in batches of similar length; results in the order given, each with up to
-/// options.beam_size translations, best first. A word the model does not know is <unk>; an <unk> in the
+/// Translates tokenised sentences, none of which has a length_fault, in batches of similar length; results in the order
+/// given, each with up to options.beam_size translations, best first. A word the model does not know is <unk>; an <unk> in the
 /// result is replaced by the source word with the largest weight (Luong et al. 2015, section 4.2) when
 /// weights are there.
 /// on_progress is told, on the calling thread, how many sentences are done.

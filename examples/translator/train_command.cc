@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -95,8 +96,13 @@ Model fresh_model(const TrainCommand& o, const Data& data) {
   config.source_language = data.source_language;
   config.target_language = data.target_language;
   config.french = config.french || data.embedded;
-  return Model(config, vocabulary_of(data.train, &SentencePair::source, o),
-               vocabulary_of(data.train, &SentencePair::target, o), o.train.seed);
+  Model model(config, vocabulary_of(data.train, &SentencePair::source, o),
+              vocabulary_of(data.train, &SentencePair::target, o), o.train.seed);
+  for (const auto* part : {&data.train, &data.valid})
+    for (const SentencePair& p : *part)
+      if (auto fault = model.length_fault(std::max(p.source.size(), p.target.size())); !fault.empty())
+        throw UsageError("a sentence " + fault + "; a smaller --max-length leaves such pairs out");
+  return model;
 }
 
 namespace {
@@ -121,6 +127,8 @@ SentencePair probe_of(const TrainCommand& o, const Model& model) {
   p.source_text = o.probe;
   p.source = tokenize(o.probe, {.lowercase = model.config.lowercase});
   if (p.source.empty()) throw UsageError("--probe: the sentence has no words");
+  if (auto fault = model.length_fault(p.source.size()); !fault.empty())
+    throw UsageError("--probe: the sentence " + fault);
   return p;
 }
 
@@ -150,7 +158,7 @@ int run(TrainCommand& o) {
   refuse_options_of_the_other(o);
   Data data = load_data(o.data);
   for (const std::string& line : data.reports)
-    if (!quiet) fmt::print(stderr, "{}\n", line);
+    if (!quiet) tell(line);
   fill_defaults(o, data.embedded);
   if (data.train.empty())
     throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
@@ -172,28 +180,26 @@ int run(TrainCommand& o) {
     trainer.save_start();
   }
   if (!quiet)
-    fmt::print(stderr, "{} pairs, {} and {} words, {}, {} parameters, {} thread{}\n",
-               format_count(static_cast<double>(pairs)), model.source.size(), model.target.size(),
-               kind_of(model.config),
-               format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))), o.train.threads,
-               o.train.threads == 1 ? "" : "s");
+    tell(fmt::format("{} pairs, {} and {} words, {}, {} parameters, {} thread{}",
+                     format_count(static_cast<double>(pairs)), model.source.size(), model.target.size(),
+                     kind_of(model.config),
+                     format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))),
+                     o.train.threads, o.train.threads == 1 ? "" : "s"));
   int64_t first_step = trainer.step();
   bool finished = trainer.run(stop_on_signals());
   if (!finished) {
-    fmt::print(
-        stderr,
-        "Interrupted at step {}; everything is saved in {}. Go on with the same command and --resume{}.\n",
-        trainer.step(), o.train.out, o.force ? " in place of --force" : "");
+    tell(fmt::format(
+        "Interrupted at step {}; everything is saved in {}. Go on with the same command and --resume{}.",
+        trainer.step(), o.train.out, o.force ? " in place of --force" : ""));
     return 130;
   }
   if (!quiet && o.resume && trainer.step() == first_step)
-    fmt::print(stderr, "The run was over already: more --epochs or --max-minutes prolong it.\n");
+    tell("The run was over already: more --epochs or --max-minutes prolong it.");
   if (!quiet && validated)
-    fmt::print(stderr, "Trained in {}. The best model (validation loss {:.4f}) is in {}.\n",
-               format_duration(trainer.seconds()), trainer.best_loss(), o.train.out);
+    tell(fmt::format("Trained in {}. The best model (validation loss {:.4f}) is in {}.",
+                     format_duration(trainer.seconds()), trainer.best_loss(), o.train.out));
   if (!quiet && !validated)
-    fmt::print(stderr, "Trained in {}. The model is in {}.\n", format_duration(trainer.seconds()),
-               o.train.out);
+    tell(fmt::format("Trained in {}. The model is in {}.", format_duration(trainer.seconds()), o.train.out));
   return 0;
 }
 

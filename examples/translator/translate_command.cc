@@ -6,7 +6,10 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <new>
 
+#include <gradus/error.h>
 #include <translator/commands.h>
 #include <translator/model.h>
 #include <translator/text/error.h>
@@ -74,11 +77,14 @@ class Printer {
 // can be answered first: the program works as one end of a conversation, not only on files.
 class LineReader {
  public:
+  static constexpr size_t kLongest = 1 << 20;  // bytes of a line that are kept
+
   explicit LineReader(std::function<void()> before_wait) : before_wait_(std::move(before_wait)) {}
 
+  // Of a line with more than kLongest bytes only the first ones.
   bool next(std::string& line) {
     for (;;) {
-      size_t end = buffer_.find('\n', begin_);
+      size_t end = buffer_.find('\n', std::max(begin_, searched_));
       if (end != std::string::npos) {
         line.assign(buffer_, begin_, end - begin_);
         begin_ = end + 1;
@@ -86,6 +92,8 @@ class LineReader {
       }
       buffer_.erase(0, begin_);
       begin_ = 0;
+      if (buffer_.size() > kLongest) buffer_.resize(kLongest + 1);
+      searched_ = buffer_.size();
       pollfd input{0, POLLIN, 0};
       if (poll(&input, 1, 0) == 0) before_wait_();
       char chunk[1 << 16];
@@ -104,66 +112,123 @@ class LineReader {
  private:
   std::function<void()> before_wait_;
   std::string buffer_;
-  size_t begin_ = 0;
+  size_t begin_ = 0, searched_ = 0;
 };
 
-std::vector<std::string> tokens_of(const Model& model, const std::string& line) {
-  return tokenize(line, {.lowercase = model.config.lowercase});
-}
+// A line of the input that is to be answered.
+struct Line {
+  int64_t number;
+  std::vector<std::string> words = {};
+};
+
+class Translator {
+ public:
+  explicit Translator(TranslateCommand& o) : o_(o), model_(Model::load(o.model)), printer_(model_, o) {
+    o.search.weights = o.map || o.alignments;
+    o.search.beam_size = std::max(o.search.beam_size, o.n_best);
+    o.search.scores = o.scores;
+    if (o.map && !model_.network->attends()) tell("translator: this model has no attention to draw");
+  }
+
+  int sentence(const std::string& text) {
+    std::vector<std::string> words;
+    if (auto fault = read(text, words); !fault.empty()) throw InputError("the sentence", 0, fault);
+    ready(1);
+    printer_.print(words, translated({words})[0], 1);
+    return 0;
+  }
+
+  // Standard input: one line (n_best lines) out for each line in, whatever is wrong with it.
+  int lines(bool prompt) {
+    // Line by line at a prompt; from a pipe, blocks of lines go through together, in order.
+    const size_t block = prompt ? 1 : 256;
+    ready(prompt ? 1 : gradus::nn::kManyRows);
+    if (prompt)
+      tell(fmt::format("{} to {}. One sentence a line; Ctrl-D ends.", model_.config.source_language,
+                       model_.config.target_language));
+    LineReader input([this] { flush(); });
+    std::string text;
+    for (int64_t number = 1;; ++number) {
+      if (prompt) fmt::print(stderr, "> ");
+      if (!input.next(text)) break;
+      Line line{number};
+      if (auto fault = read(text, line.words); !fault.empty()) {
+        complain(number, fault);
+        line.words.clear();
+      }
+      waiting_.push_back(std::move(line));
+      if (waiting_.size() == block) flush();
+    }
+    flush();
+    if (prompt) fmt::print(stderr, "\n");
+    return code_;
+  }
+
+ private:
+  void ready(int64_t sentences) { generator_ = model_.network->generator(sentences * o_.search.beam_size); }
+
+  // The words of a line; what is returned says why it has none that can be translated.
+  std::string read(const std::string& text, std::vector<std::string>& words) const {
+    if (text.size() > LineReader::kLongest) return fmt::format("has more than {} bytes", LineReader::kLongest);
+    if (auto bad = utf8::describe_invalid_byte(text); !bad.empty()) return bad;
+    words = tokenize(text, {.lowercase = model_.config.lowercase});
+    return model_.length_fault(words.size());
+  }
+
+  std::vector<std::vector<Translation>> translated(const std::vector<std::vector<std::string>>& sources) const {
+    return translate(model_, *generator_, sources, o_.search, o_.common.threads);
+  }
+
+  void complain(int64_t number, const std::string& fault) {
+    tell(fmt::format("translator: {}: {}; an empty line stands for it", InputError::locate("standard input", number),
+                     fault));
+    code_ = 1;
+  }
+
+  // Answers the lines that wait. Should they fail together, each is tried by itself, so that one costs no other its
+  // translation.
+  void flush() {
+    if (waiting_.empty()) return;
+    std::vector<std::vector<std::string>> sources;
+    for (const Line& line : waiting_) sources.push_back(line.words);
+    std::vector<std::vector<Translation>> found;
+    try {
+      found = translated(sources);
+    } catch (const std::exception&) {
+      for (size_t i = 0; i < sources.size(); ++i) found.push_back(alone(waiting_[i].number, sources[i]));
+    }
+    for (size_t i = 0; i < sources.size(); ++i) printer_.print(sources[i], found[i], o_.n_best);
+    std::fflush(stdout);
+    waiting_.clear();
+  }
+
+  std::vector<Translation> alone(int64_t number, const std::vector<std::string>& source) {
+    try {
+      return translated({source})[0];
+    } catch (const gradus::Error& e) {
+      complain(number, e.message());
+    } catch (const std::bad_alloc&) {
+      complain(number, "takes more memory than there is");
+    } catch (const std::exception& e) {
+      complain(number, e.what());
+    }
+    return {};
+  }
+
+  TranslateCommand& o_;
+  Model model_;
+  Printer printer_;
+  std::unique_ptr<gradus::nn::Generator> generator_;
+  std::vector<Line> waiting_;
+  int code_ = 0;
+};
 
 }  // namespace
 
 int run(TranslateCommand& o) {
   apply(o.common);
-  Model model = Model::load(o.model);
-  Printer printer(model, o);
-  o.search.weights = o.map || o.alignments;
-  o.search.beam_size = std::max(o.search.beam_size, o.n_best);
-  o.search.scores = o.scores;
-  bool prompt = !o.sentence && isatty(0) && isatty(1), one_by_one = o.sentence || prompt;
-  auto generator = model.network->generator((one_by_one ? 1 : gradus::nn::kManyRows) * o.search.beam_size);
-  if (o.map && !model.network->attends())
-    fmt::print(stderr, "translator: this model has no attention to draw\n");
-  if (o.sentence) {
-    if (auto bad = utf8::describe_invalid_byte(*o.sentence); !bad.empty())
-      throw InputError("the sentence", 0, bad);
-    auto source = tokens_of(model, *o.sentence);
-    printer.print(source, translate(model, *generator, {source}, o.search, o.common.threads)[0], 1);
-    return 0;
-  }
-  if (prompt)
-    fmt::print(stderr, "{} to {}. One sentence a line; Ctrl-D ends.\n", model.config.source_language,
-               model.config.target_language);
-  // Line by line at a prompt; from a pipe, blocks of lines go through together, in order.
-  size_t block = prompt ? 1 : 256;
-  std::vector<std::vector<std::string>> sources;
-  auto flush = [&] {
-    if (sources.empty()) return;
-    auto found = translate(model, *generator, sources, o.search, o.common.threads);
-    for (size_t i = 0; i < sources.size(); ++i) printer.print(sources[i], found[i], o.n_best);
-    std::fflush(stdout);
-    sources.clear();
-  };
-  LineReader input(flush);
-  std::string line;
-  int64_t number = 0;
-  int code = 0;
-  for (;;) {
-    if (prompt) fmt::print(stderr, "> ");
-    if (!input.next(line)) break;
-    ++number;
-    if (auto bad = utf8::describe_invalid_byte(line); !bad.empty()) {
-      fmt::print(stderr, "translator: {}: {}; an empty line stands for it\n",
-                 InputError::locate("standard input", number), bad);
-      code = 1;
-      line.clear();
-    }
-    sources.push_back(tokens_of(model, line));
-    if (sources.size() == block) flush();
-  }
-  flush();
-  if (prompt) fmt::print(stderr, "\n");
-  return code;
+  Translator translator(o);
+  return o.sentence ? translator.sentence(*o.sentence) : translator.lines(isatty(0) && isatty(1));
 }
 
 }  // namespace translator

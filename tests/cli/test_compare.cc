@@ -120,6 +120,33 @@ TEST_CASE("compare races a Transformer beside the attentions, on the same data a
   CHECK(count(again.err, "(as before)") == 4);  // a name twice is one competitor
 }
 
+TEST_CASE("compare on own data is measured on pairs that neither trained a run nor chose its weights") {
+  // Every source is a name for itself, so that it is found again wherever it went.
+  auto name = [](int i) {
+    std::string word;
+    for (; i > 0; i /= 20) word += "bcdfghjklmnpqrstvwxz"[i % 20];
+    return word;
+  };
+  std::string pairs;
+  for (int i = 1; i <= 2000; ++i) pairs += "w" + name(i) + " b\tv" + name(i) + " c\n";
+  write_file("own.tsv", pairs);
+  Result r = run({"compare", "--data", "own.tsv", "--hidden", "8", "--embedding", "8", "--epochs", "1", "--threads", "1",
+                  "--seeds", "1", "--attention", "none", "--min-count", "1", "--work", "own", "--out", "own.md"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  // 100 of 2000 choose the weights, 95 of the 1900 left are what is measured on, the rest is trained on.
+  CHECK(r.says("no validation data given: 100 pairs held out of the training data"));
+  CHECK(r.says("1.80k pairs, 95 test sentences; 1 run"));
+  CHECK(read_file("own.md").find("95 sentence pairs that neither trained a run nor chose its weights") !=
+        std::string::npos);
+  auto settings = result("own/none-42").at("settings").get<std::string>();
+  CHECK(settings.find(", 1805 pairs;") != std::string::npos);
+  // A word of its own for each pair: the vocabulary has exactly those that were trained on.
+  CHECK(lines_of(read_file("own/none-42/source.vocab")).size() == 4 + 1 + 1805);
+  auto worst = events("own/none-42", "validation").at(0).at("worst");
+  CHECK(worst.size() == 5);
+}
+
 TEST_CASE("compare: Ctrl-C keeps what is finished; the same command goes on") {
   Arguments command = race("stopped", {"--attention", "dot,general", "--seeds", "20", "--out", "stopped.md"});
   Result r = [&] {

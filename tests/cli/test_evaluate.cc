@@ -31,7 +31,7 @@ TEST_CASE("from corpus to BLEU: evaluate prints loss, BLEU, exact match, and AER
   CHECK(r.err.empty());
   CHECK(count(r.out, "sentences    200\n") == 1);
   CHECK(count(r.out, "AER          0.") == 1);
-  CHECK(count(r.out, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp") == 1);
+  CHECK(count(r.out, "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp") == 1);
   CHECK(count(r.out, "1 .. 5") == 1);
   auto hypotheses = lines_of(read_file("hypotheses")), references = lines_of(read_file("references"));
   REQUIRE(hypotheses.size() == 200);
@@ -129,6 +129,72 @@ TEST_CASE("evaluate takes two files, swaps columns with their links, and counts 
   Result strict = run({"evaluate", trained_model(), "swapped.tsv", "--swap", "--strict"});
   CHECK(strict.code == 1);
   CHECK(strict.err == "translator: swapped.tsv:201: no tab between source and target\n");
+}
+
+TEST_CASE("evaluate: case:lc where references are written without capitals, case:mixed where with them") {
+  write_file("capitals.tsv", "She eats apples\tElle mange des pommes\nHe sings\tIl chante\n");
+  auto signature = [](const std::string& model) {
+    Result r = run({"evaluate", model, "capitals.tsv", "--json", "--references", "capitals"});
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    return json_text::parse(r.out).at("signature").get<std::string>();
+  };
+  CHECK(count(signature(trained_model()), "|case:lc|") == 1);
+  CHECK(read_file("capitals") == "elle mange des pommes\nil chante\n");
+  REQUIRE(run(small_run("mixed", {"--epochs", "1", "--case-sensitive", "-q"})).code == 0);
+  CHECK(count(signature("mixed"), "|case:mixed|") == 1);
+  CHECK(read_file("capitals") == "Elle mange des pommes\nIl chante\n");
+}
+
+TEST_CASE("evaluate: lines that are left out shift no other") {
+  // Bad in each way, between good ones: no tab, invalid UTF-8, an empty side, blank, too long for any model.
+  std::string longest;
+  for (int i = 0; i < 5001; ++i) longest += "a ";
+  write_file("holes.tsv", "no tab\nshe eats\telle mange\nna\xEFve\tx\n\the\n\n" + longest + "\tb\nhe sings\til chante\nb\t" +
+                              longest + "\n");
+  Result r = run({"evaluate", trained_model(), "holes.tsv", "--hypotheses", "h", "--references", "r"});
+  CHECK(r.code == 0);
+  CHECK(r.err ==
+        "holes.tsv: 2 of 8 lines read, 1 blank, 5 bad\n"
+        "  holes.tsv:1: no tab between source and target\n"
+        "  holes.tsv:3: byte 3 (0xef) is not valid UTF-8\n"
+        "  holes.tsv:4: the source side is empty\n"
+        "  holes.tsv:6: the source side has 5001 words; 5000 at most are taken\n"
+        "  holes.tsv:8: the target side has 5001 words; 5000 at most are taken\n");
+  auto hypotheses = lines_of(read_file("h")), references = lines_of(read_file("r"));
+  CHECK(references == std::vector<std::string>{"", "elle mange", "", "", "", "", "il chante", ""});
+  REQUIRE(hypotheses.size() == 8);
+  auto said = lines_of(run({"translate", trained_model()}, {.input = "she eats\nhe sings\n"}).out);
+  CHECK(hypotheses[1] == said.at(0));
+  CHECK(hypotheses[6] == said.at(1));
+  CHECK(hypotheses[0] + hypotheses[2] + hypotheses[7] == "");
+  Result strict = run({"evaluate", trained_model(), "holes.tsv", "--strict"});
+  CHECK(strict.code == 1);
+  // Gold links stand on the lines of the pairs; more of them than pairs are links of other pairs.
+  write_file("holes.links", "\n0-0 1-1\n\n\n\n\n0-0\n\n");
+  CHECK(run({"evaluate", trained_model(), "holes.tsv", "--alignments", "holes.links"}).code == 0);
+  write_file("holes.links", "\n0-0 1-1\n\n\n\n\n0-0\n\n0-0\n");
+  Result more = run({"evaluate", trained_model(), "holes.tsv", "--alignments", "holes.links"});
+  CHECK(more.code == 1);
+  CHECK(more.says("translator: holes.links: has 9 lines, the pairs have 8\n"));
+}
+
+TEST_CASE("evaluate --by-length: rows of the table and of --json are the same, and every sentence is in one") {
+  test_pairs();
+  std::string longer;
+  for (int i = 0; i < 1200; ++i) longer += "she ";
+  write_file("lengths.tsv", read_file("test.tsv") + longer + "\telle\n");
+  Result table = run({"evaluate", trained_model(), "lengths.tsv", "--by-length"});
+  Result object = run({"evaluate", trained_model(), "lengths.tsv", "--by-length", "--json"});
+  CHECK(object.code == 0);
+  auto rows = json_text::parse(object.out).at("by_length");
+  int64_t sum = 0;
+  for (const auto& row : rows) {
+    std::string name = row.at("source_words");
+    if (name != "all > 20") sum += row.at("sentences").get<int64_t>();
+    CHECK(count(table.out, "\n" + name + " ") == 1);
+  }
+  CHECK(sum == 201);
+  CHECK(rows.back().at("sentences") == 1);  // all > 20
 }
 
 TEST_CASE("evaluate says what is wrong with alignments") {

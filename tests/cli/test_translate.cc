@@ -14,6 +14,7 @@
 #include "program.h"
 
 using namespace cli;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -76,6 +77,94 @@ TEST_CASE(
   Result argument = translate({"na\xEFve"});
   CHECK(argument.code == 1);
   CHECK(argument.err == "translator: the sentence: byte 3 (0xef) is not valid UTF-8\n");
+}
+
+namespace {
+
+// A Transformer with 256 learned positions, made once.
+const std::string& learned_model() {
+  static const std::string name = [] {
+    Result r = run({"train", "--data", short_pairs(), "--model", "transformer", "--positions", "learned", "--d-model",
+                    "16", "--heads", "2", "--layers", "1", "--threads", "1", "--epochs", "1", "--out", "learned_positions"});
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    return std::string("learned_positions");
+  }();
+  return name;
+}
+
+std::string words(int n) {
+  std::string line;
+  for (int i = 0; i < n; ++i) line += i % 2 ? "eats " : "she ";
+  return line;
+}
+
+}  // namespace
+
+TEST_CASE("translate: a line longer than learned positions costs no other its translation") {
+  Arguments command = {"translate", learned_model()};
+  std::string sings = run(command, {.input = "he sings\n"}).out, eats = run(command, {.input = "she eats\n"}).out;
+  REQUIRE(lines_of(sings).size() == 1);
+  for (const char* threads : {"1", "2"}) {
+    Arguments with = {"translate", learned_model(), "--threads", threads};
+    Result r = run(with, {.input = "he sings\n" + words(256) + "\n\nshe eats\n" + words(1000) + "\nna\xEFve\nhe sings\n"});
+    CHECK(r.code == 1);
+    CHECK(r.out == sings + "\n\n" + eats + "\n\n" + sings);
+    CHECK(r.err ==
+          "translator: standard input:2: has 256 words, but this model has learned 256 positions: 255 words and </s>; "
+          "an empty line stands for it\n"
+          "translator: standard input:5: has 1000 words, but this model has learned 256 positions: 255 words and </s>; "
+          "an empty line stands for it\n"
+          "translator: standard input:6: byte 3 (0xef) is not valid UTF-8; an empty line stands for it\n");
+  }
+  // The longest that fits, whose translation ends where positions do, and lines between whose limit is their own.
+  Result fits = run(command, {.input = words(255) + "\nhe sings\n" + words(130) + "\n" + words(124) + "\nshe eats\n"});
+  CHECK(fits.code == 0);
+  CHECK(fits.err.empty());
+  auto lines = lines_of(fits.out);
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[1] + "\n" == sings);
+  CHECK(lines[4] + "\n" == eats);
+  CHECK(lines[0] + "\n" == run(command, {.input = words(255) + "\n"}).out);
+  CHECK(run({"translate", learned_model(), "--max-length", "1000"}, {.input = "he sings\n"}).code == 0);
+  // Several lines out for each line in: so many stand for it, too.
+  Result best = run({"translate", learned_model(), "--n-best", "3"}, {.input = words(300) + "\nhe sings\n"});
+  CHECK(best.code == 1);
+  REQUIRE(lines_of(best.out).size() == 6);
+  CHECK(lines_of(best.out)[0] + lines_of(best.out)[1] + lines_of(best.out)[2] == "");
+  CHECK(!lines_of(best.out)[3].empty());
+
+  Result argument = run({"translate", learned_model(), words(300)});
+  CHECK(argument.code == 1);
+  CHECK(argument.out.empty());
+  CHECK(argument.err ==
+        "translator: the sentence: has 300 words, but this model has learned 256 positions: 255 words and </s>\n");
+}
+
+TEST_CASE("translate: lines too long for any model") {
+  std::string sings = translate({"he sings"}).out;
+  Result r = translate({}, {.input = "he sings\n" + words(5001) + "\n" + std::string(3'000'000, 'x') + "\nhe sings\n" +
+                                     std::string(2'000'000, 'y')});
+  CHECK(r.code == 1);
+  CHECK(r.out == sings + "\n\n" + sings + "\n");
+  CHECK(r.err ==
+        "translator: standard input:2: has 5001 words; 5000 at most are taken; an empty line stands for it\n"
+        "translator: standard input:3: has more than 1048576 bytes; an empty line stands for it\n"
+        "translator: standard input:5: has more than 1048576 bytes; an empty line stands for it\n");
+}
+
+TEST_CASE("translate: what a line is translated to does not depend on long lines beside it") {
+  std::string sings = translate({"he sings"}).out, eats = translate({"she eats apples"}).out;
+  std::string input, expected;
+  for (int i = 0; i < 100; ++i) {
+    input += i % 10 == 5 ? words(700) + "\n" : i % 2 ? "he sings\n" : "she eats apples\n";
+    expected += i % 10 == 5 ? "\n" : i % 2 ? sings : eats;
+  }
+  Result r = translate({}, {.input = input});
+  CHECK(r.code == 0);
+  auto got = lines_of(r.out), wanted = lines_of(expected);
+  REQUIRE(got.size() == wanted.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    if (i % 10 != 5) CHECK(got[i] == wanted[i]);
 }
 
 TEST_CASE("translate: words nobody has seen, and a NUL among them, do no harm") {
@@ -225,5 +314,36 @@ TEST_CASE("translate at a prompt: answers at once; Ctrl-D ends it, Ctrl-C too an
     CHECK(count(t.seen(), "translator:") == 0);
   }
   CHECK(read_file("trained/model.safetensors") == weights);
+}
+
+TEST_CASE("translate at a prompt: a line that cannot be translated ends nothing") {
+  std::string answer = lines_of(run({"translate", learned_model()}, {.input = "he sings\n"}).out).at(0);
+  Terminal t({"translate", learned_model()});
+  REQUIRE(t.until("> "));
+  t.type(words(300) + "\n");
+  REQUIRE(t.until("standard input:1: has 300 words"));
+  REQUIRE(t.until("> ", 2));
+  t.type("he sings\n");
+  REQUIRE(t.until("> ", 3));
+  CHECK(count(t.seen(), answer + "\r\n") >= 1);
+  t.type("\x04");
+  int status = t.wait();
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 1);
+}
+
+TEST_CASE("translate at a prompt: languages with control characters are shown without them") {
+  fs::remove_all(scratch() / "prompted");
+  fs::copy(scratch() / trained_model(), scratch() / "prompted");
+  std::string config = read_file("prompted/config.json");
+  size_t at = config.find("\"source_language\": \"source\"");
+  REQUIRE(at != std::string::npos);
+  write_file("prompted/config.json", config.substr(0, at) + "\"source_language\": \"\\u001b[31mred\\u009b5m\"" +
+                                         config.substr(at + 27));
+  Terminal t({"translate", "prompted"});
+  REQUIRE(t.until("> "));
+  CHECK(count(t.seen(), "[31mred") == 1);
+  CHECK(count(t.seen(), "\x1b") == 0);
+  CHECK(count(t.seen(), "\xC2\x9B") == 0);
 }
 #endif
