@@ -120,7 +120,7 @@ std::string map_of(const Classifier& model, const Data& data) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   std::filesystem::path file = argc > 1
                                    ? std::filesystem::path(argv[1])
                                    : std::filesystem::temp_directory_path() / "gradus_spirals.safetensors";
@@ -159,4 +159,7 @@ int main(int argc, char** argv) {
   fmt::print("Saved {} and loaded it into another model: outputs differ by {:.3g} before, {} after.\n",
              file.string(), before, after);
   return report && whole && accuracy(copy, test) > 95 && after == 0 ? 0 : 1;
+} catch (const Error& e) {  // the file cannot be written
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

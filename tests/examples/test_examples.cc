@@ -162,6 +162,11 @@ TEST_CASE("04_custom_layer: checked, trained, saved and loaded") {
   saved.read(head.data(), 9);
   CHECK(head[8] == '{');
   std::filesystem::remove(file);
+
+  Output nowhere = run("04_custom_layer", "/no/such/directory/spirals.safetensors");
+  INFO(nowhere.text);
+  CHECK(nowhere.code == 1);
+  CHECK(nowhere.has("/no/such/directory/spirals.safetensors"));
 }
 
 TEST_CASE("the README shows code that the example programs contain, word for word") {
