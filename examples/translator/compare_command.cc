@@ -14,6 +14,7 @@
 #include <translator/evaluation.h>
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
+#include <translator/text/tell.h>
 #include <translator/text/terminal.h>
 #include <translator/trainer.h>
 
@@ -165,7 +166,7 @@ class Race {
   }
 
   void say(const std::string& line) const {
-    if (!o_.train.train.quiet) tell(line);
+    if (!o_.train.train.quiet) tell("{}\n", line);
   }
 
   void announce() const {
@@ -266,7 +267,7 @@ int run(CompareCommand& o) {
   o.train.train.threads = o.train.common.threads;
   Data data = load_data(o.train.data);
   for (const std::string& line : data.reports)
-    if (!o.train.train.quiet) tell(line);
+    if (!o.train.train.quiet) tell("{}\n", line);
   if (data.train.empty()) throw InputError(o.train.data.data, 0, "has no usable sentence pairs");
   Race race(o, std::move(data));
   bool finished = race.run();
@@ -285,8 +286,8 @@ int run(CompareCommand& o) {
     }
   }
   if (finished) return 0;
-  tell(fmt::format("Interrupted after {} of {} runs, which are kept in {}. The same command goes on.",
-                   race.runs().size(), race.planned(), o.work));
+  tell("Interrupted after {} of {} runs, which are kept in {}. The same command goes on.\n", race.runs().size(),
+       race.planned(), o.work);
   return 130;
 }
 

@@ -14,6 +14,7 @@
 #include <translator/text/alignment.h>
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
+#include <translator/text/tell.h>
 
 #include "json_text.h"
 
@@ -150,8 +151,8 @@ int run(EvaluateCommand& o) {
     drop_too_long(data, model, o);
     lines = data.report.lines;
     if (data.report.bad > 0 || data.report.blank > 0) {
-      tell(data.report.summary());
-      for (const std::string& m : data.report.messages) tell("  " + m);
+      tell("{}\n", data.report.summary());
+      for (const std::string& m : data.report.messages) tell("  {}\n", m);
     }
     pairs = std::move(data.pairs);
   }

@@ -17,7 +17,7 @@
 #include <string>
 
 #include <translator/commands.h>
-#include <translator/text/terminal.h>
+#include <translator/text/tell.h>
 
 namespace translator {
 namespace {
@@ -349,7 +349,7 @@ int main(int argc, char** argv) {
   translator::add_evaluate_command(app, evaluate, exit_code);
   translator::add_replay_command(app, replay, exit_code);
   auto failed = [](const std::string& what, int code) {
-    translator::tell("translator: " + what);
+    translator::tell("translator: {}\n", what);
     return code;
   };
   try {

@@ -13,6 +13,7 @@
 #include <translator/recipe.h>
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
+#include <translator/text/tell.h>
 #include <translator/text/tokenizer.h>
 #include <translator/trainer.h>
 
@@ -158,7 +159,7 @@ int run(TrainCommand& o) {
   refuse_options_of_the_other(o);
   Data data = load_data(o.data);
   for (const std::string& line : data.reports)
-    if (!quiet) tell(line);
+    if (!quiet) tell("{}\n", line);
   fill_defaults(o, data.embedded);
   if (data.train.empty())
     throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
@@ -180,26 +181,25 @@ int run(TrainCommand& o) {
     trainer.save_start();
   }
   if (!quiet)
-    tell(fmt::format("{} pairs, {} and {} words, {}, {} parameters, {} thread{}",
-                     format_count(static_cast<double>(pairs)), model.source.size(), model.target.size(),
-                     kind_of(model.config),
-                     format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))),
-                     o.train.threads, o.train.threads == 1 ? "" : "s"));
+    tell("{} pairs, {} and {} words, {}, {} parameters, {} thread{}\n",
+         format_count(static_cast<double>(pairs)), model.source.size(), model.target.size(),
+         kind_of(model.config),
+         format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))),
+         o.train.threads, o.train.threads == 1 ? "" : "s");
   int64_t first_step = trainer.step();
   bool finished = trainer.run(stop_on_signals());
   if (!finished) {
-    tell(fmt::format(
-        "Interrupted at step {}; everything is saved in {}. Go on with the same command and --resume{}.",
-        trainer.step(), o.train.out, o.force ? " in place of --force" : ""));
+    tell("Interrupted at step {}; everything is saved in {}. Go on with the same command and --resume{}.\n",
+         trainer.step(), o.train.out, o.force ? " in place of --force" : "");
     return 130;
   }
   if (!quiet && o.resume && trainer.step() == first_step)
-    tell("The run was over already: more --epochs or --max-minutes prolong it.");
+    tell("The run was over already: more --epochs or --max-minutes prolong it.\n");
   if (!quiet && validated)
-    tell(fmt::format("Trained in {}. The best model (validation loss {:.4f}) is in {}.",
-                     format_duration(trainer.seconds()), trainer.best_loss(), o.train.out));
+    tell("Trained in {}. The best model (validation loss {:.4f}) is in {}.\n",
+         format_duration(trainer.seconds()), trainer.best_loss(), o.train.out);
   if (!quiet && !validated)
-    tell(fmt::format("Trained in {}. The model is in {}.", format_duration(trainer.seconds()), o.train.out));
+    tell("Trained in {}. The model is in {}.\n", format_duration(trainer.seconds()), o.train.out);
   return 0;
 }
 

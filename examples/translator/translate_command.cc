@@ -14,6 +14,7 @@
 #include <translator/model.h>
 #include <translator/text/error.h>
 #include <translator/text/heat_map.h>
+#include <translator/text/tell.h>
 #include <translator/text/terminal.h>
 #include <translator/text/tokenizer.h>
 #include <translator/text/utf8.h>
@@ -127,7 +128,7 @@ class Translator {
     o.search.weights = o.map || o.alignments;
     o.search.beam_size = std::max(o.search.beam_size, o.n_best);
     o.search.scores = o.scores;
-    if (o.map && !model_.network->attends()) tell("translator: this model has no attention to draw");
+    if (o.map && !model_.network->attends()) tell("translator: this model has no attention to draw\n");
   }
 
   int sentence(const std::string& text) {
@@ -144,8 +145,8 @@ class Translator {
     const size_t block = prompt ? 1 : 256;
     ready(prompt ? 1 : gradus::nn::kManyRows);
     if (prompt)
-      tell(fmt::format("{} to {}. One sentence a line; Ctrl-D ends.", model_.config.source_language,
-                       model_.config.target_language));
+      tell("{} to {}. One sentence a line; Ctrl-D ends.\n", model_.config.source_language,
+           model_.config.target_language);
     LineReader input([this] { flush(); });
     std::string text;
     for (int64_t number = 1;; ++number) {
@@ -180,8 +181,8 @@ class Translator {
   }
 
   void complain(int64_t number, const std::string& fault) {
-    tell(fmt::format("translator: {}: {}; an empty line stands for it", InputError::locate("standard input", number),
-                     fault));
+    tell("translator: {}: {}; an empty line stands for it\n", InputError::locate("standard input", number),
+         fault);
     code_ = 1;
   }
 

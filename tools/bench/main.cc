@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include <translator/text/terminal.h>
+#include <translator/text/tell.h>
 
 #include "commands.h"
 
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   try {
     if (!app.parse(argc, argv)) return app.report();
   } catch (const gradus::Error& e) {
-    translator::tell(std::string("bench: ") + e.what());
+    translator::tell("bench: {}\n", e.what());
     return 1;
   }
   return code;

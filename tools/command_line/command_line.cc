@@ -9,7 +9,7 @@
 #include <sstream>
 #include <system_error>
 
-#include <translator/text/terminal.h>
+#include <translator/text/tell.h>
 
 namespace command_line {
 namespace {
@@ -234,7 +234,7 @@ int Program::report() const {
     text = fmt::format("{}: there is no command \"{}\", only {}", app_->get_name(), state_->first, names);
   }
   while (text.ends_with('\n')) text.pop_back();
-  translator::tell(text);
+  translator::tell("{}\n", text);
   return 2;
 }
 

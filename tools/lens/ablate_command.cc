@@ -6,6 +6,7 @@
 
 #include <gradus/parallel.h>
 #include <translator/text/progress.h>
+#include <translator/text/tell.h>
 #include <translator/text/terminal.h>
 
 #include "ablate.h"
@@ -63,8 +64,8 @@ int ablate(const AblateOptions& o) {
   write_file(o.out, page);
   if (o.out == "-") return 0;
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  translator::tell(fmt::format("{}: {} models, {:.1f} s, {} KB", o.out, jobs, seconds, page.size() / 1000));
-  for (const std::string& text : findings(task, all)) translator::tell("  " + text);
+  translator::tell("{}: {} models, {:.1f} s, {} KB\n", o.out, jobs, seconds, page.size() / 1000);
+  for (const std::string& text : findings(task, all)) translator::tell("  {}\n", text);
   return 0;
 }
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include <translator/text/terminal.h>
+#include <translator/text/tell.h>
 
 #include "commands.h"
 #include "json_text.h"
@@ -21,8 +21,8 @@ void write_page(const json& data, const std::string& out) {
   std::string page = assemble_page("check", data);
   write_file(out, page);
   if (out != "-")
-    translator::tell(fmt::format("{}: {} check{}, {} KB", out, data["checks"].size(),
-                                 data["checks"].size() == 1 ? "" : "s", page.size() / 1000));
+    translator::tell("{}: {} check{}, {} KB\n", out, data["checks"].size(),
+                     data["checks"].size() == 1 ? "" : "s", page.size() / 1000);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <vector>
 
+#include <translator/text/tell.h>
 #include <translator/text/terminal.h>
 
 #include "commands.h"
@@ -65,11 +66,11 @@ int explain(const ExplainOptions& o) {
   write_file(o.out, page);
   if (o.out == "-") return 0;
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  translator::tell(fmt::format(
+  translator::tell(
       "{}: {} source words, {} target words, {} numbers checked by finite differences, worst relative error {:.1e}; "
-      "{:.1f} s, {} KB",
+      "{:.1f} s, {} KB\n",
       o.out, subject.source.size(), subject.target.size(), trace.checks.size(), trace.worst(), seconds,
-      page.size() / 1000));
+      page.size() / 1000);
   return trace.worst() < 1e-6 ? 0 : 1;
 }
 

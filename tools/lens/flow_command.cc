@@ -7,7 +7,7 @@
 #include <optional>
 
 #include <gradus/parallel.h>
-#include <translator/text/terminal.h>
+#include <translator/text/tell.h>
 #include <translator/text/utf8.h>
 
 #include "commands.h"
@@ -165,7 +165,7 @@ int flow(const FlowOptions& o) {
   if (o.out == "-" && !o.text) return 0;
   fmt::print("{}", translator::utf8::printable_lines(flow_text(results[show], titles)));
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  if (!o.text) translator::tell(fmt::format("{}: {} settings, {:.1f} s", o.out, results.size(), seconds));
+  if (!o.text) translator::tell("{}: {} settings, {:.1f} s\n", o.out, results.size(), seconds);
   return 0;
 }
 

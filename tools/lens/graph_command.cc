@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include <translator/text/terminal.h>
+#include <translator/text/tell.h>
 #include <translator/text/utf8.h>
 
 #include "commands.h"
@@ -44,8 +44,8 @@ int graph(const GraphOptions& o) {
   write_file(o.out, page);
   if (o.out == "-") return 0;
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  translator::tell(fmt::format("{}: {} operations, {} edges; {:.1f} s, {} KB", o.out, g.module_of.size(),
-                               g.trace.edges.size(), seconds, page.size() / 1000));
+  translator::tell("{}: {} operations, {} edges; {:.1f} s, {} KB\n", o.out, g.module_of.size(),
+                   g.trace.edges.size(), seconds, page.size() / 1000);
   return 0;
 }
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include <gradus/nn/recurrent_cell.h>
-#include <translator/text/terminal.h>
+#include <translator/text/tell.h>
 
 #include "commands.h"
 #include "lesson/commands.h"
@@ -234,7 +234,7 @@ int main(int argc, char** argv) {
   add_report(app, code);
   add_ablate(app, code);
   auto failed = [](const std::string& what, int status) {
-    translator::tell("lens: " + what);
+    translator::tell("lens: {}\n", what);
     return status;
   };
   try {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include <gradus/error.h>
+#include <translator/text/tell.h>
 #include <translator/text/terminal.h>
 
 #include "commands.h"
@@ -37,7 +38,7 @@ int report(const ReportOptions& o) {
                    e) {  // a Transformer, or a network without attention: no sentence can be explained
         possible = false;
         run["notes"].push_back(std::string("The worst sentences could not be explained: ") + e.message());
-        translator::tell("lens: " + e.message());
+        translator::tell("lens: {}\n", e.message());
       }
     }
     run["explained"].push_back(one);
@@ -50,8 +51,7 @@ int report(const ReportOptions& o) {
   std::string page = assemble_page("report", run);
   write_file(o.out, page);
   if (o.out != "-")
-    translator::tell(
-        fmt::format("{}: {} validations, {} KB", o.out, run["validations"].size(), page.size() / 1000));
+    translator::tell("{}: {} validations, {} KB\n", o.out, run["validations"].size(), page.size() / 1000);
   return 0;
 }
 

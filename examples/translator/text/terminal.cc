@@ -1,5 +1,6 @@
 #include <translator/text/terminal.h>
 
+#include <translator/text/tell.h>
 #include <translator/text/utf8.h>
 
 #include <fmt/format.h>
@@ -119,9 +120,9 @@ TerminalStyle terminal_style(int fd) {
   return out;
 }
 
-void tell(std::string_view message) {
-  std::string line = utf8::printable_lines(message) + '\n';
-  std::fwrite(line.data(), 1, line.size(), stderr);
+void tell_text(std::string_view text) {
+  std::string shown = utf8::printable_lines(text);
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
 }
 
 bool Shade::is_bright() const { return 0.299 * red + 0.587 * green + 0.114 * blue > 140; }

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 
 namespace translator {
 
@@ -33,10 +32,6 @@ TerminalStyle terminal_style(int fd);
 /// is not set.
 TerminalStyle terminal_style(bool is_terminal, int columns,
                              const std::function<const char*(const char*)>& environment);
-
-/// A message to the person, on standard error, with a line feed: what files and arguments brought into it is made
-/// printable, so that it cannot act on the terminal.
-void tell(std::string_view message);
 
 /// A colour as the terminal gets it: 24 bits, and its nearest of the 256. For 16 the nearest is worked out.
 struct Shade {
