@@ -53,9 +53,15 @@ TEST_CASE("a million normal numbers are the generator's own, next to the middle 
   Rng all(3), single(3);
   const int64_t n = (5 << 18) + 3;  // shared between threads, in uneven parts
   Row<float> got(n), want(n);
-  kernels::fill_normal(all, 0, 1, got.data(), n);
-  for (int64_t i = 0; i < n; ++i) want[i] = static_cast<float>(single.normal());
-  CHECK(got.same_bits(want));
+  for (uint64_t position : {0, 3, 4}) {
+    CAPTURE(position);
+    all.seek(position);
+    single.seek(position);
+    kernels::fill_normal(all, 0, 1, got.data(), n);
+    for (int64_t i = 0; i < n; ++i) want[i] = static_cast<float>(single.normal());
+    CHECK(got.same_bits(want));
+    CHECK(all.position() == single.position());
+  }
   Row<double> wide(100);
   kernels::fill_normal(all, 1, 3, wide.data(), 100);
   bool same = true;

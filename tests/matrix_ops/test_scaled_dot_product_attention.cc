@@ -57,6 +57,16 @@ TEST_CASE("more queries than go through at once, and products large enough for t
   }
 }
 
+TEST_CASE("every mask of three sentences of three words") {
+  Tensor q = random({2, 3, 4}), k = random({3, 3, 4}, DType::f64, 2), v = random({3, 3, 2}, DType::f64, 3);
+  for (unsigned bits = 0; bits < 512; ++bits) {
+    CAPTURE(bits);
+    Tensor mask({3, 3}, DType::u8);
+    for (int i = 0; i < 9; ++i) mask.u8()[i] = bits >> i & 1;
+    check_against_reference(q, k, v, {.heads = 2, .mask = mask});
+  }
+}
+
 TEST_CASE("a query or two, whose keys are not laid out anew") {
   for (int64_t T : {1, 2, 3}) {
     CAPTURE(T);

@@ -87,6 +87,24 @@ TEST_CASE("losses at the ends: nothing overflows, 0 ln 0 is 0") {
   CHECK(nll_loss(log_p, Tensor::from_ids({}, {1}), {.ignore_index = 1}).item() == 0);
 }
 
+TEST_CASE("the losses of many numbers are the sums of all their terms") {
+  const int64_t n = 10001;  // more than are summed at a time, and some
+  Rng rng(3);
+  Tensor x = Tensor::normal({n}, 0, 1, rng, DType::f64), t = Tensor::uniform({n}, 0.1, 0.9, rng, DType::f64);
+  double mse = 0, bce = 0, kl = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    double a = x.at(i), b = t.at(i);
+    mse += (a - b) * (a - b);
+    bce += std::log1p(std::exp(a)) - b * a;
+    kl += b * (std::log(b) - a);
+  }
+  CHECK(mse_loss(x, t, Reduction::sum).item() == doctest::Approx(mse).epsilon(1e-12));
+  CHECK(mse_loss(x, t).item() == doctest::Approx(mse / n).epsilon(1e-12));
+  CHECK(binary_cross_entropy_with_logits(x, t, {.reduction = Reduction::sum}).item() ==
+        doctest::Approx(bce).epsilon(1e-12));
+  CHECK(kl_div(x, t, {.reduction = Reduction::sum}).item() == doctest::Approx(kl).epsilon(1e-12));
+}
+
 TEST_CASE("losses say what does not fit") {
   Var a = variable(Tensor::zeros({4, 1})), b = Tensor::zeros({4}), logits = variable(Tensor::zeros({2, 4}));
   CHECK(error_of([&] { mse_loss(a, b); }) ==
