@@ -1,5 +1,5 @@
-// Operands whose shapes are wrong by one axis or one element: an op refuses them, or it computes what its composed
-// reference computes. Between the two lies what a check let through.
+// Operands whose shapes are wrong by one axis or one element: an op refuses them, or it computes what its
+// composed reference computes. Between the two lies what a check let through.
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,8 @@ bool same(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape()) return false;
   for (int64_t i = 0; i < a.numel(); ++i) {
     double x = a.at(i), y = b.at(i);
-    if (x != y && !(std::isnan(x) && std::isnan(y)) && !(std::abs(x - y) <= 1e-9 * (1 + std::abs(y)))) return false;
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (!(std::abs(x - y) <= 1e-9 * (1 + std::abs(y)))) return false;
   }
   return true;
 }
@@ -41,8 +42,8 @@ Tensor resized(const Tensor& t, const Shape& shape) {
   return out;
 }
 
-// The shapes beside `shape`: one axis longer or shorter by one, one axis more in front, one less. Sizes of 0 are
-// test_zero_sizes.cc's.
+// The shapes beside `shape`: one axis longer or shorter by one, one axis more in front, one less. Sizes of 0
+// are test_zero_sizes.cc's.
 std::vector<Shape> neighbours(const Shape& shape) {
   std::vector<Shape> out;
   std::vector<int64_t> sizes(shape.begin(), shape.end());
