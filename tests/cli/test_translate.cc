@@ -167,6 +167,35 @@ TEST_CASE("translate: what a line is translated to does not depend on long lines
     if (i % 10 != 5) CHECK(got[i] == wanted[i]);
 }
 
+#ifndef __SANITIZE_ADDRESS__  // whose shadow no limit holds
+TEST_CASE("translate: a line that takes more memory than there is costs no other its translation") {
+  // Nothing learned: no translation comes to an end before its limit, and each word's weights are kept.
+  REQUIRE(run(small_run("endless", {"--epochs", "1", "--lr", "1e-12", "-q"})).code == 0);
+  write_file("short.en", "he sings\nshe eats apples\n");
+  write_file("long.en", "he sings\n" + words(3500) + "\nshe eats apples\n");
+  std::string said = run({"translate", "endless"}, {.input = read_file("short.en")}).out;
+  REQUIRE(lines_of(said).size() == 2);
+  auto within = [](int megabytes, const std::string& input) {
+    return shell("export OPENBLAS_NUM_THREADS=1; ulimit -v " + std::to_string(1024 * megabytes) +
+                 " && \"$T\" translate endless --threads 1 < " + input);
+  };
+  int enough = 50;  // for the short lines, and 100 to 200 MB too little for the long one
+  while (enough < 3000 && within(enough, "short.en").code != 0) enough += 25;
+  REQUIRE(enough < 3000);
+  Result r = within(enough + 10, "long.en");
+  INFO(r.err);
+  CHECK(r.code == 1);
+  auto got = lines_of(r.out), wanted = lines_of(said);
+  REQUIRE(got.size() == 3);
+  CHECK(got[0] == wanted[0]);
+  CHECK(got[1] == "");
+  CHECK(got[2] == wanted[1]);
+  CHECK(lines_of(r.err).size() == 1);
+  CHECK(r.says("translator: standard input:2: "));
+  CHECK(r.says("; an empty line stands for it\n"));
+}
+#endif
+
 TEST_CASE("translate: words nobody has seen, and a NUL among them, do no harm") {
   Result r =
       translate({}, {.input = std::string("zyx\0wv \xE0\xA4\xB9\xE0\xA4\xBF\n", 14) + "\xF0\x9F\x98\x80\n"});
