@@ -115,6 +115,8 @@ NamedTensors load_npz(const std::string& path, Caller caller) {
   size_t count = get(bytes, end + 10, 2), at = get(bytes, end + 16, 4);
   if (count == 0xFFFF || at > kLargest) complain("is an archive of more than 4 GB, which is not known here");
   NamedTensors out;
+  std::set<std::string> seen;
+  uint64_t all = 0;  // bytes of the entries: more than the archive has are the same ones several times
   for (size_t i = 0; i < count; ++i) {
     if (at > end || end - at < kDirectorySize || get(bytes, at, 4) != kDirectory)
       complain("has a damaged directory");
@@ -133,7 +135,9 @@ NamedTensors load_npz(const std::string& path, Caller caller) {
     if (packed != size || begin > end || end - begin < size) entry("is cut off");
     std::string_view data = bytes.substr(begin, size);
     if (crc32(data) != crc) entry("is damaged: its checksum is wrong");
+    if ((all += size) > bytes.size()) entry("lies where another one does");
     if (name.size() > 4 && name.ends_with(".npy")) name.resize(name.size() - 4);
+    if (name.empty() || !seen.insert(name).second) entry("has the name of another one, or none");
     out.emplace_back(name, io::npy_tensor(data, entry));
   }
   return out;

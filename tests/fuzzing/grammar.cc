@@ -1,0 +1,49 @@
+// Options of the corpus's grammar: seed, sizes, length. Every sentence is new, fits, and has links within
+// it.
+
+#include <translator/corpus/corpus.h>
+#include <translator/text/alignment.h>
+#include <translator/text/tokenizer.h>
+
+#include <cstring>
+#include <set>
+
+#include "fuzz.h"
+
+using namespace fuzzing;
+using namespace translator;
+using namespace std::string_literals;
+
+FUZZ_TARGET(grammar, {"\5\2\2\50\1"s, "\0\0\0\3"s, "\50\0\1\x64\7seed"s,
+                      "\1\1\1\4\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s}) {
+  Choices choices(input);
+  CorpusOptions options{.train = choices.upto(41) - 1,
+                        .valid = choices.upto(5) - 1,
+                        .test = choices.upto(5) - 1,
+                        .max_length = choices.upto(101) - 1};
+  std::string_view rest = choices.rest();
+  options.seed = 0;
+  std::memcpy(&options.seed, rest.data(), std::min(rest.size(), sizeof options.seed));
+  Corpus corpus;
+  if (!accepts<std::invalid_argument>([&] { corpus = generate_corpus(options); })) return false;
+  must(static_cast<int>(corpus.train.size()) == options.train &&
+           static_cast<int>(corpus.valid.size()) == options.valid &&
+           static_cast<int>(corpus.test.size()) == options.test,
+       "as many sentences as asked for");
+  std::set<std::vector<std::string>> seen;
+  for (const auto* part : {&corpus.train, &corpus.valid, &corpus.test})
+    for (const AlignedPair& p : *part) {
+      must(static_cast<int>(std::max(p.source.size(), p.target.size())) <= options.max_length,
+           "no sentence is too long");
+      must(seen.insert(p.source).second, "no sentence comes twice");
+      GoldAlignment gold;
+      for (auto [s, t] : p.links) gold.sure.push_back({s, t});
+      must(fits(gold, static_cast<int64_t>(p.source.size()), static_cast<int64_t>(p.target.size())),
+           "links lie within the sentences");
+      must(parse_links(format_links(p.links)) == p.links, "links are read as they were written");
+      must(tokenize(detokenise_english(p.source)) == p.source &&
+               tokenize(detokenise_french(p.target)) == p.target,
+           "a sentence that is written is read as the same words: " + detokenise_french(p.target));
+    }
+  return true;
+}
