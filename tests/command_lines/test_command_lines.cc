@@ -180,6 +180,9 @@ TEST_CASE("lens shows no control character of a model's name, its words, its log
   harmless({"check", hostile}, 2);
   harmless({"check", "--from", "absent" + hostile}, 1);
   harmless({"lesson", hostile}, 2);
+  Result bench = run_program({BENCH, "ops", hostile});
+  CHECK(bench.says("no op case has"));
+  CHECK(acts_on_terminal(bench.err) == "");
 
   // A log in which every text is hostile, and every number.
   std::string text = "\"\\u001b[2J\\u009b31m\\u202ex\"", log;

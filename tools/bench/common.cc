@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include <translator/text/tell.h>
+
 #include "commands.h"
 #include "measure.h"
 
@@ -20,7 +22,7 @@ int run_job(const void* argument) {
   try {
     return job.command(job.options, job.size, job.variant);
   } catch (const gradus::Error& e) {
-    fmt::print(stderr, "bench: {}\n", e.what());
+    translator::tell("bench: {}\n", e.what());
     return 1;
   }
 }

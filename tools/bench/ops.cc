@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <translator/text/tell.h>
+
 #include "commands.h"
 #include "measure.h"
 
@@ -137,7 +139,7 @@ int ops(const Options& options) {
                  t.composed ? fmt::format("{:.1f}", *t.composed / t.fused) : "-", shapes(c, t.factor));
   }
   if (count == 0) {
-    fmt::print(stderr, "bench: no op case has \"{}\" in its name\n", options.filter);
+    translator::tell("bench: no op case has \"{}\" in its name\n", options.filter);
     return 1;
   }
   return 0;
