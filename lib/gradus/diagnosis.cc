@@ -1,24 +1,40 @@
 #include <gradus/diagnosis.h>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include <gradus/diagnosis_rules.h>
+#include <gradus/differences.h>
 #include <gradus/random.h>
+#include <gradus/trace.h>
 
 namespace gradus {
 namespace {
 
-double relative(double a, double b) {
-  double error = std::abs(a - b) / std::max({1.0, std::abs(a), std::abs(b)});
+// NaN is as wrong as can be.
+double relative(double a, double b, double floor) {
+  double error = relative_error(a, b, floor);
   return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
 }
 
-bool equal(const std::vector<double>& a, const std::vector<double>& b) { return a == b; }
+// f itself is at fault.
+Diagnosis whole(Mistake mistake, const std::string& sentence) {
+  Diagnosis d;
+  d.mistake = mistake;
+  d.sentence = sentence;
+  return d;
+}
+
+std::vector<double> values(const std::function<Var()>& f) {
+  NoGrad guard;
+  return f().value().to_vector();
+}
 
 class Examination {
  public:
@@ -27,25 +43,11 @@ class Examination {
       : f_(f), parameters_(parameters), options_(o), rng_(o.seed) {}
 
   Diagnosis run() {
-    for (const NamedParameter& p : parameters_)
-      if (p.parameter->value().dtype() != DType::f64)
-        return whole(Mistake::float_used, fmt::format("{} is {}: central differences need f64", p.name,
-                                                      name_of(p.parameter->value().dtype())));
+    if (Diagnosis d = unfit(f_, parameters_); !d) return d;
     Var y = f_();
-    if (y.dtype() != DType::f64)
-      return whole(
-          Mistake::float_used,
-          fmt::format("the function returned {}: it must compute in f64 throughout", name_of(y.dtype())));
     out_ = y.shape();
     output_ = y.value().to_vector();
-    for (double v : output_)
-      if (!std::isfinite(v))
-        return whole(Mistake::not_finite, fmt::format("the function is {} at this point", v));
-    if (!equal(values(), output_))
-      return whole(
-          Mistake::not_deterministic,
-          "the function is not deterministic: two calls at one point gave two results (dropout on?)");
-    if (y.requires_grad() && !equal(all_gradients(random_dy(1)), all_gradients(random_dy(1))))
+    if (y.requires_grad() && all_gradients(random_dy(1)) != all_gradients(random_dy(1)))
       return whole(Mistake::not_deterministic,
                    "the backward is not deterministic: two runs gave two gradients");
     choose_seeds();
@@ -53,34 +55,29 @@ class Examination {
   }
 
  private:
-  Diagnosis whole(Mistake mistake, const std::string& sentence) {
-    Diagnosis d;
-    d.mistake = mistake;
-    d.sentence = sentence;
-    return d;
-  }
-
-  std::vector<double> values() const {
-    NoGrad guard;
-    return f_().value().to_vector();
-  }
-
   Tensor random_dy(uint64_t seed) const {
     Rng rng(seed + 100);
     return Tensor::uniform(out_, -1, 1, rng, DType::f64);
   }
 
-  Gradients gradients(const Tensor& dy) const { return backward(f_(), {.seed = dy}); }
+  // What f's backward computes; zeros where none arrived.
+  std::vector<Tensor> gradients(const Tensor& dy) const {
+    std::vector<Tensor> out;
+    Var y = f_();
+    Gradients grads;
+    if (y.requires_grad()) grads = backward(y, {.seed = dy});
+    for (const NamedParameter& p : parameters_)
+      out.push_back(grads.contains(*p.parameter) ? grads[*p.parameter].clone()
+                                                 : Tensor::zeros(p.parameter->shape(), DType::f64));
+    return out;
+  }
 
-  // One after the other; zeros where none arrived.
+  // One after the other.
   std::vector<double> all_gradients(const Tensor& dy) const {
-    Gradients grads = gradients(dy);
     std::vector<double> out;
-    for (const NamedParameter& p : parameters_) {
-      std::vector<double> g = grads.contains(*p.parameter)
-                                  ? grads[*p.parameter].to_vector()
-                                  : std::vector<double>(static_cast<size_t>(p.parameter->value().numel()));
-      out.insert(out.end(), g.begin(), g.end());
+    for (const Tensor& g : gradients(dy)) {
+      std::vector<double> v = g.to_vector();
+      out.insert(out.end(), v.begin(), v.end());
     }
     return out;
   }
@@ -112,7 +109,9 @@ class Examination {
       evidence.push_back(std::move(e));
     }
     for (int64_t k = 0; k < rows && requires_grad; ++k) {
-      Gradients grads = gradients(seeds_[static_cast<size_t>(k)]);
+      // A trace has every contribution collected by itself: what an op sends, whatever becomes of others'.
+      Trace apart;
+      Gradients grads = backward(f_(), {.seed = seeds_[static_cast<size_t>(k)], .trace = &apart});
       for (size_t i = 0; i < parameters_.size(); ++i) {
         if (!grads.contains(*parameters_[i].parameter)) continue;
         evidence[i].reached = true;
@@ -147,7 +146,7 @@ class Examination {
       double x = parameter.value().at(i), h = options_.step * std::max(1.0, std::abs(x));
       auto at = [&](double v) {
         parameter.update([&](const Tensor& t) { t.set(i, v); });
-        return values();
+        return values(f_);
       };
       std::vector<double> plus = at(x + h), minus = at(x - h);
       std::vector<double> half_plus = at(x + h / 2), half_minus = at(x - h / 2);
@@ -166,6 +165,9 @@ class Examination {
         if (std::isfinite(slope)) e.scale = std::max(e.scale, std::abs(slope));
       }
     }
+    double size = 0;  // of what is differentiated, whose rounding the differences divide by the step
+    for (double v : output_) size = each_output_ ? std::max(size, std::abs(v)) : size + std::abs(v);
+    e.floor = std::max(kFloor * e.scale, 1e-15 * size / options_.step / options_.tolerance);
   }
 
   // In double a step of 1e-9 to both sides moves the result in proportion; rounded to float it does not move, or jumps.
@@ -184,10 +186,11 @@ class Examination {
     Diagnosis d;
     double worst = 0;
     Tensor dy = random_dy(options_.seed);
-    for (const Evidence& e : evidence) {
-      InputDiagnosis in = measure(e, dy);
+    std::vector<Tensor> yours = gradients(dy);
+    for (size_t i = 0; i < evidence.size(); ++i) {
+      InputDiagnosis in = measure(evidence[i], dy, yours[i]);
       if (in.worst_error > options_.tolerance) {
-        Finding found = explain(e, evidence, options_.tolerance);
+        Finding found = explain(evidence[i], evidence, options_.tolerance);
         in.mistake = found.mistake;
         in.sentence = found.sentence;
         if (in.worst_error > worst) {
@@ -199,24 +202,54 @@ class Examination {
       }
       d.inputs.push_back(std::move(in));
     }
-    if (d.mistake == Mistake::none) {
-      bool reached = std::any_of(evidence.begin(), evidence.end(), [](auto& e) { return e.reached; });
-      if (reached && !linear()) {
-        d.mistake = Mistake::not_linear;
-        d.sentence = "the gradient is right for dy = 1 alone: the backward does not multiply by dy";
-      }
-      return d;
-    }
-    if (slopes_ > 0 && jumps_ * 2 > slopes_)
+    if (d.mistake != Mistake::none && slopes_ > 0 && jumps_ * 2 > slopes_)
       return whole(Mistake::float_used,
                    "the result moves in jumps of a float's size: something inside computes in f32");
+    if (std::none_of(evidence.begin(), evidence.end(), [](auto& e) { return e.reached; })) return d;
     if (d.mistake != Mistake::kink && !linear()) {
+      d.sentence = d.mistake == Mistake::none
+                       ? "the gradient is right for dy = 1 alone: the backward does not multiply by dy"
+                       : "the gradient is not linear in dy: the backward does not multiply by dy, or uses it twice";
       d.mistake = Mistake::not_linear;
-      d.sentence = "the gradient is not linear in dy: the backward does not multiply by dy, or uses it twice";
-      for (InputDiagnosis& in : d.inputs)
-        if (in.mistake != Mistake::none) in.mistake = d.mistake, in.sentence = d.sentence;
+      for (InputDiagnosis& in : d.inputs) {
+        compare(in);
+        if (in.worst_error > options_.tolerance) in.mistake = d.mistake, in.sentence = d.sentence;
+      }
+    } else if (d.mistake == Mistake::none || d.mistake == Mistake::unknown) {
+      ask_other_uses(d, dy);
     }
     return d;
+  }
+
+  // Of the gradients that are drawn, too.
+  static void compare(InputDiagnosis& in) {
+    for (int64_t i = 0; i < in.numeric.numel(); ++i) {
+      if (std::isnan(in.numeric.at(i))) continue;
+      double error = relative(in.analytic.at(i), in.numeric.at(i), in.floor);
+      if (error > in.worst_error) in.worst_error = error, in.worst = i;
+    }
+  }
+
+  void ask_other_uses(Diagnosis& d, const Tensor& dy) const {
+    std::vector<Var> leaves;
+    for (const NamedParameter& p : parameters_) leaves.push_back(*p.parameter);
+    OtherUses uses = beside_other_uses(f_, leaves, dy);
+    double most = 0;
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      if (uses.lost[i] == 0) continue;
+      InputDiagnosis& in = d.inputs[i];
+      in.mistake = Mistake::overwritten;
+      in.sentence = uses.sentence;
+      in.analytic = uses.kept[i];
+      in.numeric = uses.expected[i];
+      compare(in);
+      in.worst_error = std::max(in.worst_error, uses.lost[i]);
+      if (uses.lost[i] <= most) continue;
+      most = uses.lost[i];
+      d.mistake = in.mistake;
+      d.name = in.name;
+      d.sentence = in.sentence;
+    }
   }
 
   // backward(2 dy1 - 3 dy2) = 2 backward(dy1) - 3 backward(dy2)
@@ -231,24 +264,22 @@ class Examination {
     return true;
   }
 
-  InputDiagnosis measure(const Evidence& e, const Tensor& dy) const {
+  InputDiagnosis measure(const Evidence& e, const Tensor& dy, const Tensor& yours) const {
     InputDiagnosis in;
     in.name = e.name;
-    in.analytic = Tensor::zeros(e.in, DType::f64);
+    in.floor = e.floor;
+    in.analytic = yours;
     in.numeric = Tensor::full(e.in, std::numeric_limits<double>::quiet_NaN(), DType::f64);
     for (int64_t c = 0; c < e.numeric.cols; ++c) {
       int64_t i = e.elements[static_cast<size_t>(c)];
       double numeric = 0;
       for (int64_t k = 0; k < e.numeric.rows; ++k) {
         numeric += weight(dy, k) * e.b(k, c);
-        double error = relative(e.a(k, c), e.b(k, c));
+        double error = relative(e.a(k, c), e.b(k, c), e.floor);
         if (error > in.worst_error || in.worst < 0) in.worst_error = error, in.worst = i;
       }
       in.numeric.set(i, numeric);
     }
-    for (int64_t i = 0; i < e.analytic.cols; ++i)
-      for (int64_t k = 0; k < e.analytic.rows; ++k)
-        in.analytic.f64()[i] += weight(dy, k) * e.analytic.at(k, i);
     return in;
   }
 
@@ -268,15 +299,35 @@ class Examination {
 
 }  // namespace
 
+Diagnosis unfit(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters) {
+  for (const NamedParameter& p : parameters)
+    if (p.parameter->value().dtype() != DType::f64)
+      return whole(Mistake::float_used, fmt::format("{} is {}: central differences need f64", p.name,
+                                                    name_of(p.parameter->value().dtype())));
+  Tensor y = f().value();
+  if (y.dtype() != DType::f64)
+    return whole(
+        Mistake::float_used,
+        fmt::format("the function returned {}: it must compute in f64 throughout", name_of(y.dtype())));
+  for (double v : y.to_vector())
+    if (!std::isfinite(v))
+      return whole(Mistake::not_finite,
+                   fmt::format("the function is {} at this point", std::isnan(v) ? "NaN" : "infinite"));
+  if (values(f) != y.to_vector())
+    return whole(
+        Mistake::not_deterministic,
+        "the function is not deterministic: two calls at one point gave two results (dropout on?)");
+  return {};
+}
+
 Diagnosis diagnose(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
                    const DiagnosisOptions& options) {
   return Examination(f, parameters, options).run();
 }
 
-Diagnosis diagnose(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
-                   const DiagnosisOptions& options) {
-  std::vector<Parameter> parameters(inputs.size());
-  std::vector<NamedParameter> named;
+OfParameters::OfParameters(const std::function<Var(const std::vector<Var>&)>& f,
+                           const std::vector<Tensor>& inputs)
+    : parameters(inputs.size()) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!is_floating(inputs[i].dtype())) continue;
     std::string name = fmt::format("input{}", i);
@@ -284,13 +335,77 @@ Diagnosis diagnose(const std::function<Var(const std::vector<Var>&)>& f, const s
         Parameter(inputs[i].dtype() == DType::f64 ? inputs[i].clone() : inputs[i].to(DType::f64), name);
     named.push_back({name, &parameters[i]});
   }
-  std::function<Var()> call = [&] {
+  call = [this, &f, &inputs] {
     std::vector<Var> args;
     for (size_t i = 0; i < inputs.size(); ++i)
       args.push_back(parameters[i].defined() ? parameters[i].var() : Var(inputs[i]));
     return f(args);
   };
-  return diagnose(call, named, options);
+}
+
+Diagnosis diagnose(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
+                   const DiagnosisOptions& options) {
+  OfParameters of(f, inputs);
+  return diagnose(of.call, of.named, options);
+}
+
+OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Var>& leaves, const Tensor& dy) {
+  // Fills `all` with f's result and with what it was computed of, in the same order each time.
+  auto run = [&](std::vector<Var>& all, Trace* trace) {
+    all = {f()};
+    std::vector<Tensor> sent{dy};
+    std::set<const Node*> seen;
+    Rng rng(5);
+    for (size_t k = 0; k < all.size() && all[k].node(); ++k) {
+      std::shared_ptr<Node> node = all[k].node();
+      for (const auto& input : node->inputs) {
+        if (!input || !seen.insert(input.get()).second) continue;
+        sent.push_back(input->inputs.empty() ? Tensor::full(input->shape, 3, input->dtype)
+                                             : Tensor::uniform(input->shape, 0.5, 1.5, rng, input->dtype));
+        all.push_back({sent.back(), input});
+      }
+    }
+    // The newest node of all: what it sends is there before any other.
+    Var newest = record("other uses", all, all[0].value(), [&sent](const Tensor&, Grads& dx) {
+      for (size_t k = 0; k < sent.size(); ++k) dx.add(static_cast<int>(k), sent[k]);
+    });
+    return newest.requires_grad() ? backward(newest, {.seed = dy, .keep = all, .trace = trace}) : Gradients();
+  };
+  std::vector<Var> one, two;
+  Trace apart;  // tracing collects every contribution by itself
+  Gradients kept = run(one, nullptr), expected = run(two, &apart);
+  auto lost = [&](const Var& x, const Var& same) {
+    if (!kept.contains(x) || !expected.contains(same)) return 0.0;
+    double worst = 0, largest = 0;
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      double a = kept[x].at(i), b = expected[same].at(i);
+      if (std::isfinite(b)) largest = std::max(largest, std::abs(b));
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      worst = std::max(worst, std::isnan(a - b) ? std::numeric_limits<double>::infinity() : std::abs(a - b));
+    }
+    const double rounding = x.dtype() == DType::f32 ? 1e-4 : 1e-10;
+    return worst <= rounding * largest ? 0 : worst / largest;
+  };
+  OtherUses out;
+  for (const Var& leaf : leaves) {
+    out.kept.push_back(kept.contains(leaf) ? kept[leaf] : Tensor());
+    out.expected.push_back(expected.contains(leaf) ? expected[leaf] : Tensor());
+    out.lost.push_back(lost(leaf, leaf));
+  }
+  // What is lost on the way spoils all that is computed from it: the newest value tells by whom.
+  const Node* where = nullptr;
+  for (size_t k = 1; k < two.size(); ++k)
+    if ((!where || two[k].node()->order > where->order) && lost(one[k], two[k]) > 0) where = two[k].node().get();
+  if (!where) return out;
+  std::set<std::string> by;
+  for (const Trace::Edge& e : apart.edges)
+    for (const Var& v : two)
+      if (e.from == where->order && e.to == v.node()->order) by.insert(v.node()->op);
+  out.sentence = fmt::format(
+      "the backward of {} sets (=) the gradient of {}, so what other uses of {} have sent is lost: add to it (+=)",
+      fmt::join(by, " or "), where->label.empty() ? "its input" : where->label,
+      where->label.empty() ? "that" : where->label);
+  return out;
 }
 
 }  // namespace gradus

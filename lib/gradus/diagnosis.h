@@ -32,7 +32,7 @@ enum class Mistake {
   transposed,         ///< two axes of the input, or of dy, exchanged
   softmax_diagonal,   ///< only the diagonal of a Jacobian whose outputs compete
   broadcast_sum,      ///< one entry taken where dy must be summed over an axis
-  overwritten,        ///< of several contributions only the one that was written last
+  overwritten,        ///< of several contributions, other uses' included, only the one that was written last
   shifted,            ///< what belongs to a neighbour along an axis: an index off by one
   unknown,
 };
@@ -41,13 +41,15 @@ enum class Mistake {
 const char* name_of(Mistake mistake);
 
 /// What is known of one input. The tensors are the gradients under one random dy, in the input's shape, so that a tool
-/// can draw yours | numeric | difference; numeric is NaN where a large input was not differentiated.
+/// can draw yours | numeric | difference; numeric is NaN where a large input was not differentiated. Where other uses'
+/// contributions are lost both are those with such other uses, in which alone the mistake shows.
 struct InputDiagnosis {
   std::string name;
   Mistake mistake = Mistake::none;
   std::string sentence;      ///< what to look for, with figures; empty when all is well
   Tensor analytic, numeric;  ///< f64
-  double worst_error = 0;    ///< largest |analytic - numeric| in J / max(1, |analytic|, |numeric|)
+  double worst_error = 0;    ///< largest |analytic - numeric| in J / max(floor, |analytic|, |numeric|)
+  double floor = 1;          ///< a hundredth of the largest number in J, or what differences cannot tell from 0
   int64_t worst = -1;        ///< row-major position of that element
 };
 
@@ -61,7 +63,7 @@ struct Diagnosis {
 
 struct DiagnosisOptions {
   double step = 1e-5;         ///< central difference step, times max(1, |x|)
-  double tolerance = 1e-6;    ///< on |analytic - numeric| / max(1, |analytic|, |numeric|)
+  double tolerance = 1e-6;    ///< on InputDiagnosis::worst_error
   int64_t max_outputs = 256;  ///< larger results are seen through 8 random sums: some rules then cannot tell
   int64_t max_elements = 400; ///< of larger inputs so many elements, chosen at random
   uint64_t seed = 1;

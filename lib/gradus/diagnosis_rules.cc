@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <gradus/differences.h>
+
 namespace gradus {
 namespace {
 
@@ -39,9 +41,9 @@ std::optional<Finding> kink(const Evidence& e, double tolerance) {
   for (int64_t k = 0; k < e.numeric.rows; ++k)
     for (int64_t c = 0; c < e.numeric.cols; ++c) {
       double a = e.a(k, c), b = e.b(k, c), bend = std::abs(e.bend.at(k, c));
-      if (std::abs(a - b) <= tolerance * std::max({1.0, std::abs(a), std::abs(b)})) continue;
+      if (relative_error(a, b, e.floor) <= tolerance) continue;
       // Central differences lie between the slopes of both sides; so must a right gradient at a kink.
-      if (bend < 1e-3 * std::max(1.0, std::abs(b)) || std::abs(a - b) > 0.51 * bend) return {};
+      if (!(bend >= 1e-3 * std::max(e.floor, std::abs(b)) && std::abs(a - b) <= 0.51 * bend)) return {};
       any = true;
     }
   if (!any) return {};

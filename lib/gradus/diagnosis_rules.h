@@ -33,6 +33,8 @@ struct Evidence {
 
   /// Largest numeric derivative, at least a little.
   double scale = 1e-9;
+  /// Smaller derivatives are compared as if they were of this size: they are not known better.
+  double floor = 1;
   /// analytic at the c-th differentiated element
   double a(int64_t k, int64_t c) const { return analytic.at(k, elements[static_cast<size_t>(c)]); }
   double b(int64_t k, int64_t c) const { return numeric.at(k, c); }
@@ -47,7 +49,34 @@ struct Finding {
 /// the rule that looks for exchanged ones.
 Finding explain(const Evidence& e, const std::vector<Evidence>& others, double tolerance);
 
+/// What makes f unfit for differences at all, in words: other types than f64, a result that is not finite or not the
+/// same twice. None of the mistakes otherwise.
+Diagnosis unfit(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters);
+
 /// "[3,17]" for a row-major position; "" for a scalar.
 std::string element_name(const Shape& shape, int64_t position);
+
+/// Numbers below this part of the largest derivative by a parameter are compared as if they were of that size.
+constexpr double kFloor = 1e-2;
+
+/// Gradients under dy where everything that f computes with has other uses, too, which have sent theirs before f's
+/// backward begins: 3 to each element of a leaf, something else to values on the way. An op that sets (=) instead of
+/// adding loses them.
+struct OtherUses {
+  std::vector<Tensor> kept;      ///< for each leaf what the engine has; undefined where nothing arrives
+  std::vector<Tensor> expected;  ///< with every contribution collected by itself and added
+  std::vector<double> lost;      ///< largest difference of the two in parts of the largest number
+  std::string sentence;          ///< who loses them; empty where nothing is lost
+};
+OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Var>& leaves, const Tensor& dy);
+
+/// A function of tensors as one of parameters: floating inputs in f64 named input0, input1, ...; others are constants.
+struct OfParameters {
+  OfParameters(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs);
+  OfParameters(const OfParameters&) = delete;
+  std::vector<Parameter> parameters;
+  std::vector<NamedParameter> named;
+  std::function<Var()> call;
+};
 
 }  // namespace gradus

@@ -12,7 +12,9 @@ namespace gradus {
 
 struct GradcheckOptions {
   double step = 1e-5;        ///< central difference step, times max(1, |x|)
-  double tolerance = 1e-6;   ///< on |analytic - numeric| / max(1, |analytic|, |numeric|)
+  /// On |analytic - numeric| / max(|analytic|, |numeric|, a hundredth of the parameter's largest gradient), as far as
+  /// differences can tell.
+  double tolerance = 1e-6;
   int64_t max_elements =
       400;  ///< a parameter with more elements is checked along `directions` random directions
   int directions = 6;
@@ -32,7 +34,8 @@ struct GradcheckReport {
 };
 
 /// Compares the engine's gradients of f with central differences, for every parameter. f is any function of them that
-/// returns a Var; an output that is not a scalar is weighted with fixed random numbers. Parameters must be f64.
+/// returns a Var; an output that is not a scalar is weighted with fixed random numbers. Parameters must be f64. Then the
+/// gradients are taken once more where all that f computes with has other uses, too: these must not get lost.
 /// The report says when f is not deterministic (dropout on?), when it was computed in float, when f does not depend on
 /// a parameter, when the worst point is a kink, and otherwise what kind of mistake explains the difference: see
 /// diagnose(), which knows more when f's result is not a scalar.

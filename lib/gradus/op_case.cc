@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include <gradus/diagnosis_rules.h>
 #include <gradus/gradcheck.h>
+#include <gradus/numeric.h>
 #include <gradus/random.h>
 
 namespace gradus {
@@ -31,10 +33,15 @@ std::vector<Var> as_variables(const std::vector<Tensor>& inputs) {
   return out;
 }
 
-// The gradients of all floating inputs under a fixed random weighting of the output.
-std::vector<Tensor> gradients_of(const Var& y, const std::vector<Var>& inputs) {
+// A fixed random weighting of the output.
+Tensor weighting(const Var& y) {
   Rng rng(7);
-  Gradients grads = backward(y, {.seed = Tensor::uniform(y.shape(), 0.5, 1.5, rng, y.dtype())});
+  return Tensor::uniform(y.shape(), 0.5, 1.5, rng, y.dtype());
+}
+
+// The gradients of all floating inputs under it.
+std::vector<Tensor> gradients_of(const Var& y, const std::vector<Var>& inputs) {
+  Gradients grads = backward(y, {.seed = weighting(y)});
   std::vector<Tensor> out;
   for (const Var& x : inputs)
     out.push_back(grads.contains(x)        ? grads[x]
@@ -43,11 +50,15 @@ std::vector<Tensor> gradients_of(const Var& y, const std::vector<Var>& inputs) {
   return out;
 }
 
+double scaled_difference(double a, double b) {
+  double difference = a == b ? 0 : std::abs(a - b) / std::max(1.0, std::abs(b));
+  return std::isnan(a) || std::isnan(difference) ? INFINITY : difference;
+}
+
 double scaled_difference(const Tensor& a, const Tensor& b) {
   double worst = 0;
-  for (int64_t i = 0; i < a.numel(); ++i)
-    worst = worse(worst, std::abs(a.at(i) - b.at(i)) / std::max(1.0, std::abs(b.at(i))));
-  return std::isnan(worst) ? INFINITY : worst;
+  for (int64_t i = 0; i < a.numel(); ++i) worst = worse(worst, scaled_difference(a.at(i), b.at(i)));
+  return worst;
 }
 
 class CaseChecker {
@@ -61,6 +72,7 @@ class CaseChecker {
       guarded("comparison with the reference", [&] { against_reference(); });
     }
     guarded("f32", [&] { float_against_double(); });
+    guarded("wide range", [&] { over_a_wide_range(); });
     guarded("constants", [&] { constants(); });
     guarded("one Var twice", [&] { same_variable_twice(); });
     guarded("NoGrad", [&] { without_graph(); });
@@ -111,6 +123,87 @@ class CaseChecker {
       if (dy[i].defined())
         if (double d = scaled_difference(dz[i], dy[i]); d > 1e-4)
           fail_case(fmt::format("f32 gradient of input {} differs from f64 by {:.2g}", i, d));
+    OtherUses uses = beside_other_uses([&] { return case_.op(b); }, b, weighting(z));
+    if (!uses.sentence.empty()) fail_case("f32: " + uses.sentence);
+  }
+
+  // Whether every number of the result depends on the numbers at its own place alone.
+  bool elementwise() const {
+    Tensor y = case_.op({inputs_.begin(), inputs_.end()}).value();
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (case_.inputs[i].given.defined() || inputs_[i].shape() != y.shape()) return false;
+    if (y.dims() == 0 || y.numel() < 2) return false;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      for (int64_t e = 0; e < std::min<int64_t>(y.numel(), 8); ++e) {
+        std::vector<Tensor> moved = inputs_;
+        moved[i] = inputs_[i].clone();
+        moved[i].set(e, moved[i].at(e) + 0.1);
+        Tensor z = case_.op({moved.begin(), moved.end()}).value();
+        for (int64_t k = 0; k < y.numel(); ++k)
+          if (k != e && z.at(k) != y.at(k)) return false;
+      }
+    return true;
+  }
+
+  // Two thousand numbers between -30 and 30, on the sides of 0 that the case allows: kernels have branches, and what a
+  // few numbers near 0 do not meet may be NaN. Inputs are never equal, where maximum has its kink.
+  void over_a_wide_range() {
+    if (!elementwise()) return;
+    std::vector<Tensor> wide, narrow;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const OpCase::Input& in = case_.inputs[i];
+      double low = in.low < 0 ? -30 : in.low, high = in.high > 0 ? 30 : in.high;
+      Shape shape = in.shape;
+      shape.set(shape.dims() - 1, 2000 * shape[-1] / shape.numel() + 1);
+      Tensor x(shape, DType::f64);
+      const int64_t n = x.numel();
+      for (int64_t e = 0; e < n; ++e) {
+        double place = (static_cast<double>(e * (i ? 7919 : 1) % n) + 0.38 + 0.25 * static_cast<double>(i)) /
+                       static_cast<double>(n);
+        x.set(e, static_cast<float>(low + (high - low) * place));
+      }
+      wide.push_back(x);
+      narrow.push_back(x.to(DType::f32));
+    }
+    std::vector<Var> a = as_variables(wide), b = as_variables(narrow);
+    Var y, reference;
+    try {
+      y = case_.op(a);
+      if (case_.reference) reference = case_.reference(as_variables(wide));
+    } catch (const Error&) {
+      return;  // takes its own shape only
+    }
+    if (y.shape() != wide[0].shape()) return;
+    // Where f32 ends, a product on the way may be infinite before the result is.
+    auto agree = [&](const std::string& what, const Tensor& got, const Tensor& wanted, double tolerance) {
+      for (int64_t e = 0; e < got.numel(); ++e) {
+        double v = got.at(e), w = wanted.at(e);
+        if (scaled_difference(v, w) <= tolerance || (std::abs(w) > 1e34 && v == std::copysign(INFINITY, w)))
+          continue;
+        std::string place;
+        for (const Tensor& x : wide) place += fmt::format("{}{:.6g}", place.empty() ? "" : ", ", x.at(e));
+        return fail_case(fmt::format("{} is {:.10g} at {}, not {:.10g}", what, v, place, w));
+      }
+    };
+    Var z = case_.op(b);
+    agree("f32 value", z.value(), y.value().to(DType::f32), 2e-5);
+    // A reference of exp and log loses digits far from 0.
+    if (reference.defined()) agree("value", y.value(), reference.value(), 1e-3);
+    std::vector<Tensor> dy = gradients_of(y, a), dz = gradients_of(z, b);
+    Tensor weights = weighting(y);
+    for (size_t i = 0; i < wide.size(); ++i) {
+      agree(fmt::format("f32 gradient of input {}", i), dz[i], dy[i].to(DType::f32), 1e-4);
+      Tensor slope = Tensor::zeros(y.shape(), DType::f64);
+      for (auto [times, part] : {std::pair{-2, 1}, {-1, -8}, {1, 8}, {2, -1}}) {
+        auto step = [](double x) { return 1e-5 * std::max(1.0, std::abs(x)); };
+        std::vector<Tensor> moved = wide;
+        moved[i] = map(wide[i], [&, t = times](auto x) { return x + t * step(x); });
+        Tensor there = case_.op({moved.begin(), moved.end()}).value();
+        for (int64_t e = 0; e < slope.numel(); ++e)
+          slope.f64()[e] += part * there.at(e) * weights.at(e) / (12 * step(wide[i].at(e)));
+      }
+      agree(fmt::format("gradient of input {}", i), dy[i], slope, case_.tolerance);
+    }
   }
 
   // Each input in turn a constant: the other gradients must not change.

@@ -13,6 +13,7 @@
 #include <gradus/ops/dropout.h>
 #include <gradus/ops/embedding.h>
 #include <gradus/ops/gru.h>
+#include <gradus/ops/join_directions.h>
 #include <gradus/ops/layer_norm.h>
 #include <gradus/ops/location_features.h>
 #include <gradus/ops/loss.h>

@@ -174,6 +174,38 @@ TEST_CASE("contributions that overwrite each other") {
       {random({3, 4}), random({4}, 2)}, Mistake::overwritten, "only the first one");
 }
 
+TEST_CASE("other uses' contributions that are overwritten") {
+  auto set = [](const std::vector<Var>& in) {
+    return with_backward({in[0]}, in[0] * in[0], [x = in[0].value()](const Tensor& dy, Grads& dx) {
+      dx.into(0).copy_from((Var(dy) * x * 2).value());
+    });
+  };
+  Diagnosis d = check(set, {random({3})}, Mistake::overwritten,
+                      "the backward of wrong sets (=) the gradient of input0, so what other uses of input0 have sent is "
+                      "lost: add to it (+=)");
+  CHECK(d.name == "input0");
+  REQUIRE(d.inputs.size() == 1);
+  for (int64_t i = 0; i < 3; ++i)  // another use sends 3
+    CHECK(d.inputs[0].analytic.at(i) + 3 == doctest::Approx(d.inputs[0].numeric.at(i)));
+  CHECK(d.inputs[0].worst_error > 0.5);
+  // Of two inputs one: the other is right.
+  Diagnosis one = check(
+      [](auto& in) {
+        return with_backward({in[0], in[1]}, in[0] * in[1],
+                             [a = in[0].value(), b = in[1].value()](const Tensor& dy, Grads& dx) {
+                               dx.add(0, (Var(dy) * b).value());
+                               dx.into(1).copy_from((Var(dy) * a).value());
+                             });
+      },
+      {random({3}), random({3}, 2)}, Mistake::overwritten, "the gradient of input1");
+  CHECK(one.inputs[0].mistake == Mistake::none);
+  CHECK(one.inputs[1].mistake == Mistake::overwritten);
+  // With another use in the function itself its gradient is wrong, by what that use sent.
+  check([&](auto& in) { return in[0] * 3 + set(in); }, {random({3})}, Mistake::overwritten, "add to it (+=)");
+  check([&](auto& in) { return exp(set({tanh(in[0])})); }, {random({3})}, Mistake::overwritten,
+        "the gradient of its input");
+}
+
 TEST_CASE("a softmax without its competition") {
   auto wrong_softmax = [](bool square) {
     return [square](auto& in) {
@@ -287,7 +319,7 @@ TEST_CASE("what no rule explains is not given a wrong name") {
         return with_backward({in[0]}, in[0] * in[0], [x = in[0].value()](const Tensor& dy, Grads& dx) {
           Tensor g = dx.into(0);
           for (int64_t i = 0; i < 5; ++i)
-            g.set(i, 2 * dy.at(i) * x.at(i) * (1 + 0.1 * static_cast<double>(i * i)));
+            g.set(i, g.at(i) + 2 * dy.at(i) * x.at(i) * (1 + 0.1 * static_cast<double>(i * i)));
         });
       },
       {random({5})});

@@ -1,6 +1,9 @@
 // The gradient check itself: passes what is right, fails what is wrong, and says where and why.
 
+#include <cmath>
+
 #include <gradus/gradcheck.h>
+#include <gradus/numeric.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/reduce.h>
@@ -134,6 +137,91 @@ TEST_CASE("a result that is not finite is called that") {
   // Finite here, with an infinite slope.
   GradcheckReport r = gradcheck([](auto& in) { return sqrt(in[0]); }, {f64({}, {0})});
   CHECK_FALSE(r);
+}
+
+TEST_CASE("an op that sets its accumulator instead of adding to it fails, and is named") {
+  // Right by itself: nothing else has arrived when its backward runs.
+  auto set = [](const Var& x) {
+    return record("setting", {x}, (x * x).value(), [x = x.value()](const Tensor& dy, Grads& dx) {
+      Tensor g = dx.into(0);
+      for (int64_t i = 0; i < g.numel(); ++i) g.set(i, 2 * x.at(i) * dy.at(i));
+    });
+  };
+  Tensor x = f64({3}, {1, -2, 0.5});
+  GradcheckReport alone = gradcheck([&](auto& in) { return set(in[0]); }, {x});
+  CHECK_FALSE(alone);
+  CHECK(alone.diagnosis.mistake == Mistake::overwritten);
+  CHECK(alone.message ==
+        "[gradcheck] failed: all of 3 derivatives agree, but the backward of setting sets (=) the gradient of input0, "
+        "so what other uses of input0 have sent is lost: add to it (+=)");
+  GradcheckReport beside = gradcheck([&](auto& in) { return in[0] * 3 + set(in[0]); }, {x});
+  CHECK_FALSE(beside);
+  CHECK(beside.diagnosis.mistake == Mistake::overwritten);
+  // In the middle of others it is the accumulator of a value on the way that is set.
+  GradcheckReport inside = gradcheck([&](auto& in) { return sum(tanh(set(tanh(in[0])) * in[1])); }, {x, x});
+  CHECK_FALSE(inside);
+  CHECK(contains(inside.message, "the backward of setting sets (=) the gradient of its input"));
+  CHECK(inside.diagnosis.name == "input0");
+  // Adding is right, also in parts and where one Var comes twice.
+  auto adding = [](const Var& a, const Var& b) {
+    return record("adding", {a, b}, (a * b).value(), [a = a.value(), b = b.value()](const Tensor& dy, Grads& dx) {
+      for (int k : {0, 1}) {
+        Tensor g = dx.into(k);
+        for (int64_t i = 0; i < g.numel(); ++i) g.set(i, g.at(i) + (k ? a : b).at(i) * dy.at(i));
+      }
+    });
+  };
+  CHECK(gradcheck([&](auto& in) { return in[0] * 3 + adding(in[0], in[0]); }, {x}));
+}
+
+TEST_CASE("NaN fails, wherever it is") {
+  auto op = [](auto forward, auto backward) {
+    return [forward, backward](auto& in) {
+      return record("own", {in[0]}, map(in[0].value(), forward),
+                    [x = in[0].value(), backward](const Tensor& dy, Grads& dx) {
+                      dx.add(0, zip(dy, x, [&](auto g, auto v) { return g * backward(v); }));
+                    });
+    };
+  };
+  auto twice = [](auto v) { return 2 * v; };
+  auto two = [](auto) { return 2.0; };
+  Tensor x = f64({4}, {0.5, 1, 1.5, 2});
+  CHECK(gradcheck(op(twice, two), {x}));
+  for (double bad : {kNaN, kInf, -kInf})
+    for (double at : x.to_vector()) {
+      CAPTURE(bad);
+      CAPTURE(at);
+      GradcheckReport r = gradcheck(op(twice, [=](auto v) { return v == at ? bad : 2.0; }), {x});
+      CHECK_FALSE(r);
+      CHECK(r.worst_error == kInf);
+      CHECK(contains(r.worst_name, "input0["));
+      CHECK_FALSE(gradcheck(op(twice, [=](auto v) { return v == at ? bad : 2.0; }), {x}, {.max_elements = 2}));
+      // The value is a number at the point itself, and none next to it.
+      GradcheckReport n = gradcheck(op([=](auto v) { return v > at && v < at + 1e-4 ? bad : 2 * v; }, two), {x});
+      CHECK_FALSE(n);
+      CHECK(n.worst_error == kInf);
+    }
+}
+
+TEST_CASE("a gradient that is small beside the value, or beside others, is compared to its own digits") {
+  auto off = [](double factor) {
+    return [factor](const std::vector<Var>& in) {
+      Var y = record("off", {in[0]}, map(in[0].value(), [](auto v) { return 1e-7 * std::sin(v); }),
+                     [x = in[0].value(), factor](const Tensor& dy, Grads& dx) {
+                       dx.add(0, zip(dy, x, [factor](auto g, auto v) { return factor * 1e-7 * g * std::cos(v); }));
+                     });
+      return sum(y) + sum(in[1] * in[1]) + 3;
+    };
+  };
+  std::vector<Tensor> at{f64({3}, {0.3, 0.7, -1.2}), f64({2}, {2, -3})};
+  CHECK(gradcheck(off(1), at));
+  GradcheckReport r = gradcheck(off(1.01), at);
+  CHECK_FALSE(r);
+  CHECK(contains(r.worst_name, "input0["));
+  CHECK_FALSE(gradcheck(off(0.99), at, {.max_elements = 1}));
+  // A derivative that is 0, computed as the difference of equal ones, is rounding, not an error.
+  CHECK(gradcheck([](auto& in) { return sum(exp(in[0] - logsumexp(in[0])) * 3) + sum(in[0]) * 1e-9; },
+                  {f64({4}, {3, 1, -2, 0.5})}));
 }
 
 TEST_CASE("ids are passed on as constants") {

@@ -1,7 +1,10 @@
 // check_op_case must find every kind of mistake it exists for: deliberately wrong ops, one each.
 
+#include <cmath>
+
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
+#include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/reduce.h>
 
@@ -97,6 +100,73 @@ TEST_CASE("an op that overwrites instead of adding is found when one Var comes t
   };
   CHECK(contains(failures({"overwrites", {{2}, {2}}, overwrites}),
                  "overwrites: inputs 0 and 1 as one Var: the gradient is not the sum"));
+}
+
+TEST_CASE("an op that sets its accumulator is found, also where only f32 does") {
+  for (bool only_float : {false, true}) {
+    OpFunction sets = [only_float](auto& in) {
+      return twice(in[0], [only_float](const Tensor& dy, Grads& dx) {
+        Tensor g = dx.into(0);
+        bool add = only_float && g.dtype() == DType::f64;
+        for (int64_t i = 0; i < g.numel(); ++i) g.set(i, 2 * dy.at(i) + (add ? g.at(i) : 0));
+      });
+    };
+    std::string text = failures({"sets", {{2, 3}}, sets});
+    CHECK(contains(text, "the backward of twice sets (=) the gradient of "));
+    CHECK(contains(text, "sets: f32: "));
+    CHECK(contains(text, "sets: op: ") == !only_float);
+  }
+}
+
+TEST_CASE("an elementwise op is looked at far from 0, in values and gradients") {
+  // tanh with a fault between `from` and `to`.
+  auto with = [](double from, double to, auto value, auto slope, bool only_float) -> OpFunction {
+    return [=](auto& in) {
+      Tensor x = in[0].value();
+      auto at = [=](auto v) { return v > from && v < to && (!only_float || sizeof v == 4); };
+      Tensor y = map(x, [=](auto v) { return at(v) ? static_cast<decltype(v)>(value) : std::tanh(v); });
+      return record("own", {in[0]}, y, [=](const Tensor& dy, Grads& dx) {
+        dx.add(0, zip(dy, x, [=](auto g, auto v) {
+          auto t = std::tanh(v);
+          return at(v) ? static_cast<decltype(v)>(slope) : g * (1 - t * t);
+        }));
+      });
+    };
+  };
+  OpFunction reference = [](auto& in) { return tanh(in[0]); };
+  CHECK(failures({"right", {{2, 3}}, with(0, 0, 0, 0, false), reference}) == "");
+  for (bool only_float : {false, true})
+    for (double from : {-27.0, -5.1, 2.2, 11.0}) {
+      CAPTURE(from);
+      CAPTURE(only_float);
+      // NaN, infinity, and a wrong number, in the value or in the gradient.
+      for (double bad : {kNaN, kInf, 0.25}) {
+        CAPTURE(bad);
+        std::string text = failures({"own", {{2, 3}}, with(from, from + 0.4, bad, 0, only_float), reference});
+        CHECK_MESSAGE(contains(text, "own: "), text);
+        text = failures({"own", {{2, 3}}, with(from, from + 0.4, 1e9, bad, only_float)});
+        CHECK_MESSAGE(contains(text, "own: "), text);
+      }
+    }
+  CHECK(contains(failures({"own", {{2, 3}}, with(4, 5, kNaN, 0, true)}), "own: f32 value is nan at 4.0"));
+  // Ranges keep to their side of 0; a softmax is no op of single elements.
+  CHECK(failures({"root", {{Shape{4}, 0.5, 2}}, [](auto& in) { return sqrt(in[0]) + log(in[0]); }}) == "");
+  CHECK(failures({"softmax", {{2, 3}}, [](auto& in) { return exp(in[0] - logsumexp(in[0], {.axes = {1}, .keep_dims = true})); }}) == "");
+  // Two inputs at all combinations of sides, but for the kink where they are equal.
+  CHECK(failures({"max", {{2, 3}, {2, 3}}, [](auto& in) { return maximum(in[0], in[1]) * in[1]; }}) == "");
+}
+
+TEST_CASE("a backward that gives NaN at one element is found") {
+  OpFunction f = [](auto& in) {
+    return twice(in[0], [](const Tensor& dy, Grads& dx) {
+      Tensor g = map(dy, [](auto v) { return 2 * v; });
+      g.set(1, kNaN);
+      dx.add(0, g);
+    });
+  };
+  std::string text = failures({"nan", {{2, 3}}, f});
+  CHECK(contains(text, "nan: op: [gradcheck] failed: at least 1 of 6 derivatives, worst input0[0,1]: analytic nan"));
+  CHECK(contains(text, "f32 gradient of input 0 differs from f64 by inf"));
 }
 
 TEST_CASE("sample inputs are the same every time and keep to their range") {

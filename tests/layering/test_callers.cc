@@ -200,7 +200,9 @@ std::vector<fs::path> public_headers() {
   // Internal headers (which no meson.build installs), and pointers and sizes without checks in kernels/.
   const std::set<std::string> internal = {"real_steps.h",      "recurrence.h", "operands.h",
                                           "diagnosis_rules.h", "half.h",       "json_header.h",
-                                          "npy_format.h",      "walk.h",       "recurrent_norm.h", "recurrent_cases.h", "backward_pass.h", "backward_watch.h"};
+                                          "npy_format.h",      "walk.h",       "recurrent_norm.h",
+                                          "recurrent_cases.h", "backward_pass.h", "backward_watch.h",
+                                          "differences.h"};
   std::vector<fs::path> out;
   for (const char* folder : {"lib/gradus", "nn/gradus/nn"})
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(GRADUS_SOURCE_ROOT) / folder)) {

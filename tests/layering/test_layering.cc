@@ -30,7 +30,8 @@ const std::map<std::string, Layer> kStems = {
     {"walk", kTensor},        {"autograd", kAutograd},  {"backward", kAutograd},
     {"gradcheck", kAutograd}, {"diagnosis", kAutograd}, {"diagnosis_rules", kAutograd},
     {"backward_pass", kAutograd}, {"backward_watch", kAutograd}, {"grads", kAutograd},
-    {"op_case", kAutograd},   {"trace", kAutograd},     {"ops", kOps},  // ops.h gathers the headers of ops/
+    {"op_case", kAutograd},   {"trace", kAutograd},     {"differences", kBase},
+    {"ops", kOps},  // ops.h gathers the headers of ops/
 };
 const std::map<std::string, Layer> kFolders = {
     {"kernels", kKernels}, {"io", kTensor}, {"ops", kOps}, {"nn", kNn}};

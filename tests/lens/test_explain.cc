@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include <gradus/differences.h>
 #include <gradus/nn/attention/additive.h>
 #include <gradus/ops.h>
 
@@ -10,7 +11,6 @@
 #include "../show_json.h"
 #include "checks.h"
 #include "commands.h"
-#include "differences.h"
 #include "schema.h"
 #include "subjects.h"
 
@@ -215,17 +215,16 @@ TEST_CASE("the model that comes with the program knows its sentence") {
 }
 
 TEST_CASE("differences are of eighth order, and say how far they can be trusted") {
-  using lens::pointwise;
-  auto sine = lens::difference(pointwise([](double x) { return std::sin(1 + x); }), 1e-2);
+  auto sine = difference(pointwise([](double x) { return std::sin(1 + x); }), 1e-2);
   CHECK(std::abs(sine.value - std::cos(1.0)) < 1e-13);
   CHECK(sine.doubt < 1e-12);
   auto power = pointwise([](double x) { return std::pow(1 + x, 8); });
-  CHECK(std::abs(lens::difference(power, 0.1).value - 8) < 1e-12);
+  CHECK(std::abs(difference(power, 0.1).value - 8) < 1e-12);
   // A kink within the first steps' reach is stepped around.
   auto kinked = pointwise([](double x) { return std::abs(x - 1e-3) + 3 * x; });
-  CHECK(lens::difference(kinked, 1e-2).doubt > 1e-3);
-  CHECK(std::abs(lens::careful_difference(kinked, 1).value - 2) < 1e-10);
-  CHECK(std::isnan(lens::careful_difference(pointwise([](double x) { return x > 0 ? NAN : x; }), 1).value));
+  CHECK(difference(kinked, 1e-2).doubt > 1e-3);
+  CHECK(std::abs(careful_difference(kinked, 1).value - 2) < 1e-10);
+  CHECK(std::isnan(careful_difference(pointwise([](double x) { return x > 0 ? NAN : x; }), 1).value));
 }
 
 TEST_CASE("a gradient that is off by a hundred-thousandth is found at every station") {
@@ -292,11 +291,11 @@ TEST_CASE("the shown step is compared in full") {
 }
 
 TEST_CASE("errors are relative") {
-  CHECK(lens::relative_error(2, 1, 0) == 0.5);
-  CHECK(lens::relative_error(0, 0, 0) == 0);
-  CHECK(lens::relative_error(1e-8, 2e-8, 1e-4) == about(1e-4));
-  CHECK(std::isnan(lens::relative_error(NAN, 1, 1)));
-  CHECK(std::isnan(lens::relative_error(INFINITY, INFINITY, 1)));
+  CHECK(relative_error(2, 1, 0) == 0.5);
+  CHECK(relative_error(0, 0, 0) == 0);
+  CHECK(relative_error(1e-8, 2e-8, 1e-4) == about(1e-4));
+  CHECK(std::isnan(relative_error(NAN, 1, 1)));
+  CHECK(std::isnan(relative_error(INFINITY, INFINITY, 1)));
   // A loss far below the rounding of 1 - p keeps its digits.
   Tensor z = Tensor::from({1, 2}, {60, 0}, DType::f64);
   CHECK(std::abs(lens::exact_loss(z, 0) / std::exp(-60.0) - 1) < 1e-12);

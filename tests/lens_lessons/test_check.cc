@@ -105,6 +105,64 @@ TEST_CASE("check: a backward without dy is found where dy is one number, too") {
   CHECK(p.says("right for dy = 1 alone"));
 }
 
+TEST_CASE("check: yours is what the backward computes, also where it is not linear in dy") {
+  // Chapter 5 with the diagonal alone and dy in it twice.
+  auto f = [&](const std::vector<Var>& in) {
+    Tensor y = softmax(in[0]).value();
+    return record("softmax", {in[0]}, y, [y](const Tensor& dy, Grads& dx) {
+      dx.add(0, zip(dy, y, [](auto g, auto v) { return g * v * (1 - g); }));
+    });
+  };
+  Tensor x = lens::random({3, 4}, 1), y = softmax(Var(x)).value();
+  Diagnosis d = diagnose(f, {x});
+  CHECK(d.mistake == Mistake::not_linear);
+  REQUIRE(d.inputs.size() == 1);
+  CHECK(d.inputs[0].mistake == Mistake::not_linear);
+  Rng rng(1 + 100);  // the dy of the pictures
+  Tensor dy = Tensor::uniform({3, 4}, -1, 1, rng, DType::f64);
+  for (int64_t i = 0; i < 12; ++i) {
+    double computed = dy.at(i) * y.at(i) * (1 - dy.at(i));
+    CHECK(std::abs(d.inputs[0].analytic.at(i) - computed) < 1e-15);
+    CHECK(std::abs(computed) > 1e-6);
+  }
+  Printed p = printed([&] { return lens::check("softmax", f, {{"x", x}}); });
+  CHECK(p.code == 1);
+  CHECK_MESSAGE(p.says("✗ not linear in dy"), p.text);
+  char number[16];
+  std::snprintf(number, sizeof number, "%.2f", dy.at(0) * y.at(0) * (1 - dy.at(0)));
+  CHECK_MESSAGE(p.says(number), p.text);
+}
+
+TEST_CASE("check: an accumulator that is set is named, and the picture shows what is lost") {
+  auto set = [](const std::vector<Var>& in) {
+    return record("square", {in[0]}, (in[0] * in[0]).value(), [x = in[0].value()](const Tensor& dy, Grads& dx) {
+      Tensor g = dx.into(0);
+      for (int64_t i = 0; i < g.numel(); ++i) g.set(i, 2 * x.at(i) * dy.at(i));
+    });
+  };
+  Printed p = printed([&] { return lens::check("square", set, {{"x", lens::random({4}, 1)}}); });
+  CHECK(p.code == 1);
+  CHECK_MESSAGE(p.says("✗ overwritten in x"), p.text);
+  CHECK(p.says("The backward of square sets (=) the gradient of x"));
+  CHECK(p.says("-3.00"));
+  // In use beside another: what the ordinary rules cannot explain.
+  auto beside = [&](const std::vector<Var>& in) { return set(in) + in[0] * 3.0; };
+  Printed q = printed([&] { return lens::check("square", beside, {{"x", lens::random({4}, 1)}}); });
+  CHECK_MESSAGE(q.says("✗ overwritten in x"), q.text);
+}
+
+TEST_CASE("check: one hundredth is seen in a gradient that is small") {
+  auto f = [](const std::vector<Var>& in) {
+    return record("small", {in[0]}, (in[0] * 1e-5 + 1.0).value(), [](const Tensor& dy, Grads& dx) {
+      dx.add(0, map(dy, [](auto g) { return 1.01e-5 * g; }));
+    });
+  };
+  Printed p = printed([&] { return lens::check("small", f, {{"x", lens::random({4}, 1)}}); });
+  CHECK_MESSAGE(p.says("✗ factor in x"), p.text);
+  CHECK(p.says("It is 1.01 times what it should be"));
+  CHECK(p.says("┏"));
+}
+
 TEST_CASE("check: a loop that begins late, and what is right when nothing explains the rest") {
   auto sums = [](const std::vector<Var>& in) {  // column sums whose backward leaves row 0 of dy out
     return record("rows", {in[0]}, (in[0] + Var(Tensor::zeros({3, 2}, DType::f64))).value(),

@@ -69,6 +69,25 @@ TEST_CASE("chapters: every starter fails with its diagnosis, every solution pass
   }
 }
 
+TEST_CASE("chapters: no solution passes with one of its += as =, and where nothing else is wrong it is named") {
+  int programs = 0, named = 0;
+  for (const Unit& unit : Course("lesson").units())
+    for (int k = 0;; ++k, ++programs) {
+      std::string name = unit.name + "/set-" + std::to_string(k);
+      CAPTURE(name);
+      Ran r = run(kZoo + " lessons/" + name);
+      if (r.code == 99) break;  // there are no more
+      CHECK_MESSAGE(r.code == 1, r.out);
+      CHECK_MESSAGE(r.says("✗ "), r.out);
+      named += r.says("✗ overwritten in ");
+      if (name != "01-chain-rule/set-0") continue;
+      CHECK_MESSAGE(r.says("✗ overwritten in x\n"), r.out);
+      CHECK(r.says("The backward of swish sets (=) the gradient of x, so what other uses of x have sent is lost"));
+    }
+  CHECK(programs >= 18);
+  CHECK(named >= 8);
+}
+
 TEST_CASE("chapters are short, have one hole, and a starter differs from its solution in the hole alone") {
   Course course("lesson");
   for (const Unit& unit : course.units()) {

@@ -1,5 +1,6 @@
 """zoo.py OUTPUT LENS_FOLDER: writes one C++ file with all chapters' starters and solutions and all labs in it, each in a
-namespace of its own, so that the tests need compile one file and not sixty."""
+namespace of its own, so that the tests need compile one file and not sixty. And all solutions with one of their `+=`
+set to `=`: lessons/01-chain-rule/set-0, set-1, ..."""
 import pathlib
 import re
 import sys
@@ -21,6 +22,17 @@ for course, files in (("lessons", ("starter", "solution")), ("labs", ("broken", 
             programs.append((f"{course}/{name}/{file}", f"{space}::program"))
             if course == "labs":
                 programs.append((f"{course}/{name}/{file}/verify", f"{space}::verify"))
+for line in (root / "lessons" / "list.txt").read_text().splitlines():
+    if not line or line.startswith("#"):
+        continue
+    name = line.split()[0]
+    text = (root / "lessons" / name / "solution.cc").read_text()
+    hole, end = text.index("---- your turn"), text.index("---- end ----")
+    for k, sum in enumerate(re.finditer(r"\+=", text[hole:end])):
+        space = f"lessons_{name}_set_{k}".replace("-", "_")
+        at = hole + sum.start()
+        bodies.append(f"namespace {space} {{\n{text[:at]}={text[at + 2:]}}}\n")
+        programs.append((f"lessons/{name}/set-{k}", f"{space}::program"))
 # The files' own includes are done before the namespaces open, and do nothing within them.
 text = "".join(f"#include {h}\n" for h in sorted(headers)) + "\n#define main program\n" + "".join(bodies) + "#undef main\n"
 text += "\nint main(int argc, char** argv) {\n"

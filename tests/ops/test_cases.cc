@@ -2,6 +2,10 @@
 // differences, fused against composed, f32 against f64, constants, one Var twice, NoGrad.
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -10,8 +14,21 @@
 #include "../quick_doctest.h"
 
 using namespace gradus;
+namespace fs = std::filesystem;
+
+// The one op that lives beside the engine.
+GRADUS_OP_CASES({"tap", {{2, 3}}, [](auto& in) { return tap(in[0], "here"); }, [](auto& in) { return in[0]; }});
 
 namespace {
+
+std::vector<fs::path> files(const std::vector<std::string>& folders, const std::string& extension) {
+  std::vector<fs::path> out;
+  for (const std::string& folder : folders)
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(GRADUS_SOURCE_ROOT) / folder))
+      if (entry.path().extension() == extension) out.push_back(entry.path());
+  std::sort(out.begin(), out.end());
+  return out;
+}
 
 // "matmul: batched" is a case of matmul.
 std::string op_of(const OpCase& c) { return c.name.substr(0, c.name.find(':')); }
@@ -33,75 +50,52 @@ TEST_CASE("every op has a case, and no case is registered twice") {
     CAPTURE(c.name);
     CHECK(names.insert(c.name).second);
   }
-  for (const char* op : {"add",
-                         "sub",
-                         "mul",
-                         "div",
-                         "neg",
-                         "pow",
-                         "sqrt",
-                         "exp",
-                         "log",
-                         "abs",
-                         "maximum",
-                         "minimum",
-                         "clamp",
-                         "where",
-                         "tanh",
-                         "sigmoid",
-                         "relu",
-                         "gelu",
-                         "softplus",
-                         "sum",
-                         "mean",
-                         "max",
-                         "logsumexp",
-                         "reshape",
-                         "permute",
-                         "transpose",
-                         "concat",
-                         "stack",
-                         "slice",
-                         "select",
-                         "split",
-                         "expand",
-                         "gather_rows",
-                         "matmul",
-                         "linear",
-                         "softmax",
-                         "log_softmax",
-                         "embedding",
-                         "dropout",
-                         "layer_norm",
-                         "cross_entropy",
-                         "linear_cross_entropy",
-                         "concat_rows",
-                         "gru_cell",
-                         "gru",
-                         "lstm_cell",
-                         "lstm",
-                         "rnn_cell",
-                         "rnn",
-                         "layer_norm_gru_cell",
-                         "layer_norm_gru",
-                         "layer_norm_lstm_cell",
-                         "layer_norm_lstm",
-                         "layer_norm_rnn_cell",
-                         "layer_norm_rnn",
-                         "additive_attention",
-                         "multiplicative_attention",
-                         "additive_scores",
-                         "multiplicative_scores",
-                         "weighted_sum",
-                         "location_features",
-                         "attention_decoder",
-                         "scaled_dot_product_attention"}) {
-    CAPTURE(op);
-    CHECK(ops.count(op) == 1);
+  // Of every function of the installed headers that returns a Var, or something made of Vars.
+  const std::regex declaration(R"(^(Var|std::vector<Var>|[A-Z][A-Za-z]*) ([a-z]\w*)\(const (Input&|std::vector<Var>&|\w+Inputs&))");
+  int functions = 0;
+  for (const fs::path& path : files({"lib/gradus/ops"}, ".h")) {
+    const std::set<std::string> internal = {"recurrence.h", "recurrent_norm.h", "operands.h", "real_steps.h"};
+    if (internal.count(path.filename())) continue;
+    std::ifstream in(path);
+    std::smatch found;
+    for (std::string line; std::getline(in, line);) {
+      if (!std::regex_search(line, found, declaration) || found[1] == "Tensor") continue;
+      ++functions;
+      CHECK_MESSAGE(ops.count(found[2]) == 1, found[2].str() << " of " << path.filename() << " has no case");
+    }
   }
+  CHECK(functions > 60);
   CHECK(op_cases().size() >= 140);
   CHECK(
       std::is_sorted(op_cases().begin(), op_cases().end(), [](auto& a, auto& b) { return a.name < b.name; }));
+}
+
+TEST_CASE("every backward that the library records is that of some case") {
+  std::set<std::string> recorded;
+  for (const OpCase& c : op_cases()) {
+    std::vector<Var> args;
+    for (const Tensor& t : sample_inputs(c, DType::f64)) args.push_back(is_floating(t.dtype()) ? variable(t) : Var(t));
+    std::vector<std::shared_ptr<Node>> stack{c.op(args).node()};
+    while (!stack.empty()) {
+      std::shared_ptr<Node> node = stack.back();
+      stack.pop_back();
+      if (!node) continue;
+      recorded.insert(node->op);
+      stack.insert(stack.end(), node->inputs.begin(), node->inputs.end());
+    }
+  }
+  const std::regex call(R"re(\brecord\w*\(\s*"(\w+)")re");
+  std::set<std::string> names;
+  for (const fs::path& path : files({"lib/gradus", "nn/gradus"}, ".cc")) {
+    std::ifstream in(path);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) {
+      std::string name = (*it)[1];
+      names.insert(name);
+      CHECK_MESSAGE(recorded.count(name) == 1, name << " of " << path.filename() << " has no case");
+    }
+  }
+  CHECK(names.size() > 35);
 }
 
 TEST_CASE("an op looks at its arguments and leaves them alone") {

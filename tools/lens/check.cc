@@ -178,13 +178,14 @@ class Checker {
     };
     for (const InputDiagnosis& in : d.inputs)
       log_.add(in.name, in.analytic, in.numeric, "numeric", words_of(in.name), in.worst_error,
-               options_.diagnosis.tolerance);
+               options_.diagnosis.tolerance, in.floor);
     if (shown) {
       std::vector<std::string> words = words_of(shown->name);
       std::string shape = shown->analytic.shape().str();
       print("  " + toned("the gradient of " + shown->name + " " + shape, Tone::quiet, style_) + "\n");
       print(
-          draw({shown->name, shown->analytic, shown->numeric, words, "numeric", options_.diagnosis.tolerance},
+          draw({shown->name, shown->analytic, shown->numeric, words, "numeric", options_.diagnosis.tolerance,
+                shown->floor},
                style_) +
           "\n");
     }

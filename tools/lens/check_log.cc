@@ -39,14 +39,14 @@ std::string numbers(const gradus::Tensor& t, const char* nan) {
 
 void CheckLog::add(const std::string& name, const gradus::Tensor& yours, const gradus::Tensor& expected,
                    const char* expected_title, const std::vector<std::string>& words, double error,
-                   double tolerance) {
+                   double tolerance, double floor) {
   std::string shape, labels;
   for (int64_t n : yours.shape()) shape += (shape.empty() ? "" : ",") + std::to_string(n);
   for (const std::string& word : words) labels += (labels.empty() ? "" : ",") + quoted(word);
   tensors_ += fmt::format(
-      R"({}{{"name":{},"shape":[{}],"words":[{}],"yours":{},"expected":{},"expected_title":{},"error":{},"tolerance":{}}})",
+      R"({}{{"name":{},"shape":[{}],"words":[{}],"yours":{},"expected":{},"expected_title":{},"error":{},"tolerance":{},"floor":{}}})",
       tensors_.empty() ? "" : ",", quoted(name), shape, labels, numbers(yours, "\"nan\""), numbers(expected, "null"),
-      quoted(expected_title), number(error, "\"nan\""), tolerance);
+      quoted(expected_title), number(error, "\"nan\""), tolerance, floor);
 }
 
 void CheckLog::fail(const std::string& kind, const std::string& sentence, const std::string& where) {

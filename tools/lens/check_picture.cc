@@ -74,7 +74,7 @@ class Maps {
       for (double v : {a, b})
         if (std::isfinite(v)) scale_ = std::max(scale_, std::abs(v));
       bool wrong =
-          !std::isnan(b) && !(std::abs(a - b) <= p.tolerance * std::max({1.0, std::abs(a), std::abs(b)}));
+          !std::isnan(b) && !(std::abs(a - b) <= p.tolerance * std::max({p.floor, std::abs(a), std::abs(b)}));
       wrong_.push_back(wrong);
       any_ = any_ || wrong;
     }

@@ -24,7 +24,8 @@ struct Picture {
   gradus::Tensor yours, expected;  ///< NaN in `expected`: not computed
   std::vector<std::string> words;  ///< of the first axis, or empty
   const char* expected_title = "numeric";
-  double tolerance = 1e-6;  ///< on |yours - expected| / max(1, |yours|, |expected|)
+  double tolerance = 1e-6;  ///< on |yours - expected| / max(floor, |yours|, |expected|)
+  double floor = 1;
 };
 
 /// Three heat maps side by side (one below the other where the terminal is narrow): yours, expected,

@@ -4,10 +4,9 @@
 #include <cmath>
 #include <map>
 
+#include <gradus/differences.h>
 #include <gradus/ops.h>
 #include <gradus/parallel.h>
-
-#include "differences.h"
 
 namespace lens {
 namespace {

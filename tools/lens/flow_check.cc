@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 
+#include <gradus/differences.h>
 #include <gradus/nn/attention/multihead.h>
 #include <gradus/ops.h>
 
-#include "differences.h"
 #include "dissection.h"
 #include "flow.h"
 

@@ -364,11 +364,11 @@ GRADUS_OP_CASES(
        Training mode(5);
        return reference::scaled_dot_product_attention(in[0], in[1], in[2], case_options(false, 0.4));
      }},
-    {"scaled_dot_product_attention: self, packed",
+    {"packed_self_attention",
      {{4, 3, 12}},
      [](auto& in) { return packed_self_attention(in[0], case_options(true)).output; },
      [](auto& in) { return of_parts(in[0], case_options(true)); }},
-    {"scaled_dot_product_attention: cross, packed",
+    {"packed_cross_attention",
      {{5, 3, 4}, {4, 3, 8}},
      [](auto& in) { return packed_cross_attention(in[0], in[1], case_options(false)).output; },
      [](auto& in) {

@@ -2,75 +2,14 @@
 
 #include <fmt/core.h>
 
-#include <cstring>
-
 #include <gradus/nn/check.h>
-#include <gradus/numeric.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/dropout.h>
+#include <gradus/ops/join_directions.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
-namespace {
-
-bool real(const Tensor& lengths, int64_t t, int64_t b) { return !lengths.defined() || t < lengths.i32()[b]; }
-
-// Rows of one direction within the joined tensor [T, B, width], from column `offset`.
-void put(const Tensor& from, const Tensor& joined, int64_t offset, const Tensor& lengths) {
-  int64_t T = from.size(0), B = from.size(1), H = from.size(2), width = joined.size(2);
-  size_t step = static_cast<size_t>(size_of(from.dtype())), row_bytes = static_cast<size_t>(H) * step;
-  const char* in = static_cast<const char*>(from.raw());
-  char* out = static_cast<char*>(joined.raw());
-  for (int64_t t = 0; t < T; ++t)
-    for (int64_t b = 0; b < B; ++b) {
-      int64_t row = t * B + b;
-      char* target = out + static_cast<size_t>(row * width + offset) * step;
-      if (real(lengths, t, b)) std::memcpy(target, in + static_cast<size_t>(row) * row_bytes, row_bytes);
-      else std::memset(target, 0, row_bytes);
-    }
-}
-
-// The way back: those columns of the joined gradient, zero at padding.
-Tensor take(const Tensor& joined, int64_t offset, int64_t H, const Tensor& lengths) {
-  int64_t T = joined.size(0), B = joined.size(1), width = joined.size(2);
-  Tensor out({T, B, H}, joined.dtype());
-  visit_floating(out, "join_directions", [&](auto* to) {
-    const auto* from = data<std::remove_pointer_t<decltype(to)>>(joined);
-    for (int64_t t = 0; t < T; ++t)
-      for (int64_t b = 0; b < B; ++b) {
-        int64_t row = t * B + b;
-        for (int64_t k = 0; k < H; ++k)
-          to[row * H + k] = real(lengths, t, b) ? from[row * width + offset + k] : 0;
-      }
-  });
-  return out;
-}
-
-}  // namespace
-
-// y_tb = [f_tb ; b_tb] where t < lengths_b, else 0. forward, backward [T, B, H] -> [T, B, 2H].
-// df = first H columns of dy, db = the others, both 0 at padding.
-Var join_directions(const Input& forward, const Var& backward, const Tensor& lengths) {
-  At at(forward.caller());
-  if (!backward.defined() && !lengths.defined()) return forward;
-  if (forward.dims() != 3 || (backward.defined() && backward.shape() != forward.shape()))
-    fail("join_directions", fmt::format("both directions must be [T, B, H]: {} and {}", forward.shape().str(),
-                                        backward.defined() ? backward.shape().str() : "none"));
-  int64_t H = forward.size(2);
-  must_be_lengths("join_directions", lengths, forward.size(1), forward.size(0));
-  Tensor joined({forward.size(0), forward.size(1), backward.defined() ? 2 * H : H}, forward.dtype());
-  put(forward.value(), joined, 0, lengths);
-  if (!backward.defined())
-    return record("join_directions", {forward}, joined, [H, lengths](const Tensor& dy, Grads& dx) {
-      dx.add(0, take(dy, 0, H, lengths));
-    });
-  put(backward.value(), joined, H, lengths);
-  return record("join_directions", {forward, backward}, joined, [H, lengths](const Tensor& dy, Grads& dx) {
-    if (dx.needed(0)) dx.add(0, take(dy, 0, H, lengths));
-    if (dx.needed(1)) dx.add(1, take(dy, H, H, lengths));
-  });
-}
 
 RecurrentStack::RecurrentStack(const RecurrentShape& s, Rng& rng, Caller caller) : shape(s) {
   At at(caller);

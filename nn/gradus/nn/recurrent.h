@@ -48,8 +48,4 @@ struct RecurrentStack {
   void params(ParamVisitor& visit);
 };
 
-/// [forward ; backward] along the last axis with zeros at padded steps, in one pass. forward [T, B, H],
-/// backward the same or undefined, lengths i32 [B] or undefined -> [T, B, H or 2H].
-Var join_directions(const Input& forward, const Var& backward, const Tensor& lengths);
-
 }  // namespace gradus::nn

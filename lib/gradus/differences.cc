@@ -1,10 +1,11 @@
-#include "differences.h"
+#include <gradus/differences.h>
 
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 
-namespace lens {
+namespace gradus {
 
 Function pointwise(std::function<double(double)> f) {
   return [f = std::move(f)](const std::vector<double>& x) {
@@ -19,7 +20,9 @@ Difference difference(const Function& f, double step) {
   double d1 = y[0] - y[1], d2 = y[2] - y[3], d3 = y[4] - y[5], d4 = y[6] - y[7];
   double eighth = (4.0 / 5 * d1 - 1.0 / 5 * d2 + 4.0 / 105 * d3 - 1.0 / 280 * d4) / step;
   double sixth = (3.0 / 4 * d1 - 3.0 / 20 * d2 + 1.0 / 60 * d3) / step;
-  return {eighth, std::abs(eighth - sixth)};
+  double size = 0;
+  for (double v : y) size = std::max(size, std::abs(v));
+  return {eighth, std::abs(eighth - sixth), size * std::numeric_limits<double>::epsilon() / step};
 }
 
 Difference careful_difference(const Function& f, double floor, double enough) {
@@ -27,9 +30,9 @@ Difference careful_difference(const Function& f, double floor, double enough) {
   bool first = true;
   for (double step : {1e-2, 2.5e-3, 2e-4, 1e-5}) {
     Difference d = difference(f, step);
-    if (first || !(d.doubt >= best.doubt)) best = d;
+    if (first || !(d.doubt + d.rounding >= best.doubt + best.rounding)) best = d;
     first = false;
-    if (best.doubt <= enough * std::max(floor, std::abs(best.value))) break;
+    if (best.doubt <= std::max(best.rounding, enough * std::max(floor, std::abs(best.value)))) break;
   }
   return best;
 }
@@ -39,4 +42,4 @@ double relative_error(double a, double b, double floor) {
   return std::abs(a - b) / std::max({std::abs(a), std::abs(b), floor});
 }
 
-}  // namespace lens
+}  // namespace gradus
