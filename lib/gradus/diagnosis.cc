@@ -329,7 +329,7 @@ OfParameters::OfParameters(const std::function<Var(const std::vector<Var>&)>& f,
                            const std::vector<Tensor>& inputs)
     : parameters(inputs.size()) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!is_floating(inputs[i].dtype())) continue;
+    if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) continue;
     std::string name = fmt::format("input{}", i);
     parameters[i] =
         Parameter(inputs[i].dtype() == DType::f64 ? inputs[i].clone() : inputs[i].to(DType::f64), name);
@@ -338,7 +338,7 @@ OfParameters::OfParameters(const std::function<Var(const std::vector<Var>&)>& f,
   call = [this, &f, &inputs] {
     std::vector<Var> args;
     for (size_t i = 0; i < inputs.size(); ++i)
-      args.push_back(parameters[i].defined() ? parameters[i].var() : Var(inputs[i]));
+      args.push_back(parameters[i].defined() ? parameters[i].var() : inputs[i].defined() ? Var(inputs[i]) : Var());
     return f(args);
   };
 }

@@ -70,7 +70,8 @@ struct OtherUses {
 };
 OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Var>& leaves, const Tensor& dy);
 
-/// A function of tensors as one of parameters: floating inputs in f64 named input0, input1, ...; others are constants.
+/// A function of tensors as one of parameters: floating inputs in f64 named input0, input1, ...; others are constants,
+/// undefined ones stay it. Refers to f and inputs.
 struct OfParameters {
   OfParameters(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs);
   OfParameters(const OfParameters&) = delete;

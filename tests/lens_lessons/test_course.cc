@@ -71,8 +71,9 @@ TEST_CASE("chapters: every starter fails with its diagnosis, every solution pass
 
 TEST_CASE("chapters: no solution passes with one of its += as =, and where nothing else is wrong it is named") {
   int programs = 0, named = 0;
-  for (const Unit& unit : Course("lesson").units())
-    for (int k = 0;; ++k, ++programs) {
+  Course course("lesson");
+  for (const Unit& unit : course.units())
+    for (int k = 0; k < 20; ++k, ++programs) {
       std::string name = unit.name + "/set-" + std::to_string(k);
       CAPTURE(name);
       Ran r = run(kZoo + " lessons/" + name);

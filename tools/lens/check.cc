@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "check_hint.h"
 #include "check_log.h"
 #include "check_picture.h"
 #include "exercises.h"
@@ -58,6 +59,14 @@ class Checker {
       if (e && compare_values(f, *e, values, inputs)) return 1;
       Diagnosis d = diagnose(call, named, options_.diagnosis);
       if (e && !d && !d.inputs.empty()) ask_suspects(f, *e, values, d);
+      if (d.mistake == Mistake::unknown && d.sentence.find('\n') == std::string::npos) {
+        NoGrad guard;
+        Tensor y = f(as_vars(values)).value();
+        for (InputDiagnosis& in : d.inputs)
+          for (size_t i = 0; i < inputs.size(); ++i)
+            if (in.mistake == Mistake::unknown && inputs[i].name == in.name)
+              if (std::string hint = hint_of(in, values[i], y); !hint.empty()) d.name = in.name, d.sentence = hint;
+      }
       return report(d, inputs);
     } catch (const std::exception& error) {
       return failed("error", error.what(), "");

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <unordered_map>
 
+#include <gradus/diagnosis_rules.h>
 #include <gradus/error.h>
 #include <gradus/io/safetensors.h>
 #include <gradus/ops/shape.h>
@@ -241,23 +242,10 @@ GradcheckReport gradcheck(const std::vector<NamedParameter>& parameters,
                           const std::function<Var(const std::vector<Var>&)>& f,
                           const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
   InDouble converted(parameters);
+  OfParameters of(f, inputs);
   std::vector<NamedParameter> all = parameters;
-  std::vector<Parameter> variables(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) continue;
-    std::string name = fmt::format("input{}", i);
-    variables[i] = Parameter(inputs[i].to(DType::f64), name);
-    all.push_back({name, &variables[i]});
-  }
-  std::function<Var()> call = [&] {
-    std::vector<Var> args;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      args.push_back(variables[i].defined() ? variables[i].var()
-                     : inputs[i].defined()  ? Var(inputs[i])
-                                            : Var());
-    return f(args);
-  };
-  return gradus::gradcheck(call, all, options);
+  all.insert(all.end(), of.named.begin(), of.named.end());
+  return gradus::gradcheck(of.call, all, options);
 }
 
 }  // namespace gradus::nn
