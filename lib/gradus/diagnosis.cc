@@ -243,7 +243,7 @@ class Examination {
       in.analytic = uses.kept[i];
       in.numeric = uses.expected[i];
       compare(in);
-      in.worst_error = std::max(in.worst_error, uses.lost[i]);
+      in.worst_error = worse(in.worst_error, uses.lost[i]);
       if (uses.lost[i] <= most) continue;
       most = uses.lost[i];
       d.mistake = in.mistake;
@@ -381,10 +381,10 @@ OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Var
       double a = kept[x].at(i), b = expected[same].at(i);
       if (std::isfinite(b)) largest = std::max(largest, std::abs(b));
       if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-      worst = std::max(worst, std::isnan(a - b) ? std::numeric_limits<double>::infinity() : std::abs(a - b));
+      worst = worse(worst, std::abs(a - b));
     }
     const double rounding = x.dtype() == DType::f32 ? 1e-4 : 1e-10;
-    return worst <= rounding * largest ? 0 : worst / largest;
+    return worst <= rounding * largest ? 0 : std::isnan(worst) ? 1 : worst / largest;
   };
   OtherUses out;
   for (const Var& leaf : leaves) {

@@ -21,7 +21,8 @@ Difference difference(const Function& f, double step) {
   double eighth = (4.0 / 5 * d1 - 1.0 / 5 * d2 + 4.0 / 105 * d3 - 1.0 / 280 * d4) / step;
   double sixth = (3.0 / 4 * d1 - 3.0 / 20 * d2 + 1.0 / 60 * d3) / step;
   double size = 0;
-  for (double v : y) size = std::max(size, std::abs(v));
+  for (double v : y)
+    if (std::isfinite(v)) size = std::max(size, std::abs(v));
   return {eighth, std::abs(eighth - sixth), size * std::numeric_limits<double>::epsilon() / step};
 }
 

@@ -32,12 +32,12 @@ class Checker {
     auto gradient = [&](const NamedParameter& p) {
       return grads.contains(*p.parameter) ? grads[*p.parameter] : Tensor();
     };
-    for (const NamedParameter& p : parameters) largest_ = std::max(largest_, largest(gradient(p)));
+    for (const NamedParameter& p : parameters) largest_ = worse(largest_, largest(gradient(p)));
     for (const NamedParameter& p : parameters) {
       moved_ = false;
       parameter_error_ = 0;
       Tensor analytic = gradient(p);
-      floor_ = std::max(kFloor * largest(analytic), kRounding * largest_);
+      floor_ = worse(kFloor * largest(analytic), kRounding * largest_);
       if (p.parameter->value().numel() <= options_.max_elements) full(p, analytic);
       else along_directions(p, analytic);
       if (!analytic.defined() && !moved_ && p.parameter->value().numel() > 0) unused_.push_back(p.name);

@@ -186,7 +186,7 @@ TEST_CASE("other uses' contributions that are overwritten") {
   CHECK(d.name == "input0");
   REQUIRE(d.inputs.size() == 1);
   for (int64_t i = 0; i < 3; ++i)  // another use sends 3
-    CHECK(d.inputs[0].analytic.at(i) + 3 == doctest::Approx(d.inputs[0].numeric.at(i)));
+    CHECK(d.inputs[0].analytic.at(i) + 3 == about(d.inputs[0].numeric.at(i)));
   CHECK(d.inputs[0].worst_error > 0.5);
   // Of two inputs one: the other is right.
   Diagnosis one = check(

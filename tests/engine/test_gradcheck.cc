@@ -164,12 +164,13 @@ TEST_CASE("an op that sets its accumulator instead of adding to it fails, and is
   CHECK(inside.diagnosis.name == "input0");
   // Adding is right, also in parts and where one Var comes twice.
   auto adding = [](const Var& a, const Var& b) {
-    return record("adding", {a, b}, (a * b).value(), [a = a.value(), b = b.value()](const Tensor& dy, Grads& dx) {
-      for (int k : {0, 1}) {
-        Tensor g = dx.into(k);
-        for (int64_t i = 0; i < g.numel(); ++i) g.set(i, g.at(i) + (k ? a : b).at(i) * dy.at(i));
-      }
-    });
+    return record("adding", {a, b}, (a * b).value(),
+                  [a = a.value(), b = b.value()](const Tensor& dy, Grads& dx) {
+                    for (int k : {0, 1}) {
+                      Tensor g = dx.into(k);
+                      for (int64_t i = 0; i < g.numel(); ++i) g.set(i, g.at(i) + (k ? a : b).at(i) * dy.at(i));
+                    }
+                  });
   };
   CHECK(gradcheck([&](auto& in) { return in[0] * 3 + adding(in[0], in[0]); }, {x}));
 }

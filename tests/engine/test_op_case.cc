@@ -151,7 +151,9 @@ TEST_CASE("an elementwise op is looked at far from 0, in values and gradients") 
   CHECK(contains(failures({"own", {{2, 3}}, with(4, 5, kNaN, 0, true)}), "own: f32 value is nan at 4.0"));
   // Ranges keep to their side of 0; a softmax is no op of single elements.
   CHECK(failures({"root", {{Shape{4}, 0.5, 2}}, [](auto& in) { return sqrt(in[0]) + log(in[0]); }}) == "");
-  CHECK(failures({"softmax", {{2, 3}}, [](auto& in) { return exp(in[0] - logsumexp(in[0], {.axes = {1}, .keep_dims = true})); }}) == "");
+  CHECK(failures({"softmax", {{2, 3}}, [](auto& in) {
+                    return exp(in[0] - logsumexp(in[0], {.axes = {1}, .keep_dims = true}));
+                  }}) == "");
   // Two inputs at all combinations of sides, but for the kink where they are equal.
   CHECK(failures({"max", {{2, 3}, {2, 3}}, [](auto& in) { return maximum(in[0], in[1]) * in[1]; }}) == "");
 }
@@ -165,7 +167,8 @@ TEST_CASE("a backward that gives NaN at one element is found") {
     });
   };
   std::string text = failures({"nan", {{2, 3}}, f});
-  CHECK(contains(text, "nan: op: [gradcheck] failed: at least 1 of 6 derivatives, worst input0[0,1]: analytic nan"));
+  CHECK(contains(text,
+                 "nan: op: [gradcheck] failed: at least 1 of 6 derivatives, worst input0[0,1]: analytic nan"));
   CHECK(contains(text, "f32 gradient of input 0 differs from f64 by inf"));
 }
 

@@ -192,7 +192,8 @@ TEST_CASE("check: a loop that begins late, and what is right when nothing explai
 }
 
 TEST_CASE("check: what a gradient that no rule explains lacks is looked for") {
-  auto hint = [](const OpFunction& f, const std::vector<lens::CheckInput>& inputs, const std::string& expected) {
+  auto hint = [](const OpFunction& f, const std::vector<lens::CheckInput>& inputs,
+                 const std::string& expected) {
     Printed p = printed([&] { return lens::check("own", f, inputs); });
     CHECK(p.code == 1);
     std::string text;  // on one line
@@ -220,7 +221,8 @@ TEST_CASE("check: what a gradient that no rule explains lacks is looked for") {
       dx.add(1, (Var(dy) * a * s).value());
     });
   };
-  hint(gate, {x[0], {"gate", lens::random({2, 4}, 2)}}, "✗ unknown in gate The factor 1 - s(gate) is missing. Right: x.");
+  hint(gate, {x[0], {"gate", lens::random({2, 4}, 2)}},
+       "✗ unknown in gate The factor 1 - s(gate) is missing. Right: x.");
   auto crossed = [](const std::vector<Var>& in) {
     Var y = softmax(in[0]);
     return record("softmax", {in[0]}, y.value(), [y = y.value()](const Tensor& dy, Grads& dx) {
@@ -235,7 +237,8 @@ TEST_CASE("check: what a gradient that no rule explains lacks is looked for") {
   };
   hint(unit, x, "times its row of x must sum to 0");
   // Where nothing fits nothing is said.
-  hint(tanh_with([](auto u, auto) { return std::cos(3 * u) + 2; }), x, "No known kind of mistake explains the difference.");
+  hint(tanh_with([](auto u, auto) { return std::cos(3 * u) + 2; }), x,
+       "No known kind of mistake explains the difference.");
 }
 
 TEST_CASE("Rows and Ids: an index out of range names the line that used it") {

@@ -26,7 +26,8 @@ constexpr Term kTerms[] = {{"{}", [](double x, double) { return x; }},
                            {"y (1 - y)", [](double, double y) { return y * (1 - y); }},
                            {"s({})", [](double x, double) { return logistic(x); }},
                            {"1 - s({})", [](double x, double) { return 1 - logistic(x); }},
-                           {"s({0}) (1 - s({0}))", [](double x, double) { return logistic(x) * (1 - logistic(x)); }},
+                           {"s({0}) (1 - s({0}))",
+                            [](double x, double) { return logistic(x) * (1 - logistic(x)); }},
                            {"1 - {}^2", [](double x, double) { return 1 - x * x; }},
                            {"{0} (1 - {0})", [](double x, double) { return x * (1 - x); }}};
 
@@ -35,10 +36,12 @@ std::string text_of(const Term& t, const std::string& name) { return fmt::format
 using Both = std::function<double(double x, double y)>;
 
 // Whether yours times `left` is the right one times `right`, everywhere, at three elements or more.
-bool fits(const gradus::InputDiagnosis& in, const Tensor& x, const Tensor& y, const Both& left, const Both& right) {
+bool fits(const gradus::InputDiagnosis& in, const Tensor& x, const Tensor& y, const Both& left,
+          const Both& right) {
   int64_t seen = 0;
   double largest = 0;
-  for (double v : in.numeric.to_vector()) largest = std::max(largest, std::isnan(v) ? 0 : std::abs(v));
+  for (double v : in.numeric.to_vector())
+    if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
   for (int64_t i = 0; i < x.numel(); ++i) {
     double n = in.numeric.at(i), a = in.analytic.at(i), u = x.at(i), v = y.at(i);
     if (std::isnan(n) || std::abs(n) < 1e-3 * largest) continue;
@@ -86,13 +89,13 @@ std::string row_hint(const gradus::InputDiagnosis& in, const Tensor& x) {
   int64_t row = -1;
   if (uneven_row(in.numeric, one, x, sum) < 0 && (row = uneven_row(in.analytic, one, x, sum)) >= 0)
     return fmt::format(
-        "Each row of the gradient must sum to 0, as the result does not change when a whole row of {} is shifted; row "
-        "{} of yours sums to {:.3g}.",
+        "Each row of the gradient must sum to 0, as the result does not change when a whole row of {} is shifted; "
+        "row {} of yours sums to {:.3g}.",
         in.name, row, sum);
   if (uneven_row(in.numeric, itself, x, sum) < 0 && (row = uneven_row(in.analytic, itself, x, sum)) >= 0)
     return fmt::format(
-        "Each row of the gradient times its row of {0} must sum to 0, as the result does not change when a row of {0} is "
-        "scaled; row {1} of yours gives {2:.3g}.",
+        "Each row of the gradient times its row of {0} must sum to 0, as the result does not change when a row of "
+        "{0} is scaled; row {1} of yours gives {2:.3g}.",
         in.name, row, sum);
   return "";
 }
