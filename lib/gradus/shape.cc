@@ -14,23 +14,25 @@ Shape::Shape(std::initializer_list<int64_t> dims, Caller caller)
 Shape::Shape(const int64_t* dims, int count, Caller caller) {
   if (count > kMaxDims) fail(caller, "shape", "a tensor has at most 6 axes");
   dims_ = count;
-  std::copy_n(dims, count, size_);
+  for (int i = 0; i < count; ++i) size_[i] = dims[i];
   check(caller);
 }
 
 void Shape::append(int64_t size, Caller caller) {
   if (dims_ == kMaxDims) fail(caller, "shape", "a tensor has at most 6 axes");
-  Shape next = *this;
-  ++next.dims_;
-  next.set(dims_, size, caller);
-  *this = next;
+  size_[dims_++] = size;
+  if (countable(size_, dims_)) return;
+  const Shape wrong = *this;
+  --dims_;
+  wrong.check(caller);
 }
 
 void Shape::set(int axis, int64_t size, Caller caller) {
-  Shape next = *this;
-  next.size_[axis] = size;
-  next.check(caller);
-  *this = next;
+  std::swap(size_[axis], size);
+  if (countable(size_, dims_)) return;
+  const Shape wrong = *this;
+  size_[axis] = size;
+  wrong.check(caller);
 }
 
 bool Shape::countable(const int64_t* dims, int count) {
@@ -41,10 +43,10 @@ bool Shape::countable(const int64_t* dims, int count) {
 }
 
 void Shape::check(const Caller& caller) const {
+  if (countable(size_, dims_)) return;
   for (int64_t size : *this)
     if (size < 0) fail(caller, "shape", fmt::format("an axis cannot have the negative size {}", size));
-  if (!countable(size_, dims_))
-    fail(caller, "shape", fmt::format("too many elements, at most 2^56: {}", str()));
+  fail(caller, "shape", fmt::format("too many elements, at most 2^56: {}", str()));
 }
 
 int Shape::axis(int axis, const char* where, Caller caller) const {

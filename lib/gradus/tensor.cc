@@ -21,8 +21,7 @@ void must_fit(const Shape& shape, size_t count, const Caller& caller) {
     fail(caller, "tensor", fmt::format("{} numbers do not fill the shape {}", count, shape.str()));
 }
 
-std::shared_ptr<void> storage_for(const Shape& shape, DType dtype) {
-  const int64_t bytes = shape.numel() * size_of(dtype);
+std::shared_ptr<void> storage_for(const Shape& shape, int64_t bytes, DType dtype) {
   try {
     return allocate(bytes);
   } catch (const Error&) {
@@ -41,7 +40,7 @@ Tensor::Tensor(const Shape& shape, DType dtype)
     : shape_(shape),
       numel_(shape.numel()),
       dtype_(dtype),
-      storage_(storage_for(shape, dtype)),
+      storage_(storage_for(shape, numel_ * size_of(dtype), dtype)),
       data_(storage_.get()) {}
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype) {
