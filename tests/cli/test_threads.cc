@@ -1,13 +1,14 @@
 // A system that gives fewer threads than were asked for.
 
 #include "../quick_doctest.h"
+#include "../skip.h"
 #include "program.h"
 
 using namespace cli;
 
 TEST_CASE("fewer threads than asked for: one line, and the command goes on with what there are") {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  MESSAGE("skipped: a sanitizer takes more addresses than any limit");
+  gradus::testing::skipped("a sanitizer takes more addresses than any limit");
 #else
   // 256 stacks of 8 MB do not fit into 1.2 GB of addresses.
   Result r = shell("ulimit -s 8192; ulimit -v 1200000; \"$T\" translate nothing --threads 256");
