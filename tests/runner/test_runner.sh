@@ -126,6 +126,25 @@ check "a script skips a part" "9 passed, 0 failed, 2 skipped" 0 'skipped  gradus
 log "$engine" "$kernels" "$(result 'lens pages' SKIP lens/test_pages.py '')"
 check "a script skips without a reason" "8 passed, 0 failed, 2 skipped" 0 'gradus:lens pages: (no reason given)'
 
+# --all: the thread sanitizer's suite has its part, then the scripts.
+options=--all
+mkdir -p "$dir/tree/tests"
+script() { printf '#!/bin/sh\n%s\n' "$2" >"$dir/tree/tests/$1"; chmod +x "$dir/tree/tests/$1"; }
+script tidy 'echo "[cases] 20 passed, 0 failed, 0 skipped"'
+script fuzz 'echo "[skipped] there is no clang"; exit 77'
+log "$engine" "$kernels" "$pages"
+check "scripts that count, and one that skips itself" "47 passed, 0 failed, 4 skipped" 0 \
+  'skipped  tests/fuzz: there is no clang' 'build-thread: 9 test'
+script tidy 'echo "a.cc:1: error"; echo "[cases] 18 passed, 2 failed, 0 skipped"; exit 1'
+check "a script finds something" "45 passed, 2 failed, 4 skipped" 1 'a.cc:1: error'
+script tidy 'kill -9 $$'
+check "a script is killed" "27 passed, 1 failed, 4 skipped" 1 'tests/tidy ended with exit code 137 before'
+script tidy 'echo "[cases] 20 passed, 0 failed, 0 skipped"; exit 3'
+check "a script counts and fails" "47 passed, 1 failed, 4 skipped" 1 'tests/tidy ended with exit code 3'
+rm "$dir/tree/tests/fuzz"
+check "a script is missing" "47 passed, 2 failed, 3 skipped" 1 'tests/fuzz ended with exit code 127'
+options=
+
 # What is before the tests.
 FAKE_NINJA=1 check "the build fails" "0 passed, 1 failed, 0 skipped" 1 'the build failed'
 options=--no-such-option
