@@ -46,7 +46,7 @@ struct SizeClass {
 
 SizeClass size_class(int64_t bytes) {
   uint64_t n = static_cast<uint64_t>(std::max(bytes, kAlign));
-  int octave = std::bit_width(n) - 1;
+  int octave = static_cast<int>(std::bit_width(n)) - 1;
   uint64_t step = uint64_t{1} << (octave - 2);
   uint64_t quarter = (n - (uint64_t{1} << octave) + step - 1) / step;  // 0..4
   return {octave * 4 + static_cast<int>(quarter),

@@ -129,7 +129,7 @@ bool Shade::is_bright() const { return 0.299 * red + 0.587 * green + 0.114 * blu
 
 Shade blue_shade(double weight, Background background) {
   const Ramp& ramp = background == Background::light ? kStrongIsDark : kStrongIsBright;
-  const double t = std::isnan(weight) ? 0 : std::clamp(weight, 0.0, 1.0) * (ramp.size() - 1);
+  const double t = std::isnan(weight) ? 0 : std::clamp(weight, 0.0, 1.0) * static_cast<double>(ramp.size() - 1);
   const auto low = std::min(static_cast<size_t>(t), ramp.size() - 2);
   const double share = t - static_cast<double>(low);
   const auto mix = [&](int Shade::* part) {

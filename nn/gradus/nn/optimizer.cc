@@ -252,12 +252,12 @@ void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, c
     if (!any) continue;
     auto take = [&](const std::string& name, const Shape& shape) {
       used[name] = true;
-      auto at = given.find(name);
-      if (at == given.end()) missing.push_back(name);
-      else if (at->second.shape() != shape)
+      auto found = given.find(name);
+      if (found == given.end()) missing.push_back(name);
+      else if (found->second.shape() != shape)
         misshaped.push_back(
-            fmt::format("{} (parameter {}, given {})", name, shape.str(), at->second.shape().str()));
-      else return at->second;
+            fmt::format("{} (parameter {}, given {})", name, shape.str(), found->second.shape().str()));
+      else return found->second;
       return Tensor();
     };
     states[k].node = p.parameter->var().node();
@@ -267,9 +267,9 @@ void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, c
     if (step.defined()) states[k].step = static_cast<int64_t>(step.item());
   }
   Tensor rates;
-  if (auto at = given.find("lr"); at != given.end()) {
+  if (auto found = given.find("lr"); found != given.end()) {
     used["lr"] = true;
-    rates = at->second;
+    rates = found->second;
     if (rates.shape() != Shape{num_groups()})
       misshaped.push_back(fmt::format("lr (groups {}, given {})", num_groups(), rates.shape().str()));
   }
