@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "../about.h"
+#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 #include "golden.h"
@@ -98,11 +99,11 @@ TEST_CASE("the losses of many numbers are the sums of all their terms") {
     bce += std::log1p(std::exp(a)) - b * a;
     kl += b * (std::log(b) - a);
   }
-  CHECK(mse_loss(x, t, Reduction::sum).item() == doctest::Approx(mse).epsilon(1e-12));
-  CHECK(mse_loss(x, t).item() == doctest::Approx(mse / n).epsilon(1e-12));
+  CHECK(mse_loss(x, t, Reduction::sum).item() == about(mse, 1e-12));
+  CHECK(mse_loss(x, t).item() == about(mse / n, 1e-12));
   CHECK(binary_cross_entropy_with_logits(x, t, {.reduction = Reduction::sum}).item() ==
-        doctest::Approx(bce).epsilon(1e-12));
-  CHECK(kl_div(x, t, {.reduction = Reduction::sum}).item() == doctest::Approx(kl).epsilon(1e-12));
+        about(bce, 1e-12));
+  CHECK(kl_div(x, t, {.reduction = Reduction::sum}).item() == about(kl, 1e-12));
 }
 
 TEST_CASE("losses say what does not fit") {
