@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "../about.h"
-#include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
 #include "golden.h"
