@@ -1,4 +1,5 @@
 #include "../quick_doctest.h"
+#include "../scratch.h"
 #include "program.h"
 
 #include <fcntl.h>
@@ -20,20 +21,6 @@ namespace cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Made when first asked for, removed at the end of the process.
-struct Scratch {
-  fs::path path;
-  Scratch() {
-    std::string name = (fs::temp_directory_path() / "translator_cli_XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no scratch directory");
-    path = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
 
 std::string slurp(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -85,8 +72,8 @@ Result collect(int status, const std::string& stem) {
 }  // namespace
 
 const fs::path& scratch() {
-  static Scratch scratch;
-  return scratch.path;
+  static ::scratch::Directory made;  // when first asked for; removed at the end of the process
+  return made.path();
 }
 
 std::string in_scratch(const std::string& name) { return (scratch() / name).string(); }

@@ -14,6 +14,7 @@
 
 #include "../about.h"
 #include "../quick_doctest.h"
+#include "../scratch.h"
 
 namespace {
 
@@ -141,9 +142,9 @@ TEST_CASE("03_custom_op: the right backward passes every check, the wrong one fa
 }
 
 TEST_CASE("04_custom_layer: checked, trained, saved and loaded") {
-  auto file =
-      std::filesystem::temp_directory_path() / ("gradus_layer_" + std::to_string(getpid()) + ".safetensors");
-  Output out = run("04_custom_layer", "'" + file.string() + "'");
+  scratch::Directory directory;
+  std::string file = directory.file("layer.safetensors");
+  Output out = run("04_custom_layer", "'" + file + "'");
   INFO(out.text);
   CHECK(out.code == 0);
   CHECK(out.has("The layer:  [gradcheck] passed"));
@@ -161,7 +162,6 @@ TEST_CASE("04_custom_layer: checked, trained, saved and loaded") {
   std::string head(9, ' ');
   saved.read(head.data(), 9);
   CHECK(head[8] == '{');
-  std::filesystem::remove(file);
 
   Output nowhere = run("04_custom_layer", "/no/such/directory/spirals.safetensors");
   INFO(nowhere.text);

@@ -1,41 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
-#include <unistd.h>
-
 #include <gradus/error.h>
 
 #include "../check.h"
+#include "../scratch.h"
 
 namespace scratch {
-
-/// A directory of its own for one test, removed at the end.
-class Directory {
- public:
-  Directory() {
-    // In memory where the system has such a place: the tests flush files to disk hundreds of times.
-    std::filesystem::path shm = "/dev/shm", where = access(shm.c_str(), W_OK) == 0
-                                                        ? shm
-                                                        : std::filesystem::temp_directory_path();
-    std::string pattern = (where / "gradus-test-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Directory(const Directory&) = delete;
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline void write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

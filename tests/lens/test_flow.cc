@@ -7,10 +7,9 @@
 #include <numeric>
 #include <sstream>
 
-#include <unistd.h>
-
 #include "../about.h"
 #include "../quick_doctest.h"
+#include "../scratch.h"
 #include "../show_json.h"
 #include "commands.h"
 #include "flow.h"
@@ -45,13 +44,6 @@ std::string saved(const std::filesystem::path& folder, const std::string& attent
   model.save_weights(out);
   return out;
 }
-
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("gradus-flow-" + std::to_string(getpid()));
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
 
 }  // namespace
 
@@ -183,15 +175,15 @@ TEST_CASE("a model's own short cut can be cut") {
 }
 
 TEST_CASE("a model beside one without attention") {
-  Folder folder;
+  scratch::Directory folder;
   FlowOptions o;
-  o.model = saved(folder.path, "bahdanau", false, 1);
-  o.versus = saved(folder.path, "none", false, 2);
+  o.model = saved(folder.path(), "bahdanau", false, 1);
+  o.versus = saved(folder.path(), "none", false, 2);
   o.source = "the cat eats fish";
   o.target = "le chat mange";
   o.json = true;
-  o.out = (folder.path / "flow.json").string();
-  o.svg = (folder.path / "flow.svg").string();
+  o.out = (folder.path() / "flow.json").string();
+  o.svg = (folder.path() / "flow.svg").string();
   CHECK(flow(o) == 0);
   json trace = json_text::parse(text_of(o.out));
   auto found = problems(trace, trace_schema());
@@ -216,7 +208,7 @@ TEST_CASE("a model beside one without attention") {
   CHECK(text_of(o.svg).find(">eats</text>") != std::string::npos);
   // Whole pages, and what makes no sense.
   o.json = false;
-  o.out = (folder.path / "flow.html").string();
+  o.out = (folder.path() / "flow.html").string();
   CHECK(flow(o) == 0);
   CHECK(text_of(o.out).find("trained without attention") != std::string::npos);
   std::swap(o.model, o.versus);

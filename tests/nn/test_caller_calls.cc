@@ -15,11 +15,9 @@
 #include <gradus/nn/transformer_seq2seq.h>
 #include <gradus/ops.h>
 
-#include <unistd.h>
-
-#include <cstdio>
 #include <fstream>
 
+#include "../scratch.h"
 #include "caller.h"
 
 using namespace gradus;
@@ -32,12 +30,11 @@ constexpr int64_t E = 8, V = 10, S = 4, B = 2;
 
 // A file of these bytes, or none, removed at the end.
 struct File {
+  scratch::Directory directory;
   std::string path;
-  explicit File(const std::string& name, const std::string& bytes = "")
-      : path("/tmp/gradus_test_caller_" + std::to_string(getpid()) + "_" + name) {
+  explicit File(const std::string& name, const std::string& bytes = "") : path(directory.file(name)) {
     if (!bytes.empty()) std::ofstream(path, std::ios::binary) << bytes;
   }
-  ~File() { std::remove(path.c_str()); }
 };
 
 struct Model {

@@ -6,10 +6,7 @@
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 
-#include <unistd.h>
-
-#include <cstdio>
-
+#include "../scratch.h"
 #include "helpers.h"
 
 using namespace gradus;
@@ -115,7 +112,8 @@ TEST_CASE("load_state_dict lists everything that is wrong and then changes nothi
 TEST_CASE("a module goes to a file and back") {
   Rng rng(5);
   Mlp model(rng), other(rng);
-  std::string path = "/tmp/gradus_test_nn_" + std::to_string(getpid()) + ".safetensors";
+  scratch::Directory directory;
+  std::string path = directory.file("mlp.safetensors");
   nn::save(model, path, {{"epoch", "3"}});
   CHECK(nn::load(other, path).at("epoch") == "3");
   CHECK(same_bits(other.up.bias.value(), model.up.bias.value()));
@@ -124,7 +122,6 @@ TEST_CASE("a module goes to a file and back") {
         "[load] " + path +
             ": the names and shapes must be the module's: missing weight, bias; unexpected up.weight, "
             "up.bias, down.weight; hint: they are given under \"up.\"");
-  std::remove(path.c_str());
 }
 
 TEST_CASE("summary is a table of parameters") {

@@ -1,7 +1,6 @@
 #include "../quick_doctest.h"
+#include "../scratch.h"
 #include "small.h"
-
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -18,15 +17,6 @@ using translator::Model;
 using translator::SentencePair;
 
 namespace {
-
-// Removed when the tests are over.
-struct Scratch {
-  fs::path path = fs::temp_directory_path() / ("gradus-runs-" + std::to_string(getpid()));
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
 
 translator::Vocabulary words(const std::vector<SentencePair>& pairs,
                              std::vector<std::string> SentencePair::* side) {
@@ -54,8 +44,8 @@ std::vector<SentencePair> pairs(const std::string& split, int64_t count) {
 }
 
 std::string directory(const std::string& name) {
-  static Scratch scratch;
-  fs::path path = scratch.path / name;
+  static scratch::Directory directory;  // removed when the tests are over
+  fs::path path = directory.path() / name;
   fs::remove_all(path);
   fs::create_directories(path);
   return path.string();

@@ -1,13 +1,12 @@
 #include <translator/text/error.h>
 #include <translator/text/vocabulary.h>
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "../quick_doctest.h"
+#include "../scratch.h"
 
 using namespace translator;
 
@@ -87,12 +86,11 @@ TEST_CASE("vocabulary: saved and loaded") {
   CHECK(load_text("\xEF\xBB\xBF<unk>\r\n<pad>\r\n<s>\r\n</s>\r\nle\r\n").id("le") == 4);
   CHECK(load_text(kHead + "le").id("le") == 4);  // no line end after the last
 
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("gradus-vocab-" + std::to_string(getpid()))).string();
+  scratch::Directory directory;
+  const std::string path = directory.file("vocabulary");
   v.save(path);
   CHECK(Vocabulary::load(path) == v);
   CHECK_FALSE(std::filesystem::exists(path + ".tmp"));
-  std::filesystem::remove(path);
 }
 
 TEST_CASE("vocabulary: what is wrong with a file is said with its line") {
