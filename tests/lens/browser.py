@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import urllib.parse
 
 SKIPPED = 77
 
@@ -64,7 +65,7 @@ class Browser:
 
 
 class Page:
-    def __init__(self, browser, path, width=1280, dark=False, fragment=''):
+    def __init__(self, browser, path=None, width=1280, dark=False):
         self.browser = browser
         target = browser.send('Target.createTarget', url='about:blank')['targetId']
         self.target = target
@@ -75,13 +76,20 @@ class Page:
         features = [{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'},
                     {'name': 'prefers-reduced-motion', 'value': 'reduce'}]
         self.send('Emulation.setEmulatedMedia', features=features)
-        browser.events.clear()
+        if path:
+            self.open(path)
+
+    def open(self, path, ready='window.lens'):
+        self.send('Page.navigate', url='about:blank')
+        while self.ask('location.href') != 'about:blank':
+            time.sleep(0.005)
+        self.browser.events.clear()
         started = time.time()
-        self.send('Page.navigate', url='file://' + path + fragment)
-        while self.ask('document.readyState') != 'complete' or self.ask('!window.lens'):
+        self.send('Page.navigate', url='file://' + urllib.parse.quote(path))
+        while self.ask('document.readyState') != 'complete' or self.ask('location.href === "about:blank" || !(%s)' % ready):
             if time.time() - started > 20:
                 raise RuntimeError('%s does not load: %s' % (path, self.messages()))
-            time.sleep(0.02)
+            time.sleep(0.01)
         self.seconds = self.ask('performance.getEntriesByType("navigation")[0].loadEventEnd') / 1000
 
     def send(self, method, **params):
@@ -168,9 +176,8 @@ class Shop:
         return path
 
 
-def run(lens, arguments, pages_of):
-    """Opens pages_of(shop) -> [(name, path, use, both)]: wide and light, with `both` also narrow and dark; use(page, label)
-    tries what the page is for. arguments: "--shots DIR" leaves pictures there. Returns the exit status."""
+def with_browser(lens, arguments, use):
+    """use(shop, browser, shots); arguments: "--shots DIR" leaves pictures there. Returns the exit status."""
     shots = None
     if '--shots' in arguments:
         shots = arguments[arguments.index('--shots') + 1]
@@ -179,23 +186,30 @@ def run(lens, arguments, pages_of):
     if not program:
         print('[skipped] no Chromium on this machine, the pages were not opened')
         return SKIPPED
-    opened = 0
     with tempfile.TemporaryDirectory() as work:
-        pages = pages_of(Shop(lens, work))
         browser = Browser(program, os.path.join(work, 'profile'))
         try:
-            for name, path, use, both in pages:
-                for width, dark in ((1280, False), (380, True)) if both else ((1280, False),):
-                    page = Page(browser, path, width, dark)
-                    label = '%s, %d px, %s' % (name, width, 'dark' if dark else 'light')
-                    opens(page, label)
-                    use(page, label)
-                    opens(page, label)
-                    if shots:
-                        page.shot(os.path.join(shots, '%s-%d.png' % (name, width)))
-                    page.close()
-                    opened += 1
+            use(Shop(lens, work), browser, shots)
         finally:
             browser.close()
-    print('%d pages opened, %d failures' % (opened, failures))
     return 1 if failures else 0
+
+
+def run(lens, arguments, pages_of):
+    """Opens pages_of(shop) -> [(name, path, use, both)]: wide and light, with `both` also narrow and dark; use(page, label)
+    tries what the page is for."""
+    def all(shop, browser, shots):
+        opened = 0
+        for name, path, use, both in pages_of(shop):
+            for width, dark in ((1280, False), (380, True)) if both else ((1280, False),):
+                page = Page(browser, path, width, dark)
+                label = '%s, %d px, %s' % (name, width, 'dark' if dark else 'light')
+                opens(page, label)
+                use(page, label)
+                opens(page, label)
+                if shots:
+                    page.shot(os.path.join(shots, '%s-%d.png' % (name, width)))
+                page.close()
+                opened += 1
+        print('%d pages opened, %d failures' % (opened, failures))
+    return with_browser(lens, arguments, all)

@@ -67,6 +67,42 @@ TEST_CASE("no word can leave the data") {
   CHECK(json_text::parse(R"({"word": "\u003c/script>"})")["word"] == "</script>");
 }
 
+TEST_CASE("a page's policy names its script and its sheet, and forbids all else") {
+  for (const char* name : {"ablate", "check", "explain", "flow", "graph", "report"}) {
+    CAPTURE(std::string(name));
+    std::string page = lens::assemble_page(name, json::object());
+    size_t begin = page.find("<meta http-equiv=\"Content-Security-Policy\" content=\"");
+    REQUIRE(begin != std::string::npos);
+    std::string policy = page.substr(begin, page.find('>', begin) - begin);
+    for (const char* rule :
+         {"default-src 'none'", "script-src 'sha256-", "style-src 'sha256-", "base-uri 'none'", "form-action 'none'",
+          "require-trusted-types-for 'script'"})
+      CHECK_MESSAGE(count(policy, rule) == 1, rule);
+    CHECK(count(policy, "unsafe") == 0);
+    CHECK(begin < page.find("<style"));  // what comes before it is not held to it
+    CHECK(count(page, "<style") == 1);
+    CHECK(count(page, " style=\"") == 0);
+  }
+}
+
+TEST_CASE("text becomes markup in one function") {
+  namespace fs = std::filesystem;
+  size_t files = 0, places = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(LENS_SOURCE_ROOT) / "tools")) {
+    if (entry.path().extension() != ".js" && entry.path().extension() != ".html") continue;
+    ++files;
+    std::ifstream in(entry.path());
+    std::string text(std::istreambuf_iterator<char>(in), {});
+    CAPTURE(entry.path().string());
+    places += count(text, "innerHTML");
+    for (const char* bad : {"outerHTML", "insertAdjacentHTML", "document.write", "createContextualFragment", "DOMParser",
+                            "srcdoc", "eval(", "new Function", " style=\""})
+      CHECK_MESSAGE(count(text, bad) == 0, bad);
+  }
+  CHECK(files > 15);
+  CHECK(places == 1);
+}
+
 TEST_CASE("packed numbers keep their leading bytes, and what is not a number") {
   auto packed = [](double x, int bytes) {
     return lens::packed(gradus::Tensor::from({1}, {x}, gradus::DType::f64), bytes);

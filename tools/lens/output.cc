@@ -110,41 +110,14 @@ std::string as_script(const json& data) {
   return out;
 }
 
-// The files that are named, of the given kind, one after the other.
-std::string joined(std::string_view names, std::string_view suffix) {
-  std::string out;
-  while (!names.empty()) {
-    size_t end = std::min(names.find(' '), names.size());
-    std::string_view file = names.substr(0, end);
-    if (file.ends_with(suffix)) out += page_file(file);
-    names.remove_prefix(std::min(end + 1, names.size()));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string assemble_page(const std::string& name, const json& data) {
-  constexpr std::string_view kUses = "{{uses ";
-  std::string_view body = page_file(name + ".html"), rest = page_file("shell.html");
-  size_t end = body.find("}}");
-  if (!body.starts_with(kUses) || end == std::string_view::npos)
-    gradus::fail("lens", fmt::format("{}.html does not begin with {}files}}}}", name, kUses));
-  std::string_view used = body.substr(kUses.size(), end - kUses.size());
-  std::string out;
-  for (;;) {
-    size_t open = rest.find("{{"), close = rest.find("}}");
-    out += rest.substr(0, open);
-    if (open == std::string_view::npos) return out;
-    std::string_view what = rest.substr(open + 2, close - open - 2);
-    if (what == "name") out += name;
-    else if (what == "body") out += body.substr(end + 2);
-    else if (what == "data") out += as_script(data);
-    else if (what == "styles") out += joined(used, ".css");
-    else if (what == "scripts") out += joined(used, ".js");
-    else out += page_file(what);
-    rest = rest.substr(close + 2);
-  }
+  constexpr std::string_view kData = "{{data}}";
+  std::string_view page = page_file(name + ".html");
+  size_t at = page.find(kData);
+  if (at == std::string_view::npos) gradus::fail("lens", fmt::format("{}.html has no place for data", name));
+  return std::string(page.substr(0, at)) + as_script(data) + std::string(page.substr(at + kData.size()));
 }
 
 void write_file(const std::string& path, const std::string& text) {

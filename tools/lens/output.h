@@ -32,11 +32,10 @@ std::string packed(const gradus::Tensor& x, int bytes);
 /// The bytes of a tensor's numbers as f32, little-endian, base64: a third of the same in digits.
 std::string base64_f32(const gradus::Tensor& x);
 
-/// A file of the page folder. @throws gradus::Error when there is none.
+/// A schema, or a page that lacks only its data (see embed.py). @throws gradus::Error when there is none.
 std::string_view page_file(std::string_view name);
 
-/// One self-contained page: shell.html around the file `name`.html, which says in its first line what styles and scripts
-/// it has besides the common ones, "{{uses a.css b.js}}"; the data in a script element that no word in it can end.
+/// The self-contained page `name`, its data in a script element that is not run and that no word in it can end.
 std::string assemble_page(const std::string& name, const json& data);
 
 /// Writes the file, or throws. "-" is standard output.

@@ -25,13 +25,13 @@
       ways.append(el("tr", {}, el("th", {scope: "row"}, way), el("td", {}, el("div", {class: "track"}, bar)), figure));
       return {way, bar, figure};
     });
-    let inside = "";
-    for (const value of [0, most / 2, most]) inside += `<line class="grid" x1="${left}" x2="${W - right}" y1="${y(value)}" y2="${y(value)}"/><text x="${left - 4}" y="${y(value) + 4}" text-anchor="end">${show(value, 2)}</text>`;
+    const inside = [];
+    for (const value of [0, most / 2, most]) inside.push(html`<line class="grid" x1="${left}" x2="${W - right}" y1="${y(value)}" y2="${y(value)}"/><text x="${left - 4}" y="${y(value) + 4}" text-anchor="end">${show(value, 2)}</text>`);
     const points = c.epochs.map((e, i) => [x(i), y(number(e.loss))]).filter(([, b]) => Number.isFinite(b));
-    inside += `<polyline class="one" points="${points.map(([a, b]) => `${a.toFixed(1)},${b.toFixed(1)}`).join(" ")}"/>`;
-    inside += `<text x="${left}" y="${H - 4}">epoch 0</text><text x="${W - right}" y="${H - 4}" text-anchor="end">${n - 1}</text><line class="cursor" y1="${top}" y2="${H - bottom}"/>`;
+    inside.push(html`<polyline class="one" points="${points.map(([a, b]) => `${a.toFixed(1)},${b.toFixed(1)}`).join(" ")}"/>`);
+    inside.push(html`<text x="${left}" y="${H - 4}">epoch 0</text><text x="${W - right}" y="${H - 4}" text-anchor="end">${n - 1}</text><line class="cursor" y1="${top}" y2="${H - bottom}"/>`);
     const chart = el("div");
-    chart.innerHTML = `<svg class="plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="Loss by epoch, ${html(c.title)}">${inside}</svg>`;
+    put(chart, html`<svg class="plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="Loss by epoch, ${c.title}">${inside}</svg>`);
     const box = chart.firstChild, cursor = box.querySelector(".cursor");
     box.addEventListener("click", (e) => { const r = box.getBoundingClientRect(); play(false); choose(Math.round((((e.clientX - r.left) / r.width) * W - left) / (W - left - right) * (n - 1))); });
     $("columns").append(el("article", {}, el("h3", {}, c.title), el("div", {class: "scroll"}, map), figures,

@@ -43,8 +43,8 @@
     $("maps").replaceChildren();
     $("legend").textContent = "";
     $("table-panel").hidden = c.tensors.length === 0;
-    $("table").innerHTML = `<table class="list"><thead><tr><th></th><th>input</th><th>shape</th><th>largest relative error</th></tr></thead><tbody>` +
-      c.tensors.map((x) => `<tr class="${isWrong(x) ? "less" : "more"}"><td>${isWrong(x) ? "✗" : "✓"}</td><td>${html(x.name)}</td><td class="num">[${x.shape.join(", ")}]</td><td class="num">${show(x.error, 2)}</td></tr>`).join("") + "</tbody></table>";
+    put($("table"), html`<table class="list"><thead><tr><th></th><th>input</th><th>shape</th><th>largest relative error</th></tr></thead><tbody>${
+      c.tensors.map((x) => html`<tr class="${isWrong(x) ? "less" : "more"}"><td>${isWrong(x) ? "✗" : "✓"}</td><td>${x.name}</td><td class="num">[${x.shape.join(", ")}]</td><td class="num">${show(x.error, 2)}</td></tr>`)}</tbody></table>`);
     if (!t) return;
     const {rows, columns, names} = layout(t), shownRows = Math.min(rows, kMostRows), shownColumns = Math.min(columns, kMostColumns);
     const scale = Math.max(largestOf(t.yours), largestOf(t.expected));
@@ -55,7 +55,7 @@
         cell: (r, k) => {
           const i = r * columns + k, x = values[i], odd = x !== null && !Number.isFinite(number(x));
           return {class: pull(x, scale) + (wrongAt(t, i) ? " wrong" : ""),
-            html: size >= 34 && x !== null ? `<span class="figure${scale > 0 && Math.abs(number(x)) > 0.4 * scale ? " on-dark" : ""}">${odd ? show(x) : Math.abs(number(x)) < 5e-4 && number(x) !== 0 ? "≈0" : Number(number(x).toFixed(2))}</span>` : "",
+            html: size >= 34 && x !== null ? html`<span class="figure${scale > 0 && Math.abs(number(x)) > 0.4 * scale ? " on-dark" : ""}">${odd ? show(x) : Math.abs(number(x)) < 5e-4 && number(x) !== 0 ? "≈0" : Number(number(x).toFixed(2))}</span>` : [],
             tip: `${t.name}[${names[r] ? names[r] + ", " : ""}${k}]\nyours ${show(t.yours[i], 6)}\n${t.expected_title} ${show(t.expected[i], 6)}\ndifference ${show(difference[i], 3)}`};
         }});
       $("maps").append(el("div", {style: `--size:${size}px`}, el("h3", {}, title), el("div", {class: "scroll"}, table)));
@@ -63,9 +63,9 @@
     map("yours", t.yours);
     map(t.expected_title, t.expected);
     map("difference", difference);
-    $("legend").innerHTML = `<span><span class="less">negative</span><span class="ramp gradient"></span><span class="more">positive</span>, ±${show(scale, 3)} in all three</span>
-      <span><span class="key outlined"></span>differs</span><span><span class="key hatch"></span>not computed</span>` +
-      (shownRows < rows || shownColumns < columns ? `<span>the first ${shownRows} × ${shownColumns} of ${rows} × ${columns}</span>` : "");
+    put($("legend"), [html`<span><span class="less">negative</span><span class="ramp gradient"></span><span class="more">positive</span>, ±${show(scale, 3)} in all three</span>
+      <span><span class="key outlined"></span>differs</span><span><span class="key hatch"></span>not computed</span>`,
+      (shownRows < rows || shownColumns < columns ? html`<span>the first ${shownRows} × ${shownColumns} of ${rows} × ${columns}</span>` : [])]);
   }
   function pick(i) {
     state.at = Math.max(0, Math.min(all.length - 1, i));

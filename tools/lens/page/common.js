@@ -9,13 +9,27 @@ function el(name, attributes, ...children) {
   for (const [key, value] of Object.entries(attributes || {})) {
     if (key.startsWith("on")) e.addEventListener(key.slice(2), value);
     else if (key.startsWith("aria-")) e.setAttribute(key, value);
+    else if (key === "style") e.style.cssText = value || "";  // as an attribute it would be inline style, which no page allows
     else if (value !== null && value !== undefined && value !== false) e.setAttribute(key, value === true ? "" : value);
   }
   for (const child of children.flat()) if (child !== null && child !== undefined) e.append(child);
   return e;
 }
 
-const html = (text) => String(text).replace(/[&<>"]/g, (c) => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})[c]);
+/** Markup: html`<b>${word}</b>`. Whatever is put in is text, and escaped, unless it is such markup itself, or a list. */
+class Markup { constructor(text) { this.text = text; } }
+const escaped = (x) => x instanceof Markup ? x.text : Array.isArray(x) ? x.map(escaped).join("") :
+  String(x).replace(/[&<>"'`]/g, (c) => `&#${c.charCodeAt(0)};`);
+const html = (parts, ...values) => new Markup(parts.reduce((out, part, i) => out + escaped(values[i - 1]) + part));
+
+// The one place where text becomes elements. Each page's policy allows no other (trusted-types); a browser that does not
+// know of that still has the one on scripts.
+const policy = window.trustedTypes ? trustedTypes.createPolicy("lens", {createHTML: (text) => text}) : {createHTML: (text) => text};
+/** Makes markup what is in an element. data-style="width:3%" stands for style, which pages do not allow in markup. */
+function put(e, markup) {
+  e.innerHTML = policy.createHTML(escaped(markup));
+  for (const styled of e.querySelectorAll("[data-style]")) styled.style.cssText = styled.dataset.style;
+}
 
 /** Numbers of a trace: "nan" and "inf" are text there, null is what was not computed. */
 const number = (x) => (x === null || x === undefined ? null : typeof x === "number" ? x :
@@ -63,14 +77,15 @@ const signed = (x, digits) => (number(x) > 0 ? "+" : "") + show(x, digits);
 // Sixteen shades a colour, as CSS classes, so that a change of theme needs no drawing.
 const kShades = 16;
 (function shades() {
-  let css = "";
+  // As rules of the page's own sheet: it allows no style but that.
+  const sheet = document.styleSheets[0], add = (rule) => sheet.insertRule(rule, sheet.cssRules.length);
   for (const [letter, colour] of [["b", "--blue"], ["o", "--orange"], ["t", "--teal"]])
     for (let k = 0; k <= kShades; ++k) {
       const mix = `color-mix(in srgb, var(${colour}) ${(100 * k) / kShades}%, var(--panel))`;
-      css += `.${letter}${k}{background-color:${mix};fill:${mix}}`;
+      add(`.${letter}${k}{background-color:${mix};fill:${mix}}`);
     }
-  css += ".none{background-color:transparent;fill:url(#hatched)}.odd{background-color:var(--bad);fill:var(--bad)}";
-  document.head.append(el("style", {}, css));
+  add(".none{background-color:transparent;fill:url(#hatched)}");
+  add(".odd{background-color:var(--bad);fill:var(--bad)}");
 })();
 
 /** Class for a value, 0 .. largest or, signed, -largest .. largest: pale to deep blue. */
@@ -93,18 +108,19 @@ const largestOf = (all) => all.reduce((m, x) => (Number.isFinite(number(x)) && x
 
 // ---- formulas ----
 
+// Where one part is asked for, a list of them does as well.
 const M = {
-  i: (x) => `<mi>${html(x)}</mi>`,
-  b: (x) => `<mi mathvariant="bold">${html(x)}</mi>`,
-  n: (x) => `<mn>${html(x)}</mn>`,
-  o: (x) => `<mo>${html(x)}</mo>`,
-  t: (x) => `<mtext>${html(x)}</mtext>`,
-  sub: (a, b) => `<msub><mrow>${a}</mrow><mrow>${b}</mrow></msub>`,
-  sup: (a, b) => `<msup><mrow>${a}</mrow><mrow>${b}</mrow></msup>`,
-  frac: (a, b) => `<mstyle displaystyle="true"><mfrac><mrow>${a}</mrow><mrow>${b}</mrow></mfrac></mstyle>`,
-  sum: (index) => `<munder><mo>∑</mo><mrow>${index}</mrow></munder>`,
-  fn: (name, x) => `<mi>${name}</mi><mo>&#x2061;</mo><mo>(</mo>${x}<mo>)</mo>`,
-  math: (...parts) => `<math><mrow>${parts.join("")}</mrow></math>`,
+  i: (x) => html`<mi>${x}</mi>`,
+  b: (x) => html`<mi mathvariant="bold">${x}</mi>`,
+  n: (x) => html`<mn>${x}</mn>`,
+  o: (x) => html`<mo>${x}</mo>`,
+  t: (x) => html`<mtext>${x}</mtext>`,
+  sub: (a, b) => html`<msub><mrow>${a}</mrow><mrow>${b}</mrow></msub>`,
+  sup: (a, b) => html`<msup><mrow>${a}</mrow><mrow>${b}</mrow></msup>`,
+  frac: (a, b) => html`<mstyle displaystyle="true"><mfrac><mrow>${a}</mrow><mrow>${b}</mrow></mfrac></mstyle>`,
+  sum: (index) => html`<munder><mo>∑</mo><mrow>${index}</mrow></munder>`,
+  fn: (name, x) => html`<mi>${name}</mi><mo>&#x2061;</mo><mo>(</mo>${x}<mo>)</mo>`,
+  math: (...parts) => html`<math><mrow>${parts}</mrow></math>`,
 };
 
 // ---- the tip ----
@@ -175,7 +191,7 @@ function heatMap(o) {
     cells.forEach((row, r) => row.forEach((td, c) => {
       const cell = o.cell(r, c);
       td.className = cell.class + (r === onRow && c === onColumn ? " on" : r === onRow || c === onColumn && o.cross ? " row-on" : "");
-      td.innerHTML = cell.html || "";
+      put(td, cell.html || []);
       td.tabIndex = r === Math.max(0, onRow) && c === Math.max(0, onColumn) ? 0 : -1;
       td.setAttribute("aria-label", cell.tip);
     }));

@@ -30,19 +30,21 @@
   function lesson() {
     const step = data.steps[state.t], h = head(), mix = number(h.mix), gradient = scoreGradient(state.t);
     const heads = data.model.heads > 1 ? "V h" : "h", mixture = data.model.heads > 1 ? M.t("this head’s mix") : M.b("c");
-    $("lesson-formula").innerHTML = M.math(M.o("−"), M.frac(M.i("∂") + M.i("L"), M.i("∂") + M.sub(M.i("e"), M.i("j"))), M.o("="),
+    put($("lesson-formula"), M.math(M.o("−"), M.frac([M.i("∂"), M.i("L")], [M.i("∂"), M.sub(M.i("e"), M.i("j"))]), M.o("="),
       M.sub(M.i("α"), M.i("j")), M.o("·"), M.o("("), M.o("−"), M.b("g"), M.o(")"), M.o("·"), M.o("("), M.sub(M.b(heads), M.i("j")), M.o("−"), mixture, M.o(")"),
-      data.model.temperature !== 1 ? M.o("/") + M.i("τ") : "", M.o(","), M.t("  "), M.b("g"), M.o("="), M.frac(M.i("∂") + M.i("L"), M.i("∂") + M.b("c")));
-    const better = (j) => mix - number(h.gain[j]), word = data.source[state.j];
+      data.model.temperature !== 1 ? [M.o("/"), M.i("τ")] : [], M.o(","), M.t("  "), M.b("g"), M.o("="), M.frac([M.i("∂"), M.i("L")], [M.i("∂"), M.b("c")])));
+    const better = (j) => mix - number(h.gain[j]);
+    const compared = (j, digits) => `${better(j) < 0 ? "worse" : "better"} than the mix by ${show(Math.abs(better(j)), digits)}`;
+    const word = data.source[state.j];
     if (gradient.some((x) => x === null)) {
       $("lesson").textContent = "The loss does not depend on the scores of this step: nothing can gain or lose attention.";
     } else {
       const most = gradient.reduce((best, x, j) => (x < gradient[best] ? j : best), 0);
       const least = gradient.reduce((best, x, j) => (x > gradient[best] ? j : best), 0);
-      $("lesson").innerHTML = `To make “${html(step.target)}” more likely after “${html(step.previous)}”, attention should move from
-        <b class="less">${html(data.source[least])}</b> to <b class="more">${html(data.source[most])}</b>.
-        For “${html(word)}”: weight ${show(h.weights[state.j], 4)} × better than the mix by ${signed(better(state.j), 4)}
-        = pull ${signed(-gradient[state.j] * number(data.model.temperature), 4)}, so it ${gradient[state.j] < 0 ? '<b class="more">gains</b>' : gradient[state.j] > 0 ? '<b class="less">loses</b>' : "stays"}.`;
+      put($("lesson"), html`To make “${step.target}” more likely after “${step.previous}”, attention should move from
+        <b class="less">${data.source[least]}</b> to <b class="more">${data.source[most]}</b>.
+        For “${word}”: weight ${show(h.weights[state.j], 4)} × ${compared(state.j, 4)}
+        = pull ${signed(-gradient[state.j] * number(data.model.temperature), 4)}, so it ${gradient[state.j] < 0 ? html`<b class="more">gains</b>` : gradient[state.j] > 0 ? html`<b class="less">loses</b>` : "stays"}.`);
     }
     const box = el("div", {class: "gains"});
     const title = (text, wide) => el("span", {class: "h num" + (wide ? " wide" : "")}, text);
@@ -51,9 +53,9 @@
     data.source.forEach((name, j) => {
       const x = better(j), width = (48 * Math.abs(x)) / largest;
       const side = x >= 0 ? `left:50%;width:${width}%;background:var(--teal)` : `right:50%;width:${width}%;background:var(--orange)`;
-      const track = el("span", {class: "track", title: `better than the mix by ${show(x, 5)}`});
+      const track = el("span", {class: "track", title: compared(j, 5)});
       // The bar's strength is the weight: an unattended word may be far better and still not be heard.
-      track.innerHTML = `<i style="${side};opacity:${0.25 + 0.75 * Math.sqrt(number(h.weights[j]))}"></i><u style="left:calc(50% - 1px)"></u>`;
+      put(track, html`<i data-style="${side};opacity:${0.25 + 0.75 * Math.sqrt(number(h.weights[j]))}"></i><u data-style="left:calc(50% - 1px)"></u>`);
       const value = gradient[j] === null ? null : -gradient[j];
       box.append(el("button", {type: "button", class: "word" + (j === state.j ? " on" : ""), onclick: () => pick(state.t, j)}, name),
         el("span", {class: "num wide"}, show(h.weights[j], 3)), track,
@@ -81,7 +83,7 @@
       });
       return el("div", {style: S > 16 ? cellSize(290 - S, 8) : cellSize(270 - 1.5 * S, 15)}, el("h3", {}, title), scroll, note);
     };
-    const note = (text) => { const p = el("p", {class: "legend"}); p.innerHTML = text; return p; };
+    const note = (markup) => { const p = el("p", {class: "legend"}); put(p, markup); return p; };
     const pair = (t, j) => `${data.steps[t].target} ← ${data.source[j]}`;
     const allPulls = () => largestOf(data.steps.flatMap((_, t) => scoreGradient(t)));
     const full = data.steps.map((s) => s.paths.full.map(number));
@@ -90,18 +92,18 @@
     $("maps").classList.toggle("tight", S > 16);
     $("maps").classList.toggle("tiny", S > 24);
     $("maps").append(
-      titled("Weights: where it looks", note('<span>0<span class="ramp value"></span>1</span>'), heatMap({...common, label: "Attention weights",
+      titled("Weights: where it looks", note(html`<span>0<span class="ramp value"></span>1</span>`), heatMap({...common, label: "Attention weights",
         cell: (t, j) => ({class: blue(head(t).weights[j], 1), tip: `${pair(t, j)}\nweight ${show(head(t).weights[j], 4)}`})})),
-      titled("Score pull, −∂L/∂e", note('<span class="less">less</span><span class="ramp gradient"></span><span class="more">more attention</span>'), heatMap({...common, label: "Score pull",
+      titled("Score pull, −∂L/∂e", note(html`<span class="less">less</span><span class="ramp gradient"></span><span class="more">more attention</span>`), heatMap({...common, label: "Score pull",
         cell: (t, j) => { const x = scoreGradient(t)[j]; return {class: pull(x === null ? null : -x, allPulls()), tip: `${pair(t, j)}\npull ${x === null ? "not computed" : signed(-x, 4)}`,
-          html: x !== null && Math.abs(x) > 0.15 * allPulls() ? `<span class="mark">${x < 0 ? "+" : "−"}</span>` : ""}; }})),
-      titled("Blame, |∂L/∂h|, by path", note(`<span><span class="key p-value"></span>value: through the mixture</span><span><span class="key p-score"></span>score: through the weights</span>
+          html: x !== null && Math.abs(x) > 0.15 * allPulls() ? html`<span class="mark">${x < 0 ? "+" : "−"}</span>` : []}; }})),
+      titled("Blame, |∂L/∂h|, by path", note(html`<span><span class="key p-value"></span>value: through the mixture</span><span><span class="key p-score"></span>score: through the weights</span>
         <span><span class="key p-rest"></span>recurrent: through other states</span><span>length: log scale, 1e${low} … 1e${high}</span>`), heatMap({...common, label: "Gradient by path",
         cell: (t, j) => {
           const p = data.steps[t].paths, parts = [p.value[j], p.score[j], p.recurrent[j]].map(number), sum = parts.reduce((a, b) => a + b, 0);
           const size = full[t][j], width = size > 0 ? Math.max(0.04, (Math.log10(size) - low) / decades) : 0;
-          const bar = sum > 0 ? ["value", "score", "rest"].map((name, k) => `<i class="p-${name}" style="width:${(100 * parts[k]) / sum}%"></i>`).join("") : "";
-          return {class: Number.isFinite(size) ? "" : "odd", html: `<span class="parts" style="width:calc(${94 * width}%)">${bar}</span>`,
+          const bar = sum > 0 ? ["value", "score", "rest"].map((name, k) => html`<i class="p-${name}" data-style="width:${(100 * parts[k]) / sum}%"></i>`) : [];
+          return {class: Number.isFinite(size) ? "" : "odd", html: html`<span class="parts" data-style="width:calc(${94 * width}%)">${bar}</span>`,
             tip: `${pair(t, j)}\n|∂L/∂h| ${show(size, 4)}\nvalue path ${show(parts[0], 4)}\nscore path ${p.score_path_exists ? show(parts[1], 4) : "0: the scores do not read the words"}\nrecurrent ${show(parts[2], 4)}` +
               `\n  earlier steps ${show(p.earlier[j])}, neighbours ${show(p.neighbours[j])}, first state ${show(p.start[j])}`};
         }})));
@@ -121,11 +123,11 @@
       [...left.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === j));
       [...right.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === i));
       const rest = scores[i] - entry(i, j) * gain[j];
-      say.innerHTML = `<h3>“${html(data.source[i])}”, through the weight of “${html(data.source[j])}”</h3>
-        <p class="mono small">${i === j ? "α(1 − α)" : "−α α"} = ${show(entry(i, j), 4)}<br>× ∂L/∂α of “${html(data.source[j])}” = ${show(gain[j], 4)}<br>
-        = ${show(entry(i, j) * gain[j], 4)}; all other weights ${show(rest, 4)}<br>δ of “${html(data.source[i])}” = <b>${show(scores[i], 4)}</b></p>
-        <p class="small quiet">${i === j ? "Its own score raises its own weight…" : `Raising the score of “${html(data.source[i])}” takes weight from “${html(data.source[j])}”…`}
-        and the weight's gradient says what that is worth. The column δ always sums to 0: here ${show(scores.reduce((a, b) => a + b, 0), 2)}.</p>`;
+      put(say, html`<h3>“${data.source[i]}”, through the weight of “${data.source[j]}”</h3>
+        <p class="mono small">${i === j ? "α(1 − α)" : "−α α"} = ${show(entry(i, j), 4)}<br>× ∂L/∂α of “${data.source[j]}” = ${show(gain[j], 4)}<br>
+        = ${show(entry(i, j) * gain[j], 4)}; all other weights ${show(rest, 4)}<br>δ of “${data.source[i]}” = <b>${show(scores[i], 4)}</b></p>
+        <p class="small quiet">${i === j ? "Its own score raises its own weight…" : `Raising the score of “${data.source[i]}” takes weight from “${data.source[j]}”…`}
+        and the weight's gradient says what that is worth. The column δ always sums to 0: here ${show(scores.reduce((a, b) => a + b, 0), 2)}.</p>`);
     };
     const matrix = heatMap({rows: data.source, columns: data.source, label: "Jacobian of the softmax", hover: light, pick: light,
       cell: (i, j) => ({class: pull(entry(i, j), largest), tip: `∂α(${data.source[j]}) / ∂e(${data.source[i]}) = ${show(entry(i, j), 4)}`})});
@@ -148,9 +150,9 @@
 
   function checks() {
     const c = data.checks, ok = number(c.worst) < c.tolerance;
-    $("checks").innerHTML = `<p>${c.count} gradients were computed a second time, by central finite differences in double precision, as this page was made.
+    put($("checks"), html`<p>${c.count} gradients were computed a second time, by central finite differences in double precision, as this page was made.
       The largest relative error is <b class="${ok ? "more" : "less"}">${show(c.worst, 2)}</b>; ${show(c.tolerance)} is allowed.
-      Of “${html(data.steps[data.show.step].target)}” (word ${data.show.step + 1}) every element of every vector was compared, of larger matrices every row and every column
+      Of “${data.steps[data.show.step].target}” (word ${data.show.step + 1}) every element of every vector was compared, of larger matrices every row and every column
       along a random direction; of the other words, each station along two directions, scores, weights and likely logits one by one. <code>--step</code> chooses the word.</p>
       <p class="small quiet">Errors are relative to the number itself, but to no less than 10<sup>−4</sup> of the largest gradient in its grid; for the scores and what leads to them, no less than
       10<sup>−9</sup> of the terms α g·h whose differences they are. Less than that, sixteen digits cannot hold to six.</p>
@@ -160,14 +162,14 @@
       <tr><td>δ = α g·(h − c)</td><td class="num">within ${show(c.identity_residual, 2)}</td></tr>
       <tr><td>loss, taken apart and by the fused ops</td><td class="num">${show(c.loss, 9)}, ${show(c.network_loss, 9)}</td></tr></tbody></table>
       <details><summary>The step's numbers, one by one</summary><div class="scroll"><table class="list mono"><thead><tr><th>station</th><th>where</th><th>engine</th><th>differences</th><th>error</th></tr></thead>
-      <tbody id="check-rows"></tbody></table></div></details>`;
+      <tbody id="check-rows"></tbody></table></div></details>`);
     $("checks").querySelector("details").addEventListener("toggle", checkRows);
   }
   function checkRows() {
     if (!$("checks").querySelector("details").open) return;
     const s = data.steps[state.t];
     const where = (c) => Stations.where(c, data, s);
-    $("check-rows").innerHTML = s.checks.map((c) => `<tr><td>${html(c[0])}</td><td>${html(where(c))}</td><td>${show(c[3], 7)}</td><td>${show(c[4], 7)}</td><td>${show(c[5], 2)}</td></tr>`).join("");
+    put($("check-rows"), s.checks.map((c) => html`<tr><td>${c[0]}</td><td>${where(c)}</td><td>${show(c[3], 7)}</td><td>${show(c[4], 7)}</td><td>${show(c[5], 2)}</td></tr>`));
   }
 
   // ---- together ----

@@ -27,16 +27,16 @@
     if (times < 1.5) return `${show(1 / times, 2)} times as much as`;
     if (times < 100) return `1/${show(times, 2)} of`;
     const magnitude = 10 ** Math.floor(Math.log10(times)), rounded = Math.round(times / magnitude) * magnitude;
-    return rounded < 1e9 ? `1/${rounded.toLocaleString("en")} of` : `1/10<sup>${Math.round(Math.log10(times))}</sup> of`;
+    return rounded < 1e9 ? `1/${rounded.toLocaleString("en")} of` : html`1/10<sup>${Math.round(Math.log10(times))}</sup> of`;
   }
-  const power = (x) => (number(x) === -Infinity ? "0" : `10<sup>${show(x, 2)}</sup>`);
+  const power = (x) => (number(x) === -Infinity ? "0" : html`10<sup>${show(x, 2)}</sup>`);
   const percent = (x) => `${Math.round(100 * number(x))} %`;
 
   const W = Math.max(300, Math.min(1160, $("chart").clientWidth)), narrow = W < 600;
   const left = narrow ? 44 : 74, right = 12, top = 12;
-  const svg = (height, inside, label) => `<svg class="plot" viewBox="0 0 ${W} ${height}" role="img" tabindex="0" aria-label="${html(label)}">${inside}</svg>`;
+  const svg = (height, inside, label) => html`<svg class="plot" viewBox="0 0 ${W} ${height}" role="img" tabindex="0" aria-label="${label}">${inside}</svg>`;
   const clip = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
-  const decade = (x, y, d) => `<text x="${x}" y="${y}" text-anchor="end">10<tspan dy="-5" font-size="10">${String(d).replace("-", "−")}</tspan></text>`;
+  const decade = (x, y, d) => html`<text x="${x}" y="${y}" text-anchor="end">10<tspan dy="-5" font-size="10">${String(d).replace("-", "−")}</tspan></text>`;
   // Source words stand in the middle of columns, which chart and maps share.
   const column = (n) => (W - left - right) / n, middle = (j, n) => left + (j + 0.5) * column(n);
 
@@ -44,11 +44,11 @@
   function axis(r, y) {
     const n = r.length, every = r.source ? Math.max(1, Math.ceil(15 / column(n))) : Math.max(1, Math.ceil(n / (narrow ? 6 : 12)));
     const slanted = r.source && Math.max(...r.source.map((w) => w.length)) * 7 > column(n);
-    let out = "";
+    const out = [];
     for (let j = 0; j < n; j += every) {
-      const x = middle(j, n), text = html(r.source ? clip(r.source[j], 12) : j + 1);
-      out += slanted ? `<text x="${x + 4}" y="${y - 2}" text-anchor="end" transform="rotate(-40 ${x + 4} ${y - 2})" data-word="${j}">${text}</text>`
-        : `<text x="${x}" y="${y}" text-anchor="middle" data-word="${j}">${text}</text>`;
+      const x = middle(j, n), text = r.source ? clip(r.source[j], 12) : j + 1;
+      out.push(slanted ? html`<text x="${x + 4}" y="${y - 2}" text-anchor="end" transform="rotate(-40 ${x + 4} ${y - 2})" data-word="${j}">${text}</text>`
+        : html`<text x="${x}" y="${y}" text-anchor="middle" data-word="${j}">${text}</text>`);
     }
     return {out, height: slanted ? 58 : 18};
   }
@@ -61,12 +61,12 @@
   function plot(height, foot, x, lines, hang = 0) {
     const [low, high] = range(lines.flatMap((l) => [...l.low, ...l.high, ...l.median]), [0]);
     const y = (v) => top + ((height - top - foot - hang) * (high - Math.max(low, Number.isFinite(number(v)) ? number(v) : low))) / Math.max(1, high - low);
-    let grid = "";
+    const grid = [];
     const every = Math.max(1, Math.ceil((high - low) / (narrow ? 6 : 9)));
-    for (let d = high; d >= low; d -= every) grid += `<line class="grid" x1="${left}" x2="${W - right}" y1="${y(d)}" y2="${y(d)}"/>${decade(left - 6, y(d) + 4, d)}`;
+    for (let d = high; d >= low; d -= every) grid.push(html`<line class="grid" x1="${left}" x2="${W - right}" y1="${y(d)}" y2="${y(d)}"/>${decade(left - 6, y(d) + 4, d)}`);
     const points = (values) => values.map((v, j) => `${x(j).toFixed(1)},${y(v).toFixed(1)}`);
-    const area = (a, b, name) => `<polygon class="${name}" points="${a.join(" ")} ${b.slice().reverse().join(" ")}"/>`;
-    const draw = (l) => area(points(l.high), points(l.low), "band " + l.name) + `<polyline class="${l.name}" points="${points(l.median).join(" ")}"/>`;
+    const area = (a, b, name) => html`<polygon class="${name}" points="${a.join(" ")} ${b.slice().reverse().join(" ")}"/>`;
+    const draw = (l) => html`${area(points(l.high), points(l.low), "band " + l.name)}<polyline class="${l.name}" points="${points(l.median).join(" ")}"/>`;
     return {grid, y, draw, area};
   }
   /** What hangs under the line with attention at each word: one height everywhere, divided by the ways the gradient came. */
@@ -77,9 +77,9 @@
       return [["value", r.with.value], ["score", r.with.score], ["rest", r.with.recurrent]].map(([name, shares]) => {
         const h = thick * (number(shares[j]) || 0);
         y += h;
-        return `<rect class="p-${name}" x="${(middle(j, r.length) - wide / 2).toFixed(2)}" y="${(y - h).toFixed(2)}" width="${wide.toFixed(2)}" height="${h.toFixed(2)}"/>`;
-      }).join("");
-    }).join("");
+        return html`<rect class="p-${name}" x="${(middle(j, r.length) - wide / 2).toFixed(2)}" y="${(y - h).toFixed(2)}" width="${wide.toFixed(2)}" height="${h.toFixed(2)}"/>`;
+      });
+    });
   }
   const kBars = narrow ? 22 : 30;
   const otherName = () => (state.weights === "fresh" || data.versus ? "Without attention" : "With the short cut stopped");
@@ -88,35 +88,35 @@
     const r = current(), n = r.length, x = (j) => middle(j, n), names = axis(r, 0), foot = names.height + (r.source ? 6 : 20), height = (narrow ? 260 : 370) + foot;
     const without = {...r.without, name: "without"}, withIt = {...r.with, name: "with"};
     const p = plot(height, foot, x, [without, withIt], kBars + 4);
-    const label = r.source ? "" : `<text x="${(left + W - right) / 2}" y="${height - 2}" text-anchor="middle">source word</text>`;
-    $("chart").innerHTML = svg(height, p.grid + axis(r, height - foot + 17).out + label + bars(p, r, kBars) + p.draw(without) + p.draw(withIt) +
-      `<line class="cursor" y1="${top}" y2="${height - foot}"/>`, "log10 of the gradient at each source word; arrow keys go from word to word");
+    const label = r.source ? [] : html`<text x="${(left + W - right) / 2}" y="${height - 2}" text-anchor="middle">source word</text>`;
+    put($("chart"), svg(height, [p.grid, axis(r, height - foot + 17).out, label, bars(p, r, kBars), p.draw(without), p.draw(withIt),
+      html`<line class="cursor" y1="${top}" y2="${height - foot}"/>`], "log10 of the gradient at each source word; arrow keys go from word to word"));
     follow($("chart").firstChild, n, false);
     const worst = (line) => line.median.reduce((best, v, j) => (number(v) < number(line.median[best]) ? j : best), 0);
     const bad = worst(r.without), asked = r.directions === 2 && bad > 0 && bad < n - 1 ? bad : 0;
-    $("answer").innerHTML = `${otherName()} ${html(wordName(r, asked))} gets <b class="less">${share(r.without.median[asked])}</b> what ${html(wordName(r, n - 1))} gets; ${state.weights === "fresh" || data.versus ? "with attention" : "whole,"}
-      <b style="color:var(--blue)">${share(r.with.median[asked])}</b> it. <span class="quiet">(${power(r.without.median[asked])} and ${power(r.with.median[asked])}${r.source ? "" : `, medians of ${data.seeds}`})</span>`;
+    put($("answer"), html`${otherName()} ${wordName(r, asked)} gets <b class="less">${share(r.without.median[asked])}</b> what ${wordName(r, n - 1)} gets; ${state.weights === "fresh" || data.versus ? "with attention" : "whole,"}
+      <b class="with-it">${share(r.with.median[asked])}</b> it. <span class="quiet">(${power(r.without.median[asked])} and ${power(r.with.median[asked])}${r.source ? "" : `, medians of ${data.seeds}`})</span>`);
   }
 
   function maps() {
     const r = current(), n = r.length, T = r.with.map.length, cell = Math.max(narrow ? 15 : 17, Math.min(26, column(n))), names = axis(r, 0);
     const [low, high] = range([...r.with.map.flat(), ...r.without.map.flat()], []);
-    $("map-low").innerHTML = power(low);
-    $("map-high").innerHTML = power(high);
+    put($("map-low"), power(low));
+    put($("map-high"), power(high));
     const one = (line, name, last) => {
       const height = top + T * cell + (last ? names.height + 6 : 2);
-      let out = "";
+      const out = [];
       for (let t = 0; t < T; ++t) {
-        out += `<text x="${left - 6}" y="${top + t * cell + cell * 0.7}" text-anchor="end" data-step="${t}">${html(r.target ? clip(r.target[t], narrow ? 6 : 10) : t + 1)}</text>`;
+        out.push(html`<text x="${left - 6}" y="${top + t * cell + cell * 0.7}" text-anchor="end" data-step="${t}">${r.target ? clip(r.target[t], narrow ? 6 : 10) : t + 1}</text>`);
         for (let j = 0; j < n; ++j) {
           const v = number(line.map[t][j]), part = v === null || Number.isNaN(v) ? null : Number.isFinite(v) ? (v - low) / Math.max(1e-9, high - low) : v > 0 ? Infinity : 0;
-          out += `<rect x="${(left + j * column(n)).toFixed(2)}" y="${top + t * cell}" width="${Math.max(1, column(n) - 1).toFixed(2)}" height="${cell - 1}" rx="1.5" class="${Number.isNaN(v) ? "odd" : blue(part, 1)}"/>`;
+          out.push(html`<rect x="${(left + j * column(n)).toFixed(2)}" y="${top + t * cell}" width="${Math.max(1, column(n) - 1).toFixed(2)}" height="${cell - 1}" rx="1.5" class="${Number.isNaN(v) ? "odd" : blue(part, 1)}"/>`);
         }
       }
-      out += `<rect class="cursor-cell" width="${column(n)}" height="${cell}"/>`;
-      return `<h3>${name}</h3>` + svg(height, out + (last ? axis(r, top + T * cell + 15).out : ""), `${name}: gradient of each target word at each source word; arrow keys go through the cells`);
+      out.push(html`<rect class="cursor-cell" width="${column(n)}" height="${cell}"/>`);
+      return html`<h3>${name}</h3>${svg(height, [out, last ? axis(r, top + T * cell + 15).out : []], `${name}: gradient of each target word at each source word; arrow keys go through the cells`)}`;
     };
-    $("maps").innerHTML = one(r.without, otherName(), false) + one(r.with, "With attention", true);
+    put($("maps"), [one(r.without, otherName(), false), one(r.with, "With attention", true)]);
     for (const box of $("maps").querySelectorAll("svg")) follow(box, n, T, cell);
   }
 
@@ -151,8 +151,8 @@
   }
   function here() {
     const r = current(), n = r.length, j = state.j, x = middle(j, n);
-    $("here").innerHTML = `${html(wordName(r, j))}, compared with ${html(wordName(r, n - 1))}: ${otherName().toLowerCase()} <b>${power(r.without.median[j])}</b>, with attention
-      <b>${power(r.with.median[j])}</b>. With attention it comes ${percent(r.with.value[j])} by the value path, ${percent(r.with.score[j])} by the score path, ${percent(r.with.recurrent[j])} by the recurrent path.`;
+    put($("here"), html`${wordName(r, j)}, compared with ${wordName(r, n - 1)}: ${otherName().toLowerCase()} <b>${power(r.without.median[j])}</b>, with attention
+      <b>${power(r.with.median[j])}</b>. With attention it comes ${percent(r.with.value[j])} by the value path, ${percent(r.with.score[j])} by the score path, ${percent(r.with.recurrent[j])} by the recurrent path.`);
     for (const line of document.querySelectorAll("#chart .cursor")) { line.setAttribute("x1", x); line.setAttribute("x2", x); }
     for (const box of document.querySelectorAll("#maps svg")) {
       const mark = box.querySelector(".cursor-cell"), cell = +mark.getAttribute("height");
@@ -173,9 +173,9 @@
       return {name: side, median: lines.map(([l, j]) => l.median[j]), low: lines.map(([l, j]) => l.low[j]), high: lines.map(([l, j]) => l.high[j])};
     };
     const height = narrow ? 230 : 300, foot = 36, x = (i) => left + ((W - left - right) * i) / (all.length - 1), p = plot(height, foot, x, [at("without"), at("with")]);
-    const i = all.indexOf(state.length), names = all.map((n, k) => `<text x="${x(k)}" y="${height - foot + 16}" text-anchor="middle">${n}</text>`).join("");
-    $("lengths").innerHTML = svg(height, p.grid + names + `<text x="${(left + W - right) / 2}" y="${height - 2}" text-anchor="middle">words in the source</text>` + p.draw(at("without")) + p.draw(at("with")) +
-      `<line class="cursor" x1="${x(i)}" x2="${x(i)}" y1="${top}" y2="${height - foot}"/>`, "Gradient of the worst-off word by length; arrow keys change the length");
+    const i = all.indexOf(state.length), names = all.map((n, k) => html`<text x="${x(k)}" y="${height - foot + 16}" text-anchor="middle">${n}</text>`);
+    put($("lengths"), svg(height, [p.grid, names, html`<text x="${(left + W - right) / 2}" y="${height - 2}" text-anchor="middle">words in the source</text>`, p.draw(at("without")), p.draw(at("with")),
+      html`<line class="cursor" x1="${x(i)}" x2="${x(i)}" y1="${top}" y2="${height - foot}"/>`], "Gradient of the worst-off word by length; arrow keys change the length"));
     const box = $("lengths").firstChild;
     const go = (k) => { state.length = all[Math.max(0, Math.min(all.length - 1, k))]; draw(); };
     box.addEventListener("click", (e) => {

@@ -71,9 +71,9 @@
   const moduleName = (k) => `${data.modules[k].title} ${word(data.modules[k])}`.trim();
 
   function strip(values, x, y, w, h, kind) {
-    if (values === null) return `<rect x="${x}" y="${y}" width="${w}" height="${h}" class="none"/>`;
+    if (values === null) return html`<rect x="${x}" y="${y}" width="${w}" height="${h}" class="none"/>`;
     const largest = largestOf(values), sign = values.some((v) => number(v) < 0), cell = w / values.length;
-    return values.map((v, i) => `<rect x="${(x + i * cell).toFixed(2)}" y="${y}" width="${(cell + 0.3).toFixed(2)}" height="${h}" class="${kind === "value" ? blue(v, largest, sign) : pull(-number(v), largest)}"/>`).join("");
+    return values.map((v, i) => html`<rect x="${(x + i * cell).toFixed(2)}" y="${y}" width="${(cell + 0.3).toFixed(2)}" height="${h}" class="${kind === "value" ? blue(v, largest, sign) : pull(-number(v), largest)}"/>`);
   }
   const clip = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
 
@@ -106,7 +106,7 @@
       e.on = e.on || (lit(a) && lit(b));
     }
     const all = [...seen.values()];
-    let out = "";
+    const out = [];
     all.forEach((e, k) => {
       const {p, q} = e, amount = Math.sqrt(e.square), line = thick(amount);
       const inside = (box, x) => Math.max(box.x + 8, Math.min(box.x + box.w - 8, x)), middle = (box) => box.x + box.w / 2;
@@ -131,35 +131,35 @@
         const c1 = opened(p.key) ? [x1 + 30, y1] : [x1 + around, y1 + bend], c2 = opened(q.key) ? [x2 - 30, y2] : [x2 + around, y2 - bend];
         d = `M${x1} ${y1}C${c1[0]} ${c1[1]} ${c2[0]} ${c2[1]} ${x2} ${y2}`;
       }
-      out += `<path class="edge${e.on ? "" : " off"}" data-edge="${k}" d="${d}" stroke-width="${line.toFixed(2)}"/>`;
+      out.push(html`<path class="edge${e.on ? "" : " off"}" data-edge="${k}" d="${d}" stroke-width="${line.toFixed(2)}"/>`);
     });
     for (const band of bands) {
-      out += `<text class="quiet" x="16" y="${band.top}">${band.decoder ? "decoder" : "encoder"}</text>`;
-      band.words.forEach((w, c) => { out += `<text x="${band.left[c] + band.widths[c] / 2}" y="${band.top + 21}" text-anchor="middle" class="head">${html(clip(w, 13))}</text>`; });
+      out.push(html`<text class="quiet" x="16" y="${band.top}">${band.decoder ? "decoder" : "encoder"}</text>`);
+      band.words.forEach((w, c) => { out.push(html`<text x="${band.left[c] + band.widths[c] / 2}" y="${band.top + 21}" text-anchor="middle" class="head">${clip(w, 13)}</text>`); });
     }
     data.modules.forEach((m, k) => {
       const b = boxes[k], open = state.open.has(k), last = result[k];
       const now = m.decoder && m.column === data.step;
-      let inside = `<rect class="box" x="${b.x}" y="${b.y}" width="${b.w}" height="${b.h}" rx="7"/><text x="${b.x + 8}" y="${b.y + 16}">${html(m.title)}</text>
-        <text class="quiet" x="${b.x + b.w - 7}" y="${b.y + 16}" text-anchor="end">${open ? "−" : members[k].length > 1 ? members[k].length : ""}</text>`;
+      const inside = [html`<rect class="box" x="${b.x}" y="${b.y}" width="${b.w}" height="${b.h}" rx="7"/><text x="${b.x + 8}" y="${b.y + 16}">${m.title}</text>
+        <text class="quiet" x="${b.x + b.w - 7}" y="${b.y + 16}" text-anchor="end">${open ? "−" : members[k].length > 1 ? members[k].length : ""}</text>`];
       if (!open) {
         const w = Math.min(b.w, 150) - 16, y = b.y + b.h - 20;
-        inside += m.column === null ? strip(last.value, b.x + 74, b.y + 22, Math.min(48, b.w - 80), 5, "value") + strip(last.gradient, b.x + 74, b.y + 28, Math.min(48, b.w - 80), 5, "gradient")
-          : strip(last.value, b.x + 8, y, w, 7, "value") + strip(last.gradient, b.x + 8, y + 8, w, 7, "gradient");
+        inside.push(m.column === null ? [strip(last.value, b.x + 74, b.y + 22, Math.min(48, b.w - 80), 5, "value"), strip(last.gradient, b.x + 74, b.y + 28, Math.min(48, b.w - 80), 5, "gradient")]
+          : [strip(last.value, b.x + 8, y, w, 7, "value"), strip(last.gradient, b.x + 8, y + 8, w, 7, "gradient")]);
       } else members[k].forEach((n) => {
         const o = opBox(n, boxes);
-        inside += `<g class="op${lit(n) ? "" : " off"}" data-op="${n.id}"><rect class="box" x="${o.x}" y="${o.y}" width="${o.w}" height="${o.h}" rx="4"/>
-          <text x="${o.x + 6}" y="${o.y + 13}">${html(clip(n.label && n.op === "tap" ? n.label : n.op, 21))}</text><text class="quiet" x="${o.x + o.w - 5}" y="${o.y + 13}" text-anchor="end">${html(n.shape)}</text>
-          ${strip(n.value, o.x + 6, o.y + 18, o.w - 12, 6, "value")}${strip(n.gradient, o.x + 6, o.y + 25, o.w - 12, 6, "gradient")}</g>`;
+        inside.push(html`<g class="op${lit(n) ? "" : " off"}" data-op="${n.id}"><rect class="box" x="${o.x}" y="${o.y}" width="${o.w}" height="${o.h}" rx="4"/>
+          <text x="${o.x + 6}" y="${o.y + 13}">${clip(n.label && n.op === "tap" ? n.label : n.op, 21)}</text><text class="quiet" x="${o.x + o.w - 5}" y="${o.y + 13}" text-anchor="end">${n.shape}</text>
+          ${strip(n.value, o.x + 6, o.y + 18, o.w - 12, 6, "value")}${strip(n.gradient, o.x + 6, o.y + 25, o.w - 12, 6, "gradient")}</g>`);
       });
-      out += `<g class="module${now ? " now" : ""}${litModule(k) ? "" : " off"}" data-module="${k}" tabindex="0" role="button" aria-expanded="${open}" aria-label="${html(moduleName(k))}, ${members[k].length} operations">${inside}</g>`;
+      out.push(html`<g class="module${now ? " now" : ""}${litModule(k) ? "" : " off"}" data-module="${k}" tabindex="0" role="button" aria-expanded="${open}" aria-label="${moduleName(k)}, ${members[k].length} operations">${inside}</g>`);
     });
     const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.module : undefined;
-    $("graph").innerHTML = `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${out}</svg>`;
+    put($("graph"), html`<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${out}</svg>`);
     if (focused !== undefined) { const g = $("graph").querySelector(`[data-module="${focused}"]`); if (g) g.focus({preventScroll: true}); }
     drawn = all;
     const top = Math.floor(most);
-    $("widths").innerHTML = all.length ? [0, 1, 2, 3].map((k) => `<span><svg width="34" height="12" aria-hidden="true"><line class="edge" x1="0" x2="34" y1="6" y2="6" stroke-width="${thick(10 ** (top - k)).toFixed(2)}"/></svg> 10<sup>${String(top - k).replace("-", "−")}</sup></span>`).join("") : "";
+    put($("widths"), all.length ? [0, 1, 2, 3].map((k) => html`<span><svg width="34" height="12" aria-hidden="true"><line class="edge" x1="0" x2="34" y1="6" y2="6" stroke-width="${thick(10 ** (top - k)).toFixed(2)}"/></svg> 10<sup>${String(top - k).replace("-", "−")}</sup></span>`) : []);
     [...$("words").children].forEach((b, k) => b.setAttribute("aria-pressed", state.word === (k === 0 ? null : k - 1)));
     $("said").textContent = on === null ? `${ops.length} operations in ${data.modules.length} modules, ${edges.length} edges.`
       : `${on.size} of ${ops.length} operations lie on paths from “${data.source[state.word]}” to the loss.`;

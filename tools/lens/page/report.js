@@ -30,40 +30,42 @@
     const figure = el("figure", {}, el("figcaption", {}, title));
     const given = keys.filter(([key]) => logged(key));
     if (!given.length) { figure.append(missing(title)); return {figure, draw() {}}; }
+    const fits = (y) => y !== null && Math.abs(y) < 1e300;  // so that the difference of two does
     const scale = (value) => (log ? Math.log10(value) : value);
     const values = (key, factor) => all.map((v) => { const y = number(get(v, key)); return y === null ? null : scale(y * factor); });
-    const finite = given.flatMap(([key, factor]) => values(key, factor)).filter((y) => y !== null && Number.isFinite(y));
+    const finite = given.flatMap(([key, factor]) => values(key, factor)).filter(fits);
     let low = Math.min(...finite), high = Math.max(...finite);
     if (!finite.length) { low = 0; high = 1; }
     if (!log && low > 0 && low < 0.5 * high) low = 0;
-    if (high - low < 1e-9) { high += 0.5; low -= 0.5; }
+    const least = 1e-9 * Math.max(1, Math.abs(low), Math.abs(high));
+    if (high - low < least) { high += 5e8 * least; low -= 5e8 * least; }
     const y = (value) => top + ((H - top - bottom) * (high - value)) / (high - low);
-    let inside = "";
+    const inside = [];
     const ticks = [0, 1, 2, 3].map((k) => low + ((high - low) * k) / 3), text = (value, digits) => show(log ? 10 ** value : value, digits);
     const digits = [2, 3, 4].find((d) => new Set(ticks.map((value) => text(value, d))).size === 4) || 4;
     for (const value of ticks) {
-      inside += `<line class="grid" x1="${left}" x2="${W - right}" y1="${y(value)}" y2="${y(value)}"/><text x="${left - 5}" y="${y(value) + 4}" text-anchor="end">${text(value, digits)}</text>`;
+      inside.push(html`<line class="grid" x1="${left}" x2="${W - right}" y1="${y(value)}" y2="${y(value)}"/><text x="${left - 5}" y="${y(value) + 4}" text-anchor="end">${text(value, digits)}</text>`);
     }
-    for (const r of data.resumes) { const at = left + ((W - left - right) * r.step) / lastStep; inside += `<line class="broken" x1="${at}" x2="${at}" y1="${top}" y2="${H - bottom}"/>`; }
-    inside += `<text x="${left}" y="${H - 6}">step 0</text><text x="${W - right}" y="${H - 6}" text-anchor="end">${lastStep.toLocaleString("en")}</text>`;
+    for (const r of data.resumes) { const at = left + ((W - left - right) * r.step) / lastStep; inside.push(html`<line class="broken" x1="${at}" x2="${at}" y1="${top}" y2="${H - bottom}"/>`); }
+    inside.push(html`<text x="${left}" y="${H - 6}">step 0</text><text x="${W - right}" y="${H - 6}" text-anchor="end">${lastStep.toLocaleString("en")}</text>`);
     given.forEach(([key, factor]) => {
       const name = keys.findIndex(([k]) => k === key) === 0 ? "one" : "two";
       let piece = [], pieces = [];
       values(key, factor).forEach((value, i) => {
-        if (value === null || !Number.isFinite(value)) {
-          if (value !== null) inside += `<text x="${x(all[i])}" y="${top + 10}" text-anchor="middle" style="fill:var(--bad)">${Number.isNaN(value) ? "NaN" : "∞"}</text>`;
+        if (!fits(value)) {
+          if (value !== null) inside.push(html`<text class="odd-one" x="${x(all[i])}" y="${top + 10}" text-anchor="middle">${Number.isNaN(value) ? "NaN" : "∞"}</text>`);
           if (piece.length) pieces.push(piece);
           piece = [];
         } else piece.push([x(all[i]), y(value)]);
       });
       if (piece.length) pieces.push(piece);
       for (const p of pieces) {
-        inside += `<polyline class="${name}" points="${p.map(([a, b]) => `${a.toFixed(1)},${b.toFixed(1)}`).join(" ")}"/>`;
-        if (n <= 40) p.forEach(([a, b]) => { inside += `<circle class="dot ${name}" cx="${a.toFixed(1)}" cy="${b.toFixed(1)}" r="2.6"/>`; });
+        inside.push(html`<polyline class="${name}" points="${p.map(([a, b]) => `${a.toFixed(1)},${b.toFixed(1)}`).join(" ")}"/>`);
+        if (n <= 40) p.forEach(([a, b]) => { inside.push(html`<circle class="dot ${name}" cx="${a.toFixed(1)}" cy="${b.toFixed(1)}" r="2.6"/>`); });
       }
     });
     const holder = el("div");
-    holder.innerHTML = `<svg class="plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${html(title)}">${inside}<line class="cursor" y1="${top}" y2="${H - bottom}"/></svg>`;
+    put(holder, html`<svg class="plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${title}">${inside}<line class="cursor" y1="${top}" y2="${H - bottom}"/></svg>`);
     const box = holder.firstChild, cursor = box.querySelector(".cursor");
     const nearest = (e) => {
       const r = box.getBoundingClientRect(), at = ((e.clientX - r.left) / r.width) * W;
@@ -85,9 +87,9 @@
     plot("Entropy of attention, nats", [["attention_entropy", 1, "entropy"]]),
   ];
   plots.forEach((p) => $("curves").append(p.figure));
-  $("curve-legend").innerHTML = `<span><svg width="34" height="10" aria-hidden="true"><line class="one" x1="0" x2="34" y1="5" y2="5"/></svg> validation; BLEU</span>
+  put($("curve-legend"), html`<span><svg width="34" height="10" aria-hidden="true"><line class="one" x1="0" x2="34" y1="5" y2="5"/></svg> validation; BLEU</span>
     <span><svg width="34" height="10" aria-hidden="true"><line class="two" x1="0" x2="34" y1="5" y2="5"/></svg> training; exact matches</span>
-    ${data.resumes.length ? '<span><svg width="12" height="12" aria-hidden="true"><line class="broken" x1="6" x2="6" y1="0" y2="12"/></svg> resumed</span>' : ""}`;
+    ${data.resumes.length ? html`<span><svg width="12" height="12" aria-hidden="true"><line class="broken" x1="6" x2="6" y1="0" y2="12"/></svg> resumed</span>` : ""}`);
 
   // ---- the probe ----
 
@@ -145,17 +147,17 @@
       const most = small ? 19 : 38, name = small ? brief.reduce((text, [word, less]) => text.replaceAll(word, less), whole) : whole;
       return name.length <= most ? name : "…" + name.slice(name.length - most + 1);
     };
-    let inside = "";
+    const inside = [];
     for (let k = 0; k < rows.length; ++k) {
-      inside += `<text class="name" x="${names - 6}" y="${row * k + 12.5}" text-anchor="end"><title>${html(rows[k])}</title>${html(short(rows[k]))}</text>`;
-      for (let i = 0; i < n; ++i) inside += `<rect class="cell ${shade(value(i, k))}" data-i="${i}" data-k="${k}" x="${(names + cell * i).toFixed(2)}" y="${row * k}" width="${Math.max(1, cell - 1).toFixed(2)}" height="${row - 1}"/>`;
+      inside.push(html`<text class="name" x="${names - 6}" y="${row * k + 12.5}" text-anchor="end"><title>${rows[k]}</title>${short(rows[k])}</text>`);
+      for (let i = 0; i < n; ++i) inside.push(html`<rect class="cell ${shade(value(i, k))}" data-i="${i}" data-k="${k}" x="${(names + cell * i).toFixed(2)}" y="${row * k}" width="${Math.max(1, cell - 1).toFixed(2)}" height="${row - 1}"/>`);
       const q = value(state.at, k);
-      inside += `<text class="num" x="${names + cell * n + 6}" y="${row * k + 12.5}">${q === null ? "–" : show(q, 2)}</text>`;
+      inside.push(html`<text class="num" x="${names + cell * n + 6}" y="${row * k + 12.5}">${q === null ? "–" : show(q, 2)}</text>`);
     }
-    inside += `<text x="${names}" y="${height - 8}">step ${all[0].step}</text>`;
-    if (n > 1 && cell * n > 130) inside += `<text x="${names + cell * n}" y="${height - 8}" text-anchor="end">${all[n - 1].step}</text>`;
-    inside += `<rect class="column" x="${names + cell * state.at - 0.5}" y="-0.5" width="${cell}" height="${row * rows.length}"/>`;
-    box.innerHTML = `<svg width="${total}" height="${height}" viewBox="-1 -1 ${total + 1} ${height + 1}" role="img" aria-label="Layers over time">${inside}</svg>`;
+    inside.push(html`<text x="${names}" y="${height - 8}">step ${all[0].step}</text>`);
+    if (n > 1 && cell * n > 130) inside.push(html`<text x="${names + cell * n}" y="${height - 8}" text-anchor="end">${all[n - 1].step}</text>`);
+    inside.push(html`<rect class="column" x="${names + cell * state.at - 0.5}" y="-0.5" width="${cell}" height="${row * rows.length}"/>`);
+    put(box, html`<svg width="${total}" height="${height}" viewBox="-1 -1 ${total + 1} ${height + 1}" role="img" aria-label="Layers over time">${inside}</svg>`);
     const svg = box.firstChild, hit = (e) => e.target.closest("rect.cell");
     svg.addEventListener("pointermove", (e) => {
       const c = hit(e);
@@ -165,9 +167,9 @@
     });
     svg.addEventListener("pointerleave", hideTip);
     svg.addEventListener("click", (e) => { const c = hit(e); if (c) choose(+c.dataset.i); });
-    $("layers-legend").innerHTML = state.ratio ?
-      `<span><span class="less">10<sup>−6</sup> or less</span><span class="ramp gradient"></span><span class="more">1 or more</span></span><span>white: 10<sup>−3</sup></span><span><span class="key hatch"></span>not logged</span>` :
-      `<span>${show(10 ** low, 2)}<span class="ramp value"></span>${show(10 ** high, 2)} (log scale)</span><span><span class="key hatch"></span>not logged</span>`;
+    put($("layers-legend"), state.ratio ?
+      html`<span><span class="less">10<sup>−6</sup> or less</span><span class="ramp gradient"></span><span class="more">1 or more</span></span><span>white: 10<sup>−3</sup></span><span><span class="key hatch"></span>not logged</span>` :
+      html`<span>${show(10 ** low, 2)}<span class="ramp value"></span>${show(10 ** high, 2)} (log scale)</span><span><span class="key hatch"></span>not logged</span>`);
   }
   $("show-gradient").onclick = () => { state.ratio = false; layers(); };
   $("show-ratio").onclick = () => { state.ratio = true; layers(); };
@@ -185,7 +187,7 @@
         el("span", {class: "side"}, `${show(w.loss, 3)} nats`), el("span", {}, w.source),
         el("span", {class: "side"}, "reference"), el("span", {}, w.reference),
         el("span", {class: "side"}, "model"), el("span", {}, w.output || "(says nothing)"),
-        known ? [el("span", {class: "side"}, "explain"), known.page ? el("a", {href: known.page}, "see where it goes wrong") : el("code", {}, known.command)] : null));
+        known ? [el("span", {class: "side"}, "explain"), known.page ? el("a", {href: "./" + encodeURIComponent(known.page)}, "see where it goes wrong") : el("code", {}, known.command)] : null));
     }
   }
 

@@ -3,9 +3,9 @@
 const Stations = (function () {
   const h = M.sub(M.b("h"), M.i("j")), k = M.sub(M.b("k"), M.i("j")), u = M.sub(M.b("u"), M.i("j"));
   const e = M.sub(M.i("e"), M.i("j")), alpha = M.sub(M.i("α"), M.i("j")), q = M.b("q"), c = M.b("c"), g = M.b("g");
-  const d = (x) => M.frac(M.i("∂") + M.i("L"), M.i("∂") + x), eq = M.o("="), dot = M.o("·"), plus = M.o("+");
-  const tr = (x) => M.sup(x, M.i("⊤")), W = (x) => M.sub(M.i("W"), M.i(x)), paren = (x) => M.o("(") + x + M.o(")");
-  const prev = M.sub(M.b("s"), M.i("t") + M.o("−") + M.n("1")), now = M.sub(M.b("s"), M.i("t"));
+  const d = (x) => M.frac([M.i("∂"), M.i("L")], [M.i("∂"), x]), eq = M.o("="), dot = M.o("·"), plus = M.o("+");
+  const tr = (x) => M.sup(x, M.i("⊤")), W = (x) => M.sub(M.i("W"), M.i(x)), paren = (...x) => [M.o("("), x, M.o(")")];
+  const prev = M.sub(M.b("s"), [M.i("t"), M.o("−"), M.n("1")]), now = M.sub(M.b("s"), M.i("t"));
   const delta = M.sub(M.i("δ"), M.i("j"));
 
   /** What a station is: symbol, how it comes about, what its gradient is, by the kind of the model. */
@@ -13,25 +13,25 @@ const Stations = (function () {
     const additive = "u" in data.steps[0].stations, luong = data.model.order === "luong";
     const identity = data.model.attention === "concat-identity", own = data.model.attention === "general";
     const query = luong ? now : prev, asked = "q" in data.steps[0].stations ? q : query;
-    const scaled = data.model.attention === "scaled-dot" || data.model.heads > 1 ? M.o("/") + `<msqrt>${M.i("d")}</msqrt>` : "";
-    const hot = data.model.temperature !== 1, several = data.model.heads > 1;
+    const scaled = data.model.attention === "scaled-dot" || data.model.heads > 1 ? [M.o("/"), html`<msqrt>${M.i("d")}</msqrt>`] : [];
+    const cooled = data.model.temperature !== 1 ? [M.o("/"), M.i("τ")] : [], several = data.model.heads > 1;
     return {
-      s_prev: {symbol: prev, formula: "", back: [d(prev), eq, M.t(luong ? "through the cell" : "through the query and the cell")]},
-      h: {symbol: h, formula: [h, eq, data.model.directions === 2 ? M.o("[") + M.t("forward") + M.o(";") + M.t("backward") + M.o("]") : M.t("state after word j")],
+      s_prev: {symbol: prev, formula: "", back: [d(prev), eq, M.t(luong ? "by the cell" : "by query and cell")]},
+      h: {symbol: h, formula: [h, eq, data.model.directions === 2 ? [M.o("["), M.t("forward"), M.o(";"), M.t("backward"), M.o("]")] : M.t("state after word j")],
         back: [d(h), eq, alpha, g, plus, M.t("scores"), plus, M.t("states")]},
-      q: {symbol: q, formula: [q, eq, W("q"), query], back: [d(q), eq, M.sum(M.i("j")), paren(M.n("1") + M.o("−") + M.sup(u, M.n("2"))), M.o("⊙"), M.b("v"), delta]},
+      q: {symbol: q, formula: [q, eq, W("q"), query], back: [d(q), eq, M.sum(M.i("j")), paren(M.n("1"), M.o("−"), M.sup(u, M.n("2"))), M.o("⊙"), M.b("v"), delta]},
       k: {symbol: k, formula: [k, eq, ...(own || data.model.heads > 1 || (additive && !identity) ? [W("k")] : []), h],
-        back: additive ? [d(k), eq, paren(M.n("1") + M.o("−") + M.sup(u, M.n("2"))), M.o("⊙"), M.b("v"), delta] : [d(k), eq, asked, delta]},
-      u: {symbol: u, formula: [u, eq, M.fn("tanh", q + plus + k)], back: [d(u), eq, M.b("v"), delta]},
+        back: additive ? [d(k), eq, paren(M.n("1"), M.o("−"), M.sup(u, M.n("2"))), M.o("⊙"), M.b("v"), delta] : [d(k), eq, asked, delta]},
+      u: {symbol: u, formula: [u, eq, M.fn("tanh", [q, plus, k])], back: [d(u), eq, M.b("v"), delta]},
       e: {symbol: e, formula: additive ? [e, eq, M.b("v"), dot, u] : "k" in data.steps[0].stations ? [e, eq, asked, dot, k, scaled] : [e, eq, M.t("its own score")],
-        back: [delta, eq, d(e), eq, alpha, g, dot, paren(several ? W("o") + W("v") + h + M.o("−") + M.t("mix") : h + M.o("−") + c), ...(hot ? [M.o("/"), M.i("τ")] : [])]},
-      alpha: {symbol: alpha, formula: [alpha, eq, M.frac(M.sup(M.i("e"), e + (hot ? M.o("/") + M.i("τ") : "")), M.sum(M.i("i")) + M.sup(M.i("e"), M.sub(M.i("e"), M.i("i")) + (hot ? M.o("/") + M.i("τ") : "")))],
-        back: [d(alpha), eq, g, dot, several ? W("o") + W("v") : "", h]},
+        back: [delta, eq, d(e), eq, alpha, g, dot, paren(several ? [W("o"), W("v"), h, M.o("−"), M.t("mix")] : [h, M.o("−"), c]), cooled]},
+      alpha: {symbol: alpha, formula: [alpha, eq, M.frac(M.sup(M.i("e"), [e, cooled]), [M.sum(M.i("i")), M.sup(M.i("e"), [M.sub(M.i("e"), M.i("i")), cooled])])],
+        back: [d(alpha), eq, g, dot, several ? [W("o"), W("v")] : [], h]},
       c: {symbol: c, formula: several ? [c, eq, W("o"), M.o("["), M.sum(M.i("j")), alpha, W("v"), h, M.o("]"), M.t(" of all heads")] : [c, eq, M.sum(M.i("j")), alpha, h], back: [g, eq, d(c)]},
-      s: {symbol: now, formula: [now, eq, M.i(data.model.cell.split("-")[0].toUpperCase()), paren(luong ? M.b("y") + M.o(",") + prev : M.b("y") + M.o(",") + c + M.o(",") + prev)],
-        back: [d(now), eq, M.t(luong ? "through the query and the readout" : "through the readout")]},
-      a: {symbol: M.b("a"), formula: [M.b("a"), eq, M.i("f"), paren(M.i("W") + M.o("[") + (luong ? c + M.o(";") + now : now + M.o(";") + c + M.o(";") + M.b("y")) + M.o("]"))],
-        back: [d(M.b("a")), eq, tr(W("o")), paren(M.b("p") + M.o("−") + M.b("y"))]},
+      s: {symbol: now, formula: [now, eq, M.i(data.model.cell.split("-")[0].toUpperCase()), paren(luong ? [M.b("y"), M.o(","), prev] : [M.b("y"), M.o(","), c, M.o(","), prev])],
+        back: [d(now), eq, M.t(luong ? "by query and readout" : "by the readout")]},
+      a: {symbol: M.b("a"), formula: [M.b("a"), eq, M.i("f"), paren(M.i("W"), M.o("["), luong ? [c, M.o(";"), now] : [now, M.o(";"), c, M.o(";"), M.b("y")], M.o("]"))],
+        back: [d(M.b("a")), eq, tr(W("o")), paren(M.b("p"), M.o("−"), M.b("y"))]},
       z: {symbol: M.b("z"), formula: [M.b("z"), eq, W("o"), M.b("a"), plus, M.b("b")], back: [d(M.b("z")), eq, M.b("p"), M.o("−"), M.t("onehot")]},
       p: {symbol: M.b("p"), formula: [M.b("p"), eq, M.fn("softmax", M.b("z"))], back: [d(M.sub(M.i("p"), M.t("target"))), eq, M.o("−"), M.frac(M.n("1"), M.sub(M.i("p"), M.t("target")))]},
       L: {symbol: M.i("L"), formula: [M.i("L"), eq, M.o("−"), M.i("ln"), M.sub(M.i("p"), M.t("target"))], back: [d(M.i("L")), eq, M.n("1")]},
@@ -55,10 +55,10 @@ const Stations = (function () {
     let shownValues = names.length, shownGradients = 0, timer = null;
     const cards = names.map((name) => {
       const info = describe(name, data), card = el("article", {class: "card", tabindex: 0, "data-station": name});
-      card.innerHTML = `<span class="link"></span><div class="title"><b>${html(title(name))}</b><span>${M.math(info.symbol)}</span></div>
-        <div class="formula">${info.formula ? M.math(...info.formula) : '<span class="quiet small">from the step before</span>'}</div>
+      put(card, html`<span class="link"></span><div class="title"><b>${title(name)}</b><span>${M.math(info.symbol)}</span></div>
+        <div class="formula">${info.formula ? M.math(...info.formula) : html`<span class="quiet small">from the step before</span>`}</div>
         <div class="numbers forward"></div><div class="value"></div>
-        <div class="formula back">${M.math(...info.back)}</div><div class="gradient"></div><div class="check"></div>`;
+        <div class="formula back">${M.math(...info.back)}</div><div class="gradient"></div><div class="check"></div>`);
       card.addEventListener("pointermove", (event) => {
         const svg = event.target.closest("svg");
         if (!svg) return hideTip();
@@ -106,9 +106,9 @@ const Stations = (function () {
 
     /** The grid as a picture; `columns` of it as far as it has that many. */
     function draw(name, kind, hidden) {
-      if (name === "L") return kind === "value" ? `<div class="big num">${show(step().loss, 5)}</div>` : "";
+      if (name === "L") return kind === "value" ? html`<div class="big num">${show(step().loss, 5)}</div>` : [];
       const grid = gridOf(name, kind);
-      if (!grid) return `<div class="grid-name"><span>${kind}</span><span>none: no path leads here</span></div>`;
+      if (!grid) return html`<div class="grid-name"><span>${kind}</span><span>none: no path leads here</span></div>`;
       const [rows, all] = grid.shape, columns = grid.shown;
       const size = rows > 1 ? Math.max(64, Math.min(130, rows * 9)) : perWord(name) || byVocabulary(name) || name === "L" ? 22 : 16;
       const largest = largestOf(grid.values), sign = kind === "value" && grid.values.some((x) => number(x) < 0);
@@ -118,20 +118,20 @@ const Stations = (function () {
         const x = at(grid, r, c), shade = kind === "value" ? blue(x, largest, sign) : pull(-x, largest);
         shades.set(shade, (shades.get(shade) || "") + `M${c} ${r}h1.02v1.02h-1.02z`);
       }
-      const cells = [...shades].map(([shade, path]) => `<path class="${shade}" d="${path}"/>`).join("");
+      const cells = [...shades].map(([shade, path]) => html`<path class="${shade}" d="${path}"/>`);
       // Hatching must keep its proportions, so it is drawn in the picture's own size.
-      if (hidden) return `<div class="grid-name"><span>gradient</span><span>not computed yet</span></div>
+      if (hidden) return html`<div class="grid-name"><span>gradient</span><span>not computed yet</span></div>
         <svg viewBox="0 0 240 ${size}" height="${size}" preserveAspectRatio="xMinYMin slice" aria-hidden="true"><rect width="1000" height="${size}" class="none"/></svg>`;
-      let mark = "";
-      const ring = (x, y, w, v) => `<rect x="${x}" y="${y}" width="${w}" height="${v}" fill="none" stroke="var(--ink)" stroke-width="1.6" vector-effect="non-scaling-stroke"/>`;
+      let mark = [];
+      const ring = (x, y, w, v) => html`<rect x="${x}" y="${y}" width="${w}" height="${v}" fill="none" stroke="var(--ink)" stroke-width="1.6" vector-effect="non-scaling-stroke"/>`;
       if (byWord(name)) mark = ring(0, state.j, columns, 1);
       if (perWord(name)) mark = ring(state.j, state.m, 1, 1);
       if (byVocabulary(name)) mark = ring(step().top.ids.indexOf(step().target_id), 0, 1, 1);
       const cut = columns < all && !byVocabulary(name) ? `first ${columns} of ${all}` : byVocabulary(name) ? `${columns} likeliest of ${all === columns ? data.model.target_vocabulary : all}` : `${rows > 1 ? rows + "×" : ""}${all}`;
       const range = kind === "value" ? (sign ? `±${show(largest, 2)}` : `0 … ${show(largest, 2)}`) : `±${show(largest, 2)}`;
-      return `<div class="grid-name"><span>${kind === "value" ? "value" : "gradient"}, ${cut}</span><span class="mono">${range}</span></div>
+      return html`<div class="grid-name"><span>${kind === "value" ? "value" : "gradient"}, ${cut}</span><span class="mono">${range}</span></div>
         <svg viewBox="0 0 ${columns} ${rows}" height="${size}" preserveAspectRatio="none" shape-rendering="crispEdges" role="img"
-          aria-label="${kind} of ${html(title(name))}" data-rows="${rows}" data-columns="${columns}" data-kind="${kind}">${cells}${mark}</svg>`;
+          aria-label="${kind} of ${title(name)}" data-rows="${rows}" data-columns="${columns}" data-kind="${kind}">${cells}${mark}</svg>`;
     }
 
     /** The place in a grid that formulas and checks are about: the chosen word, the unit with the largest gradient. */
@@ -196,8 +196,8 @@ const Stations = (function () {
       const hasValue = index < shownValues, hasGradient = index >= names.length - shownGradients;
       card.classList.toggle("dim", !hasValue);
       q(".forward").textContent = hasValue ? numbers(name) : "";
-      q(".value").innerHTML = hasValue ? draw(name, "value", false) : "";
-      q(".gradient").innerHTML = draw(name, "gradient", !hasGradient);
+      put(q(".value"), hasValue ? draw(name, "value", false) : []);
+      put(q(".gradient"), draw(name, "gradient", !hasGradient));
       q(".back").style.visibility = hasGradient ? "visible" : "hidden";
       const result = check(name), line = q(".check");
       line.textContent = hasGradient ? result.text : "";

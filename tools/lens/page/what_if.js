@@ -108,7 +108,7 @@ const WhatIf = (function () {
   function create(box, badge, data, state) {
     if (!data.what_if || data.what_if.unavailable) {
       badge.textContent = "not available";
-      box.innerHTML = `<p class="quiet">${html(data.what_if ? data.what_if.unavailable : "This trace was written without it.")}</p>`;
+      put(box, html`<p class="quiet">${data.what_if ? data.what_if.unavailable : "This trace was written without it."}</p>`);
       return {draw() {}};
     }
     const step = new Step(data), off = disagreement(data, step), ok = off < 1e-6;
@@ -170,7 +170,7 @@ const WhatIf = (function () {
         row.range.value = score;
         row.range.disabled = !edit.mask[j];
         row.text.textContent = show(score, 4);
-        row.bar.innerHTML = edit.mask[j] ? `<i style="width:${100 * now.weights[state.m][j]}%"></i><u style="left:calc(${100 * number(before.weights[j])}% - 1px)"></u>` : '<i class="hatch" style="width:100%"></i>';
+        put(row.bar, edit.mask[j] ? html`<i data-style="width:${100 * now.weights[state.m][j]}%"></i><u data-style="left:calc(${100 * number(before.weights[j])}% - 1px)"></u>` : html`<i class="hatch" data-style="width:100%"></i>`);
         row.weight.textContent = edit.mask[j] ? now.weights[state.m][j].toFixed(3) : "masked";
       });
       temperature.value = Math.log2(edit.temperature);
@@ -178,8 +178,8 @@ const WhatIf = (function () {
       select.value = edit.word;
       const order = now.logp.map((_, i) => i).sort((a, b) => now.logp[b] - now.logp[a]).slice(0, 7);
       if (!order.includes(edit.word)) order[6] = edit.word;
-      probabilities.innerHTML = order.map((i) => `<span class="${i === edit.word ? "target" : ""}">${html(step.output.words[i])}</span>
-        <span class="weight"><i style="width:${100 * Math.exp(now.logp[i])}%"></i></span><span class="num">${Math.exp(now.logp[i]).toFixed(4)}</span>`).join("");
+      put(probabilities, order.map((i) => html`<span class="${i === edit.word ? "target" : ""}">${step.output.words[i]}</span>
+        <span class="weight"><i data-style="width:${100 * Math.exp(now.logp[i])}%"></i></span><span class="num">${Math.exp(now.logp[i]).toFixed(4)}</span>`));
       const loss = -now.logp[edit.word], engine = number(s.loss);
       let text = `Loss ${show(loss, 5)}`;
       if (step.output.ids[edit.word] === s.target_id) {
