@@ -1,15 +1,17 @@
-#include <fmt/core.h>
-#include <unistd.h>
+#include <translator/text/error.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "../quick_doctest.h"
+#include "../scratch.h"
 #include "../show_json.h"
 #include "check_log.h"
 #include "check_page.h"
+#include "commands.h"
 #include "json_text.h"
 #include "schema.h"
 #include "subjects.h"
@@ -43,7 +45,8 @@ TEST_CASE("traces of every kind of model follow the schema") {
 }
 
 TEST_CASE("so do logs of checks") {
-  auto path = std::filesystem::temp_directory_path() / fmt::format("lens-test-{}.log", getpid());
+  scratch::Directory directory;
+  auto path = directory.path() / "checks.log";
   setenv("LENS_CHECK_LOG", path.c_str(), 1);
   gradus::Tensor x = gradus::Tensor::from({1, 2}, {0.5, -2}, gradus::DType::f64);
   lens::CheckLog right("a \"quoted\" </script>\n");
@@ -57,7 +60,6 @@ TEST_CASE("so do logs of checks") {
   unsetenv("LENS_CHECK_LOG");
   right.write();  // without the variable nothing is written
   json log = lens::read_check_log(path.string());
-  std::filesystem::remove(path);
   auto found = lens::problems(log, lens::trace_schema());
   CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
   REQUIRE(log["checks"].size() == 2);
@@ -69,6 +71,48 @@ TEST_CASE("so do logs of checks") {
   CHECK(log["checks"][1]["ok"] == false);
   CHECK_THROWS_WITH(lens::read_check_log("/nowhere"),
                     doctest::Contains("/nowhere cannot be read; hint: LENS_CHECK_LOG=/nowhere"));
+}
+
+TEST_CASE("a log of checks is held to the schema: file, line and field are named") {
+  scratch::Directory directory;
+  std::string path = directory.file("mine.log");
+  const std::string good =
+      R"({"title":"a","ok":true,"kind":"","sentence":"","where":"","tensors":[{"name":"x","shape":[1,2],"words":[],)"
+      R"("yours":[1,"nan"],"expected":[1,null],"expected_title":"numeric","error":0,"tolerance":1e-6}]})";
+  auto error = [&](const std::string& from, const std::string& to) {
+    std::string bad = good;
+    bad.replace(bad.find(from), from.size(), to);
+    std::ofstream(path) << good << '\n' << bad << '\n';
+    try {
+      (void)lens::read_check_log(path);
+    } catch (const translator::InputError& e) {
+      std::string text = e.what(), begin = path + ":2: this is not what a check logs";
+      CHECK_MESSAGE(text.starts_with(begin), text);
+      return text.substr(std::min(text.size(), begin.size()));
+    }
+    return std::string("taken");
+  };
+  CHECK(error("[1,2]", "[2,1]") == "taken");
+  CHECK(error("[1,2]", R"(["<img src=x onerror=alert(1)>",2])") == ": tensors[0].shape[0]: must be integer, is string");
+  CHECK(error("[1,2]", "[1,3]") == ": tensors[0].yours: 2 numbers do not make the shape [1,3]");
+  CHECK(error("[1,2]", "[4503599627370497,4503599627370496]").find("do not make the shape") != std::string::npos);
+  CHECK(error("[1,2]", "[-1,-2]") == ": tensors[0].shape[0]: must be at least 0, is -1");
+  CHECK(error("[1,2]", "[0,9007199254740991,2]").find("do not make") != std::string::npos);
+  CHECK(error("[1,2]", "[1e300]") == ": tensors[0].shape[0]: must be integer, is number");
+  CHECK(error("\"error\":0", "\"error\":\"0\"").find("tensors[0].error") != std::string::npos);
+  CHECK(error("1e-6", "1e999") == "");  // no JSON at all
+  CHECK(error("\"title\":\"a\",", "") == ": document: lacks \"title\"");
+  CHECK(error("\"a\"", "\"\xff\"") == "");
+  CHECK(error("[1,2]", std::string(200000, '[') + std::string(200000, ']')) == "");  // deep enough for any stack
+}
+
+TEST_CASE("exit status: what differs, and what is no number, is 1") {
+  CHECK(lens::verdict("a", 0) == 0);
+  CHECK(lens::verdict("a", 9e-7) == 0);
+  CHECK(lens::verdict("a", 1e-6) == 1);
+  CHECK(lens::verdict("a", NAN) == 1);
+  CHECK(lens::verdict("a", INFINITY) == 1);
+  CHECK(lens::verdict("a", 1e-9, 1e-10) == 1);
 }
 
 TEST_CASE("the schema finds what is wrong") {
@@ -104,7 +148,7 @@ TEST_CASE("the validator says where and what, and refuses rules that it does not
   CHECK(first(R"({"a": [1, null]})") == "");
   CHECK(first(R"({"a": [1, "x"]})") == "a[1]: must be number or null, is string");
   CHECK(first(R"({"a": [0]})") == "a[0]: must be at least 1, is 0");
-  CHECK(first(R"({"a": [1, 2, 3]})") == "a: has too many entries");
+  CHECK(first(R"({"a": [1, 2, 3]})") == "a: has too many entries: 3, at most 2");
   CHECK(first(R"({"b": 1})") == "document: lacks \"a\"");
   CHECK(first(R"({"a": [], "b": 1})") == "document: has an unknown \"b\"");
   CHECK(first("[]") == "document: must be object, is array");

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <translator/text/error.h>
+
 #include "../quick_doctest.h"
 #include "commands.h"
 #include "report.h"
@@ -125,6 +127,62 @@ TEST_CASE("broken lines, an interruption, a kill") {
   CHECK(lens::report_text(none, 80, false).find("no validation yet") != std::string::npos);
   CHECK_THROWS_WITH((void)lens::read_run(runs::directory("nothing")),
                     doctest::Contains("has no train.log: it is no run of `translator train`"));
+}
+
+TEST_CASE("what a log holds is held to the schema: file, line and field are named") {
+  const std::string start = R"({"event":"start","version":2,"layers":[{"name":"w","shape":[1]}]})" "\n";
+  auto error = [&](const std::string& line) {
+    std::string out = log_directory("wrong", start + validation(10) + line + "\n");
+    try {
+      (void)lens::read_run(out);
+    } catch (const translator::InputError& e) {
+      std::string text = e.what(), begin = out + "/train.log:3: ";
+      CHECK_MESSAGE(text.starts_with(begin), text);
+      return text.substr(std::min(text.size(), begin.size()));
+    }
+    return std::string("taken");
+  };
+  auto with = [](const std::string& more) { return R"({"event":"validation","epoch":1,"step":20)" + more + "}"; };
+  CHECK(error(with("")) == "taken");
+  CHECK(error(R"({"event":"validation","epoch":1})") == "document: lacks \"step\"");
+  CHECK(error(R"({"event":"validation","epoch":1,"step":"</text><img src=x onerror=alert(1)>"})") ==
+        "step: must be integer, is string");
+  CHECK(error(R"({"event":"validation","epoch":1,"step":1e300})") == "step: must be integer, is number");
+  CHECK(error(R"({"event":"validation","epoch":1,"step":9223372036854775808})") ==
+        "step: must be at most 9007199254740991, is 9223372036854775808");
+  CHECK(error(R"({"event":"validation","epoch":-1,"step":1})") == "epoch: must be at least 0, is -1");
+  CHECK(error(with(R"(,"valid_loss":"low")")).starts_with("valid_loss: fits 0 of 2"));
+  CHECK(error(with(R"(,"valid_loss":"nan")")) == "taken");
+  CHECK(error(with(R"(,"best":1)")) == "best: must be boolean, is integer");
+  CHECK(error(with(R"(,"norms":{"step":1,"gradient":["x"],"weight":[1],"update":[1]})")).find("norms.gradient[0]") !=
+        std::string::npos);
+  const std::string probe = R"(,"probe":{"source":"a b","reference":null,"output":"c","source_words":["a","b"],"target_words":["c"],)";
+  CHECK(error(with(probe + R"("weights":[[0.5,0.5]]})")) == "taken");
+  CHECK(error(with(probe + R"("weights":[[0.5]]})")) ==
+        "probe.weights[0]: must be 2 numbers, one for each of source_words; is 1");
+  CHECK(error(with(probe + R"("weights":[]})")) ==
+        "probe.weights: must be 1 rows, one for each of target_words; is 0");
+  CHECK(error(R"({"event":"resume","version":2,"epoch":0,"step":"12"})") == "step: must be integer, is string");
+  CHECK(error(R"({"event":"start","recipe":{"--lr":3}})") == "recipe.--lr: must be string, is integer");
+  CHECK(error(R"({"event":"party","step":"now"})") == "taken");          // of a later program
+  CHECK(error(with(R"(,"of a later program":[1])")) == "taken");
+
+  std::string out = log_directory("config", start + validation(10));
+  auto config = [&](const std::string& text) {
+    std::ofstream(out + "/config.json") << text;
+    try {
+      return lens::report_text(lens::read_run(out), 80, false).substr(0, 0);
+    } catch (const translator::InputError& e) {
+      return std::string(e.what()).substr((out + "/").size());
+    }
+  };
+  CHECK(config(R"({"model":"gru","network":{"cell":"lstm"}})") == "");
+  CHECK(config(R"({"model":7})") == "");
+  CHECK(config(R"({"model":{}})") == "config.json: model must be text or a number, is object");
+  CHECK(config(R"({"network":[1]})") == "config.json: network must be an object, is array");
+  CHECK(config(R"({"network":{"cell":["x"]}})") == "config.json: network.cell must be text or a number, is array");
+  CHECK(config("[]") == "config.json: is not a JSON object");
+  CHECK(config("{") == "config.json: is not a JSON object");
 }
 
 TEST_CASE("an exploded run shows NaN and infinity, and a very long one is thinned") {

@@ -11,7 +11,8 @@
 
 namespace json_text {
 
-/// The value that the whole text, or all that is left of the stream, stands for.
+/// The value that the whole text, or all that is left of the stream, stands for. Text with more than 100 values within each
+/// other, or more than 50,000 names, is as good as broken.
 /// @throws nlohmann::ordered_json::parse_error, which says where.
 nlohmann::ordered_json parse(std::string_view text);
 nlohmann::ordered_json parse(std::istream& stream);

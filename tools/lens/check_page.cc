@@ -2,17 +2,20 @@
 
 #include <fmt/core.h>
 #include <gradus/error.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+
+#include <translator/text/error.h>
 
 #include <translator/text/tell.h>
 
 #include "commands.h"
 #include "json_text.h"
+#include "log_lines.h"
+#include "schema.h"
+#include "scratch.h"
 
 namespace lens {
 namespace {
@@ -28,14 +31,15 @@ void write_page(const json& data, const std::string& out) {
 }  // namespace
 
 json read_check_log(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) gradus::fail("lens", path + " cannot be read; hint: LENS_CHECK_LOG=" + path + " ./your-program writes it");
+  LogLines lines(path);
+  if (!lines.is_open())
+    gradus::fail("lens", path + " cannot be read; hint: LENS_CHECK_LOG=" + path + " ./your-program writes it");
   json checks = json::array();
-  std::string line;
-  while (std::getline(in, line)) {
-    json one = json_text::parse_or_discarded(line);
-    if (!one.is_object() || !one.contains("title") || !one.contains("tensors"))
-      gradus::fail("lens", fmt::format("{}, line {}: this is not what a check logs", path, checks.size() + 1));
+  while (lines.next()) {
+    json one = json_text::parse_or_discarded(lines.text());
+    if (!one.is_object()) throw translator::InputError(path, lines.number(), "this is not what a check logs");
+    if (auto wrong = check_problems(one); !wrong.empty())
+      throw translator::InputError(path, lines.number(), "this is not what a check logs: " + wrong[0]);
     checks.push_back(std::move(one));
   }
   if (checks.empty()) gradus::fail("lens", path + " holds no check");
@@ -44,10 +48,8 @@ json read_check_log(const std::string& path) {
 
 int with_check_page(const std::string& out, const std::function<int()>& command) {
   if (out.empty()) return command();
-  std::filesystem::path log =
-      std::filesystem::temp_directory_path() / fmt::format("lens-check-{}.log", static_cast<long>(getpid()));
-  std::error_code ignored;
-  std::filesystem::remove(log, ignored);
+  Scratch scratch;
+  std::filesystem::path log = scratch.file("check.log");
   setenv("LENS_CHECK_LOG", log.c_str(), 1);
   int code = command();
   unsetenv("LENS_CHECK_LOG");
@@ -55,9 +57,7 @@ int with_check_page(const std::string& out, const std::function<int()>& command)
     fmt::print(stderr, "nothing was checked: no page\n");
     return code;
   }
-  json data = read_check_log(log.string());
-  std::filesystem::remove(log, ignored);
-  write_page(data, out);
+  write_page(read_check_log(log.string()), out);
   return code;
 }
 

@@ -77,6 +77,10 @@ struct AblateOptions {
 };
 int ablate(const AblateOptions& options);
 
+/// Exit status of a command that compared numbers: 0; where the worst error is not below what is allowed, or is NaN, 1, and
+/// a line on stderr about `what`.
+int verdict(const std::string& what, double worst, double allowed = 1e-6);
+
 /// Runs a command and writes a page of all checks that it, and programs that it starts, make. Without a file to write it
 /// only runs the command. Returns the command's result.
 int with_check_page(const std::string& out, const std::function<int()>& command);

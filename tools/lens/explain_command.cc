@@ -41,6 +41,12 @@ Subject subject_of(const SentenceOptions& o) {
   return make_subject(translator::Model::load(own_model()), "the small model", o.source, o.target);
 }
 
+int verdict(const std::string& what, double worst, double allowed) {
+  if (worst < allowed) return 0;
+  translator::tell("lens: {} by {:.1e}: less than {:.0e} is allowed\n", what, worst, allowed);
+  return 1;
+}
+
 int explain(const ExplainOptions& o) {
   auto started = std::chrono::steady_clock::now();
   Subject subject = subject_of(o);
@@ -49,29 +55,30 @@ int explain(const ExplainOptions& o) {
     throw UsageError(
         fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
   SentenceTrace trace = trace_sentence(d, o.step - 1);
+  auto code = [&] { return verdict("a gradient and finite differences differ", trace.worst()); };
   if (o.text) {
     translator::TerminalStyle style = translator::terminal_style(1);
     fmt::print("{}",
                explain_text(subject, d, trace, style.width, style.color != translator::Color::none));
-    return 0;
+    return code();
   }
   ExplainJson options{
       .digits = o.json ? 17 : 6, .packed = !o.json, .units = o.units, .what_if = !o.json, .paths = o.json};
   json data = to_json(subject, d, trace, options);
   if (o.json) {
     write_file(o.out, json_text::dump(data) + "\n");
-    return 0;
+    return code();
   }
   std::string page = assemble_page("explain", data);
   write_file(o.out, page);
-  if (o.out == "-") return 0;
+  if (o.out == "-") return code();
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   translator::tell(
       "{}: {} source words, {} target words, {} numbers checked by finite differences, worst relative error {:.1e}; "
       "{:.1f} s, {} KB\n",
       o.out, subject.source.size(), subject.target.size(), trace.checks.size(), trace.worst(), seconds,
       page.size() / 1000);
-  return trace.worst() < 1e-6 ? 0 : 1;
+  return code();
 }
 
 }  // namespace lens

@@ -204,7 +204,7 @@ struct Item {
     least = HUGE_VAL;
     for (size_t i = 0; i + 1 < tried.size(); ++i) {
       const Tried &a = tried[i], &b = tried[i + 1];
-      double apart = worse(worse(a.doubt, b.doubt), std::abs(a.slope - b.slope));
+      double apart = gradus::worse(worse(a.doubt, b.doubt), std::abs(a.slope - b.slope));
       if (i > 0 && !(apart < least)) continue;
       least = apart;
       take(b.doubt < a.doubt ? b : a);
@@ -228,7 +228,7 @@ void FlowChecks::add(const FlowChecks& other) {
   count += other.count;
   small += other.small;
   undecided += other.undecided;
-  worst = worse(worst, other.worst);
+  worst = gradus::worse(worst, other.worst);
 }
 
 FlowChecks check_flow(const nn::Seq2Seq& network, FlowMode mode, const std::vector<int32_t>& source,

@@ -162,11 +162,14 @@ int flow(const FlowOptions& o) {
   if (!o.svg.empty()) write_file(o.svg, flow_svg(results[show], titles));
   if (o.json) write_file(o.out, json_text::dump(data) + "\n");
   if (page) write_file(o.out, assemble_page("flow", data));
-  if (o.out == "-" && !o.text) return 0;
+  FlowChecks checks;
+  for (const FlowResult& r : results) checks.add(r.checks);
+  auto code = [&] { return verdict("a gradient and finite differences differ", checks.worst); };
+  if (o.out == "-" && !o.text) return code();
   fmt::print("{}", translator::utf8::printable_lines(flow_text(results[show], titles)));
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (!o.text) translator::tell("{}: {} settings, {:.1f} s\n", o.out, results.size(), seconds);
-  return 0;
+  return code();
 }
 
 }  // namespace lens

@@ -30,23 +30,27 @@ int graph(const GraphOptions& o) {
       worst = gradus::worse(worst, c.error);
     }
   StepGraph g = trace_step(d, static_cast<size_t>(step));
+  auto code = [&] {  // as the page's badge
+    int differs = verdict("a gradient and finite differences differ", worst);
+    return std::max(differs, verdict("a gradient and what the edges bring differ", g.sum_residual, 1e-10));
+  };
   if (!o.dot.empty()) write_file(o.dot, graph_dot(subject, g, o.operations));
   if (o.text) {
     fmt::print("{}", translator::utf8::printable_lines(graph_text(subject, g)));
-    return 0;
+    return code();
   }
   json data = graph_json(subject, g, count, worst, o.json ? 17 : 5);
   if (o.json) {
     write_file(o.out, json_text::dump(data) + "\n");
-    return 0;
+    return code();
   }
   std::string page = assemble_page("graph", data);
   write_file(o.out, page);
-  if (o.out == "-") return 0;
+  if (o.out == "-") return code();
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   translator::tell("{}: {} operations, {} edges; {:.1f} s, {} KB\n", o.out, g.module_of.size(),
                    g.trace.edges.size(), seconds, page.size() / 1000);
-  return 0;
+  return code();
 }
 
 }  // namespace lens

@@ -10,6 +10,8 @@
 #include <translator/text/progress.h>
 
 #include "json_text.h"
+#include "log_lines.h"
+#include "schema.h"
 
 namespace lens {
 namespace {
@@ -18,14 +20,30 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMost = 240;  // validations on a page
 
-json load(const fs::path& path) {
-  std::ifstream file(path);
-  json out = file ? json_text::parse_or_discarded(file) : json();
-  return out.is_object() ? out : json::object();
-}
-
 // What is written in words is shown as it is, numbers as JSON has them.
 std::string words(const json& x) { return x.is_string() ? x.get<std::string>() : json_text::dump(x); }
+
+// config.json; {} where there is none. What is shown of it must be text, a number, true or false.
+json load_config(const fs::path& path) {
+  std::ifstream file(path);
+  if (!file) return json::object();
+  json out = json_text::parse_or_discarded(file);
+  if (!out.is_object()) throw translator::InputError(path.string(), 0, "is not a JSON object");
+  auto check = [&](const json& from, const std::string& where, std::initializer_list<const char*> keys) {
+    for (const char* key : keys)
+      if (from.contains(key) && from.at(key).is_structured())
+        throw translator::InputError(
+            path.string(), 0, fmt::format("{}{} must be text or a number, is {}", where, key, from.at(key).type_name()));
+  };
+  check(out, "", {"model"});
+  json& network = out["network"];
+  if (network.is_null()) network = json::object();
+  if (!network.is_object())
+    throw translator::InputError(path.string(), 0,
+                                 fmt::format("network must be an object, is {}", network.type_name()));
+  check(network, "network.", {"cell", "attention", "hidden_size", "d_model", "num_heads", "num_layers"});
+  return out;
+}
 
 int64_t step_of(const json& event) {
   auto at = event.find("step");
@@ -37,9 +55,9 @@ json facts_of(const json& config, const json& start) {
   auto add = [&](const char* name, const json& from, const char* key) {
     if (from.contains(key) && !from.at(key).is_null()) facts.push_back({name, words(from.at(key))});
   };
-  const json network = config.value("network", json::object());
+  const json network = config.contains("network") ? config.at("network") : json::object();
   add("model", config, "model");
-  if (config.value("model", "gru") != "transformer") {
+  if (!config.contains("model") || config.at("model") != "transformer") {
     add("cell", network, "cell");
     add("attention", network, "attention");
     add("hidden size", network, "hidden_size");
@@ -79,18 +97,20 @@ json thinned(const json& all, size_t& left_out) {
 
 json read_run(const std::string& directory) {
   fs::path log = fs::path(directory) / "train.log";
-  std::ifstream file(log);
-  if (!file)
+  LogLines lines(log.string());
+  if (!lines.is_open())
     throw translator::InputError(directory, 0, "has no train.log: it is no run of `translator train`");
   json start = json::object(), end, layers, resumes = json::array(), notes = json::array();
   std::vector<json> validations;
   int64_t unread = 0, behind = 0, version = 1;
-  for (std::string line; std::getline(file, line);) {
-    json event = json_text::parse_or_discarded(line);
+  while (lines.next()) {
+    json event = json_text::parse_or_discarded(lines.text());
     if (!event.is_object() || !event.contains("event") || !event.at("event").is_string()) {
       ++unread;
       continue;
     }
+    if (auto wrong = event_problems(event); !wrong.empty())
+      throw translator::InputError(log.string(), lines.number(), wrong[0]);
     std::string kind = event.at("event").get<std::string>();
     if (kind == "start" || kind == "resume") {
       if (event.contains("version") && event.at("version").is_number_integer())
@@ -129,7 +149,7 @@ json read_run(const std::string& directory) {
   return {{"format", "gradus-lens-report"},
           {"version", 1},
           {"name", name.empty() ? directory : name},
-          {"facts", facts_of(load(fs::path(directory) / "config.json"), start)},
+          {"facts", facts_of(load_config(fs::path(directory) / "config.json"), start)},
           {"state", state},
           {"notes", notes},
           {"resumes", resumes},

@@ -13,7 +13,8 @@ namespace lens {
 ///    "left_out": n, "explained": [{"source", "reference", "page" or null, "command"}]}
 /// Fields of a validation that were not logged are missing. Nothing that is there is changed, but for "samples" where
 /// there is a probe.
-/// @throws translator::InputError when there is no train.log.
+/// @throws translator::InputError when there is no train.log, or a field in it or in config.json is not what it must be:
+/// file, line and field are named. Lines that are no JSON (a run was killed while it wrote one) are counted in a note.
 json read_run(const std::string& directory);
 
 /// The command that explains a sentence of a run's model, for a shell.

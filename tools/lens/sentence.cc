@@ -115,7 +115,7 @@ void check_identities(const Dissection& d, SentenceTrace& trace, size_t t) {
   for (int64_t i = 0; i < g.full.numel(); ++i) {
     double sum =
         g.value.f64()[i] + g.score.f64()[i] + g.earlier.f64()[i] + g.neighbours.f64()[i] + g.start.f64()[i];
-    trace.path_residual = worse(trace.path_residual, std::abs(sum - g.full.f64()[i]));
+    trace.path_residual = gradus::worse(trace.path_residual, std::abs(sum - g.full.f64()[i]));
   }
   Tensor e = g.at("e"), alpha = trace.steps[t].attending.weights.value();
   if (!e.defined()) return;
@@ -126,9 +126,9 @@ void check_identities(const Dissection& d, SentenceTrace& trace, size_t t) {
       int64_t i = m * S + j;
       sum += e.f64()[i];
       double formula = alpha.f64()[i] * (g.gain.f64()[i] - g.mix.f64()[m]) / d.anatomy().temperature();
-      trace.identity_residual = worse(trace.identity_residual, std::abs(e.f64()[i] - formula));
+      trace.identity_residual = gradus::worse(trace.identity_residual, std::abs(e.f64()[i] - formula));
     }
-    trace.score_sum = worse(trace.score_sum, std::abs(sum));
+    trace.score_sum = gradus::worse(trace.score_sum, std::abs(sum));
   }
 }
 
@@ -142,7 +142,7 @@ Tensor StepGradients::at(const std::string& name) const {
 
 double SentenceTrace::worst() const {
   double w = 0;
-  for (const Compared& c : checks) w = worse(w, c.error);
+  for (const Compared& c : checks) w = gradus::worse(w, c.error);
   return w;
 }
 
