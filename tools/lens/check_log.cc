@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "verdict.h"
+
 namespace lens {
 namespace {
 
@@ -56,6 +58,7 @@ void CheckLog::fail(const std::string& kind, const std::string& sentence, const 
 }
 
 void CheckLog::write() const {
+  count_check(kind_.empty());
   const char* path = std::getenv("LENS_CHECK_LOG");
   if (!path || !*path) return;
   std::string line = fmt::format(R"({{"title":{},"ok":{},"kind":{},"sentence":{},"where":{},"tensors":[{}]}})", quoted(title_),

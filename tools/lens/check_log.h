@@ -16,7 +16,7 @@ class CheckLog {
            const char* expected_title, const std::vector<std::string>& words, double error, double tolerance,
            double floor = 1);
   void fail(const std::string& kind, const std::string& sentence, const std::string& where);
-  /// Appends the line to the file that the environment's LENS_CHECK_LOG names; does nothing without it.
+  /// Counts the check (verdict.h), and appends the line to the file that the environment's LENS_CHECK_LOG names; does nothing without it.
   /// @throws gradus::Error when the file cannot be written.
   void write() const;
 

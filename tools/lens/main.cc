@@ -171,6 +171,7 @@ void add_course(const Command& app, int& code, bool lab) {
   if (!lab) c.flag("-w,--watch", o->watch, "Build and check again whenever the file is saved");
   c.flag("--hint", o->hint, "A hint");
   c.flag("--solution", o->solution, "The answer");
+  c.option("--time-limit", o->time_limit, "Seconds that your program may run").range(1, 86400).show_default();
   c.flag("--reset", o->reset, "Hand the file out anew; yours is kept beside it");
   c.flag("-q,--quiet", o->quiet, "Without the text");
   auto page = add_check_page(c);

@@ -2,19 +2,25 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
 
 #include "paths.h"
+#include "scratch.h"
 
 extern char** environ;
 
@@ -53,11 +59,23 @@ bool can_run(const std::string& program) {
   return false;
 }
 
+// Bytes that a process holds; 0 when it is gone.
+int64_t memory_of(pid_t process) {
+  std::ifstream in(fmt::format("/proc/{}/statm", process));
+  int64_t all = 0, resident = 0;
+  return in >> all >> resident ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
 }  // namespace
 
 fs::path course_folder() { return places().data; }
 
-int run_program(const std::vector<std::string>& command, std::string* output) {
+int64_t memory_limit() {
+  int64_t half = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
+  return std::min<int64_t>(int64_t{4} << 30, half);
+}
+
+Ended run_program(const std::vector<std::string>& command, std::string* output, int seconds) {
   std::fflush(stdout);
   int ends[2] = {-1, -1};
   if (output && pipe2(ends, O_CLOEXEC) != 0)
@@ -72,18 +90,89 @@ int run_program(const std::vector<std::string>& command, std::string* output) {
   int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (output) close(ends[1]);
-  if (error == 0 && output) {
+  if (error != 0) {
+    if (output) close(ends[0]);
+    throw std::runtime_error(fmt::format(
+        "{} cannot be run: {}{}", command[0], std::strerror(error),
+        error == EACCES ? "; where temporary files may not be run, TMPDIR=DIR chooses another place" : ""));
+  }
+  ends_with_us(child);
+  if (output) fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  constexpr size_t kMostOutput = 10'000'000;
+  // False when nothing more will come.
+  auto take = [&] {
     char buffer[4096];
-    for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);)
-      if (n > 0) output->append(buffer, static_cast<size_t>(n));
-  }
-  if (output) close(ends[0]);
-  if (error != 0)
-    throw std::runtime_error(fmt::format("{} cannot be run: {}", command[0], std::strerror(error)));
+    ssize_t n;
+    while ((n = read(ends[0], buffer, sizeof buffer)) > 0)
+      if (output->size() < kMostOutput) output->append(buffer, static_cast<size_t>(n));
+    return n < 0 && (errno == EAGAIN || errno == EINTR);
+  };
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  Ended ended;
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  for (bool open = output != nullptr; waitpid(child, &status, WNOHANG) == 0;) {
+    pollfd in{open ? ends[0] : -1, POLLIN, 0};
+    if (poll(&in, 1, 10) > 0) open = take();
+    if (seconds == 0 || ended.late || ended.greedy) continue;
+    ended.late = std::chrono::steady_clock::now() > deadline;
+    ended.greedy = memory_of(child) > memory_limit();
+    if (ended.late || ended.greedy) kill(child, SIGKILL);
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  ends_with_us(0);
+  if (output) {
+    take();
+    close(ends[0]);
+  }
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return ended;
+}
+
+std::string why_ended(const Ended& ended, int seconds) {
+  if (ended.late)
+    return fmt::format(
+        "after {} second{} the program had not ended, and was ended: does a loop never stop? (--time-limit gives it more)",
+        seconds, seconds == 1 ? "" : "s");
+  if (ended.greedy)
+    return fmt::format("the program took more than {:.1f} GB of memory, and was ended: does a loop never stop?",
+                       static_cast<double>(memory_limit()) / 0x1p30);
+  if (ended.code > 128)
+    return fmt::format("the program was ended by signal {} ({})", ended.code - 128, strsignal(ended.code - 128));
+  return "";
+}
+
+Judged judge(const Trial& trial, std::string* output) {
+  Scratch scratch;
+  fs::path source = scratch.file("program.cc"), program = scratch.file("program"), told = scratch.file("verdict");
+  {
+    std::ofstream out(source);
+    out << "#include <lens/lesson.h>\n#include <lens/verdict.h>\n#include <cstdio>\n"
+        << "#define main learners_main\n#include \"" << fs::absolute(trial.source).string() << "\"\n#undef main\n"
+        << trial.before << "\nint main() { return lens::tell(" << trial.then << "); }\n";
+    if (!out.flush()) throw std::runtime_error(source.string() + " cannot be written");
+  }
+  Judged out;
+  out.built = build_program(source, program, trial.coloured);
+  if (!out.built) return out;
+  // A word that no program of yesterday knows.
+  uint64_t chance[2] = {};
+  if (getentropy(chance, sizeof chance) != 0) throw std::runtime_error("the system gives no random numbers");
+  std::string word = fmt::format("{:016x}{:016x}", chance[0], chance[1]);
+  setenv("LENS_VERDICT", (word + " " + told.string()).c_str(), 1);
+  Ended ended = run_program({program.string()}, output, trial.seconds);
+  unsetenv("LENS_VERDICT");
+  std::ifstream in(told);
+  std::string theirs;
+  int code = -1, checks = 0, failed = 0;
+  bool has_told = in >> theirs >> code >> checks >> failed && theirs == word;
+  out.why = why_ended(ended, trial.seconds);
+  if (!out.why.empty()) return out;
+  if (!has_told)
+    out.why = fmt::format("the program ended (exit status {}) before the check was over: does something in it call exit?",
+                          ended.code);
+  else if (trial.must_check && checks == 0)
+    out.why = "main() checks nothing any more: --reset hands the file out anew, and keeps yours beside it";
+  out.passed = has_told && code == 0 && ended.code == 0 && (!trial.must_check || (checks > 0 && failed == 0));
+  return out;
 }
 
 bool build_program(const fs::path& source, const fs::path& program, bool coloured) {
@@ -106,7 +195,7 @@ bool build_program(const fs::path& source, const fs::path& program, bool coloure
   for (const std::string& part : {source.string(), std::string("-o"), program.string(), "-L" + library,
                                   std::string("-lgradus-lens"), "-Wl,-rpath," + library})
     command.push_back(part);
-  return run_program(command) == 0;
+  return run_program(command).code == 0;
 }
 
 }  // namespace lens

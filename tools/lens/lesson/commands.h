@@ -16,6 +16,7 @@ struct CourseOptions {
   std::vector<std::string> what;  ///< nothing, a number, "verify", or "verify" and a number
   std::string folder;             ///< the learner's own
   bool hint = false, solution = false, watch = false, quiet = false;
+  int time_limit = 120;  ///< seconds that a learner's program may run
   bool reset = false;  ///< hand out the file anew; the old one is kept beside it
 };
 int lesson_command(const CourseOptions& options);

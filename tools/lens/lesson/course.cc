@@ -48,7 +48,7 @@ const Unit& Course::find(const std::string& what) const {
 }
 
 bool Workplace::hand_out(const Unit& unit, const fs::path& from) const {
-  fs::create_directories(folder_ / ".build");
+  fs::create_directories(folder_);
   if (fs::exists(file(unit))) return false;
   fs::copy_file(from, file(unit));
   fs::permissions(file(unit), fs::perms::owner_write, fs::perm_options::add);

@@ -39,8 +39,6 @@ class Workplace {
  public:
   explicit Workplace(std::filesystem::path folder) : folder_(std::move(folder)) {}
   std::filesystem::path file(const Unit& unit) const { return folder_ / (unit.name + ".cc"); }
-  /// Where programs are built.
-  std::filesystem::path program(const Unit& unit) const { return folder_ / ".build" / unit.name; }
   /// Copies the file to work on, unless there is one: a learner's work is never overwritten. True when it
   /// copied.
   bool hand_out(const Unit& unit, const std::filesystem::path& from) const;

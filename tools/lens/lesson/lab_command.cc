@@ -1,14 +1,12 @@
 #include <fmt/core.h>
-#include <gradus/error.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 
 #include "../commands.h"
 #include "builder.h"
 #include "commands.h"
 #include "course.h"
+#include "scratch.h"
 
 namespace lens {
 namespace fs = std::filesystem;
@@ -45,11 +43,14 @@ class Labs {
     if (!options_.quiet) fmt::print("{}\n", render(read_text(unit.folder / "text.md"), style_));
     fmt::print("{}{}\n\n", toned("The file: ", Tone::quiet, style_),
                work_.file(unit).string() + (fresh ? toned("  (new)", Tone::quiet, style_) : ""));
-    if (!build_program(work_.file(unit), work_.program(unit), style_.color != translator::Color::none)) {
+    Scratch scratch;
+    fs::path program = scratch.file("program");
+    if (!build_program(work_.file(unit), program, style_.color != translator::Color::none)) {
       fmt::print("{}\n", toned("✗ it does not compile: see above", Tone::bad, style_));
       return 1;
     }
-    run_program({fs::absolute(work_.program(unit)).string()});
+    std::string why = why_ended(run_program({program.string()}, nullptr, options_.time_limit), options_.time_limit);
+    if (!why.empty()) fmt::print("{}\n", toned("✗ " + why, Tone::bad, style_));
     fmt::print("{}\n", toned(fmt::format("Mend the file, then: lens lab verify {}", unit.number), Tone::quiet,
                              style_));
     return 0;
@@ -59,7 +60,7 @@ class Labs {
     if (!fs::exists(work_.file(unit)))
       throw UsageError(
           fmt::format("{} is not there: lens lab {} hands it out", work_.file(unit).string(), unit.number));
-    int code = judge(unit, work_.file(unit), work_.program(unit).string() + "-verify", nullptr);
+    int code = verdict(unit, work_.file(unit), nullptr);
     if (code == 0) {
       work_.remember(unit);
       fmt::print("{}\n", toned(fmt::format("● lab {} is solved.", unit.number), Tone::good, style_));
@@ -71,14 +72,11 @@ class Labs {
 
   // Every broken program must be refused as the list says, every mended one accepted.
   int verify_all() const {
-    fs::path folder = fs::temp_directory_path() / fmt::format("gradus-labs-{}", getpid());
-    fs::create_directories(folder);
     int failures = 0;
     for (const Unit& unit : course_.units())
       for (bool start : {true, false}) {
         std::string output;
-        int code =
-            judge(unit, unit.folder / (start ? course_.start : course_.answer), folder / "program", &output);
+        int code = verdict(unit, unit.folder / (start ? course_.start : course_.answer), &output);
         bool good = start ? code == 1 && output.find("✗ " + unit.diagnosis) != std::string::npos : code == 0;
         failures += !good;
         fmt::print("  {} {:<22} {:<7} {}\n", toned(good ? "✓" : "✗", good ? Tone::good : Tone::bad, style_),
@@ -86,31 +84,25 @@ class Labs {
         if (!good) fmt::print("{}\n", output);
         std::fflush(stdout);
       }
-    fs::remove_all(folder);
     return failures != 0;
   }
 
   const Course& course() const { return course_; }
 
  private:
-  // Builds the learner's functions together with the lab's own tests, which decide: nothing that the program
-  // says or returns by itself counts. 0 right, 1 wrong.
-  int judge(const Unit& unit, const fs::path& source, const fs::path& program, std::string* output) const {
-    fs::path test = program.string() + ".cc";
-    {
-      std::ofstream out(test);
-      for (const char* own : {"cstdio", "gradus/nn/module.h", "lens/lesson.h"})
-        out << "#include <" << own << ">\n";
-      out << "#define main learners_main\n#include \"" << fs::absolute(source).string()
-          << "\"\n#undef main\n#include \"" << (unit.folder / "verify.cc").string()
-          << "\"\nint main() { return verify() == 0 ? 0 : 1; }\n";
-      if (!out.flush()) gradus::fail("lens", test.string() + " cannot be written");
-    }
-    if (!build_program(test, program, style_.color != translator::Color::none)) {
-      fmt::print("{}\n", toned("✗ it does not compile: see above", Tone::bad, style_));
-      return 1;
-    }
-    return run_program({fs::absolute(program).string()}, output) == 0 ? 0 : 1;
+  // Builds the learner's functions together with the lab's own tests, which decide. 0 right, 1 wrong.
+  int verdict(const Unit& unit, const fs::path& source, std::string* output) const {
+    Trial trial;
+    trial.source = source;
+    trial.before = "#include <gradus/nn/module.h>\n#include \"" + (unit.folder / "verify.cc").string() + "\"";
+    trial.then = "verify() == 0 ? 0 : 1";
+    trial.must_check = false;
+    trial.seconds = options_.time_limit;
+    trial.coloured = style_.color != translator::Color::none;
+    Judged judged = judge(trial, output);
+    if (!judged.built) judged.why = "it does not compile: see above";
+    if (!judged.why.empty()) fmt::print("{}\n", toned("✗ " + judged.why, Tone::bad, style_));
+    return judged.passed ? 0 : 1;
   }
 
   const CourseOptions& options_;

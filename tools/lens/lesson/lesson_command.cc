@@ -108,15 +108,14 @@ class Lessons {
     int failures = 0;
     for (const Unit* unit : units)
       for (bool start : {true, false}) {
-        fs::path folder = fs::temp_directory_path() / fmt::format("gradus-lessons-{}", getpid());
-        fs::create_directories(folder);
         std::string output;
-        bool good =
-            build_program(unit->folder / (start ? course_.start : course_.answer), folder / "program", false);
-        int code = good ? run_program({(folder / "program").string()}, &output) : -1;
+        Trial trial;
+        trial.source = unit->folder / (start ? course_.start : course_.answer);
+        trial.seconds = options_.time_limit;
+        Judged judged = judge(trial, &output);
         bool said = output.find("✗ " + unit->diagnosis) != std::string::npos;
-        good = good && (start ? code > 0 && code < 128 && said : code == 0);
-        fs::remove_all(folder);
+        bool good = start ? judged.built && !judged.passed && judged.why.empty() && said : judged.passed;
+        output += judged.why;
         failures += !good;
         fmt::print("  {} {:<22} {:<9} {}\n", toned(good ? "✓" : "✗", good ? Tone::good : Tone::bad, style_),
                    unit->name, start ? "starter" : "solution",
@@ -150,16 +149,14 @@ class Lessons {
   }
 
   int attempt(const Unit& unit) const {
-    bool coloured = style_.color != translator::Color::none;
-    if (!build_program(work_.file(unit), work_.program(unit), coloured)) {
-      fmt::print("{}\n\n", toned("✗ it does not compile: see above", Tone::bad, style_));
-      return 1;
-    }
-    int code = run_program({fs::absolute(work_.program(unit)).string()});
-    if (code > 128)
-      fmt::print("{}\n\n",
-                 toned(fmt::format("✗ the program was ended by signal {}", code - 128), Tone::bad, style_));
-    if (code != 0) return 1;
+    Trial trial;
+    trial.source = work_.file(unit);
+    trial.seconds = options_.time_limit;
+    trial.coloured = style_.color != translator::Color::none;
+    Judged judged = judge(trial);
+    if (!judged.built) judged.why = "it does not compile: see above";
+    if (!judged.why.empty()) fmt::print("{}\n\n", toned("✗ " + judged.why, Tone::bad, style_));
+    if (!judged.passed) return 1;
     work_.remember(unit);
     if (fs::exists(unit.folder / "after.md"))
       fmt::print("{}\n", render(read_text(unit.folder / "after.md"), style_));
