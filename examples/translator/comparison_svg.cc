@@ -4,13 +4,14 @@
 #include <cmath>
 
 #include <translator/comparison.h>
+#include <translator/text/utf8.h>
 
 namespace translator {
 namespace {
 
 std::string escaped(const std::string& text) {
   std::string out;
-  for (char c : text) {
+  for (char c : utf8::printable(text)) {  // XML has no control characters
     if (c == '&') out += "&amp;";
     else if (c == '<') out += "&lt;";
     else if (c == '>') out += "&gt;";

@@ -78,9 +78,11 @@ class Hostile:
         page = self.page
         page.open(path, 'document.documentElement' if picture else 'window.lens')
         if not picture:
-            page.ask('document.querySelectorAll("button").forEach((b) => b.click())')
-            page.ask('document.querySelectorAll("td, th, svg, circle, line, path, .chip, .module").forEach((e) => {'
-                     ' for (const kind of ["pointermove", "focusin", "click"]) e.dispatchEvent(new PointerEvent(kind, {bubbles: true, clientX: 9, clientY: 9})); })')
+            # A few of each kind: a click may draw the whole page anew.
+            page.ask('for (const kind of ["button", "td", "th", "svg", "line", ".chip", ".module", "[data-edge]", "rect.cell"]) {'
+                     ' const all = [...document.querySelectorAll(kind)];'
+                     ' all.filter((_, i) => i % Math.ceil(all.length / 8) === 0).forEach((e) => { for (const event of ["pointermove", "focusin", "click"])'
+                     ' e.dispatchEvent(new PointerEvent(event, {bubbles: true, clientX: 9, clientY: 9})); }); }')
             check(page.ask('document.scripts.length') == 2, label + ': a script that is not ours')
         bad = page.ask('[...document.querySelectorAll("*")].filter((e) => /^(img|iframe|object|embed|base|form)$/i.test(e.localName) ||'
                        ' [...e.attributes].some((a) => a.name.startsWith("on") || /^\\s*javascript:/i.test(a.value) && /^(href|src|action)$/.test(a.localName)))'
@@ -244,8 +246,6 @@ def of_models(h):
         for payload in PAYLOADS[:3] if command == 'explain' else PAYLOADS[:1]:
             h.tried(command + ', a hostile sentence', (), '', command, OWN_MODEL, payload, '--target', payload, *more)
         check(refused == before, command + ': hostile words are taken')
-        ran = h.run(command, model, source, '--text', *more)
-        h.no_control(ran.stdout + ran.stderr, command + ' --text')
     for name in PAYLOADS:
         there = os.path.join(h.work, name.replace('/', '|'))
         shutil.copytree(model, there)

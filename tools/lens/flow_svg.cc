@@ -30,7 +30,7 @@ const char* const kStyle =
 
 std::string xml(const std::string& text) {
   std::string out;
-  for (char c : text)
+  for (char c : translator::utf8::printable(text))  // XML has no control characters
     out += c == '&'   ? "&amp;"
            : c == '<' ? "&lt;"
            : c == '>' ? "&gt;"

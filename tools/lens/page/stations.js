@@ -60,7 +60,7 @@ const Stations = (function () {
         <div class="numbers forward"></div><div class="value"></div>
         <div class="formula back">${M.math(...info.back)}</div><div class="gradient"></div><div class="check"></div>`);
       card.addEventListener("pointermove", (event) => {
-        const svg = event.target.closest("svg");
+        const svg = event.target.closest("svg[data-rows]");
         if (!svg) return hideTip();
         const box = svg.getBoundingClientRect(), rows = +svg.dataset.rows, columns = +svg.dataset.columns;
         const r = Math.min(rows - 1, Math.floor(((event.clientY - box.top) / box.height) * rows));
@@ -69,7 +69,7 @@ const Stations = (function () {
       });
       card.addEventListener("pointerleave", hideTip);
       card.addEventListener("click", (event) => {
-        const svg = event.target.closest("svg");
+        const svg = event.target.closest("svg[data-rows]");
         if (!svg) return;
         const box = svg.getBoundingClientRect();
         if (byWord(name)) state.pick(state.t, Math.floor(((event.clientY - box.top) / box.height) * +svg.dataset.rows));
