@@ -50,6 +50,23 @@ TEST_CASE_TEMPLATE("adam: against a plain loop, three steps", T, float, double) 
   });
 }
 
+TEST_CASE("adam: as it is written, whatever the setting and the numbers") {
+  for (double s = 0.05; s < 1; s += 0.1)
+    for (int i = 0; i < 40; ++i) {
+      CAPTURE(s);
+      CAPTURE(i);
+      double g = 0.07 * i - 1.3, p = 1.1 - 0.05 * i, m = 0.06 * i - 1, v = 0.05 * i, p2 = p, m2 = m, v2 = v;
+      kernels::adam({s, s, 1 - s, s, 0.5 + s, 1.5 - s, s, s, s / 2}, &g, &p, &m, &v, 1);
+      const double grad = s * g + s * p2;
+      m2 = s * m2 + (1 - s) * grad;
+      v2 = (1 - s) * v2 + s * grad * grad;
+      p2 = (1 - s / 2) * p2 - s * (m2 / (0.5 + s)) / (std::sqrt(v2 / (1.5 - s)) + s);
+      CHECK(std::abs(p - p2) < 1e-12);
+      CHECK(std::abs(m - m2) < 1e-12);
+      CHECK(std::abs(v - v2) < 1e-12);
+    }
+}
+
 TEST_CASE_TEMPLATE("adam: what never had a gradient does not move, whatever eps", T, float, double) {
   on_every_target([] {
     for (const double eps : {1e-8, 0.0}) {

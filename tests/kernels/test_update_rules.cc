@@ -3,6 +3,7 @@
 
 #include <gradus/kernels/update_rules.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -70,6 +71,67 @@ void check() {
 TEST_CASE("update rules: every length, element by element") {
   check<float>();
   check<double>();
+}
+
+// One number of each array, as the headers write the rules.
+struct Entry {
+  double g, p, a, b, c;
+};
+
+// All rules, with one setting in every place where a rule has one.
+TEST_CASE("update rules: as they are written, whatever the setting and the numbers") {
+  for (double s = 0.05; s < 1; s += 0.1) {
+    CAPTURE(s);
+    const UpdateStep step{.lr = s, .grad_scale = 1 - s / 2, .weight_decay = s};
+    std::vector<Entry> entries;
+    for (int i = 0; i < 40; ++i)
+      entries.push_back({0.07 * i - 1.3, 1.1 - 0.05 * i, 0.06 * i, 2 + 0.05 * i, 0.03 * i});
+    auto check = [&](const char* name, const std::function<void(Entry&)>& kernel,
+                     const std::function<double(Entry&, double)>& move) {
+      CAPTURE(name);
+      for (const Entry& given : entries) {
+        Entry got = given, want = given;
+        kernel(got);
+        want.p -= s * move(want, step.grad_scale * given.g + s * given.p);
+        CHECK(std::abs(got.p - want.p) < 1e-12);
+        CHECK(std::abs(got.a - want.a) < 1e-12);
+        CHECK(std::abs(got.b - want.b) < 1e-12);
+        CHECK(std::abs(got.c - want.c) < 1e-12);
+      }
+    };
+    check("sgd", [&](Entry& e) { sgd(step, {.momentum = s, .dampening = 1 - s}, &e.g, &e.p, &e.a, 1); },
+          [&](Entry& e, double g) { return e.a = s * e.a + s * g; });
+    check("nesterov", [&](Entry& e) { sgd(step, {.momentum = s, .nesterov = true}, &e.g, &e.p, &e.a, 1); },
+          [&](Entry& e, double g) {
+            e.a = s * e.a + g;
+            return g + s * e.a;
+          });
+    check("adagrad", [&](Entry& e) { adagrad(step, s, &e.g, &e.p, &e.a, 1); },
+          [&](Entry& e, double g) {
+            e.a += g * g;
+            return g / (std::sqrt(e.a) + s);
+          });
+    const RmspropRule rule{.alpha = s, .eps = s, .momentum = s};
+    check("rmsprop", [&](Entry& e) { rmsprop(step, rule, &e.g, &e.p, &e.b, &e.a, &e.c, 1); },
+          [&](Entry& e, double g) {
+            e.b = s * e.b + (1 - s) * g * g;
+            e.a = s * e.a + (1 - s) * g;
+            double variance = std::max(0.0, e.b - e.a * e.a);
+            return e.c = s * e.c + g / (std::sqrt(variance) + s);
+          });
+    check("adadelta", [&](Entry& e) { adadelta(step, {.rho = s, .eps = s}, &e.g, &e.p, &e.b, &e.a, 1); },
+          [&](Entry& e, double g) {
+            e.b = s * e.b + (1 - s) * g * g;
+            double d = g * std::sqrt(e.a + s) / std::sqrt(e.b + s);
+            e.a = s * e.a + (1 - s) * d * d;
+            return d;
+          });
+    check("move_average", [&](Entry& e) { move_average(s, &e.g, &e.a, 1); },
+          [&](Entry& e, double) {
+            e.a += (1 - s) * (e.g - e.a);
+            return 0;
+          });
+  }
 }
 
 TEST_CASE("update rules: an entry without a gradient does not move, even with eps 0") {
