@@ -166,7 +166,7 @@ class Examination {
       }
     }
     double size = 0;  // of what is differentiated, whose rounding the differences divide by the step
-    for (double v : output_) size = each_output_ ? std::max(size, std::abs(v)) : size + std::abs(v);
+    for (double v : output_) size = each_output_ ? worse(size, std::abs(v)) : size + std::abs(v);
     e.floor = std::max(kFloor * e.scale, 1e-15 * size / options_.step / options_.tolerance);
   }
 

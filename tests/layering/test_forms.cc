@@ -60,6 +60,19 @@ std::vector<std::string> arguments_at(const std::string& text, size_t open) {
   return out;
 }
 
+// Whether a statement so far, without blanks, gives `name` what comes next, at once or as one side of a `? :`.
+bool assigns(const std::string& statement, const std::string& name) {
+  if (name.empty()) return false;
+  if (statement.ends_with(name + "=")) return true;
+  for (size_t at = statement.find(name + "="); at != std::string::npos; at = statement.find(name + "=", at + 1)) {
+    const size_t after = at + name.size() + 1;
+    const bool whole = at == 0 || !part_of_a_name(statement[at - 1]);
+    const bool one_side = statement.ends_with("?") || statement.ends_with(":");
+    if (whole && one_side && statement[after] != '=' && statement.find('?', after) != std::string::npos) return true;
+  }
+  return false;
+}
+
 // The lines of a running maximum that a NaN does not move: `worst = std::max(worst, std::abs(a - b))`, whatever the
 // names, and the same in a return. Where the statement asks isfinite() first, it is none.
 std::vector<int> lost_nan(const std::string& source) {
@@ -76,7 +89,7 @@ std::vector<int> lost_nan(const std::string& source) {
       if (statement.ends_with("std::")) statement.resize(statement.size() - 5);
       std::string rest;
       for (size_t i = 1; i < arguments.size(); ++i) rest += arguments[i] + ",";
-      const bool runs = statement.ends_with(arguments[0] + "=") ||
+      const bool runs = assigns(statement, arguments[0]) ||
                         has_any(arguments[0], {"worst", "error", "residual", "largest"});
       const bool of_errors = has_any(rest, {"abs(", "rror", "iff", "worst", "residual", "largest", "doubt"});
       if (runs && of_errors && statement.find("isfinite") == std::string::npos)
@@ -170,6 +183,9 @@ TEST_CASE("the reader of running maxima") {
   CHECK(lost_nan("return std::max(worst, max_abs_difference(a, b));") == std::vector<int>{1});
   CHECK(lost_nan("double apart = std::max({a.error, b.error});") == std::vector<int>{1});
   CHECK(lost_nan("worst = std::max({worst, std::abs(a)});") == std::vector<int>{1});
+  CHECK(lost_nan("m = each ? std::max(m, std::abs(v)) : m + std::abs(v);") == std::vector<int>{1});
+  CHECK(lost_nan("for (double v : all)\n m = a == b ? 0 : std::max(m, std::abs(v));") == std::vector<int>{2});
+  CHECK(lost_nan("y = m == 0 ? std::max(m, std::abs(v)) : 1;").empty());
   CHECK(lost_nan("worst = worse(worst, std::abs(a - b));").empty());
   CHECK(lost_nan("error = std::abs(a - b) / std::max(1.0, std::abs(b));").empty());
   CHECK(lost_nan("if (std::isfinite(x)) m = std::max(m, std::abs(x));").empty());
