@@ -41,7 +41,7 @@ std::string slurp(const std::string& path) {
   setenv("TERM", "xterm-256color", 1);
   for (const auto& [name, value] : setting.environment) setenv(name.c_str(), value.c_str(), 1);
   for (int s : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(s, SIG_DFL);
-  if (chdir(scratch().c_str()) != 0) _exit(127);
+  if (chdir(scratch_path().c_str()) != 0) _exit(127);
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -51,7 +51,7 @@ std::string slurp(const std::string& path) {
 
 pid_t spawn(const Arguments& words, const Setting& setting, std::string& stem) {
   static int number = 0;
-  stem = (scratch() / (".run" + std::to_string(++number))).string();
+  stem = (scratch_path() / (".run" + std::to_string(++number))).string();
   std::ofstream(stem + ".in", std::ios::binary) << setting.input;
   pid_t pid = fork();
   if (pid == 0) become(words, setting, stem);
@@ -71,12 +71,12 @@ Result collect(int status, const std::string& stem) {
 
 }  // namespace
 
-const fs::path& scratch() {
+const fs::path& scratch_path() {
   static ::scratch::Directory made;  // when first asked for; removed at the end of the process
   return made.path();
 }
 
-std::string in_scratch(const std::string& name) { return (scratch() / name).string(); }
+std::string in_scratch(const std::string& name) { return (scratch_path() / name).string(); }
 
 Running::Running(const Arguments& arguments, const Setting& setting) {
   Arguments words = {TRANSLATOR};

@@ -57,7 +57,7 @@ Result run_program(const Arguments& words, const Setting& setting = {});
 Result shell(const std::string& command);
 
 // The scratch directory, and a file in it.
-const std::filesystem::path& scratch();
+const std::filesystem::path& scratch_path();
 std::string in_scratch(const std::string& name);
 void write_file(const std::string& name, const std::string& text);
 std::string read_file(const std::string& name);

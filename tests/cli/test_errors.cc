@@ -17,8 +17,8 @@ void check_error(const Arguments& arguments, const std::string& text) {
 
 // A copy of the trained model to be spoilt.
 void copy_model(const std::string& name) {
-  fs::remove_all(scratch() / name);
-  fs::copy(scratch() / trained_model(), scratch() / name);
+  fs::remove_all(scratch_path() / name);
+  fs::copy(scratch_path() / trained_model(), scratch_path() / name);
 }
 
 }  // namespace
@@ -53,18 +53,18 @@ TEST_CASE("train: files that are missing, empty, directories, UTF-16, of differe
 TEST_CASE("a model directory that is none, or is damaged") {
   check_error({"translate", "absent", "a"},
               "absent: no such model directory (made by `translator train --out`)");
-  fs::create_directory(scratch() / "hollow");
+  fs::create_directory(scratch_path() / "hollow");
   check_error({"translate", "hollow", "a"}, "hollow/config.json: cannot be read: is this a model directory?");
   check_error({"evaluate", "absent", "few.tsv"},
               "absent: no such model directory (made by `translator train --out`)");
 
   copy_model("spoilt");
-  fs::resize_file(scratch() / "spoilt/model.safetensors",
-                  fs::file_size(scratch() / "spoilt/model.safetensors") - 10);
+  fs::resize_file(scratch_path() / "spoilt/model.safetensors",
+                  fs::file_size(scratch_path() / "spoilt/model.safetensors") - 10);
   Result cut = run({"translate", "spoilt", "a"});
   CHECK(cut.code == 1);
   CHECK(cut.says("translator: [safetensors] spoilt/model.safetensors: is truncated: the tensors take "));
-  fs::remove(scratch() / "spoilt/model.safetensors");
+  fs::remove(scratch_path() / "spoilt/model.safetensors");
   check_error({"translate", "spoilt", "a"},
               "[safetensors] spoilt/model.safetensors: cannot be opened: No such file or directory");
 
@@ -111,13 +111,13 @@ TEST_CASE("a model directory that is none, or is damaged") {
 
 TEST_CASE("a damaged last.safetensors stops --resume and stays as it is") {
   copy_model("spoilt_run");
-  fs::resize_file(scratch() / "spoilt_run/last.safetensors", 1000);
+  fs::resize_file(scratch_path() / "spoilt_run/last.safetensors", 1000);
   Result r = run(small_run("spoilt_run", {"--resume", "-q", "--epochs", "20"}));
   CHECK(r.code == 1);
   CHECK(r.says("translator: [safetensors] spoilt_run/last.safetensors: is truncated: "));
-  CHECK(fs::file_size(scratch() / "spoilt_run/last.safetensors") == 1000);
+  CHECK(fs::file_size(scratch_path() / "spoilt_run/last.safetensors") == 1000);
   // The weights alone are no run.
-  fs::copy(scratch() / "spoilt_run/model.safetensors", scratch() / "spoilt_run/last.safetensors",
+  fs::copy(scratch_path() / "spoilt_run/model.safetensors", scratch_path() / "spoilt_run/last.safetensors",
            fs::copy_options::overwrite_existing);
   CHECK(run(small_run("spoilt_run", {"--resume", "-q", "--epochs", "20"}))
             .says("not written by `translator train`"));

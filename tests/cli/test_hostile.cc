@@ -19,8 +19,8 @@ void check_harmless(const Result& r) {
 }
 
 void copy_of_model(const std::string& name) {
-  fs::remove_all(scratch() / name);
-  fs::copy(scratch() / trained_model(), scratch() / name);
+  fs::remove_all(scratch_path() / name);
+  fs::copy(scratch_path() / trained_model(), scratch_path() / name);
 }
 
 // The vocabulary with its fifth word, the first that is none of the specials, put as `word`.
@@ -71,8 +71,8 @@ TEST_CASE("names of files and models with control characters are shown without t
   Result damaged = run({"translate", model, "a"});
   CHECK(damaged.code == 1);
   check_harmless(damaged);
-  fs::remove(scratch() / (model + "/config.json"));
-  fs::remove(scratch() / (model + "/model.safetensors"));
+  fs::remove(scratch_path() / (model + "/config.json"));
+  fs::remove(scratch_path() / (model + "/model.safetensors"));
   check_harmless(run({"translate", model, "a"}));
 }
 

@@ -62,7 +62,7 @@ std::vector<nlohmann::ordered_json> timeless(const std::string& directory) {
 // begun anew.
 Result interrupted(const std::string& out, const Arguments& more, int signal, size_t after) {
   for (int attempt = 0; attempt < 10; ++attempt) {
-    std::filesystem::remove_all(scratch() / out);
+    std::filesystem::remove_all(scratch_path() / out);
     Running process(small_run(out, more));
     auto validations = [&] {
       return exists(out + "/train.log") ? count(read_file(out + "/train.log"), "\"validation\"") : 0;

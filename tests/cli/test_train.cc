@@ -46,7 +46,7 @@ TEST_CASE("train leaves a whole model directory and a log of its validations; pr
   for (const char* name :
        {"config.json", "source.vocab", "target.vocab", "model.safetensors", "last.safetensors", "train.log"})
     CHECK_MESSAGE(exists(std::string("fresh/") + name), name);
-  for (const auto& entry : std::filesystem::directory_iterator(scratch() / "fresh"))
+  for (const auto& entry : std::filesystem::directory_iterator(scratch_path() / "fresh"))
     CHECK_MESSAGE(entry.path().extension() != ".tmp", entry.path().string());
   CHECK(r.err.find('\r') == std::string::npos);
   CHECK(r.err.find('\x1b') == std::string::npos);
@@ -153,8 +153,8 @@ TEST_CASE("every cell trains and translates; models of before --cell still load"
     CHECK(run({"translate", "by_" + cell, "she eats apples"}).code == 0);
   }
   Result now = run({"translate", trained_model(), "she eats apples", "--scores"});
-  fs::remove_all(scratch() / "old");
-  fs::copy(scratch() / trained_model(), scratch() / "old");
+  fs::remove_all(scratch_path() / "old");
+  fs::copy(scratch_path() / trained_model(), scratch_path() / "old");
   auto config = json_text::parse(read_file("old/config.json"));
   for (const char* key : {"cell", "layer_norm", "residual", "variational", "recurrent_dropout"})
     CHECK(config.at("network").erase(key) == 1);
@@ -209,7 +209,7 @@ TEST_CASE("a model directory is not overwritten by accident") {
         "another place\n");
   CHECK(read_file("mine/model.safetensors") == before);
   CHECK(read_file("mine/train.log") == log);
-  std::filesystem::remove(scratch() / "mine/last.safetensors");
+  std::filesystem::remove(scratch_path() / "mine/last.safetensors");
   CHECK(run(small_run("mine", {"--epochs", "1"})).code == 1);
   // With --force, bad data still costs nothing.
   CHECK(run({"train", "--data", "missing.tsv", "--out", "mine", "--force"}).code == 1);
@@ -273,7 +273,7 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
 
 TEST_CASE("a configuration without \"model\" is a recurrent one's, as all were before there was a choice") {
   const std::string& name = trained_model();
-  std::filesystem::copy(scratch() / name, scratch() / "older", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(scratch_path() / name, scratch_path() / "older", std::filesystem::copy_options::recursive);
   auto config = json_text::parse(read_file("older/config.json"));
   REQUIRE(config.at("model") == "gru");
   config.erase("model");

@@ -268,7 +268,7 @@ class Terminal {
   explicit Terminal(const Arguments& arguments) {
     pid_ = forkpty(&fd_, nullptr, nullptr, nullptr);
     if (pid_ == 0) {
-      if (chdir(scratch().c_str()) != 0) _exit(127);
+      if (chdir(scratch_path().c_str()) != 0) _exit(127);
       std::string program = TRANSLATOR;
       std::vector<char*> argv = {program.data()};
       for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
@@ -362,8 +362,8 @@ TEST_CASE("translate at a prompt: a line that cannot be translated ends nothing"
 }
 
 TEST_CASE("translate at a prompt: languages with control characters are shown without them") {
-  fs::remove_all(scratch() / "prompted");
-  fs::copy(scratch() / trained_model(), scratch() / "prompted");
+  fs::remove_all(scratch_path() / "prompted");
+  fs::copy(scratch_path() / trained_model(), scratch_path() / "prompted");
   std::string config = read_file("prompted/config.json");
   size_t at = config.find("\"source_language\": \"source\"");
   REQUIRE(at != std::string::npos);

@@ -112,7 +112,7 @@ std::vector<Wrong> all_wrong() {
 
 size_t files() {
   namespace fs = std::filesystem;
-  return static_cast<size_t>(std::distance(fs::directory_iterator(scratch()), fs::directory_iterator()));
+  return static_cast<size_t>(std::distance(fs::directory_iterator(scratch_path()), fs::directory_iterator()));
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ TEST_CASE("--help and --version are no errors") {
 TEST_CASE("lens shows no control character of a model's name, its words, its log, or a file's name") {
   namespace fs = std::filesystem;
   const std::string hostile = "\x1b[2J\x1b]0;owned\x07\xC2\x9B" "31m\xE2\x80\xAEx", model = "m" + hostile;
-  fs::copy(scratch() / trained_model(), scratch() / model);
+  fs::copy(scratch_path() / trained_model(), scratch_path() / model);
   auto harmless = [&](const Arguments& arguments, int code) {
     Arguments words = {LENS};
     words.insert(words.end(), arguments.begin(), arguments.end());
