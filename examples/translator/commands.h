@@ -44,7 +44,7 @@ struct TrainCommand {
   CommonOptions common;
   ModelConfig model;
   // "", 0, -1: by the kind of model and of data, see fill_defaults
-  std::string network;
+  std::string network, cell = "gru";
   int64_t hidden = 0, embedding = 0, num_layers = 0, min_count = 0, max_vocabulary = 20000;
   double dropout = -1, lr = 0, weight_decay = -1, clip_norm = -1;
   int64_t epochs = -1;

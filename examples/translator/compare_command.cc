@@ -68,8 +68,8 @@ std::string settings_of(const TrainCommand& o, size_t pairs) {
     model = fmt::format(
         "embedding {}, hidden {}, layers {}, dropout {}, decoder {}, input feeding {}, readout {}, "
         "heads {}, window {}, temperature {}",
-        n.embedding_dim, n.hidden_size, n.num_layers, n.dropout, n.decoder, n.input_feeding ? "on" : "off",
-        n.readout, a.heads, a.window, a.temperature);
+        n.embedding_dim, n.hidden_size, n.rnn.num_layers, n.rnn.dropout, n.decoder,
+        n.input_feeding ? "on" : "off", n.readout, a.heads, a.window, a.temperature);
   }
   return fmt::format("data {}, {} pairs; {}; batch {}, lr {}, epochs {}, minutes {}, threads {}", data, pairs,
                      model, o.train.batch_size, o.train.lr, o.train.epochs, o.train.max_minutes,

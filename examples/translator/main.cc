@@ -143,16 +143,17 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
       .one_of({"sinusoidal", "learned", "none"});
   c.flag("--tie-embeddings,!--no-tie-embeddings", o.model.transformer.tie_embeddings,
          "Transformer: one matrix for target words going in and coming out (default: yes)");
-  c.option("--cell", o.model.network.cell,
+  c.option("--cell", o.cell,
            "gru, gru-reset-before, gru-bahdanau, lstm, rnn or rnn-relu, of encoder and decoder")
       .one_of(gradus::nn::cell_names())
       .show_default();
-  c.flag("--layer-norm", o.model.network.layer_norm,
+  c.flag("--layer-norm", o.model.network.rnn.cell.layer_norm,
          "Layer-normalised cells; the decoder then goes step by step");
-  c.flag("--residual", o.model.network.residual, "Encoder layers but the first add their input");
-  c.flag("--variational", o.model.network.variational,
+  c.flag("--residual", o.model.network.rnn.residual, "Encoder layers but the first add their input");
+  c.flag("--variational", o.model.network.rnn.variational,
          "The encoder's dropout: one mask for all words of a sentence");
-  c.option("--recurrent-dropout", o.model.network.recurrent_dropout, "On the encoder's states (default: 0)")
+  c.option("--recurrent-dropout", o.model.network.rnn.recurrent_dropout,
+           "On the encoder's states (default: 0)")
       .range(0.0, 0.95);
   c.option("--dropout", o.dropout, "On embeddings and readout (default: 0.2; 0)").range(0.0, 0.95);
 

@@ -22,18 +22,18 @@ json describe(const nn::Seq2SeqConfig& n) {
           {"embedding_dim", n.embedding_dim},
           {"hidden_size", n.hidden_size},
           {"attention_size", n.attention_size},
-          {"num_layers", n.num_layers},
-          {"bidirectional", n.bidirectional},
+          {"num_layers", n.rnn.num_layers},
+          {"bidirectional", n.bidirectional()},
           {"attention", n.attention},
           {"decoder", n.decoder},
           {"input_feeding", n.input_feeding},
-          {"dropout", n.dropout},
+          {"dropout", n.rnn.dropout},
           {"readout", n.readout},
-          {"cell", n.cell},
-          {"layer_norm", n.layer_norm},
-          {"residual", n.residual},
-          {"variational", n.variational},
-          {"recurrent_dropout", n.recurrent_dropout},
+          {"cell", nn::cell_name(n.rnn.cell)},
+          {"layer_norm", n.rnn.cell.layer_norm},
+          {"residual", n.rnn.residual},
+          {"variational", n.rnn.variational},
+          {"recurrent_dropout", n.rnn.recurrent_dropout},
           {"attention_options",
            {{"temperature", n.attention_options.temperature},
             {"top_k", n.attention_options.top_k},
@@ -46,16 +46,24 @@ json describe(const nn::Seq2SeqConfig& n) {
 
 nn::Seq2SeqConfig gru_of(const json& n) {
   nn::Seq2SeqConfig c = {
-      n.at("source_vocabulary"), n.at("target_vocabulary"), n.at("embedding_dim"), n.at("hidden_size"),
-      n.at("attention_size"),    n.at("num_layers"),        n.at("bidirectional"), n.at("attention"),
-      n.at("decoder"),           n.at("input_feeding"),     n.at("dropout")};
+      .source_vocabulary = n.at("source_vocabulary"),
+      .target_vocabulary = n.at("target_vocabulary"),
+      .embedding_dim = n.at("embedding_dim"),
+      .hidden_size = n.at("hidden_size"),
+      .attention_size = n.at("attention_size"),
+      .rnn = {.num_layers = n.at("num_layers"),
+              .dropout = n.at("dropout"),
+              .bidirectional = n.at("bidirectional").get<bool>()},
+      .attention = n.at("attention"),
+      .decoder = n.at("decoder"),
+      .input_feeding = n.at("input_feeding")};
   // Models saved before there was a choice say nothing about the rest.
   c.readout = n.value("readout", c.readout);
-  c.cell = n.value("cell", c.cell);
-  c.layer_norm = n.value("layer_norm", c.layer_norm);
-  c.residual = n.value("residual", c.residual);
-  c.variational = n.value("variational", c.variational);
-  c.recurrent_dropout = n.value("recurrent_dropout", c.recurrent_dropout);
+  c.rnn.cell = nn::cell_type(n.value("cell", nn::cell_name(c.rnn.cell)));
+  c.rnn.cell.layer_norm = n.value("layer_norm", c.rnn.cell.layer_norm);
+  c.rnn.residual = n.value("residual", c.rnn.residual);
+  c.rnn.variational = n.value("variational", c.rnn.variational);
+  c.rnn.recurrent_dropout = n.value("recurrent_dropout", c.rnn.recurrent_dropout);
   const json none = json::object(), &a = n.contains("attention_options") ? n.at("attention_options") : none;
   nn::AttentionOptions& o = c.attention_options;
   o.temperature = a.value("temperature", o.temperature);
@@ -151,6 +159,8 @@ ModelConfig read_config(const std::string& path) {
     return c;
   } catch (const json::exception& e) {
     throw InputError(path, 0, std::string("is not a translator's configuration: ") + e.what());
+  } catch (const gradus::Error& e) {  // an unknown cell
+    throw InputError(path, 0, "describes no network that can be built: " + e.message());
   }
 }
 

@@ -36,12 +36,12 @@ std::vector<Setting> recurrent(const gradus::nn::Seq2SeqConfig& o, const gradus:
           {"--top-k", text(a.top_k), text(b.top_k)},
           {"--heads", text(a.heads), text(b.heads)},
           {"--window", text(a.window), text(b.window)},
-          {"--cell", o.cell, there.cell},
-          flag("--layer-norm", o.layer_norm, there.layer_norm),
-          flag("--residual", o.residual, there.residual),
-          flag("--variational", o.variational, there.variational),
-          {"--recurrent-dropout", text(o.recurrent_dropout), text(there.recurrent_dropout)},
-          {"--dropout", text(c.dropout), text(there.dropout)}};
+          {"--cell", c.cell, gradus::nn::cell_name(there.rnn.cell)},
+          flag("--layer-norm", o.rnn.cell.layer_norm, there.rnn.cell.layer_norm),
+          flag("--residual", o.rnn.residual, there.rnn.residual),
+          flag("--variational", o.rnn.variational, there.rnn.variational),
+          {"--recurrent-dropout", text(o.rnn.recurrent_dropout), text(there.rnn.recurrent_dropout)},
+          {"--dropout", text(c.dropout), text(there.rnn.dropout)}};
 }
 
 std::vector<Setting> transformer(const gradus::nn::TransformerConfig& o,
@@ -60,7 +60,7 @@ std::vector<Setting> transformer(const gradus::nn::TransformerConfig& o,
 void must_be_the_same(const TrainCommand& given, const ModelConfig& there) {
   bool is_transformer = there.model == "transformer";
   int64_t embedding = is_transformer ? there.transformer.d_model : there.network.embedding_dim;
-  int64_t layers = is_transformer ? there.transformer.num_layers : there.network.num_layers;
+  int64_t layers = is_transformer ? there.transformer.num_layers : there.network.rnn.num_layers;
   if (!given.network.empty() && given.network != there.model)
     throw UsageError(
         fmt::format("the model in {} is a {}: --resume cannot change it", given.train.out, there.model));

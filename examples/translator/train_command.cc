@@ -54,8 +54,12 @@ void fill_defaults(TrainCommand& o, bool embedded) {
     throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
   o.model.network.hidden_size = o.hidden;
   o.model.network.embedding_dim = o.model.transformer.d_model = o.embedding;
-  o.model.network.num_layers = o.model.transformer.num_layers = o.num_layers;
-  o.model.network.dropout = o.model.transformer.dropout = o.dropout;
+  gradus::nn::RecurrentOptions& rnn = o.model.network.rnn;
+  rnn.num_layers = o.model.transformer.num_layers = o.num_layers;
+  rnn.dropout = o.model.transformer.dropout = o.dropout;
+  const bool layer_norm = rnn.cell.layer_norm;
+  rnn.cell = gradus::nn::cell_type(o.cell);
+  rnn.cell.layer_norm = layer_norm;
   o.model.transformer.num_heads = o.model.network.attention_options.heads;
 }
 

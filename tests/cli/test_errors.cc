@@ -91,6 +91,9 @@ TEST_CASE("a model directory that is none, or is damaged") {
   };
   CHECK(edited("\"bahdanau\"", "\"strong\"")
             .find("spoilt/config.json: describes no network that can be built: ") != std::string::npos);
+  std::string cell = edited("\"cell\": \"gru\"", "\"cell\": \"gur\"");
+  CHECK(cell.find("spoilt/config.json: describes no network that can be built: ") != std::string::npos);
+  CHECK(cell.find("hint: gru?") != std::string::npos);
   CHECK(
       edited("\"hidden_size\": 32", "\"hidden_size\": -3").find("spoilt/config.json: describes no network") !=
       std::string::npos);

@@ -21,13 +21,13 @@ Subject subject(const Small& s, const std::string& target) {
   n.attention_size = 5;
   n.attention = s.attention;
   n.decoder = s.decoder;
-  n.cell = s.cell;
+  n.rnn.cell = gradus::nn::cell_type(s.cell);
   n.readout = s.readout;
-  n.bidirectional = s.bidirectional;
+  n.rnn.bidirectional = s.bidirectional;
   n.input_feeding = s.input_feeding;
-  n.residual = s.residual;
-  n.layer_norm = s.layer_norm;
-  n.num_layers = s.layers;
+  n.rnn.residual = s.residual;
+  n.rnn.cell.layer_norm = s.layer_norm;
+  n.rnn.num_layers = s.layers;
   n.attention_options.temperature = s.temperature;
   n.attention_options.heads = 2;
   return make_subject(translator::Model(config, vocabulary("the cat eats fish </b> dog"),

@@ -20,7 +20,7 @@ using small_models::batch, small_models::set_fused, small_models::small;
 namespace {
 
 Seq2SeqConfig with_cell(Seq2SeqConfig c, const std::string& cell) {
-  c.cell = cell;
+  c.rnn.cell = nn::cell_type(cell);
   return c;
 }
 
@@ -52,7 +52,7 @@ std::vector<Seq2SeqConfig> all_models() {
 }
 
 std::string name_of(const Seq2SeqConfig& c) {
-  return c.attention + ", " + c.cell + ", decoder " + c.decoder +
+  return c.attention + ", " + nn::cell_name(c.rnn.cell) + ", decoder " + c.decoder +
          (c.input_feeding ? "" : ", no input feeding") + ", " + c.readout;
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("shards of a translator may share its output layer, also one that draw
     CAPTURE(attention);
     Rng rng(4);
     Seq2SeqConfig config = small(attention);
-    config.dropout = 0.2;
+    config.rnn.dropout = 0.2;
     Seq2Seq model(config, rng);
     nn::to(model, DType::f64);
     check_shared_output(model, batch());
@@ -135,8 +135,8 @@ TEST_CASE("the readouts of real steps are those of all steps without the padding
 TEST_CASE("two encoder layers and a one-directional encoder pass too") {
   for (bool bidirectional : {true, false}) {
     Seq2SeqConfig c = small("bahdanau");
-    c.num_layers = 2;
-    c.bidirectional = bidirectional;
+    c.rnn.num_layers = 2;
+    c.rnn.bidirectional = bidirectional;
     Rng rng(2);
     Seq2Seq model(c, rng);
     auto report = nn::gradcheck(model, [&] { return model.loss(batch()).loss; });
@@ -146,9 +146,9 @@ TEST_CASE("two encoder layers and a one-directional encoder pass too") {
 
 TEST_CASE("a deep residual encoder of layer-normalised LSTMs with dropout of every kind passes") {
   Seq2SeqConfig c = with_cell(small("bahdanau"), "lstm");
-  c.num_layers = 3;
-  c.layer_norm = c.residual = c.variational = true;
-  c.dropout = c.recurrent_dropout = 0.2;
+  c.rnn.num_layers = 3;
+  c.rnn.cell.layer_norm = c.rnn.residual = c.rnn.variational = true;
+  c.rnn.dropout = c.rnn.recurrent_dropout = 0.2;
   Rng rng(2);
   Seq2Seq model(c, rng);
   auto report = nn::gradcheck(model, [&] {

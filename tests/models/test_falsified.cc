@@ -64,7 +64,7 @@ TEST_CASE("one hundredth is seen in the gradient of every parameter of a transla
 
 TEST_CASE("and in those of one that looks before it has computed its state, with two layers of LSTM") {
   nn::Seq2SeqConfig c = small("bahdanau", "luong");
-  c.cell = "lstm";
-  c.num_layers = 2;
+  c.rnn.cell = nn::cell_type("lstm");
+  c.rnn.num_layers = 2;
   check_each_parameter(c);
 }

@@ -68,8 +68,8 @@ nn::Seq2Seq model_of(const Kind& kind, uint64_t seed = 21) {
   c.attention = kind.attention;
   c.decoder = kind.decoder;
   c.input_feeding = kind.feeding;
-  c.bidirectional = kind.bidirectional;
-  c.num_layers = kind.layers;
+  c.rnn.bidirectional = kind.bidirectional;
+  c.rnn.num_layers = kind.layers;
   c.readout = kind.readout;
   c.attention_options.temperature = kind.temperature;
   Rng rng(seed);
@@ -372,8 +372,9 @@ TEST_CASE("models that have no packed form are decoded all the same") {
     }
   };
   for (const char* cell : {"lstm", "gru-reset-before", "gru-bahdanau", "rnn"})
-    check([&](nn::Seq2SeqConfig& c) { c.cell = cell; });
-  check([](nn::Seq2SeqConfig& c) { c.layer_norm = true; });
+    check([&](nn::Seq2SeqConfig& c) { c.rnn.cell = nn::cell_type(cell); });
+  check([](nn::Seq2SeqConfig& c) { c.rnn.cell.layer_norm = true; });
+  check([](nn::Seq2SeqConfig& c) { c.rnn.cell.bias = false; });
   check([](nn::Seq2SeqConfig& c) { c.attention_options.top_k = 2; });
   for (const char* attention : {"local-p", "multihead", "location"})
     check([&](nn::Seq2SeqConfig& c) { c.attention = attention; });

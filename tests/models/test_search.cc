@@ -24,7 +24,7 @@ nn::Seq2Seq model_for(const std::string& attention, uint64_t seed, int64_t vocab
   c.embedding_dim = 4;
   c.hidden_size = 6;
   c.attention = attention;
-  c.cell = cell;
+  c.rnn.cell = nn::cell_type(cell);
   Rng rng(seed);
   nn::Seq2Seq model(c, rng);
   // Spread the logits, so that the most probable words are clear.

@@ -12,8 +12,8 @@ namespace gradus::test {
 
 using nn::CellKind;
 using nn::CellType;
+using nn::RecurrentOptions;
 using nn::RecurrentOutput;
-using nn::RecurrentShape;
 using nn::RecurrentStack;
 
 inline const Tensor kLengths = Tensor::from_ids({4}, {3, 0, 4, 1});
@@ -39,14 +39,17 @@ inline std::string text_of(const CellType& c) {
          (c.layer_norm ? ", layer norm" : "");
 }
 
-inline RecurrentShape shape_of(const CellType& cell, int64_t layers = 2, bool bidirectional = true) {
-  return {.name = "Stack", .cell = cell, .input_size = 3, .hidden_size = 4, .num_layers = layers,
-          .bidirectional = bidirectional};
+inline RecurrentOptions options_of(const CellType& cell, int64_t layers = 2, bool bidirectional = true) {
+  return {.num_layers = layers, .bidirectional = bidirectional, .cell = cell};
 }
 
-inline nn::RecurrentState start_of(const RecurrentShape& s, uint64_t seed, DType dtype = DType::f64) {
-  Shape shape{s.num_layers * (s.bidirectional ? 2 : 1), 4, s.hidden_size};
-  bool lstm = s.cell.kind == CellKind::lstm;
+inline RecurrentStack stack_of(const RecurrentOptions& options, Rng& rng, int64_t input_size = 3) {
+  return RecurrentStack("Stack", input_size, 4, rng, options);
+}
+
+inline nn::RecurrentState start_of(const RecurrentOptions& o, uint64_t seed, DType dtype = DType::f64) {
+  Shape shape{o.num_layers * (*o.bidirectional ? 2 : 1), 4, 4};
+  bool lstm = o.cell.kind == CellKind::lstm;
   return {random(shape, seed, dtype), lstm ? Var(random(shape, seed + 1, dtype)) : Var()};
 }
 

@@ -163,7 +163,7 @@ TEST_CASE("layers name the line of a wrong call") {
   CHECK_NAMES_THIS_LINE(nn::RecurrentCell({}, E, 4, rng).step(row));
   CHECK_NAMES_THIS_LINE(nn::RecurrentCell({}, E, 4, rng).over_time(wrong, {}));
   CHECK_NAMES_THIS_LINE(
-      nn::RecurrentStack({.name = "own", .cell = {}, .input_size = E, .hidden_size = 4}, rng)(wrong));
+      nn::RecurrentStack("own", E, 4, rng)(wrong));
   CHECK_NAMES_THIS_LINE(nn::CrossEntropyLoss()(x, ids(T, E)));
   CHECK_NAMES_THIS_LINE(nn::NLLLoss()(x, ids(T, E)));
   CHECK_NAMES_THIS_LINE(nn::MSELoss()(x, wrong));

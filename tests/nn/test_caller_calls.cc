@@ -193,7 +193,8 @@ TEST_CASE("translating, searching, sampling") {
   nn::Seq2Seq gru({.source_vocabulary = V, .target_vocabulary = V, .embedding_dim = E, .hidden_size = E},
                   rng);
   nn::Seq2Seq composed(
-      {.source_vocabulary = V, .target_vocabulary = V, .embedding_dim = E, .hidden_size = E, .cell = "lstm"},
+      {.source_vocabulary = V, .target_vocabulary = V, .embedding_dim = E, .hidden_size = E,
+       .rnn = {.cell = nn::cell_type("lstm")}},
       rng);
   nn::TransformerSeq2Seq transformer(
       {.source_vocabulary = V, .target_vocabulary = V, .d_model = E, .num_layers = 1}, rng);

@@ -63,9 +63,17 @@ TEST_CASE("layers name the line that constructs them") {
   CHECK_ERROR("[LSTMCell] hidden_size must be positive: 0", nn::LSTMCell(E, 0, rng));
   CHECK_ERROR("[RecurrentCell] hidden_size must be positive: 0", nn::RecurrentCell({}, E, 0, rng));
   CHECK_ERROR("[own] num_layers must be positive: -1",
-              nn::RecurrentStack(
-                  {.name = "own", .cell = {}, .input_size = E, .hidden_size = E, .num_layers = -1}, rng));
-  CHECK_NAMES_THIS_LINE(nn::RecurrentParameters({}, -1, E, true, rng));
+              nn::RecurrentStack("own", E, E, rng, {.num_layers = -1}));
+  CHECK_ERROR("[GRU] the cell's kind is another unit's",
+              nn::GRU(E, E, rng, {.cell = {.kind = nn::CellKind::lstm}}));
+  CHECK_ERROR("[LSTM] nonlinearity is an option of an RNN",
+              nn::LSTM(E, E, rng, {.cell = {.nonlinearity = nn::Nonlinearity::relu}}));
+  CHECK_ERROR("[LSTMCell] reset_after and bahdanau are options of a GRU",
+              nn::LSTMCell(E, E, rng, {.reset_after = false}));
+  CHECK_ERROR("[RNNCell] forget_bias is an option of an LSTM", nn::RNNCell(E, E, rng, {.forget_bias = 1}));
+  CHECK_ERROR("[cell_name] this cell is none of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu",
+              nn::cell_name({.bias = false}));
+  CHECK_NAMES_THIS_LINE(nn::RecurrentParameters({}, -1, E, rng));
   CHECK_ERROR(
       "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: gru?",
       nn::cell_type("gur"));
@@ -128,7 +136,7 @@ TEST_CASE("encoder, decoders and models name the line that constructs them") {
   Rng rng(1);
   CHECK_ERROR("[Embedding] num_embeddings must be positive: 0", nn::Encoder(0, E, E, rng));
   CHECK_ERROR("[Encoder] hidden_size must be positive: 0", nn::Encoder(V, E, 0, rng));
-  CHECK_ERROR("[Dropout] p must be in [0, 1): 2", nn::Encoder(V, E, E, rng, {.dropout = 2}));
+  CHECK_ERROR("[Dropout] p must be in [0, 1): 2", nn::Encoder(V, E, E, rng, {.rnn = {.dropout = 2}}));
   CHECK_NAMES_THIS_LINE(nn::Readout(0, E, nn::ReadoutKind::maxout, rng));
   nn::DecoderSizes sizes{V, E, E, E, E}, bad{V, 0, E, E, E};
   auto attention = [&] { return nn::make_attention("general", {E, E, E}, rng); };
@@ -151,7 +159,7 @@ TEST_CASE("encoder, decoders and models name the line that constructs them") {
   CHECK_ERROR("[Seq2Seq] unknown decoder \"loung\": one of auto, bahdanau, luong; hint: luong?",
               nn::Seq2Seq(with([](auto& o) { o.decoder = "loung"; }), rng));
   CHECK_NAMES_THIS_LINE(nn::Seq2Seq(with([](auto& o) { o.attention = "foo"; }), rng));
-  CHECK_NAMES_THIS_LINE(nn::Seq2Seq(with([](auto& o) { o.cell = "foo"; }), rng));
+  CHECK_NAMES_THIS_LINE(nn::Seq2Seq(with([](auto& o) { o.rnn.cell = nn::cell_type("foo"); }), rng));
   CHECK_NAMES_THIS_LINE(nn::Seq2Seq(with([](auto& o) { o.target_vocabulary = 0; }), rng));
   CHECK_NAMES_THIS_LINE(nn::Seq2Seq(with([](auto& o) { o.attention_options.temperature = 0; }), rng));
 }

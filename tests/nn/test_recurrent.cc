@@ -29,12 +29,12 @@ TEST_CASE("gradients of GRU: every option, lengths with 0 and full, with and wit
           nn::GRU gru(3, 4, rng,
                       {.num_layers = layers,
                        .bidirectional = bidirectional,
-                       .reset_after = reset_after,
+                       .cell = {.reset_after = reset_after},
                        .reference = reference});
           Tensor h0 = random({layers * (bidirectional ? 2 : 1), 4, 4}, 2);
           CHECK_GRADIENTS(nn::gradcheck(gru, {input(), kLengths, h0}));
         }
-  nn::GRU plain(3, 4, rng, {.bias = false, .bidirectional = true});
+  nn::GRU plain(3, 4, rng, {.bidirectional = true, .cell = {.bias = false}});
   CHECK_GRADIENTS(nn::gradcheck(plain, {input()}));
   CHECK_GRADIENTS(nn::gradcheck(plain, {input(), kLengths}));
   CHECK_GRADIENTS(nn::gradcheck(plain, {input(), Tensor(), random({2, 4, 4}, 3)}));
@@ -44,10 +44,10 @@ TEST_CASE("gradients of RNN: every option") {
   Rng rng(2);
   for (bool bidirectional : {false, true})
     for (nn::Nonlinearity f : {nn::Nonlinearity::tanh, nn::Nonlinearity::relu}) {
-      nn::RNN rnn(3, 4, rng, {.num_layers = 2, .nonlinearity = f, .bidirectional = bidirectional});
+      nn::RNN rnn(3, 4, rng, {.num_layers = 2, .bidirectional = bidirectional, .cell = {.nonlinearity = f}});
       CHECK_GRADIENTS(nn::gradcheck(rnn, {input(), kLengths, random({bidirectional ? 4 : 2, 4, 4}, 2)}));
     }
-  nn::RNN plain(3, 4, rng, {.bias = false});
+  nn::RNN plain(3, 4, rng, {.cell = {.bias = false}});
   CHECK_GRADIENTS(nn::gradcheck(plain, {input()}));
 }
 
@@ -64,7 +64,8 @@ TEST_CASE("gradients of the two final states") {
 TEST_CASE("fused GRU and its composed twin agree in value and in all gradients") {
   for (bool reset_after : {true, false}) {
     Rng rng(4), again(4);
-    nn::GRUOptions options{.num_layers = 2, .bidirectional = true, .reset_after = reset_after};
+    nn::RecurrentOptions options{
+        .num_layers = 2, .bidirectional = true, .cell = {.reset_after = reset_after}};
     nn::GRU fused(3, 4, rng, options);
     options.reference = true;
     nn::GRU composed(3, 4, again, options);

@@ -21,12 +21,12 @@ using namespace gradus::test;
 TEST_CASE("dropout is between layers alone; variational: one mask over time, another at each layer") {
   Rng rng(9);
   // relu(I x): what comes out is the product of the factors on the way.
-  nn::RNNOptions options{.num_layers = 3, .nonlinearity = nn::Nonlinearity::relu, .bias = false,
-                         .dropout = 0.5};
+  nn::RecurrentOptions options{
+      .num_layers = 3, .dropout = 0.5, .cell = {.bias = false, .nonlinearity = nn::Nonlinearity::relu}};
   for (bool variational : {false, true}) {
     options.variational = variational;
     nn::RNN rnn(64, 64, rng, options);
-    for (auto& w : rnn.stack.weights) {
+    for (auto& w : rnn.weights) {
       set(w.weight_ih, one_if_equal);
       set(w.weight_hh, [](int64_t, int64_t) { return 0; });
     }
@@ -56,11 +56,10 @@ TEST_CASE("a residual layer adds what was there before dropout") {
   Rng rng(9);
   nn::RNN rnn(64, 64, rng,
               {.num_layers = 2,
-               .nonlinearity = nn::Nonlinearity::relu,
-               .bias = false,
                .dropout = 0.5,
-               .residual = true});
-  for (auto& w : rnn.stack.weights) {
+               .residual = true,
+               .cell = {.bias = false, .nonlinearity = nn::Nonlinearity::relu}});
+  for (auto& w : rnn.weights) {
     set(w.weight_ih, one_if_equal);
     set(w.weight_hh, [](int64_t, int64_t) { return 0; });
   }
@@ -77,9 +76,11 @@ TEST_CASE("a residual layer adds what was there before dropout") {
 
 TEST_CASE("dropout of the states: one mask over time, another for each direction, none outside Training") {
   Rng rng(10);
-  nn::RNN rnn(1, 64, rng, {.nonlinearity = nn::Nonlinearity::relu, .bias = false, .bidirectional = true,
-                           .recurrent_dropout = 0.5});
-  for (auto& w : rnn.stack.weights) {
+  nn::RNN rnn(1, 64, rng,
+              {.bidirectional = true,
+               .recurrent_dropout = 0.5,
+               .cell = {.bias = false, .nonlinearity = nn::Nonlinearity::relu}});
+  for (auto& w : rnn.weights) {
     set(w.weight_ih, [](int64_t, int64_t) { return 0; });
     set(w.weight_hh, one_if_equal);
   }
@@ -193,11 +194,11 @@ TEST_CASE("layer normalisation takes away the scale of the weights") {
     if (!type.layer_norm) continue;
     CAPTURE(text_of(type));
     Rng rng(12);
-    RecurrentStack stack(shape_of(type, 1, false), rng);
+    RecurrentStack stack = stack_of(options_of(type, 1, false), rng);
     nn::to(stack, DType::f64);
     for (Parameter* p : {&stack.weights[0].weight_ih, &stack.weights[0].weight_hh})
       p->update([](const Tensor& t) { for (int64_t i = 0; i < t.numel(); ++i) t.set(i, 100 * t.at(i)); });
-    nn::RecurrentState start = start_of(stack.shape, 4);
+    nn::RecurrentState start = start_of(stack.options, 4);
     Tensor before = stack(input(), {}, start).output.value();
     for (Parameter* p : {&stack.weights[0].weight_ih, &stack.weights[0].weight_hh})
       p->update([](const Tensor& t) { for (int64_t i = 0; i < t.numel(); ++i) t.set(i, 3 * t.at(i)); });
@@ -211,9 +212,9 @@ TEST_CASE(
     if (!type.layer_norm) continue;
     CAPTURE(text_of(type));
     Rng rng(13);
-    RecurrentShape shape = shape_of(type);
-    shape.residual = true;
-    RecurrentStack stack(shape, rng);
+    RecurrentOptions options = options_of(type);
+    options.residual = true;
+    RecurrentStack stack = stack_of(options, rng);
     nn::to(stack, DType::f64);
     Tensor x = random({4, 4, 3}, 14);
     auto of_shards = [&](int threads, int shards) {

@@ -5,6 +5,8 @@
 
 #include <gradus/nn/gru.h>
 #include <gradus/nn/lstm.h>
+#include <gradus/nn/rnn.h>
+#include <gradus/nn/seq2seq.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/lstm.h>
 #include <gradus/ops/reduce.h>
@@ -28,7 +30,7 @@ TEST_CASE("gradients of LSTM: directions, layers, biases, lengths with 0 and ful
         Shape start{layers * (bidirectional ? 2 : 1), 4, 4};
         CHECK_GRADIENTS(nn::gradcheck(lstm, {input(), kLengths, random(start, 2), random(start, 3)}));
       }
-  nn::LSTM plain(3, 4, rng, {.bias = false, .bidirectional = true});
+  nn::LSTM plain(3, 4, rng, {.bidirectional = true, .cell = {.bias = false}});
   CHECK_GRADIENTS(nn::gradcheck(plain, {input()}));
   CHECK_GRADIENTS(nn::gradcheck(plain, {input(), kLengths}));
 }
@@ -37,12 +39,12 @@ TEST_CASE("gradients of every unit in a residual stack with both kinds of dropou
   for (const CellType& cell : all_cells()) {
     CAPTURE(text_of(cell));
     Rng rng(3);
-    RecurrentShape shape = shape_of(cell);
-    shape.residual = shape.variational = true;
-    shape.dropout = 0.3;
-    shape.recurrent_dropout = 0.4;
-    RecurrentStack stack(shape, rng);
-    nn::RecurrentState start = start_of(shape, 5);
+    RecurrentOptions options = options_of(cell);
+    options.residual = options.variational = true;
+    options.dropout = 0.3;
+    options.recurrent_dropout = 0.4;
+    RecurrentStack stack = stack_of(options, rng);
+    nn::RecurrentState start = start_of(options, 5);
     auto f = [&](const std::vector<Var>& in) {
       Training mode(9);
       return nn::checkable(stack(in[0], kLengths, {in[1], in.size() > 2 ? in[2] : Var()}));
@@ -65,18 +67,18 @@ TEST_CASE("gradients of every unit in a residual stack with both kinds of dropou
 TEST_CASE("fused and composed agree under dropout of the states, in value and in all gradients") {
   for (const CellType& cell : all_cells()) {
     CAPTURE(text_of(cell));
-    RecurrentShape shape = shape_of(cell);
-    shape.recurrent_dropout = 0.5;
+    RecurrentOptions options = options_of(cell);
+    options.recurrent_dropout = 0.5;
     Rng rng(4), again(4);
-    RecurrentStack fused(shape, rng);
-    shape.reference = true;
-    RecurrentStack composed(shape, again);
+    RecurrentStack fused = stack_of(options, rng);
+    options.reference = true;
+    RecurrentStack composed = stack_of(options, again);
     nn::to(fused, DType::f64);
     nn::to(composed, DType::f64);
     Var x = variable(input());
     auto run = [&](const RecurrentStack& stack) {
       Training mode(3);
-      Var all = nn::checkable(stack(x, kLengths, start_of(shape, 6)));
+      Var all = nn::checkable(stack(x, kLengths, start_of(options, 6)));
       return std::pair(all.value(), sum(all * Var(random(all.shape(), 7))));
     };
     auto [a, loss_a] = run(fused);
@@ -119,7 +121,7 @@ TEST_CASE("the backward direction is the forward one on the flipped sequence") {
   for (const CellType& cell : all_cells()) {
     CAPTURE(text_of(cell));
     Rng rng(6);
-    RecurrentStack stack(shape_of(cell, 1), rng);
+    RecurrentStack stack = stack_of(options_of(cell, 1), rng);
     nn::to(stack, DType::f64);
     nn::StateDict dict = nn::state_dict(stack);
     size_t half = dict.size() / 2;
@@ -142,16 +144,14 @@ TEST_CASE("several layers are single layers, one upon the other; residual ones a
       CAPTURE(text_of(cell));
       CAPTURE(residual);
       Rng rng(7);
-      RecurrentShape shape = shape_of(cell, 3);
-      shape.residual = residual;
-      RecurrentStack deep(shape, rng);
+      RecurrentOptions options = options_of(cell, 3);
+      options.residual = residual;
+      RecurrentStack deep = stack_of(options, rng);
       Tensor x = input(1, DType::f32);
       RecurrentOutput y = deep(x, kLengths);
       Var in = x;
       for (int64_t layer = 0; layer < 3; ++layer) {
-        RecurrentShape single = shape_of(cell, 1);
-        if (layer > 0) single.input_size = 8;
-        RecurrentStack one(single, rng);
+        RecurrentStack one = stack_of(options_of(cell, 1), rng, layer > 0 ? 8 : 3);
         nn::StateDict dict;
         const std::string from = "_l" + std::to_string(layer);
         for (const auto& [name, value] : nn::state_dict(deep)) {
@@ -176,9 +176,9 @@ TEST_CASE("padding changes nothing, and a permuted batch gives permuted results,
   for (const CellType& cell : all_cells()) {
     CAPTURE(text_of(cell));
     Rng rng(8);
-    RecurrentShape shape = shape_of(cell);
-    shape.residual = true;
-    RecurrentStack stack(shape, rng);
+    RecurrentOptions options = options_of(cell);
+    options.residual = true;
+    RecurrentStack stack = stack_of(options, rng);
     nn::to(stack, DType::f64);
     Tensor x = input(), garbage = x.clone();
     for (int64_t t = 0; t < 4; ++t)
@@ -220,6 +220,44 @@ TEST_CASE("padding changes nothing, and a permuted batch gives permuted results,
 
 // ---- small print ----
 
+TEST_CASE("directions left open: one for RNN, GRU and LSTM, two for an encoder, whatever else is asked for") {
+  Rng rng(17);
+  for (const nn::RecurrentOptions& open : {nn::RecurrentOptions(), {.num_layers = 2}, {.cell = {.bias = false}}}) {
+    nn::RecurrentOptions one = open, both = open;
+    one.bidirectional = false;
+    both.bidirectional = true;
+    nn::Seq2SeqConfig config{.source_vocabulary = 5, .target_vocabulary = 5, .embedding_dim = 3, .hidden_size = 4};
+    auto model = [&](const nn::RecurrentOptions& rnn) {
+      config.rnn = rnn;
+      return nn::Seq2Seq(config, rng).encoder.rnn.directions();
+    };
+    CHECK(nn::RNN(3, 4, rng, open).directions() == 1);
+    CHECK(nn::GRU(3, 4, rng, open).directions() == 1);
+    CHECK(nn::LSTM(3, 4, rng, open).directions() == 1);
+    CHECK(nn::GRU(3, 4, rng, both).directions() == 2);
+    CHECK(nn::Encoder(5, 3, 4, rng, {.rnn = open}).rnn.directions() == 2);
+    CHECK(nn::Encoder(5, 3, 4, rng, {.rnn = open}).annotation_size == 8);
+    CHECK(nn::Encoder(5, 3, 4, rng, {.rnn = one}).annotation_size == 4);
+    CHECK(model(open) == 2);
+    CHECK(model(both) == 2);
+    CHECK(model(one) == 1);
+  }
+}
+
+TEST_CASE("every named cell has its name back, layer-normalised or not; a cell that is none of them has none") {
+  for (const std::string& name : nn::cell_names())
+    for (bool layer_norm : {false, true}) {
+      CellType cell = nn::cell_type(name);
+      cell.layer_norm = layer_norm;
+      CHECK(nn::cell_name(cell) == name);
+      CHECK(cell.is_plain_gru() == (name == "gru" && !layer_norm));
+      cell.bias = false;
+      CHECK(!cell.is_plain_gru());
+      CHECK_THROWS_AS(nn::cell_name(cell), Error);
+    }
+  CHECK_THROWS_AS(nn::cell_name({.kind = CellKind::lstm}), Error);
+}
+
 TEST_CASE("the example of docs/recurrent-layers.md") {
   Rng rng(16);
   Tensor x = random({5, 2, 64}, 1, DType::f32), lengths = Tensor::from_ids({2}, {5, 3});
@@ -240,7 +278,7 @@ TEST_CASE("the example of docs/recurrent-layers.md") {
 
 TEST_CASE("an LSTM's forget bias is added once, to the forget gate alone") {
   Rng a(13), b(13);
-  nn::LSTM with(3, 4, a, {.forget_bias = 1}), without(3, 4, b);
+  nn::LSTM with(3, 4, a, {.cell = {.forget_bias = 1}}), without(3, 4, b);
   auto dw = nn::state_dict(with), dn = nn::state_dict(without);
   for (size_t i = 0; i < dw.size(); ++i)
     for (int64_t k = 0; k < dw[i].second.numel(); ++k) {
@@ -253,7 +291,7 @@ TEST_CASE("an LSTM carries what a plain RNN of the same seed forgets") {
   // A forget gate held open: c stays, whatever comes.
   Rng rng(14);
   nn::LSTM lstm(1, 4, rng);
-  auto& w = lstm.stack.weights[0];
+  auto& w = lstm.weights[0];
   for (Parameter* p : {&w.weight_ih, &w.weight_hh, &w.bias_hh}) set(*p, [](int64_t, int64_t) { return 0; });
   set(w.bias_ih, [](int64_t row, int64_t) { return row < 4 ? -1e4 : row < 8 ? 1e4 : 0; });
   RecurrentOutput y = lstm(random({50, 2, 1}, 1, DType::f32), {}, {}, Tensor::full({1, 2, 4}, 0.7));

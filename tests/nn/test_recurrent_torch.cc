@@ -51,9 +51,9 @@ TEST_CASE("PyTorch's state dicts load key for key, and give its outputs and all 
   for (bool reference : {false, true}) {
     nn::GRU gru(2, 3, rng, {.num_layers = 2, .bidirectional = true, .reference = reference});
     nn::LSTM lstm(2, 3, rng, {.num_layers = 2, .bidirectional = true, .reference = reference});
-    nn::LSTM bare(2, 3, rng, {.bias = false, .reference = reference});
+    nn::LSTM bare(2, 3, rng, {.cell = {.bias = false}, .reference = reference});
     nn::RNN tanh(2, 3, rng, {.num_layers = 2, .bidirectional = true, .reference = reference});
-    nn::RNN relu(2, 3, rng, {.nonlinearity = nn::Nonlinearity::relu, .reference = reference});
+    nn::RNN relu(2, 3, rng, {.cell = {.nonlinearity = nn::Nonlinearity::relu}, .reference = reference});
     check("data/torch_gru", gru);
     check("data/torch_lstm", lstm);
     check("data/torch_lstm_no_bias", bare);
@@ -70,10 +70,10 @@ TEST_CASE("names in the state dict, of LSTM and of what PyTorch does not have") 
                                                                 "weight_hh_l0_reverse", "bias_ih_l0_reverse",
                                                                 "bias_hh_l0_reverse"});
   CHECK(nn::state_dict(lstm)[0].second.shape() == Shape{16, 3});
-  nn::GRU bahdanau(3, 4, rng, {.bahdanau = true});
+  nn::GRU bahdanau(3, 4, rng, {.cell = {.bahdanau = true}});
   CHECK(names(nn::state_dict(bahdanau)) ==
         std::vector<std::string>{"weight_ih_l0", "weight_hh_l0", "bias_ih_l0"});
-  nn::LSTM normed(3, 4, rng, {.layer_norm = true});
+  nn::LSTM normed(3, 4, rng, {.cell = {.layer_norm = true}});
   CHECK(names(nn::state_dict(normed)) ==
         std::vector<std::string>{"weight_ih_l0", "weight_hh_l0", "weight_ln_ih_l0", "bias_ln_ih_l0",
                                  "weight_ln_hh_l0", "bias_ln_hh_l0", "weight_ln_c_l0", "bias_ln_c_l0"});

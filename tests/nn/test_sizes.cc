@@ -99,7 +99,7 @@ TEST_CASE("every module refuses sizes beyond all memory") {
       must_refuse("TransformerDecoder, layers", [&] { nn::TransformerDecoder(n, 2, 1, rng); });
     }
   }
-  CHECK(error_of([&] { nn::Encoder(10, 2, 2, rng, {.num_layers = 100000000}); }) ==
+  CHECK(error_of([&] { nn::Encoder(10, 2, 2, rng, {.rnn = {.num_layers = 100000000}}); }) ==
         "[Encoder] num_layers must be at most 1000: 100000000");
 }
 

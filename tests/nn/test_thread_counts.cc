@@ -39,7 +39,7 @@ nn::Seq2SeqBatch batch_of(int64_t T, int64_t B, uint64_t seed) {
 nn::Seq2Seq bahdanau() {
   Rng rng(1);
   return nn::Seq2Seq({.source_vocabulary = 34, .target_vocabulary = 34, .embedding_dim = 12, .hidden_size = 16,
-                      .dropout = 0.2},
+                      .rnn = {.dropout = 0.2}},
                      rng);
 }
 

@@ -34,7 +34,7 @@ Model model(const std::string& attention, double dropout) {
   ModelConfig config;
   config.network.hidden_size = config.network.embedding_dim = 8;
   config.network.attention = attention;
-  config.network.dropout = dropout;
+  config.network.rnn.dropout = dropout;
   return Model(config, Vocabulary::build(source), Vocabulary::build(target), 3);
 }
 

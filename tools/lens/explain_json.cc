@@ -55,13 +55,13 @@ class Writer {
             {"target_language", c.target_language},
             {"attention", n.attention},
             {"order", d_.luong_order() ? "luong" : "bahdanau"},
-            {"cell", n.cell},
+            {"cell", gradus::nn::cell_name(n.rnn.cell)},
             {"heads", d_.anatomy().heads},
             {"temperature", precise_(d_.anatomy().temperature())},
             {"embedding_dim", n.embedding_dim},
             {"hidden_size", n.hidden_size},
             {"annotation_size", trace_.reading.annotations.size(2)},
-            {"directions", n.bidirectional ? 2 : 1},
+            {"directions", n.bidirectional() ? 2 : 1},
             {"source_vocabulary", n.source_vocabulary},
             {"target_vocabulary", n.target_vocabulary}};
   }

@@ -67,7 +67,8 @@ class Report {
   void head() {
     out_ +=
         fmt::format("{} ({}, {} order, {} cells)\n", printable(subject_.name), subject_.model.config.network.attention,
-                    d_.luong_order() ? "Luong's" : "Bahdanau's", subject_.model.config.network.cell);
+                    d_.luong_order() ? "Luong's" : "Bahdanau's",
+                    gradus::nn::cell_name(subject_.model.config.network.rnn.cell));
     out_ += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject_.has_reference ? "should say" : "says",
                         "would choose", "p", "loss");
     for (size_t t = 0; t < trace_.steps.size(); ++t) {

@@ -163,8 +163,8 @@ double median(std::vector<double> x) {
 FlowResult empty_result(const nn::Seq2SeqConfig& config, const char* weights, int64_t length) {
   FlowResult out;
   out.weights = weights;
-  out.cell = config.cell;
-  out.bidirectional = config.bidirectional;
+  out.cell = nn::cell_name(config.rnn.cell);
+  out.bidirectional = config.bidirectional();
   out.length = length;
   return out;
 }
@@ -240,7 +240,7 @@ void start_anew(nn::Seq2Seq& network, const std::string& init, Rng& rng) {
   if (std::find(flow_inits().begin(), flow_inits().end(), init) == flow_inits().end())
     fail("lens", "unknown start \"" + init + "\": one of lecun, glorot, orthogonal, pytorch");
   if (init == "pytorch") return;
-  int gates = static_cast<int>(nn::cell_type(network.config.cell).gates());
+  int gates = static_cast<int>(network.config.rnn.cell.gates());
   for (const auto& entry : nn::visited(network)) {
     const std::string& name = entry.name;
     std::string last = name.substr(name.rfind('.') + 1);
@@ -250,7 +250,7 @@ void start_anew(nn::Seq2Seq& network, const std::string& init, Rng& rng) {
     if (last.starts_with("bias")) {
       nn::init::zeros_(p);
       // The second of an LSTM's gates; it has two biases, of which one is enough.
-      if (network.config.cell == "lstm" && last.starts_with("bias_ih"))
+      if (network.config.rnn.cell.kind == nn::CellKind::lstm && last.starts_with("bias_ih"))
         p.update([&](const Tensor& b) {
           for (int64_t k = b.numel() / 4; k < b.numel() / 2; ++k) b.set(k, 1);
         });
@@ -274,8 +274,8 @@ nn::Seq2SeqConfig flow_config(const std::string& cell, bool bidirectional) {
   nn::Seq2SeqConfig config;
   config.source_vocabulary = config.target_vocabulary = 24;
   config.embedding_dim = config.hidden_size = 16;
-  config.cell = cell;
-  config.bidirectional = bidirectional;
+  config.rnn.cell = nn::cell_type(cell);
+  config.rnn.bidirectional = bidirectional;
   return config;
 }
 
@@ -285,7 +285,7 @@ std::string flow_setup(const nn::Seq2SeqConfig& c, const FlowAsked& asked) {
                       : asked.init == "orthogonal"
                           ? "recurrent weights orthonormal, the others Glorot's, biases 0"
                           : "weights and biases from U(-1/sqrt(H), 1/sqrt(H)), PyTorch's default";
-  if (c.cell == "lstm" && asked.init != "pytorch") start += " (forget gate 1)";
+  if (c.rnn.cell.kind == nn::CellKind::lstm && asked.init != "pytorch") start += " (forget gate 1)";
   return fmt::format(
       "{} pairs of fresh networks: {} units, embeddings of {} from N(0, 1), {}; the decoder starts from tanh(W h + b) "
       "of the encoder's last state and says {} random words, whose losses are added; with: {} attention; without: "
@@ -303,7 +303,7 @@ FlowResult flow_fresh(const nn::Seq2SeqConfig& config, int64_t length, const Flo
       Rng own = rng.split(stream);
       nn::Seq2SeqConfig c = config;
       c.attention = attention;
-      c.dropout = c.recurrent_dropout = 0;
+      c.rnn.dropout = c.rnn.recurrent_dropout = 0;
       nn::Seq2Seq network(c, own);
       start_anew(network, asked.init, own);
       nn::to(network, DType::f64);

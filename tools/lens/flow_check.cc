@@ -77,15 +77,15 @@ class Batch {
   Var last_input() const {
     const nn::RecurrentStack& rnn = stack_of();
     Var x = network_.encoder.embedding(Tensor::from_ids({static_cast<int64_t>(source_.size()), 1}, source_));
-    for (int64_t layer = 0; layer + 1 < rnn.shape.num_layers; ++layer) {
+    for (int64_t layer = 0; layer + 1 < rnn.options.num_layers; ++layer) {
       std::vector<Var> sides;
       for (int64_t d = 0; d < rnn.directions(); ++d)
-        sides.push_back(nn::run_over_time(rnn.shape.cell,
+        sides.push_back(nn::run_over_time(rnn.options.cell,
                                           rnn.weights[static_cast<size_t>(layer * rnn.directions() + d)], x,
                                           {}, {.reverse = d == 1})
                             .h);
       Var y = sides.size() == 1 ? sides[0] : concat({sides[0], sides[1]}, -1);
-      x = rnn.shape.residual && layer > 0 ? y + x : y;
+      x = rnn.options.residual && layer > 0 ? y + x : y;
     }
     return x;
   }
@@ -121,8 +121,8 @@ class Batch {
         size_t j = static_cast<size_t>(d ? S - 1 - k : k);
         int64_t at = static_cast<int64_t>(j);
         nn::DirectionStates now = nn::run_over_time(
-            rnn.shape.cell,
-            rnn.weights[static_cast<size_t>((rnn.shape.num_layers - 1) * rnn.directions() + d)],
+            rnn.options.cell,
+            rnn.weights[static_cast<size_t>((rnn.options.num_layers - 1) * rnn.directions() + d)],
             expand(slice(below_, 0, at, at + 1), {1, B, below_.size(2)}), carried, {});
         Var h = select(now.h, 0, 0);
         auto as = [&](Seen way) {
@@ -143,7 +143,7 @@ class Batch {
       for (size_t j = 0; j < source_.size(); ++j)
         rows.push_back(sides[1].empty() ? sides[0][j] : concat({sides[0][j], sides[1][j]}, -1));
       Var x = stack(rows, 0);
-      bool residual = rnn.shape.residual && rnn.shape.num_layers > 1;
+      bool residual = rnn.options.residual && rnn.options.num_layers > 1;
       return residual ? x + expand(below_, {S, B, below_.size(2)}) : x;
     };
     std::vector<int32_t> lengths(columns.size(), static_cast<int32_t>(S));
@@ -248,7 +248,7 @@ FlowChecks check_flow(const nn::Seq2Seq& network, FlowMode mode, const std::vect
     items.push_back(item_of(g.recurrent, j, Seen::recurrent, -1, loss));
   }
   Batch batch(network, mode, source, target);
-  bool kinks = network.encoder.rnn.shape.cell.nonlinearity == nn::Nonlinearity::relu;
+  bool kinks = network.encoder.rnn.options.cell.nonlinearity == nn::Nonlinearity::relu;
   std::vector<Item*> open;
   for (Item& item : items) open.push_back(&item);
   for (double h : kSteps) {

@@ -21,13 +21,13 @@ Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& sour
   Scope scope("encoder");
   Reading r;
   const nn::RecurrentStack& stack_of = encoder.rnn;
-  int64_t S = static_cast<int64_t>(source.size()), H = stack_of.shape.hidden_size;
+  int64_t S = static_cast<int64_t>(source.size()), H = stack_of.hidden_size;
   Var x = [&] {
     Scope words("words");
     return encoder.embedding(Tensor::from_ids({S, 1}, source));
   }();
-  for (int64_t layer = 0; layer < stack_of.shape.num_layers; ++layer) {
-    bool last = layer + 1 == stack_of.shape.num_layers;
+  for (int64_t layer = 0; layer < stack_of.options.num_layers; ++layer) {
+    bool last = layer + 1 == stack_of.options.num_layers;
     Var below = x;
     std::vector<std::vector<Var>> states(2);
     for (int64_t d = 0; d < stack_of.directions(); ++d) {
@@ -41,7 +41,7 @@ Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& sour
         Scope word_scope(place("j", j));
         size_t at = static_cast<size_t>(j);
         nn::DirectionStates now = nn::run_over_time(
-            stack_of.shape.cell, stack_of.weights[static_cast<size_t>(layer * stack_of.directions() + d)],
+            stack_of.options.cell, stack_of.weights[static_cast<size_t>(layer * stack_of.directions() + d)],
             slice(x, 0, j, j + 1), carried, {});
         out[at] = select(now.h, 0, 0);
         if (last && shift.defined() && (word == -1 || j == word))
@@ -58,7 +58,7 @@ Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& sour
       joined.push_back(states[1].empty() ? states[0][j] : concat({states[0][j], states[1][j]}, -1));
     }
     x = stack(joined, 0);
-    if (stack_of.shape.residual && layer > 0) x = x + below;
+    if (stack_of.options.residual && layer > 0) x = x + below;
     if (last) {
       r.forward = std::move(states[0]);
       r.backward = std::move(states[1]);

@@ -100,7 +100,7 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
   if (!luong) {
     if (cell.type.layer_norm) return {{"unavailable", "the decoder's cell is layer-normalised"}};
     Var of_word = columns(cell.weight_ih, 0, E), of_context = columns(cell.weight_ih, E, E + D);
-    json unit = {{"type", subject.model.config.network.cell}, {"hidden", H}};
+    json unit = {{"type", nn::cell_name(cell.type)}, {"hidden", H}};
     unit["context"] = array(linear(Var(parts.each), of_context).value());
     unit["word"] = array(over_steps(trace, [&](const Step& s) {
       Var y = linear(s.word, of_word, cell.bias_ih.defined() ? cell.bias_ih.var() : Var());

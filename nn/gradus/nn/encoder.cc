@@ -5,6 +5,14 @@
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
+namespace {
+
+RecurrentOptions both_ways(RecurrentOptions o) {
+  o.bidirectional = o.bidirectional.value_or(true);
+  return o;
+}
+
+}  // namespace
 
 Var Encoded::final_states(Caller caller) const {
   At at(caller);
@@ -14,25 +22,15 @@ Var Encoded::final_states(Caller caller) const {
 Encoder::Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, Rng& rng,
                  const EncoderOptions& o, Caller caller)
     : embedding(vocabulary, embedding_dim, rng, {.padding_idx = o.padding_idx}, caller),
-      dropout(o.dropout, caller),
-      rnn({.name = "Encoder",
-           .cell = o.cell,
-           .input_size = embedding_dim,
-           .hidden_size = hidden_size,
-           .num_layers = o.num_layers,
-           .bidirectional = o.bidirectional,
-           .dropout = o.dropout,
-           .variational = o.variational,
-           .recurrent_dropout = o.recurrent_dropout,
-           .residual = o.residual},
-          rng, caller),
-      annotation_size(hidden_size * (o.bidirectional ? 2 : 1)) {}
+      dropout(o.rnn.dropout, caller),
+      rnn("Encoder", embedding_dim, hidden_size, rng, both_ways(o.rnn), caller),
+      annotation_size(hidden_size * rnn.directions()) {}
 
 Encoded Encoder::operator()(const Tensor& ids, const Tensor& lengths, Caller caller) const {
   At at(caller);
   Scope scope("encoder");
   Var words = embedding(ids);
-  words = rnn.shape.variational ? variational_dropout(words, dropout.p) : dropout(words);
+  words = rnn.options.variational ? variational_dropout(words, dropout.p) : dropout(words);
   RecurrentOutput states = rnn(words, lengths);
   return {states.output, states.forward_final, states.backward_final, length_mask(lengths, ids.size(0))};
 }

@@ -21,14 +21,9 @@ struct Encoded {
 };
 
 struct EncoderOptions {
-  int64_t num_layers = 1;
-  bool bidirectional = true;
-  double dropout = 0;        ///< on embeddings and between layers
   int32_t padding_idx = 1;
-  CellType cell = {};            ///< GRU unless said otherwise
-  bool residual = false;         ///< see RecurrentShape
-  bool variational = false;      ///< dropout with one mask for all words of a sentence
-  double recurrent_dropout = 0;
+  /// Both ways unless said otherwise; its dropout is on the embeddings, too.
+  RecurrentOptions rnn = {};
 };
 
 /// Embedding and recurrent layers over a source (Bahdanau et al. 2014, appendix A.1.1). Annotations are [forward ; backward] states,

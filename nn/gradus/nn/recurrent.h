@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include <gradus/nn/recurrent_cell.h>
 
 // What RNN, GRU and LSTM share: the walk over layers, directions and padding.
@@ -17,29 +19,38 @@ struct RecurrentOutput {
   std::vector<Var> vars() const { return {output, h_n, c_n}; }  ///< for gradcheck
 };
 
-struct RecurrentShape {
-  const char* name;  ///< "GRU", for errors
-  CellType cell;
-  int64_t input_size, hidden_size;
+/// Layers of a recurrent unit: what RNN, GRU, LSTM and Encoder are told.
+struct RecurrentOptions {
   int64_t num_layers = 1;
-  bool bias = true;
-  bool bidirectional = false;
-  double dropout = 0;            ///< on what goes from layer to layer, under Training
-  bool variational =
-      false;  ///< that dropout's mask [B, dirs * H] is one for all steps (Gal & Ghahramani 2016)
-  double recurrent_dropout =
-      0;  ///< on h_{t-1} within the recurrent product, one mask [B, H] for all steps (same paper)
-  bool residual = false;  ///< each layer but the first adds its input to its output (Wu et al. 2016, 3.1)
-  bool reference = false;        ///< the composed twins instead of the fused ops: slow, for tests and readers
+  /// On what goes from layer to layer, under Training.
+  double dropout = 0;
+  /// Left open: no for RNN, GRU and LSTM, as in PyTorch; yes for an encoder.
+  std::optional<bool> bidirectional = {};
+  /// The mask of `dropout`, [B, dirs * H], is one for all steps (Gal & Ghahramani 2016).
+  bool variational = false;
+  /// On h_{t-1} within the recurrent product, one mask [B, H] for all steps (same paper).
+  double recurrent_dropout = 0;
+  /// Each layer but the first adds its input to its output (Wu et al. 2016, 3.1).
+  bool residual = false;
+  CellType cell = {};
+  /// The composed twins instead of the fused ops: slow, for tests and readers.
+  bool reference = false;
 };
 
-/// Layers and directions of a recurrent module. RNN, GRU and LSTM are this with the unit's options spelt out.
+/// The same of options: their cell as a unit of this kind.
+RecurrentOptions of_kind(CellKind kind, RecurrentOptions options, const char* name,
+                         Caller caller = Caller::current());
+
+/// Layers and directions of a recurrent module. RNN, GRU and LSTM are this with a name and a kind of unit.
 struct RecurrentStack {
-  RecurrentShape shape;
+  const char* name;  ///< "GRU", for errors
+  int64_t input_size, hidden_size;
+  RecurrentOptions options;                  ///< directions decided
   std::vector<RecurrentParameters> weights;  ///< layer 0 forward, layer 0 backward, layer 1 forward, ...
 
-  RecurrentStack(const RecurrentShape& shape, Rng& rng, Caller caller = Caller::current());
-  int64_t directions() const { return shape.bidirectional ? 2 : 1; }
+  RecurrentStack(const char* name, int64_t input_size, int64_t hidden_size, Rng& rng,
+                 const RecurrentOptions& options = {}, Caller caller = Caller::current());
+  int64_t directions() const { return *options.bidirectional ? 2 : 1; }
   /// x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), start: [num_layers * dirs, B, H] or
   /// undefined (zeros) each. @throws Error when a shape does not fit or a length is outside 0 .. T.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {},

@@ -2,12 +2,25 @@
 
 #include <cmath>
 
+#include <fmt/ranges.h>
+
 #include <gradus/nn/check.h>
 #include <gradus/ops/gru.h>
 #include <gradus/ops/lstm.h>
 
 namespace gradus::nn {
 namespace {
+
+struct NamedCell {
+  const char* name;
+  CellType type;
+};
+constexpr NamedCell kCells[] = {{"gru", {}},
+                                {"gru-reset-before", {.reset_after = false}},
+                                {"gru-bahdanau", {.bahdanau = true}},
+                                {"lstm", {.kind = CellKind::lstm, .forget_bias = 1}},
+                                {"rnn", {.kind = CellKind::rnn}},
+                                {"rnn-relu", {.kind = CellKind::rnn, .nonlinearity = Nonlinearity::relu}}};
 
 GruOptions gru_options(const CellType& type, const DirectionOptions& o = {}) {
   return {.reset_after = type.reset_after && !type.bahdanau, .update_selects_new = type.bahdanau,
@@ -21,24 +34,43 @@ Var or_zeros(const Var& state, const Var& x, int64_t H) {
 }  // namespace
 
 const std::vector<std::string>& cell_names() {
-  static const std::vector<std::string> names = {"gru",  "gru-reset-before", "gru-bahdanau",
-                                                 "lstm", "rnn",              "rnn-relu"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const NamedCell& cell : kCells) all.push_back(cell.name);
+    return all;
+  }();
   return names;
 }
 
 CellType cell_type(const std::string& name, Caller caller) {
-  if (name == "gru") return {};
-  if (name == "gru-reset-before") return {.reset_after = false};
-  if (name == "gru-bahdanau") return {.bahdanau = true};
-  if (name == "lstm") return {.kind = CellKind::lstm, .forget_bias = 1};
-  if (name == "rnn") return {.kind = CellKind::rnn};
-  if (name == "rnn-relu") return {.kind = CellKind::rnn, .nonlinearity = Nonlinearity::relu};
+  for (const NamedCell& cell : kCells)
+    if (cell.name == name) return cell.type;
   At at(caller);
   unknown_name("cell_type", "cell", name, cell_names());
 }
 
-RecurrentParameters::RecurrentParameters(const CellType& type, int64_t input_size, int64_t H, bool bias, Rng& rng,
-                                   Caller caller) {
+std::string cell_name(CellType type, Caller caller) {
+  type.layer_norm = false;
+  for (const NamedCell& cell : kCells)
+    if (cell.type == type) return cell.name;
+  At at(caller);
+  fail("cell_name", fmt::format("this cell is none of {}", fmt::join(cell_names(), ", ")));
+}
+
+CellType of_kind(CellKind kind, CellType type, const char* name, Caller caller) {
+  At at(caller);
+  if (type.kind != kind && type.kind != CellType().kind) fail(name, "the cell's kind is another unit's");
+  type.kind = kind;
+  if (kind != CellKind::rnn && type.nonlinearity != Nonlinearity::tanh)
+    fail(name, "nonlinearity is an option of an RNN");
+  if (kind != CellKind::gru && (!type.reset_after || type.bahdanau))
+    fail(name, "reset_after and bahdanau are options of a GRU");
+  if (kind != CellKind::lstm && type.forget_bias != 0) fail(name, "forget_bias is an option of an LSTM");
+  return type;
+}
+
+RecurrentParameters::RecurrentParameters(const CellType& type, int64_t input_size, int64_t H, Rng& rng,
+                                         Caller caller) {
   At at(caller);
   double a = 1 / std::sqrt(static_cast<double>(H));
   int64_t G = type.gates();
@@ -50,12 +82,12 @@ RecurrentParameters::RecurrentParameters(const CellType& type, int64_t input_siz
   if (type.layer_norm) {
     auto norm = [&](int64_t n) {
       norms.push_back({Parameter(Tensor::ones({n}), "weight_ln"),
-                       bias ? Parameter(Tensor::zeros({n}), "bias_ln") : Parameter()});
+                       type.bias ? Parameter(Tensor::zeros({n}), "bias_ln") : Parameter()});
     };
     norm(G * H);
     if (type.kind != CellKind::rnn) norm(G * H);
     if (type.kind == CellKind::lstm) norm(H);
-  } else if (bias) {
+  } else if (type.bias) {
     bias_ih = draw({G * H}, "bias_ih");
     if (!type.bahdanau) bias_hh = draw({G * H}, "bias_hh");
   }
@@ -101,13 +133,13 @@ DirectionStates run_over_time(const CellType& type, const RecurrentParameters& w
           {}};
 }
 
-RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidden_size, Rng& rng, bool bias,
+RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidden_size, Rng& rng,
                              const char* name, Caller caller)
     : type(t) {
   At at(caller);
   must_be_positive(name, "input_size", input_size);
   must_be_positive(name, "hidden_size", hidden_size);
-  static_cast<RecurrentParameters&>(*this) = RecurrentParameters(t, input_size, hidden_size, bias, rng);
+  static_cast<RecurrentParameters&>(*this) = RecurrentParameters(t, input_size, hidden_size, rng);
 }
 
 RecurrentState RecurrentCell::step(const Input& x, const RecurrentState& state) const {

@@ -17,22 +17,36 @@ enum class CellKind { rnn, gru, lstm };
 
 /// A unit with its options. Equations: gradus/ops/rnn.h, gru.h, lstm.h; layer_norm's there too.
 struct CellType {
+  /// GRU, LSTM, RNN and their cells set it themselves.
   CellKind kind = CellKind::gru;
-  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< rnn
-  bool reset_after = true;  ///< gru: PyTorch and cuDNN; false: before the product (Cho v3)
-  bool bahdanau = false;    ///< gru of Bahdanau et al.: reset before, z weights the new state, no bias_hh
-  double forget_bias = 0;   ///< lstm: added to the forget gate at the start; 1 in Jozefowicz et al. 2015
-  bool layer_norm = false;  ///< Ba et al. 2016, see below
+  /// False: no bias_ih, no bias_hh, and under layer_norm no offsets.
+  bool bias = true;
+  /// Of an rnn.
+  Nonlinearity nonlinearity = Nonlinearity::tanh;
+  /// Of a gru. True: the reset gate acts after the product, as in PyTorch and cuDNN; false: before it (Cho v3).
+  bool reset_after = true;
+  /// The gru of Bahdanau et al. 2014: reset before, z weights the new state, no bias_hh.
+  bool bahdanau = false;
+  /// Of an lstm: added to the forget gate's bias_ih at the start; 1 in Jozefowicz et al. 2015.
+  double forget_bias = 0;
+  /// Ba et al. 2016.
+  bool layer_norm = false;
 
+  bool operator==(const CellType&) const = default;
   int64_t gates() const { return kind == CellKind::rnn ? 1 : kind == CellKind::gru ? 3 : 4; }
-  /// The unit that the fused attention decoder knows: reset after, nothing else.
-  bool is_plain_gru() const { return kind == CellKind::gru && reset_after && !bahdanau && !layer_norm; }
+  /// The unit that the fused attention decoder knows: reset after, biases, nothing else.
+  bool is_plain_gru() const { return *this == CellType{}; }
 };
 
 /// gru, gru-reset-before, gru-bahdanau, lstm (forget bias 1), rnn, rnn-relu.
 /// @throws Error "[cell_type] unknown cell \"gur\": one of ..."
 CellType cell_type(const std::string& name, Caller caller = Caller::current());
 const std::vector<std::string>& cell_names();
+/// The inverse, with or without layer_norm. @throws Error for a unit that has no name.
+std::string cell_name(CellType type, Caller caller = Caller::current());
+/// A type whose kind was left open, as a unit of this kind: what a GRUCell or an LSTM makes of its options.
+/// @throws Error "[LSTM] ..." when an option of another kind is set.
+CellType of_kind(CellKind kind, CellType type, const char* name, Caller caller = Caller::current());
 
 /// h [B, H], and c [B, H] of an LSTM; undefined parts are zeros.
 struct RecurrentState {
@@ -59,8 +73,8 @@ struct RecurrentParameters {
 
   RecurrentParameters() = default;
   /// All from U(-1/sqrt(H), 1/sqrt(H)), as PyTorch; gains 1, offsets 0.
-  RecurrentParameters(const CellType& type, int64_t input_size, int64_t hidden_size, bool bias, Rng& rng,
-                   Caller caller = Caller::current());
+  RecurrentParameters(const CellType& type, int64_t input_size, int64_t hidden_size, Rng& rng,
+                      Caller caller = Caller::current());
   int64_t hidden_size() const { return weight_hh.shape()[1]; }
   /// weight_ih, weight_hh, bias_ih, bias_hh, then weight_ln_ih, bias_ln_ih, weight_ln_hh, ..., weight_ln_c, or
   /// of the RNN weight_ln and bias_ln, each with the suffix.
@@ -89,7 +103,7 @@ struct RecurrentCell : RecurrentParameters {
 
   RecurrentCell() = default;
   /// `name` is for errors.
-  RecurrentCell(const CellType& type, int64_t input_size, int64_t hidden_size, Rng& rng, bool bias = true,
+  RecurrentCell(const CellType& type, int64_t input_size, int64_t hidden_size, Rng& rng,
                 const char* name = "RecurrentCell", Caller caller = Caller::current());
   /// Undefined parts of the state are zeros.
   RecurrentState step(const Input& x, const RecurrentState& state = {}) const;

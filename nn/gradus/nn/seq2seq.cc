@@ -17,7 +17,7 @@ namespace {
 // Where states are compared with annotations directly, both directions together must have the decoder's size.
 int64_t encoder_hidden_size(const Seq2SeqConfig& c, Caller caller) {
   At at(caller);
-  bool halves = c.bidirectional && c.attention != "none" && attention_kind(c.attention).equal_sizes;
+  bool halves = c.bidirectional() && c.attention != "none" && attention_kind(c.attention).equal_sizes;
   return halves ? c.hidden_size / 2 : c.hidden_size;
 }
 
@@ -27,22 +27,16 @@ ReadoutKind readout_kind(const std::string& name) {
   unknown_name("Seq2Seq", "readout", name, {"tanh", "maxout"});
 }
 
-CellType cell_of(const Seq2SeqConfig& c, Caller caller) {
-  CellType cell = cell_type(c.cell, caller);
-  cell.layer_norm = c.layer_norm;
-  return cell;
-}
-
 std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation_size, Rng& rng,
                                       Caller caller) {
   At at(caller);
   DecoderSizes sizes{c.target_vocabulary, c.embedding_dim, c.hidden_size, annotation_size,
                      encoder_hidden_size(c, caller)};
-  DecoderOptions options{.dropout = c.dropout,
+  DecoderOptions options{.dropout = c.rnn.dropout,
                          .padding_idx = kPad,
                          .input_feeding = c.input_feeding,
                          .readout = readout_kind(c.readout),
-                         .cell = cell_of(c, caller)};
+                         .cell = c.rnn.cell};
   if (c.attention == "none") return std::make_unique<PlainDecoder>(sizes, rng, options);
   auto attention = make_attention(c.attention,
                                   {c.hidden_size, annotation_size,
@@ -85,15 +79,7 @@ Tensor at_steps(const Tensor& values, const Tensor& lengths, const Shape& shape)
 Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, Rng& rng, Caller caller)
     : config(c),
       encoder(c.source_vocabulary, c.embedding_dim, encoder_hidden_size(c, caller), rng,
-              {.num_layers = c.num_layers,
-               .bidirectional = c.bidirectional,
-               .dropout = c.dropout,
-               .padding_idx = kPad,
-               .cell = cell_of(c, caller),
-               .residual = c.residual,
-               .variational = c.variational,
-               .recurrent_dropout = c.recurrent_dropout},
-              caller),
+              {.padding_idx = kPad, .rnn = c.rnn}, caller),
       decoder(make_decoder(c, encoder.annotation_size, rng, caller)),
       output(c.hidden_size, c.target_vocabulary, rng, {}, caller) {}
 

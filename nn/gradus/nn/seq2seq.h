@@ -13,21 +13,21 @@ namespace gradus::nn {
 struct Seq2SeqConfig {
   int64_t source_vocabulary = 0, target_vocabulary = 0;
   int64_t embedding_dim = 128, hidden_size = 128;
-  int64_t attention_size = 0;       ///< 0: hidden_size
-  int64_t num_layers = 1;           ///< of the encoder
-  bool bidirectional = true;
-  std::string attention = "bahdanau";  ///< a name make_attention knows, or "none"
-  std::string decoder =
-      "auto";  ///< "bahdanau" or "luong" order; auto: the one the attention was published with
-  bool input_feeding = true;        ///< of the Luong order
-  double dropout = 0;
-  std::string readout = "tanh";     ///< or "maxout"
+  /// 0: hidden_size.
+  int64_t attention_size = 0;
+  /// The encoder's layers; their cell and their dropout (on embeddings and readouts) are the decoder's, too.
+  RecurrentOptions rnn = {};
+  /// A name make_attention knows, or "none".
+  std::string attention = "bahdanau";
+  /// "bahdanau" or "luong" order; auto: the one the attention was published with.
+  std::string decoder = "auto";
+  /// Of the Luong order.
+  bool input_feeding = true;
+  /// Or "maxout".
+  std::string readout = "tanh";
   AttentionOptions attention_options = {};
-  std::string cell = "gru";      ///< a name cell_type knows, of encoder and decoder
-  bool layer_norm = false;       ///< layer-normalised cells
-  bool residual = false;         ///< encoder layers but the first add their input to their output
-  bool variational = false;      ///< the encoder's dropout has one mask for all words of a sentence
-  double recurrent_dropout = 0;  ///< on the encoder's states within their recurrent products
+
+  bool bidirectional() const { return rnn.bidirectional.value_or(true); }
 };
 
 /// Encoder, decoder, output layer: the translator's model.
@@ -37,7 +37,7 @@ struct Seq2Seq : TranslationModel {
   std::unique_ptr<Decoder> decoder;
   Linear output;  ///< logits = W readout + b, [.., V]
 
-  /// @throws Error for an unknown attention, decoder, readout or cell.
+  /// @throws Error for an unknown attention, decoder or readout.
   Seq2Seq(const Seq2SeqConfig& config, Rng& rng, Caller caller = Caller::current());
   /// Hard attention in training learns by REINFORCE: `baseline` is what a word is expected to cost, in nats, such as a
   /// moving average of the batches before; the loss's value stays the cross-entropy.

@@ -22,13 +22,13 @@ void check_ids(const Embedding& embedding, const int32_t* ids, int64_t n) {
 }  // namespace
 
 bool PackedEncoder::fits(const Encoder& e) {
-  const RecurrentShape& shape = e.rnn.shape;
-  return shape.cell.is_plain_gru() && !shape.residual && !shape.reference &&
+  const RecurrentOptions& options = e.rnn.options;
+  return options.cell.is_plain_gru() && !options.residual && !options.reference &&
          e.embedding.weight.value().dtype() == DType::f32 &&
          e.rnn.weights[0].weight_hh.value().dtype() == DType::f32;
 }
 
-PackedEncoder::PackedEncoder(const Encoder& e, Rows rows) : encoder_(e), H_(e.rnn.shape.hidden_size) {
+PackedEncoder::PackedEncoder(const Encoder& e, Rows rows) : encoder_(e), H_(e.rnn.hidden_size) {
   size_t directions = static_cast<size_t>(e.rnn.directions());
   const auto& weights = e.rnn.weights;
   for (size_t first = 0; first < weights.size(); first += directions) {
