@@ -1,5 +1,7 @@
 #include <gradus/error.h>
 
+#include <algorithm>
+
 namespace gradus {
 namespace {
 
@@ -13,6 +15,7 @@ template <class E>
   if (std::string line = to_string(place); !line.empty()) text.append(" (").append(line).append(")");
   const size_t size = text.size() - at;
   if (!hint.empty()) text.append("; hint: ").append(hint);
+  std::replace(text.begin(), text.end(), '\0', '?');  // what() ends at a NUL, and a name in a file may have one
   throw E(text, at, size);
 }
 

@@ -99,6 +99,19 @@ TEST_CASE("sizes and types that do not fit") {
   CHECK(complaint(file(tensor("w", "f32", "[2]", 0, 8), 8)) == "tensor \"w\": unknown dtype \"f32\"");
 }
 
+// what() ends at a NUL, where message() once looked for the place of the call behind it.
+TEST_CASE("a NUL in a tensor's name") {
+  scratch::Directory dir;
+  std::string path = dir.file("model.safetensors"), message;
+  scratch::write(path, file(tensor("a\\u0000b", "X", "[2]", 0, 8), 8));
+  try {
+    load_safetensors(path);
+  } catch (const Error& e) {
+    message = e.message();
+  }
+  CHECK(message == "[safetensors] " + path + ": tensor \"a?b\": unknown dtype \"X\"");
+}
+
 TEST_CASE("what is not a file") {
   scratch::Directory dir;
   auto text = [](const std::string& path) { return scratch::error_of([&] { load_safetensors(path); }); };

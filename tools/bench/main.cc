@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
 
   try {
     if (!app.parse(argc, argv)) return app.report();
-  } catch (const gradus::Error& e) {
+  } catch (const std::exception& e) {
     translator::tell("bench: {}\n", e.what());
     return 1;
   }
