@@ -18,18 +18,31 @@ void must(bool holds, const std::string& rule) {
   if (!holds) throw Broken("a rule is broken: " + rule);
 }
 
+namespace {
+
+// Compared byte for byte where the fuzzer does not look on: it would put what is looked for into its inputs, and find it
+// quoted.
+#ifdef __clang__
+__attribute__((no_sanitize("coverage")))
+#endif
+bool
+has(const char* text, size_t size, const char* word) {
+  for (size_t begin = 0; begin < size; ++begin) {
+    size_t n = 0;
+    while (word[n] && begin + n < size && text[begin + n] == word[n]) ++n;
+    if (!word[n]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void must_be_a_message(std::string_view text) {
   must(!text.empty(), "an error says something");
-  // Behind the name of the program or file; further on it may be what is quoted from the input.
-  for (int names = 0; names < 3; ++names) {
-    for (std::string_view own :
-         {"std::", "basic_string", "vector::", "stoi", "stod", "stol", "[json.exception", "map::at",
-          "array::at", "bad optional access", "bad_alloc", "filesystem error"})
-      must(!text.starts_with(own), "an error is no exception of the standard library: " + std::string(text));
-    size_t colon = text.find(": ");
-    if (colon == text.npos) break;
-    text.remove_prefix(colon + 2);
-  }
+  for (const char* own : {"std::", "basic_string::", "vector::_M", "json.exception", "map::at", "array::at",
+                          "_M_range", "bad optional access", "filesystem error: "})
+    must(!has(text.data(), text.size(), own),
+         "an error is no exception of the standard library: " + std::string(text));
 }
 
 void must_be_printable(std::string_view text) {

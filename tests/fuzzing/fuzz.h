@@ -39,6 +39,7 @@ bool accepts(F&& parse) {
     return accepts<More...>(parse);
   } catch (const Allowed& e) {
     must_be_a_message(e.what());
+    if constexpr (requires { e.message(); }) must_be_a_message(e.message());
     return false;
   }
 }

@@ -38,13 +38,18 @@ void keeps_words(const std::vector<std::string>& tokens) {
 
 }  // namespace
 
-FUZZ_TARGET(tokenizer, {"\0He doesn't like apples."s, "\1L'homme qu'il aime n'est-il pas aujourd'hui là?",
-                        "\2\"Quoted\" 'text' (in brackets), 3.14 and 10:30 p.m. -- boys' o'clock...",
-                        "\3dell'arte п'ять rock'n'roll", "\4«Oui» – ‘non’ “yes” l’ s d' m",
-                        "\5नमस्ते। क्\u200Dष a/b a / b", "\6<s> </s> <unk> <pad> \u00AD\uFEFFx"}) {
+FUZZ_TARGET(tokenizer,
+            {"\0\0\0He doesn't like apples."s, "\1\1\0L'homme qu'il aime n'est-il pas aujourd'hui là?",
+             "\0\2\1\"Quoted\" 'text' (in brackets), 3.14 and 10:30 p.m. -- boys' o'clock..."s,
+             "\1\0\1"
+             "dell'arte п'ять rock'n'roll",
+             "\1\1\1«Oui» – ‘non’ “yes” l’ s d' m", "\1\2\1नमस्ते। क्\u200Dष a/b a / b",
+             "\1\1\1<s> </s> <unk> <pad> \u00AD\uFEFFx"}) {
   Choices choices(input);
   bool lowercase = choices.yes();
   TokenizerOptions how{.lowercase = lowercase};
+  DetokenizerOptions people{.typography = static_cast<Typography>(choices.upto(2)),
+                            .capitalize = choices.yes()};
   std::string_view text = choices.rest();
   std::string normal = normalize(text, how);
   must(!utf8::first_invalid_byte(normal), "normal text is UTF-8");
@@ -60,11 +65,7 @@ FUZZ_TARGET(tokenizer, {"\0He doesn't like apples."s, "\1L'homme qu'il aime n'es
   std::vector<std::string> again = tokenize(join_tokens(tokens), how);
   must(again == tokens,
        "text that is tokenised has the same tokens: " + shown(tokens) + " gives " + shown(again));
-  for (Typography typography : {Typography::other, Typography::french, Typography::english})
-    for (bool capitalize : {false, true})
-      must(
-          !utf8::first_invalid_byte(detokenize(tokens, {.typography = typography, .capitalize = capitalize})),
-          "text for people is UTF-8");
+  must(!utf8::first_invalid_byte(detokenize(tokens, people)), "text for people is UTF-8");
   keeps_words(tokens);
   return !tokens.empty();
 }

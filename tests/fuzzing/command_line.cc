@@ -1,0 +1,246 @@
+// The command lines of all programs: the first line of the input names one, the others are its arguments.
+// Each main() runs as it is, but for the commands, which only look at what they were told.
+
+#include <command_line/command_line.h>
+#include <gradus/error.h>
+#include <translator/commands.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <sstream>
+
+#include "../../tools/bench/commands.h"
+#include "commands.h"
+#include "fuzz.h"
+#include "lesson/commands.h"
+
+namespace {
+
+using fuzzing::lines;
+using fuzzing::must;
+using fuzzing::must_be_printable;
+
+int commands_run = 0;
+
+// A number of an option: finite, and between the limits.
+void between(double least, double x, double most, const char* option) {
+  must(x >= least && x <= most, std::string(option) + " is within its bounds");
+}
+constexpr double kMost = 1e300;  // of what has no limit but to be a number
+
+void check(const translator::ReadOptions& o) {
+  between(0, static_cast<double>(o.max_length), 0x1p62, "--max-length");
+}
+
+void check(const gradus::nn::SearchOptions& o) {
+  between(1, static_cast<double>(o.beam_size), 100, "--beam-size");
+  between(0, o.length_penalty, kMost, "--length-penalty");
+}
+
+void check(translator::TrainCommand& o) {
+  check(o.data.read);
+  if (!fuzzing::accepts<translator::UsageError>([&] { translator::fill_defaults(o, false); })) return;
+  const translator::TrainOptions& t = o.train;
+  between(0, t.lr, kMost, "--lr");
+  between(0, t.momentum, 0.9999, "--momentum");
+  between(0, t.weight_decay, kMost, "--weight-decay");
+  between(0, t.clip, kMost, "--clip");
+  between(0, t.clip_value, kMost, "--clip-value");
+  between(0, t.ema, 0.999999, "--ema");
+  between(0, t.scheduled_sampling, 1, "--scheduled-sampling");
+  between(0, t.label_smoothing, 0.9, "--label-smoothing");
+  between(0, t.max_minutes, kMost, "--max-minutes");
+  between(0, static_cast<double>(t.epochs), 0x1p62, "--epochs");
+  between(1, static_cast<double>(t.batch_size), 0x1p62, "--batch-size");
+  between(0, o.model.network.dropout, 0.95, "--dropout");
+  between(0, o.model.network.recurrent_dropout, 0.95, "--recurrent-dropout");
+  between(1e-300, o.model.network.attention_options.temperature, kMost, "--temperature");
+  between(100, static_cast<double>(o.data.corpus_size), 2000000, "--corpus-size");
+}
+
+}  // namespace
+
+namespace translator {
+namespace {
+
+int parsed(CorpusCommand& o) {
+  ++commands_run;
+  between(0, static_cast<double>(o.count), 0x7FFFFFFF, "--count");  // the grammar counts in int
+  between(3, o.max_length, 100, "--max-length");
+  return 0;
+}
+int parsed(TrainCommand& o) { return ++commands_run, check(o), 0; }
+int parsed(CompareCommand& o) {
+  ++commands_run;
+  check(o.train);
+  must(!o.attentions.empty(), "there is something to compare");
+  between(1, static_cast<double>(o.seeds), 100, "--seeds");
+  return 0;
+}
+int parsed(TranslateCommand& o) {
+  ++commands_run;
+  check(o.search);
+  between(0, o.common.threads, 256, "--threads");
+  between(1, static_cast<double>(o.n_best), 100, "--n-best");
+  return 0;
+}
+int parsed(EvaluateCommand& o) { return ++commands_run, check(o.search), check(o.read), 0; }
+int parsed(ReplayCommand&) { return ++commands_run, 0; }
+
+}  // namespace
+}  // namespace translator
+
+#define main translator_main
+#define run parsed
+#include "../../examples/translator/main.cc"
+#undef run
+#undef main
+
+namespace parsed_lens {
+using namespace lens;
+
+static int explain(const ExplainOptions& o) {
+  between(0, o.step, 0x7FFFFFFF, "--step");
+  between(4, o.units, 4096, "--units");
+  return ++commands_run, 0;
+}
+static int flow(const FlowOptions& o) {
+  must(o.length == 0 || (o.length >= 5 && o.length <= 60), "--length is within its bounds");
+  return ++commands_run, 0;
+}
+static int graph(const GraphOptions&) { return ++commands_run, 0; }
+static int report(const ReportOptions&) { return ++commands_run, 0; }
+static int ablate(const AblateOptions& o) {
+  between(4, static_cast<double>(o.hidden), 256, "--hidden");
+  return ++commands_run, 0;
+}
+static int check_command(const CheckCommandOptions&) { return ++commands_run, 0; }
+static int check_page(const std::string&, const std::string&) { return ++commands_run, 0; }
+static int lesson_command(const CourseOptions&) { return ++commands_run, 0; }
+static int lab_command(const CourseOptions&) { return ++commands_run, 0; }
+static int with_check_page(const std::string&, const std::function<int()>& command) { return command(); }
+
+}  // namespace parsed_lens
+
+#define main lens_main
+#define lens parsed_lens
+#include "../../tools/lens/main.cc"
+#undef lens
+#undef main
+
+namespace parsed_bench {
+using namespace bench;
+
+static int any(const Options& o) {
+  between(1, o.threads, 256, "--threads");
+  between(0, o.steps, 0x7FFFFFFF, "--steps");
+  between(0, o.warmup, 0x7FFFFFFF, "--warmup");
+  return ++commands_run, 0;
+}
+static int train(const Options& o) { return any(o); }
+static int decode(const Options& o) { return any(o); }
+static int floor(const Options& o) { return any(o); }
+static int ops(const Options& o) { return any(o); }
+static int scale(const Options& o) { return any(o); }
+
+}  // namespace parsed_bench
+
+#define main bench_main
+#define bench parsed_bench
+#include "../../tools/bench/main.cc"
+#undef bench
+#undef main
+
+namespace {
+
+// What a program prints by C and C++ streams, while it lives; a sanitizer's report still goes where it
+// should.
+class Caught {
+ public:
+  Caught()
+      : old_out_(stdout),
+        old_err_(stderr),
+        old_cout_(std::cout.rdbuf(streams_.rdbuf())),
+        old_cerr_(std::cerr.rdbuf(streams_.rdbuf())) {
+    stdout = stderr = open_memstream(&text_, &size_);
+  }
+  ~Caught() {
+    std::fclose(stdout);
+    stdout = old_out_;
+    stderr = old_err_;
+    std::cout.rdbuf(old_cout_);
+    std::cerr.rdbuf(old_cerr_);
+    std::free(text_);
+  }
+  std::string text() {
+    std::fflush(stdout);
+    return std::string(text_, size_) + streams_.str();
+  }
+
+ private:
+  char* text_ = nullptr;
+  size_t size_ = 0;
+  std::ostringstream streams_;
+  FILE *old_out_, *old_err_;
+  std::streambuf *old_cout_, *old_cerr_;
+};
+
+}  // namespace
+
+FUZZ_TARGET(
+    command_line,
+    {"translator\ncorpus\n-n\n10\n--seed\n7\n--links",
+     "translator\ntrain\n--data\na.tsv\n--lr\n0.01\n--epochs\n2",
+     "translator\ntrain\n--attention\ndot\n--cell\nlstm\n--dropout\n0.5\n--hidden\n16\n--no-input-feeding",
+     "translator\ntrain\n--model\ntransformer\n--heads\n4\n--ffn\n64\n--positions\nlearned\n--max-minutes\n1",
+     "translator\ncompare\n-a\ndot,none\n--seeds\n2\n--work\nx",
+     "translator\ntranslate\nm\na b\n-k\n5\n--n-best=3",
+     "translator\nevaluate\nm\n--embedded\n--by-length\n--json",
+     "translator\nreplay\nx\n--all",
+     "translator\n--help",
+     "translator\n--version",
+     "translator\ntrain\n--dropout\nnan",
+     "translator\nsing",
+     "lens\nexplain\nm\na b\n--target\nx\n--step\n2\n--units=8",
+     "lens\nflow\n--length\n12\n--seeds\n2\n--init\nlecun",
+     "lens\ngraph\n--level\nop\n--dot\nx.dot",
+     "lens\ncheck\nsoftmax\n--html",
+     "lens\nlesson\nverify\n3\n--hint",
+     "lens\nlab\n2\n--reset",
+     "lens\nreport\nx\n--text",
+     "lens\nablate\n--cut\nvalue,score\n--task\ncopy",
+     "bench\ntrain\n--size\ntoy\n--threads\n2\n--losses\n3",
+     "bench\nops\nsoftmax\n--factor\n2",
+     "bench\nscale\n--json"}) {
+  std::vector<std::string> words = lines(input);
+  if (words.empty()) return false;
+  if (words.size() > 40) words.resize(40);
+  std::vector<char*> argv;
+  for (std::string& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  int argc = static_cast<int>(words.size()), code = 0;
+  commands_run = 0;
+  auto pipe_signal = std::signal(SIGPIPE, SIG_DFL);
+  std::string said;
+  {
+    Caught caught;
+    if (words[0].starts_with("l"))
+      code = lens_main(argc, argv.data());
+    else if (words[0].starts_with("b"))
+      code = bench_main(argc, argv.data());
+    else
+      code = translator_main(argc, argv.data());
+    said = caught.text();
+  }
+  std::signal(SIGPIPE, pipe_signal);
+  must(code == 0 || code == 1 || code == 2,
+       "a command line is right, or makes no sense: " + std::to_string(code));
+  must(commands_run <= 1, "one command is run");
+  must(code == 0 || !said.empty(), "what is wrong is said");
+  if (code != 0) must_be_printable(said);
+  must(code != 0 || commands_run == 1 || !said.empty(), "something is run or said");
+  return code == 0 && commands_run == 1;
+}
