@@ -152,7 +152,8 @@ TEST_CASE("cross entropy: large logits do not overflow") {
   const std::vector<float> x{1000, 0, -1000};
   const std::vector<int32_t> targets{2};
   std::vector<float> dx(3);
-  const auto sums = kernels::cross_entropy_rows(x.data(), targets.data(), 1, 3, -1, 0.0f, dx.data(), nullptr);
+  const auto sums =
+      kernels::cross_entropy_rows<float>(x.data(), targets.data(), 1, 3, -1, 0, dx.data(), nullptr);
   CHECK(sums.nll == 2000);
   CHECK(dx[0] == 1);
   CHECK(dx[2] == -1);

@@ -58,9 +58,9 @@ void check_against(const char* name, int64_t n, const Row<T>& got, const Row<dou
 
 TEST_CASE_TEMPLATE("exp, tanh, sigmoid against the C library", T, float, double) {
   on_every_target([] {
-    check_function<T>("exp", kernels::exp, std::exp);
-    check_function<T>("tanh", kernels::tanh, std::tanh);
-    check_function<T>("sigmoid", kernels::sigmoid, logistic);
+    check_function<T>("exp", kernels::exp<T>, std::exp);
+    check_function<T>("tanh", kernels::tanh<T>, std::tanh);
+    check_function<T>("sigmoid", kernels::sigmoid<T>, logistic);
   });
 }
 
@@ -68,36 +68,36 @@ TEST_CASE_TEMPLATE("exp, tanh, sigmoid at the ends of the range", T, float, doub
   const double infinity = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   on_every_target([=] {
-    CHECK(at<T>(kernels::exp, 0) == 1);
-    CHECK(at<T>(kernels::exp, infinity) == infinity);
-    CHECK(at<T>(kernels::exp, -infinity) == 0);
-    CHECK(std::isnan(at<T>(kernels::exp, nan)));
-    CHECK(at<T>(kernels::exp, sizeof(T) == 4 ? 88.73 : 709.79) == infinity);
-    CHECK(std::isfinite(at<T>(kernels::exp, sizeof(T) == 4 ? 88.72 : 709.78)));
-    CHECK(at<T>(kernels::exp, sizeof(T) == 4 ? -104 : -746) == 0);
-    CHECK(at<T>(kernels::exp, sizeof(T) == 4 ? -103 : -745) == std::numeric_limits<T>::denorm_min());
-    CHECK(at<T>(kernels::exp, 1e30) == infinity);
-    CHECK(at<T>(kernels::exp, -1e30) == 0);
+    CHECK(at<T>(kernels::exp<T>, 0) == 1);
+    CHECK(at<T>(kernels::exp<T>, infinity) == infinity);
+    CHECK(at<T>(kernels::exp<T>, -infinity) == 0);
+    CHECK(std::isnan(at<T>(kernels::exp<T>, nan)));
+    CHECK(at<T>(kernels::exp<T>, sizeof(T) == 4 ? 88.73 : 709.79) == infinity);
+    CHECK(std::isfinite(at<T>(kernels::exp<T>, sizeof(T) == 4 ? 88.72 : 709.78)));
+    CHECK(at<T>(kernels::exp<T>, sizeof(T) == 4 ? -104 : -746) == 0);
+    CHECK(at<T>(kernels::exp<T>, sizeof(T) == 4 ? -103 : -745) == std::numeric_limits<T>::denorm_min());
+    CHECK(at<T>(kernels::exp<T>, 1e30) == infinity);
+    CHECK(at<T>(kernels::exp<T>, -1e30) == 0);
 
     for (const double x : {20.0, 1e10, infinity}) {
-      CHECK(at<T>(kernels::tanh, x) == 1);
-      CHECK(at<T>(kernels::tanh, -x) == -1);
+      CHECK(at<T>(kernels::tanh<T>, x) == 1);
+      CHECK(at<T>(kernels::tanh<T>, -x) == -1);
     }
-    CHECK(std::isnan(at<T>(kernels::tanh, nan)));
-    CHECK(std::signbit(at<T>(kernels::tanh, -0.0)));
+    CHECK(std::isnan(at<T>(kernels::tanh<T>, nan)));
+    CHECK(std::signbit(at<T>(kernels::tanh<T>, -0.0)));
     for (const double x : {1e-3, 1e-6, 1e-12, 1e-30, 1e-37}) {
       const double exact = std::tanh(double(T(x)));
-      CHECK(close(at<T>(kernels::tanh, x), exact, bound<T>(), 0));
-      CHECK(close(at<T>(kernels::tanh, -x), -exact, bound<T>(), 0));
+      CHECK(close(at<T>(kernels::tanh<T>, x), exact, bound<T>(), 0));
+      CHECK(close(at<T>(kernels::tanh<T>, -x), -exact, bound<T>(), 0));
     }
 
-    CHECK(at<T>(kernels::sigmoid, 0) == T(0.5));
-    CHECK(at<T>(kernels::sigmoid, infinity) == 1);
-    CHECK(at<T>(kernels::sigmoid, 1e10) == 1);
-    CHECK(at<T>(kernels::sigmoid, -infinity) == 0);
-    CHECK(at<T>(kernels::sigmoid, -1e10) == 0);
-    CHECK(std::isnan(at<T>(kernels::sigmoid, nan)));
-    CHECK(close(at<T>(kernels::sigmoid, -80), std::exp(-80.0), bound<T>(), 0));
+    CHECK(at<T>(kernels::sigmoid<T>, 0) == T(0.5));
+    CHECK(at<T>(kernels::sigmoid<T>, infinity) == 1);
+    CHECK(at<T>(kernels::sigmoid<T>, 1e10) == 1);
+    CHECK(at<T>(kernels::sigmoid<T>, -infinity) == 0);
+    CHECK(at<T>(kernels::sigmoid<T>, -1e10) == 0);
+    CHECK(std::isnan(at<T>(kernels::sigmoid<T>, nan)));
+    CHECK(close(at<T>(kernels::sigmoid<T>, -80), std::exp(-80.0), bound<T>(), 0));
   });
 }
 

@@ -71,7 +71,7 @@ TEST_CASE("layer_norm: a row far from 0 and close together, in float") {
     const int64_t n = 33;
     Row<float> x(n), gamma(n, 1), beta(n, 0), y(n), stats(2);
     for (int64_t i = 0; i < n; ++i) x[i] = 4096 + float(i) / 1024;
-    kernels::layer_norm(1, n, x.data(), n, gamma.data(), beta.data(), 0, false, y.data(), n, stats.data());
+    kernels::layer_norm(1, n, x.data(), n, gamma.data(), beta.data(), 0.0f, false, y.data(), n, stats.data());
     const double deviation = std::sqrt(double(n * n - 1) / 12);
     for (int64_t i = 0; i < n; ++i) CHECK(close(y[i], double(i - 16) / deviation, 1e-5));
   });

@@ -138,6 +138,6 @@ TEST_CASE("update rules: an entry without a gradient does not move, even with ep
   float g = 0, p = 2, a = 0;
   adagrad({.lr = 0.1}, 0, &g, &p, &a, 1);
   CHECK(p == 2);
-  rmsprop({.lr = 0.1}, {.alpha = 0.9, .eps = 0}, &g, &p, &a, nullptr, nullptr, 1);
+  rmsprop<float>({.lr = 0.1}, {.alpha = 0.9, .eps = 0}, &g, &p, &a, nullptr, nullptr, 1);
   CHECK(p == 2);
 }

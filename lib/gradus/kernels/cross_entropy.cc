@@ -103,8 +103,8 @@ HWY_INLINE double row_of(const T* x, T top, int32_t target, int64_t V, T smoothi
 }
 
 template <class T>
-CrossEntropySums rows_of(const T* logits, const int32_t* targets, int64_t rows, int64_t V,
-                         int32_t ignore_index, T smoothing, T* dlogits, T* row_nll) {
+CrossEntropySums cross_entropy_rows(const T* logits, const int32_t* targets, int64_t rows, int64_t V,
+                                    int32_t ignore_index, T smoothing, T* dlogits, T* row_nll) {
   CrossEntropySums sums;
   for (int64_t r = 0; r < rows; ++r) {
     const T* x = logits + r * V;
@@ -122,8 +122,8 @@ CrossEntropySums rows_of(const T* logits, const int32_t* targets, int64_t rows, 
 }
 
 template <class T>
-CrossEntropySums layer_of(T* logits, const T* bias, const int32_t* targets, int64_t rows, int64_t V,
-                          T smoothing, bool gradient, T* dbias) {
+CrossEntropySums cross_entropy_of_layer(T* logits, const T* bias, const int32_t* targets, int64_t rows,
+                                        int64_t V, T smoothing, bool gradient, T* dbias) {
   CrossEntropySums sums;
   for (int64_t r = 0; r < rows; ++r) {
     T* x = logits + r * V;
@@ -134,11 +134,6 @@ CrossEntropySums layer_of(T* logits, const T* bias, const int32_t* targets, int6
   return sums;
 }
 
-constexpr auto& rows_f32 = rows_of<float>;
-constexpr auto& rows_f64 = rows_of<double>;
-constexpr auto& layer_f32 = layer_of<float>;
-constexpr auto& layer_f64 = layer_of<double>;
-
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -146,31 +141,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradus::kernels {
 
-HWY_EXPORT(rows_f32);
-HWY_EXPORT(rows_f64);
-HWY_EXPORT(layer_f32);
-HWY_EXPORT(layer_f64);
-
-CrossEntropySums cross_entropy_rows(const float* logits, const int32_t* targets, int64_t rows, int64_t V,
-                                    int32_t ignore_index, float smoothing, float* dlogits, float* row_nll) {
-  return HWY_DYNAMIC_DISPATCH(rows_f32)(logits, targets, rows, V, ignore_index, smoothing, dlogits, row_nll);
-}
-CrossEntropySums cross_entropy_rows(const double* logits, const int32_t* targets, int64_t rows, int64_t V,
-                                    int32_t ignore_index, double smoothing, double* dlogits,
-                                    double* row_nll) {
-  return HWY_DYNAMIC_DISPATCH(rows_f64)(logits, targets, rows, V, ignore_index, smoothing, dlogits, row_nll);
-}
-
-CrossEntropySums cross_entropy_of_layer(float* logits, const float* bias, const int32_t* targets,
-                                        int64_t rows, int64_t V, float smoothing, bool gradient,
-                                        float* dbias) {
-  return HWY_DYNAMIC_DISPATCH(layer_f32)(logits, bias, targets, rows, V, smoothing, gradient, dbias);
-}
-CrossEntropySums cross_entropy_of_layer(double* logits, const double* bias, const int32_t* targets,
-                                        int64_t rows, int64_t V, double smoothing, bool gradient,
-                                        double* dbias) {
-  return HWY_DYNAMIC_DISPATCH(layer_f64)(logits, bias, targets, rows, V, smoothing, gradient, dbias);
-}
+GRADUS_KERNEL(cross_entropy_rows, 8);
+GRADUS_KERNEL(cross_entropy_of_layer, 8);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

@@ -15,18 +15,14 @@ struct CrossEntropySums {
 ///   loss_r = - sum_k q_k log p_k,  nll_r = - log p_target,   p = softmax(logits_r)
 /// dlogits [rows, V] (null: not wanted; may be `logits`) = p - q, and 0 on rows with target = ignore_index:
 /// the gradient of the SUM of the losses; the caller scales. Row losses go to row_nll [rows] where not null.
-CrossEntropySums cross_entropy_rows(const float* logits, const int32_t* targets, int64_t rows, int64_t V,
-                                    int32_t ignore_index, float smoothing, float* dlogits, float* row_nll);
-CrossEntropySums cross_entropy_rows(const double* logits, const int32_t* targets, int64_t rows, int64_t V,
-                                    int32_t ignore_index, double smoothing, double* dlogits, double* row_nll);
+template <class T>
+CrossEntropySums cross_entropy_rows(const T* logits, const int32_t* targets, int64_t rows, int64_t V,
+                                    int32_t ignore_index, T smoothing, T* dlogits, T* row_nll);
 
 /// The same for the output layer, in place and with its bias, whose passes over the logits it saves. Every row counts.
 ///   logits += bias [V] (null: none); with `gradient` they become p - q, and dbias [V] (null: not wanted) += its rows
-CrossEntropySums cross_entropy_of_layer(float* logits, const float* bias, const int32_t* targets,
-                                        int64_t rows, int64_t V, float smoothing, bool gradient,
-                                        float* dbias);
-CrossEntropySums cross_entropy_of_layer(double* logits, const double* bias, const int32_t* targets,
-                                        int64_t rows, int64_t V, double smoothing, bool gradient,
-                                        double* dbias);
+template <class T>
+CrossEntropySums cross_entropy_of_layer(T* logits, const T* bias, const int32_t* targets, int64_t rows,
+                                        int64_t V, T smoothing, bool gradient, T* dbias);
 
 }  // namespace gradus::kernels

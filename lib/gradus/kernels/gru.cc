@@ -43,8 +43,8 @@ HWY_INLINE void state_back(D d, P part, const Num<D>* z, const Num<D>* n, const 
 }
 
 template <class T>
-void after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev, UpdateGate update,
-           T* h, T* gates) {
+void gru_reset_after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev,
+                     UpdateGate update, T* h, T* gates) {
   const Tag<T> d;
   const auto sign = sign_of(d, update);
   const T* b_r = b_hh;
@@ -68,8 +68,8 @@ void after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const 
 }
 
 template <class T>
-void after_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, UpdateGate update, T* dgi,
-                T* dgh, T* dh_prev) {
+void gru_reset_after_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
+                              UpdateGate update, T* dgi, T* dgh, T* dh_prev) {
   const Tag<T> d;
   const auto sign = sign_of(d, update);
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dgh += 3 * H,
@@ -89,8 +89,8 @@ void after_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* 
 }
 
 template <class T>
-void before_gates(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev,
-                  UpdateGate update, T* gates, T* rh) {
+void gru_reset_before_gates(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev,
+                            UpdateGate update, T* gates, T* rh) {
   const Tag<T> d;
   const auto sign = sign_of(d, update);
   const T* b_z = b_hh ? b_hh + H : nullptr;
@@ -107,8 +107,8 @@ void before_gates(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh,
 }
 
 template <class T>
-void before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, const T* b_hh, const T* h_prev, T* h,
-                  T* gates) {
+void gru_reset_before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, const T* b_hh, const T* h_prev,
+                            T* h, T* gates) {
   const Tag<T> d;
   const T* b_n = b_hh ? b_hh + 2 * H : nullptr;
   for (int64_t b = 0; b < B; ++b, gi += 3 * H, gh_n += H, h_prev += H, h += H, gates += 4 * H) {
@@ -123,8 +123,8 @@ void before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, const T* b_h
 }
 
 template <class T>
-void before_state_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, UpdateGate update,
-                       T* dgi, T* dh_prev) {
+void gru_reset_before_state_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
+                                     UpdateGate update, T* dgi, T* dh_prev) {
   const Tag<T> d;
   const auto sign = sign_of(d, update);
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dh_prev += H) {
@@ -136,8 +136,8 @@ void before_state_back(int64_t B, int64_t H, const T* gates, const T* h_prev, co
 }
 
 template <class T>
-void before_gates_back(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* drh, T* dgi,
-                       T* dh_prev) {
+void gru_reset_before_gates_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* drh,
+                                     T* dgi, T* dh_prev) {
   const Tag<T> d;
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, drh += H, dgi += 3 * H, dh_prev += H) {
     for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
@@ -148,19 +148,6 @@ void before_gates_back(int64_t B, int64_t H, const T* gates, const T* h_prev, co
   }
 }
 
-constexpr auto& after_f32 = after<float>;
-constexpr auto& after_f64 = after<double>;
-constexpr auto& after_back_f32 = after_back<float>;
-constexpr auto& after_back_f64 = after_back<double>;
-constexpr auto& before_gates_f32 = before_gates<float>;
-constexpr auto& before_gates_f64 = before_gates<double>;
-constexpr auto& before_state_f32 = before_state<float>;
-constexpr auto& before_state_f64 = before_state<double>;
-constexpr auto& before_state_back_f32 = before_state_back<float>;
-constexpr auto& before_state_back_f64 = before_state_back<double>;
-constexpr auto& before_gates_back_f32 = before_gates_back<float>;
-constexpr auto& before_gates_back_f64 = before_gates_back<double>;
-
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -168,68 +155,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradus::kernels {
 
-HWY_EXPORT(after_f32);
-HWY_EXPORT(after_f64);
-HWY_EXPORT(after_back_f32);
-HWY_EXPORT(after_back_f64);
-HWY_EXPORT(before_gates_f32);
-HWY_EXPORT(before_gates_f64);
-HWY_EXPORT(before_state_f32);
-HWY_EXPORT(before_state_f64);
-HWY_EXPORT(before_state_back_f32);
-HWY_EXPORT(before_state_back_f64);
-HWY_EXPORT(before_gates_back_f32);
-HWY_EXPORT(before_gates_back_f64);
-
-void gru_reset_after(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh,
-                     const float* h_prev, UpdateGate update, float* h, float* gates) {
-  HWY_DYNAMIC_DISPATCH(after_f32)(B, H, gi, gh, b_hh, h_prev, update, h, gates);
-}
-void gru_reset_after(int64_t B, int64_t H, const double* gi, const double* gh, const double* b_hh,
-                     const double* h_prev, UpdateGate update, double* h, double* gates) {
-  HWY_DYNAMIC_DISPATCH(after_f64)(B, H, gi, gh, b_hh, h_prev, update, h, gates);
-}
-void gru_reset_after_backward(int64_t B, int64_t H, const float* gates, const float* h_prev, const float* dh,
-                              UpdateGate update, float* dgi, float* dgh, float* dh_prev) {
-  HWY_DYNAMIC_DISPATCH(after_back_f32)(B, H, gates, h_prev, dh, update, dgi, dgh, dh_prev);
-}
-void gru_reset_after_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
-                              const double* dh, UpdateGate update, double* dgi, double* dgh,
-                              double* dh_prev) {
-  HWY_DYNAMIC_DISPATCH(after_back_f64)(B, H, gates, h_prev, dh, update, dgi, dgh, dh_prev);
-}
-void gru_reset_before_gates(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh,
-                            const float* h_prev, UpdateGate update, float* gates, float* rh) {
-  HWY_DYNAMIC_DISPATCH(before_gates_f32)(B, H, gi, gh, b_hh, h_prev, update, gates, rh);
-}
-void gru_reset_before_gates(int64_t B, int64_t H, const double* gi, const double* gh, const double* b_hh,
-                            const double* h_prev, UpdateGate update, double* gates, double* rh) {
-  HWY_DYNAMIC_DISPATCH(before_gates_f64)(B, H, gi, gh, b_hh, h_prev, update, gates, rh);
-}
-void gru_reset_before_state(int64_t B, int64_t H, const float* gi, const float* gh_n, const float* b_hh,
-                            const float* h_prev, float* h, float* gates) {
-  HWY_DYNAMIC_DISPATCH(before_state_f32)(B, H, gi, gh_n, b_hh, h_prev, h, gates);
-}
-void gru_reset_before_state(int64_t B, int64_t H, const double* gi, const double* gh_n, const double* b_hh,
-                            const double* h_prev, double* h, double* gates) {
-  HWY_DYNAMIC_DISPATCH(before_state_f64)(B, H, gi, gh_n, b_hh, h_prev, h, gates);
-}
-void gru_reset_before_state_backward(int64_t B, int64_t H, const float* gates, const float* h_prev,
-                                     const float* dh, UpdateGate update, float* dgi, float* dh_prev) {
-  HWY_DYNAMIC_DISPATCH(before_state_back_f32)(B, H, gates, h_prev, dh, update, dgi, dh_prev);
-}
-void gru_reset_before_state_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
-                                     const double* dh, UpdateGate update, double* dgi, double* dh_prev) {
-  HWY_DYNAMIC_DISPATCH(before_state_back_f64)(B, H, gates, h_prev, dh, update, dgi, dh_prev);
-}
-void gru_reset_before_gates_backward(int64_t B, int64_t H, const float* gates, const float* h_prev,
-                                     const float* drh, float* dgi, float* dh_prev) {
-  HWY_DYNAMIC_DISPATCH(before_gates_back_f32)(B, H, gates, h_prev, drh, dgi, dh_prev);
-}
-void gru_reset_before_gates_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
-                                     const double* drh, double* dgi, double* dh_prev) {
-  HWY_DYNAMIC_DISPATCH(before_gates_back_f64)(B, H, gates, h_prev, drh, dgi, dh_prev);
-}
+GRADUS_KERNEL(gru_reset_after, 9);
+GRADUS_KERNEL(gru_reset_after_backward, 9);
+GRADUS_KERNEL(gru_reset_before_gates, 9);
+GRADUS_KERNEL(gru_reset_before_state, 8);
+GRADUS_KERNEL(gru_reset_before_state_backward, 8);
+GRADUS_KERNEL(gru_reset_before_gates_backward, 7);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

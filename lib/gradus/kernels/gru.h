@@ -23,40 +23,34 @@ enum class UpdateGate { keeps_old, selects_new };
 
 /// What a step keeps for its backward: gates [B, 4H] = r, weight of the old state, n, gh_n + b_hn (the last
 /// one is unused by reset before).
-void gru_reset_after(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh,
-                     const float* h_prev, UpdateGate update, float* h, float* gates);
-void gru_reset_after(int64_t B, int64_t H, const double* gi, const double* gh, const double* b_hh,
-                     const double* h_prev, UpdateGate update, double* h, double* gates);
+template <class T>
+void gru_reset_after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev,
+                     UpdateGate update, T* h, T* gates);
 
 /// dh [B, H] arrives; writes dgi [B, 3H] = [dr, dz, dn] and dgh [B, 3H] = [dr, dz, dn r] (pre-activation
 /// gradients) and dh_prev [B, H], dh times the weight of the old state, to which the caller adds dgh W_hh.
 /// dh_prev may be dh.
-void gru_reset_after_backward(int64_t B, int64_t H, const float* gates, const float* h_prev, const float* dh,
-                              UpdateGate update, float* dgi, float* dgh, float* dh_prev);
-void gru_reset_after_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
-                              const double* dh, UpdateGate update, double* dgi, double* dgh, double* dh_prev);
+template <class T>
+void gru_reset_after_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
+                              UpdateGate update, T* dgi, T* dgh, T* dh_prev);
 
 /// Reset before, first half: r and z into gates, and rh [B, H] = r h_prev, the input of the product with
 /// W_hn. Only the first 2H columns of gh (row stride 3H) are read.
-void gru_reset_before_gates(int64_t B, int64_t H, const float* gi, const float* gh, const float* b_hh,
-                            const float* h_prev, UpdateGate update, float* gates, float* rh);
-void gru_reset_before_gates(int64_t B, int64_t H, const double* gi, const double* gh, const double* b_hh,
-                            const double* h_prev, UpdateGate update, double* gates, double* rh);
+template <class T>
+void gru_reset_before_gates(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev,
+                            UpdateGate update, T* gates, T* rh);
 /// Second half: gh_n [B, H] (contiguous) = W_hn rh without bias; n into gates, h out.
-void gru_reset_before_state(int64_t B, int64_t H, const float* gi, const float* gh_n, const float* b_hh,
-                            const float* h_prev, float* h, float* gates);
-void gru_reset_before_state(int64_t B, int64_t H, const double* gi, const double* gh_n, const double* b_hh,
-                            const double* h_prev, double* h, double* gates);
+template <class T>
+void gru_reset_before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, const T* b_hh, const T* h_prev,
+                            T* h, T* gates);
 /// Backward of the second half: dgi's n block and z block, dh_prev as above. dgi [B, 3H].
-void gru_reset_before_state_backward(int64_t B, int64_t H, const float* gates, const float* h_prev,
-                                     const float* dh, UpdateGate update, float* dgi, float* dh_prev);
-void gru_reset_before_state_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
-                                     const double* dh, UpdateGate update, double* dgi, double* dh_prev);
+template <class T>
+void gru_reset_before_state_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
+                                     UpdateGate update, T* dgi, T* dh_prev);
 /// Backward of the first half: drh [B, H] = dn W_hn arrives; dgi's r block, and dh_prev += drh r. The caller
 /// then adds [dr, dz] W_h{r,z} to dh_prev.
-void gru_reset_before_gates_backward(int64_t B, int64_t H, const float* gates, const float* h_prev,
-                                     const float* drh, float* dgi, float* dh_prev);
-void gru_reset_before_gates_backward(int64_t B, int64_t H, const double* gates, const double* h_prev,
-                                     const double* drh, double* dgi, double* dh_prev);
+template <class T>
+void gru_reset_before_gates_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* drh,
+                                     T* dgi, T* dh_prev);
 
 }  // namespace gradus::kernels

@@ -16,8 +16,8 @@ namespace {
 // A row is measured from its first entry: where all entries are close to one large number, the differences
 // are exact.
 template <class T>
-void forward(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, const T* beta, T eps, bool add,
-             T* y, int64_t ldy, T* stats) {
+void layer_norm(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, const T* beta, T eps,
+                bool add, T* y, int64_t ldy, T* stats) {
   if (n == 0) return;
   const Tag<T> d;
   const T share = T(1) / static_cast<T>(n);
@@ -48,8 +48,8 @@ void forward(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, c
 
 // One pass for the two means and the parameters' gradients, one for dx; xh is made again in each.
 template <class T>
-void backward(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, const T* stats, const T* dy,
-              int64_t lddy, bool add, T* dx, int64_t lddx, T* dgamma, T* dbeta) {
+void layer_norm_backward(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, const T* stats,
+                         const T* dy, int64_t lddy, bool add, T* dx, int64_t lddx, T* dgamma, T* dbeta) {
   if (n == 0) return;
   const Tag<T> d;
   const T share = T(1) / static_cast<T>(n);
@@ -77,11 +77,6 @@ void backward(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, 
   }
 }
 
-constexpr auto& layer_norm_f32 = forward<float>;
-constexpr auto& layer_norm_f64 = forward<double>;
-constexpr auto& layer_norm_back_f32 = backward<float>;
-constexpr auto& layer_norm_back_f64 = backward<double>;
-
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -89,31 +84,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradus::kernels {
 
-HWY_EXPORT(layer_norm_f32);
-HWY_EXPORT(layer_norm_f64);
-HWY_EXPORT(layer_norm_back_f32);
-HWY_EXPORT(layer_norm_back_f64);
-
-void layer_norm(int64_t rows, int64_t n, const float* x, int64_t ldx, const float* gamma, const float* beta,
-                float eps, bool add, float* y, int64_t ldy, float* stats) {
-  HWY_DYNAMIC_DISPATCH(layer_norm_f32)(rows, n, x, ldx, gamma, beta, eps, add, y, ldy, stats);
-}
-void layer_norm(int64_t rows, int64_t n, const double* x, int64_t ldx, const double* gamma,
-                const double* beta, double eps, bool add, double* y, int64_t ldy, double* stats) {
-  HWY_DYNAMIC_DISPATCH(layer_norm_f64)(rows, n, x, ldx, gamma, beta, eps, add, y, ldy, stats);
-}
-void layer_norm_backward(int64_t rows, int64_t n, const float* x, int64_t ldx, const float* gamma,
-                         const float* stats, const float* dy, int64_t lddy, bool add, float* dx, int64_t lddx,
-                         float* dgamma, float* dbeta) {
-  HWY_DYNAMIC_DISPATCH(layer_norm_back_f32)
-  (rows, n, x, ldx, gamma, stats, dy, lddy, add, dx, lddx, dgamma, dbeta);
-}
-void layer_norm_backward(int64_t rows, int64_t n, const double* x, int64_t ldx, const double* gamma,
-                         const double* stats, const double* dy, int64_t lddy, bool add, double* dx,
-                         int64_t lddx, double* dgamma, double* dbeta) {
-  HWY_DYNAMIC_DISPATCH(layer_norm_back_f64)
-  (rows, n, x, ldx, gamma, stats, dy, lddy, add, dx, lddx, dgamma, dbeta);
-}
+GRADUS_KERNEL(layer_norm, 11);
+GRADUS_KERNEL(layer_norm_backward, 13);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

@@ -14,7 +14,7 @@ namespace gradus::kernels::HWY_NAMESPACE {
 namespace {
 
 template <class T>
-void log_of(const T* x, T* y, int64_t n) {
+void log(const T* x, T* y, int64_t n) {
   const Tag<T> d;
   for_lanes(d, n,
             [&](int64_t i, auto part) HWY_ATTR { part.store(log_lanes(d, part.load(d, x + i)), d, y + i); });
@@ -75,7 +75,7 @@ void pow_by_each_f32(const float* x, const float* e, float* y, int64_t n) {
 // ---- log-softmax ----
 
 template <class T>
-void log_softmax_of(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
+void log_softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
   const Tag<T> d;
   for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
     const T* from = x;
@@ -101,7 +101,7 @@ void log_softmax_of(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t
 }
 
 template <class T>
-void log_softmax_back_of(const T* y, const uint8_t* mask, const T* dy, T* dx, int64_t rows, int64_t n) {
+void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* dx, int64_t rows, int64_t n) {
   const Tag<T> d;
   for (int64_t r = 0; r < rows; ++r, y += n, dy += n, dx += n) {
     const T* up = dy;
@@ -136,7 +136,7 @@ HWY_INLINE void pairs(const T* x, const T* t, T* y, int64_t n, const F& f) {
 /// With w = 1 + (pos_weight - 1) t:  term = (1 - t) x + w softplus(-x), dx = (1 - t) - w sigmoid(-x),
 /// dt = (pos_weight - 1) softplus(-x) - x
 template <class T>
-void bce_of(LossPart what, T pos_weight, const T* x, const T* t, T* y, int64_t n) {
+void bce_with_logits(LossPart what, T pos_weight, const T* x, const T* t, T* y, int64_t n) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const V one = hn::Set(d, 1), extra = hn::Set(d, pos_weight - T(1));
@@ -157,7 +157,7 @@ void bce_of(LossPart what, T pos_weight, const T* x, const T* t, T* y, int64_t n
 }
 
 template <class T>
-void kl_of(LossPart what, const T* x, const T* t, T* y, int64_t n) {
+void kl_div(LossPart what, const T* x, const T* t, T* y, int64_t n) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const V zero = hn::Zero(d), one = hn::Set(d, 1);
@@ -178,7 +178,7 @@ void kl_of(LossPart what, const T* x, const T* t, T* y, int64_t n) {
 }
 
 template <class T>
-void kl_logs_of(LossPart what, const T* x, const T* t, T* y, int64_t n) {
+void kl_div_of_logs(LossPart what, const T* x, const T* t, T* y, int64_t n) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const V one = hn::Set(d, 1);
@@ -193,7 +193,7 @@ void kl_logs_of(LossPart what, const T* x, const T* t, T* y, int64_t n) {
 }
 
 template <class T>
-double sum_of(const T* x, int64_t n) {
+double sum(const T* x, int64_t n) {
   const Tag<double> d;
   const hn::Rebind<T, Tag<double>> narrow;
   auto lanes = hn::Zero(d);
@@ -207,21 +207,6 @@ double sum_of(const T* x, int64_t n) {
   return hn::GetLane(hn::SumOfLanes(d, lanes));
 }
 
-constexpr auto& log_f32 = log_of<float>;
-constexpr auto& log_f64 = log_of<double>;
-constexpr auto& log_softmax_f32 = log_softmax_of<float>;
-constexpr auto& log_softmax_f64 = log_softmax_of<double>;
-constexpr auto& log_softmax_back_f32 = log_softmax_back_of<float>;
-constexpr auto& log_softmax_back_f64 = log_softmax_back_of<double>;
-constexpr auto& bce_f32 = bce_of<float>;
-constexpr auto& bce_f64 = bce_of<double>;
-constexpr auto& kl_f32 = kl_of<float>;
-constexpr auto& kl_f64 = kl_of<double>;
-constexpr auto& kl_logs_f32 = kl_logs_of<float>;
-constexpr auto& kl_logs_f64 = kl_logs_of<double>;
-constexpr auto& sum_f32 = sum_of<float>;
-constexpr auto& sum_f64 = sum_of<double>;
-
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -229,25 +214,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradus::kernels {
 
-HWY_EXPORT(log_f32);
-HWY_EXPORT(log_f64);
-HWY_EXPORT(log_softmax_f32);
-HWY_EXPORT(log_softmax_f64);
-HWY_EXPORT(log_softmax_back_f32);
-HWY_EXPORT(log_softmax_back_f64);
-HWY_EXPORT(bce_f32);
-HWY_EXPORT(bce_f64);
-HWY_EXPORT(kl_f32);
-HWY_EXPORT(kl_f64);
-HWY_EXPORT(kl_logs_f32);
-HWY_EXPORT(kl_logs_f64);
-HWY_EXPORT(sum_f32);
-HWY_EXPORT(sum_f64);
+GRADUS_KERNEL(log, 3);
+GRADUS_KERNEL(log_softmax_rows, 5);
+GRADUS_KERNEL(log_softmax_rows_backward, 6);
+GRADUS_KERNEL(bce_with_logits, 6);
+GRADUS_KERNEL(kl_div, 5);
+GRADUS_KERNEL(kl_div_of_logs, 5);
+GRADUS_KERNEL(sum, 2);
+
 HWY_EXPORT(pow_by_one_f32);
 HWY_EXPORT(pow_by_each_f32);
 
-void log(const float* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(log_f32)(x, y, n); }
-void log(const double* x, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(log_f64)(x, y, n); }
 void pow(const float* x, float e, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(pow_by_one_f32)(x, e, y, n); }
 void pow(const double* x, double e, double* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], e);
@@ -258,41 +235,6 @@ void pow(const float* x, const float* e, float* y, int64_t n) {
 void pow(const double* x, const double* e, double* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], e[i]);
 }
-void log_softmax_rows(const float* x, const uint8_t* mask, float* y, int64_t rows, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(log_softmax_f32)(x, mask, y, rows, n);
-}
-void log_softmax_rows(const double* x, const uint8_t* mask, double* y, int64_t rows, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(log_softmax_f64)(x, mask, y, rows, n);
-}
-void log_softmax_rows_backward(const float* y, const uint8_t* mask, const float* dy, float* dx, int64_t rows,
-                               int64_t n) {
-  HWY_DYNAMIC_DISPATCH(log_softmax_back_f32)(y, mask, dy, dx, rows, n);
-}
-void log_softmax_rows_backward(const double* y, const uint8_t* mask, const double* dy, double* dx,
-                               int64_t rows, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(log_softmax_back_f64)(y, mask, dy, dx, rows, n);
-}
-void bce_with_logits(LossPart part, float pos_weight, const float* x, const float* t, float* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(bce_f32)(part, pos_weight, x, t, y, n);
-}
-void bce_with_logits(LossPart part, double pos_weight, const double* x, const double* t, double* y,
-                     int64_t n) {
-  HWY_DYNAMIC_DISPATCH(bce_f64)(part, pos_weight, x, t, y, n);
-}
-void kl_div(LossPart part, const float* x, const float* t, float* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(kl_f32)(part, x, t, y, n);
-}
-void kl_div(LossPart part, const double* x, const double* t, double* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(kl_f64)(part, x, t, y, n);
-}
-void kl_div_of_logs(LossPart part, const float* x, const float* t, float* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(kl_logs_f32)(part, x, t, y, n);
-}
-void kl_div_of_logs(LossPart part, const double* x, const double* t, double* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(kl_logs_f64)(part, x, t, y, n);
-}
-double sum(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum_f32)(x, n); }
-double sum(const double* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum_f64)(x, n); }
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

@@ -12,7 +12,7 @@ namespace gradus::kernels::HWY_NAMESPACE {
 namespace {
 
 template <class T>
-void step(int64_t B, int64_t H, T* gates, const T* c_prev, T* h, T* c) {
+void lstm_step(int64_t B, int64_t H, T* gates, const T* c_prev, T* h, T* c) {
   const Tag<T> d;
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, c_prev += H, h += H, c += H) {
     for_lanes(d, H, [&](int64_t k, auto part) HWY_ATTR {
@@ -33,7 +33,7 @@ void step(int64_t B, int64_t H, T* gates, const T* c_prev, T* h, T* c) {
 
 // c and tanh(c) are computed again: cheaper than tensors that keep them.
 template <class T>
-void step_back(int64_t B, int64_t H, const T* gates, const T* c_prev, T* dh, T* dc, T* dgates) {
+void lstm_step_backward(int64_t B, int64_t H, const T* gates, const T* c_prev, T* dh, T* dc, T* dgates) {
   const Tag<T> d;
   const auto one = hn::Set(d, 1);
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, c_prev += H, dh += H, dc += H, dgates += 4 * H) {
@@ -54,7 +54,7 @@ void step_back(int64_t B, int64_t H, const T* gates, const T* c_prev, T* dh, T* 
 }
 
 template <class T>
-void cell_state(int64_t B, int64_t H, T* gates, const T* c_prev, T* c) {
+void lstm_cell_state(int64_t B, int64_t H, T* gates, const T* c_prev, T* c) {
   const Tag<T> d;
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, c_prev += H, c += H) {
     for_lanes(d, H, [&](int64_t k, auto part) HWY_ATTR {
@@ -71,7 +71,7 @@ void cell_state(int64_t B, int64_t H, T* gates, const T* c_prev, T* c) {
 }
 
 template <class T>
-void output(int64_t B, int64_t H, const T* gates, T* y, T* h) {
+void lstm_output(int64_t B, int64_t H, const T* gates, T* y, T* h) {
   const Tag<T> d;
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, y += H, h += H) {
     for_lanes(d, H, [&](int64_t k, auto part) HWY_ATTR {
@@ -83,7 +83,7 @@ void output(int64_t B, int64_t H, const T* gates, T* y, T* h) {
 }
 
 template <class T>
-void output_back(int64_t B, int64_t H, const T* gates, const T* tanh_y, T* dh, T* dgates, T* dy) {
+void lstm_output_backward(int64_t B, int64_t H, const T* gates, const T* tanh_y, T* dh, T* dgates, T* dy) {
   const Tag<T> d;
   const auto one = hn::Set(d, 1);
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, tanh_y += H, dh += H, dgates += 4 * H, dy += H) {
@@ -98,7 +98,7 @@ void output_back(int64_t B, int64_t H, const T* gates, const T* tanh_y, T* dh, T
 }
 
 template <class T>
-void cell_state_back(int64_t B, int64_t H, const T* gates, const T* c_prev, T* dc, T* dgates) {
+void lstm_cell_state_backward(int64_t B, int64_t H, const T* gates, const T* c_prev, T* dc, T* dgates) {
   const Tag<T> d;
   const auto one = hn::Set(d, 1);
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, c_prev += H, dc += H, dgates += 4 * H) {
@@ -113,19 +113,6 @@ void cell_state_back(int64_t B, int64_t H, const T* gates, const T* c_prev, T* d
   }
 }
 
-constexpr auto& step_f32 = step<float>;
-constexpr auto& step_f64 = step<double>;
-constexpr auto& step_back_f32 = step_back<float>;
-constexpr auto& step_back_f64 = step_back<double>;
-constexpr auto& cell_state_f32 = cell_state<float>;
-constexpr auto& cell_state_f64 = cell_state<double>;
-constexpr auto& output_f32 = output<float>;
-constexpr auto& output_f64 = output<double>;
-constexpr auto& output_back_f32 = output_back<float>;
-constexpr auto& output_back_f64 = output_back<double>;
-constexpr auto& cell_state_back_f32 = cell_state_back<float>;
-constexpr auto& cell_state_back_f64 = cell_state_back<double>;
-
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -133,61 +120,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradus::kernels {
 
-HWY_EXPORT(step_f32);
-HWY_EXPORT(step_f64);
-HWY_EXPORT(step_back_f32);
-HWY_EXPORT(step_back_f64);
-HWY_EXPORT(cell_state_f32);
-HWY_EXPORT(cell_state_f64);
-HWY_EXPORT(output_f32);
-HWY_EXPORT(output_f64);
-HWY_EXPORT(output_back_f32);
-HWY_EXPORT(output_back_f64);
-HWY_EXPORT(cell_state_back_f32);
-HWY_EXPORT(cell_state_back_f64);
-
-void lstm_step(int64_t B, int64_t H, float* gates, const float* c_prev, float* h, float* c) {
-  HWY_DYNAMIC_DISPATCH(step_f32)(B, H, gates, c_prev, h, c);
-}
-void lstm_step(int64_t B, int64_t H, double* gates, const double* c_prev, double* h, double* c) {
-  HWY_DYNAMIC_DISPATCH(step_f64)(B, H, gates, c_prev, h, c);
-}
-void lstm_step_backward(int64_t B, int64_t H, const float* gates, const float* c_prev, float* dh, float* dc,
-                        float* dgates) {
-  HWY_DYNAMIC_DISPATCH(step_back_f32)(B, H, gates, c_prev, dh, dc, dgates);
-}
-void lstm_step_backward(int64_t B, int64_t H, const double* gates, const double* c_prev, double* dh,
-                        double* dc, double* dgates) {
-  HWY_DYNAMIC_DISPATCH(step_back_f64)(B, H, gates, c_prev, dh, dc, dgates);
-}
-void lstm_cell_state(int64_t B, int64_t H, float* gates, const float* c_prev, float* c) {
-  HWY_DYNAMIC_DISPATCH(cell_state_f32)(B, H, gates, c_prev, c);
-}
-void lstm_cell_state(int64_t B, int64_t H, double* gates, const double* c_prev, double* c) {
-  HWY_DYNAMIC_DISPATCH(cell_state_f64)(B, H, gates, c_prev, c);
-}
-void lstm_output(int64_t B, int64_t H, const float* gates, float* y, float* h) {
-  HWY_DYNAMIC_DISPATCH(output_f32)(B, H, gates, y, h);
-}
-void lstm_output(int64_t B, int64_t H, const double* gates, double* y, double* h) {
-  HWY_DYNAMIC_DISPATCH(output_f64)(B, H, gates, y, h);
-}
-void lstm_output_backward(int64_t B, int64_t H, const float* gates, const float* tanh_y, float* dh,
-                          float* dgates, float* dy) {
-  HWY_DYNAMIC_DISPATCH(output_back_f32)(B, H, gates, tanh_y, dh, dgates, dy);
-}
-void lstm_output_backward(int64_t B, int64_t H, const double* gates, const double* tanh_y, double* dh,
-                          double* dgates, double* dy) {
-  HWY_DYNAMIC_DISPATCH(output_back_f64)(B, H, gates, tanh_y, dh, dgates, dy);
-}
-void lstm_cell_state_backward(int64_t B, int64_t H, const float* gates, const float* c_prev, float* dc,
-                              float* dgates) {
-  HWY_DYNAMIC_DISPATCH(cell_state_back_f32)(B, H, gates, c_prev, dc, dgates);
-}
-void lstm_cell_state_backward(int64_t B, int64_t H, const double* gates, const double* c_prev, double* dc,
-                              double* dgates) {
-  HWY_DYNAMIC_DISPATCH(cell_state_back_f64)(B, H, gates, c_prev, dc, dgates);
-}
+GRADUS_KERNEL(lstm_step, 6);
+GRADUS_KERNEL(lstm_step_backward, 7);
+GRADUS_KERNEL(lstm_cell_state, 5);
+GRADUS_KERNEL(lstm_output, 5);
+GRADUS_KERNEL(lstm_output_backward, 7);
+GRADUS_KERNEL(lstm_cell_state_backward, 6);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

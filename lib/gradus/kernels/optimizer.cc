@@ -14,7 +14,7 @@ namespace gradus::kernels::HWY_NAMESPACE {
 namespace {
 
 template <class T>
-double squares(const T* x, int64_t n) {
+double sum_squares(const T* x, int64_t n) {
   const Tag<double> d;
   const hn::Rebind<T, Tag<double>> narrow;  // as many floats as a vector has doubles
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -43,7 +43,7 @@ double squares(const T* x, int64_t n) {
 }
 
 template <class T>
-void adam_step(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n) {
+void adam(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n) {
   const Tag<T> d;
   const auto set = [&](double value) HWY_ATTR { return hn::Set(d, static_cast<T>(value)); };
   const auto scale = set(step.grad_scale), decay = set(step.weight_decay);
@@ -68,11 +68,6 @@ void adam_step(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n) {
   });
 }
 
-constexpr auto& squares_f32 = squares<float>;
-constexpr auto& squares_f64 = squares<double>;
-constexpr auto& adam_f32 = adam_step<float>;
-constexpr auto& adam_f64 = adam_step<double>;
-
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -80,19 +75,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradus::kernels {
 
-HWY_EXPORT(squares_f32);
-HWY_EXPORT(squares_f64);
-HWY_EXPORT(adam_f32);
-HWY_EXPORT(adam_f64);
-
-double sum_squares(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(squares_f32)(x, n); }
-double sum_squares(const double* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(squares_f64)(x, n); }
-void adam(const AdamStep& step, const float* g, float* p, float* m, float* v, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(adam_f32)(step, g, p, m, v, n);
-}
-void adam(const AdamStep& step, const double* g, double* p, double* m, double* v, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(adam_f64)(step, g, p, m, v, n);
-}
+GRADUS_KERNEL(sum_squares, 2);
+GRADUS_KERNEL(adam, 6);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

@@ -5,8 +5,8 @@
 namespace gradus::kernels {
 
 /// sum_i x_i^2 in double, for the global gradient norm. Same order, hence same bits, at each call.
-double sum_squares(const float* x, int64_t n);
-double sum_squares(const double* x, int64_t n);
+template <class T>
+double sum_squares(const T* x, int64_t n);
 
 struct AdamStep {
   double lr, beta1, beta2, eps;
@@ -20,7 +20,7 @@ struct AdamStep {
 /// Kingma & Ba 2015, eps outside the root. An entry whose gradients were all 0 does not move (but for
 /// `shrink`).
 ///   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  p -= lr (m / c1) / (sqrt(v / c2) + eps)
-void adam(const AdamStep& step, const float* g, float* p, float* m, float* v, int64_t n);
-void adam(const AdamStep& step, const double* g, double* p, double* m, double* v, int64_t n);
+template <class T>
+void adam(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n);
 
 }  // namespace gradus::kernels

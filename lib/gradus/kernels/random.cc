@@ -38,7 +38,7 @@ HWY_INLINE V product(V x, uint32_t factor) {
 #endif
 }
 
-void words(uint64_t seed, uint64_t stream, uint64_t first, int64_t blocks, uint32_t* out) {
+void philox_words(uint64_t seed, uint64_t stream, uint64_t first, int64_t blocks, uint32_t* out) {
   const Tag<uint64_t> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto low = hn::Set(d, 0xFFFFFFFFu);
@@ -127,9 +127,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace gradus::kernels {
+
+GRADUS_PLAIN_KERNEL(philox_words, 5);
+
 namespace {
 
-HWY_EXPORT(words);
 HWY_EXPORT(uniform_f32);
 HWY_EXPORT(normal_f32);
 
@@ -196,10 +198,6 @@ bool by_parts(Rng& rng, int64_t n, int64_t each, const Make& make) {
 }
 
 }  // namespace
-
-void philox_words(uint64_t seed, uint64_t stream, uint64_t first, int64_t blocks, uint32_t* out) {
-  HWY_DYNAMIC_DISPATCH(words)(seed, stream, first, blocks, out);
-}
 
 void fill_uniform(Rng& rng, double low, double high, float* p, int64_t n) {
   bool done = by_parts(rng, n, 1, [&](const uint64_t* draws, int64_t i, int64_t count) {

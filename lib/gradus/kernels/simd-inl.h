@@ -10,6 +10,8 @@
 
 #include <hwy/highway.h>
 
+#include <gradus/kernels/dispatch.h>
+
 #include <cstdint>
 #include <cstring>
 #include <limits>

@@ -109,8 +109,8 @@ HWY_INLINE void wide_strip(const Product<T>& p, int64_t m, int64_t j) {
 }
 
 template <class T>
-void product(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t row_a, int64_t column_a,
-             const T* b, int64_t ldb, bool add, T* c, int64_t ldc) {
+void small_gemm(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t row_a, int64_t column_a,
+                const T* b, int64_t ldb, bool add, T* c, int64_t ldc) {
   const Product<T> p{k, alpha, a, row_a, column_a, b, ldb, add, c, ldc};
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(Tag<T>()));
   int64_t j = 0;
@@ -122,9 +122,6 @@ void product(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t row_a
   if (j < n) strip(p, m, j, Part{static_cast<size_t>(n - j)});
 }
 
-constexpr auto& small_gemm_f32 = product<float>;
-constexpr auto& small_gemm_f64 = product<double>;
-
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -132,17 +129,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradus::kernels {
 
-HWY_EXPORT(small_gemm_f32);
-HWY_EXPORT(small_gemm_f64);
-
-void small_gemm(int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t row_a, int64_t column_a,
-                const float* b, int64_t ldb, bool add, float* c, int64_t ldc) {
-  HWY_DYNAMIC_DISPATCH(small_gemm_f32)(m, n, k, alpha, a, row_a, column_a, b, ldb, add, c, ldc);
-}
-void small_gemm(int64_t m, int64_t n, int64_t k, double alpha, const double* a, int64_t row_a,
-                int64_t column_a, const double* b, int64_t ldb, bool add, double* c, int64_t ldc) {
-  HWY_DYNAMIC_DISPATCH(small_gemm_f64)(m, n, k, alpha, a, row_a, column_a, b, ldb, add, c, ldc);
-}
+GRADUS_KERNEL(small_gemm, 12);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

@@ -9,9 +9,8 @@ namespace gradus::kernels {
 /// several products for each head and sentence). A's entry (i, p) stands at a[i row_a + p column_a], so that
 /// a transposed A is the same memory with the strides exchanged. The rows of B [k, n] are `ldb` apart, those
 /// of C `ldc`. C must not overlap A or B.
-void small_gemm(int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t row_a, int64_t column_a,
-                const float* b, int64_t ldb, bool add, float* c, int64_t ldc);
-void small_gemm(int64_t m, int64_t n, int64_t k, double alpha, const double* a, int64_t row_a,
-                int64_t column_a, const double* b, int64_t ldb, bool add, double* c, int64_t ldc);
+template <class T>
+void small_gemm(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t row_a, int64_t column_a,
+                const T* b, int64_t ldb, bool add, T* c, int64_t ldc);
 
 }  // namespace gradus::kernels

@@ -14,7 +14,7 @@ namespace gradus::kernels::HWY_NAMESPACE {
 namespace {
 
 template <class T>
-void forward(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
+void softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
   for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
     if (!mask) {
       if (y != x) std::copy(x, x + n, y);
@@ -32,7 +32,7 @@ void forward(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
 }
 
 template <class T>
-void backward(const T* y, const T* dy, T* dx, int64_t rows, int64_t n) {
+void softmax_rows_backward(const T* y, const T* dy, T* dx, int64_t rows, int64_t n) {
   const Tag<T> d;
   for (int64_t r = 0; r < rows; ++r, y += n, dy += n, dx += n) {
     // Where y is 0 so is y dy: a NaN in dy at a masked place must not get into the sum.
@@ -51,11 +51,6 @@ void backward(const T* y, const T* dy, T* dx, int64_t rows, int64_t n) {
   }
 }
 
-constexpr auto& softmax_f32 = forward<float>;
-constexpr auto& softmax_f64 = forward<double>;
-constexpr auto& softmax_back_f32 = backward<float>;
-constexpr auto& softmax_back_f64 = backward<double>;
-
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -63,23 +58,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradus::kernels {
 
-HWY_EXPORT(softmax_f32);
-HWY_EXPORT(softmax_f64);
-HWY_EXPORT(softmax_back_f32);
-HWY_EXPORT(softmax_back_f64);
-
-void softmax_rows(const float* x, const uint8_t* mask, float* y, int64_t rows, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(softmax_f32)(x, mask, y, rows, n);
-}
-void softmax_rows(const double* x, const uint8_t* mask, double* y, int64_t rows, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(softmax_f64)(x, mask, y, rows, n);
-}
-void softmax_rows_backward(const float* y, const float* dy, float* dx, int64_t rows, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(softmax_back_f32)(y, dy, dx, rows, n);
-}
-void softmax_rows_backward(const double* y, const double* dy, double* dx, int64_t rows, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(softmax_back_f64)(y, dy, dx, rows, n);
-}
+GRADUS_KERNEL(softmax_rows, 5);
+GRADUS_KERNEL(softmax_rows_backward, 5);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

@@ -27,7 +27,7 @@ HWY_INLINE void update(const UpdateStep& step, const T* g, T* p, int64_t n, cons
 }
 
 template <class T>
-void sgd_step(const UpdateStep& step, const SgdRule& rule, const T* g, T* p, T* u, int64_t n) {
+void sgd(const UpdateStep& step, const SgdRule& rule, const T* g, T* p, T* u, int64_t n) {
   const Tag<T> d;
   const auto momentum = hn::Set(d, static_cast<T>(rule.momentum));
   const auto share = hn::Set(d, static_cast<T>(1 - rule.dampening));
@@ -41,7 +41,7 @@ void sgd_step(const UpdateStep& step, const SgdRule& rule, const T* g, T* p, T* 
 }
 
 template <class T>
-void adagrad_step(const UpdateStep& step, double eps, const T* g, T* p, T* sum, int64_t n) {
+void adagrad(const UpdateStep& step, double eps, const T* g, T* p, T* sum, int64_t n) {
   const Tag<T> d;
   const auto small = hn::Set(d, static_cast<T>(eps));
   update(step, g, p, n, [&](int64_t i, auto part, auto grad) HWY_ATTR {
@@ -53,8 +53,7 @@ void adagrad_step(const UpdateStep& step, double eps, const T* g, T* p, T* sum, 
 }
 
 template <class T>
-void rmsprop_step(const UpdateStep& step, const RmspropRule& rule, const T* g, T* p, T* v, T* m, T* u,
-                  int64_t n) {
+void rmsprop(const UpdateStep& step, const RmspropRule& rule, const T* g, T* p, T* v, T* m, T* u, int64_t n) {
   const Tag<T> d;
   const auto set = [&](double value) HWY_ATTR { return hn::Set(d, static_cast<T>(value)); };
   const auto alpha = set(rule.alpha), rest = set(1 - rule.alpha), eps = set(rule.eps);
@@ -78,8 +77,7 @@ void rmsprop_step(const UpdateStep& step, const RmspropRule& rule, const T* g, T
 }
 
 template <class T>
-void adadelta_step(const UpdateStep& step, const AdadeltaRule& rule, const T* g, T* p, T* v, T* a,
-                   int64_t n) {
+void adadelta(const UpdateStep& step, const AdadeltaRule& rule, const T* g, T* p, T* v, T* a, int64_t n) {
   const Tag<T> d;
   const auto set = [&](double value) HWY_ATTR { return hn::Set(d, static_cast<T>(value)); };
   const auto rho = set(rule.rho), rest = set(1 - rule.rho), eps = set(rule.eps);
@@ -94,7 +92,7 @@ void adadelta_step(const UpdateStep& step, const AdadeltaRule& rule, const T* g,
 }
 
 template <class T>
-void average_step(double decay, const T* x, T* average, int64_t n) {
+void move_average(double decay, const T* x, T* average, int64_t n) {
   const Tag<T> d;
   const auto share = hn::Set(d, static_cast<T>(1 - decay));
   for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
@@ -103,17 +101,6 @@ void average_step(double decay, const T* x, T* average, int64_t n) {
   });
 }
 
-constexpr auto& sgd_f32 = sgd_step<float>;
-constexpr auto& sgd_f64 = sgd_step<double>;
-constexpr auto& adagrad_f32 = adagrad_step<float>;
-constexpr auto& adagrad_f64 = adagrad_step<double>;
-constexpr auto& rmsprop_f32 = rmsprop_step<float>;
-constexpr auto& rmsprop_f64 = rmsprop_step<double>;
-constexpr auto& adadelta_f32 = adadelta_step<float>;
-constexpr auto& adadelta_f64 = adadelta_step<double>;
-constexpr auto& average_f32 = average_step<float>;
-constexpr auto& average_f64 = average_step<double>;
-
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -121,51 +108,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradus::kernels {
 
-HWY_EXPORT(sgd_f32);
-HWY_EXPORT(sgd_f64);
-HWY_EXPORT(adagrad_f32);
-HWY_EXPORT(adagrad_f64);
-HWY_EXPORT(rmsprop_f32);
-HWY_EXPORT(rmsprop_f64);
-HWY_EXPORT(adadelta_f32);
-HWY_EXPORT(adadelta_f64);
-HWY_EXPORT(average_f32);
-HWY_EXPORT(average_f64);
-
-void sgd(const UpdateStep& step, const SgdRule& rule, const float* g, float* p, float* u, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(sgd_f32)(step, rule, g, p, u, n);
-}
-void sgd(const UpdateStep& step, const SgdRule& rule, const double* g, double* p, double* u, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(sgd_f64)(step, rule, g, p, u, n);
-}
-void adagrad(const UpdateStep& step, double eps, const float* g, float* p, float* sum, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(adagrad_f32)(step, eps, g, p, sum, n);
-}
-void adagrad(const UpdateStep& step, double eps, const double* g, double* p, double* sum, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(adagrad_f64)(step, eps, g, p, sum, n);
-}
-void rmsprop(const UpdateStep& step, const RmspropRule& rule, const float* g, float* p, float* v, float* m,
-             float* u, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(rmsprop_f32)(step, rule, g, p, v, m, u, n);
-}
-void rmsprop(const UpdateStep& step, const RmspropRule& rule, const double* g, double* p, double* v,
-             double* m, double* u, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(rmsprop_f64)(step, rule, g, p, v, m, u, n);
-}
-void adadelta(const UpdateStep& step, const AdadeltaRule& rule, const float* g, float* p, float* v, float* a,
-              int64_t n) {
-  HWY_DYNAMIC_DISPATCH(adadelta_f32)(step, rule, g, p, v, a, n);
-}
-void adadelta(const UpdateStep& step, const AdadeltaRule& rule, const double* g, double* p, double* v,
-              double* a, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(adadelta_f64)(step, rule, g, p, v, a, n);
-}
-void move_average(double decay, const float* x, float* average, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(average_f32)(decay, x, average, n);
-}
-void move_average(double decay, const double* x, double* average, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(average_f64)(decay, x, average, n);
-}
+GRADUS_KERNEL(sgd, 6);
+GRADUS_KERNEL(adagrad, 6);
+GRADUS_KERNEL(rmsprop, 8);
+GRADUS_KERNEL(adadelta, 7);
+GRADUS_KERNEL(move_average, 4);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

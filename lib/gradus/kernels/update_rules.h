@@ -20,34 +20,30 @@ struct SgdRule {
 };
 /// u = momentum u + (1 - dampening) g;  p -= lr u, Nesterov: p -= lr (g + momentum u). u is null without
 /// momentum: p -= lr g.
-void sgd(const UpdateStep& step, const SgdRule& rule, const float* g, float* p, float* u, int64_t n);
-void sgd(const UpdateStep& step, const SgdRule& rule, const double* g, double* p, double* u, int64_t n);
+template <class T>
+void sgd(const UpdateStep& step, const SgdRule& rule, const T* g, T* p, T* u, int64_t n);
 
 /// sum += g^2;  p -= lr g / (sqrt(sum) + eps)
-void adagrad(const UpdateStep& step, double eps, const float* g, float* p, float* sum, int64_t n);
-void adagrad(const UpdateStep& step, double eps, const double* g, double* p, double* sum, int64_t n);
+template <class T>
+void adagrad(const UpdateStep& step, double eps, const T* g, T* p, T* sum, int64_t n);
 
 struct RmspropRule {
   double alpha, eps, momentum = 0;
 };
 /// v = alpha v + (1 - alpha) g^2;  m likewise of g, or null: not centered;
 /// d = g / (sqrt(v - m^2) + eps);  u = momentum u + d, or null;  p -= lr u (lr d)
-void rmsprop(const UpdateStep& step, const RmspropRule& rule, const float* g, float* p, float* v, float* m,
-             float* u, int64_t n);
-void rmsprop(const UpdateStep& step, const RmspropRule& rule, const double* g, double* p, double* v,
-             double* m, double* u, int64_t n);
+template <class T>
+void rmsprop(const UpdateStep& step, const RmspropRule& rule, const T* g, T* p, T* v, T* m, T* u, int64_t n);
 
 struct AdadeltaRule {
   double rho, eps;
 };
 /// v = rho v + (1 - rho) g^2;  d = g sqrt(a + eps) / sqrt(v + eps);  a = rho a + (1 - rho) d^2;  p -= lr d
-void adadelta(const UpdateStep& step, const AdadeltaRule& rule, const float* g, float* p, float* v, float* a,
-              int64_t n);
-void adadelta(const UpdateStep& step, const AdadeltaRule& rule, const double* g, double* p, double* v,
-              double* a, int64_t n);
+template <class T>
+void adadelta(const UpdateStep& step, const AdadeltaRule& rule, const T* g, T* p, T* v, T* a, int64_t n);
 
 /// average += (1 - decay) (x - average)
-void move_average(double decay, const float* x, float* average, int64_t n);
-void move_average(double decay, const double* x, double* average, int64_t n);
+template <class T>
+void move_average(double decay, const T* x, T* average, int64_t n);
 
 }  // namespace gradus::kernels
