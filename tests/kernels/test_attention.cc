@@ -46,8 +46,8 @@ struct Case {
       kernels::additive_attention(S, B, A, D, keys.data(), annotations.data(), u.data(), v.data(), m,
                                   weights.data(), context.data(), stride);
     } else {
-      kernels::dot_attention(S, B, A, D, keys.data(), annotations.data(), u.data(), scale, m, weights.data(),
-                             context.data(), stride);
+      kernels::multiplicative_attention(S, B, A, D, keys.data(), annotations.data(), u.data(), scale, m,
+                                        weights.data(), context.data(), stride);
     }
   }
   void check_forward(bool additive, bool masked) {
@@ -88,20 +88,19 @@ template <class T>
 struct Back {
   Row<T> du, dv, dkeys, dannotations;
 
-  Back(Case<T>& c, bool additive, bool masked, const Row<T>& dcontext, const Row<T>* dweights)
+  Back(Case<T>& c, bool additive, bool masked, const Row<T>& dcontext)
       : du(c.B * c.A, T(9)), dv(c.A, T(0.25)), dkeys(c.keys.size(), T(0.25)),
         dannotations(c.annotations.size(), T(0.25)) {
     const uint8_t* m = masked ? c.mask.data() : nullptr;
-    const T* dw = dweights ? dweights->data() : nullptr;
     if (additive) {
       kernels::additive_attention_backward(c.S, c.B, c.A, c.D, c.keys.data(), c.annotations.data(),
                                            c.u.data(), c.v.data(), m, c.weights.data(), dcontext.data(),
-                                           c.stride, dw, du.data(), dv.data(), dkeys.data(),
+                                           c.stride, du.data(), dv.data(), dkeys.data(),
                                            dannotations.data());
     } else {
-      kernels::dot_attention_backward(c.S, c.B, c.A, c.D, c.keys.data(), c.annotations.data(), c.u.data(),
-                                      c.scale, m, c.weights.data(), dcontext.data(), c.stride, dw, du.data(),
-                                      dkeys.data(), dannotations.data());
+      kernels::multiplicative_attention_backward(c.S, c.B, c.A, c.D, c.keys.data(), c.annotations.data(),
+                                                 c.u.data(), c.scale, m, c.weights.data(), dcontext.data(),
+                                                 c.stride, du.data(), dkeys.data(), dannotations.data());
     }
   }
 };
@@ -176,32 +175,28 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("attention backward: against finite differences, masked and not, with and without dweights") {
+TEST_CASE("attention backward: against finite differences, masked and not") {
   on_every_target([] {
     std::mt19937 rng(62);
     for (const bool additive : {false, true}) {
       for (const bool masked : {false, true}) {
-        for (const bool with_dweights : {false, true}) {
-          CAPTURE(additive);
-          CAPTURE(masked);
-          CAPTURE(with_dweights);
-          Case<double> c(6, 3, 5, 7, rng);
-          c.draw_mask();
-          Row<double> dcontext = Row<double>::random(c.B * c.stride, rng);
-          for (int64_t i = 0; i < dcontext.size(); ++i) dcontext[i] = i % c.stride < c.D ? dcontext[i] : 0;
-          const Row<double> dweights = Row<double>::random(c.B * c.S, rng);
-          const auto loss = [&] {
-            c.run(additive, masked);
-            return inner(c.context, dcontext) + (with_dweights ? inner(c.weights, dweights) : 0);
-          };
-          loss();
-          const Back<double> back(c, additive, masked, dcontext, with_dweights ? &dweights : nullptr);
-          CHECK(worst_error(back.du, numeric_gradient(c.u, loss)) < 1e-8);
-          CHECK(worst_error(back.dkeys, plus_quarter(numeric_gradient(c.keys, loss))) < 1e-8);
-          CHECK(worst_error(back.dannotations, plus_quarter(numeric_gradient(c.annotations, loss))) < 1e-8);
-          if (additive) CHECK(worst_error(back.dv, plus_quarter(numeric_gradient(c.v, loss))) < 1e-8);
-          CHECK((back.du.intact() && back.dv.intact() && back.dkeys.intact() && back.dannotations.intact()));
-        }
+        CAPTURE(additive);
+        CAPTURE(masked);
+        Case<double> c(6, 3, 5, 7, rng);
+        c.draw_mask();
+        Row<double> dcontext = Row<double>::random(c.B * c.stride, rng);
+        for (int64_t i = 0; i < dcontext.size(); ++i) dcontext[i] = i % c.stride < c.D ? dcontext[i] : 0;
+        const auto loss = [&] {
+          c.run(additive, masked);
+          return inner(c.context, dcontext);
+        };
+        loss();
+        const Back<double> back(c, additive, masked, dcontext);
+        CHECK(worst_error(back.du, numeric_gradient(c.u, loss)) < 1e-8);
+        CHECK(worst_error(back.dkeys, plus_quarter(numeric_gradient(c.keys, loss))) < 1e-8);
+        CHECK(worst_error(back.dannotations, plus_quarter(numeric_gradient(c.annotations, loss))) < 1e-8);
+        if (additive) CHECK(worst_error(back.dv, plus_quarter(numeric_gradient(c.v, loss))) < 1e-8);
+        CHECK((back.du.intact() && back.dv.intact() && back.dkeys.intact() && back.dannotations.intact()));
       }
     }
   });
@@ -215,13 +210,9 @@ TEST_CASE_TEMPLATE("attention backward: masked places are neither read nor touch
       c.draw_mask();
       c.run(additive, true);
       const Row<T> dcontext = Row<T>::random(c.B * c.stride, rng);
-      Row<T> dweights = Row<T>::random(c.B * c.S, rng);
-      const Back<T> clean(c, additive, true, dcontext, &dweights);
+      const Back<T> clean(c, additive, true, dcontext);
       c.spoil_masked();
-      for (int64_t i = 0; i < c.B * c.S; ++i) {
-        if (!c.mask[size_t(i)]) dweights[i] = std::numeric_limits<T>::quiet_NaN();
-      }
-      const Back<T> spoilt(c, additive, true, dcontext, &dweights);
+      const Back<T> spoilt(c, additive, true, dcontext);
       CHECK(spoilt.du.same_bits(clean.du));
       CHECK(spoilt.dv.same_bits(clean.dv));
       CHECK(spoilt.dkeys.same_bits(clean.dkeys));
@@ -260,8 +251,8 @@ TEST_CASE("attention backward: f32 agrees with f64, sources longer than what is 
         const Row<float> dcontext = Row<float>::random(2 * narrow.stride, rng);
         Row<double> dcontext2(2 * wide.stride);
         copy(dcontext, dcontext2);
-        const Back<float> a(narrow, additive, false, dcontext, nullptr);
-        const Back<double> b(wide, additive, false, dcontext2, nullptr);
+        const Back<float> a(narrow, additive, false, dcontext);
+        const Back<double> b(wide, additive, false, dcontext2);
         CHECK(worst_error(a.du, b.du) < 1e-5);
         CHECK(worst_error(a.dv, b.dv) < 1e-5);
         CHECK(worst_error(a.dkeys, b.dkeys) < 1e-5);
@@ -280,21 +271,21 @@ TEST_CASE("dot attention backward: keys that are the annotations get both gradie
     c.keys = c.annotations;
     const Row<double> dcontext = Row<double>::random(c.B * 4, rng);
     const auto loss = [&] {
-      kernels::dot_attention(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(), c.scale,
-                             nullptr, c.weights.data(), c.context.data(), 4);
+      kernels::multiplicative_attention(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(),
+                                        c.u.data(), c.scale, nullptr, c.weights.data(), c.context.data(), 4);
       return inner(c.context, dcontext);
     };
     loss();
     Row<double> dq(c.B * 4), dh(c.annotations.size());
-    kernels::dot_attention_backward(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(),
-                                    c.scale, nullptr, c.weights.data(), dcontext.data(), 4, nullptr,
-                                    dq.data(), dh.data(), dh.data());
+    kernels::multiplicative_attention_backward(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(),
+                                               c.u.data(), c.scale, nullptr, c.weights.data(), dcontext.data(),
+                                               4, dq.data(), dh.data(), dh.data());
     CHECK(worst_error(dh, numeric_gradient(c.annotations, loss)) < 1e-8);
     loss();  // the differences have left other weights behind
     Row<double> dq2(c.B * 4);
-    kernels::dot_attention_backward(c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(),
-                                    c.scale, nullptr, c.weights.data(), dcontext.data(), 4, nullptr,
-                                    dq2.data(), nullptr, nullptr);
+    kernels::multiplicative_attention_backward<double>(
+        c.S, c.B, 4, 4, c.annotations.data(), c.annotations.data(), c.u.data(), c.scale, nullptr,
+        c.weights.data(), dcontext.data(), 4, dq2.data(), nullptr, nullptr);
     CHECK(dq2.same_bits(dq));
   });
 }
@@ -335,14 +326,14 @@ TEST_CASE_TEMPLATE(
         // The backward: as if no gradient had come to the rest.
         Row<T> dcontext = Row<T>::random(B * all.stride, rng);
         std::fill_n(dcontext.data() + queries * all.stride, (B - queries) * all.stride, T(0));
-        const Back<T> want(all, true, masked, dcontext, nullptr);
+        const Back<T> want(all, true, masked, dcontext);
         std::fill_n(dcontext.data() + queries * all.stride, (B - queries) * all.stride, nan);
         Row<T> du(B * all.A, T(9)), dv(all.A, T(0.25)), dkeys(all.keys.size(), T(0.25)),
             dannotations(all.annotations.size(), T(0.25));
         kernels::additive_attention_backward(
             some.S, B, some.A, some.D, some.keys.data(), some.annotations.data(), some.u.data(),
-            some.v.data(), mask, all.weights.data(), dcontext.data(), some.stride,
-            static_cast<const T*>(nullptr), du.data(), dv.data(), dkeys.data(), dannotations.data(), queries);
+            some.v.data(), mask, all.weights.data(), dcontext.data(), some.stride, du.data(), dv.data(),
+            dkeys.data(), dannotations.data(), queries);
         CHECK(first(du, want.du, all.A));
         CHECK(dv.same_bits(want.dv));
         CHECK(dkeys.same_bits(want.dkeys));

@@ -75,16 +75,12 @@ HWY_INLINE void attend(int64_t S, int64_t B, int64_t queries, int64_t D, const T
 /// with_de(s, de) for each real s, in order. The pointers are those of one query, rows `stride` apart.
 template <class T, class WithDe>
 HWY_INLINE void attend_back(int64_t S, int64_t D, const T* annotations, int64_t stride, const uint8_t* mask,
-                            const T* weights, const T* dc, const T* dweights, T* dannotations,
-                            const WithDe& with_de) {
+                            const T* weights, const T* dc, T* dannotations, const WithDe& with_de) {
   // da_s is wanted twice, before and after its mean is known. It is kept for the usual lengths and computed
   // again beyond: no allocation, no limit on S.
   constexpr int64_t kKept = 512;
   T kept[kKept];
-  const auto da_at = [&](int64_t s) HWY_ATTR {
-    const T da = dot_lanes(annotations + s * stride, dc, D);
-    return dweights ? da + dweights[s] : da;
-  };
+  const auto da_at = [&](int64_t s) HWY_ATTR { return dot_lanes(annotations + s * stride, dc, D); };
   T mean = 0;
   for (int64_t s = 0; s < S; ++s) {
     if (mask && !mask[s]) continue;
@@ -101,11 +97,11 @@ HWY_INLINE void attend_back(int64_t S, int64_t D, const T* annotations, int64_t 
 }
 
 template <class T>
-void additive(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations, const T* u,
-              const T* v, const uint8_t* mask, T* weights, T* context, int64_t context_stride,
-              int64_t queries) {
+void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations,
+                        const T* u, const T* v, const uint8_t* mask, T* weights, T* context,
+                        int64_t context_stride, int64_t queries) {
   const Tag<T> d;
-  attend(S, B, queries, D, annotations, mask, weights, context, context_stride,
+  attend(S, B, queries == kAllQueries ? B : queries, D, annotations, mask, weights, context, context_stride,
          [&](int64_t b, int64_t s) HWY_ATTR {
            const T* key = keys + (s * B + b) * A;
            const T* query = u + b * A;
@@ -118,7 +114,7 @@ void additive(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T
          });
 }
 
-bool exp_of_double_lanes(int64_t n, const float* x, float* y) {
+bool exp_of_double(int64_t n, const float* x, float* y) {
   constexpr float kLimit = 20;  // exp(4 limit) is far from infinity, and exp(-4 limit) from 0
   const Tag<float> d;
   bool within = true;
@@ -130,8 +126,8 @@ bool exp_of_double_lanes(int64_t n, const float* x, float* y) {
   return within;
 }
 
-void additive_of_exp(int64_t S, int64_t A, int64_t D, const float* exp_keys, const float* annotations,
-                     const float* exp_u, const float* v, float* weights, float* context) {
+void additive_attention_of_exp(int64_t S, int64_t A, int64_t D, const float* exp_keys, const float* annotations,
+                               const float* exp_u, const float* v, float* weights, float* context) {
   const Tag<float> d;
   const auto one = hn::Set(d, 1), minus_two = hn::Set(d, -2);
   attend(S, 1, 1, D, annotations, nullptr, weights, context, D, [&](int64_t, int64_t s) HWY_ATTR {
@@ -146,12 +142,13 @@ void additive_of_exp(int64_t S, int64_t A, int64_t D, const float* exp_keys, con
 }
 
 template <class T>
-void additive_back(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations,
-                   const T* u, const T* v, const uint8_t* mask, const T* weights, const T* dcontext,
-                   int64_t dcontext_stride, const T* dweights, T* du, T* dv, T* dkeys, T* dannotations,
-                   int64_t queries) {
+void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys,
+                                 const T* annotations, const T* u, const T* v, const uint8_t* mask,
+                                 const T* weights, const T* dcontext, int64_t dcontext_stride, T* du, T* dv,
+                                 T* dkeys, T* dannotations, int64_t queries) {
   const Tag<T> d;
   const auto one = hn::Set(d, 1);
+  if (queries == kAllQueries) queries = B;
   for (int64_t b = 0; b < queries; ++b, u += A, du += A) {
     std::fill_n(du, A, T(0));
     const auto through_score = [&](int64_t s, T de) HWY_ATTR {
@@ -167,23 +164,24 @@ void additive_back(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, co
       });
     };
     attend_back(S, D, annotations + b * D, B * D, mask ? mask + b * S : nullptr, weights + b * S,
-                dcontext + b * dcontext_stride, dweights ? dweights + b * S : nullptr,
-                dannotations ? dannotations + b * D : nullptr, through_score);
+                dcontext + b * dcontext_stride, dannotations ? dannotations + b * D : nullptr, through_score);
   }
 }
 
 template <class T>
-void dot(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations, const T* q,
-         T scale, const uint8_t* mask, T* weights, T* context, int64_t context_stride) {
+void multiplicative_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations,
+                              const T* q, T scale, const uint8_t* mask, T* weights, T* context,
+                              int64_t context_stride) {
   attend(S, B, B, Da, annotations, mask, weights, context, context_stride,
          [&](int64_t b, int64_t s)
              HWY_ATTR { return scale * dot_lanes(q + b * D, keys + (s * B + b) * D, D); });
 }
 
 template <class T>
-void dot_back(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations, const T* q,
-              T scale, const uint8_t* mask, const T* weights, const T* dcontext, int64_t dcontext_stride,
-              const T* dweights, T* dq, T* dkeys, T* dannotations) {
+void multiplicative_attention_backward(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys,
+                                       const T* annotations, const T* q, T scale, const uint8_t* mask,
+                                       const T* weights, const T* dcontext, int64_t dcontext_stride, T* dq,
+                                       T* dkeys, T* dannotations) {
   for (int64_t b = 0; b < B; ++b, q += D, dq += D) {
     std::fill_n(dq, D, T(0));
     const auto through_score = [&](int64_t s, T de) HWY_ATTR {
@@ -192,19 +190,9 @@ void dot_back(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const 
       if (dkeys) axpy_lanes(scale * de, q, dkeys + row, D);
     };
     attend_back(S, Da, annotations + b * Da, B * Da, mask ? mask + b * S : nullptr, weights + b * S,
-                dcontext + b * dcontext_stride, dweights ? dweights + b * S : nullptr,
-                dannotations ? dannotations + b * Da : nullptr, through_score);
+                dcontext + b * dcontext_stride, dannotations ? dannotations + b * Da : nullptr, through_score);
   }
 }
-
-constexpr auto& additive_f32 = additive<float>;
-constexpr auto& additive_f64 = additive<double>;
-constexpr auto& additive_back_f32 = additive_back<float>;
-constexpr auto& additive_back_f64 = additive_back<double>;
-constexpr auto& dot_f32 = dot<float>;
-constexpr auto& dot_f64 = dot<double>;
-constexpr auto& dot_back_f32 = dot_back<float>;
-constexpr auto& dot_back_f64 = dot_back<double>;
 
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
@@ -213,83 +201,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradus::kernels {
 
-HWY_EXPORT(additive_f32);
-HWY_EXPORT(additive_f64);
-HWY_EXPORT(exp_of_double_lanes);
-HWY_EXPORT(additive_of_exp);
-HWY_EXPORT(additive_back_f32);
-HWY_EXPORT(additive_back_f64);
-HWY_EXPORT(dot_f32);
-HWY_EXPORT(dot_f64);
-HWY_EXPORT(dot_back_f32);
-HWY_EXPORT(dot_back_f64);
-
-void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys,
-                        const float* annotations, const float* u, const float* v, const uint8_t* mask,
-                        float* weights, float* context, int64_t context_stride, int64_t queries) {
-  HWY_DYNAMIC_DISPATCH(additive_f32)(S, B, A, D, keys, annotations, u, v, mask, weights, context,
-                                     context_stride, queries < 0 ? B : queries);
-}
-void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
-                        const double* annotations, const double* u, const double* v, const uint8_t* mask,
-                        double* weights, double* context, int64_t context_stride, int64_t queries) {
-  HWY_DYNAMIC_DISPATCH(additive_f64)(S, B, A, D, keys, annotations, u, v, mask, weights, context,
-                                     context_stride, queries < 0 ? B : queries);
-}
-void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys,
-                                 const float* annotations, const float* u, const float* v,
-                                 const uint8_t* mask, const float* weights, const float* dcontext,
-                                 int64_t dcontext_stride, const float* dweights, float* du, float* dv,
-                                 float* dkeys, float* dannotations, int64_t queries) {
-  HWY_DYNAMIC_DISPATCH(additive_back_f32)(S, B, A, D, keys, annotations, u, v, mask, weights, dcontext,
-                                          dcontext_stride, dweights, du, dv, dkeys, dannotations,
-                                          queries < 0 ? B : queries);
-}
-void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
-                                 const double* annotations, const double* u, const double* v,
-                                 const uint8_t* mask, const double* weights, const double* dcontext,
-                                 int64_t dcontext_stride, const double* dweights, double* du, double* dv,
-                                 double* dkeys, double* dannotations, int64_t queries) {
-  HWY_DYNAMIC_DISPATCH(additive_back_f64)(S, B, A, D, keys, annotations, u, v, mask, weights, dcontext,
-                                          dcontext_stride, dweights, du, dv, dkeys, dannotations,
-                                          queries < 0 ? B : queries);
-}
-
-bool exp_of_double(int64_t n, const float* x, float* y) {
-  return HWY_DYNAMIC_DISPATCH(exp_of_double_lanes)(n, x, y);
-}
-void additive_attention_of_exp(int64_t S, int64_t A, int64_t D, const float* exp_keys,
-                               const float* annotations, const float* exp_u, const float* v, float* weights,
-                               float* context) {
-  HWY_DYNAMIC_DISPATCH(additive_of_exp)(S, A, D, exp_keys, annotations, exp_u, v, weights, context);
-}
-
-void dot_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const float* keys, const float* annotations,
-                   const float* q, float scale, const uint8_t* mask, float* weights, float* context,
-                   int64_t context_stride) {
-  HWY_DYNAMIC_DISPATCH(dot_f32)(S, B, D, Da, keys, annotations, q, scale, mask, weights, context,
-                                context_stride);
-}
-void dot_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const double* keys, const double* annotations,
-                   const double* q, double scale, const uint8_t* mask, double* weights, double* context,
-                   int64_t context_stride) {
-  HWY_DYNAMIC_DISPATCH(dot_f64)(S, B, D, Da, keys, annotations, q, scale, mask, weights, context,
-                                context_stride);
-}
-void dot_attention_backward(int64_t S, int64_t B, int64_t D, int64_t Da, const float* keys,
-                            const float* annotations, const float* q, float scale, const uint8_t* mask,
-                            const float* weights, const float* dcontext, int64_t dcontext_stride,
-                            const float* dweights, float* dq, float* dkeys, float* dannotations) {
-  HWY_DYNAMIC_DISPATCH(dot_back_f32)(S, B, D, Da, keys, annotations, q, scale, mask, weights, dcontext,
-                                     dcontext_stride, dweights, dq, dkeys, dannotations);
-}
-void dot_attention_backward(int64_t S, int64_t B, int64_t D, int64_t Da, const double* keys,
-                            const double* annotations, const double* q, double scale, const uint8_t* mask,
-                            const double* weights, const double* dcontext, int64_t dcontext_stride,
-                            const double* dweights, double* dq, double* dkeys, double* dannotations) {
-  HWY_DYNAMIC_DISPATCH(dot_back_f64)(S, B, D, Da, keys, annotations, q, scale, mask, weights, dcontext,
-                                     dcontext_stride, dweights, dq, dkeys, dannotations);
-}
+GRADUS_KERNEL(additive_attention, 13);
+GRADUS_KERNEL(additive_attention_backward, 17);
+GRADUS_PLAIN_KERNEL(exp_of_double, 3);
+GRADUS_PLAIN_KERNEL(additive_attention_of_exp, 9);
+GRADUS_KERNEL(multiplicative_attention, 12);
+GRADUS_KERNEL(multiplicative_attention_backward, 15);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

@@ -14,30 +14,21 @@ constexpr int64_t kAllQueries = -1;
 /// c_b = sum_s a_bs H_sb. u [B, A] (the projected query), v [A] -> weights [B, S], context [B, D].
 /// `context_stride` is the distance between rows of context (D when packed). tanh is not kept; the backward
 /// computes it again from u and keys. With `queries` only the first so many of the B queries are asked.
-void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys,
-                        const float* annotations, const float* u, const float* v, const uint8_t* mask,
-                        float* weights, float* context, int64_t context_stride,
-                        int64_t queries = kAllQueries);
-void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
-                        const double* annotations, const double* u, const double* v, const uint8_t* mask,
-                        double* weights, double* context, int64_t context_stride,
-                        int64_t queries = kAllQueries);
+template <class T>
+void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys, const T* annotations,
+                        const T* u, const T* v, const uint8_t* mask, T* weights, T* context,
+                        int64_t context_stride, int64_t queries = kAllQueries);
 
-/// With dc = dcontext [B, D] (rows `dcontext_stride` apart) and the optional dweights [B, S] (null: none):
-///   da_bs = H_sb . dc_b + dweights_bs      de = a (da - sum_k a_k da_k)      dz_sb = de_bs v (1 - tanh^2)
+/// With dc = dcontext [B, D] (rows `dcontext_stride` apart):
+///   da_bs = H_sb . dc_b      de = a (da - sum_k a_k da_k)      dz_sb = de_bs v (1 - tanh^2)
 /// writes du [B, A] = sum_s dz_sb, and ADDS: dv [A] += sum de tanh, dkeys [S, B, A] += dz,
 /// dannotations [S, B, D] += a_bs dc_b (the last two may be null: not wanted). Masked positions are not
 /// touched.
-void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const float* keys,
-                                 const float* annotations, const float* u, const float* v,
-                                 const uint8_t* mask, const float* weights, const float* dcontext,
-                                 int64_t dcontext_stride, const float* dweights, float* du, float* dv,
-                                 float* dkeys, float* dannotations, int64_t queries = kAllQueries);
-void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const double* keys,
-                                 const double* annotations, const double* u, const double* v,
-                                 const uint8_t* mask, const double* weights, const double* dcontext,
-                                 int64_t dcontext_stride, const double* dweights, double* du, double* dv,
-                                 double* dkeys, double* dannotations, int64_t queries = kAllQueries);
+template <class T>
+void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys,
+                                 const T* annotations, const T* u, const T* v, const uint8_t* mask,
+                                 const T* weights, const T* dcontext, int64_t dcontext_stride, T* du, T* dv,
+                                 T* dkeys, T* dannotations, int64_t queries = kAllQueries);
 
 /// y = exp(2 x), n numbers. False, and what y holds is not defined, when some |x| is above 20 (or NaN).
 bool exp_of_double(int64_t n, const float* x, float* y);
@@ -52,21 +43,16 @@ void additive_attention_of_exp(int64_t S, int64_t A, int64_t D, const float* exp
 /// Multiplicative (Luong et al. 2015): e_bs = scale q_b . keys_sb with q [B, D], keys [S, B, D] and
 /// annotations [S, B, Da] -> weights [B, S], context [B, Da]. For dot the keys are the annotations themselves
 /// (same pointer).
-void dot_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const float* keys, const float* annotations,
-                   const float* q, float scale, const uint8_t* mask, float* weights, float* context,
-                   int64_t context_stride);
-void dot_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const double* keys, const double* annotations,
-                   const double* q, double scale, const uint8_t* mask, double* weights, double* context,
-                   int64_t context_stride);
+template <class T>
+void multiplicative_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations,
+                              const T* q, T scale, const uint8_t* mask, T* weights, T* context,
+                              int64_t context_stride);
 /// Writes dq [B, D] = scale sum_s de_bs keys_sb, and ADDS dkeys [S, B, D] += scale de_bs q_b, dannotations +=
 /// a_bs dc_b (the two may be the same array; either may be null).
-void dot_attention_backward(int64_t S, int64_t B, int64_t D, int64_t Da, const float* keys,
-                            const float* annotations, const float* q, float scale, const uint8_t* mask,
-                            const float* weights, const float* dcontext, int64_t dcontext_stride,
-                            const float* dweights, float* dq, float* dkeys, float* dannotations);
-void dot_attention_backward(int64_t S, int64_t B, int64_t D, int64_t Da, const double* keys,
-                            const double* annotations, const double* q, double scale, const uint8_t* mask,
-                            const double* weights, const double* dcontext, int64_t dcontext_stride,
-                            const double* dweights, double* dq, double* dkeys, double* dannotations);
+template <class T>
+void multiplicative_attention_backward(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys,
+                                       const T* annotations, const T* q, T scale, const uint8_t* mask,
+                                       const T* weights, const T* dcontext, int64_t dcontext_stride, T* dq,
+                                       T* dkeys, T* dannotations);
 
 }  // namespace gradus::kernels

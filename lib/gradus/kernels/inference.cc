@@ -47,13 +47,11 @@ HWY_INLINE void gru_row(int64_t H, const float* gi, const float* more, const flo
   }
 }
 
-void gru_state_rows(int64_t R, int64_t H, const GruStateInputs& in, float* h, int64_t h_stride) {
+void gru_state(int64_t R, int64_t H, const GruStateInputs& in, float* h, int64_t h_stride) {
   for (int64_t row = 0; row < R; ++row, h += h_stride) {
     const float* before = in.h_prev + row * in.h_prev_stride;
     const float *gi = in.gi + row * in.gi_stride, *gh = in.gh + row * in.gh_stride;
-    if (in.active && !in.active[row]) {
-      if (h != before) std::memcpy(h, before, static_cast<size_t>(H) * sizeof(float));
-    } else if (in.gi_more) {
+    if (in.gi_more) {
       gru_row<true>(H, gi, in.gi_more + row * in.gi_more_stride, gh, in.b_ih, in.b_hh, before, h);
     } else {
       gru_row<false>(H, gi, nullptr, gh, in.b_ih, in.b_hh, before, h);
@@ -61,9 +59,8 @@ void gru_state_rows(int64_t R, int64_t H, const GruStateInputs& in, float* h, in
   }
 }
 
-void tanh_of_sum_rows(int64_t rows, int64_t n, const float* a, int64_t a_stride, const float* b,
-                      int64_t b_stride, const float* c, int64_t c_stride, const float* bias, float* y,
-                      int64_t y_stride) {
+void tanh_of_sum(int64_t rows, int64_t n, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
+                 const float* c, int64_t c_stride, const float* bias, float* y, int64_t y_stride) {
   const Tag<float> d;
   for (int64_t row = 0; row < rows; ++row, a += a_stride, b += b_stride, y += y_stride) {
     const float* third = c ? c + row * c_stride : nullptr;
@@ -77,7 +74,7 @@ void tanh_of_sum_rows(int64_t rows, int64_t n, const float* a, int64_t a_stride,
 }
 
 // Where the largest is, is asked after how large it is: two quick passes over numbers that are in the cache.
-int64_t argmax_row(const float* x, int64_t n) {
+int64_t argmax(const float* x, int64_t n) {
   const Tag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const float lowest = -std::numeric_limits<float>::infinity();
@@ -135,8 +132,8 @@ HWY_INLINE void raise_best_row(int64_t n, const float* x, const float* bias, int
   *best = static_cast<int32_t>(first + i);
 }
 
-void raise_best_rows(int64_t rows, int64_t n, const float* x, int64_t stride, const float* bias,
-                     int64_t first, float* top, int32_t* best) {
+void raise_best(int64_t rows, int64_t n, const float* x, int64_t stride, const float* bias, int64_t first,
+                float* top, int32_t* best) {
   for (int64_t row = 0; row < rows; ++row, x += stride) {
     if (bias) {
       raise_best_row<true>(n, x, bias, first, top + row, best + row);
@@ -146,7 +143,7 @@ void raise_best_rows(int64_t rows, int64_t n, const float* x, int64_t stride, co
   }
 }
 
-int64_t first_above_row(const float* x, int64_t begin, int64_t n, float bound) {
+int64_t first_above(const float* x, int64_t begin, int64_t n, float bound) {
   const Tag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto limit = hn::Set(d, bound);
@@ -161,7 +158,7 @@ int64_t first_above_row(const float* x, int64_t begin, int64_t n, float bound) {
   return n;
 }
 
-double log_sum_exp_row(const float* x, int64_t n) {
+double log_sum_exp(const float* x, int64_t n) {
   const Tag<float> d;
   const float top = max_lanes(x, n);
   if (!std::isfinite(top)) return top;
@@ -180,29 +177,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradus::kernels {
 
-HWY_EXPORT(gru_state_rows);
-HWY_EXPORT(tanh_of_sum_rows);
-HWY_EXPORT(argmax_row);
-HWY_EXPORT(raise_best_rows);
-HWY_EXPORT(first_above_row);
-HWY_EXPORT(log_sum_exp_row);
-
-void gru_state(int64_t R, int64_t H, const GruStateInputs& in, float* h, int64_t h_stride) {
-  HWY_DYNAMIC_DISPATCH(gru_state_rows)(R, H, in, h, h_stride);
-}
-void tanh_of_sum(int64_t rows, int64_t n, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
-                 const float* c, int64_t c_stride, const float* bias, float* y, int64_t y_stride) {
-  HWY_DYNAMIC_DISPATCH(tanh_of_sum_rows)(rows, n, a, a_stride, b, b_stride, c, c_stride, bias, y, y_stride);
-}
-int64_t argmax(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(argmax_row)(x, n); }
-void raise_best(int64_t rows, int64_t n, const float* x, int64_t stride, const float* bias, int64_t first,
-                float* top, int32_t* best) {
-  HWY_DYNAMIC_DISPATCH(raise_best_rows)(rows, n, x, stride, bias, first, top, best);
-}
-int64_t first_above(const float* x, int64_t begin, int64_t n, float bound) {
-  return HWY_DYNAMIC_DISPATCH(first_above_row)(x, begin, n, bound);
-}
-double log_sum_exp(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(log_sum_exp_row)(x, n); }
+GRADUS_PLAIN_KERNEL(gru_state, 5);
+GRADUS_PLAIN_KERNEL(tanh_of_sum, 11);
+GRADUS_PLAIN_KERNEL(argmax, 2);
+GRADUS_PLAIN_KERNEL(raise_best, 8);
+GRADUS_PLAIN_KERNEL(first_above, 4);
+GRADUS_PLAIN_KERNEL(log_sum_exp, 2);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

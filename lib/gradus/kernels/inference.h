@@ -18,7 +18,6 @@ struct GruStateInputs {
   const float *b_ih, *b_hh;    ///< [3H]; null: none
   const float* h_prev;         ///< [R, H]
   int64_t h_prev_stride;
-  const uint8_t* active;       ///< [R], 0: the state is carried over; null: all 1
 };
 
 /// One step of a GRU, reset after, see gru.h: the new state h [R, H]. It may be h_prev. Nothing else is written.

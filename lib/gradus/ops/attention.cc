@@ -125,8 +125,8 @@ AttentionStep additive_attention(const Input& u, const Var& keys, const Var& ann
                        Tensor dannotations = dx.needed(2) ? dx.into(2) : Tensor();
                        kernels::additive_attention_backward(
                            s.S, s.B, s.A, s.D, data<T>(keys), data<T>(annotations), data<T>(u), data<T>(v),
-                           bytes_of(mask), data<T>(weights), data<T>(dc), s.D, static_cast<const T*>(nullptr),
-                           data<T>(du), data<T>(dv), data<T>(dkeys),
+                           bytes_of(mask), data<T>(weights), data<T>(dc), s.D, data<T>(du), data<T>(dv),
+                           data<T>(dkeys),
                            dannotations.defined() ? data<T>(dannotations) : nullptr);
                        if (dx.needed(0)) dx.add(0, du);
                      });
@@ -142,9 +142,9 @@ AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Va
   Tensor weights({s.B, s.S}, q.dtype()), context({s.B, s.D}, q.dtype());
   with_type(q.dtype(), op, [&](auto type) {
     using T = decltype(type);
-    kernels::dot_attention(s.S, s.B, s.A, s.D, data<T>(keys.value()), data<T>(annotations.value()),
-                           data<T>(q.value()), static_cast<T>(scale), bytes_of(mask), data<T>(weights),
-                           data<T>(context), s.D);
+    kernels::multiplicative_attention(s.S, s.B, s.A, s.D, data<T>(keys.value()),
+                                      data<T>(annotations.value()), data<T>(q.value()), static_cast<T>(scale),
+                                      bytes_of(mask), data<T>(weights), data<T>(context), s.D);
   });
   Var out = record(op, {q, keys, annotations}, context,
                    [s, scale, q = q.value(), keys = keys.value(), annotations = annotations.value(), mask,
@@ -154,11 +154,10 @@ AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Va
                        Tensor dq(q.shape(), q.dtype());
                        Tensor dkeys = dx.needed(1) ? dx.into(1) : Tensor();
                        Tensor dannotations = dx.needed(2) ? dx.into(2) : Tensor();
-                       kernels::dot_attention_backward(
+                       kernels::multiplicative_attention_backward(
                            s.S, s.B, s.A, s.D, data<T>(keys), data<T>(annotations), data<T>(q),
                            static_cast<T>(scale), bytes_of(mask), data<T>(weights), data<T>(dc), s.D,
-                           static_cast<const T*>(nullptr), data<T>(dq),
-                           dkeys.defined() ? data<T>(dkeys) : nullptr,
+                           data<T>(dq), dkeys.defined() ? data<T>(dkeys) : nullptr,
                            dannotations.defined() ? data<T>(dannotations) : nullptr);
                        if (dx.needed(0)) dx.add(0, dq);
                      });

@@ -177,11 +177,10 @@ struct Decoder {
                                           kernels::UpdateGate::keeps_old, dgi_t, dgh_t, ds_t);  // 6
         recurrent.product(n, dgh_t, 3 * H, true, ds_t, H);                                      // 5
         context.product(n, dgi_t, 3 * H, true, dc_t, D);                                        // 4
-        kernels::additive_attention_backward(
+        kernels::additive_attention_backward<T>(
             S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(u) + first * A, data<T>(v), mask_bytes(),
-            data<T>(weights) + t * B * S, dc_t, D, static_cast<const T*>(nullptr), du_t, data<T>(dv),
-            data<T>(dkeys), static_cast<T*>(nullptr), n);  // 3
-        query.product(n, du_t, A, true, ds_t, H);          // 2
+            data<T>(weights) + t * B * S, dc_t, D, du_t, data<T>(dv), data<T>(dkeys), nullptr, n);  // 3
+        query.product(n, du_t, A, true, ds_t, H);                                                   // 2
       }
     }
     // What a gradient has been worked out from goes before the next one takes memory.

@@ -251,8 +251,8 @@ void PackedDecoder::attend(const Share& rows) {
     float* alignment = alignment_.f32() + r * S_;
     const float *keys = keys_.f32() + first * w.A, *values = values_.f32() + first * w.context;
     if (w.scores == Scores::dot) {
-      kernels::dot_attention(S, 1, w.A, w.context, keys, values, state_.f32() + r * w.H, w.scale, nullptr,
-                             alignment, context, w.context);
+      kernels::multiplicative_attention(S, 1, w.A, w.context, keys, values, state_.f32() + r * w.H, w.scale,
+                                        nullptr, alignment, context, w.context);
     } else {
       const float* query = of_state_.f32() + r * w.state.rows() + 3 * w.H;
       float* exp_query = exp_query_.f32() + r * w.A;
@@ -306,7 +306,7 @@ void PackedDecoder::run_step(int member) {
   float* context = context_.f32() + rows.begin * w.context;
   kernels::gru_state(n, H,
                      {input, of_input, w.context_first ? context : nullptr, w.context, product, of_state,
-                      w.b_ih, w.b_hh, state, H, nullptr},
+                      w.b_ih, w.b_hh, state, H},
                      state, H);
   team_.wait();
 

@@ -56,8 +56,7 @@ void PackedEncoder::read(const Direction& w, bool backward, const RealSteps& ste
     const int64_t n = steps.count(t), old = std::min(known, n), first = steps.offset(t);
     if (old > 0) w.hh.product(old, state, H_, gh);
     std::fill_n(gh + old * G, (n - old) * G, 0.0f);
-    kernels::gru_state(n, H_, {of_words, G, nullptr, 0, gh, G, w.b_ih, w.b_hh, state, H_, nullptr}, state,
-                       H_);
+    kernels::gru_state(n, H_, {of_words, G, nullptr, 0, gh, G, w.b_ih, w.b_hh, state, H_}, state, H_);
     for (int64_t i = 0; i < n; ++i)
       std::copy_n(state + i * H_, H_, to + place[static_cast<size_t>(first + i)] * stride);
     known = n;

@@ -167,9 +167,9 @@ void PackedTransformer::look_back(size_t layer, int member, const Share& rows) {
     std::copy_n(qkv + E, E, keys + length_ * E);
     std::copy_n(qkv + 2 * E, E, values + length_ * E);
     // Heads stand beside each other, like the sentences of a batch.
-    kernels::dot_attention(length_ + 1, w.heads, d, d, keys, values, qkv,
-                           1 / std::sqrt(static_cast<float>(d)), nullptr,
-                           scores_.f32() + member * scores_.size(1), found_.f32() + r * E, d);
+    kernels::multiplicative_attention(length_ + 1, w.heads, d, d, keys, values, qkv,
+                                      1 / std::sqrt(static_cast<float>(d)), nullptr,
+                                      scores_.f32() + member * scores_.size(1), found_.f32() + r * E, d);
   }
 }
 
@@ -181,9 +181,10 @@ void PackedTransformer::look_at_source(size_t layer, int member, const Share& ro
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     size_t b = static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)]);
     int64_t S = begin_[b + 1] - begin_[b], at = begin_[b] * E;
-    kernels::dot_attention(S, w.heads, d, d, source_[layer].keys.f32() + at, source_[layer].values.f32() + at,
-                           projected_.f32() + r * E, 1 / std::sqrt(static_cast<float>(d)), nullptr, scores,
-                           found_.f32() + r * E, d);
+    kernels::multiplicative_attention(S, w.heads, d, d, source_[layer].keys.f32() + at,
+                                      source_[layer].values.f32() + at, projected_.f32() + r * E,
+                                      1 / std::sqrt(static_cast<float>(d)), nullptr, scores,
+                                      found_.f32() + r * E, d);
     if (!last || !weights_wanted_) continue;
     float* mean = alignment_.f32() + r * S_;
     std::fill_n(mean, S_, 0.0f);
