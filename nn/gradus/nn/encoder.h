@@ -10,7 +10,7 @@ namespace gradus::nn {
 struct Encoded {
   Var annotations;     ///< [S, B, D], one per source word; 0 at padding
   Var forward_final;   ///< [B, H], the forward state after the last word
-  Var backward_final;  ///< [B, H], the backward state after the first word; undefined without a backward direction
+  Var backward_final;  ///< [B, H], the backward state after the first word; undefined unless bidirectional
   Tensor mask;         ///< u8 [B, S], 1 = real
   Tensor alignment = {};  ///< [T, B, S] weights from outside, for attentions that take them; undefined: none
 
@@ -26,8 +26,8 @@ struct EncoderOptions {
   RecurrentOptions rnn = {};
 };
 
-/// Embedding and recurrent layers over a source (Bahdanau et al. 2014, appendix A.1.1). Annotations are [forward ; backward] states,
-/// D = 2H.
+/// Embedding and recurrent layers over a source (Bahdanau et al. 2014, appendix A.1.1). Annotations are
+/// [forward ; backward] states, D = 2H.
 struct Encoder {
   Embedding embedding;
   Dropout dropout;

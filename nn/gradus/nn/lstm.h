@@ -4,8 +4,8 @@
 
 namespace gradus::nn {
 
-/// One step of an LSTM (Hochreiter & Schmidhuber 1997), gates i, f, g, o as in PyTorch; equations in gradus/ops/lstm.h.
-/// x [B, input_size], h and c [B, hidden_size] or undefined (zeros) -> both after the step.
+/// One step of an LSTM (Hochreiter & Schmidhuber 1997), gates i, f, g, o as in PyTorch; equations in
+/// gradus/ops/lstm.h. x [B, input_size], h and c [B, hidden_size] or undefined (zeros) -> both after the step.
 struct LSTMCell : RecurrentCell {
   LSTMCell(int64_t input_size, int64_t hidden_size, Rng& rng, const CellType& type = {},
            Caller caller = Caller::current())

@@ -14,8 +14,9 @@ struct RecurrentOutput {
   Var h_n;  ///< [num_layers * dirs, B, H] state after the last real step: layer 0 forward, backward, ...
   Var c_n;             ///< an LSTM's cells, likewise; otherwise undefined
   Var forward_final;   ///< [B, H] of the last layer
-  Var backward_final;  ///< [B, H] of the last layer, the state after token 0, of which Bahdanau et al. 2014 make
-                       ///< s_0; undefined unless bidirectional
+  /// [B, H] of the last layer, the state after token 0, of which Bahdanau et al. 2014 make s_0; undefined
+  /// unless bidirectional.
+  Var backward_final;
   std::vector<Var> vars() const { return {output, h_n, c_n}; }  ///< for gradcheck
 };
 
@@ -51,8 +52,8 @@ struct RecurrentStack {
   RecurrentStack(const char* name, int64_t input_size, int64_t hidden_size, Rng& rng,
                  const RecurrentOptions& options = {}, Caller caller = Caller::current());
   int64_t directions() const { return *options.bidirectional ? 2 : 1; }
-  /// x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), start: [num_layers * dirs, B, H] or
-  /// undefined (zeros) each. @throws Error when a shape does not fit or a length is outside 0 .. T.
+  /// x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), start: [num_layers * dirs,
+  /// B, H] or undefined (zeros) each. @throws Error when a shape does not fit or a length is outside 0 .. T.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {},
                              const RecurrentState& start = {}) const;
   /// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, ...

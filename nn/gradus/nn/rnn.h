@@ -18,8 +18,8 @@ struct RNNCell : RecurrentCell {
 };
 
 /// The cell over time: x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), h0
-/// [num_layers * dirs, B, hidden_size] or undefined (zeros). Equal to torch.nn.RNN on a packed sequence: a padded step
-/// carries the state over, so that the backward direction starts at the last real token.
+/// [num_layers * dirs, B, hidden_size] or undefined (zeros). Equal to torch.nn.RNN on a packed sequence: a
+/// padded step carries the state over, so that the backward direction starts at the last real token.
 struct RNN : RecurrentStack {
   RNN(int64_t input_size, int64_t hidden_size, Rng& rng, const RecurrentOptions& options = {},
       Caller caller = Caller::current())

@@ -39,8 +39,8 @@ struct Seq2Seq : TranslationModel {
 
   /// @throws Error for an unknown attention, decoder or readout.
   Seq2Seq(const Seq2SeqConfig& config, Rng& rng, Caller caller = Caller::current());
-  /// Hard attention in training learns by REINFORCE: `baseline` is what a word is expected to cost, in nats, such as a
-  /// moving average of the batches before; the loss's value stays the cross-entropy.
+  /// Hard attention in training learns by REINFORCE: `baseline` is what a word is expected to cost, in
+  /// nats, such as a moving average of the batches before; the loss's value stays the cross-entropy.
   CrossEntropy loss(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
                     double baseline = 0, Caller caller = Caller::current()) const override;
   ShardOutput before_output(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
