@@ -89,6 +89,14 @@ std::map<std::string, std::string> metadata(const scratch::Directory& directory)
   return load_safetensors(directory.file("last.safetensors")).metadata;
 }
 
+// The number behind the last `key` in the log.
+double logged(const scratch::Directory& directory, const std::string& key) {
+  std::string log = scratch::read(directory.file("train.log"));
+  size_t at = log.rfind(key);
+  REQUIRE(at != log.npos);
+  return std::stod(log.substr(at + key.size()));
+}
+
 std::vector<SentencePair> many(int n) {
   std::vector<SentencePair> out;
   for (int i = 0; i < n; ++i) out.push_back(tiny::pairs()[static_cast<size_t>(i % 6)]);
@@ -205,6 +213,50 @@ TEST_CASE("validations come every so many steps and at the end") {
   CHECK(steps == std::vector<int64_t>{3, 6, 9, 10});
   CHECK(trainer.validations()[0].epoch == 0);
   CHECK(trainer.validations()[1].epoch == 1);
+}
+
+TEST_CASE("a run by the clock ends with a validation, at the end of its schedule; its seconds only grow") {
+  scratch::Directory directory;
+  Model model = tiny::model();
+  TrainOptions o = plain(directory);
+  o.epochs = 0;
+  o.max_minutes = 0.01;
+  o.batch_size = 4;
+  o.schedule = "exponential";
+  o.validate_every = 1'000'000;
+  {
+    Trainer trainer(model, many(20), tiny::pairs(), o);
+    CHECK(trainer.run(kNever));
+    REQUIRE(trainer.validations().size() == 1);
+    CHECK(trainer.validations()[0].step == trainer.step());
+    CHECK(trainer.seconds() >= 0.6);
+  }
+  CHECK(logged(directory, "\"lr\":") == about(0.1 * 0.01, 1e-9));
+  o.validate_every = 7;
+  Trainer trainer(model, many(20), tiny::pairs(), o);
+  trainer.run(kNever);
+  double before = 0;
+  for (const Validation& v : trainer.validations()) {
+    REQUIRE(v.seconds > before);
+    REQUIRE(v.tokens_per_second > 0);
+    before = v.seconds;
+  }
+}
+
+TEST_CASE("the probes' translations are logged, and where the first one's words look") {
+  scratch::Directory directory;
+  Model model = tiny::model();
+  Trainer trainer(model, tiny::pairs(), tiny::pairs(), plain(directory));
+  auto probes = tiny::pairs();
+  probes.resize(4);
+  trainer.set_probes(probes);
+  trainer.run(kNever);
+  std::string log = scratch::read(directory.file("train.log"));
+  CHECK(testing::contains(log, "\"source_words\":[\"she\",\"eats\",\"</s>\"]"));
+  std::string samples = log.substr(log.find("\"samples\":"));
+  for (const SentencePair& p : probes)
+    CHECK(testing::contains(samples, "{\"source\":\"" + p.source_text + "\",\"reference\":\"" + p.target_text +
+                                         "\",\"output\":"));
 }
 
 TEST_CASE("a plateau halves the rate when the second validation in a row is no better") {
