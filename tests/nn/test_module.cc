@@ -93,6 +93,21 @@ TEST_CASE("load_state_dict converts to the parameter's element type") {
   CHECK(error_of([&] { nn::to(model, DType::i32); }) == "[to] parameters are f32 or f64: i32");
 }
 
+TEST_CASE("only a weight whose two sizes are exchanged is called transposed") {
+  Rng rng(1);
+  nn::Linear layer(2, 3, rng);
+  auto with = [&](const Shape& weight) {
+    return error_of([&] {
+      nn::load_state_dict(layer, {{"weight", Tensor::zeros(weight)}, {"bias", Tensor::zeros({3})}});
+    });
+  };
+  CHECK(testing::contains(with({2, 3}), "transposed?"));
+  for (const Shape& other : {Shape{3, 3}, Shape{2, 2}, Shape{6}, Shape{3, 2, 1}}) {
+    CHECK(testing::contains(with(other), "wrong shape weight"));
+    CHECK_FALSE(testing::contains(with(other), "transposed"));
+  }
+}
+
 TEST_CASE("load_state_dict lists everything that is wrong and then changes nothing") {
   Rng rng(4);
   Mlp model(rng);
