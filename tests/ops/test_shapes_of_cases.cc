@@ -42,7 +42,7 @@ Tensor resized(const Tensor& t, const Shape& shape) {
   return out;
 }
 
-// The shapes beside `shape`: one axis longer or shorter by one, one axis more in front, one less. Sizes of 0
+// The shapes beside `shape`: one axis longer or shorter by one, one axis more or less at either end. Sizes of 0
 // are test_zero_sizes.cc's.
 std::vector<Shape> neighbours(const Shape& shape) {
   std::vector<Shape> out;
@@ -53,11 +53,15 @@ std::vector<Shape> neighbours(const Shape& shape) {
       other[axis] += by;
       if (other[axis] > 0) out.emplace_back(other.data(), static_cast<int>(other.size()));
     }
-  if (!sizes.empty()) out.emplace_back(sizes.data() + 1, static_cast<int>(sizes.size()) - 1);
-  if (sizes.size() < Shape::kMaxDims) {
-    sizes.insert(sizes.begin(), 1);
-    out.emplace_back(sizes.data(), static_cast<int>(sizes.size()));
-  }
+  if (!sizes.empty())
+    for (int first : {0, 1}) out.emplace_back(sizes.data() + first, static_cast<int>(sizes.size()) - 1);
+  if (sizes.size() < Shape::kMaxDims)
+    for (auto at : {sizes.begin(), sizes.end()}) {
+      std::vector<int64_t> more(sizes.begin(), at);
+      more.push_back(1);
+      more.insert(more.end(), at, sizes.end());
+      out.emplace_back(more.data(), static_cast<int>(more.size()));
+    }
   return out;
 }
 

@@ -151,6 +151,12 @@ TEST_CASE("a model that is given the alignments looks where they say, and transl
     CHECK(alone.size() > 10);
     CHECK(e.hypotheses[i].substr(0, alone.size()) == alone);
   }
+  tiny::set(model, "output.bias", nn::kEos, -50);  // never ends by itself
+  for (size_t i = 0; i < 6; ++i) {
+    std::string alone = evaluate(model, {pairs[i]}).hypotheses[0];
+    long words = std::count(alone.begin(), alone.end(), ' ') + 1;
+    CHECK(words == 2 * static_cast<long>(pairs[i].source.size() + 1) + 10);
+  }
 }
 
 TEST_CASE("progress is told: what, how much of how much") {
