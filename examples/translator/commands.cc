@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/parallel.h>
 
 namespace translator {

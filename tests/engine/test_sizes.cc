@@ -11,7 +11,7 @@
 #include <fstream>
 #include <functional>
 
-#include <gradus/kernels/packed_gemm.h>
+#include <gradus/kernels/products/packed_gemm.h>
 #include <gradus/kernels/random.h>
 #include <gradus/memory.h>
 #include <gradus/numeric.h>

@@ -1,8 +1,8 @@
-#include <gradus/kernels/amx.h>
-#include <gradus/kernels/amx_gemm.h>
-#include <gradus/kernels/block_gemm.h>
-#include <gradus/kernels/gemm.h>
-#include <gradus/kernels/packed_gemm.h>
+#include <gradus/kernels/products/amx.h>
+#include <gradus/kernels/products/amx_gemm.h>
+#include <gradus/kernels/products/block_gemm.h>
+#include <gradus/kernels/products/gemm.h>
+#include <gradus/kernels/products/packed_gemm.h>
 
 #include <bit>
 #include <thread>

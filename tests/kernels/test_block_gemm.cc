@@ -1,5 +1,5 @@
-#include <gradus/kernels/block_gemm.h>
-#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/products/block_gemm.h>
+#include <gradus/kernels/products/gemm.h>
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-#include <gradus/kernels/packed_gemm.h>
+#include <gradus/kernels/products/packed_gemm.h>
 
 #include <thread>
 

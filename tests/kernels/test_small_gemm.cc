@@ -1,4 +1,4 @@
-#include <gradus/kernels/small_gemm.h>
+#include <gradus/kernels/products/small_gemm.h>
 
 #include "util.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gradus/kernels/amx.h>
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/kernels/simd_targets.h>
 #include <gradus/tensor.h>
 

@@ -208,8 +208,8 @@ std::vector<fs::path> public_headers() {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(GRADUS_SOURCE_ROOT) / folder)) {
       const fs::path& path = entry.path();
       const std::string parent = path.parent_path().filename();
-      if (path.extension() == ".h" && parent != "kernels" && parent != "packed" &&
-          !internal.count(path.filename()))
+      if (path.extension() == ".h" && parent != "kernels" && parent != "products" &&
+          parent != "packed" && !internal.count(path.filename()))
         out.push_back(path);
     }
   std::sort(out.begin(), out.end());

@@ -103,6 +103,9 @@ bool is_third_party(const std::string& target, const std::vector<std::string>& p
 
 const std::vector<std::string> kBlasAndSimd = {"cblas",     "openblas",  "hwy/",
                                                "immintrin", "x86intrin", "arm_neon"};
+const std::string kProducts = "gradus/kernels/products/";
+const std::set<std::string> kDoors = {kProducts + "gemm.h", kProducts + "packed_gemm.h",
+                                      kProducts + "small_gemm.h"};
 const std::vector<std::string> kHeavy = {"fmt/", "nlohmann/", "CLI/", "utf8proc"};
 
 // Everything an include list breaks, one line each: the rules themselves, so that they can be tested.
@@ -119,6 +122,8 @@ std::vector<std::string> violations(const Source& file, const std::set<std::stri
         out.push_back(file.at(i) + ": " + kNames[own] + " may not look up at " + kNames[other]);
       if (installed && internal_headers.count(i.target))
         out.push_back(file.at(i) + ", which is not installed");
+      if (i.target.starts_with(kProducts) && !file.path.starts_with(kProducts) && !kDoors.count(i.target))
+        out.push_back(file.at(i) + ": of products/ only the doors gemm.h, packed_gemm.h and small_gemm.h");
     } else if (own != kKernels && is_third_party(i.target, kBlasAndSimd)) {
       out.push_back(file.at(i) + ": BLAS and SIMD are for kernels/ only");
     } else if (installed && (is_third_party(i.target, kHeavy) || is_third_party(i.target, kBlasAndSimd))) {
@@ -216,11 +221,14 @@ TEST_CASE("the rules find what breaks them") {
     return violations({path, "lib", {{target, 3}}}, internal_headers).size();
   };
   CHECK(broken("gradus/tensor.h", "gradus/shape.h") == 0);
-  CHECK(broken("gradus/tensor.cc", "gradus/kernels/gemm.h") == 0);
+  CHECK(broken("gradus/tensor.cc", "gradus/kernels/products/gemm.h") == 0);
   CHECK(broken("gradus/shape.cc", "gradus/tensor.h") == 1);
-  CHECK(broken("gradus/kernels/gemm.cc", "gradus/tensor.h") == 1);
-  CHECK(broken("gradus/kernels/gemm.cc", "cblas.h") == 0);
-  CHECK(broken("gradus/kernels/gemm.h", "cblas.h") == 1);
+  CHECK(broken("gradus/kernels/products/gemm.cc", "gradus/tensor.h") == 1);
+  CHECK(broken("gradus/kernels/products/gemm.cc", "cblas.h") == 0);
+  CHECK(broken("gradus/kernels/products/gemm.h", "cblas.h") == 1);
+  CHECK(broken("gradus/ops/matmul.cc", "gradus/kernels/products/amx.h") == 1);
+  CHECK(broken("gradus/kernels/gru.cc", "gradus/kernels/products/block_gemm.h") == 1);
+  CHECK(broken("gradus/kernels/products/gemm.cc", "gradus/kernels/products/amx_gemm.h") == 0);
   CHECK(broken("gradus/ops/matmul.cc", "cblas.h") == 1);
   CHECK(broken("gradus/ops/matmul.cc", "hwy/highway.h") == 1);
   CHECK(broken("gradus/autograd.cc", "gradus/ops/matmul.h") == 1);

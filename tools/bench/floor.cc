@@ -1,6 +1,5 @@
 #include <fmt/core.h>
-#include <gradus/kernels/amx.h>
-#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/parallel.h>
 
 #include <memory>

@@ -1,6 +1,6 @@
 #include "gemm_step.h"
 
-#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/products/gemm.h>
 
 #include <algorithm>
 

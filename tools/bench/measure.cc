@@ -1,7 +1,6 @@
 #include "measure.h"
 
-#include <gradus/kernels/amx.h>
-#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/products/gemm.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

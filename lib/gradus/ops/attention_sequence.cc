@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/kernels/softmax.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include <gradus/kernels/elementwise.h>
-#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>

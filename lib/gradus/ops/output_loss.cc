@@ -8,7 +8,7 @@
 
 #include <gradus/kernels/cross_entropy.h>
 #include <gradus/kernels/elementwise.h>
-#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>

@@ -11,8 +11,8 @@
 
 #include <gradus/autograd.h>
 #include <gradus/kernels/elementwise.h>
-#include <gradus/kernels/gemm.h>
-#include <gradus/kernels/packed_gemm.h>
+#include <gradus/kernels/products/gemm.h>
+#include <gradus/kernels/products/packed_gemm.h>
 #include <gradus/numeric.h>
 #include <gradus/ops/real_steps.h>
 #include <gradus/ops/rnn.h>

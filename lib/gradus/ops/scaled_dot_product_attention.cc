@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 #include <gradus/kernels/elementwise.h>
-#include <gradus/kernels/gemm.h>
-#include <gradus/kernels/small_gemm.h>
+#include <gradus/kernels/products/gemm.h>
+#include <gradus/kernels/products/small_gemm.h>
 #include <gradus/kernels/softmax.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include <gradus/kernels/amx.h>
-#include <gradus/kernels/packed_gemm.h>
+#include <gradus/kernels/products/gemm.h>
+#include <gradus/kernels/products/packed_gemm.h>
 #include <gradus/nn/module.h>
 #include <gradus/nn/packed/team.h>
 

@@ -19,12 +19,6 @@
 
 namespace gradus::kernels {
 
-/// Whether this CPU has AMX, the operating system lets this process use it, and neither `GRADUS_AMX=0` in the environment
-/// nor amx_allow(false) says no. The first call asks for the permission that all functions below need.
-bool amx_ready();
-/// For tests and comparisons: whether products may go to AMX where there is one.
-void amx_allow(bool on);
-
 constexpr int64_t kAmxSide = 16;   ///< rows or columns of a panel
 constexpr int64_t kAmxStep = 32;   ///< numbers of k in a step
 constexpr int64_t kAmxTile = 512;  ///< pieces in a tile

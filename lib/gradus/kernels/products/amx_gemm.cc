@@ -1,6 +1,7 @@
-#include <gradus/kernels/amx.h>
-#include <gradus/kernels/amx_gemm.h>
-#include <gradus/kernels/block_gemm.h>
+#include <gradus/kernels/products/amx.h>
+#include <gradus/kernels/products/amx_gemm.h>
+#include <gradus/kernels/products/block_gemm.h>
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/memory.h>
 
 #include <algorithm>

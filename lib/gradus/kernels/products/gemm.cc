@@ -1,9 +1,9 @@
-#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/products/gemm.h>
 
 #include <gradus/error.h>
-#include <gradus/kernels/amx_gemm.h>
-#include <gradus/kernels/blas_core.h>
-#include <gradus/kernels/block_gemm.h>
+#include <gradus/kernels/products/amx_gemm.h>
+#include <gradus/kernels/products/blas_core.h>
+#include <gradus/kernels/products/block_gemm.h>
 
 #include <cblas.h>
 

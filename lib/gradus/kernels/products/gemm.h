@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-// Matrix products on row-major arrays. The only file above the BLAS.
+// Matrix products on row-major arrays. This file, packed_gemm.h and small_gemm.h are the doors of products/: nothing
+// outside includes any other.
 
 namespace gradus::kernels {
 
@@ -26,5 +27,11 @@ const char* blas_core();
 /// The core that fits this CPU's instruction set: "SkylakeX" with AVX-512, "Haswell" with AVX2 and FMA,
 /// otherwise "" (OpenBLAS's own choice stands).
 const char* blas_core_for_this_cpu();
+
+/// Whether products may go to AMX: this CPU has it, the operating system lets this process use it, and neither
+/// `GRADUS_AMX=0` in the environment nor amx_allow(false) says no. The first call asks the system for permission.
+bool amx_ready();
+/// For tests and comparisons: whether products may go to AMX where there is one.
+void amx_allow(bool on);
 
 }  // namespace gradus::kernels

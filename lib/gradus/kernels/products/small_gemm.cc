@@ -1,8 +1,8 @@
+#include <gradus/kernels/products/small_gemm.h>
 #include <gradus/kernels/simd_targets.h>
-#include <gradus/kernels/small_gemm.h>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "gradus/kernels/small_gemm.cc"
+#define HWY_TARGET_INCLUDE "gradus/kernels/products/small_gemm.cc"
 #include <hwy/foreach_target.h>
 
 #include <gradus/kernels/simd-inl.h>

@@ -1,15 +1,15 @@
-#include <gradus/kernels/block_gemm.h>
-#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/products/block_gemm.h>
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/kernels/simd_targets.h>
 #include <gradus/memory.h>
 
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "gradus/kernels/block_gemm.cc"
+#define HWY_TARGET_INCLUDE "gradus/kernels/products/block_gemm.cc"
 #include <hwy/foreach_target.h>
 
-#include <gradus/kernels/packed_tile-inl.h>
+#include <gradus/kernels/products/packed_tile-inl.h>
 
 // Compiled for AVX-512 only, where it beats the BLAS: the tiles are much to compile, see use_block_gemm.
 //

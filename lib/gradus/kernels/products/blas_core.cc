@@ -1,5 +1,5 @@
-#include <gradus/kernels/blas_core.h>
-#include <gradus/kernels/gemm.h>
+#include <gradus/kernels/products/blas_core.h>
+#include <gradus/kernels/products/gemm.h>
 
 #include <cblas.h>
 

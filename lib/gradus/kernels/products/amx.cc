@@ -1,5 +1,6 @@
-#include <gradus/kernels/amx-inl.h>
-#include <gradus/kernels/amx.h>
+#include <gradus/kernels/products/amx-inl.h>
+#include <gradus/kernels/products/amx.h>
+#include <gradus/kernels/products/gemm.h>
 
 #include <algorithm>
 #include <atomic>

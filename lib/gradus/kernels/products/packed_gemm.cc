@@ -1,6 +1,6 @@
-#include <gradus/kernels/amx.h>
-#include <gradus/kernels/gemm.h>
-#include <gradus/kernels/packed_gemm.h>
+#include <gradus/kernels/products/amx.h>
+#include <gradus/kernels/products/gemm.h>
+#include <gradus/kernels/products/packed_gemm.h>
 #include <gradus/kernels/simd_targets.h>
 #include <gradus/memory.h>
 
@@ -8,10 +8,10 @@
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "gradus/kernels/packed_gemm.cc"
+#define HWY_TARGET_INCLUDE "gradus/kernels/products/packed_gemm.cc"
 #include <hwy/foreach_target.h>
 
-#include <gradus/kernels/packed_tile-inl.h>
+#include <gradus/kernels/products/packed_tile-inl.h>
 
 // The layout: panels as packed_tile-inl.h has them, each of the whole k. With few rows (a batch) this beats
 // packing in each call by far.

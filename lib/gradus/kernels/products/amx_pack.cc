@@ -1,5 +1,5 @@
-#include <gradus/kernels/amx-inl.h>
-#include <gradus/kernels/amx.h>
+#include <gradus/kernels/products/amx-inl.h>
+#include <gradus/kernels/products/amx.h>
 
 #include <algorithm>
 #include <bit>
