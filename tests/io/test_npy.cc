@@ -95,6 +95,9 @@ TEST_CASE("what cannot be read is named") {
                                        ": entry \"x.npy\" is compressed: write it with numpy.savez, not "
                                        "savez_compressed");
   scratch::Directory scratch;
+  scratch::write(scratch.file("format.npy"), "\x93NUMPY\xC8" + std::string(100, '\0'));
+  CHECK(scratch::error_of([&] { load_npy(scratch.file("format.npy")); }) ==
+        "[npy] " + scratch.file("format.npy") + ": has npy format 200, only 1 to 3 are known");
   CHECK(scratch::error_of([&] {
           save_npz(scratch.file("b.npz"), {{"x", Tensor::ones({1})}, {"x", Tensor::ones({1})}});
         }) == "[npz] " + scratch.file("b.npz") + ": names must be given, and once each: \"x\"");

@@ -161,7 +161,7 @@ void put(const Type& type, const char* from, bool swap, const Tensor& t, int64_t
   else if (name == "f2")
     t.f32()[at] = from_half(number<uint16_t>(from, swap));
   else if (name == "i1")
-    t.i32()[at] = number<int8_t>(from, false);
+    t.i32()[at] = static_cast<int8_t>(number<uint8_t>(from, false));
   else if (name == "i2")
     t.i32()[at] = number<int16_t>(from, swap);
   else if (name == "u2")
@@ -212,7 +212,7 @@ std::string npy_bytes(const Tensor& t, const Complain& complain) {
 
 Tensor npy_tensor(std::string_view bytes, const Complain& complain) {
   if (bytes.size() < 10 || bytes.substr(0, 6) != kMagic) complain("is no npy file");
-  int version = bytes[6];
+  int version = static_cast<unsigned char>(bytes[6]);
   if (version < 1 || version > 3) complain(fmt::format("has npy format {}, only 1 to 3 are known", version));
   size_t begin = version == 1 ? 10 : 12;
   if (bytes.size() < begin) complain("ends within its header");

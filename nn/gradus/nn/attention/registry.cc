@@ -109,7 +109,7 @@ std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::st
   std::unique_ptr<Attention> made = make_attention(name, plain, rng);
   auto* scored = dynamic_cast<ScoredAttention*>(made.get());
   if (!scored) fail("make_score", fmt::format("{} has no scores of its own to build on", name));
-  made.release();
+  static_cast<void>(made.release());  // it is `scored`
   return std::unique_ptr<ScoredAttention>(scored);
 }
 
