@@ -45,6 +45,7 @@ Verdict report(const Assertion& a, bool holds, const Shown& left, const char* op
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wconversion"  // CHECK(y == 1), where y is a float
 
 /// The left side of a comparison, or all of the assertion when none follows.
 template <class L>

@@ -50,8 +50,8 @@ bool Model::takes_alignments() const {
 }
 
 int64_t Model::most_positions() const {
-  const auto* network = dynamic_cast<const nn::TransformerSeq2Seq*>(this->network.get());
-  return network && network->config.positions == "learned" ? network->config.max_positions : 0;
+  const auto* transformer = dynamic_cast<const nn::TransformerSeq2Seq*>(network.get());
+  return transformer && transformer->config.positions == "learned" ? transformer->config.max_positions : 0;
 }
 
 std::string Model::length_fault(size_t words) const {

@@ -40,10 +40,10 @@ Node::Node(const char* op_name, const Shape& s, DType type)
 // into. (Looking only at inputs that nobody else holds would miss x + x, where the node itself holds x twice.)
 Node::~Node() {
   std::vector<std::shared_ptr<Node>> doomed;
-  auto adopt = [&](std::vector<std::shared_ptr<Node>>& inputs) {
-    for (auto& input : inputs)
+  auto adopt = [&](std::vector<std::shared_ptr<Node>>& all) {
+    for (auto& input : all)
       if (input) doomed.push_back(std::move(input));
-    inputs.clear();
+    all.clear();
   };
   adopt(inputs);
   while (!doomed.empty()) {

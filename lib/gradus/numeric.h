@@ -55,7 +55,7 @@ Tensor map(const Tensor& x, F&& f, Caller caller = Caller::current()) {
     using T = decltype(type);
     const T* in = data<T>(x);
     T* out = data<T>(y);
-    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = f(in[i]);
+    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = static_cast<T>(f(in[i]));
   });
   return y;
 }
@@ -71,7 +71,7 @@ Tensor zip(const Tensor& x, const Tensor& y, F&& f, Caller caller = Caller::curr
     using T = decltype(type);
     const T *a = data<T>(x), *b = data<T>(y);
     T* out = data<T>(z);
-    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = f(a[i], b[i]);
+    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = static_cast<T>(f(a[i], b[i]));
   });
   return z;
 }
@@ -87,7 +87,7 @@ Tensor zip(const Tensor& x, const Tensor& y, const Tensor& z, F&& f, Caller call
     using T = decltype(type);
     const T *a = data<T>(x), *b = data<T>(y), *c = data<T>(z);
     T* out = data<T>(w);
-    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = f(a[i], b[i], c[i]);
+    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = static_cast<T>(f(a[i], b[i], c[i]));
   });
   return w;
 }

@@ -12,9 +12,9 @@
 
 namespace gradus {
 
-OpCase::Input::Input(std::initializer_list<int64_t> shape) : shape(shape) {}
-OpCase::Input::Input(const Shape& shape, double low, double high) : shape(shape), low(low), high(high) {}
-OpCase::Input::Input(Tensor given) : shape(given.shape()), given(std::move(given)) {}
+OpCase::Input::Input(std::initializer_list<int64_t> sizes) : shape(sizes) {}
+OpCase::Input::Input(const Shape& s, double from, double to) : shape(s), low(from), high(to) {}
+OpCase::Input::Input(Tensor numbers) : shape(numbers.shape()), given(std::move(numbers)) {}
 OpCase::Input::Input(const Input& other) = default;
 OpCase::Input& OpCase::Input::operator=(const Input& other) = default;
 OpCase::Input::~Input() = default;

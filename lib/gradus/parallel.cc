@@ -98,7 +98,7 @@ struct ThreadPool::State {
 
   void loop(int worker) {
     uint64_t seen = 0;
-    SmallMemory room;
+    SmallMemory memory;
     for (;;) {
       watch([&] { return round != seen; });
       {

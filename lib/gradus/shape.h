@@ -25,7 +25,7 @@ class Shape {
   struct Axis {
     int number;
     Caller caller;
-    Axis(int number, Caller caller = Caller::current()) : number(number), caller(caller) {}
+    Axis(int n, Caller from = Caller::current()) : number(n), caller(from) {}
   };
 
   int dims() const { return dims_; }

@@ -79,9 +79,9 @@ namespace {
 // One's own on top of additive attention: the fused decoder must not take it for the library's.
 struct Doubled : nn::AdditiveAttention {
   using AdditiveAttention::AdditiveAttention;
-  nn::Attended step(const Input& query, const nn::AttentionMemory& memory,
+  nn::Attended step(const Input& asked, const nn::AttentionMemory& memory,
                     const nn::AttentionState& state) const override {
-    nn::Attended out = AdditiveAttention::step(query, memory, state);
+    nn::Attended out = AdditiveAttention::step(asked, memory, state);
     out.context = out.context * 2.0;
     return out;
   }

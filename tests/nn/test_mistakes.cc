@@ -22,7 +22,7 @@ using Layer = std::function<Var(const Var& x, const Var& weight)>;
 struct Query {
   Parameter weight;
   Layer layer;
-  Query(const Shape& shape, Layer layer) : weight(random(shape, 5), "weight"), layer(std::move(layer)) {}
+  Query(const Shape& shape, Layer use) : weight(random(shape, 5), "weight"), layer(std::move(use)) {}
   void params(nn::ParamVisitor& visit) { visit("weight", weight); }
 };
 

@@ -17,7 +17,7 @@ namespace lens {
 /// An index, and the line that uses it: one that is out of range is an error that names both.
 struct Index {
   template <std::integral I>
-  Index(I i, gradus::Caller at = gradus::Caller::current()) : i(static_cast<int64_t>(i)), at(at) {}
+  Index(I k, gradus::Caller line = gradus::Caller::current()) : i(static_cast<int64_t>(k)), at(line) {}
   int64_t i;
   gradus::Caller at;
 };

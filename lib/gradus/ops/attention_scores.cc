@@ -133,9 +133,9 @@ Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
                       for (int64_t b = 0; b < s.B; ++b) {
                         T g = static_cast<T>(scale) * slope[b * s.S + t];
                         if (g == T(0)) continue;  // masked: the key may be anything
-                        int64_t at = (t * s.B + b) * s.A;
-                        if (to_q) kernels::axpy(g, key + at, to_q + b * s.A, s.A);
-                        if (to_keys) kernels::axpy(g, query + b * s.A, to_keys + at, s.A);
+                        int64_t row = (t * s.B + b) * s.A;
+                        if (to_q) kernels::axpy(g, key + row, to_q + b * s.A, s.A);
+                        if (to_keys) kernels::axpy(g, query + b * s.A, to_keys + row, s.A);
                       }
                     }
                     if (dq.defined()) dx.add(0, dq);
@@ -178,9 +178,9 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
                       for (int64_t b = 0; b < B; ++b) {
                         if (!real(b, t)) continue;
                         const T* g = slope + b * D;
-                        int64_t at = (t * B + b) * D;
-                        if (to_w) to_w[b * S + t] = kernels::dot(h + at, g, D);
-                        if (to_h) kernels::axpy(w[b * S + t], g, to_h + at, D);
+                        int64_t row = (t * B + b) * D;
+                        if (to_w) to_w[b * S + t] = kernels::dot(h + row, g, D);
+                        if (to_h) kernels::axpy(w[b * S + t], g, to_h + row, D);
                       }
                     }
                     if (dw.defined()) dx.add(0, dw);

@@ -62,10 +62,10 @@ Var location_features(const Input& weights, const Var& filters) {
                     T *to_w = dw.defined() ? data<T>(dw) : nullptr, *to_f = df.defined() ? data<T>(df) : nullptr;
                     each_tap([&](int64_t s, int64_t b, int64_t j) {
                       const T* row = g + (s * B + b) * K;
-                      int64_t at = b * S + s + j - r;
+                      int64_t i = b * S + s + j - r;
                       for (int64_t k = 0; k < K; ++k) {
-                        if (to_w) to_w[at] += row[k] * filter[k * W + j];
-                        if (to_f) to_f[k * W + j] += row[k] * w[at];
+                        if (to_w) to_w[i] += row[k] * filter[k * W + j];
+                        if (to_f) to_f[k * W + j] += row[k] * w[i];
                       }
                     });
                   });

@@ -213,8 +213,8 @@ Var nll_loss(const Input& log_probs, const Tensor& targets, const NLLOptions& op
     Tensor g = dx.into(0);
     for (int64_t r = 0; r < rows; ++r) {
       if (factors.at(r) == 0) continue;
-      int64_t at = r * C + ids.i32()[r];
-      g.set(at, g.at(at) + factors.at(r) * (each ? dy.at(r) : scale * dy.item()));
+      int64_t i = r * C + ids.i32()[r];
+      g.set(i, g.at(i) + factors.at(r) * (each ? dy.at(r) : scale * dy.item()));
     }
   });
 }

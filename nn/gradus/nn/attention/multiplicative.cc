@@ -33,8 +33,8 @@ AttendedSequence MultiplicativeAttention::sequence(const Input& queries,
   return {all.context, all.weights};
 }
 
-DotAttention::DotAttention(const AttentionSizes& s, double scale, Caller caller)
-    : MultiplicativeAttention(s.options, scale, caller) {
+DotAttention::DotAttention(const AttentionSizes& s, double factor, Caller caller)
+    : MultiplicativeAttention(s.options, factor, caller) {
   At at(caller);
   if (s.query_size != s.annotation_size)
     fail("DotAttention", "query and annotations must have one size: " + std::to_string(s.query_size) +

@@ -9,9 +9,9 @@ namespace gradus::nn {
 struct MultiplicativeAttention : ScoredAttention {
   double scale;
 
-  explicit MultiplicativeAttention(const AttentionOptions& options, double scale = 1,
+  explicit MultiplicativeAttention(const AttentionOptions& o, double factor = 1,
                                    Caller caller = Caller::current())
-      : ScoredAttention(options, caller), scale(scale) {}
+      : ScoredAttention(o, caller), scale(factor) {}
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   Attended step(const Input& query, const AttentionMemory& memory,
                 const AttentionState& state) const override;
@@ -21,7 +21,7 @@ struct MultiplicativeAttention : ScoredAttention {
 /// Luong et al. 2015, "dot": e = query . annotation; needs Q = D. No parameters.
 struct DotAttention : MultiplicativeAttention {
   /// @throws Error when query and annotation differ in size.
-  explicit DotAttention(const AttentionSizes& sizes, double scale = 1, Caller caller = Caller::current());
+  explicit DotAttention(const AttentionSizes& sizes, double factor = 1, Caller caller = Caller::current());
   DotAttention(const AttentionSizes& sizes, Rng&, Caller caller = Caller::current())
       : DotAttention(sizes, 1, caller) {}
 };
