@@ -16,9 +16,9 @@ RecurrentOptions of_kind(CellKind kind, RecurrentOptions options, const char* na
   return options;
 }
 
-RecurrentStack::RecurrentStack(const char* name, int64_t input_size, int64_t hidden_size, Rng& rng,
+RecurrentStack::RecurrentStack(const char* module, int64_t inputs, int64_t units, Rng& rng,
                                const RecurrentOptions& o, Caller caller)
-    : name(name), input_size(input_size), hidden_size(hidden_size), options(o) {
+    : name(module), input_size(inputs), hidden_size(units), options(o) {
   At at(caller);
   must_be_positive(name, "input_size", input_size);
   must_be_positive(name, "hidden_size", hidden_size);
