@@ -120,7 +120,10 @@ json read_run(const std::string& directory) {
     }
     if (kind == "start") start = event;
     if (kind == "end") end = event;
-    if (kind == "validation") validations.push_back(std::move(event));
+    if (kind == "validation") {
+      validations.push_back(std::move(event));
+      continue;
+    }
     if (kind != "resume") continue;
     int64_t step = step_of(event);
     behind += std::erase_if(validations, [&](const json& v) { return step_of(v) > step; });
