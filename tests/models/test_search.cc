@@ -247,6 +247,37 @@ TEST_CASE("the best word of a step is the best of its logits, however it is foun
   }
 }
 
+namespace {
+
+// A decoder of one's own, which no packed one stands for.
+struct OwnDecoder : nn::Decoder {
+  std::unique_ptr<nn::Decoder> inner;
+
+  nn::DecoderState start(const nn::Encoded& source, Caller caller) const override {
+    return inner->start(source, caller);
+  }
+  nn::DecoderStep step(const Tensor& previous, nn::DecoderState& state, Caller caller) const override {
+    return inner->step(previous, state, caller);
+  }
+  void params(nn::ParamVisitor& visit) override { inner->params(visit); }
+};
+
+}  // namespace
+
+TEST_CASE("a decoder of one's own translates as the one within it") {
+  nn::Seq2Seq model = model_for("bahdanau", 5);
+  auto expected = nn::translate(model, source(), lengths(), {.beam_size = 2});
+  auto own = std::make_unique<OwnDecoder>();
+  own->inner = std::move(model.decoder);
+  model.decoder = std::move(own);
+  auto found = nn::translate(model, source(), lengths(), {.beam_size = 2});
+  REQUIRE(found.size() == expected.size());
+  for (size_t b = 0; b < found.size(); ++b) {
+    REQUIRE(found[b].size() == expected[b].size());
+    for (size_t k = 0; k < found[b].size(); ++k) CHECK(found[b][k].tokens == expected[b][k].tokens);
+  }
+}
+
 TEST_CASE("search refuses an empty beam") {
   nn::Seq2Seq model = model_for("none", 1);
   CHECK_THROWS_WITH(nn::translate(model, source(), lengths(), {.beam_size = 0}),

@@ -96,6 +96,10 @@ TEST_CASE("eye_, ones_, dirac_, sparse_") {
   Numbers expected(24, 0.0);
   for (size_t at : {1, 10, 13, 22}) expected[at] = 1;
   CHECK(kernel.value().to_vector() == expected);
+  init::dirac_(kernel);  // one group: ones at (0,0,1), (1,1,1)
+  expected.assign(24, 0.0);
+  for (size_t at : {1, 10}) expected[at] = 1;
+  CHECK(kernel.value().to_vector() == expected);
   init::sparse_(thin, 0.25, rng, 0.5);
   int64_t all = 0;
   for (int64_t c = 0; c < 40; ++c) {
