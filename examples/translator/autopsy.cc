@@ -2,14 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include <gradus/error.h>
 #include <gradus/io/safetensors.h>
 #include <gradus/parallel.h>
+#include <translator/files.h>
 #include <translator/text/error.h>
 
 #include "json_text.h"
@@ -38,21 +38,6 @@ std::vector<std::string> sentences(const Model& model, const nn::Seq2SeqBatch& p
   for (int64_t b = 0; b < part.source.size(1); ++b)
     out.push_back(words(model.source, part.source, b) + "  ->  " + words(model.target, part.target_out, b));
   return out;
-}
-
-void write(const fs::path& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) throw InputError(path.string(), 0, "cannot be written");
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path);
-  if (!file) throw InputError(path.string(), 0, "cannot be read");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 // A part's share of the target words.
@@ -130,9 +115,35 @@ void save_bundle(const std::string& directory, const Model& model, const StepBat
                                  {"training_seed", batch.training_seed},
                                  {"baseline", batch.baseline}};
   for (const nn::Seq2SeqBatch& part : batch.parts) step["target_tokens"].push_back(part.target_tokens);
-  write(fs::path(directory) / "step.json", json_text::dump(step, 2) + "\n");
-  write(fs::path(directory) / "report.txt", autopsy.text(autopsy.sentences.size()));
+  write_file((fs::path(directory) / "step.json").string(), json_text::dump(step, 2) + "\n");
+  write_file((fs::path(directory) / "report.txt").string(), autopsy.text(autopsy.sentences.size()));
 }
+
+namespace {
+
+// What the network itself does not look at: that the tensors of a part are of one batch. Words that are none it refuses.
+void must_be_a_batch(const std::string& path, int64_t k, const nn::Seq2SeqBatch& b) {
+  using gradus::Shape;
+  auto must_be = [&](const char* name, const gradus::Tensor& t, gradus::DType type, bool shaped) {
+    if (t.dtype() != type || !shaped || t.numel() == 0)
+      throw InputError(path, 0, fmt::format("\"{}.{}\" is not of one batch with the others: {} {}", k, name,
+                                            gradus::name_of(t.dtype()), t.shape().str()));
+  };
+  const gradus::DType ids = gradus::DType::i32;
+  must_be("source", b.source, ids, b.source.dims() == 2);
+  int64_t B = b.source.size(1);
+  must_be("source_lengths", b.source_lengths, ids, b.source_lengths.shape() == Shape{B});
+  must_be("target_in", b.target_in, ids, b.target_in.dims() == 2 && b.target_in.size(1) == B);
+  must_be("target_out", b.target_out, ids, b.target_out.shape() == b.target_in.shape());
+  if (b.alignment.defined())
+    must_be("alignment", b.alignment, gradus::DType::f32,
+            b.alignment.shape() == Shape{b.target_in.size(0), B, b.source.size(0)});
+  int64_t words = b.target_out.numel() - std::count(b.target_out.i32(), b.target_out.i32() + b.target_out.numel(), nn::kPad);
+  if (words != b.target_tokens || words == 0)
+    throw InputError(path, 0, fmt::format("\"{}.target_out\" has {} words, step.json says {}", k, words, b.target_tokens));
+}
+
+}  // namespace
 
 Replay replay(const std::string& directory) {
   fs::path from = directory;
@@ -148,21 +159,34 @@ Replay replay(const std::string& directory) {
     if (name.ends_with(".alignment")) return gradus::Tensor();
     throw InputError((from / "batch.safetensors").string(), 0, "has no " + name);
   };
+  std::string facts = (from / "step.json").string();
   try {
-    nlohmann::ordered_json step = json_text::parse(read(from / "step.json"));
-    out.step = batch.step = step.at("step");
+    nlohmann::ordered_json step = json_text::parse(read_file(facts));
+    auto whole = [&](const char* name, const nlohmann::ordered_json& value) {
+      if (!value.is_number_integer() || value < 0)
+        throw InputError(facts, 0, fmt::format("\"{}\" must be a whole number from 0 on", name));
+      return value.get<int64_t>();
+    };
+    out.step = batch.step = whole("step", step.at("step"));
     batch.label_smoothing = step.at("label_smoothing");
-    batch.training_seed = step.at("training_seed");
+    whole("training_seed", step.at("training_seed"));
+    batch.training_seed = step.at("training_seed").get<uint64_t>();
     batch.baseline = step.at("baseline");
-    for (size_t k = 0; k < step.at("parts").get<size_t>(); ++k) {
+    if (!(batch.label_smoothing >= 0 && batch.label_smoothing < 1))
+      throw InputError(facts, 0, "\"label_smoothing\" must be from 0 on and below 1");
+    int64_t parts = whole("parts", step.at("parts"));
+    if (parts < 1) throw InputError(facts, 0, "\"parts\" must be at least 1");
+    for (int64_t k = 0; k < parts; ++k) {
       auto part = [&](const char* name) { return tensor(fmt::format("{}.{}", k, name)); };
       batch.parts.push_back({part("source"), part("source_lengths"), part("target_in"), part("target_out"),
-                             step.at("target_tokens").at(k).get<int64_t>(), part("alignment")});
+                             whole("target_tokens", step.at("target_tokens").at(static_cast<size_t>(k))),
+                             part("alignment")});
+      must_be_a_batch((from / "batch.safetensors").string(), k, batch.parts.back());
     }
   } catch (const nlohmann::ordered_json::exception& e) {
-    throw InputError((from / "step.json").string(), 0, fmt::format("is damaged: {}", e.what()));
+    throw InputError(facts, 0, fmt::format("is damaged: {}", e.what()));
   }
-  out.saved_text = read(from / "report.txt");
+  out.saved_text = read_file((from / "report.txt").string());
   out.autopsy = examine(model, batch);
   return out;
 }

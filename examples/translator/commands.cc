@@ -1,4 +1,5 @@
 #include <translator/commands.h>
+#include <translator/text/tell.h>
 
 #include <fmt/core.h>
 
@@ -17,7 +18,7 @@ void apply(CommonOptions& options) {
     options.threads = given;
   }
   if (options.verbose)
-    fmt::print(stderr, "OpenBLAS core {} (the CPU's best: {}), {} thread{}\n", gradus::kernels::blas_core(),
+    tell("OpenBLAS core {} (the CPU's best: {}), {} thread{}\n", gradus::kernels::blas_core(),
                gradus::kernels::blas_core_for_this_cpu()[0] ? gradus::kernels::blas_core_for_this_cpu()
                                                             : "OpenBLAS's choice",
                options.threads, options.threads == 1 ? "" : "s");

@@ -34,7 +34,7 @@ struct CorpusCommand {
   std::string split = "train", out = "-", alignments;
   int64_t count = 0;
   uint64_t seed = 1;
-  int max_length = 40;
+  int max_length = kCorpusLength;
   bool tokens = false, links = false;
 };
 

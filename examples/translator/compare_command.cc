@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include <gradus/nn/module.h>
 #include <translator/commands.h>
 #include <translator/comparison.h>
 #include <translator/data.h>
 #include <translator/evaluation.h>
+#include <translator/files.h>
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
 #include <translator/text/tell.h>
@@ -25,13 +24,6 @@ namespace fs = std::filesystem;
 
 std::string in(const std::string& directory, const std::string& name) {
   return (fs::path(directory) / name).string();
-}
-
-void write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) throw InputError(path, 0, "cannot be written");
 }
 
 // What a run writes goes, and nothing else: the directory may be anybody's.
@@ -77,12 +69,9 @@ std::string settings_of(const TrainCommand& o, size_t pairs) {
 }
 
 std::optional<RaceRun> finished_run(const Entry& e, const std::string& work, const std::string& settings) {
-  std::string directory = e.directory(work);
-  std::ifstream file(in(directory, "race.json"));
-  if (!file) return std::nullopt;
-  std::stringstream text;
-  text << file.rdbuf();
-  auto run = race_run_from_json(text.str(), settings);
+  std::string directory = e.directory(work), path = in(directory, "race.json");
+  if (!fs::exists(path)) return std::nullopt;
+  auto run = race_run_from_json(read_file(path), settings);
   if (!run || run->attention != e.attention || run->seed != e.seed)
     throw InputError(directory, 0,
                      "was made with other settings: --force races anew, --work names another place");
@@ -112,7 +101,7 @@ class Race {
     for (const std::string& name : o.attentions)
       if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
     o.attentions = once;
-    test_ = data_.embedded ? embedded_pairs("test", 1000, o.train.data.corpus_seed, 40) : own_test();
+    test_ = data_.embedded ? embedded_pairs("test", 1000, o.train.data.corpus_seed, kCorpusLength) : own_test();
     if (test_.empty() || data_.train.empty()) throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
     // By seed first: a race that is stopped has all attentions with the seeds that it got to.
     for (int64_t s = 0; s < o.seeds; ++s)
@@ -208,14 +197,19 @@ class Race {
       run.tokens_per_second += v.tokens_per_second / static_cast<double>(trainer.validations().size());
     run.epochs = trainer.epochs();
     Model best = Model::load(options.out);
-    Evaluation found = evaluate(best, test_, {.threads = options.threads});
+    Evaluation found;
+    try {
+      found = evaluate(best, test_, {.threads = options.threads, .stop = &stop});
+    } catch (const Interrupted&) {
+      return false;
+    }
     run.loss = found.nll;
     run.exact_match = found.exact_match;
     run.bleu = found.bleu.score;
     run.aer = found.aer;
     run.entropy = found.entropy;
     run.map = map_of(best, data_.probes.empty() ? test_.front() : data_.probes.front());
-    write(in(options.out, "race.json"), to_json(run, settings_of(e.attention)));
+    write_file(in(options.out, "race.json"), to_json(run, settings_of(e.attention)));
     say(fmt::format("{:>3}/{}  {}", number, entries_.size(), describe(run)));
     runs_.push_back(std::move(run));
     return true;
@@ -281,8 +275,8 @@ int run(CompareCommand& o) {
       if (page.extension() != ".md") page += ".md";
       fs::path picture = page;
       picture.replace_extension(".svg");
-      write(picture.string(), race_svg(rows));
-      write(page.string(), markdown(o, race, rows, picture.filename().string()));
+      write_file(picture.string(), race_svg(rows));
+      write_file(page.string(), markdown(o, race, rows, picture.filename().string()));
     }
   }
   if (finished) return 0;

@@ -1,27 +1,20 @@
 #include <fmt/core.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 
 #include <translator/commands.h>
 #include <translator/data.h>
+#include <translator/files.h>
 #include <translator/text/alignment.h>
-#include <translator/text/error.h>
 
 namespace translator {
 namespace {
 
 void write_lines(const std::string& path, const std::string& text) {
   if (path == "-") {
-    std::fwrite(text.data(), 1, text.size(), stdout);  // main looks whether it went through
+    print_whole(text);
     return;
   }
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw InputError(path, 0, fmt::format("cannot be written: {}", std::strerror(errno)));
+  write_file(path, text);
 }
 
 }  // namespace

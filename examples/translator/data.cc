@@ -35,13 +35,15 @@ std::vector<SentencePair> to_pairs(const std::vector<AlignedPair>& pairs) {
 bool has_valid(const DataOptions& options) { return !options.valid.empty() || !options.valid_source.empty(); }
 
 Data embedded(const DataOptions& options) {
-  Corpus corpus = generate_corpus(
-      {.seed = options.corpus_seed,
-       .train = static_cast<int>(options.corpus_size),
-       .valid = kHeldOut,
-       .test = kHeldOut,
-       .max_length = options.read.max_length > 0 ? static_cast<int>(options.read.max_length) : 40});
+  int max_length = options.read.max_length > 0 ? static_cast<int>(options.read.max_length) : kCorpusLength;
+  Corpus corpus = generate_corpus({.seed = options.corpus_seed,
+                                   .train = static_cast<int>(options.corpus_size),
+                                   .valid = kHeldOut,
+                                   .test = kHeldOut,
+                                   .max_length = max_length});
   Data data;
+  data.trained_on = {"embedded", kCorpusVersion, options.corpus_size,
+                     static_cast<int64_t>(options.corpus_seed), max_length};
   data.embedded = true;
   data.source_language = "English";
   data.target_language = "French";

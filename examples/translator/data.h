@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <translator/model_config.h>
 #include <translator/text/parallel.h>
 
 namespace translator {
@@ -18,11 +19,14 @@ struct DataOptions {
   uint64_t corpus_seed = 1;
 };
 
+constexpr int kCorpusLength = 40;  ///< tokens of an embedded sentence, unless another length is asked for
+
 struct Data {
   std::vector<SentencePair> train, valid;
   std::vector<SentencePair> probes;  ///< shown while training
   bool embedded = false;
   std::string source_language = "source", target_language = "target";
+  TrainingData trained_on = {.corpus = "own"};
   std::vector<std::string> reports;  ///< what happened to the lines of each file, for people
 };
 

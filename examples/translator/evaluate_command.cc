@@ -4,13 +4,16 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include <translator/commands.h>
+#include <translator/corpus/corpus.h>
 #include <translator/data.h>
 #include <translator/evaluation.h>
+#include <translator/files.h>
 #include <translator/text/alignment.h>
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
@@ -62,15 +65,32 @@ void drop_too_long(ParallelData& data, const Model& model, const EvaluateCommand
 void write_lines(const std::string& path, const std::vector<std::string>& texts,
                  const std::vector<SentencePair>& pairs, int64_t lines) {
   if (path.empty()) return;
-  std::ofstream file(path, std::ios::binary);
   int64_t written = 0;
+  std::string text;
   for (size_t i = 0; i < texts.size(); ++i, ++written) {
-    for (; written + 1 < pairs[i].line; ++written) file << "\n";
-    file << texts[i] << "\n";
+    for (; written + 1 < pairs[i].line; ++written) text += "\n";
+    text += texts[i] + "\n";
   }
-  for (; written < lines; ++written) file << "\n";
-  file.close();
-  if (!file) throw InputError(path, 0, fmt::format("cannot be written: {}", std::strerror(errno)));
+  for (; written < lines; ++written) text += "\n";
+  write_file(path, text);
+}
+
+// The embedded test sentences tell something about a model that did not learn from them.
+void must_not_know_the_test(const std::string& directory, const TrainingData& trained_on) {
+  std::string config = (std::filesystem::path(directory) / "config.json").string();
+  if (trained_on.corpus.empty())
+    throw InputError(config, 0,
+                     "does not say what the model learnt from (\"trained_on\"): the embedded test sentences may be "
+                     "among it. Train it anew, or evaluate it on a file of pairs");
+  if (trained_on.corpus == "embedded" && trained_on.version != kCorpusVersion)
+    throw InputError(config, 0,
+                     fmt::format("is of a model that learnt from version {} of the embedded corpus, where others "
+                                 "were test sentences than in version {}: train it anew",
+                                 trained_on.version, kCorpusVersion));
+  if (trained_on.corpus != "embedded")
+    tell("translator: {} learnt from sentences of its own, not from the embedded corpus; if the test "
+               "sentences are among them, the scores mean nothing\n",
+               directory);
 }
 
 // Sentences whose source has so many words; the last range holds sentences of two others again.
@@ -144,7 +164,8 @@ int run(EvaluateCommand& o) {
   std::vector<SentencePair> pairs;
   int64_t lines = 0;  // of the data, those that were left out among them
   if (o.embedded) {
-    pairs = embedded_pairs("test", 1000, 1, 40);
+    must_not_know_the_test(o.model, model.config.trained_on);
+    pairs = embedded_pairs("test", 1000, 1, kCorpusLength);
   } else {
     ParallelData data =
         o.target.empty() ? read_pairs(o.pairs, o.read) : read_pairs(o.pairs, o.target, o.read);

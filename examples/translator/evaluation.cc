@@ -22,7 +22,7 @@ using OnProgress = std::function<void(int64_t done)>;
 // time. The first worker, which is the calling thread, tells how many sentences are done.
 template <class F>
 void for_each_batch(const std::vector<EncodedPair>& pairs, int threads, const OnProgress& on_progress,
-                    F&& f) {
+                    const std::atomic<bool>* stop, F&& f) {
   constexpr size_t kBatch = 64;
   std::vector<size_t> order(pairs.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -34,6 +34,7 @@ void for_each_batch(const std::vector<EncodedPair>& pairs, int threads, const On
   pool.run([&](int worker) {
     gradus::NoGrad guard;
     for (size_t k = static_cast<size_t>(worker); k < batches; k += static_cast<size_t>(pool.size())) {
+      throw_if(stop);
       size_t end = std::min(order.size(), (k + 1) * kBatch);
       f(worker, std::vector<size_t>(order.begin() + static_cast<long>(k * kBatch),
                                     order.begin() + static_cast<long>(end)));
@@ -60,9 +61,10 @@ double entropy_of(const float* w, int64_t n) {
 }
 
 Attention attention_of(const Model& model, const std::vector<SentencePair>& pairs,
-                       const std::vector<EncodedPair>& encoded, int threads, const OnProgress& on_progress) {
+                       const std::vector<EncodedPair>& encoded, int threads, const OnProgress& on_progress,
+                       const std::atomic<bool>* stop) {
   std::vector<Attention> parts(static_cast<size_t>(std::max(1, threads)));
-  for_each_batch(encoded, threads, on_progress, [&](int worker, const std::vector<size_t>& chosen) {
+  for_each_batch(encoded, threads, on_progress, stop, [&](int worker, const std::vector<size_t>& chosen) {
     nn::Seq2SeqBatch batch = make_batch(encoded, chosen);
     gradus::Tensor weights = model.network->align(batch);  // [T, B, S]
     int64_t B = weights.size(1), S = weights.size(2);
@@ -99,11 +101,12 @@ Attention attention_of(const Model& model, const std::vector<SentencePair>& pair
 // search would not know whose row comes next.
 std::vector<std::vector<std::string>> translate_aligned(const Model& model,
                                                         const std::vector<EncodedPair>& pairs, size_t count,
-                                                        int threads, const OnProgress& on_progress) {
+                                                        int threads, const OnProgress& on_progress,
+                                                        const std::atomic<bool>* stop) {
   std::vector<EncodedPair> some(pairs.begin(), pairs.begin() + static_cast<long>(count));
   std::vector<std::vector<std::string>> out(count);
   const auto& network = dynamic_cast<const nn::Seq2Seq&>(*model.network);
-  for_each_batch(some, threads, on_progress, [&](int, const std::vector<size_t>& chosen) {
+  for_each_batch(some, threads, on_progress, stop, [&](int, const std::vector<size_t>& chosen) {
     nn::Seq2SeqBatch batch = make_batch(some, chosen);
     nn::Encoded source = network.encoder(batch.source, batch.source_lengths);
     source.alignment = batch.alignment;
@@ -129,9 +132,9 @@ std::vector<std::vector<std::string>> translate_aligned(const Model& model,
 }  // namespace
 
 TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, int threads,
-                     const OnProgress& on_progress) {
+                     const OnProgress& on_progress, const std::atomic<bool>* stop) {
   std::vector<TotalLoss> parts(static_cast<size_t>(std::max(1, threads)));
-  for_each_batch(pairs, threads, on_progress, [&](int worker, const std::vector<size_t>& chosen) {
+  for_each_batch(pairs, threads, on_progress, stop, [&](int worker, const std::vector<size_t>& chosen) {
     gradus::CrossEntropy loss = model.network->loss(make_batch(pairs, chosen));
     parts[static_cast<size_t>(worker)].nll += loss.nll;
     parts[static_cast<size_t>(worker)].tokens += loss.tokens;
@@ -156,7 +159,7 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
       options.on_progress(what, done, static_cast<int64_t>(total));
     };
   };
-  TotalLoss loss = total_loss(model, encoded, options.threads, telling("loss", pairs.size()));
+  TotalLoss loss = total_loss(model, encoded, options.threads, telling("loss", pairs.size()), options.stop);
   out.tokens = loss.tokens;
   out.nll = loss.tokens ? loss.nll / static_cast<double>(loss.tokens) : 0;
   out.perplexity = std::exp(out.nll);
@@ -170,12 +173,12 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   }
   std::vector<std::vector<std::string>> best(n);
   if (model.takes_alignments()) {
-    best = translate_aligned(model, encoded, n, options.threads, telling("translating", n));
+    best = translate_aligned(model, encoded, n, options.threads, telling("translating", n), options.stop);
   } else {
     nn::SearchOptions search = options.search;
     search.scores = false;  // nobody looks at them
     auto translations = translate(model, *model.network->generator(), sources, search, options.threads,
-                                  telling("translating", n));
+                                  telling("translating", n), options.stop);
     for (size_t i = 0; i < n; ++i)
       if (!translations[i].empty()) best[i] = translations[i][0].tokens;
   }
@@ -197,7 +200,7 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
     encoded.resize(some);
     bool gold = std::any_of(pairs.begin(), pairs.begin() + static_cast<long>(some),
                             [](const SentencePair& p) { return p.alignment.has_value(); });
-    Attention found = attention_of(model, pairs, encoded, options.threads, telling("aligning", some));
+    Attention found = attention_of(model, pairs, encoded, options.threads, telling("aligning", some), options.stop);
     if (found.words) out.entropy = found.entropy / static_cast<double>(found.words);
     if (gold) out.aer = found.links.error_rate();
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
@@ -37,6 +38,7 @@ struct EvaluationOptions {
   int threads = 1;
   /// Told, on the calling thread, how much is done: what, sentences, and of how many.
   std::function<void(const char* what, int64_t done, int64_t total)> on_progress = {};
+  const std::atomic<bool>* stop = nullptr;  ///< once set, Interrupted is thrown
 };
 
 Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
@@ -48,6 +50,7 @@ struct TotalLoss {
   int64_t tokens = 0;
 };
 TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, int threads,
-                     const std::function<void(int64_t done)>& on_progress = {});
+                     const std::function<void(int64_t done)>& on_progress = {},
+                     const std::atomic<bool>* stop = nullptr);
 
 }  // namespace translator

@@ -89,7 +89,8 @@ ProbeResult probe(const Model& model, const SentencePair& pair) {
 }
 
 std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs,
-                                           size_t among, size_t count, int threads) {
+                                           size_t among, size_t count, int threads,
+                                           const std::atomic<bool>* stop) {
   constexpr size_t kBatch = 16;  // all logits of a batch are held at once
   std::vector<SentencePair> some(pairs.begin(),
                                  pairs.begin() + static_cast<long>(std::min(among, pairs.size())));
@@ -103,6 +104,7 @@ std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector
   gradus::ThreadPool pool(std::max(1, std::min<int>(threads, static_cast<int>(batches))));
   pool.run([&](int worker) {
     for (size_t k = static_cast<size_t>(worker); k < batches; k += static_cast<size_t>(pool.size())) {
+      throw_if(stop);
       std::vector<size_t> chosen(order.begin() + static_cast<long>(k * kBatch),
                                  order.begin() + static_cast<long>(std::min(order.size(), (k + 1) * kBatch)));
       nn::Seq2SeqBatch batch = make_batch(encoded, chosen);

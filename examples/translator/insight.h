@@ -56,8 +56,9 @@ struct WorstSentence {
   double loss = 0;    ///< nats per target token, </s> counted
   int64_t tokens = 0;
 };
-/// The `count` worst of the first `among` pairs, worst first; a NaN is worse than any number.
+/// The `count` worst of the first `among` pairs, worst first; a NaN is worse than any number. @throws Interrupted.
 std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs,
-                                           size_t among, size_t count, int threads);
+                                           size_t among, size_t count, int threads,
+                                           const std::atomic<bool>* stop = nullptr);
 
 }  // namespace translator

@@ -12,7 +12,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <string>
 
@@ -24,6 +26,10 @@ namespace {
 
 using command_line::Command;
 
+// Bounds of options; what all of them together take is compared with the machine once the data are known.
+constexpr int kMostEpochs = 1000000, kMostPairs = 1000000;
+constexpr double kMostMinutes = 1e7, kLeast = 1e-30, kLargest = 1e30;
+
 void add_common_options(const Command& command, CommonOptions& options) {
   command.option("--threads", options.threads, "Threads (default: the processors this process may use)")
       .range(1, 256);
@@ -33,10 +39,10 @@ void add_common_options(const Command& command, CommonOptions& options) {
 
 void add_corpus_command(const Command& app, CorpusCommand& o, int& exit_code) {
   Command c = app.add_command("corpus", "Write the embedded English-French sentences, made by a grammar");
-  c.option("--split", o.split, "train, valid or test: no English sentence is in two of them")
+  c.option("--split", o.split, "train, valid or test: no sentence is in two of them, whatever the seed and the lengths")
       .one_of({"train", "valid", "test"})
       .show_default();
-  c.option("-n,--count", o.count, "Pairs (default: 40000 of train, 1000 of the others)").positive();
+  c.option("-n,--count", o.count, "Pairs (default: 40000 of train, 1000 of the others)").range(1, 2000000);
   c.option("--seed", o.seed, "The same seed gives the same sentences everywhere").show_default();
   c.option("--max-length", o.max_length, "Tokens on either side at most").show_default().range(3, 100);
   c.option("-o,--out", o.out, "TSV file: English, French; - is stdout").show_default().type_name("FILE");
@@ -69,14 +75,14 @@ void add_data_options(const Command& c, TrainCommand& o) {
   c.flag("--swap", o.data.read.swap_columns, "The second column (or --target) is what is translated from");
   c.flag("--strict", o.data.read.strict, "Stop at the first bad line instead of leaving it out");
   c.option("--max-length", o.data.read.max_length, "Leave out pairs with more tokens on a side (default: 50)")
-      .positive();
+      .range(1, 100000);
   c.option("--corpus-size", o.data.corpus_size, "Embedded training pairs").show_default().range(100, 2000000);
   c.flag("--case-sensitive", o.case_sensitive, "Keep capitals");
   c.flag("--french", o.model.french, "Write French spacing (before ? ! : ;) in the output");
   c.option("--min-count", o.min_count,
            "Words seen less often are <unk> (default: 2; 1 for the embedded corpus)")
-      .positive();
-  c.option("--max-vocabulary", o.max_vocabulary, "Words a side at most").show_default().range(5, 10000000);
+      .range(1, 1000000000);
+  c.option("--max-vocabulary", o.max_vocabulary, "Words a side at most").show_default().range(5, kMostWords);
 }
 
 // What follows from the data that was asked for.
@@ -111,30 +117,30 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   c.option("--temperature", o.model.network.attention_options.temperature,
            "Attention scores are divided by it: below 1 sharper, above 1 flatter")
       .show_default()
-      .positive();
+      .range(1e-6, 1e6);
   c.option("--top-k", o.model.network.attention_options.top_k,
            "Once trained, look at so many source words at a time at most; 0: all")
       .show_default()
-      .not_negative();
+      .range(0, kMostPositions);
   c.option("--heads", o.model.network.attention_options.heads, "Of multihead, and of a transformer")
       .show_default()
-      .positive();
+      .range(1, kMostUnits);
   c.option("--window", o.model.network.attention_options.window,
            "Of local-m and local-p: source words on either side of the centre")
       .show_default()
-      .positive();
+      .range(1, kMostPositions);
   c.footer(list_attentions());
   c.option("--hidden", o.hidden, "Size of the states (default: 256; 128 for the embedded corpus)")
-      .positive();
+      .range(1, kMostUnits);
   c.option("--embedding,--embedding-dim,--d-model", o.embedding,
            "Size of the word vectors; of everything in a transformer (default: 256; 128)")
-      .positive();
+      .range(1, kMostUnits);
   c.option("--layers,--num-layers", o.num_layers,
            "Layers of the encoder (default: 1); of a transformer, and of its decoder (default: 3; 2)")
-      .positive();
+      .range(1, kMostLayers);
   c.option("--ffn", o.model.transformer.dim_feedforward,
            "Hidden size of a transformer's feed-forward parts (default: 4 times --d-model)")
-      .positive();
+      .range(1, 4 * kMostUnits);
   c.flag("--norm-first,!--norm-last", o.model.transformer.norm_first,
          "Transformer: normalise before each part (default), or after it as in the paper");
   c.option("--positions", o.model.transformer.positions,
@@ -159,10 +165,10 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
 
   c.option("-e,--epochs", o.epochs,
            "Passes over the data (default: 12, 7 for the embedded corpus; no limit with --max-minutes)")
-      .not_negative();
+      .range(0, kMostEpochs);
   c.option("--max-minutes", o.train.max_minutes, "Stop after so many minutes, learning rate decayed by then")
-      .positive();
-  c.option("-b,--batch-size", o.train.batch_size, "Sentence pairs a step").show_default().positive();
+      .range(1e-6, kMostMinutes);
+  c.option("-b,--batch-size", o.train.batch_size, "Sentence pairs a step").show_default().range(1, kMostPairs);
   c.option("--optimizer", o.train.optimizer,
            "adam, adamw, sgd, adagrad, rmsprop, or adadelta (rho 0.95, eps 1e-6: Bahdanau's)")
       .one_of({"adam", "adamw", "sgd", "adagrad", "rmsprop", "adadelta"})
@@ -174,7 +180,7 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   c.option("--momentum", o.train.momentum, "Of sgd and rmsprop").show_default().range(0.0, 0.9999);
   c.option("--weight-decay", o.weight_decay,
            "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)")
-      .not_negative();
+      .range(0.0, kLargest);
   c.option("--schedule", o.train.schedule,
            "Learning rate over the run: linear, cosine, exponential, step (halved from the middle on), "
            "noam (inverse root), plateau (halved when validation stalls), constant")
@@ -182,12 +188,12 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
       .show_default();
   c.option("--warmup", o.train.warmup,
            "Steps over which the learning rate rises first (default: 100, a tenth of the run at most)")
-      .positive();
+      .range(1, 1000000000);
   c.option("--clip-norm,--clip", o.clip_norm,
            "Global gradient norm at most; 0: any (default: 1; with --clip-value any)")
-      .not_negative();
+      .range(0.0, kLargest);
   c.option("--clip-value", o.train.clip_value, "Every entry of a gradient at most (default: any)")
-      .positive();
+      .range(kLeast, kLargest);
   c.option("--ema", o.train.ema,
            "Validate and keep a moving average of the weights with this decay, as 0.999 (default: none)")
       .range(0.0, 0.999999);
@@ -199,7 +205,7 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
       .show_default()
       .range(0.0, 0.9);
   c.option("--validate-every", o.train.validate_every, "Steps between validations (default: once an epoch)")
-      .positive();
+      .range(1, 1000000000);
   c.flag("--check-finite", o.train.check_finite,
          "Stop at the first NaN or infinity, say where it came from, and keep all for `translator replay`");
   c.option(
@@ -234,17 +240,17 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
       .type_name("NAMES");
   c.option("--seeds", o.seeds, "Runs for each").show_default().range(1, 100);
   c.option("--seed", t.train.seed, "The first of them").show_default();
-  c.option("--max-minutes", t.train.max_minutes, "Of training, for each run").positive();
-  c.option("-e,--epochs", t.epochs, "Passes over the data, for each run (default: as train)").not_negative();
+  c.option("--max-minutes", t.train.max_minutes, "Of training, for each run").range(1e-6, kMostMinutes);
+  c.option("-e,--epochs", t.epochs, "Passes over the data, for each run (default: as train)").range(0, kMostEpochs);
   add_data_options(c, t);
   c.option("--decoder", t.model.network.decoder, "Order: auto (each attention's own), or one for all")
       .one_of({"auto", "bahdanau", "luong"})
       .show_default();
-  c.option("--hidden", t.hidden, "As in train").positive();
-  c.option("--embedding", t.embedding, "As in train").positive();
+  c.option("--hidden", t.hidden, "As in train").range(1, kMostUnits);
+  c.option("--embedding", t.embedding, "As in train").range(1, kMostUnits);
   c.option("--dropout", t.dropout, "As in train").range(0.0, 0.95);
   c.option("--lr", t.lr, "As in train").positive(1e30);
-  c.option("-b,--batch-size", t.train.batch_size, "As in train").show_default().positive();
+  c.option("-b,--batch-size", t.train.batch_size, "As in train").show_default().range(1, kMostPairs);
   c.option("--work", o.work, "Directory of the runs; those that are finished are not done again")
       .show_default()
       .type_name("DIR");
@@ -267,9 +273,9 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
       .range(1, 100);
   c.option("--length-penalty", o.search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")
       .show_default()
-      .not_negative();
+      .range(0.0, 100.0);
   c.option("--max-length", o.search.max_length, "Words at most (default: twice the source and 10)")
-      .positive();
+      .range(1, 100000);
   c.option("--n-best", o.n_best, "Translations of a sentence, best first, a line each")
       .show_default()
       .range(1, 100);
@@ -302,7 +308,7 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
       .range(1, 100);
   c.option("--length-penalty", o.search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")
       .show_default()
-      .not_negative();
+      .range(0.0, 100.0);
   c.flag("--by-length", o.by_length, "The same for ranges of source length");
   c.option("--hypotheses", o.hypotheses,
            "File to write the translations to, a line for each line of the pairs; empty where one was left out")
@@ -322,11 +328,8 @@ void add_replay_command(const Command& app, ReplayCommand& o, int& exit_code) {
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
-}  // namespace
-}  // namespace translator
-
-int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_DFL);  // `translator corpus | head` ends quietly
+// What the command line asks for; returns the exit status.
+int run_program(int argc, char** argv) {
   command_line::Program app{
       "Trains and runs sequence-to-sequence translators with attention, on the CPU, in minutes.",
       "translator"};
@@ -337,36 +340,63 @@ int main(int argc, char** argv) {
       "interrupted.\n"
       "`translator COMMAND --help` tells more.");
   int exit_code = 0;
-  translator::CorpusCommand corpus;
-  translator::TrainCommand train;
-  translator::CompareCommand compare;
-  translator::TranslateCommand translate;
-  translator::EvaluateCommand evaluate;
-  translator::ReplayCommand replay;
-  translator::add_corpus_command(app, corpus, exit_code);
-  translator::add_train_command(app, train, exit_code);
-  translator::add_compare_command(app, compare, exit_code);
-  translator::add_translate_command(app, translate, exit_code);
-  translator::add_evaluate_command(app, evaluate, exit_code);
-  translator::add_replay_command(app, replay, exit_code);
-  auto failed = [](const std::string& what, int code) {
+  CorpusCommand corpus;
+  TrainCommand train;
+  CompareCommand compare;
+  TranslateCommand translate;
+  EvaluateCommand evaluate;
+  ReplayCommand replay;
+  add_corpus_command(app, corpus, exit_code);
+  add_train_command(app, train, exit_code);
+  add_compare_command(app, compare, exit_code);
+  add_translate_command(app, translate, exit_code);
+  add_evaluate_command(app, evaluate, exit_code);
+  add_replay_command(app, replay, exit_code);
+  if (!app.parse(argc, argv)) exit_code = app.report();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    throw std::runtime_error(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+  return exit_code;
+}
+
+// Nobody can catch what a function that promised not to throw throws: nlohmann's constructors of a JSON value promise it
+// and ask for memory. Without any, the program ends as it does elsewhere.
+std::terminate_handler usual_end = nullptr;
+
+[[noreturn]] void end_without_memory() {
+  try {
+    if (std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
+  } catch (const std::bad_alloc&) {
+    std::fputs("translator: out of memory\n", stderr);
+    std::_Exit(1);
+  } catch (...) {
+  }
+  usual_end();
+  std::abort();
+}
+
+}  // namespace
+}  // namespace translator
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_DFL);  // `translator corpus | head` ends quietly
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit is an error of its write, which is said
+  translator::usual_end = std::set_terminate(translator::end_without_memory);
+  auto failed = [](int code, const std::string& what) {
     translator::tell("translator: {}\n", what);
     return code;
   };
   try {
-    if (!app.parse(argc, argv)) return app.report();
+    return translator::run_program(argc, argv);
   } catch (const translator::UsageError& e) {
-    return failed(e.what(), 2);
+    return failed(2, e.what());
   } catch (const std::bad_alloc&) {
-    return failed("out of memory", 1);
+    std::fputs("translator: out of memory\n", stderr);  // which takes none
+    return 1;
   } catch (const gradus::NotFinite& e) {  // its line is what to look at
-    return failed(e.what(), 1);
+    return failed(1, e.what());
   } catch (const gradus::Error& e) {
-    return failed(e.message(), 1);
+    return failed(1, e.message());
   } catch (const std::exception& e) {
-    return failed(e.what(), 1);
+    return failed(1, e.what());
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    return failed(fmt::format("standard output cannot be written: {}", std::strerror(errno)), 1);
-  return exit_code;
 }

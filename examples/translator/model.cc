@@ -1,15 +1,18 @@
 #include <translator/model.h>
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 
 #include <fmt/core.h>
 
 #include <gradus/error.h>
 #include <gradus/parallel.h>
+#include <translator/files.h>
+#include <translator/forecast.h>
 #include <translator/text/detokenizer.h>
 #include <translator/text/error.h>
 
@@ -19,6 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 namespace nn = gradus::nn;
 
+// Within a model directory: a new model while it is made, and when it is whole.
+constexpr const char *kNew = "new", *kReady = "ready";
+
 // The vocabularies' sizes go into the description of whichever network it is.
 ModelConfig sized(ModelConfig config, const Vocabulary& source, const Vocabulary& target) {
   config.network.source_vocabulary = config.transformer.source_vocabulary = source.size();
@@ -27,14 +33,23 @@ ModelConfig sized(ModelConfig config, const Vocabulary& source, const Vocabulary
 }
 
 std::unique_ptr<nn::TranslationModel> fresh(const ModelConfig& config, uint64_t seed) {
+  if (config.model != "transformer" && config.model != "gru")
+    gradus::fail("translator", "unknown model \"" + config.model + "\": gru or transformer");
+  if (std::string why = why_too_large(config); !why.empty()) gradus::fail("translator", why);
   gradus::Rng rng(seed);
   if (config.model == "transformer") return std::make_unique<nn::TransformerSeq2Seq>(config.transformer, rng);
-  if (config.model == "gru") return std::make_unique<nn::Seq2Seq>(config.network, rng);
-  gradus::fail("translator", "unknown model \"" + config.model + "\": gru or transformer");
+  return std::make_unique<nn::Seq2Seq>(config.network, rng);
 }
 
 std::string in(const std::string& directory, const char* file) {
   return (fs::path(directory) / file).string();
+}
+
+// Where a file of the model is to be read. A new model that a crash kept from its place counts already.
+std::string found_in(const std::string& directory, const char* file) {
+  fs::path ready = fs::path(directory) / kReady / file;
+  std::error_code ignored;
+  return fs::exists(ready, ignored) ? ready.string() : in(directory, file);
 }
 
 }  // namespace
@@ -63,51 +78,118 @@ std::string Model::length_fault(size_t words) const {
   return n > kLongest ? fmt::format("has {} words; {} at most are taken", n, kLongest) : "";
 }
 
-Model Model::load_description(const std::string& directory) {
+namespace {
+
+struct Description {
+  std::string path;
+  ModelConfig config;
+  Vocabulary source, target;
+};
+
+Description read_description(const std::string& directory) {
   if (!fs::is_directory(directory))
     throw InputError(directory, 0, "no such model directory (made by `translator train --out`)");
-  std::string path = in(directory, "config.json");
-  ModelConfig config = read_config(path);
-  Vocabulary source = Vocabulary::load(in(directory, "source.vocab"));
-  Vocabulary target = Vocabulary::load(in(directory, "target.vocab"));
-  bool transformer = config.model == "transformer";
+  Description d{found_in(directory, "config.json"), {}, {}, {}};
+  d.config = read_config(d.path);
+  d.source = Vocabulary::load(found_in(directory, "source.vocab"));
+  d.target = Vocabulary::load(found_in(directory, "target.vocab"));
+  bool transformer = d.config.model == "transformer";
   auto must_fit = [&](const char* file, const Vocabulary& words, int64_t said) {
     if (words.size() != said)
       throw InputError(
-          in(directory, file), 0,
+          found_in(directory, file), 0,
           "has " + std::to_string(words.size()) + " entries, config.json says " + std::to_string(said));
   };
-  must_fit("source.vocab", source,
-           transformer ? config.transformer.source_vocabulary : config.network.source_vocabulary);
-  must_fit("target.vocab", target,
-           transformer ? config.transformer.target_vocabulary : config.network.target_vocabulary);
+  must_fit("source.vocab", d.source,
+           transformer ? d.config.transformer.source_vocabulary : d.config.network.source_vocabulary);
+  must_fit("target.vocab", d.target,
+           transformer ? d.config.transformer.target_vocabulary : d.config.network.target_vocabulary);
+  return d;
+}
+
+// `made` with what goes wrong, an unknown attention or a size that does not fit, said of the file.
+template <class Make>
+auto of_description(const std::string& path, Make&& made) {
   try {
-    return Model(config, std::move(source), std::move(target), 0);
-  } catch (const gradus::Error& e) {  // an unknown attention, a negative size
+    return made();
+  } catch (const gradus::Error& e) {
     throw InputError(path, 0, "describes no network that can be built: " + e.message());
-  } catch (const std::exception& e) {  // one too large for the memory
-    throw InputError(path, 0, std::string("describes no network that can be built: ") + e.what());
+  } catch (const std::bad_alloc&) {
+    throw InputError(path, 0, "describes no network that can be built: out of memory");
   }
 }
 
+// A network is made only for weights that may be its own: each takes a byte at the least, two as F16.
+void must_fit_weights(const Description& d, const std::string& weights) {
+  std::error_code error;
+  uintmax_t bytes = fs::file_size(weights, error);
+  if (error) return;  // whoever reads it says what is wrong
+  double parameters = of_description(d.path, [&] { return foretold_parameters(d.config); });
+  if (parameters > static_cast<double>(bytes) + 1000)
+    throw InputError(d.path, 0,
+                     fmt::format("describes a network of about {:.2g} parameters, but {} has {} bytes: they do "
+                                 "not belong together",
+                                 parameters, weights, bytes));
+}
+
+}  // namespace
+
+Model Model::load_description(const std::string& directory) {
+  Description d = read_description(directory);
+  return of_description(d.path,
+                        [&] { return Model(d.config, std::move(d.source), std::move(d.target), 0); });
+}
+
 Model Model::load(const std::string& directory) {
-  Model model = load_description(directory);
-  nn::load(*model.network, in(directory, "model.safetensors"));
+  std::string weights = found_in(directory, "model.safetensors");
+  Description d = read_description(directory);
+  must_fit_weights(d, weights);
+  Model model = of_description(
+      d.path, [&] { return Model(d.config, std::move(d.source), std::move(d.target), 0); });
+  nn::load(*model.network, weights);
   return model;
 }
 
 void Model::save_description(const std::string& directory) const {
+  make_directory(directory);
+  write_file(in(directory, "source.vocab"), source.text());
+  write_file(in(directory, "target.vocab"), target.text());
+  write_file(in(directory, "config.json"), to_json(config) + "\n");
+}
+
+void Model::replace(const std::string& directory, const std::function<void(const std::string& where)>& save) {
+  make_directory(directory);
+  std::string made = in(directory, kNew), ready = in(directory, kReady);
   std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) throw InputError(directory, 0, "cannot be made: " + error.message());
-  source.save(in(directory, "source.vocab"));
-  target.save(in(directory, "target.vocab"));
-  std::string path = in(directory, "config.json"), draft = path + ".tmp";
-  std::ofstream file(draft);
-  file << to_json(config) << "\n";
-  file.close();
-  if (!file) throw InputError(draft, 0, "cannot be written");
-  fs::rename(draft, path);
+  fs::remove_all(made, error);  // of an attempt that ended early
+  try {
+    save(made);
+  } catch (...) {
+    fs::remove_all(made, error);
+    throw;
+  }
+  fs::rename(made, ready, error);
+  if (error) throw InputError(ready, 0, "cannot be replaced: " + error.message());
+  finish_replacing(directory);
+}
+
+void Model::finish_replacing(const std::string& directory) {
+  std::error_code error;
+  fs::path ready = fs::path(directory) / kReady;
+  if (!fs::is_directory(ready, error)) return;
+  fs::remove(fs::path(directory) / "train.log", error);  // of the model before
+  auto done = [&] {
+    if (error) throw InputError(ready.string(), 0, "cannot be replaced: " + error.message());
+  };
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(ready, error)) files.push_back(entry.path());
+  done();
+  for (const fs::path& file : files) {
+    fs::rename(file, fs::path(directory) / file.filename(), error);
+    done();
+  }
+  fs::remove(ready, error);
+  done();
 }
 
 void Model::save_weights(const std::string& directory,
@@ -186,6 +268,10 @@ nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::ve
   return b;
 }
 
+void throw_if(const std::atomic<bool>* stop) {
+  if (stop && *stop) throw Interrupted();
+}
+
 SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences) {
   int64_t B = static_cast<int64_t>(sentences.size()), S = 0;
   for (const auto& s : sentences) S = std::max<int64_t>(S, static_cast<int64_t>(s.size()));
@@ -254,7 +340,8 @@ std::vector<Together> batches_of(const std::vector<size_t>& words, int64_t most_
 std::vector<std::vector<Translation>> translate(const Model& model, const nn::Generator& generator,
                                                 const std::vector<std::vector<std::string>>& sources,
                                                 nn::SearchOptions options, int threads,
-                                                const std::function<void(int64_t sentences)>& on_progress) {
+                                                const std::function<void(int64_t sentences)>& on_progress,
+                                                const std::atomic<bool>* stop) {
   bool keep_weights = options.weights;
   options.weights = true;  // for unknown words
   std::vector<size_t> order(sources.size());
@@ -267,6 +354,7 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
   const std::vector<Together> batches = batches_of(words, model.most_positions(), options);
   std::atomic<int64_t> done{0};
   auto one = [&](const Together& together, nn::SearchOptions how, bool tells) {
+    throw_if(stop);
     std::vector<std::vector<int32_t>> ids;
     const auto [begin, end, max_length] = together;
     how.max_length = max_length;

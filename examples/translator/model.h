@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +26,12 @@ class Model {
   static Model load_description(const std::string& directory);
   /// Writes config.json and the vocabularies (not the weights, see save_weights). Makes the directory.
   void save_description(const std::string& directory) const;
+  /// Puts a new model, `save`d into the directory that it is told, in the place of the one in `directory`, if there is
+  /// one: a crash at any moment leaves the old one or the new one, whole, never the description of one beside the
+  /// weights of another. Other files there stay.
+  static void replace(const std::string& directory, const std::function<void(const std::string& where)>& save);
+  /// What a crash kept `replace` from: to be called before anything else is written there.
+  static void finish_replacing(const std::string& directory);
   /// Writes model.safetensors; the previous one stays whole until the new one is.
   void save_weights(const std::string& directory,
                     const std::map<std::string, std::string>& metadata = {}) const;
@@ -63,6 +70,10 @@ struct SourceBatch {
 };
 SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences);
 
+/// Thrown out of work that takes long when its `stop` is set, between two batches.
+struct Interrupted {};
+void throw_if(const std::atomic<bool>* stop);
+
 struct Translation {
   std::vector<std::string> tokens;
   double log_probability = 0;
@@ -75,11 +86,12 @@ struct Translation {
 /// result is replaced by the source word with the largest weight (Luong et al. 2015, section 4.2) when
 /// weights are there.
 /// on_progress is told, on the calling thread, how many sentences are done.
-/// The generator is the model's own, kept for as long as there are sentences to translate.
+/// The generator is the model's own, kept for as long as there are sentences to translate. @throws Interrupted.
 std::vector<std::vector<Translation>> translate(
     const Model& model, const gradus::nn::Generator& generator,
     const std::vector<std::vector<std::string>>& sources, gradus::nn::SearchOptions options = {},
-    int threads = 1, const std::function<void(int64_t sentences)>& on_progress = {});
+    int threads = 1, const std::function<void(int64_t sentences)>& on_progress = {},
+    const std::atomic<bool>* stop = nullptr);
 /// The same for one call.
 std::vector<std::vector<Translation>> translate(const Model& model,
                                                 const std::vector<std::vector<std::string>>& sources,

@@ -7,6 +7,19 @@
 
 namespace translator {
 
+/// The most that a file or an option can ask for; what it then takes is compared with the machine, see forecast.h.
+constexpr int kMostUnits = 1 << 16;      ///< of a layer
+constexpr int kMostLayers = 256;
+constexpr int kMostPositions = 1 << 20;  ///< of a sentence
+constexpr int kMostWords = 10'000'000;   ///< of a vocabulary
+constexpr double kMostDropout = 0.999;
+
+/// What a model was trained on.
+struct TrainingData {
+  std::string corpus;  ///< "embedded" or "own"; empty: the file does not say, it is of before it did
+  int64_t version = 0, pairs = 0, seed = 0, max_length = 0;  ///< of the embedded one, see kCorpusVersion
+};
+
 /// What a model directory holds besides its numbers: config.json.
 struct ModelConfig {
   std::string model = "gru";                  ///< or "transformer": which of the two networks it is
@@ -15,6 +28,7 @@ struct ModelConfig {
   bool lowercase = true;                      ///< how its text was read
   bool french = false;                        ///< typography of the output
   std::string source_language = "source", target_language = "target";  ///< for people
+  TrainingData trained_on = {};
 };
 
 /// Empty, or why there is no attention of this name ("none" is one).

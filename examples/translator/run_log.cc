@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include <translator/files.h>
 #include <translator/recipe.h>
 #include <translator/trainer.h>
 
@@ -68,8 +68,21 @@ json of(const ProbeResult& p, const std::string& source, const std::string& refe
 }  // namespace
 
 void RunLog::write(const std::string& line) const {
-  std::ofstream file((std::filesystem::path(directory_) / "train.log").string(), std::ios::app);
-  file << line << "\n";
+  append_line((std::filesystem::path(directory_) / "train.log").string(), line);
+}
+
+void RunLog::cut(int64_t step) const {
+  std::string path = (std::filesystem::path(directory_) / "train.log").string();
+  if (!std::filesystem::exists(path)) return;
+  std::string text = read_file(path), kept;
+  for (size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    std::string line = text.substr(at, end + 1 - at);
+    json event = json_text::parse_or_discarded(line);
+    bool counts = event.is_object() && event.contains("step") && event["step"].is_number_integer();
+    bool later = step == 0 || (counts && event["step"].get<int64_t>() > step);
+    if (!later) kept += line;
+  }
+  if (kept != text) write_file(path, kept);
 }
 
 void RunLog::start(const TrainOptions& o, const Start& facts) const {

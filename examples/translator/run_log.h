@@ -18,6 +18,8 @@ class RunLog {
 
   explicit RunLog(std::string directory) : directory_(std::move(directory)) {}
 
+  /// Takes out what a crash left half-written, and what is of steps after `step`, which are done again.
+  void cut(int64_t step) const;
   struct Start {
     size_t pairs = 0;
     int64_t parameters = 0;

@@ -10,6 +10,8 @@
 #include <gradus/nn/module.h>
 #include <translator/commands.h>
 #include <translator/data.h>
+#include <translator/forecast.h>
+#include <translator/model_config.h>
 #include <translator/recipe.h>
 #include <translator/text/error.h>
 #include <translator/text/progress.h>
@@ -95,14 +97,29 @@ Vocabulary vocabulary_of(const std::vector<SentencePair>& pairs, std::vector<std
 
 }  // namespace
 
+namespace {
+
+// Before any of it is asked for.
+void must_fit_this_machine(const ModelConfig& config, const TrainCommand& o, const Data& data) {
+  if (std::string why = why_training_is_too_large(config, o.train, data.train); !why.empty())
+    throw UsageError("train: " + why);
+}
+
+}  // namespace
+
 Model fresh_model(const TrainCommand& o, const Data& data) {
   ModelConfig config = o.model;
   config.lowercase = !o.case_sensitive;
   config.source_language = data.source_language;
   config.target_language = data.target_language;
+  config.trained_on = data.trained_on;
   config.french = config.french || data.embedded;
-  Model model(config, vocabulary_of(data.train, &SentencePair::source, o),
-              vocabulary_of(data.train, &SentencePair::target, o), o.train.seed);
+  Vocabulary source = vocabulary_of(data.train, &SentencePair::source, o),
+             target = vocabulary_of(data.train, &SentencePair::target, o);
+  config.network.source_vocabulary = config.transformer.source_vocabulary = source.size();
+  config.network.target_vocabulary = config.transformer.target_vocabulary = target.size();
+  must_fit_this_machine(config, o, data);
+  Model model(config, std::move(source), std::move(target), o.train.seed);
   for (const auto* part : {&data.train, &data.valid})
     for (const SentencePair& p : *part)
       if (auto fault = model.length_fault(std::max(p.source.size(), p.target.size())); !fault.empty())
@@ -146,6 +163,7 @@ int run(TrainCommand& o) {
   bool quiet = o.train.quiet;
   const fs::path out = o.train.out, weights = out / "model.safetensors", last = out / "last.safetensors";
   std::error_code ignored;
+  Model::finish_replacing(o.train.out);
   if (!o.resume && !o.force && (fs::exists(weights, ignored) || fs::exists(last, ignored)))
     throw InputError(
         o.train.out, 0,
@@ -155,7 +173,7 @@ int run(TrainCommand& o) {
   o.data.read.lowercase = !o.case_sensitive;
   o.model.model = o.network.empty() ? "gru" : o.network;
   if (o.resume) {
-    ModelConfig there = Model::load_description(o.train.out).config;
+    ModelConfig there = read_config((out / "config.json").string());
     must_be_the_same(o, there);
     o.model.model = there.model;
     o.data.read.lowercase = there.lowercase;
@@ -169,6 +187,7 @@ int run(TrainCommand& o) {
     throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
 
   Model model = o.resume ? Model::load_description(o.train.out) : fresh_model(o, data);
+  if (o.resume) must_fit_this_machine(model.config, o, data);
   std::string complaint = o.resume ? vocabulary_complaint(o, data, model) : "";
   size_t pairs = data.train.size();
   bool validated = !data.valid.empty();
@@ -179,10 +198,10 @@ int run(TrainCommand& o) {
     trainer.resume();  // refuses other data first, which would have other words too
     if (!complaint.empty()) throw UsageError(complaint);
   } else {
-    // The old weights go first: a model's description never stands beside the weights of another.
-    for (const fs::path& old : {weights, last, out / "train.log"}) fs::remove(old, ignored);
-    model.save_description(o.train.out);
-    trainer.save_start();
+    Model::replace(o.train.out, [&](const std::string& where) {
+      model.save_description(where);
+      trainer.save_start(where);
+    });
   }
   if (!quiet)
     tell("{} pairs, {} and {} words, {}, {} parameters, {} thread{}\n",

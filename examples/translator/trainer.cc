@@ -68,6 +68,7 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
     throw InputError("training data", 0,
                      "has no alignments (a third column, 0-0 1-2), which oracle attention takes");
   batches_per_epoch_ = static_cast<int64_t>(batches_of(0).size());
+  for (const EncodedPair& p : train_) tokens_per_epoch_ += static_cast<int64_t>(p.target.size()) + 1;
   fingerprint_ = fingerprint(train_);
   warmup_ = options_.warmup > 0 ? options_.warmup : 100;
   if (options_.warmup == 0 && options_.epochs > 0)
@@ -144,9 +145,10 @@ Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
     ++skipped_;
   }
   if (measured) meter_.end();
-  // What a word costs of late, which hard attention compares the outcome of its draws with.
+  // What a word costs of late, which hard attention compares the outcome of its draws with. A step that went wrong tells
+  // nothing of it, and would make every later gradient no number.
   double mean = out.nll / static_cast<double>(tokens);
-  baseline_ = step_ == 0 ? mean : 0.9 * baseline_ + 0.1 * mean;
+  if (std::isfinite(mean)) baseline_ = step_ == 0 ? mean : 0.9 * baseline_ + 0.1 * mean;
   return {out.nll, tokens, norm};
 }
 
@@ -183,9 +185,23 @@ void Trainer::feed_own_words(std::vector<nn::Seq2SeqBatch>& parts) {
   });
 }
 
+// What there is by now is kept, and whether a validation has to be made up for.
+bool Trainer::interrupted(Progress& bar) {
+  save_last(options_.out);
+  if (best_loss_ == INFINITY) {  // no validation yet: what was learned so far is the best there is
+    nn::EMAWeights averages(ema_, *model_.network);
+    save_best(options_.out);
+  }
+  bar.finish();
+  log_.end(false, step_, seconds_);
+  return false;
+}
+
 bool Trainer::run(const std::atomic<bool>& stop) {
   auto start = Clock::now();
+  stop_ = &stop;
   seconds_before_ = seconds_;
+  log_.cut(step_);
   if (step_ == 0)
     log_.start(options_, {train_.size(), nn::num_parameters(*model_.network), meter_});
   else
@@ -200,20 +216,12 @@ bool Trainer::run(const std::atomic<bool>& stop) {
   Progress bar(label(), kBar, {.unit = "tokens/s", .quiet = options_.quiet});
   bar.start_at(static_cast<int64_t>(progress() * kBar));
   int64_t counted = 0;
+  if (validation_due_ && !validate(bar)) return interrupted(bar);
   while (progress() < 1) {
     std::vector<std::vector<size_t>> batches = batches_of(epoch_);
     bar.set_label(label());
     for (; batch_ < static_cast<int64_t>(batches.size()) && progress() < 1;) {
-      if (stop) {
-        save_last();
-        if (best_loss_ == INFINITY) {  // no validation yet: what was learned so far is the best there is
-          nn::EMAWeights averages(ema_, *model_.network);
-          save_best();
-        }
-        bar.finish();
-        log_.end(false, step_, seconds_);
-        return false;
-      }
+      if (stop) return interrupted(bar);
       auto before = Clock::now();
       StepResult r = train_step(batches[static_cast<size_t>(batch_)]);
       ++batch_;
@@ -227,13 +235,15 @@ bool Trainer::run(const std::atomic<bool>& stop) {
       bar.update(static_cast<int64_t>(progress() * kBar),
                  fmt::format("loss {:.3f}", window_nll_ / static_cast<double>(window_tokens_)),
                  static_cast<double>(counted));
-      if (options_.validate_every > 0 && validates_after(step_, batch_)) validate(bar);
+      if (options_.validate_every > 0 && validates_after(step_, batch_) && !validate(bar))
+        return interrupted(bar);
     }
     if (batch_ == static_cast<int64_t>(batches.size())) {
       ++epoch_;
       batch_ = 0;
     }
-    if (window_tokens_ > 0 && (options_.validate_every == 0 || progress() >= 1)) validate(bar);
+    bool over = options_.validate_every == 0 || progress() >= 1;
+    if (window_tokens_ > 0 && over && !validate(bar)) return interrupted(bar);
     seconds_ = seconds_before_ + since(start);
   }
   bar.finish();
@@ -247,7 +257,8 @@ bool Trainer::validates_after(int64_t step, int64_t batch) const {
          (options_.validate_every > 0 ? step % options_.validate_every == 0 : batch == batches_per_epoch_);
 }
 
-void Trainer::validate(Progress& bar) {
+// False when it was interrupted: nothing has changed then but that it is due.
+bool Trainer::validate(Progress& bar) {
   auto averages =
       std::make_unique<nn::EMAWeights>(ema_, *model_.network);  // from here to where they are released
   Validation v;
@@ -255,8 +266,18 @@ void Trainer::validate(Progress& bar) {
   v.step = step_;
   v.train_loss = window_nll_ / static_cast<double>(window_tokens_);
   v.tokens_per_second = static_cast<double>(window_tokens_) / window_seconds_;
-  v.evaluation = evaluate(model_, valid_, {.translate_at_most = options_.validation_translations,
-                                           .align_at_most = kAlignAtMost, .threads = options_.threads});
+  RunLog::Details d;
+  try {
+    v.evaluation = evaluate(model_, valid_, {.translate_at_most = options_.validation_translations,
+                                             .align_at_most = kAlignAtMost,
+                                             .threads = options_.threads,
+                                             .stop = stop_});
+    d = look_closer(v.evaluation);
+  } catch (const Interrupted&) {
+    validation_due_ = true;
+    return false;
+  }
+  validation_due_ = false;
   v.seconds = seconds_ + v.evaluation.seconds;
   v.best = valid_.empty() || v.evaluation.nll < best_loss_;
   window_nll_ = window_seconds_ = 0;
@@ -264,23 +285,23 @@ void Trainer::validate(Progress& bar) {
   const Evaluation& e = v.evaluation;
   if (v.best) {
     best_loss_ = e.nll;
-    save_best();
+    save_best(options_.out);
   }
   if (options_.schedule == "plateau" && !valid_.empty()) {
     optimizer_->set_lr(base_lr_);
     plateau_.step(e.nll);
     base_lr_ = optimizer_->lr();
   }
-  RunLog::Details d = look_closer(e);
   averages.reset();
-  save_last();
   d.lr = rate();
   d.grad_norm = last_norm_;
   d.skipped = skipped_;
   d.norms = meter_.take();
-  log_.validation(v, d);
+  log_.validation(v, d);  // before the state: what the log has too much, a run that goes on takes out of it
+  save_last(options_.out);
   validations_.push_back(std::move(v));
   if (!options_.quiet && options_.title.empty()) show(bar, d);
+  return true;
 }
 
 // What the model as it is says of single sentences.
@@ -288,7 +309,9 @@ RunLog::Details Trainer::look_closer(const Evaluation& e) const {
   RunLog::Details d;
   std::vector<std::vector<std::string>> sources;
   for (const SentencePair& p : probes_) sources.push_back(p.source);
-  auto translations = translate(model_, sources);
+  nn::SearchOptions greedy;
+  auto generator = model_.network->generator(static_cast<int64_t>(sources.size()) * greedy.beam_size);
+  auto translations = translate(model_, *generator, sources, greedy, 1, {}, stop_);
   for (size_t i = 0; i < probes_.size(); ++i)
     d.samples.push_back(
         {probes_[i].source_text, probes_[i].target_text,
@@ -299,7 +322,7 @@ RunLog::Details Trainer::look_closer(const Evaluation& e) const {
     d.probe_reference = probes_[0].target_text;
   }
   for (const WorstSentence& w :
-       worst_sentences(model_, valid_, e.hypotheses.size(), kWorst, options_.threads)) {
+       worst_sentences(model_, valid_, e.hypotheses.size(), kWorst, options_.threads, stop_)) {
     const SentencePair& p = valid_[w.index];
     d.worst.push_back({w, {p.source_text, p.target_text, e.hypotheses[w.index]}});
   }

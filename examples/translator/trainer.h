@@ -62,11 +62,12 @@ class Trainer {
   Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid,
           const TrainOptions& options);
 
-  /// Goes on from last.safetensors in options.out. @throws gradus::Error when it does not fit the model, InputError when
-  /// it was made from other data.
+  /// Goes on from last.safetensors in options.out. @throws InputError naming the file and what in it is not, or is of
+  /// other data, options or another network; gradus::Error for a damaged file.
   void resume();
-  /// Writes the untrained model, so that the directory is whole from the first second.
-  void save_start() const;
+  /// Writes the untrained model, so that the directory is whole from the first second: into options.out, or where it is
+  /// made before it goes there.
+  void save_start(const std::string& where) const;
   /// Sentences whose translation is shown at each validation; the attention of the first one as well.
   void set_probes(std::vector<SentencePair> probes) { probes_ = std::move(probes); }
   /// Until epochs or minutes are over, or `stop` is set (then the state is saved at once and false is returned).
@@ -91,13 +92,16 @@ class Trainer {
   double rate() const;
   [[noreturn]] void stop_for(const struct StepBatch& batch);
   void feed_own_words(std::vector<gradus::nn::Seq2SeqBatch>& parts);
-  void validate(class Progress& bar);
+  bool validate(class Progress& bar);
   /// Whether a validation follows `step` steps, `batch` of them in this epoch, as far as the steps tell.
   bool validates_after(int64_t step, int64_t batch) const;
   RunLog::Details look_closer(const Evaluation& evaluation) const;
+  bool interrupted(class Progress& bar);
   void show(class Progress& bar, const RunLog::Details& details) const;
-  void save_last() const;
-  void save_best() const;
+  void save_last(const std::string& where) const;
+  void must_be_counts_of_steps(const std::string& path, const gradus::nn::StateDict& moments,
+                               const gradus::nn::StateDict& averages) const;
+  void save_best(const std::string& where) const;
   std::string describe(const Validation& v, int width) const;
 
   Model& model_;
@@ -112,6 +116,9 @@ class Trainer {
   StepMeter meter_;
   RunLog log_;
   int64_t epoch_ = 0, batch_ = 0, step_ = 0, batches_per_epoch_ = 0, skipped_ = 0, warmup_ = 1;
+  int64_t tokens_per_epoch_ = 0;
+  bool validation_due_ = false;  // it was interrupted
+  const std::atomic<bool>* stop_ = nullptr;
   uint64_t fingerprint_ = 0;  // of the training pairs as ids
   double best_loss_ = 0, seconds_ = 0, seconds_before_ = 0;
   double baseline_ = 0;  // moving average of a word's cost, nats

@@ -1,14 +1,18 @@
 #include <fmt/core.h>
 
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
+#include <gradus/error.h>
 #include <gradus/io/safetensors.h>
+#include <gradus/numeric.h>
+#include <translator/files.h>
 #include <translator/recipe.h>
 #include <translator/text/error.h>
+#include <translator/text/utf8.h>
 #include <translator/trainer.h>
 
 #include "json_text.h"
@@ -24,32 +28,110 @@ using json = nlohmann::ordered_json;
 // What last.safetensors holds besides the weights, by the beginning of its name.
 const std::string kOptimizer = "optimizer.", kPlateau = "plateau.", kAverage = "ema.";
 
-bool begins_with(const std::string& name, const std::string& prefix) { return name.rfind(prefix, 0) == 0; }
+constexpr int64_t kMostSteps = int64_t{1} << 40;
+constexpr double kMostSeconds = 1e9, kMostNats = std::numeric_limits<float>::max();
+
+// The facts of last.safetensors. It may come from anywhere: whatever a fact cannot be is said with the file and its name.
+class Facts {
+ public:
+  Facts(std::string path, const std::map<std::string, std::string>& all) : path_(std::move(path)), all_(all) {}
+
+  bool has(const std::string& key) const { return all_.count(key) > 0; }
+  const std::string& text(const std::string& key) const {
+    auto at = all_.find(key);
+    if (at == all_.end())
+      throw InputError(path_, 0, "has no \"" + key + "\": not written by `translator train`");
+    return at->second;
+  }
+  int64_t whole(const std::string& key, int64_t least, int64_t most) const {
+    int64_t value = parsed<int64_t>(key, fmt::format("a whole number from {} to {}", least, most));
+    if (value < least || value > most) must_be(key, fmt::format("a whole number from {} to {}", least, most));
+    return value;
+  }
+  double number(const std::string& key, double least, double most, bool or_nan = false) const {
+    double value = parsed<double>(key, "a number");
+    if (!(value >= least && value <= most) && !(or_nan && std::isnan(value)))
+      must_be(key, fmt::format("a number from {} to {}", least, most));
+    return value;
+  }
+  void same(const std::string& key, const std::string& now, const std::string& what) const {
+    if (text(key) != now)
+      throw InputError(path_, 0, fmt::format("was made with {}: the run cannot go on from it", what));
+  }
+  [[noreturn]] void must_be(const std::string& key, const std::string& what) const {
+    throw InputError(path_, 0, fmt::format("\"{}\" must be {}: {}", key, what,
+                                           utf8::printable(std::string_view(text(key)).substr(0, 60))));
+  }
+
+ private:
+  template <class Number>
+  Number parsed(const std::string& key, const std::string& what) const {
+    const std::string& value = text(key);
+    Number out{};
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), out);
+    if (error != std::errc() || end != value.data() + value.size()) must_be(key, what);
+    return out;
+  }
+
+  std::string path_;
+  const std::map<std::string, std::string>& all_;
+};
+
+// What optimisers keep of squares: below 0 a root of it is no number.
+bool is_of_squares(const std::string& name) {
+  for (const char* slot : {"v.", "sum.", "square_avg.", "acc_delta."})
+    if (name.starts_with(kOptimizer + slot)) return true;
+  return false;
+}
+
+void must_be_sound(const std::string& path, const std::string& name, const gradus::Tensor& t) {
+  auto wrong = [&](const std::string& what) {
+    throw InputError(path, 0, fmt::format("tensor \"{}\": {}", name, what));
+  };
+  if (t.dtype() != gradus::DType::f32 && t.dtype() != gradus::DType::f64)
+    wrong(fmt::format("must be f32 or f64: {}", gradus::name_of(t.dtype())));
+  if (name.starts_with(kPlateau) && t.numel() != 1) wrong("must be one number: " + t.shape().str());
+  double least = is_of_squares(name) ? 0 : -INFINITY;
+  gradus::visit_floating(t, "resume", [&](const auto* x) {
+    for (int64_t i = 0; i < t.numel(); ++i)
+      if (!std::isfinite(x[i]) && !(name == kPlateau + "best" && x[i] > 0))
+        wrong(fmt::format("number {} is not finite: {}. --check-finite goes on and says where that shows", i, x[i]));
+      else if (x[i] < static_cast<decltype(*x + 0)>(least))
+        wrong(fmt::format("number {} is a sum of squares and must not be negative: {}", i, x[i]));
+  });
+}
+
+// What the library says of names, shapes and counts, with the file that they are in.
+template <class Load>
+void of_file(const std::string& path, Load&& load) {
+  try {
+    load();
+  } catch (const gradus::Error& e) {
+    throw InputError(path, 0, e.message());
+  }
+}
 
 }  // namespace
 
-void Trainer::save_start() const {
+void Trainer::save_start(const std::string& where) const {
   json options = {{"epochs", options_.epochs},         {"max_minutes", options_.max_minutes},
                   {"batch_size", options_.batch_size}, {"lr", options_.lr},
                   {"warmup_steps", warmup_},           {"seed", options_.seed}};
   for (const auto& [name, value] : recipe(options_)) options.emplace(name.substr(2), value);  // lr is there
-  std::string path = (std::filesystem::path(options_.out) / "training.json").string();
-  std::ofstream file(path);
-  file << json_text::dump(options, 2) << "\n";
-  file.close();
-  if (!file) throw InputError(path, 0, "cannot be written");
-  save_best();
-  save_last();
+  write_file((std::filesystem::path(where) / "training.json").string(),
+             json_text::dump(options, 2) + "\n");
+  save_best(where);
+  save_last(where);
 }
 
-void Trainer::save_best() const {
+void Trainer::save_best(const std::string& where) const {
   std::map<std::string, std::string> facts = {{"step", std::to_string(step_)}};
   if (std::isfinite(best_loss_) && !valid_.empty())
     facts["validation_loss"] = fmt::format("{:.6f}", best_loss_);
-  model_.save_weights(options_.out, facts);
+  model_.save_weights(where, facts);
 }
 
-void Trainer::save_last() const {
+void Trainer::save_last(const std::string& where) const {
   gradus::SafetensorsFile file;
   for (auto& [name, tensor] : nn::state_dict(*model_.network)) file.tensors.emplace_back(name, tensor);
   auto add = [&](const std::string& prefix, const nn::StateDict& state) {
@@ -72,63 +154,83 @@ void Trainer::save_last() const {
                    {"window_tokens", std::to_string(window_tokens_)},
                    {"window_seconds", fmt::format("{}", window_seconds_)},
                    {"base_lr", fmt::format("{}", base_lr_)},
-                   {"baseline", fmt::format("{}", baseline_)}};
+                   {"baseline", fmt::format("{}", baseline_)},
+                   {"validation_due", validation_due_ ? "1" : "0"}};
   file.metadata.merge(recipe(options_));
-  gradus::save_safetensors((std::filesystem::path(options_.out) / "last.safetensors").string(), file);
+  gradus::save_safetensors((std::filesystem::path(where) / "last.safetensors").string(), file);
 }
 
 void Trainer::resume() {
   std::string path = (std::filesystem::path(options_.out) / "last.safetensors").string();
   gradus::SafetensorsFile file = gradus::load_safetensors(path);
+  Facts facts(path, file.metadata);
+  facts.same("data", std::to_string(fingerprint_), "other training data");
+  facts.same("batch_size", std::to_string(options_.batch_size), "another --batch-size");
+  facts.same("seed", std::to_string(options_.seed), "another --seed");
+  for (const auto& [option, value] : recipe(options_))
+    if (facts.has(option)) facts.same(option, value, "another " + option);
+
+  // Where in the run: each number by itself, and all of them together.
+  facts.whole("batches_per_epoch", batches_per_epoch_, batches_per_epoch_);
+  epoch_ = facts.whole("epoch", 0, kMostSteps / batches_per_epoch_ - 1);
+  batch_ = facts.whole("batch", 0, batches_per_epoch_);
+  step_ = facts.whole("step", 0, kMostSteps);
+  if (step_ != epoch_ * batches_per_epoch_ + batch_)
+    facts.must_be("step", fmt::format("{}, after {} epochs of {} batches and {} batches",
+                                      epoch_ * batches_per_epoch_ + batch_, epoch_, batches_per_epoch_, batch_));
+  skipped_ = facts.whole("skipped", 0, step_);
+  validation_due_ = facts.has("validation_due") && facts.whole("validation_due", 0, 1) == 1;
+  best_loss_ = facts.number("best_loss", 0, INFINITY);
+  seconds_ = facts.number("seconds", 0, kMostSeconds);
+  window_seconds_ = facts.number("window_seconds", 0, kMostSeconds);
+  window_tokens_ = facts.whole("window_tokens", 0, (epoch_ + 1) * tokens_per_epoch_);
+  // The loss of a step that was skipped may have been no number.
+  window_nll_ = facts.number("window_nll", 0, skipped_ > 0 ? INFINITY : kMostNats, skipped_ > 0);
+  baseline_ = facts.number("baseline", -kMostNats, kMostNats);
+  double rate = facts.number("base_lr", 0, options_.lr);
+  if (options_.schedule == "plateau") base_lr_ = rate;
+
   nn::StateDict weights, moments, plateau, averages;
   for (auto& [name, tensor] : file.tensors) {
-    if (begins_with(name, kOptimizer))
-      moments.emplace_back(name.substr(kOptimizer.size()), tensor);
-    else if (begins_with(name, kPlateau))
-      plateau.emplace_back(name.substr(kPlateau.size()), tensor);
-    else if (begins_with(name, kAverage))
-      averages.emplace_back(name.substr(kAverage.size()), tensor);
+    if (!options_.check_finite) must_be_sound(path, name, tensor);
+    if (name.starts_with(kOptimizer)) moments.emplace_back(name.substr(kOptimizer.size()), tensor);
+    else if (name.starts_with(kPlateau)) plateau.emplace_back(name.substr(kPlateau.size()), tensor);
+    else if (name.starts_with(kAverage)) averages.emplace_back(name.substr(kAverage.size()), tensor);
     else weights.emplace_back(name, tensor);
   }
-  auto text = [&](const char* key) {
-    auto at = file.metadata.find(key);
-    if (at == file.metadata.end())
-      throw InputError(path, 0, std::string("has no \"") + key + "\": not written by `translator train`");
-    return at->second;
+  must_be_counts_of_steps(path, moments, averages);
+  of_file(path, [&] {
+    nn::load_state_dict(*model_.network, weights);
+    optimizer_->load_state_dict(*model_.network, moments);
+    ema_.load_state_dict(averages);
+    nn::EMAWeights(ema_, *model_.network);  // refuses averages of another network
+    if (options_.schedule == "plateau") plateau_.load_state_dict(plateau);
+  });
+}
+
+// A parameter has had at most the steps that were taken and not skipped.
+void Trainer::must_be_counts_of_steps(const std::string& path, const nn::StateDict& moments,
+                                      const nn::StateDict& averages) const {
+  int64_t taken = step_ - skipped_;
+  bool any = false;
+  auto check = [&](const std::string& name, const gradus::Tensor& t) {
+    double steps = t.numel() == 1 ? t.at(0) : NAN;
+    if (!(steps >= 1 && steps <= static_cast<double>(taken)))
+      throw InputError(path, 0, fmt::format("tensor \"{}\": must be a number of steps from 1 to {}: {}", name, taken,
+                                            steps));
   };
-  auto number = [&](const char* key) {
-    std::string value = text(key);
-    char* end = nullptr;
-    double result = std::strtod(value.c_str(), &end);
-    if (value.empty() || *end) throw InputError(path, 0, fmt::format("\"{}\" is no number: {}", key, value));
-    return result;
-  };
-  auto same = [&](const char* key, const std::string& now, const char* what) {
-    if (text(key) != now)
-      throw InputError(path, 0, fmt::format("was made with {}: the run cannot go on from it", what));
-  };
-  same("data", std::to_string(fingerprint_), "other training data");
-  same("batch_size", std::to_string(options_.batch_size), "another --batch-size");
-  same("seed", std::to_string(options_.seed), "another --seed");
-  for (const auto& [option, value] : recipe(options_))
-    if (file.metadata.count(option)) same(option.c_str(), value, ("another " + option).c_str());
-  nn::load_state_dict(*model_.network, weights);
-  optimizer_->load_state_dict(*model_.network, moments);
-  ema_.load_state_dict(averages);
-  if (options_.schedule == "plateau") {
-    plateau_.load_state_dict(plateau);
-    base_lr_ = number("base_lr");
-  }
-  epoch_ = static_cast<int64_t>(number("epoch"));
-  batch_ = static_cast<int64_t>(number("batch"));
-  step_ = static_cast<int64_t>(number("step"));
-  best_loss_ = number("best_loss");
-  seconds_ = number("seconds");
-  skipped_ = static_cast<int64_t>(number("skipped"));
-  window_nll_ = number("window_nll");
-  window_tokens_ = static_cast<int64_t>(number("window_tokens"));
-  window_seconds_ = number("window_seconds");
-  baseline_ = number("baseline");
+  for (const auto& [name, tensor] : moments)
+    if (name.starts_with("step.")) {
+      check(kOptimizer + name, tensor);
+      any = true;
+    }
+  for (const auto& [name, tensor] : averages)
+    if (name == "updates") check(kAverage + name, tensor);
+  if (!any && taken > 0)
+    throw InputError(path, 0, fmt::format("has no state of the optimiser after {} steps", taken));
+  if (averages.empty() != (options_.ema == 0 || taken == 0))
+    throw InputError(path, 0, fmt::format("has {} averages of the weights (\"{}\") after {} steps with --ema {}",
+                                          averages.size(), kAverage, taken, options_.ema));
 }
 
 }  // namespace translator

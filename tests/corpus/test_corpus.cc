@@ -4,6 +4,9 @@
 #include <translator/text/tokenizer.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -53,6 +56,54 @@ TEST_CASE("valid and test do not change when train grows") {
   CHECK(same(small.test, large.test));
   CHECK(small.train.size() == 10);
   CHECK(large.train.size() == 1000);
+}
+
+TEST_CASE("no sentence of validation or test, English or French, is in training: whatever the seed, length and size") {
+  std::array<std::set<std::string>, 3> english, french;  // of all corpora together
+  for (uint64_t seed : {1, 2, 3, 77}) {
+    for (int length : {5, 7, 9, 15, 40, 60, 100}) {
+      const int size = length < 9 ? 300 : 3000, held_out = length < 9 ? 40 : 300;
+      const Corpus corpus =
+          generate_corpus({.seed = seed, .train = size, .valid = held_out, .test = held_out, .max_length = length});
+      size_t part = 0;
+      for (const auto* pairs : {&corpus.train, &corpus.valid, &corpus.test}) {
+        REQUIRE(pairs->size() == static_cast<size_t>(part == 0 ? size : held_out));
+        for (const AlignedPair& p : *pairs) {
+          english[part].insert(without_stop(p.source));
+          french[part].insert(without_stop(p.target));
+        }
+        ++part;
+      }
+    }
+  }
+  for (auto* side : {&english, &french}) {
+    for (auto [a, b] : {std::pair{0, 1}, {0, 2}, {1, 2}}) {
+      std::vector<std::string> both;
+      std::set_intersection((*side)[static_cast<size_t>(a)].begin(), (*side)[static_cast<size_t>(a)].end(),
+                            (*side)[static_cast<size_t>(b)].begin(), (*side)[static_cast<size_t>(b)].end(),
+                            std::back_inserter(both));
+      CAPTURE(both.empty() ? "" : both[0]);
+      CHECK(both.empty());
+    }
+  }
+}
+
+TEST_CASE("validation and test are like training: as long, and with the same share of questions") {
+  const Corpus corpus = generate_corpus({.train = 8000, .valid = 1000, .test = 1000});
+  const auto figures = [](const std::vector<AlignedPair>& pairs) {
+    double words = 0, questions = 0;
+    for (const AlignedPair& p : pairs) {
+      words += static_cast<double>(p.source.size());
+      questions += p.source.back() == "?";
+    }
+    return std::pair(words / static_cast<double>(pairs.size()), questions / static_cast<double>(pairs.size()));
+  };
+  const auto [words, questions] = figures(corpus.train);
+  for (const auto* part : {&corpus.valid, &corpus.test}) {
+    const auto [own_words, own_questions] = figures(*part);
+    CHECK(std::abs(own_words - words) < 0.1 * words);
+    CHECK(std::abs(own_questions - questions) < 0.05);
+  }
 }
 
 TEST_CASE("no English sentence comes twice, whatever its stop, nor in two parts") {

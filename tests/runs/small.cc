@@ -68,7 +68,7 @@ std::string train(const std::string& name, int64_t epochs, const std::string& at
   model.save_description(out);
   translator::Trainer trainer(model, data, valid, options(out, epochs));
   trainer.set_probes({valid[0], valid[1]});
-  trainer.save_start();
+  trainer.save_start(out);
   std::atomic<bool> stop{false};
   REQUIRE(trainer.run(stop));
   return out;

@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -196,7 +199,10 @@ struct Program::State {
 };
 
 Program::Program(const std::string& help, const std::string& name)
-    : Program(std::unique_ptr<State>(new State{CLI::App(help, name), {}, {}})) {}
+    : Program(std::unique_ptr<State>(new State{CLI::App(help, name), {}, {}})) {
+  for (int stream : {0, 1, 2})
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", stream == 1 ? O_RDONLY : O_WRONLY);
+}
 
 Program::Program(std::unique_ptr<State> state) : Command(&state->app), state_(std::move(state)) {
   app_->require_subcommand(1);

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include <gradus/error.h>
+#include <gradus/io/replacement.h>
 
 #include "json_text.h"
 
@@ -121,14 +122,10 @@ std::string assemble_page(const std::string& name, const json& data) {
 }
 
 void write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "wb");
-  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  int error = errno;
-  if (file && (file == stdout ? std::fflush(file) : std::fclose(file)) != 0 && written) {
-    written = false;
-    error = errno;
-  }
-  if (!written) gradus::fail("lens", fmt::format("{} cannot be written: {}", path, std::strerror(error)));
+  auto complain = [&](const std::string& what) { gradus::fail("lens", fmt::format("{} {}", path, what)); };
+  if (path != "-") return gradus::io::replace_file(path, text, complain);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    complain(fmt::format("cannot be written: {}", std::strerror(errno)));
 }
 
 }  // namespace lens

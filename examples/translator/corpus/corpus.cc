@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <stdexcept>
 #include <unordered_set>
@@ -16,7 +17,10 @@ namespace {
 
 using corpus::Realisation;
 
-// What makes two English sentences the same: the words, not the stop.
+constexpr int kTries = 20000;  // in a row that bring nothing new
+constexpr uint64_t kShares = 16;  // of which validation and test have one each
+
+// What makes two sentences the same: the words, not the stop.
 std::string identity(const std::vector<std::string>& tokens) {
   std::string text;
   for (const std::string& token : tokens) {
@@ -25,6 +29,15 @@ std::string identity(const std::vector<std::string>& tokens) {
     text += ' ';
   }
   return text;
+}
+
+// 0 train, 1 valid, 2 test. The French words alone decide (FNV-1a), so that no seed, length or size puts a sentence of
+// either language into two parts: an English sentence has one French one, a French one may have several English ones.
+size_t part_of(const std::vector<std::string>& french) {
+  uint64_t hash = 14695981039346656037ull;
+  for (char c : identity(french)) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  const uint64_t share = corpus::SplitMix(hash).next() % kShares;
+  return share < 2 ? 1 + static_cast<size_t>(share) : 0;
 }
 
 bool has_held_out(const std::vector<std::string>& tokens) {
@@ -42,25 +55,25 @@ Corpus generate_corpus(const CorpusOptions& options) {
   corpus::SplitMix random(options.seed);
   corpus::Grammar grammar(random);
   const size_t limit = options.max_length < 0 ? 0 : static_cast<size_t>(options.max_length);
-  std::unordered_set<std::string> seen;
-  const auto draw = [&]() -> AlignedPair {
-    for (int tries = 0; tries < 20000; ++tries) {
-      Realisation r = corpus::realise(grammar.sentence());
-      if (r.english.size() > limit || r.french.size() > limit || has_held_out(r.english)) continue;
-      if (!seen.insert(identity(r.english)).second) continue;
-      return {std::move(r.english), std::move(r.french), std::move(r.links)};
-    }
-    throw std::invalid_argument(
-        fmt::format("the grammar has no {} different sentences of at most {} tokens",
-                    static_cast<int64_t>(options.train) + options.valid + options.test, options.max_length));
-  };
+  const int64_t total = int64_t{options.train} + options.valid + options.test;
   Corpus corpus;
-  // valid and test first: they stay the same when train grows.
-  for (auto [part, size] : {std::pair{&corpus.valid, options.valid},
-                            {&corpus.test, options.test},
-                            {&corpus.train, options.train}}) {
-    part->reserve(static_cast<size_t>(size));
-    for (int i = 0; i < size; ++i) part->push_back(draw());
+  const std::array<std::pair<std::vector<AlignedPair>*, int>, 3> parts = {
+      {{&corpus.train, options.train}, {&corpus.valid, options.valid}, {&corpus.test, options.test}}};
+  for (const auto& [pairs, wanted] : parts) pairs->reserve(static_cast<size_t>(wanted));
+  std::unordered_set<std::string> seen;
+  int64_t missing = total;
+  for (int tries = 0; missing > 0; ++tries) {
+    if (tries == kTries) {
+      throw std::invalid_argument(fmt::format(
+          "the grammar has no {} different sentences of at most {} tokens", total, options.max_length));
+    }
+    Realisation r = corpus::realise(grammar.sentence());
+    if (r.english.size() > limit || r.french.size() > limit || has_held_out(r.english)) continue;
+    const auto& [pairs, wanted] = parts[part_of(r.french)];
+    if (pairs->size() == static_cast<size_t>(wanted) || !seen.insert(identity(r.english)).second) continue;
+    pairs->push_back({std::move(r.english), std::move(r.french), std::move(r.links)});
+    --missing;
+    tries = 0;
   }
   return corpus;
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
@@ -117,22 +116,10 @@ Vocabulary Vocabulary::load(std::istream& in, const std::string& name) {
   return out;
 }
 
-void Vocabulary::save(std::ostream& out) const {
-  for (const std::string& token : tokens_) out << token << '\n';
-}
-
-void Vocabulary::save(const std::string& path) const {
-  const std::string partial = path + ".tmp";
-  {
-    std::ofstream out(partial, std::ios::binary | std::ios::trunc);
-    if (!out) throw InputError(partial, 0, fmt::format("cannot be written: {}", std::strerror(errno)));
-    save(out);
-    out.flush();
-    if (!out) throw InputError(partial, 0, fmt::format("cannot be written: {}", std::strerror(errno)));
-  }
-  if (std::rename(partial.c_str(), path.c_str()) != 0) {
-    throw InputError(path, 0, fmt::format("cannot be replaced: {}", std::strerror(errno)));
-  }
+std::string Vocabulary::text() const {
+  std::string out;
+  for (const std::string& token : tokens_) out += token + '\n';
+  return out;
 }
 
 int32_t Vocabulary::id(std::string_view token) const {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <istream>
 #include <map>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -55,10 +54,8 @@ class Vocabulary {
   static Vocabulary load(const std::string& path);
   static Vocabulary load(std::istream& in, const std::string& name);
 
-  /// Writes one token a line, first into `path`.tmp, then renamed: a file that was there stays whole if
-  /// writing fails. Throws InputError.
-  void save(const std::string& path) const;
-  void save(std::ostream& out) const;
+  /// What load() reads: one token a line.
+  std::string text() const;
 
   int64_t size() const { return static_cast<int64_t>(tokens_.size()); }
 

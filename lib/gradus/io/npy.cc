@@ -261,15 +261,6 @@ Tensor npy_tensor(std::string_view bytes, const Complain& complain) {
   return out;
 }
 
-void write_file(const std::string& path, const std::string& bytes, const Complain& complain) {
-  std::string draft = path + ".tmp";
-  std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file || std::rename(draft.c_str(), path.c_str()) != 0)
-    complain(std::string("cannot be written: ") + std::strerror(errno));
-}
-
 std::string read_file(const std::string& path, const Complain& complain) {
   std::ifstream file(path, std::ios::binary);
   if (!file) complain(std::string("cannot be opened: ") + std::strerror(errno));
@@ -291,7 +282,7 @@ io::Complain complain_about(const std::string& path) {
 void save_npy(const std::string& path, const Tensor& t, Caller caller) {
   At at(caller);
   io::Complain complain = complain_about(path);
-  io::write_file(path, io::npy_bytes(t, complain), complain);
+  io::replace_file(path, io::npy_bytes(t, complain), complain);
 }
 
 Tensor load_npy(const std::string& path, Caller caller) {

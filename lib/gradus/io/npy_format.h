@@ -1,25 +1,20 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 
+#include <gradus/io/replacement.h>
 #include <gradus/tensor.h>
 
 // Internal: the npy format on bytes in memory, shared by .npy and .npz. Not installed.
 
 namespace gradus::io {
 
-/// Throws an Error that names the file; never returns.
-using Complain = std::function<void(const std::string& what)>;
-
 /// The array as a .npy file.
 std::string npy_bytes(const Tensor& t, const Complain& complain);
 /// The array in a .npy file.
 Tensor npy_tensor(std::string_view bytes, const Complain& complain);
 
-/// A whole file, through `path`.tmp.
-void write_file(const std::string& path, const std::string& bytes, const Complain& complain);
 std::string read_file(const std::string& path, const Complain& complain);
 
 }  // namespace gradus::io

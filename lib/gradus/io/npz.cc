@@ -97,7 +97,7 @@ void save_npz(const std::string& path, const NamedTensors& tensors, Caller calle
   add(end, directory.size(), 4);
   add(end, out.size(), 4);
   add(end, 0, 2);
-  io::write_file(path, out + directory + end, complain);
+  io::replace_file(path, out + directory + end, complain);
 }
 
 NamedTensors load_npz(const std::string& path, Caller caller) {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include <gradus/error.h>
 #include <gradus/io/half.h>
 #include <gradus/io/json_header.h>
+#include <gradus/io/replacement.h>
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
@@ -60,14 +60,6 @@ class File {
       if (got < 0) failed("cannot be read");
       if (got == 0) wrong("became shorter while it was read");
       at += got, bytes -= got;
-    }
-  }
-  void write(const void* from, int64_t bytes) const {
-    for (const char* at = static_cast<const char*>(from); bytes > 0;) {
-      ssize_t put = ::write(fd_, at, static_cast<size_t>(bytes));
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) failed("cannot be written");
-      at += put, bytes -= put;
     }
   }
 
@@ -214,50 +206,6 @@ class Reader {
   int64_t size_ = 0, data_bytes_ = 0;
 };
 
-// ---- writing ----
-
-// The new file until it takes the old one's place. One name, so that what a crash leaves behind is
-// overwritten by the next attempt; locked, so that two writers take turns.
-class Replacement {
- public:
-  explicit Replacement(const std::string& path) : path_(path), temporary_(path + ".tmp"), file_(path) {
-    for (;;) {
-      if (!file_.open(temporary_, O_WRONLY | O_CREAT)) file_.failed("cannot be written");
-      while (flock(file_.fd(), LOCK_EX) != 0)
-        if (errno != EINTR) file_.failed("cannot be written");
-      // While we waited, the other writer may have renamed the file that we have open.
-      struct stat mine, there;
-      if (fstat(file_.fd(), &mine) == 0 && ::stat(temporary_.c_str(), &there) == 0 &&
-          mine.st_ino == there.st_ino)
-        break;
-      file_.close();
-    }
-    if (ftruncate(file_.fd(), 0) != 0) file_.failed("cannot be written");
-  }
-  ~Replacement() {
-    if (!done_) ::unlink(temporary_.c_str());
-  }
-
-  void write(const void* from, int64_t bytes) const { file_.write(from, bytes); }
-
-  void commit() {
-    if (fsync(file_.fd()) != 0) file_.failed("cannot be written");
-    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) file_.failed("cannot be replaced");
-    done_ = true;
-    // The rename itself is safe only when the directory is on disk.
-    size_t slash = path_.rfind('/');
-    File directory(path_);
-    if (!directory.open(slash == path_.npos ? "." : path_.substr(0, slash + 1), O_RDONLY | O_DIRECTORY) ||
-        (fsync(directory.fd()) != 0 && errno != EINVAL))
-      file_.failed("its directory cannot be flushed");
-  }
-
- private:
-  std::string path_, temporary_;
-  File file_;
-  bool done_ = false;
-};
-
 }  // namespace
 
 void save_safetensors(const std::string& path, const SafetensorsFile& file, Caller caller) {
@@ -287,7 +235,7 @@ void save_safetensors(const std::string& path, const SafetensorsFile& file, Call
   if (static_cast<int64_t>(text.size()) > kLargestHeader)
     wrong(fmt::format("the header must not exceed {} bytes: {}", kLargestHeader, text.size()));
 
-  Replacement out(path);
+  io::Replacement out(path, wrong);
   uint64_t length = text.size();
   out.write(&length, 8);
   out.write(text.data(), static_cast<int64_t>(length));

@@ -56,6 +56,13 @@ void must_be_probability(const char* where, const char* what, double p) {
   if (!(p >= 0 && p < 1)) fail(where, fmt::format("{} must be in [0, 1): {}", what, p));
 }
 
+int64_t saved_count(const char* where, const std::string& what, double value) {
+  constexpr double kLargest = 9007199254740992.0;  // up to here every whole number is a double
+  if (!(value >= 0 && value <= kLargest && value == std::floor(value)))
+    fail(where, fmt::format("{} must be a whole number from 0 on: {}", what, value));
+  return static_cast<int64_t>(value);
+}
+
 void must_be_lengths(const char* where, const Tensor& lengths, int64_t B, int64_t T) {
   if (!lengths.defined()) return;
   if (lengths.dtype() != DType::i32 || lengths.shape() != Shape{B})

@@ -24,6 +24,8 @@ void must_be_positive(const char* where, const char* what, double value);
 void must_not_be_negative(const char* where, const char* what, double value);
 /// @throws Error "[Dropout] p must be in [0, 1): 1.5"
 void must_be_probability(const char* where, const char* what, double p);
+/// A count that a saved state has as a number. @throws Error "[Adam] step.weight must be a whole number from 0 on: nan"
+int64_t saved_count(const char* where, const std::string& what, double value);
 /// @throws Error unless lengths is undefined or i32 [B] with entries in 0 .. T.
 void must_be_lengths(const char* where, const Tensor& lengths, int64_t B, int64_t T);
 /// Throws Error "[cell_type] unknown cell \"gur\": one of gru, lstm (file.cc:line); hint: gru?": `what` was asked for by

@@ -76,7 +76,7 @@ void ExponentialMovingAverage::load_state_dict(const StateDict& dict, Caller cal
   int64_t updates = 0;
   for (const auto& [name, value] : dict) {
     if (name == "updates")
-      updates = static_cast<int64_t>(value.item());
+      updates = saved_count("ExponentialMovingAverage", name, value.item());
     else
       averages.emplace_back(name, value);
   }

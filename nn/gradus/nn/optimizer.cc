@@ -264,7 +264,7 @@ void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, c
     for (const std::string& slot : slots)
       states[k].slots.push_back(take(slot + "." + p.name, p.parameter->shape()));
     Tensor step = take("step." + p.name, {});
-    if (step.defined()) states[k].step = static_cast<int64_t>(step.item());
+    if (step.defined()) states[k].step = saved_count(name_, "step." + p.name, step.item());
   }
   Tensor rates;
   if (auto found = given.find("lr"); found != given.end()) {
@@ -284,6 +284,7 @@ void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, c
   list("wrong shape", misshaped);
   if (!wrong.empty())
     fail(name_, fmt::format("the saved state must be one of these parameters: {}", fmt::join(wrong, "; ")));
+  for (int g = 0; rates.defined() && g < num_groups(); ++g) must_not_be_negative(name_, "lr", rates.at(g));
   for (size_t k = 0; k < parameters.size(); ++k) {
     const Node* key = parameters[k].parameter->var().node().get();
     if (states[k].node) states_[key] = std::move(states[k]);

@@ -79,8 +79,8 @@ class Optimizer {
   StateDict state_dict(const M& module) const {
     return state_dict(nn::named_parameters(visited(module)));
   }
-  /// @throws Error for names that are unknown and for shapes that are not the parameters'. Parameters without
-  /// state in the dictionary start afresh; without "lr" in it the learning rates stay.
+  /// @throws Error for names that are unknown, for shapes that are not the parameters', and for steps and learning
+  /// rates that are none. Parameters without state in the dictionary start afresh; without "lr" in it the learning rates stay.
   void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict,
                        Caller caller = Caller::current());
   template <Module M>

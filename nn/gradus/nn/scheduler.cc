@@ -157,9 +157,10 @@ StateDict ReduceLROnPlateau::state_dict() const {
 void ReduceLROnPlateau::load_state_dict(const StateDict& dict, Caller caller) {
   At at(caller);
   std::vector<Tensor> found = entries("ReduceLROnPlateau", dict, {"best", "bad", "cooldown"});
+  if (std::isnan(found[0].item())) fail("ReduceLROnPlateau", "best must be a number: nan");
   best_ = found[0].item();
-  bad_ = static_cast<int64_t>(found[1].item());
-  cooldown_ = static_cast<int64_t>(found[2].item());
+  bad_ = saved_count("ReduceLROnPlateau", "bad", found[1].item());
+  cooldown_ = saved_count("ReduceLROnPlateau", "cooldown", found[2].item());
 }
 
 }  // namespace gradus::nn

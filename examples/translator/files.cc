@@ -1,0 +1,69 @@
+#include <translator/files.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include <gradus/io/replacement.h>
+#include <translator/text/error.h>
+
+namespace translator {
+
+void write_file(const std::string& path, const std::string& text) {
+  gradus::io::replace_file(path, text, [&](const std::string& what) { throw InputError(path, 0, what); });
+}
+
+void make_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw InputError(path, 0, "cannot be made: " + error.message());
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw InputError(path, 0, std::string("cannot be read: ") + std::strerror(errno));
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) throw InputError(path, 0, "cannot be read");
+  return text;
+}
+
+void print_whole(const std::string& text) {
+  std::fflush(stdout);
+  for (size_t at = 0; at < text.size();) {
+    ssize_t put = ::write(1, text.data() + at, text.size() - at);
+    if (put >= 0) at += static_cast<size_t>(put);
+    else if (errno != EINTR)
+      throw std::runtime_error(std::string("standard output cannot be written: ") + std::strerror(errno));
+  }
+}
+
+// What does not fit (a full disk) is taken back, so that the log has whole lines only.
+void append_line(const std::string& path, const std::string& line) {
+  auto failed = [&] { throw InputError(path, 0, std::string("cannot be written: ") + std::strerror(errno)); };
+  int fd;
+  do fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  while (fd < 0 && errno == EINTR);
+  if (fd < 0) failed();
+  std::string text = line + "\n";
+  off_t before = ::lseek(fd, 0, SEEK_END);
+  int error = 0;
+  for (size_t at = 0; at < text.size() && !error;) {
+    ssize_t put = ::write(fd, text.data() + at, text.size() - at);
+    if (put >= 0) at += static_cast<size_t>(put);
+    else if (errno != EINTR) error = errno;
+  }
+  if (!error && ::fdatasync(fd) != 0 && errno != EINVAL) error = errno;
+  if (error && before >= 0) (void)!::ftruncate(fd, before);
+  ::close(fd);
+  errno = error;
+  if (error) failed();
+}
+
+}  // namespace translator

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+namespace translator {
+
+/// Writes a whole file: it stands under its name complete or not at all, and until then what stood there before
+/// (gradus/io/replacement.h). @throws InputError "PATH: cannot be written: No space left on device".
+void write_file(const std::string& path, const std::string& text);
+/// With those above it. @throws InputError "DIR: cannot be made: Permission denied".
+void make_directory(const std::string& path);
+/// @throws InputError.
+std::string read_file(const std::string& path);
+
+/// A long text to standard output, whatever signals come in between. @throws std::runtime_error that says why not.
+void print_whole(const std::string& text);
+
+/// Adds a line to a log, in one piece and onto the disk. @throws InputError.
+void append_line(const std::string& path, const std::string& line);
+
+}  // namespace translator

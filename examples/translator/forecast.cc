@@ -1,0 +1,166 @@
+#include <translator/forecast.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include <gradus/memory.h>
+#include <gradus/nn/attention/attention.h>
+#include <gradus/nn/recurrent_cell.h>
+#include <translator/trainer.h>
+
+namespace translator {
+namespace {
+
+namespace nn = gradus::nn;
+
+constexpr double kFloat = 4;  // bytes
+
+// The sizes of a recurrent network as numbers that do not wrap.
+struct Recurrent {
+  double source, target, embedding, hidden, attention, layers, directions, encoder, gates, context, readout;
+  bool attends, luong;
+
+  explicit Recurrent(const nn::Seq2SeqConfig& c)
+      : source(static_cast<double>(c.source_vocabulary)),
+        target(static_cast<double>(c.target_vocabulary)),
+        embedding(static_cast<double>(c.embedding_dim)),
+        hidden(static_cast<double>(c.hidden_size)),
+        attention(static_cast<double>(c.attention_size ? c.attention_size : c.hidden_size)),
+        layers(static_cast<double>(c.rnn.num_layers)),
+        directions(c.bidirectional() ? 2 : 1),
+        encoder(hidden),
+        gates(static_cast<double>(c.rnn.cell.gates())),
+        context(0),
+        readout(c.readout == "maxout" ? 2 : 1),
+        attends(c.attention != "none"),
+        luong(false) {
+    if (attends) {
+      const nn::AttentionKind& kind = nn::attention_kind(c.attention);
+      if (kind.equal_sizes) encoder = hidden / directions;
+      luong = c.decoder == "luong" || (c.decoder == "auto" && kind.luong_order);
+    }
+    context = encoder * directions;
+    if (c.attention == "multihead") context = hidden;
+  }
+  double annotation() const { return encoder * directions; }
+  double cell(double input, double size) const { return gates * size * (input + size + 2); }
+};
+
+double attention_parameters(const nn::Seq2SeqConfig& c, const Recurrent& n) {
+  const nn::AttentionOptions& o = c.attention_options;
+  const std::string name = nn::attention_kind(c.attention).name;
+  double H = n.hidden, D = n.annotation(), A = n.attention, additive = A * (H + D);
+  if (name == "general" || name == "hard" || name == "local-m") return H * D;
+  if (name == "local-p") return H * D + A * H;
+  if (name == "location") return H * static_cast<double>(o.max_positions);
+  if (name == "multihead") return 2 * H * H + 2 * H * D;
+  if (name == "concat-identity") return H * D;
+  if (name == "location-aware")
+    return additive + static_cast<double>(o.filters) * (A + static_cast<double>(o.filter_width));
+  bool none = name == "dot" || name == "scaled-dot" || name == "uniform" || name == "oracle";
+  return none ? 0 : additive;
+}
+
+double recurrent_parameters(const nn::Seq2SeqConfig& c) {
+  Recurrent n(c);
+  double E = n.embedding, H = n.hidden, D = n.annotation(), C = n.context;
+  double encoder = n.directions * (n.cell(E, n.encoder) + (n.layers - 1) * n.cell(D, n.encoder));
+  double decoder = n.encoder * H;  // its first state
+  if (!n.attends) decoder = D * H + n.cell(E + D, H) + n.readout * H * (H + D + E);
+  else if (n.luong) decoder += n.cell(E + (c.input_feeding ? H : 0), H) + n.readout * H * (C + H);
+  else decoder += n.cell(E + C, H) + n.readout * H * (H + C + E);
+  if (n.attends) decoder += attention_parameters(c, n);
+  return (n.source + n.target) * E + encoder + decoder + n.target * (H + 1);
+}
+
+double transformer_parameters(const nn::TransformerConfig& c) {
+  double d = static_cast<double>(c.d_model), L = static_cast<double>(c.num_layers),
+         F = static_cast<double>(c.dim_feedforward ? c.dim_feedforward : 4 * c.d_model),
+         source = static_cast<double>(c.source_vocabulary), target = static_cast<double>(c.target_vocabulary);
+  double layers = L * (3 * (4 * d * d + 4 * d) + 2 * (2 * d * F + F + d) + 10 * d);
+  double positions = c.positions == "learned" ? 2 * static_cast<double>(c.max_positions) * d : 0;
+  return (source + (c.tie_embeddings ? 1 : 2) * target) * d + target + layers + positions;
+}
+
+// Numbers that the optimiser keeps for each parameter.
+double kept_by(const TrainOptions& o) {
+  if (o.optimizer == "sgd") return o.momentum > 0 ? 1 : 0;
+  if (o.optimizer == "adagrad") return 1;
+  if (o.optimizer == "rmsprop") return o.momentum > 0 ? 2 : 1;
+  return 2;
+}
+
+// Numbers that one word of the source and one of the target leave for the way back: each state, and what its gates were.
+struct PerWord {
+  double source, target;
+};
+
+PerWord states_of(const ModelConfig& config) {
+  if (config.model == "transformer") {
+    const nn::TransformerConfig& c = config.transformer;
+    double d = static_cast<double>(c.d_model), L = static_cast<double>(c.num_layers),
+           F = static_cast<double>(c.dim_feedforward ? c.dim_feedforward : 4 * c.d_model);
+    return {L * (5 * d + F), L * (8 * d + F)};
+  }
+  Recurrent n(config.network);
+  return {n.embedding + n.layers * n.directions * n.encoder * (1 + n.gates),
+          n.embedding + n.hidden * (2 + n.gates) + n.context};
+}
+
+std::string shape_of(const ModelConfig& c) {
+  if (c.model == "transformer")
+    return fmt::format("{} + {} layers of {} units", c.transformer.num_layers, c.transformer.num_layers,
+                       c.transformer.d_model);
+  return fmt::format("word vectors of {} and {} layer{} of {} units", c.network.embedding_dim,
+                     c.network.rnn.num_layers, c.network.rnn.num_layers == 1 ? "" : "s", c.network.hidden_size);
+}
+
+}  // namespace
+
+double foretold_parameters(const ModelConfig& config) {
+  return config.model == "transformer" ? transformer_parameters(config.transformer)
+                                       : recurrent_parameters(config.network);
+}
+
+double foretold_training(const ModelConfig& config, const TrainOptions& o,
+                         const std::vector<SentencePair>& pairs) {
+  size_t source = 0, target = 0;
+  for (const SentencePair& p : pairs) {
+    source = std::max(source, p.source.size() + 1);
+    target = std::max(target, p.target.size() + 1);
+  }
+  double batch = std::min(static_cast<double>(o.batch_size), static_cast<double>(pairs.size()));
+  PerWord words = states_of(config);
+  double states = batch * (static_cast<double>(source) * words.source + static_cast<double>(target) * words.target);
+  double copies = 2 + kept_by(o) + (o.ema > 0 ? 1 : 0);
+  return kFloat * (copies * foretold_parameters(config) + states);
+}
+
+std::string format_bytes(double bytes) {
+  static const char* const kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  size_t unit = 0;
+  for (; bytes >= 1000 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1000;
+  return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
+}
+
+std::string why_too_large(const ModelConfig& config) {
+  double parameters = foretold_parameters(config), bytes = kFloat * parameters, there = static_cast<double>(gradus::machine_memory());
+  if (bytes <= there) return "";
+  return fmt::format("{}: about {:.2g} parameters, which take {}; there are {} of memory here",
+                     shape_of(config), parameters, format_bytes(bytes), format_bytes(there));
+}
+
+std::string why_training_is_too_large(const ModelConfig& config, const TrainOptions& o,
+                                      const std::vector<SentencePair>& pairs) {
+  double bytes = foretold_training(config, o, pairs), there = static_cast<double>(gradus::machine_memory());
+  if (bytes <= there) return "";
+  return fmt::format(
+      "{}: about {:.2g} parameters; to train them with {} on batches of {} takes at least {}, and there are {} of "
+      "memory here. Smaller --hidden, --embedding, --layers, --max-vocabulary, --batch-size or --max-length take less",
+      shape_of(config), foretold_parameters(config), o.optimizer, o.batch_size, format_bytes(bytes),
+      format_bytes(there));
+}
+
+}  // namespace translator
