@@ -59,8 +59,8 @@ TEST_CASE("a network that the machine has no memory for is refused before any is
 }
 
 TEST_CASE("config.json with a size of 2^61 is an error and no crash, for every command") {
-  std::filesystem::remove_all(scratch() / "giant");
-  std::filesystem::copy(scratch() / trained_model(), scratch() / "giant");
+  std::filesystem::remove_all(scratch_path() / "giant");
+  std::filesystem::copy(scratch_path() / trained_model(), scratch_path() / "giant");
   std::string config = read_file("giant/config.json");
   size_t at = config.find("\"hidden_size\": 32");
   REQUIRE(at != std::string::npos);

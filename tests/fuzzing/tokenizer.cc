@@ -27,8 +27,7 @@ void keeps_words(const std::vector<std::string>& tokens) {
   TokenCounts counts;
   counts.add(tokens);
   Vocabulary words = Vocabulary::build(counts);
-  std::stringstream file;
-  words.save(file);
+  std::istringstream file(words.text());
   must(Vocabulary::load(file, "words") == words, "a vocabulary is read as it was written");
   std::vector<std::string> known = words.decode(words.encode(tokens));
   must(known.size() == tokens.size(), "a token has an id");
