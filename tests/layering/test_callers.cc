@@ -202,7 +202,7 @@ std::vector<fs::path> public_headers() {
                                           "diagnosis_rules.h", "half.h",       "json_header.h",
                                           "npy_format.h",      "walk.h",       "recurrent_norm.h",
                                           "recurrent_cases.h", "backward_pass.h", "backward_watch.h",
-                                          "differences.h",     "replacement.h"};
+                                          "differences.h"};
   std::vector<fs::path> out;
   for (const char* folder : {"lib/gradus", "nn/gradus/nn"})
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(GRADUS_SOURCE_ROOT) / folder)) {

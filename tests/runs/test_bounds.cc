@@ -1,6 +1,7 @@
 // What a model directory says of sizes is not believed: config.json spoilt field by field, and what networks are foretold
 // to take against what they take.
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "small.h"
 
@@ -160,7 +161,7 @@ TEST_CASE("training is foretold with gradients, the optimiser's state and a batc
   sgd.optimizer = "sgd";
   double weights = 4 * foretold_parameters(c);
   CHECK(foretold_training(c, sgd, pairs) > 2 * weights);
-  CHECK(foretold_training(c, adam, pairs) - foretold_training(c, sgd, pairs) == doctest::Approx(2 * weights));
+  CHECK(foretold_training(c, adam, pairs) - foretold_training(c, sgd, pairs) == about(2 * weights));
   CHECK(why_training_is_too_large(c, adam, pairs) == "");
   c.network.hidden_size = c.network.embedding_dim = int64_t{1} << 61;
   c.network.rnn.num_layers = int64_t{1} << 61;

@@ -1,7 +1,9 @@
+#include <gradus/error.h>
 #include <gradus/kernels/products/blas_core.h>
 #include <gradus/kernels/products/gemm.h>
 
 #include <cblas.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -62,6 +64,16 @@ void choose_again(const char* name) {
   }
 }
 
+/// A thread's first call takes a work area; where it gets none OpenBLAS (0.3.21, blas_memory_alloc) asks again for
+/// ever. So we ask once, before it does.
+bool room_for_blas() {
+  constexpr size_t bytes = (size_t{128} << 20) + (size_t{1} << 20);  // its BUFFER_SIZE on x86-64, and some
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return false;
+  munmap(at, bytes);
+  return true;
+}
+
 }  // namespace
 
 bool switch_blas_core(const std::string& name) {
@@ -82,6 +94,10 @@ void prepare_blas() {
     const char* best = blas_core_for_this_cpu();
     if (falls_short_of(openblas_get_corename(), best)) switch_blas_core(best);
   });
+  thread_local bool room = false;
+  if (room) return;
+  room = room_for_blas();
+  if (!room) fail("gemm", "there is no room for the 128 MB that OpenBLAS works in: is a limit set (ulimit -v)?");
 }
 
 const char* blas_core() {

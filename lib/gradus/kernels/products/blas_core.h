@@ -7,7 +7,8 @@
 namespace gradus::kernels {
 
 /// Sees to it, once per process, that OpenBLAS runs single-threaded and on kernels that fit this CPU.
-/// Thread-safe; must have returned before the first BLAS call.
+/// Thread-safe; must have returned before the first BLAS call of a thread.
+/// @throws Error when there is no room for OpenBLAS's work area.
 void prepare_blas();
 
 /// Makes OpenBLAS use the kernels called `name` ("SkylakeX", "Haswell", "Prescott", ...) from now on. Returns
