@@ -1,6 +1,7 @@
 // `translator train`: what it leaves behind, and that it is the same again.
 
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <sstream>
 

@@ -217,7 +217,8 @@ def of_checks(h):
 
 
 def hostile_model(h):
-    """The small model with a vocabulary of which every word would be a script."""
+    """The small model with a vocabulary of which every word would be a script (control characters are refused)."""
+    scripts = [p for p in PAYLOADS if p.isprintable()]
     model = os.path.join(h.work, 'model')
     shutil.copytree(OWN_MODEL, model)
     for side in ('source', 'target'):
@@ -225,7 +226,7 @@ def hostile_model(h):
             words = f.read().split('\n')
         for i in range(4, len(words)):
             if words[i]:
-                words[i] = '%s%d' % (PAYLOADS[i % len(PAYLOADS)].replace(' ', '/'), i)
+                words[i] = '%s%d' % (scripts[i % len(scripts)].replace(' ', '/'), i)
         with open(os.path.join(model, side + '.vocab'), 'w', encoding='utf-8') as f:
             f.write('\n'.join(words))
     return model
@@ -254,7 +255,7 @@ def of_models(h):
     config = os.path.join(model, 'config.json')
     whole = json.load(open(config))
     for path in leaves(whole):
-        for value in [ALL] if isinstance(at(whole, path), str) else [ALL, 2 ** 62]:
+        for value in [ALL, PAYLOADS[0]] if isinstance(at(whole, path), str) else [ALL, 2 ** 62]:
             open(config, 'w').write(json.dumps(changed(whole, path, value)))
             h.tried('config.json, %s = %.40r' % ('.'.join(map(str, path)), value), (), '', 'explain', model, source)
 
