@@ -182,7 +182,7 @@ nn::TransformerConfig transformer_of(const Fields& n) {
   n.whole("target_vocabulary", c.target_vocabulary, 1, kMostWords, true);
   n.whole("d_model", c.d_model, 1, kMostUnits, true);
   n.whole("num_heads", c.num_heads, 1, kMostUnits, true);
-  n.whole("num_layers", c.rnn.num_layers, 1, kMostLayers, true);
+  n.whole("num_layers", c.num_layers, 1, kMostLayers, true);
   n.whole("dim_feedforward", c.dim_feedforward, 0, 4 * kMostUnits, true);
   n.number("dropout", c.dropout, 0, kMostDropout, true);
   n.flag("norm_first", c.norm_first, true);
