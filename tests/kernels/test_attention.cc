@@ -26,7 +26,8 @@ struct Case {
   void draw_mask() {
     for (int64_t b = 0; b < B; ++b) {
       for (int64_t s = 0; s < S; ++s) {
-        mask[size_t(b * S + s)] = b == 1 ? 0 : b == 2 ? s < std::max<int64_t>(1, S - 4) : s % 3 != 1;
+        const bool real = b == 1 ? false : b == 2 ? s < std::max<int64_t>(1, S - 4) : s % 3 != 1;
+        mask[size_t(b * S + s)] = real;
       }
     }
   }

@@ -7,9 +7,9 @@ namespace gradus::nn {
 /// h' = tanh(W_ih x + b_ih + W_hh h + b_hh) (Elman 1990). x [B, input_size], h [B, hidden_size] or undefined
 /// (zeros) -> [B, hidden_size].
 struct RNNCell : RecurrentCell {
-  RNNCell(int64_t input_size, int64_t hidden_size, Rng& rng, const CellType& type = {},
+  RNNCell(int64_t in, int64_t hidden, Rng& rng, const CellType& cell_type = {},
           Caller caller = Caller::current())
-      : RecurrentCell(of_kind(CellKind::rnn, type, "RNNCell", caller), input_size, hidden_size, rng,
+      : RecurrentCell(of_kind(CellKind::rnn, cell_type, "RNNCell", caller), in, hidden, rng,
                       "RNNCell", caller) {}
   Var operator()(const Input& x, const Var& h = {}) const {
     At at(x.caller());
@@ -21,9 +21,9 @@ struct RNNCell : RecurrentCell {
 /// [num_layers * dirs, B, hidden_size] or undefined (zeros). Equal to torch.nn.RNN on a packed sequence: a
 /// padded step carries the state over, so that the backward direction starts at the last real token.
 struct RNN : RecurrentStack {
-  RNN(int64_t input_size, int64_t hidden_size, Rng& rng, const RecurrentOptions& options = {},
+  RNN(int64_t in, int64_t hidden, Rng& rng, const RecurrentOptions& o = {},
       Caller caller = Caller::current())
-      : RecurrentStack("RNN", input_size, hidden_size, rng, of_kind(CellKind::rnn, options, "RNN", caller),
+      : RecurrentStack("RNN", in, hidden, rng, of_kind(CellKind::rnn, o, "RNN", caller),
                        caller) {}
   /// @throws Error when a shape does not fit or a length is outside 0 .. T.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {}, const Var& h0 = {}) const {
