@@ -267,7 +267,9 @@ ModelConfig read_config(const std::string& path) {
     else c.network = gru_of(all.inside("network", true));
     return c;
   } catch (const json::exception& e) {
-    throw InputError(path, 0, std::string("is not a translator's configuration: ") + e.what());
+    std::string_view what = e.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
+    throw InputError(path, 0,
+                     fmt::format("is not a translator's configuration: {}", what.substr(what.find("] ") + 2)));
   } catch (const gradus::Error& e) {  // an unknown cell
     throw InputError(path, 0, "describes no network that can be built: " + e.message());
   }
