@@ -46,7 +46,7 @@ bool quick(const ModelConfig& c) {
        {n.embedding_dim, n.hidden_size, n.attention_size, t.d_model, t.num_heads, t.dim_feedforward,
         n.attention_options.heads, n.attention_options.filters, n.attention_options.filter_width})
     if (!one(static_cast<double>(size), 48)) return false;
-  for (int64_t count : {n.num_layers, t.num_layers})
+  for (int64_t count : {n.rnn.num_layers, t.num_layers})
     if (!one(static_cast<double>(count), 4)) return false;
   for (int64_t count : {t.max_positions, n.attention_options.max_positions})
     if (!one(static_cast<double>(count), 10000)) return false;
