@@ -27,8 +27,8 @@ TEST_CASE("every optimiser and every schedule learns") {
                                           {"--optimizer", "adadelta", "--lr", "20", "--schedule", "plateau"},
                                           {"--schedule", "noam", "--warmup", "30"}};
   for (Arguments recipe : recipes) {
-    CAPTURE(recipe[1]);
     for (const char* more : {"--epochs", "2", "--validate-every", "20", "--force"}) recipe.push_back(more);
+    CAPTURE(recipe[1]);
     Result r = run(small_run("recipe", recipe));
     INFO(r.err);
     REQUIRE(r.code == 0);
