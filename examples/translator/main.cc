@@ -25,10 +25,12 @@ namespace translator {
 namespace {
 
 using command_line::Command;
+using command_line::Option;
 
 // Bounds of options; what all of them together take is compared with the machine once the data are known.
 constexpr int kMostEpochs = 1000000, kMostPairs = 1000000;
-constexpr double kMostMinutes = 1e7, kLeast = 1e-30, kLargest = 1e30;
+constexpr double kMostMinutes = 1e7, kLeast = 1e-30;
+constexpr double kMostDecay = 1000;  // at a learning rate of 0.001 a step then takes all of a weight
 
 void add_common_options(const Command& command, CommonOptions& options) {
   command.option("--threads", options.threads, "Threads (default: the processors this process may use)")
@@ -180,7 +182,7 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   c.option("--momentum", o.train.momentum, "Of sgd and rmsprop").show_default().range(0.0, 0.9999);
   c.option("--weight-decay", o.weight_decay,
            "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)")
-      .range(0.0, kLargest);
+      .range(0.0, kMostDecay);
   c.option("--schedule", o.train.schedule,
            "Learning rate over the run: linear, cosine, exponential, step (halved from the middle on), "
            "noam (inverse root), plateau (halved when validation stalls), constant")
@@ -191,9 +193,9 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
       .range(1, 1000000000);
   c.option("--clip-norm,--clip", o.clip_norm,
            "Global gradient norm at most; 0: any (default: 1; with --clip-value any)")
-      .range(0.0, kLargest);
+      .not_negative();
   c.option("--clip-value", o.train.clip_value, "Every entry of a gradient at most (default: any)")
-      .range(kLeast, kLargest);
+      .range(kLeast, Option::kMost);
   c.option("--ema", o.train.ema,
            "Validate and keep a moving average of the weights with this decay, as 0.999 (default: none)")
       .range(0.0, 0.999999);
