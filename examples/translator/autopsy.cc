@@ -40,28 +40,7 @@ std::vector<std::string> sentences(const Model& model, const nn::Seq2SeqBatch& p
   return out;
 }
 
-// A part's share of the target words.
-double share(const StepBatch& batch, int part) {
-  int64_t tokens = 0;
-  for (const nn::Seq2SeqBatch& p : batch.parts) tokens += p.target_tokens;
-  return static_cast<double>(batch.parts[static_cast<size_t>(part)].target_tokens) /
-         static_cast<double>(tokens);
-}
-
 }  // namespace
-
-nn::OutputGradients differentiate(const Model& model, const StepBatch& batch, gradus::ThreadPool& pool) {
-  gradus::Training training(batch.training_seed);
-  nn::OutputLayer layer = model.network->output_layer();
-  layer.options.label_smoothing = batch.label_smoothing;
-  return nn::parallel_output_gradients(
-      pool, static_cast<int>(batch.parts.size()),
-      [&](int k) {
-        return model.network->before_output(batch.parts[static_cast<size_t>(k)], batch.label_smoothing,
-                                            share(batch, k), batch.baseline);
-      },
-      layer);
-}
 
 std::string Autopsy::text(size_t sentences_shown) const {
   if (finding.empty()) return "every number is finite\n";
@@ -85,8 +64,7 @@ Autopsy examine(const Model& model, const StepBatch& batch) {
   try {
     nn::parallel_gradients(one, static_cast<int>(batch.parts.size()), [&](int k) {
       current = static_cast<size_t>(k);
-      return model.network->loss(batch.parts[current], batch.label_smoothing, share(batch, k), batch.baseline)
-          .loss;
+      return model.network->loss(batch.parts[current], batch.loss_of(current)).loss;
     });
   } catch (const gradus::NotFinite& e) {
     return {e.what(), sentences(model, batch.parts[current])};
@@ -111,9 +89,9 @@ void save_bundle(const std::string& directory, const Model& model, const StepBat
   save_safetensors((fs::path(directory) / "batch.safetensors").string(), file);
   nlohmann::ordered_json step = {{"step", batch.step},
                                  {"parts", batch.parts.size()},
-                                 {"label_smoothing", batch.label_smoothing},
+                                 {"label_smoothing", batch.loss.label_smoothing},
                                  {"training_seed", batch.training_seed},
-                                 {"baseline", batch.baseline}};
+                                 {"baseline", batch.loss.baseline}};
   for (const nn::Seq2SeqBatch& part : batch.parts) step["target_tokens"].push_back(part.target_tokens);
   write_file((fs::path(directory) / "step.json").string(), json_text::dump(step, 2) + "\n");
   write_file((fs::path(directory) / "report.txt").string(), autopsy.text(autopsy.sentences.size()));
@@ -168,11 +146,11 @@ Replay replay(const std::string& directory) {
       return value.get<int64_t>();
     };
     out.step = batch.step = whole("step", step.at("step"));
-    batch.label_smoothing = step.at("label_smoothing");
+    batch.loss.label_smoothing = step.at("label_smoothing");
     whole("training_seed", step.at("training_seed"));
     batch.training_seed = step.at("training_seed").get<uint64_t>();
-    batch.baseline = step.at("baseline");
-    if (!(batch.label_smoothing >= 0 && batch.label_smoothing < 1))
+    batch.loss.baseline = step.at("baseline");
+    if (!(batch.loss.label_smoothing >= 0 && batch.loss.label_smoothing < 1))
       throw InputError(facts, 0, "\"label_smoothing\" must be from 0 on and below 1");
     int64_t parts = whole("parts", step.at("parts"));
     if (parts < 1) throw InputError(facts, 0, "\"parts\" must be at least 1");

@@ -4,25 +4,11 @@
 #include <string>
 #include <vector>
 
-#include <gradus/nn/data_parallel.h>
-#include <translator/model.h>
+#include <translator/training_step.h>
 
 // What is left of a training step that came upon a NaN or an infinity, so that it can be looked at again and again.
 
 namespace translator {
-
-/// Everything that a step's loss and gradient depend on, besides the weights.
-struct StepBatch {
-  std::vector<gradus::nn::Seq2SeqBatch> parts;  ///< one for each thread's share
-  double label_smoothing = 0;
-  uint64_t training_seed = 0;  ///< of dropout
-  double baseline = 0;         ///< of hard attention, see Seq2Seq::loss
-  int64_t step = 0;
-};
-
-/// Loss and gradients of a step, each part differentiated by one thread, the output layer by all together.
-gradus::nn::OutputGradients differentiate(const Model& model, const StepBatch& batch,
-                                          gradus::ThreadPool& pool);
 
 /// What is found wrong in a step; empty when nothing is.
 struct Autopsy {

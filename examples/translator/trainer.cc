@@ -107,23 +107,11 @@ std::vector<std::vector<size_t>> Trainer::batches_of(int64_t epoch) const {
 }
 
 Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
-  // Every shard takes each n-th sentence of a batch sorted by length: equal work, little padding.
-  int shards = static_cast<int>(std::min<size_t>(batch.size(), static_cast<size_t>(pool_.size())));
-  StepBatch work{.parts = {},
-                 .label_smoothing = options_.label_smoothing,
+  StepBatch work{.parts = parts_of(train_, batch, pool_.size()),
+                 .loss = {.label_smoothing = options_.label_smoothing, .baseline = baseline_},
                  .training_seed = options_.seed * 1000003 + static_cast<uint64_t>(step_),
-                 .baseline = baseline_,
                  .step = step_};
-  std::vector<nn::Seq2SeqBatch>& parts = work.parts;
-  int64_t tokens = 0;
-  for (int k = 0; k < shards; ++k) {
-    std::vector<size_t> own;
-    for (size_t i = static_cast<size_t>(k); i < batch.size(); i += static_cast<size_t>(shards))
-      own.push_back(batch[i]);
-    parts.push_back(make_batch(train_, own));
-    tokens += parts.back().target_tokens;
-  }
-  if (options_.scheduled_sampling > 0) feed_own_words(parts);
+  if (options_.scheduled_sampling > 0) feed_own_words(work.parts);
   nn::OutputGradients out;
   try {
     std::optional<gradus::CheckFinite> checking;
@@ -147,9 +135,9 @@ Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
   if (measured) meter_.end();
   // What a word costs of late, which hard attention compares the outcome of its draws with. A step that went wrong tells
   // nothing of it, and would make every later gradient no number.
-  double mean = out.nll / static_cast<double>(tokens);
+  double mean = out.nll / static_cast<double>(out.tokens);
   if (std::isfinite(mean)) baseline_ = step_ == 0 ? mean : 0.9 * baseline_ + 0.1 * mean;
-  return {out.nll, tokens, norm};
+  return {out.nll, out.tokens, norm};
 }
 
 void Trainer::stop_for(const StepBatch& batch) {

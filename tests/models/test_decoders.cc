@@ -103,7 +103,7 @@ TEST_CASE("the whole translator's loss passes the gradient check, with every att
     CAPTURE(name_of(c));
     Rng rng(2);
     Seq2Seq model(c, rng);
-    auto report = nn::gradcheck(model, [&] { return model.loss(batch(), 0.1).loss; },
+    auto report = nn::gradcheck(model, [&] { return model.loss(batch(), {.label_smoothing = 0.1}).loss; },
                                 {.max_elements = 8, .directions = 3});
     CHECK_MESSAGE(report.ok, report.message);
     CHECK(report.checked > 60);
@@ -224,7 +224,7 @@ TEST_CASE("permuting a batch permutes the alignments and keeps the loss") {
 TEST_CASE("loss: tokens are the real ones, perplexity comes from the unsmoothed loss") {
   Rng rng(6);
   Seq2Seq model(small("bahdanau"), rng);
-  CrossEntropy plain = model.loss(batch()), smooth = model.loss(batch(), 0.1);
+  CrossEntropy plain = model.loss(batch()), smooth = model.loss(batch(), {.label_smoothing = 0.1});
   CHECK(plain.tokens == 9);
   CHECK(plain.nll == about(9 * plain.loss.item(), 1e-6));
   CHECK(smooth.nll == about(plain.nll, 1e-6));

@@ -126,7 +126,8 @@ TEST_CASE("the estimator's expectation over all paths is the exact gradient, wha
           Seq2SeqBatch batch = one_sentence();
           batch.alignment = path(i, j);
           double p = std::exp(log_probability(model, batch).item());
-          add(expectation, p, gradients(model, model.loss(batch, 0.1, 1, baseline).loss));
+          nn::LossOptions options{.label_smoothing = 0.1, .baseline = baseline};
+          add(expectation, p, gradients(model, model.loss(batch, options).loss));
         }
       std::vector<Tensor> truth = exact(model, 0.1);
       CHECK(worst(expectation, truth) < 1e-12);
@@ -150,7 +151,7 @@ TEST_CASE("the mean over many drawn paths comes near the exact gradient, and nea
     double square = 0;
     for (int n = 0; n < kDraws; ++n) {
       Training training(static_cast<uint64_t>(n) + 1);
-      std::vector<Tensor> g = gradients(model, model.loss(one_sentence(), 0, 1, baseline).loss);
+      std::vector<Tensor> g = gradients(model, model.loss(one_sentence(), {.baseline = baseline}).loss);
       for (int64_t k = 0; k < g[v].numel(); ++k) square += std::pow(g[v].at(k) - truth[v].at(k), 2) / kDraws;
       add(mean, 1.0 / kDraws, g);
     }

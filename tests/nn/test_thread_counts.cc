@@ -61,7 +61,7 @@ nn::StateDict trained(Model model, int threads) {
   for (uint64_t step = 0; step < 3; ++step) {
     Training mode(step);
     nn::OutputGradients found = nn::parallel_output_gradients(
-        pool, 8, [&](int k) { return model.before_output(shards[static_cast<size_t>(k)]); }, model.output_layer());
+        pool, 8, [&](int k) { return model.hidden_states(shards[static_cast<size_t>(k)]); }, model.output_layer());
     const double norm = nn::grad_norm(found.gradients, &pool);
     adam.step(nn::named_parameters(model), found.gradients, nn::clip_factor(norm, 1), &pool);
   }

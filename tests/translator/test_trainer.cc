@@ -66,7 +66,8 @@ struct Start {
 Start start_of(const Model& model, const std::vector<SentencePair>& pairs, double label_smoothing = 0) {
   std::vector<size_t> all(pairs.size());
   for (size_t i = 0; i < all.size(); ++i) all[i] = i;
-  CrossEntropy loss = model.network->loss(make_batch(encode(pairs, model), all), label_smoothing);
+  CrossEntropy loss =
+      model.network->loss(make_batch(encode(pairs, model), all), {.label_smoothing = label_smoothing});
   Gradients grads = backward(loss.loss);
   Start out{weights(model), {}, 0, loss.nll, loss.tokens};
   for (const auto& p : nn::named_parameters(*model.network)) {

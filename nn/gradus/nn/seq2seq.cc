@@ -2,14 +2,6 @@
 
 #include <gradus/nn/attention/hard.h>
 #include <gradus/nn/check.h>
-#include <gradus/ops/arithmetic.h>
-#include <gradus/ops/concat_rows.h>
-#include <gradus/ops/output_loss.h>
-#include <gradus/ops/reduce.h>
-#include <gradus/ops/shape.h>
-#include <gradus/ops/softmax.h>
-
-#include <algorithm>
 
 namespace gradus::nn {
 namespace {
@@ -57,23 +49,6 @@ Tensor real_words(const Tensor& targets) {
   return real;
 }
 
-// What each target word costs: readout [.., R], targets [..] -> [..]; 0 at padding.
-Tensor word_costs(const Linear& output, const Tensor& readout, const Tensor& targets,
-                  double label_smoothing) {
-  NoGrad guard;
-  return cross_entropy(
-             output(readout), targets,
-             {.ignore_index = kPad, .label_smoothing = label_smoothing, .reduction = Reduction::none})
-      .loss.value();
-}
-
-// Numbers of the real steps [N] at their places in [T, B], 0 at padding.
-Tensor at_steps(const Tensor& values, const Tensor& lengths, const Shape& shape) {
-  Tensor out = Tensor::zeros(shape, values.dtype()), rows = real_rows(lengths, shape[0]);
-  for (int64_t i = 0; i < rows.numel(); ++i) out.set(rows.i32()[i], values.at(i));
-  return out;
-}
-
 }  // namespace
 
 Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, Rng& rng, Caller caller)
@@ -83,38 +58,20 @@ Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, Rng& rng, Caller caller)
       decoder(make_decoder(c, encoder.annotation_size, rng, caller)),
       output(c.hidden_size, c.target_vocabulary, rng, {}, caller) {}
 
-CrossEntropy Seq2Seq::loss(const Seq2SeqBatch& batch, double label_smoothing, double weight, double baseline,
-                           Caller caller) const {
-  At at(caller);
-  ShardOutput out = before_output(batch, label_smoothing, weight, baseline);
-  Scope scope("output");
-  CrossEntropy result =
-      linear_cross_entropy(out.hidden, output.weight, output.bias, out.targets,
-                           {.ignore_index = kPad, .label_smoothing = label_smoothing, .weight = weight});
-  if (out.extra.defined()) result.loss = result.loss + out.extra;
-  return result;
-}
-
-ShardOutput Seq2Seq::before_output(const Seq2SeqBatch& batch, double label_smoothing, double weight,
-                                   double baseline, Caller caller) const {
+ShardOutput Seq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions& options, Caller caller) const {
   At at(caller);
   Encoded source = encoder(batch.source, batch.source_lengths);
   source.alignment = batch.alignment;
   Tensor lengths = target_lengths(batch.target_out, kPad);
   DecoderOutputs out = decoder->real_steps(batch.target_in, source, lengths);
-  Tensor words = target_words(batch.target_out, lengths);
-  int64_t tokens =
-      std::count_if(words.i32(), words.i32() + words.numel(), [](int32_t id) { return id != kPad; });
-  Var extra;
-  if (out.log_probability.defined() && tokens > 0) {
+  ShardOutput states{out.readout, target_words(batch.target_out, lengths)};
+  if (out.log_probability.defined() && states.targets.numel() > 0) {
     Scope scope("output");
-    Tensor costs = at_steps(word_costs(output, out.readout.value(), words, label_smoothing), lengths,
-                            batch.target_out.shape());
-    Var choices = reinforce(out.log_probability, costs, real_words(batch.target_out), baseline) *
-                  (weight / static_cast<double>(tokens));
-    extra = choices - stop_gradient(choices);  // a gradient, and no value
+    Tensor costs = word_costs(states, batch.target_out, options.label_smoothing);
+    states.extra = reinforce_term(out.log_probability, costs, real_words(batch.target_out), options.baseline,
+                                  options.weight);
   }
-  return {out.readout, words, extra};
+  return states;
 }
 
 OutputLayer Seq2Seq::output_layer() const { return {output.weight, output.bias, {.ignore_index = kPad}}; }
@@ -125,19 +82,6 @@ Tensor Seq2Seq::align(const Seq2SeqBatch& batch, Caller caller) const {
   Encoded source = encoder(batch.source, batch.source_lengths);
   source.alignment = batch.alignment;
   return (*decoder)(batch.target_in, source).weights;
-}
-
-Tensor Seq2Seq::word_losses(const Seq2SeqBatch& batch, Caller caller) const {
-  At at(caller);
-  NoGrad guard;
-  Encoded source = encoder(batch.source, batch.source_lengths);
-  source.alignment = batch.alignment;
-  Tensor lengths = target_lengths(batch.target_out, kPad);
-  DecoderOutputs out = decoder->real_steps(batch.target_in, source, lengths);
-  Tensor words = target_words(batch.target_out, lengths);
-  Var costs =
-      cross_entropy(output(out.readout), words, {.ignore_index = kPad, .reduction = Reduction::none}).loss;
-  return at_steps(costs.value(), lengths, batch.target_out.shape());
 }
 
 std::unique_ptr<Generator> Seq2Seq::generator(int64_t rows) const {

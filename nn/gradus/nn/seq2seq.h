@@ -39,15 +39,11 @@ struct Seq2Seq : TranslationModel {
 
   /// @throws Error for an unknown attention, decoder or readout.
   Seq2Seq(const Seq2SeqConfig& config, Rng& rng, Caller caller = Caller::current());
-  /// Hard attention in training learns by REINFORCE: `baseline` is what a word is expected to cost, in
-  /// nats, such as a moving average of the batches before; the loss's value stays the cross-entropy.
-  CrossEntropy loss(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
-                    double baseline = 0, Caller caller = Caller::current()) const override;
-  ShardOutput before_output(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
-                            double baseline = 0, Caller caller = Caller::current()) const override;
+  /// Of real steps only.
+  ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {},
+                            Caller caller = Caller::current()) const override;
   OutputLayer output_layer() const override;
   Tensor align(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
-  Tensor word_losses(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
   bool attends() const override { return config.attention != "none"; }
   std::unique_ptr<Generator> generator(int64_t rows = kManyRows) const override;
   void params(ParamVisitor& visit) override;

@@ -74,16 +74,7 @@ const Var& TransformerSeq2Seq::output_matrix() const {
   return output_weight.defined() ? output_weight.var() : target_embedding.weight.var();
 }
 
-CrossEntropy TransformerSeq2Seq::loss(const Seq2SeqBatch& batch, double label_smoothing, double weight,
-                                      double, Caller caller) const {
-  At at(caller);
-  ShardOutput out = before_output(batch);
-  Scope scope("output");
-  return linear_cross_entropy(out.hidden, output_matrix(), output_bias, out.targets,
-                              {.ignore_index = kPad, .label_smoothing = label_smoothing, .weight = weight});
-}
-
-ShardOutput TransformerSeq2Seq::before_output(const Seq2SeqBatch& batch, double, double, double,
+ShardOutput TransformerSeq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions&,
                                               Caller caller) const {
   At at(caller);
   Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
@@ -104,17 +95,6 @@ Tensor TransformerSeq2Seq::align(const Seq2SeqBatch& batch, Caller caller) const
   return decoder(embed_target(batch.target_in), encode(batch.source, mask),
                  {.memory_mask = mask, .weights = true})
       .weights;
-}
-
-Tensor TransformerSeq2Seq::word_losses(const Seq2SeqBatch& batch, Caller caller) const {
-  At at(caller);
-  NoGrad guard;
-  Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
-  Var hidden =
-      decoder(embed_target(batch.target_in), encode(batch.source, mask), {.memory_mask = mask}).output;
-  Var logits = linear(hidden, output_matrix(), output_bias);
-  return cross_entropy(logits, batch.target_out, {.ignore_index = kPad, .reduction = Reduction::none})
-      .loss.value();
 }
 
 void TransformerSeq2Seq::params(ParamVisitor& visit) {

@@ -38,14 +38,11 @@ struct TransformerSeq2Seq : TranslationModel {
 
   /// @throws Error for sizes that do not fit, unknown positions or activation.
   TransformerSeq2Seq(const TransformerConfig& config, Rng& rng, Caller caller = Caller::current());
-  CrossEntropy loss(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
-                    double baseline = 0, Caller caller = Caller::current()) const override;
-  ShardOutput before_output(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
-                            double baseline = 0, Caller caller = Caller::current()) const override;
+  ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {},
+                            Caller caller = Caller::current()) const override;
   OutputLayer output_layer() const override;
   /// The mean over heads of the last decoder layer's cross-attention.
   Tensor align(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
-  Tensor word_losses(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
   bool attends() const override { return true; }
   /// In f32 with packed weights.
   std::unique_ptr<Generator> generator(int64_t rows = kManyRows) const override;

@@ -17,27 +17,39 @@ struct Seq2SeqBatch {
   Tensor alignment = {};      ///< [T, B, S] weights from outside, for oracle attention; undefined: none
 };
 
+struct LossOptions {
+  double label_smoothing = 0;
+  /// Multiplies loss and gradient, for a shard of a larger batch.
+  double weight = 1;
+  /// What a word is expected to cost, nats, such as a moving average of the batches before. Of hard attention, which
+  /// draws in training and learns by REINFORCE; the loss's value stays the cross-entropy.
+  double baseline = 0;
+};
+
 /// What training, evaluation and search ask of a translator's network, whatever is inside. A module.
 class TranslationModel : public Generative {
  public:
   /// Teacher-forced cross-entropy over the real target words; logits exist for those only.
-  /// `weight` multiplies loss and gradient, for a shard of a larger batch; `baseline` is for models that draw
-  /// (see Seq2Seq).
-  virtual CrossEntropy loss(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
-                            double baseline = 0, Caller caller = Caller::current()) const = 0;
-  /// The same up to the output layer, which is then the caller's, so that shards of a batch can share it
-  /// (parallel_output_gradients). `weight` and `baseline` are for the gradient of what a model drew, its `extra`.
-  virtual ShardOutput before_output(const Seq2SeqBatch& batch, double label_smoothing = 0, double weight = 1,
-                                    double baseline = 0, Caller caller = Caller::current()) const = 0;
-  /// The layer behind it, and which target is padding.
+  CrossEntropy loss(const Seq2SeqBatch& batch, const LossOptions& options = {},
+                    Caller caller = Caller::current()) const;
+  /// What each target word costs under teacher forcing, nats, [T, B]; 0 at padding. Holds all the batch's logits at once.
+  Tensor word_losses(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const;
+  /// What the output layer makes a loss of, each row with its target, so that shards of a batch can share that layer
+  /// (parallel_output_gradients). Rows are in the order of target_out, all [T B] or those of real steps. `extra` is the
+  /// gradient of what the model drew.
+  virtual ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {},
+                                    Caller caller = Caller::current()) const = 0;
+  /// The layer behind them, and which target is padding.
   virtual OutputLayer output_layer() const = 0;
   /// Teacher-forced alignment weights [T, B, S]; undefined without attention.
   virtual Tensor align(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const = 0;
-  /// What each target word costs under teacher forcing, nats, [T, B]; 0 at padding. Holds all the batch's logits at once.
-  virtual Tensor word_losses(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const = 0;
   /// Whether there are alignment weights.
   virtual bool attends() const = 0;
   virtual void params(ParamVisitor& visit) = 0;
+
+ protected:
+  /// What each word of target_out [T, B] costs, nats, as a constant; 0 at padding.
+  Tensor word_costs(const ShardOutput& states, const Tensor& target_out, double label_smoothing) const;
 };
 
 }  // namespace gradus::nn

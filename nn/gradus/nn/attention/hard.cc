@@ -6,6 +6,8 @@
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
 
+#include <algorithm>
+
 namespace gradus::nn {
 namespace {
 
@@ -96,6 +98,14 @@ Var reinforce(const Input& log_probability, const Tensor& costs, const Tensor& r
   }
   // Behind the end of a sentence nothing is paid any more: the sum there is 0.
   return gradus::sum(log_probability * Var(to_go));
+}
+
+Var reinforce_term(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline,
+                   double weight) {
+  At at(log_probability.caller());
+  auto words = std::count(real.u8(), real.u8() + real.numel(), 1);
+  Var choices = reinforce(log_probability, costs, real, baseline) * (weight / static_cast<double>(words));
+  return choices - stop_gradient(choices);
 }
 
 }  // namespace gradus::nn

@@ -29,5 +29,9 @@ struct HardAttention : ScoredAttention {
 /// whose gradient has the same expectation as that of the expected sum of costs has through the choices: a position drawn
 /// at t cannot change what was paid before, and a baseline that does not depend on it changes the variance only.
 Var reinforce(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline);
+/// The same for a loss that is a mean over real words and counts `weight` times: a gradient, and no value. Some word must
+/// be real.
+Var reinforce_term(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline,
+                   double weight);
 
 }  // namespace gradus::nn
