@@ -105,7 +105,7 @@ std::vector<std::vector<std::string>> translate_aligned(const Model& model,
                                                         const std::atomic<bool>* stop) {
   std::vector<EncodedPair> some(pairs.begin(), pairs.begin() + static_cast<long>(count));
   std::vector<std::vector<std::string>> out(count);
-  const auto& network = dynamic_cast<const nn::Seq2Seq&>(*model.network);
+  const nn::Seq2Seq& network = *model.recurrent();
   for_each_batch(some, threads, on_progress, stop, [&](int, const std::vector<size_t>& chosen) {
     nn::Seq2SeqBatch batch = make_batch(some, chosen);
     nn::Encoded source = network.encoder(batch.source, batch.source_lengths);

@@ -60,13 +60,13 @@ Model::Model(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed)
       target(std::move(t)),
       network(fresh(config, seed)) {}
 
-bool Model::takes_alignments() const {
-  return dynamic_cast<const nn::Seq2Seq*>(network.get()) && config.network.attention == "oracle";
-}
+// A model holds whichever network its description names; this is the one place that tells them apart.
+const nn::Seq2Seq* Model::recurrent() const { return dynamic_cast<const nn::Seq2Seq*>(network.get()); }
+
+bool Model::takes_alignments() const { return recurrent() && config.network.attention == "oracle"; }
 
 int64_t Model::most_positions() const {
-  const auto* transformer = dynamic_cast<const nn::TransformerSeq2Seq*>(network.get());
-  return transformer && transformer->config.positions == "learned" ? transformer->config.max_positions : 0;
+  return !recurrent() && config.transformer.positions == "learned" ? config.transformer.max_positions : 0;
 }
 
 std::string Model::length_fault(size_t words) const {

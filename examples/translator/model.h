@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <gradus/nn/search.h>
-#include <gradus/nn/translation_model.h>
+#include <gradus/nn/seq2seq.h>
 #include <translator/model_config.h>
 #include <translator/text/parallel.h>
 #include <translator/text/vocabulary.h>
@@ -36,6 +36,8 @@ class Model {
   void save_weights(const std::string& directory,
                     const std::map<std::string, std::string>& metadata = {}) const;
 
+  /// The network as the recurrent one; null when it is a Transformer.
+  const gradus::nn::Seq2Seq* recurrent() const;
   /// True when its attention is given the gold alignments: oracle.
   bool takes_alignments() const;
   /// Target words at most, where learned positions end; 0: no end.

@@ -175,13 +175,16 @@ const std::set<std::string> kCannotFail = {
     "label_parameters", "summary", "Optimizer::state_dict", "composed_generator", "make_generator",
     "Generative::generator", "Seq2Seq::generator", "TransformerSeq2Seq::generator",
     // Attention without a query: a query of the wrong size fails in `step`.
-    "Attention::start", "Attention::context_size", "HardAttention::start", "LocationAwareAttention::start",
+    "Attention::start", "Attention::context_size", "FormedAttention::start", "FormedAttention::context_size", "HardAttention::start", "LocationAwareAttention::start",
     "CoverageAttention::start", "MultiheadSourceAttention::context_size", "uniform_weights",
     // Schedules of any numbers.
     "multi_step_lr", "exponential_lr", "linear_lr", "Scheduler::step_to", "ReduceLROnPlateau::step",
     "max_target_length",
+    // A form is read under the At of a step that asks for it.
+    "ScoreForm::over",
     // Helpers of the library itself.
-    "as_hidden_layer", "largest_weights", "RowSentences::RowSentences",
+    "WeightPart::WeightPart", "WeightPart::of_rows", "WeightPart::of_columns",
+    "as_formed", "as_recurrent", "largest_weights", "RowSentences::RowSentences",
 };
 
 std::string full_name(const Declaration& d) { return d.scope.empty() ? d.name : d.scope + "::" + d.name; }

@@ -150,6 +150,21 @@ TEST_CASE("nothing is compared with doctest's Approx, and no case is skipped wit
   CHECK(lines_with("// doctest::Approx\nx", "doctest::Approx").empty());
 }
 
+TEST_CASE("nothing is recognised by its C++ type that could say what it is") {
+  size_t files = 0;
+  auto outside_tests = [&](std::string_view form) {
+    std::vector<std::string> found =
+        everywhere([&](const std::string& source) { return lines_with(source, form); }, files);
+    std::erase_if(found, [](const std::string& place) { return place.starts_with("tests/"); });
+    return found;
+  };
+  std::vector<std::string> casts = outside_tests("dynamic_cast"), names = outside_tests("typeid");
+  CHECK(files > 500);
+  CHECK(!casts.empty());
+  CHECK(casts.size() <= 10);  // each with its reason beside it
+  for (const std::string& place : names) CHECK(place.starts_with("nn/gradus/nn/module.h:"));  // layers' names in a table
+}
+
 TEST_CASE("the bounds of about() are relative, and hold for NaN and infinity") {
   const double infinity = HUGE_VAL;
   CHECK(1.0000005 == about(1));

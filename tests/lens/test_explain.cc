@@ -32,6 +32,40 @@ struct BlindAttention : nn::ScoredAttention {
 };
 GRADUS_ATTENTION(BlindAttention, "blind", "W query")
 
+// One's own with the weights of additive attention: as a form, and as a score that says no more.
+struct StatedAttention : nn::FormedAttention {
+  nn::Linear asks, told;
+  Parameter vector;
+  StatedAttention(const nn::AttentionSizes& s, Rng& rng)
+      : FormedAttention(s.options),
+        asks(s.query_size, s.attention_size, rng, {.bias = false}),
+        told(s.annotation_size, s.attention_size, rng, {.bias = false}),
+        vector(nn::score_vector(s.attention_size, rng)) {}
+  nn::ScoreForm form() const override {
+    return {nn::ScoreForm::Kind::additive, asks.weight, told.weight, vector};
+  }
+  void params(nn::ParamVisitor& visit) override {
+    visit("asks", asks);
+    visit("told", told);
+    visit("vector", vector);
+  }
+};
+GRADUS_ATTENTION(StatedAttention, "stated", "v . tanh(W1 query + W2 annotation)")
+
+struct UnstatedAttention : nn::ScoredAttention {
+  StatedAttention inner;
+  UnstatedAttention(const nn::AttentionSizes& s, Rng& rng) : ScoredAttention(s.options), inner(s, rng) {}
+  nn::AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override {
+    return inner.prepare(annotations, mask);
+  }
+  Var scores(const Input& query, const nn::AttentionMemory& memory,
+             const nn::AttentionState& state) const override {
+    return inner.scores(query, memory, state);
+  }
+  void params(nn::ParamVisitor& visit) override { inner.params(visit); }
+};
+GRADUS_ATTENTION(UnstatedAttention, "unstated", "v . tanh(W1 query + W2 annotation)")
+
 // More than a softmax of scores: cannot be taken apart without saying something wrong.
 struct DoublingAttention : BlindAttention {
   using BlindAttention::BlindAttention;
@@ -61,7 +95,7 @@ std::vector<Small> variants() {
   out.push_back({.layer_norm = true});
   out.push_back({.temperature = 0.7});
   out.push_back({.attention = "multihead", .temperature = 1.5});
-  for (const char* attention : {"blind", "location", "location-aware", "coverage"})
+  for (const char* attention : {"blind", "location", "location-aware", "coverage", "stated", "unstated"})
     out.push_back({.attention = attention});
   return out;
 }
@@ -126,7 +160,7 @@ TEST_CASE("score and query paths of additive attention follow their formulas") {
   lens::Subject subject = lens::test::subject();
   lens::Dissection d = subject.dissect();
   lens::SentenceTrace trace = lens::trace_sentence(d);
-  auto& decoder = static_cast<const nn::BahdanauDecoder&>(*subject.network().decoder);
+  auto& decoder = static_cast<const nn::RecurrentDecoder&>(*subject.network().decoder);
   auto& attention = static_cast<const nn::AdditiveAttention&>(*decoder.attention);
   const lens::StepGradients& g = trace.gradients[2];
   Tensor u = trace.steps[2].attending.hidden.value(), delta = g.at("e"), v = attention.v.value();
@@ -139,6 +173,42 @@ TEST_CASE("score and query paths of additive attention follow their formulas") {
   CHECK(max_abs_difference(score, g.score) < 1e-15);
   Tensor query = sum(m.reshape({5, 5}), {.axes = {0}, .keep_dims = true}).value();
   CHECK(max_abs_difference(query, g.at("q")) < 1e-15);
+}
+
+TEST_CASE("one's own attention that states its form is taken apart as the library's, bit for bit") {
+  lens::Subject ours = lens::test::subject({.attention = "stated", .temperature = 0.7}),
+                theirs = lens::test::subject({.attention = "bahdanau", .temperature = 0.7});
+  lens::Dissection a = ours.dissect(), b = theirs.dissect();
+  lens::SentenceTrace x = lens::trace_sentence(a), y = lens::trace_sentence(b);
+  CHECK(a.anatomy().kind == lens::Anatomy::Kind::additive);
+  CHECK(x.loss == y.loss);
+  REQUIRE(x.steps.size() == y.steps.size());
+  for (size_t t = 0; t < x.steps.size(); ++t)
+    for (const std::string& name : lens::station_names(b)) {
+      CAPTURE(t);
+      CAPTURE(name);
+      if (name != "h")
+        CHECK(max_abs_difference(lens::station(x.steps[t], name).value(),
+                                 lens::station(y.steps[t], name).value()) == 0);
+      Tensor mine = x.gradients[t].at(name), library = y.gradients[t].at(name);
+      REQUIRE(mine.defined() == library.defined());
+      if (mine.defined()) CHECK(max_abs_difference(mine, library) == 0);
+    }
+  for (size_t t = 0; t < x.gradients.size(); ++t)
+    CHECK(max_abs_difference(x.gradients[t].full, y.gradients[t].full) == 0);
+}
+
+TEST_CASE("one's own attention without a form is explained as far as its scores") {
+  lens::Subject ours = lens::test::subject({.attention = "unstated"}), theirs = lens::test::subject();
+  lens::Dissection a = ours.dissect(), b = theirs.dissect();
+  lens::SentenceTrace x = lens::trace_sentence(a), y = lens::trace_sentence(b);
+  CHECK(a.anatomy().kind == lens::Anatomy::Kind::other);
+  for (size_t t = 0; t < x.steps.size(); ++t) {
+    CHECK_FALSE(x.steps[t].attending.hidden.defined());
+    for (const char* name : {"e", "alpha", "c", "s"})
+      CHECK(max_abs_difference(x.gradients[t].at(name), y.gradients[t].at(name)) < 1e-14);
+    CHECK(max_abs_difference(x.gradients[t].full, y.gradients[t].full) < 1e-14);
+  }
 }
 
 TEST_CASE("an attention that ignores the encoder has no score path: exactly zero") {

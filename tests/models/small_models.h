@@ -43,9 +43,7 @@ inline Seq2SeqBatch batch() {
 }
 
 inline void set_fused(Seq2Seq& model, bool fused) {
-  if (auto* d = dynamic_cast<nn::BahdanauDecoder*>(model.decoder.get())) d->fused = fused;
-  if (auto* d = dynamic_cast<nn::LuongDecoder*>(model.decoder.get())) d->fused = fused;
-  if (auto* d = dynamic_cast<nn::PlainDecoder*>(model.decoder.get())) d->fused = fused;
+  dynamic_cast<nn::RecurrentDecoder&>(*model.decoder).fused = fused;
 }
 
 }  // namespace small_models

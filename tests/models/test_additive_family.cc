@@ -76,23 +76,32 @@ TEST_CASE("a translator with concat, W = [W1 W2], is the one with additive atten
 
 namespace {
 
-// One's own on top of additive attention: the fused decoder must not take it for the library's.
-struct Doubled : nn::AdditiveAttention {
-  using AdditiveAttention::AdditiveAttention;
+// One's own around additive attention, which states no form: no decoder may take it for the additive one within.
+struct Doubled : nn::ScoredAttention {
+  nn::AdditiveAttention inner;
+  Doubled(const nn::AttentionSizes& s, Rng& rng) : ScoredAttention(s.options), inner(s, rng) {}
+  nn::AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override {
+    return inner.prepare(annotations, mask);
+  }
+  Var scores(const Input& asked, const nn::AttentionMemory& memory,
+             const nn::AttentionState& state) const override {
+    return inner.scores(asked, memory, state);
+  }
   nn::Attended step(const Input& asked, const nn::AttentionMemory& memory,
                     const nn::AttentionState& state) const override {
-    nn::Attended out = AdditiveAttention::step(asked, memory, state);
+    nn::Attended out = inner.step(asked, memory, state);
     out.context = out.context * 2.0;
     return out;
   }
+  void params(nn::ParamVisitor& visit) override { inner.params(visit); }
 };
 
 }  // namespace
 
-TEST_CASE("an attention derived from additive attention takes its own steps in every decoder") {
+TEST_CASE("an attention around additive attention takes its own steps in every decoder") {
   Rng rng(3), again(3);
   Seq2Seq plain(small("bahdanau"), rng), own(small("bahdanau"), again);
-  auto& decoder = dynamic_cast<nn::BahdanauDecoder&>(*own.decoder);
+  auto& decoder = dynamic_cast<nn::RecurrentDecoder&>(*own.decoder);
   Rng unused(1);
   auto doubled = std::make_unique<Doubled>(nn::AttentionSizes{4, 8, 5}, unused);
   nn::load_state_dict(*doubled, nn::state_dict(*decoder.attention));

@@ -124,8 +124,8 @@ TEST_CASE("the readouts of real steps are those of all steps without the padding
     for (bool fused : {true, false}) {
       set_fused(model, fused);
       nn::Encoded source = model.encoder(b.source, b.source_lengths);
-      Var all = (*model.decoder)(b.target_in, source).readout;
-      Var real = model.decoder->real_steps(b.target_in, source, lengths).readout;
+      Var all = model.decoder->teacher_forced(b.target_in, source).readout;
+      Var real = model.decoder->teacher_forced(b.target_in, source, {.lengths = lengths}).readout;
       Var wanted = gather_rows(reshape(all, {-1, all.size(-1)}), real_rows(lengths, 4));
       CHECK(all_close(real.value(), wanted.value(), 1e-5, 1e-6));
     }

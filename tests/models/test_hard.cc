@@ -54,7 +54,7 @@ Tensor path(int64_t first, int64_t second) {
 Var log_probability(const Seq2Seq& model, Seq2SeqBatch batch) {
   nn::Encoded source = model.encoder(batch.source, batch.source_lengths);
   source.alignment = batch.alignment;
-  return sum((*model.decoder)(batch.target_in, source).log_probability);
+  return sum(model.decoder->teacher_forced(batch.target_in, source).log_probability);
 }
 
 std::vector<Tensor> gradients(Seq2Seq& model, const Var& loss) {
@@ -90,7 +90,7 @@ std::vector<Tensor> exact(Seq2Seq& model, double label_smoothing) {
       // The cost alone: its own term for the choices has no value, and is left out by differentiating at its constant.
       nn::Encoded source = model.encoder(batch.source, batch.source_lengths);
       source.alignment = batch.alignment;
-      Var readout = (*model.decoder)(batch.target_in, source).readout;
+      Var readout = model.decoder->teacher_forced(batch.target_in, source).readout;
       Var logits = model.output(reshape(readout, {kTarget, 4}));
       Var cost = cross_entropy(logits, batch.target_out.reshape({kTarget}),
                                {.ignore_index = nn::kPad, .label_smoothing = label_smoothing})

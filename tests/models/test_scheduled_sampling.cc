@@ -37,7 +37,7 @@ nn::Seq2SeqBatch batch() {
 // The most probable word behind each of the words that the decoder is fed, under teacher forcing.
 Tensor next_words(const nn::Seq2Seq& model, const nn::Seq2SeqBatch& b) {
   NoGrad guard;
-  Var readout = (*model.decoder)(b.target_in, model.encoder(b.source, b.source_lengths)).readout;
+  Var readout = model.decoder->teacher_forced(b.target_in, model.encoder(b.source, b.source_lengths)).readout;
   Tensor logits = model.output(readout).value().clone();
   for (int64_t i = 0; i < logits.numel(); i += 12)
     for (int64_t never : {nn::kPad, nn::kBos}) logits.set(i + never, -1e30);

@@ -200,22 +200,28 @@ TEST_CASE("encoder, decoders and models name the line of a wrong call") {
   CHECK_NAMES_THIS_LINE(nn::Readout(E, 4, nn::ReadoutKind::tanh, rng)(numbers({B, E + 1})));
   nn::DecoderSizes sizes{V, E, E, E, E};
   auto attention = [&] { return nn::make_attention("general", {E, E, 5}, rng); };
+  const nn::Order before = nn::Order::before_cell, after = nn::Order::after_cell;
   std::vector<std::unique_ptr<nn::Decoder>> decoders;
-  decoders.push_back(std::make_unique<nn::BahdanauDecoder>(sizes, attention(), rng));
-  decoders.push_back(
-      std::make_unique<nn::BahdanauDecoder>(sizes, nn::make_attention("bahdanau", {E, E, 5}, rng), rng));
-  decoders.push_back(std::make_unique<nn::LuongDecoder>(sizes, attention(), rng));
-  nn::DecoderOptions feeding{.input_feeding = true};
-  decoders.push_back(std::make_unique<nn::LuongDecoder>(sizes, attention(), rng, feeding));
-  decoders.push_back(std::make_unique<nn::PlainDecoder>(sizes, rng));
+  auto add = [&](std::unique_ptr<nn::Attention> made, const nn::DecoderOptions& options) {
+    decoders.push_back(std::make_unique<nn::RecurrentDecoder>(sizes, std::move(made), rng, options));
+  };
+  add(attention(), {.order = before});
+  add(nn::make_attention("bahdanau", {E, E, 5}, rng), {.order = before});
+  add(attention(), {.order = after});
+  add(attention(), {.order = after, .input_feeding = true});
+  add(nullptr, {});
   for (size_t i = 0; i < decoders.size(); ++i) {
     CAPTURE(i);
     const nn::Decoder& decoder = *decoders[i];
     nn::DecoderState state = decoder.start(encoded(E));
     CHECK_NAMES_THIS_LINE(decoder.start(encoded(E + 1)));
     CHECK_NAMES_THIS_LINE(decoder.step(ids(T, V).row(0), state));
-    CHECK_NAMES_THIS_LINE(decoder(ids(T, V), encoded(E)));
-    CHECK_NAMES_THIS_LINE(decoder.real_steps(ids(T, V), encoded(E), Tensor::from_ids({B}, {3, 1})));
+    CHECK_NAMES_THIS_LINE(decoder.teacher_forced(ids(T, V), encoded(E)));
+    CHECK_NAMES_THIS_LINE(
+        decoder.teacher_forced(ids(T, V), encoded(E), {.lengths = Tensor::from_ids({B}, {3, 1})}));
+    auto& recurrent = static_cast<const nn::RecurrentDecoder&>(decoder);
+    CHECK_NAMES_THIS_LINE(recurrent.cell_input(numbers({B, E}), numbers({B + 1, E}), numbers({B + 1, E})));
+    CHECK_NAMES_THIS_LINE(recurrent.readout_input(numbers({B, E}), numbers({B + 1, E}), numbers({B, E})));
   }
   nn::Seq2Seq gru({.source_vocabulary = V, .target_vocabulary = V, .embedding_dim = E, .hidden_size = E},
                   rng);

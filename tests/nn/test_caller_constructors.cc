@@ -115,7 +115,6 @@ TEST_CASE("attentions name the line that constructs them") {
   CHECK_NAMES_THIS_LINE(nn::DotAttention({E, E + 1, E}, 2.0));
   CHECK_NAMES_THIS_LINE(nn::ScaledDotAttention({E, E + 1, E}, rng));
   CHECK_NAMES_THIS_LINE(nn::GeneralAttention(no_query, rng));
-  CHECK_NAMES_THIS_LINE(nn::MultiplicativeAttention(nothing.options).options);
   CHECK_ERROR("[Linear] out_features must be positive: 0",
               nn::LocationAttention({E, E, E, {.max_positions = 0}}, rng));
   CHECK_ERROR("[LocalAttention] window must be positive: 0",
@@ -140,14 +139,13 @@ TEST_CASE("encoder, decoders and models name the line that constructs them") {
   CHECK_NAMES_THIS_LINE(nn::Readout(0, E, nn::ReadoutKind::maxout, rng));
   nn::DecoderSizes sizes{V, E, E, E, E}, bad{V, 0, E, E, E};
   auto attention = [&] { return nn::make_attention("general", {E, E, E}, rng); };
-  CHECK_ERROR("[Embedding] embedding_dim must be positive: 0", nn::BahdanauDecoder(bad, attention(), rng));
-  CHECK_NAMES_THIS_LINE(nn::LuongDecoder(bad, attention(), rng));
-  CHECK_NAMES_THIS_LINE(nn::PlainDecoder(bad, rng));
-  CHECK_ERROR("[BahdanauDecoder] needs an attention; hint: PlainDecoder has none",
-              nn::BahdanauDecoder(sizes, nullptr, rng));
-  CHECK_ERROR("[LuongDecoder] needs an attention; hint: PlainDecoder has none",
-              nn::LuongDecoder(sizes, nullptr, rng));
-  CHECK_ERROR("[Linear] in_features must be positive: 0", nn::PlainDecoder({V, E, E, 0, E}, rng));
+  const nn::DecoderOptions after{.order = nn::Order::after_cell};
+  CHECK_ERROR("[Embedding] embedding_dim must be positive: 0", nn::RecurrentDecoder(bad, attention(), rng));
+  CHECK_NAMES_THIS_LINE(nn::RecurrentDecoder(bad, attention(), rng, after));
+  CHECK_NAMES_THIS_LINE(nn::RecurrentDecoder(bad, nullptr, rng));
+  CHECK_ERROR("[RecurrentDecoder] order after_cell needs an attention; hint: before_cell goes without one",
+              nn::RecurrentDecoder(sizes, nullptr, rng, after));
+  CHECK_ERROR("[Linear] in_features must be positive: 0", nn::RecurrentDecoder({V, E, E, 0, E}, nullptr, rng));
   nn::Seq2SeqConfig c{.source_vocabulary = V, .target_vocabulary = V, .embedding_dim = E, .hidden_size = E};
   auto with = [&](auto change) {
     nn::Seq2SeqConfig copy = c;

@@ -108,14 +108,12 @@ Tensor columns(const Tensor& x, const std::vector<int64_t>& chosen) {
 }
 
 std::unique_ptr<nn::Decoder> make_decoder(const Size& s, const std::string& variant, gradus::Rng& rng) {
-  nn::DecoderSizes sizes{s.V, s.E, s.H, 2 * s.H, s.H};
-  nn::DecoderOptions options{.padding_idx = kPad, .input_feeding = false};
-  nn::AttentionSizes attention{s.H, 2 * s.H, s.H};
-  if (variant == "bahdanau")
-    return std::make_unique<nn::BahdanauDecoder>(sizes, nn::make_attention("bahdanau", attention, rng), rng,
-                                                 options);
-  return std::make_unique<nn::LuongDecoder>(sizes, nn::make_attention("general", attention, rng), rng,
-                                            options);
+  bool before = variant == "bahdanau";
+  auto attention = nn::make_attention(before ? "bahdanau" : "general", {s.H, 2 * s.H, s.H}, rng);
+  nn::DecoderOptions options{.padding_idx = kPad,
+                             .order = before ? nn::Order::before_cell : nn::Order::after_cell};
+  return std::make_unique<nn::RecurrentDecoder>(nn::DecoderSizes{s.V, s.E, s.H, 2 * s.H, s.H},
+                                                std::move(attention), rng, options);
 }
 
 }  // namespace
@@ -207,7 +205,7 @@ Network::Network(const Size& s, const std::string& variant, gradus::Rng& rng)
 nn::ShardOutput Network::outputs(const Batch& batch) const {
   Tensor lengths = nn::target_lengths(batch.target_out, kPad);
   nn::DecoderOutputs out =
-      decoder->real_steps(batch.target_in, encoder(batch.source, batch.lengths), lengths);
+      decoder->teacher_forced(batch.target_in, encoder(batch.source, batch.lengths), {.lengths = lengths});
   return {out.readout, nn::target_words(batch.target_out, lengths)};
 }
 

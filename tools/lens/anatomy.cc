@@ -2,32 +2,30 @@
 
 #include <cmath>
 
-#include <gradus/nn/attention/additive.h>
+#include <gradus/nn/attention/formed.h>
 #include <gradus/nn/attention/multihead.h>
-#include <gradus/nn/attention/multiplicative.h>
 #include <gradus/ops.h>
 
 namespace lens {
 
 using namespace gradus;
 
+namespace {
+
+// What the keys are compared with.
+const Var& compared(const Attending& a) { return a.projected.defined() ? a.projected : a.query; }
+
+}  // namespace
+
 Anatomy::Anatomy(const nn::Attention& attention) : attention_(attention) {
   KeepValues keep;  // of the slices made here, for whoever traces steps later
-  if (auto* additive = dynamic_cast<const nn::AdditiveAttention*>(&attention)) {
-    kind = Kind::additive;
-    query_weight_ = additive->query.weight;
-    score_vector_ = additive->v;
-  } else if (auto* concat = dynamic_cast<const nn::ConcatAttention*>(&attention)) {
-    kind = Kind::additive;
-    query_weight_ = slice(concat->weight, 1, 0, concat->query_size);
-    score_vector_ = concat->v;
-  } else if (auto* identity = dynamic_cast<const nn::ConcatIdentityAttention*>(&attention)) {
-    kind = Kind::additive;
-    query_weight_ = identity->query.weight;
-    score_vector_ = identity->v;
-  } else if (auto* product = dynamic_cast<const nn::MultiplicativeAttention*>(&attention)) {
-    kind = Kind::multiplicative;
-    scale_ = product->scale;
+  if (const nn::FormedAttention* formed = nn::as_formed(attention)) {
+    nn::ScoreForm form = formed->form();
+    kind = form.kind == nn::ScoreForm::Kind::additive ? Kind::additive : Kind::multiplicative;
+    if (form.query.defined()) query_weight_ = form.query.var();
+    score_vector_ = form.v;
+    scale_ = form.scale;
+  // What happens in several heads is no form of one score.
   } else if (auto* several = dynamic_cast<const nn::MultiheadSourceAttention*>(&attention)) {
     kind = Kind::multihead;
     multihead_ = &several->heads;
@@ -37,8 +35,10 @@ Anatomy::Anatomy(const nn::Attention& attention) : attention_(attention) {
     bool packed = multihead_->in_proj_weight.defined();
     query_weight_ = packed ? slice(multihead_->in_proj_weight, 0, 0, E) : multihead_->q_proj_weight.var();
     if (multihead_->in_proj_bias.defined()) query_bias_ = slice(multihead_->in_proj_bias, 0, 0, E);
-  } else if (!dynamic_cast<const nn::ScoredAttention*>(&attention)) {
-    fail("lens", "this attention is no softmax of scores, so there is nothing to take apart");
+  } else {
+    // Any other score is taken as a whole, if there is one.
+    scored_ = dynamic_cast<const nn::ScoredAttention*>(&attention);
+    if (!scored_) fail("lens", "this attention is no softmax of scores, so there is nothing to take apart");
   }
 }
 
@@ -52,13 +52,12 @@ void Anatomy::make_keys(Attending& a, const Var& annotations) const {
 }
 
 void Anatomy::make_hidden(Attending& a) const {
-  a.hidden = kind == Kind::additive ? tanh(a.keys + a.projected) : Var();
+  a.hidden = kind == Kind::additive ? tanh(a.keys + compared(a)) : Var();
 }
 
 void Anatomy::make_scores(Attending& a, const Var& annotations, const nn::AttentionState& state) const {
   if (kind == Kind::other) {
-    a.scores = static_cast<const nn::ScoredAttention&>(attention_)
-                   .scores(a.query, attention_.prepare(annotations, {}), state);
+    a.scores = scored_->scores(a.query, attention_.prepare(annotations, {}), state);
     return;
   }
   if (multihead_) {
@@ -67,7 +66,7 @@ void Anatomy::make_scores(Attending& a, const Var& annotations, const nn::Attent
     a.scores = transpose(sum(each, {.axes = {-1}}), 0, 1) * scale_;
     return;
   }
-  Var each = kind == Kind::additive ? a.hidden * score_vector_ : a.keys * a.query;
+  Var each = kind == Kind::additive ? a.hidden * score_vector_ : a.keys * compared(a);
   Var e = transpose(sum(each, {.axes = {-1}}), 0, 1);
   a.scores = scale_ == 1 ? e : e * scale_;
 }
@@ -85,6 +84,15 @@ void Anatomy::make_context(Attending& a, const Var& annotations) const {
   Var values = reshape(slice(multihead_->project_memory(annotations), -1, E, 2 * E), {S, heads, E / heads});
   Var mixed = matmul(reshape(a.weights, {heads, 1, S}), transpose(values, 0, 1));
   a.context = multihead_->out_proj(reshape(mixed, {1, E}));
+}
+
+nn::AttentionMemory Anatomy::mixing(nn::AttentionMemory memory, const Var& annotations) const {
+  memory.annotations = annotations;
+  if (!multihead_) return memory;
+  int64_t E = multihead_->embed_dim;  // heads mix projections, which stand behind the keys
+  Var values = slice(multihead_->project_memory(annotations), 2, E, 2 * E);
+  memory.keys = concat({slice(memory.keys, 2, 0, E), values}, -1);
+  return memory;
 }
 
 nn::AttentionState Anatomy::next(const Attending& a, const nn::AttentionState& state) const {

@@ -20,7 +20,7 @@ struct Attending {
   gradus::Var context;    ///< [1, D]
 };
 
-/// A library attention taken apart into these values, each from the ones before, so that any of them can be looked at,
+/// An attention taken apart into these values, each from the ones before, so that any of them can be looked at,
 /// differentiated, or changed and computed on from.
 class Anatomy {
  public:
@@ -40,6 +40,8 @@ class Anatomy {
                    const gradus::nn::AttentionState& state) const;
   void make_weights(Attending& a) const;
   void make_context(Attending& a, const gradus::Var& annotations) const;
+  /// A source's memory with contexts made of other annotations than scores are.
+  gradus::nn::AttentionMemory mixing(gradus::nn::AttentionMemory memory, const gradus::Var& annotations) const;
   /// What the next step gets.
   gradus::nn::AttentionState next(const Attending& a, const gradus::nn::AttentionState& state) const;
 
@@ -55,6 +57,7 @@ class Anatomy {
  private:
   const gradus::nn::Attention& attention_;
   const gradus::nn::MultiheadAttention* multihead_ = nullptr;
+  const gradus::nn::ScoredAttention* scored_ = nullptr;  // of kind `other`
   gradus::Var query_weight_, query_bias_, score_vector_;
   double scale_ = 1;
 };

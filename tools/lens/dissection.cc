@@ -11,9 +11,9 @@ namespace {
 
 using namespace gradus;
 
-const nn::Attention& attention_of(const nn::Seq2Seq& network) {
-  if (auto* d = dynamic_cast<const nn::BahdanauDecoder*>(network.decoder.get())) return *d->attention;
-  if (auto* d = dynamic_cast<const nn::LuongDecoder*>(network.decoder.get())) return *d->attention;
+const nn::RecurrentDecoder& attending_decoder(const nn::Seq2Seq& network) {
+  const nn::RecurrentDecoder* decoder = nn::as_recurrent(*network.decoder);
+  if (decoder && decoder->attention) return *decoder;
   fail("lens", "this model has no attention to look at (it was trained with attention \"none\")");
 }
 
@@ -24,19 +24,13 @@ std::string numbered(const char* name, int64_t i) { return name + std::to_string
 Dissection::Dissection(const nn::Seq2Seq& network, std::vector<int32_t> source,
                        const std::vector<int32_t>& target)
     : network_(network),
+      decoder_(attending_decoder(network)),
       source_(std::move(source)),
       target_(target),
-      bahdanau_(dynamic_cast<const nn::BahdanauDecoder*>(network.decoder.get())),
-      luong_(dynamic_cast<const nn::LuongDecoder*>(network.decoder.get())),
-      anatomy_(attention_of(network)) {
+      anatomy_(*decoder_.attention) {
   target_.push_back(nn::kEos);
-  attention_ = &attention_of(network);
-  embedding_ = bahdanau_ ? &bahdanau_->embedding : &luong_->embedding;
-  cell_ = bahdanau_ ? &bahdanau_->cell : &luong_->cell;
-  bridge_ = bahdanau_ ? &bahdanau_->bridge : &luong_->bridge;
-  readout_ = bahdanau_ ? &bahdanau_->readout : &luong_->attention_vector;
   stages_ = {Stage::projected, Stage::keys, Stage::hidden, Stage::scores, Stage::weights, Stage::context};
-  stages_.insert(luong_ ? stages_.begin() : stages_.end(), Stage::state);
+  stages_.insert(luong_order() ? stages_.begin() : stages_.end(), Stage::state);
   for (Stage s : {Stage::readout, Stage::logits, Stage::probabilities, Stage::loss}) stages_.push_back(s);
 }
 
@@ -49,17 +43,17 @@ struct Dissection::Walk {
 void Dissection::start(Walk& w, const Reading& reading) const {
   {
     Scope scope("start");
-    w.state = tanh((*bridge_)(reading.encoded.summary()));
+    w.state = tanh(decoder_.bridge(reading.encoded.summary()));
   }
-  if (luong_ && luong_->input_feeding) w.feed = Tensor::zeros({1, w.state.size(1)}, DType::f64);
-  w.attention = attention_->start(attention_->prepare(reading.annotations, {}));
+  if (decoder_.input_feeding) w.feed = Tensor::zeros({1, w.state.size(1)}, DType::f64);
+  w.attention = decoder_.attention->start(decoder_.attention->prepare(reading.annotations, {}));
 }
 
 void Dissection::enter(Walk& w, Step& s, const Reading& reading, size_t t) const {
   s.t = static_cast<int64_t>(t);
   s.previous = t == 0 ? nn::kBos : target_[t - 1];
   s.target = target_[t];
-  s.word = (*embedding_)(Tensor::from_ids({1}, {s.previous}));
+  s.word = decoder_.embedding(Tensor::from_ids({1}, {s.previous}));
   // Taps give this step's uses gradients of their own.
   s.state_before = tap(w.state, "state before");
   s.cell_before = w.cell;
@@ -171,7 +165,7 @@ void Dissection::compute_stage(Step& s, Stage stage) const {
   else scope.emplace(stage == Stage::state ? "cell" : "readout");
   switch (stage) {
     case Stage::projected:
-      a.query = luong_ ? s.state : s.state_before;
+      a.query = luong_order() ? s.state : s.state_before;
       return anatomy_.project_query(a);
     case Stage::keys: return anatomy_.make_keys(a, s.score_annotations);
     case Stage::hidden: return anatomy_.make_hidden(a);
@@ -179,16 +173,14 @@ void Dissection::compute_stage(Step& s, Stage stage) const {
     case Stage::weights: return anatomy_.make_weights(a);
     case Stage::context: return anatomy_.make_context(a, s.value_annotations);
     case Stage::state: {
-      Var in = luong_ ? (s.feed.defined() ? concat({s.word, s.feed}, -1) : s.word)
-                      : concat({s.word, a.context}, -1);
-      nn::RecurrentState next = cell_->step(in, {s.state_before, s.cell_before});
+      nn::RecurrentState next = decoder_.cell.step(decoder_.cell_input(s.word, a.context, s.feed),
+                                                   {s.state_before, s.cell_before});
       s.state = next.h;
       s.cell = next.c;
       return;
     }
     case Stage::readout:
-      s.readout =
-          (*readout_)(luong_ ? concat({a.context, s.state}, -1) : concat({s.state, a.context, s.word}, -1));
+      s.readout = decoder_.readout(decoder_.readout_input(s.state, a.context, s.word));
       return;
     case Stage::logits: s.logits = network_.output(s.readout); return;
     case Stage::probabilities: s.probabilities = softmax(s.logits); return;

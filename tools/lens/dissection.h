@@ -64,11 +64,10 @@ class Dissection {
   void compute_all(std::vector<Step>& variants, size_t from, Stage last) const;
 
   const std::vector<Stage>& stages() const { return stages_; }
-  bool luong_order() const { return luong_ != nullptr; }
+  bool luong_order() const { return decoder_.order == gradus::nn::Order::after_cell; }
   const Anatomy& anatomy() const { return anatomy_; }
   const gradus::nn::Seq2Seq& network() const { return network_; }
-  const gradus::nn::RecurrentCell& cell() const { return *cell_; }
-  const gradus::nn::Readout& readout() const { return *readout_; }
+  const gradus::nn::RecurrentDecoder& decoder() const { return decoder_; }
   const std::vector<int32_t>& source() const { return source_; }
   const std::vector<int32_t>& target() const { return target_; }  ///< with </s>
   /// The sum of the losses, as the network itself computes it.
@@ -82,14 +81,8 @@ class Dissection {
   void compute_stage(Step& step, Stage stage) const;
 
   const gradus::nn::Seq2Seq& network_;
+  const gradus::nn::RecurrentDecoder& decoder_;
   std::vector<int32_t> source_, target_;
-  const gradus::nn::BahdanauDecoder* bahdanau_;
-  const gradus::nn::LuongDecoder* luong_;
-  const gradus::nn::Embedding* embedding_;
-  const gradus::nn::RecurrentCell* cell_;
-  const gradus::nn::Linear* bridge_;
-  const gradus::nn::Readout* readout_;
-  const gradus::nn::Attention* attention_;
   Anatomy anatomy_;
   std::vector<Stage> stages_;
 };

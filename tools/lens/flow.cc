@@ -111,7 +111,7 @@ FlowGradients without_attention(const nn::Seq2Seq& network, FlowMode mode, const
   std::vector<int32_t> in = target;
   in.insert(in.begin(), nn::kBos);
   in.pop_back();
-  Var readout = (*network.decoder)(Tensor::from_ids({T, 1}, in), r.encoded).readout;
+  Var readout = network.decoder->teacher_forced(Tensor::from_ids({T, 1}, in), r.encoded).readout;
   Var logits = network.output(reshape(readout, {T, readout.size(-1)}));
   FlowGradients out;
   for (int64_t t = 0; t < T; ++t) {

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include <gradus/differences.h>
-#include <gradus/nn/attention/multihead.h>
 #include <gradus/ops.h>
 
 #include "dissection.h"
@@ -58,7 +57,10 @@ class Batch {
     Var values = read(columns, encoded);
     int64_t B = static_cast<int64_t>(columns.size());
     nn::DecoderState state = network_.decoder->start(encoded);
-    if (mode_ == FlowMode::with) mix(state, values, encoded.mask);
+    if (mode_ == FlowMode::with) {
+      const nn::Attention& attention = *nn::as_recurrent(*network_.decoder)->attention;
+      state.memory = Anatomy(attention).mixing(state.memory, values);
+    }
     std::vector<std::vector<double>> out(columns.size());
     int32_t previous = nn::kBos;
     for (int32_t word : target_) {
@@ -149,21 +151,6 @@ class Batch {
     std::vector<int32_t> lengths(columns.size(), static_cast<int32_t>(S));
     encoded = {joined(score), last[0], last[1], length_mask(Tensor::from_ids({B}, lengths), S)};
     return joined(value);
-  }
-
-  // Contexts of the annotations `values`; keys stay as they are.
-  void mix(nn::DecoderState& state, const Var& values, const Tensor& mask) const {
-    const nn::Attention* attention = nullptr;
-    if (auto* d = dynamic_cast<const nn::BahdanauDecoder*>(network_.decoder.get()))
-      attention = d->attention.get();
-    else
-      attention = dynamic_cast<const nn::LuongDecoder&>(*network_.decoder).attention.get();
-    state.memory.annotations = values;
-    if (!dynamic_cast<const nn::MultiheadSourceAttention*>(attention)) return;
-    // Heads mix projections, which lie behind the keys.
-    Var keys = state.memory.keys, others = attention->prepare(values, mask).keys;
-    int64_t n = keys.size(-1);
-    state.memory.keys = concat({slice(keys, 2, 0, n / 2), slice(others, 2, n / 2, n)}, -1);
   }
 
   const nn::Seq2Seq& network_;

@@ -21,7 +21,7 @@ namespace {
 using gradus::nn::Seq2Seq;
 
 const Seq2Seq& network_of(const translator::Model& model) {
-  if (auto* found = dynamic_cast<const Seq2Seq*>(model.network.get())) return *found;
+  if (const Seq2Seq* found = model.recurrent()) return *found;
   throw UsageError("flow is for recurrent translators: this model is a Transformer");
 }
 

@@ -25,7 +25,7 @@ std::vector<std::string> words_of(const translator::Model& model, const std::str
 }  // namespace
 
 const gradus::nn::Seq2Seq& Subject::network() const {
-  if (auto* found = dynamic_cast<const gradus::nn::Seq2Seq*>(model.network.get())) return *found;
+  if (const gradus::nn::Seq2Seq* found = model.recurrent()) return *found;
   gradus::fail(
       "lens",
       "this model is a Transformer: it looks at the source once a layer, several heads at a time, and its decoder looks at "

@@ -31,8 +31,6 @@ Tensor over_steps(const SentenceTrace& trace, F&& f) {
   return concat(out, 0).value();
 }
 
-Var columns(const Parameter& w, int64_t begin, int64_t end) { return slice(w, 1, begin, end); }
-
 // The words whose logits a page computes: all, or the likeliest ones at any step where that would be too much.
 std::vector<int32_t> shown_words(const Dissection& d, const SentenceTrace& trace) {
   int64_t V = trace.steps[0].logits.numel(), R = trace.steps[0].readout.numel();
@@ -83,12 +81,11 @@ json output_json(const Subject& subject, const Dissection& d, const SentenceTrac
 
 json what_if_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace) {
   NoGrad guard;
-  const nn::RecurrentCell& cell = d.cell();
-  const nn::Readout& readout = d.readout();
-  const Step& first = trace.steps[0];
+  const nn::RecurrentCell& cell = d.decoder().cell;
+  const nn::Readout& readout = d.decoder().readout;
   Anatomy::Contributions parts =
       d.anatomy().contributions(trace.reading.annotations.value());
-  int64_t D = parts.each.size(2), H = cell.hidden_size(), E = first.word.size(1);
+  int64_t D = parts.each.size(2), H = cell.hidden_size();
   bool luong = d.luong_order();
   json out = {{"luong", luong}};
 
@@ -99,7 +96,8 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
   // The context on its way through the cell.
   if (!luong) {
     if (cell.type.layer_norm) return {{"unavailable", "the decoder's cell is layer-normalised"}};
-    Var of_word = columns(cell.weight_ih, 0, E), of_context = columns(cell.weight_ih, E, E + D);
+    const nn::InputColumns in = d.decoder().cell_columns();
+    Var of_word = in.word.var(), of_context = in.context.var();
     json unit = {{"type", nn::cell_name(cell.type)}, {"hidden", H}};
     unit["context"] = array(linear(Var(parts.each), of_context).value());
     unit["word"] = array(over_steps(trace, [&](const Step& s) {
@@ -123,16 +121,15 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
     out["cell"] = unit;
   }
 
-  // And through the readout: [s ; c ; word], in Luong's order [c ; s].
-  int64_t at = luong ? 0 : H;
-  Var of_context = columns(readout.linear.weight, at, at + D);
+  // And through the readout.
+  const nn::InputColumns in = d.decoder().readout_columns();
+  Var of_context = in.context.var(), of_state = in.state.var();
   json read = {{"maxout", readout.kind == nn::ReadoutKind::maxout},
                {"size", readout.linear.weight.shape()[0]}};
   read["context"] = array(linear(Var(parts.each), of_context).value());
-  Var of_state = columns(readout.linear.weight, luong ? D : 0, luong ? D + H : H);
   read["rest"] = array(over_steps(trace, [&](const Step& s) {
     Var y = luong ? linear(s.state, of_state, readout.linear.bias)
-                  : linear(s.word, columns(readout.linear.weight, H + D, H + D + E), readout.linear.bias);
+                  : linear(s.word, in.word.var(), readout.linear.bias);
     return of_offset(of_context, y);
   }));
   read["state"] = luong ? json(nullptr) : json(base64_f32(of_state.value()));

@@ -1,6 +1,6 @@
 #include <gradus/nn/decoder.h>
 
-#include <gradus/nn/attention/additive.h>
+#include <gradus/nn/attention/formed.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/attention_decoder.h>
 #include <gradus/ops/concat_rows.h>
@@ -20,9 +20,9 @@ void advance(const RecurrentCell& cell, const Var& input, DecoderState& state) {
 
 Var take(const Var& x, const Tensor& rows) { return x.defined() ? gather_rows(x, rows) : x; }
 
-// What the readout takes: of all steps [T, B, ..], or of the real ones alone [N, ..].
-Var side_by_side(const std::vector<Var>& parts, const Tensor& lengths) {
-  return lengths.defined() ? concat_rows(parts, real_rows(lengths, parts[0].size(0))) : concat(parts, -1);
+// [T, B, R] -> [N, R] where lengths are given.
+Var real_steps(const Var& readouts, const Tensor& lengths) {
+  return lengths.defined() ? concat_rows({readouts}, real_rows(lengths, readouts.size(0))) : readouts;
 }
 
 // The source of all steps; weights from outside come with it.
@@ -40,10 +40,13 @@ Attended attend(const Attention& attention, const Var& query, DecoderState& stat
   return found;
 }
 
-std::unique_ptr<Attention> given(const char* who, std::unique_ptr<Attention> attention,
-                                 const Caller& caller) {
-  if (!attention) fail(caller, who, "needs an attention", "PlainDecoder has none");
-  return attention;
+// The attention that is one op with the cell over a whole target: an additive form before a plain GRU. Else null.
+const FormedAttention* in_one_op(const RecurrentDecoder& d) {
+  if (!d.attention || d.order != Order::before_cell || !d.cell.type.is_plain_gru()) return nullptr;
+  const FormedAttention* formed = as_formed(*d.attention);
+  if (!formed || formed->cuts()) return nullptr;
+  ScoreForm form = formed->form();
+  return form.kind == ScoreForm::Kind::additive && form.query.defined() ? formed : nullptr;
 }
 
 }  // namespace
@@ -80,7 +83,8 @@ Var Readout::operator()(const Input& x) const {
   return max(reshape(y, pairs), {.axes = {-1}});
 }
 
-DecoderOutputs Decoder::operator()(const Tensor& previous, const Encoded& source, Caller caller) const {
+DecoderOutputs Decoder::teacher_forced(const Tensor& previous, const Encoded& source,
+                                       const TeacherForcing& options, Caller caller) const {
   At at(caller);
   Scope scope("decoder");
   DecoderState state = start(source);
@@ -92,16 +96,8 @@ DecoderOutputs Decoder::operator()(const Tensor& previous, const Encoded& source
     if (out.weights.defined()) weights.push_back(out.weights);
     if (out.log_probability.defined()) drawn.push_back(out.log_probability);
   }
-  return {stack(readouts, 0), weights.empty() ? Tensor() : stack(weights, 0).value(),
+  return {real_steps(stack(readouts, 0), options.lengths), weights.empty() ? Tensor() : stack(weights, 0).value(),
           drawn.empty() ? Var() : stack(drawn, 0)};
-}
-
-DecoderOutputs Decoder::real_steps(const Tensor& previous, const Encoded& source, const Tensor& lengths,
-                                  Caller caller) const {
-  At at(caller);
-  DecoderOutputs out = (*this)(previous, source);
-  out.readout = concat_rows({out.readout}, real_rows(lengths, previous.size(0)));
-  return out;
 }
 
 Tensor target_lengths(const Tensor& ids, int32_t padding_idx, Caller caller) {
@@ -121,84 +117,33 @@ Tensor target_words(const Tensor& ids, const Tensor& lengths, Caller caller) {
   return words;
 }
 
-// ---- Bahdanau ----
+// ---- recurrent ----
 
-BahdanauDecoder::BahdanauDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, Rng& rng,
-                                 const DecoderOptions& o, Caller caller)
-    : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}, caller),
+RecurrentDecoder::RecurrentDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, Rng& rng,
+                                   const DecoderOptions& o, Caller caller)
+    : order(o.order),
+      input_feeding(o.input_feeding && order == Order::after_cell),
+      fused(o.fused),
+      embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}, caller),
       dropout(o.dropout, caller),
-      attention(given("BahdanauDecoder", std::move(a), caller)),
-      cell(o.cell, s.embedding_dim + attention->context_size(s.annotation_size), s.hidden_size, rng,
-           "BahdanauDecoder", caller),
-      bridge(s.summary_size, s.hidden_size, rng, {}, caller),
-      readout(s.hidden_size + attention->context_size(s.annotation_size) + s.embedding_dim, s.hidden_size,
-              o.readout, rng, caller),
-      fused(o.fused) {}
-
-DecoderState BahdanauDecoder::start(const Encoded& source, Caller caller) const {
-  At at(caller);
-  DecoderState state{tanh(bridge(source.summary())), {}, prepare(*attention, source), {}};
-  state.attention = attention->start(state.memory);
-  return state;
+      attention(std::move(a)),
+      context_size(attention ? attention->context_size(s.annotation_size) : s.annotation_size),
+      cell(o.cell,
+           s.embedding_dim + (order == Order::before_cell ? context_size : input_feeding ? s.hidden_size : 0),
+           s.hidden_size, rng, "RecurrentDecoder", caller),
+      bridge(attention ? s.summary_size : s.annotation_size, s.hidden_size, rng, {}, caller),
+      readout(s.hidden_size + context_size + (order == Order::before_cell ? s.embedding_dim : 0), s.hidden_size,
+              o.readout, rng, caller) {
+  if (!attention && order == Order::after_cell)
+    fail(caller, "RecurrentDecoder", "order after_cell needs an attention", "before_cell goes without one");
 }
 
-DecoderStep BahdanauDecoder::step(const Tensor& previous, DecoderState& state, Caller caller) const {
+DecoderState RecurrentDecoder::start(const Encoded& source, Caller caller) const {
   At at(caller);
-  Var y = dropout(embedding(previous));
-  Attended found = attend(*attention, state.hidden, state);
-  advance(cell, concat({y, found.context}, -1), state);
-  return {dropout(readout(concat({state.hidden, found.context, y}, -1))), found.weights,
-          found.log_probability};
-}
-
-DecoderOutputs BahdanauDecoder::operator()(const Tensor& previous, const Encoded& source,
-                                           Caller caller) const {
-  At at(caller);
-  return real_steps(previous, source, {});
-}
-
-DecoderOutputs BahdanauDecoder::real_steps(const Tensor& previous, const Encoded& source,
-                                           const Tensor& lengths, Caller caller) const {
-  At at(caller);
-  const HiddenLayerAttention* additive = as_hidden_layer(*attention);
-  if (!fused || !additive || additive->cuts() || !cell.type.is_plain_gru())
-    return lengths.defined() ? Decoder::real_steps(previous, source, lengths)
-                             : Decoder::operator()(previous, source);
-  Scope scope("decoder");
-  DecoderState state = start(source);
-  Var y = dropout(embedding(previous));
-  AttentionDecoderStates out =
-      attention_decoder({y, state.hidden, state.memory.keys, state.memory.annotations, additive->query_weight(),
-                         additive->scaled_v(), cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh},
-                        state.memory.mask, lengths);
-  return {dropout(readout(side_by_side({out.states_contexts, y}, lengths))), out.weights};
-}
-
-void BahdanauDecoder::params(ParamVisitor& visit) {
-  visit("embedding", embedding);
-  visit("attention", *attention);
-  visit("cell", cell);
-  visit("bridge", bridge);
-  visit("readout", readout);
-}
-
-// ---- Luong ----
-
-LuongDecoder::LuongDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, Rng& rng,
-                           const DecoderOptions& o, Caller caller)
-    : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}, caller),
-      dropout(o.dropout, caller),
-      attention(given("LuongDecoder", std::move(a), caller)),
-      cell(o.cell, s.embedding_dim + (o.input_feeding ? s.hidden_size : 0), s.hidden_size, rng,
-           "LuongDecoder", caller),
-      bridge(s.summary_size, s.hidden_size, rng, {}, caller),
-      attention_vector(attention->context_size(s.annotation_size) + s.hidden_size, s.hidden_size, o.readout,
-                       rng, caller),
-      input_feeding(o.input_feeding),
-      fused(o.fused) {}
-
-DecoderState LuongDecoder::start(const Encoded& source, Caller caller) const {
-  At at(caller);
+  if (!attention) {
+    Var summary = source.final_states();
+    return {tanh(bridge(summary)), {}, {}, summary};
+  }
   Var hidden = tanh(bridge(source.summary()));
   Var feed = input_feeding ? Var(Tensor::zeros(hidden.shape(), hidden.dtype())) : Var();
   DecoderState state{hidden, feed, prepare(*attention, source), {}};
@@ -206,88 +151,98 @@ DecoderState LuongDecoder::start(const Encoded& source, Caller caller) const {
   return state;
 }
 
-DecoderStep LuongDecoder::step(const Tensor& previous, DecoderState& state, Caller caller) const {
+Var RecurrentDecoder::cell_input(const Input& word, const Var& context, const Var& feed) const {
+  At at(word.caller());
+  const Var& beside = order == Order::before_cell ? context : feed;
+  return beside.defined() ? concat({word, beside}, -1) : word.var();
+}
+
+Var RecurrentDecoder::readout_input(const Input& state, const Var& context, const Var& word,
+                                    const Tensor& lengths) const {
+  At at(state.caller());
+  std::vector<Var> parts = {context, state};
+  if (order == Order::before_cell) parts = {state, context, word};
+  if (!context.defined()) parts = {state, word};
+  return lengths.defined() ? concat_rows(parts, real_rows(lengths, state.size(0))) : concat(parts, -1);
+}
+
+InputColumns RecurrentDecoder::cell_columns() const {
+  const Parameter& w = cell.weight_ih;
+  if (order == Order::after_cell) return {.word = w, .context = {}, .state = {}};
+  int64_t E = embedding.weight.shape()[1];
+  return {.word = WeightPart::of_columns(w, 0, E),
+          .context = WeightPart::of_columns(w, E, E + context_size),
+          .state = {}};
+}
+
+InputColumns RecurrentDecoder::readout_columns() const {
+  const Parameter& w = readout.linear.weight;
+  int64_t H = cell.hidden_size(), C = context_size;
+  if (order == Order::after_cell)
+    return {.word = {},
+            .context = WeightPart::of_columns(w, 0, C),
+            .state = WeightPart::of_columns(w, C, C + H)};
+  return {.word = WeightPart::of_columns(w, H + C, w.shape()[1]),
+          .context = WeightPart::of_columns(w, H, H + C),
+          .state = WeightPart::of_columns(w, 0, H)};
+}
+
+DecoderStep RecurrentDecoder::step(const Tensor& previous, DecoderState& state, Caller caller) const {
   At at(caller);
   Var y = dropout(embedding(previous));
-  advance(cell, input_feeding ? concat({y, state.feed}, -1) : y, state);
-  Attended found = attend(*attention, state.hidden, state);
-  Var read = attention_vector(concat({found.context, state.hidden}, -1));
+  Attended found{.context = state.summary, .weights = {}};
+  if (attention && order == Order::before_cell) found = attend(*attention, state.hidden, state);
+  advance(cell, cell_input(y, found.context, state.feed), state);
+  if (attention && order == Order::after_cell) found = attend(*attention, state.hidden, state);
+  Var read = readout(readout_input(state.hidden, found.context, y));
   if (input_feeding) state.feed = read;
   return {dropout(read), found.weights, found.log_probability};
 }
 
-DecoderOutputs LuongDecoder::operator()(const Tensor& previous, const Encoded& source, Caller caller) const {
+DecoderOutputs RecurrentDecoder::teacher_forced(const Tensor& previous, const Encoded& source,
+                                                const TeacherForcing& options, Caller caller) const {
   At at(caller);
-  return real_steps(previous, source, {});
-}
+  const Tensor& lengths = options.lengths;
+  const FormedAttention* additive = in_one_op(*this);
+  bool states_first = !attention || (order == Order::after_cell && !input_feeding);
+  if (!fused || !(additive || states_first)) return Decoder::teacher_forced(previous, source, options);
 
-DecoderOutputs LuongDecoder::real_steps(const Tensor& previous, const Encoded& source, const Tensor& lengths,
-                                       Caller caller) const {
-  At at(caller);
-  if (!fused || input_feeding)
-    return lengths.defined() ? Decoder::real_steps(previous, source, lengths)
-                             : Decoder::operator()(previous, source);
-  // The cell never sees a context: all states first, then attention for all of them, then the attention vectors as one
-  // product.
   Scope scope("decoder");
   DecoderState state = start(source);
   Var y = dropout(embedding(previous));
-  Var hidden = cell.over_time(y, {state.hidden, state.c}, lengths);
+  if (additive) {
+    ScoreForm form = additive->tempered_form();
+    AttentionDecoderStates out =
+        attention_decoder({y, state.hidden, state.memory.keys, state.memory.annotations, form.query.var(), form.v,
+                           cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh},
+                          state.memory.mask, lengths);
+    return {dropout(readout(readout_input(out.states_contexts, {}, y, lengths))), out.weights};
+  }
+  if (!attention) {
+    Var summary = expand(state.summary, {previous.size(0), previous.size(1), context_size});
+    Var hidden = cell.over_time(cell_input(y, summary, {}), {state.hidden, state.c});
+    return {real_steps(dropout(readout(readout_input(hidden, summary, y))), lengths), {}};
+  }
+  // The cell never sees a context: all states, then attention for all of them, then the readouts as one product.
+  Var hidden = cell.over_time(cell_input(y, {}, {}), {state.hidden, state.c}, lengths);
   AttendedSequence all = [&] {
     Scope attention_scope("attention");
     return attention->sequence(hidden, state.memory);
   }();
-  return {dropout(attention_vector(side_by_side({all.context, hidden}, lengths))), all.weights,
-          all.log_probability};
+  return {dropout(readout(readout_input(hidden, all.context, y, lengths))), all.weights, all.log_probability};
 }
 
-void LuongDecoder::params(ParamVisitor& visit) {
+void RecurrentDecoder::params(ParamVisitor& visit) {
   visit("embedding", embedding);
-  visit("attention", *attention);
+  visit("attention", attention);
   visit("cell", cell);
   visit("bridge", bridge);
-  visit("attention_vector", attention_vector);
+  visit(order == Order::before_cell ? "readout" : "attention_vector", readout);
 }
 
-// ---- without attention ----
-
-PlainDecoder::PlainDecoder(const DecoderSizes& s, Rng& rng, const DecoderOptions& o, Caller caller)
-    : embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}, caller),
-      dropout(o.dropout, caller),
-      cell(o.cell, s.embedding_dim + s.annotation_size, s.hidden_size, rng, "PlainDecoder", caller),
-      bridge(s.annotation_size, s.hidden_size, rng, {}, caller),
-      readout(s.hidden_size + s.annotation_size + s.embedding_dim, s.hidden_size, o.readout, rng, caller),
-      fused(o.fused) {}
-
-DecoderState PlainDecoder::start(const Encoded& source, Caller caller) const {
-  At at(caller);
-  Var summary = source.final_states();
-  return {tanh(bridge(summary)), {}, {}, summary};
-}
-
-DecoderStep PlainDecoder::step(const Tensor& previous, DecoderState& state, Caller caller) const {
-  At at(caller);
-  Var y = dropout(embedding(previous));
-  advance(cell, concat({y, state.summary}, -1), state);
-  return {dropout(readout(concat({state.hidden, state.summary, y}, -1))), {}};
-}
-
-DecoderOutputs PlainDecoder::operator()(const Tensor& previous, const Encoded& source, Caller caller) const {
-  At at(caller);
-  if (!fused) return Decoder::operator()(previous, source);
-  Scope scope("decoder");
-  DecoderState state = start(source);
-  Var y = dropout(embedding(previous));
-  Var summary = expand(state.summary, {previous.size(0), previous.size(1), state.summary.size(1)});
-  Var hidden = cell.over_time(concat({y, summary}, -1), {state.hidden, state.c});
-  return {dropout(readout(concat({hidden, summary, y}, -1))), {}};
-}
-
-void PlainDecoder::params(ParamVisitor& visit) {
-  visit("embedding", embedding);
-  visit("cell", cell);
-  visit("bridge", bridge);
-  visit("readout", readout);
+// A decoder of one's own may stand in a model too, and is then stepped through its interface.
+const RecurrentDecoder* as_recurrent(const Decoder& decoder) {
+  return dynamic_cast<const RecurrentDecoder*>(&decoder);
 }
 
 }  // namespace gradus::nn

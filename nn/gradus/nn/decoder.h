@@ -36,7 +36,7 @@ struct DecoderStep {
 };
 
 struct DecoderOutputs {
-  Var readout;     ///< [T, B, R]
+  Var readout;     ///< [T, B, R], or [N, R] of the real steps
   Tensor weights;  ///< [T, B, S]; undefined without attention
   Var log_probability = {};  ///< [T, B], as in DecoderStep
 };
@@ -49,13 +49,22 @@ struct DecoderSizes {
 
 enum class ReadoutKind { tanh, maxout };
 
+/// When a decoder attends: before the cell, whose input the context is (Bahdanau et al. 2014), or after it (Luong et al.
+/// 2015).
+enum class Order { before_cell, after_cell };
+
 struct DecoderOptions {
-  double dropout = 0;        ///< on embeddings and readout
+  /// On embeddings and readout.
+  double dropout = 0;
   int32_t padding_idx = 1;
-  bool input_feeding = false;  ///< Luong only
-  bool fused = true;           ///< false: always step by step, for tests and readers
+  Order order = Order::before_cell;
+  /// After the cell only.
+  bool input_feeding = false;
+  /// False: always step by step, for tests and readers.
+  bool fused = true;
   ReadoutKind readout = ReadoutKind::tanh;
-  CellType cell = {};  ///< the unit; the fused op of additive attention knows only the GRU, reset after
+  /// The unit; the fused op of additive attention knows only the GRU, reset after.
+  CellType cell = {};
 };
 
 /// What makes one vector of all that is known at a step, [.., in] -> [.., R]:
@@ -71,6 +80,11 @@ struct Readout {
   void params(ParamVisitor& visit) { linear.params(visit); }
 };
 
+struct TeacherForcing {
+  /// i32 [B], real steps of each target; undefined: all T.
+  Tensor lengths = {};
+};
+
 /// One interface for all decoders. R, the readout's size, is hidden_size.
 class Decoder {
  public:
@@ -79,13 +93,12 @@ class Decoder {
   /// One target word for each sentence: previous words i32 [B]. Changes the state.
   virtual DecoderStep step(const Tensor& previous, DecoderState& state,
                            Caller caller = Caller::current()) const = 0;
-  /// A whole target under teacher forcing: previous words i32 [T, B]. Step by step unless a decoder knows better.
-  virtual DecoderOutputs operator()(const Tensor& previous, const Encoded& source,
-                                     Caller caller = Caller::current()) const;
-  /// The same for a loss, which looks at real steps only: lengths i32 [B] of the targets -> readout [N, R], its rows in
-  /// the order of real_rows(lengths, T). What weights and log_probability hold behind the lengths is not specified.
-  virtual DecoderOutputs real_steps(const Tensor& previous, const Encoded& source, const Tensor& lengths,
-                                     Caller caller = Caller::current()) const;
+  /// A whole target: previous words i32 [T, B] -> readout [T, B, R]. With lengths, for a loss that looks at real steps
+  /// only, readout [N, R], its rows in the order of real_rows(lengths, T); what weights and log_probability hold behind the
+  /// lengths is not specified. Step by step unless a decoder knows better.
+  virtual DecoderOutputs teacher_forced(const Tensor& previous, const Encoded& source,
+                                        const TeacherForcing& options = {},
+                                        Caller caller = Caller::current()) const;
   virtual void params(ParamVisitor& visit) = 0;
 };
 
@@ -94,76 +107,61 @@ Tensor target_lengths(const Tensor& ids, int32_t padding_idx, Caller caller = Ca
 /// The words of those steps, i32 [N] in the order of the readouts.
 Tensor target_words(const Tensor& ids, const Tensor& lengths, Caller caller = Caller::current());
 
-/// Bahdanau et al. 2014: the query is the previous state, the context enters the cell.
-///   s_{-1} = tanh(W_b summary + b)
-///   c_t = attention(s_{t-1});  s_t = cell([E y_{t-1} ; c_t], s_{t-1});  readout_t = f(W_r [s_t ; c_t ; E y_{t-1}] + b)
-/// with f tanh or, as in the paper, maxout (whose appendix reads s_{t-1} out, its main text s_t). Takes any attention;
-/// with additive, concat or concat-identity the whole target is one fused op.
-struct BahdanauDecoder : Decoder {
-  Embedding embedding;
-  Dropout dropout;
-  std::unique_ptr<Attention> attention;
-  RecurrentCell cell;
-  Linear bridge;
-  Readout readout;
-  bool fused;
-
-  BahdanauDecoder(const DecoderSizes& sizes, std::unique_ptr<Attention> attention, Rng& rng,
-                  const DecoderOptions& options = {}, Caller caller = Caller::current());
-  DecoderState start(const Encoded& source, Caller caller = Caller::current()) const override;
-  DecoderStep step(const Tensor& previous, DecoderState& state,
-                   Caller caller = Caller::current()) const override;
-  DecoderOutputs operator()(const Tensor& previous, const Encoded& source,
-                            Caller caller = Caller::current()) const override;
-  DecoderOutputs real_steps(const Tensor& previous, const Encoded& source, const Tensor& lengths,
-                            Caller caller = Caller::current()) const override;
-  void params(ParamVisitor& visit) override;
+/// The columns of a weight by the parts of its input; none for a part that does not enter.
+struct InputColumns {
+  WeightPart word, context, state;
 };
 
-/// Luong et al. 2015: the query is the new state, the context comes after the cell.
-///   h_t = cell([E y_{t-1} ; a_{t-1}], h_{t-1})     (a_{t-1} only with input feeding, a_{-1} = 0)
-///   c_t = attention(h_t);  a_t = f(W_c [c_t ; h_t] + b)   the attention vector; f tanh as in the paper, or maxout
-/// Takes any attention. Without input feeding the states do not wait for contexts: all first, then attention for all.
-struct LuongDecoder : Decoder {
-  Embedding embedding;
-  Dropout dropout;
-  std::unique_ptr<Attention> attention;
-  RecurrentCell cell;
-  Linear bridge;
-  Readout attention_vector;
+/// The recurrent decoders of three papers. A step is attention and a cell, in one order or the other, and a readout:
+///   before_cell, Bahdanau et al. 2014              after_cell, Luong et al. 2015
+///     c_t = attention(s_{t-1})                       s_t = cell([E y_{t-1} ; r_{t-1}], s_{t-1})
+///     s_t = cell([E y_{t-1} ; c_t], s_{t-1})         c_t = attention(s_t)
+///     r_t = f(W_r [s_t ; c_t ; E y_{t-1}] + b)       r_t = f(W_r [c_t ; s_t] + b), "the attention vector"
+/// with s_{-1} = tanh(W_b summary + b), and f tanh or, as in Bahdanau's paper, maxout (whose appendix reads s_{t-1} out,
+/// its main text s_t). r_{t-1} enters the cell with input feeding only, r_{-1} = 0.
+/// Without attention, Cho et al. 2014, the final states of all directions [B, D] are the context of every step and the
+/// summary, and the order is before_cell.
+///
+/// Takes any attention. A whole target is one fused op before the cell where the attention states an additive form; after
+/// the cell without input feeding, and without attention, no state waits for a context, so all states come first.
+/// Parameters: embedding, attention, cell, bridge (W_b), and readout or, after the cell, attention_vector (W_r).
+struct RecurrentDecoder final : Decoder {
+  Order order;
   bool input_feeding, fused;
-
-  LuongDecoder(const DecoderSizes& sizes, std::unique_ptr<Attention> attention, Rng& rng,
-               const DecoderOptions& options = {}, Caller caller = Caller::current());
-  DecoderState start(const Encoded& source, Caller caller = Caller::current()) const override;
-  DecoderStep step(const Tensor& previous, DecoderState& state,
-                   Caller caller = Caller::current()) const override;
-  DecoderOutputs operator()(const Tensor& previous, const Encoded& source,
-                            Caller caller = Caller::current()) const override;
-  DecoderOutputs real_steps(const Tensor& previous, const Encoded& source, const Tensor& lengths,
-                            Caller caller = Caller::current()) const override;
-  void params(ParamVisitor& visit) override;
-};
-
-/// Cho et al. 2014, without attention: one fixed vector, the summary [B, D] (the final states of all directions), stands where
-/// the context would be at every step.
-///   s_t = cell([E y_{t-1} ; summary], s_{t-1});  readout_t = f(W_r [s_t ; summary ; E y_{t-1}] + b)
-struct PlainDecoder : Decoder {
   Embedding embedding;
   Dropout dropout;
+  std::unique_ptr<Attention> attention;  ///< null: none
+  int64_t context_size;
   RecurrentCell cell;
   Linear bridge;
   Readout readout;
-  bool fused;
 
-  PlainDecoder(const DecoderSizes& sizes, Rng& rng, const DecoderOptions& options = {},
-               Caller caller = Caller::current());
+  /// @throws Error for the order after_cell without an attention.
+  RecurrentDecoder(const DecoderSizes& sizes, std::unique_ptr<Attention> attention, Rng& rng,
+                   const DecoderOptions& options = {}, Caller caller = Caller::current());
   DecoderState start(const Encoded& source, Caller caller = Caller::current()) const override;
   DecoderStep step(const Tensor& previous, DecoderState& state,
                    Caller caller = Caller::current()) const override;
-  DecoderOutputs operator()(const Tensor& previous, const Encoded& source,
-                            Caller caller = Caller::current()) const override;
+  DecoderOutputs teacher_forced(const Tensor& previous, const Encoded& source,
+                                const TeacherForcing& options = {},
+                                Caller caller = Caller::current()) const override;
   void params(ParamVisitor& visit) override;
+
+  // What the orders differ in. Whoever takes a step calls these, and whoever lays its weights out reads their columns.
+
+  /// Of the cell: word [.., E] beside context [.., D] or what is fed back [.., R]. The part of the other order is not looked at.
+  Var cell_input(const Input& word, const Var& context, const Var& feed) const;
+  /// Of the readout, from the new state [.., H]. With lengths, of real steps alone, [T, B, ..] -> [N, ..]. Before the cell
+  /// the state may come with its context beside it, [.., H + D], and none be given.
+  Var readout_input(const Input& state, const Var& context, const Var& word,
+                    const Tensor& lengths = {}) const;
+  /// Of cell.weight_ih; what is fed back belongs to the word.
+  InputColumns cell_columns() const;
+  /// Of readout.linear.weight.
+  InputColumns readout_columns() const;
 };
+
+/// The decoder as one of those; null when it is one's own.
+const RecurrentDecoder* as_recurrent(const Decoder& decoder);
 
 }  // namespace gradus::nn

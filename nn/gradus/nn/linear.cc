@@ -4,6 +4,7 @@
 
 #include <gradus/nn/check.h>
 #include <gradus/ops/matmul.h>
+#include <gradus/ops/shape.h>
 
 namespace gradus::nn {
 
@@ -25,6 +26,31 @@ Var Linear::operator()(const Input& x) const {
 void Linear::params(ParamVisitor& visit) {
   visit("weight", weight);
   visit("bias", bias);
+}
+
+WeightPart::WeightPart(const Parameter& w) {
+  if (w.defined()) weight = &w, row1 = w.shape()[0], col1 = w.shape()[1];
+}
+
+WeightPart WeightPart::of_rows(const Parameter& w, int64_t begin, int64_t end) {
+  WeightPart part(w);
+  part.row0 = begin;
+  part.row1 = end;
+  return part;
+}
+
+WeightPart WeightPart::of_columns(const Parameter& w, int64_t begin, int64_t end) {
+  WeightPart part(w);
+  part.col0 = begin;
+  part.col1 = end;
+  return part;
+}
+
+Var WeightPart::var() const {
+  Var part = *weight;
+  if (rows() < weight->shape()[0]) part = slice(part, 0, row0, row1);
+  if (columns() < weight->shape()[1]) part = slice(part, 1, col0, col1);
+  return part;
 }
 
 }  // namespace gradus::nn

@@ -20,4 +20,23 @@ struct Linear {
   void params(ParamVisitor& visit);
 };
 
+/// A rectangle of a weight, or none: the rows and columns that one part of an input meets, where a layer's weight is applied
+/// to several parts side by side. Refers to the weight.
+struct WeightPart {
+  const Parameter* weight = nullptr;
+  int64_t row0 = 0, row1 = 0, col0 = 0, col1 = 0;  ///< rows row0 .. row1 - 1, columns col0 .. col1 - 1
+
+  WeightPart() = default;
+  /// All of it; none of an undefined one.
+  WeightPart(const Parameter& weight);
+  static WeightPart of_rows(const Parameter& weight, int64_t begin, int64_t end);
+  static WeightPart of_columns(const Parameter& weight, int64_t begin, int64_t end);
+
+  bool defined() const { return weight != nullptr; }
+  int64_t rows() const { return row1 - row0; }
+  int64_t columns() const { return col1 - col0; }
+  /// [rows(), columns()]: the weight itself, or a slice of it.
+  Var var() const;
+};
+
 }  // namespace gradus::nn

@@ -48,7 +48,7 @@ class ParamVisitor {
 
   template <Module M>
   void operator()(const std::string& name, M& module) {
-    size_t before = enter(name, typeid(module));
+    size_t before = enter(name, typeid(module));  // of what it really is, for tables: "AdditiveAttention"
     module.params(*this);
     leave(before);
   }

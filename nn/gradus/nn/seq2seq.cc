@@ -19,6 +19,15 @@ ReadoutKind readout_kind(const std::string& name) {
   unknown_name("Seq2Seq", "readout", name, {"tanh", "maxout"});
 }
 
+Order order_of(const Seq2SeqConfig& c) {
+  if (c.attention == "none") return Order::before_cell;
+  if (c.decoder == "auto")
+    return attention_kind(c.attention).luong_order ? Order::after_cell : Order::before_cell;
+  if (c.decoder == "bahdanau") return Order::before_cell;
+  if (c.decoder == "luong") return Order::after_cell;
+  unknown_name("Seq2Seq", "decoder", c.decoder, {"auto", "bahdanau", "luong"});
+}
+
 std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation_size, Rng& rng,
                                       Caller caller) {
   At at(caller);
@@ -26,21 +35,17 @@ std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation
                      encoder_hidden_size(c, caller)};
   DecoderOptions options{.dropout = c.rnn.dropout,
                          .padding_idx = kPad,
+                         .order = order_of(c),
                          .input_feeding = c.input_feeding,
                          .readout = readout_kind(c.readout),
                          .cell = c.rnn.cell};
-  if (c.attention == "none") return std::make_unique<PlainDecoder>(sizes, rng, options);
-  auto attention = make_attention(c.attention,
-                                  {c.hidden_size, annotation_size,
-                                   c.attention_size ? c.attention_size : c.hidden_size, c.attention_options},
-                                  rng);
-  std::string order = c.decoder != "auto"                       ? c.decoder
-                      : attention_kind(c.attention).luong_order ? "luong"
-                                                                : "bahdanau";
-  if (order == "bahdanau")
-    return std::make_unique<BahdanauDecoder>(sizes, std::move(attention), rng, options);
-  if (order == "luong") return std::make_unique<LuongDecoder>(sizes, std::move(attention), rng, options);
-  unknown_name("Seq2Seq", "decoder", c.decoder, {"auto", "bahdanau", "luong"});
+  std::unique_ptr<Attention> attention;
+  if (c.attention != "none")
+    attention = make_attention(c.attention,
+                               {c.hidden_size, annotation_size,
+                                c.attention_size ? c.attention_size : c.hidden_size, c.attention_options},
+                               rng);
+  return std::make_unique<RecurrentDecoder>(sizes, std::move(attention), rng, options);
 }
 
 Tensor real_words(const Tensor& targets) {
@@ -63,7 +68,7 @@ ShardOutput Seq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions&
   Encoded source = encoder(batch.source, batch.source_lengths);
   source.alignment = batch.alignment;
   Tensor lengths = target_lengths(batch.target_out, kPad);
-  DecoderOutputs out = decoder->real_steps(batch.target_in, source, lengths);
+  DecoderOutputs out = decoder->teacher_forced(batch.target_in, source, {.lengths = lengths});
   ShardOutput states{out.readout, target_words(batch.target_out, lengths)};
   if (out.log_probability.defined() && states.targets.numel() > 0) {
     Scope scope("output");
@@ -81,7 +86,7 @@ Tensor Seq2Seq::align(const Seq2SeqBatch& batch, Caller caller) const {
   NoGrad guard;
   Encoded source = encoder(batch.source, batch.source_lengths);
   source.alignment = batch.alignment;
-  return (*decoder)(batch.target_in, source).weights;
+  return decoder->teacher_forced(batch.target_in, source).weights;
 }
 
 std::unique_ptr<Generator> Seq2Seq::generator(int64_t rows) const {

@@ -107,6 +107,7 @@ std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::st
   AttentionSizes plain = sizes;
   plain.options.score.clear();
   std::unique_ptr<Attention> made = make_attention(name, plain, rng);
+  // The registry makes attentions of any kind; only those with a score can be built on.
   auto* scored = dynamic_cast<ScoredAttention*>(made.get());
   if (!scored) fail("make_score", fmt::format("{} has no scores of its own to build on", name));
   static_cast<void>(made.release());  // it is `scored`

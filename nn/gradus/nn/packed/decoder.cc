@@ -2,89 +2,23 @@
 
 #include <algorithm>
 #include <numeric>
-#include <typeinfo>
 
 #include <gradus/kernels/attention.h>
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/inference.h>
-#include <gradus/nn/attention/additive.h>
-#include <gradus/nn/attention/multiplicative.h>
 
 namespace gradus::nn::packed {
 namespace {
 
-using Scores = DecoderWeights::Scores;
-
-template <class T, class Base>
-const T* exactly(const Base& x) {
-  return typeid(x) == typeid(T) ? static_cast<const T*>(&x) : nullptr;
+// The sizes that a step takes for granted; where they do not fit, the composed way says what is wrong.
+bool fits(const ScoreForm& f, int64_t H, int64_t D) {
+  int64_t A = f.query.defined() ? f.query.rows() : H;
+  if (f.query.defined() && f.query.columns() != H) return false;
+  if (f.key.defined() ? f.key.rows() != A || f.key.columns() != D : D != A) return false;
+  return f.kind == ScoreForm::Kind::dot || f.v.numel() == A;
 }
 
-Block whole(const Parameter& p) { return {p, 0, p.shape()[0], 0, p.shape()[1]}; }
-
-// Keys, and W1 for the state's product. False for an attention that scores otherwise.
-bool take_attention(const Attention& a, DecoderWeights& w, std::vector<Block>& of_state) {
-  if (a.options.top_k > 0) return false;
-  if (auto* additive = exactly<AdditiveAttention>(a)) {
-    w.scores = Scores::additive;
-    of_state.push_back(whole(additive->query.weight));
-    w.key = Matrix({whole(additive->key.weight)}, w.rows);
-    w.v = additive->scaled_v().value();
-  } else if (auto* concat = exactly<ConcatAttention>(a)) {
-    int64_t A = concat->weight.shape()[0], Q = concat->query_size;
-    w.scores = Scores::additive;
-    of_state.push_back({concat->weight, 0, A, 0, Q});
-    w.key = Matrix({{concat->weight, 0, A, Q, Q + w.D}}, w.rows);
-    w.v = concat->scaled_v().value();
-  } else if (auto* identity = exactly<ConcatIdentityAttention>(a)) {
-    w.scores = Scores::additive;
-    of_state.push_back(whole(identity->query.weight));
-    w.v = identity->scaled_v().value();
-  } else if (auto* general = exactly<GeneralAttention>(a)) {
-    w.scores = Scores::dot;
-    w.key = Matrix({whole(general->key.weight)}, w.rows);
-    w.scale = static_cast<float>(general->scale / a.options.temperature);
-  } else if (exactly<DotAttention>(a) || exactly<ScaledDotAttention>(a)) {
-    w.scores = Scores::dot;
-    w.scale = static_cast<float>(static_cast<const DotAttention&>(a).scale / a.options.temperature);
-  } else {
-    return false;
-  }
-  w.A = w.key.defined() ? w.key.rows() : w.D;
-  return true;
-}
-
-// Order of the context before the cell: Bahdanau's and the plain one, readout over [s ; c ; y].
-bool take_context_first(const RecurrentCell& cell, const Parameter& readout, const Attention* attention,
-                        DecoderWeights& w) {
-  w.context_first = true;
-  w.feed = false;
-  w.D = cell.weight_ih.shape()[1] - w.E;
-  int64_t H = w.H, D = w.D, E = w.E, Q = w.readout;
-  std::vector<Block> of_state = {whole(cell.weight_hh)};
-  w.scores = Scores::none;
-  if (attention && !take_attention(*attention, w, of_state)) return false;
-  of_state.push_back({readout, 0, Q, 0, H});
-  w.input = Matrix({{cell.weight_ih, 0, 3 * H, 0, E}, {readout, 0, Q, H + D, H + D + E}}, w.rows);
-  w.value = Matrix({{cell.weight_ih, 0, 3 * H, E, E + D}, {readout, 0, Q, H, H + D}}, w.rows);
-  w.state = Matrix(of_state, w.rows);
-  return true;
-}
-
-// Order of the context after the cell: Luong's, attention vector over [c ; h].
-bool take_context_last(const LuongDecoder& d, DecoderWeights& w) {
-  w.context_first = false;
-  w.feed = d.input_feeding;
-  const Parameter& vector = d.attention_vector.linear.weight;
-  w.D = vector.shape()[1] - w.H;
-  std::vector<Block> of_state = {whole(d.cell.weight_hh)};
-  if (!take_attention(*d.attention, w, of_state)) return false;
-  of_state.push_back({vector, 0, w.readout, w.D, w.D + w.H});
-  w.input = Matrix({whole(d.cell.weight_ih)}, w.rows);
-  w.value = Matrix({{vector, 0, w.readout, 0, w.D}}, w.rows);
-  w.state = Matrix(of_state, w.rows);
-  return true;
-}
+bool is_f32(const Parameter& p) { return p.value().dtype() == DType::f32; }
 
 Tensor gathered(const Matrix& m, const Tensor& x, Team& team) {
   Tensor out({x.size(0), m.rows()}, DType::f32);
@@ -104,43 +38,48 @@ void gather(const Tensor& from, const std::vector<int64_t>& rows, int64_t column
 
 std::shared_ptr<const DecoderWeights> DecoderWeights::of(const Decoder& decoder, const Linear& output,
                                                          Rows rows) {
+  const RecurrentDecoder* d = as_recurrent(decoder);
+  if (!d || !d->cell.type.is_plain_gru() || !is_f32(d->cell.weight_hh) || !is_f32(output.weight) ||
+      !is_f32(d->embedding.weight))
+    return nullptr;
   auto w = std::make_shared<DecoderWeights>();
   w->rows = rows;
-  auto take = [&](const auto& d, const Readout& readout, auto&& rest) {
-    if (!d.cell.type.is_plain_gru() || d.cell.weight_hh.value().dtype() != DType::f32 ||
-        output.weight.value().dtype() != DType::f32 || d.embedding.weight.value().dtype() != DType::f32)
-      return false;
-    w->E = d.embedding.weight.shape()[1];
-    w->H = d.cell.weight_hh.shape()[1];
-    w->V = output.weight.shape()[0];
-    w->A = 0;
-    w->embedding = &d.embedding;
-    w->output = &output;
-    w->b_ih = numbers(d.cell.bias_ih);
-    w->b_hh = numbers(d.cell.bias_hh);
-    w->bridge_bias = numbers(d.bridge.bias);
-    w->readout_bias = numbers(readout.linear.bias);
-    w->readout = readout.linear.weight.shape()[0];
-    w->maxout = readout.kind == ReadoutKind::maxout;
-    w->output_bias = numbers(output.bias);
-    if (!rest()) return false;
-    w->context = w->value.rows();
-    w->readout_at = w->state.rows() - w->readout;
-    w->bridge = Matrix({whole(d.bridge.weight)}, rows);
-    w->out = Matrix({whole(output.weight)}, rows);
-    return true;
-  };
-  bool fits = false;
-  if (auto* b = exactly<BahdanauDecoder>(decoder))
-    fits = take(*b, b->readout, [&] {
-      return take_context_first(b->cell, b->readout.linear.weight, b->attention.get(), *w);
-    });
-  else if (auto* l = exactly<LuongDecoder>(decoder))
-    fits = take(*l, l->attention_vector, [&] { return take_context_last(*l, *w); });
-  else if (auto* p = exactly<PlainDecoder>(decoder))
-    fits = take(*p, p->readout,
-                [&] { return take_context_first(p->cell, p->readout.linear.weight, nullptr, *w); });
-  return fits ? w : nullptr;
+  w->E = d->embedding.weight.shape()[1];
+  w->H = d->cell.hidden_size();
+  w->A = 0;
+  w->V = output.weight.shape()[0];
+  WeightPart query, key;
+  if (d->attention) {
+    NoGrad guard;
+    const FormedAttention* formed = as_formed(*d->attention);
+    if (!formed || formed->options.top_k > 0) return nullptr;
+    w->form = formed->tempered_form();
+    query = w->form->query;
+    key = w->form->key;
+    if (!fits(*w->form, w->H, d->context_size)) return nullptr;
+    w->A = query.defined() ? query.rows() : w->H;
+  }
+  w->context_first = d->order == Order::before_cell;
+  w->feed = d->input_feeding;
+  w->embedding = &d->embedding;
+  w->output = &output;
+  w->b_ih = numbers(d->cell.bias_ih);
+  w->b_hh = numbers(d->cell.bias_hh);
+  w->bridge_bias = numbers(d->bridge.bias);
+  w->readout_bias = numbers(d->readout.linear.bias);
+  w->output_bias = numbers(output.bias);
+  w->maxout = d->readout.kind == ReadoutKind::maxout;
+  w->readout = d->readout.linear.weight.shape()[0];
+  const InputColumns cell = d->cell_columns(), readout = d->readout_columns();
+  w->input = Matrix({cell.word, readout.word}, rows);
+  w->value = Matrix({cell.context, readout.context}, rows);
+  w->state = Matrix({d->cell.weight_hh, query, readout.state}, rows);
+  w->key = Matrix({key}, rows);
+  w->bridge = Matrix({d->bridge.weight}, rows);
+  w->out = Matrix({output.weight}, rows);
+  w->context = w->value.rows();
+  w->readout_at = w->state.rows() - w->readout;
+  return w;
 }
 
 PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
@@ -154,7 +93,7 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   job_ = [this](int member) { run_step(member); };
 
   Tensor summary = source.backward_final.defined() ? source.backward_final : source.forward_final;
-  if (w.scores == Scores::none) {  // all final states, which stand where the one annotation would
+  if (!w.form) {  // all final states, which stand where the one annotation would
     int64_t H = source.forward_final.size(1), D = summary.size(1) + (source.backward_final.defined() ? H : 0);
     Tensor finals({B, D}, DType::f32);
     for (int64_t b = 0; b < B; ++b) {
@@ -168,9 +107,10 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
     values_ = gathered(w.value, source.rows, team_);
   }
 
+  const bool additive = w.form && w.form->kind == ScoreForm::Kind::additive;
   auto rows_of = [&](int64_t n) { return Tensor({most_, n}, DType::f32); };
   by_exp_.resize(static_cast<size_t>(B), 0);
-  if (w.scores == Scores::additive) {
+  if (additive) {
     exp_keys_ = Tensor(keys_.shape(), DType::f32);
     exp_query_ = rows_of(w.A);
     for (size_t b = 0; b < by_exp_.size(); ++b)
@@ -187,7 +127,7 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   of_state_spare_ = rows_of(w.state.rows());
   context_ = rows_of(w.context);
   readout_ = rows_of(w.H);
-  if (w.scores != Scores::none) alignment_ = rows_of(S_);
+  if (w.form) alignment_ = rows_of(S_);
   sentence_.reserve(static_cast<size_t>(most_));
   sentence_spare_.reserve(static_cast<size_t>(most_));
   sentence_.resize(static_cast<size_t>(B));
@@ -243,24 +183,27 @@ void PackedDecoder::attend(const Share& rows) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     int64_t b = sentence_[static_cast<size_t>(r)];
     float* context = context_.f32() + r * w.context;
-    if (w.scores == Scores::none) {
+    if (!w.form) {
       std::copy_n(values_.f32() + b * w.context, w.context, context);
       continue;
     }
     int64_t first = begin_[static_cast<size_t>(b)], S = begin_[static_cast<size_t>(b + 1)] - first;
     float* alignment = alignment_.f32() + r * S_;
     const float *keys = keys_.f32() + first * w.A, *values = values_.f32() + first * w.context;
-    if (w.scores == Scores::dot) {
-      kernels::multiplicative_attention(S, 1, w.A, w.context, keys, values, state_.f32() + r * w.H, w.scale,
-                                        nullptr, alignment, context, w.context);
+    const float* query = w.form->query.defined() ? of_state_.f32() + r * w.state.rows() + 3 * w.H
+                                                 : state_.f32() + r * w.H;
+    if (w.form->kind == ScoreForm::Kind::dot) {
+      kernels::multiplicative_attention(S, 1, w.A, w.context, keys, values, query,
+                                        static_cast<float>(w.form->scale), nullptr, alignment, context,
+                                        w.context);
     } else {
-      const float* query = of_state_.f32() + r * w.state.rows() + 3 * w.H;
+      const float* v = w.form->v.value().f32();
       float* exp_query = exp_query_.f32() + r * w.A;
       if (by_exp_[static_cast<size_t>(b)] && kernels::exp_of_double(w.A, query, exp_query))
         kernels::additive_attention_of_exp(S, w.A, w.context, exp_keys_.f32() + first * w.A, values,
-                                           exp_query, w.v.f32(), alignment, context);
+                                           exp_query, v, alignment, context);
       else
-        kernels::additive_attention(S, 1, w.A, w.context, keys, values, query, w.v.f32(), nullptr, alignment,
+        kernels::additive_attention(S, 1, w.A, w.context, keys, values, query, v, nullptr, alignment,
                                     context, w.context);
     }
     std::fill(alignment + S, alignment + S_, 0.0f);

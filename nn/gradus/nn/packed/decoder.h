@@ -3,7 +3,9 @@
 // Internal to decoding with packed weights and not installed.
 
 #include <memory>
+#include <optional>
 
+#include <gradus/nn/attention/formed.h>
 #include <gradus/nn/decoder.h>
 #include <gradus/nn/incremental.h>
 #include <gradus/nn/packed/best_words.h>
@@ -18,26 +20,23 @@ namespace gradus::nn::packed {
 /// a context c = sum_s a_s H_s is only ever multiplied with weights, W c = sum_s a_s (W H_s), so the steps add up
 /// projected annotations ("values") and never read these weights again.
 struct DecoderWeights {
-  enum class Scores { none, additive, dot };
-
   Rows rows;
-  int64_t E, H, D, A, V;
-  Scores scores;
+  int64_t E, H, A, V;
+  std::optional<ScoreForm> form;  ///< of scores / temperature; none without attention
   bool context_first;  ///< Bahdanau's order (and no attention at all): the context enters the cell
   bool feed;           ///< input feeding
-  int64_t
-      context;  ///< length of a value: 3H + Q where it enters the cell and the readout, Q in Luong's order
+  /// Length of a value: 3H + Q where it enters the cell and the readout, Q in Luong's order.
+  int64_t context;
   const Embedding* embedding;
   const Linear* output;
   const float *b_ih, *b_hh, *bridge_bias, *readout_bias, *output_bias;
-  Tensor v;             ///< [A] of additive scores, over the temperature
-  float scale = 1;      ///< of dot scores
-  bool maxout = false;  ///< the readout is the larger of each two, else tanh
-  int64_t readout;      ///< Q: H, or 2H for maxout
+  bool maxout;      ///< the readout is the larger of each two, else tanh
+  int64_t readout;  ///< Q: H, or 2H for maxout
   Matrix input, state, value, key, bridge, out;
   int64_t readout_at;  ///< where the readout's share begins in a state's product
 
-  /// Null when there is no such form of it: another decoder or attention than the library's GRU ones, or not f32.
+  /// Null when there is no such form of it: one's own decoder, another cell than the plain GRU, an attention that states
+  /// no form or cuts weights off, or not f32.
   static std::shared_ptr<const DecoderWeights> of(const Decoder& decoder, const Linear& output, Rows rows);
 };
 

@@ -35,8 +35,7 @@ PackedEncoder::PackedEncoder(const Encoder& e, Rows rows) : encoder_(e), H_(e.rn
     std::vector<Direction> each;
     for (size_t d = first; d < first + directions; ++d) {
       const RecurrentParameters& w = weights[d];
-      each.push_back({Matrix({{w.weight_ih, 0, 3 * H_, 0, w.weight_ih.shape()[1]}}, rows),
-                      Matrix({{w.weight_hh, 0, 3 * H_, 0, H_}}, rows), numbers(w.bias_ih),
+      each.push_back({Matrix({w.weight_ih}, rows), Matrix({w.weight_hh}, rows), numbers(w.bias_ih),
                       numbers(w.bias_hh)});
     }
     layers_.push_back(std::move(each));

@@ -9,25 +9,28 @@ namespace gradus::nn::packed {
 
 using Packed = kernels::PackedMatrix<float>;
 
-Matrix::Matrix(const std::vector<Block>& blocks, Rows rows) {
-  int64_t n = 0, k = blocks[0].col1 - blocks[0].col0;
-  for (const Block& b : blocks) {
-    n += b.row1 - b.row0;
-    if (b.col1 - b.col0 != k) fail("Matrix", "blocks must have the same number of columns");
+Matrix::Matrix(std::vector<WeightPart> blocks, Rows rows) {
+  std::erase_if(blocks, [](const WeightPart& b) { return !b.defined(); });
+  if (blocks.empty()) return;
+  int64_t n = 0, k = blocks[0].columns();
+  for (const WeightPart& b : blocks) {
+    n += b.rows();
+    if (b.columns() != k) fail("Matrix", "blocks must have the same number of columns");
   }
   // Always laid out: the numbers are not needed afterwards.
   const Packed::Plan plan{.rows = rows == Rows::many ? 64 : 8, .products = 100};
+  auto numbers_of = [](const WeightPart& b) {
+    return b.weight->value().f32() + b.row0 * b.weight->shape()[1] + b.col0;
+  };
   if (blocks.size() == 1) {
-    const Tensor& w = blocks[0].weight.value();
-    packed_.emplace(Packed::Use::transposed, n, k, w.f32() + blocks[0].row0 * w.size(1) + blocks[0].col0,
-                    w.size(1), plan);
+    packed_.emplace(Packed::Use::transposed, n, k, numbers_of(blocks[0]), blocks[0].weight->shape()[1], plan);
     return;
   }
   Tensor all({n, k}, DType::f32);
   float* to = all.f32();
-  for (const Block& b : blocks)
-    for (int64_t row = b.row0; row < b.row1; ++row, to += k)
-      std::copy_n(b.weight.value().f32() + row * b.weight.shape()[1] + b.col0, k, to);
+  for (const WeightPart& b : blocks)
+    for (int64_t row = 0; row < b.rows(); ++row, to += k)
+      std::copy_n(numbers_of(b) + row * b.weight->shape()[1], k, to);
   packed_.emplace(Packed::Use::transposed, n, k, all.f32(), k, plan);
 }
 

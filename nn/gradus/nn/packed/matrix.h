@@ -7,7 +7,7 @@
 
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/kernels/products/packed_gemm.h>
-#include <gradus/nn/module.h>
+#include <gradus/nn/linear.h>
 #include <gradus/nn/packed/team.h>
 
 namespace gradus::nn::packed {
@@ -18,19 +18,13 @@ enum class Rows { few, many };
 
 inline Rows layout_for(int64_t rows) { return rows < 32 || !kernels::amx_ready() ? Rows::few : Rows::many; }
 
-/// Rows row0 .. row1-1 and columns col0 .. col1-1 of a weight.
-struct Block {
-  const Parameter& weight;
-  int64_t row0, row1, col0, col1;
-};
-
 /// W of x W^T for the few rows of a decoding step: blocks of weights that multiply the same x one above the other, laid
 /// out once. A row of the result has the same bits whatever rows stand beside it, and however many threads share it.
 class Matrix {
  public:
   Matrix() = default;
-  /// @throws Error unless all have the same number of columns.
-  Matrix(const std::vector<Block>& blocks, Rows rows);
+  /// Of the blocks that are defined. @throws Error unless all have the same number of columns.
+  Matrix(std::vector<WeightPart> blocks, Rows rows);
 
   bool defined() const { return packed_.has_value(); }
   int64_t rows() const { return packed_ ? packed_->n() : 0; }  ///< columns of the result

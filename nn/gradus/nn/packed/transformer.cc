@@ -22,7 +22,7 @@ Norm norm_of(const LayerNorm& n) {
 
 // Rows begin .. end - 1 of a weight and its bias.
 Product rows_of(const Parameter& weight, const Parameter& bias, int64_t begin, int64_t end, Rows rows) {
-  return {Matrix({{weight, begin, end, 0, weight.shape()[1]}}, rows),
+  return {Matrix({WeightPart::of_rows(weight, begin, end)}, rows),
           bias.defined() ? bias.value().f32() + begin : nullptr};
 }
 

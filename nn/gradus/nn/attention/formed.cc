@@ -1,0 +1,71 @@
+#include <gradus/nn/attention/formed.h>
+
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/attention_scores.h>
+#include <gradus/ops/attention_sequence.h>
+#include <gradus/ops/matmul.h>
+
+namespace gradus::nn {
+
+Var ScoreForm::project(const Input& queries) const {
+  At at(queries.caller());
+  return query.defined() ? linear(queries, query.var()) : queries.var();
+}
+
+ScoreForm ScoreForm::over(double temperature) const {
+  bool additive = kind == Kind::additive;
+  if (additive != v.defined())
+    fail("ScoreForm", additive ? "additive scores need a vector v [A]" : "dot scores have no vector v");
+  ScoreForm out = *this;
+  out.scale = scale / temperature;
+  if (additive && out.scale != 1) {
+    out.v = v * out.scale;
+    out.scale = 1;
+  }
+  return out;
+}
+
+AttentionMemory FormedAttention::prepare(const Input& annotations, const Tensor& mask) const {
+  At at(annotations.caller());
+  WeightPart key = form().key;
+  return {annotations, key.defined() ? linear(annotations, key.var()) : annotations.var(), mask};
+}
+
+Var FormedAttention::scores(const Input& query, const AttentionMemory& memory, const AttentionState&) const {
+  At at(query.caller());
+  ScoreForm f = form().over(1);
+  Var u = f.project(query);
+  return f.kind == ScoreForm::Kind::additive ? additive_scores(u, memory.keys, f.v)
+                                             : multiplicative_scores(u, memory.keys, f.scale);
+}
+
+Attended FormedAttention::step(const Input& query, const AttentionMemory& memory,
+                               const AttentionState& state) const {
+  At at(query.caller());
+  if (cuts()) return ScoredAttention::step(query, memory, state);
+  ScoreForm f = tempered_form();
+  Var u = f.project(query);
+  AttentionStep found =
+      f.kind == ScoreForm::Kind::additive
+          ? additive_attention(u, memory.keys, memory.annotations, f.v, memory.mask)
+          : multiplicative_attention(u, memory.keys, memory.annotations, f.scale, memory.mask);
+  Attended out{found.context, found.weights, state};
+  ++out.state.step;
+  return out;
+}
+
+AttendedSequence FormedAttention::sequence(const Input& queries, const AttentionMemory& memory) const {
+  At at(queries.caller());
+  if (cuts() || form().kind == ScoreForm::Kind::additive) return Attention::sequence(queries, memory);
+  ScoreForm f = tempered_form();
+  AttentionSequence all = multiplicative_attention_sequence(f.project(queries), memory.keys, memory.annotations,
+                                                            f.scale, memory.mask);
+  return {all.context, all.weights};
+}
+
+// What an attention offers is what it is: there is no list of the ones that have a form.
+const FormedAttention* as_formed(const Attention& attention) {
+  return dynamic_cast<const FormedAttention*>(&attention);
+}
+
+}  // namespace gradus::nn
