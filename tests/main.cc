@@ -99,6 +99,15 @@ REGISTER_LISTENER("cases", 1, Cases);
 
 void skipped(const std::string& reason) { Cases::skip(reason); }
 
+bool memory_can_be_limited() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  skipped("a sanitizer takes more addresses than any limit");
+  return false;
+#else
+  return true;
+#endif
+}
+
 int finish(int status) { return Cases::finish(status); }
 
 }  // namespace gradus::testing

@@ -9,4 +9,8 @@ namespace gradus::testing {
 /// line "[skipped] reason"; one that did nothing at all ends with 77.
 void skipped(const std::string& reason);
 
+/// False where a sanitizer is built in, which takes more addresses than any limit leaves; the case is then skipped:
+/// `if (!memory_can_be_limited()) return;`.
+bool memory_can_be_limited();
+
 }  // namespace gradus::testing

@@ -32,12 +32,6 @@ namespace {
 
 constexpr int64_t kHuge = int64_t{1} << 61;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // which reserves addresses itself
-#else
-constexpr bool kSanitized = false;
-#endif
-
 // f() in a child process that may take `more` bytes of addresses beside what it has; what f() returns, or -1 when the
 // child was ended by a signal. It gives up after a while: a deadlock must not look like work.
 int with_memory_limit(int64_t more, const std::function<int()>& f) {
@@ -54,12 +48,6 @@ int with_memory_limit(int64_t more, const std::function<int()>& f) {
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-bool can_limit_memory() {
-  if (!kSanitized) return true;
-  gradus::testing::skipped("a sanitizer takes more addresses than any limit");
-  return false;
 }
 
 }  // namespace
@@ -157,7 +145,7 @@ TEST_CASE("what the machine has no room for is refused with shape and bytes") {
 }
 
 TEST_CASE("a system that gives no more memory: an Error, at every size of block, and what there was stays usable") {
-  if (!can_limit_memory()) return;
+  if (!memory_can_be_limited()) return;
   auto until_refused = [](int64_t numbers) {
     return [numbers] {
       std::vector<Tensor> held;
@@ -190,7 +178,7 @@ TEST_CASE("a system that gives no more memory: an Error, at every size of block,
 }
 
 TEST_CASE("a pool without the threads it was to have works with those there are") {
-  if (!can_limit_memory()) return;
+  if (!memory_can_be_limited()) return;
   // A thread's stack is 8 MB of addresses, where nobody says otherwise.
   CHECK(with_memory_limit(int64_t{30} << 20, [] {
           ThreadPool pool(64);
