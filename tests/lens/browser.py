@@ -5,6 +5,7 @@ Nothing is needed but the browser. test_pages.py here and tests/runs/test_run_pa
 import base64
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -50,14 +51,22 @@ class Browser:
                 return answer['result']
             self.events.append(answer)
 
-    def receive(self):
+    def receive(self, until=None):
         while b'\0' not in self.buffer:
+            if until and not select.select([self.inp], [], [], max(0, until - time.time()))[0]:
+                raise TimeoutError()
             piece = os.read(self.inp, 1 << 16)
             if not piece:
                 raise RuntimeError('the browser went away')
             self.buffer += piece
         message, self.buffer = self.buffer.split(b'\0', 1)
         return json.loads(message)
+
+    def wait_for(self, event, seconds):
+        """Until an event comes that event(message) is true of; what comes meanwhile is kept."""
+        until = time.time() + seconds
+        while not any(map(event, self.events)):
+            self.events.append(self.receive(until))
 
     def close(self):
         os.killpg(self.process.pid, signal.SIGKILL)
@@ -72,6 +81,7 @@ class Page:
         self.session = browser.send('Target.attachToTarget', targetId=target, flatten=True)['sessionId']
         for domain in ('Page', 'Runtime', 'Log', 'Network'):
             self.send(domain + '.enable')
+        self.send('Page.setLifecycleEventsEnabled', enabled=True)
         self.send('Emulation.setDeviceMetricsOverride', width=width, height=900, deviceScaleFactor=1, mobile=False)
         features = [{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'},
                     {'name': 'prefers-reduced-motion', 'value': 'reduce'}]
@@ -80,16 +90,15 @@ class Page:
             self.open(path)
 
     def open(self, path, ready='window.lens'):
-        self.send('Page.navigate', url='about:blank')
-        while self.ask('location.href') != 'about:blank':
-            time.sleep(0.005)
         self.browser.events.clear()
-        started = time.time()
-        self.send('Page.navigate', url='file://' + urllib.parse.quote(path))
-        while self.ask('document.readyState') != 'complete' or self.ask('location.href === "about:blank" || !(%s)' % ready):
-            if time.time() - started > 20:
-                raise RuntimeError('%s does not load: %s' % (path, self.messages()))
-            time.sleep(0.01)
+        loader = self.send('Page.navigate', url='file://' + urllib.parse.quote(path)).get('loaderId')
+        loaded = {'name': 'load', 'loaderId': loader}
+        try:
+            self.browser.wait_for(lambda e: e.get('method') == 'Page.lifecycleEvent' and loaded.items() <= e['params'].items(), 20)
+        except TimeoutError:
+            raise RuntimeError('%s does not load: %s' % (path, self.messages())) from None
+        if not self.ask('!!(%s)' % ready):
+            raise RuntimeError('%s has no %s: %s' % (path, ready, self.messages()))
         self.seconds = self.ask('performance.getEntriesByType("navigation")[0].loadEventEnd') / 1000
 
     def send(self, method, **params):

@@ -3,11 +3,13 @@
 
 Every text and every number of every input (train.log, config.json, logs of checks, vocabularies, sentences, names of
 directories and files) is replaced in turn by text that would run a script wherever it were taken for markup, and numbers by
-numbers that nobody expects. Either lens refuses the input, and names the file and the field, or the page opens in a headless
-Chromium: no script of ours ran, no element of ours is there, the content security policy had nothing to forbid, and nothing
-is on the console; and no picture or text for a terminal holds more than text. Without a browser it says so and is skipped.
+numbers that nobody expects. Either lens refuses the input, and names the file and the field, or a page with it (and with
+others that lens took) opens in a headless Chromium: no script of ours ran, no element of ours is there, the content security
+policy had nothing to forbid, and nothing is on the console; and no picture or text for a terminal holds more than text.
+Without a browser it says so and is skipped.
 """
 import copy
+import functools
 import json
 import os
 import shutil
@@ -24,6 +26,8 @@ PAYLOADS = ['</script><script>window.pwned=1</script>', '<img src=x onerror="win
             "'><iframe srcdoc='<script>parent.pwned=1</script>'>", 'javascript:window.pwned=1', '" onclick="window.pwned=1" x="',
             '`${window.pwned=1}`{{data}}<!--<script>', ']]></text><script>window.pwned=1</script>', '\x1b[2J\x1b]0;pwned\x07']
 ALL = ' '.join(PAYLOADS)
+# Of few words: a page of n source and m target words has n times m places to click.
+SENTENCES = ['</script><script>pwned=1', '<img src onerror=pwned=1>', '"><svg onload=pwned=1>']
 ODD_NUMBERS = [1e308, -1e308, 0, -1, 1e-320, 2 ** 62, 0.5]
 
 refused = opened = 0
@@ -45,7 +49,7 @@ def at(x, path):
 
 
 def changed(x, path, value):
-    out = copy.deepcopy(x)
+    out = json.loads(json.dumps(x))  # of which no two parts are one
     at(out, path[:-1])[path[-1]] = value
     return out
 
@@ -81,7 +85,7 @@ class Hostile:
             # A few of each kind: a click may draw the whole page anew.
             page.ask('for (const kind of ["button", "td", "th", "svg", "line", ".chip", ".module", "[data-edge]", "rect.cell"]) {'
                      ' const all = [...document.querySelectorAll(kind)];'
-                     ' all.filter((_, i) => i % Math.ceil(all.length / 8) === 0).forEach((e) => { for (const event of ["pointermove", "focusin", "click"])'
+                     ' all.filter((_, i) => i % Math.ceil(all.length / 4) === 0).forEach((e) => { for (const event of ["pointermove", "focusin", "click"])'
                      ' e.dispatchEvent(new PointerEvent(event, {bubbles: true, clientX: 9, clientY: 9})); }); }')
             check(page.ask('document.scripts.length') == 2, label + ': a script that is not ours')
         bad = page.ask('[...document.querySelectorAll("*")].filter((e) => /^(img|iframe|object|embed|base|form)$/i.test(e.localName) ||'
@@ -96,8 +100,8 @@ class Hostile:
         if self.shots:
             page.shot(os.path.join(self.shots, 'hostile-%d.png' % self.number))
 
-    def tried(self, label, path, file, *arguments):
-        """lens with these arguments: either it names `file` (with ":LINE" where it has any) and the field, or its page is looked at."""
+    def made(self, label, path, file, *arguments):
+        """lens with these arguments: the page it wrote; or None, where it names `file` (with ":LINE" where it has any) and the field."""
         global refused
         self.number += 1
         out = os.path.join(self.work, 'page-%d.html' % self.number)
@@ -105,14 +109,20 @@ class Hostile:
         said = ran.stderr.decode(errors='replace')
         check(ran.returncode in (0, 1, 2), '%s: ended by %d: %s' % (label, ran.returncode, said[:300]))
         self.no_control(ran.stderr + ran.stdout, label)
-        if not os.path.exists(out):
-            refused += 1
-            check(ran.returncode != 0 and said.startswith('lens: '), '%s: no page, and no error: %s' % (label, said[:300]))
-            names = [key for key in path if isinstance(key, str)]
-            check(file in said and (not names or names[-1] in said), '%s: the error does not say where: %s' % (label, said[:300]))
-            return
-        self.look(out, label)
-        os.remove(out)
+        if os.path.exists(out):
+            return out
+        refused += 1
+        check(ran.returncode != 0 and said.startswith('lens: '), '%s: no page, and no error: %s' % (label, said[:300]))
+        names = [key for key in path if isinstance(key, str)]
+        check(file in said and (not names or names[-1] in said), '%s: the error does not say where: %s' % (label, said[:300]))
+        return None
+
+    def tried(self, label, path, file, *arguments):
+        """The same, and the page is looked at."""
+        page = self.made(label, path, file, *arguments)
+        if page:
+            self.look(page, label)
+            os.remove(page)
 
     def values_for(self, old):
         """What an entry is replaced by, one after the other."""
@@ -122,18 +132,40 @@ class Hostile:
             return [ALL, 1e308]
         return [ALL, 7, None, {PAYLOADS[0]: PAYLOADS[1]}]
 
+    def taken_together(self, lines, write, value, places, arguments):
+        """Puts the value into as many of the places as lens takes at once, and yields them and the page; then into the rest."""
+        self.number += 1
+        page = os.path.join(self.work, 'page-%d.html' % self.number)
+        write(functools.reduce(lambda all, place: changed(all, place, value), places, lines))
+        self.run(*arguments, '--out', page)
+        if os.path.exists(page):
+            yield places, page
+        elif len(places) == 1:
+            check(False, '%r at %s: taken a moment ago, and refused now' % (value, places[0]))
+        else:
+            for half in (places[:len(places) // 2], places[len(places) // 2:]):
+                yield from self.taken_together(lines, write, value, half, arguments)
+
     def each(self, lines, write, name, arguments):
-        """lines: JSON values. Every entry of the first of each kind is replaced in turn; then all texts, or all numbers, at once."""
-        seen = set()
+        """lines: JSON values. Every entry of the first of each kind is replaced in turn, and those that lens takes one page
+        shows together; then all texts, or all numbers, at once."""
+        seen, taken = set(), {}
         for n, line in enumerate(lines):
             if (line.get('event'), line.get('ok')) in seen:
                 continue
             seen.add((line.get('event'), line.get('ok')))
             for path in leaves(line):
                 for value in self.values_for(at(line, path)):
-                    write(lines[:n] + [changed(line, path, value)] + lines[n + 1:])
+                    write(changed(lines, (n,) + path, value))
                     label = '%s, line %d, %s = %.40r' % (name, n + 1, '.'.join(map(str, path)), value)
-                    self.tried(label, path, name + (':%d: ' % (n + 1) if name.endswith('.log') else ''), *arguments)
+                    page = self.made(label, path, name + (':%d: ' % (n + 1) if name.endswith('.log') else ''), *arguments)
+                    if page:
+                        os.remove(page)
+                        taken.setdefault(json.dumps(value), []).append((n,) + path)
+        for value, places in taken.items():
+            for some, page in self.taken_together(lines, write, json.loads(value), places, arguments):
+                self.look(page, '%s, %.40s at %s' % (name, value, ', '.join('.'.join(map(str, place)) for place in some)))
+                os.remove(page)
         fixed = ('event', 'expected_title')
         for payload in PAYLOADS + [ALL]:
             every = copy.deepcopy(lines)
@@ -233,31 +265,32 @@ def hostile_model(h):
 
 
 def of_models(h):
-    model = hostile_model(h)  # without --target it says its own words
-    source = 'he likes ' + PAYLOADS[1]
+    model = hostile_model(h)
+    short = ['he likes', '--target', 'il aime']
     for command in ('explain', 'graph', 'flow'):
         more = ['--seeds', '1'] if command == 'flow' else []
         svg = os.path.join(h.work, 'flow.svg')
         before = refused
-        h.tried(command + ', a hostile vocabulary', (), '', command, model, source, *more,
+        # Without --target the model says its own words.
+        h.tried(command + ', a hostile vocabulary', (), '', command, model, 'he likes <img>', *more,
                 *(['--svg', svg] if command == 'flow' else []))
         if command == 'flow':
             xml.etree.ElementTree.parse(svg)
             h.look(svg, 'flow --svg', picture=True)
-        for payload in PAYLOADS[:3] if command == 'explain' else PAYLOADS[:1]:
-            h.tried(command + ', a hostile sentence', (), '', command, OWN_MODEL, payload, '--target', payload, *more)
+        for sentence in SENTENCES if command == 'explain' else SENTENCES[:1]:
+            h.tried(command + ', a hostile sentence', (), '', command, OWN_MODEL, sentence, '--target', SENTENCES[1], *more)
         check(refused == before, command + ': hostile words are taken')
     for name in PAYLOADS:
         there = os.path.join(h.work, name.replace('/', '|'))
         shutil.copytree(model, there)
-        h.tried('a model called %r' % name, (), '', 'explain', there, source)
+        h.tried('a model called %r' % name, (), '', 'explain', there, *short)
         shutil.rmtree(there)
     config = os.path.join(model, 'config.json')
     whole = json.load(open(config))
     for path in leaves(whole):
         for value in [ALL, PAYLOADS[0]] if isinstance(at(whole, path), str) else [ALL, 2 ** 62]:
             open(config, 'w').write(json.dumps(changed(whole, path, value)))
-            h.tried('config.json, %s = %.40r' % ('.'.join(map(str, path)), value), (), '', 'explain', model, source)
+            h.tried('config.json, %s = %.40r' % ('.'.join(map(str, path)), value), (), '', 'explain', model, *short)
 
 
 def run(shop, chromium, shots):
