@@ -71,7 +71,7 @@ void RunLog::write(const std::string& line) const {
   append_line((std::filesystem::path(directory_) / "train.log").string(), line);
 }
 
-void RunLog::cut(int64_t step) const {
+void RunLog::cut(int64_t step, bool validation_due) const {
   std::string path = (std::filesystem::path(directory_) / "train.log").string();
   if (!std::filesystem::exists(path)) return;
   std::string text = read_file(path), kept;
@@ -80,7 +80,9 @@ void RunLog::cut(int64_t step) const {
     json event = json_text::parse_or_discarded(line);
     bool counts = event.is_object() && event.contains("step") && event["step"].is_number_integer();
     bool later = step == 0 || (counts && event["step"].get<int64_t>() > step);
-    if (!later) kept += line;
+    bool again = validation_due && counts && event["step"] == step &&
+                 event.value("event", json()) == "validation";
+    if (!later && !again) kept += line;
   }
   if (kept != text) write_file(path, kept);
 }

@@ -18,8 +18,9 @@ class RunLog {
 
   explicit RunLog(std::string directory) : directory_(std::move(directory)) {}
 
-  /// Takes out what a crash left half-written, and what is of steps after `step`, which are done again.
-  void cut(int64_t step) const;
+  /// Takes out what a crash left half-written, and what is of steps after `step`, which are done again; with
+  /// `validation_due` that of `step` too.
+  void cut(int64_t step, bool validation_due) const;
   struct Start {
     size_t pairs = 0;
     int64_t parameters = 0;

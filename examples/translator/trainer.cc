@@ -189,7 +189,7 @@ bool Trainer::run(const std::atomic<bool>& stop) {
   auto start = Clock::now();
   stop_ = &stop;
   seconds_before_ = seconds_;
-  log_.cut(step_);
+  log_.cut(step_, validation_due_);
   if (step_ == 0)
     log_.start(options_, {train_.size(), nn::num_parameters(*model_.network), meter_});
   else

@@ -256,17 +256,23 @@ TEST_CASE("a validation that is interrupted is made up for when the run goes on:
     later.join();
     if (finished || gradus::load_safetensors(out + "/last.safetensors").metadata.at("validation_due") != "1") continue;
     ++due;
-    REQUIRE(run(rich(out), true));
-    check_same_tensors(out + "/last.safetensors", whole_run() + "/last.safetensors");
-    check_same_tensors(out + "/model.safetensors", whole_run() + "/model.safetensors");
-    // What the interrupted process knew of its last step is not in the state.
-    auto log = timeless(out), whole = timeless(whole_run());
-    for (auto* events : {&log, &whole})
-      for (auto& event : *events) {
-        event.erase("norms");
-        event.erase("grad_norm");
-      }
-    CHECK(log == whole);
+    fs::copy_file(out + "/last.safetensors", out + "/due");
+    // And once more, as if the process had been killed when it had logged the validation, before it saved its state.
+    for (bool killed : {false, true}) {
+      CAPTURE(killed);
+      if (killed) fs::rename(out + "/due", out + "/last.safetensors");
+      REQUIRE(run(rich(out), true));
+      check_same_tensors(out + "/last.safetensors", whole_run() + "/last.safetensors");
+      check_same_tensors(out + "/model.safetensors", whole_run() + "/model.safetensors");
+      // What the interrupted process knew of its last step is not in the state.
+      auto log = timeless(out), whole = timeless(whole_run());
+      for (auto* events : {&log, &whole})
+        for (auto& event : *events) {
+          event.erase("norms");
+          event.erase("grad_norm");
+        }
+      CHECK(log == whole);
+    }
   }
   CHECK(due > 0);
 }
