@@ -1,11 +1,14 @@
 #include <translator/model.h>
 
-#include <fmt/core.h>
+#include <dirent.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <numeric>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -182,8 +185,12 @@ void Model::finish_replacing(const std::string& directory) {
     if (error) throw InputError(ready.string(), 0, "cannot be replaced: " + error.message());
   };
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(ready, error)) files.push_back(entry.path());
+  // Not by fs::directory_iterator, which ends the program where there is no memory.
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(ready.c_str()), ::closedir);
+  if (!entries) error.assign(errno, std::generic_category());
   done();
+  while (const dirent* entry = ::readdir(entries.get()))
+    if (std::string_view name = entry->d_name; name != "." && name != "..") files.push_back(ready / name);
   for (const fs::path& file : files) {
     fs::rename(file, fs::path(directory) / file.filename(), error);
     done();

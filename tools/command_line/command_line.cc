@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <sstream>
 #include <system_error>
 
@@ -51,6 +53,16 @@ CLI::Validator whole() {
 
 // --data "$FORGOTTEN" is a mistake, and not the same as no --data.
 const CLI::Validator kNotEmpty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
+
+// Of OpenBLAS's threads each asks for its work area again for ever where there is no room for it (0.3.21,
+// blas_memory_alloc), and what the library does at the end of a program waits for them: under a limit of memory it is left
+// out.
+void end_without_waiting(int status, void*) {
+  rlimit memory;
+  if (getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur == RLIM_INFINITY) return;
+  std::fflush(nullptr);
+  std::_Exit(status);
+}
 
 }  // namespace
 
@@ -202,6 +214,8 @@ Program::Program(const std::string& help, const std::string& name)
     : Program(std::unique_ptr<State>(new State{CLI::App(help, name), {}, {}})) {
   for (int stream : {0, 1, 2})
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", stream == 1 ? O_RDONLY : O_WRONLY);
+  static const bool once = on_exit(end_without_waiting, nullptr) == 0;
+  (void)once;
 }
 
 Program::Program(std::unique_ptr<State> state) : Command(&state->app), state_(std::move(state)) {

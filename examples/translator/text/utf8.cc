@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <stdexcept>
 
 namespace translator::utf8 {
@@ -100,6 +101,7 @@ std::string nfc(std::string_view text) {
                                           static_cast<utf8proc_ssize_t>(valid.size()), &composed,
                                           static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(composed, &std::free);
+  if (n == UTF8PROC_ERROR_NOMEM) throw std::bad_alloc();
   if (n < 0) throw std::runtime_error(fmt::format("utf8::nfc: {}", utf8proc_errmsg(n)));
   return std::string(reinterpret_cast<const char*>(composed), static_cast<size_t>(n));
 }
