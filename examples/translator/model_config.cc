@@ -253,6 +253,10 @@ std::string to_json(const ModelConfig& c) {
 ModelConfig read_config(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw InputError(path, 0, "cannot be read: is this a model directory?");
+  return read_config(file, path);
+}
+
+ModelConfig read_config(std::istream& file, const std::string& path) {
   try {
     json j = json_text::parse(file);
     Fields all(j, path);

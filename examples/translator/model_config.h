@@ -3,6 +3,7 @@
 #include <gradus/nn/seq2seq.h>
 #include <gradus/nn/transformer_seq2seq.h>
 
+#include <istream>
 #include <string>
 
 namespace translator {
@@ -41,5 +42,7 @@ std::string to_json(const ModelConfig& config);
 /// Reads one, of any version: what is missing was not an option yet.
 /// @throws InputError naming the file.
 ModelConfig read_config(const std::string& path);
+/// The same of a stream, which the errors call `path`.
+ModelConfig read_config(std::istream& file, const std::string& path);
 
 }  // namespace translator

@@ -27,7 +27,7 @@ int commands_run = 0;
 
 // A number of an option: finite, and between the limits.
 void between(double least, double x, double most, const char* option) {
-  must(x >= least && x <= most, std::string(option) + " is within its bounds");
+  must(x >= least && x <= most, "an option is within its bounds", [&] { return option; });
 }
 constexpr double kMost = 1e300;  // of what has no limit but to be a number
 
@@ -237,7 +237,7 @@ FUZZ_TARGET(
   }
   std::signal(SIGPIPE, pipe_signal);
   must(code == 0 || code == 1 || code == 2,
-       "a command line is right, or makes no sense: " + std::to_string(code));
+       "a command line is right, or makes no sense", [&] { return std::to_string(code); });
   must(commands_run <= 1, "one command is run");
   must(code == 0 || !said.empty(), "what is wrong is said");
   if (code != 0) must_be_printable(said);

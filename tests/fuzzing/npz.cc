@@ -2,7 +2,7 @@
 // does not hit.
 
 #include <gradus/error.h>
-#include <gradus/io/npy.h>
+#include <gradus/io/npy_format.h>
 
 #include "fuzz.h"
 #include "tensors.h"
@@ -11,7 +11,7 @@ using namespace fuzzing;
 
 namespace {
 
-uint32_t checksum(std::string_view bytes) {
+FUZZ_UNWATCHED uint32_t checksum(std::string_view bytes) {
   uint32_t crc = ~0u;
   for (char c : bytes) {
     crc ^= static_cast<unsigned char>(c);
@@ -62,16 +62,14 @@ std::string archive(const std::vector<std::pair<std::string, std::string>>& entr
 }
 
 bool comes_back(const std::string& bytes) {
-  static MemoryFile file;
+  auto complain = [](const std::string& what) { gradus::fail("npz", what); };
   gradus::NamedTensors read;
-  if (!accepts<gradus::Error>([&] { read = gradus::load_npz(file.with(bytes)); })) return false;
+  if (!accepts<gradus::Error>([&] { read = gradus::io::npz_tensors(bytes, complain); })) return false;
   size_t numbers = 0;
   for (const auto& [name, tensor] : read) numbers += static_cast<size_t>(tensor.bytes());
   must(numbers <= 2 * bytes.size(),
        "an archive holds the numbers that it gives");  // f2 takes twice as much when read
-  std::string path = scratch_directory() + "/again.npz";
-  gradus::save_npz(path, read);
-  gradus::NamedTensors again = gradus::load_npz(path);
+  gradus::NamedTensors again = gradus::io::npz_tensors(gradus::io::npz_bytes(read, complain), complain);
   must(again.size() == read.size(), "an archive has as many arrays as were written");
   for (size_t i = 0; i < read.size(); ++i)
     must(again[i].first == read[i].first && same(again[i].second, read[i].second),
@@ -83,6 +81,7 @@ bool comes_back(const std::string& bytes) {
 
 FUZZ_TARGET(npz, {archive({}), archive({{"x.npy", npy_file("<f4", "(2,)", 8)}}),
                   archive({{"x.npy", npy_file("<f2", "(2,)", 4)}, {"é.npy", npy_file("|u1", "()", 1)}})}) {
-  bool as_it_is = comes_back(std::string(input));
-  return comes_back(with_checksums(std::string(input))) || as_it_is;
+  std::string as_it_is(input), right = with_checksums(as_it_is);
+  bool accepted = comes_back(as_it_is);
+  return (right != as_it_is && comes_back(right)) || accepted;
 }

@@ -3,8 +3,10 @@
 // end by themselves with an exit status of theirs and say what is wrong in a sentence.
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kPatience = 4000;  // milliseconds; what takes longer has found much to do, and is ended
+constexpr int kPatience = 1000;  // milliseconds; what takes longer has found much to do, and is ended
 
 std::string program(const std::string& name) {
   std::string build = FUZZ_BUILD;
@@ -88,17 +90,17 @@ int start(std::vector<std::string> words) {
   int error = posix_spawn(&pid, path.c_str(), &actions, &attributes, argv.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  must(error == 0, path + " can be started");
+  must(error == 0, "a program can be started", [&] { return path; });
+  pollfd ended{static_cast<int>(syscall(SYS_pidfd_open, pid, 0)), POLLIN, 0};
+  must(ended.fd >= 0, "a program can be waited for");
+  int in_time = -1;
+  while (in_time < 0) in_time = poll(&ended, 1, kPatience);  // a signal interrupts it
+  close(ended.fd);
+  kill(-pid, SIGKILL);  // and what it started
   int status = 0;
-  for (int waited = 0; waitpid(pid, &status, WNOHANG) == 0; waited += 1) {
-    if (waited >= kPatience) {
-      kill(-pid, SIGKILL);
-      waitpid(pid, &status, 0);
-      return -1;
-    }
-    usleep(1000);
+  while (waitpid(pid, &status, 0) < 0) {
   }
-  kill(-pid, SIGKILL);  // what it started
+  if (in_time == 0) return -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
@@ -140,8 +142,9 @@ FUZZ_TARGET(
   fill({parts.begin() + 1, parts.end()});
   int code = start(words);
   if (code == -1) return true;
-  must(code >= 0, words[0] + " is ended by signal " + std::to_string(-code));
-  must(code <= 2, words[0] + " has an exit status of its own: " + std::to_string(code));
+  auto which = [&] { return words[0] + ": " + std::to_string(code); };
+  must(code >= 0, "no signal ends a program", which);
+  must(code <= 2, "a program has an exit status of its own", which);
   std::string said = read_file(scratch_directory() + "/stderr");
   must(code == 0 || !said.empty() || words[0].starts_with("l"), "what is wrong is said");
   if (!said.empty()) must_be_printable(said);

@@ -1,5 +1,5 @@
-// Any JSON beside the schemas of traces and of logs: the check ends, says where, and what it finds stays
-// found when the document went through text.
+// Any JSON beside the schemas of traces and of logs: the check ends and says where; and the document stays the same
+// when it goes through text.
 
 #include <nlohmann/json.hpp>
 
@@ -32,10 +32,10 @@ FUZZ_TARGET(trace,
   std::string text = json_text::dump(document);
   json again = json_text::parse(text);
   must(json_text::dump(again) == text, "JSON is written as it is read");
+  must(again == document, "JSON is read as it was");  // and so breaks a schema wherever it did
   bool fits = false;
   for (const json* schema : {&lens::trace_schema(), &lens::run_log_schema()}) {
     std::vector<std::string> found = lens::problems(document, *schema);
-    must(found == lens::problems(again, *schema), "what breaks a schema does so after writing and reading");
     for (const std::string& what : found) must_be_a_message(what);
     fits = fits || found.empty();
   }

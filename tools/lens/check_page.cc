@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include <translator/text/error.h>
 
@@ -31,9 +32,14 @@ void write_page(const json& data, const std::string& out) {
 }  // namespace
 
 json read_check_log(const std::string& path) {
-  LogLines lines(path);
-  if (!lines.is_open())
+  std::ifstream log(path, std::ios::binary);
+  if (!log)
     gradus::fail("lens", path + " cannot be read; hint: LENS_CHECK_LOG=" + path + " ./your-program writes it");
+  return read_check_log(log, path);
+}
+
+json read_check_log(std::istream& log, const std::string& path) {
+  LogLines lines(log, path);
   json checks = json::array();
   while (lines.next()) {
     json one = json_text::parse_or_discarded(lines.text());

@@ -99,9 +99,6 @@ std::string_view page_file(std::string_view name) {
   gradus::fail("lens", fmt::format("there is no page file {}", name));
 }
 
-namespace {
-
-// JSON that no word in it can end: "</script>" would end the element, "<!--" likewise.
 std::string as_script(const json& data) {
   std::string out;
   for (char c : json_text::dump(data)) {
@@ -110,8 +107,6 @@ std::string as_script(const json& data) {
   }
   return out;
 }
-
-}  // namespace
 
 std::string assemble_page(const std::string& name, const json& data) {
   constexpr std::string_view kData = "{{data}}";

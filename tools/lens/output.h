@@ -35,7 +35,9 @@ std::string base64_f32(const gradus::Tensor& x);
 /// A schema, or a page that lacks only its data (see embed.py). @throws gradus::Error when there is none.
 std::string_view page_file(std::string_view name);
 
-/// The self-contained page `name`, its data in a script element that is not run and that no word in it can end.
+/// JSON without "<", so that no word in it can end the script element that it stands in.
+std::string as_script(const json& data);
+/// The self-contained page `name`, its data in a script element that is not run.
 std::string assemble_page(const std::string& name, const json& data);
 
 /// Writes the file, or throws. "-" is standard output.

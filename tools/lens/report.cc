@@ -24,10 +24,9 @@ constexpr size_t kMost = 240;  // validations on a page
 std::string words(const json& x) { return x.is_string() ? x.get<std::string>() : json_text::dump(x); }
 
 // config.json; {} where there is none. What is shown of it must be text, a number, true or false.
-json load_config(const fs::path& path) {
-  std::ifstream file(path);
+json load_config(const fs::path& path, std::istream* file) {
   if (!file) return json::object();
-  json out = json_text::parse_or_discarded(file);
+  json out = json_text::parse_or_discarded(*file);
   if (!out.is_object()) throw translator::InputError(path.string(), 0, "is not a JSON object");
   auto check = [&](const json& from, const std::string& where, std::initializer_list<const char*> keys) {
     for (const char* key : keys)
@@ -96,10 +95,15 @@ json thinned(const json& all, size_t& left_out) {
 }  // namespace
 
 json read_run(const std::string& directory) {
-  fs::path log = fs::path(directory) / "train.log";
-  LogLines lines(log.string());
-  if (!lines.is_open())
-    throw translator::InputError(directory, 0, "has no train.log: it is no run of `translator train`");
+  std::ifstream log(fs::path(directory) / "train.log", std::ios::binary);
+  if (!log) throw translator::InputError(directory, 0, "has no train.log: it is no run of `translator train`");
+  std::ifstream config(fs::path(directory) / "config.json");
+  return read_run(directory, log, config ? &config : nullptr);
+}
+
+json read_run(const std::string& directory, std::istream& log, std::istream* config) {
+  const std::string path = (fs::path(directory) / "train.log").string();
+  LogLines lines(log, path);
   json start = json::object(), end, layers, resumes = json::array(), notes = json::array();
   std::vector<json> validations;
   int64_t unread = 0, behind = 0, version = 1;
@@ -110,7 +114,7 @@ json read_run(const std::string& directory) {
       continue;
     }
     if (auto wrong = event_problems(event); !wrong.empty())
-      throw translator::InputError(log.string(), lines.number(), wrong[0]);
+      throw translator::InputError(path, lines.number(), wrong[0]);
     std::string kind = event.at("event").get<std::string>();
     if (kind == "start" || kind == "resume") {
       if (event.contains("version") && event.at("version").is_number_integer())
@@ -152,7 +156,7 @@ json read_run(const std::string& directory) {
   return {{"format", "gradus-lens-report"},
           {"version", 1},
           {"name", name.empty() ? directory : name},
-          {"facts", facts_of(load_config(fs::path(directory) / "config.json"), start)},
+          {"facts", facts_of(load_config(fs::path(directory) / "config.json", config), start)},
           {"state", state},
           {"notes", notes},
           {"resumes", resumes},

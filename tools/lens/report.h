@@ -1,5 +1,6 @@
 #pragma once
 
+#include <istream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ namespace lens {
 /// @throws translator::InputError when there is no train.log, or a field in it or in config.json is not what it must be:
 /// file, line and field are named. Lines that are no JSON (a run was killed while it wrote one) are counted in a note.
 json read_run(const std::string& directory);
+/// The same of streams, as if they were that directory's; `config` is nullptr where there is none.
+json read_run(const std::string& directory, std::istream& log, std::istream* config);
 
 /// The command that explains a sentence of a run's model, for a shell.
 std::string explain_command(const std::string& directory, const std::string& source,

@@ -68,9 +68,7 @@ std::string description(const std::string& name, const std::string& data) {
 
 }  // namespace
 
-void save_npz(const std::string& path, const NamedTensors& tensors, Caller caller) {
-  At at(caller);
-  io::Complain complain = complain_about_npz(path);
+std::string io::npz_bytes(const NamedTensors& tensors, const Complain& complain) {
   std::string out, directory;
   std::set<std::string> seen;
   for (const auto& [key, tensor] : tensors) {
@@ -97,14 +95,10 @@ void save_npz(const std::string& path, const NamedTensors& tensors, Caller calle
   add(end, directory.size(), 4);
   add(end, out.size(), 4);
   add(end, 0, 2);
-  io::replace_file(path, out + directory + end, complain);
+  return out + directory + end;
 }
 
-NamedTensors load_npz(const std::string& path, Caller caller) {
-  At place(caller);
-  io::Complain complain = complain_about_npz(path);
-  std::string file = io::read_file(path, complain);
-  std::string_view bytes = file;
+NamedTensors io::npz_tensors(std::string_view bytes, const Complain& complain) {
   size_t end = std::string_view::npos;  // of the archive there may be a comment behind
   for (size_t back = kEndSize; back <= bytes.size() && back < kEndSize + 0x10000; ++back)
     if (get(bytes, bytes.size() - back, 4) == kEnd) {
@@ -141,6 +135,18 @@ NamedTensors load_npz(const std::string& path, Caller caller) {
     out.emplace_back(name, io::npy_tensor(data, entry));
   }
   return out;
+}
+
+void save_npz(const std::string& path, const NamedTensors& tensors, Caller caller) {
+  At at(caller);
+  io::Complain complain = complain_about_npz(path);
+  io::replace_file(path, io::npz_bytes(tensors, complain), complain);
+}
+
+NamedTensors load_npz(const std::string& path, Caller caller) {
+  At at(caller);
+  io::Complain complain = complain_about_npz(path);
+  return io::npz_tensors(io::read_file(path, complain), complain);
 }
 
 }  // namespace gradus
