@@ -43,20 +43,15 @@ struct TrainCommand {
   TrainOptions train;
   CommonOptions common;
   ModelConfig model;
-  // "", 0, -1: by the kind of model and of data, see fill_defaults
-  std::string network, cell = "gru";
-  int64_t hidden = 0, embedding = 0, num_layers = 0, min_count = 0, max_vocabulary = 20000;
-  double dropout = -1, lr = 0, weight_decay = -1, clip_norm = -1;
-  int64_t epochs = -1;
-  bool case_sensitive = false, resume = false, force = false;
-  std::string probe;  ///< sentence whose attention is watched; empty: the first probe of the data
-  std::set<std::string> given =
-      {};  ///< options of the network and of reading that are on the command line: "--cell"
+  /// Words seen less often are <unk>; 0: by the data.
+  int64_t min_count = 0;
+  int64_t max_vocabulary = 20000;
+  bool resume = false, force = false;
+  /// Sentence whose attention is watched; empty: the first probe of the data.
+  std::string probe;
+  /// Options that are on the command line, "--cell"; fill_defaults decides about the others.
+  std::set<std::string> given = {};
 };
-
-/// --resume goes on with the network that is there: what is given must be what its config.json says.
-/// @throws UsageError naming what the model has instead.
-void must_be_the_same(const TrainCommand& given, const ModelConfig& there);
 
 /// Fills in what was not given, by the kind of network and of data. @throws UsageError for a run that would never end.
 void fill_defaults(TrainCommand& command, bool embedded);

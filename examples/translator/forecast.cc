@@ -8,7 +8,7 @@
 #include <gradus/memory.h>
 #include <gradus/nn/attention/attention.h>
 #include <gradus/nn/recurrent_cell.h>
-#include <translator/trainer.h>
+#include <translator/train_options.h>
 
 namespace translator {
 namespace {
@@ -84,14 +84,6 @@ double transformer_parameters(const nn::TransformerConfig& c) {
   return (source + (c.tie_embeddings ? 1 : 2) * target) * d + target + layers + positions;
 }
 
-// Numbers that the optimiser keeps for each parameter.
-double kept_by(const TrainOptions& o) {
-  if (o.optimizer == "sgd") return o.momentum > 0 ? 1 : 0;
-  if (o.optimizer == "adagrad") return 1;
-  if (o.optimizer == "rmsprop") return o.momentum > 0 ? 2 : 1;
-  return 2;
-}
-
 // Numbers that one word of the source and one of the target leave for the way back: each state, and what its gates were.
 struct PerWord {
   double source, target;
@@ -134,7 +126,7 @@ double foretold_training(const ModelConfig& config, const TrainOptions& o,
   double batch = std::min(static_cast<double>(o.batch_size), static_cast<double>(pairs.size()));
   PerWord words = states_of(config);
   double states = batch * (static_cast<double>(source) * words.source + static_cast<double>(target) * words.target);
-  double copies = 2 + kept_by(o) + (o.ema > 0 ? 1 : 0);
+  double copies = 2 + static_cast<double>(make_optimizer(o)->slots()) + (o.ema > 0 ? 1 : 0);
   return kFloat * (copies * foretold_parameters(config) + states);
 }
 

@@ -17,7 +17,9 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <variant>
 
+#include <gradus/nn/attention/attention.h>
 #include <translator/commands.h>
 #include <translator/text/tell.h>
 
@@ -27,10 +29,58 @@ namespace {
 using command_line::Command;
 using command_line::Option;
 
-// Bounds of options; what all of them together take is compared with the machine once the data are known.
-constexpr int kMostEpochs = 1000000, kMostPairs = 1000000;
-constexpr double kMostMinutes = 1e7, kLeast = 1e-30;
-constexpr double kMostDecay = 1000;  // at a learning rate of 0.001 a step then takes all of a weight
+// An option of one of the lists that configurations have.
+struct AddOption {
+  const Command& c;
+  const Field& f;
+  template <class T>
+  Option operator()(const Range<T>& kind) const {
+    const double least = static_cast<double>(kind.least), most = static_cast<double>(kind.most);
+    Option option = c.option(f.flags, *kind.value, f.help);
+    return least == kAboveZero ? option.positive(most) : option.range(least, most);
+  }
+  Option operator()(const Switch& kind) const {
+    if (*f.flags != '!') return c.flag(f.flags, *kind.value, f.help);
+    return c.flag(f.flags + 1, [kind] { *kind.value = false; }, f.help);
+  }
+  Option operator()(const Word& kind) const {
+    return c.option(f.flags, *kind.value, f.help).one_of(kind.names, kind.aliases);
+  }
+  Option operator()(const Cell& kind) const {
+    auto set = [kind](const std::string& name) { kind.set(name); };
+    return c.option(f.flags, set, f.help).one_of(gradus::nn::cell_names());
+  }
+};
+
+// Its help tells the default, or CLI11 does.
+void add(const Command& c, const Field& field) {
+  Option option = std::visit(AddOption{c, field}, field.value);
+  if (!std::get_if<Switch>(&field.value) && !std::strstr(field.help, "(default: ")) option.show_default();
+}
+
+// Those of a list that are meant for the command line; of these, where names are given, no others.
+void add(const Command& c, const Fields& fields, const std::set<std::string>& only = {}) {
+  for (const Field& f : fields)
+    if (*f.help && (only.empty() || only.count(f.option()))) add(c, f);
+}
+
+// Those of both kinds of network have one value.
+void take_given(const Command& c, TrainCommand& o) {
+  for (const std::string& option : c.given()) o.given.insert(option);
+  for (const Field& to : network_fields(o.model, "transformer"))
+    for (const Field& from : network_fields(o.model, "gru"))
+      if (to.option() == from.option() && o.given.count(to.option())) to.assign(from);
+}
+
+std::string list_attentions() {
+  std::string out = "Attentions:\n";
+  for (const auto& kind : gradus::nn::attention_kinds()) {
+    std::string names = kind.name;
+    for (const std::string& alias : kind.aliases) names += ", " + alias;
+    out += fmt::format("  {:<26} {}\n", names, kind.description);
+  }
+  return out + fmt::format("  {:<26} {}", "none", "no attention: one vector for the whole source");
+}
 
 void add_common_options(const Command& command, CommonOptions& options) {
   command.option("--threads", options.threads, "Threads (default: the processors this process may use)")
@@ -79,8 +129,7 @@ void add_data_options(const Command& c, TrainCommand& o) {
   c.option("--max-length", o.data.read.max_length, "Leave out pairs with more tokens on a side (default: 50)")
       .range(1, 100000);
   c.option("--corpus-size", o.data.corpus_size, "Embedded training pairs").show_default().range(100, 2000000);
-  c.flag("--case-sensitive", o.case_sensitive, "Keep capitals");
-  c.flag("--french", o.model.french, "Write French spacing (before ? ! : ;) in the output");
+  add(c, common_fields(o.model), {"--case-sensitive", "--french"});
   c.option("--min-count", o.min_count,
            "Words seen less often are <unk> (default: 2; 1 for the embedded corpus)")
       .range(1, 1000000000);
@@ -93,6 +142,7 @@ void finish_data_options(TrainCommand& o) {
   if (o.data.read.swap_columns && !own_data)
     throw UsageError("--swap needs --data or --source: the embedded corpus is English to French");
   if (own_data && o.data.read.max_length == 0) o.data.read.max_length = 50;
+  o.data.read.lowercase = o.model.lowercase;
 }
 
 void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
@@ -100,116 +150,11 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   Command c = app.add_command("train", "Train a model; without arguments on the embedded corpus");
   add_data_options(c, o);
 
-  c.option("-m,--model", o.network, "gru (recurrent, with attention; the default) or transformer")
-      .one_of({"gru", "transformer"});
-  c.option("-a,--attention", o.model.network.attention,
-           "How the decoder looks at the source: a name from the list below")
-      .check(check_attention)
-      .type_name("NAME")
-      .show_default();
-  c.option("--decoder", o.model.network.decoder,
-           "Order of the decoder: bahdanau, luong, or auto (by attention)")
-      .one_of({"auto", "bahdanau", "luong"})
-      .show_default();
-  c.flag("--input-feeding,!--no-input-feeding", o.model.network.input_feeding,
-         "Luong's order: each attention vector goes into the next step (default: yes)");
-  c.option("--readout", o.model.network.readout, "What sums a step up: tanh, or maxout as Bahdanau's paper")
-      .one_of({"tanh", "maxout"})
-      .show_default();
-  c.option("--temperature", o.model.network.attention_options.temperature,
-           "Attention scores are divided by it: below 1 sharper, above 1 flatter")
-      .show_default()
-      .range(1e-6, 1e6);
-  c.option("--top-k", o.model.network.attention_options.top_k,
-           "Once trained, look at so many source words at a time at most; 0: all")
-      .show_default()
-      .range(0, kMostPositions);
-  c.option("--heads", o.model.network.attention_options.heads, "Of multihead, and of a transformer")
-      .show_default()
-      .range(1, kMostUnits);
-  c.option("--window", o.model.network.attention_options.window,
-           "Of local-m and local-p: source words on either side of the centre")
-      .show_default()
-      .range(1, kMostPositions);
+  add(c, common_fields(o.model), {"--model"});
+  for (const char* kind : {"gru", "transformer"}) add(c, network_fields(o.model, kind));
   c.footer(list_attentions());
-  c.option("--hidden", o.hidden, "Size of the states (default: 256; 128 for the embedded corpus)")
-      .range(1, kMostUnits);
-  c.option("--embedding,--embedding-dim,--d-model", o.embedding,
-           "Size of the word vectors; of everything in a transformer (default: 256; 128)")
-      .range(1, kMostUnits);
-  c.option("--layers,--num-layers", o.num_layers,
-           "Layers of the encoder (default: 1); of a transformer, and of its decoder (default: 3; 2)")
-      .range(1, kMostLayers);
-  c.option("--ffn", o.model.transformer.dim_feedforward,
-           "Hidden size of a transformer's feed-forward parts (default: 4 times --d-model)")
-      .range(1, 4 * kMostUnits);
-  c.flag("--norm-first,!--norm-last", o.model.transformer.norm_first,
-         "Transformer: normalise before each part (default), or after it as in the paper");
-  c.option("--positions", o.model.transformer.positions,
-           "How a transformer sees order: sinusoidal, learned, or none")
-      .show_default()
-      .one_of({"sinusoidal", "learned", "none"});
-  c.flag("--tie-embeddings,!--no-tie-embeddings", o.model.transformer.tie_embeddings,
-         "Transformer: one matrix for target words going in and coming out (default: yes)");
-  c.option("--cell", o.cell,
-           "gru, gru-reset-before, gru-bahdanau, lstm, rnn or rnn-relu, of encoder and decoder")
-      .one_of(gradus::nn::cell_names())
-      .show_default();
-  c.flag("--layer-norm", o.model.network.rnn.cell.layer_norm,
-         "Layer-normalised cells; the decoder then goes step by step");
-  c.flag("--residual", o.model.network.rnn.residual, "Encoder layers but the first add their input");
-  c.flag("--variational", o.model.network.rnn.variational,
-         "The encoder's dropout: one mask for all words of a sentence");
-  c.option("--recurrent-dropout", o.model.network.rnn.recurrent_dropout,
-           "On the encoder's states (default: 0)")
-      .range(0.0, 0.95);
-  c.option("--dropout", o.dropout, "On embeddings and readout (default: 0.2; 0)").range(0.0, 0.95);
-
-  c.option("-e,--epochs", o.epochs,
-           "Passes over the data (default: 12, 7 for the embedded corpus; no limit with --max-minutes)")
-      .range(0, kMostEpochs);
-  c.option("--max-minutes", o.train.max_minutes, "Stop after so many minutes, learning rate decayed by then")
-      .range(1e-6, kMostMinutes);
-  c.option("-b,--batch-size", o.train.batch_size, "Sentence pairs a step").show_default().range(1, kMostPairs);
-  c.option("--optimizer", o.train.optimizer,
-           "adam, adamw, sgd, adagrad, rmsprop, or adadelta (rho 0.95, eps 1e-6: Bahdanau's)")
-      .one_of({"adam", "adamw", "sgd", "adagrad", "rmsprop", "adadelta"})
-      .show_default();
-  c.option("--lr", o.lr,
-           "Highest learning rate (default: 0.001, 0.003 for the embedded corpus; sgd and adadelta 1, "
-           "adagrad 0.05)")
-      .positive(1e30);  // a run may be blown up to see what --check-finite says, but a float must hold the rate
-  c.option("--momentum", o.train.momentum, "Of sgd and rmsprop").show_default().range(0.0, 0.9999);
-  c.option("--weight-decay", o.weight_decay,
-           "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)")
-      .range(0.0, kMostDecay);
-  c.option("--schedule", o.train.schedule,
-           "Learning rate over the run: linear, cosine, exponential, step (halved from the middle on), "
-           "noam (inverse root), plateau (halved when validation stalls), constant")
-      .one_of({"linear", "cosine", "exponential", "step", "noam", "plateau", "constant"})
-      .show_default();
-  c.option("--warmup", o.train.warmup,
-           "Steps over which the learning rate rises first (default: 100, a tenth of the run at most)")
-      .range(1, 1000000000);
-  c.option("--clip-norm,--clip", o.clip_norm,
-           "Global gradient norm at most; 0: any (default: 1; with --clip-value any)")
-      .not_negative();
-  c.option("--clip-value", o.train.clip_value, "Every entry of a gradient at most (default: any)")
-      .range(kLeast, Option::kMost);
-  c.option("--ema", o.train.ema,
-           "Validate and keep a moving average of the weights with this decay, as 0.999 (default: none)")
-      .range(0.0, 0.999999);
-  c.option("--scheduled-sampling", o.train.scheduled_sampling,
-           "Feed the model's own word instead of the reference with a probability that rises to this")
-      .show_default()
-      .range(0.0, 1.0);
-  c.option("--label-smoothing", o.train.label_smoothing, "Spread over all words")
-      .show_default()
-      .range(0.0, 0.9);
-  c.option("--validate-every", o.train.validate_every, "Steps between validations (default: once an epoch)")
-      .range(1, 1000000000);
-  c.flag("--check-finite", o.train.check_finite,
-         "Stop at the first NaN or infinity, say where it came from, and keep all for `translator replay`");
+  add(c, o.train.budget());
+  add(c, o.train.recipe());
   c.option(
        "--probe", o.probe,
        "Sentence whose translation and attention are watched at each validation (default: one of the validation's)")
@@ -222,7 +167,7 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   add_common_options(c, o.common);
   c.callback([&o, c, &exit_code] {
     finish_data_options(o);
-    for (const std::string& option : c.given()) o.given.insert(option);
+    take_given(c, o);
     exit_code = run(o);
   });
 }
@@ -232,27 +177,22 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
   o.attentions = {"none",     "uniform", "bahdanau", "dot",       "general", "concat",
                    "location", "local-m", "local-p",  "multihead", "oracle",  "transformer"};
   Command c = app.add_command("compare", "Train one model for each attention and seed, and compare them");
-  auto check = [](const std::string& name) { return name == "transformer" ? "" : check_attention(name); };
+  const Word attention = attention_name(t.model.network.attention);
+  std::vector<std::string> racers = attention.names;
+  racers.push_back("transformer");
   c.option("-a,--attention", o.attentions,
            "Names with commas between them, see train --help; transformer is train --model transformer "
            "(default: 12)")
       .delimiter(',')
-      .check(check)
+      .one_of(racers, attention.aliases)
       .take_all()
       .type_name("NAMES");
   c.option("--seeds", o.seeds, "Runs for each").show_default().range(1, 100);
   c.option("--seed", t.train.seed, "The first of them").show_default();
-  c.option("--max-minutes", t.train.max_minutes, "Of training, for each run").range(1e-6, kMostMinutes);
-  c.option("-e,--epochs", t.epochs, "Passes over the data, for each run (default: as train)").range(0, kMostEpochs);
   add_data_options(c, t);
-  c.option("--decoder", t.model.network.decoder, "Order: auto (each attention's own), or one for all")
-      .one_of({"auto", "bahdanau", "luong"})
-      .show_default();
-  c.option("--hidden", t.hidden, "As in train").range(1, kMostUnits);
-  c.option("--embedding", t.embedding, "As in train").range(1, kMostUnits);
-  c.option("--dropout", t.dropout, "As in train").range(0.0, 0.95);
-  c.option("--lr", t.lr, "As in train").positive(1e30);
-  c.option("-b,--batch-size", t.train.batch_size, "As in train").show_default().range(1, kMostPairs);
+  add(c, network_fields(t.model, "gru"), {"--decoder", "--hidden", "--embedding", "--dropout"});
+  add(c, t.train.budget(), {"--epochs", "--max-minutes", "--batch-size"});
+  add(c, t.train.recipe(), {"--lr"});
   c.option("--work", o.work, "Directory of the runs; those that are finished are not done again")
       .show_default()
       .type_name("DIR");
@@ -260,22 +200,25 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
   c.flag("--force", o.force, "Do finished runs again");
   c.flag("-q,--quiet", t.train.quiet, "The result only");
   add_common_options(c, t.common);
-  c.callback([&o, &exit_code] {
+  c.callback([&o, c, &exit_code] {
     finish_data_options(o.train);
+    take_given(c, o.train);
     exit_code = run(o);
   });
+}
+
+void add_search_options(const Command& c, gradus::nn::SearchOptions& o) {
+  c.option("-k,--beam-size", o.beam_size, "Hypotheses kept; 1 is greedy").show_default().range(1, 100);
+  c.option("--length-penalty", o.length_penalty, "Alpha of Wu et al. 2016; 0 is off")
+      .show_default()
+      .range(0, 100);
 }
 
 void add_translate_command(const Command& app, TranslateCommand& o, int& exit_code) {
   Command c = app.add_command("translate", "Translate a sentence, stdin line by line, or at a prompt");
   c.option("model", o.model, "Model directory").required().type_name("DIR");
   c.option("sentence", o.sentence, "What to translate (default: stdin)");
-  c.option("-k,--beam-size", o.search.beam_size, "Hypotheses kept; 1 is greedy")
-      .show_default()
-      .range(1, 100);
-  c.option("--length-penalty", o.search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")
-      .show_default()
-      .range(0.0, 100.0);
+  add_search_options(c, o.search);
   c.option("--max-length", o.search.max_length, "Words at most (default: twice the source and 10)")
       .range(1, 100000);
   c.option("--n-best", o.n_best, "Translations of a sentence, best first, a line each")
@@ -305,12 +248,7 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
            "that have one")
       .type_name("FILE")
       .needs(pairs);
-  c.option("-k,--beam-size", o.search.beam_size, "Hypotheses kept; 1 is greedy")
-      .show_default()
-      .range(1, 100);
-  c.option("--length-penalty", o.search.length_penalty, "Alpha of Wu et al. 2016; 0 is off")
-      .show_default()
-      .range(0.0, 100.0);
+  add_search_options(c, o.search);
   c.flag("--by-length", o.by_length, "The same for ranges of source length");
   c.option("--hypotheses", o.hypotheses,
            "File to write the translations to, a line for each line of the pairs; empty where one was left out")

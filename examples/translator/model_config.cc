@@ -1,14 +1,16 @@
 #include <translator/model_config.h>
-#include <translator/text/error.h>
-#include <translator/text/utf8.h>
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 #include <gradus/error.h>
 #include <gradus/nn/attention/attention.h>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+
+#include <translator/text/error.h>
+#include <translator/text/utf8.h>
 
 #include "json_text.h"
 
@@ -18,235 +20,203 @@ namespace {
 using json = nlohmann::ordered_json;
 namespace nn = gradus::nn;
 
-json describe(const nn::Seq2SeqConfig& n) {
-  return {{"source_vocabulary", n.source_vocabulary},
-          {"target_vocabulary", n.target_vocabulary},
-          {"embedding_dim", n.embedding_dim},
-          {"hidden_size", n.hidden_size},
-          {"attention_size", n.attention_size},
-          {"num_layers", n.rnn.num_layers},
-          {"bidirectional", n.bidirectional()},
-          {"attention", n.attention},
-          {"decoder", n.decoder},
-          {"input_feeding", n.input_feeding},
-          {"dropout", n.rnn.dropout},
-          {"readout", n.readout},
-          {"cell", nn::cell_name(n.rnn.cell)},
-          {"layer_norm", n.rnn.cell.layer_norm},
-          {"residual", n.rnn.residual},
-          {"variational", n.rnn.variational},
-          {"recurrent_dropout", n.rnn.recurrent_dropout},
-          {"attention_options",
-           {{"temperature", n.attention_options.temperature},
-            {"top_k", n.attention_options.top_k},
-            {"heads", n.attention_options.heads},
-            {"window", n.attention_options.window},
-            {"max_positions", n.attention_options.max_positions},
-            {"filters", n.attention_options.filters},
-            {"filter_width", n.attention_options.filter_width}}}};
-}
+// A field of a file that is being read. Whatever is wrong is said with both, before anything is made of it.
+struct Place {
+  const std::string& path;
+  std::string name;  // "network.hidden_size"
 
-// An object of config.json that is being read. What is missing stays as it is: models saved before there was a choice
-// say nothing of it. Whatever is wrong is said with the file and the field, before anything is made of it.
-class Fields {
- public:
-  Fields(const json& object, std::string path, std::string prefix = "")
-      : object_(object), path_(std::move(path)), prefix_(std::move(prefix)) {
-    if (!object_.is_object())
-      throw InputError(path_, 0,
-                       fmt::format("is not a translator's configuration: {} is no object",
-                                   prefix_.empty() ? "it" : prefix_.substr(0, prefix_.size() - 1)));
-  }
-
-  Fields inside(const char* name, bool required) const {
-    static const json kNothing = json::object();
-    const json* found = find(name, required);
-    return {found ? *found : kNothing, path_, prefix_ + name + "."};
-  }
-  void whole(const char* name, int64_t& value, int64_t least, int64_t most, bool required = false) const {
-    const json* found = find(name, required);
-    if (!found) return;
-    if (!found->is_number_integer()) wrong_kind(name, "a whole number", *found);
-    if (found->is_number_unsigned() ? found->get<uint64_t>() > static_cast<uint64_t>(most)
-                                    : found->get<int64_t>() > most)
-      outside(name, least, most, *found);
-    value = found->get<int64_t>();
-    if (value < least) outside(name, least, most, *found);
-  }
-  void number(const char* name, double& value, double least, double most, bool required = false) const {
-    const json* found = find(name, required);
-    if (!found) return;
-    if (!found->is_number()) wrong_kind(name, "a number", *found);
-    value = found->get<double>();
-    if (!(value >= least && value <= most)) outside(name, least, most, *found);
-  }
-  void flag(const char* name, bool& value, bool required = false) const {
-    const json* found = find(name, required);
-    if (!found) return;
-    if (!found->is_boolean()) wrong_kind(name, "true or false", *found);
-    value = found->get<bool>();
-  }
-  void text(const char* name, std::string& value, bool required = false) const {
-    const json* found = find(name, required);
-    if (!found) return;
-    if (!found->is_string()) wrong_kind(name, "a text", *found);
-    value = found->get<std::string>();
-    // It stands in messages, on terminals.
-    if (value.size() > 100 || utf8::printable(value) != value)
-      wrong_kind(name, "a text of at most 100 bytes without control characters", *found);
-  }
-
- private:
-  const json* find(const char* name, bool required) const {
-    auto at = object_.find(name);
-    if (at != object_.end()) return &*at;
-    if (required)
-      throw InputError(path_, 0,
-                       fmt::format("is not a translator's configuration: \"{}{}\" is missing", prefix_, name));
-    return nullptr;
+  [[noreturn]] void fault(const std::string& what) const {
+    throw InputError(path, 0, "is not a translator's configuration: " + what);
   }
   // A long value is not repeated whole.
   static std::string shown(const json& value) {
     std::string text = json_text::dump(value);
     return utf8::printable(text.substr(0, 60)) + (text.size() > 60 ? "..." : "");
   }
-  [[noreturn]] void wrong_kind(const char* name, const char* kind, const json& value) const {
-    throw InputError(path_, 0,
-                     fmt::format("is not a translator's configuration: \"{}{}\" must be {}: {}", prefix_, name,
-                                 kind, shown(value)));
-  }
-  template <class T>
-  [[noreturn]] void outside(const char* name, T least, T most, const json& value) const {
-    throw InputError(path_, 0,
-                     fmt::format("describes no network that can be built: \"{}{}\" must be from {} to {}: {}",
-                                 prefix_, name, least, most, shown(value)));
+  void must_be(bool right, const char* kind, const json& value) const {
+    if (!right) fault(fmt::format("\"{}\" must be {}: {}", name, kind, shown(value)));
   }
 
-  const json& object_;
-  std::string path_, prefix_;
+  template <class T>
+  void read(const Range<T>& kind, const json& value) const {
+    if (std::is_integral_v<T>) must_be(value.is_number_integer(), "a whole number", value);
+    must_be(value.is_number(), "a number", value);
+    const T x = value.get<T>();
+    const bool wrapped = std::is_integral_v<T> && value.is_number_unsigned() && x < 0;
+    if (wrapped || !((x >= kind.least && x <= kind.most) || (kind.or_zero && x == 0)))
+      throw InputError(path, 0,
+                       fmt::format("describes no network that can be built: \"{}\" must be from {} to {}: {}",
+                                   name, kind.or_zero ? T{0} : kind.least, kind.most, shown(value)));
+    *kind.value = x;
+  }
+  void read(const Switch& kind, const json& value) const {
+    must_be(value.is_boolean(), "true or false", value);
+    *kind.value = value.get<bool>();
+  }
+  void read(const Word& kind, const json& value) const {
+    must_be(value.is_string(), "a text", value);
+    std::string text = value.get<std::string>();
+    // It stands in messages, on terminals.
+    must_be(text.size() <= 100 && utf8::printable(text) == text,
+            "a text of at most 100 bytes without control characters", value);
+    *kind.value = text;
+  }
+  void read(const Cell& kind, const json& value) const {
+    std::string cell;
+    read(Word{&cell}, value);
+    kind.set(cell);
+  }
 };
 
-nn::Seq2SeqConfig gru_of(const Fields& n) {
-  nn::Seq2SeqConfig c;
-  n.whole("source_vocabulary", c.source_vocabulary, 1, kMostWords, true);
-  n.whole("target_vocabulary", c.target_vocabulary, 1, kMostWords, true);
-  n.whole("embedding_dim", c.embedding_dim, 1, kMostUnits, true);
-  n.whole("hidden_size", c.hidden_size, 1, kMostUnits, true);
-  n.whole("attention_size", c.attention_size, 0, kMostUnits, true);
-  n.whole("num_layers", c.rnn.num_layers, 1, kMostLayers, true);
-  bool both = true;
-  n.flag("bidirectional", both, true);
-  c.rnn.bidirectional = both;
-  n.text("attention", c.attention, true);
-  n.text("decoder", c.decoder, true);
-  n.flag("input_feeding", c.input_feeding, true);
-  n.number("dropout", c.rnn.dropout, 0, kMostDropout, true);
-  n.text("readout", c.readout);
-  std::string cell = nn::cell_name(c.rnn.cell);
-  n.text("cell", cell);
-  c.rnn.cell = nn::cell_type(cell);
-  n.flag("layer_norm", c.rnn.cell.layer_norm);
-  n.flag("residual", c.rnn.residual);
-  n.flag("variational", c.rnn.variational);
-  n.number("recurrent_dropout", c.rnn.recurrent_dropout, 0, kMostDropout);
-  Fields a = n.inside("attention_options", false);
-  nn::AttentionOptions& o = c.attention_options;
-  a.number("temperature", o.temperature, 1e-6, 1e6);
-  a.whole("top_k", o.top_k, 0, kMostPositions);
-  a.whole("heads", o.heads, 1, kMostUnits);
-  a.whole("window", o.window, 1, kMostPositions);
-  a.whole("max_positions", o.max_positions, 1, kMostPositions);
-  a.whole("filters", o.filters, 1, kMostUnits);
-  a.whole("filter_width", o.filter_width, 1, kMostUnits);
-  return c;
+// What is called `name` in `object`, or in an object there; null: nothing is. `place` ends where the search did.
+const json* find(const json& object, std::string_view name, Place& place) {
+  if (!object.is_object()) place.fault((place.name.empty() ? "it" : place.name) + " is no object");
+  const size_t dot = name.find('.');
+  const std::string first(name.substr(0, dot));
+  place.name += (place.name.empty() ? "" : ".") + first;
+  auto at = object.find(first);
+  if (at == object.end()) return nullptr;
+  return dot == name.npos ? &*at : find(*at, name.substr(dot + 1), place);
 }
 
-json describe(const nn::TransformerConfig& n) {
-  return {{"source_vocabulary", n.source_vocabulary},
-          {"target_vocabulary", n.target_vocabulary},
-          {"d_model", n.d_model},
-          {"num_heads", n.num_heads},
-          {"num_layers", n.num_layers},
-          {"dim_feedforward", n.dim_feedforward},
-          {"dropout", n.dropout},
-          {"norm_first", n.norm_first},
-          {"activation", n.activation},
-          {"positions", n.positions},
-          {"max_positions", n.max_positions},
-          {"tie_embeddings", n.tie_embeddings}};
+json json_of(const Cell& kind) { return gradus::nn::cell_name(*kind.value); }
+template <class Kind>
+json json_of(const Kind& kind) {
+  return *kind.value;
 }
 
-nn::TransformerConfig transformer_of(const Fields& n) {
-  nn::TransformerConfig c;
-  n.whole("source_vocabulary", c.source_vocabulary, 1, kMostWords, true);
-  n.whole("target_vocabulary", c.target_vocabulary, 1, kMostWords, true);
-  n.whole("d_model", c.d_model, 1, kMostUnits, true);
-  n.whole("num_heads", c.num_heads, 1, kMostUnits, true);
-  n.whole("num_layers", c.num_layers, 1, kMostLayers, true);
-  n.whole("dim_feedforward", c.dim_feedforward, 0, 4 * kMostUnits, true);
-  n.number("dropout", c.dropout, 0, kMostDropout, true);
-  n.flag("norm_first", c.norm_first, true);
-  n.text("activation", c.activation, true);
-  n.text("positions", c.positions, true);
-  n.whole("max_positions", c.max_positions, 1, kMostPositions, true);
-  n.flag("tie_embeddings", c.tie_embeddings, true);
-  return c;
+void write_json(json& file, const std::string& place, const Fields& fields) {
+  for (const Field& f : fields) {
+    std::string pointer = "/" + place + f.name;
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    file[json::json_pointer(pointer)] = std::visit([](const auto& kind) { return json_of(kind); }, f.value);
+  }
 }
 
-// What the model was trained on, for who scores it.
-json describe(const TrainingData& d) {
-  if (d.corpus != "embedded") return {{"corpus", d.corpus}};
-  return {{"corpus", d.corpus},
-          {"version", d.version},
-          {"pairs", d.pairs},
-          {"seed", d.seed},
-          {"max_length", d.max_length}};
+void read_json(const json& file, const std::string& path, const std::string& place, const Fields& fields) {
+  for (const Field& f : fields) {
+    Place at{path, ""};
+    if (const json* found = find(file, place + f.name, at))
+      std::visit([&](const auto& kind) { at.read(kind, *found); }, f.value);
+    else if (f.required)
+      at.fault(fmt::format("\"{}\" is missing", at.name));
+  }
 }
 
-TrainingData training_data_of(const Fields& n) {
+constexpr bool kRequired = true, kOrZero = true;
+
+// In the order of config.json.
+Fields fields_of(nn::Seq2SeqConfig& n) {
+  nn::AttentionOptions& a = n.attention_options;
+  n.rnn.bidirectional = n.bidirectional();
+  return {
+      {"", Whole{&n.source_vocabulary, 1, kMostWords}, "", "source_vocabulary", kRequired},
+      {"", Whole{&n.target_vocabulary, 1, kMostWords}, "", "target_vocabulary", kRequired},
+      {"--embedding,--embedding-dim,--d-model", Whole{&n.embedding_dim, 1, kMostUnits},
+       "Size of the word vectors; of everything in a transformer (default: 256; 128 for the embedded corpus)",
+       "embedding_dim", kRequired},
+      {"--hidden", Whole{&n.hidden_size, 1, kMostUnits},
+       "Size of the states (default: 256; 128 for the embedded corpus)", "hidden_size", kRequired},
+      {"", Whole{&n.attention_size, 0, kMostUnits}, "", "attention_size", kRequired},
+      {"--layers,--num-layers", Whole{&n.rnn.num_layers, 1, kMostLayers},
+       "Layers of the encoder (default: 1); of a transformer, and of its decoder (default: 3; 2)", "num_layers",
+       kRequired},
+      {"", Switch{&*n.rnn.bidirectional}, "", "bidirectional", kRequired},
+      {"-a,--attention", attention_name(n.attention),
+       "How the decoder looks at the source: a name from the list below (default: bahdanau)", "attention",
+       kRequired},
+      {"--decoder", Word{&n.decoder, {"auto", "bahdanau", "luong"}}, "Order of the decoder; auto: by attention",
+       "decoder", kRequired},
+      {"--input-feeding,!--no-input-feeding", Switch{&n.input_feeding},
+       "Luong's order: each attention vector goes into the next step (default: yes)", "input_feeding",
+       kRequired},
+      {"--dropout", Number{&n.rnn.dropout, 0, kMostDropout}, "On embeddings and readout (default: 0.2; 0)",
+       "dropout", kRequired},
+      {"--readout", Word{&n.readout, {"tanh", "maxout"}},
+       "What sums a step up: tanh, or maxout as Bahdanau's paper", "readout"},
+      {"--cell", Cell{&n.rnn.cell}, "Unit of encoder and decoder (default: gru)", "cell"},
+      {"--layer-norm", Switch{&n.rnn.cell.layer_norm},
+       "Layer-normalised cells; the decoder then goes step by step", "layer_norm"},
+      {"--residual", Switch{&n.rnn.residual}, "Encoder layers but the first add their input", "residual"},
+      {"--variational", Switch{&n.rnn.variational},
+       "The encoder's dropout: one mask for all words of a sentence", "variational"},
+      {"--recurrent-dropout", Number{&n.rnn.recurrent_dropout, 0, kMostDropout}, "On the encoder's states",
+       "recurrent_dropout"},
+      {"--temperature", Number{&a.temperature, 1e-6, 1e6},
+       "Attention scores are divided by it: below 1 sharper, above 1 flatter", "attention_options.temperature"},
+      {"--top-k", Whole{&a.top_k, 0, kMostPositions},
+       "Once trained, look at so many source words at a time at most; 0: all", "attention_options.top_k"},
+      {"--heads", Whole{&a.heads, 1, kMostUnits}, "Of multihead, and of a transformer",
+       "attention_options.heads"},
+      {"--window", Whole{&a.window, 1, kMostPositions},
+       "Of local-m and local-p: source words on either side of the centre", "attention_options.window"},
+      {"", Whole{&a.max_positions, 1, kMostPositions}, "", "attention_options.max_positions"},
+      {"", Whole{&a.filters, 1, kMostUnits}, "", "attention_options.filters"},
+      {"", Whole{&a.filter_width, 1, kMostUnits}, "", "attention_options.filter_width"}};
+}
+
+Fields fields_of(nn::TransformerConfig& n) {
+  return {
+      {"", Whole{&n.source_vocabulary, 1, kMostWords}, "", "source_vocabulary", kRequired},
+      {"", Whole{&n.target_vocabulary, 1, kMostWords}, "", "target_vocabulary", kRequired},
+      {"--embedding", Whole{&n.d_model, 1, kMostUnits}, "", "d_model", kRequired},
+      {"--heads", Whole{&n.num_heads, 1, kMostUnits}, "", "num_heads", kRequired},
+      {"--layers", Whole{&n.num_layers, 1, kMostLayers}, "", "num_layers", kRequired},
+      {"--ffn", Whole{&n.dim_feedforward, 1, 4 * kMostUnits, kOrZero},
+       "Hidden size of a transformer's feed-forward parts (default: 4 times --d-model)", "dim_feedforward",
+       kRequired},
+      {"--dropout", Number{&n.dropout, 0, kMostDropout}, "", "dropout", kRequired},
+      {"--norm-first,!--norm-last", Switch{&n.norm_first},
+       "Transformer: normalise before each part (default), or after it as in the paper", "norm_first",
+       kRequired},
+      {"", Word{&n.activation}, "", "activation", kRequired},
+      {"--positions", Word{&n.positions, {"sinusoidal", "learned", "none"}}, "How a transformer sees order",
+       "positions", kRequired},
+      {"", Whole{&n.max_positions, 1, kMostPositions}, "", "max_positions", kRequired},
+      {"--tie-embeddings,!--no-tie-embeddings", Switch{&n.tie_embeddings},
+       "Transformer: one matrix for target words going in and coming out (default: yes)", "tie_embeddings",
+       kRequired}};
+}
+
+Fields fields_of(TrainingData& d) {
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
-  TrainingData d;
-  n.text("corpus", d.corpus);
-  n.whole("version", d.version, 0, kAny);
-  n.whole("pairs", d.pairs, 0, kAny);
-  n.whole("seed", d.seed, 0, kAny);
-  n.whole("max_length", d.max_length, 0, kAny);
-  return d;
+  return {{"", Word{&d.corpus}, "", "corpus"},
+          {"", Whole{&d.version, 0, kAny}, "", "version"},
+          {"", Whole{&d.pairs, 0, kAny}, "", "pairs"},
+          {"", Whole{&d.seed, 0, kAny}, "", "seed"},
+          {"", Whole{&d.max_length, 0, kAny}, "", "max_length"}};
 }
 
 }  // namespace
 
-std::string check_attention(const std::string& name) {
-  if (name == "none") return "";
-  try {
-    gradus::nn::attention_kind(name);
-    return "";
-  } catch (const gradus::Error&) {
-    return fmt::format("there is no attention \"{}\", only {}, none", name,
-                       fmt::join(gradus::nn::attention_names(), ", "));
-  }
+Word attention_name(std::string& value) {
+  Word word{&value, nn::attention_names()};
+  word.names.push_back("none");
+  for (const nn::AttentionKind& kind : nn::attention_kinds())
+    for (const std::string& alias : kind.aliases) word.aliases[alias] = kind.name;
+  return word;
 }
 
-std::string list_attentions() {
-  std::string out = "Attentions:\n";
-  for (const auto& kind : gradus::nn::attention_kinds()) {
-    std::string names = kind.name;
-    for (const std::string& alias : kind.aliases) names += ", " + alias;
-    out += fmt::format("  {:<26} {}\n", names, kind.description);
-  }
-  return out + fmt::format("  {:<26} {}", "none", "no attention: one vector for the whole source");
+Fields common_fields(ModelConfig& c) {
+  return {{"-m,--model", Word{&c.model, {"gru", "transformer"}}, "gru is recurrent, with attention", "model"},
+          {"", Word{&c.source_language}, "", "source_language"},
+          {"", Word{&c.target_language}, "", "target_language"},
+          {"!--case-sensitive", Switch{&c.lowercase}, "Keep capitals", "lowercase"},
+          {"--french", Switch{&c.french}, "Write French spacing (before ? ! : ;) in the output",
+           "french_typography"}};
 }
 
-std::string to_json(const ModelConfig& c) {
-  json j = {{"format", "gradus-translator"},
-            {"version", 1},
-            {"model", c.model},
-            {"source_language", c.source_language},
-            {"target_language", c.target_language},
-            {"lowercase", c.lowercase},
-            {"french_typography", c.french},
-            {"network", c.model == "transformer" ? describe(c.transformer) : describe(c.network)}};
-  if (!c.trained_on.corpus.empty()) j["trained_on"] = describe(c.trained_on);
+Fields network_fields(ModelConfig& c, const std::string& model) {
+  return model == "transformer" ? fields_of(c.transformer) : fields_of(c.network);
+}
+
+std::string to_json(const ModelConfig& config) {
+  ModelConfig c = config;  // lists point into what they list
+  json j = {{"format", "gradus-translator"}, {"version", 1}};
+  write_json(j, "", common_fields(c));
+  write_json(j, "network.", network_fields(c, c.model));
+  if (c.trained_on.corpus == "embedded") write_json(j, "trained_on.", fields_of(c.trained_on));
+  else if (!c.trained_on.corpus.empty()) j["trained_on"] = {{"corpus", c.trained_on.corpus}};
   return json_text::dump(j, 2);
 }
 
@@ -259,16 +229,10 @@ ModelConfig read_config(const std::string& path) {
 ModelConfig read_config(std::istream& file, const std::string& path) {
   try {
     json j = json_text::parse(file);
-    Fields all(j, path);
     ModelConfig c;
-    all.text("model", c.model);
-    all.text("source_language", c.source_language);
-    all.text("target_language", c.target_language);
-    all.flag("lowercase", c.lowercase);
-    all.flag("french_typography", c.french);
-    c.trained_on = training_data_of(all.inside("trained_on", false));
-    if (c.model == "transformer") c.transformer = transformer_of(all.inside("network", true));
-    else c.network = gru_of(all.inside("network", true));
+    read_json(j, path, "", common_fields(c));
+    read_json(j, path, "trained_on.", fields_of(c.trained_on));
+    read_json(j, path, "network.", network_fields(c, c.model));
     return c;
   } catch (const json::exception& e) {
     std::string_view what = e.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."

@@ -6,6 +6,8 @@
 #include <istream>
 #include <string>
 
+#include <translator/fields.h>
+
 namespace translator {
 
 /// The most that a file or an option can ask for; what it then takes is compared with the machine, see forecast.h.
@@ -32,10 +34,11 @@ struct ModelConfig {
   TrainingData trained_on = {};
 };
 
-/// Empty, or why there is no attention of this name ("none" is one).
-std::string check_attention(const std::string& name);
-/// Name, aliases and formula of each attention, a line each; what another file of the program registers is listed too.
-std::string list_attentions();
+/// What config.json holds, as lists: what both kinds of network have, and what one kind has.
+Fields common_fields(ModelConfig& config);
+Fields network_fields(ModelConfig& config, const std::string& model);
+/// A name that make_attention knows, or "none".
+Word attention_name(std::string& value);
 
 /// The text of config.json.
 std::string to_json(const ModelConfig& config);

@@ -1,44 +1,66 @@
 #include <translator/recipe.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
-#include <gradus/error.h>
 #include <gradus/nn/adaptive.h>
-#include <translator/trainer.h>
+#include <gradus/nn/check.h>
+#include <gradus/nn/scheduler.h>
+#include <translator/train_options.h>
 
 namespace translator {
 
 namespace nn = gradus::nn;
 
+namespace {
+
+struct OptimizerKind {
+  std::string name;
+  double lr;  // where none is given; 0: by the data
+  std::function<nn::Optimizer*(const TrainOptions& o)> make;
+};
+
+const std::vector<OptimizerKind> kOptimizers = {
+    {"adam", 0, [](auto& o) { return new nn::Adam({.lr = o.lr, .weight_decay = o.weight_decay}); }},
+    {"adamw", 0, [](auto& o) { return new nn::AdamW({.lr = o.lr, .weight_decay = o.weight_decay}); }},
+    {"sgd", 1,  // Luong's
+     [](auto& o) { return new nn::SGD({.lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay}); }},
+    {"adagrad", 0.05, [](auto& o) { return new nn::Adagrad({.lr = o.lr, .weight_decay = o.weight_decay}); }},
+    {"rmsprop", 1e-3,
+     [](auto& o) {
+       return new nn::RMSprop({.lr = o.lr, .weight_decay = o.weight_decay, .momentum = o.momentum});
+     }},
+    {"adadelta", 1,  // Zeiler's; the rest as Bahdanau et al. 2014
+     [](auto& o) {
+       return new nn::Adadelta({.lr = o.lr, .rho = 0.95, .eps = 1e-6, .weight_decay = o.weight_decay});
+     }}};
+
+const OptimizerKind& optimizer_kind(const std::string& optimizer) {
+  for (const OptimizerKind& kind : kOptimizers)
+    if (kind.name == optimizer) return kind;
+  nn::unknown_name("train", "optimizer", optimizer, optimizer_names());
+}
+
+}  // namespace
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const OptimizerKind& kind : kOptimizers) names.push_back(kind.name);
+  return names;
+}
+
+std::vector<std::string> schedule_names() {
+  return {"linear", "cosine", "exponential", "step", "noam", "plateau", "constant"};
+}
+
 std::unique_ptr<nn::Optimizer> make_optimizer(const TrainOptions& o) {
-  double decay = o.weight_decay;
-  if (o.optimizer == "adam")
-    return std::make_unique<nn::Adam>(nn::AdamOptions{.lr = o.lr, .weight_decay = decay});
-  if (o.optimizer == "adamw")
-    return std::make_unique<nn::AdamW>(nn::AdamWOptions{.lr = o.lr, .weight_decay = decay});
-  if (o.optimizer == "sgd")
-    return std::make_unique<nn::SGD>(
-        nn::SGDOptions{.lr = o.lr, .momentum = o.momentum, .weight_decay = decay});
-  if (o.optimizer == "adagrad")
-    return std::make_unique<nn::Adagrad>(nn::AdagradOptions{.lr = o.lr, .weight_decay = decay});
-  if (o.optimizer == "rmsprop")
-    return std::make_unique<nn::RMSprop>(
-        nn::RMSpropOptions{.lr = o.lr, .weight_decay = decay, .momentum = o.momentum});
-  if (o.optimizer == "adadelta")  // as Bahdanau et al. 2014
-    return std::make_unique<nn::Adadelta>(
-        nn::AdadeltaOptions{.lr = o.lr, .rho = 0.95, .eps = 1e-6, .weight_decay = decay});
-  gradus::fail("train", "unknown optimizer \"" + o.optimizer +
-                            "\": one of adam, adamw, sgd, adagrad, rmsprop, adadelta");
+  return std::unique_ptr<nn::Optimizer>(optimizer_kind(o.optimizer).make(o));
 }
 
 double default_lr(const std::string& optimizer, bool embedded) {
-  if (optimizer == "sgd" || optimizer == "adadelta") return 1;  // Luong's and Zeiler's
-  if (optimizer == "adagrad") return 0.05;
-  if (optimizer == "rmsprop") return 1e-3;
-  return embedded ? 3e-3 : 1e-3;
+  const double own = optimizer_kind(optimizer).lr;
+  return own > 0 ? own : embedded ? 3e-3 : 1e-3;
 }
 
 double learning_rate(const std::string& schedule, double base, double progress, int64_t step,
@@ -51,23 +73,14 @@ double learning_rate(const std::string& schedule, double base, double progress, 
   if (schedule == "exponential") return warm * nn::exponential_lr(0.01)(base, progress);
   if (schedule == "step") return warm * nn::multi_step_lr({0.5, 0.625, 0.75, 0.875}, 0.5)(base, progress);
   if (schedule == "constant" || schedule == "plateau") return warm * base;
-  gradus::fail("train", "unknown schedule \"" + schedule +
-                            "\": one of linear, cosine, exponential, step, noam, plateau, constant");
+  nn::unknown_name("train", "schedule", schedule, schedule_names());
 }
 
-std::map<std::string, std::string> recipe(const TrainOptions& o) {
-  auto number = [](double x) { return fmt::format("{}", x); };
-  return {{"--optimizer", o.optimizer},
-          {"--momentum", number(o.momentum)},
-          {"--lr", number(o.lr)},
-          {"--weight-decay", number(o.weight_decay)},
-          {"--schedule", o.schedule},
-          {"--warmup", std::to_string(o.warmup)},
-          {"--clip-norm", number(o.clip)},
-          {"--clip-value", number(o.clip_value)},
-          {"--label-smoothing", number(o.label_smoothing)},
-          {"--ema", number(o.ema)},
-          {"--scheduled-sampling", number(o.scheduled_sampling)}};
+std::map<std::string, std::string> recipe(const TrainOptions& options) {
+  TrainOptions copy = options;
+  std::map<std::string, std::string> out;
+  for (const Field& f : copy.recipe()) out[f.option()] = f.text();
+  return out;
 }
 
 }  // namespace translator

@@ -3,13 +3,16 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gradus/nn/optimizer.h>
-#include <gradus/nn/scheduler.h>
 
 namespace translator {
 
 struct TrainOptions;
+
+std::vector<std::string> optimizer_names();
+std::vector<std::string> schedule_names();
 
 /// The optimiser that the options name. @throws gradus::Error for an unknown name.
 std::unique_ptr<gradus::nn::Optimizer> make_optimizer(const TrainOptions& options);

@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -41,45 +41,65 @@ const std::atomic<bool>& stop_on_signals() {
 
 // What is not given on the command line depends on the network and on the data: the embedded corpus is small and clean.
 void fill_defaults(TrainCommand& o, bool embedded) {
-  bool transformer = o.model.model == "transformer";
-  if (o.hidden == 0) o.hidden = embedded ? 128 : 256;
-  if (o.embedding == 0) o.embedding = embedded ? 128 : 256;
-  if (o.num_layers == 0) o.num_layers = !transformer ? 1 : embedded ? 2 : 3;
-  if (o.dropout < 0) o.dropout = embedded ? 0.0 : transformer ? 0.1 : 0.2;
-  if (o.min_count == 0) o.min_count = embedded ? 1 : 2;
-  o.train.lr = o.lr > 0 ? o.lr : default_lr(o.train.optimizer, embedded);
-  if (transformer && o.lr <= 0 && embedded && o.train.optimizer.starts_with("adam")) o.train.lr = 2e-3;
-  o.train.weight_decay = o.weight_decay >= 0 ? o.weight_decay : o.train.optimizer == "adamw" ? 0.01 : 0;
-  o.train.clip = o.clip_norm >= 0 ? o.clip_norm : o.train.clip_value > 0 ? 0 : 1;
-  o.train.epochs = o.epochs >= 0 ? o.epochs : o.train.max_minutes > 0 ? 0 : embedded ? 7 : 12;
-  if (o.train.epochs == 0 && o.train.max_minutes <= 0)
+  const bool transformer = o.model.model == "transformer";
+  auto open = [&](const char* option) { return o.given.count(option) == 0; };
+  gradus::nn::Seq2SeqConfig& n = o.model.network;
+  gradus::nn::TransformerConfig& t = o.model.transformer;
+  TrainOptions& run = o.train;
+  if (open("--hidden")) n.hidden_size = embedded ? 128 : 256;
+  if (open("--embedding")) n.embedding_dim = t.d_model = embedded ? 128 : 256;
+  if (open("--layers")) {
+    n.rnn.num_layers = 1;
+    t.num_layers = embedded ? 2 : 3;
+  }
+  if (open("--dropout")) {
+    n.rnn.dropout = embedded ? 0 : 0.2;
+    t.dropout = embedded ? 0 : 0.1;
+  }
+  if (open("--min-count")) o.min_count = embedded ? 1 : 2;
+  if (open("--lr")) {
+    run.lr = default_lr(run.optimizer, embedded);
+    if (transformer && embedded && run.optimizer.starts_with("adam")) run.lr = 2e-3;
+  }
+  if (open("--weight-decay")) run.weight_decay = run.optimizer == "adamw" ? 0.01 : 0;
+  if (open("--clip-norm")) run.clip = run.clip_value > 0 ? 0 : 1;
+  if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : embedded ? 7 : 12;
+  if (run.epochs == 0 && run.max_minutes <= 0)
     throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
-  o.model.network.hidden_size = o.hidden;
-  o.model.network.embedding_dim = o.model.transformer.d_model = o.embedding;
-  gradus::nn::RecurrentOptions& rnn = o.model.network.rnn;
-  rnn.num_layers = o.model.transformer.num_layers = o.num_layers;
-  rnn.dropout = o.model.transformer.dropout = o.dropout;
-  const bool layer_norm = rnn.cell.layer_norm;
-  rnn.cell = gradus::nn::cell_type(o.cell);
-  rnn.cell.layer_norm = layer_norm;
-  o.model.transformer.num_heads = o.model.network.attention_options.heads;
 }
 
 namespace {
 
 // An option that the other kind of model has would be without effect.
-void refuse_options_of_the_other(const TrainCommand& o) {
-  static const std::vector<std::string> recurrent = {
-      "--attention", "--decoder", "--input-feeding", "--readout",  "--temperature", "--top-k",
-      "--window",    "--cell",    "--layer-norm",    "--residual", "--variational", "--recurrent-dropout"};
-  static const std::vector<std::string> transformer = {"--ffn", "--norm-first", "--positions",
-                                                       "--tie-embeddings"};
-  bool is_transformer = o.model.model == "transformer";
-  for (const std::string& option : is_transformer ? recurrent : transformer)
-    if (o.given.count(option))
-      throw UsageError(fmt::format("{} is of a {}: {} has nothing for it", option,
-                                   is_transformer ? "recurrent model" : "transformer",
-                                   is_transformer ? "a transformer" : "a recurrent model"));
+void refuse_options_of_the_other(TrainCommand& o) {
+  const bool transformer = o.model.model == "transformer";
+  std::set<std::string> own;
+  for (const Field& f : network_fields(o.model, o.model.model)) own.insert(f.option());
+  for (const Field& f : network_fields(o.model, transformer ? "gru" : "transformer"))
+    if (o.given.count(f.option()) && !own.count(f.option()))
+      throw UsageError(fmt::format("{} is of a {}: {} has nothing for it", f.option(),
+                                   transformer ? "recurrent model" : "transformer",
+                                   transformer ? "a transformer" : "a recurrent model"));
+}
+
+// --resume goes on with the network that is there: what is given must be what its config.json says.
+void must_be_the_same(const TrainCommand& o, ModelConfig there) {
+  ModelConfig here = o.model;
+  if (o.given.count("--model") && here.model != there.model)
+    throw UsageError(
+        fmt::format("the model in {} is a {}: --resume cannot change it", o.train.out, there.model));
+  if (there.transformer.dim_feedforward == 0) there.transformer.dim_feedforward = 4 * there.transformer.d_model;
+  std::vector<std::string> others;
+  auto compare = [&](const Fields& asked, const Fields& found) {
+    for (size_t i = 0; i < asked.size(); ++i)
+      if (o.given.count(asked[i].option()) && asked[i].text() != found[i].text())
+        others.push_back(fmt::format("{} {}, not {}", asked[i].option(), found[i].text(), asked[i].text()));
+  };
+  compare(network_fields(here, there.model), network_fields(there, there.model));
+  compare(common_fields(here), common_fields(there));
+  if (!others.empty())
+    throw UsageError(fmt::format("the model in {} has {}: --resume cannot change {}", o.train.out,
+                                 fmt::join(others, "; "), others.size() == 1 ? "it" : "them"));
 }
 
 std::string kind_of(const ModelConfig& c) {
@@ -95,10 +115,6 @@ Vocabulary vocabulary_of(const std::vector<SentencePair>& pairs, std::vector<std
   return Vocabulary::build(counts, {.min_count = o.min_count, .max_size = o.max_vocabulary});
 }
 
-}  // namespace
-
-namespace {
-
 // Before any of it is asked for.
 void must_fit_this_machine(const ModelConfig& config, const TrainCommand& o, const Data& data) {
   if (std::string why = why_training_is_too_large(config, o.train, data.train); !why.empty())
@@ -109,7 +125,6 @@ void must_fit_this_machine(const ModelConfig& config, const TrainCommand& o, con
 
 Model fresh_model(const TrainCommand& o, const Data& data) {
   ModelConfig config = o.model;
-  config.lowercase = !o.case_sensitive;
   config.source_language = data.source_language;
   config.target_language = data.target_language;
   config.trained_on = data.trained_on;
@@ -156,41 +171,57 @@ SentencePair probe_of(const TrainCommand& o, const Model& model) {
 
 }  // namespace
 
-int run(TrainCommand& o) {
+namespace {
+
+void must_be_there_or_not(const TrainCommand& o) {
   namespace fs = std::filesystem;
-  apply(o.common);
-  o.train.threads = o.common.threads;
-  bool quiet = o.train.quiet;
-  const fs::path out = o.train.out, weights = out / "model.safetensors", last = out / "last.safetensors";
+  const fs::path out = o.train.out, last = out / "last.safetensors";
   std::error_code ignored;
-  Model::finish_replacing(o.train.out);
-  if (!o.resume && !o.force && (fs::exists(weights, ignored) || fs::exists(last, ignored)))
+  if (o.resume && !fs::exists(last, ignored))
+    throw InputError(o.train.out, 0, "holds no run to go on with: " + last.string() + " is missing");
+  if (!o.resume && !o.force && (fs::exists(out / "model.safetensors", ignored) || fs::exists(last, ignored)))
     throw InputError(
         o.train.out, 0,
         "holds a model already: --resume goes on with it, --force replaces it, --out names another place");
-  if (o.resume && !fs::exists(last, ignored))
-    throw InputError(o.train.out, 0, "holds no run to go on with: " + last.string() + " is missing");
-  o.data.read.lowercase = !o.case_sensitive;
-  o.model.model = o.network.empty() ? "gru" : o.network;
-  if (o.resume) {
-    ModelConfig there = read_config((out / "config.json").string());
-    must_be_the_same(o, there);
-    o.model.model = there.model;
-    o.data.read.lowercase = there.lowercase;
-  }
-  refuse_options_of_the_other(o);
-  Data data = load_data(o.data);
-  for (const std::string& line : data.reports)
+}
+
+// Which network it is, and how text is read, the run that goes on knows.
+void take_over(TrainCommand& o) {
+  ModelConfig there = read_config((std::filesystem::path(o.train.out) / "config.json").string());
+  must_be_the_same(o, there);
+  o.model.model = there.model;
+  o.data.read.lowercase = there.lowercase;
+}
+
+Model resumed_model(const TrainCommand& o, const Data& data) {
+  Model model = Model::load_description(o.train.out);
+  must_fit_this_machine(model.config, o, data);
+  return model;
+}
+
+}  // namespace
+
+int run(TrainCommand& o) {
+  auto say = [quiet = o.train.quiet](const std::string& line) {
     if (!quiet) tell("{}\n", line);
-  fill_defaults(o, data.embedded);
+  };
+  apply(o.common);
+  o.train.threads = o.common.threads;
+  Model::finish_replacing(o.train.out);
+  must_be_there_or_not(o);
+  if (o.resume) take_over(o);
+  refuse_options_of_the_other(o);
+
+  Data data = load_data(o.data);
+  for (const std::string& line : data.reports) say(line);
   if (data.train.empty())
     throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
+  fill_defaults(o, data.embedded);
+  Model model = o.resume ? resumed_model(o, data) : fresh_model(o, data);
+  const std::string complaint = o.resume ? vocabulary_complaint(o, data, model) : "";
+  const size_t pairs = data.train.size();
+  const bool validated = !data.valid.empty();
 
-  Model model = o.resume ? Model::load_description(o.train.out) : fresh_model(o, data);
-  if (o.resume) must_fit_this_machine(model.config, o, data);
-  std::string complaint = o.resume ? vocabulary_complaint(o, data, model) : "";
-  size_t pairs = data.train.size();
-  bool validated = !data.valid.empty();
   Trainer trainer(model, std::move(data.train), std::move(data.valid), o.train);
   if (!o.probe.empty()) data.probes.insert(data.probes.begin(), probe_of(o, model));
   trainer.set_probes(std::move(data.probes));
@@ -203,26 +234,23 @@ int run(TrainCommand& o) {
       trainer.save_start(where);
     });
   }
-  if (!quiet)
-    tell("{} pairs, {} and {} words, {}, {} parameters, {} thread{}\n",
-         format_count(static_cast<double>(pairs)), model.source.size(), model.target.size(),
-         kind_of(model.config),
-         format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))),
-         o.train.threads, o.train.threads == 1 ? "" : "s");
-  int64_t first_step = trainer.step();
-  bool finished = trainer.run(stop_on_signals());
-  if (!finished) {
+  say(fmt::format("{} pairs, {} and {} words, {}, {} parameters, {} thread{}",
+                  format_count(static_cast<double>(pairs)), model.source.size(), model.target.size(),
+                  kind_of(model.config),
+                  format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))),
+                  o.train.threads, o.train.threads == 1 ? "" : "s"));
+
+  const int64_t first_step = trainer.step();
+  if (!trainer.run(stop_on_signals())) {
     tell("Interrupted at step {}; everything is saved in {}. Go on with the same command and --resume{}.\n",
          trainer.step(), o.train.out, o.force ? " in place of --force" : "");
     return 130;
   }
-  if (!quiet && o.resume && trainer.step() == first_step)
-    tell("The run was over already: more --epochs or --max-minutes prolong it.\n");
-  if (!quiet && validated)
-    tell("Trained in {}. The best model (validation loss {:.4f}) is in {}.\n",
-         format_duration(trainer.seconds()), trainer.best_loss(), o.train.out);
-  if (!quiet && !validated)
-    tell("Trained in {}. The model is in {}.\n", format_duration(trainer.seconds()), o.train.out);
+  if (o.resume && trainer.step() == first_step)
+    say("The run was over already: more --epochs or --max-minutes prolong it.");
+  say(fmt::format("Trained in {}. The {} is in {}.", format_duration(trainer.seconds()),
+                  validated ? fmt::format("best model (validation loss {:.4f})", trainer.best_loss()) : "model",
+                  o.train.out));
   return 0;
 }
 

@@ -13,35 +13,9 @@
 #include <translator/insight.h>
 #include <translator/model.h>
 #include <translator/run_log.h>
+#include <translator/train_options.h>
 
 namespace translator {
-
-struct TrainOptions {
-  int64_t epochs = 10;            ///< passes over the data; 0: as many as max_minutes allow
-  double max_minutes = 0;         ///< stop after so long; 0: no limit
-  int64_t batch_size = 64;        ///< sentence pairs
-  std::string optimizer = "adam";  ///< see make_optimizer
-  double lr = 1e-3;                ///< at its highest
-  double momentum = 0;             ///< of sgd and rmsprop
-  double weight_decay = 0;
-  std::string schedule = "linear";  ///< see learning_rate
-  int64_t warmup = 0;               ///< steps; 0: 100, or a tenth of the run if that is less
-  double clip = 1;                  ///< global gradient norm at most; 0: any
-  double clip_value = 0;            ///< |entry of a gradient| at most, before the norm is taken; 0: any
-  double ema = 0;  ///< decay of the moving average of the weights that is validated and kept; 0: none
-  double scheduled_sampling =
-      0;  ///< probability of feeding the model's own word, reached linearly at the end
-  double label_smoothing = 0;
-  uint64_t seed = 42;
-  int threads = 1;
-  int64_t validate_every = 0;     ///< steps between two validations; 0: once an epoch
-  int64_t validation_translations = 200;  ///< sentences translated at a validation, for BLEU and exact match
-  bool check_finite = false;      ///< stop at the first NaN or infinity, see autopsy.h
-  std::string out;                ///< model directory
-  bool quiet = false;
-  std::string title =
-      {};  ///< stands before the progress bar, of one run among many; validations are not printed then
-};
 
 /// What a validation found, as shown and logged.
 struct Validation {

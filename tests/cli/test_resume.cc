@@ -111,7 +111,7 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
   Result wider = run(small_run("broken", {"--resume", "-q", "--hidden", "40"}));
   CHECK(wider.code == 2);
   CHECK(wider.err ==
-        "translator: the model in broken has --hidden 32 --embedding 32: --resume cannot change them\n");
+        "translator: the model in broken has --hidden 32, not 40: --resume cannot change it\n");
   // A run that is over stays as it is, and more epochs prolong it.
   Result over = run(small_run("broken", resume));
   CHECK(over.code == 0);
@@ -213,7 +213,7 @@ TEST_CASE("--resume refuses what contradicts the run, and says what the run has 
       {{"--temperature", "0.5"}, head + "--temperature 1, not 0.5: --resume cannot change it\n"},
       {{"--case-sensitive"}, head + "--case-sensitive no, not yes: --resume cannot change it\n"},
       {{"--dropout", "0.3", "--readout", "maxout"},
-       head + "--readout tanh, not maxout; --dropout 0.1, not 0.3: --resume cannot change them\n"}};
+       head + "--dropout 0.1, not 0.3; --readout tanh, not maxout: --resume cannot change them\n"}};
   for (const auto& [more, text] : refused) {
     Arguments all = more;
     all.insert(all.end(), {"--resume", "-q"});

@@ -145,6 +145,40 @@ TEST_CASE("values that make no sense: exit status 2 and a short line that names 
   CHECK(files() == before);
 }
 
+TEST_CASE("what has no such name is told the nearest one that there is") {
+  auto said = [](const char* program, const Arguments& arguments) {
+    Arguments words = {program};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    Result r = run_program(words);
+    CHECK(r.code == 2);
+    return r.err;
+  };
+  CHECK(said(TRANSLATOR, {"train", "--epoch", "3"}) ==
+        "translator train: there is no option --epoch; hint: --epochs?\n");
+  CHECK(said(TRANSLATOR, {"train", "--embeding=3"}) ==
+        "translator train: there is no option --embeding; hint: --embedding?\n");
+  CHECK(said(TRANSLATOR, {"train", "--sing"}) == "translator train: there is no option --sing\n");
+  CHECK(said(TRANSLATOR, {"train", "loud"}) == "translator train: \"loud\" was not expected\n");
+  CHECK(said(TRANSLATOR, {"evaluate", "m", "--data", "t.tsv"}) ==
+        "translator evaluate: there is no option --data; hint: these are named by their places: evaluate model "
+        "[pairs]\n");
+  CHECK(said(TRANSLATOR, {"trian"}) ==
+        "translator: there is no command \"trian\", only corpus, train, compare, translate, evaluate, replay; hint: "
+        "train?\n");
+  CHECK(said(TRANSLATOR, {"train", "--cell", "lsmt"}).starts_with(
+      "--cell: there is no cell \"lsmt\", only gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: "
+      "lstm?\n"));
+  CHECK(count(said(TRANSLATOR, {"train", "--attention", "bahdanu"}), "none; hint: bahdanau?\n") == 1);
+  CHECK(count(said(TRANSLATOR, {"compare", "--attention", "dot,transfomer"}), "; hint: transformer?\n") == 1);
+  CHECK(said(LENS, {"check", "sofmax"}) ==
+        "lens: there is no operation sofmax: lens check lists them; hint: softmax?\n");
+  CHECK(said(LENS, {"lesson", "nine"}) == "lens: there is no lesson nine: they go from 1 to 12\n");
+  CHECK(said(LENS, {"lesson", "atention"}) ==
+        "lens: there is no lesson atention: they go from 1 to 12; hint: attention?\n");
+  CHECK(said(BENCH, {"tarin"}) ==
+        "bench: there is no command \"tarin\", only train, decode, floor, ops, scale; hint: train?\n");
+}
+
 TEST_CASE("--help and --version are no errors") {
   for (const char* program : {TRANSLATOR, LENS, BENCH}) {
     Result help = run_program({program, "--help"});

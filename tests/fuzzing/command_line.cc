@@ -55,8 +55,8 @@ void check(translator::TrainCommand& o) {
   between(0, t.max_minutes, kMost, "--max-minutes");
   between(0, static_cast<double>(t.epochs), 0x1p62, "--epochs");
   between(1, static_cast<double>(t.batch_size), 0x1p62, "--batch-size");
-  between(0, o.model.network.rnn.dropout, 0.95, "--dropout");
-  between(0, o.model.network.rnn.recurrent_dropout, 0.95, "--recurrent-dropout");
+  between(0, o.model.network.rnn.dropout, translator::kMostDropout, "--dropout");
+  between(0, o.model.network.rnn.recurrent_dropout, translator::kMostDropout, "--recurrent-dropout");
   between(1e-300, o.model.network.attention_options.temperature, kMost, "--temperature");
   between(100, static_cast<double>(o.data.corpus_size), 2000000, "--corpus-size");
 }

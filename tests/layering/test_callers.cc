@@ -159,7 +159,7 @@ const std::set<std::string> kCannotFail = {
     "Var::Var", "Node::Node", "name_of", "size_of", "is_floating", "philox", "Rng::", "Shape::set",
     "broadcasts_to", "worse", "Tensor::Tensor", "Tensor::zeros", "Tensor::ones", "Tensor::full",
     "Tensor::scalar", "Tensor::to", "Tensor::fill", "all_close", "all_finite", "allocate", "machine_memory",
-    "Shape::countable", "visit", "to_string", "describe",
+    "Shape::countable", "visit", "to_string", "describe", "nearest_name",
     "tape", "stop_gradient",
     // Within a backward the place is the line that called the op.
     "Grads::needed", "Grads::add", "Grads::into", "Grads::add_rows", "add_rows_into", "densify",

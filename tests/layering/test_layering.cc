@@ -26,6 +26,7 @@ const char* const kNames[] = {"base", "kernels", "tensor", "autograd", "ops", "n
 const std::map<std::string, Layer> kStems = {
     {"dtype", kBase},         {"error", kBase},         {"shape", kBase},
     {"memory", kBase},        {"parallel", kBase},      {"random", kBase},
+    {"names", kBase},
     {"tensor", kTensor},      {"numeric", kTensor},     {"print", kTensor},
     {"walk", kTensor},        {"autograd", kAutograd},  {"backward", kAutograd},
     {"gradcheck", kAutograd}, {"diagnosis", kAutograd}, {"diagnosis_rules", kAutograd},

@@ -420,5 +420,5 @@ TEST_CASE("lens check: all registered operations agree with finite differences")
   CHECK(run(kLens + " check softmax --reference").code == 0);
   Ran none = run(kLens + " check sofmax");
   CHECK(none.code == 2);
-  CHECK(none.says("lens: there is no operation sofmax: lens check lists them"));
+  CHECK(none.says("lens: there is no operation sofmax: lens check lists them; hint: softmax?"));
 }

@@ -86,7 +86,8 @@ TEST_CASE("the whole Transformer passes the gradient check") {
       nn::StateDict dict = nn::state_dict(model);
       CHECK(std::any_of(dict.begin(), dict.end(), [](auto& e) { return e.first == "output.weight"; }) != tie);
       nn::Seq2SeqBatch b = batch();
-      GradcheckReport report = nn::gradcheck(model, [&] { return model.loss(b, {.label_smoothing = 0.1, .weight = 2}).loss; });
+      nn::LossOptions options{.label_smoothing = 0.1, .weight = 2};
+      GradcheckReport report = nn::gradcheck(model, [&] { return model.loss(b, options).loss; });
       CHECK_MESSAGE(report.ok, report.message);
       CHECK(report.checked > 500);
     }

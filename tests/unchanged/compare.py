@@ -63,7 +63,8 @@ class Scratch:
 
     def train(self, program, options, threads, epochs, batch=BATCH):
         out = os.path.join(self.directory, "model")
-        command = [program, "train", "--data", self.data, "--valid", self.data, "--hidden", "16", "--embedding", "12",
+        hidden = [] if "transformer" in options else ["--hidden", "16"]
+        command = [program, "train", "--data", self.data, "--valid", self.data, *hidden, "--embedding", "12",
                    "--batch-size", str(batch), "--epochs", str(epochs), "--threads", str(threads), "--seed", "7",
                    "--quiet", "--out", out, "--force", *options.split()]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)

@@ -1,11 +1,13 @@
 #include "command_line.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <gradus/names.h>
 
 #include <fcntl.h>
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -51,6 +53,14 @@ CLI::Validator whole() {
       "");
 }
 
+// There is no such value or command: those that there are, and the nearest.
+std::string unknown_among(const std::string& what, const std::string& name,
+                          const std::vector<std::string>& known) {
+  const std::string nearest = gradus::nearest_name(name, known);
+  return fmt::format("there is no {} \"{}\", only {}{}", what, name, fmt::join(known, ", "),
+                     nearest.empty() ? "" : "; hint: " + nearest + "?");
+}
+
 // --data "$FORGOTTEN" is a mistake, and not the same as no --data.
 const CLI::Validator kNotEmpty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
 
@@ -62,6 +72,24 @@ void end_without_waiting(int status, void*) {
   if (getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur == RLIM_INFINITY) return;
   std::fflush(nullptr);
   std::_Exit(status);
+}
+
+// What is wrong with arguments that a command left over.
+std::string unexpected(const CLI::App& command, const std::vector<std::string>& arguments) {
+  auto wrong = std::find_if(arguments.begin(), arguments.end(), [](auto& a) { return a.starts_with('-'); });
+  if (wrong == arguments.end()) return fmt::format("\"{}\" was not expected", arguments.front());
+  const std::string name = wrong->substr(0, wrong->find('='));
+  std::vector<std::string> options;
+  std::string positional;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
+    const std::string place = option->get_positional() ? option->get_name(true) : "";
+    if (!place.empty()) positional += option->get_required() ? " " + place : " [" + place + "]";
+  }
+  std::string hint = gradus::nearest_name(name, options);
+  if (!hint.empty()) hint += "?";
+  else if (!positional.empty()) hint = "these are named by their places: " + command.get_name() + positional;
+  return fmt::format("there is no option {}{}", name, hint.empty() ? "" : "; hint: " + hint);
 }
 
 }  // namespace
@@ -96,11 +124,6 @@ const Option& Option::take_all() const {
   return *this;
 }
 
-const Option& Option::range(int least, int most) const {
-  option_->check(between(least, most));
-  return *this;
-}
-
 const Option& Option::range(double least, double most) const {
   option_->check(between(least, most));
   return *this;
@@ -118,8 +141,15 @@ const Option& Option::not_negative() const {
   return *this;
 }
 
-const Option& Option::one_of(const std::vector<std::string>& values) const {
-  option_->check(CLI::IsMember(values));
+const Option& Option::one_of(const std::vector<std::string>& values,
+                             const std::map<std::string, std::string>& aliases) const {
+  auto fault = [=, what = option_->get_single_name()](const std::string& text) {
+    const bool known = std::find(values.begin(), values.end(), text) != values.end() || aliases.count(text);
+    return known ? "" : unknown_among(what, text, values);
+  };
+  constexpr size_t kMany = 10;
+  const std::string in_help = values.size() > kMany ? "" : fmt::format("{{{}}}", fmt::join(values, ","));
+  option_->check(CLI::Validator(fault, in_help));
   return *this;
 }
 
@@ -247,11 +277,17 @@ int Program::report() const {
     return 0;
   }
   std::string text = complaint.str();
-  if (!state_->first.empty() && state_->first[0] != '-' && app_->get_subcommands().empty()) {
-    std::string names;
+  const std::vector<CLI::App*> parsed = app_->get_subcommands();
+  const std::vector<std::string> left = app_->remaining(true);
+  if (!state_->first.empty() && state_->first[0] != '-' && parsed.empty()) {
+    std::vector<std::string> names;
     for (const CLI::App* command : app_->get_subcommands([](CLI::App*) { return true; }))
-      names += (names.empty() ? "" : ", ") + command->get_name();
-    text = fmt::format("{}: there is no command \"{}\", only {}", app_->get_name(), state_->first, names);
+      names.push_back(command->get_name());
+    text = app_->get_name() + ": " + unknown_among("command", state_->first, names);
+  } else if (!left.empty()) {
+    const CLI::App& command = parsed.empty() ? *app_ : *parsed.back();
+    const std::string name = app_->get_name() + (parsed.empty() ? "" : " " + command.get_name());
+    text = name + ": " + unexpected(command, left);
   }
   while (text.ends_with('\n')) text.pop_back();
   translator::tell("{}\n", text);

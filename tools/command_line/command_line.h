@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +14,8 @@ class Option;
 }  // namespace CLI
 
 // The command lines of the programs. CLI11 parses them; it is one large header of templates, which every file that
-// includes it takes seconds to read, so that only command_line.cc does. Names, texts and errors are CLI11's:
+// includes it takes seconds to read, so that only command_line.cc does. What it knows no name like is told with the
+// nearest one that there is. Names are CLI11's:
 // "-o,--out" is an option, "out" a positional argument, "--yes,!--no" a flag that sets true or false.
 
 namespace command_line {
@@ -30,12 +32,13 @@ class Option {
   const Option& delimiter(char between) const;        ///< several values in one argument: a,b
   const Option& take_all() const;                     ///< several values, whatever last_wins() says
 
-  const Option& range(int least, int most) const;
   const Option& range(double least, double most) const;
   static constexpr double kMost = 1e9;   ///< of any number without a bound of its own
   const Option& positive(double most = kMost) const;
   const Option& not_negative() const;  ///< the same from 0
-  const Option& one_of(const std::vector<std::string>& values) const;
+  /// Or one of the aliases, which neither --help nor an error names. --help leaves many values to a footer.
+  const Option& one_of(const std::vector<std::string>& values,
+                       const std::map<std::string, std::string>& aliases = {}) const;
   const Option& existing_file() const;
   /// `error` says what is wrong with a value; "": nothing.
   const Option& check(const std::function<std::string(const std::string& value)>& error) const;

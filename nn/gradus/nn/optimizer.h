@@ -62,6 +62,8 @@ class Optimizer {
     return add_group(named_parameters(module), options, caller);
   }
   int num_groups() const { return static_cast<int>(groups_.size()); }
+  /// Numbers that it keeps for each number of a parameter: two of Adam.
+  size_t slots() const { return slot_names().size(); }
 
   /// Learning rate of a group. A Scheduler sets those of all groups.
   /// @throws Error "[Adam] group 3 does not exist: 2 groups".

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <gradus/names.h>
 #include <gradus/op_case.h>
 #include <lens/check.h>
 
@@ -65,10 +66,15 @@ int check_command(const CheckCommandOptions& options) {
     wrong += check_case(c, options.reference);
     ++checked;
   }
+  std::vector<std::string> known;
+  for (const OpCase& c : gradus::op_cases()) known.push_back(c.name.substr(0, c.name.find(':')));
   for (const std::string& name : options.names)
     if (std::none_of(gradus::op_cases().begin(), gradus::op_cases().end(),
-                     [&](auto& c) { return matches(c, name); }))
-      throw UsageError(fmt::format("there is no operation {}: lens check lists them", name));
+                     [&](auto& c) { return matches(c, name); })) {
+      const std::string nearest = gradus::nearest_name(name, known);
+      throw UsageError(fmt::format("there is no operation {}: lens check lists them{}", name,
+                                   nearest.empty() ? "" : "; hint: " + nearest + "?"));
+    }
   if (checked > 1) fmt::print("{} cases, {} wrong\n", checked, wrong);
   return wrong != 0;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <gradus/error.h>
+#include <gradus/names.h>
 
 #include <algorithm>
 #include <fstream>
@@ -41,10 +42,16 @@ Course::Course(const std::string& k)
 }
 
 const Unit& Course::find(const std::string& what) const {
-  for (const Unit& unit : units_)
-    if (what == unit.name || what == std::to_string(unit.number) || what == unit.name.substr(0, 2))
+  std::vector<std::string> topics;
+  for (const Unit& unit : units_) {
+    topics.push_back(unit.name.substr(3));
+    if (what == unit.name || what == topics.back() || what == std::to_string(unit.number) ||
+        what == unit.name.substr(0, 2))
       return unit;
-  throw UsageError(fmt::format("there is no {} {}: they go from 1 to {}", kind, what, units_.size()));
+  }
+  const std::string nearest = gradus::nearest_name(what, topics);
+  throw UsageError(fmt::format("there is no {} {}: they go from 1 to {}{}", kind, what, units_.size(),
+                               nearest.empty() ? "" : "; hint: " + nearest + "?"));
 }
 
 bool Workplace::hand_out(const Unit& unit, const fs::path& from) const {

@@ -27,7 +27,7 @@ class Course {
   const char* start;   ///< "starter.cc", "broken.cc"
   const char* answer;  ///< "solution.cc", "fixed.cc"
   const std::vector<Unit>& units() const { return units_; }
-  /// "9", "09" or "09-attention". @throws UsageError.
+  /// "9", "09", "attention" or "09-attention". @throws UsageError.
   const Unit& find(const std::string& what) const;
 
  private:
