@@ -250,7 +250,7 @@ bool Trainer::validate(Progress& bar) {
   auto averages =
       std::make_unique<nn::EMAWeights>(ema_, *model_.network);  // from here to where they are released
   Validation v;
-  v.epoch = epoch_;
+  v.epoch = epoch_ + (batch_ == batches_per_epoch_ ? 1 : 0);  // that are over
   v.step = step_;
   v.train_loss = window_nll_ / static_cast<double>(window_tokens_);
   v.tokens_per_second = static_cast<double>(window_tokens_) / window_seconds_;
