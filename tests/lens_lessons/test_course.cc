@@ -353,6 +353,24 @@ TEST_CASE("a program that only says that it is right, or ends before it was chec
   CHECK(fs::exists(s.path / "gradus-lessons/passed.txt") == false);
 }
 
+TEST_CASE("what was passed is kept in a file that is replaced whole, or stays as it was with an error") {
+  Scratch s;
+  const fs::path passed = s.path / "passed.txt";
+  const lens::Workplace work(s.path);
+  lens::Unit one, two;
+  one.name = "01-one", two.name = "02-two";
+  for (const lens::Unit& unit : {one, two, one}) work.remember(unit);
+  CHECK(lens::read_text(passed) == "01-one\n02-two\n");
+  work.forget(one);
+  CHECK(lens::read_text(passed) == "02-two\n");
+  CHECK_FALSE(fs::exists(passed.string() + ".tmp"));
+  fs::create_directory(passed.string() + ".tmp");  // where the new one would be written
+  CHECK_THROWS_AS(work.remember(one), gradus::Error);
+  CHECK_THROWS_AS(work.forget(two), gradus::Error);
+  CHECK(work.passed(two));
+  CHECK_FALSE(work.passed(one));
+}
+
 TEST_CASE("a program that does not end, or takes all memory, is ended with a word") {
   Scratch s;
   s.lens("lesson 2 --hint");

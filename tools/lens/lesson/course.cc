@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <gradus/error.h>
+#include <gradus/io/replacement.h>
 #include <gradus/names.h>
 
 #include <algorithm>
@@ -75,23 +76,28 @@ fs::path Workplace::reset(const Unit& unit, const fs::path& from) const {
 }
 
 bool Workplace::passed(const Unit& unit) const {
-  std::ifstream in(folder_ / "passed.txt");
+  std::ifstream in(passed_file());
   for (std::string line; std::getline(in, line);)
     if (line == unit.name) return true;
   return false;
 }
 
 void Workplace::remember(const Unit& unit) const {
-  if (passed(unit)) return;
-  std::ofstream(folder_ / "passed.txt", std::ios::app) << unit.name << '\n';
+  if (!passed(unit)) replace_passed((fs::exists(passed_file()) ? read_text(passed_file()) : "") + unit.name + '\n');
 }
 
 void Workplace::forget(const Unit& unit) const {
   if (!passed(unit)) return;
-  std::istringstream before(read_text(folder_ / "passed.txt"));
-  std::ofstream out(folder_ / "passed.txt");
+  std::istringstream before(read_text(passed_file()));
+  std::string others;
   for (std::string line; std::getline(before, line);)
-    if (line != unit.name) out << line << '\n';
+    if (line != unit.name) others += line + '\n';
+  replace_passed(others);
+}
+
+void Workplace::replace_passed(const std::string& names) const {
+  const std::string path = passed_file().string();
+  gradus::io::replace_file(path, names, [&](const std::string& what) { gradus::fail("lens", path + " " + what); });
 }
 
 std::string listed(const Course& course, const Workplace& work, const PictureStyle& style) {

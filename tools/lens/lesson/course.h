@@ -50,6 +50,9 @@ class Workplace {
   void forget(const Unit& unit) const;
 
  private:
+  std::filesystem::path passed_file() const { return folder_ / "passed.txt"; }
+  void replace_passed(const std::string& names) const;
+
   std::filesystem::path folder_;
 };
 
