@@ -107,15 +107,13 @@ Data load_data(const DataOptions& options) {
 
 std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count, uint64_t seed,
                                          int max_length) {
-  bool train = split == "train";
+  auto wanted = [&](const char* part) { return split == part ? static_cast<int>(count) : 0; };
   Corpus corpus = generate_corpus({.seed = seed,
-                                   .train = train ? static_cast<int>(count) : 0,
-                                   .valid = kHeldOut,
-                                   .test = kHeldOut,
+                                   .train = wanted("train"),
+                                   .valid = wanted("valid"),
+                                   .test = wanted("test"),
                                    .max_length = max_length});
-  auto pairs = to_pairs(train ? corpus.train : split == "valid" ? corpus.valid : corpus.test);
-  if (static_cast<int64_t>(pairs.size()) > count) pairs.resize(static_cast<size_t>(count));
-  return pairs;
+  return to_pairs(split == "train" ? corpus.train : split == "valid" ? corpus.valid : corpus.test);
 }
 
 }  // namespace translator
