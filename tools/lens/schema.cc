@@ -253,7 +253,8 @@ std::vector<std::string> event_problems(const json& event) {
   std::string kind = event.at("event").get<std::string>();
   if (std::find(std::begin(kEvents), std::end(kEvents), kind) == std::end(kEvents)) return {};
   std::vector<std::string> found = problems(event, part_of(schema, kind));
-  if (!found.empty() || !event.contains("probe") || !event.at("probe").is_object()) return found;
+  if (!found.empty() || kind != "validation") return found;
+  if (!event.contains("probe") || !event.at("probe").is_object()) return found;
   const json &probe = event.at("probe"), &rows = probe.at("weights"), &columns = probe.at("source_words");
   if (rows.is_null()) return {};
   if (rows.size() != probe.at("target_words").size())
