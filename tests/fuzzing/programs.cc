@@ -58,9 +58,10 @@ void fill(const std::vector<std::pair<std::string, std::string>>& files) {
   for (const auto& entry : fs::directory_iterator(directory())) fs::remove_all(entry.path());
   fs::copy(good, fs::path(directory()) / "m");
   write_file(directory() + "/pairs.tsv", "a b\tx y\nb a\ty x\nc\tz\na\tx\n");
-  for (const auto& [name, text] : files)
-    if (!name.empty() && name.size() < 30 && harmless(name) && name != ".")
-      write_file(directory() + (name.starts_with("m.") ? "/m/" + name.substr(2) : "/" + name), text);
+  for (const auto& [name, text] : files) {
+    std::string path = directory() + (name.starts_with("m.") ? "/m/" + name.substr(2) : "/" + name);
+    if (name.size() < 30 && harmless(name) && !fs::is_directory(path)) write_file(path, text);
+  }
 }
 
 // The exit status; -1 for a program that was ended because it took long, -N for one that signal N ended.
