@@ -56,16 +56,16 @@ Node::~Node() {
 Parameter::Parameter(Tensor value, std::string name, Caller caller)
     : var_(variable(std::move(value), std::move(name), caller)) {}
 
-void Parameter::update(const std::function<void(const Tensor&)>& change, Caller caller) {
-  if (!defined()) fail(caller, "update", "the parameter is undefined");
+void Parameter::update(const std::function<void(const Tensor&)>& change) {
+  if (!defined()) fail("update", "the parameter is undefined");
   if (!value().sole_owner()) var_ = Var(value().clone(), var_.node());
   change(value());
 }
 
-void Parameter::assign(Tensor value, Caller caller) {
-  if (!defined()) fail(caller, "assign", "the parameter is undefined");
+void Parameter::assign(Tensor value) {
+  if (!defined()) fail("assign", "the parameter is undefined");
   if (value.shape() != shape())
-    fail(caller, "assign",
+    fail("assign",
          fmt::format("the shape must stay: parameter {}, value {}", shape().str(), value.shape().str()));
   var_.node()->dtype = value.dtype();
   var_ = Var(std::move(value), var_.node());

@@ -36,11 +36,11 @@ class Var {
   bool defined() const { return value_.defined(); }
   const Shape& shape() const { return value_.shape(); }
   int dims() const { return value_.dims(); }
-  int64_t size(int axis, Caller caller = Caller::current()) const { return value_.size(axis, caller); }
+  int64_t size(int axis) const { return value_.size(axis); }
   int64_t numel() const { return value_.numel(); }
   DType dtype() const { return value_.dtype(); }
   /// The number of a one-element Var.
-  double item(Caller caller = Caller::current()) const { return value_.item(caller); }
+  double item() const { return value_.item(); }
   bool requires_grad() const { return node_ != nullptr; }
   const std::shared_ptr<Node>& node() const { return node_; }
 
@@ -93,10 +93,10 @@ class Parameter {
   /// Runs `change` on the numbers, in place. If a live graph saved them they are copied first, so that its backward
   /// still sees what its forward saw.
   /// @throws Error when there are none: a bias that a layer was made without.
-  void update(const std::function<void(const Tensor& value)>& change, Caller caller = Caller::current());
+  void update(const std::function<void(const Tensor& value)>& change);
   /// Replaces the numbers; the shape must stay, the element type may change.
   /// @throws Error "[assign] the shape must stay: parameter [3, 4], value [4, 3]".
-  void assign(Tensor value, Caller caller = Caller::current());
+  void assign(Tensor value);
 
  private:
   Var var_;
@@ -122,10 +122,10 @@ class Input {
   bool defined() const { return var_->defined(); }
   const Shape& shape() const { return var_->shape(); }
   int dims() const { return var_->dims(); }
-  int64_t size(int axis, Caller caller = Caller::current()) const { return var_->size(axis, caller); }
+  int64_t size(int axis) const { return var_->size(axis); }
   int64_t numel() const { return var_->numel(); }
   DType dtype() const { return var_->dtype(); }
-  double item(Caller caller = Caller::current()) const { return var_->item(caller); }
+  double item() const { return var_->item(); }
   bool requires_grad() const { return var_->requires_grad(); }
   const std::shared_ptr<Node>& node() const { return var_->node(); }
 

@@ -40,7 +40,9 @@ Gradients BackwardPass::run(const Input& loss) {
 }
 
 Gradients backward(const Input& loss, const BackwardOptions& options) {
-  if (!loss.node()) fail(loss.caller(), "backward", "the loss depends on nothing that needs a gradient");
+  if (!loss.node())
+    fail(loss.caller(), "backward", "the loss depends on nothing that needs a gradient",
+         loss.defined() ? "made under NoGrad, or of constants alone?" : "moved from, or never computed?");
   return BackwardPass(options).run(loss);
 }
 

@@ -326,11 +326,11 @@ Diagnosis diagnose(const std::function<Var()>& f, const std::vector<NamedParamet
 }
 
 OfParameters::OfParameters(const std::function<Var(const std::vector<Var>&)>& f,
-                           const std::vector<Tensor>& inputs)
+                           const std::vector<Tensor>& inputs, const std::vector<std::string>& names)
     : parameters(inputs.size()) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) continue;
-    std::string name = fmt::format("input{}", i);
+    std::string name = i < names.size() ? names[i] : fmt::format("input{}", i);
     parameters[i] =
         Parameter(inputs[i].dtype() == DType::f64 ? inputs[i].clone() : inputs[i].to(DType::f64), name);
     named.push_back({name, &parameters[i]});

@@ -73,7 +73,8 @@ OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Var
 /// A function of tensors as one of parameters: floating inputs in f64 named input0, input1, ...; others are constants,
 /// undefined ones stay it. Refers to f and inputs.
 struct OfParameters {
-  OfParameters(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs);
+  OfParameters(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
+               const std::vector<std::string>& names = {});
   OfParameters(const OfParameters&) = delete;
   std::vector<Parameter> parameters;
   std::vector<NamedParameter> named;

@@ -37,7 +37,9 @@ void fail_not_finite(std::string_view where, std::string_view what) {
 std::string to_string(const Caller& caller) {
   if (caller.line() == 0) return "";
   std::string_view file = caller.file_name();
-  if (file.find("/include/c++/") != file.npos) return "";  // libstdc++ and libc++ alike
+  // Not the user's: libstdc++ and libc++ alike, and this library, in its tree or installed.
+  for (const char* not_theirs : {"/include/c++/", "lib/gradus/", "nn/gradus/nn/", "include/gradus/"})
+    if (file.find(not_theirs) != file.npos) return "";
   if (size_t slash = file.find_last_of("/\\"); slash != std::string_view::npos) file.remove_prefix(slash + 1);
   return std::string(file).append(":").append(std::to_string(caller.line()));
 }

@@ -32,16 +32,17 @@ class NotFinite : public Error {
 [[noreturn]] void fail(std::string_view where, std::string_view what, std::string_view hint = {});
 [[noreturn]] void fail_not_finite(std::string_view where, std::string_view what);
 
-/// The place in the user's code that an op was called from. A function that cannot take an Input, and every constructor,
-/// takes a last argument `Caller caller = Caller::current()`; a constructor hands it on to its members'.
+/// The place in the user's code that an op was called from. An Input or an RngInput carries it; the few functions that
+/// take neither, but are called by users with sizes and lists that may be wrong, have a last argument
+/// `Caller caller = Caller::current()`.
 using Caller = std::source_location;
 
 /// The same with the caller's line, unless an At is in force: for small functions, whose cost an At would be.
 [[noreturn]] void fail(const Caller& caller, std::string_view where, std::string_view what,
                        std::string_view hint = {});
 
-/// "decoder.cc:88", without folders; "" for no place, and for one within the standard library: what std::make_unique or
-/// emplace_back constructs was called from there.
+/// "decoder.cc:88", without folders; "" for no place, and for one that is not the user's: within the standard library, where
+/// what std::make_unique or emplace_back constructs was called from, or within Gradus.
 std::string to_string(const Caller& caller);
 
 /// Within its lifetime, on this thread, errors and recorded nodes name this place. The outermost one wins: ops that an op

@@ -186,8 +186,14 @@ GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<Named
 
 GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f,
                           const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
-  OfParameters of(f, inputs);
-  return gradcheck(of.call, of.named, options);
+  OfParameters of(f, inputs, options.names);
+  try {
+    return gradcheck(of.call, of.named, options);
+  } catch (const Error& e) {
+    if (e.message().find("element types must agree: f64 and f32") == std::string::npos) throw;
+    throw Error(std::string(e.what()) +
+                "; hint: the inputs are f64 here. A module that is captured: nn::gradcheck(module, ...), or nn::to it");
+  }
 }
 
 }  // namespace gradus

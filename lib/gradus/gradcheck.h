@@ -15,10 +15,10 @@ struct GradcheckOptions {
   /// On |analytic - numeric| / max(|analytic|, |numeric|, a hundredth of the parameter's largest gradient), as far as
   /// differences can tell.
   double tolerance = 1e-6;
-  int64_t max_elements =
-      400;  ///< a parameter with more elements is checked along `directions` random directions
+  int64_t max_elements = 400;  ///< a parameter with more is checked along `directions` random directions
   int directions = 6;
   uint64_t seed = 1;
+  std::vector<std::string> names = {};  ///< of the inputs, for messages; those that have none are input0, input1, ...
 };
 
 /// What a gradient check found. Converts to bool: true when all is well.
@@ -42,7 +42,7 @@ struct GradcheckReport {
 GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
                           const GradcheckOptions& options = {});
 
-/// The same for a plain function of tensors: inputs are converted to f64 and named input0, input1, ... Inputs of other
+/// The same for a plain function of tensors: inputs are converted to f64; their names are the options'. Inputs of other
 /// element types (ids, masks) are passed on as constants.
 GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f,
                           const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});

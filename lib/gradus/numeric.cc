@@ -23,10 +23,10 @@ double sum_of(const T* x, int64_t n) {
 
 }  // namespace
 
-Tensor broadcast_to(const Tensor& x, const Shape& shape, const char* where, Caller caller) {
+Tensor broadcast_to(const Tensor& x, const Shape& shape, const char* where) {
   if (x.shape() == shape) return x;
   if (!broadcasts_to(x.shape(), shape))
-    fail(caller, where, fmt::format("shape does not stretch: {} to {}", x.shape().str(), shape.str()));
+    fail(where, fmt::format("shape does not stretch: {} to {}", x.shape().str(), shape.str()));
   Tensor y(shape, x.dtype());
   Walk walk(shape, {x.shape()});
   const int64_t n = walk.length();
@@ -40,10 +40,10 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape, const char* where, Call
   return y;
 }
 
-Tensor sum_to(const Tensor& x, const Shape& shape, Caller caller) {
+Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   if (!broadcasts_to(shape, x.shape()))
-    fail(caller, "sum_to", fmt::format("shape does not stretch: {} to {}", shape.str(), x.shape().str()));
+    fail("sum_to", fmt::format("shape does not stretch: {} to {}", shape.str(), x.shape().str()));
   Tensor y = Tensor::zeros(shape, x.dtype());
   Walk walk(x.shape(), {shape});
   const int64_t n = walk.length();

@@ -23,33 +23,32 @@ void visit(const Tensor& t, F&& f) {
 
 /// The same for f32 and f64 only. @throws Error "[where] needs f32 or f64 numbers".
 template <class F>
-void visit_floating(const Tensor& t, const char* where, F&& f, Caller caller = Caller::current()) {
+void visit_floating(const Tensor& t, const char* where, F&& f) {
   if (t.dtype() == DType::f32) return f(static_cast<float*>(t.raw()));
   if (t.dtype() == DType::f64) return f(static_cast<double*>(t.raw()));
-  fail(caller, where, "needs f32 or f64 numbers");
+  fail(where, "needs f32 or f64 numbers");
 }
 
 /// The numbers of t as T*, T being float or double. @throws Error when t has another element type.
 template <class T>
-T* data(const Tensor& t, Caller caller = Caller::current()) {
+T* data(const Tensor& t) {
   if constexpr (std::is_same_v<T, float>)
-    return t.f32(caller);
+    return t.f32();
   else
-    return t.f64(caller);
+    return t.f64();
 }
 
 /// f(T{}) with T = float or double by the element type: for kernels that take several tensors of one type.
 template <class F>
-void with_type(DType dtype, const char* where, F&& f, Caller caller = Caller::current()) {
+void with_type(DType dtype, const char* where, F&& f) {
   if (dtype == DType::f32) return f(float{});
   if (dtype == DType::f64) return f(double{});
-  fail(caller, where, "needs f32 or f64 numbers");
+  fail(where, "needs f32 or f64 numbers");
 }
 
 /// y_i = f(x_i). @throws Error unless x is f32 or f64.
 template <class F>
-Tensor map(const Tensor& x, F&& f, Caller caller = Caller::current()) {
-  At at(caller);
+Tensor map(const Tensor& x, F&& f) {
   Tensor y(x.shape(), x.dtype());
   with_type(x.dtype(), "map", [&](auto type) {
     using T = decltype(type);
@@ -62,8 +61,7 @@ Tensor map(const Tensor& x, F&& f, Caller caller = Caller::current()) {
 
 /// z_i = f(x_i, y_i). @throws Error unless all have one shape and one type, f32 or f64.
 template <class F>
-Tensor zip(const Tensor& x, const Tensor& y, F&& f, Caller caller = Caller::current()) {
-  At at(caller);
+Tensor zip(const Tensor& x, const Tensor& y, F&& f) {
   if (x.shape() != y.shape())
     fail("zip", "shapes must agree: " + x.shape().str() + " and " + y.shape().str());
   Tensor z(x.shape(), x.dtype());
@@ -78,8 +76,7 @@ Tensor zip(const Tensor& x, const Tensor& y, F&& f, Caller caller = Caller::curr
 
 /// w_i = f(x_i, y_i, z_i), likewise.
 template <class F>
-Tensor zip(const Tensor& x, const Tensor& y, const Tensor& z, F&& f, Caller caller = Caller::current()) {
-  At at(caller);
+Tensor zip(const Tensor& x, const Tensor& y, const Tensor& z, F&& f) {
   if (x.shape() != y.shape() || x.shape() != z.shape())
     fail("zip", "shapes must agree: " + x.shape().str() + ", " + y.shape().str() + " and " + z.shape().str());
   Tensor w(x.shape(), x.dtype());
@@ -94,11 +91,10 @@ Tensor zip(const Tensor& x, const Tensor& y, const Tensor& z, F&& f, Caller call
 
 /// x stretched to `shape` by NumPy's broadcasting (a copy, or x itself when nothing stretches).
 /// @throws Error "[where] shape does not stretch: [2] to [3]".
-Tensor broadcast_to(const Tensor& x, const Shape& shape, const char* where,
-                    Caller caller = Caller::current());
+Tensor broadcast_to(const Tensor& x, const Shape& shape, const char* where);
 
 /// The reverse: x summed over the axes along which `shape` was stretched. The backward of broadcasting.
 /// @throws Error when `shape` does not stretch to x's.
-Tensor sum_to(const Tensor& x, const Shape& shape, Caller caller = Caller::current());
+Tensor sum_to(const Tensor& x, const Shape& shape);
 
 }  // namespace gradus

@@ -41,8 +41,8 @@ double Rng::normal() {
   return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
 }
 
-int64_t Rng::below(int64_t n, Caller caller) {
-  if (n <= 0) fail(caller, "below", "n must be positive: " + std::to_string(n));
+int64_t Rng::below(int64_t n) {
+  if (n <= 0) fail("below", "n must be positive: " + std::to_string(n));
   uint64_t range = static_cast<uint64_t>(n);
   uint64_t limit =
       ~uint64_t{0} - ~uint64_t{0} % range;  // a multiple of n: beyond it the remainder would be biased

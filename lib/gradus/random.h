@@ -24,7 +24,7 @@ class Rng {
   /// Normal with mean 0 and deviation 1 (Box and Muller 1958).
   double normal();
   /// Uniform in 0 .. n-1, without bias. @throws Error "[below] n must be positive: 0".
-  int64_t below(int64_t n, Caller caller = Caller::current());
+  int64_t below(int64_t n);
   /// An independent generator: the k-th split of this seed.
   Rng split(uint64_t k) const { return Rng(seed_, stream_ * 0x9E3779B97F4A7C15ull + k + 1); }
 
@@ -38,6 +38,24 @@ class Rng {
   uint64_t seed_, stream_, position_ = 0;
   uint64_t cached_block_ = ~uint64_t{0};
   std::array<uint32_t, 4> block_{};
+};
+
+/// An Rng, and the line that the call stands on: for what draws numbers as it is made, a layer above all, so that an
+/// error names the line that constructs it. Made implicitly from an Rng, as Input is from a Var. Only for parameters: it
+/// refers to the Rng it was made of.
+class RngInput {
+ public:
+  RngInput(Rng& rng, Caller caller = Caller::current()) : rng_(rng), caller_(caller) {}
+  RngInput(const RngInput&) = delete;
+  RngInput& operator=(const RngInput&) = delete;
+
+  operator Rng&() const { return rng_; }
+  Rng* operator->() const { return &rng_; }
+  const Caller& caller() const { return caller_; }
+
+ private:
+  Rng& rng_;
+  Caller caller_;
 };
 
 }  // namespace gradus

@@ -8,31 +8,39 @@
 
 namespace gradus {
 
-Shape::Shape(std::initializer_list<int64_t> dims, Caller caller)
-    : Shape(dims.begin(), static_cast<int>(dims.size()), caller) {}
+static constexpr const char* kTooManyAxes = "a tensor has at most 6 axes";
 
-Shape::Shape(const int64_t* dims, int count, Caller caller) {
-  if (count > kMaxDims) fail(caller, "shape", "a tensor has at most 6 axes");
-  dims_ = count;
-  for (int i = 0; i < count; ++i) size_[i] = dims[i];
-  check(caller);
+Shape::Shape(std::initializer_list<int64_t> dims, Caller caller) {
+  if (take(dims.begin(), static_cast<int>(dims.size()))) return;
+  At at(caller);
+  refuse();
 }
 
-void Shape::append(int64_t size, Caller caller) {
-  if (dims_ == kMaxDims) fail(caller, "shape", "a tensor has at most 6 axes");
+Shape::Shape(const int64_t* dims, int count) {
+  if (!take(dims, count)) refuse();
+}
+
+bool Shape::take(const int64_t* dims, int count) {
+  dims_ = count;
+  for (int i = 0; i < std::min(count, kMaxDims); ++i) size_[i] = dims[i];
+  return count <= kMaxDims && countable(size_, dims_);
+}
+
+void Shape::append(int64_t size) {
+  if (dims_ == kMaxDims) fail("shape", kTooManyAxes);
   size_[dims_++] = size;
   if (countable(size_, dims_)) return;
   const Shape wrong = *this;
   --dims_;
-  wrong.check(caller);
+  wrong.refuse();
 }
 
-void Shape::set(int axis, int64_t size, Caller caller) {
+void Shape::set(int axis, int64_t size) {
   std::swap(size_[axis], size);
   if (countable(size_, dims_)) return;
   const Shape wrong = *this;
   size_[axis] = size;
-  wrong.check(caller);
+  wrong.refuse();
 }
 
 bool Shape::countable(const int64_t* dims, int count) {
@@ -42,21 +50,21 @@ bool Shape::countable(const int64_t* dims, int count) {
   return true;
 }
 
-void Shape::check(const Caller& caller) const {
-  if (countable(size_, dims_)) return;
+void Shape::refuse() const {
+  if (dims_ > kMaxDims) fail("shape", kTooManyAxes);
   for (int64_t size : *this)
-    if (size < 0) fail(caller, "shape", fmt::format("an axis cannot have the negative size {}", size));
-  fail(caller, "shape", fmt::format("too many elements, at most 2^56: {}", str()));
+    if (size < 0) fail("shape", fmt::format("an axis cannot have the negative size {}", size));
+  fail("shape", fmt::format("too many elements, at most 2^56: {}", str()));
 }
 
-int Shape::axis(int axis, const char* where, Caller caller) const {
+int Shape::axis(int axis, const char* where) const {
   int front = axis < 0 ? axis + dims_ : axis;
   if (front < 0 || front >= dims_)
-    fail(caller, where, fmt::format("axis {} does not exist: shape {}", axis, str()));
+    fail(where, fmt::format("axis {} does not exist: shape {}", axis, str()));
   return front;
 }
 
-int64_t Shape::operator[](const Axis& a) const { return size_[axis(a.number, "shape", a.caller)]; }
+int64_t Shape::operator[](int a) const { return size_[axis(a, "shape")]; }
 
 int64_t Shape::numel() const {
   int64_t n = 1;
@@ -64,14 +72,14 @@ int64_t Shape::numel() const {
   return n;
 }
 
-int64_t Shape::stride(int a, Caller caller) const {
+int64_t Shape::stride(int a) const {
   int64_t n = 1;
-  for (int i = axis(a, "shape", caller) + 1; i < dims_; ++i) n *= size_[i];
+  for (int i = axis(a, "shape") + 1; i < dims_; ++i) n *= size_[i];
   return n;
 }
 
-Shape Shape::without(int a, Caller caller) const {
-  int gone = axis(a, "shape", caller);
+Shape Shape::without(int a) const {
+  int gone = axis(a, "shape");
   Shape out;
   for (int i = 0; i < dims_; ++i)
     if (i != gone) out.append(size_[i]);
@@ -84,7 +92,7 @@ bool Shape::operator==(const Shape& other) const {
 
 std::string Shape::str() const { return fmt::format("[{}]", fmt::join(begin(), end(), ", ")); }
 
-Shape broadcast(const Shape& a, const Shape& b, const char* where, Caller caller) {
+Shape broadcast(const Shape& a, const Shape& b, const char* where) {
   const Shape& longer = a.dims() >= b.dims() ? a : b;
   const Shape& shorter = a.dims() >= b.dims() ? b : a;
   Shape out = longer;
@@ -92,8 +100,8 @@ Shape broadcast(const Shape& a, const Shape& b, const char* where, Caller caller
   for (int i = 0; i < shorter.dims(); ++i) {
     int64_t x = longer[i + shift], y = shorter[i];
     if (x != y && x != 1 && y != 1)
-      fail(caller, where, fmt::format("shapes do not broadcast: {} and {}", a.str(), b.str()));
-    out.set(i + shift, x == 1 ? y : x, caller);
+      fail(where, fmt::format("shapes do not broadcast: {} and {}", a.str(), b.str()));
+    out.set(i + shift, x == 1 ? y : x);
   }
   return out;
 }

@@ -19,32 +19,25 @@ class Shape {
   Shape() = default;
   /// @throws Error for more than 6 axes, a negative size, or "[shape] too many elements, at most 2^56: [..]".
   Shape(std::initializer_list<int64_t> dims, Caller caller = Caller::current());
-  Shape(const int64_t* dims, int count, Caller caller = Caller::current());
-
-  /// An axis by its number, and the line that asks for it.
-  struct Axis {
-    int number;
-    Caller caller;
-    Axis(int n, Caller from = Caller::current()) : number(n), caller(from) {}
-  };
+  Shape(const int64_t* dims, int count);
 
   int dims() const { return dims_; }
   /// Size of an axis; negative axes count from the end (-1 is the last). @throws Error when out of range.
-  int64_t operator[](const Axis& axis) const;
+  int64_t operator[](int axis) const;
   /// Number of elements; 1 for a scalar.
   int64_t numel() const;
   /// The axis counted from the front. @throws Error "[where] axis must be in ..." when out of range.
-  int axis(int axis, const char* where, Caller caller = Caller::current()) const;
+  int axis(int axis, const char* where) const;
   /// Elements per step of this axis in a row-major array. @throws Error as above, here and below.
-  int64_t stride(int axis, Caller caller = Caller::current()) const;
+  int64_t stride(int axis) const;
 
   /// Both throw as the constructors.
-  void set(int axis, int64_t size, Caller caller = Caller::current());
-  void append(int64_t size, Caller caller = Caller::current());
+  void set(int axis, int64_t size);
+  void append(int64_t size);
   /// False for sizes that no shape can have: what a file asks for is looked at before a shape is made of it.
   static bool countable(const int64_t* dims, int count);
   /// A copy without one axis.
-  Shape without(int axis, Caller caller = Caller::current()) const;
+  Shape without(int axis) const;
 
   bool operator==(const Shape& other) const;
   const int64_t* begin() const { return size_; }
@@ -54,7 +47,9 @@ class Shape {
   std::string str() const;
 
  private:
-  void check(const Caller& caller) const;
+  // Both for constructors: false where no shape can have these sizes, and the error that then says why.
+  bool take(const int64_t* dims, int count);
+  [[noreturn]] void refuse() const;
 
   int dims_ = 0;
   int64_t size_[kMaxDims] = {};
@@ -62,7 +57,7 @@ class Shape {
 
 /// NumPy's broadcasting: axes are aligned at the end, a missing axis or one of size 1 stretches.
 /// @throws Error "[where] shapes do not broadcast: [2, 3] and [4, 3]"
-Shape broadcast(const Shape& a, const Shape& b, const char* where, Caller caller = Caller::current());
+Shape broadcast(const Shape& a, const Shape& b, const char* where);
 
 /// True when `from` broadcasts to exactly `to`.
 bool broadcasts_to(const Shape& from, const Shape& to);

@@ -74,8 +74,8 @@ Tensor Tensor::from_ids(const Shape& shape, const std::vector<int32_t>& ids, Cal
   return t;
 }
 
-Tensor Tensor::uniform(const Shape& shape, double low, double high, Rng& rng, DType dtype, Caller caller) {
-  At at(caller);
+Tensor Tensor::uniform(const Shape& shape, double low, double high, const RngInput& rng, DType dtype) {
+  At at(rng.caller());
   Tensor t(shape, dtype);
   visit_floating(t, "uniform", [&](auto* p) {
     kernels::fill_uniform(rng, low, high, p, t.numel_);
@@ -83,9 +83,8 @@ Tensor Tensor::uniform(const Shape& shape, double low, double high, Rng& rng, DT
   return t;
 }
 
-Tensor Tensor::normal(const Shape& shape, double mean, double deviation, Rng& rng, DType dtype,
-                      Caller caller) {
-  At at(caller);
+Tensor Tensor::normal(const Shape& shape, double mean, double deviation, const RngInput& rng, DType dtype) {
+  At at(rng.caller());
   Tensor t(shape, dtype);
   visit_floating(t, "normal", [&](auto* p) {
     kernels::fill_normal(rng, mean, deviation, p, t.numel_);
@@ -93,31 +92,32 @@ Tensor Tensor::normal(const Shape& shape, double mean, double deviation, Rng& rn
   return t;
 }
 
-void* Tensor::typed(DType wanted, const Caller& caller) const {
+void* Tensor::typed(DType wanted) const {
   if (dtype_ != wanted || !defined())
-    fail(caller, "tensor",
+    fail("tensor",
          fmt::format("{} numbers were asked of {} tensor", name_of(wanted),
-                     defined() ? fmt::format("a {} {}", shape_.str(), name_of(dtype_)) : "an undefined"));
+                     defined() ? fmt::format("a {} {}", shape_.str(), name_of(dtype_)) : "an undefined"),
+         defined() ? "" : "moved from, or never made?");
   return data_;
 }
 
-double Tensor::at(int64_t i, Caller caller) const {
+double Tensor::at(int64_t i) const {
   if (i < 0 || i >= numel_)
-    fail(caller, "tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
+    fail("tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
   double value = 0;
   visit(*this, [&](auto* p) { value = static_cast<double>(p[i]); });
   return value;
 }
 
-void Tensor::set(int64_t i, double value, Caller caller) const {
+void Tensor::set(int64_t i, double value) const {
   if (i < 0 || i >= numel_)
-    fail(caller, "tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
+    fail("tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
   visit(*this, [&](auto* p) { p[i] = static_cast<std::remove_pointer_t<decltype(p)>>(value); });
 }
 
-double Tensor::item(Caller caller) const {
+double Tensor::item() const {
   if (numel_ != 1)
-    fail(caller, "item", fmt::format("the tensor must have one element: shape {}", shape_.str()));
+    fail("item", fmt::format("the tensor must have one element: shape {}", shape_.str()));
   return at(0);
 }
 
@@ -130,38 +130,38 @@ std::vector<double> Tensor::to_vector() const {
   return out;
 }
 
-Tensor Tensor::reshape(const std::vector<int64_t>& dims, Caller caller) const {
+Tensor Tensor::reshape(const std::vector<int64_t>& dims) const {
   std::vector<int64_t> sizes = dims;
   int unknown = -1;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] != -1) continue;
-    if (unknown >= 0) fail(caller, "reshape", "only one axis may be -1");
+    if (unknown >= 0) fail("reshape", "only one axis may be -1");
     unknown = static_cast<int>(i);
     sizes[i] = 1;
   }
-  Shape shape(sizes.data(), static_cast<int>(sizes.size()), caller);
+  Shape shape(sizes.data(), static_cast<int>(sizes.size()));
   if (unknown >= 0) {
     const int64_t known = shape.numel();
     if (known == 0 || numel_ % known != 0)
-      fail(caller, "reshape",
+      fail("reshape",
            fmt::format("axis {} cannot be worked out: {} elements over {}", unknown, numel_, known));
-    shape.set(unknown, numel_ / known, caller);
+    shape.set(unknown, numel_ / known);
   }
-  return reshape(shape, caller);
+  return reshape(shape);
 }
 
-Tensor Tensor::reshape(const Shape& shape, Caller caller) const {
+Tensor Tensor::reshape(const Shape& shape) const {
   if (shape.numel() != numel_)
-    fail(caller, "reshape",
+    fail("reshape",
          fmt::format("the number of elements must stay: {} to {}", shape_.str(), shape.str()));
   Tensor view = *this;
   view.shape_ = shape;
   return view;
 }
 
-Tensor Tensor::rows(int64_t begin, int64_t end, Caller caller) const {
+Tensor Tensor::rows(int64_t begin, int64_t end) const {
   if (dims() == 0 || begin < 0 || end < begin || end > shape_[0])
-    fail(caller, "rows", fmt::format("entries {} to {} are outside: shape {}", begin, end, shape_.str()));
+    fail("rows", fmt::format("entries {} to {} are outside: shape {}", begin, end, shape_.str()));
   Tensor view = *this;
   view.shape_.set(0, end - begin);
   view.numel_ = view.shape_.numel();
@@ -169,8 +169,8 @@ Tensor Tensor::rows(int64_t begin, int64_t end, Caller caller) const {
   return view;
 }
 
-Tensor Tensor::row(int64_t i, Caller caller) const {
-  Tensor view = rows(i, i + 1, caller);
+Tensor Tensor::row(int64_t i) const {
+  Tensor view = rows(i, i + 1);
   view.shape_ = shape_.without(0);
   return view;
 }
@@ -199,17 +199,17 @@ void Tensor::fill(double value) const {
         [&](auto* p) { std::fill(p, p + numel_, static_cast<std::remove_pointer_t<decltype(p)>>(value)); });
 }
 
-void Tensor::copy_from(const Tensor& other, Caller caller) const {
+void Tensor::copy_from(const Tensor& other) const {
   if (other.shape() != shape_ || other.dtype() != dtype_)
-    fail(caller, "copy",
+    fail("copy",
          fmt::format("shapes and types must agree: {} {} and {} {}", shape_.str(), name_of(dtype_),
                      other.shape().str(), name_of(other.dtype())));
   std::memcpy(data_, other.data_, static_cast<size_t>(bytes()));
 }
 
-double max_abs_difference(const Tensor& a, const Tensor& b, Caller caller) {
+double max_abs_difference(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape())
-    fail(caller, "max_abs_difference",
+    fail("max_abs_difference",
          fmt::format("shapes must agree: {} and {}", a.shape().str(), b.shape().str()));
   double worst = 0;
   for (int64_t i = 0; i < a.numel(); ++i) worst = worse(worst, std::abs(a.at(i) - b.at(i)));

@@ -20,12 +20,12 @@ double norm(const Tensor& t) {
 
 }  // namespace
 
-const Trace::Node& Trace::find(const std::string& label, Caller caller) const {
+const Trace::Node& Trace::find(const std::string& label) const {
   for (const Node& n : nodes)
     if (n.label == label) return n;
   for (const Node& n : nodes)
     if ((n.scope.empty() ? n.op : n.scope + "/" + n.op) == label) return n;
-  fail(caller, "trace", fmt::format("no node is labelled \"{}\"", label));
+  fail("trace", fmt::format("no node is labelled \"{}\"", label));
 }
 
 std::string tape(const Var& loss) {

@@ -31,7 +31,7 @@ struct Trace {
   std::vector<Edge> edges;  ///< in the order the backward visited them
 
   /// The node with this label, or with this path "scope/op" when no label fits. @throws Error when there is none.
-  const Node& find(const std::string& label, Caller caller = Caller::current()) const;
+  const Node& find(const std::string& label) const;
 };
 
 /// The recorded operations behind `loss`, oldest first, one a line: number, op, shape, inputs, scope. A table for

@@ -54,8 +54,9 @@ TEST_CASE("a loss that is not a scalar needs a seed of its shape and type") {
 
 TEST_CASE("a loss that depends on nothing is refused") {
   Var c = f32({}, {1});
-  CHECK(error_of([&] { backward(c * 2); }) == "[backward] the loss depends on nothing that needs a gradient");
-  CHECK(error_of([&] { backward(Var()); }) == "[backward] the loss depends on nothing that needs a gradient");
+  const std::string refused = "[backward] the loss depends on nothing that needs a gradient";
+  CHECK(error_of([&] { backward(c * 2); }) == refused + "; hint: made under NoGrad, or of constants alone?");
+  CHECK(error_of([&] { backward(Var()); }) == refused + "; hint: moved from, or never computed?");
 }
 
 TEST_CASE("gradients of what the loss does not depend on are refused by name") {
@@ -124,7 +125,7 @@ TEST_CASE("stop_gradient is a constant with the same numbers") {
   CHECK_FALSE(c.requires_grad());
   CHECK(gradient(x * c, x) == Numbers{3, 4});
   CHECK(error_of([&] { backward(sum(c)); }) ==
-        "[backward] the loss depends on nothing that needs a gradient");
+        "[backward] the loss depends on nothing that needs a gradient; hint: made under NoGrad, or of constants alone?");
 }
 
 TEST_CASE("one dy handed to two inputs is not mixed up when one of them is added to") {

@@ -30,6 +30,22 @@ Var square(const Var& x, int64_t at = -1, double wrong = 0) {
 
 }  // namespace
 
+TEST_CASE("inputs can have names") {
+  auto wrong = [](auto& in) { return square(in[0], 0, 1) * in[1]; };
+  GradcheckReport r = gradcheck(wrong, {f64({2}, {1, 2}), f64({2}, {3, 4})}, {.names = {"x", "scale"}});
+  CHECK_FALSE(r);
+  CHECK(r.worst_name == "x[0]");
+  CHECK(gradcheck(wrong, {f64({2}, {1, 2}), f64({2}, {3, 4})}, {.names = {"x"}}).worst_name == "x[0]");  // one for two
+}
+
+TEST_CASE("a captured module in f32 is told what to do") {
+  Var weight = variable(f32({2}, {1, 2}));
+  CHECK(error_of([&] { gradcheck([&](auto& in) { return in[0] * weight; }, {f64({2}, {1, 2})}); })
+            .find("element types must agree: f64 and f32") != std::string::npos);
+  CHECK(error_of([&] { gradcheck([&](auto& in) { return in[0] * weight; }, {f64({2}, {1, 2})}); })
+            .ends_with("; hint: the inputs are f64 here. A module that is captured: nn::gradcheck(module, ...), or nn::to it"));
+}
+
 TEST_CASE("a right gradient passes") {
   GradcheckReport r = gradcheck([](auto& in) { return square(in[0]) * in[1]; },
                                 {f64({2, 3}, {1, 2, 3, -1, -2, 0.5}), f64({3}, {1, 2, 3})});

@@ -11,7 +11,7 @@
 #include <gradus/ops/attention.h>
 #include <gradus/ops/reduce.h>
 
-#include "json_text.h"
+#include <common/json_text.h>
 
 namespace golden {
 namespace {

@@ -47,9 +47,9 @@ TEST_CASE("a header length that cannot be") {
   CHECK(complaint(std::string("\x00\xe1\xf5\x05\x00\x00\x00\x00{}", 10)) ==
         "is truncated: the header takes 100000000 bytes, 2 are left");
   CHECK(complaint(std::string("\x01\xe1\xf5\x05\x00\x00\x00\x00{}", 10)) ==
-        "the header must not exceed 100000000 bytes: 100000001");
+        "the header must not exceed 100000000 bytes: 100000001; hint: is this a safetensors file?");
   CHECK(complaint(std::string(8, '\xff') + "{}") ==
-        "the header must not exceed 100000000 bytes: 18446744073709551615");
+        "the header must not exceed 100000000 bytes: 18446744073709551615; hint: is this a safetensors file?");
   CHECK(complaint(scratch::assemble("", "")) == "the header is not valid JSON: expected '{' at byte 0");
 }
 

@@ -94,14 +94,4 @@ TEST_CASE("with probability 1 the decoder hears its own greedy translation") {
         "[scheduled_sampling] the probability must be in [0, 1]: 1.5");
 }
 
-TEST_CASE("the decays of the paper") {
-  // tests/golden/scalar_formulas.json
-  const Numbers i = {0, 10, 100}, exponential = {1, 0.904382075008804, 0.366032341273229},
-                sigmoid = {0.952380952380952, 0.923842094408987, 0.118755565815486};
-  for (size_t k = 0; k < 3; ++k) {
-    CHECK(nn::exponential_decay(0.99, i[k]) == about(exponential[k], 1e-13));
-    CHECK(nn::inverse_sigmoid_decay(20, i[k]) == about(sigmoid[k], 1e-13));
-  }
-}
-
 }  // namespace scheduled_sampling_test

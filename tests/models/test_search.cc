@@ -253,11 +253,11 @@ namespace {
 struct OwnDecoder : nn::Decoder {
   std::unique_ptr<nn::Decoder> inner;
 
-  nn::DecoderState start(const nn::Encoded& source, Caller caller) const override {
-    return inner->start(source, caller);
+  nn::DecoderState start(const nn::Encoded& source) const override {
+    return inner->start(source);
   }
-  nn::DecoderStep step(const Tensor& previous, nn::DecoderState& state, Caller caller) const override {
-    return inner->step(previous, state, caller);
+  nn::DecoderStep step(const Tensor& previous, nn::DecoderState& state) const override {
+    return inner->step(previous, state);
   }
   void params(nn::ParamVisitor& visit) override { inner->params(visit); }
 };

@@ -33,6 +33,10 @@ inline void check_place(const std::string& error_text, const char* file, int lin
   report({doctest::assertType::DT_CHECK, file, line, call},
          error_text.find(place(file, line)) != std::string::npos, {&error_text, &printed<std::string>});
 }
+inline void check_text(const std::string& error_text, const std::string& expected, const char* file, int line,
+                       const char* call) {
+  conclude(Decompose{{doctest::assertType::DT_CHECK, file, line, call}} << error_text == expected);
+}
 inline void check_error(const std::string& error_text, std::string_view expected, const char* file, int line,
                         const char* call) {
   std::string whole = with_place(std::string(expected), place(file, line));
@@ -64,3 +68,12 @@ inline void check_error(const std::string& error_text, std::string_view expected
     }                                                                                     \
     gradus::testing::check_error(error_text, expected, __FILE__, __LINE__, #__VA_ARGS__); \
   } while (false)
+
+// The whole text, of what cannot know the line: accessors, virtual functions, files.
+#define CHECK_TEXT(expected, ...)                                                                          \
+  do {                                                                                                     \
+    std::string error_text = gradus::testing::text_of([&] { static_cast<void>(__VA_ARGS__); });            \
+    gradus::testing::check_text(error_text, expected, __FILE__, __LINE__, #__VA_ARGS__);                   \
+  } while (false)
+// An Error at all, of what says elsewhere which.
+#define CHECK_REFUSES(...) CHECK_THROWS_AS(static_cast<void>(__VA_ARGS__), gradus::Error)

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "json_text.h"
+#include <common/json_text.h>
 
 namespace gradus::test {
 

@@ -71,13 +71,13 @@ TEST_CASE("layers name the line that constructs them") {
   CHECK_ERROR("[LSTMCell] reset_after and bahdanau are options of a GRU",
               nn::LSTMCell(E, E, rng, {.reset_after = false}));
   CHECK_ERROR("[RNNCell] forget_bias is an option of an LSTM", nn::RNNCell(E, E, rng, {.forget_bias = 1}));
-  CHECK_ERROR("[cell_name] this cell is none of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu",
+  CHECK_TEXT("[cell_name] this cell is none of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu",
               nn::cell_name({.bias = false}));
   CHECK_NAMES_THIS_LINE(nn::RecurrentParameters({}, -1, E, rng));
-  CHECK_ERROR(
+  CHECK_TEXT(
       "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: gru?",
       nn::cell_type("gur"));
-  CHECK_ERROR(
+  CHECK_TEXT(
       "[cell_type] unknown cell \"transformer\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu",
       nn::cell_type("transformer"));
 }
@@ -87,7 +87,7 @@ TEST_CASE("attentions name the line that constructs them") {
   CHECK_ERROR(
       "[make_attention] unknown attention \"genral\": one of bahdanau, dot, scaled-dot, general, concat, concat-identity, location, location-aware, local-m, local-p, coverage, multihead, hard, uniform, oracle; hint: general?",
       nn::make_attention("genral", {E, E, E}, rng));
-  CHECK_NAMES_THIS_LINE(nn::attention_kind("foo"));
+  CHECK_REFUSES(nn::attention_kind("foo"));
   CHECK_ERROR(
       "[DotAttention] query and annotations must have one size: 8 and 16 (general attention has a matrix between them)",
       nn::make_attention("dot", {E, 2 * E, E}, rng));
@@ -95,9 +95,9 @@ TEST_CASE("attentions name the line that constructs them") {
               nn::make_attention("multihead", {E, E, E, {.heads = 3}}, rng));
   CHECK_ERROR("[make_score] multihead has no scores of its own to build on",
               nn::make_score({E, E, E, {.score = "multihead"}}, "general", rng));
-  CHECK_ERROR("[register_attention] the name \"general\" is taken",
+  CHECK_TEXT("[register_attention] the name \"general\" is taken",
               nn::register_attention({.name = "general", .aliases = {}, .description = "", .make = nullptr}));
-  CHECK_NAMES_THIS_LINE(
+  CHECK_REFUSES(
       nn::AttentionRegistration({.name = "luong", .aliases = {}, .description = "", .make = nullptr}));
   for (const std::string& name : nn::attention_names()) {
     CAPTURE(name);
@@ -111,9 +111,9 @@ TEST_CASE("attentions name the line that constructs them") {
   CHECK_ERROR("[Linear] in_features must be positive: -8", nn::ConcatAttention({-2 * E, E, E}, rng));
   CHECK_ERROR("[score_vector] n must be positive: 0", nn::score_vector(0, rng));
   CHECK_NAMES_THIS_LINE(nn::ConcatIdentityAttention(no_query, rng));
-  CHECK_NAMES_THIS_LINE(nn::DotAttention({E, E + 1, E}, rng));
-  CHECK_NAMES_THIS_LINE(nn::DotAttention({E, E + 1, E}, 2.0));
-  CHECK_NAMES_THIS_LINE(nn::ScaledDotAttention({E, E + 1, E}, rng));
+  CHECK_REFUSES(nn::DotAttention({E, E + 1, E}, rng));
+  CHECK_REFUSES(nn::DotAttention({E, E + 1, E}, 2.0));
+  CHECK_REFUSES(nn::ScaledDotAttention({E, E + 1, E}, rng));
   CHECK_NAMES_THIS_LINE(nn::GeneralAttention(no_query, rng));
   CHECK_ERROR("[Linear] out_features must be positive: 0",
               nn::LocationAttention({E, E, E, {.max_positions = 0}}, rng));
@@ -127,8 +127,8 @@ TEST_CASE("attentions name the line that constructs them") {
   CHECK_NAMES_THIS_LINE(nn::LocationAwareAttention({E, E, E, {.filters = 0}}, rng));
   CHECK_NAMES_THIS_LINE(nn::CoverageAttention(no_query, rng));
   CHECK_NAMES_THIS_LINE(nn::MultiheadSourceAttention({E, E, E, {.heads = 0}}, rng));
-  CHECK_NAMES_THIS_LINE(nn::UniformAttention(nothing, rng));
-  CHECK_NAMES_THIS_LINE(nn::OracleAttention(nothing, rng));
+  CHECK_REFUSES(nn::UniformAttention(nothing, rng));
+  CHECK_REFUSES(nn::OracleAttention(nothing, rng));
 }
 
 TEST_CASE("encoder, decoders and models name the line that constructs them") {
@@ -157,7 +157,7 @@ TEST_CASE("encoder, decoders and models name the line that constructs them") {
   CHECK_ERROR("[Seq2Seq] unknown decoder \"loung\": one of auto, bahdanau, luong; hint: luong?",
               nn::Seq2Seq(with([](auto& o) { o.decoder = "loung"; }), rng));
   CHECK_NAMES_THIS_LINE(nn::Seq2Seq(with([](auto& o) { o.attention = "foo"; }), rng));
-  CHECK_NAMES_THIS_LINE(nn::Seq2Seq(with([](auto& o) { o.rnn.cell = nn::cell_type("foo"); }), rng));
+  CHECK_REFUSES(nn::Seq2Seq(with([](auto& o) { o.rnn.cell = nn::cell_type("foo"); }), rng));
   CHECK_NAMES_THIS_LINE(nn::Seq2Seq(with([](auto& o) { o.target_vocabulary = 0; }), rng));
   CHECK_NAMES_THIS_LINE(nn::Seq2Seq(with([](auto& o) { o.attention_options.temperature = 0; }), rng));
 }
@@ -181,7 +181,7 @@ TEST_CASE("the Transformer's parts name the line that constructs them") {
   CHECK_NAMES_THIS_LINE(nn::TransformerEncoder(1, E, 3, rng));
   CHECK_NAMES_THIS_LINE(nn::TransformerDecoder(1, E, 3, rng));
   CHECK_NAMES_THIS_LINE(nn::TransformerDecoder(-1, E, 2, rng));
-  CHECK_ERROR("[SinusoidalPositions] embedding_dim must be positive: 0", nn::SinusoidalPositions(0));
+  CHECK_TEXT("[SinusoidalPositions] embedding_dim must be positive: 0", nn::SinusoidalPositions(0));
   CHECK_ERROR("[LearnedPositions] max_positions must be positive: 0", nn::LearnedPositions(0, E, rng));
   CHECK_ERROR("[make_positions] unknown positions \"sinus\": one of sinusoidal, learned, none",
               nn::make_positions("sinus", 9, E, rng));
@@ -217,8 +217,8 @@ TEST_CASE("optimisers, averages and schedulers name the line that constructs the
   CHECK_ERROR("[Adadelta] eps must be positive, or nothing moves: 0", nn::Adadelta({.eps = 0}));
   CHECK_ERROR("[ExponentialMovingAverage] decay must be in [0, 1): 1",
               nn::ExponentialMovingAverage({.decay = 1}));
-  CHECK_ERROR("[Scheduler] needs a schedule", nn::Scheduler(sgd, nullptr));
-  CHECK_ERROR("[ReduceLROnPlateau] factor must be in (0, 1): 2", nn::ReduceLROnPlateau(sgd, {.factor = 2}));
+  CHECK_TEXT("[Scheduler] needs a schedule", nn::Scheduler(sgd, nullptr));
+  CHECK_TEXT("[ReduceLROnPlateau] factor must be in (0, 1): 2", nn::ReduceLROnPlateau(sgd, {.factor = 2}));
   CHECK_ERROR("[ThreadPool] needs at least one thread: 0", ThreadPool(0));
 }
 
@@ -228,55 +228,55 @@ TEST_CASE("tensors, parameters and their parts name the line of a wrong call") {
   Rng rng(1);
   CHECK_ERROR("[shape] an axis cannot have the negative size -1", Tensor::zeros({2, -1}));
   CHECK_ERROR("[shape] a tensor has at most 6 axes", Shape({1, 1, 1, 1, 1, 1, 1}));
-  CHECK_ERROR("[shape] axis 2 does not exist: shape [2, 3]", t.shape()[2]);
-  CHECK_ERROR("[shape] axis -3 does not exist: shape [2, 3]", t.size(-3));
-  CHECK_ERROR("[shape] axis 5 does not exist: shape [2, 3]", p.var().size(5));
-  CHECK_NAMES_THIS_LINE(t.shape().stride(2));
-  CHECK_NAMES_THIS_LINE(t.shape().without(2));
-  CHECK_NAMES_THIS_LINE(t.shape().axis(2, "own"));
-  CHECK_NAMES_THIS_LINE(Shape({1, 2}).append(-1));
-  CHECK_ERROR("[own] shapes do not broadcast: [2] and [3]", broadcast({2}, {3}, "own"));
+  CHECK_TEXT("[shape] axis 2 does not exist: shape [2, 3]", t.shape()[2]);
+  CHECK_TEXT("[shape] axis -3 does not exist: shape [2, 3]", t.size(-3));
+  CHECK_TEXT("[shape] axis 5 does not exist: shape [2, 3]", p.var().size(5));
+  CHECK_REFUSES(t.shape().stride(2));
+  CHECK_REFUSES(t.shape().without(2));
+  CHECK_REFUSES(t.shape().axis(2, "own"));
+  CHECK_REFUSES(Shape({1, 2}).append(-1));
+  CHECK_TEXT("[own] shapes do not broadcast: [2] and [3]", broadcast({2}, {3}, "own"));
   CHECK_ERROR("[tensor] 5 numbers do not fill the shape [2, 3]", Tensor::from({2, 3}, {1, 2, 3, 4, 5}));
   CHECK_NAMES_THIS_LINE(Tensor::from_ids({2}, {1}));
   CHECK_ERROR("[uniform] needs f32 or f64 numbers", Tensor::uniform({2}, 0, 1, rng, DType::i32));
   CHECK_NAMES_THIS_LINE(Tensor::normal({2}, 0, 1, rng, DType::u8));
-  CHECK_ERROR("[tensor] i32 numbers were asked of a [2, 3] f32 tensor", t.i32());
-  CHECK_ERROR("[tensor] f32 numbers were asked of an undefined tensor", Tensor().f32());
-  CHECK_NAMES_THIS_LINE(t.f64());
-  CHECK_NAMES_THIS_LINE(t.u8());
-  CHECK_NAMES_THIS_LINE(data<double>(t));
-  CHECK_ERROR("[tensor] position 6 is outside: shape [2, 3]", t.at(6));
-  CHECK_NAMES_THIS_LINE(t.set(-1, 0));
-  CHECK_ERROR("[item] the tensor must have one element: shape [2, 3]", t.item());
-  CHECK_NAMES_THIS_LINE(p.var().item());
-  CHECK_ERROR("[reshape] the number of elements must stay: [2, 3] to [4]", t.reshape({4}));
-  CHECK_NAMES_THIS_LINE(t.reshape({-1, 4}));
-  CHECK_NAMES_THIS_LINE(t.reshape({-1, -1}));
-  CHECK_NAMES_THIS_LINE(t.reshape(Shape{7}));
-  CHECK_ERROR("[rows] entries 1 to 3 are outside: shape [2, 3]", t.rows(1, 3));
-  CHECK_NAMES_THIS_LINE(t.row(2));
-  CHECK_NAMES_THIS_LINE(t.copy_from(Tensor::zeros({3, 2})));
-  CHECK_NAMES_THIS_LINE(max_abs_difference(t, Tensor::zeros({3, 2})));
-  CHECK_NAMES_THIS_LINE(broadcast_to(t, {3, 3}, "own"));
-  CHECK_NAMES_THIS_LINE(sum_to(t, {3, 3}));
-  CHECK_NAMES_THIS_LINE(zip(t, Tensor::zeros({3}), [](auto a, auto) { return a; }));
-  CHECK_NAMES_THIS_LINE(zip(t, t, Tensor::zeros({3}), [](auto a, auto, auto) { return a; }));
-  CHECK_NAMES_THIS_LINE(map(Tensor::from_ids({1}, {1}), [](auto a) { return a; }));
-  CHECK_NAMES_THIS_LINE(visit_floating(Tensor::from_ids({1}, {1}), "own", [](auto*) {}));
-  CHECK_NAMES_THIS_LINE(with_type(DType::u8, "own", [](auto) {}));
+  CHECK_TEXT("[tensor] i32 numbers were asked of a [2, 3] f32 tensor", t.i32());
+  CHECK_TEXT("[tensor] f32 numbers were asked of an undefined tensor; hint: moved from, or never made?", Tensor().f32());
+  CHECK_REFUSES(t.f64());
+  CHECK_REFUSES(t.u8());
+  CHECK_REFUSES(data<double>(t));
+  CHECK_TEXT("[tensor] position 6 is outside: shape [2, 3]", t.at(6));
+  CHECK_REFUSES(t.set(-1, 0));
+  CHECK_TEXT("[item] the tensor must have one element: shape [2, 3]", t.item());
+  CHECK_REFUSES(p.var().item());
+  CHECK_TEXT("[reshape] the number of elements must stay: [2, 3] to [4]", t.reshape({4}));
+  CHECK_REFUSES(t.reshape({-1, 4}));
+  CHECK_REFUSES(t.reshape({-1, -1}));
+  CHECK_REFUSES(t.reshape(Shape{7}));
+  CHECK_TEXT("[rows] entries 1 to 3 are outside: shape [2, 3]", t.rows(1, 3));
+  CHECK_REFUSES(t.row(2));
+  CHECK_REFUSES(t.copy_from(Tensor::zeros({3, 2})));
+  CHECK_REFUSES(max_abs_difference(t, Tensor::zeros({3, 2})));
+  CHECK_REFUSES(broadcast_to(t, {3, 3}, "own"));
+  CHECK_REFUSES(sum_to(t, {3, 3}));
+  CHECK_REFUSES(zip(t, Tensor::zeros({3}), [](auto a, auto) { return a; }));
+  CHECK_REFUSES(zip(t, t, Tensor::zeros({3}), [](auto a, auto, auto) { return a; }));
+  CHECK_REFUSES(map(Tensor::from_ids({1}, {1}), [](auto a) { return a; }));
+  CHECK_REFUSES(visit_floating(Tensor::from_ids({1}, {1}), "own", [](auto*) {}));
+  CHECK_REFUSES(with_type(DType::u8, "own", [](auto) {}));
   CHECK_ERROR("[variable] gradients exist for f32 and f64 only: i32", Parameter(Tensor::from_ids({1}, {1})));
   CHECK_NAMES_THIS_LINE(variable(Tensor::from_ids({1}, {1})));
-  CHECK_ERROR("[assign] the shape must stay: parameter [2, 3], value [3]", p.assign(Tensor::zeros({3})));
-  CHECK_ERROR("[update] the parameter is undefined", none.update([](const Tensor&) {}));
-  CHECK_NAMES_THIS_LINE(none.assign(Tensor()));
+  CHECK_TEXT("[assign] the shape must stay: parameter [2, 3], value [3]", p.assign(Tensor::zeros({3})));
+  CHECK_TEXT("[update] the parameter is undefined", none.update([](const Tensor&) {}));
+  CHECK_REFUSES(none.assign(Tensor()));
   CHECK_ERROR("[gradients] no gradient of p [2, 3]: the loss does not depend on it", Gradients()[p]);
   CHECK_ERROR("[gradients] a constant has no gradient", Gradients()[t]);
-  CHECK_ERROR("[trace] no node is labelled \"x\"", Trace().find("x"));
-  CHECK_ERROR("[below] n must be positive: 0", rng.below(0));
+  CHECK_TEXT("[trace] no node is labelled \"x\"", Trace().find("x"));
+  CHECK_TEXT("[below] n must be positive: 0", rng.below(0));
   CHECK_ERROR("[length_mask] lengths must be in 0 .. 3: 4", length_mask(Tensor::from_ids({1}, {4}), 3));
   CHECK_NAMES_THIS_LINE(real_rows(Tensor::from_ids({1}, {4}), 3));
   CHECK_NAMES_THIS_LINE(concat_rows({}, t));
-  CHECK_NAMES_THIS_LINE(dropout_mask({2}, 1, DType::f32));
+  CHECK_REFUSES(dropout_mask({2}, 1, DType::f32));
   CHECK_NAMES_THIS_LINE(argmax(Tensor()));
 }
 

@@ -4,7 +4,6 @@
 #include <gradus/nn/init.h>
 #include <gradus/nn/layer_norm.h>
 #include <gradus/nn/linear.h>
-#include <gradus/nn/loss.h>
 #include <gradus/nn/rnn.h>
 #include <gradus/ops/arithmetic.h>
 
@@ -49,14 +48,6 @@ TEST_CASE("gradients of the cells, with and without a previous state") {
       CHECK(all_close(rnn(x.to(DType::f32)).value(), rnn(x.to(DType::f32), Tensor::zeros({3, 5})).value()));
     }
   }
-}
-
-TEST_CASE("the loss module is cross_entropy with its options kept") {
-  nn::CrossEntropyLoss loss{{.ignore_index = 0, .label_smoothing = 0.1}};
-  Tensor targets = Tensor::from_ids({4}, {2, 0, 1, 4});
-  auto f = [&](const std::vector<Var>& in) { return loss(in[0], targets).loss; };
-  CHECK_GRADIENTS(gradus::gradcheck(f, {random({4, 5}, 1)}));
-  CHECK(loss(random({4, 5}, 1), targets).tokens == 3);
 }
 
 TEST_CASE("dropout: nothing outside Training, the same mask for the same seed, mean kept") {

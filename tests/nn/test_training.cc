@@ -3,7 +3,7 @@
 #include <gradus/nn/embedding.h>
 #include <gradus/nn/gru.h>
 #include <gradus/nn/linear.h>
-#include <gradus/nn/loss.h>
+#include <gradus/ops/cross_entropy.h>
 #include <gradus/nn/optimizer.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
@@ -61,8 +61,6 @@ Batch part(const Batch& batch, int64_t begin, int64_t end) {
   return out;
 }
 
-const nn::CrossEntropyLoss loss_of;
-
 // A few Adam steps on two shards; the parameters afterwards.
 nn::StateDict train(int threads, int shards, double p) {
   ThreadPool pool(threads);
@@ -74,7 +72,7 @@ nn::StateDict train(int threads, int shards, double p) {
     Training mode(100 + step);
     auto f = [&](int shard) {
       Batch mine = part(batch, 16 * shard / shards, 16 * (shard + 1) / shards);
-      return loss_of(model(mine.ids, mine.lengths), mine.targets).loss * (1.0 / shards);
+      return cross_entropy(model(mine.ids, mine.lengths), mine.targets).loss * (1.0 / shards);
     };
     nn::ParallelGradients result = nn::parallel_gradients(pool, shards, f);
     adam.step(model, result.gradients, nn::clip_factor(nn::grad_norm(result.gradients), 1));
@@ -96,14 +94,14 @@ TEST_CASE("shards add up to the whole batch") {
   Rng rng(1), data(3);
   Memory model(6, 12, rng);
   Batch batch = draw(5, 12, 6, data);
-  Var whole = loss_of(model(batch.ids, batch.lengths), batch.targets).loss;
+  Var whole = cross_entropy(model(batch.ids, batch.lengths), batch.targets).loss;
   Gradients expected = backward(whole);
   for (int threads : {1, 2, 3}) {
     ThreadPool pool(threads);
     auto f = [&](int shard) {
       if (shard == 3) return Var();  // nothing left for the last one
       Batch mine = part(batch, 4 * shard, 4 * (shard + 1));
-      return loss_of(model(mine.ids, mine.lengths), mine.targets).loss * (1.0 / 3);
+      return cross_entropy(model(mine.ids, mine.lengths), mine.targets).loss * (1.0 / 3);
     };
     nn::ParallelGradients result = nn::parallel_gradients(pool, 4, f);
     REQUIRE(result.losses.size() == 4);
@@ -264,7 +262,7 @@ TEST_CASE("a GRU learns to remember the first symbol") {
   nn::Adam adam({.lr = 0.02});
   for (int step = 0; step < 200; ++step) {
     Batch batch = draw(8, 32, 6, data);
-    Gradients grads = backward(loss_of(model(batch.ids, batch.lengths), batch.targets).loss);
+    Gradients grads = backward(cross_entropy(model(batch.ids, batch.lengths), batch.targets).loss);
     nn::clip_grad_norm(grads, 1);
     adam.step(model, grads);
   }

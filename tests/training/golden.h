@@ -10,7 +10,7 @@
 #include <gradus/tensor.h>
 
 #include "../quick_doctest.h"
-#include "json_text.h"
+#include <common/json_text.h>
 
 namespace gradus::testing {
 

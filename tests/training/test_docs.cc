@@ -3,7 +3,7 @@
 #include <gradus/nn/ema.h>
 #include <gradus/nn/embedding.h>
 #include <gradus/nn/linear.h>
-#include <gradus/nn/loss.h>
+#include <gradus/ops/cross_entropy.h>
 #include <gradus/nn/scheduler.h>
 #include <gradus/random.h>
 

@@ -279,14 +279,12 @@ io::Complain complain_about(const std::string& path) {
 
 }  // namespace
 
-void save_npy(const std::string& path, const Tensor& t, Caller caller) {
-  At at(caller);
+void save_npy(const std::string& path, const Tensor& t) {
   io::Complain complain = complain_about(path);
   io::replace_file(path, io::npy_bytes(t, complain), complain);
 }
 
-Tensor load_npy(const std::string& path, Caller caller) {
-  At at(caller);
+Tensor load_npy(const std::string& path) {
   io::Complain complain = complain_about(path);
   const std::string bytes = io::read_file(path, complain);
   if (bytes.starts_with("PK")) fail("npy", path + ": is no npy file", "an .npz archive: load_npz reads it");

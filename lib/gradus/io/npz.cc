@@ -137,14 +137,12 @@ NamedTensors io::npz_tensors(std::string_view bytes, const Complain& complain) {
   return out;
 }
 
-void save_npz(const std::string& path, const NamedTensors& tensors, Caller caller) {
-  At at(caller);
+void save_npz(const std::string& path, const NamedTensors& tensors) {
   io::Complain complain = complain_about_npz(path);
   io::replace_file(path, io::npz_bytes(tensors, complain), complain);
 }
 
-NamedTensors load_npz(const std::string& path, Caller caller) {
-  At at(caller);
+NamedTensors load_npz(const std::string& path) {
   io::Complain complain = complain_about_npz(path);
   return io::npz_tensors(io::read_file(path, complain), complain);
 }

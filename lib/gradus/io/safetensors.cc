@@ -121,7 +121,8 @@ class Reader {
       file_.wrong("is a zip archive, no safetensors file",
                   "from torch.save? Use safetensors.torch.save_file");
     if (length > static_cast<uint64_t>(kLargestHeader))
-      file_.wrong(fmt::format("the header must not exceed {} bytes: {}", kLargestHeader, length));
+      file_.wrong(fmt::format("the header must not exceed {} bytes: {}", kLargestHeader, length),
+                  "is this a safetensors file?");
     if (length > static_cast<uint64_t>(size_ - 8))
       file_.wrong(fmt::format("is truncated: the header takes {} bytes, {} are left", length, size_ - 8));
     std::string text(length, '\0');
@@ -208,8 +209,7 @@ class Reader {
 
 }  // namespace
 
-void save_safetensors(const std::string& path, const SafetensorsFile& file, Caller caller) {
-  At at(caller);
+void save_safetensors(const std::string& path, const SafetensorsFile& file) {
   auto wrong = [&](const std::string& what) { fail("safetensors", path + ": " + what); };
   std::vector<std::pair<std::string, Tensor>> tensors = file.tensors;
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
@@ -243,8 +243,7 @@ void save_safetensors(const std::string& path, const SafetensorsFile& file, Call
   out.commit();
 }
 
-SafetensorsFile load_safetensors(const std::string& path, Caller caller) {
-  At at(caller);
+SafetensorsFile load_safetensors(const std::string& path) {
   return Reader(path).run();
 }
 

@@ -20,13 +20,12 @@ struct SafetensorsFile {
 /// so that a crash at any moment leaves the previous file whole.
 /// @throws Error "[safetensors] PATH: ..." when it cannot be written, or a tensor is undefined, a name is not
 /// UTF-8, is "__metadata__" or occurs twice.
-void save_safetensors(const std::string& path, const SafetensorsFile& file,
-                      Caller caller = Caller::current());
+void save_safetensors(const std::string& path, const SafetensorsFile& file);
 
 /// Reads it. Types F32, F64, I32, U8, and I64, F16, BF16 converted to I32 resp. F32.
 /// @throws Error "[safetensors] model.safetensors: ..." for a file that is truncated, has a header that is
 /// too large or no JSON, overlapping or gapped offsets, sizes that do not fit the shape, an unknown dtype, or
 /// a duplicate name.
-SafetensorsFile load_safetensors(const std::string& path, Caller caller = Caller::current());
+SafetensorsFile load_safetensors(const std::string& path);
 
 }  // namespace gradus

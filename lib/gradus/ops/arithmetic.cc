@@ -325,6 +325,20 @@ Var where(const Tensor& condition, const Input& a, const Var& b) {
   });
 }
 
+Var where(const Tensor& condition, const Input& a, double b) {
+  At at(a.caller());
+  return where(condition, a.var(), Var(Tensor::scalar(b, a.dtype())));
+}
+Var where(const Tensor& condition, double a, const Input& b) {
+  At at(b.caller());
+  return where(condition, Var(Tensor::scalar(a, b.dtype())), b.var());
+}
+Var masked_fill(const Input& x, const Tensor& mask, double value) {
+  At at(x.caller());
+  check_operand(x, "masked_fill");
+  return where(mask, value, x.var());
+}
+
 // ---- cases ----
 
 namespace reference {
@@ -410,6 +424,15 @@ GRADUS_OP_CASES(
      [](auto& in) { return reference::chosen(in[0].value(), in[1], in[2]); }},
     {"where: stretch", {Tensor::from({2, 1, 1}, {1, 0}, DType::u8), {4, 1}, {3}},
      [](auto& in) { return where(in[0].value(), in[1], in[2]); },
-     [](auto& in) { return reference::chosen(in[0].value(), in[1], in[2]); }});
+     [](auto& in) { return reference::chosen(in[0].value(), in[1], in[2]); }},
+    {"where: a number elsewhere", {Tensor::from({2, 1}, {1, 0}, DType::u8), {2, 3}},
+     [](auto& in) { return where(in[0].value(), in[1], -2); },
+     [](auto& in) { return reference::chosen(in[0].value(), in[1], Tensor::scalar(-2, in[1].dtype())); }},
+    {"where: a number there", {Tensor::from({2, 1}, {1, 0}, DType::u8), {2, 3}},
+     [](auto& in) { return where(in[0].value(), 0.5, in[1]); },
+     [](auto& in) { return reference::chosen(in[0].value(), Tensor::scalar(0.5, in[1].dtype()), in[1]); }},
+    {"masked_fill", {Tensor::from({3}, {1, 0, 1}, DType::u8), {2, 3}},
+     [](auto& in) { return masked_fill(in[1], in[0].value(), -1e9); },
+     [](auto& in) { return reference::chosen(in[0].value(), Tensor::scalar(-1e9, in[1].dtype()), in[1]); }});
 
 }  // namespace gradus

@@ -22,8 +22,9 @@
 
 namespace gradus {
 
-Tensor length_mask(const Tensor& lengths, int64_t S, Caller caller) {
-  At at(caller);
+Tensor length_mask(const Input& input, int64_t S) {
+  At at(input.caller());
+  const Tensor& lengths = input.value();
   if (lengths.dtype() != DType::i32 || lengths.dims() != 1)
     fail("length_mask",
          fmt::format("lengths must be i32 [B]: {} {}", name_of(lengths.dtype()), lengths.shape().str()));

@@ -24,7 +24,7 @@ AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Va
 
 /// u8 [B, S] with ones at the first lengths[b] positions; lengths i32 [B].
 /// @throws Error unless lengths are i32 [B] in 0 .. S.
-Tensor length_mask(const Tensor& lengths, int64_t S, Caller caller = Caller::current());
+Tensor length_mask(const Input& lengths, int64_t S);
 
 namespace reference {
 /// Composed of elementary ops; here the weights are differentiable.

@@ -24,8 +24,9 @@ Var concat_rows(const std::vector<Var>& parts, const Tensor& rows) {
 }  // namespace
 }  // namespace reference
 
-Tensor real_rows(const Tensor& lengths, int64_t T, Caller caller) {
-  At at(caller);
+Tensor real_rows(const Input& input, int64_t T) {
+  At at(input.caller());
+  const Tensor& lengths = input.value();
   std::vector<int32_t> rows;
   int64_t B = lengths.numel(), longest = 0;
   for (int64_t b = 0; b < B; ++b) {

@@ -8,7 +8,7 @@ namespace gradus {
 
 /// Row numbers t B + b of the real steps (t < lengths_b) of a time-major batch, i32 [N], ascending.
 /// lengths i32 [B] in 0 .. T. @throws Error unless they are.
-Tensor real_rows(const Tensor& lengths, int64_t T, Caller caller = Caller::current());
+Tensor real_rows(const Input& lengths, int64_t T);
 
 /// Chosen rows of several tensors side by side, without the rows that nobody wants: y_i = [x^1_r ; x^2_r ; ...] with
 /// r = rows_i.   parts [.., n_k], all with the same leading axes; rows i32 [N], ascending -> [N, n_1 + n_2 + ...]

@@ -78,8 +78,7 @@ Var dropout(const Input& x, double p) {
                 [mask, p](const Tensor& dy, Grads& dx) { dx.add(0, masked(dy, mask, p)); });
 }
 
-Tensor dropout_mask(const Shape& shape, double p, DType dtype, Caller caller) {
-  At at(caller);
+Tensor dropout_mask(const Shape& shape, double p, DType dtype) {
   if (!drops(p)) return {};
   return masked(Tensor::ones(shape, dtype), draw_mask(shape, p), p);
 }

@@ -18,7 +18,7 @@ void dropout_keep(std::pair<uint64_t, uint64_t> stream, double p, int64_t begin,
 
 /// The factors by themselves: 0 with probability p, otherwise 1 / (1 - p). Undefined outside Training and with p = 0.
 /// @throws Error as dropout.
-Tensor dropout_mask(const Shape& shape, double p, DType dtype, Caller caller = Caller::current());
+Tensor dropout_mask(const Shape& shape, double p, DType dtype);
 
 /// Dropout of a sequence x [T, ...] with one mask for all T steps (Gal & Ghahramani 2016, arXiv:1512.05287).
 /// y_t = m x_t / (1 - p), m drawn once in x_t's shape; dx_t likewise.

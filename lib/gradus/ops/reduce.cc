@@ -151,8 +151,14 @@ Var logsumexp(const Input& x, const ReduceOptions& options) {
       });
 }
 
-Tensor argmax(const Tensor& x, Caller caller) {
-  At at(caller);
+Var sum(const Input& x, int axis) { return sum(x, ReduceOptions{.axes = {axis}}); }
+Var mean(const Input& x, int axis) { return mean(x, ReduceOptions{.axes = {axis}}); }
+Var max(const Input& x, int axis) { return max(x, ReduceOptions{.axes = {axis}}); }
+Var logsumexp(const Input& x, int axis) { return logsumexp(x, ReduceOptions{.axes = {axis}}); }
+
+Tensor argmax(const Input& input) {
+  At at(input.caller());
+  const Tensor& x = input.value();
   if (!x.defined()) fail("argmax", "the input is undefined");
   if (x.dims() == 0 || x.size(-1) == 0)
     fail("argmax", fmt::format("the last axis must have entries: shape {}", x.shape().str()));
@@ -193,6 +199,14 @@ Var logsumexp(const Var& x, const ReduceOptions& options) { return log(sum(exp(x
 GRADUS_OP_CASES(
     {"sum", {{2, 3}}, [](auto& in) { return sum(in[0]); }},
     {"sum: last axis", {{2, 3, 4}}, [](auto& in) { return sum(in[0], {.axes = {-1}}); }},
+    {"sum: one axis", {{2, 3, 4}}, [](auto& in) { return sum(in[0], 1); },
+     [](auto& in) { return sum(in[0], {.axes = {1}}); }},
+    {"mean: one axis", {{2, 3, 4}}, [](auto& in) { return mean(in[0], -1); },
+     [](auto& in) { return mean(in[0], {.axes = {2}}); }},
+    {"max: one axis", {{2, 3, 4}}, [](auto& in) { return max(in[0], 0); },
+     [](auto& in) { return max(in[0], {.axes = {0}}); }},
+    {"logsumexp: one axis", {{2, 3, 4}}, [](auto& in) { return logsumexp(in[0], 1); },
+     [](auto& in) { return logsumexp(in[0], {.axes = {1}}); }},
     {"sum: first axis, kept", {{2, 3, 4}},
      [](auto& in) { return sum(in[0], {.axes = {0}, .keep_dims = true}); }},
     {"sum: middle axis", {{2, 3, 4}}, [](auto& in) { return sum(in[0], {.axes = {1}}); },

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include <gradus/autograd.h>
@@ -25,8 +26,18 @@ Var max(const Input& x, const ReduceOptions& options = {});
 /// y = m + ln sum e^(x - m), m the maximum      dx = dy e^(x - y): the softmax of x
 Var logsumexp(const Input& x, const ReduceOptions& options = {});
 
+// Along one axis: sum(x, 1). The second of each pair keeps sum(x, {}) from meaning axis 0.
+Var sum(const Input& x, int axis);
+Var sum(const Input& x, std::nullptr_t) = delete;
+Var mean(const Input& x, int axis);
+Var mean(const Input& x, std::nullptr_t) = delete;
+Var max(const Input& x, int axis);
+Var max(const Input& x, std::nullptr_t) = delete;
+Var logsumexp(const Input& x, int axis);
+Var logsumexp(const Input& x, std::nullptr_t) = delete;
+
 /// Index of the largest entry along the last axis (the first one of equals; NaN counts as largest):
 /// [..., n] -> i32 [...]. @throws Error "[argmax] the last axis must have entries: shape [2, 0]"
-Tensor argmax(const Tensor& x, Caller caller = Caller::current());
+Tensor argmax(const Input& x);
 
 }  // namespace gradus

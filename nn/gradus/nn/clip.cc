@@ -32,8 +32,7 @@ void for_each_gradient(Gradients& grads, F&& f) {
 
 }  // namespace
 
-double clip_grad_value(Gradients& grads, double max_value, Caller caller) {
-  At at(caller);
+double clip_grad_value(Gradients& grads, double max_value) {
   must_be_positive("clip_grad_value", "max_value", max_value);
   double largest = 0;
   for_each_gradient(grads, [&](Tensor& g) {
@@ -47,21 +46,6 @@ double clip_grad_value(Gradients& grads, double max_value, Caller caller) {
       auto limit = static_cast<decltype(v)>(max_value);
       return v > limit ? limit : v < -limit ? -limit : v;
     });
-  });
-  return largest;
-}
-
-double clip_grad_norm_per_tensor(Gradients& grads, double max_norm, Caller caller) {
-  At at(caller);
-  must_be_positive("clip_grad_norm_per_tensor", "max_norm", max_norm);
-  double largest = 0;
-  for_each_gradient(grads, [&](Tensor& g) {
-    double norm = 0;
-    visit_floating(g, "clip_grad_norm_per_tensor",
-                   [&](const auto* x) { norm = std::sqrt(kernels::sum_squares(x, g.numel())); });
-    largest = worse(largest, norm);
-    double factor = clip_factor(norm, max_norm);
-    if (factor != 1) g = map(g, [factor](auto v) { return static_cast<decltype(v)>(v * factor); });
   });
   return largest;
 }

@@ -86,8 +86,8 @@ uint64_t shard_seed(std::pair<uint64_t, uint64_t> from, int shard) {
 // Runs work(shard) for every shard, on the threads, under the modes of the caller, which are those of a thread.
 class Shards {
  public:
-  Shards(const char* op, ThreadPool& pool, int count, const Caller& caller) : pool_(pool), count_(count) {
-    if (count < 1) fail(caller, op, "needs at least one shard: " + std::to_string(count));
+  Shards(const char* op, ThreadPool& pool, int count) : pool_(pool), count_(count) {
+    if (count < 1) fail(op, "needs at least one shard: " + std::to_string(count));
     if (Training::active()) seed_ = Training::next_stream();
   }
 
@@ -154,9 +154,8 @@ Rows join(const char* op, const std::vector<ShardOutput>& shards) {
 
 }  // namespace
 
-ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::function<Var(int)>& f,
-                                     Caller caller) {
-  Shards all("parallel_gradients", pool, shards, caller);
+ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::function<Var(int)>& f) {
+  Shards all("parallel_gradients", pool, shards);
   size_t count = static_cast<size_t>(shards);
   std::vector<std::optional<Gradients>> found(count);
   ParallelGradients out;
@@ -172,15 +171,12 @@ ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::fu
 }
 
 OutputGradients parallel_output_gradients(ThreadPool& pool, int shards,
-                                          const std::function<ShardOutput(int)>& f, const OutputLayer& layer,
-                                          Caller caller) {
+                                          const std::function<ShardOutput(int)>& f, const OutputLayer& layer) {
   const char* op = "parallel_output_gradients";
-  Shards all(op, pool, shards, caller);
+  Shards all(op, pool, shards);
   size_t count = static_cast<size_t>(shards);
   std::vector<ShardOutput> outputs(count);
   all.each([&](size_t shard) { outputs[shard] = f(static_cast<int>(shard)); });
-
-  At at(caller);
   OutputGradients out;
   Rows rows = join(op, outputs);
   if (!rows.hidden.defined()) return out;
@@ -188,12 +184,12 @@ OutputGradients parallel_output_gradients(ThreadPool& pool, int shards,
   Tensor dhidden;
   {
     Var hidden = variable(rows.hidden);
-    CrossEntropy found = linear_cross_entropy({hidden, caller}, layer.weight, layer.bias, rows.targets,
+    CrossEntropy found = linear_cross_entropy(hidden, layer.weight, layer.bias, rows.targets,
                                               layer.options, &pool, shards);
     out.loss = found.loss.item();
     out.nll = found.nll;
     out.tokens = found.tokens;
-    of_layer = backward({found.loss, caller}, {.check_finite = all.check_finite()});
+    of_layer = backward(found.loss, {.check_finite = all.check_finite()});
     dhidden = of_layer[hidden];
     std::erase_if(of_layer.entries(), [&](const auto& e) { return e.node == hidden.node(); });
     rows.hidden = {};

@@ -21,8 +21,7 @@ struct ParallelGradients {
 /// undefined Var: it is left out. When the caller is under Training, so is every shard, with a seed of its
 /// own drawn from the caller's; CheckFinite is passed on too. @throws what f throws,
 /// and Error for no shards.
-ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::function<Var(int shard)>& f,
-                                     Caller caller = Caller::current());
+ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::function<Var(int shard)>& f);
 
 /// What a shard hands to the output layer that all share.
 struct ShardOutput {
@@ -52,6 +51,6 @@ struct OutputGradients {
 /// @throws as parallel_gradients and linear_cross_entropy.
 OutputGradients parallel_output_gradients(ThreadPool& pool, int shards,
                                           const std::function<ShardOutput(int shard)>& f,
-                                          const OutputLayer& layer, Caller caller = Caller::current());
+                                          const OutputLayer& layer);
 
 }  // namespace gradus::nn

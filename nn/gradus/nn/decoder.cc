@@ -51,16 +51,14 @@ const FormedAttention* in_one_op(const RecurrentDecoder& d) {
 
 }  // namespace
 
-DecoderState DecoderState::rows(const Tensor& rows, Caller caller) const {
-  At at(caller);
+DecoderState DecoderState::rows(const Tensor& rows) const {
   DecoderState out = reordered(rows);
   if (memory.annotations.defined()) out.memory = memory.rows(rows);
   out.summary = take(summary, rows);
   return out;
 }
 
-DecoderState DecoderState::reordered(const Tensor& rows, Caller caller) const {
-  At at(caller);
+DecoderState DecoderState::reordered(const Tensor& rows) const {
   DecoderState out = *this;
   out.hidden = take(hidden, rows);
   out.feed = take(feed, rows);
@@ -69,8 +67,8 @@ DecoderState DecoderState::reordered(const Tensor& rows, Caller caller) const {
   return out;
 }
 
-Readout::Readout(int64_t in_features, int64_t out_features, ReadoutKind k, Rng& rng, Caller caller)
-    : linear(in_features, k == ReadoutKind::maxout ? 2 * out_features : out_features, rng, {}, caller),
+Readout::Readout(int64_t in_features, int64_t out_features, ReadoutKind k, const RngInput& rng)
+    : linear(in_features, k == ReadoutKind::maxout ? 2 * out_features : out_features, rng, {}),
       kind(k) {}
 
 Var Readout::operator()(const Input& x) const {
@@ -84,8 +82,7 @@ Var Readout::operator()(const Input& x) const {
 }
 
 DecoderOutputs Decoder::teacher_forced(const Tensor& previous, const Encoded& source,
-                                       const TeacherForcing& options, Caller caller) const {
-  At at(caller);
+                                       const TeacherForcing& options) const {
   Scope scope("decoder");
   DecoderState state = start(source);
   std::vector<Var> readouts, weights, drawn;
@@ -100,8 +97,7 @@ DecoderOutputs Decoder::teacher_forced(const Tensor& previous, const Encoded& so
           drawn.empty() ? Var() : stack(drawn, 0)};
 }
 
-Tensor target_lengths(const Tensor& ids, int32_t padding_idx, Caller caller) {
-  At at(caller);
+Tensor target_lengths(const Tensor& ids, int32_t padding_idx) {
   int64_t B = ids.size(1);
   std::vector<int32_t> lengths(static_cast<size_t>(B), 0);
   for (int64_t t = 0; t < ids.size(0); ++t)
@@ -110,8 +106,7 @@ Tensor target_lengths(const Tensor& ids, int32_t padding_idx, Caller caller) {
   return Tensor::from_ids({B}, lengths);
 }
 
-Tensor target_words(const Tensor& ids, const Tensor& lengths, Caller caller) {
-  At at(caller);
+Tensor target_words(const Tensor& ids, const Tensor& lengths) {
   Tensor words = real_rows(lengths, ids.size(0));
   for (int64_t i = 0; i < words.numel(); ++i) words.i32()[i] = ids.i32()[words.i32()[i]];
   return words;
@@ -119,27 +114,26 @@ Tensor target_words(const Tensor& ids, const Tensor& lengths, Caller caller) {
 
 // ---- recurrent ----
 
-RecurrentDecoder::RecurrentDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, Rng& rng,
-                                   const DecoderOptions& o, Caller caller)
+RecurrentDecoder::RecurrentDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, const RngInput& rng,
+                                   const DecoderOptions& o)
     : order(o.order),
       input_feeding(o.input_feeding && order == Order::after_cell),
       fused(o.fused),
-      embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}, caller),
-      dropout(o.dropout, caller),
+      embedding(s.vocabulary, s.embedding_dim, rng, {.padding_idx = o.padding_idx}),
+      dropout(o.dropout, rng.caller()),
       attention(std::move(a)),
       context_size(attention ? attention->context_size(s.annotation_size) : s.annotation_size),
       cell(o.cell,
            s.embedding_dim + (order == Order::before_cell ? context_size : input_feeding ? s.hidden_size : 0),
-           s.hidden_size, rng, "RecurrentDecoder", caller),
-      bridge(attention ? s.summary_size : s.annotation_size, s.hidden_size, rng, {}, caller),
+           s.hidden_size, rng, "RecurrentDecoder"),
+      bridge(attention ? s.summary_size : s.annotation_size, s.hidden_size, rng, {}),
       readout(s.hidden_size + context_size + (order == Order::before_cell ? s.embedding_dim : 0), s.hidden_size,
-              o.readout, rng, caller) {
+              o.readout, rng) {
   if (!attention && order == Order::after_cell)
-    fail(caller, "RecurrentDecoder", "order after_cell needs an attention", "before_cell goes without one");
+    fail(rng.caller(), "RecurrentDecoder", "order after_cell needs an attention", "before_cell goes without one");
 }
 
-DecoderState RecurrentDecoder::start(const Encoded& source, Caller caller) const {
-  At at(caller);
+DecoderState RecurrentDecoder::start(const Encoded& source) const {
   if (!attention) {
     Var summary = source.final_states();
     return {tanh(bridge(summary)), {}, {}, summary};
@@ -187,8 +181,7 @@ InputColumns RecurrentDecoder::readout_columns() const {
           .state = WeightPart::of_columns(w, 0, H)};
 }
 
-DecoderStep RecurrentDecoder::step(const Tensor& previous, DecoderState& state, Caller caller) const {
-  At at(caller);
+DecoderStep RecurrentDecoder::step(const Tensor& previous, DecoderState& state) const {
   Var y = dropout(embedding(previous));
   Attended found{.context = state.summary, .weights = {}};
   if (attention && order == Order::before_cell) found = attend(*attention, state.hidden, state);
@@ -200,8 +193,7 @@ DecoderStep RecurrentDecoder::step(const Tensor& previous, DecoderState& state, 
 }
 
 DecoderOutputs RecurrentDecoder::teacher_forced(const Tensor& previous, const Encoded& source,
-                                                const TeacherForcing& options, Caller caller) const {
-  At at(caller);
+                                                const TeacherForcing& options) const {
   const Tensor& lengths = options.lengths;
   const FormedAttention* additive = in_one_op(*this);
   bool states_first = !attention || (order == Order::after_cell && !input_feeding);

@@ -22,9 +22,9 @@ struct DecoderState {
 
   /// The rows rows[0], rows[1], ... (i32 [N]) of everything it holds, the source included; one may be taken several times.
   /// @throws Error for a row that does not exist.
-  DecoderState rows(const Tensor& rows, Caller caller = Caller::current()) const;
+  DecoderState rows(const Tensor& rows) const;
   /// The same without the source: for a beam, where a row takes the place of another one of the same sentence.
-  DecoderState reordered(const Tensor& rows, Caller caller = Caller::current()) const;
+  DecoderState reordered(const Tensor& rows) const;
 };
 
 /// Readout vectors go through the output layer to become logits.
@@ -74,8 +74,7 @@ struct Readout {
   Linear linear;
   ReadoutKind kind;
 
-  Readout(int64_t in_features, int64_t out_features, ReadoutKind kind, Rng& rng,
-          Caller caller = Caller::current());
+  Readout(int64_t in_features, int64_t out_features, ReadoutKind kind, const RngInput& rng);
   Var operator()(const Input& x) const;
   void params(ParamVisitor& visit) { linear.params(visit); }
 };
@@ -89,23 +88,21 @@ struct TeacherForcing {
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  virtual DecoderState start(const Encoded& source, Caller caller = Caller::current()) const = 0;
+  virtual DecoderState start(const Encoded& source) const = 0;
   /// One target word for each sentence: previous words i32 [B]. Changes the state.
-  virtual DecoderStep step(const Tensor& previous, DecoderState& state,
-                           Caller caller = Caller::current()) const = 0;
+  virtual DecoderStep step(const Tensor& previous, DecoderState& state) const = 0;
   /// A whole target: previous words i32 [T, B] -> readout [T, B, R]. With lengths, for a loss that looks at real steps
   /// only, readout [N, R], its rows in the order of real_rows(lengths, T); what weights and log_probability hold behind the
   /// lengths is not specified. Step by step unless a decoder knows better.
   virtual DecoderOutputs teacher_forced(const Tensor& previous, const Encoded& source,
-                                        const TeacherForcing& options = {},
-                                        Caller caller = Caller::current()) const;
+                                        const TeacherForcing& options = {}) const;
   virtual void params(ParamVisitor& visit) = 0;
 };
 
 /// Steps of each target up to its last word that is not padding: ids i32 [T, B] -> i32 [B].
-Tensor target_lengths(const Tensor& ids, int32_t padding_idx, Caller caller = Caller::current());
+Tensor target_lengths(const Tensor& ids, int32_t padding_idx);
 /// The words of those steps, i32 [N] in the order of the readouts.
-Tensor target_words(const Tensor& ids, const Tensor& lengths, Caller caller = Caller::current());
+Tensor target_words(const Tensor& ids, const Tensor& lengths);
 
 /// The columns of a weight by the parts of its input; none for a part that does not enter.
 struct InputColumns {
@@ -137,14 +134,12 @@ struct RecurrentDecoder final : Decoder {
   Readout readout;
 
   /// @throws Error for the order after_cell without an attention.
-  RecurrentDecoder(const DecoderSizes& sizes, std::unique_ptr<Attention> attention, Rng& rng,
-                   const DecoderOptions& options = {}, Caller caller = Caller::current());
-  DecoderState start(const Encoded& source, Caller caller = Caller::current()) const override;
-  DecoderStep step(const Tensor& previous, DecoderState& state,
-                   Caller caller = Caller::current()) const override;
+  RecurrentDecoder(const DecoderSizes& sizes, std::unique_ptr<Attention> attention, const RngInput& rng,
+                   const DecoderOptions& options = {});
+  DecoderState start(const Encoded& source) const override;
+  DecoderStep step(const Tensor& previous, DecoderState& state) const override;
   DecoderOutputs teacher_forced(const Tensor& previous, const Encoded& source,
-                                const TeacherForcing& options = {},
-                                Caller caller = Caller::current()) const override;
+                                const TeacherForcing& options = {}) const override;
   void params(ParamVisitor& visit) override;
 
   // What the orders differ in. Whoever takes a step calls these, and whoever lays its weights out reads their columns.

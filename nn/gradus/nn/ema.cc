@@ -30,8 +30,7 @@ void ExponentialMovingAverage::must_fit(const std::vector<NamedParameter>& param
                               parameters[i].parameter->shape().str()));
 }
 
-void ExponentialMovingAverage::update(const std::vector<NamedParameter>& parameters, Caller caller) {
-  At at(caller);
+void ExponentialMovingAverage::update(const std::vector<NamedParameter>& parameters) {
   if (averages_.empty()) {
     for (const NamedParameter& p : parameters) averages_.emplace_back(p.name, p.parameter->value().clone());
     updates_ = 1;
@@ -53,8 +52,7 @@ void ExponentialMovingAverage::update(const std::vector<NamedParameter>& paramet
   }
 }
 
-void ExponentialMovingAverage::swap(const std::vector<NamedParameter>& parameters, Caller caller) {
-  At at(caller);
+void ExponentialMovingAverage::swap(const std::vector<NamedParameter>& parameters) {
   if (averages_.empty()) return;
   must_fit(parameters);
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -70,8 +68,7 @@ StateDict ExponentialMovingAverage::state_dict() const {
   return out;
 }
 
-void ExponentialMovingAverage::load_state_dict(const StateDict& dict, Caller caller) {
-  At at(caller);
+void ExponentialMovingAverage::load_state_dict(const StateDict& dict) {
   StateDict averages;
   int64_t updates = 0;
   for (const auto& [name, value] : dict) {
@@ -86,9 +83,9 @@ void ExponentialMovingAverage::load_state_dict(const StateDict& dict, Caller cal
   updates_ = updates;
 }
 
-EMAWeights::EMAWeights(ExponentialMovingAverage& ema, std::vector<NamedParameter> parameters, Caller caller)
+EMAWeights::EMAWeights(ExponentialMovingAverage& ema, std::vector<NamedParameter> parameters)
     : ema_(ema), parameters_(std::move(parameters)) {
-  ema_.swap(parameters_, caller);
+  ema_.swap(parameters_);
 }
 
 EMAWeights::~EMAWeights() { ema_.swap(parameters_); }

@@ -23,19 +23,19 @@ class ExponentialMovingAverage {
   explicit ExponentialMovingAverage(const EMAOptions& options = {}, Caller caller = Caller::current());
 
   /// @throws Error when the names and shapes are not those of the first update.
-  void update(const std::vector<NamedParameter>& parameters, Caller caller = Caller::current());
+  void update(const std::vector<NamedParameter>& parameters);
   template <Module M>
-  void update(M& module, Caller caller = Caller::current()) {
-    update(nn::named_parameters(module), caller);
+  void update(M& module) {
+    update(nn::named_parameters(module));
   }
   /// Exchanges averages and weights; a second call brings the weights back. Without an update yet nothing
   /// changes. @throws Error as update.
-  void swap(const std::vector<NamedParameter>& parameters, Caller caller = Caller::current());
+  void swap(const std::vector<NamedParameter>& parameters);
 
   /// The averages under the parameters' names, and "updates"; empty before the first update.
   StateDict state_dict() const;
   /// @throws Error when "updates" is missing.
-  void load_state_dict(const StateDict& dict, Caller caller = Caller::current());
+  void load_state_dict(const StateDict& dict);
 
  private:
   void must_fit(const std::vector<NamedParameter>& parameters) const;
@@ -49,11 +49,10 @@ class ExponentialMovingAverage {
 class EMAWeights {
  public:
   /// @throws Error as ExponentialMovingAverage::swap.
-  EMAWeights(ExponentialMovingAverage& ema, std::vector<NamedParameter> parameters,
-             Caller caller = Caller::current());
+  EMAWeights(ExponentialMovingAverage& ema, std::vector<NamedParameter> parameters);
   template <Module M>
-  EMAWeights(ExponentialMovingAverage& ema, M& module, Caller caller = Caller::current())
-      : EMAWeights(ema, nn::named_parameters(module), caller) {}
+  EMAWeights(ExponentialMovingAverage& ema, M& module)
+      : EMAWeights(ema, nn::named_parameters(module)) {}
   ~EMAWeights();
   EMAWeights(const EMAWeights&) = delete;
 

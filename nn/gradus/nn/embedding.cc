@@ -7,10 +7,10 @@
 
 namespace gradus::nn {
 
-Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, Rng& rng,
-                     const EmbeddingLayerOptions& options, Caller caller)
+Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, const RngInput& rng,
+                     const EmbeddingLayerOptions& options)
     : padding_idx(options.padding_idx) {
-  At at(caller);
+  At at(rng.caller());
   must_be_positive("Embedding", "num_embeddings", num_embeddings);
   must_be_positive("Embedding", "embedding_dim", embedding_dim);
   if (padding_idx < -1 || padding_idx >= num_embeddings)
@@ -21,9 +21,9 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, Rng& rng,
   weight = Parameter(std::move(table), "weight");
 }
 
-Var Embedding::operator()(const Tensor& ids, Caller caller) const {
-  At at(caller);
-  return embedding(weight, ids, {.padding_idx = padding_idx});
+Var Embedding::operator()(const Input& ids) const {
+  At at(ids.caller());
+  return embedding(weight, ids.value(), {.padding_idx = padding_idx});
 }
 
 void Embedding::params(ParamVisitor& visit) { visit("weight", weight); }

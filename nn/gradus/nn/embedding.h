@@ -15,9 +15,9 @@ struct Embedding {
   Parameter weight;
   int32_t padding_idx = -1;
 
-  Embedding(int64_t num_embeddings, int64_t embedding_dim, Rng& rng,
-            const EmbeddingLayerOptions& options = {}, Caller caller = Caller::current());
-  Var operator()(const Tensor& ids, Caller caller = Caller::current()) const;
+  Embedding(int64_t num_embeddings, int64_t embedding_dim, const RngInput& rng,
+            const EmbeddingLayerOptions& options = {});
+  Var operator()(const Input& ids) const;
   void params(ParamVisitor& visit);
 };
 

@@ -17,7 +17,7 @@ struct Encoded {
   /// [B, H]: one state that has read the whole source, backward if there is one (s_0 of Bahdanau et al. 2014).
   const Var& summary() const { return backward_final.defined() ? backward_final : forward_final; }
   /// [B, D]: all final states, what a decoder without attention has to live on.
-  Var final_states(Caller caller = Caller::current()) const;
+  Var final_states() const;
 };
 
 struct EncoderOptions {
@@ -34,10 +34,10 @@ struct Encoder {
   RecurrentStack rnn;
   int64_t annotation_size;
 
-  Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, Rng& rng,
-          const EncoderOptions& options = {}, Caller caller = Caller::current());
+  Encoder(int64_t vocabulary, int64_t embedding_dim, int64_t hidden_size, const RngInput& rng,
+          const EncoderOptions& options = {});
   /// ids i32 [S, B], lengths i32 [B].
-  Encoded operator()(const Tensor& ids, const Tensor& lengths, Caller caller = Caller::current()) const;
+  Encoded operator()(const Input& ids, const Tensor& lengths) const;
   void params(ParamVisitor& visit);
 };
 

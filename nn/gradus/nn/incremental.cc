@@ -27,8 +27,7 @@ class Composed : public IncrementalDecoder {
         memory_(state_.memory),
         sentences_(state_.hidden.size(0), options.rows_per_sentence) {}
 
-  const Tensor& step(const Tensor& previous, Caller caller) override {
-    At at(caller);
+  const Tensor& step(const Tensor& previous) override {
     NoGrad guard;
     DecoderStep out = decoder_.step(previous, state_);
     weights_ = out.weights.defined() ? out.weights.to(DType::f32) : Tensor();
@@ -38,8 +37,7 @@ class Composed : public IncrementalDecoder {
 
   const Tensor& weights() const override { return weights_; }
 
-  void select(const std::vector<int64_t>& rows, Caller caller) override {
-    At at(caller);
+  void select(const std::vector<int64_t>& rows) override {
     RowSentences::Change change = sentences_.select(rows);
     if (change == RowSentences::Change::none) return;
     NoGrad guard;
@@ -65,8 +63,7 @@ class ComposedGenerator : public Generator {
       : encoder_(encoder), decoder_(decoder), output_(output) {}
 
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options, Caller caller) const override {
-    At at(caller);
+                                            const IncrementalOptions& options) const override {
     NoGrad guard;
     return std::make_unique<Composed>(decoder_, output_, encoder_(source, lengths), options);
   }
@@ -80,8 +77,7 @@ class ComposedGenerator : public Generator {
 }  // namespace
 
 void IncrementalDecoder::step_best(const Tensor& previous, const std::vector<int32_t>& never,
-                                   const Tensor& best, Caller caller) {
-  At at(caller);
+                                   const Tensor& best) {
   const Tensor& logits = step(previous);
   auto allowed = [&](int64_t v) { return std::find(never.begin(), never.end(), v) == never.end(); };
   int64_t V = logits.size(1);
@@ -97,8 +93,7 @@ void IncrementalDecoder::step_best(const Tensor& previous, const std::vector<int
   }
 }
 
-void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most, Caller caller) {
-  At at(caller);
+void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most) {
   if (static_cast<int64_t>(rows.size()) > most)
     fail("select",
          "at most " + std::to_string(most) + " rows were planned for: " + std::to_string(rows.size()));
@@ -112,8 +107,7 @@ RowSentences::RowSentences(int64_t sentences, int64_t rows_per_sentence)
   std::iota(sentence_.begin(), sentence_.end(), int64_t{0});
 }
 
-RowSentences::Change RowSentences::select(const std::vector<int64_t>& rows, Caller caller) {
-  At at(caller);
+RowSentences::Change RowSentences::select(const std::vector<int64_t>& rows) {
   check_selection(rows, static_cast<int64_t>(sentence_.size()), most_);
   bool same = rows.size() == sentence_.size();
   std::vector<int64_t> chosen;

@@ -19,17 +19,16 @@ class IncrementalDecoder {
   virtual ~IncrementalDecoder() = default;
   /// previous i32 [R], the last word of each row -> logits f32 [R, V] of the next one, valid until the next call.
   /// @throws Error for ids that are not i32 [R], or not in the vocabulary.
-  virtual const Tensor& step(const Tensor& previous, Caller caller = Caller::current()) = 0;
+  virtual const Tensor& step(const Tensor& previous) = 0;
   /// The same step for a caller that asks for no more than the most probable word of each row: best i32 [R] is written,
   /// and may be `previous` itself. Of equal ones it is the first; words of `never` are passed over, -1: no other is left.
-  virtual void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best,
-                         Caller caller = Caller::current());
+  virtual void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best);
   /// Alignment weights f32 [R, S] of the last step, valid until the next call; undefined for a decoder without them.
   virtual const Tensor& weights() const = 0;
   /// Row i of the steps to come continues row rows[i] of the last one; a row that is not named is dropped. Rows of one
   /// sentence stay within the `rows_per_sentence` it was started with.
   /// @throws Error when a row does not exist or there are too many.
-  virtual void select(const std::vector<int64_t>& rows, Caller caller = Caller::current()) = 0;
+  virtual void select(const std::vector<int64_t>& rows) = 0;
 };
 
 struct IncrementalOptions {
@@ -46,8 +45,7 @@ class Generator {
   virtual ~Generator() = default;
   /// Reads the sources, ids i32 [S, B], lengths i32 [B]. @throws Error for ids and lengths that do not fit.
   virtual std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                                    const IncrementalOptions& options = {},
-                                                    Caller caller = Caller::current()) const = 0;
+                                                    const IncrementalOptions& options = {}) const = 0;
 };
 
 /// Sentences times the width of the beam, when nothing else is known.
@@ -80,8 +78,7 @@ std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder&
 
 /// For implementations of `select`: `given` rows there are, and at most `most` may be.
 /// @throws Error "[select] rows are 0 .. 2: 3", "[select] at most 6 rows were planned for: 7".
-void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most,
-                     Caller caller = Caller::current());
+void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most);
 
 /// For implementations of `select` too: the sentence that each row continues.
 class RowSentences {
@@ -91,7 +88,7 @@ class RowSentences {
   /// and with them what each row needs of its source.
   /// @throws Error as check_selection.
   enum class Change { none, rows, sources };
-  Change select(const std::vector<int64_t>& rows, Caller caller = Caller::current());
+  Change select(const std::vector<int64_t>& rows);
   const std::vector<int64_t>& of_rows() const { return sentence_; }
 
  private:

@@ -8,9 +8,8 @@
 
 namespace gradus::nn {
 
-Linear::Linear(int64_t in_features, int64_t out_features, Rng& rng, const LinearOptions& options,
-               Caller caller) {
-  At at(caller);
+Linear::Linear(int64_t in_features, int64_t out_features, const RngInput& rng, const LinearOptions& options) {
+  At at(rng.caller());
   must_be_positive("Linear", "in_features", in_features);
   must_be_positive("Linear", "out_features", out_features);
   double a = 1 / std::sqrt(static_cast<double>(in_features));

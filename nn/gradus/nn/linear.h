@@ -14,8 +14,7 @@ struct LinearOptions {
 struct Linear {
   Parameter weight, bias;  ///< bias undefined without one
 
-  Linear(int64_t in_features, int64_t out_features, Rng& rng, const LinearOptions& options = {},
-         Caller caller = Caller::current());
+  Linear(int64_t in_features, int64_t out_features, const RngInput& rng, const LinearOptions& options = {});
   Var operator()(const Input& x) const;
   void params(ParamVisitor& visit);
 };

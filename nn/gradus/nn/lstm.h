@@ -7,10 +7,9 @@ namespace gradus::nn {
 /// One step of an LSTM (Hochreiter & Schmidhuber 1997), gates i, f, g, o as in PyTorch; equations in
 /// gradus/ops/lstm.h. x [B, input_size], h and c [B, hidden_size] or undefined (zeros) -> both after the step.
 struct LSTMCell : RecurrentCell {
-  LSTMCell(int64_t in, int64_t hidden, Rng& rng, const CellType& cell_type = {},
-           Caller caller = Caller::current())
-      : RecurrentCell(of_kind(CellKind::lstm, cell_type, "LSTMCell", caller), in, hidden, rng,
-                      "LSTMCell", caller) {}
+  LSTMCell(int64_t in, int64_t hidden, const RngInput& rng, const CellType& cell_type = {})
+      : RecurrentCell(of_kind(CellKind::lstm, cell_type, "LSTMCell", rng.caller()), in, hidden, rng,
+                      "LSTMCell") {}
   RecurrentState operator()(const Input& x, const Var& h = {}, const Var& c = {}) const {
     At at(x.caller());
     return step(x, {h, c});
@@ -20,10 +19,8 @@ struct LSTMCell : RecurrentCell {
 /// An LSTM over time: x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), h0 and c0
 /// [num_layers * dirs, B, hidden_size] or undefined (zeros). Equal to torch.nn.LSTM on a packed sequence.
 struct LSTM : RecurrentStack {
-  LSTM(int64_t in, int64_t hidden, Rng& rng, const RecurrentOptions& o = {},
-       Caller caller = Caller::current())
-      : RecurrentStack("LSTM", in, hidden, rng, of_kind(CellKind::lstm, o, "LSTM", caller),
-                       caller) {}
+  LSTM(int64_t in, int64_t hidden, const RngInput& rng, const RecurrentOptions& o = {})
+      : RecurrentStack("LSTM", in, hidden, rng, of_kind(CellKind::lstm, o, "LSTM", rng.caller())) {}
   /// @throws Error when a shape does not fit or a length is outside 0 .. T.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {}, const Var& h0 = {},
                              const Var& c0 = {}) const {

@@ -153,8 +153,7 @@ StateDict state_dict(const std::vector<NamedParameter>& parameters) {
   return out;
 }
 
-void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict, Caller caller) {
-  At at(caller);
+void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict) {
   take_over(parameters, dict, "load_state_dict", "");
 }
 
@@ -164,8 +163,8 @@ int64_t num_parameters(const std::vector<NamedParameter>& parameters) {
   return n;
 }
 
-void to(const std::vector<NamedParameter>& parameters, DType dtype, Caller caller) {
-  if (!is_floating(dtype)) fail(caller, "to", fmt::format("parameters are f32 or f64: {}", name_of(dtype)));
+void to(const std::vector<NamedParameter>& parameters, DType dtype) {
+  if (!is_floating(dtype)) fail("to", fmt::format("parameters are f32 or f64: {}", name_of(dtype)));
   for (const NamedParameter& p : parameters) p.parameter->assign(p.parameter->value().to(dtype));
 }
 
@@ -174,13 +173,12 @@ void label_parameters(const std::vector<NamedParameter>& parameters) {
 }
 
 void save(const std::vector<NamedParameter>& parameters, const std::string& path,
-          const std::map<std::string, std::string>& metadata, Caller caller) {
-  save_safetensors(path, {state_dict(parameters), metadata}, caller);
+          const std::map<std::string, std::string>& metadata) {
+  save_safetensors(path, {state_dict(parameters), metadata});
 }
 
 std::map<std::string, std::string> load(const std::vector<NamedParameter>& parameters,
-                                        const std::string& path, Caller caller) {
-  At at(caller);
+                                        const std::string& path) {
   SafetensorsFile file = load_safetensors(path);
   take_over(parameters, file.tensors, "load", path + ": ");
   return file.metadata;
@@ -224,8 +222,7 @@ std::string summary(const std::vector<ParamVisitor::Entry>& entries) {
   return out;
 }
 
-Var checkable(const std::vector<Var>& parts, Caller caller) {
-  At at(caller);
+Var checkable(const std::vector<Var>& parts) {
   std::vector<Var> flat;
   for (const Var& part : parts)
     if (part.defined()) flat.push_back(reshape(part, {-1}));
@@ -242,7 +239,7 @@ GradcheckReport gradcheck(const std::vector<NamedParameter>& parameters,
                           const std::function<Var(const std::vector<Var>&)>& f,
                           const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
   InDouble converted(parameters);
-  OfParameters of(f, inputs);
+  OfParameters of(f, inputs, options.names);
   std::vector<NamedParameter> all = parameters;
   all.insert(all.end(), of.named.begin(), of.named.end());
   return gradus::gradcheck(of.call, all, options);

@@ -93,15 +93,14 @@ using StateDict = std::vector<std::pair<std::string, Tensor>>;
 // The functions on a list of parameters; the ones for modules below forward to them.
 std::vector<NamedParameter> named_parameters(const std::vector<ParamVisitor::Entry>& entries);
 StateDict state_dict(const std::vector<NamedParameter>& parameters);
-void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict,
-                     Caller caller = Caller::current());
+void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict);
 int64_t num_parameters(const std::vector<NamedParameter>& parameters);
-void to(const std::vector<NamedParameter>& parameters, DType dtype, Caller caller = Caller::current());
+void to(const std::vector<NamedParameter>& parameters, DType dtype);
 void label_parameters(const std::vector<NamedParameter>& parameters);
 void save(const std::vector<NamedParameter>& parameters, const std::string& path,
-          const std::map<std::string, std::string>& metadata = {}, Caller caller = Caller::current());
+          const std::map<std::string, std::string>& metadata = {});
 std::map<std::string, std::string> load(const std::vector<NamedParameter>& parameters,
-                                        const std::string& path, Caller caller = Caller::current());
+                                        const std::string& path);
 std::string summary(const std::vector<ParamVisitor::Entry>& entries);
 
 /// Pointers to the parameters, under their dotted names. Valid until the module moves.
@@ -119,8 +118,8 @@ StateDict state_dict(const M& module) {
 /// @throws Error "[load_state_dict] the names and shapes must be the module's: missing a, b; unexpected c;
 /// wrong shape d (module [2, 3], given [3, 2]); given twice e", whichever apply, each with all its names.
 template <Module M>
-void load_state_dict(M& module, const StateDict& dict, Caller caller = Caller::current()) {
-  load_state_dict(named_parameters(module), dict, caller);
+void load_state_dict(M& module, const StateDict& dict) {
+  load_state_dict(named_parameters(module), dict);
 }
 
 template <Module M>
@@ -136,8 +135,8 @@ std::string summary(const M& module) {
 
 /// Converts all parameters: f64 to check gradients, f32 to train. @throws Error for another element type.
 template <Module M>
-void to(M& module, DType dtype, Caller caller = Caller::current()) {
-  to(named_parameters(module), dtype, caller);
+void to(M& module, DType dtype) {
+  to(named_parameters(module), dtype);
 }
 
 /// Gives every parameter's graph node its dotted name, which error messages, tapes and traces then show.
@@ -149,44 +148,41 @@ void label_parameters(M& module) {
 /// Writes the parameters to a safetensors file; the previous file survives a crash. @throws Error naming the
 /// file.
 template <Module M>
-void save(const M& module, const std::string& path, const std::map<std::string, std::string>& metadata = {},
-          Caller caller = Caller::current()) {
-  save(named_parameters(visited(module)), path, metadata, caller);
+void save(const M& module, const std::string& path, const std::map<std::string, std::string>& metadata = {}) {
+  save(named_parameters(visited(module)), path, metadata);
 }
 
 /// Reads a safetensors file into the module; returns the file's metadata. @throws Error as load_state_dict,
 /// or for a damaged file.
 template <Module M>
-std::map<std::string, std::string> load(M& module, const std::string& path,
-                                        Caller caller = Caller::current()) {
-  return load(named_parameters(module), path, caller);
+std::map<std::string, std::string> load(M& module, const std::string& path) {
+  return load(named_parameters(module), path);
 }
 
 // ---- gradient check of a whole module ----
 
 /// What a layer returns, as one Var to differentiate: a Var itself, or a struct with `std::vector<Var> vars()
 /// const`, whose members are flattened and joined (undefined ones left out).
-inline const Var& checkable(const Var& y, Caller = Caller::current()) { return y; }
+inline const Var& checkable(const Var& y) { return y; }
 /// @throws Error when no part is defined.
-Var checkable(const std::vector<Var>& parts, Caller caller = Caller::current());
+Var checkable(const std::vector<Var>& parts);
 template <class T>
   requires requires(const T& y) { y.vars(); }
-Var checkable(const T& y, Caller caller = Caller::current()) {
-  return checkable(y.vars(), caller);
+Var checkable(const T& y) {
+  return checkable(y.vars());
 }
 
 /// An input of gradcheck(layer, inputs) on its way into the layer, which may take it as a Var or as a Tensor
 /// (ids, lengths, masks).
 class CheckInput {
  public:
-  CheckInput(const Var& x, const Caller& caller) : x_(x), caller_(caller) {}
-  operator Input() const { return Input(x_, caller_); }
+  explicit CheckInput(const Var& x) : x_(x) {}
+  operator Input() const { return Input(x_); }
   operator const Var&() const { return x_; }
   operator const Tensor&() const { return x_.value(); }
 
  private:
   const Var& x_;
-  Caller caller_;
 };
 
 /// Checks all parameters in f64 (they get their own numbers back afterwards), and all floating inputs of f.
@@ -209,15 +205,12 @@ template <Module M>
 GradcheckReport gradcheck(M& layer, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {},
                           Caller caller = Caller::current()) {
   auto call = [&layer, &caller](const std::vector<Var>& in) {
+    At at(caller);
     Var y;
     auto with = [&]<size_t... i>(std::index_sequence<i...>) {
       if (in.size() != sizeof...(i)) return false;
-      // One that takes ids first has the caller's line as its last argument.
-      if constexpr (requires(const M& l) { checkable(l(CheckInput(in[i], caller)..., caller)); }) {
-        y = checkable(std::as_const(layer)(CheckInput(in[i], caller)..., caller), caller);
-        return true;
-      } else if constexpr (requires(const M& l) { checkable(l(CheckInput(in[i], caller)...)); }) {
-        y = checkable(std::as_const(layer)(CheckInput(in[i], caller)...), caller);
+      if constexpr (requires(const M& l) { checkable(l(CheckInput(in[i])...)); }) {
+        y = checkable(std::as_const(layer)(CheckInput(in[i])...));
         return true;
       } else {
         return false;

@@ -43,8 +43,7 @@ std::string heads_hint(int64_t embed_dim, int64_t num_heads) {
 
 }  // namespace
 
-void KeyValueCache::append(const Tensor& row, Caller caller) {
-  At at(caller);
+void KeyValueCache::append(const Tensor& row) {
   if (row.dims() != 3 || row.size(0) != 1)
     fail("KeyValueCache", "keys and values of a word must be [1, B, 2E]: " + row.shape().str());
   if (length > 0 && row.shape().without(0) != keys_values.shape().without(0))
@@ -62,9 +61,8 @@ void KeyValueCache::append(const Tensor& row, Caller caller) {
   ++length;
 }
 
-void KeyValueCache::select(const std::vector<int64_t>& rows, Caller caller) {
+void KeyValueCache::select(const std::vector<int64_t>& rows) {
   if (length == 0) return;
-  At at(caller);
   int64_t before = keys_values.size(1), n = keys_values.size(2);
   for (int64_t row : rows)
     if (row < 0 || row >= before)
@@ -78,13 +76,13 @@ void KeyValueCache::select(const std::vector<int64_t>& rows, Caller caller) {
   keys_values = chosen;
 }
 
-MultiheadAttention::MultiheadAttention(int64_t embedding, int64_t heads, Rng& rng,
-                                       const MultiheadAttentionOptions& o, Caller caller)
+MultiheadAttention::MultiheadAttention(int64_t embedding, int64_t heads, const RngInput& rng,
+                                       const MultiheadAttentionOptions& o)
     : embed_dim(embedding),
       num_heads(heads),
       dropout(o.dropout),
-      out_proj(embedding, embedding, rng, {.bias = o.bias}, caller) {
-  At at(caller);
+      out_proj(embedding, embedding, rng, {.bias = o.bias}) {
+  At at(rng.caller());
   must_be_positive("MultiheadAttention", "num_heads", num_heads);
   must_be_probability("MultiheadAttention", "dropout", dropout);
   if (embed_dim % num_heads != 0)
@@ -122,8 +120,7 @@ Var MultiheadAttention::project(const Var& x, int64_t begin, int64_t end) const 
   return linear(x, weight, bias);
 }
 
-MultiheadAttentionOutput MultiheadAttention::finish(const ScaledDotProduct& heads, Caller caller) const {
-  At at(caller);
+MultiheadAttentionOutput MultiheadAttention::finish(const ScaledDotProduct& heads) const {
   return {out_proj(heads.output), heads.weights.defined() ? mean_over_heads(heads.weights) : Tensor(),
           heads.weights};
 }

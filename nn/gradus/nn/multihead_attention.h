@@ -34,12 +34,12 @@ struct KeyValueCache {
 
   /// Takes keys and values [1, B, 2E] of the next word in; the capacity doubles where needed.
   /// @throws Error for a row of another size.
-  void append(const Tensor& row, Caller caller = Caller::current());
+  void append(const Tensor& row);
   /// [length, B, 2E]; a view.
   Tensor used() const { return keys_values.rows(0, length); }
   /// Sentence rows[i] in place i; one may come several times, others not at all.
   /// @throws Error for one that does not exist.
-  void select(const std::vector<int64_t>& rows, Caller caller = Caller::current());
+  void select(const std::vector<int64_t>& rows);
 };
 
 /// Multi-head attention (Vaswani et al. 2017, section 3.2.2), parameters as torch.nn.MultiheadAttention:
@@ -55,8 +55,8 @@ struct MultiheadAttention {
   Linear out_proj;
 
   /// @throws Error "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4"
-  MultiheadAttention(int64_t embed_dim, int64_t num_heads, Rng& rng,
-                     const MultiheadAttentionOptions& options = {}, Caller caller = Caller::current());
+  MultiheadAttention(int64_t embed_dim, int64_t num_heads, const RngInput& rng,
+                     const MultiheadAttentionOptions& options = {});
   /// One product projects all three where they are the same, and keys and values where they are.
   MultiheadAttentionOutput operator()(const Input& query, const Var& key, const Var& value,
                                       const AttendOptions& options = {}) const;
@@ -69,7 +69,7 @@ struct MultiheadAttention {
   /// Queries [T, B, E] -> [T, B, E].
   Var project_queries(const Input& queries) const;
   /// What the heads found side by side, through out_proj.
-  MultiheadAttentionOutput finish(const ScaledDotProduct& heads, Caller caller = Caller::current()) const;
+  MultiheadAttentionOutput finish(const ScaledDotProduct& heads) const;
   /// Queries [T, B, E], not yet projected, on what project_memory made.
   MultiheadAttentionOutput attend(const Input& query, const Var& keys_values,
                                   const AttendOptions& options = {}) const;

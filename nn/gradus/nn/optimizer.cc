@@ -63,13 +63,12 @@ double grad_norm(Gradients& grads, ThreadPool* pool) {
   return std::sqrt(sum);
 }
 
-double clip_factor(double norm, double max_norm, Caller caller) {
-  if (!(max_norm > 0)) fail(caller, "clip_factor", fmt::format("max_norm must be positive: {}", max_norm));
+double clip_factor(double norm, double max_norm) {
+  if (!(max_norm > 0)) fail("clip_factor", fmt::format("max_norm must be positive: {}", max_norm));
   return std::isfinite(norm) && norm > max_norm ? max_norm / norm : 1;
 }
 
-double clip_grad_norm(Gradients& grads, double max_norm, Caller caller) {
-  At at(caller);
+double clip_grad_norm(Gradients& grads, double max_norm) {
   if (!(max_norm > 0)) fail("clip_grad_norm", fmt::format("max_norm must be positive: {}", max_norm));
   double norm = grad_norm(grads), factor = clip_factor(norm, max_norm);
   if (factor != 1) grads.scale(factor);
@@ -78,24 +77,23 @@ double clip_grad_norm(Gradients& grads, double max_norm, Caller caller) {
 
 // ---- what all optimisers share ----
 
-Optimizer::Optimizer(const char* name, double lr, double weight_decay, Caller caller)
+Optimizer::Optimizer(const char* name, double lr, double weight_decay, const Caller& caller)
     : name_(name), groups_{{lr, weight_decay}} {
   At at(caller);
   must_not_be_negative(name, "lr", lr);
   must_not_be_negative(name, "weight_decay", weight_decay);
 }
 
-size_t Optimizer::checked(int group, const Caller& caller) const {
+size_t Optimizer::checked(int group) const {
   if (group < 0 || group >= num_groups())
-    fail(caller, name_,
+    fail(name_,
          fmt::format("group {} does not exist: {} group{}", group, num_groups(),
                      num_groups() == 1 ? "" : "s"));
   return static_cast<size_t>(group);
 }
 
 void Optimizer::step(const std::vector<NamedParameter>& parameters, const Gradients& grads, double grad_scale,
-                     ThreadPool* pool, Caller caller) {
-  At at(caller);
+                     ThreadPool* pool) {
   bool any = false;
   for (const NamedParameter& p : parameters) {
     const Gradients::Entry* entry = grads.find(*p.parameter);
@@ -208,9 +206,7 @@ void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, 
   });
 }
 
-int Optimizer::add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options,
-                         Caller caller) {
-  At at(caller);
+int Optimizer::add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options) {
   must_not_be_negative(name_, "lr", options.lr.value_or(0));
   must_not_be_negative(name_, "weight_decay", options.weight_decay.value_or(0));
   for (const NamedParameter& p : parameters)
@@ -238,9 +234,7 @@ StateDict Optimizer::state_dict(const std::vector<NamedParameter>& parameters) c
   return out;
 }
 
-void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict,
-                                Caller caller) {
-  At at(caller);
+void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict) {
   std::unordered_map<std::string, Tensor> given(dict.begin(), dict.end());
   std::vector<std::string> slots = slot_names(), missing, misshaped;
   std::unordered_map<std::string, bool> used;
@@ -323,7 +317,7 @@ void SGD::apply(const Update& update, const Tensor& grad, const Tensor& value, i
 
 Adam::Adam(const AdamOptions& options, Caller caller) : Adam("Adam", options, false, caller) {}
 
-Adam::Adam(const char* name, const AdamOptions& options, bool decoupled, Caller caller)
+Adam::Adam(const char* name, const AdamOptions& options, bool decoupled, const Caller& caller)
     : Optimizer(name, options.lr, options.weight_decay, caller), options_(options), decoupled_(decoupled) {
   At at(caller);
   must_not_be_negative(name, "eps", options.eps);

@@ -20,11 +20,11 @@ double grad_norm(Gradients& grads, ThreadPool* pool = nullptr);
 /// finite nothing is scaled: test std::isfinite of the result and skip the step. A pass over memory that
 /// `step`'s grad_scale saves: `adam.step(model, grads, clip_factor(grad_norm(grads), max_norm))`.
 /// @throws Error "[clip_grad_norm] max_norm must be positive: -1".
-double clip_grad_norm(Gradients& grads, double max_norm, Caller caller = Caller::current());
+double clip_grad_norm(Gradients& grads, double max_norm);
 
 /// min(1, max_norm / norm), the factor that clip_grad_norm multiplies by; 1 when norm is not finite.
 /// @throws Error when max_norm is not positive.
-double clip_factor(double norm, double max_norm, Caller caller = Caller::current());
+double clip_factor(double norm, double max_norm);
 
 /// What a group of parameters has of its own; what is not given is the optimiser's.
 struct ParamGroupOptions {
@@ -46,20 +46,18 @@ class Optimizer {
   /// @throws Error when the gradients have none of the parameters.
   /// With a pool its threads share the elements of each parameter; the result is the same.
   void step(const std::vector<NamedParameter>& parameters, const Gradients& grads, double grad_scale = 1,
-            ThreadPool* pool = nullptr, Caller caller = Caller::current());
+            ThreadPool* pool = nullptr);
   template <Module M>
-  void step(M& module, const Gradients& grads, double grad_scale = 1, ThreadPool* pool = nullptr,
-            Caller caller = Caller::current()) {
-    step(named_parameters(module), grads, grad_scale, pool, caller);
+  void step(M& module, const Gradients& grads, double grad_scale = 1, ThreadPool* pool = nullptr) {
+    step(named_parameters(module), grads, grad_scale, pool);
   }
 
   /// Gives these parameters a learning rate or a weight decay of their own. Returns the number of the group;
   /// group 0 has all that are in no other. @throws Error when one is in a group already.
-  int add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options,
-                Caller caller = Caller::current());
+  int add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options);
   template <Module M>
-  int add_group(M& module, const ParamGroupOptions& options, Caller caller = Caller::current()) {
-    return add_group(named_parameters(module), options, caller);
+  int add_group(M& module, const ParamGroupOptions& options) {
+    return add_group(named_parameters(module), options);
   }
   int num_groups() const { return static_cast<int>(groups_.size()); }
   /// Numbers that it keeps for each number of a parameter: two of Adam.
@@ -67,11 +65,11 @@ class Optimizer {
 
   /// Learning rate of a group. A Scheduler sets those of all groups.
   /// @throws Error "[Adam] group 3 does not exist: 2 groups".
-  double lr(int group = 0, Caller caller = Caller::current()) const {
-    return groups_[checked(group, caller)].lr;
+  double lr(int group = 0) const {
+    return groups_[checked(group)].lr;
   }
-  void set_lr(double lr, int group = 0, Caller caller = Caller::current()) {
-    groups_[checked(group, caller)].lr = lr;
+  void set_lr(double lr, int group = 0) {
+    groups_[checked(group)].lr = lr;
   }
 
   /// The state as named tensors ("m.encoder.weight", ..., "step.encoder.weight", and "lr" [groups]), enough
@@ -83,11 +81,10 @@ class Optimizer {
   }
   /// @throws Error for names that are unknown, for shapes that are not the parameters', and for steps and learning
   /// rates that are none. Parameters without state in the dictionary start afresh; without "lr" in it the learning rates stay.
-  void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict,
-                       Caller caller = Caller::current());
+  void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict);
   template <Module M>
-  void load_state_dict(M& module, const StateDict& dict, Caller caller = Caller::current()) {
-    load_state_dict(nn::named_parameters(module), dict, caller);
+  void load_state_dict(M& module, const StateDict& dict) {
+    load_state_dict(nn::named_parameters(module), dict);
   }
 
  protected:
@@ -104,7 +101,7 @@ class Optimizer {
   };
 
   /// @throws Error when lr or weight_decay is negative or not finite.
-  Optimizer(const char* name, double lr, double weight_decay, Caller caller = Caller::current());
+  Optimizer(const char* name, double lr, double weight_decay, const Caller& caller);
   virtual std::vector<std::string> slot_names() const = 0;
   virtual double slot_start() const { return 0; }
   /// True when rows of an embedding without a gradient are not to be touched.
@@ -124,7 +121,7 @@ class Optimizer {
     size_t group;
   };
 
-  size_t checked(int group, const Caller& caller) const;
+  size_t checked(int group) const;
   State& prepare(const Parameter& p);
   void apply_rows(const Update& update, const Gradients::Entry& entry, const Tensor& value, State& state,
                   ThreadPool* pool);
@@ -179,7 +176,7 @@ class Adam : public Optimizer {
   explicit Adam(const AdamOptions& options = {}, Caller caller = Caller::current());
 
  protected:
-  Adam(const char* name, const AdamOptions& options, bool decoupled, Caller caller);
+  Adam(const char* name, const AdamOptions& options, bool decoupled, const Caller& caller);
 
  private:
   std::vector<std::string> slot_names() const override;

@@ -14,8 +14,7 @@ Var Positions::operator()(const Input& x, int64_t first) const {
   return x + reshape(p, {p.size(0), 1, p.size(1)});
 }
 
-Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t E, DType dtype, Caller caller) {
-  At at(caller);
+Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t E, DType dtype) {
   Tensor out({count, E}, dtype);
   for (int64_t e = 0; e < E; ++e) {
     double frequency = std::pow(10000.0, -static_cast<double>(e / 2 * 2) / static_cast<double>(E));
@@ -27,28 +26,25 @@ Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t E, DType dtype
   return out;
 }
 
-SinusoidalPositions::SinusoidalPositions(int64_t E, Caller caller) : embedding_dim(E) {
-  At at(caller);
+SinusoidalPositions::SinusoidalPositions(int64_t E) : embedding_dim(E) {
   must_be_positive("SinusoidalPositions", "embedding_dim", E);
   table = sinusoidal_positions(0, 256, E);
 }
 
-Var SinusoidalPositions::rows(int64_t first, int64_t count, DType dtype, Caller caller) const {
-  At at(caller);
+Var SinusoidalPositions::rows(int64_t first, int64_t count, DType dtype) const {
   if (dtype == table.dtype() && first + count <= table.size(0)) return table.rows(first, first + count);
   return sinusoidal_positions(first, count, embedding_dim, dtype);
 }
 
-LearnedPositions::LearnedPositions(int64_t max_positions, int64_t E, Rng& rng, Caller caller) {
-  At at(caller);
+LearnedPositions::LearnedPositions(int64_t max_positions, int64_t E, const RngInput& rng) {
+  At at(rng.caller());
   must_be_positive("LearnedPositions", "max_positions", max_positions);
   must_be_positive("LearnedPositions", "embedding_dim", E);
   double deviation = 1 / std::sqrt(static_cast<double>(E));
   weight = Parameter(Tensor::normal({max_positions, E}, 0, deviation, rng), "weight");
 }
 
-Var LearnedPositions::rows(int64_t first, int64_t count, DType, Caller caller) const {
-  At at(caller);
+Var LearnedPositions::rows(int64_t first, int64_t count, DType) const {
   if (first + count > weight.shape()[0])
     fail("LearnedPositions",
          fmt::format("only {} positions were learned: {}", weight.shape()[0], first + count));
@@ -57,9 +53,8 @@ Var LearnedPositions::rows(int64_t first, int64_t count, DType, Caller caller) c
 
 void LearnedPositions::params(ParamVisitor& visit) { visit("weight", weight); }
 
-std::unique_ptr<Positions> make_positions(std::string_view name, int64_t max_positions, int64_t E, Rng& rng,
-                                          Caller caller) {
-  At at(caller);
+std::unique_ptr<Positions> make_positions(std::string_view name, int64_t max_positions, int64_t E, const RngInput& rng) {
+  At at(rng.caller());
   if (name == "sinusoidal") return std::make_unique<SinusoidalPositions>(E);
   if (name == "learned") return std::make_unique<LearnedPositions>(max_positions, E, rng);
   if (name == "none") return nullptr;

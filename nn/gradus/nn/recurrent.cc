@@ -11,15 +11,15 @@
 
 namespace gradus::nn {
 
-RecurrentOptions of_kind(CellKind kind, RecurrentOptions options, const char* name, Caller caller) {
+RecurrentOptions of_kind(CellKind kind, RecurrentOptions options, const char* name, const Caller& caller) {
   options.cell = of_kind(kind, options.cell, name, caller);
   return options;
 }
 
-RecurrentStack::RecurrentStack(const char* module, int64_t inputs, int64_t units, Rng& rng,
-                               const RecurrentOptions& o, Caller caller)
+RecurrentStack::RecurrentStack(const char* module, int64_t inputs, int64_t units, const RngInput& rng,
+                               const RecurrentOptions& o)
     : name(module), input_size(inputs), hidden_size(units), options(o) {
-  At at(caller);
+  At at(rng.caller());
   must_be_positive(name, "input_size", input_size);
   must_be_positive(name, "hidden_size", hidden_size);
   must_be_positive(name, "num_layers", o.num_layers, kMostLayers);

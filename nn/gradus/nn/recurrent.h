@@ -39,8 +39,7 @@ struct RecurrentOptions {
 };
 
 /// The same of options: their cell as a unit of this kind.
-RecurrentOptions of_kind(CellKind kind, RecurrentOptions options, const char* name,
-                         Caller caller = Caller::current());
+RecurrentOptions of_kind(CellKind kind, RecurrentOptions options, const char* name, const Caller& caller);
 
 /// Layers and directions of a recurrent module. RNN, GRU and LSTM are this with a name and a kind of unit.
 struct RecurrentStack {
@@ -49,8 +48,8 @@ struct RecurrentStack {
   RecurrentOptions options;                  ///< directions decided
   std::vector<RecurrentParameters> weights;  ///< layer 0 forward, layer 0 backward, layer 1 forward, ...
 
-  RecurrentStack(const char* name, int64_t input_size, int64_t hidden_size, Rng& rng,
-                 const RecurrentOptions& options = {}, Caller caller = Caller::current());
+  RecurrentStack(const char* name, int64_t input_size, int64_t hidden_size, const RngInput& rng,
+                 const RecurrentOptions& options = {});
   int64_t directions() const { return *options.bidirectional ? 2 : 1; }
   /// x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), start: [num_layers * dirs,
   /// B, H] or undefined (zeros) each. @throws Error when a shape does not fit or a length is outside 0 .. T.

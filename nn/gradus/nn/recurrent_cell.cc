@@ -42,22 +42,20 @@ const std::vector<std::string>& cell_names() {
   return names;
 }
 
-CellType cell_type(const std::string& name, Caller caller) {
+CellType cell_type(const std::string& name) {
   for (const NamedCell& cell : kCells)
     if (cell.name == name) return cell.type;
-  At at(caller);
   unknown_name("cell_type", "cell", name, cell_names());
 }
 
-std::string cell_name(CellType type, Caller caller) {
+std::string cell_name(CellType type) {
   type.layer_norm = false;
   for (const NamedCell& cell : kCells)
     if (cell.type == type) return cell.name;
-  At at(caller);
   fail("cell_name", fmt::format("this cell is none of {}", fmt::join(cell_names(), ", ")));
 }
 
-CellType of_kind(CellKind kind, CellType type, const char* name, Caller caller) {
+CellType of_kind(CellKind kind, CellType type, const char* name, const Caller& caller) {
   At at(caller);
   if (type.kind != kind && type.kind != CellType().kind) fail(name, "the cell's kind is another unit's");
   type.kind = kind;
@@ -69,9 +67,8 @@ CellType of_kind(CellKind kind, CellType type, const char* name, Caller caller) 
   return type;
 }
 
-RecurrentParameters::RecurrentParameters(const CellType& type, int64_t input_size, int64_t H, Rng& rng,
-                                         Caller caller) {
-  At at(caller);
+RecurrentParameters::RecurrentParameters(const CellType& type, int64_t input_size, int64_t H, const RngInput& rng) {
+  At at(rng.caller());
   double a = 1 / std::sqrt(static_cast<double>(H));
   int64_t G = type.gates();
   auto draw = [&](const Shape& shape, const char* name) {
@@ -133,10 +130,10 @@ DirectionStates run_over_time(const CellType& type, const RecurrentParameters& w
           {}};
 }
 
-RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidden_size, Rng& rng,
-                             const char* name, Caller caller)
+RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidden_size, const RngInput& rng,
+                             const char* name)
     : type(t) {
-  At at(caller);
+  At at(rng.caller());
   must_be_positive(name, "input_size", input_size);
   must_be_positive(name, "hidden_size", hidden_size);
   static_cast<RecurrentParameters&>(*this) = RecurrentParameters(t, input_size, hidden_size, rng);

@@ -40,13 +40,13 @@ struct CellType {
 
 /// gru, gru-reset-before, gru-bahdanau, lstm (forget bias 1), rnn, rnn-relu.
 /// @throws Error "[cell_type] unknown cell \"gur\": one of ..."
-CellType cell_type(const std::string& name, Caller caller = Caller::current());
+CellType cell_type(const std::string& name);
 const std::vector<std::string>& cell_names();
 /// The inverse, with or without layer_norm. @throws Error for a unit that has no name.
-std::string cell_name(CellType type, Caller caller = Caller::current());
+std::string cell_name(CellType type);
 /// A type whose kind was left open, as a unit of this kind: what a GRUCell or an LSTM makes of its options.
 /// @throws Error "[LSTM] ..." when an option of another kind is set.
-CellType of_kind(CellKind kind, CellType type, const char* name, Caller caller = Caller::current());
+CellType of_kind(CellKind kind, CellType type, const char* name, const Caller& caller);
 
 /// h [B, H], and c [B, H] of an LSTM; undefined parts are zeros.
 struct RecurrentState {
@@ -73,8 +73,7 @@ struct RecurrentParameters {
 
   RecurrentParameters() = default;
   /// All from U(-1/sqrt(H), 1/sqrt(H)), as PyTorch; gains 1, offsets 0.
-  RecurrentParameters(const CellType& type, int64_t input_size, int64_t hidden_size, Rng& rng,
-                      Caller caller = Caller::current());
+  RecurrentParameters(const CellType& type, int64_t input_size, int64_t hidden_size, const RngInput& rng);
   int64_t hidden_size() const { return weight_hh.shape()[1]; }
   /// weight_ih, weight_hh, bias_ih, bias_hh, then weight_ln_ih, bias_ln_ih, weight_ln_hh, ..., weight_ln_c, or
   /// of the RNN weight_ln and bias_ln, each with the suffix.
@@ -103,8 +102,8 @@ struct RecurrentCell : RecurrentParameters {
 
   RecurrentCell() = default;
   /// `name` is for errors.
-  RecurrentCell(const CellType& type, int64_t input_size, int64_t hidden_size, Rng& rng,
-                const char* name = "RecurrentCell", Caller caller = Caller::current());
+  RecurrentCell(const CellType& type, int64_t input_size, int64_t hidden_size, const RngInput& rng,
+                const char* name = "RecurrentCell");
   /// Undefined parts of the state are zeros.
   RecurrentState step(const Input& x, const RecurrentState& state = {}) const;
   /// The cell over a whole sequence x [T, B, input_size], fused where the unit is: all h [T, B, H]. With

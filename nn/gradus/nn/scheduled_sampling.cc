@@ -20,8 +20,8 @@ int32_t best_word(const float* logits, int64_t V) {
 }  // namespace
 
 Tensor scheduled_sampling(const Generator& generator, const Seq2SeqBatch& batch, double probability,
-                          Rng& rng, Caller caller) {
-  At at(caller);
+                          const RngInput& rng) {
+  At at(rng.caller());
   if (!(probability >= 0 && probability <= 1))
     fail("scheduled_sampling", fmt::format("the probability must be in [0, 1]: {}", probability));
   NoGrad guard;
@@ -31,7 +31,7 @@ Tensor scheduled_sampling(const Generator& generator, const Seq2SeqBatch& batch,
   std::vector<bool> own(static_cast<size_t>(T * B));
   int64_t last = 0;
   for (int64_t i = B; i < T * B; ++i) {
-    bool replace = rng.uniform() < probability;
+    bool replace = rng->uniform() < probability;
     own[static_cast<size_t>(i)] = replace && mixed.i32()[i] != kPad;
     if (own[static_cast<size_t>(i)]) last = i / B;
   }
@@ -44,16 +44,6 @@ Tensor scheduled_sampling(const Generator& generator, const Seq2SeqBatch& batch,
         mixed.i32()[t * B + b] = best_word(logits.f32() + b * logits.size(1), logits.size(1));
   }
   return mixed;
-}
-
-double exponential_decay(double k, double i, Caller caller) {
-  if (!(k > 0 && k < 1)) fail(caller, "exponential_decay", fmt::format("k must be in (0, 1): {}", k));
-  return std::pow(k, i);
-}
-
-double inverse_sigmoid_decay(double k, double i, Caller caller) {
-  if (!(k >= 1)) fail(caller, "inverse_sigmoid_decay", fmt::format("k must be at least 1: {}", k));
-  return k / (k + std::exp(i / k));
 }
 
 }  // namespace gradus::nn

@@ -15,14 +15,6 @@ namespace gradus::nn {
 /// @return target_in i32 [T, B]; <s> and padding stay.
 /// @throws Error when the probability is not in [0, 1].
 Tensor scheduled_sampling(const Generator& generator, const Seq2SeqBatch& batch, double probability,
-                          Rng& rng, Caller caller = Caller::current());
-
-// How the probability of feeding the REFERENCE falls with the updates i = 0, 1, 2, ..., as in the paper; the
-// third is linear, max(floor, k - c i).
-
-/// k^i. @throws Error unless 0 < k < 1.
-double exponential_decay(double k, double i, Caller caller = Caller::current());
-/// k / (k + e^(i / k)). @throws Error unless k >= 1.
-double inverse_sigmoid_decay(double k, double i, Caller caller = Caller::current());
+                          const RngInput& rng);
 
 }  // namespace gradus::nn

@@ -30,8 +30,7 @@ Tensor number(double x) { return Tensor::scalar(x, DType::f64); }
 
 }  // namespace
 
-Schedule step_lr(double step_size, double gamma, Caller caller) {
-  At at(caller);
+Schedule step_lr(double step_size, double gamma) {
   must_be_positive("step_lr", "step_size", step_size);
   return [=](double base, double t) { return base * std::pow(gamma, std::floor(t / step_size)); };
 }
@@ -47,8 +46,7 @@ Schedule exponential_lr(double gamma) {
   return [=](double base, double t) { return base * std::pow(gamma, t); };
 }
 
-Schedule cosine_annealing_lr(double T_max, double eta_min, Caller caller) {
-  At at(caller);
+Schedule cosine_annealing_lr(double T_max, double eta_min) {
   must_be_positive("cosine_annealing_lr", "T_max", T_max);
   return [=](double base, double t) {
     return eta_min + (base - eta_min) * (1 + std::cos(std::numbers::pi * t / T_max)) / 2;
@@ -62,8 +60,7 @@ Schedule linear_lr(double start_factor, double end_factor, double total_iters) {
   };
 }
 
-Schedule noam_lr(double model_size, double warmup, double factor, Caller caller) {
-  At at(caller);
+Schedule noam_lr(double model_size, double warmup, double factor) {
   must_be_positive("noam_lr", "model_size", model_size);
   must_be_positive("noam_lr", "warmup", warmup);
   return [=](double, double t) {
@@ -72,8 +69,7 @@ Schedule noam_lr(double model_size, double warmup, double factor, Caller caller)
   };
 }
 
-Schedule with_warmup(double steps, Schedule after, Caller caller) {
-  At at(caller);
+Schedule with_warmup(double steps, Schedule after) {
   must_be_positive("with_warmup", "steps", steps);
   if (!after) fail("with_warmup", "needs a schedule to go on with");
   return [=, after = std::move(after)](double base, double t) {
@@ -83,9 +79,9 @@ Schedule with_warmup(double steps, Schedule after, Caller caller) {
 
 // ---- Scheduler ----
 
-Scheduler::Scheduler(Optimizer& optimizer, Schedule schedule, Caller caller)
+Scheduler::Scheduler(Optimizer& optimizer, Schedule schedule)
     : optimizer_(optimizer), schedule_(std::move(schedule)) {
-  if (!schedule_) fail(caller, "Scheduler", "needs a schedule");
+  if (!schedule_) fail("Scheduler", "needs a schedule");
   for (int g = 0; g < optimizer.num_groups(); ++g) base_.push_back(optimizer.lr(g));
   step_to(0);
 }
@@ -100,8 +96,7 @@ StateDict Scheduler::state_dict() const {
           {"base_lrs", Tensor::from({static_cast<int64_t>(base_.size())}, base_, DType::f64)}};
 }
 
-void Scheduler::load_state_dict(const StateDict& dict, Caller caller) {
-  At at(caller);
+void Scheduler::load_state_dict(const StateDict& dict) {
   std::vector<Tensor> found = entries("Scheduler", dict, {"t", "base_lrs"});
   if (found[1].numel() != static_cast<int64_t>(base_.size()))
     fail("Scheduler",
@@ -112,13 +107,13 @@ void Scheduler::load_state_dict(const StateDict& dict, Caller caller) {
 
 // ---- ReduceLROnPlateau ----
 
-ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options, Caller caller)
+ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options)
     : optimizer_(optimizer),
       options_(options),
       best_(options.maximize ? -std::numeric_limits<double>::infinity()
                              : std::numeric_limits<double>::infinity()) {
   if (!(options.factor > 0 && options.factor < 1))
-    fail(caller, "ReduceLROnPlateau", fmt::format("factor must be in (0, 1): {}", options.factor));
+    fail("ReduceLROnPlateau", fmt::format("factor must be in (0, 1): {}", options.factor));
 }
 
 bool ReduceLROnPlateau::better(double metric) const {
@@ -154,8 +149,7 @@ StateDict ReduceLROnPlateau::state_dict() const {
           {"cooldown", number(static_cast<double>(cooldown_))}};
 }
 
-void ReduceLROnPlateau::load_state_dict(const StateDict& dict, Caller caller) {
-  At at(caller);
+void ReduceLROnPlateau::load_state_dict(const StateDict& dict) {
   std::vector<Tensor> found = entries("ReduceLROnPlateau", dict, {"best", "bad", "cooldown"});
   if (std::isnan(found[0].item())) fail("ReduceLROnPlateau", "best must be a number: nan");
   best_ = found[0].item();

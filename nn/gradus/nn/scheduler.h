@@ -15,24 +15,23 @@ using Schedule = std::function<double(double base, double t)>;
 // PyTorch's schedules, closed form in place of its recursions.
 
 /// base gamma^floor(t / step_size). @throws Error when step_size is not positive.
-Schedule step_lr(double step_size, double gamma = 0.1, Caller caller = Caller::current());
+Schedule step_lr(double step_size, double gamma = 0.1);
 /// base gamma^(number of milestones <= t)
 Schedule multi_step_lr(std::vector<double> milestones, double gamma = 0.1);
 /// base gamma^t
 Schedule exponential_lr(double gamma);
 /// eta_min + (base - eta_min) (1 + cos(pi t / T_max)) / 2; rises again after T_max (Loshchilov & Hutter 2017)
 /// @throws Error when T_max is not positive.
-Schedule cosine_annealing_lr(double T_max, double eta_min = 0, Caller caller = Caller::current());
+Schedule cosine_annealing_lr(double T_max, double eta_min = 0);
 /// base times a factor that goes from start_factor at t = 0 to end_factor at total_iters and stays there.
 /// Linear decay to nothing is linear_lr(1, 0, T), warm-up linear_lr(1.0 / n, 1, n - 1).
 Schedule linear_lr(double start_factor, double end_factor, double total_iters);
 /// factor model_size^-0.5 min(s^-0.5, s warmup^-1.5), s = t + 1: linear warm-up, then the inverse root
 /// (Vaswani et al. 2017, section 5.3). Does not look at base. @throws Error unless model_size and warmup are positive.
-Schedule noam_lr(double model_size, double warmup = 4000, double factor = 1,
-                 Caller caller = Caller::current());
+Schedule noam_lr(double model_size, double warmup = 4000, double factor = 1);
 /// `after`, on the same clock, times min(1, (t + 1) / steps). @throws Error when steps is not positive or there is no
 /// `after`.
-Schedule with_warmup(double steps, Schedule after, Caller caller = Caller::current());
+Schedule with_warmup(double steps, Schedule after);
 
 /// Sets an optimiser's learning rates, those of all groups, each from its own start.
 ///
@@ -42,7 +41,7 @@ class Scheduler {
  public:
   /// Takes the optimiser's present rates as base, and sets those of t = 0. The optimiser must outlive this.
   /// @throws Error "[Scheduler] needs a schedule" for an empty function.
-  Scheduler(Optimizer& optimizer, Schedule schedule, Caller caller = Caller::current());
+  Scheduler(Optimizer& optimizer, Schedule schedule);
   void step() { step_to(t_ + 1); }
   /// Sets the rates of time t.
   void step_to(double t);
@@ -52,7 +51,7 @@ class Scheduler {
   StateDict state_dict() const;
   /// Goes on from there, the optimiser's rates included. @throws Error for other names, and for another
   /// number of groups.
-  void load_state_dict(const StateDict& dict, Caller caller = Caller::current());
+  void load_state_dict(const StateDict& dict);
 
  private:
   Optimizer& optimizer_;
@@ -77,8 +76,7 @@ struct PlateauOptions {
 class ReduceLROnPlateau {
  public:
   /// @throws Error when factor is not in (0, 1).
-  ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options = {},
-                    Caller caller = Caller::current());
+  ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options = {});
   /// Takes note of a metric; true when that reduced the rates. NaN counts as bad.
   bool step(double metric);
   double best() const { return best_; }
@@ -86,7 +84,7 @@ class ReduceLROnPlateau {
   /// "best", "bad" and "cooldown". The learning rates are the optimiser's own state.
   StateDict state_dict() const;
   /// @throws Error for other names.
-  void load_state_dict(const StateDict& dict, Caller caller = Caller::current());
+  void load_state_dict(const StateDict& dict);
 
  private:
   bool better(double metric) const;

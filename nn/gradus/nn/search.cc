@@ -253,8 +253,7 @@ int64_t max_target_length(int64_t source_length, const SearchOptions& options) {
 }
 
 std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const Tensor& lengths,
-                                            const SearchOptions& options, Caller caller) {
-  At at(caller);
+                                            const SearchOptions& options) {
   return Beam(decoder, lengths, options).run();
 }
 
@@ -294,10 +293,10 @@ Shard shard_of(const Tensor& source, const Tensor& lengths, int64_t first, int64
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Tensor& source,
-                                               const Tensor& lengths, const SearchOptions& options,
-                                               Caller caller) {
-  At at(caller);
+std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Input& source_ids,
+                                               const Tensor& lengths, const SearchOptions& options) {
+  At at(source_ids.caller());
+  const Tensor& source = source_ids.value();
   check_beam(options.beam_size);
   if (source.dtype() != DType::i32 || source.dims() != 2 || lengths.dtype() != DType::i32 ||
       lengths.shape() != Shape{source.size(1)})
@@ -326,10 +325,9 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
   return out;
 }
 
-std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Tensor& source,
-                                               const Tensor& lengths, const SearchOptions& options,
-                                               Caller caller) {
-  At at(caller);
+std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Input& source,
+                                               const Tensor& lengths, const SearchOptions& options) {
+  At at(source.caller());
   return translate(*model.generator(lengths.numel() * options.beam_size), source, lengths, options);
 }
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <gradus/error.h>
+#include <gradus/autograd.h>
 #include <gradus/nn/incremental.h>
 
 namespace gradus::nn {
@@ -38,19 +38,16 @@ struct Hypothesis {
 /// produced. With a pool, each thread takes some of the sentences, or a part of each product when they are few; the
 /// result is the same whatever the number of threads.
 /// @throws Error "[translate] beam_size must be at least 1: 0".
-std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Tensor& source,
-                                               const Tensor& lengths, const SearchOptions& options = {},
-                                               Caller caller = Caller::current());
+std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Input& source,
+                                               const Tensor& lengths, const SearchOptions& options = {});
 /// The same for a single batch; for many, keep the generator.
-std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Tensor& source,
-                                               const Tensor& lengths, const SearchOptions& options = {},
-                                               Caller caller = Caller::current());
+std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Input& source,
+                                               const Tensor& lengths, const SearchOptions& options = {});
 
 /// The search alone, over a decoder that was started with options.beam_size rows per sentence. lengths i32 [B] are what
 /// the limit on target words is worked out from.
 /// @throws Error as translate.
 std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const Tensor& lengths,
-                                            const SearchOptions& options = {},
-                                            Caller caller = Caller::current());
+                                            const SearchOptions& options = {});
 
 }  // namespace gradus::nn

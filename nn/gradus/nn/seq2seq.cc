@@ -7,7 +7,7 @@ namespace gradus::nn {
 namespace {
 
 // Where states are compared with annotations directly, both directions together must have the decoder's size.
-int64_t encoder_hidden_size(const Seq2SeqConfig& c, Caller caller) {
+int64_t encoder_hidden_size(const Seq2SeqConfig& c, const Caller& caller) {
   At at(caller);
   bool halves = c.bidirectional() && c.attention != "none" && attention_kind(c.attention).equal_sizes;
   return halves ? c.hidden_size / 2 : c.hidden_size;
@@ -28,11 +28,10 @@ Order order_of(const Seq2SeqConfig& c) {
   unknown_name("Seq2Seq", "decoder", c.decoder, {"auto", "bahdanau", "luong"});
 }
 
-std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation_size, Rng& rng,
-                                      Caller caller) {
-  At at(caller);
+std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation_size, const RngInput& rng) {
+  At at(rng.caller());
   DecoderSizes sizes{c.target_vocabulary, c.embedding_dim, c.hidden_size, annotation_size,
-                     encoder_hidden_size(c, caller)};
+                     encoder_hidden_size(c, rng.caller())};
   DecoderOptions options{.dropout = c.rnn.dropout,
                          .padding_idx = kPad,
                          .order = order_of(c),
@@ -56,15 +55,14 @@ Tensor real_words(const Tensor& targets) {
 
 }  // namespace
 
-Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, Rng& rng, Caller caller)
+Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, const RngInput& rng)
     : config(c),
-      encoder(c.source_vocabulary, c.embedding_dim, encoder_hidden_size(c, caller), rng,
-              {.padding_idx = kPad, .rnn = c.rnn}, caller),
-      decoder(make_decoder(c, encoder.annotation_size, rng, caller)),
-      output(c.hidden_size, c.target_vocabulary, rng, {}, caller) {}
+      encoder(c.source_vocabulary, c.embedding_dim, encoder_hidden_size(c, rng.caller()), rng,
+              {.padding_idx = kPad, .rnn = c.rnn}),
+      decoder(make_decoder(c, encoder.annotation_size, rng)),
+      output(c.hidden_size, c.target_vocabulary, rng, {}) {}
 
-ShardOutput Seq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions& options, Caller caller) const {
-  At at(caller);
+ShardOutput Seq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions& options) const {
   Encoded source = encoder(batch.source, batch.source_lengths);
   source.alignment = batch.alignment;
   Tensor lengths = target_lengths(batch.target_out, kPad);
@@ -81,8 +79,7 @@ ShardOutput Seq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions&
 
 OutputLayer Seq2Seq::output_layer() const { return {output.weight, output.bias, {.ignore_index = kPad}}; }
 
-Tensor Seq2Seq::align(const Seq2SeqBatch& batch, Caller caller) const {
-  At at(caller);
+Tensor Seq2Seq::align(const Seq2SeqBatch& batch) const {
   NoGrad guard;
   Encoded source = encoder(batch.source, batch.source_lengths);
   source.alignment = batch.alignment;

@@ -38,12 +38,11 @@ struct Seq2Seq : TranslationModel {
   Linear output;  ///< logits = W readout + b, [.., V]
 
   /// @throws Error for an unknown attention, decoder or readout.
-  Seq2Seq(const Seq2SeqConfig& config, Rng& rng, Caller caller = Caller::current());
+  Seq2Seq(const Seq2SeqConfig& config, const RngInput& rng);
   /// Of real steps only.
-  ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {},
-                            Caller caller = Caller::current()) const override;
+  ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {}) const override;
   OutputLayer output_layer() const override;
-  Tensor align(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
+  Tensor align(const Seq2SeqBatch& batch) const override;
   bool attends() const override { return config.attention != "none"; }
   std::unique_ptr<Generator> generator(int64_t rows = kManyRows) const override;
   void params(ParamVisitor& visit) override;

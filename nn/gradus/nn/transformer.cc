@@ -14,18 +14,18 @@ Var around(const Var& x, const LayerNorm& norm, const Dropout& dropout, bool nor
 }
 
 template <class Layer>
-std::vector<Layer> stack_of(int64_t count, int64_t d_model, int64_t nhead, Rng& rng,
-                            const TransformerOptions& o, Caller caller) {
-  At at(caller);
+std::vector<Layer> stack_of(int64_t count, int64_t d_model, int64_t nhead, const RngInput& rng,
+                            const TransformerOptions& o) {
+  At at(rng.caller());
   must_be_positive("Transformer", "num_layers", count, kMostLayers);
   std::vector<Layer> layers;
-  for (int64_t i = 0; i < count; ++i) layers.emplace_back(d_model, nhead, rng, o, caller);
+  for (int64_t i = 0; i < count; ++i) layers.emplace_back(d_model, nhead, rng, o);
   return layers;
 }
 
-std::optional<LayerNorm> last_norm(int64_t d_model, const TransformerOptions& o, Caller caller) {
+std::optional<LayerNorm> last_norm(int64_t d_model, const TransformerOptions& o) {
   if (!o.norm_first) return std::nullopt;
-  return LayerNorm(d_model, o.layer_norm_eps, caller);
+  return LayerNorm(d_model, o.layer_norm_eps);
 }
 
 std::string layer_name(size_t i) { return "layers." + std::to_string(i); }
@@ -34,12 +34,12 @@ std::string layer_name(size_t i) { return "layers." + std::to_string(i); }
 
 // ---- the feed-forward part ----
 
-FeedForward::FeedForward(int64_t d_model, Rng& rng, const TransformerOptions& o, Caller caller)
-    : linear1(d_model, o.dim_feedforward, rng, {}, caller),
-      linear2(o.dim_feedforward, d_model, rng, {}, caller),
-      dropout(o.dropout, caller),
+FeedForward::FeedForward(int64_t d_model, const RngInput& rng, const TransformerOptions& o)
+    : linear1(d_model, o.dim_feedforward, rng, {}),
+      linear2(o.dim_feedforward, d_model, rng, {}),
+      dropout(o.dropout, rng.caller()),
       gelu(o.activation == "gelu") {
-  At at(caller);
+  At at(rng.caller());
   if (!gelu && o.activation != "relu")
     unknown_name("Transformer", "activation", o.activation, {"relu", "gelu"});
 }
@@ -58,13 +58,13 @@ void FeedForward::params(ParamVisitor& visit) {
 
 // ---- encoder ----
 
-TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead, Rng& rng,
-                                                 const TransformerOptions& o, Caller caller)
-    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}, caller),
-      feed_forward(d_model, rng, o, caller),
-      norm1(d_model, o.layer_norm_eps, caller),
-      norm2(d_model, o.layer_norm_eps, caller),
-      dropout(o.dropout, caller),
+TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng,
+                                                 const TransformerOptions& o)
+    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}),
+      feed_forward(d_model, rng, o),
+      norm1(d_model, o.layer_norm_eps, rng.caller()),
+      norm2(d_model, o.layer_norm_eps, rng.caller()),
+      dropout(o.dropout, rng.caller()),
       norm_first(o.norm_first) {}
 
 Var TransformerEncoderLayer::operator()(const Input& x, const Tensor& mask) const {
@@ -81,10 +81,10 @@ void TransformerEncoderLayer::params(ParamVisitor& visit) {
   visit("norm2", norm2);
 }
 
-TransformerEncoder::TransformerEncoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
-                                       const TransformerOptions& o, Caller caller)
-    : layers(stack_of<TransformerEncoderLayer>(num_layers, d_model, nhead, rng, o, caller)),
-      norm(last_norm(d_model, o, caller)) {}
+TransformerEncoder::TransformerEncoder(int64_t num_layers, int64_t d_model, int64_t nhead, const RngInput& rng,
+                                       const TransformerOptions& o)
+    : layers(stack_of<TransformerEncoderLayer>(num_layers, d_model, nhead, rng, o)),
+      norm(last_norm(d_model, o)) {}
 
 Var TransformerEncoder::operator()(const Input& x, const Tensor& mask) const {
   At at(x.caller());
@@ -104,15 +104,15 @@ void TransformerEncoder::params(ParamVisitor& visit) {
 
 // ---- decoder ----
 
-TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead, Rng& rng,
-                                                 const TransformerOptions& o, Caller caller)
-    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}, caller),
-      multihead_attn(d_model, nhead, rng, {.dropout = o.dropout}, caller),
-      feed_forward(d_model, rng, o, caller),
-      norm1(d_model, o.layer_norm_eps, caller),
-      norm2(d_model, o.layer_norm_eps, caller),
-      norm3(d_model, o.layer_norm_eps, caller),
-      dropout(o.dropout, caller),
+TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng,
+                                                 const TransformerOptions& o)
+    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}),
+      multihead_attn(d_model, nhead, rng, {.dropout = o.dropout}),
+      feed_forward(d_model, rng, o),
+      norm1(d_model, o.layer_norm_eps, rng.caller()),
+      norm2(d_model, o.layer_norm_eps, rng.caller()),
+      norm3(d_model, o.layer_norm_eps, rng.caller()),
+      dropout(o.dropout, rng.caller()),
       norm_first(o.norm_first) {}
 
 TransformerDecoderOutput TransformerDecoderLayer::operator()(const Input& x, const Var& memory,
@@ -151,10 +151,10 @@ void TransformerDecoderLayer::params(ParamVisitor& visit) {
   visit("norm3", norm3);
 }
 
-TransformerDecoder::TransformerDecoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
-                                       const TransformerOptions& o, Caller caller)
-    : layers(stack_of<TransformerDecoderLayer>(num_layers, d_model, nhead, rng, o, caller)),
-      norm(last_norm(d_model, o, caller)) {}
+TransformerDecoder::TransformerDecoder(int64_t num_layers, int64_t d_model, int64_t nhead, const RngInput& rng,
+                                       const TransformerOptions& o)
+    : layers(stack_of<TransformerDecoderLayer>(num_layers, d_model, nhead, rng, o)),
+      norm(last_norm(d_model, o)) {}
 
 namespace {
 

@@ -36,8 +36,7 @@ struct FeedForward {
   bool gelu;
 
   /// @throws Error "[Transformer] unknown activation \"tanh\": one of relu, gelu".
-  FeedForward(int64_t d_model, Rng& rng, const TransformerOptions& options,
-              Caller caller = Caller::current());
+  FeedForward(int64_t d_model, const RngInput& rng, const TransformerOptions& options);
   Var operator()(const Input& x) const;
   void params(ParamVisitor& visit);
 };
@@ -50,8 +49,7 @@ struct TransformerEncoderLayer {
   Dropout dropout;
   bool norm_first;
 
-  TransformerEncoderLayer(int64_t d_model, int64_t nhead, Rng& rng, const TransformerOptions& options = {},
-                          Caller caller = Caller::current());
+  TransformerEncoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng, const TransformerOptions& options = {});
   Var operator()(const Input& x, const Tensor& mask = {}) const;
   void params(ParamVisitor& visit);
 };
@@ -81,8 +79,7 @@ struct TransformerDecoderLayer {
   Dropout dropout;
   bool norm_first;
 
-  TransformerDecoderLayer(int64_t d_model, int64_t nhead, Rng& rng, const TransformerOptions& options = {},
-                          Caller caller = Caller::current());
+  TransformerDecoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng, const TransformerOptions& options = {});
   /// x [T, B, E] and memory [S, B, E], what the encoder made of the source.
   TransformerDecoderOutput operator()(const Input& x, const Var& memory,
                                       const TransformerDecoderOptions& options = {}) const;
@@ -97,8 +94,8 @@ struct TransformerEncoder {
   std::vector<TransformerEncoderLayer> layers;
   std::optional<LayerNorm> norm;
 
-  TransformerEncoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
-                     const TransformerOptions& options = {}, Caller caller = Caller::current());
+  TransformerEncoder(int64_t num_layers, int64_t d_model, int64_t nhead, const RngInput& rng,
+                     const TransformerOptions& options = {});
   Var operator()(const Input& x, const Tensor& mask = {}) const;
   void params(ParamVisitor& visit);
 };
@@ -107,8 +104,8 @@ struct TransformerDecoder {
   std::vector<TransformerDecoderLayer> layers;
   std::optional<LayerNorm> norm;
 
-  TransformerDecoder(int64_t num_layers, int64_t d_model, int64_t nhead, Rng& rng,
-                     const TransformerOptions& options = {}, Caller caller = Caller::current());
+  TransformerDecoder(int64_t num_layers, int64_t d_model, int64_t nhead, const RngInput& rng,
+                     const TransformerOptions& options = {});
   TransformerDecoderOutput operator()(const Input& x, const Var& memory,
                                       const TransformerDecoderOptions& options = {}) const;
   /// For decoding word by word: the keys and values of a source, for every layer.

@@ -31,16 +31,16 @@ Var embed(const Embedding& words, const Positions* positions, const Dropout& dro
 
 }  // namespace
 
-TransformerSeq2Seq::TransformerSeq2Seq(const TransformerConfig& c, Rng& rng, Caller caller)
+TransformerSeq2Seq::TransformerSeq2Seq(const TransformerConfig& c, const RngInput& rng)
     : config(c),
-      source_embedding(c.source_vocabulary, c.d_model, rng, {.padding_idx = kPad}, caller),
-      target_embedding(c.target_vocabulary, c.d_model, rng, {.padding_idx = kPad}, caller),
-      source_positions(make_positions(c.positions, c.max_positions, c.d_model, rng, caller)),
-      target_positions(make_positions(c.positions, c.max_positions, c.d_model, rng, caller)),
-      dropout(c.dropout, caller),
-      encoder(c.num_layers, c.d_model, c.num_heads, rng, layer_options(c), caller),
-      decoder(c.num_layers, c.d_model, c.num_heads, rng, layer_options(c), caller) {
-  At at(caller);
+      source_embedding(c.source_vocabulary, c.d_model, rng, {.padding_idx = kPad}),
+      target_embedding(c.target_vocabulary, c.d_model, rng, {.padding_idx = kPad}),
+      source_positions(make_positions(c.positions, c.max_positions, c.d_model, rng)),
+      target_positions(make_positions(c.positions, c.max_positions, c.d_model, rng)),
+      dropout(c.dropout, rng.caller()),
+      encoder(c.num_layers, c.d_model, c.num_heads, rng, layer_options(c)),
+      decoder(c.num_layers, c.d_model, c.num_heads, rng, layer_options(c)) {
+  At at(rng.caller());
   double deviation = 1 / std::sqrt(static_cast<double>(c.d_model));
   for (Embedding* words : {&source_embedding, &target_embedding}) {
     init::normal_(words->weight, 0, deviation, rng);
@@ -60,13 +60,11 @@ TransformerSeq2Seq::TransformerSeq2Seq(const TransformerConfig& c, Rng& rng, Cal
   output_bias = Parameter(Tensor::zeros({c.target_vocabulary}), "output.bias");
 }
 
-Var TransformerSeq2Seq::encode(const Tensor& ids, const Tensor& mask, Caller caller) const {
-  At at(caller);
+Var TransformerSeq2Seq::encode(const Tensor& ids, const Tensor& mask) const {
   return encoder(embed(source_embedding, source_positions.get(), dropout, ids, 0), mask);
 }
 
-Var TransformerSeq2Seq::embed_target(const Tensor& ids, int64_t first, Caller caller) const {
-  At at(caller);
+Var TransformerSeq2Seq::embed_target(const Tensor& ids, int64_t first) const {
   return embed(target_embedding, target_positions.get(), dropout, ids, first);
 }
 
@@ -74,9 +72,7 @@ const Var& TransformerSeq2Seq::output_matrix() const {
   return output_weight.defined() ? output_weight.var() : target_embedding.weight.var();
 }
 
-ShardOutput TransformerSeq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions&,
-                                              Caller caller) const {
-  At at(caller);
+ShardOutput TransformerSeq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions&) const {
   Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
   Var memory = encode(batch.source, mask);
   Var hidden = decoder(embed_target(batch.target_in), memory, {.memory_mask = mask}).output;
@@ -88,8 +84,7 @@ OutputLayer TransformerSeq2Seq::output_layer() const {
   return {output_matrix(), output_bias, {.ignore_index = kPad}};
 }
 
-Tensor TransformerSeq2Seq::align(const Seq2SeqBatch& batch, Caller caller) const {
-  At at(caller);
+Tensor TransformerSeq2Seq::align(const Seq2SeqBatch& batch) const {
   NoGrad guard;
   Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
   return decoder(embed_target(batch.target_in), encode(batch.source, mask),
@@ -142,8 +137,7 @@ class CachedDecoder : public IncrementalDecoder {
     row_mask_ = mask_;
   }
 
-  const Tensor& step(const Tensor& previous, Caller caller) override {
-    At at(caller);
+  const Tensor& step(const Tensor& previous) override {
     NoGrad guard;
     Var x = model_.embed_target(previous.reshape({1, previous.size(0)}), position_++);
     TransformerDecoderOutput out =
@@ -155,8 +149,7 @@ class CachedDecoder : public IncrementalDecoder {
 
   const Tensor& weights() const override { return weights_; }
 
-  void select(const std::vector<int64_t>& rows, Caller caller) override {
-    At at(caller);
+  void select(const std::vector<int64_t>& rows) override {
     RowSentences::Change change = sentences_.select(rows);
     if (change == RowSentences::Change::none) return;
     for (TransformerLayerCache& cache : caches_) cache.words.select(rows);
@@ -181,8 +174,7 @@ class CachedGenerator : public Generator {
  public:
   explicit CachedGenerator(const TransformerSeq2Seq& model) : model_(model) {}
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options, Caller caller) const override {
-    At at(caller);
+                                            const IncrementalOptions& options) const override {
     return std::make_unique<CachedDecoder>(model_, source, lengths, options);
   }
 
@@ -196,8 +188,7 @@ class PackedTransformerGenerator : public Generator {
                              std::shared_ptr<const packed::TransformerWeights> weights)
       : model_(model), weights_(std::move(weights)) {}
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options, Caller caller) const override {
-    At at(caller);
+                                            const IncrementalOptions& options) const override {
     return std::make_unique<packed::PackedTransformer>(model_, weights_, source, lengths, options);
   }
 

@@ -37,12 +37,11 @@ struct TransformerSeq2Seq : TranslationModel {
   Parameter output_bias;    ///< [V]
 
   /// @throws Error for sizes that do not fit, unknown positions or activation.
-  TransformerSeq2Seq(const TransformerConfig& config, Rng& rng, Caller caller = Caller::current());
-  ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {},
-                            Caller caller = Caller::current()) const override;
+  TransformerSeq2Seq(const TransformerConfig& config, const RngInput& rng);
+  ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {}) const override;
   OutputLayer output_layer() const override;
   /// The mean over heads of the last decoder layer's cross-attention.
-  Tensor align(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const override;
+  Tensor align(const Seq2SeqBatch& batch) const override;
   bool attends() const override { return true; }
   /// In f32 with packed weights.
   std::unique_ptr<Generator> generator(int64_t rows = kManyRows) const override;
@@ -51,9 +50,9 @@ struct TransformerSeq2Seq : TranslationModel {
   void params(ParamVisitor& visit) override;
 
   /// ids i32 [S, B], mask u8 [B, S] -> [S, B, d_model].
-  Var encode(const Tensor& ids, const Tensor& mask, Caller caller = Caller::current()) const;
+  Var encode(const Tensor& ids, const Tensor& mask) const;
   /// Target words i32 [T, B], the first of them at position `first`, ready for the decoder: [T, B, d_model].
-  Var embed_target(const Tensor& ids, int64_t first = 0, Caller caller = Caller::current()) const;
+  Var embed_target(const Tensor& ids, int64_t first = 0) const;
   /// What hidden states [.., d_model] are multiplied with to become logits [.., V].
   const Var& output_matrix() const;
 };

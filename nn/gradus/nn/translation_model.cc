@@ -8,8 +8,7 @@
 
 namespace gradus::nn {
 
-CrossEntropy TranslationModel::loss(const Seq2SeqBatch& batch, const LossOptions& options, Caller caller) const {
-  At at(caller);
+CrossEntropy TranslationModel::loss(const Seq2SeqBatch& batch, const LossOptions& options) const {
   ShardOutput states = hidden_states(batch, options);
   OutputLayer layer = output_layer();
   layer.options.label_smoothing = options.label_smoothing;
@@ -21,8 +20,7 @@ CrossEntropy TranslationModel::loss(const Seq2SeqBatch& batch, const LossOptions
   return result;
 }
 
-Tensor TranslationModel::word_losses(const Seq2SeqBatch& batch, Caller caller) const {
-  At at(caller);
+Tensor TranslationModel::word_losses(const Seq2SeqBatch& batch) const {
   NoGrad guard;
   return word_costs(hidden_states(batch), batch.target_out, 0);
 }

@@ -30,19 +30,17 @@ struct LossOptions {
 class TranslationModel : public Generative {
  public:
   /// Teacher-forced cross-entropy over the real target words; logits exist for those only.
-  CrossEntropy loss(const Seq2SeqBatch& batch, const LossOptions& options = {},
-                    Caller caller = Caller::current()) const;
+  CrossEntropy loss(const Seq2SeqBatch& batch, const LossOptions& options = {}) const;
   /// What each target word costs under teacher forcing, nats, [T, B]; 0 at padding. Holds all the batch's logits at once.
-  Tensor word_losses(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const;
+  Tensor word_losses(const Seq2SeqBatch& batch) const;
   /// What the output layer makes a loss of, each row with its target, so that shards of a batch can share that layer
   /// (parallel_output_gradients). Rows are in the order of target_out, all [T B] or those of real steps. `extra` is the
   /// gradient of what the model drew.
-  virtual ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {},
-                                    Caller caller = Caller::current()) const = 0;
+  virtual ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {}) const = 0;
   /// The layer behind them, and which target is padding.
   virtual OutputLayer output_layer() const = 0;
   /// Teacher-forced alignment weights [T, B, S]; undefined without attention.
-  virtual Tensor align(const Seq2SeqBatch& batch, Caller caller = Caller::current()) const = 0;
+  virtual Tensor align(const Seq2SeqBatch& batch) const = 0;
   /// Whether there are alignment weights.
   virtual bool attends() const = 0;
   virtual void params(ParamVisitor& visit) = 0;

@@ -6,8 +6,8 @@
 
 namespace gradus::nn {
 
-Parameter score_vector(int64_t n, Rng& rng, Caller caller) {
-  At at(caller);
+Parameter score_vector(int64_t n, const RngInput& rng) {
+  At at(rng.caller());
   must_be_positive("score_vector", "n", n);
   double bound = 1.0 / std::sqrt(static_cast<double>(n));
   return Parameter(Tensor::uniform({n}, -bound, bound, rng));
@@ -15,11 +15,11 @@ Parameter score_vector(int64_t n, Rng& rng, Caller caller) {
 
 // ---- additive ----
 
-AdditiveAttention::AdditiveAttention(const AttentionSizes& s, Rng& rng, Caller caller)
-    : FormedAttention(s.options, caller),
-      query(s.query_size, s.attention_size, rng, {.bias = false}, caller),
-      key(s.annotation_size, s.attention_size, rng, {.bias = false}, caller),
-      v(score_vector(s.attention_size, rng, caller)) {}
+AdditiveAttention::AdditiveAttention(const AttentionSizes& s, const RngInput& rng)
+    : FormedAttention(s.options),
+      query(s.query_size, s.attention_size, rng, {.bias = false}),
+      key(s.annotation_size, s.attention_size, rng, {.bias = false}),
+      v(score_vector(s.attention_size, rng)) {}
 
 void AdditiveAttention::params(ParamVisitor& visit) {
   visit("query", query);
@@ -29,12 +29,12 @@ void AdditiveAttention::params(ParamVisitor& visit) {
 
 // ---- concat ----
 
-ConcatAttention::ConcatAttention(const AttentionSizes& s, Rng& rng, Caller caller)
-    : FormedAttention(s.options, caller),
+ConcatAttention::ConcatAttention(const AttentionSizes& s, const RngInput& rng)
+    : FormedAttention(s.options),
       query_size(s.query_size),
       weight(std::move(
-          Linear(s.query_size + s.annotation_size, s.attention_size, rng, {.bias = false}, caller).weight)),
-      v(score_vector(s.attention_size, rng, caller)) {}
+          Linear(s.query_size + s.annotation_size, s.attention_size, rng, {.bias = false}).weight)),
+      v(score_vector(s.attention_size, rng)) {}
 
 ScoreForm ConcatAttention::form() const {
   return {ScoreForm::Kind::additive, WeightPart::of_columns(weight, 0, query_size),
@@ -48,10 +48,10 @@ void ConcatAttention::params(ParamVisitor& visit) {
 
 // ---- concat with the identity ----
 
-ConcatIdentityAttention::ConcatIdentityAttention(const AttentionSizes& s, Rng& rng, Caller caller)
-    : FormedAttention(s.options, caller),
-      query(s.query_size, s.annotation_size, rng, {.bias = false}, caller),
-      v(score_vector(s.annotation_size, rng, caller)) {}
+ConcatIdentityAttention::ConcatIdentityAttention(const AttentionSizes& s, const RngInput& rng)
+    : FormedAttention(s.options),
+      query(s.query_size, s.annotation_size, rng, {.bias = false}),
+      v(score_vector(s.annotation_size, rng)) {}
 
 void ConcatIdentityAttention::params(ParamVisitor& visit) {
   visit("query", query);

@@ -10,7 +10,7 @@ struct AdditiveAttention : FormedAttention {
   Linear query, key;
   Parameter v;
 
-  AdditiveAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
+  AdditiveAttention(const AttentionSizes& sizes, const RngInput& rng);
   ScoreForm form() const override { return {ScoreForm::Kind::additive, query.weight, key.weight, v}; }
   void params(ParamVisitor& visit) override;
 };
@@ -21,7 +21,7 @@ struct ConcatAttention : FormedAttention {
   int64_t query_size;
   Parameter weight, v;
 
-  ConcatAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
+  ConcatAttention(const AttentionSizes& sizes, const RngInput& rng);
   ScoreForm form() const override;
   void params(ParamVisitor& visit) override;
 };
@@ -33,13 +33,13 @@ struct ConcatIdentityAttention : FormedAttention {
   Linear query;
   Parameter v;
 
-  ConcatIdentityAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
+  ConcatIdentityAttention(const AttentionSizes& sizes, const RngInput& rng);
   ScoreForm form() const override { return {ScoreForm::Kind::additive, query.weight, {}, v}; }
   void params(ParamVisitor& visit) override;
 };
 
 /// A start for v: small but not 0, for with v = 0 the scores' gradient is 0 as well and nothing moves at first.
 /// @throws Error when n is not positive.
-Parameter score_vector(int64_t n, Rng& rng, Caller caller = Caller::current());
+Parameter score_vector(int64_t n, const RngInput& rng);
 
 }  // namespace gradus::nn

@@ -44,8 +44,7 @@ Tensor take_mask(const Tensor& mask, const Tensor& rows) {
 
 }  // namespace
 
-AttentionMemory AttentionMemory::rows(const Tensor& rows, Caller caller) const {
-  At at(caller);
+AttentionMemory AttentionMemory::rows(const Tensor& rows) const {
   AttentionMemory out;
   out.annotations = take_columns(annotations, rows);
   // Dot's keys are the annotations.
@@ -57,15 +56,13 @@ AttentionMemory AttentionMemory::rows(const Tensor& rows, Caller caller) const {
   return out;
 }
 
-AttentionState AttentionState::rows(const Tensor& rows, Caller caller) const {
-  At at(caller);
+AttentionState AttentionState::rows(const Tensor& rows) const {
   AttentionState out{step, take_rows(weights, rows), take_rows(coverage, rows), {}};
   for (const Var& x : extra) out.extra.push_back(take_rows(x, rows));
   return out;
 }
 
-Attention::Attention(const AttentionOptions& o, Caller caller) : options(o) {
-  At at(caller);
+Attention::Attention(const AttentionOptions& o) : options(o) {
   if (!(o.temperature > 0))
     fail("Attention", "temperature must be positive: " + std::to_string(o.temperature));
   if (o.top_k < 0) fail("Attention", "top_k must not be negative: " + std::to_string(o.top_k));

@@ -33,7 +33,7 @@ struct AttentionMemory {
 
   /// The sentences rows[0], rows[1], ... (i32 [N]); one may be taken several times.
   /// @throws Error "[rows] must be in 0 .. 3: 4".
-  AttentionMemory rows(const Tensor& rows, Caller caller = Caller::current()) const;
+  AttentionMemory rows(const Tensor& rows) const;
 };
 
 /// What a step hands on to the next one. An attention uses the parts that it needs.
@@ -45,7 +45,7 @@ struct AttentionState {
 
   /// The same for the sentences (or hypotheses) rows[0], rows[1], ... (i32 [N]).
   /// @throws Error likewise.
-  AttentionState rows(const Tensor& rows, Caller caller = Caller::current()) const;
+  AttentionState rows(const Tensor& rows) const;
 };
 
 /// What a step finds.
@@ -87,7 +87,7 @@ struct AttentionSizes {
 class Attention {
  public:
   /// @throws Error when the temperature is not positive, or another option is not what it must be.
-  explicit Attention(const AttentionOptions& options = {}, Caller caller = Caller::current());
+  explicit Attention(const AttentionOptions& options = {});
   virtual ~Attention() = default;
   /// annotations [S, B, D], mask u8 [B, S] or undefined. Here: the annotations are their own keys.
   virtual AttentionMemory prepare(const Input& annotations, const Tensor& mask) const;
@@ -145,22 +145,20 @@ struct AttentionKind {
 /// All that are known, the library's own first.
 const std::vector<AttentionKind>& attention_kinds();
 /// By name or alias. @throws Error "[make_attention] unknown attention \"foo\": one of bahdanau, dot, ...".
-const AttentionKind& attention_kind(std::string_view name, Caller caller = Caller::current());
+const AttentionKind& attention_kind(std::string_view name);
 /// @throws Error as attention_kind, and what the attention's constructor throws.
-std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, Rng& rng,
-                                          Caller caller = Caller::current());
+std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, const RngInput& rng);
 /// The attention named by sizes.options.score, or `otherwise` where that is empty, for one that is built on scores.
 /// @throws Error "[make_score] multihead has no scores of its own to build on".
-std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise, Rng& rng,
-                                            Caller caller = Caller::current());
+std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise, const RngInput& rng);
 /// The names that make_attention knows, without aliases.
 std::vector<std::string> attention_names();
 /// Makes one known, before threads start. @throws Error when a name is taken.
-void register_attention(AttentionKind kind, Caller caller = Caller::current());
+void register_attention(AttentionKind kind);
 
 struct AttentionRegistration {
-  explicit AttentionRegistration(AttentionKind kind, Caller caller = Caller::current()) {
-    register_attention(std::move(kind), caller);
+  explicit AttentionRegistration(AttentionKind kind) {
+    register_attention(std::move(kind));
   }
 };
 

@@ -8,8 +8,8 @@ namespace gradus::nn {
 
 /// The same weight for all real positions: the mean of the annotations. No parameters.
 struct UniformAttention : ScoredAttention {
-  UniformAttention(const AttentionSizes& sizes, Rng&, Caller caller = Caller::current())
-      : ScoredAttention(sizes.options, caller) {}
+  UniformAttention(const AttentionSizes& sizes, const RngInput&)
+      : ScoredAttention(sizes.options) {}
   /// Zeros.
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
 };
@@ -18,8 +18,8 @@ struct UniformAttention : ScoredAttention {
 /// they are: an upper bound for what learned attention can bring. A step that nothing is given for (nobody knows the
 /// alignment of a new translation) looks everywhere equally. No parameters.
 struct OracleAttention : ScoredAttention {
-  OracleAttention(const AttentionSizes& sizes, Rng&, Caller caller = Caller::current())
-      : ScoredAttention(sizes.options, caller) {}
+  OracleAttention(const AttentionSizes& sizes, const RngInput&)
+      : ScoredAttention(sizes.options) {}
   /// Zeros, for steps without given weights.
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   /// @throws Error "[OracleAttention] weights must be [T, B, S] = [.., 3, 4]: [5, 3, 6]".

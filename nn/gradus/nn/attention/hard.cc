@@ -40,8 +40,8 @@ double uniform_number(uint64_t seed, uint64_t stream, int64_t b) {
 
 }  // namespace
 
-HardAttention::HardAttention(const AttentionSizes& s, Rng& rng, Caller caller)
-    : ScoredAttention(s.options, caller), score(make_score(s, "bahdanau", rng, caller)) {}
+HardAttention::HardAttention(const AttentionSizes& s, const RngInput& rng)
+    : ScoredAttention(s.options), score(make_score(s, "bahdanau", rng)) {}
 
 AttentionMemory HardAttention::prepare(const Input& annotations, const Tensor& mask) const {
   At at(annotations.caller());

@@ -13,7 +13,7 @@ namespace gradus::nn {
 struct HardAttention : ScoredAttention {
   std::unique_ptr<ScoredAttention> score;
 
-  HardAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
+  HardAttention(const AttentionSizes& sizes, const RngInput& rng);
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   AttentionState start(const AttentionMemory& memory) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;

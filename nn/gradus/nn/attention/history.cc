@@ -14,13 +14,13 @@ namespace gradus::nn {
 
 // ---- location-aware ----
 
-LocationAwareAttention::LocationAwareAttention(const AttentionSizes& s, Rng& rng, Caller caller)
-    : ScoredAttention(s.options, caller),
-      query(s.query_size, s.attention_size, rng, {}, caller),
-      key(s.annotation_size, s.attention_size, rng, {.bias = false}, caller),
-      location(s.options.filters, s.attention_size, rng, {.bias = false}, caller),
-      v(score_vector(s.attention_size, rng, caller)) {
-  At at(caller);
+LocationAwareAttention::LocationAwareAttention(const AttentionSizes& s, const RngInput& rng)
+    : ScoredAttention(s.options),
+      query(s.query_size, s.attention_size, rng, {}),
+      key(s.annotation_size, s.attention_size, rng, {.bias = false}),
+      location(s.options.filters, s.attention_size, rng, {.bias = false}),
+      v(score_vector(s.attention_size, rng)) {
+  At at(rng.caller());
   int64_t width = s.options.filter_width;
   if (width < 1 || width % 2 == 0)
     fail("LocationAwareAttention", "filter_width must be odd and positive: " + std::to_string(width));
@@ -53,12 +53,12 @@ void LocationAwareAttention::params(ParamVisitor& visit) {
 
 // ---- coverage ----
 
-CoverageAttention::CoverageAttention(const AttentionSizes& s, Rng& rng, Caller caller)
-    : ScoredAttention(s.options, caller),
-      query(s.query_size, s.attention_size, rng, {.bias = false}, caller),
-      key(s.annotation_size, s.attention_size, rng, {.bias = false}, caller),
-      coverage(1, s.attention_size, rng, {.bias = false}, caller),
-      v(score_vector(s.attention_size, rng, caller)) {}
+CoverageAttention::CoverageAttention(const AttentionSizes& s, const RngInput& rng)
+    : ScoredAttention(s.options),
+      query(s.query_size, s.attention_size, rng, {.bias = false}),
+      key(s.annotation_size, s.attention_size, rng, {.bias = false}),
+      coverage(1, s.attention_size, rng, {.bias = false}),
+      v(score_vector(s.attention_size, rng)) {}
 
 AttentionMemory CoverageAttention::prepare(const Input& annotations, const Tensor& mask) const {
   At at(annotations.caller());

@@ -17,7 +17,7 @@ struct LocationAwareAttention : ScoredAttention {
   Parameter filters, v;
 
   /// @throws Error when the number of filters is not positive or their width not odd.
-  LocationAwareAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
+  LocationAwareAttention(const AttentionSizes& sizes, const RngInput& rng);
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   AttentionState start(const AttentionMemory& memory) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
@@ -31,7 +31,7 @@ struct CoverageAttention : ScoredAttention {
   Linear query, key, coverage;
   Parameter v;
 
-  CoverageAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
+  CoverageAttention(const AttentionSizes& sizes, const RngInput& rng);
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   AttentionState start(const AttentionMemory& memory) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;

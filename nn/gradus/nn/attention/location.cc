@@ -32,9 +32,9 @@ struct Sources {
 
 // ---- location ----
 
-LocationAttention::LocationAttention(const AttentionSizes& s, Rng& rng, Caller caller)
-    : ScoredAttention(s.options, caller),
-      position(s.query_size, s.options.max_positions, rng, {.bias = false}, caller) {}
+LocationAttention::LocationAttention(const AttentionSizes& s, const RngInput& rng)
+    : ScoredAttention(s.options),
+      position(s.query_size, s.options.max_positions, rng, {.bias = false}) {}
 
 Var LocationAttention::scores(const Input& query, const AttentionMemory& memory,
                               const AttentionState&) const {
@@ -61,9 +61,9 @@ void LocationAttention::params(ParamVisitor& visit) { visit("position", position
 
 // ---- local ----
 
-LocalAttention::LocalAttention(const AttentionSizes& s, Rng& rng, Caller caller)
-    : ScoredAttention(s.options, caller), score(make_score(s, "general", rng, caller)) {
-  At at(caller);
+LocalAttention::LocalAttention(const AttentionSizes& s, const RngInput& rng)
+    : ScoredAttention(s.options), score(make_score(s, "general", rng)) {
+  At at(rng.caller());
   must_be_positive("LocalAttention", "window", s.options.window);
 }
 
@@ -100,10 +100,10 @@ Attended LocalMonotonicAttention::step(const Input& query, const AttentionMemory
   return attend(normalise(scores(query, memory, state), window(centre, memory)), memory, state);
 }
 
-LocalPredictiveAttention::LocalPredictiveAttention(const AttentionSizes& s, Rng& rng, Caller caller)
-    : LocalAttention(s, rng, caller),
-      position(s.query_size, s.attention_size, rng, {.bias = false}, caller),
-      v(score_vector(s.attention_size, rng, caller)) {}
+LocalPredictiveAttention::LocalPredictiveAttention(const AttentionSizes& s, const RngInput& rng)
+    : LocalAttention(s, rng),
+      position(s.query_size, s.attention_size, rng, {.bias = false}),
+      v(score_vector(s.attention_size, rng)) {}
 
 Var LocalPredictiveAttention::centre(const Input& query, const AttentionMemory& memory) const {
   At at(query.caller());

@@ -12,7 +12,7 @@ struct LocationAttention : ScoredAttention {
   Linear position;
 
   /// @throws Error when max_positions is not positive.
-  LocationAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
+  LocationAttention(const AttentionSizes& sizes, const RngInput& rng);
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   Attended step(const Input& query, const AttentionMemory& memory,
                 const AttentionState& state) const override;
@@ -25,7 +25,7 @@ struct LocalAttention : ScoredAttention {
   std::unique_ptr<ScoredAttention> score;
 
   /// @throws Error when the window is not positive, or `score` names an attention that is no score with a softmax.
-  LocalAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
+  LocalAttention(const AttentionSizes& sizes, const RngInput& rng);
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   void params(ParamVisitor& visit) override;
@@ -52,7 +52,7 @@ struct LocalPredictiveAttention : LocalAttention {
   Linear position;
   Parameter v;
 
-  LocalPredictiveAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
+  LocalPredictiveAttention(const AttentionSizes& sizes, const RngInput& rng);
   Attended step(const Input& query, const AttentionMemory& memory,
                 const AttentionState& state) const override;
   void params(ParamVisitor& visit) override;

@@ -6,10 +6,9 @@
 
 namespace gradus::nn {
 
-MultiheadSourceAttention::MultiheadSourceAttention(const AttentionSizes& s, Rng& rng, Caller caller)
-    : Attention(s.options, caller),
-      heads(s.query_size, s.options.heads, rng, {.kdim = s.annotation_size, .vdim = s.annotation_size},
-            caller) {}
+MultiheadSourceAttention::MultiheadSourceAttention(const AttentionSizes& s, const RngInput& rng)
+    : Attention(s.options),
+      heads(s.query_size, s.options.heads, rng, {.kdim = s.annotation_size, .vdim = s.annotation_size}) {}
 
 AttentionMemory MultiheadSourceAttention::prepare(const Input& annotations, const Tensor& mask) const {
   At at(annotations.caller());

@@ -16,7 +16,7 @@ struct MultiheadSourceAttention : Attention {
   MultiheadAttention heads;
 
   /// @throws Error "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4".
-  MultiheadSourceAttention(const AttentionSizes& sizes, Rng& rng, Caller caller = Caller::current());
+  MultiheadSourceAttention(const AttentionSizes& sizes, const RngInput& rng);
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   Attended step(const Input& query, const AttentionMemory& memory,
                 const AttentionState& state) const override;

@@ -88,21 +88,18 @@ std::vector<std::string> attention_names() {
   return out;
 }
 
-const AttentionKind& attention_kind(std::string_view name, Caller caller) {
+const AttentionKind& attention_kind(std::string_view name) {
   if (const AttentionKind* kind = find(name)) return *kind;
-  At at(caller);
   unknown_name("make_attention", "attention", name, attention_names());
 }
 
-std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, Rng& rng,
-                                          Caller caller) {
-  At at(caller);
+std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, const RngInput& rng) {
+  At at(rng.caller());
   return attention_kind(name).make(sizes, rng);
 }
 
-std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise, Rng& rng,
-                                            Caller caller) {
-  At at(caller);
+std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise, const RngInput& rng) {
+  At at(rng.caller());
   std::string_view name = sizes.options.score.empty() ? otherwise : std::string_view(sizes.options.score);
   AttentionSizes plain = sizes;
   plain.options.score.clear();
@@ -114,8 +111,7 @@ std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::st
   return std::unique_ptr<ScoredAttention>(scored);
 }
 
-void register_attention(AttentionKind kind, Caller caller) {
-  At at(caller);
+void register_attention(AttentionKind kind) {
   std::vector<std::string> names = kind.aliases;
   names.push_back(kind.name);
   for (const std::string& name : names)

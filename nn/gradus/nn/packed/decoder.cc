@@ -155,8 +155,7 @@ void PackedDecoder::take_words(const Tensor& previous) {
   look_up(*w_->embedding, previous.i32(), R_, input_.f32(), input_.size(1));
 }
 
-const Tensor& PackedDecoder::step(const Tensor& previous, Caller caller) {
-  At at(caller);
+const Tensor& PackedDecoder::step(const Tensor& previous) {
   take_words(previous);
   if (!logits_.defined()) {
     logits_ = Tensor({most_, w_->V}, DType::f32);
@@ -167,9 +166,7 @@ const Tensor& PackedDecoder::step(const Tensor& previous, Caller caller) {
   return logits_view_;
 }
 
-void PackedDecoder::step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best,
-                              Caller caller) {
-  At at(caller);
+void PackedDecoder::step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best) {
   take_words(previous);
   best_.prepare(w_->out, w_->output_bias, never, most_, team_.size());
   best_only_ = true;
@@ -267,8 +264,7 @@ void PackedDecoder::run_step(int member) {
   w.out.product(R, readout_.f32(), H, w.output_bias, logits_.f32(), member, members);
 }
 
-void PackedDecoder::select(const std::vector<int64_t>& rows, Caller caller) {
-  At at(caller);
+void PackedDecoder::select(const std::vector<int64_t>& rows) {
   check_selection(rows, R_, most_);
   bool same = true;
   for (size_t i = 0; i < rows.size() && same; ++i) same = rows[i] == static_cast<int64_t>(i);

@@ -45,11 +45,10 @@ class PackedDecoder : public IncrementalDecoder {
  public:
   PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
                 const IncrementalOptions& options);
-  const Tensor& step(const Tensor& previous, Caller caller = Caller::current()) override;
-  void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best,
-                 Caller caller = Caller::current()) override;
+  const Tensor& step(const Tensor& previous) override;
+  void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best) override;
   const Tensor& weights() const override { return weights_view_; }
-  void select(const std::vector<int64_t>& rows, Caller caller = Caller::current()) override;
+  void select(const std::vector<int64_t>& rows) override;
 
  private:
   void take_words(const Tensor& previous);

@@ -12,8 +12,7 @@ class PackedGenerator : public Generator {
       : encoder_(encoder, weights->rows), weights_(std::move(weights)) {}
 
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options, Caller caller) const override {
-    At at(caller);
+                                            const IncrementalOptions& options) const override {
     Team team(options.pool);
     return std::make_unique<PackedDecoder>(weights_, encoder_(source, lengths, team), options);
   }

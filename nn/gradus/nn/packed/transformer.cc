@@ -144,8 +144,7 @@ void PackedTransformer::make_room() {
   scores_ = Tensor({team_.size(), w_->heads * std::max(room_, S_)}, DType::f32);
 }
 
-const Tensor& PackedTransformer::step(const Tensor& previous, Caller caller) {
-  At at(caller);
+const Tensor& PackedTransformer::step(const Tensor& previous) {
   if (previous.dtype() != DType::i32 || previous.shape() != Shape{R_})
     fail("step", "previous words must be i32 [" + std::to_string(R_) + "]: " + previous.shape().str());
   NoGrad guard;
@@ -257,8 +256,7 @@ void PackedTransformer::run_step(int member) {
   w.out.matrix.product(R_, taken.f32(), w.E, w.out.bias, logits_.f32(), member, members);
 }
 
-void PackedTransformer::select(const std::vector<int64_t>& rows, Caller caller) {
-  At at(caller);
+void PackedTransformer::select(const std::vector<int64_t>& rows) {
   if (sentences_.select(rows) == RowSentences::Change::none) return;
   // The first row that continues an old one takes its place over; the others copy it into free ones.
   std::vector<int64_t> places(rows.size(), -1), doubled;

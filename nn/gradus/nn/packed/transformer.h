@@ -44,9 +44,9 @@ class PackedTransformer : public IncrementalDecoder {
   /// The model's encoder reads the sources. The model must stay.
   PackedTransformer(const TransformerSeq2Seq& model, std::shared_ptr<const TransformerWeights> weights,
                     const Tensor& source, const Tensor& lengths, const IncrementalOptions& options);
-  const Tensor& step(const Tensor& previous, Caller caller = Caller::current()) override;
+  const Tensor& step(const Tensor& previous) override;
   const Tensor& weights() const override { return weights_view_; }
-  void select(const std::vector<int64_t>& rows, Caller caller = Caller::current()) override;
+  void select(const std::vector<int64_t>& rows) override;
 
  private:
   struct KeysValues {
