@@ -187,5 +187,5 @@ TEST_CASE("the README shows code that the example programs contain, word for wor
     CHECK(programs.find(code) != std::string::npos);
     ++blocks;
   }
-  CHECK(blocks >= 3);
+  CHECK(blocks >= 1);
 }
