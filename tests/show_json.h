@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "json_text.h"
+#include <common/json_text.h>
 
 template <>
 struct doctest::StringMaker<nlohmann::ordered_json> {

@@ -10,9 +10,9 @@
 #include <gradus/io/safetensors.h>
 #include <gradus/parallel.h>
 #include <translator/files.h>
-#include <translator/text/error.h>
+#include <common/error.h>
 
-#include "json_text.h"
+#include <common/json_text.h>
 
 namespace translator {
 

@@ -1,5 +1,5 @@
 #include <translator/commands.h>
-#include <translator/text/tell.h>
+#include <common/tell.h>
 
 #include <fmt/core.h>
 

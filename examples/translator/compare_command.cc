@@ -11,10 +11,10 @@
 #include <translator/data.h>
 #include <translator/evaluation.h>
 #include <translator/files.h>
-#include <translator/text/error.h>
-#include <translator/text/progress.h>
-#include <translator/text/tell.h>
-#include <translator/text/terminal.h>
+#include <common/error.h>
+#include <common/progress.h>
+#include <common/tell.h>
+#include <common/terminal.h>
 #include <translator/trainer.h>
 
 namespace translator {

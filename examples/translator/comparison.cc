@@ -7,11 +7,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include <translator/text/heat_map.h>
-#include <translator/text/progress.h>
-#include <translator/text/utf8.h>
+#include <common/heat_map.h>
+#include <common/progress.h>
+#include <common/utf8.h>
 
-#include "json_text.h"
+#include <common/json_text.h>
 
 namespace translator {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include <translator/comparison.h>
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
 namespace translator {
 namespace {

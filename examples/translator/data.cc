@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include <translator/corpus/corpus.h>
-#include <translator/text/error.h>
+#include <common/error.h>
 #include <translator/text/tokenizer.h>
 
 namespace translator {

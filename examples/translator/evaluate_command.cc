@@ -15,11 +15,11 @@
 #include <translator/evaluation.h>
 #include <translator/files.h>
 #include <translator/text/alignment.h>
-#include <translator/text/error.h>
-#include <translator/text/progress.h>
-#include <translator/text/tell.h>
+#include <common/error.h>
+#include <common/progress.h>
+#include <common/tell.h>
 
-#include "json_text.h"
+#include <common/json_text.h>
 
 namespace translator {
 namespace {

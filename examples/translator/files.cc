@@ -12,7 +12,7 @@
 #include <stdexcept>
 
 #include <gradus/io/replacement.h>
-#include <translator/text/error.h>
+#include <common/error.h>
 
 namespace translator {
 

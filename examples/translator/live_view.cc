@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include <translator/text/heat_map.h>
-#include <translator/text/progress.h>
-#include <translator/text/utf8.h>
+#include <common/heat_map.h>
+#include <common/progress.h>
+#include <common/utf8.h>
 
 namespace translator {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <translator/insight.h>
-#include <translator/text/terminal.h>
+#include <common/terminal.h>
 
 namespace translator {
 

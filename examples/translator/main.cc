@@ -6,7 +6,7 @@
 //
 // *_command.cc hold the commands, trainer.cc the training loop; this file only reads the command line.
 
-#include <command_line/command_line.h>
+#include <common/command_line.h>
 #include <fmt/core.h>
 
 #include <cerrno>
@@ -21,7 +21,7 @@
 
 #include <gradus/nn/attention/attention.h>
 #include <translator/commands.h>
-#include <translator/text/tell.h>
+#include <common/tell.h>
 
 namespace translator {
 namespace {

@@ -17,7 +17,7 @@
 #include <translator/files.h>
 #include <translator/forecast.h>
 #include <translator/text/detokenizer.h>
-#include <translator/text/error.h>
+#include <common/error.h>
 
 namespace translator {
 namespace {

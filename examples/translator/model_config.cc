@@ -1,5 +1,8 @@
 #include <translator/model_config.h>
 
+#include <common/error.h>
+#include <common/json_text.h>
+#include <common/utf8.h>
 #include <fmt/core.h>
 #include <gradus/error.h>
 #include <gradus/nn/attention/attention.h>
@@ -8,11 +11,6 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-
-#include <translator/text/error.h>
-#include <translator/text/utf8.h>
-
-#include "json_text.h"
 
 namespace translator {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <translator/autopsy.h>
 #include <translator/commands.h>
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
 namespace translator {
 

@@ -9,7 +9,7 @@
 #include <translator/recipe.h>
 #include <translator/trainer.h>
 
-#include "json_text.h"
+#include <common/json_text.h>
 
 namespace translator {
 namespace {

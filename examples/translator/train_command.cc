@@ -13,9 +13,9 @@
 #include <translator/forecast.h>
 #include <translator/model_config.h>
 #include <translator/recipe.h>
-#include <translator/text/error.h>
-#include <translator/text/progress.h>
-#include <translator/text/tell.h>
+#include <common/error.h>
+#include <common/progress.h>
+#include <common/tell.h>
 #include <translator/text/tokenizer.h>
 #include <translator/trainer.h>
 

@@ -16,9 +16,9 @@
 #include <translator/autopsy.h>
 #include <translator/live_view.h>
 #include <translator/recipe.h>
-#include <translator/text/error.h>
-#include <translator/text/progress.h>
-#include <translator/text/utf8.h>
+#include <common/error.h>
+#include <common/progress.h>
+#include <common/utf8.h>
 
 namespace translator {
 namespace {

@@ -11,11 +11,11 @@
 #include <gradus/numeric.h>
 #include <translator/files.h>
 #include <translator/recipe.h>
-#include <translator/text/error.h>
-#include <translator/text/utf8.h>
+#include <common/error.h>
+#include <common/utf8.h>
 #include <translator/trainer.h>
 
-#include "json_text.h"
+#include <common/json_text.h>
 
 // What a run leaves behind, and how it goes on from there.
 

@@ -12,12 +12,12 @@
 #include <gradus/error.h>
 #include <translator/commands.h>
 #include <translator/model.h>
-#include <translator/text/error.h>
-#include <translator/text/heat_map.h>
-#include <translator/text/tell.h>
-#include <translator/text/terminal.h>
+#include <common/error.h>
+#include <common/heat_map.h>
+#include <common/tell.h>
+#include <common/terminal.h>
 #include <translator/text/tokenizer.h>
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
 namespace translator {
 namespace {

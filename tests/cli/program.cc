@@ -13,9 +13,9 @@
 #include <iterator>
 #include <sstream>
 
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
-#include "json_text.h"
+#include <common/json_text.h>
 
 namespace cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "../about.h"
 #include "../quick_doctest.h"
-#include "json_text.h"
+#include <common/json_text.h>
 #include "program.h"
 
 using namespace cli;

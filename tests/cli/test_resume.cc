@@ -10,7 +10,7 @@
 #include <gradus/io/safetensors.h>
 
 #include "../quick_doctest.h"
-#include "json_text.h"
+#include <common/json_text.h>
 #include "program.h"
 
 using namespace cli;

@@ -2,13 +2,13 @@
 // the schema.
 
 #include <gradus/error.h>
-#include <translator/text/error.h>
+#include <common/error.h>
 
 #include <sstream>
 
-#include "check_page.h"
+#include "check/check_page.h"
 #include "fuzz.h"
-#include "schema.h"
+#include "page/schema.h"
 
 using namespace fuzzing;
 

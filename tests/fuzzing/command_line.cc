@@ -1,7 +1,7 @@
 // The command lines of all programs: the first line of the input names one, the others are its arguments.
 // Each main() runs as it is, but for the commands, which only look at what they were told.
 
-#include <command_line/command_line.h>
+#include <common/command_line.h>
 #include <gradus/error.h>
 #include <translator/commands.h>
 
@@ -14,6 +14,7 @@
 
 #include "../../tools/bench/commands.h"
 #include "commands.h"
+#include "program.h"
 #include "fuzz.h"
 #include "lesson/commands.h"
 

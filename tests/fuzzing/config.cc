@@ -1,7 +1,7 @@
 // config.json. What is read is written and read again the same.
 
 #include <translator/model_config.h>
-#include <translator/text/error.h>
+#include <common/error.h>
 
 #include <sstream>
 

@@ -9,7 +9,7 @@
 
 #include <gradus/error.h>
 #include <gradus/nn/search.h>
-#include <translator/text/error.h>
+#include <common/error.h>
 
 #include "fuzz.h"
 #include "small_model.h"

@@ -3,7 +3,7 @@
 
 #include <translator/corpus/corpus.h>
 #include <translator/text/alignment.h>
-#include <translator/text/error.h>
+#include <common/error.h>
 #include <translator/text/parallel.h>
 #include <translator/text/vocabulary.h>
 

@@ -2,14 +2,14 @@
 // config.json"), made into text and the data of a page, which nothing ends.
 
 #include <gradus/error.h>
-#include <translator/text/error.h>
-#include <translator/text/utf8.h>
+#include <common/error.h>
+#include <common/utf8.h>
 
 #include <sstream>
 
 #include "fuzz.h"
-#include "output.h"
-#include "report.h"
+#include "page/output.h"
+#include "report/report.h"
 
 using namespace fuzzing;
 

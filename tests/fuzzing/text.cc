@@ -1,6 +1,6 @@
 // Bytes as text: what the functions of utf8.h promise of any of them, valid or not.
 
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
 #include "fuzz.h"
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz.h"
-#include "json_text.h"
-#include "schema.h"
+#include <common/json_text.h>
+#include "page/schema.h"
 
 using namespace fuzzing;
 

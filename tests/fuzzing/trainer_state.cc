@@ -12,7 +12,7 @@
 
 #include <gradus/error.h>
 #include <gradus/io/safetensors.h>
-#include <translator/text/error.h>
+#include <common/error.h>
 #include <translator/trainer.h>
 
 #include "fuzz.h"

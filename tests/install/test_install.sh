@@ -19,7 +19,7 @@ found="$(find "$tree" -name gradus.pc)"
 [ -n "$found" ] || fail "no gradus.pc in the tree"
 export PKG_CONFIG_PATH="${found%/gradus.pc}${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
 include="$(pkg-config --variable=includedir gradus)"
-for name in gradus gradus-nn; do
+for name in gradus gradus-nn gradus-lens; do
   [ -n "$(pkg-config --modversion $name)" ] || fail "$name has no version"
   case "$(pkg-config --cflags $name)" in
     *"$source"/lib* | *"$source"/nn*) fail "$name.pc points into the source tree" ;;

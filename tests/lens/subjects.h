@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "explain.h"
+#include "explain/explain.h"
 
 namespace lens::test {
 

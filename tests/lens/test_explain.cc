@@ -9,9 +9,9 @@
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "../show_json.h"
-#include "checks.h"
+#include "sentence/checks.h"
 #include "commands.h"
-#include "schema.h"
+#include "page/schema.h"
 #include "subjects.h"
 
 using namespace gradus;

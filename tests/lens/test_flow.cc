@@ -12,9 +12,9 @@
 #include "../scratch.h"
 #include "../show_json.h"
 #include "commands.h"
-#include "flow.h"
-#include "json_text.h"
-#include "schema.h"
+#include "flow/flow.h"
+#include <common/json_text.h>
+#include "page/schema.h"
 #include "subjects.h"
 
 using namespace lens;

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "../quick_doctest.h"
-#include "graph.h"
-#include "schema.h"
+#include "graph/graph.h"
+#include "page/schema.h"
 #include "subjects.h"
 
 using namespace lens;

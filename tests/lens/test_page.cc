@@ -6,9 +6,9 @@
 
 #include "../quick_doctest.h"
 #include "../show_json.h"
-#include "flow.h"
-#include "graph.h"
-#include "json_text.h"
+#include "flow/flow.h"
+#include "graph/graph.h"
+#include <common/json_text.h>
 #include "subjects.h"
 
 using lens::json;

@@ -1,4 +1,4 @@
-#include <translator/text/error.h>
+#include <common/error.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -9,11 +9,11 @@
 #include "../quick_doctest.h"
 #include "../scratch.h"
 #include "../show_json.h"
-#include "check_log.h"
-#include "check_page.h"
+#include "check/check_log.h"
+#include "check/check_page.h"
 #include "commands.h"
-#include "json_text.h"
-#include "schema.h"
+#include <common/json_text.h>
+#include "page/schema.h"
 #include "subjects.h"
 
 using lens::json;

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "graph.h"
+#include "graph/graph.h"
 #include "subjects.h"
 
 using lens::test::Small;

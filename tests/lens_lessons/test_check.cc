@@ -11,7 +11,7 @@
 #include <functional>
 
 #include "../quick_doctest.h"
-#include "exercises.h"
+#include "exercises/exercises.h"
 
 using namespace gradus;
 

@@ -151,7 +151,7 @@ TEST_CASE("a learner's way through chapter 5") {
   s.write("gradus-lessons/05-softmax.cc", solution.out);
   Ran right = s.lens("lesson 05-softmax -q");
   CHECK_MESSAGE(right.code == 0, right.out);
-  CHECK(right.says("● chapter 5 done. Next: lens lesson 6"));
+  CHECK(right.says("● chapter 5 done. Next: " + kLens + " lesson 6"));  // as it was called: it can be pasted
   CHECK(s.lens("lesson").says("●  5  Softmax"));
   CHECK(s.lens("lesson 5 --hint").says("is the average"));
 
@@ -161,7 +161,7 @@ TEST_CASE("a learner's way through chapter 5") {
   CHECK(s.lens("lesson 1 2").code == 2);
 
   // Where to go on, and starting a chapter over.
-  CHECK(s.lens("lesson").says("Your next step: lens lesson 1 --watch"));
+  CHECK(s.lens("lesson").says("Your next step: " + kLens + " lesson 1 --watch"));
   CHECK(s.lens("lesson --hint").says("differentiated with respect to w"));
   Ran reset = s.lens("lesson 5 --reset");
   CHECK(reset.code == 0);
@@ -291,7 +291,7 @@ TEST_CASE("a lab is judged by its tests, not by what the program says") {
   CHECK_MESSAGE(accepted.code == 0, accepted.out);
   CHECK(accepted.says("● lab 1 is solved."));
   CHECK(s.lens("lab").says("●  1"));
-  CHECK(s.lens("lab verify 2").says("is not there: lens lab 2 hands it out"));
+  CHECK(s.lens("lab verify 2").says("is not there: " + kLens + " lab 2 hands it out"));
   CHECK(s.lens("lab 1 --reset").says("yours is kept as gradus-labs/01-diagonal-softmax.old-1.cc"));
   CHECK(s.lens("lab verify 1").code == 1);
   CHECK(s.lens("lab 99").code == 2);
@@ -438,5 +438,5 @@ TEST_CASE("lens check: all registered operations agree with finite differences")
   CHECK(run(kLens + " check softmax --reference").code == 0);
   Ran none = run(kLens + " check sofmax");
   CHECK(none.code == 2);
-  CHECK(none.says("lens: there is no operation sofmax: lens check lists them; hint: softmax?"));
+  CHECK(none.says("lens: there is no operation sofmax: " + kLens + " check lists them; hint: softmax?"));
 }

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "../quick_doctest.h"
-#include "check_picture.h"
+#include "check/check_picture.h"
 
 using gradus::DType, gradus::Tensor;
 using lens::draw, lens::Picture, lens::PictureStyle;

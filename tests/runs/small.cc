@@ -8,7 +8,7 @@
 
 #include <translator/data.h>
 
-#include "json_text.h"
+#include <common/json_text.h>
 
 namespace runs {
 

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <sstream>
 
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
 #include "../about.h"
 #include "../quick_doctest.h"
-#include "ablate.h"
+#include "ablate/ablate.h"
 
 using namespace lens;
 namespace nn = gradus::nn;

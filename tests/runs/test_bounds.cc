@@ -13,9 +13,9 @@
 #include <gradus/nn/module.h>
 #include <gradus/nn/recurrent_cell.h>
 #include <translator/forecast.h>
-#include <translator/text/error.h>
+#include <common/error.h>
 
-#include "json_text.h"
+#include <common/json_text.h>
 
 using namespace translator;
 using json = nlohmann::ordered_json;

@@ -1,7 +1,7 @@
 // What a terminal shows while a model is trained.
 
 #include <translator/live_view.h>
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
 #include <sstream>
 

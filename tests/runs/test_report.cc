@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include <translator/text/error.h>
+#include <common/error.h>
 
 #include "../quick_doctest.h"
 #include "commands.h"
-#include "report.h"
+#include "report/report.h"
 #include "small.h"
 
 using lens::json;

@@ -1,7 +1,7 @@
 // train.log: docs/run-log.md.
 
 #include "../quick_doctest.h"
-#include "schema.h"
+#include "page/schema.h"
 #include "small.h"
 
 using lens::json;

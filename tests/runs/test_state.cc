@@ -16,7 +16,7 @@
 
 #include <gradus/error.h>
 #include <gradus/io/safetensors.h>
-#include <translator/text/error.h>
+#include <common/error.h>
 
 using namespace translator;
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 
 #include "../about.h"
 #include "../quick_doctest.h"
-#include "json_text.h"
+#include <common/json_text.h>
 
 using namespace translator;
 using Strings = std::vector<std::string>;

@@ -1,5 +1,5 @@
-#include <translator/text/heat_map.h>
-#include <translator/text/utf8.h>
+#include <common/heat_map.h>
+#include <common/utf8.h>
 
 #include <cmath>
 #include <map>

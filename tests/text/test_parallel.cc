@@ -1,4 +1,4 @@
-#include <translator/text/error.h>
+#include <common/error.h>
 #include <translator/text/parallel.h>
 #include <translator/text/tokenizer.h>
 

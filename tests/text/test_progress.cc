@@ -1,5 +1,5 @@
-#include <translator/text/progress.h>
-#include <translator/text/utf8.h>
+#include <common/progress.h>
+#include <common/utf8.h>
 
 #include <cmath>
 

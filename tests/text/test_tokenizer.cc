@@ -1,5 +1,5 @@
 #include <translator/text/tokenizer.h>
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
 #include <random>
 

@@ -1,4 +1,4 @@
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
 #include <stdexcept>
 

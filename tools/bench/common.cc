@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include <translator/text/tell.h>
+#include <common/tell.h>
 
 #include "commands.h"
 #include "measure.h"

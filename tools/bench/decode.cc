@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
-#include "json_text.h"
+#include <common/json_text.h>
 #include "measure.h"
 
 namespace bench {

@@ -7,7 +7,7 @@
 
 #include "commands.h"
 #include "gemm_step.h"
-#include "json_text.h"
+#include <common/json_text.h>
 #include "measure.h"
 #include "step.h"
 

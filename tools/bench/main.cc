@@ -1,13 +1,13 @@
 // Times what Gradus is for: the training step and the decoding of a translator. See tools/bench-peers for the
 // comparison with PyTorch, and --help.
 
-#include <command_line/command_line.h>
+#include <common/command_line.h>
 #include <gradus/error.h>
 
 #include <functional>
 #include <string>
 
-#include <translator/text/tell.h>
+#include <common/tell.h>
 
 #include "commands.h"
 

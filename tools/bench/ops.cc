@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include <translator/text/tell.h>
+#include <common/tell.h>
 
 #include "commands.h"
 #include "measure.h"

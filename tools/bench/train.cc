@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
-#include "json_text.h"
+#include <common/json_text.h>
 #include "measure.h"
 #include "step.h"
 

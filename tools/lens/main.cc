@@ -8,7 +8,7 @@
 //
 // *_command.cc hold the commands; this file only reads the command line.
 
-#include <command_line/command_line.h>
+#include <common/command_line.h>
 
 #include <cstdio>
 #include <functional>
@@ -17,10 +17,11 @@
 #include <vector>
 
 #include <gradus/nn/recurrent_cell.h>
-#include <translator/text/tell.h>
+#include <common/tell.h>
 
 #include "commands.h"
 #include "lesson/commands.h"
+#include "program.h"
 
 namespace {
 
@@ -215,6 +216,7 @@ void add_ablate(const Command& app, int& code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  lens::called_as(argv[0]);
   command_line::Program app{"Lets you see the gradient travel through attention.", "lens"};
   app.footer(
       "Each command explains itself: lens explain --help. Examples:\n"

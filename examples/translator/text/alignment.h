@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <translator/text/weights.h>
+#include <common/weights.h>
 
 namespace translator {
 

@@ -1,6 +1,6 @@
 #include <translator/text/bleu.h>
 
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include <translator/text/detokenizer.h>
 
 #include <translator/text/tokenizer.h>
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
 #include <algorithm>
 #include <initializer_list>

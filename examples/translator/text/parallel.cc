@@ -1,8 +1,8 @@
 #include <translator/text/parallel.h>
 
-#include <translator/text/error.h>
+#include <common/error.h>
 #include <translator/text/tokenizer.h>
-#include <translator/text/utf8.h>
+#include <common/utf8.h>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include <translator/text/vocabulary.h>
 
-#include <translator/text/error.h>
-#include <translator/text/utf8.h>
+#include <common/error.h>
+#include <common/utf8.h>
 
 #include <fmt/format.h>
 

@@ -45,8 +45,8 @@ Places places() {
   Places beside{moved(kInstalledData), {moved(kInstalledInclude)}, moved(kInstalledLib)};
   if (fs::exists(beside.data / "lessons", ignored)) return beside;
   fs::path source = kSource;
-  if (fs::exists(kBuild, ignored) && fs::exists(source / "tools/lens/lesson.h", ignored))
-    return {source / "tools/lens", {source / "lib", source / "nn", source / "tools"}, kBuild};
+  if (fs::exists(kBuild, ignored) && fs::exists(source / "tools/lens/include/lens/lesson.h", ignored))
+    return {source / "tools/lens", {source / "lib", source / "nn", source / "tools/lens/include"}, kBuild};
   return {kInstalledData, {kInstalledInclude}, kInstalledLib};
 }
 

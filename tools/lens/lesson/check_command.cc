@@ -5,8 +5,9 @@
 
 #include <algorithm>
 
-#include "../check_picture.h"
+#include "check/check_picture.h"
 #include "../commands.h"
+#include "../program.h"
 #include "commands.h"
 
 namespace lens {
@@ -34,7 +35,7 @@ int check_case(const OpCase& c, bool reference) {
 void list_cases() {
   PictureStyle style = style_of_stdout();
   fmt::print("{}\n\n",
-             toned("Operations that can be checked: lens check NAME, or --all", Tone::strong, style));
+             toned(fmt::format("Operations that can be checked: {} check NAME, or --all", program()), Tone::strong, style));
   std::string names, last;
   size_t further = 0;
   for (const OpCase& c : gradus::op_cases()) {
@@ -72,7 +73,7 @@ int check_command(const CheckCommandOptions& options) {
     if (std::none_of(gradus::op_cases().begin(), gradus::op_cases().end(),
                      [&](auto& c) { return matches(c, name); })) {
       const std::string nearest = gradus::nearest_name(name, known);
-      throw UsageError(fmt::format("there is no operation {}: lens check lists them{}", name,
+      throw UsageError(fmt::format("there is no operation {}: {} check lists them{}", name, program(),
                                    nearest.empty() ? "" : "; hint: " + nearest + "?"));
     }
   if (checked > 1) fmt::print("{} cases, {} wrong\n", checked, wrong);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "../check_picture.h"
+#include "check/check_picture.h"
 
 namespace lens {
 

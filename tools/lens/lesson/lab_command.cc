@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "../commands.h"
+#include "../program.h"
 #include "builder.h"
 #include "commands.h"
 #include "course.h"
@@ -22,10 +23,11 @@ class Labs {
                toned("Programs with something wrong in them: find it with the tools", Tone::strong, style_));
     fmt::print("{}", listed(course_, work_, style_));
     fmt::print(
-        "\n  lens lab N           what is the matter, and the file to mend\n"
-        "  lens lab verify N    is it right now?\n"
-        "  lens lab N --hint    or --solution; --reset hands the file out anew\n\n"
-        "  ● solved  ◐ begun  ○ open\n");
+        "\n  {0} lab N           what is the matter, and the file to mend\n"
+        "  {0} lab verify N    is it right now?\n"
+        "  {0} lab N --hint    or --solution; --reset hands the file out anew\n\n"
+        "  ● solved  ◐ begun  ○ open\n",
+        program());
     return 0;
   }
 
@@ -51,15 +53,15 @@ class Labs {
     }
     std::string why = why_ended(run_program({program.string()}, nullptr, options_.time_limit), options_.time_limit);
     if (!why.empty()) fmt::print("{}\n", toned("✗ " + why, Tone::bad, style_));
-    fmt::print("{}\n", toned(fmt::format("Mend the file, then: lens lab verify {}", unit.number), Tone::quiet,
-                             style_));
+    fmt::print("{}\n", toned(fmt::format("Mend the file, then: {} lab verify {}", lens::program(), unit.number),
+                             Tone::quiet, style_));
     return 0;
   }
 
   int verify(const Unit& unit) const {
     if (!fs::exists(work_.file(unit)))
       throw UsageError(
-          fmt::format("{} is not there: lens lab {} hands it out", work_.file(unit).string(), unit.number));
+          fmt::format("{} is not there: {} lab {} hands it out", work_.file(unit).string(), program(), unit.number));
     int code = verdict(unit, work_.file(unit), nullptr);
     if (code == 0) {
       work_.remember(unit);
@@ -117,10 +119,10 @@ int lab_command(const CourseOptions& options) {
   Labs labs(options);
   bool verify = !options.what.empty() && options.what[0] == "verify";
   if (options.what.size() > (verify ? 2 : 1))
-    throw UsageError(fmt::format("one lab at a time: lens lab {}", options.what[0]));
+    throw UsageError(fmt::format("one lab at a time: {} lab {}", program(), options.what[0]));
   if (options.what.empty()) {
     if (options.hint || options.solution || options.reset)
-      throw UsageError("which lab? lens lab N --hint, --solution or --reset");
+      throw UsageError(fmt::format("which lab? {} lab N --hint, --solution or --reset", program()));
     return labs.list();
   }
   if (!verify) return labs.show(labs.course().find(options.what[0]));

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "../commands.h"
+#include "../program.h"
 #include "builder.h"
 #include "commands.h"
 #include "course.h"
@@ -60,12 +61,13 @@ class Lessons {
                                Tone::strong, style_));
     fmt::print("{}", listed(course_, work_, style_));
     fmt::print(
-        "\n  lens lesson N            text, file, result\n"
-        "  lens lesson N --watch    the same again whenever you save\n"
-        "  lens lesson N --hint     or --solution; --reset hands the file out anew\n\n"
-        "  ● passed  ◐ begun  ○ open. Chapter 9 is what the others lead to.\n");
+        "\n  {0} lesson N            text, file, result\n"
+        "  {0} lesson N --watch    the same again whenever you save\n"
+        "  {0} lesson N --hint     or --solution; --reset hands the file out anew\n\n"
+        "  ● passed  ◐ begun  ○ open. Chapter 9 is what the others lead to.\n",
+        program());
     const Unit* next = first_open();
-    if (next) fmt::print("  Your next step: lens lesson {} --watch\n", next->number);
+    if (next) fmt::print("  Your next step: {} lesson {} --watch\n", program(), next->number);
     return 0;
   }
 
@@ -97,8 +99,8 @@ class Lessons {
     if (code != 0)
       fmt::print(
           "{}\n",
-          toned(fmt::format("Edit the file, then: lens lesson {0} --quiet. Or --watch, --hint, --solution.",
-                            number),
+          toned(fmt::format("Edit the file, then: {} lesson {} --quiet. Or --watch, --hint, --solution.",
+                            program(), number),
                 Tone::quiet, style_));
     return code;
   }
@@ -162,8 +164,8 @@ class Lessons {
       fmt::print("{}\n", render(read_text(unit.folder / "after.md"), style_));
     bool last = unit.number == static_cast<int>(course_.units().size());
     fmt::print("{}\n", toned(fmt::format("● chapter {} done. {}", unit.number,
-                                         last ? "That was the last one: lens lab"
-                                              : fmt::format("Next: lens lesson {}", unit.number + 1)),
+                                         last ? fmt::format("That was the last one: {} lab", program())
+                                              : fmt::format("Next: {} lesson {}", program(), unit.number + 1)),
                              Tone::good, style_));
     return 0;
   }
@@ -218,7 +220,7 @@ int lesson_command(const CourseOptions& options) {
   Lessons lessons(options);
   bool verify = !options.what.empty() && options.what[0] == "verify";
   if (!verify && options.what.size() > 1)
-    throw UsageError(fmt::format("one chapter at a time: lens lesson {}", options.what[0]));
+    throw UsageError(fmt::format("one chapter at a time: {} lesson {}", program(), options.what[0]));
   if (!verify && options.what.empty()) {
     bool looks_at_one = options.watch || options.hint || options.solution || options.quiet;
     if (options.reset) throw UsageError("--reset wants the number of a chapter");

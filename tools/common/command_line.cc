@@ -1,0 +1,297 @@
+#include "command_line.h"
+
+#include <fmt/ranges.h>
+#include <gradus/names.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <system_error>
+
+#include <common/tell.h>
+
+namespace command_line {
+namespace {
+
+// CLI11's own checks let NaN through, and print their bounds with all 309 digits.
+std::string number_fault(const std::string& text, const std::function<bool(double)>& fits, const std::string& rule) {
+  double value = 0;
+  if (text.empty() || !CLI::detail::lexical_cast(text, value) || !std::isfinite(value))
+    return fmt::format("\"{}\" is no number", text);
+  return fits(value) ? "" : fmt::format("{} is not {}", text, rule);
+}
+
+CLI::Validator number_check(const std::function<bool(double)>& fits, const std::string& rule,
+                            const std::string& in_help) {
+  return CLI::Validator([=](const std::string& text) { return number_fault(text, fits, rule); }, in_help);
+}
+
+CLI::Validator between(double least, double most) {
+  return number_check([=](double x) { return x >= least && x <= most; }, fmt::format("from {} to {}", least, most),
+                      fmt::format("{} to {}", least, most));
+}
+
+// CLI11 takes "" for 0, and -1 or 99999999999999999999 for the largest number there is where no sign is wanted.
+template <class T>
+CLI::Validator whole() {
+  return CLI::Validator(
+      [](const std::string& text) -> std::string {
+        T value = 0;
+        const char* end = text.data() + text.size();
+        auto [last, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc::result_out_of_range && last == end) return fmt::format("{} is too large", text);
+        return error == std::errc() && last == end ? "" : fmt::format("\"{}\" is no whole number", text);
+      },
+      "");
+}
+
+// There is no such value or command: those that there are, and the nearest.
+std::string unknown_among(const std::string& what, const std::string& name,
+                          const std::vector<std::string>& known) {
+  const std::string nearest = gradus::nearest_name(name, known);
+  return fmt::format("there is no {} \"{}\", only {}{}", what, name, fmt::join(known, ", "),
+                     nearest.empty() ? "" : "; hint: " + nearest + "?");
+}
+
+// --data "$FORGOTTEN" is a mistake, and not the same as no --data.
+const CLI::Validator kNotEmpty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
+
+// Of OpenBLAS's threads each asks for its work area again for ever where there is no room for it (0.3.21,
+// blas_memory_alloc), and what the library does at the end of a program waits for them: under a limit of memory it is left
+// out.
+void end_without_waiting(int status, void*) {
+  rlimit memory;
+  if (getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur == RLIM_INFINITY) return;
+  std::fflush(nullptr);
+  std::_Exit(status);
+}
+
+// What is wrong with arguments that a command left over.
+std::string unexpected(const CLI::App& command, const std::vector<std::string>& arguments) {
+  auto wrong = std::find_if(arguments.begin(), arguments.end(), [](auto& a) { return a.starts_with('-'); });
+  if (wrong == arguments.end()) return fmt::format("\"{}\" was not expected", arguments.front());
+  const std::string name = wrong->substr(0, wrong->find('='));
+  std::vector<std::string> options;
+  std::string positional;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
+    const std::string place = option->get_positional() ? option->get_name(true) : "";
+    if (!place.empty()) positional += option->get_required() ? " " + place : " [" + place + "]";
+  }
+  std::string hint = gradus::nearest_name(name, options);
+  if (!hint.empty()) hint += "?";
+  else if (!positional.empty()) hint = "these are named by their places: " + command.get_name() + positional;
+  return fmt::format("there is no option {}{}", name, hint.empty() ? "" : "; hint: " + hint);
+}
+
+}  // namespace
+
+const Option& Option::show_default() const {
+  option_->capture_default_str();
+  return *this;
+}
+
+const Option& Option::type_name(const std::string& name) const {
+  option_->type_name(name);
+  return *this;
+}
+
+const Option& Option::required() const {
+  option_->required();
+  return *this;
+}
+
+const Option& Option::expected(int least, int most) const {
+  option_->expected(least, most);
+  return *this;
+}
+
+const Option& Option::delimiter(char between) const {
+  option_->delimiter(between);
+  return *this;
+}
+
+const Option& Option::take_all() const {
+  option_->take_all();
+  return *this;
+}
+
+const Option& Option::range(double least, double most) const {
+  option_->check(between(least, most));
+  return *this;
+}
+
+const Option& Option::positive(double most) const {
+  option_->check(number_check([most](double x) { return x > 0 && x <= most; },
+                              fmt::format("above 0 and at most {}", most), "above 0"));
+  return *this;
+}
+
+const Option& Option::not_negative() const {
+  option_->check(number_check([](double x) { return x >= 0 && x <= kMost; }, fmt::format("from 0 to {}", kMost),
+                              "0 or more"));
+  return *this;
+}
+
+const Option& Option::one_of(const std::vector<std::string>& values,
+                             const std::map<std::string, std::string>& aliases) const {
+  auto fault = [=, what = option_->get_single_name()](const std::string& text) {
+    const bool known = std::find(values.begin(), values.end(), text) != values.end() || aliases.count(text);
+    return known ? "" : unknown_among(what, text, values);
+  };
+  constexpr size_t kMany = 10;
+  const std::string in_help = values.size() > kMany ? "" : fmt::format("{{{}}}", fmt::join(values, ","));
+  option_->check(CLI::Validator(fault, in_help));
+  return *this;
+}
+
+const Option& Option::existing_file() const {
+  option_->check(CLI::ExistingFile);
+  return *this;
+}
+
+const Option& Option::check(const std::function<std::string(const std::string&)>& error) const {
+  option_->check(CLI::Validator(error, ""));
+  return *this;
+}
+
+const Option& Option::needs(const Option& other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
+const Option& Option::excludes(const Option& other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+bool Option::given() const { return option_->count() > 0; }
+
+Option Command::option(const std::string& names, std::string& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help)->check(kNotEmpty));
+}
+
+Option Command::option(const std::string& names, std::optional<std::string>& value,
+                       const std::string& help) const {
+  return Option(app_->add_option(names, value, help));
+}
+
+Option Command::option(const std::string& names, std::vector<std::string>& values,
+                       const std::string& help) const {
+  return Option(app_->add_option(names, values, help)->check(kNotEmpty));
+}
+
+Option Command::option(const std::string& names, int& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help)->check(whole<int>()));
+}
+
+Option Command::option(const std::string& names, int64_t& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help)->check(whole<int64_t>()));
+}
+
+Option Command::option(const std::string& names, uint64_t& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help)->check(whole<uint64_t>()));
+}
+
+Option Command::option(const std::string& names, double& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help)->check(number_check([](double) { return true; }, "", "")));
+}
+
+Option Command::option(const std::string& names, const std::function<void(const std::string&)>& take,
+                       const std::string& help) const {
+  return Option(app_->add_option_function<std::string>(names, take, help));
+}
+
+Option Command::flag(const std::string& names, bool& value, const std::string& help) const {
+  return Option(app_->add_flag(names, value, help));
+}
+
+Option Command::flag(const std::string& names, const std::function<void()>& take,
+                     const std::string& help) const {
+  return Option(app_->add_flag_callback(names, take, help));
+}
+
+Command Command::add_command(const std::string& name, const std::string& help) const {
+  return Command(app_->add_subcommand(name, help));
+}
+
+void Command::footer(const std::string& text) const { app_->footer(text); }
+
+void Command::callback(const std::function<void()>& run) const { app_->callback(run); }
+
+std::vector<std::string> Command::given() const {
+  std::vector<std::string> out;
+  for (const CLI::Option* option : app_->get_options())
+    if (option->count() > 0 && !option->get_lnames().empty()) out.push_back("--" + option->get_lnames()[0]);
+  return out;
+}
+
+struct Program::State {
+  CLI::App app;
+  std::optional<CLI::ParseError> stopped_by;
+  std::string first;  // word behind the program's name
+};
+
+Program::Program(const std::string& help, const std::string& name)
+    : Program(std::unique_ptr<State>(new State{CLI::App(help, name), {}, {}})) {
+  for (int stream : {0, 1, 2})
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", stream == 1 ? O_RDONLY : O_WRONLY);
+  static const bool once = on_exit(end_without_waiting, nullptr) == 0;
+  (void)once;
+}
+
+Program::Program(std::unique_ptr<State> state) : Command(&state->app), state_(std::move(state)) {
+  app_->require_subcommand(1);
+}
+
+Program::~Program() = default;
+
+void Program::last_wins() const { app_->option_defaults()->take_last(); }
+
+void Program::version(const std::string& text) const { app_->set_version_flag("--version", text); }
+
+bool Program::parse(int argc, char** argv) {
+  if (argc > 1) state_->first = argv[1];
+  try {
+    app_->parse(argc, argv);
+    return true;
+  } catch (const CLI::ParseError& e) {
+    state_->stopped_by = e;
+    return false;
+  }
+}
+
+int Program::report() const {
+  if (!state_->stopped_by) return 0;
+  std::ostringstream help, complaint;
+  if (app_->exit(*state_->stopped_by, help, complaint) == 0) {
+    std::fwrite(help.str().data(), 1, help.str().size(), stdout);
+    return 0;
+  }
+  std::string text = complaint.str();
+  const std::vector<CLI::App*> parsed = app_->get_subcommands();
+  const std::vector<std::string> left = app_->remaining(true);
+  if (!state_->first.empty() && state_->first[0] != '-' && parsed.empty()) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app_->get_subcommands([](CLI::App*) { return true; }))
+      names.push_back(command->get_name());
+    text = app_->get_name() + ": " + unknown_among("command", state_->first, names);
+  } else if (!left.empty()) {
+    const CLI::App& command = parsed.empty() ? *app_ : *parsed.back();
+    const std::string name = app_->get_name() + (parsed.empty() ? "" : " " + command.get_name());
+    text = name + ": " + unexpected(command, left);
+  }
+  while (text.ends_with('\n')) text.pop_back();
+  translator::tell("{}\n", text);
+  return 2;
+}
+
+}  // namespace command_line

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gradus/nn/embedding.h>
+#include <gradus/nn/linear.h>
+#include <gradus/nn/recurrent_cell.h>
+
+#include "page/output.h"
+
+// A small encoder-decoder whose gradient can be stopped on one of its ways, to see which way teaches what.
+
+namespace lens {
+
+/// The way on which gradient is stopped: from the mixture to the annotations (alpha_tj g_t), at the scores (so that neither
+/// the annotations nor the attention's own weights learn from where they look), or from one encoder state to the one before.
+enum class Cut { none, value, score, recurrent };
+/// "none", "value", "score", "recurrent".
+std::string name_of(Cut cut);
+/// @throws gradus::Error for another name.
+Cut cut_of(const std::string& name);
+
+struct AblateTask {
+  std::string kind = "reverse";  ///< the digits backwards; or "copy"
+  int64_t length = 7;            ///< digits
+  int64_t hidden = 32;
+  int64_t epochs = 16, steps = 60, batch = 32;  ///< steps an epoch
+  double lr = 0.005;
+  uint64_t seed = 1;
+};
+
+/// Digits [L, B] and what is to be said for them.
+struct Digits {
+  gradus::Tensor source, target;
+};
+Digits draw(const AblateTask& task, uint64_t stream, int64_t count);
+/// The source position that target word t is about.
+int64_t position_of(const AblateTask& task, int64_t t);
+
+/// Encoder: a GRU in one direction. Decoder: Bahdanau's order, additive attention, a start state of zeros, so that all it
+/// knows of the source has come through attention.
+struct ToyTranslator {
+  gradus::nn::Embedding source_embedding, target_embedding;
+  gradus::nn::RecurrentCell encoder, decoder;
+  gradus::nn::Linear query, key, v, output;
+
+  ToyTranslator(int64_t hidden, gradus::Rng& rng);
+  void params(gradus::nn::ParamVisitor& visit);
+
+  struct Result {
+    gradus::Var loss;                 ///< nats a digit
+    gradus::Var value, score;         ///< the annotations [B, L, H] as mixture and scores read them
+    std::vector<gradus::Var> recurrent;  ///< the states as their successors read them
+    std::vector<gradus::Var> states;  ///< h_1 .. h_L [B, H] themselves
+    gradus::Tensor weights;           ///< [T, B, L]
+    int64_t right = 0;                ///< digits that are the likeliest
+  };
+  Result operator()(const Digits& digits, Cut cut) const;
+};
+
+/// Norms of what reaches the encoder's states on each way, over a batch; exactly 0 where nothing does.
+struct Ways {
+  double value = 0, score = 0, recurrent = 0;
+};
+Ways ways_of(const ToyTranslator& model, const Digits& digits, Cut cut);
+
+/// After an epoch; the first one before any.
+struct AblateEpoch {
+  double loss = 0;      ///< on sentences that were not trained on
+  double accuracy = 0;  ///< digits right
+  double on_place = 0;  ///< weight on the position that the digit comes from, mean
+  double one_later = 0; ///< weight on the position after it, whose state has just read the digit too
+  double hits = 0;      ///< share of digits for which the position itself has the largest weight
+  Ways ways;
+  std::vector<std::vector<double>> alignment;  ///< [T, L], mean weights
+};
+struct Ablation {
+  Cut cut = Cut::none;
+  std::vector<AblateEpoch> epochs;
+  std::vector<AblateEpoch> repeats = {};  ///< the last epoch with each of the seeds after task.seed
+};
+/// All from the same start and on the same data; `told` is called after each epoch.
+Ablation ablate(const AblateTask& task, Cut cut, const std::function<void()>& told = {});
+
+/// What the numbers say, a sentence each, worked out from them.
+std::vector<std::string> findings(const AblateTask& task, const std::vector<Ablation>& all);
+json to_json(const AblateTask& task, const std::vector<Ablation>& all);
+std::string ablate_text(const AblateTask& task, const std::vector<Ablation>& all, int width, bool colors);
+
+}  // namespace lens

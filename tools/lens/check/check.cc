@@ -1,0 +1,321 @@
+#include <fmt/core.h>
+#include <gradus/error.h>
+#include <gradus/random.h>
+#include <lens/lesson.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "check_hint.h"
+#include "check_log.h"
+#include "check_picture.h"
+#include "exercises/exercises.h"
+
+namespace lens {
+namespace {
+
+using namespace gradus;
+
+class Checker {
+ public:
+  Checker(const std::string& title, const CheckOptions& options)
+      : options_(options), style_(style_of_stdout()), log_(title) {
+    print(toned(title, Tone::strong, style_) + "\n\n");
+  }
+
+  int run(const OpFunction& f, const std::vector<CheckInput>& inputs) {
+    int code = look(f, inputs);
+    log_.write();
+    return code;
+  }
+
+  int run(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters) {
+    int code = look(f, parameters);
+    log_.write();
+    return code;
+  }
+
+ private:
+  int look(const OpFunction& f, const std::vector<CheckInput>& inputs) {
+    std::vector<Parameter> parameters(inputs.size());
+    std::vector<NamedParameter> named;
+    std::vector<Tensor> values;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      bool floating = is_floating(inputs[i].value.dtype());
+      values.push_back(floating ? inputs[i].value.to(DType::f64) : inputs[i].value);
+      if (!floating) continue;
+      parameters[i] = Parameter(values[i].clone(), inputs[i].name);
+      named.push_back({inputs[i].name, &parameters[i]});
+    }
+    auto call = [&] {
+      std::vector<Var> in;
+      for (size_t i = 0; i < inputs.size(); ++i)
+        in.push_back(parameters[i].defined() ? parameters[i].var() : Var(values[i]));
+      return f(in);
+    };
+    try {
+      const Exercise* e = options_.exercise.empty() ? nullptr : &exercise(options_.exercise);
+      if (e && compare_values(f, *e, values, inputs)) return 1;
+      Diagnosis d = diagnose(call, named, options_.diagnosis);
+      if (e && !d && !d.inputs.empty()) ask_suspects(f, *e, values, d);
+      if (d.mistake == Mistake::unknown && d.sentence.find('\n') == std::string::npos) {
+        NoGrad guard;
+        Tensor y = f(as_vars(values)).value();
+        for (InputDiagnosis& in : d.inputs)
+          for (size_t i = 0; i < inputs.size(); ++i)
+            if (in.mistake == Mistake::unknown && inputs[i].name == in.name)
+              if (std::string hint = hint_of(in, values[i], y); !hint.empty()) d.name = in.name, d.sentence = hint;
+      }
+      return report(d, inputs);
+    } catch (const std::exception& error) {
+      return failed("error", error.what(), "");
+    }
+  }
+
+  int look(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters) {
+    try {
+      Diagnosis d = diagnose(f, parameters, options_.diagnosis);
+      if (report(d, {})) return 1;
+      return ignored(d);
+    } catch (const std::exception& error) {
+      return failed("error", error.what(), "");
+    }
+  }
+
+  static void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+  int failed(const std::string& kind, const std::string& sentence, const std::string& where) {
+    log_.fail(kind, sentence, where);
+    print("  " + toned("✗ " + kind, Tone::bad, style_) +
+          (where.empty() ? "" : " in " + toned(where, Tone::strong, style_)) + "\n" +
+          wrapped(sentence, std::min(style_.width, 92), 4) + "\n");
+    return 1;
+  }
+
+  static std::vector<Var> as_vars(const std::vector<Tensor>& values) {
+    return {values.begin(), values.end()};
+  }
+
+  // True, with a picture, when f does not compute what the exercise asks for.
+  bool compare_values(const OpFunction& f, const Exercise& e, const std::vector<Tensor>& values,
+                      const std::vector<CheckInput>& inputs) {
+    NoGrad guard;
+    Tensor yours = f(as_vars(values)).value(), right = e.right(as_vars(values)).value();
+    if (!yours.defined()) return failed("no result", "The function returns an undefined Var.", "");
+    if (yours.shape() != right.shape())
+      return failed("wrong shape",
+                    fmt::format("The result is {}, it must be {}.", yours.shape().str(), right.shape().str()),
+                    "");
+    if (all_close(yours, right, 1e-9, 1e-9)) return false;
+    std::vector<std::string> words;
+    for (const CheckInput& in : inputs)
+      if (right.dims() > 0 && in.words.size() == static_cast<size_t>(right.size(0))) words = in.words;
+    print(draw({"y", yours.to(DType::f64), right, words, "expected"}, style_) + "\n");
+    log_.add("y", yours, right, "expected", words, max_abs_difference(yours, right), 1e-6);
+    for (const Suspect& s : e.suspects) {
+      Tensor wrong = s.op(as_vars(values)).value();
+      if (wrong.shape() == yours.shape() && all_close(yours, wrong, 1e-9, 1e-9))
+        return failed(s.kind, s.sentence, "the result");
+    }
+    return failed("wrong value",
+                  e.otherwise.empty()
+                      ? "The result itself is not what the formula says; the gradients come after that."
+                      : e.otherwise,
+                  "the result");
+  }
+
+  // All gradients under one random dy.
+  static std::vector<Tensor> gradients(const OpFunction& f, const std::vector<Tensor>& values) {
+    std::vector<Var> in;
+    for (const Tensor& t : values) in.push_back(is_floating(t.dtype()) ? variable(t.clone()) : Var(t));
+    Var y = f(in);
+    std::vector<Tensor> out;
+    if (!y.requires_grad()) {
+      for (const Var& x : in)
+        out.push_back(is_floating(x.dtype()) ? Tensor::zeros(x.shape(), DType::f64) : Tensor());
+      return out;
+    }
+    Rng rng(23);
+    Gradients grads = backward(y, {.seed = Tensor::uniform(y.shape(), -1, 1, rng, DType::f64)});
+    for (const Var& x : in)
+      out.push_back(!is_floating(x.dtype()) ? Tensor()
+                    : grads.contains(x)     ? grads[x]
+                                            : Tensor::zeros(x.shape(), DType::f64));
+    return out;
+  }
+
+  // A suspect with exactly these gradients knows better what is wrong than the general rules.
+  static void ask_suspects(const OpFunction& f, const Exercise& e, const std::vector<Tensor>& values,
+                           Diagnosis& d) {
+    std::vector<Tensor> yours = gradients(f, values);
+    for (const Suspect& s : e.suspects) {
+      std::vector<Tensor> theirs = gradients(s.op, values);
+      bool same = true;
+      for (size_t i = 0; i < yours.size(); ++i)
+        same = same && (!yours[i].defined() || all_close(yours[i], theirs[i], 1e-7, 1e-9));
+      if (!same) continue;
+      d.sentence = s.kind + "\n" + s.sentence;
+      return;
+    }
+  }
+
+  int report(const Diagnosis& d, const std::vector<CheckInput>& inputs) {
+    if (d.inputs.empty() && !d) return failed(name_of(d.mistake), sentence_case(d.sentence), "");
+    const InputDiagnosis* shown = nullptr;
+    double worst = 0;
+    size_t name_width = 0, shape_width = 0;
+    auto labelled = [&](const InputDiagnosis& in) {
+      return std::any_of(inputs.begin(), inputs.end(),
+                         [&](auto& i) { return i.name == in.name && !i.words.empty(); });
+    };
+    // The picture is of the worst input; of wrong ones rather of one whose rows are words.
+    auto interest = [&](const InputDiagnosis& in) {
+      bool wrong = in.worst_error > options_.diagnosis.tolerance;
+      return std::pair(wrong ? 1 + labelled(in) : 0, wrong || !labelled(in) ? in.worst_error : 1.0);
+    };
+    for (const InputDiagnosis& in : d.inputs) {
+      if (!shown || interest(in) > interest(*shown)) shown = &in;
+      worst = gradus::worse(worst, in.worst_error);
+      name_width = std::max(name_width, in.name.size());
+      shape_width = std::max(shape_width, in.analytic.shape().str().size());
+    }
+    auto words_of = [&](const std::string& name) {
+      for (const CheckInput& in : inputs)
+        if (in.name == name) return in.words;
+      return std::vector<std::string>();
+    };
+    for (const InputDiagnosis& in : d.inputs)
+      log_.add(in.name, in.analytic, in.numeric, "numeric", words_of(in.name), in.worst_error,
+               options_.diagnosis.tolerance, in.floor);
+    if (shown) {
+      std::vector<std::string> words = words_of(shown->name);
+      std::string shape = shown->analytic.shape().str();
+      print("  " + toned("the gradient of " + shown->name + " " + shape, Tone::quiet, style_) + "\n");
+      print(
+          draw({shown->name, shown->analytic, shown->numeric, words, "numeric", options_.diagnosis.tolerance,
+                shown->floor},
+               style_) +
+          "\n");
+    }
+    for (const InputDiagnosis& in : d.inputs) {
+      bool wrong = in.worst_error > options_.diagnosis.tolerance, idle = !wrong && without_influence(in);
+      Tone tone = wrong ? Tone::bad : idle ? Tone::quiet : Tone::good;
+      std::string line = fmt::format("{:<{}} {:<{}}  largest relative error {:.1e}", in.name, name_width,
+                                     in.analytic.shape().str(), shape_width, in.worst_error);
+      std::string what = in.mistake == Mistake::unknown ? "wrong" : name_of(in.mistake);
+      if (wrong || idle) line += "   " + (idle ? std::string("no influence") : what);
+      print("  " + toned(wrong ? "✗" : idle ? "○" : "✓", tone, style_) + " " + line + "\n");
+    }
+    print("\n");
+    if (!d) {
+      size_t cut = d.sentence.find('\n');  // kind and sentence of a suspect
+      if (cut != std::string::npos) return failed(d.sentence.substr(0, cut), d.sentence.substr(cut + 1), "");
+      return failed(name_of(d.mistake), sentence_case(d.sentence) + where_to_look(d), d.name);
+    }
+    const char* what = options_.exercise.empty() ? "the gradients agree" : "right: agrees";
+    std::string line = fmt::format("✓ {} with finite differences, worst {:.1e}", what, worst);
+    print("  " + toned(line, Tone::good, style_) + "\n\n");
+    return 0;
+  }
+
+  // When no rule explains it: which gradients are right tells which lines are.
+  static std::string where_to_look(const Diagnosis& d) {
+    std::string right, wrong;
+    for (const InputDiagnosis& in : d.inputs) {
+      std::string& names = in.mistake == Mistake::none ? right : wrong;
+      names += (names.empty() ? "" : ", ") + in.name;
+    }
+    if (d.mistake != Mistake::unknown || d.inputs.size() < 2) return "";
+    if (right.empty()) return " All gradients are wrong: begin with what they have in common.";
+    return fmt::format(" Right: {}. Wrong: {}. What do their lines not share?", right, wrong);
+  }
+
+  static bool without_influence(const InputDiagnosis& in) {
+    for (const Tensor* t : {&in.analytic, &in.numeric})
+      for (int64_t i = 0; i < t->numel(); ++i)
+        if (std::abs(t->at(i)) > 1e-12) return false;  // NaN is an element that was not looked at
+    return true;
+  }
+
+  // Of a model every parameter should matter.
+  int ignored(const Diagnosis& d) {
+    std::string names;
+    size_t count = 0;
+    for (const InputDiagnosis& in : d.inputs)
+      if (without_influence(in) && ++count <= 4) names += (names.empty() ? "" : ", ") + in.name;
+    if (count == 0) return 0;
+    if (count > 4) names += fmt::format(" and {} more", count - 4);
+    return failed(
+        "ignored",
+        fmt::format(
+            "The result does not depend on {}: no gradient arrives there, and no training will ever move "
+            "them. Is that part of the model wired in?",
+            names),
+        "");
+  }
+
+  static std::string sentence_case(std::string text) {
+    if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+    if (!text.empty() && text.back() != '.' && text.back() != '?' && text.back() != ')') text += '.';
+    return text;
+  }
+
+  const CheckOptions& options_;
+  PictureStyle style_;
+  CheckLog log_;
+};
+
+}  // namespace
+
+int check(const std::string& title, const OpFunction& f, const std::vector<CheckInput>& inputs,
+          const CheckOptions& options) {
+  return Checker(title, options).run(f, inputs);
+}
+
+int check_model(const std::string& title, const std::function<Var()>& f,
+                const std::vector<NamedParameter>& parameters, const CheckOptions& options) {
+  return Checker(title, options).run(f, parameters);
+}
+
+int expect(bool holds, const std::string& what, const std::string& otherwise) {
+  PictureStyle style = style_of_stdout();
+  std::string line = "  " + toned((holds ? "✓ " : "✗ ") + what, holds ? Tone::good : Tone::bad, style) + "\n";
+  if (!holds) line += wrapped(otherwise, std::min(style.width, 92), 4);
+  line += "\n";
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  return !holds;
+}
+
+int64_t Row::checked(const Index& k, int64_t size) {
+  if (k.i >= 0 && k.i < size) return k.i;
+  // Not fail(): within a backward it names the line of the op.
+  throw Error(fmt::format("[index] {} is out of range: there are {}, from 0 to {} ({})", k.i, size, size - 1,
+                          to_string(k.at)));
+}
+
+double dot(const Row& a, const Row& b, const Index& n) {
+  if (n.i > a.size() || n.i > b.size())
+    throw Error(fmt::format("[dot] {} numbers are wanted of rows of {} and {} ({})", n.i, a.size(), b.size(),
+                            to_string(n.at)));
+  double sum = 0;
+  for (int64_t k = 0; k < n.i; ++k) sum += a[k] * b[k];
+  return sum;
+}
+
+Tensor zeros(const Shape& shape) { return Tensor::zeros(shape, DType::f64); }
+
+Tensor random(const Shape& shape, uint64_t seed) {
+  Rng rng(seed);
+  return Tensor::uniform(shape, -1, 1, rng, DType::f64);
+}
+
+std::vector<Tensor> reversals(int64_t T, int64_t B, Rng& rng) {
+  Tensor source({T, B}, DType::i32), targets({T, B}, DType::i32), inputs = Tensor::zeros({T, B}, DType::i32);
+  for (int64_t i = 0; i < T * B; ++i) source.set(i, static_cast<double>(1 + rng.below(6)));
+  for (int64_t t = 0; t < T; ++t) targets.row(t).copy_from(source.row(T - 1 - t));
+  for (int64_t t = 1; t < T; ++t) inputs.row(t).copy_from(targets.row(t - 1));
+  return {source, inputs, targets};
+}
+
+}  // namespace lens

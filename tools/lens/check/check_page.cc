@@ -1,0 +1,76 @@
+#include "check_page.h"
+
+#include <fmt/core.h>
+#include <gradus/error.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <common/error.h>
+
+#include <common/tell.h>
+
+#include "commands.h"
+#include <common/json_text.h>
+#include "report/log_lines.h"
+#include "page/schema.h"
+#include "scratch.h"
+
+namespace lens {
+namespace {
+
+void write_page(const json& data, const std::string& out) {
+  std::string page = assemble_page("check", data);
+  write_file(out, page);
+  if (out != "-")
+    translator::tell("{}: {} check{}, {} KB\n", out, data["checks"].size(),
+                     data["checks"].size() == 1 ? "" : "s", page.size() / 1000);
+}
+
+}  // namespace
+
+json read_check_log(const std::string& path) {
+  std::ifstream log(path, std::ios::binary);
+  if (!log)
+    gradus::fail("lens", path + " cannot be read; hint: LENS_CHECK_LOG=" + path + " ./your-program writes it");
+  return read_check_log(log, path);
+}
+
+json read_check_log(std::istream& log, const std::string& path) {
+  LogLines lines(log, path);
+  json checks = json::array();
+  while (lines.next()) {
+    json one = json_text::parse_or_discarded(lines.text());
+    if (!one.is_object()) throw translator::InputError(path, lines.number(), "this is not what a check logs");
+    if (auto wrong = check_problems(one); !wrong.empty())
+      throw translator::InputError(path, lines.number(), "this is not what a check logs: " + wrong[0]);
+    checks.push_back(std::move(one));
+  }
+  if (checks.empty()) gradus::fail("lens", path + " holds no check");
+  return {{"format", "gradus-lens-trace"}, {"version", 1}, {"kind", "check"}, {"checks", checks}};
+}
+
+int with_check_page(const std::string& out, const std::function<int()>& command) {
+  if (out.empty()) return command();
+  Scratch scratch;
+  std::filesystem::path log = scratch.file("check.log");
+  setenv("LENS_CHECK_LOG", log.c_str(), 1);
+  int code = command();
+  unsetenv("LENS_CHECK_LOG");
+  if (!std::filesystem::exists(log)) {
+    fmt::print(stderr, "nothing was checked: no page\n");
+    return code;
+  }
+  write_page(read_check_log(log.string()), out);
+  return code;
+}
+
+int check_page(const std::string& log, const std::string& out) {
+  json data = read_check_log(log);
+  write_page(data, out);
+  return std::any_of(data["checks"].begin(), data["checks"].end(), [](const json& c) { return c["ok"] != true; });
+}
+
+}  // namespace lens

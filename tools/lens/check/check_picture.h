@@ -1,0 +1,42 @@
+#pragma once
+
+#include <gradus/diagnosis.h>
+#include <common/terminal.h>
+#include <common/utf8.h>
+
+#include <string>
+#include <vector>
+
+namespace lens {
+
+struct PictureStyle {
+  translator::Color color = translator::Color::none;
+  translator::Background background = translator::Background::unknown;
+  int width = 80;
+};
+
+/// What stdout can show.
+PictureStyle style_of_stdout();
+
+/// Two tensors of one shape, and where they differ.
+struct Picture {
+  std::string name;                ///< "dx"
+  gradus::Tensor yours, expected;  ///< NaN in `expected`: not computed
+  std::vector<std::string> words;  ///< of the first axis, or empty
+  const char* expected_title = "numeric";
+  double tolerance = 1e-6;  ///< on |yours - expected| / max(floor, |yours|, |expected|)
+  double floor = 1;
+};
+
+/// Three heat maps side by side (one below the other where the terminal is narrow): yours, expected,
+/// difference; wrong cells outlined. Teal is positive, orange negative, all three on one scale; the numbers
+/// are written into the cells where there is room. More than two axes are flattened to rows, a single one
+/// with words is drawn downwards.
+std::string draw(const Picture& picture, const PictureStyle& style);
+
+using translator::utf8::wrapped;
+
+enum class Tone { plain, quiet, good, bad, strong, code };
+std::string toned(const std::string& text, Tone tone, const PictureStyle& style);
+
+}  // namespace lens

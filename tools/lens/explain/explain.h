@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <translator/model.h>
+
+#include "page/output.h"
+#include "sentence/sentence.h"
+
+namespace lens {
+
+/// A model and a sentence pair to look at.
+struct Subject {
+  translator::Model model;           ///< in double precision
+  std::string name;                  ///< of the model, for people
+  std::vector<std::string> source;   ///< words as they were given, and </s>
+  std::vector<std::string> target;   ///< and </s>
+  std::vector<int32_t> source_ids, target_ids;  ///< the former with </s>, the latter without
+  bool has_reference = false;        ///< the target was given; otherwise it is the model's own translation
+
+  /// @throws gradus::Error for a Transformer: it has no single attention to follow.
+  const gradus::nn::Seq2Seq& network() const;
+  Dissection dissect() const { return {network(), source_ids, target_ids}; }
+};
+
+/// Loads a model directory and reads the sentences. An empty target is replaced by the model's greedy translation.
+/// @throws translator::InputError for files, gradus::Error for a sentence without words or too long a one.
+Subject make_subject(const std::string& directory, const std::string& source, const std::string& target);
+/// The same with a model at hand.
+Subject make_subject(translator::Model model, const std::string& name, const std::string& source,
+                     const std::string& target);
+
+struct SentenceOptions;
+/// The same from the command line; without a model the program's own.
+Subject subject_of(const SentenceOptions& options);
+
+struct ExplainJson {
+  int digits = 17;
+  bool packed = false;  ///< grids as bytes, of the shown step with more digits
+  int64_t units = 64;   ///< columns of a grid that are written
+  bool what_if = true;  ///< with what a page needs to compute steps anew
+  bool paths = true;    ///< with the value and score paths' gradients in full, not only their norms
+};
+/// The trace that docs/trace-schema.md describes, of kind "explain".
+json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
+             const ExplainJson& options);
+
+/// The part "what_if" of it.
+json what_if_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace);
+
+/// What a terminal gets: the blame maps, and one step's stations with engine and differences side by side.
+std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace, int width,
+                         bool colors);
+
+/// The model's choice at a step: the likeliest word that may be said.
+int32_t choice(const Step& step);
+/// A station's name in words: "context".
+std::string station_title(const std::string& name, bool luong_order);
+
+}  // namespace lens

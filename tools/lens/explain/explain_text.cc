@@ -1,0 +1,218 @@
+// The text twin of the page.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <common/heat_map.h>
+#include <common/utf8.h>
+
+#include "explain.h"
+
+namespace lens {
+namespace {
+
+using gradus::Tensor;
+using translator::utf8::printable;
+
+std::string padded(const std::string& word, int width) {
+  std::string fitted = translator::utf8::fit(printable(word), width);
+  return std::string(static_cast<size_t>(std::max(0, width - translator::utf8::display_width(fitted))), ' ') +
+         fitted;
+}
+
+// 24-bit teal for what gains, orange for what loses.
+std::string signed_cell(double x, double scale, bool colors) {
+  std::string text = x == 0 ? "     0" : fmt::format("{:+6.3f}", x);
+  if (std::abs(x) < 5e-4 && x != 0) text = x > 0 ? "    +." : "    -.";
+  if (!colors || scale <= 0) return text;
+  double k = std::sqrt(std::min(1.0, std::abs(x) / scale));
+  auto mix = [k](int to) { return static_cast<int>(128 + k * (to - 128)); };
+  return x >= 0 ? fmt::format("\x1b[38;2;{};{};{}m{}\x1b[0m", mix(20), mix(184), mix(166), text)
+                : fmt::format("\x1b[38;2;{};{};{}m{}\x1b[0m", mix(240), mix(130), mix(20), text);
+}
+
+// The largest number of a row of numbers, by size.
+double scale_of(const std::vector<std::vector<double>>& rows) {
+  double m = 0;
+  for (const auto& row : rows)
+    for (double x : row)
+      if (std::isfinite(x)) m = std::max(m, std::abs(x));
+  return m;
+}
+
+class Report {
+ public:
+  Report(const Subject& s, const Dissection& d, const SentenceTrace& trace, int width, bool colors)
+      : subject_(s), d_(d), trace_(trace), t_(trace.shown), width_(width), colors_(colors) {}
+
+  std::string run() {
+    head();
+    out_ += "\nWeights: where each word looks\n";
+    weights();
+    out_ += "\nScore pull, -dL/de: + would get more attention by a step of gradient descent, - less\n";
+    table([&](size_t t, size_t j) {
+      Tensor e = trace_.gradients[t].at("e");
+      double sum = 0;
+      for (int64_t m = 0; e.defined() && m < e.size(0); ++m)
+        sum -= e.f64()[m * e.size(1) + static_cast<int64_t>(j)];
+      return sum;
+    });
+    one_step();
+    return out_;
+  }
+
+ private:
+  void head() {
+    out_ +=
+        fmt::format("{} ({}, {} order, {} cells)\n", printable(subject_.name), subject_.model.config.network.attention,
+                    d_.luong_order() ? "Luong's" : "Bahdanau's",
+                    gradus::nn::cell_name(subject_.model.config.network.rnn.cell));
+    out_ += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject_.has_reference ? "should say" : "says",
+                        "would choose", "p", "loss");
+    for (size_t t = 0; t < trace_.steps.size(); ++t) {
+      const gradus::Tensor& p = trace_.steps[t].probabilities.value();
+      std::string said = subject_.model.target.token(choice(trace_.steps[t]));
+      out_ += fmt::format("{:<24}{:<24}{:>9.4f}{:>9.4f}{}\n", subject_.target[t], said,
+                          p.f64()[trace_.steps[t].target], trace_.steps[t].loss.item(),
+                          choice(trace_.steps[t]) == trace_.steps[t].target ? "" : "  wrong");
+    }
+  }
+
+  void weights() {
+    int64_t T = static_cast<int64_t>(trace_.steps.size()), S = static_cast<int64_t>(subject_.source.size());
+    std::vector<float> w;
+    for (const Step& s : trace_.steps) {
+      const Tensor& a = s.attending.weights.value();
+      for (int64_t j = 0; j < S; ++j) {
+        double sum = 0;
+        for (int64_t m = 0; m < a.size(0); ++m) sum += a.f64()[m * S + j];
+        w.push_back(static_cast<float>(sum / static_cast<double>(a.size(0))));
+      }
+    }
+    translator::HeatMapOptions o;
+    o.width = width_;
+    o.color = colors_ ? translator::Color::truecolor : translator::Color::none;
+    out_ += translator::draw_heat_map({T, S, w}, subject_.source, subject_.target, o);
+  }
+
+  template <class F>
+  void table(F&& f) {
+    std::vector<std::vector<double>> rows;
+    for (size_t t = 0; t < trace_.steps.size(); ++t) {
+      rows.emplace_back();
+      for (size_t j = 0; j < subject_.source.size(); ++j) rows.back().push_back(f(t, j));
+    }
+    double scale = scale_of(rows);
+    size_t columns = static_cast<size_t>(std::max(1, (width_ - 13) / 7));
+    for (size_t begin = 0; begin < subject_.source.size(); begin += columns) {
+      size_t end = std::min(begin + columns, subject_.source.size());
+      out_ += std::string(12, ' ');
+      for (size_t j = begin; j < end; ++j) out_ += " " + padded(subject_.source[j], 6);
+      out_ += "\n";
+      for (size_t t = 0; t < rows.size(); ++t) {
+        out_ += padded(subject_.target[t], 12);
+        for (size_t j = begin; j < end; ++j) out_ += " " + signed_cell(rows[t][j], scale, colors_);
+        out_ += "\n";
+      }
+    }
+  }
+
+  void one_step() {
+    const StepGradients& g = trace_.gradients[static_cast<size_t>(t_)];
+    const Step& s = trace_.steps[static_cast<size_t>(t_)];
+    out_ += fmt::format("\nStep {} of {}: \"{}\" after \"{}\", loss {:.4f}\n", t_ + 1, trace_.steps.size(),
+                        subject_.target[static_cast<size_t>(t_)],
+                        t_ == 0 ? "<s>" : subject_.target[static_cast<size_t>(t_ - 1)], s.loss.item());
+    out_ +=
+        "A source word gains attention when its annotation beats the current mix in the direction that lowers the\n"
+        "loss: dL/de_j = alpha_j g.(h_j - c), g = dL/dc. |dL/dh_j| by the way the gradient came:\n";
+    for (int64_t m = 0; m < d_.anatomy().heads; ++m) {
+      if (d_.anatomy().heads > 1) out_ += fmt::format("Head {}\n", m + 1);
+      out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11} | {:>9} {:>9} {:>9}\n", "source word",
+                          "score", "weight", "g.h_j", "g.(h_j-c)", "dL/de_j", "value", "score", "recurrent");
+      double least = 0;
+      int64_t best = -1, S = static_cast<int64_t>(subject_.source.size());
+      Tensor e = g.at("e");
+      for (int64_t j = 0; j < S; ++j) {
+        int64_t i = m * S + j;
+        double pull = e.defined() ? e.f64()[i] : 0;
+        if (pull < least) {
+          least = pull;
+          best = j;
+        }
+        auto length = [j](const Tensor& x, const Tensor* more = nullptr, const Tensor* most = nullptr) {
+          double sum = 0;
+          for (int64_t k = j * x.size(1); k < (j + 1) * x.size(1); ++k) {
+            double v = x.f64()[k] + (more ? more->f64()[k] : 0) + (most ? most->f64()[k] : 0);
+            sum += v * v;
+          }
+          return std::sqrt(sum);
+        };
+        out_ += fmt::format(
+            "{} {:>9.4f} {:>9.4f} {:>+11.3e} {:>+11.3e} {:>+11.3e} | {:>9.2e} {:>9} {:>9.2e}\n",
+            padded(subject_.source[static_cast<size_t>(j)], 14), s.attending.scores.value().f64()[i],
+            s.attending.weights.value().f64()[i], g.gain.f64()[i], g.gain.f64()[i] - g.mix.f64()[m], pull,
+            length(g.value), g.score_path ? fmt::format("{:.2e}", length(g.score)) : "none",
+            length(g.neighbours, &g.earlier, &g.start));
+      }
+      if (best >= 0)
+        out_ += fmt::format(
+            "\"{}\" gains most: its annotation is better than the mix by {:.3e}, times its weight {:.4f}.\n",
+            subject_.source[static_cast<size_t>(best)], g.mix.f64()[m] - g.gain.f64()[m * S + best],
+            s.attending.weights.value().f64()[m * S + best]);
+    }
+    stations(g, s);
+  }
+
+  void stations(const StepGradients& g, const Step& s) {
+    out_ += fmt::format("\n{:<27} {:>12} {:>11} {:>11} {:>7} {:>14} {:>14} {:>9}\n", "station", "shape",
+                        "|value|", "|gradient|", "checks", "engine", "differences", "error");
+    for (const std::string& name : station_names(d_)) {
+      const gradus::Var& x = station(s, name);
+      if (!x.defined()) continue;
+      Tensor grad = name == "h" ? g.full : g.at(name);
+      const Compared* worst = nullptr;
+      int count = 0;
+      for (const Compared& c : trace_.checks) {
+        if (c.step != t_ || c.station != name) continue;
+        ++count;
+        if (!worst || !(c.error <= worst->error)) worst = &c;
+      }
+      auto norm = [](const Tensor& t) {
+        double sum = 0;
+        for (double v : t.to_vector()) sum += v * v;
+        return std::sqrt(sum);
+      };
+      out_ += fmt::format("{:<27} {:>12} {:>11.4e} {:>11}",
+                          name + "  " + station_title(name, d_.luong_order()), x.shape().str(),
+                          norm(x.value()), grad.defined() ? fmt::format("{:.4e}", norm(grad)) : "none");
+      if (worst)
+        out_ += fmt::format(" {:>7} {:>+14.6e} {:>+14.6e} {:>9.1e}", count, worst->engine, worst->numeric,
+                            worst->error);
+      out_ += "\n";
+    }
+    out_ += fmt::format(
+        "Each line shows its worst check. All steps: {} checks, worst relative error {:.1e}.\n"
+        "The paths add up to the whole gradient within {:.1e}; sum of dL/de_j is 0 within {:.1e}.\n",
+        trace_.checks.size(), trace_.worst(), trace_.path_residual, trace_.score_sum);
+  }
+
+  const Subject& subject_;
+  const Dissection& d_;
+  const SentenceTrace& trace_;
+  int64_t t_;
+  int width_;
+  bool colors_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace, int width,
+                         bool colors) {
+  return Report(subject, d, trace, width, colors).run();
+}
+
+}  // namespace lens

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <gradus/nn/seq2seq.h>
+
+#include "page/output.h"
+
+namespace lens {
+
+/// With: attention, every annotation in the decoder's reach. Without: a network of the kind "none", whose
+/// decoder lives on the encoder's last states. Cut: a network with attention whose short cut is stopped: no
+/// gradient goes straight to an annotation but to the last state of each direction, so that the rest must
+/// travel from state to state.
+enum class FlowMode { with, without, cut };
+
+/// dL/dh_j for all source words, [S, D] each, where D holds the states of both directions.
+struct FlowGradients {
+  std::vector<gradus::Tensor> steps;  ///< dL_t/dh_j of each target word
+  gradus::Tensor value, score,
+      recurrent;                 ///< with: the whole target's, by the way it came; they add up to it
+  std::vector<double> losses;    ///< L_t
+  gradus::Tensor whole() const;  ///< the steps' sum
+};
+/// target ends with </s>. Needs a network in double precision.
+FlowGradients flow_gradients(const gradus::nn::Seq2Seq& network, FlowMode mode,
+                             const std::vector<int32_t>& source, const std::vector<int32_t>& target);
+
+/// The same as lengths |.|, a number a word.
+struct Flow {
+  std::vector<double> full;
+  std::vector<double> value, score, recurrent;  ///< with attention only
+  std::vector<std::vector<double>> steps;       ///< [T][S]
+};
+Flow lengths_of(const FlowGradients& gradients);
+
+/// What finite differences say about such lengths. The slope of the loss along a gradient is its length:
+/// every state is moved along its own gradient, and everything after it is computed anew, by the library's
+/// own decoder.
+struct FlowChecks {
+  int64_t count = 0;  ///< lengths compared
+  /// Of them, those too small for differences in double precision to tell to six digits: below 10^-7 of the
+  /// loss, or below 5 10^-10 of it over the step where a kink forces a smaller one. They are compared with that.
+  int64_t small = 0;
+  /// Not among them: those of a relu with a kink on either side so near that differences of no step tell six digits.
+  int64_t undecided = 0;
+  double worst = 0;  ///< |a - b| / max(|a|, |b|, what is too small)
+  void add(const FlowChecks& other);
+};
+/// Of `words` (from 0): dL_t/dh_j of every step, and of the whole target full, value, score and recurrent.
+FlowChecks check_flow(const gradus::nn::Seq2Seq& network, FlowMode mode, const std::vector<int32_t>& source,
+                      const std::vector<int32_t>& target, const FlowGradients& gradients,
+                      const std::vector<size_t>& words);
+
+/// One line of the chart over several seeds: log10 |dL/dh_j| / |dL/dh_S|, S the last word.
+struct FlowLine {
+  std::vector<double> median, low, high;
+  std::vector<double> value, score,
+      recurrent;                         ///< mean shares of the three norms' sum; empty without attention
+  std::vector<std::vector<double>> map;  ///< [T][S] median of log10 |dL_t/dh_j|
+};
+FlowLine summarize(const std::vector<Flow>& flows);
+
+/// `init` is one of flow_inits().
+/// @throws gradus::Error for another name.
+void start_anew(gradus::nn::Seq2Seq& network, const std::string& init, gradus::Rng& rng);
+/// A network of 16 units over 24 words, bahdanau or none.
+gradus::nn::Seq2SeqConfig flow_config(const std::string& cell, bool bidirectional);
+
+struct FlowAsked {
+  int seeds = 8;
+  int64_t steps = 4;           ///< target words
+  std::string init = "lecun";  ///< of fresh networks
+  bool thorough = false;       ///< check every word of every seed; otherwise eight words of the first
+};
+struct FlowResult {
+  std::string weights = "fresh";  ///< or "trained"
+  std::string cell = "gru";
+  bool bidirectional = false;
+  int64_t length = 30;
+  std::vector<std::string> source, target;  ///< words of a sentence; empty where they were drawn at random
+  FlowLine with, without;
+  FlowChecks checks;
+};
+
+/// Fresh networks of this shape, one a seed, random words; beside each one with attention another one
+/// without.
+FlowResult flow_fresh(const gradus::nn::Seq2SeqConfig& config, int64_t length, const FlowAsked& asked = {});
+/// A trained network on random words of its vocabulary; `without`, where given, is another one, trained
+/// without attention; otherwise the network's own short cut is cut.
+FlowResult flow_trained(const gradus::nn::Seq2Seq& network, const gradus::nn::Seq2Seq* without,
+                        int64_t length, const FlowAsked& asked = {});
+/// The same on one sentence; both end with </s>.
+FlowResult flow_sentence(const gradus::nn::Seq2Seq& network, const gradus::nn::Seq2Seq* without,
+                         const std::vector<int32_t>& source, const std::vector<int32_t>& target);
+
+/// The words on a page or in a terminal that say what was measured.
+struct FlowTitles {
+  std::string title = {}, setup = {};
+  std::string model = {};                ///< name of the trained one; empty: none
+  std::string without = "no attention";  ///< what its line "without" is
+  bool versus = false;                   ///< it is another model
+  int seeds = 8;
+};
+/// How fresh networks were made, in words.
+std::string flow_setup(const gradus::nn::Seq2SeqConfig& config, const FlowAsked& asked);
+
+/// The chart of one result as a picture by itself.
+std::string flow_svg(const FlowResult& result, const FlowTitles& titles);
+/// The same as text, with the map of steps and words.
+std::string flow_text(const FlowResult& result, const FlowTitles& titles);
+/// "1/300000 of" for a log10 of -5.5, "1.2 times as much as" for 0.08.
+std::string as_fraction(double log10);
+json flow_json(const std::vector<FlowResult>& results, const FlowTitles& titles, size_t show);
+
+}  // namespace lens

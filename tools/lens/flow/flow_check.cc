@@ -1,0 +1,284 @@
+// Finite differences for `lens flow`: many moved states at once, each in a column of one batch.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <gradus/differences.h>
+#include <gradus/ops.h>
+
+#include "sentence/dissection.h"
+#include "flow.h"
+
+namespace lens {
+namespace {
+
+using namespace gradus;
+
+constexpr int64_t kItems = 96;  // lengths that share a batch
+// Of differences, the larger first: they keep more digits of a small gradient. The smaller ones are for kinks
+// and for gradients that explode. The first whose doubt is small counts, else the one that agrees best with itself and
+// the next; what the engine says plays no part in it.
+constexpr double kSteps[] = {5e-2, 2e-2, 1e-2, 4e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6};
+constexpr double kEnough = 1e-8;  // doubt, as a part of the slope
+// Of the loss: what is smaller is compared with that. Where a kink forces small steps, rounding of the loss
+// (1e-16 of it, over the step) leaves six digits only to larger slopes.
+constexpr double kSmallest = 1e-7, kRounding = 5e-10;
+// Between kinks no step may be wide enough to tell six digits: then neighbouring steps disagree by more than this part.
+constexpr double kApart = 1e-7;
+// f(k h) - f(-k h), k = 1 .. 4, with these weights: eight points, error of order h^8; six, of order h^6.
+constexpr std::array<double, 4> kEight = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
+constexpr std::array<double, 4> kSix = {3.0 / 4, -3.0 / 20, 1.0 / 60, 0};
+
+// What sees the moved state: everything after it, or one way only.
+enum class Seen { everywhere, value, score, recurrent };
+
+struct Column {
+  size_t word;
+  Seen seen;
+  const std::vector<double>* direction;  // of length 1
+  double by;
+};
+
+class Batch {
+ public:
+  Batch(const nn::Seq2Seq& network, FlowMode mode, const std::vector<int32_t>& source,
+        const std::vector<int32_t>& target)
+      : network_(network), mode_(mode), source_(source), target_(target) {
+    NoGrad guard;
+    still_ = read_source(network.encoder, source);
+    below_ = last_input();
+  }
+
+  /// L_t of each column, [columns][T].
+  std::vector<std::vector<double>> losses(const std::vector<Column>& columns) const {
+    NoGrad guard;
+    nn::Encoded encoded;
+    Var values = read(columns, encoded);
+    int64_t B = static_cast<int64_t>(columns.size());
+    nn::DecoderState state = network_.decoder->start(encoded);
+    if (mode_ == FlowMode::with) {
+      const nn::Attention& attention = *nn::as_recurrent(*network_.decoder)->attention;
+      state.memory = Anatomy(attention).mixing(state.memory, values);
+    }
+    std::vector<std::vector<double>> out(columns.size());
+    int32_t previous = nn::kBos;
+    for (int32_t word : target_) {
+      Tensor in = Tensor::from_ids({B}, std::vector<int32_t>(columns.size(), previous));
+      Tensor logits = network_.output(network_.decoder->step(in, state).readout).value();
+      for (int64_t b = 0; b < B; ++b) out[static_cast<size_t>(b)].push_back(exact_loss(logits.row(b), word));
+      previous = word;
+    }
+    return out;
+  }
+
+ private:
+  const nn::RecurrentStack& stack_of() const { return network_.encoder.rnn; }
+
+  // What the last layer reads: [S, 1, I]. No state below it moves.
+  Var last_input() const {
+    const nn::RecurrentStack& rnn = stack_of();
+    Var x = network_.encoder.embedding(Tensor::from_ids({static_cast<int64_t>(source_.size()), 1}, source_));
+    for (int64_t layer = 0; layer + 1 < rnn.options.num_layers; ++layer) {
+      std::vector<Var> sides;
+      for (int64_t d = 0; d < rnn.directions(); ++d)
+        sides.push_back(nn::run_over_time(rnn.options.cell,
+                                          rnn.weights[static_cast<size_t>(layer * rnn.directions() + d)], x,
+                                          {}, {.reverse = d == 1})
+                            .h);
+      Var y = sides.size() == 1 ? sides[0] : concat({sides[0], sides[1]}, -1);
+      x = rnn.options.residual && layer > 0 ? y + x : y;
+    }
+    return x;
+  }
+
+  // The states of one direction at one word, moved in the columns that `chosen` takes.
+  template <class Chosen>
+  Var moved(const Var& h, const std::vector<Column>& columns, size_t word, int64_t d, Chosen chosen) const {
+    Tensor shift;
+    int64_t H = h.size(1);
+    for (size_t b = 0; b < columns.size(); ++b) {
+      const Column& c = columns[b];
+      if (c.word != word || !chosen(c.seen)) continue;
+      if (!shift.defined()) shift = Tensor::zeros(h.shape(), DType::f64);
+      for (int64_t k = 0; k < H; ++k)
+        shift.f64()[static_cast<int64_t>(b) * H + k] = c.by * (*c.direction)[static_cast<size_t>(d * H + k)];
+    }
+    return shift.defined() ? h + shift : h;
+  }
+
+  // Reads the source in all columns: into `encoded` as scores see it; returns the annotations as mixtures see
+  // them.
+  Var read(const std::vector<Column>& columns, nn::Encoded& encoded) const {
+    const nn::RecurrentStack& rnn = stack_of();
+    int64_t B = static_cast<int64_t>(columns.size()), S = static_cast<int64_t>(source_.size());
+    std::vector<std::vector<Var>> value(2), score(2);
+    std::array<Var, 2> last;
+    for (int64_t d = 0; d < rnn.directions(); ++d) {
+      size_t side = static_cast<size_t>(d);
+      value[side].resize(source_.size());
+      score[side].resize(source_.size());
+      nn::RecurrentState carried;
+      for (int64_t k = 0; k < S; ++k) {
+        size_t j = static_cast<size_t>(d ? S - 1 - k : k);
+        int64_t at = static_cast<int64_t>(j);
+        nn::DirectionStates now = nn::run_over_time(
+            rnn.options.cell,
+            rnn.weights[static_cast<size_t>((rnn.options.num_layers - 1) * rnn.directions() + d)],
+            expand(slice(below_, 0, at, at + 1), {1, B, below_.size(2)}), carried, {});
+        Var h = select(now.h, 0, 0);
+        auto as = [&](Seen way) {
+          return moved(h, columns, j, d, [way](Seen s) { return s == way || s == Seen::everywhere; });
+        };
+        value[side][j] = as(Seen::value);
+        score[side][j] = as(Seen::score);
+        carried = {as(Seen::recurrent), now.c_n};
+        last[side] = carried.h;
+        if (mode_ == FlowMode::cut && k + 1 < S) {  // the annotation keeps still
+          const Var& still = (d ? still_.backward : still_.forward)[j];
+          value[side][j] = score[side][j] = expand(still, {B, still.size(1)});
+        }
+      }
+    }
+    auto joined = [&](const std::vector<std::vector<Var>>& sides) {
+      std::vector<Var> rows;
+      for (size_t j = 0; j < source_.size(); ++j)
+        rows.push_back(sides[1].empty() ? sides[0][j] : concat({sides[0][j], sides[1][j]}, -1));
+      Var x = stack(rows, 0);
+      bool residual = rnn.options.residual && rnn.options.num_layers > 1;
+      return residual ? x + expand(below_, {S, B, below_.size(2)}) : x;
+    };
+    std::vector<int32_t> lengths(columns.size(), static_cast<int32_t>(S));
+    encoded = {joined(score), last[0], last[1], length_mask(Tensor::from_ids({B}, lengths), S)};
+    return joined(value);
+  }
+
+  const nn::Seq2Seq& network_;
+  FlowMode mode_;
+  const std::vector<int32_t>&source_, &target_;
+  Reading still_;
+  Var below_;
+};
+
+struct Tried {
+  double step, slope, doubt;
+};
+
+struct Item {
+  size_t word;
+  Seen seen;
+  int64_t step;  // -1: the whole target
+  std::vector<double> direction;
+  double engine, loss;
+  double slope = 0, doubt = HUGE_VAL, taken = kSteps[0];
+  double least = 0;  // how far apart the neighbours are
+  std::vector<Tried> tried = {};
+  double floor() const { return loss * std::max(kSmallest, kRounding / taken); }
+  void take(const Tried& t) {
+    slope = t.slope;
+    doubt = t.doubt;
+    taken = t.step;
+  }
+  // Beside a kink the two orders of one step may agree by chance; not with the step before as well.
+  bool sure(bool kinks) const {
+    double enough = kEnough * std::max(std::abs(slope), kSmallest * loss);
+    if (!kinks) return doubt <= enough;
+    return tried.size() > 1 && doubt <= enough && std::abs(slope - tried[tried.size() - 2].slope) <= 10 * enough;
+  }
+  // No step was sure: of the two neighbours that agree best, the one that agrees best with itself. How far they are
+  // apart tells what the result is worth.
+  void choose() {
+    least = HUGE_VAL;
+    for (size_t i = 0; i + 1 < tried.size(); ++i) {
+      const Tried &a = tried[i], &b = tried[i + 1];
+      double apart = gradus::worse(worse(a.doubt, b.doubt), std::abs(a.slope - b.slope));
+      if (i > 0 && !(apart < least)) continue;
+      least = apart;
+      take(b.doubt < a.doubt ? b : a);
+    }
+  }
+};
+
+Item item_of(const Tensor& rows, size_t word, Seen seen, int64_t step, double loss) {
+  Item out{word, seen, step, rows.row(static_cast<int64_t>(word)).to_vector(), 0, loss};
+  for (double x : out.direction) out.engine += x * x;
+  out.engine = std::sqrt(out.engine);
+  // Where there is no gradient the loss must be level along any direction.
+  for (double& x : out.direction)
+    x = out.engine > 0 ? x / out.engine : 1 / std::sqrt(static_cast<double>(out.direction.size()));
+  return out;
+}
+
+}  // namespace
+
+void FlowChecks::add(const FlowChecks& other) {
+  count += other.count;
+  small += other.small;
+  undecided += other.undecided;
+  worst = gradus::worse(worst, other.worst);
+}
+
+FlowChecks check_flow(const nn::Seq2Seq& network, FlowMode mode, const std::vector<int32_t>& source,
+                      const std::vector<int32_t>& target, const FlowGradients& g,
+                      const std::vector<size_t>& words) {
+  double loss = 0;
+  for (double x : g.losses) loss += x;
+  std::vector<Item> items;
+  Tensor whole = g.whole();
+  for (size_t j : words) {
+    items.push_back(item_of(whole, j, Seen::everywhere, -1, loss));
+    for (size_t t = 0; t < g.steps.size(); ++t)
+      items.push_back(item_of(g.steps[t], j, Seen::everywhere, static_cast<int64_t>(t), g.losses[t]));
+    if (mode != FlowMode::with) continue;
+    items.push_back(item_of(g.value, j, Seen::value, -1, loss));
+    items.push_back(item_of(g.score, j, Seen::score, -1, loss));
+    items.push_back(item_of(g.recurrent, j, Seen::recurrent, -1, loss));
+  }
+  Batch batch(network, mode, source, target);
+  bool kinks = network.encoder.rnn.options.cell.nonlinearity == nn::Nonlinearity::relu;
+  std::vector<Item*> open;
+  for (Item& item : items) open.push_back(&item);
+  for (double h : kSteps) {
+    for (size_t begin = 0; begin < open.size(); begin += kItems) {
+      size_t n = std::min<size_t>(kItems, open.size() - begin);
+      std::vector<Column> columns;
+      for (size_t i = 0; i < n; ++i)
+        for (int k = 1; k <= 4; ++k)
+          for (int sign : {1, -1})
+            columns.push_back(
+                {open[begin + i]->word, open[begin + i]->seen, &open[begin + i]->direction, sign * k * h});
+      auto losses = batch.losses(columns);
+      for (size_t i = 0; i < n; ++i) {
+        Item& item = *open[begin + i];
+        double eight = 0, six = 0;
+        for (size_t k = 0; k < 4; ++k) {
+          const auto &up = losses[8 * i + 2 * k], &down = losses[8 * i + 2 * k + 1];
+          double across = 0;
+          for (size_t t = 0; t < target.size(); ++t)
+            if (item.step < 0 || item.step == static_cast<int64_t>(t)) across += up[t] - down[t];
+          eight += kEight[k] * across / h;
+          six += kSix[k] * across / h;
+        }
+        item.tried.push_back({h, eight, std::abs(eight - six)});
+      }
+    }
+    std::erase_if(open, [kinks](Item* item) {
+      item->take(item->tried.back());
+      return item->sure(kinks);
+    });
+    if (open.empty()) break;
+  }
+  for (Item* item : open) item->choose();
+  FlowChecks out;
+  for (const Item& item : items) {
+    if (kinks && item.least > kApart * std::max(std::abs(item.slope), item.floor())) {
+      ++out.undecided;
+      continue;
+    }
+    double error = relative_error(item.engine, item.slope, item.floor());
+    out.add({.count = 1, .small = item.engine < item.floor(), .worst = error});
+  }
+  return out;
+}
+
+}  // namespace lens

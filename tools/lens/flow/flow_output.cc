@@ -1,0 +1,169 @@
+// The text and the trace of `lens flow`.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <common/utf8.h>
+
+#include "flow.h"
+
+namespace lens {
+namespace {
+
+std::string power(double log10) { return fmt::format("10^{:.1f}", log10); }
+
+// "word 1 gets 1/300000 of word 30: 10^-5.5 (10^-6.8 to 10^-4.9)"
+std::string factor(const FlowResult& r, const FlowLine& l, size_t j) {
+  std::string out = fmt::format("word {} gets {} word {}: {}", j + 1, as_fraction(l.median[j]),
+                                l.median.size(), power(l.median[j]));
+  if (r.source.empty()) out += fmt::format(" ({} to {})", power(l.low[j]), power(l.high[j]));
+  return out;
+}
+
+size_t worst_off(const FlowLine& l) {
+  return static_cast<size_t>(std::min_element(l.median.begin(), l.median.end()) - l.median.begin());
+}
+
+// A row of blocks: one height a number, on a scale from low to high.
+std::string blocks(const std::vector<double>& row, double low, double high) {
+  static const char* const shapes[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::string out;
+  for (double x : row) {
+    double part = high > low ? (std::clamp(x, low, high) - low) / (high - low) : 1;
+    out += shapes[std::isnan(x) ? 0 : 1 + static_cast<int>(std::lround(7 * part))];
+  }
+  return out;
+}
+
+struct Range {
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  void take(const std::vector<double>& all) {
+    for (double x : all)
+      if (std::isfinite(x)) {
+        low = std::min(low, x);
+        high = std::max(high, x);
+      }
+  }
+};
+
+std::string map_text(const FlowResult& r) {
+  Range range;
+  for (const FlowLine* l : {&r.without, &r.with})
+    for (const auto& row : l->map) range.take(row);
+  std::string out =
+      fmt::format("\n|dL_t/dh_j| of each target word's loss alone, both on one log scale, {} ▁ to {} █{}\n",
+                  power(range.low), power(range.high), r.source.empty() ? ", median" : "");
+  int width = 2;
+  for (const std::string& word : r.target) width = std::max(width, translator::utf8::display_width(word));
+  width = std::min(width, 14);
+  for (auto [name, line] : {std::pair("without", &r.without), std::pair("with", &r.with)})
+    for (size_t t = 0; t < line->map.size(); ++t) {
+      std::string label =
+          r.target.empty() ? std::to_string(t + 1) : translator::utf8::fit(r.target[t], width);
+      out +=
+          fmt::format("  {:<8} {}{}  {}\n", t ? "" : name,
+                      std::string(static_cast<size_t>(width - translator::utf8::display_width(label)), ' '),
+                      label, blocks(line->map[t], range.low, range.high));
+    }
+  return out;
+}
+
+}  // namespace
+
+std::string as_fraction(double log10) {
+  if (!std::isfinite(log10)) return log10 < 0 ? "nothing of" : "infinitely more than";
+  double times = std::pow(10, -log10);
+  if (times < 1.5) return fmt::format("{:.2g} times as much as", 1 / times);
+  if (times < 100) return fmt::format("1/{:.2g} of", times);
+  double magnitude = std::pow(10, std::floor(std::log10(times)));
+  double rounded = std::round(times / magnitude) * magnitude;
+  return rounded < 1e9 ? fmt::format("1/{:.0f} of", rounded)
+                       : fmt::format("1/(10^{:.0f}) of", std::round(-log10));
+}
+
+std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
+  Range range{0, 0};
+  for (const FlowLine* l : {&r.with, &r.without}) range.take(l->median);
+  std::string out = translator::utf8::wrapped(titles.title, 100);
+  out += fmt::format("|dL/dh_j| over the source words, log scale{}\n\n",
+                     r.source.empty() ? fmt::format(", median of {}", titles.seeds) : "");
+  if (!r.source.empty()) {
+    std::string names;
+    for (size_t j = 0; j < r.source.size(); ++j)
+      names += fmt::format("{}{} {}", j ? "  " : "", j + 1, r.source[j]);
+    out += translator::utf8::wrapped(names, 100, 2) + "\n";
+  }
+  for (auto [name, line] : {std::pair("without", &r.without), std::pair("with", &r.with)})
+    out += fmt::format("  {:<8} {}\n", name, blocks(line->median, range.low, range.high));
+  out += "\n";
+  for (auto [name, line] : {std::pair("without", &r.without), std::pair("with", &r.with)}) {
+    out += fmt::format("  {:<8} {}\n", name, factor(r, *line, 0));
+    // Read both ways the first word is near one end; the middle is far from both.
+    if (size_t worst = worst_off(*line); r.bidirectional && worst > 0 && worst + 1 < line->median.size())
+      out += fmt::format("  {:<8} {}\n", "", factor(r, *line, worst));
+  }
+  out += fmt::format(
+      "\nOf what reaches word 1 with attention: {:.0f} % by the value path (through the mixture), {:.0f} % by the score "
+      "path\n(through the weights), {:.0f} % by the recurrent path (from state to state).\n",
+      100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]);
+  out += map_text(r) + "\n";
+  if (titles.without != "no attention")
+    out += translator::utf8::wrapped("without: " + titles.without + ".", 100);
+  if (r.weights == "fresh") out += translator::utf8::wrapped(titles.setup + ".", 100);
+  out += translator::utf8::wrapped(
+      fmt::format(
+          "{} lengths compared with finite differences, worst relative error {:.0e}{}.{}", r.checks.count,
+          r.checks.worst,
+          r.checks.small
+              ? fmt::format(" ({} are too small for them, about 10^-7 of the loss, and compared with that)",
+                            r.checks.small)
+              : "",
+          r.checks.undecided
+              ? fmt::format(" {} more lie between kinks of a relu too near for differences of any step.",
+                            r.checks.undecided)
+              : ""),
+      100);
+  return out;
+}
+
+json flow_json(const std::vector<FlowResult>& results, const FlowTitles& titles, size_t show) {
+  Numbers number{4};
+  auto line_json = [&](const FlowLine& l) {
+    json out = {{"median", number(l.median)}, {"low", number(l.low)}, {"high", number(l.high)}};
+    for (auto [name, x] :
+         {std::pair("value", &l.value), std::pair("score", &l.score), std::pair("recurrent", &l.recurrent)})
+      out[name] = x->empty() ? json(nullptr) : number(*x);
+    out["map"] = json::array();
+    for (const auto& row : l.map) out["map"].push_back(number(row));
+    return out;
+  };
+  json all = json::array();
+  FlowChecks checks;
+  for (const FlowResult& r : results) {
+    checks.add(r.checks);
+    all.push_back({{"weights", r.weights},
+                   {"cell", r.cell},
+                   {"directions", r.bidirectional ? 2 : 1},
+                   {"length", r.length},
+                   {"source", r.source.empty() ? json(nullptr) : json(r.source)},
+                   {"target", r.target.empty() ? json(nullptr) : json(r.target)},
+                   {"with", line_json(r.with)},
+                   {"without", line_json(r.without)}});
+  }
+  return {{"format", "gradus-lens-trace"},
+          {"version", 1},
+          {"kind", "flow"},
+          {"title", titles.title},
+          {"setup", titles.setup},
+          {"model", titles.model.empty() ? json(nullptr) : json(titles.model)},
+          {"without", titles.without},
+          {"versus", titles.versus},
+          {"seeds", titles.seeds},
+          {"show", show},
+          {"checks", {{"count", checks.count}, {"small", checks.small}, {"undecided", checks.undecided}, {"worst", number(checks.worst)}}},
+          {"results", all}};
+}
+
+}  // namespace lens

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <gradus/trace.h>
+
+#include "explain/explain.h"
+
+namespace lens {
+
+/// A box of the graph: the operations of one module at one time.
+struct GraphModule {
+  std::string path;   ///< scope: "decoder.t3.attention"
+  std::string title;  ///< "attention"
+  bool decoder = false;
+  int row = 0;
+  int64_t column = -1;  ///< source word or target step; -1: of all
+};
+
+/// The graph of one step's loss, as the engine recorded it, with values, gradients and what every edge contributed.
+struct StepGraph {
+  size_t step = 0;
+  gradus::Trace trace;
+  std::vector<GraphModule> modules;
+  std::unordered_map<uint64_t, size_t> module_of;  ///< node id -> module; leaves (parameters) have none
+  double sum_residual = 0;  ///< how far a node's gradient is off the sum of what its edges brought
+};
+
+/// Runs everything anew, with values kept, and differentiates step t.
+StepGraph trace_step(const Dissection& d, size_t t);
+
+/// The trace of kind "graph". `worst_error` is that of the step's finite differences.
+json graph_json(const Subject& subject, const StepGraph& graph, size_t checks, double worst_error,
+                int digits);
+
+/// For Graphviz: time in columns, modules in rows, edges as wide as their contribution is large (log scale); of modules, or
+/// of the operations in them. @throws gradus::Error when there are more than 400 operations.
+std::string graph_dot(const Subject& subject, const StepGraph& graph, bool operations);
+
+/// A table: modules with their operations, the norms of value and gradient, and where gradients come from.
+std::string graph_text(const Subject& subject, const StepGraph& graph);
+
+}  // namespace lens

@@ -1,0 +1,58 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <gradus/error.h>
+#include <common/tell.h>
+#include <common/terminal.h>
+
+#include "commands.h"
+#include "report.h"
+
+namespace lens {
+
+int report(const ReportOptions& o) {
+  json run = read_run(o.run);
+  std::filesystem::path out = o.out;
+  std::string stem = o.out == "-" ? "report" : out.stem().string();
+  int64_t number = 0;
+  bool possible = true;
+  for (const json& w : last_worst(run)) {
+    std::string source = w.value("source", ""), reference = w.value("reference", "");
+    std::string page = fmt::format("{}-worst-{}.html", stem, ++number);
+    json one = {{"source", source}, {"reference", reference}, {"page", nullptr},
+                {"command", explain_command(o.run, source, reference, page)}};
+    if (o.explain && possible) {
+      try {
+        ExplainOptions sentence;
+        sentence.model = o.run;
+        sentence.source = source;
+        sentence.target = reference;
+        sentence.out = (out.parent_path() / page).string();
+        // A long sentence's page is large: fewer units of each vector keep it readable.
+        if (std::count(source.begin(), source.end(), ' ') >= 12) sentence.units = 12;
+        explain(sentence);
+        one["page"] = page;
+      } catch (const gradus::Error&
+                   e) {  // a Transformer, or a network without attention: no sentence can be explained
+        possible = false;
+        run["notes"].push_back(std::string("The worst sentences could not be explained: ") + e.message());
+        translator::tell("lens: {}\n", e.message());
+      }
+    }
+    run["explained"].push_back(one);
+  }
+  if (o.text) {
+    translator::TerminalStyle style = translator::terminal_style(1);
+    fmt::print("{}", report_text(run, style.width, style.color != translator::Color::none));
+    return 0;
+  }
+  std::string page = assemble_page("report", run);
+  write_file(o.out, page);
+  if (o.out != "-")
+    translator::tell("{}: {} validations, {} KB\n", o.out, run["validations"].size(), page.size() / 1000);
+  return 0;
+}
+
+}  // namespace lens
