@@ -172,6 +172,37 @@ TEST_CASE("several layers are single layers, one upon the other; residual ones a
     }
 }
 
+TEST_CASE("a stack taken state by state is the stack, and a state becomes what it is told to") {
+  for (const CellType& cell : all_cells())
+    for (bool bidirectional : {false, true}) {
+      CAPTURE(text_of(cell));
+      CAPTURE(bidirectional);
+      Rng rng(3);
+      RecurrentOptions options = options_of(cell, 3, bidirectional);
+      options.residual = true;
+      RecurrentStack stack = stack_of(options, rng);
+      nn::to(nn::named_parameters(stack), DType::f64);
+      Var x = input();
+      for (int64_t layer = 0; layer < 3; ++layer) x = stack.joined(layer, x, stack.states(layer, x));
+      CHECK(max_abs_difference(x.value(), stack(input()).output.value()) < 1e-13);
+
+      CHECK(error_of([&] { stack.states(3, input()); }) == "[Stack] layers are 0 .. 2: 3");
+      auto plain = stack.states(0, input());
+      auto twice = stack.states(0, input(), [](const Var& h, int64_t, int64_t) {
+        return nn::StateUse{h * 2.0, h};
+      });
+      auto forgetful = stack.states(0, input(), [](const Var& h, int64_t d, int64_t t) {
+        return nn::StateUse{h, t == (d ? 1 : 2) ? h * 0.0 : h};
+      });
+      for (size_t d = 0; d < plain.size(); ++d)
+        for (size_t t = 0; t < 4; ++t) {
+          CHECK(max_abs_difference(twice[d][t].value(), (plain[d][t] * 2.0).value()) == 0);
+          bool behind = d ? t < 1 : t > 2;
+          CHECK((max_abs_difference(forgetful[d][t].value(), plain[d][t].value()) > 0) == behind);
+        }
+    }
+}
+
 TEST_CASE("padding changes nothing, and a permuted batch gives permuted results, with every unit") {
   for (const CellType& cell : all_cells()) {
     CAPTURE(text_of(cell));

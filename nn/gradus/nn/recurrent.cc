@@ -75,6 +75,42 @@ RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths
   return out;
 }
 
+LayerStates RecurrentStack::states(int64_t layer, const Input& x, const OnState& on_state) const {
+  At at(x.caller());
+  if (layer < 0 || layer >= options.num_layers)
+    fail(name, fmt::format("layers are 0 .. {}: {}", options.num_layers - 1, layer));
+  int64_t T = x.size(0);
+  LayerStates out;
+  for (int64_t d = 0; d < directions(); ++d) {
+    Scope direction_scope(fmt::format("{}_l{}", d ? "backward" : "forward", layer));
+    out.emplace_back(static_cast<size_t>(T));
+    RecurrentState carried;
+    for (int64_t k = 0; k < T; ++k) {
+      int64_t t = d ? T - 1 - k : k;
+      Scope step_scope(fmt::format("j{}", t));
+      DirectionStates now =
+          run_over_time(options.cell, weights[static_cast<size_t>(layer * directions() + d)],
+                        slice(x, 0, t, t + 1), carried, {});
+      Var h = select(now.h, 0, 0);
+      StateUse use = on_state ? on_state(h, d, t) : StateUse{h, h};
+      out.back()[static_cast<size_t>(t)] = use.out;
+      carried = {use.next, now.c_n};
+    }
+  }
+  return out;
+}
+
+Var RecurrentStack::joined(int64_t layer, const Input& x, const LayerStates& states) const {
+  At at(x.caller());
+  std::vector<Var> steps;
+  for (size_t t = 0; t < states[0].size(); ++t) {
+    Scope step_scope(fmt::format("j{}", t));
+    steps.push_back(states.size() == 1 ? states[0][t] : concat({states[0][t], states[1][t]}, -1));
+  }
+  Var y = stack(steps, 0);
+  return options.residual && layer > 0 ? y + x : y;
+}
+
 void RecurrentStack::params(ParamVisitor& visit) {
   for (size_t k = 0; k < weights.size(); ++k) {
     size_t dirs = static_cast<size_t>(directions());

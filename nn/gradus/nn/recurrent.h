@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include <gradus/nn/recurrent_cell.h>
@@ -41,6 +42,14 @@ struct RecurrentOptions {
 /// The same of options: their cell as a unit of this kind.
 RecurrentOptions of_kind(CellKind kind, RecurrentOptions options, const char* name, const Caller& caller);
 
+/// What becomes of a state: `out` goes to the layer above, `next` to the state that is made of it.
+struct StateUse {
+  Var out, next;
+};
+using OnState = std::function<StateUse(const Var& h, int64_t direction, int64_t t)>;
+/// Every state of a layer [B, H], by direction and step.
+using LayerStates = std::vector<std::vector<Var>>;
+
 /// Layers and directions of a recurrent module. RNN, GRU and LSTM are this with a name and a kind of unit.
 struct RecurrentStack {
   const char* name;  ///< "GRU", for errors
@@ -55,6 +64,17 @@ struct RecurrentStack {
   /// B, H] or undefined (zeros) each. @throws Error when a shape does not fit or a length is outside 0 .. T.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {},
                              const RecurrentState& start = {}) const;
+
+  // The same state by state, for looking into it: for every layer, x = joined(layer, x, states(layer, x)).
+  // Sequences of one length, from zeros, without dropout.
+
+  /// What layer `layer` makes of x. `on_state`, where given, is called with each state as it is made and says
+  /// what becomes of it. Scopes: forward_l0.j0, forward_l0.j1, ..., backward_l0.j9, ...
+  /// @throws Error for a layer that does not exist.
+  LayerStates states(int64_t layer, const Input& x, const OnState& on_state = {}) const;
+  /// What the layer hands on, [T, B, dirs * H]: its states side by side, and x where it is residual.
+  Var joined(int64_t layer, const Input& x, const LayerStates& states) const;
+
   /// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, ...
   void params(ParamVisitor& visit);
 };

@@ -73,22 +73,12 @@ class Batch {
   }
 
  private:
-  const nn::RecurrentStack& stack_of() const { return network_.encoder.rnn; }
-
   // What the last layer reads: [S, 1, I]. No state below it moves.
   Var last_input() const {
-    const nn::RecurrentStack& rnn = stack_of();
+    const nn::RecurrentStack& rnn = network_.encoder.rnn;
     Var x = network_.encoder.embedding(Tensor::from_ids({static_cast<int64_t>(source_.size()), 1}, source_));
-    for (int64_t layer = 0; layer + 1 < rnn.options.num_layers; ++layer) {
-      std::vector<Var> sides;
-      for (int64_t d = 0; d < rnn.directions(); ++d)
-        sides.push_back(nn::run_over_time(rnn.options.cell,
-                                          rnn.weights[static_cast<size_t>(layer * rnn.directions() + d)], x,
-                                          {}, {.reverse = d == 1})
-                            .h);
-      Var y = sides.size() == 1 ? sides[0] : concat({sides[0], sides[1]}, -1);
-      x = rnn.options.residual && layer > 0 ? y + x : y;
-    }
+    for (int64_t layer = 0; layer + 1 < rnn.options.num_layers; ++layer)
+      x = rnn.joined(layer, x, rnn.states(layer, x));
     return x;
   }
 
@@ -110,47 +100,31 @@ class Batch {
   // Reads the source in all columns: into `encoded` as scores see it; returns the annotations as mixtures see
   // them.
   Var read(const std::vector<Column>& columns, nn::Encoded& encoded) const {
-    const nn::RecurrentStack& rnn = stack_of();
+    const nn::RecurrentStack& rnn = network_.encoder.rnn;
     int64_t B = static_cast<int64_t>(columns.size()), S = static_cast<int64_t>(source_.size());
-    std::vector<std::vector<Var>> value(2), score(2);
+    int64_t last_layer = rnn.options.num_layers - 1;
+    Var below = expand(below_, {S, B, below_.size(2)});
     std::array<Var, 2> last;
-    for (int64_t d = 0; d < rnn.directions(); ++d) {
-      size_t side = static_cast<size_t>(d);
-      value[side].resize(source_.size());
-      score[side].resize(source_.size());
-      nn::RecurrentState carried;
-      for (int64_t k = 0; k < S; ++k) {
-        size_t j = static_cast<size_t>(d ? S - 1 - k : k);
-        int64_t at = static_cast<int64_t>(j);
-        nn::DirectionStates now = nn::run_over_time(
-            rnn.options.cell,
-            rnn.weights[static_cast<size_t>((rnn.options.num_layers - 1) * rnn.directions() + d)],
-            expand(slice(below_, 0, at, at + 1), {1, B, below_.size(2)}), carried, {});
-        Var h = select(now.h, 0, 0);
-        auto as = [&](Seen way) {
-          return moved(h, columns, j, d, [way](Seen s) { return s == way || s == Seen::everywhere; });
-        };
-        value[side][j] = as(Seen::value);
-        score[side][j] = as(Seen::score);
-        carried = {as(Seen::recurrent), now.c_n};
-        last[side] = carried.h;
-        if (mode_ == FlowMode::cut && k + 1 < S) {  // the annotation keeps still
-          const Var& still = (d ? still_.backward : still_.forward)[j];
-          value[side][j] = score[side][j] = expand(still, {B, still.size(1)});
-        }
+    nn::LayerStates value(static_cast<size_t>(rnn.directions()), std::vector<Var>(source_.size()));
+    auto score = rnn.states(last_layer, below, [&](const Var& h, int64_t d, int64_t j) {
+      size_t side = static_cast<size_t>(d), word = static_cast<size_t>(j);
+      auto as = [&](Seen way) {
+        return moved(h, columns, word, d, [way](Seen s) { return s == way || s == Seen::everywhere; });
+      };
+      Var& of_value = value[side][word];
+      of_value = as(Seen::value);
+      nn::StateUse use{as(Seen::score), as(Seen::recurrent)};
+      last[side] = use.next;
+      if (mode_ == FlowMode::cut && j != (d ? 0 : S - 1)) {  // the annotation keeps still
+        const Var& still = (d ? still_.backward : still_.forward)[word];
+        use.out = of_value = expand(still, {B, still.size(1)});
       }
-    }
-    auto joined = [&](const std::vector<std::vector<Var>>& sides) {
-      std::vector<Var> rows;
-      for (size_t j = 0; j < source_.size(); ++j)
-        rows.push_back(sides[1].empty() ? sides[0][j] : concat({sides[0][j], sides[1][j]}, -1));
-      Var x = stack(rows, 0);
-      bool residual = rnn.options.residual && rnn.options.num_layers > 1;
-      return residual ? x + expand(below_, {S, B, below_.size(2)}) : x;
-    };
+      return use;
+    });
     std::vector<int32_t> lengths(columns.size(), static_cast<int32_t>(S));
-    encoded = {joined(score), last[0], last[1], length_mask(Tensor::from_ids({B}, lengths), S)};
-    return joined(value);
+    encoded = {rnn.joined(last_layer, below, score), last[0], last[1],
+               length_mask(Tensor::from_ids({B}, lengths), S)};
+    return rnn.joined(last_layer, below, value);
   }
 
   const nn::Seq2Seq& network_;

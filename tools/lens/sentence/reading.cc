@@ -12,57 +12,37 @@ Var part(const Tensor& shift, int64_t begin, int64_t n) {
   return slice(Var(shift.reshape({1, shift.numel()})), 1, begin, begin + n);
 }
 
-std::string place(const char* name, int64_t i) { return name + std::to_string(i); }
-
 }  // namespace
 
 Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& source, int64_t word,
                     const Tensor& shift) {
   Scope scope("encoder");
   Reading r;
-  const nn::RecurrentStack& stack_of = encoder.rnn;
-  int64_t S = static_cast<int64_t>(source.size()), H = stack_of.hidden_size;
+  const nn::RecurrentStack& rnn = encoder.rnn;
+  int64_t S = static_cast<int64_t>(source.size()), H = rnn.hidden_size;
   Var x = [&] {
     Scope words("words");
     return encoder.embedding(Tensor::from_ids({S, 1}, source));
   }();
-  for (int64_t layer = 0; layer < stack_of.options.num_layers; ++layer) {
-    bool last = layer + 1 == stack_of.options.num_layers;
-    Var below = x;
-    std::vector<std::vector<Var>> states(2);
-    for (int64_t d = 0; d < stack_of.directions(); ++d) {
-      Scope direction_scope(place(d ? "backward_l" : "forward_l", layer));
-      auto& out = states[static_cast<size_t>(d)];
-      std::vector<Var> links(static_cast<size_t>(S));
-      out.resize(static_cast<size_t>(S));
-      nn::RecurrentState carried;
-      for (int64_t k = 0; k < S; ++k) {
-        int64_t j = d ? S - 1 - k : k;
-        Scope word_scope(place("j", j));
-        size_t at = static_cast<size_t>(j);
-        nn::DirectionStates now = nn::run_over_time(
-            stack_of.options.cell, stack_of.weights[static_cast<size_t>(layer * stack_of.directions() + d)],
-            slice(x, 0, j, j + 1), carried, {});
-        out[at] = select(now.h, 0, 0);
-        if (last && shift.defined() && (word == -1 || j == word))
-          out[at] = out[at] + part(shift, (word == -1 ? j * stack_of.directions() : 0) * H + d * H, H);
-        links[at] = tap(out[at], "to the next state");
-        carried = {links[at], now.c_n};
-      }
-      if (last) (d ? r.backward_link : r.forward_link) = std::move(links);
-    }
-    Scope annotations(last ? std::string("annotations") : place("joined_l", layer));
-    std::vector<Var> joined;
-    for (size_t j = 0; j < states[0].size(); ++j) {
-      Scope word_scope(place("j", static_cast<int64_t>(j)));
-      joined.push_back(states[1].empty() ? states[0][j] : concat({states[0][j], states[1][j]}, -1));
-    }
-    x = stack(joined, 0);
-    if (stack_of.options.residual && layer > 0) x = x + below;
-    if (last) {
-      r.forward = std::move(states[0]);
-      r.backward = std::move(states[1]);
-    }
+  for (int64_t layer = 0; layer < rnn.options.num_layers; ++layer) {
+    bool last = layer + 1 == rnn.options.num_layers;
+    nn::LayerStates links(2, std::vector<Var>(source.size()));
+    nn::LayerStates states = rnn.states(layer, x, [&](const Var& h, int64_t d, int64_t j) {
+      Var out = h;
+      if (last && shift.defined() && (word == -1 || j == word))
+        out = out + part(shift, (word == -1 ? j * rnn.directions() : 0) * H + d * H, H);
+      Var& link = links[static_cast<size_t>(d)][static_cast<size_t>(j)];
+      link = tap(out, "to the next state");
+      return nn::StateUse{out, link};
+    });
+    Scope annotations(last ? std::string("annotations") : "joined_l" + std::to_string(layer));
+    x = rnn.joined(layer, x, states);
+    if (!last) continue;
+    r.forward = states[0];
+    r.forward_link = links[0];
+    if (rnn.directions() == 1) continue;
+    r.backward = states[1];
+    r.backward_link = links[1];
   }
   r.annotations = x;
   Scope final_scope("final");
