@@ -162,7 +162,8 @@ TEST_CASE("nothing is recognised by its C++ type that could say what it is") {
   CHECK(files > 500);
   CHECK(!casts.empty());
   CHECK(casts.size() <= 10);  // each with its reason beside it
-  for (const std::string& place : names) CHECK(place.starts_with("nn/gradus/nn/module.h:"));  // layers' names in a table
+  for (const std::string& place : names)  // what names layers in a table
+    CHECK(place.starts_with("nn/gradus/nn/module.h:"));
 }
 
 TEST_CASE("the bounds of about() are relative, and hold for NaN and infinity") {

@@ -80,10 +80,13 @@ GRADUS_ATTENTION(DoublingAttention, "doubling", "twice the mixture")
 
 std::vector<Small> variants() {
   std::vector<Small> out;
-  for (const char* attention :
-       {"bahdanau", "dot", "scaled-dot", "general", "concat", "concat-identity", "multihead"})
+  Rng rng(1);
+  for (const std::string& attention : nn::attention_names()) {
+    auto made = nn::make_attention(attention, {8, 8, 5}, rng);
+    if (!nn::as_formed(*made) && attention != "multihead") continue;
     for (const char* decoder : {"bahdanau", "luong"})
       out.push_back({.attention = attention, .decoder = decoder});
+  }
   for (const std::string& cell : nn::cell_names()) {
     out.push_back({.cell = cell});
     out.push_back({.attention = "general", .cell = cell});
@@ -95,7 +98,7 @@ std::vector<Small> variants() {
   out.push_back({.layer_norm = true});
   out.push_back({.temperature = 0.7});
   out.push_back({.attention = "multihead", .temperature = 1.5});
-  for (const char* attention : {"blind", "location", "location-aware", "coverage", "stated", "unstated"})
+  for (const char* attention : {"blind", "location", "location-aware", "coverage", "unstated"})
     out.push_back({.attention = attention});
   return out;
 }

@@ -76,7 +76,8 @@ TEST_CASE("a translator with concat, W = [W1 W2], is the one with additive atten
 
 namespace {
 
-// One's own around additive attention, which states no form: no decoder may take it for the additive one within.
+// One's own around additive attention, which states no form: no decoder may take it for the additive one
+// within.
 struct Doubled : nn::ScoredAttention {
   nn::AdditiveAttention inner;
   Doubled(const nn::AttentionSizes& s, Rng& rng) : ScoredAttention(s.options), inner(s, rng) {}

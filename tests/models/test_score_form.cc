@@ -1,4 +1,5 @@
-// Attentions that state the form of their scores: training and decoding read it (lens: tests/lens/test_explain.cc).
+// Attentions that state the form of their scores: training and decoding read it (lens:
+// tests/lens/test_explain.cc).
 
 #include <cmath>
 
@@ -138,7 +139,7 @@ nn::AttentionSizes sizes_of(const Way& way) {
 }
 
 bool in_one_op(Seq2Seq& model) {
-  return tape(model.loss(batch()).loss).find("attention_decoder") != std::string::npos;
+  return testing::contains(tape(model.loss(batch()).loss), "attention_decoder");
 }
 
 bool is_packed(Seq2Seq& model) {
@@ -218,13 +219,34 @@ TEST_CASE("an attention that states a form of products is the library's too") {
     Seq2SeqConfig c = config_of("general", way);
     Seq2Seq a = with(std::move(library), c), b = with(std::move(own), c);
     bool at_once = std::string(way.order) == "luong" && !way.feeding;
-    CHECK((tape(b.loss(batch()).loss).find("multiplicative_attention_sequence") != std::string::npos) == at_once);
+    CHECK(testing::contains(tape(b.loss(batch()).loss), "multiplicative_attention_sequence") == at_once);
     CHECK(is_packed(b));
     check_same_bits(a, b);
     Gradients dx = backward(a.loss(batch()).loss), dy = backward(b.loss(batch()).loss);
     CHECK(max_abs_difference(dx[theirs.key.weight], dy[ours.between]) == 0);
     check_same_translations(a, b);
   }
+}
+
+TEST_CASE("every attention of the library that states a form is packed, in both orders") {
+  int found = 0;
+  for (const std::string& name : nn::attention_names())
+    for (const char* order : {"bahdanau", "luong"}) {
+      CAPTURE(name);
+      CAPTURE(order);
+      Rng rng(5);
+      Seq2Seq model(small(name, order), rng);
+      bool stated = nn::as_formed(*decoder_of(model).attention) != nullptr;
+      CHECK(is_packed(model) == stated);
+      if (!stated) continue;
+      ++found;
+      auto fast = nn::translate(model, batch().source, batch().source_lengths, {.beam_size = 2}),
+           slow = nn::translate(*nn::composed_generator(model.encoder, *model.decoder, model.output),
+                                batch().source, batch().source_lengths, {.beam_size = 2});
+      for (size_t i = 0; i < fast.size(); ++i)
+        CHECK(fast[i][0].log_probability == about(slow[i][0].log_probability, 1e-5));
+    }
+  CHECK(found >= 12);
 }
 
 TEST_CASE("without a form an attention trains and decodes step by step, and to the same ends") {
@@ -291,7 +313,8 @@ TEST_CASE("a form that does not fit together is refused in training and in decod
   Rng rng(4);
   CHECK(said(rng, [](Wrong& a) { a.stated.kind = Score::additive; }) ==
         "[ScoreForm] additive scores need a vector v [A]");
-  CHECK(said(rng, [](Wrong& a) { a.stated.v = Tensor::ones({5}); }) == "[ScoreForm] dot scores have no vector v");
+  CHECK(said(rng, [](Wrong& a) { a.stated.v = Tensor::ones({5}); }) ==
+        "[ScoreForm] dot scores have no vector v");
   std::string sizes = said(rng, [](Wrong& a) { a.stated.key = {}; });
   CHECK_MESSAGE(sizes.find("[multiplicative_attention]") == 0, sizes);
 }

@@ -40,7 +40,7 @@ Attended attend(const Attention& attention, const Var& query, DecoderState& stat
   return found;
 }
 
-// The attention that is one op with the cell over a whole target: an additive form before a plain GRU. Else null.
+// The attention that is one op with the cell over a whole target: an additive form before a plain GRU, or null.
 const FormedAttention* in_one_op(const RecurrentDecoder& d) {
   if (!d.attention || d.order != Order::before_cell || !d.cell.type.is_plain_gru()) return nullptr;
   const FormedAttention* formed = as_formed(*d.attention);
@@ -93,7 +93,8 @@ DecoderOutputs Decoder::teacher_forced(const Tensor& previous, const Encoded& so
     if (out.weights.defined()) weights.push_back(out.weights);
     if (out.log_probability.defined()) drawn.push_back(out.log_probability);
   }
-  return {real_steps(stack(readouts, 0), options.lengths), weights.empty() ? Tensor() : stack(weights, 0).value(),
+  return {real_steps(stack(readouts, 0), options.lengths),
+          weights.empty() ? Tensor() : stack(weights, 0).value(),
           drawn.empty() ? Var() : stack(drawn, 0)};
 }
 
@@ -204,10 +205,11 @@ DecoderOutputs RecurrentDecoder::teacher_forced(const Tensor& previous, const En
   Var y = dropout(embedding(previous));
   if (additive) {
     ScoreForm form = additive->tempered_form();
+    const AttentionMemory& memory = state.memory;
     AttentionDecoderStates out =
-        attention_decoder({y, state.hidden, state.memory.keys, state.memory.annotations, form.query.var(), form.v,
+        attention_decoder({y, state.hidden, memory.keys, memory.annotations, form.query.var(), form.v,
                            cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh},
-                          state.memory.mask, lengths);
+                          memory.mask, lengths);
     return {dropout(readout(readout_input(out.states_contexts, {}, y, lengths))), out.weights};
   }
   if (!attention) {
@@ -215,7 +217,7 @@ DecoderOutputs RecurrentDecoder::teacher_forced(const Tensor& previous, const En
     Var hidden = cell.over_time(cell_input(y, summary, {}), {state.hidden, state.c});
     return {real_steps(dropout(readout(readout_input(hidden, summary, y))), lengths), {}};
   }
-  // The cell never sees a context: all states, then attention for all of them, then the readouts as one product.
+  // The cell never sees a context: all states, then attention for all, then the readouts as one product.
   Var hidden = cell.over_time(cell_input(y, {}, {}), {state.hidden, state.c}, lengths);
   AttendedSequence all = [&] {
     Scope attention_scope("attention");

@@ -49,8 +49,8 @@ struct DecoderSizes {
 
 enum class ReadoutKind { tanh, maxout };
 
-/// When a decoder attends: before the cell, whose input the context is (Bahdanau et al. 2014), or after it (Luong et al.
-/// 2015).
+/// When a decoder attends: before the cell, whose input the context is (Bahdanau et al. 2014), or after it
+/// (Luong et al. 2015).
 enum class Order { before_cell, after_cell };
 
 struct DecoderOptions {
@@ -91,9 +91,9 @@ class Decoder {
   virtual DecoderState start(const Encoded& source) const = 0;
   /// One target word for each sentence: previous words i32 [B]. Changes the state.
   virtual DecoderStep step(const Tensor& previous, DecoderState& state) const = 0;
-  /// A whole target: previous words i32 [T, B] -> readout [T, B, R]. With lengths, for a loss that looks at real steps
-  /// only, readout [N, R], its rows in the order of real_rows(lengths, T); what weights and log_probability hold behind the
-  /// lengths is not specified. Step by step unless a decoder knows better.
+  /// A whole target: previous words i32 [T, B] -> readout [T, B, R]. With lengths, for a loss that looks at
+  /// real steps only, readout [N, R], its rows in the order of real_rows(lengths, T); what weights and
+  /// log_probability hold behind the lengths is not specified. Step by step unless a decoder knows better.
   virtual DecoderOutputs teacher_forced(const Tensor& previous, const Encoded& source,
                                         const TeacherForcing& options = {}) const;
   virtual void params(ParamVisitor& visit) = 0;
@@ -109,19 +109,21 @@ struct InputColumns {
   WeightPart word, context, state;
 };
 
-/// The recurrent decoders of three papers. A step is attention and a cell, in one order or the other, and a readout:
+/// The recurrent decoders of three papers. A step is attention and cell, in one order or the other, and
+/// readout:
 ///   before_cell, Bahdanau et al. 2014              after_cell, Luong et al. 2015
 ///     c_t = attention(s_{t-1})                       s_t = cell([E y_{t-1} ; r_{t-1}], s_{t-1})
 ///     s_t = cell([E y_{t-1} ; c_t], s_{t-1})         c_t = attention(s_t)
 ///     r_t = f(W_r [s_t ; c_t ; E y_{t-1}] + b)       r_t = f(W_r [c_t ; s_t] + b), "the attention vector"
-/// with s_{-1} = tanh(W_b summary + b), and f tanh or, as in Bahdanau's paper, maxout (whose appendix reads s_{t-1} out,
-/// its main text s_t). r_{t-1} enters the cell with input feeding only, r_{-1} = 0.
-/// Without attention, Cho et al. 2014, the final states of all directions [B, D] are the context of every step and the
-/// summary, and the order is before_cell.
+/// with s_{-1} = tanh(W_b summary + b), and f tanh or, as in Bahdanau's paper, maxout (whose appendix reads
+/// s_{t-1} out, its main text s_t). r_{t-1} enters the cell with input feeding only, r_{-1} = 0.
+/// Without attention, Cho et al. 2014, the final states of all directions [B, D] are the context of every step
+/// and the summary, and the order is before_cell.
 ///
-/// Takes any attention. A whole target is one fused op before the cell where the attention states an additive form; after
-/// the cell without input feeding, and without attention, no state waits for a context, so all states come first.
-/// Parameters: embedding, attention, cell, bridge (W_b), and readout or, after the cell, attention_vector (W_r).
+/// Takes any attention. A whole target is one fused op before the cell where the attention states an additive
+/// form; after the cell without input feeding, and without attention, no state waits for a context, so all
+/// states come first.
+/// Parameters: embedding, attention, cell, bridge (W_b), readout (W_r; after the cell "attention_vector").
 struct RecurrentDecoder final : Decoder {
   Order order;
   bool input_feeding, fused;
@@ -142,12 +144,12 @@ struct RecurrentDecoder final : Decoder {
                                 const TeacherForcing& options = {}) const override;
   void params(ParamVisitor& visit) override;
 
-  // What the orders differ in. Whoever takes a step calls these, and whoever lays its weights out reads their columns.
+  // What the orders differ in. Whoever takes a step calls these; who lays its weights out reads the columns.
 
-  /// Of the cell: word [.., E] beside context [.., D] or what is fed back [.., R]. The part of the other order is not looked at.
+  /// Of the cell: word [.., E] beside context [.., D], or after the cell beside what is fed back [.., R].
   Var cell_input(const Input& word, const Var& context, const Var& feed) const;
-  /// Of the readout, from the new state [.., H]. With lengths, of real steps alone, [T, B, ..] -> [N, ..]. Before the cell
-  /// the state may come with its context beside it, [.., H + D], and none be given.
+  /// Of the readout, from the new state [.., H]. With lengths, of real steps alone, [T, B, ..] -> [N, ..].
+  /// Before the cell the state may come with its context beside it, [.., H + D], and none be given.
   Var readout_input(const Input& state, const Var& context, const Var& word,
                     const Tensor& lengths = {}) const;
   /// Of cell.weight_ih; what is fed back belongs to the word.

@@ -68,8 +68,9 @@ class Decoder;
 std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,
                                               const Linear& output);
 
-/// The same with packed weights where the model is one of the library's GRU encoders and decoders in f32 (additive, concat,
-/// concat-identity, dot, scaled dot, general or no attention): nothing is allocated in a step. Composed otherwise.
+/// The same with packed weights where encoder and decoder are the library's, of plain GRUs in f32, and the
+/// attention states the form of its scores or there is none: nothing is allocated in a step. Composed
+/// otherwise.
 /// @param rows what the weights are laid out for: sentences of a batch times the width of the beam. On some processors few
 ///   rows want other products than many. All searches may use the generator whatever their rows; the result of a sentence
 ///   does not depend on them, nor on its neighbours, but on the layout it does, by rounding.

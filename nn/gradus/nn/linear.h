@@ -19,8 +19,8 @@ struct Linear {
   void params(ParamVisitor& visit);
 };
 
-/// A rectangle of a weight, or none: the rows and columns that one part of an input meets, where a layer's weight is applied
-/// to several parts side by side. Refers to the weight.
+/// A rectangle of a weight, or none: the rows and columns that one part of an input meets, where a layer's
+/// weight is applied to several parts side by side. Refers to the weight.
 struct WeightPart {
   const Parameter* weight = nullptr;
   int64_t row0 = 0, row1 = 0, col0 = 0, col1 = 0;  ///< rows row0 .. row1 - 1, columns col0 .. col1 - 1

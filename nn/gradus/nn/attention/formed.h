@@ -5,7 +5,7 @@
 
 namespace gradus::nn {
 
-/// What two of the published scores are made of. Both compare a projected query with projected annotations (keys):
+/// What most published scores are made of. They compare a projected query with projected annotations, the keys:
 ///   additive: e = scale v . tanh(W1 query + W2 annotation)      Bahdanau et al. 2014
 ///   dot:      e = scale (W1 query) . (W2 annotation)            Luong et al. 2015, Vaswani et al. 2017
 struct ScoreForm {
@@ -24,9 +24,10 @@ struct ScoreForm {
   ScoreForm over(double temperature) const;
 };
 
-/// An attention that states the form of its scores and computes nothing else. The form is read by training (a whole
-/// target as one op), by decoding (weights packed once) and by lens (the score taken apart), so an attention that is
-/// written this way is fast and explained. What they read is what a step does: nothing here can be overridden but `form`.
+/// An attention that states the form of its scores and computes nothing else. The form is read by training (a
+/// whole target as one op), by decoding (weights packed once) and by lens (the score taken apart), so an
+/// attention that is written this way is fast and explained. What they read is what a step does: nothing here
+/// can be overridden but `form`.
 struct FormedAttention : ScoredAttention {
   using ScoredAttention::ScoredAttention;
 

@@ -35,8 +35,8 @@ struct DecoderWeights {
   Matrix input, state, value, key, bridge, out;
   int64_t readout_at;  ///< where the readout's share begins in a state's product
 
-  /// Null when there is no such form of it: one's own decoder, another cell than the plain GRU, an attention that states
-  /// no form or cuts weights off, or not f32.
+  /// Null when there is no such form of it: one's own decoder, another cell than the plain GRU, an attention
+  /// that states no form or cuts weights off, or not f32.
   static std::shared_ptr<const DecoderWeights> of(const Decoder& decoder, const Linear& output, Rows rows);
 };
 
