@@ -171,7 +171,7 @@ TEST_CASE("what has no such name is told the nearest one that there is") {
   CHECK(count(said(TRANSLATOR, {"train", "--attention", "bahdanu"}), "none; hint: bahdanau?\n") == 1);
   CHECK(count(said(TRANSLATOR, {"compare", "--attention", "dot,transfomer"}), "; hint: transformer?\n") == 1);
   CHECK(said(LENS, {"check", "sofmax"}) ==
-        "lens: there is no operation sofmax: lens check lists them; hint: softmax?\n");
+        "lens: there is no operation sofmax: " + std::string(LENS) + " check lists them; hint: softmax?\n");
   CHECK(said(LENS, {"lesson", "nine"}) == "lens: there is no lesson nine: they go from 1 to 12\n");
   CHECK(said(LENS, {"lesson", "atention"}) ==
         "lens: there is no lesson atention: they go from 1 to 12; hint: attention?\n");

@@ -17,7 +17,7 @@
 
 using namespace gradus;
 using namespace attentions;
-using testing::op_error_of;
+using testing::error_of;
 
 namespace {
 
@@ -212,9 +212,9 @@ TEST_CASE("multihead with top_k: each head keeps its own largest weights, and ta
 
 TEST_CASE("an attention of one's own becomes known by one line; names are taken once") {
   size_t before = nn::attention_kinds().size();
-  CHECK(op_error_of([&] { nn::register_attention({"luong", {}, "", false, false, {}}); }) ==
+  CHECK(error_of([&] { nn::register_attention({"luong", {}, "", false, false, {}}); }) ==
         "[register_attention] the name \"luong\" is taken");
-  CHECK(op_error_of([&] { nn::register_attention({"mine", {"dot"}, "", false, false, {}}); }) ==
+  CHECK(error_of([&] { nn::register_attention({"mine", {"dot"}, "", false, false, {}}); }) ==
         "[register_attention] the name \"dot\" is taken");
   CHECK(nn::attention_kinds().size() == before);
   CHECK(nn::attention_kinds().back().name == "nearest");

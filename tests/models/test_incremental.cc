@@ -16,7 +16,7 @@
 #include "../quick_doctest.h"
 
 using namespace gradus;
-using testing::op_error_of;
+using testing::error_of;
 
 namespace {
 
@@ -393,13 +393,13 @@ TEST_CASE("what decoding refuses") {
   nn::Seq2Seq model = model_of({"bahdanau"});
   Sources in = sources(3);
   auto decoder = model.generator()->start(in.ids, in.lengths);
-  CHECK(op_error_of([&] { decoder->step(Tensor::full({2}, 4, DType::i32)); }) ==
+  CHECK(error_of([&] { decoder->step(Tensor::full({2}, 4, DType::i32)); }) ==
         "[step] previous words must be i32 [3]: [2]");
-  CHECK(op_error_of([&] { decoder->step(Tensor::full({3}, 61, DType::i32)); }) ==
+  CHECK(error_of([&] { decoder->step(Tensor::full({3}, 61, DType::i32)); }) ==
         "[embedding] ids are 0 .. 60: 61");
-  CHECK(op_error_of([&] { decoder->select({0, 3}); }) ==
+  CHECK(error_of([&] { decoder->select({0, 3}); }) ==
         "[select] rows are 0 .. 2: 3");
-  CHECK(op_error_of([&] { decoder->select({0, 0, 1, 2}); }) ==
+  CHECK(error_of([&] { decoder->select({0, 0, 1, 2}); }) ==
         "[select] at most 3 rows were planned for: 4");
   CHECK_THROWS_WITH(
       nn::translate(model, in.ids, Tensor::full({2}, 1, DType::i32)),

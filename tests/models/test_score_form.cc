@@ -20,6 +20,7 @@ using namespace gradus;
 using nn::Seq2Seq;
 using nn::Seq2SeqConfig;
 using small_models::batch, small_models::set_fused, small_models::small;
+using testing::error_of;
 using testing::op_error_of;
 
 namespace {
@@ -302,7 +303,7 @@ std::string said(Rng& rng, const std::function<void(Wrong&)>& change) {
   auto attention = std::make_unique<Wrong>(kSizes, rng);
   change(*attention);
   Seq2Seq model = with(std::move(attention), small("bahdanau", "bahdanau"));
-  std::string training = op_error_of([&] { model.loss(batch()); });
+  std::string training = error_of([&] { model.loss(batch()); });
   CHECK(op_error_of([&] { nn::translate(model, batch().source, batch().source_lengths); }) == training);
   return training;
 }

@@ -12,7 +12,7 @@
 #include "../quick_doctest.h"
 
 using namespace gradus;
-using testing::op_error_of;
+using testing::error_of;
 
 namespace {
 
@@ -192,8 +192,8 @@ TEST_CASE("rows of an incremental decoder: kept, dropped, doubled, and given bac
     } else {
       CHECK(!changed->weights().defined());
     }
-    CHECK(op_error_of([&] { changed->select({1}); }) == "[select] rows are 0 .. 0: 1");
-    CHECK(op_error_of([&] { changed->select({0, 0, 0, 0, 0, 0, 0}); }) == "[select] at most 6 rows were planned for: 7");
+    CHECK(error_of([&] { changed->select({1}); }) == "[select] rows are 0 .. 0: 1");
+    CHECK(error_of([&] { changed->select({0, 0, 0, 0, 0, 0, 0}); }) == "[select] at most 6 rows were planned for: 7");
   }
 }
 
