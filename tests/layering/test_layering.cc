@@ -216,6 +216,27 @@ TEST_CASE("every page of docs/ is linked from the index of its folder, and that 
   CHECK(pages > 15);
 }
 
+TEST_CASE("every link from a page to a file of the project leads to one") {
+  const fs::path root = GRADUS_SOURCE_ROOT;
+  std::vector<fs::path> pages{root / "README.md", root / "SECURITY.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(root / "docs"))
+    if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  int links = 0;
+  for (const fs::path& page : pages) {
+    std::ifstream in(page);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    for (size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at)) {
+      at += 2;
+      const std::string link = text.substr(at, text.find_first_of("#)", at) - at);
+      // A space is in no link, but in the parameters of a lambda, which look like one.
+      if (link.empty() || link.find("://") != std::string::npos || link.find(' ') != std::string::npos) continue;
+      CHECK_MESSAGE(fs::exists(page.parent_path() / link), page.string() << " leads to " << link);
+      ++links;
+    }
+  }
+  CHECK(links > 60);
+}
+
 TEST_CASE("the rules find what breaks them") {
   auto broken = [](const std::string& path, const std::string& target,
                    std::set<std::string> internal_headers = {}) {
