@@ -1,8 +1,8 @@
 // Gradients of a few lines of arithmetic.
 //
-// What it shows: an expression leaves a tape behind; `backward` walks it from the newest line to the oldest; the
-// gradient of a value that is used twice is the sum of two contributions; and how to see that it is all true, by moving
-// each input a little and looking at the result.
+// What it shows: an expression leaves a tape behind; `backward` walks it from the newest line to the oldest;
+// the gradient of a value that is used twice is the sum of two contributions; and how to see that it is all
+// true, by moving each input a little and looking at the result.
 //
 //   build/examples/01_gradients
 
@@ -20,8 +20,8 @@ using namespace gradus;
 
 namespace {
 
-// The arithmetic: a neuron with weight w and bias b, whose output is multiplied by its input; how far that is from 1,
-// and a small price for a large weight.
+// The arithmetic: a neuron with weight w and bias b, whose output is multiplied by its input; how far that is
+// from 1, and a small price for a large weight.
 struct Lines {
   Var u, y, s, miss, loss;
 };

@@ -1,9 +1,9 @@
 // One attention step with numbers small enough for paper, forward and backward.
 //
-// A decoder state and four annotations of three units each. Dot-product scores (Luong et al. 2015), softmax, weighted
-// sum. What it shows: what every quantity is, how the gradient of the context travels back through the weights into the
-// scores, the state and the annotations; that float and double agree; and that the softmax written down as
-// the formula says fails on scores as large as these.
+// A decoder state and four annotations of three units each. Dot-product scores (Luong et al. 2015), softmax,
+// weighted sum. What it shows: what every quantity is, how the gradient of the context travels back through the
+// weights into the scores, the state and the annotations; that float and double agree; and that the softmax
+// written down as the formula says fails on scores as large as these.
 //
 //   build/examples/02_worked_attention
 
@@ -33,7 +33,8 @@ struct Result {
   Tensor d_context, d_weights, d_scores, d_state, d_annotations;
 };
 
-// The step composed of elementary operations, and the gradients of everything with respect to loss = sum of the context.
+// The step composed of elementary operations, and the gradients of everything with respect to loss = sum of the
+// context.
 Result attend(DType dtype) {
   Var q = variable(Tensor::from({H}, kState, dtype), "state");
   Var h = variable(Tensor::from({S, H}, kAnnotations, dtype), "annotations");
@@ -116,7 +117,8 @@ int main() {
   }
   fmt::print("  sum of the deltas: {:.1e}\n\n", sum_of_deltas);
   fmt::print(
-      "  the state gets sum_s delta_s h_s; annotation s gets a_s g (by the sum) and delta_s q (by its score)\n\n");
+      "  the state gets sum_s delta_s h_s; annotation s gets a_s g (by the sum) and delta_s q (by its "
+      "score)\n\n");
   fmt::print("d state\n{}\n\nd annotations\n{}\n\n", to_string(d.d_state, {.precision = 6}),
              to_string(d.d_annotations, {.precision = 6}));
 
@@ -132,7 +134,8 @@ int main() {
   compare("d annotation", f.d_annotations, d.d_annotations);
 
   fmt::print(
-      "\nThe fused attention step differs from the one composed above by at most {:.1e}, gradients included.\n\n",
+      "\nThe fused attention step differs from the one composed above by at most {:.1e}, gradients "
+      "included.\n\n",
       fused_differs_by(d));
 
   fmt::print(
@@ -142,7 +145,8 @@ int main() {
   softmax_as_written(DType::f64);
   fmt::print("\nWhat Gradus does: subtract the largest score first, so that the largest power is e^0 = 1.\n");
   fmt::print(
-      "What helps to find such a thing elsewhere: CheckFinite stops at the first operation that goes wrong.\n\n");
+      "What helps to find such a thing elsewhere: CheckFinite stops at the first operation that goes "
+      "wrong.\n\n");
   try {
     CheckFinite check;
     Var scores = variable(Tensor::from({S}, {927, 397, 148, 929}), "scores");

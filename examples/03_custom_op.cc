@@ -1,8 +1,8 @@
 // An operation of your own, in this file alone: forward, backward, and everything that checks it.
 //
-// What it shows: `record` is all it takes to make a differentiable operation; GRADUS_OP_CASES registers sample inputs,
-// from which one call checks values, gradients, float against double and more; and what a wrong backward looks like
-// when it is caught.
+// What it shows: `record` is all it takes to make a differentiable operation; GRADUS_OP_CASES registers sample
+// inputs, from which one call checks values, gradients, float against double and more; and what a wrong
+// backward looks like when it is caught.
 //
 //   build/examples/03_custom_op
 
@@ -39,10 +39,14 @@ Var swish(const Var& x) {
   });
 }
 
-GRADUS_OP_CASES({"swish", {{2, 5}}, [](auto& in) { return swish(in[0]); },
-                                    [](auto& in) { return reference::swish(in[0]); }},
-                {"swish: far from 0", {OpCase::Input({8}, -30, 30)}, [](auto& in) { return swish(in[0]); },
-                                                                     [](auto& in) { return reference::swish(in[0]); }});
+GRADUS_OP_CASES({"swish",
+                 {{2, 5}},
+                 [](auto& in) { return swish(in[0]); },
+                 [](auto& in) { return reference::swish(in[0]); }},
+                {"swish: far from 0",
+                 {OpCase::Input({8}, -30, 30)},
+                 [](auto& in) { return swish(in[0]); },
+                 [](auto& in) { return reference::swish(in[0]); }});
 
 // The mistake that the checks shall find: treats s(x) as a constant, so that half of the product rule is lost.
 Var forgetful_swish(const Var& x) {

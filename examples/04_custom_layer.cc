@@ -1,8 +1,9 @@
 // A layer of your own: gradient-checked in one line, trained, looked at, saved and loaded.
 //
-// What it shows: a layer is a struct with parameters, a const call operator, and one function that names its parts.
-// That is enough for gradient checks, optimisers, tables and files to work on it, nested or not.
-// The layer is the highway layer of Srivastava et al. 2015 (arXiv:1505.00387); the task, two spirals to be told apart.
+// What it shows: a layer is a struct with parameters, a const call operator, and one function that names its
+// parts. That is enough for gradient checks, optimisers, tables and files to work on it, nested or not. The
+// layer is the highway layer of Srivastava et al. 2015 (arXiv:1505.00387); the task, two spirals to be told
+// apart.
 //
 //   build/examples/04_custom_layer [FILE.safetensors]
 
@@ -146,7 +147,8 @@ int main(int argc, char** argv) try {
   }
   fmt::print("\n{}\n", map_of(model, train));
 
-  // Names and numbers go to a file that other programs can read; another model, begun elsewhere, takes them over.
+  // Names and numbers go to a file that other programs can read; another model, begun elsewhere, takes them
+  // over.
   nn::save(model, file, {{"task", "two spirals"}});
   Rng other(kSeed + 1);
   Classifier copy(kHidden, kLayers, other);

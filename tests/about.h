@@ -10,8 +10,8 @@ struct About {
   double value, relative, absolute;
 };
 
-/// The bound is relative alone unless an absolute one is given, as it must be near 0. doctest's Approx takes its bound
-/// of 1 + |want|, and so calls 0.0001 right that is 12 % off.
+/// The bound is relative alone unless an absolute one is given, as it must be near 0. doctest's Approx takes
+/// its bound of 1 + |want|, and so calls 0.0001 right that is 12 % off.
 constexpr About about(double want, double relative = 1e-6, double absolute = 0) {
   return {want, relative, absolute};
 }

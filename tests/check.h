@@ -31,8 +31,8 @@ inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// `text` without its " (test_x.cc:12)", provided that this is the test's own file and a line close to `here` (a lambda
-/// may take several); any other place stays in the text, where a comparison trips over it.
+/// `text` without its " (test_x.cc:12)", provided that this is the test's own file and a line close to `here`
+/// (a lambda may take several); any other place stays in the text, where a comparison trips over it.
 inline std::string without_own_line(std::string text, const std::source_location& here) {
   std::string file = here.file_name();
   file = " (" + file.substr(file.find_last_of('/') + 1) + ":";
@@ -56,8 +56,10 @@ inline std::string error_of(const Code& f, const std::source_location& here = st
   return "(no error)";
 }
 
-/// The same for ops and modules, whose errors must name the line of the call: "(no line) ..." when one does not.
-inline std::string op_error_of(const Code& f, const std::source_location& here = std::source_location::current()) {
+/// The same for ops and modules, whose errors must name the line of the call: "(no line) ..." when one does
+/// not.
+inline std::string op_error_of(const Code& f,
+                               const std::source_location& here = std::source_location::current()) {
   try {
     f();
   } catch (const Error& e) {

@@ -2,9 +2,9 @@
 
 namespace gradus::testing {
 
-/// Refers to something callable, for functions that are called with so many lambdas that a copy of them for each, or
-/// the eight functions of a std::function, would tell in the time it takes to compile.
-/// Give it the address of a function: a parameter refers to the pointer for as long as the call takes.
+/// Refers to something callable, for functions that are called with so many lambdas that a copy of them for
+/// each, or the eight functions of a std::function, would tell in the time it takes to compile. Give it the
+/// address of a function: a parameter refers to the pointer for as long as the call takes.
 template <class Signature>
 class FunctionRef;
 

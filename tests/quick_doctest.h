@@ -1,9 +1,9 @@
 #pragma once
 
-// doctest, with the assertions that tests use by the thousand in a form that is quick to compile. doctest makes a
-// handful of functions for every pair of types that is compared, for every length of a string literal among them, and
-// a class for every CAPTURE. Here there is one function for every comparison of two types, one that prints for every
-// type, and the rest is compiled once, in main.cc. What is checked and printed is the same.
+// doctest, with the assertions that tests use by the thousand in a form that is quick to compile. doctest makes
+// a handful of functions for every pair of types that is compared, for every length of a string literal among
+// them, and a class for every CAPTURE. Here there is one function for every comparison of two types, one that
+// prints for every type, and the rest is compiled once, in main.cc. What is checked and printed is the same.
 
 #include <doctest/doctest.h>
 
@@ -34,7 +34,8 @@ struct Assertion {
   const char* text;
 };
 
-/// Whether an assertion holds. No bool: CHECK(a == b && c), which would check no more than a == b, is not to compile.
+/// Whether an assertion holds. No bool: CHECK(a == b && c), which would check no more than a == b, is not to
+/// compile.
 struct Verdict {
   bool holds;
 };

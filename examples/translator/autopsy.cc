@@ -54,8 +54,8 @@ std::string Autopsy::text(size_t sentences_shown) const {
   return out;
 }
 
-// One thread takes the parts in their order, with the seeds that they had: what happens is the same every time. Each
-// part goes through an output layer of its own, so that what happens there, too, happens in one part.
+// One thread takes the parts in their order, with the seeds that they had: what happens is the same every time.
+// Each part goes through an output layer of its own, so that what happens there, too, happens in one part.
 Autopsy examine(const Model& model, const StepBatch& batch) {
   gradus::ThreadPool one(1);
   gradus::CheckFinite checking;
@@ -99,7 +99,8 @@ void save_bundle(const std::string& directory, const Model& model, const StepBat
 
 namespace {
 
-// What the network itself does not look at: that the tensors of a part are of one batch. Words that are none it refuses.
+// What the network itself does not look at: that the tensors of a part are of one batch. Words that are none it
+// refuses.
 void must_be_a_batch(const std::string& path, int64_t k, const nn::Seq2SeqBatch& b) {
   using gradus::Shape;
   auto must_be = [&](const char* name, const gradus::Tensor& t, gradus::DType type, bool shaped) {
@@ -116,9 +117,11 @@ void must_be_a_batch(const std::string& path, int64_t k, const nn::Seq2SeqBatch&
   if (b.alignment.defined())
     must_be("alignment", b.alignment, gradus::DType::f32,
             b.alignment.shape() == Shape{b.target_in.size(0), B, b.source.size(0)});
-  int64_t words = b.target_out.numel() - std::count(b.target_out.i32(), b.target_out.i32() + b.target_out.numel(), nn::kPad);
+  int64_t words = b.target_out.numel() -
+                  std::count(b.target_out.i32(), b.target_out.i32() + b.target_out.numel(), nn::kPad);
   if (words != b.target_tokens || words == 0)
-    throw InputError(path, 0, fmt::format("\"{}.target_out\" has {} words, step.json says {}", k, words, b.target_tokens));
+    throw InputError(
+        path, 0, fmt::format("\"{}.target_out\" has {} words, step.json says {}", k, words, b.target_tokens));
 }
 
 }  // namespace

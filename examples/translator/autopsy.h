@@ -6,7 +6,8 @@
 
 #include <translator/training_step.h>
 
-// What is left of a training step that came upon a NaN or an infinity, so that it can be looked at again and again.
+// What is left of a training step that came upon a NaN or an infinity, so that it can be looked at again and
+// again.
 
 namespace translator {
 

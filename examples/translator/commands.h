@@ -53,11 +53,13 @@ struct TrainCommand {
   std::set<std::string> given = {};
 };
 
-/// Fills in what was not given, by the kind of network and of data. @throws UsageError for a run that would never end.
+/// Fills in what was not given, by the kind of network and of data. @throws UsageError for a run that would
+/// never end.
 void fill_defaults(TrainCommand& command, bool embedded);
 /// A fresh model for the data: vocabularies, languages, weights from the seed.
 Model fresh_model(const TrainCommand& command, const Data& data);
-/// From now on the first Ctrl-C (or SIGTERM, SIGHUP) sets what is returned; a second one ends the program as usual.
+/// From now on the first Ctrl-C (or SIGTERM, SIGHUP) sets what is returned; a second one ends the program as
+/// usual.
 const std::atomic<bool>& stop_on_signals();
 
 /// The same training for several attentions and seeds.

@@ -102,7 +102,8 @@ class Race {
       if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
     o.attentions = once;
     test_ = data_.embedded ? embedded_pairs("test", 1000, o.train.data.corpus_seed, kCorpusLength) : own_test();
-    if (test_.empty() || data_.train.empty()) throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
+    if (test_.empty() || data_.train.empty())
+      throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
     // By seed first: a race that is stopped has all attentions with the seeds that it got to.
     for (int64_t s = 0; s < o.seeds; ++s)
       for (const std::string& name : o.attentions)
@@ -238,14 +239,17 @@ std::string markdown(const CompareCommand& o, const Race& race, const std::vecto
                      const std::string& picture) {
   std::string out = "# The attentions compared\n\n";
   out += fmt::format(
-      "Each run had {} on {} thread{}. Mean ± standard deviation over the seeds ({} of {} runs), on {} sentence pairs that "
+      "Each run had {} on {} thread{}. Mean ± standard deviation over the seeds ({} of {} runs), on {} "
+      "sentence pairs that "
       "neither trained a run nor chose its weights.\n",
       budget_of(race.budget()), o.train.train.threads, o.train.train.threads == 1 ? "" : "s",
       race.runs().size(), race.planned(), race.tested());
   out += "Settings: " + race.settings() + ".\n\n" + race_table_markdown(rows) + "\n";
   out +=
-      "Loss: nats per target token, teacher-forced. Exact match, BLEU: greedy translations. AER: strongest source word "
-      "of each target word against gold links, under the reference. Entropy: of the weights at a target word, nats; "
+      "Loss: nats per target token, teacher-forced. Exact match, BLEU: greedy translations. AER: strongest "
+      "source word "
+      "of each target word against gold links, under the reference. Entropy: of the weights at a target word, "
+      "nats; "
       "of several heads of their mean.\n";
   auto findings = race_findings(rows);
   if (!findings.empty())

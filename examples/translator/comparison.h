@@ -57,8 +57,8 @@ std::vector<RaceRow> race_rows(const std::vector<RaceRun>& runs);
 std::string race_table(const std::vector<RaceRow>& rows);
 std::string race_table_markdown(const std::vector<RaceRow>& rows);
 
-/// What the seeds can tell: for each measure the best attention, those that are worse by more than twice the standard
-/// error of the difference, and those that are not. A line each; empty with fewer than two seeds.
+/// What the seeds can tell: for each measure the best attention, those that are worse by more than twice the
+/// standard error of the difference, and those that are not. A line each; empty with fewer than two seeds.
 std::vector<std::string> race_findings(const std::vector<RaceRow>& rows);
 
 /// The maps beside each other, as many in a line as fit into `width` columns.

@@ -91,9 +91,11 @@ std::string race_svg(const std::vector<RaceRow>& rows) {
   }
   double width = std::max(right, 2 * kGap), height = y + line_height + kGap;
   return fmt::format(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 "
+             "{0:.0f} "
              "{1:.0f}\">\n"
-             "<style>text {{ font: 11px sans-serif; fill: #222 }} .name {{ font-weight: bold; font-size: 14px }}"
+             "<style>text {{ font: 11px sans-serif; fill: #222 }} .name {{ font-weight: bold; font-size: 14px "
+             "}}"
              "</style>\n"
              "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
              width, height) +

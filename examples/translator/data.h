@@ -33,8 +33,8 @@ struct Data {
 /// @throws InputError naming file and line.
 Data load_data(const DataOptions& options);
 
-/// Takes every so-many-th pair out, a twentieth and 1000 at most, and drops those left whose source occurs in what was
-/// taken: they would measure memory.
+/// Takes every so-many-th pair out, a twentieth and 1000 at most, and drops those left whose source occurs in
+/// what was taken: they would measure memory.
 std::vector<SentencePair> hold_out(std::vector<SentencePair>& pairs);
 
 /// Pairs of the embedded corpus, with gold alignments.

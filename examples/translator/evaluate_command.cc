@@ -79,14 +79,16 @@ void write_lines(const std::string& path, const std::vector<std::string>& texts,
 void must_not_know_the_test(const std::string& directory, const TrainingData& trained_on) {
   std::string config = (std::filesystem::path(directory) / "config.json").string();
   if (trained_on.corpus.empty())
-    throw InputError(config, 0,
-                     "does not say what the model learnt from (\"trained_on\"): the embedded test sentences may be "
-                     "among it. Train it anew, or evaluate it on a file of pairs");
+    throw InputError(
+        config, 0,
+        "does not say what the model learnt from (\"trained_on\"): the embedded test sentences may be "
+        "among it. Train it anew, or evaluate it on a file of pairs");
   if (trained_on.corpus == "embedded" && trained_on.version != kCorpusVersion)
-    throw InputError(config, 0,
-                     fmt::format("is of a model that learnt from version {} of the embedded corpus, where others "
-                                 "were test sentences than in version {}: train it anew",
-                                 trained_on.version, kCorpusVersion));
+    throw InputError(
+        config, 0,
+        fmt::format("is of a model that learnt from version {} of the embedded corpus, where others "
+                    "were test sentences than in version {}: train it anew",
+                    trained_on.version, kCorpusVersion));
   if (trained_on.corpus != "embedded")
     tell("translator: {} learnt from sentences of its own, not from the embedded corpus; if the test "
                "sentences are among them, the scores mean nothing\n",
@@ -143,7 +145,8 @@ void show(const Evaluation& e, const std::vector<LengthRow>& rows, bool as_json)
   fmt::print("exact match  {:.2f} %\n", 100 * e.exact_match);
   if (e.aer)
     fmt::print(
-        "AER          {:.4f} (teacher-forced argmax against gold links; target words without one are not counted)\n",
+        "AER          {:.4f} (teacher-forced argmax against gold links; target words without one are not "
+        "counted)\n",
         *e.aer);
   fmt::print("time         {}\n", format_duration(e.seconds));
   if (!rows.empty())

@@ -97,8 +97,8 @@ Attention attention_of(const Model& model, const std::vector<SentencePair>& pair
   return sum;
 }
 
-// Greedy, step by step, with the gold alignment of each reference: only a model that is given alignments needs it, and there
-// search would not know whose row comes next.
+// Greedy, step by step, with the gold alignment of each reference: only a model that is given alignments needs
+// it, and there search would not know whose row comes next.
 std::vector<std::vector<std::string>> translate_aligned(const Model& model,
                                                         const std::vector<EncodedPair>& pairs, size_t count,
                                                         int threads, const OnProgress& on_progress,
@@ -190,7 +190,8 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   }
   out.translated = static_cast<int64_t>(n);
   if (n > 0) {
-    // References are read as the model writes: a model without capitals is not asked for any, and the signature says so.
+    // References are read as the model writes: a model without capitals is not asked for any, and the signature
+    // says so.
     out.bleu = corpus_bleu(out.hypotheses, out.references, {.lowercase = model.config.lowercase});
     out.exact_match = static_cast<double>(exact) / static_cast<double>(n);
   }
@@ -200,7 +201,8 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
     encoded.resize(some);
     bool gold = std::any_of(pairs.begin(), pairs.begin() + static_cast<long>(some),
                             [](const SentencePair& p) { return p.alignment.has_value(); });
-    Attention found = attention_of(model, pairs, encoded, options.threads, telling("aligning", some), options.stop);
+    Attention found =
+        attention_of(model, pairs, encoded, options.threads, telling("aligning", some), options.stop);
     if (found.words) out.entropy = found.entropy / static_cast<double>(found.words);
     if (gold) out.aer = found.links.error_rate();
   }

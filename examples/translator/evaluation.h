@@ -18,8 +18,8 @@ struct Evaluation {
   int64_t tokens = 0;
   BleuScore bleu;             ///< 13a, of the readable text; case:lc of a model that writes no capitals
   double exact_match = 0;     ///< share of sentences whose tokens are the reference's
-  /// Where pairs have gold alignments and the model attends. Lenient: a target word without a gold link is not counted,
-  /// wherever the model looks for it.
+  /// Where pairs have gold alignments and the model attends. Lenient: a target word without a gold link is not
+  /// counted, wherever the model looks for it.
   std::optional<double> aer;
   std::optional<double>
       entropy;  ///< of the weights at a target word (</s> not counted), mean, nats; where it attends

@@ -8,8 +8,8 @@
 
 #include <gradus/nn/recurrent_cell.h>
 
-// An option, told once: what a file and the command line call it, which values it takes, what it is for. Configurations
-// list theirs; files, the command line and the comparison of --resume go over these lists.
+// An option, told once: what a file and the command line call it, which values it takes, what it is for.
+// Configurations list theirs; files, the command line and the comparison of --resume go over these lists.
 
 namespace translator {
 

@@ -12,7 +12,8 @@ void make_directory(const std::string& path);
 /// @throws InputError.
 std::string read_file(const std::string& path);
 
-/// A long text to standard output, whatever signals come in between. @throws std::runtime_error that says why not.
+/// A long text to standard output, whatever signals come in between. @throws std::runtime_error that says why
+/// not.
 void print_whole(const std::string& text);
 
 /// Adds a line to a log, in one piece and onto the disk. @throws InputError.

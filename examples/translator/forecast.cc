@@ -84,7 +84,8 @@ double transformer_parameters(const nn::TransformerConfig& c) {
   return (source + (c.tie_embeddings ? 1 : 2) * target) * d + target + layers + positions;
 }
 
-// Numbers that one word of the source and one of the target leave for the way back: each state, and what its gates were.
+// Numbers that one word of the source and one of the target leave for the way back: each state, and what its
+// gates were.
 struct PerWord {
   double source, target;
 };
@@ -125,7 +126,8 @@ double foretold_training(const ModelConfig& config, const TrainOptions& o,
   }
   double batch = std::min(static_cast<double>(o.batch_size), static_cast<double>(pairs.size()));
   PerWord words = states_of(config);
-  double states = batch * (static_cast<double>(source) * words.source + static_cast<double>(target) * words.target);
+  double states =
+      batch * (static_cast<double>(source) * words.source + static_cast<double>(target) * words.target);
   double copies = 2 + static_cast<double>(make_optimizer(o)->slots()) + (o.ema > 0 ? 1 : 0);
   return kFloat * (copies * foretold_parameters(config) + states);
 }
@@ -138,7 +140,8 @@ std::string format_bytes(double bytes) {
 }
 
 std::string why_too_large(const ModelConfig& config) {
-  double parameters = foretold_parameters(config), bytes = kFloat * parameters, there = static_cast<double>(gradus::machine_memory());
+  double parameters = foretold_parameters(config), bytes = kFloat * parameters,
+         there = static_cast<double>(gradus::machine_memory());
   if (bytes <= there) return "";
   return fmt::format("{}: about {:.2g} parameters, which take {}; there are {} of memory here",
                      shape_of(config), parameters, format_bytes(bytes), format_bytes(there));
@@ -149,8 +152,10 @@ std::string why_training_is_too_large(const ModelConfig& config, const TrainOpti
   double bytes = foretold_training(config, o, pairs), there = static_cast<double>(gradus::machine_memory());
   if (bytes <= there) return "";
   return fmt::format(
-      "{}: about {:.2g} parameters; to train them with {} on batches of {} takes at least {}, and there are {} of "
-      "memory here. Smaller --hidden, --embedding, --layers, --max-vocabulary, --batch-size or --max-length take less",
+      "{}: about {:.2g} parameters; to train them with {} on batches of {} takes at least {}, and there are {} "
+      "of "
+      "memory here. Smaller --hidden, --embedding, --layers, --max-vocabulary, --batch-size or --max-length "
+      "take less",
       shape_of(config), foretold_parameters(config), o.optimizer, o.batch_size, format_bytes(bytes),
       format_bytes(there));
 }

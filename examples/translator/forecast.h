@@ -5,8 +5,8 @@
 #include <translator/data.h>
 #include <translator/model_config.h>
 
-// What a network and its training take, told from the sizes before any memory is asked for. Numbers are doubles: no size
-// that a file or an option can name makes them wrap.
+// What a network and its training take, told from the sizes before any memory is asked for. Numbers are
+// doubles: no size that a file or an option can name makes them wrap.
 
 namespace translator {
 
@@ -15,8 +15,8 @@ struct TrainOptions;
 /// Parameters of the network, within some per cent.
 double foretold_parameters(const ModelConfig& config);
 
-/// Bytes that training takes at the least: weights, gradients, what the optimiser keeps, and the states of a batch of the
-/// longest sentences, forward and backward.
+/// Bytes that training takes at the least: weights, gradients, what the optimiser keeps, and the states of a
+/// batch of the longest sentences, forward and backward.
 double foretold_training(const ModelConfig& config, const TrainOptions& options,
                          const std::vector<SentencePair>& pairs);
 

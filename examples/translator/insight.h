@@ -19,8 +19,8 @@ struct StepNorms {
   std::vector<double> update;    ///< of what the step changed
 };
 
-/// Measures single steps: begin before the optimiser's step, end after it. Costs about as much as reading the weights
-/// three times.
+/// Measures single steps: begin before the optimiser's step, end after it. Costs about as much as reading the
+/// weights three times.
 class StepMeter {
  public:
   explicit StepMeter(gradus::nn::TranslationModel& network);
@@ -56,7 +56,8 @@ struct WorstSentence {
   double loss = 0;    ///< nats per target token, </s> counted
   int64_t tokens = 0;
 };
-/// The `count` worst of the first `among` pairs, worst first; a NaN is worse than any number. @throws Interrupted.
+/// The `count` worst of the first `among` pairs, worst first; a NaN is worse than any number. @throws
+/// Interrupted.
 std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs,
                                            size_t among, size_t count, int threads,
                                            const std::atomic<bool>* stop = nullptr);

@@ -17,8 +17,8 @@ struct LiveView {
   std::vector<std::pair<std::string, std::string>> samples;  ///< source and translation, the probe's first
 };
 
-/// A panel of lines no wider than the terminal, and few enough for it: sparklines, the probe's translation over its heat
-/// map, the other samples. Where the map does not fit a line says so.
+/// A panel of lines no wider than the terminal, and few enough for it: sparklines, the probe's translation over
+/// its heat map, the other samples. Where the map does not fit a line says so.
 std::string draw_live_view(const LiveView& view, const TerminalStyle& style);
 
 }  // namespace translator

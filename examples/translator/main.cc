@@ -91,7 +91,8 @@ void add_common_options(const Command& command, CommonOptions& options) {
 
 void add_corpus_command(const Command& app, CorpusCommand& o, int& exit_code) {
   Command c = app.add_command("corpus", "Write the embedded English-French sentences, made by a grammar");
-  c.option("--split", o.split, "train, valid or test: no sentence is in two of them, whatever the seed and the lengths")
+  c.option("--split", o.split,
+           "train, valid or test: no sentence is in two of them, whatever the seed and the lengths")
       .one_of({"train", "valid", "test"})
       .show_default();
   c.option("-n,--count", o.count, "Pairs (default: 40000 of train, 1000 of the others)").range(1, 2000000);
@@ -155,9 +156,9 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   c.footer(list_attentions());
   add(c, o.train.budget());
   add(c, o.train.recipe());
-  c.option(
-       "--probe", o.probe,
-       "Sentence whose translation and attention are watched at each validation (default: one of the validation's)")
+  c.option("--probe", o.probe,
+           "Sentence whose translation and attention are watched at each validation (default: one of the "
+           "validation's)")
       .type_name("SENTENCE");
   c.option("--seed", o.train.seed, "Of weights, order and dropout").show_default();
   c.option("-o,--out", o.train.out, "Model directory").show_default().type_name("DIR");
@@ -244,7 +245,8 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
   c.flag("--swap", o.read.swap_columns, "The second column is what is translated from").excludes(embedded);
   c.flag("--strict", o.read.strict, "Stop at the first bad line instead of leaving it out");
   c.option("--alignments", o.alignments,
-           "Gold links in Moses form, a line for each line of the pairs; alignment error counts only the target words "
+           "Gold links in Moses form, a line for each line of the pairs; alignment error counts only the "
+           "target words "
            "that have one")
       .type_name("FILE")
       .needs(pairs);
@@ -298,8 +300,8 @@ int run_program(int argc, char** argv) {
   return exit_code;
 }
 
-// Nobody can catch what a function that promised not to throw throws: nlohmann's constructors of a JSON value promise it
-// and ask for memory. Without any, the program ends as it does elsewhere.
+// Nobody can catch what a function that promised not to throw throws: nlohmann's constructors of a JSON value
+// promise it and ask for memory. Without any, the program ends as it does elsewhere.
 std::terminate_handler usual_end = nullptr;
 
 [[noreturn]] void end_without_memory() {

@@ -320,8 +320,9 @@ struct Together {
   int64_t max_length;  // target words; 0: the search's own rule
 };
 
-// Fewer of long ones, since what a search keeps of a sentence grows with the square of its length. Where learned positions
-// end so do translations, and only those: a sentence's limit does not depend on who it is translated with.
+// Fewer of long ones, since what a search keeps of a sentence grows with the square of its length. Where
+// learned positions end so do translations, and only those: a sentence's limit does not depend on who it is
+// translated with.
 std::vector<Together> batches_of(const std::vector<size_t>& words, int64_t most_positions,
                                  const nn::SearchOptions& options) {
   constexpr size_t kAllTogether = 512;  // words, up to which kBatch sentences are

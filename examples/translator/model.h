@@ -26,9 +26,9 @@ class Model {
   static Model load_description(const std::string& directory);
   /// Writes config.json and the vocabularies (not the weights, see save_weights). Makes the directory.
   void save_description(const std::string& directory) const;
-  /// Puts a new model, `save`d into the directory that it is told, in the place of the one in `directory`, if there is
-  /// one: a crash at any moment leaves the old one or the new one, whole, never the description of one beside the
-  /// weights of another. Other files there stay.
+  /// Puts a new model, `save`d into the directory that it is told, in the place of the one in `directory`, if
+  /// there is one: a crash at any moment leaves the old one or the new one, whole, never the description of one
+  /// beside the weights of another. Other files there stay.
   static void replace(const std::string& directory, const std::function<void(const std::string& where)>& save);
   /// What a crash kept `replace` from: to be called before anything else is written there.
   static void finish_replacing(const std::string& directory);
@@ -61,9 +61,9 @@ std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Vo
 /// For a model: with the links, where it takes them.
 std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Model& model);
 
-/// Pads the chosen pairs into one batch. Targets get <s> in front of the input and </s> behind the output. Where pairs have
-/// links, the batch has an alignment: a target word looks at the source words that it is linked to, equally; one without
-/// links at all words equally; </s> at </s>.
+/// Pads the chosen pairs into one batch. Targets get <s> in front of the input and </s> behind the output.
+/// Where pairs have links, the batch has an alignment: a target word looks at the source words that it is
+/// linked to, equally; one without links at all words equally; </s> at </s>.
 gradus::nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen);
 
 /// Source sentences alone, as search wants them.
@@ -83,12 +83,12 @@ struct Translation {
   std::vector<std::vector<float>> weights;
 };
 
-/// Translates tokenised sentences, none of which has a length_fault, in batches of similar length; results in the order
-/// given, each with up to options.beam_size translations, best first. A word the model does not know is <unk>; an <unk> in the
-/// result is replaced by the source word with the largest weight (Luong et al. 2015, section 4.2) when
-/// weights are there.
-/// on_progress is told, on the calling thread, how many sentences are done.
-/// The generator is the model's own, kept for as long as there are sentences to translate. @throws Interrupted.
+/// Translates tokenised sentences, none of which has a length_fault, in batches of similar length; results in
+/// the order given, each with up to options.beam_size translations, best first. A word the model does not know
+/// is <unk>; an <unk> in the result is replaced by the source word with the largest weight (Luong et al. 2015,
+/// section 4.2) when weights are there. on_progress is told, on the calling thread, how many sentences are
+/// done. The generator is the model's own, kept for as long as there are sentences to translate. @throws
+/// Interrupted.
 std::vector<std::vector<Translation>> translate(
     const Model& model, const gradus::nn::Generator& generator,
     const std::vector<std::vector<std::string>>& sources, gradus::nn::SearchOptions options = {},

@@ -66,7 +66,8 @@ struct Place {
   }
 };
 
-// What is called `name` in `object`, or in an object there; null: nothing is. `place` ends where the search did.
+// What is called `name` in `object`, or in an object there; null: nothing is. `place` ends where the search
+// did.
 const json* find(const json& object, std::string_view name, Place& place) {
   if (!object.is_object()) place.fault((place.name.empty() ? "it" : place.name) + " is no object");
   const size_t dot = name.find('.');

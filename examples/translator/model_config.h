@@ -10,7 +10,8 @@
 
 namespace translator {
 
-/// The most that a file or an option can ask for; what it then takes is compared with the machine, see forecast.h.
+/// The most that a file or an option can ask for; what it then takes is compared with the machine, see
+/// forecast.h.
 constexpr int kMostUnits = 1 << 16;      ///< of a layer
 constexpr int kMostLayers = 256;
 constexpr int kMostPositions = 1 << 20;  ///< of a sentence

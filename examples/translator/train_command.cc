@@ -39,7 +39,8 @@ const std::atomic<bool>& stop_on_signals() {
   return stop_requested;
 }
 
-// What is not given on the command line depends on the network and on the data: the embedded corpus is small and clean.
+// What is not given on the command line depends on the network and on the data: the embedded corpus is small
+// and clean.
 void fill_defaults(TrainCommand& o, bool embedded) {
   const bool transformer = o.model.model == "transformer";
   auto open = [&](const char* option) { return o.given.count(option) == 0; };
@@ -144,7 +145,8 @@ Model fresh_model(const TrainCommand& o, const Data& data) {
 
 namespace {
 
-// The vocabularies of a run that goes on are its own; what is wrong with options that would make others, or nothing.
+// The vocabularies of a run that goes on are its own; what is wrong with options that would make others, or
+// nothing.
 std::string vocabulary_complaint(const TrainCommand& o, const Data& data, const Model& model) {
   std::string options;
   for (const char* option : {"--min-count", "--max-vocabulary"})

@@ -10,7 +10,8 @@ namespace translator {
 /// At a learning rate of 0.001 a step then takes all of a weight.
 constexpr double kMostDecay = 1000;
 
-/// How a model is trained. What an option is for is said once, in the lists below. 0 stands for none, or for a default.
+/// How a model is trained. What an option is for is said once, in the lists below. 0 stands for none, or for a
+/// default.
 struct TrainOptions {
   int64_t epochs = 10;
   double max_minutes = 0;

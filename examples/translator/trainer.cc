@@ -28,8 +28,8 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Steps between two that are measured, besides those just before a validation: where the clock ends a run, nobody knows
-// which step is its last.
+// Steps between two that are measured, besides those just before a validation: where the clock ends a run,
+// nobody knows which step is its last.
 constexpr int64_t kMeasureEvery = 100;
 constexpr size_t kWorst = 5;  // sentences that are logged
 constexpr int64_t kAlignAtMost = 100;
@@ -76,8 +76,9 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
   warmup_ = std::max<int64_t>(1, warmup_);
 }
 
-// Shuffled, sorted by length within pools of 50 batches (so that a batch pads little and the order stays random), cut into
-// batches, which are shuffled. A function of seed and epoch alone: a resumed run sees the same batches.
+// Shuffled, sorted by length within pools of 50 batches (so that a batch pads little and the order stays
+// random), cut into batches, which are shuffled. A function of seed and epoch alone: a resumed run sees the
+// same batches.
 std::vector<std::vector<size_t>> Trainer::batches_of(int64_t epoch) const {
   gradus::Rng rng(options_.seed, static_cast<uint64_t>(epoch) + 1000);
   auto shuffle = [&rng](auto& v) {
@@ -133,8 +134,8 @@ Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
     ++skipped_;
   }
   if (measured) meter_.end();
-  // What a word costs of late, which hard attention compares the outcome of its draws with. A step that went wrong tells
-  // nothing of it, and would make every later gradient no number.
+  // What a word costs of late, which hard attention compares the outcome of its draws with. A step that went
+  // wrong tells nothing of it, and would make every later gradient no number.
   double mean = out.nll / static_cast<double>(out.tokens);
   if (std::isfinite(mean)) baseline_ = step_ == 0 ? mean : 0.9 * baseline_ + 0.1 * mean;
   return {out.nll, out.tokens, norm};

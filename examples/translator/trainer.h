@@ -36,15 +36,16 @@ class Trainer {
   Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid,
           const TrainOptions& options);
 
-  /// Goes on from last.safetensors in options.out. @throws InputError naming the file and what in it is not, or is of
-  /// other data, options or another network; gradus::Error for a damaged file.
+  /// Goes on from last.safetensors in options.out. @throws InputError naming the file and what in it is not, or
+  /// is of other data, options or another network; gradus::Error for a damaged file.
   void resume();
-  /// Writes the untrained model, so that the directory is whole from the first second: into options.out, or where it is
-  /// made before it goes there.
+  /// Writes the untrained model, so that the directory is whole from the first second: into options.out, or
+  /// where it is made before it goes there.
   void save_start(const std::string& where) const;
   /// Sentences whose translation is shown at each validation; the attention of the first one as well.
   void set_probes(std::vector<SentencePair> probes) { probes_ = std::move(probes); }
-  /// Until epochs or minutes are over, or `stop` is set (then the state is saved at once and false is returned).
+  /// Until epochs or minutes are over, or `stop` is set (then the state is saved at once and false is
+  /// returned).
   bool run(const std::atomic<bool>& stop);
 
   const std::vector<Validation>& validations() const { return validations_; }

@@ -31,7 +31,8 @@ const std::string kOptimizer = "optimizer.", kPlateau = "plateau.", kAverage = "
 constexpr int64_t kMostSteps = int64_t{1} << 40;
 constexpr double kMostSeconds = 1e9, kMostNats = std::numeric_limits<float>::max();
 
-// The facts of last.safetensors. It may come from anywhere: whatever a fact cannot be is said with the file and its name.
+// The facts of last.safetensors. It may come from anywhere: whatever a fact cannot be is said with the file and
+// its name.
 class Facts {
  public:
   Facts(std::string path, const std::map<std::string, std::string>& all) : path_(std::move(path)), all_(all) {}
@@ -95,7 +96,8 @@ void must_be_sound(const std::string& path, const std::string& name, const gradu
   gradus::visit_floating(t, "resume", [&](const auto* x) {
     for (int64_t i = 0; i < t.numel(); ++i)
       if (!std::isfinite(x[i]) && !(name == kPlateau + "best" && x[i] > 0))
-        wrong(fmt::format("number {} is not finite: {}. --check-finite goes on and says where that shows", i, x[i]));
+        wrong(fmt::format("number {} is not finite: {}. --check-finite goes on and says where that shows", i,
+                          x[i]));
       else if (x[i] < static_cast<decltype(*x + 0)>(least))
         wrong(fmt::format("number {} is a sum of squares and must not be negative: {}", i, x[i]));
   });
@@ -176,8 +178,9 @@ void Trainer::resume() {
   batch_ = facts.whole("batch", 0, batches_per_epoch_);
   step_ = facts.whole("step", 0, kMostSteps);
   if (step_ != epoch_ * batches_per_epoch_ + batch_)
-    facts.must_be("step", fmt::format("{}, after {} epochs of {} batches and {} batches",
-                                      epoch_ * batches_per_epoch_ + batch_, epoch_, batches_per_epoch_, batch_));
+    facts.must_be("step",
+                  fmt::format("{}, after {} epochs of {} batches and {} batches",
+                              epoch_ * batches_per_epoch_ + batch_, epoch_, batches_per_epoch_, batch_));
   skipped_ = facts.whole("skipped", 0, step_);
   validation_due_ = facts.has("validation_due") && facts.whole("validation_due", 0, 1) == 1;
   best_loss_ = facts.number("best_loss", 0, INFINITY);
@@ -216,8 +219,9 @@ void Trainer::must_be_counts_of_steps(const std::string& path, const nn::StateDi
   auto check = [&](const std::string& name, const gradus::Tensor& t) {
     double steps = t.numel() == 1 ? t.at(0) : NAN;
     if (!(steps >= 1 && steps <= static_cast<double>(taken)))
-      throw InputError(path, 0, fmt::format("tensor \"{}\": must be a number of steps from 1 to {}: {}", name, taken,
-                                            steps));
+      throw InputError(
+          path, 0,
+          fmt::format("tensor \"{}\": must be a number of steps from 1 to {}: {}", name, taken, steps));
   };
   for (const auto& [name, tensor] : moments)
     if (name.starts_with("step.")) {
@@ -229,8 +233,9 @@ void Trainer::must_be_counts_of_steps(const std::string& path, const nn::StateDi
   if (!any && taken > 0)
     throw InputError(path, 0, fmt::format("has no state of the optimiser after {} steps", taken));
   if (averages.empty() != (options_.ema == 0 || taken == 0))
-    throw InputError(path, 0, fmt::format("has {} averages of the weights (\"{}\") after {} steps with --ema {}",
-                                          averages.size(), kAverage, taken, options_.ema));
+    throw InputError(path, 0,
+                     fmt::format("has {} averages of the weights (\"{}\") after {} steps with --ema {}",
+                                 averages.size(), kAverage, taken, options_.ema));
 }
 
 }  // namespace translator

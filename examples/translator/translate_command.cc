@@ -186,8 +186,8 @@ class Translator {
     code_ = 1;
   }
 
-  // Answers the lines that wait. Should they fail together, each is tried by itself, so that one costs no other its
-  // translation.
+  // Answers the lines that wait. Should they fail together, each is tried by itself, so that one costs no other
+  // its translation.
   void flush() {
     if (waiting_.empty()) return;
     std::vector<std::vector<std::string>> sources;

@@ -35,9 +35,10 @@ Var::~Var() = default;
 Node::Node(const char* op_name, const Shape& s, DType type)
     : op(op_name), shape(s), dtype(type), order(next_order()), scope(scope_path), caller(At::current()) {}
 
-// Without this, freeing a chain would recurse once per node. All references to inputs are moved to a list and dropped
-// one by one; whoever drops the last one to a node empties it first, so that its destructor finds nothing to recurse
-// into. (Looking only at inputs that nobody else holds would miss x + x, where the node itself holds x twice.)
+// Without this, freeing a chain would recurse once per node. All references to inputs are moved to a list and
+// dropped one by one; whoever drops the last one to a node empties it first, so that its destructor finds
+// nothing to recurse into. (Looking only at inputs that nobody else holds would miss x + x, where the node
+// itself holds x twice.)
 Node::~Node() {
   std::vector<std::shared_ptr<Node>> doomed;
   auto adopt = [&](std::vector<std::shared_ptr<Node>>& all) {

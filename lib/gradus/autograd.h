@@ -49,8 +49,9 @@ class Var {
   std::shared_ptr<Node> node_;
 };
 
-/// One recorded operation with exactly one differentiable output, or a leaf (no inputs, no backward). The graph is
-/// owned by the values computed from it; destruction is iterative, so chains may be as long as memory allows.
+/// One recorded operation with exactly one differentiable output, or a leaf (no inputs, no backward). The graph
+/// is owned by the values computed from it; destruction is iterative, so chains may be as long as memory
+/// allows.
 class Node {
  public:
   Node(const char* op, const Shape& shape, DType dtype);
@@ -72,8 +73,8 @@ class Node {
   std::vector<Tensor> input_values;           ///< kept only under KeepValues, constants included
 };
 
-/// A value that gradients are wanted for, and that optimisers change. Move-only: copying a model by accident does not
-/// compile. Threads may share it while nobody updates it.
+/// A value that gradients are wanted for, and that optimisers change. Move-only: copying a model by accident
+/// does not compile. Threads may share it while nobody updates it.
 class Parameter {
  public:
   Parameter() = default;
@@ -90,8 +91,8 @@ class Parameter {
   const Shape& shape() const { return var_.shape(); }
   bool defined() const { return var_.defined(); }
 
-  /// Runs `change` on the numbers, in place. If a live graph saved them they are copied first, so that its backward
-  /// still sees what its forward saw.
+  /// Runs `change` on the numbers, in place. If a live graph saved them they are copied first, so that its
+  /// backward still sees what its forward saw.
   /// @throws Error when there are none: a bias that a layer was made without.
   void update(const std::function<void(const Tensor& value)>& change);
   /// Replaces the numbers; the shape must stay, the element type may change.
@@ -102,9 +103,9 @@ class Parameter {
   Var var_;
 };
 
-/// What a public op or module takes as its first operand: a Var, and the line that the call stands on, for errors and
-/// traces. Made implicitly from a Var, a Parameter or a Tensor, operators included (`a + b`). Only for parameters: it
-/// refers to the Var it was made of.
+/// What a public op or module takes as its first operand: a Var, and the line that the call stands on, for
+/// errors and traces. Made implicitly from a Var, a Parameter or a Tensor, operators included (`a + b`). Only
+/// for parameters: it refers to the Var it was made of.
 class Input {
  public:
   Input(const Var& x, Caller caller = Caller::current()) : var_(&x), caller_(caller) {}
@@ -138,14 +139,15 @@ class Input {
 /// A leaf that gradients are wanted for, for inputs and tests. @throws Error unless the numbers are f32 or f64.
 Var variable(Tensor value, std::string name = "", Caller caller = Caller::current());
 
-/// The whole interface for writing a differentiable op. `backward` captures Tensors, never Vars: its capture list is
-/// what the op saves. Under NoGrad, or when no input needs a gradient, nothing is recorded. The node remembers the place
-/// that At names, or `caller` where no At is in force.
+/// The whole interface for writing a differentiable op. `backward` captures Tensors, never Vars: its capture
+/// list is what the op saves. Under NoGrad, or when no input needs a gradient, nothing is recorded. The node
+/// remembers the place that At names, or `caller` where no At is in force.
 /// @throws Error under CheckFinite when the output has a NaN or an infinity.
 Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward,
            Caller caller = Caller::current());
 
-/// A gradient with few non-zero rows, as an embedding's: row ids[i] of the parameter receives rows[i]. Ids may repeat.
+/// A gradient with few non-zero rows, as an embedding's: row ids[i] of the parameter receives rows[i]. Ids may
+/// repeat.
 struct RowGradient {
   Tensor ids;   ///< i32 [N]
   Tensor rows;  ///< [N, E]
@@ -156,11 +158,11 @@ class Grads {
  public:
   /// False when nobody wants the gradient of input i: skip the work.
   bool needed(int i) const;
-  /// Adds g to the gradient of input i. Where the input was broadcast, g has the output's shape and is summed over
-  /// the stretched axes here. g may share storage with anything; it is copied before it is added to.
+  /// Adds g to the gradient of input i. Where the input was broadcast, g has the output's shape and is summed
+  /// over the stretched axes here. g may share storage with anything; it is copied before it is added to.
   void add(int i, const Tensor& g);
-  /// The accumulator of input i itself (zeros at first use), to ADD into: for ops that touch a small part of it, such
-  /// as a slice; a full-size temporary each time would make a loop over slices quadratic.
+  /// The accumulator of input i itself (zeros at first use), to ADD into: for ops that touch a small part of
+  /// it, such as a slice; a full-size temporary each time would make a loop over slices quadratic.
   Tensor into(int i);
   /// Adds rows of a [N, E] input; kept sparse when the input is a leaf.
   void add_rows(int i, const Tensor& ids, const Tensor& rows);
@@ -211,15 +213,16 @@ struct BackwardOptions {
   std::vector<Var> keep = {}; ///< intermediate values whose gradients are wanted too
   bool retain_graph = false;  ///< keep the closures, so that backward can run again
   Trace* trace = nullptr;     ///< receives nodes, gradients and the contribution of every edge
-  bool check_finite =
-      false;  ///< throw NotFinite at the first NaN or infinity, naming op, scope, line, ranges
+  /// Throw NotFinite at the first NaN or infinity, naming op, scope, line, ranges.
+  bool check_finite = false;
 };
 
 /// Reverse-mode differentiation of `loss`: reachable nodes, newest first. Iterative; O(nodes log nodes).
 /// @throws Error when loss is not a scalar and no seed is given, needs no gradient, or its graph was freed.
 Gradients backward(const Input& loss, const BackwardOptions& options = {});
 
-/// y = x, under a label: gives one consumer of x a gradient of its own (ask for it with `keep`, or see the trace).
+/// y = x, under a label: gives one consumer of x a gradient of its own (ask for it with `keep`, or see the
+/// trace).
 Var tap(const Input& x, std::string label);
 /// The value of x as a constant.
 Var stop_gradient(const Var& x);
@@ -236,8 +239,8 @@ class NoGrad {
   bool before_;
 };
 
-/// Within its lifetime, on this thread, modules behave as in training: dropout drops. The same seed drops the same
-/// entries, provided the ops run in the same order.
+/// Within its lifetime, on this thread, modules behave as in training: dropout drops. The same seed drops the
+/// same entries, provided the ops run in the same order.
 class Training {
  public:
   explicit Training(uint64_t seed);
@@ -278,8 +281,8 @@ class KeepValues {
 };
 
 /// Within its lifetime, on this thread, every recorded op's output is checked; the first NaN or infinity throws
-/// NotFinite "[op] ...", naming scope, the line of the call, shape, and ranges and counts of bad values of the inputs.
-/// Nodes keep their inputs, so that backward(loss, {.check_finite = true}) can tell as much.
+/// NotFinite "[op] ...", naming scope, the line of the call, shape, and ranges and counts of bad values of the
+/// inputs. Nodes keep their inputs, so that backward(loss, {.check_finite = true}) can tell as much.
 class CheckFinite {
  public:
   CheckFinite();

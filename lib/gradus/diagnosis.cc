@@ -123,9 +123,9 @@ class Examination {
     return conclude(evidence);
   }
 
-  // Central differences of steps h and h / 2, extrapolated so that the error of order h^2 cancels (Richardson). The
-  // slope to the right less that to the left tells a kink: where there is none it is in proportion to h, and the
-  // extrapolation cancels it. A tiny step shows rounding to float.
+  // Central differences of steps h and h / 2, extrapolated so that the error of order h^2 cancels (Richardson).
+  // The slope to the right less that to the left tells a kink: where there is none it is in proportion to h,
+  // and the extrapolation cancels it. A tiny step shows rounding to float.
   void differentiate(Parameter& parameter, Evidence& e) {
     int64_t n = e.in.numel();
     e.elements.resize(static_cast<size_t>(n));
@@ -170,7 +170,8 @@ class Examination {
     e.floor = std::max(kFloor * e.scale, 1e-15 * size / options_.step / options_.tolerance);
   }
 
-  // In double a step of 1e-9 to both sides moves the result in proportion; rounded to float it does not move, or jumps.
+  // In double a step of 1e-9 to both sides moves the result in proportion; rounded to float it does not move,
+  // or jumps.
   void look_for_float(const std::vector<double>& plus, const std::vector<double>& minus, double h,
                       const std::vector<double>& tiny_plus, const std::vector<double>& tiny_minus, double t) {
     for (size_t m = 0; m < plus.size(); ++m) {
@@ -207,9 +208,10 @@ class Examination {
                    "the result moves in jumps of a float's size: something inside computes in f32");
     if (std::none_of(evidence.begin(), evidence.end(), [](auto& e) { return e.reached; })) return d;
     if (d.mistake != Mistake::kink && !linear()) {
-      d.sentence = d.mistake == Mistake::none
-                       ? "the gradient is right for dy = 1 alone: the backward does not multiply by dy"
-                       : "the gradient is not linear in dy: the backward does not multiply by dy, or uses it twice";
+      d.sentence =
+          d.mistake == Mistake::none
+              ? "the gradient is right for dy = 1 alone: the backward does not multiply by dy"
+              : "the gradient is not linear in dy: the backward does not multiply by dy, or uses it twice";
       d.mistake = Mistake::not_linear;
       for (InputDiagnosis& in : d.inputs) {
         compare(in);
@@ -338,7 +340,9 @@ OfParameters::OfParameters(const std::function<Var(const std::vector<Var>&)>& f,
   call = [this, &f, &inputs] {
     std::vector<Var> args;
     for (size_t i = 0; i < inputs.size(); ++i)
-      args.push_back(parameters[i].defined() ? parameters[i].var() : inputs[i].defined() ? Var(inputs[i]) : Var());
+      args.push_back(parameters[i].defined() ? parameters[i].var()
+                     : inputs[i].defined()   ? Var(inputs[i])
+                                             : Var());
     return f(args);
   };
 }
@@ -395,14 +399,16 @@ OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Var
   // What is lost on the way spoils all that is computed from it: the newest value tells by whom.
   const Node* where = nullptr;
   for (size_t k = 1; k < two.size(); ++k)
-    if ((!where || two[k].node()->order > where->order) && lost(one[k], two[k]) > 0) where = two[k].node().get();
+    if ((!where || two[k].node()->order > where->order) && lost(one[k], two[k]) > 0)
+      where = two[k].node().get();
   if (!where) return out;
   std::set<std::string> by;
   for (const Trace::Edge& e : apart.edges)
     for (const Var& v : two)
       if (e.from == where->order && e.to == v.node()->order) by.insert(v.node()->op);
   out.sentence = fmt::format(
-      "the backward of {} sets (=) the gradient of {}, so what other uses of {} have sent is lost: add to it (+=)",
+      "the backward of {} sets (=) the gradient of {}, so what other uses of {} have sent is lost: add to it "
+      "(+=)",
       fmt::join(by, " or "), where->label.empty() ? "its input" : where->label,
       where->label.empty() ? "that" : where->label);
   return out;

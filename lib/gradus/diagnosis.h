@@ -15,7 +15,8 @@ struct NamedParameter {
   Parameter* parameter;
 };
 
-/// What is wrong with a gradient. J is the Jacobian, one row for each output, one column for each element of an input.
+/// What is wrong with a gradient. J is the Jacobian, one row for each output, one column for each element of an
+/// input.
 enum class Mistake {
   none,
   float_used,         ///< f is computed in f32 somewhere: central differences need f64
@@ -40,9 +41,10 @@ enum class Mistake {
 /// "mask leak" and the like.
 const char* name_of(Mistake mistake);
 
-/// What is known of one input. The tensors are the gradients under one random dy, in the input's shape, so that a tool
-/// can draw yours | numeric | difference; numeric is NaN where a large input was not differentiated. Where other uses'
-/// contributions are lost both are those with such other uses, in which alone the mistake shows.
+/// What is known of one input. The tensors are the gradients under one random dy, in the input's shape, so that
+/// a tool can draw yours | numeric | difference; numeric is NaN where a large input was not differentiated.
+/// Where other uses' contributions are lost both are those with such other uses, in which alone the mistake
+/// shows.
 struct InputDiagnosis {
   std::string name;
   Mistake mistake = Mistake::none;
@@ -69,13 +71,14 @@ struct DiagnosisOptions {
   uint64_t seed = 1;
 };
 
-/// Finds out what kind of mistake a backward has, by comparing the Jacobian that the engine computes, one backward for
-/// each output, with the one of central differences. Parameters must be f64; f is any function of them.
+/// Finds out what kind of mistake a backward has, by comparing the Jacobian that the engine computes, one
+/// backward for each output, with the one of central differences. Parameters must be f64; f is any function of
+/// them.
 Diagnosis diagnose(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
                    const DiagnosisOptions& options = {});
 
-/// The same for a plain function of tensors, converted to f64 and named input0, input1, ...; ids and masks are passed on
-/// as constants.
+/// The same for a plain function of tensors, converted to f64 and named input0, input1, ...; ids and masks are
+/// passed on as constants.
 Diagnosis diagnose(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
                    const DiagnosisOptions& options = {});
 

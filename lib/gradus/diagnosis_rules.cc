@@ -139,8 +139,8 @@ std::optional<Finding> swapped(const Evidence& e, const std::vector<Evidence>& o
   return {};
 }
 
-// Where the element at `position` of a tensor of this shape ends up when two axes are exchanged and the numbers are
-// read in the old shape.
+// Where the element at `position` of a tensor of this shape ends up when two axes are exchanged and the numbers
+// are read in the old shape.
 int64_t exchanged(const Shape& shape, int i, int j, int64_t position) {
   Shape turned = shape;
   turned.set(i, shape[j]);
@@ -209,7 +209,8 @@ std::optional<Finding> one_contribution(const Evidence& e, double) {
   if (!e.each_output) return {};
   for (int axis = 0; axis < e.out.dims(); ++axis) {
     if (e.out[axis] < 2) continue;
-    // Of each element: the first and the last place along the axis that contributes, and the only one that is there.
+    // Of each element: the first and the last place along the axis that contributes, and the only one that is
+    // there.
     bool fit = true, all_first = true, all_last = true, all_equal = true, full = true;
     int64_t fixed = -1;
     bool one_place = true;

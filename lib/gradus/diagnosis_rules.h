@@ -19,7 +19,8 @@ struct Matrix {
   double at(int64_t r, int64_t c) const { return values[static_cast<size_t>(r * cols + c)]; }
 };
 
-/// All that the rules may look at for one input with N elements and an output seen through K sums of its elements.
+/// All that the rules may look at for one input with N elements and an output seen through K sums of its
+/// elements.
 struct Evidence {
   std::string name;
   Shape in, out;
@@ -45,12 +46,12 @@ struct Finding {
   std::string sentence;
 };
 
-/// The first rule that explains the whole difference; Mistake::unknown when none does. `others` are all inputs, for
-/// the rule that looks for exchanged ones.
+/// The first rule that explains the whole difference; Mistake::unknown when none does. `others` are all inputs,
+/// for the rule that looks for exchanged ones.
 Finding explain(const Evidence& e, const std::vector<Evidence>& others, double tolerance);
 
-/// What makes f unfit for differences at all, in words: other types than f64, a result that is not finite or not the
-/// same twice. None of the mistakes otherwise.
+/// What makes f unfit for differences at all, in words: other types than f64, a result that is not finite or
+/// not the same twice. None of the mistakes otherwise.
 Diagnosis unfit(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters);
 
 /// "[3,17]" for a row-major position; "" for a scalar.
@@ -59,9 +60,9 @@ std::string element_name(const Shape& shape, int64_t position);
 /// Numbers below this part of the largest derivative by a parameter are compared as if they were of that size.
 constexpr double kFloor = 1e-2;
 
-/// Gradients under dy where everything that f computes with has other uses, too, which have sent theirs before f's
-/// backward begins: 3 to each element of a leaf, something else to values on the way. An op that sets (=) instead of
-/// adding loses them.
+/// Gradients under dy where everything that f computes with has other uses, too, which have sent theirs before
+/// f's backward begins: 3 to each element of a leaf, something else to values on the way. An op that sets (=)
+/// instead of adding loses them.
 struct OtherUses {
   std::vector<Tensor> kept;      ///< for each leaf what the engine has; undefined where nothing arrives
   std::vector<Tensor> expected;  ///< with every contribution collected by itself and added
@@ -70,8 +71,8 @@ struct OtherUses {
 };
 OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Var>& leaves, const Tensor& dy);
 
-/// A function of tensors as one of parameters: floating inputs in f64 named input0, input1, ...; others are constants,
-/// undefined ones stay it. Refers to f and inputs.
+/// A function of tensors as one of parameters: floating inputs in f64 named input0, input1, ...; others are
+/// constants, undefined ones stay it. Refers to f and inputs.
 struct OfParameters {
   OfParameters(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
                const std::vector<std::string>& names = {});

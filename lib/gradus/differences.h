@@ -10,8 +10,9 @@ namespace gradus {
 /// A slope by central differences of eight points.
 struct Difference {
   double value = 0;  ///< df/dx at 0, with an error of order step^8
-  double doubt = 0;  ///< how far the differences of order step^6 are from it: more than its error, unless that is ...
-  double rounding = 0;  ///< ... that of f, known to 16 digits, divided by the step
+  /// How far the differences of order step^6 are from it: more than its error, unless that is rounding.
+  double doubt = 0;
+  double rounding = 0;  ///< the error of f, known to 16 digits, divided by the step
 };
 
 /// f at many points at once, which may be much cheaper than one by one.
@@ -22,9 +23,9 @@ Function pointwise(std::function<double(double)> f);
 
 Difference difference(const Function& f, double step);
 
-/// The same with the largest step whose doubt is no more than the part `enough` of value or `floor`, or than rounding,
-/// else with the least of both: steps are large because f is known to 16 digits only, and smaller where it bends or has a kink (relu, maxout)
-/// within reach. What the engine says plays no part in it.
+/// The same with the largest step whose doubt is no more than the part `enough` of value or `floor`, or than
+/// rounding, else with the least of both: steps are large because f is known to 16 digits only, and smaller
+/// where it bends or has a kink (relu, maxout) within reach. What the engine says plays no part in it.
 Difference careful_difference(const Function& f, double floor, double enough = 1e-8);
 
 /// |a - b| / max(|a|, |b|, floor); 0 where all of them are 0, NaN where one is NaN or infinite.

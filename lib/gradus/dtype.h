@@ -4,7 +4,8 @@
 
 namespace gradus {
 
-/// Element types, chosen at run time: f32 to train, f64 to check gradients, i32 for ids and lengths, u8 for masks.
+/// Element types, chosen at run time: f32 to train, f64 to check gradients, i32 for ids and lengths, u8 for
+/// masks.
 enum class DType : uint8_t { f32, f64, i32, u8 };
 
 /// Bytes per element.

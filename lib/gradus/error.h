@@ -7,8 +7,8 @@
 
 namespace gradus {
 
-/// What every misuse of the library throws. The text is `[op] rule in words: what was given (file.cc:line)`, with the
-/// line of the user's call where one is known.
+/// What every misuse of the library throws. The text is `[op] rule in words: what was given (file.cc:line)`,
+/// with the line of the user's call where one is known.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -27,26 +27,26 @@ class NotFinite : public Error {
   using Error::Error;
 };
 
-/// Throws Error("[where] what (file.cc:line)"), the line being At::current(), left out when there is none. A hint
-/// follows as "; hint: 512 = 2 x 256: bidirectional?".
+/// Throws Error("[where] what (file.cc:line)"), the line being At::current(), left out when there is none. A
+/// hint follows as "; hint: 512 = 2 x 256: bidirectional?".
 [[noreturn]] void fail(std::string_view where, std::string_view what, std::string_view hint = {});
 [[noreturn]] void fail_not_finite(std::string_view where, std::string_view what);
 
-/// The place in the user's code that an op was called from. An Input or an RngInput carries it; the few functions that
-/// take neither, but are called by users with sizes and lists that may be wrong, have a last argument
-/// `Caller caller = Caller::current()`.
+/// The place in the user's code that an op was called from. An Input or an RngInput carries it; the few
+/// functions that take neither, but are called by users with sizes and lists that may be wrong, have a last
+/// argument `Caller caller = Caller::current()`.
 using Caller = std::source_location;
 
 /// The same with the caller's line, unless an At is in force: for small functions, whose cost an At would be.
 [[noreturn]] void fail(const Caller& caller, std::string_view where, std::string_view what,
                        std::string_view hint = {});
 
-/// "decoder.cc:88", without folders; "" for no place, and for one that is not the user's: within the standard library, where
-/// what std::make_unique or emplace_back constructs was called from, or within Gradus.
+/// "decoder.cc:88", without folders; "" for no place, and for one that is not the user's: within the standard
+/// library, where what std::make_unique or emplace_back constructs was called from, or within Gradus.
 std::string to_string(const Caller& caller);
 
-/// Within its lifetime, on this thread, errors and recorded nodes name this place. The outermost one wins: ops that an op
-/// or a module is made of report the call of that op or module. The first line of every public op:
+/// Within its lifetime, on this thread, errors and recorded nodes name this place. The outermost one wins: ops
+/// that an op or a module is made of report the call of that op or module. The first line of every public op:
 ///   Var swish(const Input& x) { At at(x.caller()); ...
 class At {
  public:

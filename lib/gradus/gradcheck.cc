@@ -104,8 +104,8 @@ class Checker {
     }
   }
 
-  // at(t) is f's value t units away. Two points are cheap, and mostly tell as much as is asked. Where they do not agree
-  // with the engine, eight at larger steps decide, down to what these can tell.
+  // at(t) is f's value t units away. Two points are cheap, and mostly tell as much as is asked. Where they do
+  // not agree with the engine, eight at larger steps decide, down to what these can tell.
   void compare(const std::string& name, double analytic, const std::function<double(double)>& at, double step,
                double unit) {
     double numeric = (at(step) - at(-step)) / (2 * step * unit);
@@ -133,7 +133,8 @@ class Checker {
     if (report_.ok) ask_other_uses(parameters);
     if (report_.message.empty())
       report_.message = fmt::format(
-          "[gradcheck] {}: {} of {} derivatives, worst {}: analytic {:.10g}, numeric {:.10g}, relative error {:.2g}",
+          "[gradcheck] {}: {} of {} derivatives, worst {}: analytic {:.10g}, numeric {:.10g}, relative error "
+          "{:.2g}",
           report_.ok ? "passed" : "failed", report_.ok ? "all" : "at least 1", report_.checked,
           report_.worst_name, report_.analytic, report_.numeric, report_.worst_error);
     if (!unused_.empty())
@@ -191,8 +192,9 @@ GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f,
     return gradcheck(of.call, of.named, options);
   } catch (const Error& e) {
     if (e.message().find("element types must agree: f64 and f32") == std::string::npos) throw;
-    throw Error(std::string(e.what()) +
-                "; hint: the inputs are f64 here. A module that is captured: nn::gradcheck(module, ...), or nn::to it");
+    throw Error(
+        std::string(e.what()) +
+        "; hint: the inputs are f64 here. A module that is captured: nn::gradcheck(module, ...), or nn::to it");
   }
 }
 

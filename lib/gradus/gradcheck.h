@@ -12,13 +12,14 @@ namespace gradus {
 
 struct GradcheckOptions {
   double step = 1e-5;        ///< central difference step, times max(1, |x|)
-  /// On |analytic - numeric| / max(|analytic|, |numeric|, a hundredth of the parameter's largest gradient), as far as
-  /// differences can tell.
+  /// On |analytic - numeric| / max(|analytic|, |numeric|, a hundredth of the parameter's largest gradient), as
+  /// far as differences can tell.
   double tolerance = 1e-6;
   int64_t max_elements = 400;  ///< a parameter with more is checked along `directions` random directions
   int directions = 6;
   uint64_t seed = 1;
-  std::vector<std::string> names = {};  ///< of the inputs, for messages; those that have none are input0, input1, ...
+  /// Of the inputs, for messages; those that have none are input0, input1, ...
+  std::vector<std::string> names = {};
 };
 
 /// What a gradient check found. Converts to bool: true when all is well.
@@ -33,17 +34,17 @@ struct GradcheckReport {
   explicit operator bool() const { return ok; }
 };
 
-/// Compares the engine's gradients of f with central differences, for every parameter. f is any function of them that
-/// returns a Var; an output that is not a scalar is weighted with fixed random numbers. Parameters must be f64. Then the
-/// gradients are taken once more where all that f computes with has other uses, too: these must not get lost.
-/// The report says when f is not deterministic (dropout on?), when it was computed in float, when f does not depend on
-/// a parameter, when the worst point is a kink, and otherwise what kind of mistake explains the difference: see
-/// diagnose(), which knows more when f's result is not a scalar.
+/// Compares the engine's gradients of f with central differences, for every parameter. f is any function of
+/// them that returns a Var; an output that is not a scalar is weighted with fixed random numbers. Parameters
+/// must be f64. Then the gradients are taken once more where all that f computes with has other uses, too:
+/// these must not get lost. The report says when f is not deterministic (dropout on?), when it was computed in
+/// float, when f does not depend on a parameter, when the worst point is a kink, and otherwise what kind of
+/// mistake explains the difference: see diagnose(), which knows more when f's result is not a scalar.
 GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
                           const GradcheckOptions& options = {});
 
-/// The same for a plain function of tensors: inputs are converted to f64; their names are the options'. Inputs of other
-/// element types (ids, masks) are passed on as constants.
+/// The same for a plain function of tensors: inputs are converted to f64; their names are the options'. Inputs
+/// of other element types (ids, masks) are passed on as constants.
 GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f,
                           const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
 

@@ -145,8 +145,8 @@ class CaseChecker {
     return true;
   }
 
-  // Two thousand numbers between -30 and 30, on the sides of 0 that the case allows: kernels have branches, and what a
-  // few numbers near 0 do not meet may be NaN. Inputs are never equal, where maximum has its kink.
+  // Two thousand numbers between -30 and 30, on the sides of 0 that the case allows: kernels have branches, and
+  // what a few numbers near 0 do not meet may be NaN. Inputs are never equal, where maximum has its kink.
   void over_a_wide_range() {
     if (!elementwise()) return;
     std::vector<Tensor> wide, narrow;

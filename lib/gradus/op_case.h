@@ -10,9 +10,9 @@ namespace gradus {
 
 using OpFunction = std::function<Var(const std::vector<Var>&)>;
 
-/// Sample inputs of one op. From a case the tests run: the gradient check of `op` and of `reference`, op against
-/// reference (value and all gradients), f32 against f64, each input as a constant, one Var in two places, and NoGrad;
-/// and where the op takes each element by itself, all of these at 2000 points of [-30, 30].
+/// Sample inputs of one op. From a case the tests run: the gradient check of `op` and of `reference`, op
+/// against reference (value and all gradients), f32 against f64, each input as a constant, one Var in two
+/// places, and NoGrad; and where the op takes each element by itself, all of these at 2000 points of [-30, 30].
 struct OpCase {
   /// A floating input drawn at random, or given.
   struct Input {
@@ -23,8 +23,8 @@ struct OpCase {
     Input& operator=(const Input& other);
     ~Input();
     Shape shape;
-    /// Range of the random numbers: keep ops off their kinks and poles. On a side of 0 where it has none an op of
-    /// single elements is not asked either.
+    /// Range of the random numbers: keep ops off their kinks and poles. On a side of 0 where it has none an op
+    /// of single elements is not asked either.
     double low = -1, high = 1;
     Tensor given;               ///< exactly these numbers (ids, masks, chosen values)
   };

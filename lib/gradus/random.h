@@ -7,8 +7,9 @@
 
 namespace gradus {
 
-/// Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): the n-th block of four words of a
-/// stream is a function of (seed, stream, n) alone. The same numbers on every platform and any number of threads.
+/// Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): the n-th block of four
+/// words of a stream is a function of (seed, stream, n) alone. The same numbers on every platform and any
+/// number of threads.
 std::array<uint32_t, 4> philox(uint64_t seed, uint64_t stream, uint64_t counter);
 
 /// A sequence of random numbers drawn from one Philox stream.
@@ -40,9 +41,9 @@ class Rng {
   std::array<uint32_t, 4> block_{};
 };
 
-/// An Rng, and the line that the call stands on: for what draws numbers as it is made, a layer above all, so that an
-/// error names the line that constructs it. Made implicitly from an Rng, as Input is from a Var. Only for parameters: it
-/// refers to the Rng it was made of.
+/// An Rng, and the line that the call stands on: for what draws numbers as it is made, a layer above all, so
+/// that an error names the line that constructs it. Made implicitly from an Rng, as Input is from a Var. Only
+/// for parameters: it refers to the Rng it was made of.
 class RngInput {
  public:
   RngInput(Rng& rng, Caller caller = Caller::current()) : rng_(rng), caller_(caller) {}

@@ -8,9 +8,9 @@
 
 namespace gradus {
 
-/// The sizes of a tensor's axes, at most 6 of them, outermost first. A scalar has none. No shape has more elements than
-/// an address could tell apart, also when an axis of size 0 is left out: numel() and stride() never overflow, nor does a
-/// small multiple of them.
+/// The sizes of a tensor's axes, at most 6 of them, outermost first. A scalar has none. No shape has more
+/// elements than an address could tell apart, also when an axis of size 0 is left out: numel() and stride()
+/// never overflow, nor does a small multiple of them.
 class Shape {
  public:
   static constexpr int kMaxDims = 6;

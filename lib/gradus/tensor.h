@@ -12,14 +12,15 @@ namespace gradus {
 
 class RngInput;
 
-/// Numbers: a shape, an element type chosen at run time, and shared 64-byte aligned storage. Always contiguous and
-/// row-major; `reshape` and `rows` are views of the same storage. Copying a Tensor shares its numbers; `clone` does
-/// not. Ops never write to a tensor they were given.
+/// Numbers: a shape, an element type chosen at run time, and shared 64-byte aligned storage. Always contiguous
+/// and row-major; `reshape` and `rows` are views of the same storage. Copying a Tensor shares its numbers;
+/// `clone` does not. Ops never write to a tensor they were given.
 class Tensor {
  public:
   /// No tensor at all: defined() is false.
   Tensor() = default;
-  // Not inline: they stand in every line that computes, and giving up a shared reference is much code to repeat there.
+  // Not inline: they stand in every line that computes, and giving up a shared reference is much code to repeat
+  // there.
   Tensor(const Tensor& other);
   Tensor(Tensor&& other) noexcept = default;
   Tensor& operator=(const Tensor& other);
@@ -32,13 +33,17 @@ class Tensor {
   static Tensor ones(const Shape& shape, DType dtype = DType::f32);
   static Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
   static Tensor scalar(double value, DType dtype = DType::f32) { return full({}, value, dtype); }
-  /// From numbers in row-major order, converted to `dtype`. @throws Error when the count does not fit the shape.
+  /// From numbers in row-major order, converted to `dtype`. @throws Error when the count does not fit the
+  /// shape.
   static Tensor from(const Shape& shape, const std::vector<double>& values, DType dtype = DType::f32,
                      Caller caller = Caller::current());
-  static Tensor from_ids(const Shape& shape, const std::vector<int32_t>& ids, Caller caller = Caller::current());
+  static Tensor from_ids(const Shape& shape, const std::vector<int32_t>& ids,
+                         Caller caller = Caller::current());
   /// @throws Error unless dtype is f32 or f64, here and below.
-  static Tensor uniform(const Shape& shape, double low, double high, const RngInput& rng, DType dtype = DType::f32);
-  static Tensor normal(const Shape& shape, double mean, double deviation, const RngInput& rng, DType dtype = DType::f32);
+  static Tensor uniform(const Shape& shape, double low, double high, const RngInput& rng,
+                        DType dtype = DType::f32);
+  static Tensor normal(const Shape& shape, double mean, double deviation, const RngInput& rng,
+                       DType dtype = DType::f32);
 
   bool defined() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -64,7 +69,8 @@ class Tensor {
   }
   void* raw() const { return data_; }
 
-  /// One number by its row-major position, as double whatever the element type. @throws Error when out of range.
+  /// One number by its row-major position, as double whatever the element type. @throws Error when out of
+  /// range.
   double at(int64_t i) const;
   void set(int64_t i, double value) const;
   /// The only number of a one-element tensor. @throws Error when there are more.

@@ -41,8 +41,8 @@ TEST_CASE("strace sees no system call for memory in a hundred steps of size toy"
   for (const char* options : {"bahdanau --threads 1", "luong --threads 2"}) {
     std::string command =
         std::string(MEMORY_CALLS) + " " + BENCH + " --size toy --steps 100 --variant " + options;
-    // On a busy machine the C library sometimes gives back the end of its heap, or two threads meet in OpenBLAS for the
-    // first time in a late step. What steps themselves ask for would be there each time.
+    // On a busy machine the C library sometimes gives back the end of its heap, or two threads meet in OpenBLAS
+    // for the first time in a late step. What steps themselves ask for would be there each time.
     int code = 1;
     for (int i = 0; i < 3 && code == 1; ++i) code = WEXITSTATUS(std::system(command.c_str()));
     if (code == 77) return gradus::testing::skipped("no strace here");

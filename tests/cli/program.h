@@ -66,8 +66,8 @@ bool exists(const std::string& name);
 std::vector<std::string> lines_of(const std::string& text);
 size_t count(const std::string& text, const std::string& part);
 
-// The first control character (but for line feeds and tabs), bidirectional control or byte that is no UTF-8 of what a program
-// printed, as "U+001B"; "" where a terminal can do nothing but show the text.
+// The first control character (but for line feeds and tabs), bidirectional control or byte that is no UTF-8 of
+// what a program printed, as "U+001B"; "" where a terminal can do nothing but show the text.
 std::string acts_on_terminal(const std::string& text);
 
 // Events of DIR/train.log; fails the test when a line is no JSON.

@@ -7,10 +7,10 @@
 using namespace cli;
 
 TEST_CASE("every number on train's command line has bounds, and what lies outside is wrong usage") {
-  const std::vector<std::string> whole = {"--hidden", "--embedding",  "--layers",     "--heads",         "--ffn",
-                                          "--window", "--top-k",      "--epochs",     "--batch-size",    "--warmup",
-                                          "--threads", "--min-count", "--max-vocabulary", "--validate-every",
-                                          "--max-length", "--corpus-size"};
+  const std::vector<std::string> whole = {
+      "--hidden",         "--embedding",      "--layers",     "--heads",      "--ffn",     "--window",
+      "--top-k",          "--epochs",         "--batch-size", "--warmup",     "--threads", "--min-count",
+      "--max-vocabulary", "--validate-every", "--max-length", "--corpus-size"};
   const std::vector<std::string> real = {"--max-minutes", "--lr", "--momentum", "--weight-decay", "--clip-norm",
                                          "--clip-value", "--ema", "--scheduled-sampling", "--label-smoothing",
                                          "--dropout", "--recurrent-dropout", "--temperature"};
@@ -40,15 +40,17 @@ TEST_CASE("every number on train's command line has bounds, and what lies outsid
   CHECK_FALSE(exists("bounded"));
 }
 
-TEST_CASE("a network that the machine has no memory for is refused before any is asked for, and the old model stays") {
+TEST_CASE(
+    "a network that the machine has no memory for is refused before any is asked for, and the old model "
+    "stays") {
   Result r = run(small_run("huge", {"--hidden", "65536", "--embedding", "65536", "--layers", "256"}));
   INFO(r.err);
   CHECK(r.code == 2);
   CHECK(r.says("translator: train: word vectors of 65536 and 256 layers of 65536 units: about "));
   CHECK(r.says(" of memory here. Smaller --hidden, --embedding, --layers"));
   CHECK_FALSE(exists("huge"));
-  Result t = run({"train", "--data", short_pairs(), "--out", "huge", "--model", "transformer", "--d-model", "65536",
-                  "--layers", "256"});
+  Result t = run({"train", "--data", short_pairs(), "--out", "huge", "--model", "transformer", "--d-model",
+                  "65536", "--layers", "256"});
   CHECK(t.code == 2);
   CHECK(t.says("256 + 256 layers of 65536 units"));
 }
@@ -69,12 +71,14 @@ TEST_CASE("config.json with a size of 2^61 is an error and no crash, for every c
   size_t at = config.find("\"hidden_size\": 32");
   REQUIRE(at != std::string::npos);
   write_file("giant/config.json", config.replace(at, 17, "\"hidden_size\": 2305843009213693952"));
-  for (const Arguments& command : {Arguments{"translate", "giant", "a"}, Arguments{"evaluate", "giant", short_pairs()},
-                                   small_run("giant", {"--resume"})}) {
+  for (const Arguments& command :
+       {Arguments{"translate", "giant", "a"}, Arguments{"evaluate", "giant", short_pairs()},
+        small_run("giant", {"--resume"})}) {
     Result r = run(command);
     CAPTURE(r.err);
     CHECK(r.code == 1);
-    CHECK(r.says("giant/config.json: describes no network that can be built: \"network.hidden_size\" must be from 1 to "
-                 "65536: 2305843009213693952\n"));
+    CHECK(r.says(
+        "giant/config.json: describes no network that can be built: \"network.hidden_size\" must be from 1 to "
+        "65536: 2305843009213693952\n"));
   }
 }

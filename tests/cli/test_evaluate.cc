@@ -53,8 +53,8 @@ TEST_CASE("from corpus to BLEU: evaluate prints loss, BLEU, exact match, and AER
 
 TEST_CASE("evaluate --json is one object with the table's figures") {
   test_pairs();
-  Result r = run({"evaluate", trained_model(), "test.tsv", "--json", "--alignments", "test.links", "--hypotheses",
-                  "its.hypotheses", "--references", "its.references"});
+  Result r = run({"evaluate", trained_model(), "test.tsv", "--json", "--alignments", "test.links",
+                  "--hypotheses", "its.hypotheses", "--references", "its.references"});
   CHECK(r.code == 0);
   REQUIRE(lines_of(r.out).size() == 1);
   auto j = json_text::parse(r.out);
@@ -62,7 +62,8 @@ TEST_CASE("evaluate --json is one object with the table's figures") {
   CHECK(j.at("perplexity").get<double>() == about(std::exp(j.at("loss").get<double>())));
   CHECK(j.at("aer").get<double>() > 0);
   CHECK(j.at("aer").get<double>() < 1);
-  const auto hypotheses = lines_of(read_file("its.hypotheses")), references = lines_of(read_file("its.references"));
+  const auto hypotheses = lines_of(read_file("its.hypotheses")),
+             references = lines_of(read_file("its.references"));
   const double exact = translator::exact_match(hypotheses, references);
   CHECK(j.at("exact_match").get<double>() == about(exact, 1e-12));
   CHECK(j.at("bleu").get<double>() == about(translator::corpus_bleu(hypotheses, references).score, 1e-12));
@@ -149,8 +150,8 @@ TEST_CASE("evaluate: lines that are left out shift no other") {
   // Bad in each way, between good ones: no tab, invalid UTF-8, an empty side, blank, too long for any model.
   std::string longest;
   for (int i = 0; i < 5001; ++i) longest += "a ";
-  write_file("holes.tsv", "no tab\nshe eats\telle mange\nna\xEFve\tx\n\the\n\n" + longest + "\tb\nhe sings\til chante\nb\t" +
-                              longest + "\n");
+  write_file("holes.tsv", "no tab\nshe eats\telle mange\nna\xEFve\tx\n\the\n\n" + longest +
+                              "\tb\nhe sings\til chante\nb\t" + longest + "\n");
   Result r = run({"evaluate", trained_model(), "holes.tsv", "--hypotheses", "h", "--references", "r"});
   CHECK(r.code == 0);
   CHECK(r.err ==

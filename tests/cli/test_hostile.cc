@@ -1,5 +1,5 @@
-// Text from files and arguments that would act on the terminal it is shown on: none of it gets there, whether what is shown
-// is a message, a translation or a picture, and whether a terminal or a pipe reads it.
+// Text from files and arguments that would act on the terminal it is shown on: none of it gets there, whether
+// what is shown is a message, a translation or a picture, and whether a terminal or a pipe reads it.
 
 #include "../quick_doctest.h"
 #include "program.h"
@@ -9,7 +9,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Clears the screen, sets the title, colours all that follows (CSI as one C1 code point), and writes from right to left.
+// Clears the screen, sets the title, colours all that follows (CSI as one C1 code point), and writes from right
+// to left.
 const std::string kHostile = "\x1b[2J\x1b]0;owned\x07\xC2\x9B" "31m\xE2\x80\xAEx";
 
 void check_harmless(const Result& r) {
@@ -34,9 +35,15 @@ void respell(const std::string& path, const std::string& word) {
 }  // namespace
 
 TEST_CASE("a vocabulary with control characters is refused, by file and line") {
-  const std::vector<std::pair<std::string, std::string>> words = {{"\x1b[31mle", "U+001B"}, {"le\x07", "U+0007"},
-                                                                  {"\xC2\x9B" "31m", "U+009B"}, {"le\x7f", "U+007F"},
-                                                                  {"\xE2\x80\xAE" "el", "U+202E"},
+  const std::vector<std::pair<std::string, std::string>> words = {{"\x1b[31mle", "U+001B"},
+                                                                  {"le\x07", "U+0007"},
+                                                                  {"\xC2\x9B"
+                                                                   "31m",
+                                                                   "U+009B"},
+                                                                  {"le\x7f", "U+007F"},
+                                                                  {"\xE2\x80\xAE"
+                                                                   "el",
+                                                                   "U+202E"},
                                                                   {std::string("l\0e", 3), "U+0000"}};
   for (const char* side : {"source", "target"})
     for (const auto& [word, name] : words) {
@@ -48,17 +55,19 @@ TEST_CASE("a vocabulary with control characters is refused, by file and line") {
         Result r = run(command);
         CHECK(r.code == 1);
         CHECK(r.out.empty());
-        CHECK(r.err == std::string("translator: hostile/") + side + ".vocab:5: the token has the control character " +
-                           name + " in it\n");
+        CHECK(r.err == std::string("translator: hostile/") + side +
+                           ".vocab:5: the token has the control character " + name + " in it\n");
       }
     }
 }
 
 TEST_CASE("names of files and models with control characters are shown without them") {
   const std::string model = "m" + kHostile, data = "d" + kHostile + ".tsv";
-  for (const Arguments& command :
-       {Arguments{"translate", model, "a"}, {"evaluate", model, data}, {"train", "--data", data, "--out", model},
-        {"replay", model}, {"train", "--out", model, "--resume"}}) {
+  for (const Arguments& command : {Arguments{"translate", model, "a"},
+                                   {"evaluate", model, data},
+                                   {"train", "--data", data, "--out", model},
+                                   {"replay", model},
+                                   {"train", "--out", model, "--resume"}}) {
     Result r = run(command);
     CHECK(r.code == 1);
     CHECK(count(r.err, "[2J") > 0);  // what can be shown is
@@ -84,8 +93,8 @@ TEST_CASE("sentences with control characters: trained on, evaluated, translated,
   }
   const std::string file = "p" + kHostile + ".tsv";
   write_file(file, pairs + kHostile + "no tab\nna\xEFve\t" + kHostile + "\n\n");
-  Result trained = run({"train", "--data", file, "--hidden", "16", "--embedding", "16", "--epochs", "1", "--threads", "1",
-                        "--out", "learned", "--probe", kHostile + "she eats" + kHostile});
+  Result trained = run({"train", "--data", file, "--hidden", "16", "--embedding", "16", "--epochs", "1",
+                        "--threads", "1", "--out", "learned", "--probe", kHostile + "she eats" + kHostile});
   INFO(trained.err);
   CHECK(trained.code == 0);
   CHECK(count(trained.err, "2 bad") == 1);
@@ -95,7 +104,8 @@ TEST_CASE("sentences with control characters: trained on, evaluated, translated,
     CHECK(acts_on_terminal(read_file(std::string("learned/") + side + ".vocab")) == "");
 
   write_file("few" + kHostile, kHostile + "she eats\t" + kHostile + "elle mange\n" + kHostile + "\n");
-  Result evaluated = run({"evaluate", trained_model(), "few" + kHostile, "--hypotheses", "h", "--references", "r"});
+  Result evaluated =
+      run({"evaluate", trained_model(), "few" + kHostile, "--hypotheses", "h", "--references", "r"});
   CHECK(evaluated.code == 0);
   CHECK(count(evaluated.err, "1 bad") == 1);
   check_harmless(evaluated);
@@ -110,8 +120,23 @@ TEST_CASE("sentences with control characters: trained on, evaluated, translated,
 }
 
 TEST_CASE("compare believes no result that names another run, whatever that is called") {
-  Arguments race = {"compare", "--corpus-size", "300", "--hidden", "8", "--embedding", "8", "--epochs", "1", "--seeds",
-                    "1", "--threads", "1", "--work", "hostile_race", "--attention", "none"};
+  Arguments race = {"compare",
+                    "--corpus-size",
+                    "300",
+                    "--hidden",
+                    "8",
+                    "--embedding",
+                    "8",
+                    "--epochs",
+                    "1",
+                    "--seeds",
+                    "1",
+                    "--threads",
+                    "1",
+                    "--work",
+                    "hostile_race",
+                    "--attention",
+                    "none"};
   REQUIRE(run(race).code == 0);
   std::string result = read_file("hostile_race/none-42/race.json");
   size_t at = result.find("\"attention\":\"none\"");

@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What a model loses a word that only knows how often each word of the target language is: their entropy, of small_run's
-// data. One that learns more than that is below.
+// What a model loses a word that only knows how often each word of the target language is: their entropy, of
+// small_run's data. One that learns more than that is below.
 double loss_by_frequency() {
   static const double entropy = [] {
     std::map<std::string, double> counts;
@@ -296,7 +296,8 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
 
 TEST_CASE("a configuration without \"model\" is a recurrent one's, as all were before there was a choice") {
   const std::string& name = trained_model();
-  std::filesystem::copy(scratch_path() / name, scratch_path() / "older", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(scratch_path() / name, scratch_path() / "older",
+                        std::filesystem::copy_options::recursive);
   auto config = json_text::parse(read_file("older/config.json"));
   REQUIRE(config.at("model") == "gru");
   config.erase("model");

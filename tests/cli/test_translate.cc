@@ -85,8 +85,9 @@ namespace {
 // A Transformer with 256 learned positions, made once.
 const std::string& learned_model() {
   static const std::string name = [] {
-    Result r = run({"train", "--data", short_pairs(), "--model", "transformer", "--positions", "learned", "--d-model",
-                    "16", "--heads", "2", "--layers", "1", "--threads", "1", "--epochs", "1", "--out", "learned_positions"});
+    Result r = run({"train", "--data", short_pairs(), "--model", "transformer", "--positions", "learned",
+                    "--d-model", "16", "--heads", "2", "--layers", "1", "--threads", "1", "--epochs", "1",
+                    "--out", "learned_positions"});
     REQUIRE_MESSAGE(r.code == 0, r.err);
     return std::string("learned_positions");
   }();
@@ -103,22 +104,28 @@ std::string words(int n) {
 
 TEST_CASE("translate: a line longer than learned positions costs no other its translation") {
   Arguments command = {"translate", learned_model()};
-  std::string sings = run(command, {.input = "he sings\n"}).out, eats = run(command, {.input = "she eats\n"}).out;
+  std::string sings = run(command, {.input = "he sings\n"}).out,
+              eats = run(command, {.input = "she eats\n"}).out;
   REQUIRE(lines_of(sings).size() == 1);
   for (const char* threads : {"1", "2"}) {
     Arguments with = {"translate", learned_model(), "--threads", threads};
-    Result r = run(with, {.input = "he sings\n" + words(256) + "\n\nshe eats\n" + words(1000) + "\nna\xEFve\nhe sings\n"});
+    Result r = run(
+        with, {.input = "he sings\n" + words(256) + "\n\nshe eats\n" + words(1000) + "\nna\xEFve\nhe sings\n"});
     CHECK(r.code == 1);
     CHECK(r.out == sings + "\n\n" + eats + "\n\n" + sings);
     CHECK(r.err ==
-          "translator: standard input:2: has 256 words, but this model has learned 256 positions: 255 words and </s>; "
+          "translator: standard input:2: has 256 words, but this model has learned 256 positions: 255 words "
+          "and </s>; "
           "an empty line stands for it\n"
-          "translator: standard input:5: has 1000 words, but this model has learned 256 positions: 255 words and </s>; "
+          "translator: standard input:5: has 1000 words, but this model has learned 256 positions: 255 words "
+          "and </s>; "
           "an empty line stands for it\n"
           "translator: standard input:6: byte 3 (0xef) is not valid UTF-8; an empty line stands for it\n");
   }
-  // The longest that fits, whose translation ends where positions do, and lines between whose limit is their own.
-  Result fits = run(command, {.input = words(255) + "\nhe sings\n" + words(130) + "\n" + words(124) + "\nshe eats\n"});
+  // The longest that fits, whose translation ends where positions do, and lines between whose limit is their
+  // own.
+  Result fits =
+      run(command, {.input = words(255) + "\nhe sings\n" + words(130) + "\n" + words(124) + "\nshe eats\n"});
   CHECK(fits.code == 0);
   CHECK(fits.err.empty());
   auto lines = lines_of(fits.out);
@@ -138,13 +145,14 @@ TEST_CASE("translate: a line longer than learned positions costs no other its tr
   CHECK(argument.code == 1);
   CHECK(argument.out.empty());
   CHECK(argument.err ==
-        "translator: the sentence: has 300 words, but this model has learned 256 positions: 255 words and </s>\n");
+        "translator: the sentence: has 300 words, but this model has learned 256 positions: 255 words and "
+        "</s>\n");
 }
 
 TEST_CASE("translate: lines too long for any model") {
   std::string sings = translate({"he sings"}).out;
-  Result r = translate({}, {.input = "he sings\n" + words(5001) + "\n" + std::string(3'000'000, 'x') + "\nhe sings\n" +
-                                     std::string(2'000'000, 'y')});
+  Result r = translate({}, {.input = "he sings\n" + words(5001) + "\n" + std::string(3'000'000, 'x') +
+                                     "\nhe sings\n" + std::string(2'000'000, 'y')});
   CHECK(r.code == 1);
   CHECK(r.out == sings + "\n\n" + sings + "\n");
   CHECK(r.err ==

@@ -1,5 +1,5 @@
-// Every program refuses values that are out of range, absurd, empty or unknown: exit status 2, one short line on stderr
-// that names the option and says what it takes, nothing on stdout, nothing written.
+// Every program refuses values that are out of range, absurd, empty or unknown: exit status 2, one short line
+// on stderr that names the option and says what it takes, nothing on stdout, nothing written.
 
 #include <algorithm>
 #include <filesystem>
@@ -20,8 +20,8 @@ struct Wrong {
 
 std::vector<Wrong> all_wrong() {
   std::vector<Wrong> out;
-  auto add = [&](const char* program, const Arguments& before, const std::string& option, const std::string& value,
-                 const std::string& says) {
+  auto add = [&](const char* program, const Arguments& before, const std::string& option,
+                 const std::string& value, const std::string& says) {
     Arguments a = before;
     a.push_back(option);
     a.push_back(value);
@@ -35,10 +35,15 @@ std::vector<Wrong> all_wrong() {
   };
   const std::vector<Number> numbers = {
       {TRANSLATOR, {"train"}, {"--max-minutes", "--lr", "--clip-value", "--temperature"}, false},
-      {TRANSLATOR, {"train"}, {"--hidden", "--embedding", "--layers", "--ffn", "--heads", "--window", "--batch-size",
-                               "--warmup", "--validate-every", "--min-count", "--max-length"}, false},
-      {TRANSLATOR, {"train"}, {"--weight-decay", "--clip-norm", "--momentum", "--ema", "--dropout",
-                               "--recurrent-dropout", "--scheduled-sampling", "--label-smoothing", "--top-k", "--epochs"},
+      {TRANSLATOR,
+       {"train"},
+       {"--hidden", "--embedding", "--layers", "--ffn", "--heads", "--window", "--batch-size", "--warmup",
+        "--validate-every", "--min-count", "--max-length"},
+       false},
+      {TRANSLATOR,
+       {"train"},
+       {"--weight-decay", "--clip-norm", "--momentum", "--ema", "--dropout", "--recurrent-dropout",
+        "--scheduled-sampling", "--label-smoothing", "--top-k", "--epochs"},
        true},
       {TRANSLATOR, {"train"}, {"--threads", "--corpus-size", "--max-vocabulary"}, false},
       {TRANSLATOR, {"compare"}, {"--seeds", "--hidden", "--lr", "--max-minutes", "--batch-size"}, false},
@@ -60,7 +65,8 @@ std::vector<Wrong> all_wrong() {
   };
   for (const Number& n : numbers)
     for (const std::string& option : n.options) {
-      for (const char* value : {"-1", "nan", "1e300", ""}) add(n.program, n.command, option, value, option + ": ");
+      for (const char* value : {"-1", "nan", "1e300", ""})
+        add(n.program, n.command, option, value, option + ": ");
       // A run may be blown up by its learning rate, to see what --check-finite says.
       if (option != "--lr") add(n.program, n.command, option, "99999999999999999999", option + ": ");
       if (!n.zero) add(n.program, n.command, option, "0", option + ": ");
@@ -70,13 +76,16 @@ std::vector<Wrong> all_wrong() {
     }
   // Whole numbers without a bound.
   for (const char* value : {"-1", "1.5", "nan", "1e300", "99999999999999999999", "", "x"})
-    for (const auto& [program, command] :
-         {std::pair(TRANSLATOR, "train"), {TRANSLATOR, "corpus"}, {TRANSLATOR, "compare"}, {LENS, "ablate"}, {BENCH, "train"}})
+    for (const auto& [program, command] : {std::pair(TRANSLATOR, "train"),
+                                           {TRANSLATOR, "corpus"},
+                                           {TRANSLATOR, "compare"},
+                                           {LENS, "ablate"},
+                                           {BENCH, "train"}})
       add(program, {command}, "--seed", value, "--seed");
   // Names.
   for (const char* value : {"", "none such", "\x1b[31mred"}) {
-    for (const char* option : {"--model", "--attention", "--decoder", "--readout", "--positions", "--cell", "--optimizer",
-                               "--schedule"})
+    for (const char* option : {"--model", "--attention", "--decoder", "--readout", "--positions", "--cell",
+                               "--optimizer", "--schedule"})
       add(TRANSLATOR, {"train"}, option, value, option);
     add(TRANSLATOR, {"corpus"}, "--split", value, "--split: ");
     add(TRANSLATOR, {"compare"}, "--attention", value, "--attention: ");
@@ -90,7 +99,8 @@ std::vector<Wrong> all_wrong() {
     add(BENCH, {"train"}, "--load", value, "--load: ");
   }
   // A file or directory that a variable forgot to name.
-  for (const char* option : {"--data", "--valid", "--out", "--probe"}) add(TRANSLATOR, {"train"}, option, "", option);
+  for (const char* option : {"--data", "--valid", "--out", "--probe"})
+    add(TRANSLATOR, {"train"}, option, "", option);
   add(TRANSLATOR, {"corpus"}, "--out", "", "--out: it is empty");
   add(TRANSLATOR, {"compare"}, "--work", "", "--work: it is empty");
   add(TRANSLATOR, {"evaluate", "m", "p"}, "--hypotheses", "", "--hypotheses: it is empty");
@@ -163,7 +173,8 @@ TEST_CASE("what has no such name is told the nearest one that there is") {
         "translator evaluate: there is no option --data; hint: these are named by their places: evaluate model "
         "[pairs]\n");
   CHECK(said(TRANSLATOR, {"trian"}) ==
-        "translator: there is no command \"trian\", only corpus, train, compare, translate, evaluate, replay; hint: "
+        "translator: there is no command \"trian\", only corpus, train, compare, translate, evaluate, replay; "
+        "hint: "
         "train?\n");
   CHECK(said(TRANSLATOR, {"train", "--cell", "lsmt"}).starts_with(
       "--cell: there is no cell \"lsmt\", only gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: "

@@ -1,5 +1,5 @@
-// What SECURITY.md says of how the programs are compiled: asked of the programs themselves, and of the compiler's command
-// for each of their files.
+// What SECURITY.md says of how the programs are compiled: asked of the programs themselves, and of the
+// compiler's command for each of their files.
 
 #include <fstream>
 #include <iterator>

@@ -58,13 +58,15 @@ TEST_CASE("valid and test do not change when train grows") {
   CHECK(large.train.size() == 1000);
 }
 
-TEST_CASE("no sentence of validation or test, English or French, is in training: whatever the seed, length and size") {
+TEST_CASE(
+    "no sentence of validation or test, English or French, is in training: whatever the seed, length and "
+    "size") {
   std::array<std::set<std::string>, 3> english, french;  // of all corpora together
   for (uint64_t seed : {1, 2, 3, 77}) {
     for (int length : {5, 7, 9, 15, 40, 60, 100}) {
       const int size = length < 9 ? 300 : 3000, held_out = length < 9 ? 40 : 300;
-      const Corpus corpus =
-          generate_corpus({.seed = seed, .train = size, .valid = held_out, .test = held_out, .max_length = length});
+      const Corpus corpus = generate_corpus(
+          {.seed = seed, .train = size, .valid = held_out, .test = held_out, .max_length = length});
       size_t part = 0;
       for (const auto* pairs : {&corpus.train, &corpus.valid, &corpus.test}) {
         REQUIRE(pairs->size() == static_cast<size_t>(part == 0 ? size : held_out));

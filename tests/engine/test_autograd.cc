@@ -125,7 +125,8 @@ TEST_CASE("stop_gradient is a constant with the same numbers") {
   CHECK_FALSE(c.requires_grad());
   CHECK(gradient(x * c, x) == Numbers{3, 4});
   CHECK(error_of([&] { backward(sum(c)); }) ==
-        "[backward] the loss depends on nothing that needs a gradient; hint: made under NoGrad, or of constants alone?");
+        "[backward] the loss depends on nothing that needs a gradient; hint: made under NoGrad, or of "
+        "constants alone?");
 }
 
 TEST_CASE("one dy handed to two inputs is not mixed up when one of them is added to") {
@@ -232,7 +233,8 @@ TEST_CASE("a closure that names an input that there is not is told how many ther
         "[mine] ids of input 0 must be in 0 .. 2: 3");
   CHECK(told(table, [&](Grads& dx) { dx.add_rows(0, Tensor::from_ids({1}, {-1}), one); }) ==
         "[mine] ids of input 0 must be in 0 .. 2: -1");
-  const std::string rule = "[mine] rows must be those of ids i32 [N], each as a row of input 0 f32 [3, 2]: ids ";
+  const std::string rule =
+      "[mine] rows must be those of ids i32 [N], each as a row of input 0 f32 [3, 2]: ids ";
   CHECK(told(table, [&](Grads& dx) { dx.add_rows(0, Tensor::from_ids({2}, {0, 1}), one); }) ==
         rule + "i32 [2], rows f32 [1, 2]");
   CHECK(told(table, [&](Grads& dx) { dx.add_rows(0, g, one); }) == rule + "f32 [2], rows f32 [1, 2]");

@@ -73,7 +73,8 @@ TEST_CASE("a factor is found, and where it may come from") {
         });
       },
       {random({5, 3}), random({3})}, Mistake::factor,
-      "it is 0.2 times what it should be (1/5: the size of axis 0 of the result [5, 3]; a mean instead of a sum?)");
+      "it is 0.2 times what it should be (1/5: the size of axis 0 of the result [5, 3]; a mean instead of a "
+      "sum?)");
   // Scores without their 1 / sqrt(d).
   check(
       [](auto& in) {
@@ -159,7 +160,8 @@ TEST_CASE("contributions that overwrite each other") {
         });
       },
       {random({4, 2})}, Mistake::overwritten,
-      "contributions along axis 0 of dy are overwritten instead of added (= where += is needed): only the last one");
+      "contributions along axis 0 of dy are overwritten instead of added (= where += is needed): only the last "
+      "one");
   // A weight that is used at each of three steps, in a backward that runs over them from the end.
   check(
       [](auto& in) {
@@ -180,9 +182,10 @@ TEST_CASE("other uses' contributions that are overwritten") {
       dx.into(0).copy_from((Var(dy) * x * 2).value());
     });
   };
-  Diagnosis d = check(set, {random({3})}, Mistake::overwritten,
-                      "the backward of wrong sets (=) the gradient of input0, so what other uses of input0 have sent is "
-                      "lost: add to it (+=)");
+  Diagnosis d =
+      check(set, {random({3})}, Mistake::overwritten,
+            "the backward of wrong sets (=) the gradient of input0, so what other uses of input0 have sent is "
+            "lost: add to it (+=)");
   CHECK(d.name == "input0");
   REQUIRE(d.inputs.size() == 1);
   for (int64_t i = 0; i < 3; ++i)  // another use sends 3

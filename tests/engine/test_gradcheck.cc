@@ -35,15 +35,19 @@ TEST_CASE("inputs can have names") {
   GradcheckReport r = gradcheck(wrong, {f64({2}, {1, 2}), f64({2}, {3, 4})}, {.names = {"x", "scale"}});
   CHECK_FALSE(r);
   CHECK(r.worst_name == "x[0]");
-  CHECK(gradcheck(wrong, {f64({2}, {1, 2}), f64({2}, {3, 4})}, {.names = {"x"}}).worst_name == "x[0]");  // one for two
+  CHECK(gradcheck(wrong, {f64({2}, {1, 2}), f64({2}, {3, 4})}, {.names = {"x"}}).worst_name ==
+        "x[0]");  // one for two
 }
 
 TEST_CASE("a captured module in f32 is told what to do") {
   Var weight = variable(f32({2}, {1, 2}));
   CHECK(error_of([&] { gradcheck([&](auto& in) { return in[0] * weight; }, {f64({2}, {1, 2})}); })
             .find("element types must agree: f64 and f32") != std::string::npos);
-  CHECK(error_of([&] { gradcheck([&](auto& in) { return in[0] * weight; }, {f64({2}, {1, 2})}); })
-            .ends_with("; hint: the inputs are f64 here. A module that is captured: nn::gradcheck(module, ...), or nn::to it"));
+  CHECK(error_of([&] {
+          gradcheck([&](auto& in) { return in[0] * weight; }, {f64({2}, {1, 2})});
+        })
+            .ends_with("; hint: the inputs are f64 here. A module that is captured: nn::gradcheck(module, "
+                       "...), or nn::to it"));
 }
 
 TEST_CASE("a right gradient passes") {
@@ -168,7 +172,8 @@ TEST_CASE("an op that sets its accumulator instead of adding to it fails, and is
   CHECK_FALSE(alone);
   CHECK(alone.diagnosis.mistake == Mistake::overwritten);
   CHECK(alone.message ==
-        "[gradcheck] failed: all of 3 derivatives agree, but the backward of setting sets (=) the gradient of input0, "
+        "[gradcheck] failed: all of 3 derivatives agree, but the backward of setting sets (=) the gradient of "
+        "input0, "
         "so what other uses of input0 have sent is lost: add to it (+=)");
   GradcheckReport beside = gradcheck([&](auto& in) { return in[0] * 3 + set(in[0]); }, {x});
   CHECK_FALSE(beside);
@@ -214,7 +219,8 @@ TEST_CASE("NaN fails, wherever it is") {
       CHECK(contains(r.worst_name, "input0["));
       CHECK_FALSE(gradcheck(op(twice, [=](auto v) { return v == at ? bad : 2.0; }), {x}, {.max_elements = 2}));
       // The value is a number at the point itself, and none next to it.
-      GradcheckReport n = gradcheck(op([=](auto v) { return v > at && v < at + 1e-4 ? bad : 2 * v; }, two), {x});
+      GradcheckReport n =
+          gradcheck(op([=](auto v) { return v > at && v < at + 1e-4 ? bad : 2 * v; }, two), {x});
       CHECK_FALSE(n);
       CHECK(n.worst_error == kInf);
     }
@@ -223,10 +229,11 @@ TEST_CASE("NaN fails, wherever it is") {
 TEST_CASE("a gradient that is small beside the value, or beside others, is compared to its own digits") {
   auto off = [](double factor) {
     return [factor](const std::vector<Var>& in) {
-      Var y = record("off", {in[0]}, map(in[0].value(), [](auto v) { return 1e-7 * std::sin(v); }),
-                     [x = in[0].value(), factor](const Tensor& dy, Grads& dx) {
-                       dx.add(0, zip(dy, x, [factor](auto g, auto v) { return factor * 1e-7 * g * std::cos(v); }));
-                     });
+      Var y =
+          record("off", {in[0]}, map(in[0].value(), [](auto v) { return 1e-7 * std::sin(v); }),
+                 [x = in[0].value(), factor](const Tensor& dy, Grads& dx) {
+                   dx.add(0, zip(dy, x, [factor](auto g, auto v) { return factor * 1e-7 * g * std::cos(v); }));
+                 });
       return sum(y) + sum(in[1] * in[1]) + 3;
     };
   };

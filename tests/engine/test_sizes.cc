@@ -1,5 +1,5 @@
-// Sizes that no machine has room for, and machines that give no more memory or threads: an Error that names what was
-// asked for, or fewer threads; never a crash.
+// Sizes that no machine has room for, and machines that give no more memory or threads: an Error that names
+// what was asked for, or fewer threads; never a crash.
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -32,8 +32,8 @@ namespace {
 
 constexpr int64_t kHuge = int64_t{1} << 61;
 
-// f() in a child process that may take `more` bytes of addresses beside what it has; what f() returns, or -1 when the
-// child was ended by a signal. It gives up after a while: a deadlock must not look like work.
+// f() in a child process that may take `more` bytes of addresses beside what it has; what f() returns, or -1
+// when the child was ended by a signal. It gives up after a while: a deadlock must not look like work.
 int with_memory_limit(int64_t more, const std::function<int()>& f) {
   pid_t child = fork();
   if (child == 0) {
@@ -101,8 +101,11 @@ TEST_CASE("no function makes such a shape of smaller ones") {
   CHECK(error_of([&] { expand(v, {kHuge, 2, 3}); }) ==
         "[shape] too many elements, at most 2^56: [2305843009213693952, 2, 3]");
   // sizes whose sum is that of the axis only modulo 2^64
-  CHECK(error_of([&] { split(v, {INT64_MAX, INT64_MAX, 5}, 1); }) ==
-        "[split] sizes must add up to axis 1: shape [2, 3], sizes [9223372036854775807, 9223372036854775807, 5]");
+  CHECK(
+      error_of([&] {
+        split(v, {INT64_MAX, INT64_MAX, 5}, 1);
+      }) ==
+      "[split] sizes must add up to axis 1: shape [2, 3], sizes [9223372036854775807, 9223372036854775807, 5]");
   CHECK(error_of([&] { slice(v, 1, 1, INT64_MAX); }) ==
         "[slice] entries 1 to 9223372036854775807 are outside axis 1: shape [2, 3]");
   Var none = Tensor::zeros({int64_t{1} << 55, 0});
@@ -115,7 +118,8 @@ TEST_CASE("no function makes such a shape of smaller ones") {
   // three times this is 2 modulo 2^64, which divides the width
   Var qkv = Tensor::zeros({2, 1, 6});
   CHECK(error_of([&] { packed_self_attention(qkv, {.heads = 6148914691236517206}); }) ==
-        "[scaled_dot_product_attention] queries, keys, values must divide into 6148914691236517206 heads: 6 columns "
+        "[scaled_dot_product_attention] queries, keys, values must divide into 6148914691236517206 heads: 6 "
+        "columns "
         "of 3 operands");
   Tensor length = Tensor::from_ids({2}, {1 << 30, 1 << 30});
   CHECK(error_of([&] { real_rows(length, kHuge); }) ==
@@ -144,7 +148,8 @@ TEST_CASE("what the machine has no room for is refused with shape and bytes") {
   CHECK(Tensor::ones({1000}).at(999) == 1);
 }
 
-TEST_CASE("a system that gives no more memory: an Error, at every size of block, and what there was stays usable") {
+TEST_CASE(
+    "a system that gives no more memory: an Error, at every size of block, and what there was stays usable") {
   if (!memory_can_be_limited()) return;
   auto until_refused = [](int64_t numbers) {
     return [numbers] {

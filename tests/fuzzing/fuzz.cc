@@ -20,8 +20,8 @@ void broken(std::string_view rule, std::string_view about) {
 
 namespace {
 
-// Compared byte for byte where the fuzzer does not look on: it would put what is looked for into its inputs, and find it
-// quoted.
+// Compared byte for byte where the fuzzer does not look on: it would put what is looked for into its inputs,
+// and find it quoted.
 FUZZ_UNWATCHED bool has(const char* text, size_t size, const char* word) {
   for (size_t begin = 0; begin < size; ++begin) {
     size_t n = 0;
@@ -37,7 +37,8 @@ void must_be_a_message(std::string_view text) {
   must(!text.empty(), "an error says something");
   for (const char* own : {"std::", "basic_string::", "vector::_M", "json.exception", "map::at", "array::at",
                           "_M_range", "bad optional access", "filesystem error: "})
-    must(!has(text.data(), text.size(), own), "an error is no exception of the standard library", [&] { return text; });
+    must(!has(text.data(), text.size(), own), "an error is no exception of the standard library",
+         [&] { return text; });
 }
 
 void must_be_printable(std::string_view text) {

@@ -29,8 +29,8 @@ class Broken : public std::logic_error {
 
 /// @throws Broken
 [[noreturn]] void broken(std::string_view rule, std::string_view about);
-/// A rule must hold, and otherwise is said. What it was about may be told by a function, which is called only then: a target
-/// runs some ten thousand times a second.
+/// A rule must hold, and otherwise is said. What it was about may be told by a function, which is called only
+/// then: a target runs some ten thousand times a second.
 inline void must(bool holds, std::string_view rule) {
   if (!holds) broken(rule, "");
 }

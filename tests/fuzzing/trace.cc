@@ -1,5 +1,5 @@
-// Any JSON beside the schemas of traces and of logs: the check ends and says where; and the document stays the same
-// when it goes through text.
+// Any JSON beside the schemas of traces and of logs: the check ends and says where; and the document stays the
+// same when it goes through text.
 
 #include <nlohmann/json.hpp>
 

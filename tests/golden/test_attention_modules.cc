@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kTolerance = 1e-11;
 
-// Loads parameters, takes one step from `query` and `annotations`, and compares what the file has: weights, context,
-// attn_vector (where there is a W_c), and the gradients of all inputs.
+// Loads parameters, takes one step from `query` and `annotations`, and compares what the file has: weights,
+// context, attn_vector (where there is a W_c), and the gradients of all inputs.
 void check_step(const std::string& name, nn::Attention& attention,
                 const std::map<std::string, Parameter*>& parameters) {
   CAPTURE(name);

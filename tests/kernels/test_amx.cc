@@ -190,7 +190,8 @@ TEST_CASE("amx: a product with an infinity or NaN in A is as any other, and othe
   std::mt19937 rng(82);
   const int64_t m = 40, n = 48, k = 600;
   const float inf = std::numeric_limits<float>::infinity();
-  Row<float> w = Row<float>::random(n * k, rng), a = Row<float>::random(m * k, rng), before(m * n), after(m * n);
+  Row<float> w = Row<float>::random(n * k, rng), a = Row<float>::random(m * k, rng), before(m * n),
+             after(m * n);
   for (int64_t i = 0; i < w.size(); ++i) w[i] = std::fabs(w[i]) + 0.5f;
   const kernels::PackedMatrix<float> packed(kernels::PackedMatrix<float>::Use::transposed, n, k, w.data(), k);
   packed.product(m, a.data(), k, false, before.data(), n);
@@ -234,7 +235,8 @@ TEST_CASE("amx: a row that pieces cannot stand for, from the packed weight in pl
         CAPTURE(n);
         CAPTURE(k);
         const int64_t ld = (transposed ? k : n) + 1;
-        Row<float> w = Row<float>::random((transposed ? n : k) * ld, rng), a = Row<float>::random(k, rng), c(n, 5);
+        Row<float> w = Row<float>::random((transposed ? n : k) * ld, rng), a = Row<float>::random(k, rng),
+                   c(n, 5);
         const auto at = [&](int64_t p, int64_t j) { return w[transposed ? j * ld + p : p * ld + j]; };
         std::vector<uint16_t> packed(size_t(kernels::amx_panels(n) * kernels::amx_panel(k)));
         REQUIRE(kernels::amx_pack_right(transposed, n, k, w.data(), ld, packed.data()));

@@ -1,5 +1,5 @@
-// Forms of comparison that let an error pass, kept out of all sources. A reader finds them in the text; what it finds and
-// what it leaves alone is tested below.
+// Forms of comparison that let an error pass, kept out of all sources. A reader finds them in the text; what it
+// finds and what it leaves alone is tested below.
 
 #include <algorithm>
 #include <cctype>
@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Comments as blanks, so that lines keep their numbers. Texts in quotes stay: none of them looks like what is sought.
+// Comments as blanks, so that lines keep their numbers. Texts in quotes stay: none of them looks like what is
+// sought.
 std::string without_comments(std::string text) {
   for (size_t at = 0; (at = text.find("//", at)) != std::string::npos;)
     for (; at < text.size() && text[at] != '\n'; ++at) text[at] = ' ';
@@ -41,7 +42,8 @@ bool has_any(const std::string& text, std::initializer_list<const char*> words) 
 
 bool part_of_a_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// What a call's opening bracket at `open` holds, split at its outer commas; a list in braces counts as its own parts.
+// What a call's opening bracket at `open` holds, split at its outer commas; a list in braces counts as its own
+// parts.
 std::vector<std::string> arguments_at(const std::string& text, size_t open) {
   std::vector<std::string> out(1);
   int depth = 0;
@@ -64,17 +66,19 @@ std::vector<std::string> arguments_at(const std::string& text, size_t open) {
 bool assigns(const std::string& statement, const std::string& name) {
   if (name.empty()) return false;
   if (statement.ends_with(name + "=")) return true;
-  for (size_t at = statement.find(name + "="); at != std::string::npos; at = statement.find(name + "=", at + 1)) {
+  for (size_t at = statement.find(name + "="); at != std::string::npos;
+       at = statement.find(name + "=", at + 1)) {
     const size_t after = at + name.size() + 1;
     const bool whole = at == 0 || !part_of_a_name(statement[at - 1]);
     const bool one_side = statement.ends_with("?") || statement.ends_with(":");
-    if (whole && one_side && statement[after] != '=' && statement.find('?', after) != std::string::npos) return true;
+    if (whole && one_side && statement[after] != '=' && statement.find('?', after) != std::string::npos)
+      return true;
   }
   return false;
 }
 
-// The lines of a running maximum that a NaN does not move: `worst = std::max(worst, std::abs(a - b))`, whatever the
-// names, and the same in a return. Where the statement asks isfinite() first, it is none.
+// The lines of a running maximum that a NaN does not move: `worst = std::max(worst, std::abs(a - b))`, whatever
+// the names, and the same in a return. Where the statement asks isfinite() first, it is none.
 std::vector<int> lost_nan(const std::string& source) {
   const std::string text = without_comments(source);
   std::vector<int> lines;
@@ -93,7 +97,8 @@ std::vector<int> lost_nan(const std::string& source) {
                         has_any(arguments[0], {"worst", "error", "residual", "largest"});
       const bool of_errors = has_any(rest, {"abs(", "rror", "iff", "worst", "residual", "largest", "doubt"});
       if (runs && of_errors && statement.find("isfinite") == std::string::npos)
-        lines.push_back(1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n')));
+        lines.push_back(1 +
+                        static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n')));
     }
   std::sort(lines.begin(), lines.end());
   return lines;
@@ -105,7 +110,8 @@ std::vector<int> lines_with(const std::string& source, std::string_view form) {
   std::vector<int> lines;
   for (size_t at = text.find(form); at != std::string::npos; at = text.find(form, at + 1))
     if (at == 0 || !part_of_a_name(text[at - 1]))
-      lines.push_back(1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n')));
+      lines.push_back(1 +
+                      static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n')));
   return lines;
 }
 
@@ -118,7 +124,8 @@ std::vector<std::string> everywhere(const Find& find, size_t& files) {
   for (const char* folder : {"lib", "nn", "examples", "tests", "tools"})
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       const fs::path& path = entry.path();
-      if ((path.extension() != ".cc" && path.extension() != ".h") || path.filename() == "test_forms.cc") continue;
+      if ((path.extension() != ".cc" && path.extension() != ".h") || path.filename() == "test_forms.cc")
+        continue;
       std::ifstream in(path);
       ++files;
       for (int line : find(std::string(std::istreambuf_iterator<char>(in), {})))

@@ -229,7 +229,8 @@ TEST_CASE("every link from a page to a file of the project leads to one") {
       at += 2;
       const std::string link = text.substr(at, text.find_first_of("#)", at) - at);
       // A space is in no link, but in the parameters of a lambda, which look like one.
-      if (link.empty() || link.find("://") != std::string::npos || link.find(' ') != std::string::npos) continue;
+      if (link.empty() || link.find("://") != std::string::npos || link.find(' ') != std::string::npos)
+        continue;
       CHECK_MESSAGE(fs::exists(page.parent_path() / link), page.string() << " leads to " << link);
       ++links;
     }

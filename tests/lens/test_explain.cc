@@ -356,7 +356,8 @@ TEST_CASE("the shown step is compared in full") {
   CHECK(trace.shown == 1);
   for (const auto& [name, g] : trace.gradients[1].stations) {
     int64_t count = 0;
-    for (const lens::Compared& c : trace.checks) count += c.step == 1 && c.station == name && c.row >= 0 && c.column >= 0;
+    for (const lens::Compared& c : trace.checks)
+      count += c.step == 1 && c.station == name && c.row >= 0 && c.column >= 0;
     CAPTURE(name);
     CHECK(count == g.numel());
   }

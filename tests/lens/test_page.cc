@@ -74,9 +74,8 @@ TEST_CASE("a page's policy names its script and its sheet, and forbids all else"
     size_t begin = page.find("<meta http-equiv=\"Content-Security-Policy\" content=\"");
     REQUIRE(begin != std::string::npos);
     std::string policy = page.substr(begin, page.find('>', begin) - begin);
-    for (const char* rule :
-         {"default-src 'none'", "script-src 'sha256-", "style-src 'sha256-", "base-uri 'none'", "form-action 'none'",
-          "require-trusted-types-for 'script'"})
+    for (const char* rule : {"default-src 'none'", "script-src 'sha256-", "style-src 'sha256-",
+                             "base-uri 'none'", "form-action 'none'", "require-trusted-types-for 'script'"})
       CHECK_MESSAGE(count(policy, rule) == 1, rule);
     CHECK(count(policy, "unsafe") == 0);
     CHECK(begin < page.find("<style"));  // what comes before it is not held to it
@@ -95,8 +94,8 @@ TEST_CASE("text becomes markup in one function") {
     std::string text(std::istreambuf_iterator<char>(in), {});
     CAPTURE(entry.path().string());
     places += count(text, "innerHTML");
-    for (const char* bad : {"outerHTML", "insertAdjacentHTML", "document.write", "createContextualFragment", "DOMParser",
-                            "srcdoc", "eval(", "new Function", " style=\""})
+    for (const char* bad : {"outerHTML", "insertAdjacentHTML", "document.write", "createContextualFragment",
+                            "DOMParser", "srcdoc", "eval(", "new Function", " style=\""})
       CHECK_MESSAGE(count(text, bad) == 0, bad);
   }
   CHECK(files > 15);

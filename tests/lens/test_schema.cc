@@ -93,9 +93,11 @@ TEST_CASE("a log of checks is held to the schema: file, line and field are named
     return std::string("taken");
   };
   CHECK(error("[1,2]", "[2,1]") == "taken");
-  CHECK(error("[1,2]", R"(["<img src=x onerror=alert(1)>",2])") == ": tensors[0].shape[0]: must be integer, is string");
+  CHECK(error("[1,2]", R"(["<img src=x onerror=alert(1)>",2])") ==
+        ": tensors[0].shape[0]: must be integer, is string");
   CHECK(error("[1,2]", "[1,3]") == ": tensors[0].yours: 2 numbers do not make the shape [1,3]");
-  CHECK(error("[1,2]", "[4503599627370497,4503599627370496]").find("do not make the shape") != std::string::npos);
+  CHECK(error("[1,2]", "[4503599627370497,4503599627370496]").find("do not make the shape") !=
+        std::string::npos);
   CHECK(error("[1,2]", "[-1,-2]") == ": tensors[0].shape[0]: must be at least 0, is -1");
   CHECK(error("[1,2]", "[0,9007199254740991,2]").find("do not make") != std::string::npos);
   CHECK(error("[1,2]", "[1e300]") == ": tensors[0].shape[0]: must be integer, is number");
@@ -103,7 +105,8 @@ TEST_CASE("a log of checks is held to the schema: file, line and field are named
   CHECK(error("1e-6", "1e999") == "");  // no JSON at all
   CHECK(error("\"title\":\"a\",", "") == ": document: lacks \"title\"");
   CHECK(error("\"a\"", "\"\xff\"") == "");
-  CHECK(error("[1,2]", std::string(200000, '[') + std::string(200000, ']')) == "");  // deep enough for any stack
+  CHECK(error("[1,2]", std::string(200000, '[') + std::string(200000, ']')) ==
+        "");  // deep enough for any stack
 }
 
 TEST_CASE("exit status: what differs, and what is no number, is 1") {

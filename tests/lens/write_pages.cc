@@ -1,4 +1,5 @@
-// write_pages DIRECTORY: explain and graph pages of small fresh models of every kind, for test_pages.py to open.
+// write_pages DIRECTORY: explain and graph pages of small fresh models of every kind, for test_pages.py to
+// open.
 
 #include <cstdio>
 

@@ -216,10 +216,11 @@ TEST_CASE("check: what a gradient that no rule explains lacks is looked for") {
   hint(tanh_with([](auto, auto v) { return v * (1 - v * v); }), x, "It has a factor y too many.");
   auto gate = [](const std::vector<Var>& in) {
     Tensor s = sigmoid(in[1]).value();
-    return record("glu", {in[0], in[1]}, (in[0] * s).value(), [a = in[0].value(), s](const Tensor& dy, Grads& dx) {
-      dx.add(0, (Var(dy) * s).value());
-      dx.add(1, (Var(dy) * a * s).value());
-    });
+    return record("glu", {in[0], in[1]}, (in[0] * s).value(),
+                  [a = in[0].value(), s](const Tensor& dy, Grads& dx) {
+                    dx.add(0, (Var(dy) * s).value());
+                    dx.add(1, (Var(dy) * a * s).value());
+                  });
   };
   hint(gate, {x[0], {"gate", lens::random({2, 4}, 2)}},
        "✗ unknown in gate The factor 1 - s(gate) is missing. Right: x.");

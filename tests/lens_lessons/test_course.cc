@@ -300,21 +300,27 @@ TEST_CASE("a lab is judged by its tests, not by what the program says") {
 TEST_CASE("a program that only says that it is right, or ends before it was checked, has not passed") {
   Scratch s;
   s.lens("lesson 2 --hint");
-  const fs::path lesson = fs::path(LENS_FOLDER) / "lessons/02-linear", lab = fs::path(LENS_FOLDER) / "labs/01-diagonal-softmax";
-  std::string starter = lens::read_text(lesson / "starter.cc"), solution = lens::read_text(lesson / "solution.cc"),
-              broken = lens::read_text(lab / "broken.cc"), fixed = lens::read_text(lab / "fixed.cc");
+  const fs::path lesson = fs::path(LENS_FOLDER) / "lessons/02-linear",
+                 lab = fs::path(LENS_FOLDER) / "labs/01-diagonal-softmax";
+  std::string starter = lens::read_text(lesson / "starter.cc"),
+              solution = lens::read_text(lesson / "solution.cc"), broken = lens::read_text(lab / "broken.cc"),
+              fixed = lens::read_text(lab / "fixed.cc");
   fs::create_directories(s.path / "gradus-lessons");
   fs::create_directories(s.path / "gradus-labs");
-  const std::string includes = "#include <csignal>\n#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\n";
+  const std::string includes =
+      "#include <csignal>\n#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\n";
   struct Cheat {
     const char *what, *code, *said;
   };
   for (const Cheat& c : {
-           Cheat{"exit", "static int done = (std::puts(\"● right\"), std::exit(0), 0);", "ended (exit status 0) before the check was over"},
-           Cheat{"_Exit", "static int done = (std::_Exit(0), 0);", "ended (exit status 0) before the check was over"},
+           Cheat{"exit", "static int done = (std::puts(\"● right\"), std::exit(0), 0);",
+                 "ended (exit status 0) before the check was over"},
+           Cheat{"_Exit", "static int done = (std::_Exit(0), 0);",
+                 "ended (exit status 0) before the check was over"},
            Cheat{"abort", "static int done = (std::signal(SIGABRT, [](int) { _exit(0); }), std::abort(), 0);",
                  "ended (exit status 0) before the check was over"},
-           Cheat{"signal", "static int done = (std::raise(SIGSEGV), 0);", "ended by signal 11 (Segmentation fault)"},
+           Cheat{"signal", "static int done = (std::raise(SIGSEGV), 0);",
+                 "ended by signal 11 (Segmentation fault)"},
            Cheat{"destructor", "struct Last { ~Last() { _exit(0); } } last;", "✗"},
        }) {
     CAPTURE(c.what);
@@ -337,7 +343,8 @@ TEST_CASE("a program that only says that it is right, or ends before it was chec
   s.write("gradus-lessons/02-linear.cc", includes + inside);
   CHECK(s.lens("lesson 2 -q").says("before the check was over"));
   // A main() that is right without looking.
-  s.write("gradus-lessons/02-linear.cc", solution.substr(0, solution.find("int main()")) + "int main() { return 0; }\n");
+  s.write("gradus-lessons/02-linear.cc",
+          solution.substr(0, solution.find("int main()")) + "int main() { return 0; }\n");
   Ran r = s.lens("lesson 2 -q");
   CHECK(r.code == 1);
   CHECK_MESSAGE(r.says("main() checks nothing any more"), r.out);
@@ -403,7 +410,8 @@ TEST_CASE("scratch folders are private, and gone in the end, however it comes") 
   fs::create_directories(s.path / "tmp");
   auto left = [&] {
     std::string names;
-    for (const auto& entry : fs::directory_iterator(s.path / "tmp")) names += entry.path().filename().string() + " ";
+    for (const auto& entry : fs::directory_iterator(s.path / "tmp"))
+      names += entry.path().filename().string() + " ";
     return names;
   };
   std::string here = "cd " + s.path.string() + "; export TMPDIR=" + s.path.string() + "/tmp; ";
@@ -414,10 +422,15 @@ TEST_CASE("scratch folders are private, and gone in the end, however it comes") 
   s.write("gradus-lessons/02-linear.cc", "#include <unistd.h>\nint main() { pause(); }\n");
   for (const char* signal : {"INT", "TERM", "HUP"}) {
     CAPTURE(signal);
-    Ran r = run(here + "env --default-signal " + kLens + " lesson 2 -q --out page.html > said.txt & watcher=$!; " +
-                "for i in $(seq 600); do ls tmp/*/program > /dev/null 2>&1 && ps -o comm= --ppid $watcher | grep -q program && break; sleep 0.1; done; "
-                "stat -c %a tmp/*; kill -" + signal + " $watcher; wait $watcher; echo ended $?; "
-                "sleep 0.2; pgrep -f '" + s.path.string() + "/tm[p]/gradus-lens' || echo nobody is left");
+    Ran r =
+        run(here + "env --default-signal " + kLens + " lesson 2 -q --out page.html > said.txt & watcher=$!; " +
+            "for i in $(seq 600); do ls tmp/*/program > /dev/null 2>&1 && ps -o comm= --ppid $watcher | grep "
+            "-q program && break; sleep 0.1; done; "
+            "stat -c %a tmp/*; kill -" +
+            signal +
+            " $watcher; wait $watcher; echo ended $?; "
+            "sleep 0.2; pgrep -f '" +
+            s.path.string() + "/tm[p]/gradus-lens' || echo nobody is left");
     CHECK_MESSAGE(r.says("700\n"), r.out);
     CHECK_MESSAGE(!r.says("ended 0"), r.out);
     CHECK_MESSAGE(r.says("nobody is left"), r.out);

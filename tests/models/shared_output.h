@@ -7,8 +7,8 @@
 #include "../check.h"
 #include "../quick_doctest.h"
 
-/// Two shards with an output layer each, against two that share it: loss and all gradients. Both shards are the same
-/// batch; the model is in f64.
+/// Two shards with an output layer each, against two that share it: loss and all gradients. Both shards are the
+/// same batch; the model is in f64.
 inline void check_shared_output(gradus::nn::TranslationModel& model, const gradus::nn::Seq2SeqBatch& batch) {
   namespace nn = gradus::nn;
   gradus::ThreadPool pool(2);

@@ -13,7 +13,8 @@ using gradus::Tensor;
 using gradus::nn::Seq2Seq, gradus::nn::Seq2SeqBatch, gradus::nn::Seq2SeqConfig;
 namespace nn = gradus::nn;
 
-inline Seq2SeqConfig small(const std::string& attention, const std::string& decoder = "auto", bool feeding = true) {
+inline Seq2SeqConfig small(const std::string& attention, const std::string& decoder = "auto",
+                           bool feeding = true) {
   Seq2SeqConfig c;
   c.source_vocabulary = 9;
   c.target_vocabulary = 8;

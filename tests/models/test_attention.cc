@@ -18,7 +18,8 @@ using testing::op_error_of;
 
 namespace {
 
-// For gradcheck: annotations and three queries in, all contexts out, and the queries, for some attentions ask nothing.
+// For gradcheck: annotations and three queries in, all contexts out, and the queries, for some attentions ask
+// nothing.
 struct Attender {
   std::unique_ptr<nn::Attention> attention;
   Tensor mask, given;
@@ -306,9 +307,13 @@ TEST_CASE("errors of the attentions") {
   Rng rng(1);
   CHECK(op_error_of([&] { nn::make_attention("foo", sizes(), rng); }) ==
         "[make_attention] unknown attention \"foo\": one of bahdanau, dot, scaled-dot, general, concat, "
-      "concat-identity, location, location-aware, local-m, local-p, coverage, multihead, hard, uniform, oracle, nearest");  // see test_attention_kinds.cc
-  CHECK(op_error_of([&] { nn::make_attention("dot", {4, 8, A}, rng); }) ==
-        "[DotAttention] query and annotations must have one size: 4 and 8 (general attention has a matrix between them)");
+        "concat-identity, location, location-aware, local-m, local-p, coverage, multihead, hard, uniform, "
+        "oracle, nearest");  // see test_attention_kinds.cc
+  CHECK(op_error_of([&] {
+          nn::make_attention("dot", {4, 8, A}, rng);
+        }) ==
+        "[DotAttention] query and annotations must have one size: 4 and 8 (general attention has a matrix "
+        "between them)");
   auto attention = nn::make_attention("general", sizes(), rng);
   auto memory = attention->prepare(Tensor::zeros({S, B, D}), {});
   CHECK_THROWS_WITH(

@@ -1,5 +1,5 @@
-// Beam search with every attention: what a hypothesis is said to cost is what its words cost under teacher forcing. A state
-// that did not follow its row (previous weights, coverage, the fed-back vector) would show.
+// Beam search with every attention: what a hypothesis is said to cost is what its words cost under teacher
+// forcing. A state that did not follow its row (previous weights, coverage, the fed-back vector) would show.
 
 #include <gradus/nn/search.h>
 #include <gradus/nn/seq2seq.h>

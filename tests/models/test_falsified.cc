@@ -1,5 +1,5 @@
-// The gradient check has to see one hundredth in every single parameter of a translator, those of attention first:
-// their gradients are small beside the output layer's.
+// The gradient check has to see one hundredth in every single parameter of a translator, those of attention
+// first: their gradients are small beside the output layer's.
 
 #include <gradus/nn/module.h>
 #include <gradus/nn/seq2seq.h>

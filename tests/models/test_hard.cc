@@ -87,7 +87,8 @@ std::vector<Tensor> exact(Seq2Seq& model, double label_smoothing) {
       Seq2SeqBatch batch = one_sentence();
       batch.alignment = path(i, j);
       Var p = exp(log_probability(model, batch));
-      // The cost alone: its own term for the choices has no value, and is left out by differentiating at its constant.
+      // The cost alone: its own term for the choices has no value, and is left out by differentiating at its
+      // constant.
       nn::Encoded source = model.encoder(batch.source, batch.source_lengths);
       source.alignment = batch.alignment;
       Var readout = model.decoder->teacher_forced(batch.target_in, source).readout;

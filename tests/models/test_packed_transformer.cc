@@ -148,7 +148,8 @@ TEST_CASE("a Transformer in double is decoded by its layers; weights need not be
   auto decoder = model.generator()->start(in.ids, in.lengths, {.weights = false});
   decoder->step(Tensor::full({4}, nn::kBos, DType::i32));
   CHECK_FALSE(decoder->weights().defined());
-  CHECK(error_of([&] { decoder->step(Tensor::full({2}, 4, DType::i32)); }) == "[step] previous words must be i32 [4]: [2]");
+  CHECK(error_of([&] { decoder->step(Tensor::full({2}, 4, DType::i32)); }) ==
+        "[step] previous words must be i32 [4]: [2]");
   nn::to(model, DType::f64);
   auto twice = nn::translate(model, in.ids, in.lengths, {.max_length = 12});
   for (size_t b = 0; b < 4; ++b) CHECK(single[b][0].tokens == twice[b][0].tokens);

@@ -193,7 +193,9 @@ TEST_CASE("rows of an incremental decoder: kept, dropped, doubled, and given bac
       CHECK(!changed->weights().defined());
     }
     CHECK(error_of([&] { changed->select({1}); }) == "[select] rows are 0 .. 0: 1");
-    CHECK(error_of([&] { changed->select({0, 0, 0, 0, 0, 0, 0}); }) == "[select] at most 6 rows were planned for: 7");
+    CHECK(error_of([&] {
+            changed->select({0, 0, 0, 0, 0, 0, 0});
+          }) == "[select] at most 6 rows were planned for: 7");
   }
 }
 

@@ -1,4 +1,5 @@
-// Training, saving, loading, searching: what goes wrong names the line of the call, and a file its path as well.
+// Training, saving, loading, searching: what goes wrong names the line of the call, and a file its path as
+// well.
 
 #include <gradus/io/npy.h>
 #include <gradus/io/safetensors.h>
@@ -111,7 +112,8 @@ TEST_CASE("clipping, schedules, averages, initialisers") {
   nn::ExponentialMovingAverage ema;
   ema.update(model);
   CHECK_TEXT(
-      "[ExponentialMovingAverage] the module must be the same: average of up.weight [3, 2], parameter weight_ih_l0 [9, 2]",
+      "[ExponentialMovingAverage] the module must be the same: average of up.weight [3, 2], parameter "
+      "weight_ih_l0 [9, 2]",
       ema.update(other));
   CHECK_TEXT("[ExponentialMovingAverage] has averages of 4 parameters, the module has 2",
               ema.update(model.up));
@@ -124,7 +126,8 @@ TEST_CASE("clipping, schedules, averages, initialisers") {
   CHECK_ERROR("[kaiming_normal_] the first axis must divide into the blocks: [4, 3], 3 blocks",
               nn::init::kaiming_normal_(weight, rng, {.blocks = 3}));
   CHECK_TEXT(
-      "[calculate_gain] unknown nonlinearity \"thanh\": one of linear, sigmoid, tanh, relu, leaky_relu, selu; hint: tanh?",
+      "[calculate_gain] unknown nonlinearity \"thanh\": one of linear, sigmoid, tanh, relu, leaky_relu, selu; "
+      "hint: tanh?",
       nn::init::calculate_gain("thanh"));
   CHECK_TEXT("[update] the parameter is undefined", nn::init::zeros_(none));
   CHECK_REFUSES(nn::init::ones_(none));
@@ -153,18 +156,20 @@ TEST_CASE("files: their path and the line of the call") {
   CHECK_REFUSES(save_safetensors(good.path, {{{"a", Tensor()}}, {}}));
   nn::save(model, good.path);
   nn::save(part, of_part.path);
-  CHECK_TEXT(
-      "[load] " + good.path +
-          ": the names and shapes must be the module's: missing weight, bias; unexpected up.weight, up.bias, down.weight, down.bias; hint: they are given under \"up.\"",
-      nn::load(part, good.path));
-  CHECK_TEXT(
-      "[load] " + of_part.path +
-          ": the names and shapes must be the module's: wrong shape weight (module [2, 3], given [3, 2]), bias (module [2], given [3]); hint: a weight is [out, in]: transposed?",
-      nn::load(turned, of_part.path));
+  CHECK_TEXT("[load] " + good.path +
+                 ": the names and shapes must be the module's: missing weight, bias; unexpected up.weight, "
+                 "up.bias, down.weight, down.bias; hint: they are given under \"up.\"",
+             nn::load(part, good.path));
+  CHECK_TEXT("[load] " + of_part.path +
+                 ": the names and shapes must be the module's: wrong shape weight (module [2, 3], given [3, "
+                 "2]), bias (module [2], given [3]); hint: a weight is [out, in]: transposed?",
+             nn::load(turned, of_part.path));
   nn::StateDict prefixed;
   for (const auto& [name, value] : nn::state_dict(model)) prefixed.emplace_back("module." + name, value);
   CHECK_TEXT(
-      "[load_state_dict] the names and shapes must be the module's: missing up.weight, up.bias, down.weight, down.bias; unexpected module.up.weight, module.up.bias, module.down.weight, module.down.bias; hint: they are given under \"module.\"",
+      "[load_state_dict] the names and shapes must be the module's: missing up.weight, up.bias, down.weight, "
+      "down.bias; unexpected module.up.weight, module.up.bias, module.down.weight, module.down.bias; hint: "
+      "they are given under \"module.\"",
       nn::load_state_dict(model, prefixed));
   CHECK_REFUSES(nn::load_state_dict(nn::named_parameters(model), prefixed));
   CHECK_TEXT("[to] parameters are f32 or f64: i32", nn::to(model, DType::i32));

@@ -75,21 +75,26 @@ TEST_CASE("layers name the line that constructs them") {
               nn::cell_name({.bias = false}));
   CHECK_NAMES_THIS_LINE(nn::RecurrentParameters({}, -1, E, rng));
   CHECK_TEXT(
-      "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: gru?",
+      "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; "
+      "hint: gru?",
       nn::cell_type("gur"));
   CHECK_TEXT(
-      "[cell_type] unknown cell \"transformer\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu",
+      "[cell_type] unknown cell \"transformer\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, "
+      "rnn-relu",
       nn::cell_type("transformer"));
 }
 
 TEST_CASE("attentions name the line that constructs them") {
   Rng rng(1);
   CHECK_ERROR(
-      "[make_attention] unknown attention \"genral\": one of bahdanau, dot, scaled-dot, general, concat, concat-identity, location, location-aware, local-m, local-p, coverage, multihead, hard, uniform, oracle; hint: general?",
+      "[make_attention] unknown attention \"genral\": one of bahdanau, dot, scaled-dot, general, concat, "
+      "concat-identity, location, location-aware, local-m, local-p, coverage, multihead, hard, uniform, "
+      "oracle; hint: general?",
       nn::make_attention("genral", {E, E, E}, rng));
   CHECK_REFUSES(nn::attention_kind("foo"));
   CHECK_ERROR(
-      "[DotAttention] query and annotations must have one size: 8 and 16 (general attention has a matrix between them)",
+      "[DotAttention] query and annotations must have one size: 8 and 16 (general attention has a matrix "
+      "between them)",
       nn::make_attention("dot", {E, 2 * E, E}, rng));
   CHECK_ERROR("[MultiheadAttention] embed_dim must be a multiple of num_heads: 8, 3; hint: 2 or 4 heads?",
               nn::make_attention("multihead", {E, E, E, {.heads = 3}}, rng));
@@ -167,7 +172,8 @@ TEST_CASE("the Transformer's parts name the line that constructs them") {
   CHECK_ERROR("[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4; hint: 2 or 5 heads?",
               nn::MultiheadAttention(10, 4, rng));
   CHECK_ERROR(
-      "[MultiheadAttention] embed_dim must be a multiple of num_heads: 4, 512; hint: the number of heads comes second: exchanged?",
+      "[MultiheadAttention] embed_dim must be a multiple of num_heads: 4, 512; hint: the number of heads comes "
+      "second: exchanged?",
       nn::MultiheadAttention(4, 512, rng));
   CHECK_ERROR("[MultiheadAttention] num_heads must be positive: 0", nn::MultiheadAttention(10, 0, rng));
   CHECK_ERROR("[MultiheadAttention] dropout must be in [0, 1): 1",
@@ -241,7 +247,8 @@ TEST_CASE("tensors, parameters and their parts name the line of a wrong call") {
   CHECK_ERROR("[uniform] needs f32 or f64 numbers", Tensor::uniform({2}, 0, 1, rng, DType::i32));
   CHECK_NAMES_THIS_LINE(Tensor::normal({2}, 0, 1, rng, DType::u8));
   CHECK_TEXT("[tensor] i32 numbers were asked of a [2, 3] f32 tensor", t.i32());
-  CHECK_TEXT("[tensor] f32 numbers were asked of an undefined tensor; hint: moved from, or never made?", Tensor().f32());
+  CHECK_TEXT("[tensor] f32 numbers were asked of an undefined tensor; hint: moved from, or never made?",
+             Tensor().f32());
   CHECK_REFUSES(t.f64());
   CHECK_REFUSES(t.u8());
   CHECK_REFUSES(data<double>(t));
@@ -300,7 +307,8 @@ TEST_CASE("a program can leave the place out") {
     nn::MultiheadAttention(10, 4, rng);
     FAIL("no error");
   } catch (const Error& e) {
-    CHECK(e.message() == "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4; hint: 2 or 5 heads?");
+    CHECK(e.message() ==
+          "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4; hint: 2 or 5 heads?");
     CHECK(e.message() != e.what());
   }
   CHECK(Error("own").message() == "own");

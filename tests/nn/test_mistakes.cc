@@ -1,5 +1,5 @@
-// Wrong backwards deep within a model: gradcheck(model, inputs) names the kind of the mistake, and the worst element by
-// its parameter's name.
+// Wrong backwards deep within a model: gradcheck(model, inputs) names the kind of the mistake, and the worst
+// element by its parameter's name.
 
 #include <gradus/nn/linear.h>
 #include <gradus/ops.h>
@@ -150,7 +150,12 @@ TEST_CASE("a wrong backward in a model is named by its kind and by its parameter
         "dropout on?");
   }
   SUBCASE("a kink") {
-    check({N, E}, [](const Var& x, const Var& w) { return x + relu(w - random({N, E}, 5)); }, Mistake::kink, "kink");
+    check(
+        {N, E},
+        [](const Var& x, const Var& w) {
+          return x + relu(w - random({N, E}, 5));
+        },
+        Mistake::kink, "kink");
   }
   SUBCASE("float inside") {
     check(

@@ -117,10 +117,11 @@ TEST_CASE("load_state_dict lists everything that is wrong and then changes nothi
                      {"down.bias", Tensor::zeros({1})},
                      {"extra", Tensor::zeros({1})},
                      {"down.weight", Tensor::zeros({1, 8})}};
-  CHECK(
-      error_of([&] { nn::load_state_dict(model, dict); }) ==
-      "[load_state_dict] the names and shapes must be the module's: missing up.bias; unexpected down.bias, extra; "
-      "wrong shape up.weight (module [8, 2], given [2, 8]); given twice down.weight; hint: a weight is [out, in]: transposed?");
+  CHECK(error_of([&] { nn::load_state_dict(model, dict); }) ==
+        "[load_state_dict] the names and shapes must be the module's: missing up.bias; unexpected down.bias, "
+        "extra; "
+        "wrong shape up.weight (module [8, 2], given [2, 8]); given twice down.weight; hint: a weight is [out, "
+        "in]: transposed?");
   CHECK(same_bits(model.up.weight.value(), before));
 }
 

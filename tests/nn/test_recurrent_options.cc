@@ -253,11 +253,13 @@ TEST_CASE("padding changes nothing, and a permuted batch gives permuted results,
 
 TEST_CASE("directions left open: one for RNN, GRU and LSTM, two for an encoder, whatever else is asked for") {
   Rng rng(17);
-  for (const nn::RecurrentOptions& open : {nn::RecurrentOptions(), {.num_layers = 2}, {.cell = {.bias = false}}}) {
+  for (const nn::RecurrentOptions& open :
+       {nn::RecurrentOptions(), {.num_layers = 2}, {.cell = {.bias = false}}}) {
     nn::RecurrentOptions one = open, both = open;
     one.bidirectional = false;
     both.bidirectional = true;
-    nn::Seq2SeqConfig config{.source_vocabulary = 5, .target_vocabulary = 5, .embedding_dim = 3, .hidden_size = 4};
+    nn::Seq2SeqConfig config{
+        .source_vocabulary = 5, .target_vocabulary = 5, .embedding_dim = 3, .hidden_size = 4};
     auto model = [&](const nn::RecurrentOptions& rnn) {
       config.rnn = rnn;
       return nn::Seq2Seq(config, rng).encoder.rnn.directions();
@@ -339,11 +341,14 @@ TEST_CASE("LSTM and cells say what they need") {
         "[LSTM] recurrent_dropout must be in [0, 1): 1");
   CHECK(error_of([&] { nn::LSTMCell(0, 4, rng); }) == "[LSTMCell] input_size must be positive: 0");
   CHECK(error_of([&] { nn::cell_type("gur"); }) ==
-        "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: gru?");
+        "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; "
+        "hint: gru?");
   Var w_ih = Tensor::zeros({16, 3}), w_hh = Tensor::zeros({16, 4});
-  CHECK(
-      error_of([&] { gradus::lstm(x, {}, {Tensor::zeros({12, 3}), w_hh}); }) ==
-      "[lstm] weight_ih must be [4 hidden_size, input_size]: input [5, 2, 3], weight_ih [12, 3], weight_hh [16, 4]");
+  CHECK(error_of([&] {
+          gradus::lstm(x, {}, {Tensor::zeros({12, 3}), w_hh});
+        }) ==
+        "[lstm] weight_ih must be [4 hidden_size, input_size]: input [5, 2, 3], weight_ih [12, 3], weight_hh "
+        "[16, 4]");
   CHECK(error_of([&] { gradus::lstm(x, {{}, Tensor::zeros({3, 4})}, {w_ih, w_hh}); }) ==
         "[lstm] the initial cell must be [B, hidden_size] = [2, 4]: [3, 4]");
   CHECK(error_of([&] { gradus::lstm(x, {}, {w_ih, w_hh}, {.state_mask = Tensor::zeros({2, 5})}); }) ==

@@ -1,5 +1,5 @@
-// Sizes that a configuration file may say and no machine has: a clear error from every module that takes sizes, before
-// any memory is asked for.
+// Sizes that a configuration file may say and no machine has: a clear error from every module that takes sizes,
+// before any memory is asked for.
 
 #include <cmath>
 #include <cstdint>
@@ -76,13 +76,16 @@ TEST_CASE("every module refuses sizes beyond all memory") {
     must_refuse("TransformerEncoder, feed-forward",
                 [&] { nn::TransformerEncoder(1, 1024, 1, rng, {.dim_feedforward = n}); });
     must_refuse("Seq2Seq, hidden", [&] {
-      nn::Seq2Seq({.source_vocabulary = 50, .target_vocabulary = 50, .embedding_dim = 8, .hidden_size = n}, rng);
+      nn::Seq2Seq({.source_vocabulary = 50, .target_vocabulary = 50, .embedding_dim = 8, .hidden_size = n},
+                  rng);
     });
     must_refuse("Seq2Seq, embedding", [&] {
-      nn::Seq2Seq({.source_vocabulary = kMost, .target_vocabulary = 50, .embedding_dim = n, .hidden_size = 8}, rng);
+      nn::Seq2Seq({.source_vocabulary = kMost, .target_vocabulary = 50, .embedding_dim = n, .hidden_size = 8},
+                  rng);
     });
     must_refuse("TransformerSeq2Seq", [&] {
-      nn::TransformerSeq2Seq({.source_vocabulary = 50, .target_vocabulary = 50, .d_model = n, .num_heads = 1}, rng);
+      nn::TransformerSeq2Seq({.source_vocabulary = 50, .target_vocabulary = 50, .d_model = n, .num_heads = 1},
+                             rng);
     });
     if (n > kMost) {
       must_refuse("LayerNorm", [&] { nn::LayerNorm{n}; });
@@ -90,7 +93,8 @@ TEST_CASE("every module refuses sizes beyond all memory") {
       must_refuse("score vector", [&] { nn::score_vector(n, rng); });
       for (const std::string& name : nn::attention_names()) {
         CAPTURE(name);
-        if (name == "uniform" || name == "oracle" || name == "dot" || name == "scaled-dot") continue;  // no weights
+        if (name == "uniform" || name == "oracle" || name == "dot" || name == "scaled-dot")
+          continue;  // no weights
         must_refuse("attention", [&] { nn::make_attention(name, {n / 2 + 1, 1 << 30, n}, rng); });
       }
     }
@@ -112,7 +116,8 @@ TEST_CASE("heads that are more than columns") {
 
 TEST_CASE("a search's options are looked at before room is made for them") {
   Rng rng(2);
-  nn::Seq2Seq model({.source_vocabulary = 12, .target_vocabulary = 12, .embedding_dim = 4, .hidden_size = 4}, rng);
+  nn::Seq2Seq model({.source_vocabulary = 12, .target_vocabulary = 12, .embedding_dim = 4, .hidden_size = 4},
+                    rng);
   Tensor source = Tensor::from_ids({2, 1}, {5, 3}), lengths = Tensor::from_ids({1}, {2});
   for (int64_t beam : {int64_t{1001}, kHuge, INT64_MAX})
     CHECK(error_of([&] { nn::translate(model, source, lengths, {.beam_size = beam}); }) ==

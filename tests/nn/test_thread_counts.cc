@@ -1,5 +1,5 @@
-// One to eight threads: training, decoding, parallel gradients, memory that changes hands. What comes out has the same
-// bits, and under -Db_sanitize=thread nothing races (suite "threads").
+// One to eight threads: training, decoding, parallel gradients, memory that changes hands. What comes out has
+// the same bits, and under -Db_sanitize=thread nothing races (suite "threads").
 
 #include <cmath>
 #include <memory>
@@ -45,8 +45,12 @@ nn::Seq2Seq bahdanau() {
 
 nn::TransformerSeq2Seq transformer() {
   Rng rng(1);
-  return nn::TransformerSeq2Seq({.source_vocabulary = 34, .target_vocabulary = 34, .d_model = 16, .num_heads = 2,
-                                 .num_layers = 1, .dropout = 0.1},
+  return nn::TransformerSeq2Seq({.source_vocabulary = 34,
+                                 .target_vocabulary = 34,
+                                 .d_model = 16,
+                                 .num_heads = 2,
+                                 .num_layers = 1,
+                                 .dropout = 0.1},
                                 rng);
 }
 
@@ -61,7 +65,8 @@ nn::StateDict trained(Model model, int threads) {
   for (uint64_t step = 0; step < 3; ++step) {
     Training mode(step);
     nn::OutputGradients found = nn::parallel_output_gradients(
-        pool, 8, [&](int k) { return model.hidden_states(shards[static_cast<size_t>(k)]); }, model.output_layer());
+        pool, 8, [&](int k) { return model.hidden_states(shards[static_cast<size_t>(k)]); },
+        model.output_layer());
     const double norm = nn::grad_norm(found.gradients, &pool);
     adam.step(nn::named_parameters(model), found.gradients, nn::clip_factor(norm, 1), &pool);
   }
@@ -94,8 +99,8 @@ void check_decoding(const nn::Generative& model, double tolerance) {
       for (int threads = 2; threads <= kThreads; ++threads) {
         CAPTURE(threads);
         ThreadPool pool(threads);
-        const auto shared =
-            nn::translate(*generator, in.source, in.source_lengths, {.beam_size = beam, .weights = true, .pool = &pool});
+        const auto shared = nn::translate(*generator, in.source, in.source_lengths,
+                                          {.beam_size = beam, .weights = true, .pool = &pool});
         REQUIRE(shared.size() == alone.size());
         for (size_t i = 0; i < alone.size(); ++i) {
           REQUIRE(shared[i].size() == alone[i].size());

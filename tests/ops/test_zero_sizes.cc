@@ -1,5 +1,5 @@
-// Axes of size 0, anywhere: an op gives what its sums over nothing are, or an Error that says why not; it does not divide
-// by the width, read a first number that is not there, or leave numbers unwritten.
+// Axes of size 0, anywhere: an op gives what its sums over nothing are, or an Error that says why not; it does
+// not divide by the width, read a first number that is not there, or leave numbers unwritten.
 
 #include <cstring>
 #include <map>
@@ -140,8 +140,8 @@ TEST_CASE("every op, with every axis empty that can be: a defined result, the tw
           check_same(ran.gradients[i], twin.gradients[i]);
     }
   }
-  // Each op took some of them: nothing was refused altogether. (Shapes and targets of two, and a mask, are no inputs of
-  // their cases.)
+  // Each op took some of them: nothing was refused altogether. (Shapes and targets of two, and a mask, are no
+  // inputs of their cases.)
   for (const auto& [op, count] : refused) {
     if (op == "expand" || op == "nll_loss" || op == "packed_self_attention") continue;
     CAPTURE(op);

@@ -144,12 +144,13 @@ TEST_CASE("the sentences follow the numbers, whichever way these fall") {
   auto text = findings(task, {made(Cut::none, 0.2, 0.7, 0.1), made(Cut::value, 0.92, 0, 0.11),
                               made(Cut::score, 0.25, 0.2, 1.6)});
   REQUIRE(text.size() == 5);
+  CHECK(text[0] ==
+        "With nothing cut: 20 % of the weight lies where the digit comes from and 70 % one place later (even "
+        "attention: 25 % "
+        "and 19 %), loss 0.100 nats a digit, 50 % of the digits right.");
   CHECK(
-      text[0] ==
-      "With nothing cut: 20 % of the weight lies where the digit comes from and 70 % one place later (even attention: 25 % "
-      "and 19 %), loss 0.100 nats a digit, 50 % of the digits right.");
-  CHECK(text[1].ends_with(
-      " Both places together have as much as without the cut, within 5 points; the loss is the same within 0.02 nats."));
+      text[1].ends_with(" Both places together have as much as without the cut, within 5 points; the loss is "
+                        "the same within 0.02 nats."));
   CHECK(text[2].ends_with(
       " Both places together have 45 points less than without the cut; the loss is higher by 1.500 nats."));
   CHECK(text[3] == "The alignment suffers most with scores cut.");
@@ -172,7 +173,8 @@ TEST_CASE("the sentences follow the numbers, whichever way these fall") {
     return findings(task, {none, value, recurrent});
   };
   CHECK(repeated(0.9)[3] ==
-        "With 1 of 2 seeds the alignment suffers most with recurrent path cut; with 1 of 2 seeds the alignment suffers most "
+        "With 1 of 2 seeds the alignment suffers most with recurrent path cut; with 1 of 2 seeds the alignment "
+        "suffers most "
         "with value path cut.");
   CHECK(repeated(0.4)[3].find("no cut harms the alignment") != std::string::npos);
   CHECK(repeated(0.9)[4].find("value path cut 30 % to 70 %, 0.300 to 0.400 nats") != std::string::npos);

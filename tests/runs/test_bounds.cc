@@ -1,5 +1,5 @@
-// What a model directory says of sizes is not believed: config.json spoilt field by field, and what networks are foretold
-// to take against what they take.
+// What a model directory says of sizes is not believed: config.json spoilt field by field, and what networks
+// are foretold to take against what they take.
 
 #include "../about.h"
 #include "../quick_doctest.h"
@@ -49,10 +49,27 @@ std::string saved_model(const std::string& name, const std::string& kind) {
 
 }  // namespace
 
-TEST_CASE("every field of config.json x every hostile value: refused with the file and the field, and no memory asked for") {
-  const std::vector<json> hostile = {int64_t{1} << 61, int64_t{1} << 62, INT64_MAX, INT64_MIN, UINT64_MAX, -1, 0,
-                                     1e300, -1e300, 2.5, "big", true, nullptr, json::array({1}), json::object({{"a", 1}}),
-                                     int64_t{1} << 16, std::string(100000, 'x'), "\x1b[31m"};
+TEST_CASE(
+    "every field of config.json x every hostile value: refused with the file and the field, and no memory "
+    "asked for") {
+  const std::vector<json> hostile = {int64_t{1} << 61,
+                                     int64_t{1} << 62,
+                                     INT64_MAX,
+                                     INT64_MIN,
+                                     UINT64_MAX,
+                                     -1,
+                                     0,
+                                     1e300,
+                                     -1e300,
+                                     2.5,
+                                     "big",
+                                     true,
+                                     nullptr,
+                                     json::array({1}),
+                                     json::object({{"a", 1}}),
+                                     int64_t{1} << 16,
+                                     std::string(100000, 'x'),
+                                     "\x1b[31m"};
   for (const char* kind : {"gru", "transformer"}) {
     std::string out = saved_model(std::string("bounds-") + kind, kind);
     const json good = json_text::parse(runs::read(out + "/config.json"));
@@ -72,7 +89,8 @@ TEST_CASE("every field of config.json x every hostile value: refused with the fi
         CHECK(said.size() < 700);
         CHECK_FALSE(holds(said, "\x1b"));
         // Of the right kind and within the bounds a value may be: the weights then tell whether it is.
-        bool whole = bad.is_number_integer() && (bad == 0 || bad == (1 << 16)), name = value.is_string() && bad.is_string();
+        bool whole = bad.is_number_integer() && (bad == 0 || bad == (1 << 16)),
+             name = value.is_string() && bad.is_string();
         bool possible = (value.is_number() && (whole || (bad == 2.5 && value.is_number_float()))) || name ||
                         (value.is_boolean() && bad.is_boolean());
         if (possible) continue;
@@ -154,7 +172,9 @@ TEST_CASE("what a network takes is foretold within a tenth, for every attention,
     }
 }
 
-TEST_CASE("training is foretold with gradients, the optimiser's state and a batch; sizes beyond all bounds do not wrap") {
+TEST_CASE(
+    "training is foretold with gradients, the optimiser's state and a batch; sizes beyond all bounds do not "
+    "wrap") {
   auto pairs = runs::pairs("train", 60);
   ModelConfig c = runs::small_model(pairs, "bahdanau").config;
   TrainOptions adam = runs::options("", 1), sgd = adam;

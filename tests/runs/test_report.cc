@@ -142,7 +142,9 @@ TEST_CASE("what a log holds is held to the schema: file, line and field are name
     }
     return std::string("taken");
   };
-  auto with = [](const std::string& more) { return R"({"event":"validation","epoch":1,"step":20)" + more + "}"; };
+  auto with = [](const std::string& more) {
+    return R"({"event":"validation","epoch":1,"step":20)" + more + "}";
+  };
   CHECK(error(with("")) == "taken");
   CHECK(error(R"({"event":"validation","epoch":1})") == "document: lacks \"step\"");
   CHECK(error(R"({"event":"validation","epoch":1,"step":"</text><img src=x onerror=alert(1)>"})") ==
@@ -154,9 +156,10 @@ TEST_CASE("what a log holds is held to the schema: file, line and field are name
   CHECK(error(with(R"(,"valid_loss":"low")")).starts_with("valid_loss: fits 0 of 2"));
   CHECK(error(with(R"(,"valid_loss":"nan")")) == "taken");
   CHECK(error(with(R"(,"best":1)")) == "best: must be boolean, is integer");
-  CHECK(error(with(R"(,"norms":{"step":1,"gradient":["x"],"weight":[1],"update":[1]})")).find("norms.gradient[0]") !=
-        std::string::npos);
-  const std::string probe = R"(,"probe":{"source":"a b","reference":null,"output":"c","source_words":["a","b"],"target_words":["c"],)";
+  CHECK(error(with(R"(,"norms":{"step":1,"gradient":["x"],"weight":[1],"update":[1]})"))
+            .find("norms.gradient[0]") != std::string::npos);
+  const std::string probe =
+      R"(,"probe":{"source":"a b","reference":null,"output":"c","source_words":["a","b"],"target_words":["c"],)";
   CHECK(error(with(probe + R"("weights":[[0.5,0.5]]})")) == "taken");
   CHECK(error(with(probe + R"("weights":[[0.5]]})")) ==
         "probe.weights[0]: must be 2 numbers, one for each of source_words; is 1");
@@ -180,7 +183,8 @@ TEST_CASE("what a log holds is held to the schema: file, line and field are name
   CHECK(config(R"({"model":7})") == "");
   CHECK(config(R"({"model":{}})") == "config.json: model must be text or a number, is object");
   CHECK(config(R"({"network":[1]})") == "config.json: network must be an object, is array");
-  CHECK(config(R"({"network":{"cell":["x"]}})") == "config.json: network.cell must be text or a number, is array");
+  CHECK(config(R"({"network":{"cell":["x"]}})") ==
+        "config.json: network.cell must be text or a number, is array");
   CHECK(config("[]") == "config.json: is not a JSON object");
   CHECK(config("{") == "config.json: is not a JSON object");
 }

@@ -1,5 +1,5 @@
-// What a run left behind and goes on from: last.safetensors. It may come from anywhere, so that every fact and every
-// tensor in it is spoilt here in every way that we could think of.
+// What a run left behind and goes on from: last.safetensors. It may come from anywhere, so that every fact and
+// every tensor in it is spoilt here in every way that we could think of.
 
 #include "../quick_doctest.h"
 #include "small.h"
@@ -110,19 +110,45 @@ void check_same_tensors(const std::string& a, const std::string& b) {
 }  // namespace
 
 TEST_CASE("every fact of a state x every hostile text: refused with the file and the name of the fact") {
-  const std::vector<std::string> hostile = {"",      "-5",    "-1",    "0x10", "100000000", "9223372036854775807",
-                                            "9223372036854775808", "-9223372036854775809", "1e300", "-1e300", "1e999",
-                                            "nan",   "-nan",  "inf",   "-inf", "infinity",  "1,5",
-                                            " 1",    "1 ",    "1\n",   "+1",   "1.5",       "true",
-                                            "null",  "\x1b[31m", "1e",  "--",   "\xD9\xA1",  std::string(100000, '9'),
+  const std::vector<std::string> hostile = {"",
+                                            "-5",
+                                            "-1",
+                                            "0x10",
+                                            "100000000",
+                                            "9223372036854775807",
+                                            "9223372036854775808",
+                                            "-9223372036854775809",
+                                            "1e300",
+                                            "-1e300",
+                                            "1e999",
+                                            "nan",
+                                            "-nan",
+                                            "inf",
+                                            "-inf",
+                                            "infinity",
+                                            "1,5",
+                                            " 1",
+                                            "1 ",
+                                            "1\n",
+                                            "+1",
+                                            "1.5",
+                                            "true",
+                                            "null",
+                                            "\x1b[31m",
+                                            "1e",
+                                            "--",
+                                            "\xD9\xA1",
+                                            std::string(100000, '9'),
                                             std::string("1\0", 2)};
   // What these may be. An infinite best loss is that of a run without a validation yet.
   const std::map<std::string, std::vector<std::string>> plausible = {
-      {"best_loss", {"100000000", "9223372036854775807", "9223372036854775808", "1e300", "inf", "infinity", "1.5"}},
+      {"best_loss",
+       {"100000000", "9223372036854775807", "9223372036854775808", "1e300", "inf", "infinity", "1.5"}},
       {"seconds", {"100000000", "1.5"}},
       {"window_seconds", {"100000000", "1.5"}},
       {"window_nll", {"100000000", "9223372036854775807", "9223372036854775808", "1.5"}},
-      {"baseline", {"-5", "-1", "100000000", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "1.5"}}};
+      {"baseline",
+       {"-5", "-1", "100000000", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "1.5"}}};
   const std::map<std::string, std::string> named = {
       {"data", "other training data"}, {"seed", "--seed"}, {"batch_size", "--batch-size"}};
   gradus::SafetensorsFile good = good_state();
@@ -148,7 +174,8 @@ TEST_CASE("every fact of a state x every hostile text: refused with the file and
     }
     gradus::SafetensorsFile without = good;
     without.metadata.erase(key);
-    bool may_be_missing = key.starts_with("--") || key == "validation_due";  // states of before there were these
+    bool may_be_missing =
+        key.starts_with("--") || key == "validation_due";  // states of before there were these
     CAPTURE(key);
     CHECK(has(complaint_about(without), key) == !may_be_missing);
   }
@@ -162,7 +189,8 @@ TEST_CASE("numbers of a state that are possible one by one must go together") {
     return complaint_about(state);
   };
   gradus::SafetensorsFile good = good_state();
-  int64_t batches = std::stoll(good.metadata.at("batches_per_epoch")), step = std::stoll(good.metadata.at("step"));
+  int64_t batches = std::stoll(good.metadata.at("batches_per_epoch")),
+          step = std::stoll(good.metadata.at("step"));
   REQUIRE(batches == 5);
   CHECK(has(said("batches_per_epoch", "6"), "\"batches_per_epoch\" must be a whole number from 5 to 5: 6"));
   CHECK(has(said("batch", "6"), "\"batch\" must be a whole number from 0 to 5: 6"));
@@ -237,7 +265,8 @@ TEST_CASE("a state with a number that is not finite can be looked at with --chec
   CHECK_NOTHROW(trainer.resume());
 }
 
-TEST_CASE("a validation that is interrupted is made up for when the run goes on: the same run, to the last bit") {
+TEST_CASE(
+    "a validation that is interrupted is made up for when the run goes on: the same run, to the last bit") {
   std::string out;
   int due = 0;
   whole_run();
@@ -254,10 +283,12 @@ TEST_CASE("a validation that is interrupted is made up for when the run goes on:
     });
     bool finished = run(rich(out), false, stop);
     later.join();
-    if (finished || gradus::load_safetensors(out + "/last.safetensors").metadata.at("validation_due") != "1") continue;
+    if (finished || gradus::load_safetensors(out + "/last.safetensors").metadata.at("validation_due") != "1")
+      continue;
     ++due;
     fs::copy_file(out + "/last.safetensors", out + "/due");
-    // And once more, as if the process had been killed when it had logged the validation, before it saved its state.
+    // And once more, as if the process had been killed when it had logged the validation, before it saved its
+    // state.
     for (bool killed : {false, true}) {
       CAPTURE(killed);
       if (killed) fs::rename(out + "/due", out + "/last.safetensors");

@@ -37,7 +37,9 @@ BleuOptions options_of(const nlohmann::ordered_json& j) {
   return o;
 }
 
-std::string without_version(const std::string& signature) { return signature.substr(0, signature.find("|version:")); }
+std::string without_version(const std::string& signature) {
+  return signature.substr(0, signature.find("|version:"));
+}
 
 }  // namespace
 

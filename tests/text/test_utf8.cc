@@ -67,7 +67,8 @@ TEST_CASE("utf8: grapheme clusters, cutting, cleaning") {
   CHECK(utf8::fit("中文字", 4) == "中…");
   CHECK(utf8::fit("abc", 0) == "");
   CHECK(utf8::printable("a\x1b[31mb\nc\u202E") == "a\uFFFD[31mb\uFFFDc\uFFFD");
-  CHECK(utf8::printable("\u009B5m\u2028\u2029\u2066\x7f\t\xff") == "\uFFFD5m\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD");
+  CHECK(utf8::printable("\u009B5m\u2028\u2029\u2066\x7f\t\xff") ==
+        "\uFFFD5m\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD");
   CHECK(utf8::printable("Héllo \u05E9\u05DC \u200D\U0001F600") == "Héllo \u05E9\u05DC \u200D\U0001F600");
   CHECK(utf8::printable_lines("a\x1b\n\nb\r\n") == "a\uFFFD\n\nb\uFFFD\n");
   CHECK(utf8::printable_lines("") == "");

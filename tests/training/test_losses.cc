@@ -44,7 +44,8 @@ TEST_CASE("losses have PyTorch's values and gradients") {
   Tensor weight = tensor(golden("losses").at("weight"));
   for (const auto& [name, r] : kReductions) {
     check("mse" + name, [r = r](auto& in) { return mse_loss(in[0], in[1], r); });
-    check("bce" + name, [r = r](auto& in) { return binary_cross_entropy_with_logits(in[0], in[1], {.reduction = r}); });
+    check("bce" + name,
+          [r = r](auto& in) { return binary_cross_entropy_with_logits(in[0], in[1], {.reduction = r}); });
     check("bce pos_weight" + name, [r = r](auto& in) {
       return binary_cross_entropy_with_logits(in[0], in[1], {.reduction = r, .pos_weight = 3});
     });

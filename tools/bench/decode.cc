@@ -15,8 +15,8 @@ namespace {
 
 using gradus::Tensor;
 
-// T words for every sentence, the most probable one at each step, whether a sentence is over or not: the library's own
-// greedy search, the weights laid out beforehand as for any number of batches.
+// T words for every sentence, the most probable one at each step, whether a sentence is over or not: the
+// library's own greedy search, the weights laid out beforehand as for any number of batches.
 double sentences_per_second(const gradus::nn::Generator& generator, gradus::ThreadPool& pool,
                             const Batch& batch, int repeats) {
   gradus::nn::SearchOptions options;

@@ -147,8 +147,8 @@ void GemmStep::decoder_backward() {
             dannotations_.f32() + b * D, B_ * D);
 }
 
-// Luong's attention for all steps at once, as lib/gradus/ops/attention_sequence.cc has it: for each sentence scores
-// [T, S] = q keys^T and contexts [T, D] = weights annotations. Sentences count in full length.
+// Luong's attention for all steps at once, as lib/gradus/ops/attention_sequence.cc has it: for each sentence
+// scores [T, S] = q keys^T and contexts [T, D] = weights annotations. Sentences count in full length.
 void GemmStep::attention_forward() {
   int64_t H = size_.H, D = 2 * H, T = size_.T;
   const float *q = cell_.h.f32(), *keys = keys_.y.f32(), *annotations = keys_.x.f32();
@@ -159,7 +159,8 @@ void GemmStep::attention_forward() {
   }
 }
 
-// dweights = dcontexts annotations^T, dannotations += weights^T dcontexts, dq = dscores keys, dkeys += dscores^T q.
+// dweights = dcontexts annotations^T, dannotations += weights^T dcontexts, dq = dscores keys, dkeys +=
+// dscores^T q.
 void GemmStep::attention_backward() {
   int64_t H = size_.H, D = 2 * H, T = size_.T;
   const float *q = cell_.h.f32(), *keys = keys_.y.f32(), *annotations = keys_.x.f32(), *g = dcontexts_.f32();

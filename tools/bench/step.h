@@ -14,8 +14,9 @@ struct Work {
 };
 std::vector<Work> prepare(const std::vector<Batch>& batches, int threads);
 
-/// Milliseconds of one training step. The forward phase is that of the slowest shard, up to the output layer: this one
-/// works out its gradients together with the loss, and belongs to the backward, as adding up the gradients does.
+/// Milliseconds of one training step. The forward phase is that of the slowest shard, up to the output layer:
+/// this one works out its gradients together with the loss, and belongs to the backward, as adding up the
+/// gradients does.
 struct StepTimes {
   double forward = 0, backward = 0, clip = 0, adam = 0;
   double total = 0;

@@ -22,7 +22,8 @@ namespace command_line {
 namespace {
 
 // CLI11's own checks let NaN through, and print their bounds with all 309 digits.
-std::string number_fault(const std::string& text, const std::function<bool(double)>& fits, const std::string& rule) {
+std::string number_fault(const std::string& text, const std::function<bool(double)>& fits,
+                         const std::string& rule) {
   double value = 0;
   if (text.empty() || !CLI::detail::lexical_cast(text, value) || !std::isfinite(value))
     return fmt::format("\"{}\" is no number", text);
@@ -35,8 +36,8 @@ CLI::Validator number_check(const std::function<bool(double)>& fits, const std::
 }
 
 CLI::Validator between(double least, double most) {
-  return number_check([=](double x) { return x >= least && x <= most; }, fmt::format("from {} to {}", least, most),
-                      fmt::format("{} to {}", least, most));
+  return number_check([=](double x) { return x >= least && x <= most; },
+                      fmt::format("from {} to {}", least, most), fmt::format("{} to {}", least, most));
 }
 
 // CLI11 takes "" for 0, and -1 or 99999999999999999999 for the largest number there is where no sign is wanted.
@@ -65,8 +66,8 @@ std::string unknown_among(const std::string& what, const std::string& name,
 const CLI::Validator kNotEmpty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
 
 // Of OpenBLAS's threads each asks for its work area again for ever where there is no room for it (0.3.21,
-// blas_memory_alloc), and what the library does at the end of a program waits for them: under a limit of memory it is left
-// out.
+// blas_memory_alloc), and what the library does at the end of a program waits for them: under a limit of memory
+// it is left out.
 void end_without_waiting(int status, void*) {
   rlimit memory;
   if (getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur == RLIM_INFINITY) return;
@@ -243,7 +244,8 @@ struct Program::State {
 Program::Program(const std::string& help, const std::string& name)
     : Program(std::unique_ptr<State>(new State{CLI::App(help, name), {}, {}})) {
   for (int stream : {0, 1, 2})
-    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", stream == 1 ? O_RDONLY : O_WRONLY);
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      (void)!::open("/dev/null", stream == 1 ? O_RDONLY : O_WRONLY);
   static const bool once = on_exit(end_without_waiting, nullptr) == 0;
   (void)once;
 }

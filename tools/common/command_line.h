@@ -13,9 +13,9 @@ class App;
 class Option;
 }  // namespace CLI
 
-// The command lines of the programs. CLI11 parses them; it is one large header of templates, which every file that
-// includes it takes seconds to read, so that only command_line.cc does. What it knows no name like is told with the
-// nearest one that there is. Names are CLI11's:
+// The command lines of the programs. CLI11 parses them; it is one large header of templates, which every file
+// that includes it takes seconds to read, so that only command_line.cc does. What it knows no name like is told
+// with the nearest one that there is. Names are CLI11's:
 // "-o,--out" is an option, "out" a positional argument, "--yes,!--no" a flag that sets true or false.
 
 namespace command_line {
@@ -52,8 +52,9 @@ class Option {
   CLI::Option* option_;
 };
 
-/// A program or one of its commands. Copies stand for the same one. Variables are kept by reference: they must live
-/// until the command line is read. Numbers must be finite, and text must not be empty but where the variable is optional.
+/// A program or one of its commands. Copies stand for the same one. Variables are kept by reference: they must
+/// live until the command line is read. Numbers must be finite, and text must not be empty but where the
+/// variable is optional.
 class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
@@ -81,9 +82,9 @@ class Command {
   CLI::App* app_;
 };
 
-/// A program whose first argument is one of its commands. One that is started without a standard stream gets one that
-/// fails to be read or written: otherwise the first file it opens would take the number, and what is meant for people
-/// would be written into that file.
+/// A program whose first argument is one of its commands. One that is started without a standard stream gets
+/// one that fails to be read or written: otherwise the first file it opens would take the number, and what is
+/// meant for people would be written into that file.
 class Program : public Command {
  public:
   /// Without a name --help shows the one the program was called by.
@@ -96,8 +97,8 @@ class Program : public Command {
   void last_wins() const;
   void version(const std::string& text) const;  ///< of --version
 
-  /// Reads the command line and calls back the command that it names. False for --help, for --version, and when it
-  /// is wrong: `report` then. What a callback throws gets through.
+  /// Reads the command line and calls back the command that it names. False for --help, for --version, and when
+  /// it is wrong: `report` then. What a callback throws gets through.
   bool parse(int argc, char** argv);
   /// Prints why `parse` returned false: help and version to stdout, an error to stderr.
   /// @return The exit status: 0 for help and version, 2 for errors.

@@ -11,8 +11,8 @@ using json = nlohmann::ordered_json;
 
 std::string all_of(std::istream& stream) { return {std::istreambuf_iterator<char>(stream), {}}; }
 
-// What no file of ours holds, and what would take the stack or the time of whoever reads it: values are copied and written
-// by recursion, and an ordered object finds its keys one after the other.
+// What no file of ours holds, and what would take the stack or the time of whoever reads it: values are copied
+// and written by recursion, and an ordered object finds its keys one after the other.
 constexpr int kDeepest = 100;
 constexpr size_t kMostKeys = 50'000;
 

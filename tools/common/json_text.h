@@ -1,7 +1,8 @@
 #pragma once
 
-// JSON from text and back. nlohmann's own parse(), dump(), << and >> are templates that each unit would compile anew,
-// for half a second or more; these are compiled once, and for ordered_json only, so that everything speaks that.
+// JSON from text and back. nlohmann's own parse(), dump(), << and >> are templates that each unit would compile
+// anew, for half a second or more; these are compiled once, and for ordered_json only, so that everything
+// speaks that.
 
 #include <iosfwd>
 #include <string>
@@ -11,8 +12,8 @@
 
 namespace json_text {
 
-/// The value that the whole text, or all that is left of the stream, stands for. Text with more than 100 values within each
-/// other, or more than 50,000 names, is as good as broken.
+/// The value that the whole text, or all that is left of the stream, stands for. Text with more than 100 values
+/// within each other, or more than 50,000 names, is as good as broken.
 /// @throws nlohmann::ordered_json::parse_error, which says where.
 nlohmann::ordered_json parse(std::string_view text);
 nlohmann::ordered_json parse(std::istream& stream);

@@ -72,8 +72,8 @@ class Progress {
   /// Writes text above the bar: samples, validation results. A line feed is added.
   void print(std::string_view text);
 
-  /// Text of whole lines that stays just above the bar, on a terminal only: the next one takes its place, `print` goes
-  /// above it, and finish leaves it there. Its lines must not be wider than the terminal.
+  /// Text of whole lines that stays just above the bar, on a terminal only: the next one takes its place,
+  /// `print` goes above it, and finish leaves it there. Its lines must not be wider than the terminal.
   void set_panel(std::string text);
 
   /// A new label, say for the next epoch.

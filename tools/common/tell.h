@@ -7,9 +7,9 @@
 
 namespace translator {
 
-/// To stderr, for people. What files and arguments brought into the text is made printable (utf8::printable_lines), so that
-/// it cannot act on the terminal. That nobody hears it (a terminal that is gone, a full disk) stops no work, as an exception
-/// of fmt::print would.
+/// To stderr, for people. What files and arguments brought into the text is made printable
+/// (utf8::printable_lines), so that it cannot act on the terminal. That nobody hears it (a terminal that is
+/// gone, a full disk) stops no work, as an exception of fmt::print would.
 void tell_text(std::string_view text);
 
 template <class... Values>

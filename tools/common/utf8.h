@@ -53,9 +53,9 @@ std::string fit(std::string_view text, int width);
 /// bidirectional controls, which would reorder the rest of a line.
 bool is_unprintable(char32_t c);
 
-/// The text with what is_unprintable, and ill-formed bytes, replaced by U+FFFD, so that it can neither move the cursor nor
-/// colour the terminal. All text that a program did not write itself (words, names of files and models, what a file or
-/// an argument says) goes through here before a terminal gets it.
+/// The text with what is_unprintable, and ill-formed bytes, replaced by U+FFFD, so that it can neither move the
+/// cursor nor colour the terminal. All text that a program did not write itself (words, names of files and
+/// models, what a file or an argument says) goes through here before a terminal gets it.
 std::string printable(std::string_view text);
 /// The same for text of several lines: line feeds stay.
 std::string printable_lines(std::string_view text);

@@ -21,8 +21,8 @@ struct SentenceOptions {
   std::string target;  ///< empty: the model's own translation
   int step = 0;        ///< from 1; 0: where the loss is largest
 };
-/// At most two words of the command line: model directory and sentence; one alone is the sentence, if there is no such
-/// directory.
+/// At most two words of the command line: model directory and sentence; one alone is the sentence, if there is
+/// no such directory.
 void take_words(SentenceOptions& options, const std::vector<std::string>& words);
 
 struct ExplainOptions : SentenceOptions {
@@ -77,12 +77,12 @@ struct AblateOptions {
 };
 int ablate(const AblateOptions& options);
 
-/// Exit status of a command that compared numbers: 0; where the worst error is not below what is allowed, or is NaN, 1, and
-/// a line on stderr about `what`.
+/// Exit status of a command that compared numbers: 0; where the worst error is not below what is allowed, or is
+/// NaN, 1, and a line on stderr about `what`.
 int verdict(const std::string& what, double worst, double allowed = 1e-6);
 
-/// Runs a command and writes a page of all checks that it, and programs that it starts, make. Without a file to write it
-/// only runs the command. Returns the command's result.
+/// Runs a command and writes a page of all checks that it, and programs that it starts, make. Without a file to
+/// write it only runs the command. Returns the command's result.
 int with_check_page(const std::string& out, const std::function<int()>& command);
 
 /// The page of a log; 1 when a check in it failed.

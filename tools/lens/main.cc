@@ -30,10 +30,10 @@ using command_line::Command;
 // The words are put into the options by what they are: `finish` does it, when all is read.
 std::function<void()> add_sentence(const Command& c, std::shared_ptr<lens::SentenceOptions> o) {
   auto words = std::make_shared<std::vector<std::string>>();
-  c.option(
-       "model-and-sentence", *words,
-       "Model directory (made by `translator train`) and source sentence; one of them alone is the sentence, if "
-       "there is no such directory")
+  c.option("model-and-sentence", *words,
+           "Model directory (made by `translator train`) and source sentence; one of them alone is the "
+           "sentence, if "
+           "there is no such directory")
       .expected(0, 2)
       .type_name("[MODEL] [SENTENCE]");
   c.option("-t,--target", o->target, "What it should say (default: what the model says)");
@@ -115,10 +115,14 @@ void add_flow(const Command& app, int& code) {
   auto text = c.flag("--text", o->text, "Text alone, no page");
   c.flag("--json", o->json, "The trace instead of a page").excludes(text);
   c.footer(
-      "Fresh networks have 16 units, embeddings of 16 from N(0, 1) and a vocabulary of 24. The encoder is read in one "
-      "direction unless --bidirectional; the decoder starts from tanh(W h + b) of the encoder's last state and says 4 "
-      "random words, whose losses are added. With: additive attention. Without: that last state stands where the "
-      "context would be. The factor is |dL/dh_1| / |dL/dh_S|, median over the seeds. It depends on how the weights "
+      "Fresh networks have 16 units, embeddings of 16 from N(0, 1) and a vocabulary of 24. The encoder is read "
+      "in one "
+      "direction unless --bidirectional; the decoder starts from tanh(W h + b) of the encoder's last state and "
+      "says 4 "
+      "random words, whose losses are added. With: additive attention. Without: that last state stands where "
+      "the "
+      "context would be. The factor is |dL/dh_1| / |dL/dh_S|, median over the seeds. It depends on how the "
+      "weights "
       "start: see --init and docs/backprop-through-attention.md.");
   c.callback([=, &code] {
     if (!words->empty()) o->model = (*words)[0];
@@ -220,12 +224,15 @@ int main(int argc, char** argv) {
   command_line::Program app{"Lets you see the gradient travel through attention.", "lens"};
   app.footer(
       "Each command explains itself: lens explain --help. Examples:\n"
-      "  lens explain                                one sentence, on the model that comes along: explain.html\n"
+      "  lens explain                                one sentence, on the model that comes along: "
+      "explain.html\n"
       "  lens explain model \"she sings\" --target \"elle chante\" --step 2\n"
-      "  lens explain --text                         the same in the terminal; so do flow, graph, report, ablate\n"
+      "  lens explain --text                         the same in the terminal; so do flow, graph, report, "
+      "ablate\n"
       "  lens check softmax --html                   three heat maps: check.html, as text all the same\n"
       "  lens report model --explain                 a training run, its worst sentences explained\n"
-      "Exit status: 0 all is well; 1 an error, or a gradient that differs; 2 a command line that makes no sense.");
+      "Exit status: 0 all is well; 1 an error, or a gradient that differs; 2 a command line that makes no "
+      "sense.");
   app.last_wins();
   int code = 0;
   add_explain(app, code);

@@ -15,7 +15,8 @@ namespace lens {
 namespace fs = std::filesystem;
 namespace {
 
-// What the handler of a signal removes: it may do little more than unlink() and rmdir(), so names lie ready in plain arrays.
+// What the handler of a signal removes: it may do little more than unlink() and rmdir(), so names lie ready in
+// plain arrays.
 struct Entry {
   char path[PATH_MAX];
   std::atomic<bool> used;
@@ -56,8 +57,8 @@ Scratch::Scratch() {
   fs::path base = fs::temp_directory_path(none);
   std::string pattern = ((none ? fs::path("/tmp") : base) / "gradus-lens-XXXXXX").string();
   if (!mkdtemp(pattern.data()))
-    gradus::fail("lens", fmt::format("no scratch folder in {}: {}; TMPDIR=DIR chooses another place", base.string(),
-                                     std::strerror(errno)));
+    gradus::fail("lens", fmt::format("no scratch folder in {}: {}; TMPDIR=DIR chooses another place",
+                                     base.string(), std::strerror(errno)));
   path_ = pattern;
   enter(folders, pattern);
   // Who has a handler of his own (--watch) ends in good order by himself; what is ignored (nohup) stays so.

@@ -7,8 +7,9 @@
 
 namespace lens {
 
-/// A folder of one's own for what is compiled, run or believed: its name cannot be foreseen, nobody else may enter it, and
-/// it goes with all its files in the end, also when Ctrl-C, a kill or a closed terminal is that end.
+/// A folder of one's own for what is compiled, run or believed: its name cannot be foreseen, nobody else may
+/// enter it, and it goes with all its files in the end, also when Ctrl-C, a kill or a closed terminal is that
+/// end.
 class Scratch {
  public:
   /// @throws gradus::Error when the system has none to give.

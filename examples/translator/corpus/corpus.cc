@@ -31,8 +31,9 @@ std::string identity(const std::vector<std::string>& tokens) {
   return text;
 }
 
-// 0 train, 1 valid, 2 test. The French words alone decide (FNV-1a), so that no seed, length or size puts a sentence of
-// either language into two parts: an English sentence has one French one, a French one may have several English ones.
+// 0 train, 1 valid, 2 test. The French words alone decide (FNV-1a), so that no seed, length or size puts a
+// sentence of either language into two parts: an English sentence has one French one, a French one may have
+// several English ones.
 size_t part_of(const std::vector<std::string>& french) {
   uint64_t hash = 14695981039346656037ull;
   for (char c : identity(french)) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;

@@ -40,12 +40,13 @@ struct Corpus {
   std::vector<AlignedPair> train, valid, test;
 };
 
-/// Which part a sentence belongs to changed last with this version; a model's config.json keeps the one of its corpus.
+/// Which part a sentence belongs to changed last with this version; a model's config.json keeps the one of its
+/// corpus.
 constexpr int64_t kCorpusVersion = 2;
 
-/// The same for the same options everywhere; valid and test stay the same when train grows. The sentence itself decides
-/// which part it belongs to, whatever the seed, the sizes and the lengths: none that is in valid or test of one corpus, in
-/// English or in French, is in train of another.
+/// The same for the same options everywhere; valid and test stay the same when train grows. The sentence itself
+/// decides which part it belongs to, whatever the seed, the sizes and the lengths: none that is in valid or
+/// test of one corpus, in English or in French, is in train of another.
 ///
 /// Each English sentence has one French one. None comes twice, not even with and without its full stop:
 /// statements are written either way, both languages alike, because people who try a translator often leave

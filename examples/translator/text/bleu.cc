@@ -79,7 +79,8 @@ std::string trim_end(string_view text) {
 
 bool has_case(char32_t c) { return utf8::to_lower(c) != c || utf8::to_upper(c) != c; }
 
-// Whether a letter with case stands next to code[at] in the direction of `step`, apostrophes and accents not counted.
+// Whether a letter with case stands next to code[at] in the direction of `step`, apostrophes and accents not
+// counted.
 bool beside_letter(const std::u32string& code, size_t at, size_t step) {
   constexpr std::u32string_view kIgnored = U"'.:^`\u00A8\u00AD\u00B4\u00B7\u2018\u2019";
   for (at += step; at < code.size(); at += step) {  // below 0 it is beyond the end
@@ -88,13 +89,14 @@ bool beside_letter(const std::u32string& code, size_t at, size_t step) {
   return false;
 }
 
-// As Python's str.lower() does, which is sacreBLEU's: a sigma at the end of a word is another letter there, and the
-// capital i with a dot becomes two characters.
+// As Python's str.lower() does, which is sacreBLEU's: a sigma at the end of a word is another letter there, and
+// the capital i with a dot becomes two characters.
 std::string lower(string_view text) {
   const std::u32string code = utf8::decode_lossy(text);
   std::string out;
   for (size_t i = 0; i < code.size(); ++i) {
-    const bool final_sigma = code[i] == U'\u03A3' && beside_letter(code, i, size_t(-1)) && !beside_letter(code, i, 1);
+    const bool final_sigma =
+        code[i] == U'\u03A3' && beside_letter(code, i, size_t(-1)) && !beside_letter(code, i, 1);
     utf8::append(out, final_sigma ? U'\u03C2' : code[i] == U'\u0130' ? U'i' : utf8::to_lower(code[i]));
     if (code[i] == U'\u0130') utf8::append(out, U'\u0307');
   }

@@ -21,8 +21,9 @@ bool is_special(std::string_view token) {
   return std::find(kSpellings.begin(), kSpellings.end(), token) != kSpellings.end();
 }
 
-// What keeps a token from being one line of a file, and a word; empty when nothing does. The tokenizer leaves no control
-// character in a word: one in a vocabulary is there to act on the terminal that translations are shown on.
+// What keeps a token from being one line of a file, and a word; empty when nothing does. The tokenizer leaves
+// no control character in a word: one in a vocabulary is there to act on the terminal that translations are
+// shown on.
 std::string fault_of(std::string_view token) {
   if (token.empty()) return "the token is empty";
   if (token.find_first_of("\r\n") != std::string_view::npos) return "the token has a line break in it";

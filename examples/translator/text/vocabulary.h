@@ -45,8 +45,8 @@ class Vocabulary {
   /// The specials alone.
   Vocabulary();
 
-  /// Throws std::invalid_argument when a token is empty, has a line break or a control character in it or is not
-  /// UTF-8, or when max_size is set below kSpecials.
+  /// Throws std::invalid_argument when a token is empty, has a line break or a control character in it or is
+  /// not UTF-8, or when max_size is set below kSpecials.
   static Vocabulary build(const TokenCounts& counts, const VocabularyOptions& options = {});
 
   /// Reads one token a line. Throws InputError with file and line: missing specials, an empty or repeated

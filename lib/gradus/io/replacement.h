@@ -10,10 +10,10 @@ namespace gradus::io {
 /// Says, by throwing, what is wrong with a file; who calls knows what to name.
 using Complain = std::function<void(const std::string& what)>;
 
-/// A new file until it takes the old one's place: written to `path`.tmp, flushed to disk, renamed over `path`, its
-/// directory flushed. A crash, a full disk or a kill at any moment leaves the previous file whole and no half one under
-/// the final name. One name, so that what a crash leaves behind is overwritten by the next attempt; locked, so that two
-/// writers take turns. Without commit() nothing remains.
+/// A new file until it takes the old one's place: written to `path`.tmp, flushed to disk, renamed over `path`,
+/// its directory flushed. A crash, a full disk or a kill at any moment leaves the previous file whole and no
+/// half one under the final name. One name, so that what a crash leaves behind is overwritten by the next
+/// attempt; locked, so that two writers take turns. Without commit() nothing remains.
 class Replacement {
  public:
   Replacement(const std::string& path, Complain complain);
@@ -32,8 +32,8 @@ class Replacement {
   bool done_ = false;
 };
 
-/// A whole file in this way. Where `path` is a link, the file that it points to is replaced; what is no file (a device, a
-/// pipe) is written to as it is.
+/// A whole file in this way. Where `path` is a link, the file that it points to is replaced; what is no file (a
+/// device, a pipe) is written to as it is.
 void replace_file(const std::string& path, std::string_view bytes, const Complain& complain);
 
 }  // namespace gradus::io

@@ -34,8 +34,8 @@ void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, con
 bool exp_of_double(int64_t n, const float* x, float* y);
 /// additive_attention for one query, from exp(2u) [A] and exp(2 keys) [S, A] of exp_of_double: with
 ///   tanh(u + key) = 1 - 2 / (1 + exp(2u) exp(2 key))
-/// keys that meet many queries, those of a search, have their exponentials taken once. Differs from additive_attention by
-/// rounding: some 2e-7 for each tanh, relative to 1.
+/// keys that meet many queries, those of a search, have their exponentials taken once. Differs from
+/// additive_attention by rounding: some 2e-7 for each tanh, relative to 1.
 void additive_attention_of_exp(int64_t S, int64_t A, int64_t D, const float* exp_keys,
                                const float* annotations, const float* exp_u, const float* v, float* weights,
                                float* context);

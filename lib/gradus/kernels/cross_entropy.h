@@ -19,8 +19,10 @@ template <class T>
 CrossEntropySums cross_entropy_rows(const T* logits, const int32_t* targets, int64_t rows, int64_t V,
                                     int32_t ignore_index, T smoothing, T* dlogits, T* row_nll);
 
-/// The same for the output layer, in place and with its bias, whose passes over the logits it saves. Every row counts.
-///   logits += bias [V] (null: none); with `gradient` they become p - q, and dbias [V] (null: not wanted) += its rows
+/// The same for the output layer, in place and with its bias, whose passes over the logits it saves. Every row
+/// counts.
+///   logits += bias [V] (null: none)
+///   with `gradient` they become p - q, and dbias [V] (null: not wanted) += its rows
 template <class T>
 CrossEntropySums cross_entropy_of_layer(T* logits, const T* bias, const int32_t* targets, int64_t rows,
                                         int64_t V, T smoothing, bool gradient, T* dbias);

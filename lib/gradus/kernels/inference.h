@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// What decoding needs that training does not: steps that keep nothing for a backward, rows that are not contiguous
-// (blocks of one wide product), and looking for the best of many logits. Strides are those of rows.
+// What decoding needs that training does not: steps that keep nothing for a backward, rows that are not
+// contiguous (blocks of one wide product), and looking for the best of many logits. Strides are those of rows.
 
 namespace gradus::kernels {
 
@@ -20,17 +20,19 @@ struct GruStateInputs {
   int64_t h_prev_stride;
 };
 
-/// One step of a GRU, reset after, see gru.h: the new state h [R, H]. It may be h_prev. Nothing else is written.
+/// One step of a GRU, reset after, see gru.h: the new state h [R, H]. It may be h_prev. Nothing else is
+/// written.
 void gru_state(int64_t R, int64_t H, const GruStateInputs& in, float* h, int64_t h_stride);
 
-/// y = tanh(a + b + bias) or tanh(a + b + c + bias), rows of n: the readout from its parts. c and bias may be null.
+/// y = tanh(a + b + bias) or tanh(a + b + c + bias), rows of n: the readout from its parts. c and bias may be
+/// null.
 void tanh_of_sum(int64_t rows, int64_t n, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
                  const float* c, int64_t c_stride, const float* bias, float* y, int64_t y_stride);
 
 /// The first position of the largest of n >= 1 numbers; 0 when NaN is among them and none is found.
 int64_t argmax(const float* x, int64_t n);
-/// Columns first .. first + n - 1 of some rows of logits x, to which bias [n] is still to be added (null: not): where
-/// their largest lies above top[row], it becomes top[row], and the first column that holds it best[row].
+/// Columns first .. first + n - 1 of some rows of logits x, to which bias [n] is still to be added (null: not):
+/// where their largest lies above top[row], it becomes top[row], and the first column that holds it best[row].
 void raise_best(int64_t rows, int64_t n, const float* x, int64_t stride, const float* bias, int64_t first,
                 float* top, int32_t* best);
 /// The first position i >= begin with x[i] > bound, n when there is none.

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// Logarithms, powers and the losses made of them, over n contiguous numbers; y may be x. f32 is good to 5e-7 relative
-// (powers too: they go through double), f64 to a few ulp; powers in f64 are the C library's.
+// Logarithms, powers and the losses made of them, over n contiguous numbers; y may be x. f32 is good to 5e-7
+// relative (powers too: they go through double), f64 to a few ulp; powers in f64 are the C library's.
 
 namespace gradus::kernels {
 
@@ -17,22 +17,25 @@ void pow(const double* x, double e, double* y, int64_t n);
 void pow(const float* x, const float* e, float* y, int64_t n);
 void pow(const double* x, const double* e, double* y, int64_t n);
 
-/// y[r, :] = x - log sum_k exp x_k over the n entries of x[r, :], of those with a mask (as softmax_rows') only; 0 at
-/// masked ones. NaN, and a row of nothing but -infinity, give NaN. y may be x.
+/// y[r, :] = x - log sum_k exp x_k over the n entries of x[r, :], of those with a mask (as softmax_rows') only;
+/// 0 at masked ones. NaN, and a row of nothing but -infinity, give NaN. y may be x.
 template <class T>
 void log_softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n);
-/// dx = dy - exp(y) sum_k dy_k over the real entries, 0 at masked ones whatever stands in dy there; dx may be dy.
+/// dx = dy - exp(y) sum_k dy_k over the real entries, 0 at masked ones whatever stands in dy there; dx may be
+/// dy.
 template <class T>
 void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* dx, int64_t rows, int64_t n);
 
 /// What to compute of a loss of input x and target t, element by element.
 enum class LossPart { term, dx, dt };
 
-/// Binary cross-entropy of s = sigmoid(x), stable for large |x|:  term = -(pos_weight t log s + (1 - t) log(1 - s))
+/// Binary cross-entropy of s = sigmoid(x), stable for large |x|:  term = -(pos_weight t log s + (1 - t) log(1 -
+/// s))
 template <class T>
 void bce_with_logits(LossPart part, T pos_weight, const T* x, const T* t, T* y, int64_t n);
 
-/// Kullback-Leibler divergence from log-probabilities x:  term = t (log t - x), 0 at t <= 0, as are its derivatives
+/// Kullback-Leibler divergence from log-probabilities x:  term = t (log t - x), 0 at t <= 0, as are its
+/// derivatives
 template <class T>
 void kl_div(LossPart part, const T* x, const T* t, T* y, int64_t n);
 /// The same of log-targets:  term = exp(t) (t - x)

@@ -193,8 +193,8 @@ HWY_INLINE V power_of_2(D d, V biased) {
   return hn::BitCast(d, hn::ShiftLeft<ExpConstants<Num<D>>::mantissa>(hn::BitCast(bits, biased)));
 }
 
-/// a / b for b >= 1, far from infinity. In f32 on AVX-512 a corrected estimate, several times faster than the division
-/// and as good to one bit.
+/// a / b for b >= 1, far from infinity. In f32 on AVX-512 a corrected estimate, several times faster than the
+/// division and as good to one bit.
 template <class D, class V>
 HWY_INLINE V divide(D d, V a, V b) {
 #if HWY_TARGET == HWY_AVX3
@@ -279,9 +279,10 @@ HWY_INLINE V sigmoid_lanes(D d, V x) {
 
 // ---- log --------------------------------------------------------------------------------------------------
 //
-// log(x) = n ln 2 + log(1 + f), x = 2^n (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2). With s = f / (2 + f) and z = s^2,
-// log(1 + f) = 2 atanh(s) = f - f^2 / 2 + s (f^2 / 2 + z g(z)), where g is the Chebyshev fit to (2 atanh(s) / s - 2) / z
-// (error below 1e-10 relative to the logarithm in f32, 1e-17 in f64); f stands alone, so that nothing is lost near x = 1.
+// log(x) = n ln 2 + log(1 + f), x = 2^n (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2). With s = f / (2 + f) and z =
+// s^2, log(1 + f) = 2 atanh(s) = f - f^2 / 2 + s (f^2 / 2 + z g(z)), where g is the Chebyshev fit to (2
+// atanh(s) / s - 2) / z (error below 1e-10 relative to the logarithm in f32, 1e-17 in f64); f stands alone, so
+// that nothing is lost near x = 1.
 
 template <class T>
 struct LogConstants;
@@ -295,7 +296,8 @@ struct LogConstants<float> {
 };
 template <>
 struct LogConstants<double> {
-  static constexpr uint64_t root_half = 0x3fe6a09e667f3bcd, one = 0x3ff0000000000000, magic = 0x4330000000000000;
+  static constexpr uint64_t root_half = 0x3fe6a09e667f3bcd, one = 0x3ff0000000000000,
+                            magic = 0x4330000000000000;
   static constexpr double magic_value = 4503599627370496.0 + 1023.0;
   static constexpr double tiny = 2.2250738585072014e-308, lift = 18014398509481984.0, lifted = 54;
   static constexpr double ln2_high = 6.93147180369123816490e-01, ln2_low = 1.90821492927058770002e-10;

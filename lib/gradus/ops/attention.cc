@@ -184,7 +184,9 @@ GRADUS_OP_CASES(
     {"multiplicative_attention: general",
      {{3, 5}, {4, 3, 5}, {4, 3, 2}},
      [](auto& in) { return multiplicative_attention(in[0], in[1], in[2], 0.7, case_mask()).context; },
-     [](auto& in) { return reference::multiplicative_attention(in[0], in[1], in[2], 0.7, case_mask()).context; }},
+     [](auto& in) {
+       return reference::multiplicative_attention(in[0], in[1], in[2], 0.7, case_mask()).context;
+     }},
     {"multiplicative_attention: dot",
      {{3, 5}, {4, 3, 5}},
      [](auto& in) { return multiplicative_attention(in[0], in[1], in[1]).context; },

@@ -2,8 +2,8 @@
 
 #include <gradus/autograd.h>
 
-// One step of attention. Sources are time-major: keys [S, B, A], annotations [S, B, D]. mask is u8 [B, S], 1 = real,
-// undefined: all real. A query with nothing real to look at gets weights 0 and context 0.
+// One step of attention. Sources are time-major: keys [S, B, A], annotations [S, B, D]. mask is u8 [B, S], 1 =
+// real, undefined: all real. A query with nothing real to look at gets weights 0 and context 0.
 
 namespace gradus {
 
@@ -17,8 +17,8 @@ struct AttentionStep {
 AttentionStep additive_attention(const Input& u, const Var& keys, const Var& annotations, const Var& v,
                                  const Tensor& mask = {});
 
-/// Luong et al. 2015: e_bs = scale q_b . keys_sb. q [B, D'], keys [S, B, D'] (dot: the annotations themselves; general:
-/// W_a annotations).
+/// Luong et al. 2015: e_bs = scale q_b . keys_sb. q [B, D'], keys [S, B, D'] (dot: the annotations themselves;
+/// general: W_a annotations).
 AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Var& annotations,
                                        double scale = 1, const Tensor& mask = {});
 

@@ -108,7 +108,7 @@ struct Decoder {
 
   // out [T, B, H + D], s_t beside c_t.
   // 1. the embedding half of the input projection, for all steps at once
-  // per step: 2. u = W1 s   3. attention   4. the context half of the projection   5. recurrent product   6. gates
+  // per step: 2. u = W1 s  3. attention  4. the context half of the projection  5. recurrent product  6. gates
   template <class T>
   void forward(T* out) {
     auto [steps, B, E, H, S, A, D] = size;
@@ -196,8 +196,8 @@ struct Decoder {
            data<T>(dx.into(kWeightHh)), H);
     if (dx.needed(kBiasHh)) kernels::sum_rows_into(data<T>(dgh), data<T>(dx.into(kBiasHh)), N, 3 * H);
     dgh = {};
-    if (dx.needed(
-            kAnnotations)) {  // value path of all steps: dH_bs += sum_t a_tbs dc_tb, a product for each sentence
+    if (dx.needed(kAnnotations)) {  // value path of all steps: dH_bs += sum_t a_tbs dc_tb, a product for each
+                                    // sentence
       T* dh = data<T>(dx.into(kAnnotations));
       for (int64_t i = 0; i < B; ++i)
         gemm(true, false, S, D, real.steps(i), T(1), data<T>(weights) + i * S, B * S, data<T>(dc) + i * D,
@@ -275,16 +275,21 @@ Tensor case_mask() { return length_mask(Tensor::from_ids({2}, {4, 2}), 4); }
 }  // namespace
 
 GRADUS_OP_CASES(
-    {"attention_decoder", case_shapes(), [](auto& in) { return attention_decoder(inputs_of(in)).states_contexts; },
+    {"attention_decoder", case_shapes(),
+     [](auto& in) { return attention_decoder(inputs_of(in)).states_contexts; },
      [](auto& in) { return reference::attention_decoder(inputs_of(in)).states_contexts; }},
     {"attention_decoder: mask", case_shapes(),
      [](auto& in) { return attention_decoder(inputs_of(in), case_mask()).states_contexts; },
      [](auto& in) { return reference::attention_decoder(inputs_of(in), case_mask()).states_contexts; }},
     {"attention_decoder: lengths", case_shapes(),
      [](auto& in) { return attention_decoder(inputs_of(in), case_mask(), case_lengths()).states_contexts; },
-     [](auto& in) { return reference::attention_decoder(inputs_of(in), case_mask(), case_lengths()).states_contexts; }},
+     [](auto& in) {
+       return reference::attention_decoder(inputs_of(in), case_mask(), case_lengths()).states_contexts;
+     }},
     {"attention_decoder: sorted lengths", case_shapes(),
-     [](auto& in) { return attention_decoder(inputs_of(in), {}, Tensor::from_ids({2}, {2, 0})).states_contexts; },
+     [](auto& in) {
+       return attention_decoder(inputs_of(in), {}, Tensor::from_ids({2}, {2, 0})).states_contexts;
+     },
      [](auto& in) {
        return reference::attention_decoder(inputs_of(in), {}, Tensor::from_ids({2}, {2, 0})).states_contexts;
      }});

@@ -5,7 +5,8 @@
 namespace gradus {
 
 /// Inputs of a GRU decoder that attends with its previous state (Bahdanau et al. 2014, appendix A).
-/// For t = 0 .. T-1:  u = W1 s_{t-1};  c_t = additive attention(u, keys, annotations);  s_t = GRU([y_t ; c_t], s_{t-1})
+/// For t = 0 .. T-1:  u = W1 s_{t-1};  c_t = additive attention(u, keys, annotations);  s_t = GRU([y_t ; c_t],
+/// s_{t-1})
 struct AttentionDecoderInputs {
   Var y;            ///< [T, B, E] embedded previous target words (teacher forcing)
   Var s0;           ///< [B, H] initial state
@@ -23,10 +24,10 @@ struct AttentionDecoderStates {
   Tensor weights;       ///< [T, B, S] alignment, for looking at
 };
 
-/// A whole target under teacher forcing in one node with a hand-written backward: the products that do not depend on
-/// the recurrence, and all weight gradients, are one product over all time steps.
-/// @param lengths i32 [B] in 0 .. T, real steps of each target, or undefined. Nothing is spent on the steps behind: the
-/// state is carried over, context and weights are 0.
+/// A whole target under teacher forcing in one node with a hand-written backward: the products that do not
+/// depend on the recurrence, and all weight gradients, are one product over all time steps.
+/// @param lengths i32 [B] in 0 .. T, real steps of each target, or undefined. Nothing is spent on the steps
+/// behind: the state is carried over, context and weights are 0.
 AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask = {},
                                          const Tensor& lengths = {}, Caller caller = Caller::current());
 

@@ -155,13 +155,18 @@ Tensor case_mask() {
 
 }  // namespace
 
-GRADUS_OP_CASES({"multiplicative_attention_sequence", {{3, 3, 5}, {4, 3, 5}, {4, 3, 2}},
+GRADUS_OP_CASES({"multiplicative_attention_sequence",
+                 {{3, 3, 5}, {4, 3, 5}, {4, 3, 2}},
                  [](auto& in) { return multiplicative_attention_sequence(in[0], in[1], in[2]).context; },
                  [](auto& in) { return reference::attention_sequence(in[0], in[1], in[2], 1, {}); }},
-                {"multiplicative_attention_sequence: mask", {{3, 3, 5}, {4, 3, 5}, {4, 3, 2}},
-                 [](auto& in) { return multiplicative_attention_sequence(in[0], in[1], in[2], 0.7, case_mask()).context; },
+                {"multiplicative_attention_sequence: mask",
+                 {{3, 3, 5}, {4, 3, 5}, {4, 3, 2}},
+                 [](auto& in) {
+                   return multiplicative_attention_sequence(in[0], in[1], in[2], 0.7, case_mask()).context;
+                 },
                  [](auto& in) { return reference::attention_sequence(in[0], in[1], in[2], 0.7, case_mask()); }},
-                {"multiplicative_attention_sequence: dot", {{3, 3, 5}, {4, 3, 5}},
+                {"multiplicative_attention_sequence: dot",
+                 {{3, 3, 5}, {4, 3, 5}},
                  [](auto& in) { return multiplicative_attention_sequence(in[0], in[1], in[1]).context; },
                  [](auto& in) { return reference::attention_sequence(in[0], in[1], in[1], 1, {}); }});
 

@@ -14,14 +14,15 @@ struct CrossEntropyOptions {
   /// the others without padding (as KL divergence, so that the minimum is 0).
   double label_smoothing = 0;
   double weight = 1;            ///< multiplies loss and gradient, not nll: a shard's share of its batch
-  Reduction reduction =
-      Reduction::mean;  ///< mean over counted targets, sum, or none: one loss for each target
+  /// Mean over counted targets, sum, or none: one loss for each target.
+  Reduction reduction = Reduction::mean;
 };
 
 /// Sums over the counted (not ignored) targets; divide by `tokens` for means.
 struct CrossEntropy {
-  Var loss;        ///< smoothed loss in nats: the MEAN over counted targets (0 when there are none) unless
-                   ///< `reduction` asks for the sum or for none, which is [...], 0 where ignored
+  /// Smoothed loss in nats: the MEAN over counted targets (0 when there are none) unless `reduction` asks for
+  /// the sum or for none, which is [...], 0 where ignored.
+  Var loss;
   double nll = 0;  ///< SUM over counted targets of the unsmoothed loss, nats: perplexity = exp(nll / tokens)
   int64_t tokens = 0;  ///< counted targets
 };

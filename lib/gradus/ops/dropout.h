@@ -12,11 +12,12 @@ namespace gradus {
 /// @throws Error "[dropout] p must be in [0, 1): 1.5".
 Var dropout(const Input& x, double p);
 
-/// keep[i] = m_(begin + i) for i < n: a part of the mask that belongs to a number of Training::next_stream. For ops that
-/// drop entries they never hold all of.
+/// keep[i] = m_(begin + i) for i < n: a part of the mask that belongs to a number of Training::next_stream. For
+/// ops that drop entries they never hold all of.
 void dropout_keep(std::pair<uint64_t, uint64_t> stream, double p, int64_t begin, int64_t n, uint8_t* keep);
 
-/// The factors by themselves: 0 with probability p, otherwise 1 / (1 - p). Undefined outside Training and with p = 0.
+/// The factors by themselves: 0 with probability p, otherwise 1 / (1 - p). Undefined outside Training and with
+/// p = 0.
 /// @throws Error as dropout.
 Tensor dropout_mask(const Shape& shape, double p, DType dtype);
 

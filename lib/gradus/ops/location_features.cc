@@ -59,7 +59,8 @@ Var location_features(const Input& weights, const Var& filters) {
                     Tensor dw = dx.needed(0) ? dx.into(0) : Tensor(),
                            df = dx.needed(1) ? dx.into(1) : Tensor();
                     const T *g = data<T>(dy), *w = data<T>(weights), *filter = data<T>(filters);
-                    T *to_w = dw.defined() ? data<T>(dw) : nullptr, *to_f = df.defined() ? data<T>(df) : nullptr;
+                    T *to_w = dw.defined() ? data<T>(dw) : nullptr,
+                      *to_f = df.defined() ? data<T>(df) : nullptr;
                     each_tap([&](int64_t s, int64_t b, int64_t j) {
                       const T* row = g + (s * B + b) * K;
                       int64_t i = b * S + s + j - r;
@@ -72,9 +73,12 @@ Var location_features(const Input& weights, const Var& filters) {
                 });
 }
 
-GRADUS_OP_CASES({"location_features", {{2, 5}, {3, 3}}, [](auto& in) { return location_features(in[0], in[1]); },
+GRADUS_OP_CASES({"location_features",
+                 {{2, 5}, {3, 3}},
+                 [](auto& in) { return location_features(in[0], in[1]); },
                  [](auto& in) { return reference::location_features(in[0], in[1]); }},
-                {"location_features: filters wider than the rows", {{2, 2}, {3, 7}},
+                {"location_features: filters wider than the rows",
+                 {{2, 2}, {3, 7}},
                  [](auto& in) { return location_features(in[0], in[1]); },
                  [](auto& in) { return reference::location_features(in[0], in[1]); }});
 

@@ -29,8 +29,8 @@ using kernels::LossPart;
 /// Numbers whose terms are summed at a time, in the cache.
 constexpr int64_t kBlock = 4096;
 
-// part(what, x, t, y, n) writes the terms of n inputs and targets, or their derivatives by the one or the other. The
-// backward works these out from the saved operands.
+// part(what, x, t, y, n) writes the terms of n inputs and targets, or their derivatives by the one or the
+// other. The backward works these out from the saved operands.
 template <class Part>
 Var pointwise(const char* op, const Var& input, const Var& target, Reduction reduction, Part part) {
   check_operands(input, target, op);

@@ -17,8 +17,8 @@
 namespace gradus {
 namespace {
 
-// Rows of logits in memory at a time, at most; the chunks are even. For each chunk W is packed twice, and dW read and
-// written once: with few rows that is dearer than the products.
+// Rows of logits in memory at a time, at most; the chunks are even. For each chunk W is packed twice, and dW
+// read and written once: with few rows that is dearer than the products.
 constexpr int64_t kChunk = 384;
 // A part of the V words begins at a multiple of this: at a cache line of a row of logits, in f32.
 constexpr int64_t kUnit = 16;
@@ -46,8 +46,9 @@ struct Result {
   Tensor dhidden, dweight, dbias;
 };
 
-// Who works on it. A part of the work is a range of the V words for the products, and a range of the rows for what lies
-// between them, so that the weight's gradient has one writer for each of its rows, and no part a copy of its own.
+// Who works on it. A part of the work is a range of the V words for the products, and a range of the rows for
+// what lies between them, so that the weight's gradient has one writer for each of its rows, and no part a copy
+// of its own.
 struct Sharing {
   ThreadPool* pool;
   int parts;
@@ -108,7 +109,8 @@ class ChunkedLoss {
     if (out.dbias.defined()) dbias_ = Tensor::zeros({sharing.parts, V_}, weight.dtype());
   }
 
-  // A part's words of the logits are its own from one chunk's gradients to the next one's logits: two meetings a chunk.
+  // A part's words of the logits are its own from one chunk's gradients to the next one's logits: two meetings
+  // a chunk.
   void run() {
     if (chunks_ == 0 && out_.dweight.defined()) out_.dweight.fill(0);
     for (int64_t k = 0; k < chunks_ + (wanted() ? 1 : 0); ++k) {

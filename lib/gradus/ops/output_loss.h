@@ -14,9 +14,9 @@ namespace gradus {
 ///   dhidden_n = W^T d_n      dW = sum_n d_n h_n^T      db = sum_n d_n, each times dloss
 /// Rows that are ignored cost nothing. The gradients are worked out in the forward pass, when they are
 /// wanted; what is saved for backward is they themselves.
-/// The threads of `pool` share the work, cut into `parts` (0: one for each thread): each takes some of the V words, so
-/// that there is one set of logits and one dW whatever their number. The same number of parts gives the same bits, on
-/// any number of threads; null: this thread alone.
+/// The threads of `pool` share the work, cut into `parts` (0: one for each thread): each takes some of the V
+/// words, so that there is one set of logits and one dW whatever their number. The same number of parts gives
+/// the same bits, on any number of threads; null: this thread alone.
 /// @throws Error "[linear_cross_entropy] hidden's last dimension must be weight's: hidden [6, 4], weight [10,
 /// 5]", "[linear_cross_entropy] targets must be in 0 .. 9: 12", and so on.
 CrossEntropy linear_cross_entropy(const Input& hidden, const Var& weight, const Var& bias,

@@ -8,9 +8,9 @@
 
 namespace gradus {
 
-/// A batch of sequences without its padding (PyTorch calls it a packed sequence): the sequences sorted by length, the
-/// longest first, and step after step the rows that are still real. A recurrence over these rows spends nothing on
-/// padding, and each of its big products is one over N rows.
+/// A batch of sequences without its padding (PyTorch calls it a packed sequence): the sequences sorted by
+/// length, the longest first, and step after step the rows that are still real. A recurrence over these rows
+/// spends nothing on padding, and each of its big products is one over N rows.
 class RealSteps {
  public:
   /// @param lengths i32 [B] in 0 .. T; undefined: all T.

@@ -6,8 +6,8 @@ namespace gradus {
 
 struct SoftmaxOptions {
   int axis = -1;
-  Tensor mask = {};  ///< u8, broadcasts to x; 1 = real, 0 = left out. A row with nothing real is 0, its
-                     ///< gradient too.
+  /// u8, broadcasts to x; 1 = real, 0 = left out. A row with nothing real is 0, its gradient too.
+  Tensor mask = {};
 };
 
 // A row below is one run along the axis. What stands in a masked place, NaN included, has no influence.

@@ -131,7 +131,8 @@ RecurrentDecoder::RecurrentDecoder(const DecoderSizes& s, std::unique_ptr<Attent
       readout(s.hidden_size + context_size + (order == Order::before_cell ? s.embedding_dim : 0), s.hidden_size,
               o.readout, rng) {
   if (!attention && order == Order::after_cell)
-    fail(rng.caller(), "RecurrentDecoder", "order after_cell needs an attention", "before_cell goes without one");
+    fail(rng.caller(), "RecurrentDecoder", "order after_cell needs an attention",
+         "before_cell goes without one");
 }
 
 DecoderState RecurrentDecoder::start(const Encoded& source) const {

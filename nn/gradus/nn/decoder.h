@@ -20,7 +20,8 @@ struct DecoderState {
   Var c = {};              ///< [B, H] of an LSTM, zeros (undefined) at first; otherwise undefined
   AttentionState attention = {};  ///< what the attention's steps hand on to each other
 
-  /// The rows rows[0], rows[1], ... (i32 [N]) of everything it holds, the source included; one may be taken several times.
+  /// The rows rows[0], rows[1], ... (i32 [N]) of everything it holds, the source included; one may be taken
+  /// several times.
   /// @throws Error for a row that does not exist.
   DecoderState rows(const Tensor& rows) const;
   /// The same without the source: for a beam, where a row takes the place of another one of the same sentence.
@@ -31,8 +32,8 @@ struct DecoderState {
 struct DecoderStep {
   Var readout;     ///< [B, R]
   Tensor weights;  ///< [B, S]; undefined without attention
-  Var log_probability =
-      {};  ///< [B] of the position that hard attention drew in training; undefined elsewhere
+  /// [B] of the position that hard attention drew in training; undefined elsewhere.
+  Var log_probability = {};
 };
 
 struct DecoderOutputs {
@@ -69,7 +70,7 @@ struct DecoderOptions {
 
 /// What makes one vector of all that is known at a step, [.., in] -> [.., R]:
 ///   tanh:   tanh(W x + b)                                      W [R, in]     Luong et al. 2015
-///   maxout: t = W x + b, out_k = max(t_{2k}, t_{2k+1})         W [2R, in]    Goodfellow et al. 2013; Bahdanau et al. 2014
+///   maxout: t = W x + b, out_k = max(t_{2k}, t_{2k+1})         W [2R, in]    Goodfellow et al. 2013
 struct Readout {
   Linear linear;
   ReadoutKind kind;

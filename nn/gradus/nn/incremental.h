@@ -12,21 +12,25 @@ namespace gradus::nn {
 /// The ids that every vocabulary begins with: <unk> <pad> <s> </s>.
 enum SpecialId : int32_t { kUnk = 0, kPad = 1, kBos = 2, kEos = 3 };
 
-/// A batch of sentences on its way, one target word at a time. It holds rows: hypotheses, each of one sentence. At first
-/// row b is sentence b; `select` drops rows, and doubles them for a beam. Nothing is recorded for a backward.
+/// A batch of sentences on its way, one target word at a time. It holds rows: hypotheses, each of one sentence.
+/// At first row b is sentence b; `select` drops rows, and doubles them for a beam. Nothing is recorded for a
+/// backward.
 class IncrementalDecoder {
  public:
   virtual ~IncrementalDecoder() = default;
-  /// previous i32 [R], the last word of each row -> logits f32 [R, V] of the next one, valid until the next call.
+  /// previous i32 [R], the last word of each row -> logits f32 [R, V] of the next one, valid until the next
+  /// call.
   /// @throws Error for ids that are not i32 [R], or not in the vocabulary.
   virtual const Tensor& step(const Tensor& previous) = 0;
-  /// The same step for a caller that asks for no more than the most probable word of each row: best i32 [R] is written,
-  /// and may be `previous` itself. Of equal ones it is the first; words of `never` are passed over, -1: no other is left.
+  /// The same step for a caller that asks for no more than the most probable word of each row: best i32 [R] is
+  /// written, and may be `previous` itself. Of equal ones it is the first; words of `never` are passed over,
+  /// -1: no other is left.
   virtual void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best);
-  /// Alignment weights f32 [R, S] of the last step, valid until the next call; undefined for a decoder without them.
+  /// Alignment weights f32 [R, S] of the last step, valid until the next call; undefined for a decoder without
+  /// them.
   virtual const Tensor& weights() const = 0;
-  /// Row i of the steps to come continues row rows[i] of the last one; a row that is not named is dropped. Rows of one
-  /// sentence stay within the `rows_per_sentence` it was started with.
+  /// Row i of the steps to come continues row rows[i] of the last one; a row that is not named is dropped. Rows
+  /// of one sentence stay within the `rows_per_sentence` it was started with.
   /// @throws Error when a row does not exist or there are too many.
   virtual void select(const std::vector<int64_t>& rows) = 0;
 };
@@ -38,8 +42,9 @@ struct IncrementalOptions {
   ThreadPool* pool = nullptr;  ///< threads a step may use, when its caller is not itself a job of that pool
 };
 
-/// A model made ready for decoding: what depends on the weights alone is done once (they are laid out anew for the
-/// products of a step), for as many batches as there are. Threads may share it. The model must outlive it, unchanged.
+/// A model made ready for decoding: what depends on the weights alone is done once (they are laid out anew for
+/// the products of a step), for as many batches as there are. Threads may share it. The model must outlive it,
+/// unchanged.
 class Generator {
  public:
   virtual ~Generator() = default;
@@ -63,17 +68,18 @@ struct Encoder;
 struct Linear;
 class Decoder;
 
-/// The generator of an encoder, a decoder and an output layer, whatever the decoder: Decoder::step, and copies of what
-/// its rows need. The plain way, which the fast ones are tested against.
+/// The generator of an encoder, a decoder and an output layer, whatever the decoder: Decoder::step, and copies
+/// of what its rows need. The plain way, which the fast ones are tested against.
 std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,
                                               const Linear& output);
 
 /// The same with packed weights where encoder and decoder are the library's, of plain GRUs in f32, and the
 /// attention states the form of its scores or there is none: nothing is allocated in a step. Composed
 /// otherwise.
-/// @param rows what the weights are laid out for: sentences of a batch times the width of the beam. On some processors few
-///   rows want other products than many. All searches may use the generator whatever their rows; the result of a sentence
-///   does not depend on them, nor on its neighbours, but on the layout it does, by rounding.
+/// @param rows what the weights are laid out for: sentences of a batch times the width of the beam. On some
+/// processors few
+///   rows want other products than many. All searches may use the generator whatever their rows; the result of
+///   a sentence does not depend on them, nor on its neighbours, but on the layout it does, by rounding.
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
                                           const Linear& output, int64_t rows = kManyRows);
 
@@ -85,8 +91,8 @@ void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t mo
 class RowSentences {
  public:
   RowSentences(int64_t sentences, int64_t rows_per_sentence);
-  /// Takes a selection. What it changed: nothing; places of rows within their sentences (a beam); the sentences of rows,
-  /// and with them what each row needs of its source.
+  /// Takes a selection. What it changed: nothing; places of rows within their sentences (a beam); the sentences
+  /// of rows, and with them what each row needs of its source.
   /// @throws Error as check_selection.
   enum class Change { none, rows, sources };
   Change select(const std::vector<int64_t>& rows);

@@ -26,7 +26,8 @@ void normal_(Parameter& p, double mean, double deviation, const RngInput& rng);
 void trunc_normal_(Parameter& p, const RngInput& rng, double mean = 0, double deviation = 1, double low = -2,
                    double high = 2);
 /// The recommended gain after a nonlinearity: "linear" and "sigmoid" 1;
-/// "tanh" 5/3; "relu" sqrt(2); "leaky_relu" sqrt(2 / (1 + slope^2)); "selu" 3/4. @throws Error for another name.
+/// "tanh" 5/3; "relu" sqrt(2); "leaky_relu" sqrt(2 / (1 + slope^2)); "selu" 3/4. @throws Error for another
+/// name.
 double calculate_gain(const std::string& nonlinearity, double slope = 0.01);
 
 /// Which fan kaiming's deviation is for: fan_in keeps the size of the activations forward, fan_out that of
@@ -35,8 +36,8 @@ enum class Fan { in, out };
 
 struct InitOptions {
   double gain = 1;  ///< factor on the deviation, see calculate_gain
-  int blocks =
-      1;  ///< equal parts of the first axis, each initialised on its own: 3 for a GRU's stacked gates
+  /// Equal parts of the first axis, each initialised on its own: 3 for a GRU's stacked gates.
+  int blocks = 1;
   Fan mode = Fan::in;  ///< kaiming only
 };
 

@@ -171,8 +171,8 @@ void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, 
   int32_t* place = places.i32();
   const int32_t* ids = given.ids.i32();
   for (int64_t i = 0; i < given.ids.numel(); ++i) place[ids[i]] = static_cast<int32_t>(i);
-  // Rows that have no history yet are left alone where the algorithm would not move them: at the beginning most of a
-  // vocabulary, later the rare words.
+  // Rows that have no history yet are left alone where the algorithm would not move them: at the beginning most
+  // of a vocabulary, later the rare words.
   if (!rests(update)) state.touched = Tensor();
   for (int64_t i = 0; state.touched.defined() && i < given.ids.numel(); ++i) state.touched.u8()[ids[i]] = 1;
   const uint8_t* touched = state.touched.defined() ? state.touched.u8() : nullptr;
@@ -180,7 +180,8 @@ void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, 
     while (row < end && (!touched || touched[row]) == wanted) ++row;
     return row;
   };
-  int64_t most = std::max<int64_t>(1, kLaidOut / std::max<int64_t>(1, width)), blocks = (count + most - 1) / most;
+  int64_t most = std::max<int64_t>(1, kLaidOut / std::max<int64_t>(1, width)),
+          blocks = (count + most - 1) / most;
   if (value.numel() < kWorthSharing) pool = nullptr;
   share(pool, [&](int worker, int workers) {
     Tensor buffer({std::min(most, count), width}, value.dtype());

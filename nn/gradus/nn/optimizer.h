@@ -79,8 +79,9 @@ class Optimizer {
   StateDict state_dict(const M& module) const {
     return state_dict(nn::named_parameters(visited(module)));
   }
-  /// @throws Error for names that are unknown, for shapes that are not the parameters', and for steps and learning
-  /// rates that are none. Parameters without state in the dictionary start afresh; without "lr" in it the learning rates stay.
+  /// @throws Error for names that are unknown, for shapes that are not the parameters', and for steps and
+  /// learning rates that are none. Parameters without state in the dictionary start afresh; without "lr" in it
+  /// the learning rates stay.
   void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict);
   template <Module M>
   void load_state_dict(M& module, const StateDict& dict) {
@@ -92,8 +93,8 @@ class Optimizer {
     std::shared_ptr<Node> node;  // keeps the key alive, so that no other parameter gets its address
     int64_t step = 0;
     std::vector<Tensor> slots;   // in the order of slot_names(), in the parameter's shape
-    Tensor
-        touched;  // u8, a row each: of an embedding, those that ever had a gradient; undefined: any may have had
+    Tensor touched;  // u8, a row each: of an embedding, those that ever had a gradient; undefined: any may have
+                     // had
   };
   /// What a step does to the parameters of one group.
   struct Update {
@@ -146,7 +147,8 @@ struct SGDOptions {
 /// form: lr is outside u.
 class SGD : public Optimizer {
  public:
-  /// @throws Error for a negative rate, decay or momentum, and for nesterov without a momentum or with dampening.
+  /// @throws Error for a negative rate, decay or momentum, and for nesterov without a momentum or with
+  /// dampening.
   explicit SGD(const SGDOptions& options = {}, Caller caller = Caller::current());
 
  private:

@@ -53,7 +53,8 @@ Var LearnedPositions::rows(int64_t first, int64_t count, DType) const {
 
 void LearnedPositions::params(ParamVisitor& visit) { visit("weight", weight); }
 
-std::unique_ptr<Positions> make_positions(std::string_view name, int64_t max_positions, int64_t E, const RngInput& rng) {
+std::unique_ptr<Positions> make_positions(std::string_view name, int64_t max_positions, int64_t E,
+                                          const RngInput& rng) {
   At at(rng.caller());
   if (name == "sinusoidal") return std::make_unique<SinusoidalPositions>(E);
   if (name == "learned") return std::make_unique<LearnedPositions>(max_positions, E, rng);

@@ -67,7 +67,8 @@ CellType of_kind(CellKind kind, CellType type, const char* name, const Caller& c
   return type;
 }
 
-RecurrentParameters::RecurrentParameters(const CellType& type, int64_t input_size, int64_t H, const RngInput& rng) {
+RecurrentParameters::RecurrentParameters(const CellType& type, int64_t input_size, int64_t H,
+                                         const RngInput& rng) {
   At at(rng.caller());
   double a = 1 / std::sqrt(static_cast<double>(H));
   int64_t G = type.gates();

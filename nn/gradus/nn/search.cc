@@ -27,7 +27,8 @@ constexpr int64_t kMostRows = 1000;  // of a sentence; candidates grow with thei
 void check_beam(int64_t beam_size) {
   if (beam_size < 1) fail("translate", "beam_size must be at least 1: " + std::to_string(beam_size));
   if (beam_size > kMostRows)
-    fail("translate", "beam_size must be at most " + std::to_string(kMostRows) + ": " + std::to_string(beam_size));
+    fail("translate",
+         "beam_size must be at most " + std::to_string(kMostRows) + ": " + std::to_string(beam_size));
 }
 
 class Beam {
@@ -137,8 +138,8 @@ class Beam {
 
   bool forbidden(int64_t v) const { return v == options_.pad || v == options_.bos; }
 
-  // The K + 1 most probable words after one hypothesis: one of them may be </s>, which leaves K to go on with. Without
-  // logits the best is in words_.
+  // The K + 1 most probable words after one hypothesis: one of them may be </s>, which leaves K to go on with.
+  // Without logits the best is in words_.
   void best_of_row(int64_t row, const Tensor& logits) {
     if (!logits.defined()) {
       int32_t v = words_.i32()[row];

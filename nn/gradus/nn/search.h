@@ -9,8 +9,8 @@ namespace gradus::nn {
 
 struct SearchOptions {
   int64_t beam_size = 1;      ///< 1: greedy
-  double length_penalty =
-      1;  ///< alpha of Wu et al. 2016: score = log p / ((5 + n) / 6)^alpha, n counts </s>; 0 = off
+  /// Alpha of Wu et al. 2016: score = log p / ((5 + n) / 6)^alpha, n counts </s>; 0 = off.
+  double length_penalty = 1;
   int64_t max_length = 0;     ///< target words at most; 0: twice the source length plus 10
   bool weights = false;       ///< keep the alignment weights
   bool scores = true;         ///< false: a greedy search need not work out probabilities; they stay 0
@@ -32,11 +32,11 @@ struct Hypothesis {
   std::vector<std::vector<float>> weights;
 };
 
-/// Beam search, batched over sentences and hypotheses; nothing is recorded. Source ids i32 [S, B], lengths i32 [B].
-/// Returns up to beam_size hypotheses per sentence, best first, in the order of the sentences. A finished hypothesis
-/// leaves the beam, and the batch; a sentence is done when beam_size of them have finished. <pad> and <s> are never
-/// produced. With a pool, each thread takes some of the sentences, or a part of each product when they are few; the
-/// result is the same whatever the number of threads.
+/// Beam search, batched over sentences and hypotheses; nothing is recorded. Source ids i32 [S, B], lengths i32
+/// [B]. Returns up to beam_size hypotheses per sentence, best first, in the order of the sentences. A finished
+/// hypothesis leaves the beam, and the batch; a sentence is done when beam_size of them have finished. <pad>
+/// and <s> are never produced. With a pool, each thread takes some of the sentences, or a part of each product
+/// when they are few; the result is the same whatever the number of threads.
 /// @throws Error "[translate] beam_size must be at least 1: 0".
 std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Input& source,
                                                const Tensor& lengths, const SearchOptions& options = {});
@@ -44,8 +44,8 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
 std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Input& source,
                                                const Tensor& lengths, const SearchOptions& options = {});
 
-/// The search alone, over a decoder that was started with options.beam_size rows per sentence. lengths i32 [B] are what
-/// the limit on target words is worked out from.
+/// The search alone, over a decoder that was started with options.beam_size rows per sentence. lengths i32 [B]
+/// are what the limit on target words is worked out from.
 /// @throws Error as translate.
 std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const Tensor& lengths,
                                             const SearchOptions& options = {});

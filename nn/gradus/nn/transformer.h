@@ -49,7 +49,8 @@ struct TransformerEncoderLayer {
   Dropout dropout;
   bool norm_first;
 
-  TransformerEncoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng, const TransformerOptions& options = {});
+  TransformerEncoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng,
+                          const TransformerOptions& options = {});
   Var operator()(const Input& x, const Tensor& mask = {}) const;
   void params(ParamVisitor& visit);
 };
@@ -79,7 +80,8 @@ struct TransformerDecoderLayer {
   Dropout dropout;
   bool norm_first;
 
-  TransformerDecoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng, const TransformerOptions& options = {});
+  TransformerDecoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng,
+                          const TransformerOptions& options = {});
   /// x [T, B, E] and memory [S, B, E], what the encoder made of the source.
   TransformerDecoderOutput operator()(const Input& x, const Var& memory,
                                       const TransformerDecoderOptions& options = {}) const;

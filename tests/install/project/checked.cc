@@ -7,6 +7,7 @@ using namespace gradus;
 
 int main() {
   auto score = [](auto& in) { return sum(in[0] * in[1], 1); };
-  return lens::check("my score", score,
-                     {{"query", Tensor::from({2, 2}, {1, 2, 3, 4})}, {"keys", Tensor::from({2, 2}, {4, 3, 2, 1})}});
+  return lens::check(
+      "my score", score,
+      {{"query", Tensor::from({2, 2}, {1, 2, 3, 4})}, {"keys", Tensor::from({2, 2}, {4, 3, 2, 1})}});
 }

@@ -14,8 +14,9 @@
 
 namespace lens {
 
-/// The way on which gradient is stopped: from the mixture to the annotations (alpha_tj g_t), at the scores (so that neither
-/// the annotations nor the attention's own weights learn from where they look), or from one encoder state to the one before.
+/// The way on which gradient is stopped: from the mixture to the annotations (alpha_tj g_t), at the scores (so
+/// that neither the annotations nor the attention's own weights learn from where they look), or from one
+/// encoder state to the one before.
 enum class Cut { none, value, score, recurrent };
 /// "none", "value", "score", "recurrent".
 std::string name_of(Cut cut);
@@ -39,8 +40,8 @@ Digits draw(const AblateTask& task, uint64_t stream, int64_t count);
 /// The source position that target word t is about.
 int64_t position_of(const AblateTask& task, int64_t t);
 
-/// Encoder: a GRU in one direction. Decoder: Bahdanau's order, additive attention, a start state of zeros, so that all it
-/// knows of the source has come through attention.
+/// Encoder: a GRU in one direction. Decoder: Bahdanau's order, additive attention, a start state of zeros, so
+/// that all it knows of the source has come through attention.
 struct ToyTranslator {
   gradus::nn::Embedding source_embedding, target_embedding;
   gradus::nn::RecurrentCell encoder, decoder;

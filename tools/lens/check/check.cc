@@ -65,7 +65,8 @@ class Checker {
         for (InputDiagnosis& in : d.inputs)
           for (size_t i = 0; i < inputs.size(); ++i)
             if (in.mistake == Mistake::unknown && inputs[i].name == in.name)
-              if (std::string hint = hint_of(in, values[i], y); !hint.empty()) d.name = in.name, d.sentence = hint;
+              if (std::string hint = hint_of(in, values[i], y); !hint.empty())
+                d.name = in.name, d.sentence = hint;
       }
       return report(d, inputs);
     } catch (const std::exception& error) {

@@ -47,8 +47,8 @@ void CheckLog::add(const std::string& name, const gradus::Tensor& yours, const g
   for (const std::string& word : words) labels += (labels.empty() ? "" : ",") + quoted(word);
   tensors_ += fmt::format(
       R"({}{{"name":{},"shape":[{}],"words":[{}],"yours":{},"expected":{},"expected_title":{},"error":{},"tolerance":{},"floor":{}}})",
-      tensors_.empty() ? "" : ",", quoted(name), shape, labels, numbers(yours, "\"nan\""), numbers(expected, "null"),
-      quoted(expected_title), number(error, "\"nan\""), tolerance, floor);
+      tensors_.empty() ? "" : ",", quoted(name), shape, labels, numbers(yours, "\"nan\""),
+      numbers(expected, "null"), quoted(expected_title), number(error, "\"nan\""), tolerance, floor);
 }
 
 void CheckLog::fail(const std::string& kind, const std::string& sentence, const std::string& where) {
@@ -61,9 +61,10 @@ void CheckLog::write() const {
   count_check(kind_.empty());
   const char* path = std::getenv("LENS_CHECK_LOG");
   if (!path || !*path) return;
-  std::string line = fmt::format(R"({{"title":{},"ok":{},"kind":{},"sentence":{},"where":{},"tensors":[{}]}})", quoted(title_),
-                                 kind_.empty(), quoted(kind_), quoted(sentence_), quoted(where_), tensors_) +
-                     "\n";
+  std::string line =
+      fmt::format(R"({{"title":{},"ok":{},"kind":{},"sentence":{},"where":{},"tensors":[{}]}})", quoted(title_),
+                  kind_.empty(), quoted(kind_), quoted(sentence_), quoted(where_), tensors_) +
+      "\n";
   std::FILE* file = std::fopen(path, "ab");
   bool written = file && std::fwrite(line.data(), 1, line.size(), file) == line.size();
   if (file && std::fclose(file) != 0) written = false;

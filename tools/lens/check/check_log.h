@@ -7,7 +7,8 @@
 
 namespace lens {
 
-/// What a check found, as one line of JSON (docs/trace-schema.md, "check"), for the page that `lens check --from` makes.
+/// What a check found, as one line of JSON (docs/trace-schema.md, "check"), for the page that `lens check
+/// --from` makes.
 class CheckLog {
  public:
   explicit CheckLog(std::string title) : title_(std::move(title)) {}
@@ -16,7 +17,8 @@ class CheckLog {
            const char* expected_title, const std::vector<std::string>& words, double error, double tolerance,
            double floor = 1);
   void fail(const std::string& kind, const std::string& sentence, const std::string& where);
-  /// Counts the check (verdict.h), and appends the line to the file that the environment's LENS_CHECK_LOG names; does nothing without it.
+  /// Counts the check (verdict.h), and appends the line to the file that the environment's LENS_CHECK_LOG
+  /// names; does nothing without it.
   /// @throws gradus::Error when the file cannot be written.
   void write() const;
 

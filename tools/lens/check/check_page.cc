@@ -70,7 +70,8 @@ int with_check_page(const std::string& out, const std::function<int()>& command)
 int check_page(const std::string& log, const std::string& out) {
   json data = read_check_log(log);
   write_page(data, out);
-  return std::any_of(data["checks"].begin(), data["checks"].end(), [](const json& c) { return c["ok"] != true; });
+  return std::any_of(data["checks"].begin(), data["checks"].end(),
+                     [](const json& c) { return c["ok"] != true; });
 }
 
 }  // namespace lens

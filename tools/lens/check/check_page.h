@@ -7,8 +7,10 @@
 
 namespace lens {
 
-/// What checks logged (LENS_CHECK_LOG, see check_log.h) as the trace that docs/trace-schema.md describes, of kind "check".
-/// @throws gradus::Error for a file that is not there or is empty, translator::InputError for one that holds something else.
+/// What checks logged (LENS_CHECK_LOG, see check_log.h) as the trace that docs/trace-schema.md describes, of
+/// kind "check".
+/// @throws gradus::Error for a file that is not there or is empty, translator::InputError for one that holds
+/// something else.
 json read_check_log(const std::string& path);
 /// The same of a stream, which the errors call `path`.
 json read_check_log(std::istream& log, const std::string& path);

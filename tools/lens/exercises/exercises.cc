@@ -48,10 +48,12 @@ const Exercise kChain{
         return chain(in, [](auto& x, auto&, auto& s, auto& slope) { return s + x * slope * x; });
       }},
      {"outer factor missing",
-      "The path through sigmoid(w x) begins with the product in front, which hands dy times its other factor, x.",
+      "The path through sigmoid(w x) begins with the product in front, which hands dy times its other factor, "
+      "x.",
       [](auto& in) { return chain(in, [](auto&, auto& w, auto& s, auto& slope) { return s + slope * w; }); }},
      {"slope of the sigmoid",
-      "The path through sigmoid(w x) has s where its slope belongs: s' = s (1 - s), which the file calls slope.",
+      "The path through sigmoid(w x) has s where its slope belongs: s' = s (1 - s), which the file calls "
+      "slope.",
       [](auto& in) { return chain(in, [](auto& x, auto& w, auto& s, auto&) { return s + x * s * w; }); }},
      {"paths subtracted",
       "Both paths are there, and one is subtracted from the other. What arrives on several paths is added.",
@@ -169,7 +171,8 @@ const Exercise kSoftmax{
       "It is dy y. The outputs sum to 1, so raising one lowers the others: dx = y (dy - (dy . y)).",
       [](auto& in) { return with_gradient_of(softmax(in[0]), in[0] * cut(softmax(in[0]))); }},
      {"average added",
-      "The average is added to dy: it must be subtracted, since what counts is how much better than the average a "
+      "The average is added to dy: it must be subtracted, since what counts is how much better than the "
+      "average a "
       "word is.",
       [](auto& in) {
         return softmax_with(in[0], [](auto*, auto* y, auto* dy, auto* dx, int64_t n) {
@@ -213,7 +216,8 @@ const Exercise kCrossEntropy{
         return with_gradient_of(mean_loss(in), sum(in[0] * cut(softmax(in[0]))) / n);
       }},
      {"right word only",
-      "Only the right word's score gets a gradient, p - 1. The others are too likely by their whole p: dz = p there.",
+      "Only the right word's score gets a gradient, p - 1. The others are too likely by their whole p: dz = p "
+      "there.",
       [](auto& in) {
         double n = static_cast<double>(in[1].numel());
         Tensor p = softmax(in[0]).value(), dz = Tensor::zeros(p.shape(), p.dtype());

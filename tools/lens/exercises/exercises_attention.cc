@@ -146,8 +146,7 @@ const Exercise kAdditive{
       "The score path has the wrong sign: delta_j = alpha_j g.(h_j - c), the word's annotation minus the "
       "mix.",
       [](auto& in) { return additive(in, {.weights = softmax_wrong_way}); }},
-     {"tanh forgotten",
-      "The score path does not go through tanh: multiply by 1 - u^2 before the projections.",
+     {"tanh forgotten", "The score path does not go through tanh: multiply by 1 - u^2 before the projections.",
       [](auto& in) { return additive(in, {.squash = tanh_as_identity}); }},
      {"no score path to h",
       "h receives the value path only, although the projections are right: a source word is also what the "
@@ -164,7 +163,8 @@ const Exercise kAdditive{
       "delta_j.",
       [](auto& in) { return additive(in, {.query = cut}); }},
      {"overwritten",
-      "dh_j is set (=) where the score path arrives: the value path, and all units a but the last, are lost. Add (+=).",
+      "dh_j is set (=) where the score path arrives: the value path, and all units a but the last, are lost. "
+      "Add (+=).",
       [](auto& in) { return additive_with(in, Slip::set_dh); }},
      {"overwritten", "dv is set (=) by each word, and only the last word's share is left. Add (+=) over j.",
       [](auto& in) { return additive_with(in, Slip::set_dv); }},
@@ -178,17 +178,20 @@ const Exercise kAdditive{
       "From e_j = v . u_j down to u_j the gradient takes the factor v: dz_j = (1 - u_j^2) v delta_j.",
       [](auto& in) { return additive_with(in, Slip::no_v); }},
      {"u forgotten",
-      "dv is the sum of delta_j without u_j, and the delta sum to 0: what one word gains, the others lose. dv = sum_j "
+      "dv is the sum of delta_j without u_j, and the delta sum to 0: what one word gains, the others lose. dv "
+      "= sum_j "
       "delta_j u_j.",
       [](auto& in) { return additive_with(in, Slip::no_u); }},
      {"alpha forgotten",
-      "delta_j lacks the factor alpha_j: a word that nobody looks at has no say, however good it is. delta_j = alpha_j "
+      "delta_j lacks the factor alpha_j: a word that nobody looks at has no say, however good it is. delta_j = "
+      "alpha_j "
       "g.(h_j - c).",
       [](auto& in) { return additive_with(in, Slip::no_alpha); }},
      {"half of tanh", "The slope of tanh is 1 - u^2; here it is 1 - u.",
       [](auto& in) { return additive_with(in, Slip::half_tanh); }},
      {"plain average",
-      "Each annotation is compared with the plain average of all. Compare it with c, the mix that the weights make: "
+      "Each annotation is compared with the plain average of all. Compare it with c, the mix that the weights "
+      "make: "
       "delta_j = alpha_j g.(h_j - c).",
       [](auto& in) { return additive_with(in, Slip::plain_mix); }},
      {"transposed",
@@ -278,7 +281,8 @@ const Exercise kMasked{
       [](auto& in) {
         return softmax(where(in[1].value(), in[0], Tensor::scalar(-1e30, in[0].dtype())), {.axis = 0});
       }}},
-    "Each row must sum to 1 over its words and be exactly 0 at padding. Is the number in the place of padding's scores "
+    "Each row must sum to 1 over its words and be exactly 0 at padding. Is the number in the place of "
+    "padding's scores "
     "negative enough?"};
 
 }  // namespace

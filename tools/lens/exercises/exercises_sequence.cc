@@ -81,7 +81,8 @@ const Exercise kCarry{
       "dh passes from h_t to h_(t-1) through the gate of step t; here it is that of step t-1.",
       [](auto& in) { return carried_with(in, CarrySlip::other_step); }},
      {"multiplied too early",
-      "dh is multiplied by z_t before dz_t and dn_t take it: they want all that arrived at h_t. First use it, then pass "
+      "dh is multiplied by z_t before dz_t and dn_t take it: they want all that arrived at h_t. First use it, "
+      "then pass "
       "it on.",
       [](auto& in) { return carried_with(in, CarrySlip::too_early); }},
      {"one gate missing",

@@ -18,7 +18,8 @@ namespace lens {
 std::string own_model() {
   namespace fs = std::filesystem;
   std::error_code ignored;
-  // Beside the program where it was installed, wherever that was moved; in the source tree; where it should have gone.
+  // Beside the program where it was installed, wherever that was moved; in the source tree; where it should
+  // have gone.
   fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   fs::path moved = program.parent_path() / fs::path(LENS_DATA).lexically_relative(LENS_BIN) / "model";
   for (const fs::path& place : {moved, fs::path(LENS_MODEL), fs::path(LENS_DATA) / "model"})
@@ -74,7 +75,8 @@ int explain(const ExplainOptions& o) {
   if (o.out == "-") return code();
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   translator::tell(
-      "{}: {} source words, {} target words, {} numbers checked by finite differences, worst relative error {:.1e}; "
+      "{}: {} source words, {} target words, {} numbers checked by finite differences, worst relative error "
+      "{:.1e}; "
       "{:.1f} s, {} KB\n",
       o.out, subject.source.size(), subject.target.size(), trace.checks.size(), trace.worst(), seconds,
       page.size() / 1000);

@@ -164,7 +164,8 @@ class Writer {
             {"start", number_(norms(g.start))},  {"full", number_(norms(g.full))}};
   }
 
-  // [station, row or null, column or null, engine, numeric, error]; of logits and probabilities the column is that of `top`.
+  // [station, row or null, column or null, engine, numeric, error]; of logits and probabilities the column is
+  // that of `top`.
   json checks(int64_t t, const std::vector<int32_t>& top) const {
     json out = json::array();
     for (const Compared& c : trace_.checks) {

@@ -65,10 +65,9 @@ class Report {
 
  private:
   void head() {
-    out_ +=
-        fmt::format("{} ({}, {} order, {} cells)\n", printable(subject_.name), subject_.model.config.network.attention,
-                    d_.luong_order() ? "Luong's" : "Bahdanau's",
-                    gradus::nn::cell_name(subject_.model.config.network.rnn.cell));
+    out_ += fmt::format("{} ({}, {} order, {} cells)\n", printable(subject_.name),
+                        subject_.model.config.network.attention, d_.luong_order() ? "Luong's" : "Bahdanau's",
+                        gradus::nn::cell_name(subject_.model.config.network.rnn.cell));
     out_ += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject_.has_reference ? "should say" : "says",
                         "would choose", "p", "loss");
     for (size_t t = 0; t < trace_.steps.size(); ++t) {
@@ -126,7 +125,8 @@ class Report {
                         subject_.target[static_cast<size_t>(t_)],
                         t_ == 0 ? "<s>" : subject_.target[static_cast<size_t>(t_ - 1)], s.loss.item());
     out_ +=
-        "A source word gains attention when its annotation beats the current mix in the direction that lowers the\n"
+        "A source word gains attention when its annotation beats the current mix in the direction that lowers "
+        "the\n"
         "loss: dL/de_j = alpha_j g.(h_j - c), g = dL/dc. |dL/dh_j| by the way the gradient came:\n";
     for (int64_t m = 0; m < d_.anatomy().heads; ++m) {
       if (d_.anatomy().heads > 1) out_ += fmt::format("Head {}\n", m + 1);

@@ -1,6 +1,6 @@
-// What a page needs to compute a step anew when scores, temperature, mask or target change. What does not depend on the
-// weights is multiplied out here: a context is a mixture, so whatever is linear in it is the same mixture of products
-// made once, and a page needs no large matrix but the output layer.
+// What a page needs to compute a step anew when scores, temperature, mask or target change. What does not
+// depend on the weights is multiplied out here: a context is a mixture, so whatever is linear in it is the same
+// mixture of products made once, and a page needs no large matrix but the output layer.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,9 @@ const Numbers kNumbers{11};
 
 // 9 digits: a page's numbers must come out as the engine's to 10^-6.
 json array(const Tensor& x) {
-  return {{"shape", std::vector<int64_t>(x.shape().begin(), x.shape().end())}, {"bytes", 5}, {"base64", packed(x, 5)}};
+  return {{"shape", std::vector<int64_t>(x.shape().begin(), x.shape().end())},
+          {"bytes", 5},
+          {"base64", packed(x, 5)}};
 }
 
 // One row for each step.

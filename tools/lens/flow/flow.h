@@ -41,9 +41,11 @@ Flow lengths_of(const FlowGradients& gradients);
 struct FlowChecks {
   int64_t count = 0;  ///< lengths compared
   /// Of them, those too small for differences in double precision to tell to six digits: below 10^-7 of the
-  /// loss, or below 5 10^-10 of it over the step where a kink forces a smaller one. They are compared with that.
+  /// loss, or below 5 10^-10 of it over the step where a kink forces a smaller one. They are compared with
+  /// that.
   int64_t small = 0;
-  /// Not among them: those of a relu with a kink on either side so near that differences of no step tell six digits.
+  /// Not among them: those of a relu with a kink on either side so near that differences of no step tell six
+  /// digits.
   int64_t undecided = 0;
   double worst = 0;  ///< |a - b| / max(|a|, |b|, what is too small)
   void add(const FlowChecks& other);

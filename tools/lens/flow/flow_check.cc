@@ -17,14 +17,15 @@ using namespace gradus;
 
 constexpr int64_t kItems = 96;  // lengths that share a batch
 // Of differences, the larger first: they keep more digits of a small gradient. The smaller ones are for kinks
-// and for gradients that explode. The first whose doubt is small counts, else the one that agrees best with itself and
-// the next; what the engine says plays no part in it.
+// and for gradients that explode. The first whose doubt is small counts, else the one that agrees best with
+// itself and the next; what the engine says plays no part in it.
 constexpr double kSteps[] = {5e-2, 2e-2, 1e-2, 4e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6};
 constexpr double kEnough = 1e-8;  // doubt, as a part of the slope
 // Of the loss: what is smaller is compared with that. Where a kink forces small steps, rounding of the loss
 // (1e-16 of it, over the step) leaves six digits only to larger slopes.
 constexpr double kSmallest = 1e-7, kRounding = 5e-10;
-// Between kinks no step may be wide enough to tell six digits: then neighbouring steps disagree by more than this part.
+// Between kinks no step may be wide enough to tell six digits: then neighbouring steps disagree by more than
+// this part.
 constexpr double kApart = 1e-7;
 // f(k h) - f(-k h), k = 1 .. 4, with these weights: eight points, error of order h^8; six, of order h^6.
 constexpr std::array<double, 4> kEight = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
@@ -157,10 +158,11 @@ struct Item {
   bool sure(bool kinks) const {
     double enough = kEnough * std::max(std::abs(slope), kSmallest * loss);
     if (!kinks) return doubt <= enough;
-    return tried.size() > 1 && doubt <= enough && std::abs(slope - tried[tried.size() - 2].slope) <= 10 * enough;
+    return tried.size() > 1 && doubt <= enough &&
+           std::abs(slope - tried[tried.size() - 2].slope) <= 10 * enough;
   }
-  // No step was sure: of the two neighbours that agree best, the one that agrees best with itself. How far they are
-  // apart tells what the result is worth.
+  // No step was sure: of the two neighbours that agree best, the one that agrees best with itself. How far they
+  // are apart tells what the result is worth.
   void choose() {
     least = HUGE_VAL;
     for (size_t i = 0; i + 1 < tried.size(); ++i) {

@@ -105,7 +105,8 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
       out += fmt::format("  {:<8} {}\n", "", factor(r, *line, worst));
   }
   out += fmt::format(
-      "\nOf what reaches word 1 with attention: {:.0f} % by the value path (through the mixture), {:.0f} % by the score "
+      "\nOf what reaches word 1 with attention: {:.0f} % by the value path (through the mixture), {:.0f} % by "
+      "the score "
       "path\n(through the weights), {:.0f} % by the recurrent path (from state to state).\n",
       100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]);
   out += map_text(r) + "\n";
@@ -162,7 +163,11 @@ json flow_json(const std::vector<FlowResult>& results, const FlowTitles& titles,
           {"versus", titles.versus},
           {"seeds", titles.seeds},
           {"show", show},
-          {"checks", {{"count", checks.count}, {"small", checks.small}, {"undecided", checks.undecided}, {"worst", number(checks.worst)}}},
+          {"checks",
+           {{"count", checks.count},
+            {"small", checks.small},
+            {"undecided", checks.undecided},
+            {"worst", number(checks.worst)}}},
           {"results", all}};
 }
 

@@ -17,15 +17,20 @@ namespace {
 constexpr double kLeft = 62, kRight = 24, kTop = 92, kWidth = 760, kChart = 320, kRibbon = 26, kCell = 17;
 
 const char* const kStyle =
-    "text { font: 14px system-ui, sans-serif; fill: #18202b; } .quiet { fill: #566071; } .small { font-size: 12px; }\n"
+    "text { font: 14px system-ui, sans-serif; fill: #18202b; } .quiet { fill: #566071; } .small { font-size: "
+    "12px; }\n"
     ".title { font-size: 17px; font-weight: 600; } .back { fill: #ffffff; } .grid { stroke: #d5dae2; }\n"
     "polyline { fill: none; stroke-width: 3; } .with { stroke: #08519c; }\n"
     ".without { stroke: #d2620a; stroke-dasharray: 9 5; } .band { stroke: none; fill-opacity: .15; }\n"
-    ".with.band, text.with { fill: #08519c; stroke: none; } .without.band, text.without { fill: #d2620a; stroke: none; }\n"
+    ".with.band, text.with { fill: #08519c; stroke: none; } .without.band, text.without { fill: #d2620a; "
+    "stroke: none; }\n"
     ".value { fill: #5b3f9a; } .score { fill: #c0398b; } .rest { fill: #8d97a6; } .cell { fill: #08519c; }\n"
-    "@media (prefers-color-scheme: dark) { .back { fill: #181d25; } text { fill: #e8ebf0; } .quiet { fill: #9aa5b5; }\n"
-    "  .grid { stroke: #343c49; } .with { stroke: #7db8f7; } .without { stroke: #ff9a3d; } .cell { fill: #7db8f7; }\n"
-    "  .with.band, text.with { fill: #7db8f7; stroke: none; } .without.band, text.without { fill: #ff9a3d; stroke: none; }\n"
+    "@media (prefers-color-scheme: dark) { .back { fill: #181d25; } text { fill: #e8ebf0; } .quiet { fill: "
+    "#9aa5b5; }\n"
+    "  .grid { stroke: #343c49; } .with { stroke: #7db8f7; } .without { stroke: #ff9a3d; } .cell { fill: "
+    "#7db8f7; }\n"
+    "  .with.band, text.with { fill: #7db8f7; stroke: none; } .without.band, text.without { fill: #ff9a3d; "
+    "stroke: none; }\n"
     "  .value { fill: #a78bfa; } .score { fill: #f472b6; } .rest { fill: #6f7b8c; } }\n";
 
 std::string xml(const std::string& text) {
@@ -142,7 +147,8 @@ std::string maps(const FlowResult& r, const std::string& other, double top) {
       for (size_t j = 0; j < S; ++j) {
         double x = line->map[t][j], part = high > low && std::isfinite(x) ? (x - low) / (high - low) : 0;
         out += fmt::format(
-            "<rect class=\"cell\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill-opacity=\"{:.2f}\"/>",
+            "<rect class=\"cell\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" "
+            "fill-opacity=\"{:.2f}\"/>",
             left + cell * static_cast<double>(j), y, cell - 0.6, kCell - 1, 0.04 + 0.96 * part);
       }
       out += "\n";
@@ -150,7 +156,8 @@ std::string maps(const FlowResult& r, const std::string& other, double top) {
     left += width + gap;
   }
   out += fmt::format(
-      "<text class=\"quiet small\" x=\"{:.1f}\" y=\"{:.1f}\">a row a target word, a column a source word; pale 10^{:.1f}, deep "
+      "<text class=\"quiet small\" x=\"{:.1f}\" y=\"{:.1f}\">a row a target word, a column a source word; pale "
+      "10^{:.1f}, deep "
       "10^{:.1f}, one log scale</text>\n",
       kLeft, top + kCell * static_cast<double>(T) + 16, low, high);
   return out;
@@ -169,7 +176,8 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
   double bottom = kTop + kChart, legend = bottom + (r.source.empty() ? 60 : 50), map = legend + 42;
   double height = map + kCell * static_cast<double>(r.with.map.size()) + 28;
   std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" role=\"img\" "
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
+      "role=\"img\" "
       "aria-label=\"{2}\">\n<style>\n{3}</style>\n<rect class=\"back\" width=\"{0}\" height=\"{1}\"/>\n"
       "<text class=\"title\" x=\"18\" y=\"28\">{2}</text>\n",
       kWidth, height, xml(translator::utf8::fit(titles.title, 80)), kStyle);
@@ -189,7 +197,8 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
   for (auto [name, text, l] :
        {std::tuple("with", std::string("with"), &r.with), std::tuple("without", other, &r.without)}) {
     out += fmt::format(
-        "<polyline class=\"{0}\" points=\"18,{1:.1f} 52,{1:.1f}\"/><text class=\"{0}\" x=\"59\" y=\"{2:.1f}\">{3}: word 1 gets "
+        "<polyline class=\"{0}\" points=\"18,{1:.1f} 52,{1:.1f}\"/><text class=\"{0}\" x=\"59\" "
+        "y=\"{2:.1f}\">{3}: word 1 gets "
         "{4} word {5}</text>\n",
         name, key, key + 5, text, as_fraction(l->median[0]), s.words);
     key += 19;
@@ -199,7 +208,8 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
                              std::pair("score", "score path: through the weights"),
                              std::pair("rest", "recurrent path: from state to state")}) {
     out += fmt::format(
-        "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"12\"/><text class=\"quiet small\" x=\"{:.1f}\" "
+        "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"12\"/><text class=\"quiet small\" "
+        "x=\"{:.1f}\" "
         "y=\"{:.1f}\">{}</text>\n",
         name, x, legend - 11, x + 19, legend, words);
     x += 226;

@@ -40,7 +40,8 @@ int64_t numbered(const std::string& part, char letter) {
   return std::stoll(part.substr(1));
 }
 
-// Rows of the decoder, top down, in the order of computation. Row 0 is for weights that are cut up before any step.
+// Rows of the decoder, top down, in the order of computation. Row 0 is for weights that are cut up before any
+// step.
 int decoder_row(const std::string& part, bool luong) {
   if (part == "start") return 1;
   if (part == "word") return 2;
@@ -62,7 +63,8 @@ GraphModule module_of(const std::string& scope, bool luong) {
     if (what.starts_with("forward")) return {path, "forward", false, 1 + below, j};
     if (what.starts_with("backward")) return {path, "backward", false, 2 + below, j};
     if (what.starts_with("joined"))  // what a lower layer hands to the next one
-      return {path, j >= 0 ? "both ways" : fmt::format("layer {}", number + 1), false, (j >= 0 ? 3 : 4) + below, j};
+      return {path, j >= 0 ? "both ways" : fmt::format("layer {}", number + 1), false, (j >= 0 ? 3 : 4) + below,
+              j};
     if (what == "words") return {path, "words", false, 0, -1};
     if (what == "final") return {path, "final state", false, 1002, -1};
     return {path, j >= 0 ? "annotation" : "annotations", false, j >= 0 ? 1000 : 1001, j};
@@ -191,7 +193,8 @@ json graph_json(const Subject& subject, const StepGraph& g, size_t checks, doubl
 
 std::string graph_dot(const Subject& subject, const StepGraph& g, bool operations) {
   std::string out =
-      "digraph step {\n  rankdir=TB; node [shape=box, style=rounded, fontname=\"sans-serif\"]; edge [arrowsize=0.5];\n";
+      "digraph step {\n  rankdir=TB; node [shape=box, style=rounded, fontname=\"sans-serif\"]; edge "
+      "[arrowsize=0.5];\n";
   if (operations && g.module_of.size() > kMaxOperations)
     gradus::fail(
         "lens",

@@ -20,7 +20,8 @@ struct GraphModule {
   int64_t column = -1;  ///< source word or target step; -1: of all
 };
 
-/// The graph of one step's loss, as the engine recorded it, with values, gradients and what every edge contributed.
+/// The graph of one step's loss, as the engine recorded it, with values, gradients and what every edge
+/// contributed.
 struct StepGraph {
   size_t step = 0;
   gradus::Trace trace;
@@ -36,8 +37,8 @@ StepGraph trace_step(const Dissection& d, size_t t);
 json graph_json(const Subject& subject, const StepGraph& graph, size_t checks, double worst_error,
                 int digits);
 
-/// For Graphviz: time in columns, modules in rows, edges as wide as their contribution is large (log scale); of modules, or
-/// of the operations in them. @throws gradus::Error when there are more than 400 operations.
+/// For Graphviz: time in columns, modules in rows, edges as wide as their contribution is large (log scale); of
+/// modules, or of the operations in them. @throws gradus::Error when there are more than 400 operations.
 std::string graph_dot(const Subject& subject, const StepGraph& graph, bool operations);
 
 /// A table: modules with their operations, the norms of value and gradient, and where gradients come from.

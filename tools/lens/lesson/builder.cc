@@ -35,7 +35,8 @@ struct Places {
   fs::path library;               // where libgradus-lens lies
 };
 
-// Beside the program where it was installed, wherever that was moved; in the source tree; where it should have gone.
+// Beside the program where it was installed, wherever that was moved; in the source tree; where it should have
+// gone.
 Places places() {
   std::error_code ignored;
   fs::path bin = fs::read_symlink("/proc/self/exe", ignored).parent_path();
@@ -130,23 +131,27 @@ Ended run_program(const std::vector<std::string>& command, std::string* output, 
 std::string why_ended(const Ended& ended, int seconds) {
   if (ended.late)
     return fmt::format(
-        "after {} second{} the program had not ended, and was ended: does a loop never stop? (--time-limit gives it more)",
+        "after {} second{} the program had not ended, and was ended: does a loop never stop? (--time-limit "
+        "gives it more)",
         seconds, seconds == 1 ? "" : "s");
   if (ended.greedy)
     return fmt::format("the program took more than {:.1f} GB of memory, and was ended: does a loop never stop?",
                        static_cast<double>(memory_limit()) / 0x1p30);
   if (ended.code > 128)
-    return fmt::format("the program was ended by signal {} ({})", ended.code - 128, strsignal(ended.code - 128));
+    return fmt::format("the program was ended by signal {} ({})", ended.code - 128,
+                       strsignal(ended.code - 128));
   return "";
 }
 
 Judged judge(const Trial& trial, std::string* output) {
   Scratch scratch;
-  fs::path source = scratch.file("program.cc"), program = scratch.file("program"), told = scratch.file("verdict");
+  fs::path source = scratch.file("program.cc"), program = scratch.file("program"),
+           told = scratch.file("verdict");
   {
     std::ofstream out(source);
     out << "#include <lens/lesson.h>\n#include <lens/verdict.h>\n#include <cstdio>\n"
-        << "#define main learners_main\n#include \"" << fs::absolute(trial.source).string() << "\"\n#undef main\n"
+        << "#define main learners_main\n#include \"" << fs::absolute(trial.source).string()
+        << "\"\n#undef main\n"
         << trial.before << "\nint main() { return lens::tell(" << trial.then << "); }\n";
     if (!out.flush()) throw std::runtime_error(source.string() + " cannot be written");
   }
@@ -167,8 +172,9 @@ Judged judge(const Trial& trial, std::string* output) {
   out.why = why_ended(ended, trial.seconds);
   if (!out.why.empty()) return out;
   if (!has_told)
-    out.why = fmt::format("the program ended (exit status {}) before the check was over: does something in it call exit?",
-                          ended.code);
+    out.why = fmt::format(
+        "the program ended (exit status {}) before the check was over: does something in it call exit?",
+        ended.code);
   else if (trial.must_check && checks == 0)
     out.why = "main() checks nothing any more: --reset hands the file out anew, and keeps yours beside it";
   out.passed = has_told && code == 0 && ended.code == 0 && (!trial.must_check || (checks > 0 && failed == 0));
@@ -182,10 +188,11 @@ bool build_program(const fs::path& source, const fs::path& program, bool coloure
     command.assign(std::istream_iterator<std::string>(words), {});
   }
   if (!can_run(command[0]))
-    throw std::runtime_error(fmt::format(
-        "there is no compiler {}, which this program builds your file with: install it (Debian: apt install g++), or "
-        "name another one that knows C++20: CXX=clang++ lens ...",
-        command[0]));
+    throw std::runtime_error(
+        fmt::format("there is no compiler {}, which this program builds your file with: install it (Debian: "
+                    "apt install g++), or "
+                    "name another one that knows C++20: CXX=clang++ lens ...",
+                    command[0]));
   for (const char* flag : kFlags) command.push_back(flag);
   for (const char* flag : {"-std=c++20", "-O0", "-Wall", "-Wextra"}) command.push_back(flag);
   command.push_back(coloured ? "-fdiagnostics-color=always" : "-fdiagnostics-color=never");

@@ -20,14 +20,15 @@ struct Ended {
   bool late = false, greedy = false;  ///< it was ended: beyond its time, or its memory
 };
 
-/// Runs a program; its output goes to stdout, or (10 MB of it) is added to *output. With `seconds` it is ended after so
-/// many, and when it has taken more than memory_limit().
+/// Runs a program; its output goes to stdout, or (10 MB of it) is added to *output. With `seconds` it is ended
+/// after so many, and when it has taken more than memory_limit().
 Ended run_program(const std::vector<std::string>& command, std::string* output = nullptr, int seconds = 0);
 
 /// Bytes: 4 GB, or half of what the machine has where that is less.
 int64_t memory_limit();
 
-/// A learner's file, and what decides: an expression for the exit status, `learners_main` being the file's main().
+/// A learner's file, and what decides: an expression for the exit status, `learners_main` being the file's
+/// main().
 struct Trial {
   std::filesystem::path source;
   std::string before = {}, then = "learners_main()";  ///< more code behind the file, and the expression
@@ -39,8 +40,8 @@ struct Judged {
   bool built = false, passed = false;
   std::string why;  ///< where it did not pass, and nothing that was printed says so: one sentence
 };
-/// Builds and runs it. It passes when the expression was 0 and the program has told us so in the end (verdict.h): what it
-/// prints and exits with cannot pass it. @throws std::runtime_error without a compiler.
+/// Builds and runs it. It passes when the expression was 0 and the program has told us so in the end
+/// (verdict.h): what it prints and exits with cannot pass it. @throws std::runtime_error without a compiler.
 Judged judge(const Trial& trial, std::string* output = nullptr);
 
 /// One sentence on a program that was ended, or ended itself by a signal; empty for others.

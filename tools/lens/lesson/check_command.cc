@@ -34,8 +34,8 @@ int check_case(const OpCase& c, bool reference) {
 
 void list_cases() {
   PictureStyle style = style_of_stdout();
-  fmt::print("{}\n\n",
-             toned(fmt::format("Operations that can be checked: {} check NAME, or --all", program()), Tone::strong, style));
+  fmt::print("{}\n\n", toned(fmt::format("Operations that can be checked: {} check NAME, or --all", program()),
+                             Tone::strong, style));
   std::string names, last;
   size_t further = 0;
   for (const OpCase& c : gradus::op_cases()) {

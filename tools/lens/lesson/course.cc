@@ -83,7 +83,8 @@ bool Workplace::passed(const Unit& unit) const {
 }
 
 void Workplace::remember(const Unit& unit) const {
-  if (!passed(unit)) replace_passed((fs::exists(passed_file()) ? read_text(passed_file()) : "") + unit.name + '\n');
+  if (!passed(unit))
+    replace_passed((fs::exists(passed_file()) ? read_text(passed_file()) : "") + unit.name + '\n');
 }
 
 void Workplace::forget(const Unit& unit) const {
@@ -97,7 +98,8 @@ void Workplace::forget(const Unit& unit) const {
 
 void Workplace::replace_passed(const std::string& names) const {
   const std::string path = passed_file().string();
-  gradus::io::replace_file(path, names, [&](const std::string& what) { gradus::fail("lens", path + " " + what); });
+  gradus::io::replace_file(path, names,
+                           [&](const std::string& what) { gradus::fail("lens", path + " " + what); });
 }
 
 std::string listed(const Course& course, const Workplace& work, const PictureStyle& style) {

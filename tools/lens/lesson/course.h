@@ -42,7 +42,8 @@ class Workplace {
   /// Copies the file to work on, unless there is one: a learner's work is never overwritten. True when it
   /// copied.
   bool hand_out(const Unit& unit, const std::filesystem::path& from) const;
-  /// Hands the file out anew. What was there is kept beside it, and its name returned; empty when there was nothing.
+  /// Hands the file out anew. What was there is kept beside it, and its name returned; empty when there was
+  /// nothing.
   std::filesystem::path reset(const Unit& unit, const std::filesystem::path& from) const;
   bool begun(const Unit& unit) const { return std::filesystem::exists(file(unit)); }
   bool passed(const Unit& unit) const;

@@ -51,7 +51,8 @@ class Labs {
       fmt::print("{}\n", toned("✗ it does not compile: see above", Tone::bad, style_));
       return 1;
     }
-    std::string why = why_ended(run_program({program.string()}, nullptr, options_.time_limit), options_.time_limit);
+    std::string why =
+        why_ended(run_program({program.string()}, nullptr, options_.time_limit), options_.time_limit);
     if (!why.empty()) fmt::print("{}\n", toned("✗ " + why, Tone::bad, style_));
     fmt::print("{}\n", toned(fmt::format("Mend the file, then: {} lab verify {}", lens::program(), unit.number),
                              Tone::quiet, style_));
@@ -60,8 +61,8 @@ class Labs {
 
   int verify(const Unit& unit) const {
     if (!fs::exists(work_.file(unit)))
-      throw UsageError(
-          fmt::format("{} is not there: {} lab {} hands it out", work_.file(unit).string(), program(), unit.number));
+      throw UsageError(fmt::format("{} is not there: {} lab {} hands it out", work_.file(unit).string(),
+                                   program(), unit.number));
     int code = verdict(unit, work_.file(unit), nullptr);
     if (code == 0) {
       work_.remember(unit);

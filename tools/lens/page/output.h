@@ -11,8 +11,8 @@ namespace lens {
 
 using json = nlohmann::ordered_json;
 
-/// How numbers go into a trace. JSON knows neither NaN nor infinities: they become the strings "nan", "inf", "-inf", so
-/// that an exploded gradient is seen. What was not computed is null, never 0.
+/// How numbers go into a trace. JSON knows neither NaN nor infinities: they become the strings "nan", "inf",
+/// "-inf", so that an exploded gradient is seen. What was not computed is null, never 0.
 struct Numbers {
   int digits = 17;  ///< significant ones
   int bytes = 0;    ///< of a grid's numbers, see packed(); 0: as text
@@ -20,13 +20,13 @@ struct Numbers {
   json operator()(double x) const;
   json operator()(const std::vector<double>& all) const;
   json operator()(const gradus::Tensor& all) const;  ///< flat; null when undefined
-  /// {"shape": [rows, columns], "shown": n, "values": [...]}, or "bytes" and "base64" instead of "values": the first `units`
-  /// columns of each row; null when undefined.
+  /// {"shape": [rows, columns], "shown": n, "values": [...]}, or "bytes" and "base64" instead of "values": the
+  /// first `units` columns of each row; null when undefined.
   json grid(const gradus::Tensor& x, int64_t units) const;
 };
 
-/// The leading bytes of a tensor's numbers as f64, big-endian, rounded, base64. 3 bytes keep 4 digits, 4 bytes 6, 5 bytes 9,
-/// all of them the range of f64, NaN and infinities.
+/// The leading bytes of a tensor's numbers as f64, big-endian, rounded, base64. 3 bytes keep 4 digits, 4 bytes
+/// 6, 5 bytes 9, all of them the range of f64, NaN and infinities.
 std::string packed(const gradus::Tensor& x, int bytes);
 
 /// The bytes of a tensor's numbers as f32, little-endian, base64: a third of the same in digits.

@@ -35,8 +35,21 @@ bool is(std::string_view type, std::string_view wanted) {
 }
 
 enum class Rule {
-  type, constant, enumeration, minimum, maximum, required, properties, additional, items, prefix_items, min_items,
-  max_items, one_of, ref, about
+  type,
+  constant,
+  enumeration,
+  minimum,
+  maximum,
+  required,
+  properties,
+  additional,
+  items,
+  prefix_items,
+  min_items,
+  max_items,
+  one_of,
+  ref,
+  about
 };
 
 Rule rule_of(const std::string& name) {
@@ -277,7 +290,9 @@ std::vector<std::string> check_problems(const json& check) {
       size_t given = tensors[i].at(side).size(), wanted = 1;
       for (const json& n : tensors[i].at("shape")) {
         size_t size = n.get<size_t>();
-        wanted = size == 0 ? 0 : wanted > given / size ? given + 1 : wanted * size;  // what is more than that, is more
+        wanted = size == 0               ? 0
+                 : wanted > given / size ? given + 1
+                                         : wanted * size;  // what is more than that, is more
         if (size == 0) break;
       }
       if (wanted != given)

@@ -11,7 +11,8 @@ bool LogLines::next() {
   std::streambuf* from = in_.rdbuf();
   for (int c; (c = from->sbumpc()) != std::char_traits<char>::eof();) {
     if (c == '\n') return true;
-    if (text_.size() == kLongest) throw translator::InputError(path_, number_, "the line is longer than 64 MB: this is no log");
+    if (text_.size() == kLongest)
+      throw translator::InputError(path_, number_, "the line is longer than 64 MB: this is no log");
     text_ += static_cast<char>(c);
   }
   return !text_.empty();

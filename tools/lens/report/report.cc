@@ -33,7 +33,8 @@ json load_config(const fs::path& path, std::istream* file) {
     for (const char* key : keys)
       if (from.contains(key) && from.at(key).is_structured())
         throw translator::InputError(
-            path.string(), 0, fmt::format("{}{} must be text or a number, is {}", where, key, from.at(key).type_name()));
+            path.string(), 0,
+            fmt::format("{}{} must be text or a number, is {}", where, key, from.at(key).type_name()));
   };
   check(out, "", {"model"});
   json& network = out["network"];
@@ -169,8 +170,8 @@ json read_run(const std::string& directory, std::istream& log, std::istream* con
 
 std::string explain_command(const std::string& directory, const std::string& source,
                             const std::string& reference, const std::string& out) {
-  return fmt::format("{} explain {} {} --target {} --out {}", program(), shell_quoted(directory), shell_quoted(source),
-                     shell_quoted(reference), shell_quoted(out));
+  return fmt::format("{} explain {} {} --target {} --out {}", program(), shell_quoted(directory),
+                     shell_quoted(source), shell_quoted(reference), shell_quoted(out));
 }
 
 json last_worst(const json& run) {

@@ -11,8 +11,8 @@ namespace lens {
 /// What happens inside a step of attention, one value after the other. S source words, one sentence, M heads.
 struct Attending {
   gradus::Var query;      ///< [1, Q], what asks
-  gradus::Var
-      projected;  ///< [1, A], the query as the keys are compared with it; undefined where it is the query itself
+  /// [1, A], the query as the keys are compared with it; undefined where it is the query itself.
+  gradus::Var projected;
   gradus::Var keys;       ///< [S, 1, A]; undefined where the score does not read any
   gradus::Var hidden;  ///< [S, 1, A], tanh(projected + keys); undefined unless the score has a hidden layer
   gradus::Var scores;     ///< [M, S], scaled, before the temperature
@@ -45,8 +45,8 @@ class Anatomy {
   /// What the next step gets.
   gradus::nn::AttentionState next(const Attending& a, const gradus::nn::AttentionState& state) const;
 
-  /// What each word puts into the context per unit of weight, [M, S, D]: context = sum_ms weights_ms contribution_ms +
-  /// offset [D] (undefined: 0).
+  /// What each word puts into the context per unit of weight, [M, S, D]: context = sum_ms weights_ms
+  /// contribution_ms + offset [D] (undefined: 0).
   struct Contributions {
     gradus::Tensor each, offset;
   };

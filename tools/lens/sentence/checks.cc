@@ -17,11 +17,11 @@ constexpr int64_t kElements = 16;   // of scores and weights, in steps that are 
 constexpr int64_t kDirections = 2;  // of all else there
 constexpr int64_t kBlocks = 64;     // of columns, where each costs a run from the first word on
 
-// Numbers that are small within their grid are compared with this part of the largest number in it: a sum of many terms
-// of that size is not known better.
+// Numbers that are small within their grid are compared with this part of the largest number in it: a sum of
+// many terms of that size is not known better.
 constexpr double kFloor = 1e-4;
-// A score's gradient is alpha (g.h - g.c): where the two are nearly equal (one word has nearly all the weight) 16 digits
-// hold this part of them to 6.
+// A score's gradient is alpha (g.h - g.c): where the two are nearly equal (one word has nearly all the weight)
+// 16 digits hold this part of them to 6.
 constexpr double kCancelled = 1e-9;
 
 using Job = std::function<std::vector<Compared>()>;
@@ -53,7 +53,8 @@ Direction element(int64_t row, int64_t column, int64_t columns) {
   return {row, column, {{row * columns + column, 1.0}}};
 }
 
-// Rows begin .. end-1 and columns begin .. end-1, each element by one size, with random signs: no unit is left out.
+// Rows begin .. end-1 and columns begin .. end-1, each element by one size, with random signs: no unit is left
+// out.
 Direction block(int64_t row, int64_t rows, int64_t column, int64_t count, int64_t columns, Rng& rng) {
   Direction d;
   double size = 1 / std::sqrt(static_cast<double>(rows * count));
@@ -166,9 +167,10 @@ class StepChecks {
     };
   }
 
-  // sum over heads and words of what moving weight to the word does to the loss, times the weight. That is all of the
-  // loss that depends on the scores, and it keeps the digits of the smallest weights, which a loss has no room for: where
-  // all but 10^-12 of the weight is on one word, so is all but 10^-12 of the loss. The slopes are differences, too.
+  // sum over heads and words of what moving weight to the word does to the loss, times the weight. That is all
+  // of the loss that depends on the scores, and it keeps the digits of the smallest weights, which a loss has
+  // no room for: where all but 10^-12 of the weight is on one word, so is all but 10^-12 of the loss. The
+  // slopes are differences, too.
   Function worths(const Place& place, const Direction& where, const Tensor& x, size_t from) const {
     return [this, place, where, x, from](const std::vector<double>& by) {
       std::vector<double> out;
@@ -255,8 +257,8 @@ class StepChecks {
     compare(name, g, from, place, all);
   }
 
-  // L = -log p_target, whatever the others are: their gradients are 0. That of p_target is compared in parts of it, as the
-  // logarithm bends at a distance of p: dL/dlog p = -1.
+  // L = -log p_target, whatever the others are: their gradients are 0. That of p_target is compared in parts of
+  // it, as the logarithm bends at a distance of p: dL/dlog p = -1.
   void probabilities(const Tensor& g) {
     jobs_.push_back([this, g]() -> std::vector<Compared> {
       std::vector<Compared> out;
@@ -286,8 +288,9 @@ class StepChecks {
   std::vector<Job>& jobs_;
 };
 
-// The whole gradients by h: the states are shifted as the encoder makes them, and everything after is computed anew,
-// which gives all steps' losses at once. A row for each word, compared in every step; in the shown one columns, too.
+// The whole gradients by h: the states are shifted as the encoder makes them, and everything after is computed
+// anew, which gives all steps' losses at once. A row for each word, compared in every step; in the shown one
+// columns, too.
 class AnnotationChecks {
  public:
   AnnotationChecks(const Dissection& d, const SentenceTrace& trace, std::vector<Job>& jobs)

@@ -44,8 +44,8 @@ enum class Stage {
   loss
 };
 
-/// A translator's network taken apart for one sentence pair: the library's modules, called in pieces. Needs a network in
-/// double precision; refers to it.
+/// A translator's network taken apart for one sentence pair: the library's modules, called in pieces. Needs a
+/// network in double precision; refers to it.
 class Dissection {
  public:
   /// source ends with </s>; target without <s> and </s>.
@@ -55,12 +55,14 @@ class Dissection {
 
   /// Reads the source and takes all steps.
   void run(Reading& reading, std::vector<Step>& steps) const;
-  /// Losses of the first `count` steps where the source's states are shifted, [S, D], as read_source does: one row for each
-  /// shift. Without a graph.
-  std::vector<std::vector<double>> shifted_losses(const std::vector<gradus::Tensor>& shifts, int64_t count) const;
+  /// Losses of the first `count` steps where the source's states are shifted, [S, D], as read_source does: one
+  /// row for each shift. Without a graph.
+  std::vector<std::vector<double>> shifted_losses(const std::vector<gradus::Tensor>& shifts,
+                                                  int64_t count) const;
   /// Computes a step's stages from number `from` of `stages` on, the earlier ones being there, up to `last`.
   void compute(Step& step, size_t from = 0, Stage last = Stage::loss) const;
-  /// The same for variants of one step, with one product for all of them where weights are large. Without a graph.
+  /// The same for variants of one step, with one product for all of them where weights are large. Without a
+  /// graph.
   void compute_all(std::vector<Step>& variants, size_t from, Stage last) const;
 
   const std::vector<Stage>& stages() const { return stages_; }
@@ -87,8 +89,8 @@ class Dissection {
   std::vector<Stage> stages_;
 };
 
-/// -log softmax(logits)_target with all its digits however small it is: 1 - p is never formed, so that finite differences
-/// of the loss of a sure step mean something.
+/// -log softmax(logits)_target with all its digits however small it is: 1 - p is never formed, so that finite
+/// differences of the loss of a sure step mean something.
 double exact_loss(const gradus::Tensor& logits, int64_t target);
 
 }  // namespace lens

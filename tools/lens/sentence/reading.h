@@ -7,7 +7,8 @@
 
 namespace lens {
 
-/// A source, read state by state, so that what one state hands on to the next can be told from what attention reads of it.
+/// A source, read state by state, so that what one state hands on to the next can be told from what attention
+/// reads of it.
 struct Reading {
   gradus::Var annotations;  ///< [S, 1, D]
   // Of the last layer, by position; the backward ones are empty in an encoder of one direction.
@@ -17,8 +18,9 @@ struct Reading {
   gradus::nn::Encoded encoded;                           ///< all of it as a decoder takes it
 };
 
-/// Where `shift` is defined it is added to the states as they are made, so that everything that comes after sees it: for
-/// finite differences. [directions H], to those of source word `word`; with word -1 [S, directions H], to those of all.
+/// Where `shift` is defined it is added to the states as they are made, so that everything that comes after
+/// sees it: for finite differences. [directions H], to those of source word `word`; with word -1 [S, directions
+/// H], to those of all.
 Reading read_source(const gradus::nn::Encoder& encoder, const std::vector<int32_t>& source, int64_t word = -1,
                     const gradus::Tensor& shift = {});
 

@@ -11,17 +11,18 @@ namespace lens {
 struct Compared {
   std::string station;  ///< "e", "c", ... or "h"
   int64_t step = 0;
-  /// Where: an element of the station's grid; (row, -1), a row along a random direction of length 1; (-1, column), a column
-  /// or, of "h", the columns from there on to the next that was compared.
+  /// Where: an element of the station's grid; (row, -1), a row along a random direction of length 1; (-1,
+  /// column), a column or, of "h", the columns from there on to the next that was compared.
   int64_t row = 0, column = -1;
   double engine = 0, numeric = 0;
-  double error = 0;  ///< |engine - numeric| / max(|engine|, |numeric|, 10^-4 of the grid's largest), see docs/trace-schema.md
+  /// |engine - numeric| / max(|engine|, |numeric|, 10^-4 of the grid's largest), see docs/trace-schema.md.
+  double error = 0;
 };
 
 /// The gradient of one step's loss L_t, taken apart.
 struct StepGradients {
-  /// By station: s_prev, q, k, u, e, alpha, c, s, a, z, p; undefined where the step has no such station, or nothing
-  /// arrived there.
+  /// By station: s_prev, q, k, u, e, alpha, c, s, a, z, p; undefined where the step has no such station, or
+  /// nothing arrived there.
   gradus::Tensor at(const std::string& station) const;
   std::vector<std::pair<std::string, gradus::Tensor>> stations;
   // dL_t/dh_j by the way it came, [S, D] each; they add up to `full`.
@@ -65,8 +66,8 @@ struct StationInfo {
 const std::vector<StationInfo>& stations_made();
 
 /// @param shown the step to compare in full; -1: the one with the largest loss.
-/// @throws gradus::Error when the taken-apart network does not compute what the network computes: then its attention
-/// does something between scores and context that a softmax does not.
+/// @throws gradus::Error when the taken-apart network does not compute what the network computes: then its
+/// attention does something between scores and context that a softmax does not.
 SentenceTrace trace_sentence(const Dissection& d, int64_t shown = -1);
 
 /// The step with the largest loss.

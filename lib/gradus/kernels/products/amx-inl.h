@@ -1,7 +1,7 @@
 #pragma once
 
-// What the AMX files share; not installed. Highway has no AMX, so that these use the compiler's own names; on anything but x86-64 Linux
-// with a compiler that knows AMX they are empty, and amx_ready() says no.
+// What the AMX files share; not installed. Highway has no AMX, so that these use the compiler's own names; on
+// anything but x86-64 Linux with a compiler that knows AMX they are empty, and amx_ready() says no.
 
 #if defined(__x86_64__) && defined(__linux__) &&      \
     ((defined(__clang__) && __clang_major__ >= 12) || \

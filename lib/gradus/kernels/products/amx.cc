@@ -23,8 +23,8 @@ void amx_allow(bool on) { allowed = on; }
 #if GRADUS_HAS_AMX
 namespace {
 
-/// CPUID's bits, the state that the operating system saves, and its permission: tiles are 8 KB a thread, so Linux gives
-/// them to those who ask (Documentation/arch/x86/xstate.rst).
+/// CPUID's bits, the state that the operating system saves, and its permission: tiles are 8 KB a thread, so
+/// Linux gives them to those who ask (Documentation/arch/x86/xstate.rst).
 bool find_amx() {
   const char* wanted = std::getenv("GRADUS_AMX");
   if (wanted && std::string_view(wanted) == "0") return false;
@@ -55,8 +55,8 @@ struct Tiles {
   GRADUS_AMX ~Tiles() { _tile_release(); }
 };
 
-// What both of these do in the loop over steps is done without a branch: a wrong guess at the loop's end, of which
-// processors make more the more branches there are, costs as much as three steps.
+// What both of these do in the loop over steps is done without a branch: a wrong guess at the loop's end, of
+// which processors make more the more branches there are, costs as much as three steps.
 
 constexpr int64_t kLine = 16;  // numbers in a line of the cache
 
@@ -96,8 +96,8 @@ class NextC {
   int64_t row_;
 };
 
-/// What stores tiles goes to sleep, as it seems, when it has had nothing to do for five steps, and takes the time of
-/// two to wake up; storing a tile now and then, to memory nobody reads, made long products 15 % faster.
+/// What stores tiles goes to sleep, as it seems, when it has had nothing to do for five steps, and takes the
+/// time of two to wake up; storing a tile now and then, to memory nobody reads, made long products 15 % faster.
 constexpr int64_t kAwake = 4;
 #define GRADUS_STAY_AWAKE(step, memory) \
   if ((step) % kAwake == kAwake - 1) _tile_stored(0, memory, 64)
@@ -120,8 +120,8 @@ inline void settle_memory() { __asm__ volatile("" ::: "memory"); }
   _tile_dpbf16ps(2, 5, 6); \
   _tile_dpbf16ps(3, 5, 7)
 
-/// C (+)= A B for two panels of each; C's rows are `row` bytes apart. Of the orders of the six products this is one in
-/// which a step loads 14 tiles, for most that is loaded meets two pieces.
+/// C (+)= A B for two panels of each; C's rows are `row` bytes apart. Of the orders of the six products this is
+/// one in which a step loads 14 tiles, for most that is loaded meets two pieces.
 GRADUS_AMX __attribute__((noinline)) void two_by_two(int64_t steps, const uint16_t* const* left,
                                                      const uint16_t* const* right, bool add, float* c,
                                                      int64_t row, NextC next, Walk& ahead, void* waste) {
@@ -213,7 +213,8 @@ void copy(int64_t rows, int64_t columns, const float* from, int64_t from_row, fl
   for (int64_t i = 0; i < rows; ++i) std::copy_n(from + i * from_row, columns, to + i * to_row);
 }
 
-/// A block of C of up to kRows by kColumns panels, from these on. One that is cut off by C's edge goes by way of `whole`.
+/// A block of C of up to kRows by kColumns panels, from these on. One that is cut off by C's edge goes by way
+/// of `whole`.
 template <int64_t kRows, int64_t kColumns>
 void block(int64_t rows, int64_t columns, int64_t steps, AmxPanels left, AmxPanels right, bool add, float* c,
            int64_t ldc, float* next, Walk& ahead) {

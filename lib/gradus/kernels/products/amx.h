@@ -2,20 +2,20 @@
 
 #include <cstdint>
 
-// Products of float matrices on AMX, the matrix unit of newer x86 processors. It multiplies bfloat16 numbers, of 8
-// significant bits, and sums in float, at 16 times the rate of AVX-512. A float has 24 bits: x = h + m + l, three
-// pieces of 8, exactly. Of the nine products of pieces the six largest,
+// Products of float matrices on AMX, the matrix unit of newer x86 processors. It multiplies bfloat16 numbers,
+// of 8 significant bits, and sums in float, at 16 times the rate of AVX-512. A float has 24 bits: x = h + m +
+// l, three pieces of 8, exactly. Of the nine products of pieces the six largest,
 //   x y = h h' + h m' + m h' + m m' + h l' + l h',
-// leave an error below 2^-24 |x y|, the same as rounding x y to float does. AMX adds 16 of them before it adds to a
-// sum, so that long sums are rounded less often, and come out more exact, than in a loop over k; a sum that one
-// product dominates is rounded for each of its pieces, and has up to twice the error. What remains of the rate is 16 / 6 of
-// AVX-512's. Two finite numbers whose product is beyond floats give infinities of either sign among the six, and so
-// perhaps NaN where another product gives infinity.
-// (Henry, Tang, Heinecke: "Leveraging the bfloat16 artificial intelligence datatype for higher-precision
-// computations", 2019.)
+// leave an error below 2^-24 |x y|, the same as rounding x y to float does. AMX adds 16 of them before it adds
+// to a sum, so that long sums are rounded less often, and come out more exact, than in a loop over k; a sum
+// that one product dominates is rounded for each of its pieces, and has up to twice the error. What remains of
+// the rate is 16 / 6 of AVX-512's. Two finite numbers whose product is beyond floats give infinities of either
+// sign among the six, and so perhaps NaN where another product gives infinity. (Henry, Tang, Heinecke:
+// "Leveraging the bfloat16 artificial intelligence datatype for higher-precision computations", 2019.)
 //
-// Tiles are 16 rows of 64 bytes. A step is 32 deep: the left tile holds 16 rows, the right one 16 columns, each number k
-// of a step beside number k + 16. A panel is 16 rows, or columns, of any depth: for each step three tiles, h, m, l.
+// Tiles are 16 rows of 64 bytes. A step is 32 deep: the left tile holds 16 rows, the right one 16 columns, each
+// number k of a step beside number k + 16. A panel is 16 rows, or columns, of any depth: for each step three
+// tiles, h, m, l.
 
 namespace gradus::kernels {
 
@@ -27,8 +27,8 @@ constexpr int64_t kAmxTile = 512;  ///< pieces in a tile
 constexpr int64_t amx_panel(int64_t depth) { return (depth + kAmxStep - 1) / kAmxStep * 3 * kAmxTile; }
 constexpr int64_t amx_panels(int64_t n) { return (n + kAmxSide - 1) / kAmxSide; }
 
-/// Packs alpha op(A) [rows, depth] in panels of 16 rows, with zeroes up to whole tiles. False when it met a number that is
-/// not finite, which pieces cannot stand for.
+/// Packs alpha op(A) [rows, depth] in panels of 16 rows, with zeroes up to whole tiles. False when it met a
+/// number that is not finite, which pieces cannot stand for.
 bool amx_pack_left(bool transposed, int64_t rows, int64_t depth, float alpha, const float* a, int64_t lda,
                    uint16_t* packed);
 /// Packs op(B) [depth, columns] in panels of 16 columns.
@@ -52,8 +52,8 @@ struct AmxAhead {
 /// C[rows, columns] = A B, or C += A B with `add`, from their panels.
 void amx_multiply(int64_t rows, int64_t columns, int64_t depth, AmxPanels left, AmxPanels right, bool add,
                   float* c, int64_t ldc, const AmxAhead& ahead = {});
-/// The same in plain floats, for a row of A that pieces cannot stand for. B is put together again from its pieces, to the
-/// bit. Needs no AMX.
+/// The same in plain floats, for a row of A that pieces cannot stand for. B is put together again from its
+/// pieces, to the bit. Needs no AMX.
 void amx_multiply_plainly(int64_t columns, int64_t depth, const float* a, AmxPanels right, bool add, float* c);
 
 }  // namespace gradus::kernels

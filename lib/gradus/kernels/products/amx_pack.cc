@@ -30,8 +30,9 @@ void amx_multiply_plainly(int64_t columns, int64_t depth, const float* a, AmxPan
 #if GRADUS_HAS_AMX
 namespace {
 
-/// Two numbers of k, for 16 rows or columns, to their three pieces: the first in the lower half of each word. Rounded to
-/// nearest, the pieces have either sign, and errors of many products even out. The rest after two is exact.
+/// Two numbers of k, for 16 rows or columns, to their three pieces: the first in the lower half of each word.
+/// Rounded to nearest, the pieces have either sign, and errors of many products even out. The rest after two is
+/// exact.
 struct Splitter {
   __m512i half, high, largest;
 
@@ -114,8 +115,8 @@ GRADUS_AMX inline void transpose_part(const float* from, int64_t ld, int64_t row
   transpose(whole, 16, to);
 }
 
-/// A panel whose tiles' rows lie along the memory's rows: 16 rows of A, k along them (kAlongK), or 16 columns of
-/// B, k across.
+/// A panel whose tiles' rows lie along the memory's rows: 16 rows of A, k along them (kAlongK), or 16 columns
+/// of B, k across.
 template <bool kAlongK>
 GRADUS_AMX void pack_panel(int64_t side, int64_t depth, __m512 alpha, const float* from, int64_t ld,
                            Splitter& splitter, uint16_t* out) {

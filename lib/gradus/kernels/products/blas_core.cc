@@ -64,8 +64,8 @@ void choose_again(const char* name) {
   }
 }
 
-/// A thread's first call takes a work area; where it gets none OpenBLAS (0.3.21, blas_memory_alloc) asks again for
-/// ever. So we ask once, before it does.
+/// A thread's first call takes a work area; where it gets none OpenBLAS (0.3.21, blas_memory_alloc) asks again
+/// for ever. So we ask once, before it does.
 bool room_for_blas() {
   constexpr size_t bytes = (size_t{128} << 20) + (size_t{1} << 20);  // its BUFFER_SIZE on x86-64, and some
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -97,7 +97,8 @@ void prepare_blas() {
   thread_local bool room = false;
   if (room) return;
   room = room_for_blas();
-  if (!room) fail("gemm", "there is no room for the 128 MB that OpenBLAS works in: is a limit set (ulimit -v)?");
+  if (!room)
+    fail("gemm", "there is no room for the 128 MB that OpenBLAS works in: is a limit set (ulimit -v)?");
 }
 
 const char* blas_core() {

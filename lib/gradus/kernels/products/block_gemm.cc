@@ -18,8 +18,8 @@
 //     for tiles: those rows of A stay in the first-level cache while
 //       for panels: the sums of a tile grow in registers.
 // A is read where it stands, unless its columns or rows would fall on few lines of the cache: transposed, or
-// with rows a multiple of 4 KB apart, some tiles' worth of it are packed at a time. What comes from memory next is
-// called into the cache by the tiles, a line now and then: the rows of C behind these, or B's next block.
+// with rows a multiple of 4 KB apart, some tiles' worth of it are packed at a time. What comes from memory next
+// is called into the cache by the tiles, a line now and then: the rows of C behind these, or B's next block.
 
 HWY_BEFORE_NAMESPACE();
 namespace gradus::kernels::HWY_NAMESPACE {
@@ -45,8 +45,9 @@ int64_t next_part(int64_t n, int64_t most, int64_t unit) {
   return std::min(n, (size + unit - 1) / unit * unit);
 }
 
-/// The shape with which fewest numbers of A and C go by: C is written for each block of k, and read for each but the
-/// first; A is read for each block of n. It matters where they come from memory; the first is best in the cache.
+/// The shape with which fewest numbers of A and C go by: C is written for each block of k, and read for each
+/// but the first; A is read for each block of n. It matters where they come from memory; the first is best in
+/// the cache.
 BlockShape block_shape(int64_t m, int64_t n, int64_t k) {
   BlockShape best = kBlockShapes[0];
   int64_t least = 0;
@@ -113,8 +114,8 @@ struct Ahead {
       : at(what.begin), step((what.numbers + tiles * depth - 1) / (tiles * depth)) {}
 };
 
-/// C (+)= A times a row of panels. `next` is what comes after this product; without it the rows of C come that are next
-/// in turn, where they lie one behind the other.
+/// C (+)= A times a row of panels. `next` is what comes after this product; without it the rows of C come that
+/// are next in turn, where they lie one behind the other.
 template <bool kPackedA>
 void multiply(int64_t m, int64_t n, int64_t depth, float alpha, const float* a, int64_t lda,
               const float* panels, bool add, float* c, int64_t ldc, const Memory& next) {

@@ -2,15 +2,15 @@
 
 #include <cstdint>
 
-// Matrix products on row-major arrays. This file, packed_gemm.h and small_gemm.h are the doors of products/: nothing
-// outside includes any other.
+// Matrix products on row-major arrays. This file, packed_gemm.h and small_gemm.h are the doors of products/:
+// nothing outside includes any other.
 
 namespace gradus::kernels {
 
 /// C[m,n] = alpha op(A) op(B) + beta C, op(A) [m,k], op(B) [k,n], all row-major; `lda`, `ldb`, `ldc` are the
 /// lengths of a stored row. With beta = 0 the old C is not read (NaN there does not survive).
-/// m = 1 or n = 1 go to gemv: sgemm with one row is several times slower (it packs the weights first). In f32 most
-/// other sizes go to block_gemm on a CPU with AVX-512.
+/// m = 1 or n = 1 go to gemv: sgemm with one row is several times slower (it packs the weights first). In f32
+/// most other sizes go to block_gemm on a CPU with AVX-512.
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
           int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc);
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha, const double* a,
@@ -29,7 +29,8 @@ const char* blas_core();
 const char* blas_core_for_this_cpu();
 
 /// Whether products may go to AMX: this CPU has it, the operating system lets this process use it, and neither
-/// `GRADUS_AMX=0` in the environment nor amx_allow(false) says no. The first call asks the system for permission.
+/// `GRADUS_AMX=0` in the environment nor amx_allow(false) says no. The first call asks the system for
+/// permission.
 bool amx_ready();
 /// For tests and comparisons: whether products may go to AMX where there is one.
 void amx_allow(bool on);

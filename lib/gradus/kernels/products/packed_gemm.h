@@ -23,8 +23,8 @@ class PackedMatrix {
     int64_t products = 16;  ///< how many there will be
   };
 
-  /// Packs w, whose stored rows are `ldw` apart, where that pays for the plan; otherwise products are gemm's. Allocates
-  /// n k numbers (f32; half as many again with AMX) from the caching allocator, product() nothing.
+  /// Packs w, whose stored rows are `ldw` apart, where that pays for the plan; otherwise products are gemm's.
+  /// Allocates n k numbers (f32; half as many again with AMX) from the caching allocator, product() nothing.
   PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw, const Plan& plan);
   PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw)
       : PackedMatrix(use, n, k, w, ldw, Plan()) {}
@@ -33,8 +33,8 @@ class PackedMatrix {
   /// overlap A. Threads may share the object.
   void product(int64_t m, const T* a, int64_t lda, bool add, T* c, int64_t ldc) const;
 
-  /// Columns first .. end - 1 of the same product only, to the same bits, for threads that share one. Both come from
-  /// column_at. c is where column 0 of C would be.
+  /// Columns first .. end - 1 of the same product only, to the same bits, for threads that share one. Both come
+  /// from column_at. c is where column 0 of C would be.
   void product_columns(int64_t first, int64_t end, int64_t m, const T* a, int64_t lda, bool add, T* c,
                        int64_t ldc) const;
   /// The last column at or before `wanted` that a part may begin with; n() for n().

@@ -52,8 +52,9 @@ constexpr int64_t kSoon = 8;
 
 /// c (+)= alpha A times a panel: R rows by N vectors, `depth` deep. A[r, p] stands at a[r lda + p], or, when
 /// it was packed for tiles of R rows, at a[p R + r]. Of the last vector `last` numbers are stored.
-/// Meanwhile memory at `ahead`, `ahead_step` numbers further with each row of the panel, is called into the cache: the
-/// next panel, which would otherwise come from memory while the first tile waits for it. It need not exist.
+/// Meanwhile memory at `ahead`, `ahead_step` numbers further with each row of the panel, is called into the
+/// cache: the next panel, which would otherwise come from memory while the first tile waits for it. It need not
+/// exist.
 template <int R, int N, bool kPackedA>
 HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, int64_t lda,
                        const float* HWY_RESTRICT panel, bool add, float* HWY_RESTRICT c, int64_t ldc,
@@ -66,7 +67,8 @@ HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, 
     for (int v = 0; v < N; ++v) sum[r][v] = hn::Zero(d);
     for (int v = 0; v < N; ++v) hwy::Prefetch(c + r * ldc + v * lanes);
   }
-  // Two pointers to A, two to the panel and two distances: addresses must not take more registers than there are.
+  // Two pointers to A, two to the panel and two distances: addresses must not take more registers than there
+  // are.
   const float *low = a, *high = a + (kPackedA ? R / 2 : R / 2 * lda), *soon = panel + kSoon * N * lanes;
   const int64_t lda3 = 3 * lda;
   const auto at = [&](int r) HWY_ATTR {
@@ -135,8 +137,8 @@ HWY_INLINE Tile tile_of(int rows, int64_t vectors) {
                         : tile_of<1, kPackedA>(rows);
 }
 
-/// Rows of the next tile when `rows` are left: spread evenly, so that 50 rows are 8 7 7 7 7 7 7, not six times 8
-/// and a tile of 2.
+/// Rows of the next tile when `rows` are left: spread evenly, so that 50 rows are 8 7 7 7 7 7 7, not six times
+/// 8 and a tile of 2.
 HWY_INLINE int next_tile(int64_t rows) {
   const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
   return static_cast<int>((rows + tiles - 1) / tiles);
@@ -179,7 +181,8 @@ HWY_INLINE void transpose_into(int64_t rows, int64_t columns, const float* w, in
   }
 }
 
-/// One panel, k deep, of op(W): W's row 0 at `w` holds the panel's first row, or its first column when transposed.
+/// One panel, k deep, of op(W): W's row 0 at `w` holds the panel's first row, or its first column when
+/// transposed.
 HWY_INLINE void pack_panel(bool transposed, const Panel& panel, int64_t k, const float* w, int64_t ldw,
                            float* packed) {
   if (transposed) {

@@ -4,8 +4,8 @@
 
 namespace gradus::nn {
 
-/// Bahdanau et al. 2014, appendix A.1.2: e = v . tanh(W1 query + W2 annotation). Parameters: query.weight = W1 [A, Q],
-/// key.weight = W2 [A, D], v [A].
+/// Bahdanau et al. 2014, appendix A.1.2: e = v . tanh(W1 query + W2 annotation). Parameters: query.weight = W1
+/// [A, Q], key.weight = W2 [A, D], v [A].
 struct AdditiveAttention : FormedAttention {
   Linear query, key;
   Parameter v;
@@ -15,8 +15,9 @@ struct AdditiveAttention : FormedAttention {
   void params(ParamVisitor& visit) override;
 };
 
-/// Luong et al. 2015, "concat": e = v . tanh(W [query ; annotation]). Parameters: weight = W [A, Q + D], v [A]. With
-/// W = [W1 W2] it is additive attention exactly, and is computed that way: W2 annotations once, W1 query at each step.
+/// Luong et al. 2015, "concat": e = v . tanh(W [query ; annotation]). Parameters: weight = W [A, Q + D], v [A].
+/// With W = [W1 W2] it is additive attention exactly, and is computed that way: W2 annotations once, W1 query
+/// at each step.
 struct ConcatAttention : FormedAttention {
   int64_t query_size;
   Parameter weight, v;
@@ -26,9 +27,9 @@ struct ConcatAttention : FormedAttention {
   void params(ParamVisitor& visit) override;
 };
 
-/// Concat as Luong's released program computes it: the block of W for the annotations is the identity, so that only the
-/// query's is learned, e = v . tanh(W query + annotation); A = D. Their paper's note blames concat's poor figures on it.
-/// Parameters: query.weight = W [D, Q], v [D].
+/// Concat as Luong's released program computes it: the block of W for the annotations is the identity, so that
+/// only the query's is learned, e = v . tanh(W query + annotation); A = D. Their paper's note blames concat's
+/// poor figures on it. Parameters: query.weight = W [D, Q], v [D].
 struct ConcatIdentityAttention : FormedAttention {
   Linear query;
   Parameter v;

@@ -10,7 +10,8 @@
 #include <gradus/ops/attention.h>
 #include <gradus/random.h>
 
-// One interface for all attentions: `prepare` a source once, `start` a target, then take a `step` for each query.
+// One interface for all attentions: `prepare` a source once, `start` a target, then take a `step` for each
+// query.
 //
 //   AttentionMemory memory = attention.prepare(annotations, mask);     // what a source is, for all steps
 //   AttentionState state = attention.start(memory);                    // what steps hand on to each other
@@ -53,8 +54,8 @@ struct Attended {
   Var context;      ///< [B, D]
   Tensor weights;   ///< [B, S], for looking at; of several heads the mean
   AttentionState state = {};  ///< for the next step
-  Var log_probability =
-      {};  ///< [B] of the position that was drawn: hard attention in training; undefined elsewhere
+  /// [B] of the position that was drawn: hard attention in training; undefined elsewhere.
+  Var log_probability = {};
   Tensor head_weights = {};   ///< [B, heads, S]; multi-head only
 };
 
@@ -108,8 +109,8 @@ class Attention {
 };
 
 /// An attention that is a score and a softmax: weights = softmax(scores / temperature) over the real positions,
-/// context = sum_s weights_s annotations_s. What the state carries is what `start` defined of it: previous weights,
-/// coverage.
+/// context = sum_s weights_s annotations_s. What the state carries is what `start` defined of it: previous
+/// weights, coverage.
 class ScoredAttention : public Attention {
  public:
   using Attention::Attention;
@@ -136,7 +137,8 @@ struct AttentionKind {
   std::string name;                  ///< "general"
   std::vector<std::string> aliases;  ///< "luong"
   std::string description;           ///< one line for --help, with the formula
-  /// Which order of decoder it was published with, and "auto" takes: true: Luong's, the new state asks; false: Bahdanau's.
+  /// Which order of decoder it was published with, and "auto" takes: true: Luong's, the new state asks; false:
+  /// Bahdanau's.
   bool luong_order = false;
   bool equal_sizes = false;  ///< needs Q = D: the encoder's directions are made half as wide
   std::function<std::unique_ptr<Attention>(const AttentionSizes&, Rng&)> make;
@@ -147,10 +149,13 @@ const std::vector<AttentionKind>& attention_kinds();
 /// By name or alias. @throws Error "[make_attention] unknown attention \"foo\": one of bahdanau, dot, ...".
 const AttentionKind& attention_kind(std::string_view name);
 /// @throws Error as attention_kind, and what the attention's constructor throws.
-std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, const RngInput& rng);
-/// The attention named by sizes.options.score, or `otherwise` where that is empty, for one that is built on scores.
+std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes,
+                                          const RngInput& rng);
+/// The attention named by sizes.options.score, or `otherwise` where that is empty, for one that is built on
+/// scores.
 /// @throws Error "[make_score] multihead has no scores of its own to build on".
-std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise, const RngInput& rng);
+std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise,
+                                            const RngInput& rng);
 /// The names that make_attention knows, without aliases.
 std::vector<std::string> attention_names();
 /// Makes one known, before threads start. @throws Error when a name is taken.
@@ -162,7 +167,8 @@ struct AttentionRegistration {
   }
 };
 
-/// At namespace scope of a source file of your program, once: makes `Type(const AttentionSizes&, Rng&)` known as `name`.
+/// At namespace scope of a source file of your program, once: makes `Type(const AttentionSizes&, Rng&)` known
+/// as `name`.
 ///   GRADUS_ATTENTION(MyAttention, "mine", "v . relu(W [query ; annotation])")
 #define GRADUS_ATTENTION(Type, name, description)                                             \
   [[maybe_unused]] static const ::gradus::nn::AttentionRegistration gradus_attention_##Type(  \

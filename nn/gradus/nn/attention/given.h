@@ -14,9 +14,9 @@ struct UniformAttention : ScoredAttention {
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
 };
 
-/// The weights come from outside (memory.given [T, B, S], such as gold alignments), row t for step t, and are taken as
-/// they are: an upper bound for what learned attention can bring. A step that nothing is given for (nobody knows the
-/// alignment of a new translation) looks everywhere equally. No parameters.
+/// The weights come from outside (memory.given [T, B, S], such as gold alignments), row t for step t, and are
+/// taken as they are: an upper bound for what learned attention can bring. A step that nothing is given for
+/// (nobody knows the alignment of a new translation) looks everywhere equally. No parameters.
 struct OracleAttention : ScoredAttention {
   OracleAttention(const AttentionSizes& sizes, const RngInput&)
       : ScoredAttention(sizes.options) {}

@@ -18,8 +18,8 @@ int64_t largest(const Tensor& rows, int64_t b) {
   return best;
 }
 
-// By inversion: the first position at which the sum of probabilities exceeds u. Rounding may leave u above the whole sum:
-// then the last position with any probability.
+// By inversion: the first position at which the sum of probabilities exceeds u. Rounding may leave u above the
+// whole sum: then the last position with any probability.
 int64_t drawn(const Tensor& p, int64_t b, double u) {
   int64_t S = p.size(1), last = 0;
   double sum = 0;

@@ -8,8 +8,8 @@ namespace gradus::nn {
 ///   p = softmax(scores / temperature)      in training: position z drawn from p      otherwise: z = argmax p
 ///   context = annotation_z                 log_probability = log p_z, in training
 /// Scores are those of another attention (`score` of the options; bahdanau by default), parameters: score.*
-/// Choosing has no gradient; what scores learn comes from log_probability, see `reinforce`. With memory.given the drawn
-/// position is the largest of the given row, in training or not: for tests, and to follow a path.
+/// Choosing has no gradient; what scores learn comes from log_probability, see `reinforce`. With memory.given
+/// the drawn position is the largest of the given row, in training or not: for tests, and to follow a path.
 struct HardAttention : ScoredAttention {
   std::unique_ptr<ScoredAttention> score;
 
@@ -23,14 +23,16 @@ struct HardAttention : ScoredAttention {
   void params(ParamVisitor& visit) override;
 };
 
-/// The score-function estimator (Williams 1992, "REINFORCE"), as a term for the loss. log_probability [T, B] of the
-/// positions drawn; costs [T, B] what each target word then cost, and real u8 [T, B], 0 at padding. Returns the scalar
+/// The score-function estimator (Williams 1992, "REINFORCE"), as a term for the loss. log_probability [T, B] of
+/// the positions drawn; costs [T, B] what each target word then cost, and real u8 [T, B], 0 at padding. Returns
+/// the scalar
 ///   sum_tb R_tb log_probability_tb,  R_tb = sum over real t' >= t of (cost_t'b - baseline), a constant,
-/// whose gradient has the same expectation as that of the expected sum of costs has through the choices: a position drawn
-/// at t cannot change what was paid before, and a baseline that does not depend on it changes the variance only.
+/// whose gradient has the same expectation as that of the expected sum of costs has through the choices: a
+/// position drawn at t cannot change what was paid before, and a baseline that does not depend on it changes
+/// the variance only.
 Var reinforce(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline);
-/// The same for a loss that is a mean over real words and counts `weight` times: a gradient, and no value. Some word must
-/// be real.
+/// The same for a loss that is a mean over real words and counts `weight` times: a gradient, and no value. Some
+/// word must be real.
 Var reinforce_term(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline,
                    double weight);
 

@@ -7,11 +7,11 @@
 
 namespace gradus::nn {
 
-/// Chorowski et al. 2015, eq. 8 and 9; Cho et al. 2015: additive, with the previous weights convolved into the score, so
-/// that of two equal words the one next to the last can be told:
+/// Chorowski et al. 2015, eq. 8 and 9; Cho et al. 2015: additive, with the previous weights convolved into the
+/// score, so that of two equal words the one next to the last can be told:
 ///   f = F * weights_{t-1}      e_s = v . tanh(W query + V annotation_s + U f_s + b)
-/// Before the first step all real positions count the same. Parameters: query.weight = W [A, Q], query.bias = b [A],
-/// key.weight = V [A, D], filters = F [K, width], location.weight = U [A, K], v [A].
+/// Before the first step all real positions count the same. Parameters: query.weight = W [A, Q], query.bias = b
+/// [A], key.weight = V [A, D], filters = F [K, width], location.weight = U [A, K], v [A].
 struct LocationAwareAttention : ScoredAttention {
   Linear query, key, location;
   Parameter filters, v;
@@ -24,7 +24,8 @@ struct LocationAwareAttention : ScoredAttention {
   void params(ParamVisitor& visit) override;
 };
 
-/// Tu et al. 2016, linguistic coverage without fertility: additive, with what each position received so far in the score:
+/// Tu et al. 2016, linguistic coverage without fertility: additive, with what each position received so far in
+/// the score:
 ///   C_s = sum_{t' < t} weights_{t', s}      e_s = v . tanh(W query + V annotation_s + u C_s)
 /// Parameters: query.weight = W [A, Q], key.weight = V [A, D], coverage.weight = u [A, 1], v [A].
 struct CoverageAttention : ScoredAttention {

@@ -15,8 +15,8 @@ struct DotAttention : FormedAttention {
   ScoreForm form() const override { return {ScoreForm::Kind::dot, {}, {}, {}, scale}; }
 };
 
-/// Vaswani et al. 2017, section 3.2.1: e = query . annotation / sqrt(D), which keeps the scores of long vectors out of
-/// the flat ends of the softmax; needs Q = D. No parameters.
+/// Vaswani et al. 2017, section 3.2.1: e = query . annotation / sqrt(D), which keeps the scores of long vectors
+/// out of the flat ends of the softmax; needs Q = D. No parameters.
 struct ScaledDotAttention : DotAttention {
   ScaledDotAttention(const AttentionSizes& sizes, const RngInput&);
 };

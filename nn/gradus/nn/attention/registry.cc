@@ -93,12 +93,14 @@ const AttentionKind& attention_kind(std::string_view name) {
   unknown_name("make_attention", "attention", name, attention_names());
 }
 
-std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes, const RngInput& rng) {
+std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes,
+                                          const RngInput& rng) {
   At at(rng.caller());
   return attention_kind(name).make(sizes, rng);
 }
 
-std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise, const RngInput& rng) {
+std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise,
+                                            const RngInput& rng) {
   At at(rng.caller());
   std::string_view name = sizes.options.score.empty() ? otherwise : std::string_view(sizes.options.score);
   AttentionSizes plain = sizes;

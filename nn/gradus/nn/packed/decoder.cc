@@ -174,7 +174,8 @@ void PackedDecoder::step_best(const Tensor& previous, const std::vector<int32_t>
   best_.take(R_, best.i32());
 }
 
-// Context and weights of some rows. The kernel takes one query at a time: rows of a beam share their sentence's keys.
+// Context and weights of some rows. The kernel takes one query at a time: rows of a beam share their sentence's
+// keys.
 void PackedDecoder::attend(const Share& rows) {
   const DecoderWeights& w = *w_;
   for (int64_t r = rows.begin; r < rows.end; ++r) {

@@ -42,8 +42,8 @@ PackedEncoder::PackedEncoder(const Encoder& e, Rows rows) : encoder_(e), H_(e.rn
   }
 }
 
-// One direction of a layer. x holds the words of all steps, row after row; the state after row i goes to row place[i] of
-// `to`, whose rows are `stride` apart, and the last one of each sentence to final [B, H].
+// One direction of a layer. x holds the words of all steps, row after row; the state after row i goes to row
+// place[i] of `to`, whose rows are `stride` apart, and the last one of each sentence to final [B, H].
 void PackedEncoder::read(const Direction& w, bool backward, const RealSteps& steps, const Tensor& x,
                          const std::vector<int64_t>& place, float* to, int64_t stride, const Buffers& buffers,
                          const Tensor& final) const {
@@ -60,7 +60,8 @@ void PackedEncoder::read(const Direction& w, bool backward, const RealSteps& ste
       std::copy_n(state + i * H_, H_, to + place[static_cast<size_t>(first + i)] * stride);
     known = n;
   };
-  // Some steps at a time are multiplied with W_ih: few enough for the cache, and not each step alone if it has few rows.
+  // Some steps at a time are multiplied with W_ih: few enough for the cache, and not each step alone if it has
+  // few rows.
   const auto group = [&](int64_t begin, int64_t end) {
     const int64_t first = steps.offset(begin), n = steps.offset(end) - first;
     w.ih.product(n, x.f32() + first * I, I, gi);

@@ -17,8 +17,8 @@ struct Annotations {
   Tensor forward_final, backward_final;  ///< f32 [B, H]; the second undefined without a backward direction
 };
 
-/// A bidirectional (or not) GRU encoder that keeps nothing for a backward: real steps only, gates that stay in the cache
-/// until they are used, states written where the annotations stand.
+/// A bidirectional (or not) GRU encoder that keeps nothing for a backward: real steps only, gates that stay in
+/// the cache until they are used, states written where the annotations stand.
 class PackedEncoder {
  public:
   /// True for what it can read like the encoder itself: GRU, reset after, not residual, f32.

@@ -12,14 +12,15 @@
 
 namespace gradus::nn::packed {
 
-/// What weights are laid out for. Where there is AMX it pays for many rows of x; products of few are bound by reading
-/// weights, of which AMX needs half as many bytes again. The two differ by rounding.
+/// What weights are laid out for. Where there is AMX it pays for many rows of x; products of few are bound by
+/// reading weights, of which AMX needs half as many bytes again. The two differ by rounding.
 enum class Rows { few, many };
 
 inline Rows layout_for(int64_t rows) { return rows < 32 || !kernels::amx_ready() ? Rows::few : Rows::many; }
 
-/// W of x W^T for the few rows of a decoding step: blocks of weights that multiply the same x one above the other, laid
-/// out once. A row of the result has the same bits whatever rows stand beside it, and however many threads share it.
+/// W of x W^T for the few rows of a decoding step: blocks of weights that multiply the same x one above the
+/// other, laid out once. A row of the result has the same bits whatever rows stand beside it, and however many
+/// threads share it.
 class Matrix {
  public:
   Matrix() = default;
@@ -38,8 +39,8 @@ class Matrix {
 
   /// The widest block of columns that best_of works on at once.
   static constexpr int64_t kBlock = 480;
-  /// What kernels::raise_best makes of the columns of x W^T + bias, this member's only. They come block by block, each
-  /// looked at while it is in the cache; block [m, kBlock] holds it.
+  /// What kernels::raise_best makes of the columns of x W^T + bias, this member's only. They come block by
+  /// block, each looked at while it is in the cache; block [m, kBlock] holds it.
   void best_of(int64_t m, const float* x, int64_t x_stride, const float* bias, float* block, float* top,
                int32_t* best, int member, int members) const;
 

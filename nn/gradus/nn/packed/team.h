@@ -11,8 +11,8 @@
 
 namespace gradus::nn::packed {
 
-/// The threads that share one step of decoding, or the caller alone. A step has phases of some ten microseconds; between
-/// them the members wait for each other by spinning.
+/// The threads that share one step of decoding, or the caller alone. A step has phases of some ten
+/// microseconds; between them the members wait for each other by spinning.
 class Team {
  public:
   explicit Team(ThreadPool* pool) : pool_(pool) {}

@@ -37,8 +37,8 @@ struct TransformerWeights {
   static std::shared_ptr<const TransformerWeights> of(const TransformerSeq2Seq& model, Rows rows);
 };
 
-/// Decoding by these weights. Keys and values of the source stand once for each sentence, those of the target once for each
-/// row. A step allocates only where the words outgrow the room for them, which doubles then.
+/// Decoding by these weights. Keys and values of the source stand once for each sentence, those of the target
+/// once for each row. A step allocates only where the words outgrow the room for them, which doubles then.
 class PackedTransformer : public IncrementalDecoder {
  public:
   /// The model's encoder reads the sources. The model must stay.
@@ -74,8 +74,8 @@ class PackedTransformer : public IncrementalDecoder {
   std::vector<KeysValues> target_;  // by layer: [places, room, E]
   std::vector<int64_t> place_;      // of each row in target_
   int64_t S_ = 0, most_, R_ = 0, room_ = 0, length_ = 0;
-  // By row: the sum that goes through the layers, what a part takes of it (pre-LN), its queries, keys and values, what heads
-  // found, a part's result, the feed-forward part's hidden layer.
+  // By row: the sum that goes through the layers, what a part takes of it (pre-LN), its queries, keys and
+  // values, what heads found, a part's result, the feed-forward part's hidden layer.
   Tensor x_, normed_, projected_, found_, result_, hidden_, stats_, scores_;
   Tensor logits_, logits_view_, alignment_, weights_view_;
 };

@@ -25,8 +25,8 @@ struct CheckInput {
 };
 
 struct CheckOptions {
-  std::string exercise =
-      {};  ///< also compares with this exercise's right answer, and knows its usual mistakes
+  /// Also compares with this exercise's right answer, and knows its usual mistakes.
+  std::string exercise = {};
   gradus::DiagnosisOptions diagnosis = {};
 };
 
