@@ -394,8 +394,7 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
 std::vector<std::vector<Translation>> translate(const Model& model,
                                                 const std::vector<std::vector<std::string>>& sources,
                                                 nn::SearchOptions options, int threads) {
-  int64_t rows = static_cast<int64_t>(std::min(sources.size(), kBatch)) * options.beam_size;
-  return translate(model, *model.network->generator(rows), sources, options, threads);
+  return translate(model, *model.network->generator(), sources, options, threads);
 }
 
 std::string readable(const Model& model, const std::vector<std::string>& tokens) {

@@ -299,7 +299,7 @@ RunLog::Details Trainer::look_closer(const Evaluation& e) const {
   std::vector<std::vector<std::string>> sources;
   for (const SentencePair& p : probes_) sources.push_back(p.source);
   nn::SearchOptions greedy;
-  auto generator = model_.network->generator(static_cast<int64_t>(sources.size()) * greedy.beam_size);
+  auto generator = model_.network->generator();
   auto translations = translate(model_, *generator, sources, greedy, 1, {}, stop_);
   for (size_t i = 0; i < probes_.size(); ++i)
     d.samples.push_back(

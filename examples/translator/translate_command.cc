@@ -124,7 +124,11 @@ struct Line {
 
 class Translator {
  public:
-  explicit Translator(TranslateCommand& o) : o_(o), model_(Model::load(o.model)), printer_(model_, o) {
+  explicit Translator(TranslateCommand& o)
+      : o_(o),
+        model_(Model::load(o.model)),
+        printer_(model_, o),
+        generator_(model_.network->generator()) {
     o.search.weights = o.map || o.alignments;
     o.search.beam_size = std::max(o.search.beam_size, o.n_best);
     o.search.scores = o.scores;
@@ -134,7 +138,6 @@ class Translator {
   int sentence(const std::string& text) {
     std::vector<std::string> words;
     if (auto fault = read(text, words); !fault.empty()) throw InputError("the sentence", 0, fault);
-    ready(1);
     printer_.print(words, translated({words})[0], 1);
     return 0;
   }
@@ -143,7 +146,6 @@ class Translator {
   int lines(bool prompt) {
     // Line by line at a prompt; from a pipe, blocks of lines go through together, in order.
     const size_t block = prompt ? 1 : 256;
-    ready(prompt ? 1 : gradus::nn::kManyRows);
     if (prompt)
       tell("{} to {}. One sentence a line; Ctrl-D ends.\n", model_.config.source_language,
            model_.config.target_language);
@@ -166,8 +168,6 @@ class Translator {
   }
 
  private:
-  void ready(int64_t sentences) { generator_ = model_.network->generator(sentences * o_.search.beam_size); }
-
   // The words of a line; what is returned says why it has none that can be translated.
   std::string read(const std::string& text, std::vector<std::string>& words) const {
     if (text.size() > LineReader::kLongest) return fmt::format("has more than {} bytes", LineReader::kLongest);

@@ -7,7 +7,6 @@
 #include <gradus/ops/attention.h>
 #include <gradus/ops/attention_decoder.h>
 #include <gradus/ops/attention_scores.h>
-#include <gradus/ops/attention_sequence.h>
 #include <gradus/ops/concat_rows.h>
 #include <gradus/ops/cross_entropy.h>
 #include <gradus/ops/dropout.h>
@@ -26,3 +25,4 @@
 #include <gradus/ops/scaled_dot_product_attention.h>
 #include <gradus/ops/shape.h>
 #include <gradus/ops/softmax.h>
+#include <gradus/ops/where.h>

@@ -5,6 +5,7 @@
 
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/where.h>
 
 #include "../about.h"
 #include "../check.h"

@@ -42,7 +42,7 @@ int decode_one(const Options& options, const Size& size, const std::string& vari
   Network network = make_network(options, size, variant);
   gradus::ThreadPool pool(options.threads);
   auto measured = [&](int64_t B, int repeats) {
-    auto generator = gradus::nn::make_generator(network.encoder, *network.decoder, network.output, B);
+    auto generator = gradus::nn::make_generator(network.encoder, *network.decoder, network.output);
     return sentences_per_second(*generator, pool, random_sources(size, B, options.seed),
                                 options.steps ? options.steps : repeats);
   };

@@ -147,7 +147,7 @@ void GemmStep::decoder_backward() {
             dannotations_.f32() + b * D, B_ * D);
 }
 
-// Luong's attention for all steps at once, as lib/gradus/ops/attention_sequence.cc has it: for each sentence
+// Luong's attention for all steps at once, with no more than products: for each sentence
 // scores [T, S] = q keys^T and contexts [T, D] = weights annotations. Sentences count in full length.
 void GemmStep::attention_forward() {
   int64_t H = size_.H, D = 2 * H, T = size_.T;

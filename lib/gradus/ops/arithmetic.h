@@ -10,7 +10,7 @@
 // @throws Error "[add] shapes do not broadcast: [2, 3] and [4, 3]", "[add] element types must agree: f32 and
 // f64",
 // "[add] needs f32 or f64 numbers: i32 [2, 3]", "[add] an operand is undefined"; the other ops likewise under
-// the names sub, mul, div, neg, pow, sqrt, exp, log, abs, maximum, minimum, clamp and where.
+// the names sub, mul, div, neg, pow, sqrt, exp, log, abs, maximum, minimum and clamp.
 
 namespace gradus {
 
@@ -54,13 +54,5 @@ Var minimum(const Input& a, const Var& b);
 /// y = min(max(x, low), high)            dx = dy inside [low, high], 0 outside. NaN stays NaN.
 /// @throws Error "[clamp] low must not exceed high: 2 and 1"
 Var clamp(const Input& x, double low, double high);
-/// y = a where condition (u8, broadcasts) is not 0, else b    da = dy there, 0 elsewhere; db the other way round
-Var where(const Tensor& condition, const Input& a, const Var& b);
-Var where(const Tensor& condition, const Input& a, double b);
-Var where(const Tensor& condition, double a, const Input& b);
-/// y = value where mask (u8, broadcasts) is not 0, else x    dx = 0 there, dy elsewhere.
-/// The mask of attention scores is softmax's own: softmax(scores, {.mask = mask}) is exact where every score of a
-/// row is masked.
-Var masked_fill(const Input& x, const Tensor& mask, double value);
 
 }  // namespace gradus

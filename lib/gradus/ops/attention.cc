@@ -10,6 +10,7 @@
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
 #include <gradus/ops/softmax.h>
+#include <gradus/ops/where.h>
 
 // Backward of one step, g = dc the gradient of the context:
 //   da_s = H_s . g                         what each weight could gain

@@ -15,9 +15,10 @@
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/gru.h>
 #include <gradus/ops/matmul.h>
-#include <gradus/ops/real_steps.h>
+#include <gradus/ops/packed_sequence.h>
 #include <gradus/ops/recurrence.h>
 #include <gradus/ops/shape.h>
+#include <gradus/ops/where.h>
 
 namespace gradus {
 namespace reference {
@@ -94,7 +95,7 @@ enum { kY, kS0, kKeys, kAnnotations, kQueryWeight, kV, kWeightIh, kWeightHh, kBi
 // Inside, rows are those of `real`: N of them, without padding, and B sequences sorted by length.
 struct Decoder {
   Sizes size;
-  RealSteps real;
+  PackedSequence real;
   Tensor y;                           // [N, E]
   Tensor s0, keys, annotations, mask;  // sorted
   Tensor w1, v, w_ih, w_hh, b_ih, b_hh;
@@ -225,7 +226,7 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
   At at(caller);
   Sizes s = check(in, mask, lengths);
   DType type = in.y.dtype();
-  RealSteps real(lengths, s.T, s.B);
+  PackedSequence real(lengths, s.T, s.B);
   Decoder d{s,
             real,
             real.pack(in.y.value()),

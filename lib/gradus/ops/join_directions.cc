@@ -9,6 +9,7 @@
 #include <gradus/ops/operands.h>
 #include <gradus/ops/recurrence.h>
 #include <gradus/ops/shape.h>
+#include <gradus/ops/where.h>
 
 namespace gradus {
 

@@ -5,6 +5,7 @@
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
+#include <gradus/ops/where.h>
 
 namespace gradus {
 
@@ -95,7 +96,7 @@ Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Va
   RecurrentSizes s = check_recurrence(op, gates, x, h0, w, lengths);
   DType type = x.dtype();
   check_state(op, "state_mask", state_mask, s, type);
-  RealSteps real(lengths, s.T, s.B);
+  PackedSequence real(lengths, s.T, s.B);
   Tensor packed = real.pack(x.value());
   Tensor start = h0.defined() ? real.sort(h0.value()) : Tensor::zeros({s.B, s.H}, type);
   Tensor mask = state_mask.defined() ? real.sort(state_mask) : Tensor();

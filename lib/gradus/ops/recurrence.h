@@ -14,7 +14,7 @@
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/kernels/products/packed_gemm.h>
 #include <gradus/numeric.h>
-#include <gradus/ops/real_steps.h>
+#include <gradus/ops/packed_sequence.h>
 #include <gradus/ops/rnn.h>
 
 namespace gradus {
@@ -57,7 +57,7 @@ struct Recurrence {
   int64_t gates;
   bool reverse;
   Tensor w_ih, w_hh, b_ih, b_hh;
-  RealSteps real;
+  PackedSequence real;
   Tensor x;           // [N, I]
   Tensor h0;          // [B, H]
   Tensor mask;        // [B, H], the factor m on the state that the recurrent product sees; undefined: 1

@@ -31,7 +31,7 @@ void check_norms(const char* op, const RecurrentWeights& w, const NormSizes& siz
                  text(w.bias_ih), text(w.bias_hh)));
 }
 
-RowNorm::RowNorm(const NormWeights& norm, int64_t b, int64_t columns, const RealSteps& real)
+RowNorm::RowNorm(const NormWeights& norm, int64_t b, int64_t columns, const PackedSequence& real)
     : begin(b),
       n(columns),
       gain(norm.weight.value().rows(b, b + columns)),

@@ -35,7 +35,7 @@ struct RowNorm {
   Tensor stats;         // [N, 2], what the backward needs of each row
 
   RowNorm() = default;
-  RowNorm(const NormWeights& norm, int64_t begin, int64_t n, const RealSteps& real);
+  RowNorm(const NormWeights& norm, int64_t begin, int64_t n, const PackedSequence& real);
   explicit operator bool() const { return gain.defined(); }
 
   /// y = N(x), or y += N(x), for `rows` rows, the first of which is row `first` of the N.

@@ -10,6 +10,7 @@
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/reduce.h>
+#include <gradus/ops/where.h>
 
 namespace gradus {
 namespace {

@@ -20,8 +20,8 @@ void advance(const RecurrentCell& cell, const Var& input, DecoderState& state) {
 
 Var take(const Var& x, const Tensor& rows) { return x.defined() ? gather_rows(x, rows) : x; }
 
-// [T, B, R] -> [N, R] where lengths are given.
-Var real_steps(const Var& readouts, const Tensor& lengths) {
+// [T, B, R] -> [N, R], without padding, where lengths are given.
+Var packed(const Var& readouts, const Tensor& lengths) {
   return lengths.defined() ? concat_rows({readouts}, real_rows(lengths, readouts.size(0))) : readouts;
 }
 
@@ -93,7 +93,7 @@ DecoderOutputs Decoder::teacher_forced(const Tensor& previous, const Encoded& so
     if (out.weights.defined()) weights.push_back(out.weights);
     if (out.log_probability.defined()) drawn.push_back(out.log_probability);
   }
-  return {real_steps(stack(readouts, 0), options.lengths),
+  return {packed(stack(readouts, 0), options.lengths),
           weights.empty() ? Tensor() : stack(weights, 0).value(),
           drawn.empty() ? Var() : stack(drawn, 0)};
 }
@@ -216,7 +216,7 @@ DecoderOutputs RecurrentDecoder::teacher_forced(const Tensor& previous, const En
   if (!attention) {
     Var summary = expand(state.summary, {previous.size(0), previous.size(1), context_size});
     Var hidden = cell.over_time(cell_input(y, summary, {}), {state.hidden, state.c});
-    return {real_steps(dropout(readout(readout_input(hidden, summary, y))), lengths), {}};
+    return {packed(dropout(readout(readout_input(hidden, summary, y))), lengths), {}};
   }
   // The cell never sees a context: all states, then attention for all, then the readouts as one product.
   Var hidden = cell.over_time(cell_input(y, {}, {}), {state.hidden, state.c}, lengths);

@@ -39,6 +39,9 @@ struct IncrementalOptions {
   int64_t rows_per_sentence = 1;  ///< at most: the beam's width
   int64_t max_steps = 0;          ///< the caller will not take more; 0: not known
   bool weights = true;            ///< false: weights() will not be asked for
+  /// Rows of the whole search, when this is a thread's share of it: all shares are to round alike. 0: the rows
+  /// are these sentences' own.
+  int64_t search_rows = 0;
   ThreadPool* pool = nullptr;  ///< threads a step may use, when its caller is not itself a job of that pool
 };
 
@@ -53,15 +56,11 @@ class Generator {
                                                     const IncrementalOptions& options = {}) const = 0;
 };
 
-/// Sentences times the width of the beam, when nothing else is known.
-constexpr int64_t kManyRows = 64;
-
 /// What search needs of a model: any model that turns a source into words one by one can be translated with.
 class Generative {
  public:
   virtual ~Generative() = default;
-  /// @param rows the searches will have, see make_generator.
-  virtual std::unique_ptr<Generator> generator(int64_t rows = kManyRows) const = 0;
+  virtual std::unique_ptr<Generator> generator() const = 0;
 };
 
 struct Encoder;
@@ -74,14 +73,11 @@ std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Deco
                                               const Linear& output);
 
 /// The same with packed weights where encoder and decoder are the library's, of plain GRUs in f32, and the
-/// attention states the form of its scores or there is none: nothing is allocated in a step. Composed
-/// otherwise.
-/// @param rows what the weights are laid out for: sentences of a batch times the width of the beam. On some
-/// processors few
-///   rows want other products than many. All searches may use the generator whatever their rows; the result of
-///   a sentence does not depend on them, nor on its neighbours, but on the layout it does, by rounding.
+/// attention states the form of its scores or there is none: nothing is allocated in a step. Composed otherwise.
+/// What a sentence becomes depends neither on its neighbours nor on threads; but where there is AMX, searches of
+/// many rows multiply in another way than those of few, which differs by rounding.
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
-                                          const Linear& output, int64_t rows = kManyRows);
+                                          const Linear& output);
 
 /// For implementations of `select`: `given` rows there are, and at most `most` may be.
 /// @throws Error "[select] rows are 0 .. 2: 3", "[select] at most 6 rows were planned for: 7".

@@ -261,7 +261,8 @@ std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const T
 namespace {
 
 std::vector<std::vector<Hypothesis>> translate_together(const Generator& generator, const Tensor& source,
-                                                        const Tensor& lengths, const SearchOptions& options) {
+                                                        const Tensor& lengths, const SearchOptions& options,
+                                                        int64_t search_rows) {
   int64_t longest = 0;
   for (int64_t b = 0; b < lengths.numel(); ++b)
     longest = std::max(longest, max_target_length(lengths.i32()[b], options));
@@ -269,6 +270,7 @@ std::vector<std::vector<Hypothesis>> translate_together(const Generator& generat
                                  {.rows_per_sentence = options.beam_size,
                                   .max_steps = longest,
                                   .weights = options.weights,
+                                  .search_rows = search_rows,
                                   .pool = options.pool});
   return search(*decoder, lengths, options);
 }
@@ -305,15 +307,15 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
                           lengths.shape().str());
   // A thread with few rows reads all weights for them: then the threads had better share the weights.
   constexpr int64_t kRowsWorthAThread = 4;
-  int64_t B = lengths.numel(), threads = options.pool ? options.pool->size() : 1;
-  if (threads == 1 || B * options.beam_size < kRowsWorthAThread * threads || B < threads)
-    return translate_together(generator, source, lengths, options);
+  const int64_t B = lengths.numel(), rows = B * options.beam_size, threads = options.pool ? options.pool->size() : 1;
+  if (threads == 1 || rows < kRowsWorthAThread * threads || B < threads)
+    return translate_together(generator, source, lengths, options, rows);
   std::vector<std::vector<std::vector<Hypothesis>>> parts(static_cast<size_t>(threads));
   SearchOptions alone = options;
   alone.pool = nullptr;
   options.pool->run([&](int k) {
     Shard shard = shard_of(source, lengths, k, threads);
-    parts[static_cast<size_t>(k)] = translate_together(generator, shard.source, shard.lengths, alone);
+    parts[static_cast<size_t>(k)] = translate_together(generator, shard.source, shard.lengths, alone, rows);
   });
   std::vector<std::vector<Hypothesis>> out(static_cast<size_t>(B));
   for (int64_t b = 0; b < B; ++b) {
@@ -329,7 +331,7 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
 std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Input& source,
                                                const Tensor& lengths, const SearchOptions& options) {
   At at(source.caller());
-  return translate(*model.generator(lengths.numel() * options.beam_size), source, lengths, options);
+  return translate(*model.generator(), source, lengths, options);
 }
 
 }  // namespace gradus::nn

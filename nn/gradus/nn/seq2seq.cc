@@ -86,8 +86,8 @@ Tensor Seq2Seq::align(const Seq2SeqBatch& batch) const {
   return decoder->teacher_forced(batch.target_in, source).weights;
 }
 
-std::unique_ptr<Generator> Seq2Seq::generator(int64_t rows) const {
-  return make_generator(encoder, *decoder, output, rows);
+std::unique_ptr<Generator> Seq2Seq::generator() const {
+  return make_generator(encoder, *decoder, output);
 }
 
 void Seq2Seq::params(ParamVisitor& visit) {

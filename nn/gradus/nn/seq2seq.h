@@ -44,7 +44,7 @@ struct Seq2Seq : TranslationModel {
   OutputLayer output_layer() const override;
   Tensor align(const Seq2SeqBatch& batch) const override;
   bool attends() const override { return config.attention != "none"; }
-  std::unique_ptr<Generator> generator(int64_t rows = kManyRows) const override;
+  std::unique_ptr<Generator> generator() const override;
   void params(ParamVisitor& visit) override;
 };
 

@@ -184,17 +184,19 @@ class CachedGenerator : public Generator {
 
 class PackedTransformerGenerator : public Generator {
  public:
-  PackedTransformerGenerator(const TransformerSeq2Seq& model,
-                             std::shared_ptr<const packed::TransformerWeights> weights)
-      : model_(model), weights_(std::move(weights)) {}
+  explicit PackedTransformerGenerator(const TransformerSeq2Seq& model)
+      : model_(model), weights_([&model](int64_t rows) {
+          return std::make_shared<const packed::TransformerWeights>(model, rows);
+        }) {}
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
                                             const IncrementalOptions& options) const override {
-    return std::make_unique<packed::PackedTransformer>(model_, weights_, source, lengths, options);
+    return std::make_unique<packed::PackedTransformer>(model_, weights_.for_search(source, options), source,
+                                                       lengths, options);
   }
 
  private:
   const TransformerSeq2Seq& model_;
-  std::shared_ptr<const packed::TransformerWeights> weights_;
+  packed::LaidOut<packed::TransformerWeights> weights_;
 };
 
 }  // namespace
@@ -203,9 +205,8 @@ std::unique_ptr<Generator> TransformerSeq2Seq::composed_generator() const {
   return std::make_unique<CachedGenerator>(*this);
 }
 
-std::unique_ptr<Generator> TransformerSeq2Seq::generator(int64_t rows) const {
-  if (auto weights = packed::TransformerWeights::of(*this, packed::layout_for(rows)))
-    return std::make_unique<PackedTransformerGenerator>(*this, std::move(weights));
+std::unique_ptr<Generator> TransformerSeq2Seq::generator() const {
+  if (packed::TransformerWeights::fits(*this)) return std::make_unique<PackedTransformerGenerator>(*this);
   return composed_generator();
 }
 

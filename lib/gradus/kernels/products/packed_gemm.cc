@@ -118,11 +118,16 @@ void amx_product(int64_t first, int64_t end, int64_t m, int64_t k, const float* 
 }  // namespace
 
 template <class T>
+bool PackedMatrix<T>::has_layout_for(int64_t rows) {
+  return std::is_same_v<T, float> && rows >= kAmxSide && amx_ready();
+}
+
+template <class T>
 PackedMatrix<T>::PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw, const Plan& plan)
     : use_(use), n_(n), k_(k), w_(w), ldw_(ldw) {
   if constexpr (std::is_same_v<T, float>) {
     if (plan.products < 3 || plan.rows < 2 || plan.rows > 256) return;
-    if (plan.rows >= kAmxSide && amx_ready() && pack_for_amx()) return;
+    if (has_layout_for(plan.rows) && pack_for_amx()) return;
     const size_t bytes = static_cast<size_t>(HWY_DYNAMIC_DISPATCH(packed_length)(n, k)) * sizeof(float);
     packed_ = allocate(static_cast<int64_t>(bytes));
     HWY_DYNAMIC_DISPATCH(pack)(use == Use::transposed, n, k, w, ldw, static_cast<float*>(packed_.get()));

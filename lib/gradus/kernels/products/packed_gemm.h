@@ -23,6 +23,11 @@ class PackedMatrix {
     int64_t products = 16;  ///< how many there will be
   };
 
+  /// True where a plan for so many rows gets another layout than one for few, which is AMX's: it pays for many
+  /// rows, while products of few are bound by reading weights, of which AMX needs half as many bytes again. The
+  /// two round differently.
+  static bool has_layout_for(int64_t rows);
+
   /// Packs w, whose stored rows are `ldw` apart, where that pays for the plan; otherwise products are gemm's.
   /// Allocates n k numbers (f32; half as many again with AMX) from the caching allocator, product() nothing.
   PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t ldw, const Plan& plan);

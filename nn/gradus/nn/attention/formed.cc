@@ -2,7 +2,8 @@
 
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention_scores.h>
-#include <gradus/ops/attention_sequence.h>
+#include <gradus/ops/scaled_dot_product_attention.h>
+#include <gradus/ops/shape.h>
 #include <gradus/ops/matmul.h>
 
 namespace gradus::nn {
@@ -58,9 +59,12 @@ AttendedSequence FormedAttention::sequence(const Input& queries, const Attention
   At at(queries.caller());
   if (cuts() || form().kind == ScoreForm::Kind::additive) return Attention::sequence(queries, memory);
   ScoreForm f = tempered_form();
-  AttentionSequence all = multiplicative_attention_sequence(f.project(queries), memory.keys, memory.annotations,
-                                                            f.scale, memory.mask);
-  return {all.context, all.weights};
+  ScaledDotProduct all = scaled_dot_product_attention(
+      f.project(queries), memory.keys, memory.annotations,
+      {.heads = 1, .scale = f.scale, .mask = memory.mask, .weights = true});
+  int64_t T = queries.size(0), B = queries.size(1);
+  Var weights(all.weights.reshape({B, T, memory.keys.size(0)}));
+  return {all.output, transpose(weights, 0, 1).value()};
 }
 
 // What an attention offers is what it is: there is no list of the ones that have a form.

@@ -11,7 +11,7 @@ namespace gradus::nn::packed {
 namespace {
 
 // The sizes that a step takes for granted; where they do not fit, the composed way says what is wrong.
-bool fits(const ScoreForm& f, int64_t H, int64_t D) {
+bool fits_sizes(const ScoreForm& f, int64_t H, int64_t D) {
   int64_t A = f.query.defined() ? f.query.rows() : H;
   if (f.query.defined() && f.query.columns() != H) return false;
   if (f.key.defined() ? f.key.rows() != A || f.key.columns() != D : D != A) return false;
@@ -36,50 +36,51 @@ void gather(const Tensor& from, const std::vector<int64_t>& rows, int64_t column
 
 }  // namespace
 
-std::shared_ptr<const DecoderWeights> DecoderWeights::of(const Decoder& decoder, const Linear& output,
-                                                         Rows rows) {
+bool DecoderWeights::fits(const Decoder& decoder, const Linear& output) {
   const RecurrentDecoder* d = as_recurrent(decoder);
   if (!d || !d->cell.type.is_plain_gru() || !is_f32(d->cell.weight_hh) || !is_f32(output.weight) ||
       !is_f32(d->embedding.weight))
-    return nullptr;
-  auto w = std::make_shared<DecoderWeights>();
-  w->rows = rows;
-  w->E = d->embedding.weight.shape()[1];
-  w->H = d->cell.hidden_size();
-  w->A = 0;
-  w->V = output.weight.shape()[0];
-  WeightPart query, key;
-  if (d->attention) {
+    return false;
+  if (!d->attention) return true;
+  NoGrad guard;
+  const FormedAttention* formed = as_formed(*d->attention);
+  return formed && formed->options.top_k == 0 &&
+         fits_sizes(formed->tempered_form(), d->cell.hidden_size(), d->context_size);
+}
+
+DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_layer, int64_t rows) {
+  E = d.embedding.weight.shape()[1];
+  H = d.cell.hidden_size();
+  A = 0;
+  V = output_layer.weight.shape()[0];
+  WeightPart query_weight, key_weight;
+  if (d.attention) {
     NoGrad guard;
-    const FormedAttention* formed = as_formed(*d->attention);
-    if (!formed || formed->options.top_k > 0) return nullptr;
-    w->form = formed->tempered_form();
-    query = w->form->query;
-    key = w->form->key;
-    if (!fits(*w->form, w->H, d->context_size)) return nullptr;
-    w->A = query.defined() ? query.rows() : w->H;
+    form = as_formed(*d.attention)->tempered_form();
+    query_weight = form->query;
+    key_weight = form->key;
+    A = query_weight.defined() ? query_weight.rows() : H;
   }
-  w->context_first = d->order == Order::before_cell;
-  w->feed = d->input_feeding;
-  w->embedding = &d->embedding;
-  w->output = &output;
-  w->b_ih = numbers(d->cell.bias_ih);
-  w->b_hh = numbers(d->cell.bias_hh);
-  w->bridge_bias = numbers(d->bridge.bias);
-  w->readout_bias = numbers(d->readout.linear.bias);
-  w->output_bias = numbers(output.bias);
-  w->maxout = d->readout.kind == ReadoutKind::maxout;
-  w->readout = d->readout.linear.weight.shape()[0];
-  const InputColumns cell = d->cell_columns(), readout = d->readout_columns();
-  w->input = Matrix({cell.word, readout.word}, rows);
-  w->value = Matrix({cell.context, readout.context}, rows);
-  w->state = Matrix({d->cell.weight_hh, query, readout.state}, rows);
-  w->key = Matrix({key}, rows);
-  w->bridge = Matrix({d->bridge.weight}, rows);
-  w->out = Matrix({output.weight}, rows);
-  w->context = w->value.rows();
-  w->readout_at = w->state.rows() - w->readout;
-  return w;
+  context_first = d.order == Order::before_cell;
+  feed = d.input_feeding;
+  embedding = &d.embedding;
+  output = &output_layer;
+  b_ih = numbers(d.cell.bias_ih);
+  b_hh = numbers(d.cell.bias_hh);
+  bridge_bias = numbers(d.bridge.bias);
+  readout_bias = numbers(d.readout.linear.bias);
+  output_bias = numbers(output_layer.bias);
+  maxout = d.readout.kind == ReadoutKind::maxout;
+  readout = d.readout.linear.weight.shape()[0];
+  const InputColumns of_cell = d.cell_columns(), of_readout = d.readout_columns();
+  input = Matrix({of_cell.word, of_readout.word}, rows);
+  value = Matrix({of_cell.context, of_readout.context}, rows);
+  state = Matrix({d.cell.weight_hh, query_weight, of_readout.state}, rows);
+  key = Matrix({key_weight}, rows);
+  bridge = Matrix({d.bridge.weight}, rows);
+  out = Matrix({output_layer.weight}, rows);
+  context = value.rows();
+  readout_at = state.rows() - readout;
 }
 
 PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,

@@ -21,7 +21,6 @@ namespace gradus::nn::packed {
 /// a context c = sum_s a_s H_s is only ever multiplied with weights, W c = sum_s a_s (W H_s), so the steps add
 /// up projected annotations ("values") and never read these weights again.
 struct DecoderWeights {
-  Rows rows;
   int64_t E, H, A, V;
   std::optional<ScoreForm> form;  ///< of scores / temperature; none without attention
   bool context_first;  ///< Bahdanau's order (and no attention at all): the context enters the cell
@@ -36,9 +35,11 @@ struct DecoderWeights {
   Matrix input, state, value, key, bridge, out;
   int64_t readout_at;  ///< where the readout's share begins in a state's product
 
-  /// Null when there is no such form of it: one's own decoder, another cell than the plain GRU, an attention
+  /// False when there is no such form of it: one's own decoder, another cell than the plain GRU, an attention
   /// that states no form or cuts weights off, or not f32.
-  static std::shared_ptr<const DecoderWeights> of(const Decoder& decoder, const Linear& output, Rows rows);
+  static bool fits(const Decoder& decoder, const Linear& output);
+  /// Of what fits, for steps of some `rows` rows.
+  DecoderWeights(const RecurrentDecoder& decoder, const Linear& output, int64_t rows);
 };
 
 /// Decoding by these weights. All memory is there after the first step.

@@ -28,7 +28,7 @@ bool PackedEncoder::fits(const Encoder& e) {
          e.rnn.weights[0].weight_hh.value().dtype() == DType::f32;
 }
 
-PackedEncoder::PackedEncoder(const Encoder& e, Rows rows) : encoder_(e), H_(e.rnn.hidden_size) {
+PackedEncoder::PackedEncoder(const Encoder& e, int64_t rows) : encoder_(e), H_(e.rnn.hidden_size) {
   size_t directions = static_cast<size_t>(e.rnn.directions());
   const auto& weights = e.rnn.weights;
   for (size_t first = 0; first < weights.size(); first += directions) {
@@ -44,7 +44,7 @@ PackedEncoder::PackedEncoder(const Encoder& e, Rows rows) : encoder_(e), H_(e.rn
 
 // One direction of a layer. x holds the words of all steps, row after row; the state after row i goes to row
 // place[i] of `to`, whose rows are `stride` apart, and the last one of each sentence to final [B, H].
-void PackedEncoder::read(const Direction& w, bool backward, const RealSteps& steps, const Tensor& x,
+void PackedEncoder::read(const Direction& w, bool backward, const PackedSequence& steps, const Tensor& x,
                          const std::vector<int64_t>& place, float* to, int64_t stride, const Buffers& buffers,
                          const Tensor& final) const {
   const int64_t I = x.size(1), G = 3 * H_;
@@ -93,7 +93,7 @@ Annotations PackedEncoder::operator()(const Tensor& ids, const Tensor& lengths, 
     fail("encoder", "ids must be i32 [S, B]: " + ids.shape().str());
   int64_t S = ids.size(0), B = ids.size(1), E = encoder_.embedding.weight.shape()[1];
   must_be_lengths("encoder", lengths, B, S);
-  const RealSteps steps(lengths, S, B);
+  const PackedSequence steps(lengths, S, B);
   Annotations out;
   out.begin = {0};
   for (int64_t b = 0; b < B; ++b)

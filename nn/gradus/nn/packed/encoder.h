@@ -6,7 +6,7 @@
 
 #include <gradus/nn/encoder.h>
 #include <gradus/nn/packed/matrix.h>
-#include <gradus/ops/real_steps.h>
+#include <gradus/ops/packed_sequence.h>
 
 namespace gradus::nn::packed {
 
@@ -23,7 +23,7 @@ class PackedEncoder {
  public:
   /// True for what it can read like the encoder itself: GRU, reset after, not residual, f32.
   static bool fits(const Encoder& encoder);
-  PackedEncoder(const Encoder& encoder, Rows rows);
+  PackedEncoder(const Encoder& encoder, int64_t rows);
 
   /// ids i32 [S, B], lengths i32 [B]. Two members of the team take a direction each.
   /// @throws Error for ids and lengths that the encoder would not take.
@@ -38,7 +38,7 @@ class PackedEncoder {
     Tensor gi, gh, state;
   };
 
-  void read(const Direction& w, bool backward, const RealSteps& steps, const Tensor& x,
+  void read(const Direction& w, bool backward, const PackedSequence& steps, const Tensor& x,
             const std::vector<int64_t>& place, float* to, int64_t stride, const Buffers& buffers,
             const Tensor& final) const;
 

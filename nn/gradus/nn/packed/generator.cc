@@ -6,29 +6,38 @@ namespace {
 
 using namespace packed;
 
+struct Weights {
+  PackedEncoder encoder;
+  DecoderWeights decoder;
+};
+
 class PackedGenerator : public Generator {
  public:
-  PackedGenerator(const Encoder& encoder, std::shared_ptr<const DecoderWeights> weights)
-      : encoder_(encoder, weights->rows), weights_(std::move(weights)) {}
+  PackedGenerator(const Encoder& encoder, const RecurrentDecoder& decoder, const Linear& output)
+      : weights_([&encoder, &decoder, &output](int64_t rows) {
+          return std::make_shared<const Weights>(
+              Weights{PackedEncoder(encoder, rows), DecoderWeights(decoder, output, rows)});
+        }) {}
 
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
                                             const IncrementalOptions& options) const override {
     Team team(options.pool);
-    return std::make_unique<PackedDecoder>(weights_, encoder_(source, lengths, team), options);
+    std::shared_ptr<const Weights> weights = weights_.for_search(source, options);
+    Annotations read = weights->encoder(source, lengths, team);
+    return std::make_unique<PackedDecoder>(
+        std::shared_ptr<const DecoderWeights>(weights, &weights->decoder), read, options);
   }
 
  private:
-  PackedEncoder encoder_;
-  std::shared_ptr<const DecoderWeights> weights_;
+  LaidOut<Weights> weights_;
 };
 
 }  // namespace
 
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
-                                          const Linear& output, int64_t rows) {
-  if (PackedEncoder::fits(encoder))
-    if (auto weights = DecoderWeights::of(decoder, output, layout_for(rows)))
-      return std::make_unique<PackedGenerator>(encoder, std::move(weights));
+                                          const Linear& output) {
+  if (PackedEncoder::fits(encoder) && DecoderWeights::fits(decoder, output))
+    return std::make_unique<PackedGenerator>(encoder, *as_recurrent(decoder), output);
   return composed_generator(encoder, decoder, output);
 }
 

@@ -9,7 +9,7 @@ namespace gradus::nn::packed {
 
 using Packed = kernels::PackedMatrix<float>;
 
-Matrix::Matrix(std::vector<WeightPart> blocks, Rows rows) {
+Matrix::Matrix(std::vector<WeightPart> blocks, int64_t rows) {
   std::erase_if(blocks, [](const WeightPart& b) { return !b.defined(); });
   if (blocks.empty()) return;
   int64_t n = 0, k = blocks[0].columns();
@@ -18,7 +18,7 @@ Matrix::Matrix(std::vector<WeightPart> blocks, Rows rows) {
     if (b.columns() != k) fail("Matrix", "blocks must have the same number of columns");
   }
   // Always laid out: the numbers are not needed afterwards.
-  const Packed::Plan plan{.rows = rows == Rows::many ? 64 : 8, .products = 100};
+  const Packed::Plan plan{.rows = rows, .products = 100};
   auto numbers_of = [](const WeightPart& b) {
     return b.weight->value().f32() + b.row0 * b.weight->shape()[1] + b.col0;
   };

@@ -2,21 +2,19 @@
 
 // Internal to decoding with packed weights and not installed.
 
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/kernels/products/packed_gemm.h>
+#include <gradus/nn/incremental.h>
 #include <gradus/nn/linear.h>
 #include <gradus/nn/packed/team.h>
 
 namespace gradus::nn::packed {
-
-/// What weights are laid out for. Where there is AMX it pays for many rows of x; products of few are bound by
-/// reading weights, of which AMX needs half as many bytes again. The two differ by rounding.
-enum class Rows { few, many };
-
-inline Rows layout_for(int64_t rows) { return rows < 32 || !kernels::amx_ready() ? Rows::few : Rows::many; }
 
 /// W of x W^T for the few rows of a decoding step: blocks of weights that multiply the same x one above the
 /// other, laid out once. A row of the result has the same bits whatever rows stand beside it, and however many
@@ -24,8 +22,9 @@ inline Rows layout_for(int64_t rows) { return rows < 32 || !kernels::amx_ready()
 class Matrix {
  public:
   Matrix() = default;
-  /// Of the blocks that are defined. @throws Error unless all have the same number of columns.
-  Matrix(std::vector<WeightPart> blocks, Rows rows);
+  /// Of the blocks that are defined, for products of some `rows` rows of x, or any other number.
+  /// @throws Error unless all have the same number of columns.
+  Matrix(std::vector<WeightPart> blocks, int64_t rows);
 
   bool defined() const { return packed_.has_value(); }
   int64_t rows() const { return packed_ ? packed_->n() : 0; }  ///< columns of the result
@@ -46,6 +45,30 @@ class Matrix {
 
  private:
   std::optional<kernels::PackedMatrix<float>> packed_;
+};
+
+/// What `lay_out` makes of a model's weights for searches of few rows and for those of many, each when the first
+/// search of its kind begins. Threads may share it.
+template <class Weights>
+class LaidOut {
+ public:
+  explicit LaidOut(std::function<std::shared_ptr<const Weights>(int64_t rows)> lay_out)
+      : lay_out_(std::move(lay_out)) {}
+
+  std::shared_ptr<const Weights> for_search(const Tensor& source, const IncrementalOptions& options) const {
+    const int64_t sentences = source.dims() == 2 ? source.size(1) : 1;
+    const int64_t rows = options.search_rows > 0 ? options.search_rows : sentences * options.rows_per_sentence;
+    const bool many = rows >= kMany && kernels::PackedMatrix<float>::has_layout_for(rows);
+    std::call_once(once_[many], [&] { weights_[many] = lay_out_(many ? kMany : kFew); });
+    return weights_[many];
+  }
+
+ private:
+  static constexpr int64_t kFew = 8, kMany = 32;
+
+  std::function<std::shared_ptr<const Weights>(int64_t rows)> lay_out_;
+  mutable std::once_flag once_[2];
+  mutable std::shared_ptr<const Weights> weights_[2];
 };
 
 /// Its numbers, or null.

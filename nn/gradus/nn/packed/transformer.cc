@@ -21,14 +21,14 @@ Norm norm_of(const LayerNorm& n) {
 }
 
 // Rows begin .. end - 1 of a weight and its bias.
-Product rows_of(const Parameter& weight, const Parameter& bias, int64_t begin, int64_t end, Rows rows) {
+Product rows_of(const Parameter& weight, const Parameter& bias, int64_t begin, int64_t end, int64_t rows) {
   return {Matrix({WeightPart::of_rows(weight, begin, end)}, rows),
           bias.defined() ? bias.value().f32() + begin : nullptr};
 }
 
-Product whole(const Linear& l, Rows rows) { return rows_of(l.weight, l.bias, 0, l.weight.shape()[0], rows); }
+Product whole(const Linear& l, int64_t rows) { return rows_of(l.weight, l.bias, 0, l.weight.shape()[0], rows); }
 
-TransformerWeights::Layer layer_of(const TransformerDecoderLayer& l, int64_t E, Rows rows) {
+TransformerWeights::Layer layer_of(const TransformerDecoderLayer& l, int64_t E, int64_t rows) {
   const MultiheadAttention &own = l.self_attn, &source = l.multihead_attn;
   auto part = [&](const MultiheadAttention& a, int64_t begin, int64_t end) {
     return rows_of(a.in_proj_weight, a.in_proj_bias, begin * E, end * E, rows);
@@ -57,21 +57,21 @@ Tensor without_padding(const Tensor& x, const std::vector<int64_t>& begin) {
 
 }  // namespace
 
-std::shared_ptr<const TransformerWeights> TransformerWeights::of(const TransformerSeq2Seq& model, Rows rows) {
-  if (model.output_bias.value().dtype() != DType::f32 || model.output_matrix().dtype() != DType::f32)
-    return nullptr;
-  auto w = std::make_shared<TransformerWeights>();
+bool TransformerWeights::fits(const TransformerSeq2Seq& model) {
+  return model.output_bias.value().dtype() == DType::f32 && model.output_matrix().dtype() == DType::f32;
+}
+
+TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, int64_t rows) {
   const TransformerDecoderLayer& first = model.decoder.layers[0];
-  w->E = first.self_attn.embed_dim;
-  w->F = first.feed_forward.linear1.weight.shape()[0];
-  w->V = model.output_bias.shape()[0];
-  w->heads = first.self_attn.num_heads;
-  w->norm_first = first.norm_first;
-  for (const TransformerDecoderLayer& l : model.decoder.layers) w->layers.push_back(layer_of(l, w->E, rows));
-  if (model.decoder.norm) w->last = norm_of(*model.decoder.norm);
-  const Parameter& out = model.output_weight.defined() ? model.output_weight : model.target_embedding.weight;
-  w->out = rows_of(out, model.output_bias, 0, w->V, rows);
-  return w;
+  E = first.self_attn.embed_dim;
+  F = first.feed_forward.linear1.weight.shape()[0];
+  V = model.output_bias.shape()[0];
+  heads = first.self_attn.num_heads;
+  norm_first = first.norm_first;
+  for (const TransformerDecoderLayer& l : model.decoder.layers) layers.push_back(layer_of(l, E, rows));
+  if (model.decoder.norm) last = norm_of(*model.decoder.norm);
+  const Parameter& weight = model.output_weight.defined() ? model.output_weight : model.target_embedding.weight;
+  out = rows_of(weight, model.output_bias, 0, V, rows);
 }
 
 PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,

@@ -33,8 +33,10 @@ struct TransformerWeights {
   std::optional<Norm> last;  ///< after the last layer
   Product out;
 
-  /// Null when there is no such form of it: not f32.
-  static std::shared_ptr<const TransformerWeights> of(const TransformerSeq2Seq& model, Rows rows);
+  /// False when there is no such form of it: not f32.
+  static bool fits(const TransformerSeq2Seq& model);
+  /// For steps of some `rows` rows.
+  TransformerWeights(const TransformerSeq2Seq& model, int64_t rows);
 };
 
 /// Decoding by these weights. Keys and values of the source stand once for each sentence, those of the target

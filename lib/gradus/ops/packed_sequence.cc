@@ -1,4 +1,4 @@
-#include <gradus/ops/real_steps.h>
+#include <gradus/ops/packed_sequence.h>
 
 #include <algorithm>
 #include <cstring>
@@ -15,7 +15,7 @@ size_t row_bytes(const Tensor& x, int64_t n) { return static_cast<size_t>(size_o
 
 }  // namespace
 
-RealSteps::RealSteps(const Tensor& lengths, int64_t T, int64_t B)
+PackedSequence::PackedSequence(const Tensor& lengths, int64_t T, int64_t B)
     : T_(T), order_(static_cast<size_t>(B)), offsets_{0} {
   std::iota(order_.begin(), order_.end(), 0);
   auto length = [&](int64_t b) { return lengths.defined() ? lengths.i32()[b] : T; };
@@ -29,11 +29,11 @@ RealSteps::RealSteps(const Tensor& lengths, int64_t T, int64_t B)
   }
 }
 
-Tensor RealSteps::empty(int64_t n, DType dtype) const {
+Tensor PackedSequence::empty(int64_t n, DType dtype) const {
   return Tensor({total(), n}, dtype);
 }
 
-Tensor RealSteps::pack(const Tensor& x) const {
+Tensor PackedSequence::pack(const Tensor& x) const {
   int64_t B = static_cast<int64_t>(order_.size()), n = x.size(-1);
   if (whole()) return x.reshape({T_ * B, n});
   Tensor out = empty(n, x.dtype());
@@ -50,7 +50,7 @@ Tensor RealSteps::pack(const Tensor& x) const {
   return out;
 }
 
-Tensor RealSteps::unpack(const Tensor& rows, const Shape& shape) const {
+Tensor PackedSequence::unpack(const Tensor& rows, const Shape& shape) const {
   int64_t B = static_cast<int64_t>(order_.size()), n = rows.size(1);
   if (whole()) return rows.reshape(shape);
   Tensor out(shape, rows.dtype());
@@ -65,7 +65,7 @@ Tensor RealSteps::unpack(const Tensor& rows, const Shape& shape) const {
 }
 
 // Rows of each block of B: to the sorted order, or back from it.
-Tensor RealSteps::moved(const Tensor& x, int64_t blocks, bool back) const {
+Tensor PackedSequence::moved(const Tensor& x, int64_t blocks, bool back) const {
   if (sorted_) return x;
   Tensor out(x.shape(), x.dtype());
   int64_t B = static_cast<int64_t>(order_.size());
@@ -78,9 +78,9 @@ Tensor RealSteps::moved(const Tensor& x, int64_t blocks, bool back) const {
   return out;
 }
 
-Tensor RealSteps::sort(const Tensor& x) const { return moved(x, 1, false); }
-Tensor RealSteps::unsort(const Tensor& x) const { return moved(x, 1, true); }
-Tensor RealSteps::sort_each(const Tensor& x) const { return moved(x, x.size(0), false); }
-Tensor RealSteps::unsort_each(const Tensor& x) const { return moved(x, x.size(0), true); }
+Tensor PackedSequence::sort(const Tensor& x) const { return moved(x, 1, false); }
+Tensor PackedSequence::unsort(const Tensor& x) const { return moved(x, 1, true); }
+Tensor PackedSequence::sort_each(const Tensor& x) const { return moved(x, x.size(0), false); }
+Tensor PackedSequence::unsort_each(const Tensor& x) const { return moved(x, x.size(0), true); }
 
 }  // namespace gradus

@@ -11,10 +11,10 @@ namespace gradus {
 /// A batch of sequences without its padding (PyTorch calls it a packed sequence): the sequences sorted by
 /// length, the longest first, and step after step the rows that are still real. A recurrence over these rows
 /// spends nothing on padding, and each of its big products is one over N rows.
-class RealSteps {
+class PackedSequence {
  public:
   /// @param lengths i32 [B] in 0 .. T; undefined: all T.
-  RealSteps(const Tensor& lengths, int64_t T, int64_t B);
+  PackedSequence(const Tensor& lengths, int64_t T, int64_t B);
 
   int64_t total() const { return offsets_.back(); }  ///< N
   /// Real rows of step t, and where they begin among the N.
