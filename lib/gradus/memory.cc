@@ -22,11 +22,11 @@
 #include <sys/sysinfo.h>
 #endif
 
-// Small blocks are kept in lists by size. Large ones are cut out of segments of address space: best fit, and
-// what comes back is joined with its free neighbours, so that buffers of all sizes use the same memory one
-// after the other. (Lists by size alone kept a fifth of a training step's memory idle.) Each thread has an
-// arena of its own, to which its blocks return whoever frees them: what a thread asks for in a step does not
-// depend on what the others do meanwhile, and so neither does the memory that a steady state needs.
+// Small blocks are kept in free lists by size. Large ones are cut out of segments of address space by best fit,
+// and a freed block is joined with its free neighbours, so that buffers of all sizes reuse the same memory.
+// (Free lists alone left a fifth of a training step's memory idle.) Each thread has its own arena, and a block
+// returns to the arena that it came from, whichever thread frees it. So what a thread asks of the system in a
+// step does not depend on what the others do meanwhile, and neither does the memory that a steady state needs.
 
 namespace gradus {
 namespace {

@@ -44,9 +44,9 @@ void leave(int taken) {
 #endif
 }
 
-// glibc lets the heap of a thread grow and shrink, the first one's by some pages, another's by one, each a
-// system call in the middle of some step. Blocks taken and given back leave room for a graph's small objects,
-// and one behind them, kept as long as the thread lives, prevents that the room is returned.
+// Keeps glibc from shrinking a thread's heap and growing it again, by some pages in the first thread and by one
+// in others, with a system call each time in the middle of a step. Blocks allocated and freed leave room for a
+// graph's small objects. One more block behind them, kept while the thread lives, keeps that room in the heap.
 class SmallMemory {
  public:
   SmallMemory() {

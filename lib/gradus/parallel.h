@@ -8,10 +8,10 @@
 
 namespace gradus {
 
-/// A fixed set of worker threads: those asked for, or fewer where the system gives no more, down to the caller
-/// alone; size() tells. `run` gives worker i the call job(i), i = 0 .. size-1; worker 0 is the caller. Which
-/// worker does what never depends on timing, so neither do results. Whoever waits looks for work for some ten
-/// microseconds before it sleeps: jobs may be as short as a step of decoding.
+/// A fixed set of worker threads: as many as asked for, or fewer if the system refuses more, down to the caller
+/// alone; size() tells. `run` calls job(i) on worker i, i = 0 .. size-1; worker 0 is the caller. Which worker
+/// does what never depends on timing, so neither do results. A waiting thread spins for some 50 to 200
+/// microseconds before it sleeps, unless threads outnumber processors: a job may be one step of decoding.
 class ThreadPool {
  public:
   /// @param threads at least 1; 1 starts no thread. @throws Error for less.

@@ -17,8 +17,8 @@ namespace {
 template <bool kMore>
 HWY_INLINE void gru_row(int64_t H, const float* gi, const float* more, const float* gh, const float* b_ih,
                         const float* b_hh, const float* before, float* h) {
-  // Some numbers at a time, first both gates, then the candidate: it waits for its gate, and what is computed
-  // for others meanwhile must not be further away than the processor looks ahead.
+  // Blocks of kSome units: one loop for the gates r and z, a second one for the candidate n, which needs r. In
+  // a single loop the next independent work would lie beyond the processor's out-of-order window.
   constexpr int64_t kSome = 128;
   HWY_ALIGN float r[kSome], z[kSome];
   const Tag<float> d;

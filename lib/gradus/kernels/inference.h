@@ -31,8 +31,8 @@ void tanh_of_sum(int64_t rows, int64_t n, const float* a, int64_t a_stride, cons
 
 /// The first position of the largest of n >= 1 numbers; 0 when NaN is among them and none is found.
 int64_t argmax(const float* x, int64_t n);
-/// Columns first .. first + n - 1 of some rows of logits x, to which bias [n] is still to be added (null: not):
-/// where their largest lies above top[row], it becomes top[row], and the first column that holds it best[row].
+/// Running maximum over blocks of logits. x [rows, n] holds columns first .. first + n - 1, without their bias
+/// [n] (null: none). If a row's maximum exceeds top[row], it becomes top[row], and its first column best[row].
 void raise_best(int64_t rows, int64_t n, const float* x, int64_t stride, const float* bias, int64_t first,
                 float* top, int32_t* best);
 /// The first position i >= begin with x[i] > bound, n when there is none.

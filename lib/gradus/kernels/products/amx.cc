@@ -96,8 +96,8 @@ class NextC {
   int64_t row_;
 };
 
-/// What stores tiles goes to sleep, as it seems, when it has had nothing to do for five steps, and takes the
-/// time of two to wake up; storing a tile now and then, to memory nobody reads, made long products 15 % faster.
+/// The hardware that stores tiles seems to power down after five steps without a store, and to need the time of
+/// two steps to wake up. Storing a tile every fourth step, to unused memory, made long products 15 % faster.
 constexpr int64_t kAwake = 4;
 #define GRADUS_STAY_AWAKE(step, memory) \
   if ((step) % kAwake == kAwake - 1) _tile_stored(0, memory, 64)

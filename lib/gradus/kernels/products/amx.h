@@ -3,15 +3,15 @@
 #include <cstdint>
 
 // Products of float matrices on AMX, the matrix unit of newer x86 processors. It multiplies bfloat16 numbers,
-// of 8 significant bits, and sums in float, at 16 times the rate of AVX-512. A float has 24 bits: x = h + m +
-// l, three pieces of 8, exactly. Of the nine products of pieces the six largest,
+// of 8 significant bits, and sums in float, at 16 times the rate of AVX-512. A float, of 24 significant bits,
+// is exactly the sum of three bfloat16 pieces, x = h + m + l. The six largest of the nine products of pieces,
 //   x y = h h' + h m' + m h' + m m' + h l' + l h',
-// leave an error below 2^-24 |x y|, the same as rounding x y to float does. AMX adds 16 of them before it adds
-// to a sum, so that long sums are rounded less often, and come out more exact, than in a loop over k; a sum
-// that one product dominates is rounded for each of its pieces, and has up to twice the error. What remains of
-// the rate is 16 / 6 of AVX-512's. Two finite numbers whose product is beyond floats give infinities of either
-// sign among the six, and so perhaps NaN where another product gives infinity. (Henry, Tang, Heinecke:
-// "Leveraging the bfloat16 artificial intelligence datatype for higher-precision computations", 2019.)
+// leave an error below 2^-24 |x y|, as rounding x y to float does. Six products for one leave 16 / 6 of
+// AVX-512's rate. AMX adds 16 products before it adds them to a sum. So long sums are rounded less often than
+// in a loop over k, and are more exact; a sum that one x y dominates is rounded once for each of its pieces,
+// and has up to twice the error. If x y overflows, its six products may be infinities of either sign, whose sum
+// is NaN where a float product gives infinity. (Henry, Tang, Heinecke: "Leveraging the bfloat16 artificial
+// intelligence datatype for higher-precision computations", 2019.)
 //
 // Tiles are 16 rows of 64 bytes. A step is 32 deep: the left tile holds 16 rows, the right one 16 columns, each
 // number k of a step beside number k + 16. A panel is 16 rows, or columns, of any depth: for each step three

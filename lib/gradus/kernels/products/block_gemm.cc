@@ -11,15 +11,14 @@
 
 #include <gradus/kernels/products/packed_tile-inl.h>
 
-// Compiled for AVX-512 only, where it beats the BLAS: the tiles are much to compile, see use_block_gemm.
+// Compiled only for AVX-512, where it beats the BLAS (see use_block_gemm), as the tiles take long to compile.
 //
-// for blocks of k, for blocks of n: op(B)'s block is packed in panels, at most 768 KB, which stay in the
-//   second-level cache while all of op(A) meets them:
-//     for tiles: those rows of A stay in the first-level cache while
-//       for panels: the sums of a tile grow in registers.
-// A is read where it stands, unless its columns or rows would fall on few lines of the cache: transposed, or
-// with rows a multiple of 4 KB apart, some tiles' worth of it are packed at a time. What comes from memory next
-// is called into the cache by the tiles, a line now and then: the rows of C behind these, or B's next block.
+// for blocks of k, for blocks of n: pack op(B)'s block in panels, at most 768 KB, for the second-level cache
+//   for tiles of rows of op(A), which stay in the first-level cache:
+//     for panels: add up the sums of a tile in registers
+// A is read in place, unless its columns or rows would compete for few lines of the cache: if A is transposed,
+// or its rows are a multiple of 4 KB apart, up to 256 rows of op(A) are packed at a time. While they compute,
+// the tiles prefetch, line by line, what is needed next: the following rows of C, or B's next block.
 
 HWY_BEFORE_NAMESPACE();
 namespace gradus::kernels::HWY_NAMESPACE {

@@ -23,9 +23,8 @@ class PackedMatrix {
     int64_t products = 16;  ///< how many there will be
   };
 
-  /// True where a plan for so many rows gets another layout than one for few, which is AMX's: it pays for many
-  /// rows, while products of few are bound by reading weights, of which AMX needs half as many bytes again. The
-  /// two round differently.
+  /// True if a plan for so many rows gets the layout for AMX. It takes half as many bytes again, so it pays
+  /// only from 16 rows: products of fewer are bound by reading the weights. The two layouts round differently.
   static bool has_layout_for(int64_t rows);
 
   /// Packs w, whose stored rows are `ldw` apart, where that pays for the plan; otherwise products are gemm's.
