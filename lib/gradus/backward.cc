@@ -6,10 +6,10 @@
 
 namespace gradus {
 
-// All of backpropagation. By the chain rule the gradient of the loss with regard to a node's output is the sum
-// of what every op that used this output sends back, each its own gradient times its own derivative; an op is
-// younger than its inputs, so a walk from the newest node to the oldest finds each gradient complete when its
-// turn comes.
+// All of backpropagation. By the chain rule the gradient of the loss with respect to a node's output is a sum
+// with one term for each op that used the output: the gradient at that op's own output times its derivative. An
+// op is newer than its inputs. So on a walk from the newest node to the oldest, all terms of a node's gradient
+// have been added when the walk reaches the node.
 Gradients BackwardPass::run(const Input& loss) {
   collect(loss);  // nodes_: all that the loss depends on, oldest first
   seed(loss);     // dloss/dloss = 1

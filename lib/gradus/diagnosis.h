@@ -41,10 +41,10 @@ enum class Mistake {
 /// "mask leak" and the like.
 const char* name_of(Mistake mistake);
 
-/// What is known of one input. The tensors are the gradients under one random dy, in the input's shape, so that
-/// a tool can draw yours | numeric | difference; numeric is NaN where a large input was not differentiated.
-/// Where other uses' contributions are lost both are those with such other uses, in which alone the mistake
-/// shows.
+/// The diagnosis of one input. `analytic` and `numeric` are gradients under one random dy, in the input's
+/// shape, so that a tool can draw yours | numeric | difference; numeric is NaN at the elements of a large input
+/// that were not differentiated. If the backward loses the contributions of other uses, both are taken with
+/// such uses present, since the mistake does not show without them.
 struct InputDiagnosis {
   std::string name;
   Mistake mistake = Mistake::none;

@@ -60,9 +60,9 @@ std::string element_name(const Shape& shape, int64_t position);
 /// Numbers below this part of the largest derivative by a parameter are compared as if they were of that size.
 constexpr double kFloor = 1e-2;
 
-/// Gradients under dy where everything that f computes with has other uses, too, which have sent theirs before
-/// f's backward begins: 3 to each element of a leaf, something else to values on the way. An op that sets (=)
-/// instead of adding loses them.
+/// Gradients under dy when every leaf and every intermediate value of f also has another use, whose
+/// contribution arrives before f's backward begins: 3 to each element of a leaf, random numbers to intermediate
+/// values. An op that sets (=) a gradient instead of adding to it (+=) loses that contribution.
 struct OtherUses {
   std::vector<Tensor> kept;      ///< for each leaf what the engine has; undefined where nothing arrives
   std::vector<Tensor> expected;  ///< with every contribution collected by itself and added

@@ -23,9 +23,9 @@ Function pointwise(std::function<double(double)> f);
 
 Difference difference(const Function& f, double step);
 
-/// The same with the largest step whose doubt is no more than the part `enough` of value or `floor`, or than
-/// rounding, else with the least of both: steps are large because f is known to 16 digits only, and smaller
-/// where it bends or has a kink (relu, maxout) within reach. What the engine says plays no part in it.
+/// The same with a step from 1e-2 down to 1e-5: the largest whose doubt is within its rounding or `enough`
+/// times max(|value|, floor), else the one with the least doubt + rounding. Large steps lose fewer of f's 16
+/// digits, small ones suit curvature and nearby kinks (relu, maxout). The engine's gradient has no influence.
 Difference careful_difference(const Function& f, double floor, double enough = 1e-8);
 
 /// |a - b| / max(|a|, |b|, floor); 0 where all of them are 0, NaN where one is NaN or infinite.

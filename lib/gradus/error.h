@@ -41,8 +41,8 @@ using Caller = std::source_location;
 [[noreturn]] void fail(const Caller& caller, std::string_view where, std::string_view what,
                        std::string_view hint = {});
 
-/// "decoder.cc:88", without folders; "" for no place, and for one that is not the user's: within the standard
-/// library, where what std::make_unique or emplace_back constructs was called from, or within Gradus.
+/// "decoder.cc:88", without folders. "" if there is no place, or if it is not in the user's code: in Gradus, or
+/// in the standard library, from where std::make_unique and emplace_back call the constructor.
 std::string to_string(const Caller& caller);
 
 /// Within its lifetime, on this thread, errors and recorded nodes name this place. The outermost one wins: ops

@@ -35,11 +35,11 @@ struct GradcheckReport {
 };
 
 /// Compares the engine's gradients of f with central differences, for every parameter. f is any function of
-/// them that returns a Var; an output that is not a scalar is weighted with fixed random numbers. Parameters
-/// must be f64. Then the gradients are taken once more where all that f computes with has other uses, too:
-/// these must not get lost. The report says when f is not deterministic (dropout on?), when it was computed in
-/// float, when f does not depend on a parameter, when the worst point is a kink, and otherwise what kind of
-/// mistake explains the difference: see diagnose(), which knows more when f's result is not a scalar.
+/// them that returns a Var; a non-scalar output is summed with fixed random weights. Parameters must be f64. If
+/// all derivatives agree, a second backward tests accumulation: every value that f uses then has another use,
+/// whose contribution must not be lost. The report says when f is not deterministic (dropout on?), was computed
+/// in float or does not depend on a parameter, and when the worst point is a kink. Otherwise it names the kind
+/// of mistake, as diagnose() does, which knows more when f's result is not a scalar.
 GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
                           const GradcheckOptions& options = {});
 

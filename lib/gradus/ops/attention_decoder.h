@@ -24,10 +24,10 @@ struct AttentionDecoderStates {
   Tensor weights;       ///< [T, B, S] alignment, for looking at
 };
 
-/// A whole target under teacher forcing in one node with a hand-written backward: the products that do not
-/// depend on the recurrence, and all weight gradients, are one product over all time steps.
-/// @param lengths i32 [B] in 0 .. T, real steps of each target, or undefined. Nothing is spent on the steps
-/// behind: the state is carried over, context and weights are 0.
+/// Teacher forcing over a whole target, as one node with a hand-written backward. The products that do not
+/// depend on the recurrence, and the gradients of the weights, are computed for all time steps at once.
+/// @param lengths i32 [B] in 0 .. T, steps of each target without padding; undefined: all T. Padded steps cost
+/// nothing: the state is carried over, context and weights are 0.
 AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const Tensor& mask = {},
                                          const Tensor& lengths = {}, Caller caller = Caller::current());
 

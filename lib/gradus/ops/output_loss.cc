@@ -46,9 +46,8 @@ struct Result {
   Tensor dhidden, dweight, dbias;
 };
 
-// Who works on it. A part of the work is a range of the V words for the products, and a range of the rows for
-// what lies between them, so that the weight's gradient has one writer for each of its rows, and no part a copy
-// of its own.
+// How the work is divided into parts: by vocabulary for the matrix products, by rows of hidden for the loss and
+// the sum of dhidden. So each row of dW has one writer, and no part needs a dW of its own.
 struct Sharing {
   ThreadPool* pool;
   int parts;
@@ -109,8 +108,8 @@ class ChunkedLoss {
     if (out.dbias.defined()) dbias_ = Tensor::zeros({sharing.parts, V_}, weight.dtype());
   }
 
-  // A part's words of the logits are its own from one chunk's gradients to the next one's logits: two meetings
-  // a chunk.
+  // Two barriers a chunk are enough: a part uses only its own columns of the logits in steps 3 and 1, so the
+  // gradients of one chunk and the logits of the next go together.
   void run() {
     if (chunks_ == 0 && out_.dweight.defined()) out_.dweight.fill(0);
     for (int64_t k = 0; k < chunks_ + (wanted() ? 1 : 0); ++k) {

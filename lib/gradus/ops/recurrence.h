@@ -48,10 +48,10 @@ Var over_time(int64_t T, const Var& start, bool reverse, const Tensor& lengths,
               const std::function<Var(int64_t t, const Var& state)>& step);
 }  // namespace reference
 
-/// What the fused ops share, G = gates blocks of H rows in the weights. Inputs of a node: x, h0, weight_ih,
-/// weight_hh, then bias_ih and bias_hh where the unit has them. Inside, rows are those of `real`: N of them,
-/// without padding, and B states sorted by length. A padded step is one that a state, or its gradient, takes
-/// no part in.
+/// The part that the fused ops share. The weights have G = gates blocks of H rows. Inputs of a node: x, h0,
+/// weight_ih, weight_hh, then bias_ih and bias_hh where the unit has them. Inside, all is packed as `real`
+/// says: N rows without padding, and B states sorted by length. A padded step leaves the state, or its
+/// gradient, as it is.
 struct Recurrence {
   RecurrentSizes size;
   int64_t gates;
@@ -108,8 +108,8 @@ struct Recurrence {
     }
     return kept;
   }
-  /// The way back: where the gradient of m h goes, ready to be added to. That is dh itself, or with a mask
-  /// `scratch` [B, H], of which unmask then adds m times to dh.
+  /// Backward of see(): the accumulator for the gradient of m h. Without a mask it is dh itself; with one it is
+  /// `scratch` [B, H], set to 0, and unmask() then adds m times scratch to dh.
   template <class T>
   T* seen_gradient(int64_t t, T* scratch, T* dh) const {
     if (!mask.defined()) return dh;

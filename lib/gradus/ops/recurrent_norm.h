@@ -26,9 +26,9 @@ struct NormGradients {
         bias(dx.needed(i + 1) ? dx.into(i + 1) : Tensor::zeros({n}, dtype)) {}
 };
 
-/// One normalisation, over n columns of the real rows. Its gain and offset are entries begin .. begin + n of
-/// the vectors in `NormWeights`. One that is not there does nothing: its input is to be where its output is
-/// wanted, and the gradient stays where it is.
+/// One layer normalisation, over n columns of the packed rows. Its gain and offset are entries begin .. begin +
+/// n of the vectors in `NormWeights`. Without them it does nothing: the caller then writes the input where the
+/// output is wanted, and the gradient stays where it is.
 struct RowNorm {
   int64_t begin = 0, n = 0;
   Tensor gain, offset;  // [n]
