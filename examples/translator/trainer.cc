@@ -134,8 +134,8 @@ Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
     ++skipped_;
   }
   if (measured) meter_.end();
-  // What a word costs of late, which hard attention compares the outcome of its draws with. A step that went
-  // wrong tells nothing of it, and would make every later gradient no number.
+  // The baseline of hard attention's REINFORCE: a moving average of the loss of a target token. A step whose
+  // loss is not finite is left out, as it would make every later gradient NaN.
   double mean = out.nll / static_cast<double>(out.tokens);
   if (std::isfinite(mean)) baseline_ = step_ == 0 ? mean : 0.9 * baseline_ + 0.1 * mean;
   return {out.nll, out.tokens, norm};

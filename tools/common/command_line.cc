@@ -65,9 +65,8 @@ std::string unknown_among(const std::string& what, const std::string& name,
 // --data "$FORGOTTEN" is a mistake, and not the same as no --data.
 const CLI::Validator kNotEmpty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
 
-// Of OpenBLAS's threads each asks for its work area again for ever where there is no room for it (0.3.21,
-// blas_memory_alloc), and what the library does at the end of a program waits for them: under a limit of memory
-// it is left out.
+// Under a limit of memory, exits without OpenBLAS's cleanup. Its threads retry the allocation of their work
+// area for ever when there is no room (0.3.21, blas_memory_alloc), and the cleanup waits for them.
 void end_without_waiting(int status, void*) {
   rlimit memory;
   if (getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur == RLIM_INFINITY) return;

@@ -43,11 +43,11 @@ struct OutputGradients {
   int64_t tokens = 0;   ///< counted targets of all shards
 };
 
-/// parallel_gradients for a model that ends in linear_cross_entropy: f(shard) stops before the output layer,
-/// which then meets the rows of all shards at once, its threads each with a part of the V words, and the shards
-/// go back from there. So there is one set of logits and one gradient of the layer's weight, often the largest
-/// of all, where each shard would have its own and their sum be taken. The loss is over the targets of all
-/// shards: f weights nothing. The same number of shards gives the same bits, as above.
+/// parallel_gradients for a model that ends in linear_cross_entropy. f(shard) returns the input of the output
+/// layer. The layer then runs once on the rows of all shards, divided among the threads by vocabulary, and each
+/// shard runs its own backward from there. So logits and the gradient of the layer's weight, often the largest
+/// of all, exist once, not once a shard. The loss is over the targets of all shards: f weights nothing. The
+/// same number of shards gives the same bits, as above.
 /// @throws as parallel_gradients and linear_cross_entropy.
 OutputGradients parallel_output_gradients(ThreadPool& pool, int shards,
                                           const std::function<ShardOutput(int shard)>& f,

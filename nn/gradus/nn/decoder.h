@@ -110,20 +110,19 @@ struct InputColumns {
   WeightPart word, context, state;
 };
 
-/// The recurrent decoders of three papers. A step is attention and cell, in one order or the other, and
-/// readout:
+/// The recurrent decoders of three papers. A step is attention and cell, in either order, then the readout:
 ///   before_cell, Bahdanau et al. 2014              after_cell, Luong et al. 2015
 ///     c_t = attention(s_{t-1})                       s_t = cell([E y_{t-1} ; r_{t-1}], s_{t-1})
 ///     s_t = cell([E y_{t-1} ; c_t], s_{t-1})         c_t = attention(s_t)
 ///     r_t = f(W_r [s_t ; c_t ; E y_{t-1}] + b)       r_t = f(W_r [c_t ; s_t] + b), "the attention vector"
-/// with s_{-1} = tanh(W_b summary + b), and f tanh or, as in Bahdanau's paper, maxout (whose appendix reads
-/// s_{t-1} out, its main text s_t). r_{t-1} enters the cell with input feeding only, r_{-1} = 0.
-/// Without attention, Cho et al. 2014, the final states of all directions [B, D] are the context of every step
-/// and the summary, and the order is before_cell.
+/// with s_{-1} = tanh(W_b summary + b), r_{-1} = 0, and f tanh or, as in Bahdanau's paper, maxout. (Its
+/// appendix has s_{t-1} in the readout, its main text s_t.) r_{t-1} enters the cell only with input feeding.
+/// Without attention (Cho et al. 2014) the order is before_cell, and the final states of all directions [B, D]
+/// are both the summary and the context of every step.
 ///
-/// Takes any attention. A whole target is one fused op before the cell where the attention states an additive
-/// form; after the cell without input feeding, and without attention, no state waits for a context, so all
-/// states come first.
+/// Takes any attention. Teacher forcing is one fused op if the order is before_cell, the cell a plain GRU and
+/// the attention states an additive form. After the cell without input feeding, and without attention, no state
+/// depends on an attended context, so the cell runs over the whole target first. Otherwise step by step.
 /// Parameters: embedding, attention, cell, bridge (W_b), readout (W_r; after the cell "attention_vector").
 struct RecurrentDecoder final : Decoder {
   Order order;

@@ -72,10 +72,10 @@ class Decoder;
 std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,
                                               const Linear& output);
 
-/// The same with packed weights where encoder and decoder are the library's, of plain GRUs in f32, and the
-/// attention states the form of its scores or there is none: nothing is allocated in a step. Composed otherwise.
-/// What a sentence becomes depends neither on its neighbours nor on threads; but where there is AMX, searches of
-/// many rows multiply in another way than those of few, which differs by rounding.
+/// The same with packed weights, which allocates nothing after the first step. It needs the library's encoder
+/// and decoder, plain GRUs in f32, and no attention or one that states the form of its scores, without top_k;
+/// otherwise this is composed_generator. A sentence's translation does not depend on the rest of its batch or
+/// on threads. With AMX, searches of many rows use another product than those of few, which rounds differently.
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
                                           const Linear& output);
 

@@ -34,9 +34,9 @@ class TranslationModel : public Generative {
   /// What each target word costs under teacher forcing, nats, [T, B]; 0 at padding. Holds all the batch's
   /// logits at once.
   Tensor word_losses(const Seq2SeqBatch& batch) const;
-  /// What the output layer makes a loss of, each row with its target, so that shards of a batch can share that
-  /// layer (parallel_output_gradients). Rows are in the order of target_out, all [T B] or those of real steps.
-  /// `extra` is the gradient of what the model drew.
+  /// The input of the output layer, with the target of each row, so that shards of a batch can share that layer
+  /// (parallel_output_gradients). Rows are in the order of target_out: all T B of them, or those of real steps.
+  /// `extra` has the value 0 and the REINFORCE gradient of hard attention.
   virtual ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {}) const = 0;
   /// The layer behind them, and which target is padding.
   virtual OutputLayer output_layer() const = 0;

@@ -23,13 +23,13 @@ struct HardAttention : ScoredAttention {
   void params(ParamVisitor& visit) override;
 };
 
-/// The score-function estimator (Williams 1992, "REINFORCE"), as a term for the loss. log_probability [T, B] of
-/// the positions drawn; costs [T, B] what each target word then cost, and real u8 [T, B], 0 at padding. Returns
+/// The score-function estimator (Williams 1992, "REINFORCE"), as a term for the loss. log_probability [T, B] is
+/// that of the positions drawn, costs [T, B] the loss of each target word, real u8 [T, B] 0 at padding. Returns
 /// the scalar
-///   sum_tb R_tb log_probability_tb,  R_tb = sum over real t' >= t of (cost_t'b - baseline), a constant,
-/// whose gradient has the same expectation as that of the expected sum of costs has through the choices: a
-/// position drawn at t cannot change what was paid before, and a baseline that does not depend on it changes
-/// the variance only.
+///   sum_tb R_tb log_probability_tb,  R_tb = sum over real t' >= t of (cost_t'b - baseline), a constant.
+/// Its gradient is an unbiased estimate of the gradient, through the draws, of the expected sum of costs. Costs
+/// before t are left out because a position drawn at t cannot change them. A baseline that does not depend on
+/// the draws changes only the variance.
 Var reinforce(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline);
 /// The same for a loss that is a mean over real words and counts `weight` times: a gradient, and no value. Some
 /// word must be real.

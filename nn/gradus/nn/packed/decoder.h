@@ -13,13 +13,12 @@
 
 namespace gradus::nn::packed {
 
-/// The weights of a GRU decoder, ordered by what they are multiplied with, so that each step reads each of them
-/// once:
+/// The weights of a GRU decoder, grouped by the vector that they multiply, so that a step reads each one once:
 ///   the word (and attention vector fed back)   W_ih's share and the readout's
 ///   the new state                              W_hh and W1 for the next step, the readout's share for this one
-///   the annotations, once for each source      W2, and W_ih's and the readout's share of the context:
-/// a context c = sum_s a_s H_s is only ever multiplied with weights, W c = sum_s a_s (W H_s), so the steps add
-/// up projected annotations ("values") and never read these weights again.
+///   the annotations, once for each source      W2, and W_ih's and the readout's share of the context
+/// The context c = sum_s a_s H_s is needed only as W c = sum_s a_s (W H_s). So the annotations are projected
+/// once for each source, and a step only adds up these "values", without reading W again.
 struct DecoderWeights {
   int64_t E, H, A, V;
   std::optional<ScoreForm> form;  ///< of scores / temperature; none without attention
