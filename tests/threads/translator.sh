@@ -3,7 +3,7 @@
 # thread sanitizer reports ends it.
 #   translator.sh TRANSLATOR
 set -eu
-translator=$1
+translator=$(realpath "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
