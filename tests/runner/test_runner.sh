@@ -143,6 +143,11 @@ script tidy 'echo "[cases] 20 passed, 0 failed, 0 skipped"; exit 3'
 check "a script counts and fails" "47 passed, 1 failed, 4 skipped" 1 'tests/tidy ended with exit code 3'
 rm "$dir/tree/tests/fuzz"
 check "a script is missing" "47 passed, 2 failed, 3 skipped" 1 'tests/fuzz ended with exit code 127'
+# --ci: the same, with fewer tests under the sanitizers.
+script tidy 'echo "[cases] 20 passed, 0 failed, 0 skipped"'
+script fuzz '[ "$*" = "--engine build-test" ] && echo "[cases] 15 passed, 0 failed, 0 skipped"'
+options=--ci
+check "as continuous integration does" "62 passed, 0 failed, 3 skipped" 0 'build-sanitize: 9 test'
 options=
 
 # What is before the tests.
