@@ -86,7 +86,7 @@ std::vector<Source> sources() {
   std::vector<Source> out;
   for (const char* folder : {"lib", "nn"}) {
     fs::path root = fs::path(GRADUS_SOURCE_ROOT) / folder;
-    for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / "gradus")) {
       std::string kind = entry.path().extension().string();
       if (!entry.is_regular_file() || (kind != ".h" && kind != ".cc")) continue;
       std::ifstream in(entry.path());
