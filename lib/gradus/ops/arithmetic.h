@@ -47,7 +47,7 @@ Var exp(const Input& x);
 Var log(const Input& x);
 /// y = |x|          dx = dy sign(x), 0 at 0
 Var abs(const Input& x);
-/// y = max(a, b)    dy goes to the larger one, half of it to each where both are equal. NaN in either gives NaN.
+/// y = max(a, b)    dy goes to the larger one, half of it to each if they are equal. NaN in either gives NaN.
 Var maximum(const Input& a, const Var& b);
 /// y = min(a, b)    dy goes to the smaller one; halves and NaN as above.
 Var minimum(const Input& a, const Var& b);

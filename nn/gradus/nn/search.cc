@@ -307,7 +307,8 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
                           lengths.shape().str());
   // A thread with few rows reads all weights for them: then the threads had better share the weights.
   constexpr int64_t kRowsWorthAThread = 4;
-  const int64_t B = lengths.numel(), rows = B * options.beam_size, threads = options.pool ? options.pool->size() : 1;
+  const int64_t B = lengths.numel(), rows = B * options.beam_size;
+  const int64_t threads = options.pool ? options.pool->size() : 1;
   if (threads == 1 || rows < kRowsWorthAThread * threads || B < threads)
     return translate_together(generator, source, lengths, options, rows);
   std::vector<std::vector<std::vector<Hypothesis>>> parts(static_cast<size_t>(threads));

@@ -46,7 +46,8 @@ void CheckLog::add(const std::string& name, const gradus::Tensor& yours, const g
   for (int64_t n : yours.shape()) shape += (shape.empty() ? "" : ",") + std::to_string(n);
   for (const std::string& word : words) labels += (labels.empty() ? "" : ",") + quoted(word);
   tensors_ += fmt::format(
-      R"({}{{"name":{},"shape":[{}],"words":[{}],"yours":{},"expected":{},"expected_title":{},"error":{},"tolerance":{},"floor":{}}})",
+      R"({}{{"name":{},"shape":[{}],"words":[{}],"yours":{},"expected":{},)"
+      R"("expected_title":{},"error":{},"tolerance":{},"floor":{}}})",
       tensors_.empty() ? "" : ",", quoted(name), shape, labels, numbers(yours, "\"nan\""),
       numbers(expected, "null"), quoted(expected_title), number(error, "\"nan\""), tolerance, floor);
 }

@@ -47,8 +47,8 @@ class Matrix {
   std::optional<kernels::PackedMatrix<float>> packed_;
 };
 
-/// What `lay_out` makes of a model's weights for searches of few rows and for those of many, each when the first
-/// search of its kind begins. Threads may share it.
+/// A model's weights as `lay_out` lays them out for searches of few rows, and for those of many, each when the
+/// first search of its kind begins. Threads may share it.
 template <class Weights>
 class LaidOut {
  public:
