@@ -206,7 +206,7 @@ void Trainer::resume() {
     nn::load_state_dict(*model_.network, weights);
     optimizer_->load_state_dict(*model_.network, moments);
     ema_.load_state_dict(averages);
-    nn::EMAWeights(ema_, *model_.network);  // refuses averages of another network
+    const nn::EMAWeights swapped(ema_, *model_.network);  // refuses averages of another network
     if (options_.schedule == "plateau") plateau_.load_state_dict(plateau);
   });
 }
