@@ -250,8 +250,8 @@ std::string write_header(const Header& header) {
   }
   for (const HeaderEntry& e : header.tensors) {
     separate();
-    out += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted(e.name),
-                       e.dtype, fmt::join(e.shape, ","), e.begin, e.end);
+    out += fmt::format("{}:{{\"dtype\":{},\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted(e.name),
+                       quoted(e.dtype), fmt::join(e.shape, ","), e.begin, e.end);
   }
   return out + "}";
 }
