@@ -316,6 +316,7 @@ TEST_CASE("a form that does not fit together is refused in training and in decod
         "[ScoreForm] additive scores need a vector v [A]");
   CHECK(said(rng, [](Wrong& a) { a.stated.v = Tensor::ones({5}); }) ==
         "[ScoreForm] dot scores have no vector v");
+  CHECK(said(rng, [](Wrong& a) { a.stated.scale = 0; }) == "[ScoreForm] scale must be finite and not 0: 0");
   std::string sizes = said(rng, [](Wrong& a) { a.stated.key = {}; });
   CHECK_MESSAGE(sizes.find("[multiplicative_attention]") == 0, sizes);
 }

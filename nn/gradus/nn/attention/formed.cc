@@ -1,5 +1,9 @@
 #include <gradus/nn/attention/formed.h>
 
+#include <fmt/core.h>
+
+#include <cmath>
+
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention_scores.h>
 #include <gradus/ops/scaled_dot_product_attention.h>
@@ -17,6 +21,9 @@ ScoreForm ScoreForm::over(double temperature) const {
   bool additive = kind == Kind::additive;
   if (additive != v.defined())
     fail("ScoreForm", additive ? "additive scores need a vector v [A]" : "dot scores have no vector v");
+  // An op that takes 0 for its own default would make something else of it than the others.
+  if (!std::isfinite(scale) || scale == 0)
+    fail("ScoreForm", fmt::format("scale must be finite and not 0: {}", scale));
   ScoreForm out = *this;
   out.scale = scale / temperature;
   if (additive && out.scale != 1) {

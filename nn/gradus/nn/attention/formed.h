@@ -20,7 +20,7 @@ struct ScoreForm {
   /// W1 x of queries x [.., Q].
   Var project(const Input& queries) const;
   /// The form of these scores divided by a temperature; an additive one has its whole scale in v.
-  /// @throws Error when v is missing from an additive form, or there in another one.
+  /// @throws Error when v is missing from an additive form, or there in another one; for a scale of 0.
   ScoreForm over(double temperature) const;
 };
 
