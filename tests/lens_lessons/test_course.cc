@@ -27,8 +27,8 @@ namespace {
 
 const std::string kLens = LENS, kZoo = LENS_ZOO;
 
-size_t lines_of_code(const fs::path& file) {
-  std::ifstream in(file);
+size_t lines_of_code(const std::string& text) {
+  std::istringstream in(text);
   size_t n = 0;
   for (std::string line; std::getline(in, line);) {
     CAPTURE(line);
@@ -92,10 +92,10 @@ TEST_CASE("chapters are short, have one hole, and a starter differs from its sol
     CAPTURE(unit.name);
     CHECK(unit.title.size() > 5);
     CHECK(lens::read_text(unit.folder / "hint.md").size() > 20);
-    std::string files[2] = {lens::read_text(unit.folder / "starter.cc"),
-                            lens::read_text(unit.folder / "solution.cc")};
-    for (const char* file : {"starter.cc", "solution.cc"}) CHECK(lines_of_code(unit.folder / file) <= 65);
+    std::string files[2] = {lens::source(unit, false), lens::source(unit, true)};
     for (std::string& text : files) {
+      CHECK(lines_of_code(text) <= 65);
+      for (const char* word : {"ANSWER", "#else", "#endif"}) CHECK(text.find(word) == std::string::npos);
       size_t open = text.find("---- your turn"), close = text.find("---- end ----");
       REQUIRE(open != std::string::npos);
       REQUIRE(close != std::string::npos);
@@ -168,7 +168,7 @@ TEST_CASE("a learner's way through chapter 5") {
   CHECK(reset.says("yours is kept as gradus-lessons/05-softmax.old-1.cc"));
   CHECK(s.read("gradus-lessons/05-softmax.old-1.cc") == solution.out);
   CHECK(s.read("gradus-lessons/05-softmax.cc") ==
-        lens::read_text(fs::path(LENS_FOLDER) / "lessons/05-softmax/starter.cc"));
+        lens::source(Course("lesson").find("5"), false));
   CHECK(s.lens("lesson").says("◐  5  Softmax"));
   CHECK(s.lens("lesson --reset").code == 2);
 }
@@ -234,12 +234,12 @@ TEST_CASE("chapter 9: the numbers of its example are what the engine computes") 
 TEST_CASE("watching: a saved file is built and checked again") {
   Scratch s;
   s.lens("lesson 2 --hint");
-  std::string solution = (fs::path(LENS_FOLDER) / "lessons/02-linear/solution.cc").string();
+  s.write("solution.cc", lens::source(Course("lesson").find("2"), true));
   Ran r = run("cd " + s.path.string() + " && { " + kLens +
               " lesson 2 --watch -q > watched.txt < /dev/null & } ; watcher=$!; " +
               "for i in $(seq 300); do grep -q 'watching' watched.txt 2>/dev/null && break; sleep 0.1; done; "
               "sleep 0.05; " +
-              "cp " + solution + " gradus-lessons/02-linear.cc; " +
+              "cp solution.cc gradus-lessons/02-linear.cc; " +
               "for i in $(seq 300); do grep -q 'chapter 2 done' watched.txt && break; sleep 0.1; done; " +
               "kill $watcher; wait $watcher; echo ended $?; cat watched.txt");
   CHECK_MESSAGE(r.says("✗ not connected"), r.out);
@@ -300,11 +300,9 @@ TEST_CASE("a lab is judged by its tests, not by what the program says") {
 TEST_CASE("a program that only says that it is right, or ends before it was checked, has not passed") {
   Scratch s;
   s.lens("lesson 2 --hint");
-  const fs::path lesson = fs::path(LENS_FOLDER) / "lessons/02-linear",
-                 lab = fs::path(LENS_FOLDER) / "labs/01-diagonal-softmax";
-  std::string starter = lens::read_text(lesson / "starter.cc"),
-              solution = lens::read_text(lesson / "solution.cc"), broken = lens::read_text(lab / "broken.cc"),
-              fixed = lens::read_text(lab / "fixed.cc");
+  const Course lessons("lesson"), labs("lab");
+  std::string starter = lens::source(lessons.find("2"), false), solution = lens::source(lessons.find("2"), true),
+              broken = lens::source(labs.find("1"), false);
   fs::create_directories(s.path / "gradus-lessons");
   fs::create_directories(s.path / "gradus-labs");
   const std::string includes =
@@ -382,7 +380,7 @@ TEST_CASE("a program that does not end, or takes all memory, is ended with a wor
   Scratch s;
   s.lens("lesson 2 --hint");
   fs::create_directories(s.path / "gradus-lessons");
-  std::string starter = lens::read_text(fs::path(LENS_FOLDER) / "lessons/02-linear/starter.cc");
+  std::string starter = lens::source(Course("lesson").find("2"), false);
   s.write("gradus-lessons/02-linear.cc", "#include <unistd.h>\nstatic int done = (pause(), 0);\n" + starter);
   Ran r = s.lens("lesson 2 -q --time-limit 1");
   CHECK(r.code == 1);

@@ -6,19 +6,28 @@ import re
 import sys
 
 output, root = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+
+
+def solution(text):
+    """What lens hands out with --solution."""
+    text = re.sub(r"#ifndef ANSWER\n.*?#endif\n", "", text, flags=re.S)
+    return re.sub(r"#ifdef ANSWER\n(.*?)(#else\n.*?)?#endif\n", r"\1", text, flags=re.S)
+
+
 headers, bodies, programs = {"<cstring>", "<cstdio>", "<lens/lesson.h>"}, [], []
 for course, files in (("lessons", ("starter", "solution")), ("labs", ("broken", "fixed"))):
     for line in (root / course / "list.txt").read_text().splitlines():
         if not line or line.startswith("#"):
             continue
         name = line.split()[0]
+        path = root / course / name / "unit.cc"
         for file in files:
-            path = root / course / name / f"{file}.cc"
             space = f"{course}_{name}_{file}".replace("-", "_")
             parts = [path] + ([root / course / name / "verify.cc"] if course == "labs" else [])
             for part in parts:
                 headers.update(re.findall(r"#include (<.*?>)", part.read_text()))
-            bodies.append(f"namespace {space} {{\n" + "".join(f'#include "{p}"\n' for p in parts) + "}\n")
+            answer = "#define ANSWER\n" if file in ("solution", "fixed") else "#undef ANSWER\n"
+            bodies.append(f"{answer}namespace {space} {{\n" + "".join(f'#include "{p}"\n' for p in parts) + "}\n")
             programs.append((f"{course}/{name}/{file}", f"{space}::program"))
             if course == "labs":
                 programs.append((f"{course}/{name}/{file}/verify", f"{space}::verify"))
@@ -26,7 +35,7 @@ for line in (root / "lessons" / "list.txt").read_text().splitlines():
     if not line or line.startswith("#"):
         continue
     name = line.split()[0]
-    text = (root / "lessons" / name / "solution.cc").read_text()
+    text = solution((root / "lessons" / name / "unit.cc").read_text())
     hole, end = text.index("---- your turn"), text.index("---- end ----")
     for k, sum in enumerate(re.finditer(r"\+=", text[hole:end])):
         space = f"lessons_{name}_set_{k}".replace("-", "_")

@@ -156,8 +156,10 @@ Judged judge(const Trial& trial, std::string* output) {
     if (!out.flush()) throw std::runtime_error(source.string() + " cannot be written");
   }
   Judged out;
-  out.built = build_program(source, program, trial.coloured);
-  if (!out.built) return out;
+  if (!build_program(source, program, trial.coloured)) {
+    out.why = "it does not compile: see above";
+    return out;
+  }
   // A word that no program of yesterday knows.
   uint64_t chance[2] = {};
   if (getentropy(chance, sizeof chance) != 0) throw std::runtime_error("the system gives no random numbers");

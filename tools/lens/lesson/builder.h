@@ -37,7 +37,7 @@ struct Trial {
   bool coloured = false;
 };
 struct Judged {
-  bool built = false, passed = false;
+  bool passed = false;
   std::string why;  ///< where it did not pass, and nothing that was printed says so: one sentence
 };
 /// Builds and runs it. It passes when the expression was 0 and the program has told us so in the end

@@ -22,10 +22,24 @@ std::string read_text(const fs::path& path) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-Course::Course(const std::string& k)
-    : kind(k),
-      start(k == "lab" ? "broken.cc" : "starter.cc"),
-      answer(k == "lab" ? "fixed.cc" : "solution.cc") {
+std::string source(const Unit& unit, bool answer) {
+  std::istringstream in(read_text(unit.folder / "unit.cc"));
+  std::string out;
+  bool keep = true;
+  for (std::string line; std::getline(in, line);) {
+    if (line == "#ifdef ANSWER" || line == "#ifndef ANSWER")
+      keep = answer == (line == "#ifdef ANSWER");
+    else if (line == "#else")
+      keep = !keep;
+    else if (line == "#endif")
+      keep = true;
+    else if (keep)
+      out += line + '\n';
+  }
+  return out;
+}
+
+Course::Course(const std::string& k) : kind(k) {
   fs::path root = course_folder() / (kind + "s");
   std::istringstream list(read_text(root / "list.txt"));
   for (std::string line; std::getline(list, line);) {
@@ -55,22 +69,21 @@ const Unit& Course::find(const std::string& what) const {
                                nearest.empty() ? "" : "; hint: " + nearest + "?"));
 }
 
-bool Workplace::hand_out(const Unit& unit, const fs::path& from) const {
+bool Workplace::hand_out(const Unit& unit) const {
   fs::create_directories(folder_);
   if (fs::exists(file(unit))) return false;
-  fs::copy_file(from, file(unit));
-  fs::permissions(file(unit), fs::perms::owner_write, fs::perm_options::add);
+  write(file(unit), source(unit, false));
   return true;
 }
 
-fs::path Workplace::reset(const Unit& unit, const fs::path& from) const {
+fs::path Workplace::reset(const Unit& unit) const {
   fs::path kept;
   if (begun(unit)) {
     for (int n = 1; kept.empty() || fs::exists(kept); ++n)
       kept = folder_ / fmt::format("{}.old-{}.cc", unit.name, n);
     fs::rename(file(unit), kept);
   }
-  hand_out(unit, from);
+  hand_out(unit);
   forget(unit);
   return kept;
 }
@@ -84,7 +97,7 @@ bool Workplace::passed(const Unit& unit) const {
 
 void Workplace::remember(const Unit& unit) const {
   if (!passed(unit))
-    replace_passed((fs::exists(passed_file()) ? read_text(passed_file()) : "") + unit.name + '\n');
+    write(passed_file(), (fs::exists(passed_file()) ? read_text(passed_file()) : "") + unit.name + '\n');
 }
 
 void Workplace::forget(const Unit& unit) const {
@@ -93,13 +106,13 @@ void Workplace::forget(const Unit& unit) const {
   std::string others;
   for (std::string line; std::getline(before, line);)
     if (line != unit.name) others += line + '\n';
-  replace_passed(others);
+  write(passed_file(), others);
 }
 
-void Workplace::replace_passed(const std::string& names) const {
-  const std::string path = passed_file().string();
-  gradus::io::replace_file(path, names,
-                           [&](const std::string& what) { gradus::fail("lens", path + " " + what); });
+void Workplace::write(const fs::path& path, const std::string& text) {
+  gradus::io::replace_file(path.string(), text, [&](const std::string& what) {
+    gradus::fail("lens", path.string() + " " + what);
+  });
 }
 
 std::string listed(const Course& course, const Workplace& work, const PictureStyle& style) {

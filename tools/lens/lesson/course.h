@@ -8,7 +8,7 @@
 
 namespace lens {
 
-/// A chapter or a lab: a folder with the file to work on, its answer, text.md and hint.md.
+/// A chapter or a lab: a folder with unit.cc (see source()), text.md and hint.md.
 struct Unit {
   int number = 0;
   std::string name;       ///< "09-attention"
@@ -17,6 +17,10 @@ struct Unit {
   std::filesystem::path folder;
 };
 
+/// The file to work on, or its answer. unit.cc tells both: where they differ, the answer stands after
+/// `#ifdef ANSWER`, the other after `#else`.
+std::string source(const Unit& unit, bool answer);
+
 /// All chapters, or all labs, in order: a list file says which, and how each begins to fail.
 class Course {
  public:
@@ -24,8 +28,6 @@ class Course {
   explicit Course(const std::string& kind);
 
   const std::string kind;
-  const char* start;   ///< "starter.cc", "broken.cc"
-  const char* answer;  ///< "solution.cc", "fixed.cc"
   const std::vector<Unit>& units() const { return units_; }
   /// "9", "09", "attention" or "09-attention". @throws UsageError.
   const Unit& find(const std::string& what) const;
@@ -39,12 +41,12 @@ class Workplace {
  public:
   explicit Workplace(std::filesystem::path folder) : folder_(std::move(folder)) {}
   std::filesystem::path file(const Unit& unit) const { return folder_ / (unit.name + ".cc"); }
-  /// Copies the file to work on, unless there is one: a learner's work is never overwritten. True when it
-  /// copied.
-  bool hand_out(const Unit& unit, const std::filesystem::path& from) const;
+  /// Writes the file to work on, unless there is one: a learner's work is never overwritten. True when it
+  /// wrote.
+  bool hand_out(const Unit& unit) const;
   /// Hands the file out anew. What was there is kept beside it, and its name returned; empty when there was
   /// nothing.
-  std::filesystem::path reset(const Unit& unit, const std::filesystem::path& from) const;
+  std::filesystem::path reset(const Unit& unit) const;
   bool begun(const Unit& unit) const { return std::filesystem::exists(file(unit)); }
   bool passed(const Unit& unit) const;
   void remember(const Unit& unit) const;
@@ -52,7 +54,7 @@ class Workplace {
 
  private:
   std::filesystem::path passed_file() const { return folder_ / "passed.txt"; }
-  void replace_passed(const std::string& names) const;
+  static void write(const std::filesystem::path& path, const std::string& text);
 
   std::filesystem::path folder_;
 };
