@@ -151,19 +151,6 @@ const Exercise kGate{
 
 // ---- 5, 6, 7 ----
 
-// Softmax over the last axis with a backward that is written for one row: x, y, dy, dx, n.
-using RowBackward = void (*)(const double*, const double*, const double*, double*, int64_t);
-Var softmax_with(const Var& x, RowBackward row) {
-  Tensor y = softmax(x).value();
-  return record("softmax", {x}, y, [x = x.value(), y, row](const Tensor& dy, Grads& grads) {
-    Tensor dx = Tensor::zeros(y.shape(), DType::f64);
-    for (int64_t i = 0, n = y.size(-1); i < y.numel(); i += n)
-      row(x.f64() + i, y.f64() + i, dy.f64() + i, dx.f64() + i, n);
-    grads.add(0, dx);
-  });
-}
-double product(const double* a, const double* b, int64_t n) { return std::inner_product(a, a + n, b, 0.0); }
-
 const Exercise kSoftmax{
     "softmax",
     [](auto& in) { return softmax(in[0]); },
@@ -175,34 +162,23 @@ const Exercise kSoftmax{
       "average a "
       "word is.",
       [](auto& in) {
-        return softmax_with(in[0], [](auto*, auto* y, auto* dy, auto* dx, int64_t n) {
-          for (int64_t k = 0; k < n; ++k) dx[k] = y[k] * (dy[k] + product(y, dy, n));
-        });
+        return softmax_with(in[0], [](auto& r, int64_t k) { return r.y[k] * (r.dy[k] + r.mix()); });
       }},
      {"factor y missing", "The bracket dy - (dy . y) is right; the factor y in front of it is missing.",
-      [](auto& in) {
-        return softmax_with(in[0], [](auto*, auto* y, auto* dy, auto* dx, int64_t n) {
-          for (int64_t k = 0; k < n; ++k) dx[k] = dy[k] - product(y, dy, n);
-        });
-      }},
+      [](auto& in) { return softmax_with(in[0], [](auto& r, int64_t k) { return r.dy[k] - r.mix(); }); }},
      {"brackets", "The factor y belongs to both terms: y (dy - (dy . y)), not y dy - (dy . y).",
       [](auto& in) {
-        return softmax_with(in[0], [](auto*, auto* y, auto* dy, auto* dx, int64_t n) {
-          for (int64_t k = 0; k < n; ++k) dx[k] = y[k] * dy[k] - product(y, dy, n);
-        });
+        return softmax_with(in[0], [](auto& r, int64_t k) { return r.y[k] * r.dy[k] - r.mix(); });
       }},
      {"input for output",
       "The average of dy is weighted by the inputs x: its weights are the outputs y, which sum to 1.",
       [](auto& in) {
-        return softmax_with(in[0], [](auto* x, auto* y, auto* dy, auto* dx, int64_t n) {
-          for (int64_t k = 0; k < n; ++k) dx[k] = y[k] * (dy[k] - product(x, dy, n));
-        });
+        return softmax_with(in[0], [](auto& r, int64_t k) { return r.y[k] * (r.dy[k] - r.along(r.x)); });
       }},
      {"plain average", "The average of dy counts all alike; its weights are the outputs: sum_i y_i dy_i.",
       [](auto& in) {
-        return softmax_with(in[0], [](auto*, auto* y, auto* dy, auto* dx, int64_t n) {
-          double mean = std::accumulate(dy, dy + n, 0.0) / static_cast<double>(n);
-          for (int64_t k = 0; k < n; ++k) dx[k] = y[k] * (dy[k] - mean);
+        return softmax_with(in[0], [](auto& r, int64_t k) {
+          return r.y[k] * (r.dy[k] - std::accumulate(r.dy, r.dy + r.n, 0.0) / static_cast<double>(r.n));
         });
       }}}};
 

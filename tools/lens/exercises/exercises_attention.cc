@@ -17,17 +17,11 @@ using namespace gradus;
 
 // Without - y (dy . y): the gradient of a softmax whose outputs do not compete.
 Var softmax_without_mix(const Var& e) {
-  Tensor y = softmax(e).value();
-  return record("softmax", {e}, y, [y](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, y, [](auto g, auto p) { return g * p; }));
-  });
+  return softmax_with(e, [](auto& r, int64_t j) { return r.dy[j] * r.y[j]; });
 }
 
 Var softmax_diagonal(const Var& e) {
-  Tensor y = softmax(e).value();
-  return record("softmax", {e}, y, [y](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, y, [](auto g, auto p) { return g * p * (1 - p); }));
-  });
+  return softmax_with(e, [](auto& r, int64_t j) { return r.dy[j] * r.y[j] * (1 - r.y[j]); });
 }
 
 Var softmax_wrong_way(const Var& e) { return softmax(e) * -1.0 + stop_gradient(softmax(e)) * 2.0; }
