@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "workload.h"
@@ -32,7 +33,11 @@ int scale(const Options& options);
 /// `header`.
 int for_each(const Options& options, const std::string& header,
              int (*command)(const Options&, const Size&, const std::string&));
-int default_steps(const Size& size);
+/// The line of --json for one of them: what was measured with, and `facts`.
+void print_json(const Options& options, const Size& size, const std::string& variant,
+                const nlohmann::ordered_json& facts);
+/// Timed steps: as the options say, or by the size.
+int steps_of(const Options& options, const Size& size);
 /// Weights as the options want them: random, or from a file.
 Network make_network(const Options& options, const Size& size, const std::string& variant);
 std::vector<Batch> make_batches(const Options& options, const Size& size);

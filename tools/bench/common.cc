@@ -1,33 +1,16 @@
 #include <fmt/core.h>
+#include <gradus/kernels/products/gemm.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
+#include <common/json_text.h>
 #include <common/tell.h>
 
 #include "commands.h"
 #include "measure.h"
 
 namespace bench {
-namespace {
-
-struct Job {
-  const Options& options;
-  const Size& size;
-  const std::string& variant;
-  int (*command)(const Options&, const Size&, const std::string&);
-};
-
-int run_job(const void* argument) {
-  const Job& job = *static_cast<const Job*>(argument);
-  try {
-    return job.command(job.options, job.size, job.variant);
-  } catch (const gradus::Error& e) {
-    translator::tell("bench: {}\n", e.what());
-    return 1;
-  }
-}
-
-}  // namespace
 
 int for_each(const Options& options, const std::string& header,
              int (*command)(const Options&, const Size&, const std::string&)) {
@@ -37,13 +20,35 @@ int for_each(const Options& options, const std::string& header,
   int code = 0;
   for (const Size& size : sizes)
     for (const std::string& variant : variants) {
-      Job job{options, size, variant, command};
-      code |= sizes.size() * variants.size() == 1 ? run_job(&job) : in_own_process(run_job, &job);
+      auto job = [&] {
+        try {
+          return command(options, size, variant);
+        } catch (const gradus::Error& e) {
+          translator::tell("bench: {}\n", e.what());
+          return 1;
+        }
+      };
+      code |= sizes.size() * variants.size() == 1 ? job() : in_own_process(job);
     }
   return code;
 }
 
-int default_steps(const Size& size) { return size.name == "toy" ? 40 : size.name == "small" ? 30 : 20; }
+void print_json(const Options& options, const Size& size, const std::string& variant,
+                const nlohmann::ordered_json& facts) {
+  nlohmann::ordered_json line = {{"framework", "gradus"},
+                                 {"blas_core", gradus::kernels::blas_core()},
+                                 {"amx", gradus::kernels::amx_ready()},
+                                 {"size", size.name},
+                                 {"variant", variant},
+                                 {"threads", options.threads}};
+  line.update(facts);
+  fmt::print("{}\n", json_text::dump(line));
+}
+
+int steps_of(const Options& options, const Size& size) {
+  if (options.steps > 0) return options.steps;
+  return size.name == "toy" ? 40 : size.name == "small" ? 30 : 20;
+}
 
 Network make_network(const Options& options, const Size& size, const std::string& variant) {
   gradus::Rng rng(options.seed);

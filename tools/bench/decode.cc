@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <gradus/kernels/products/gemm.h>
 #include <gradus/nn/search.h>
 #include <gradus/parallel.h>
 
@@ -7,13 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
-#include <common/json_text.h>
 #include "measure.h"
 
 namespace bench {
 namespace {
-
-using gradus::Tensor;
 
 // T words for every sentence, the most probable one at each step, whether a sentence is over or not: the
 // library's own greedy search, the weights laid out beforehand as for any number of batches.
@@ -48,16 +44,10 @@ int decode_one(const Options& options, const Size& size, const std::string& vari
   };
   double one = measured(1, 30), many = measured(64, 8);
   if (options.json)
-    fmt::print("{}\n", json_text::dump(nlohmann::ordered_json{
-                           {"framework", "gradus"},
-                           {"blas_core", gradus::kernels::blas_core()},
-                           {"amx", gradus::kernels::amx_ready()},
-                           {"size", size.name},
-                           {"variant", variant},
-                           {"threads", options.threads},
-                           {"decode_b1_sentences_per_s", std::round(one * 100) / 100},
-                           {"decode_b64_sentences_per_s", std::round(many * 100) / 100},
-                           {"peak_rss_mb", std::round(peak_rss_mb() * 10) / 10}}));
+    print_json(options, size, variant,
+               {{"decode_b1_sentences_per_s", rounded(one, 2)},
+                {"decode_b64_sentences_per_s", rounded(many, 2)},
+                {"peak_rss_mb", rounded(peak_rss_mb(), 1)}});
   else
     fmt::print("{:<6} {:<9} {:>2} {:>14.1f} {:>14.1f} {:>8.0f}\n", size.name, variant, options.threads, one,
                many, peak_rss_mb());

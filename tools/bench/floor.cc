@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <gradus/kernels/products/gemm.h>
 #include <gradus/parallel.h>
 
 #include <memory>
@@ -7,7 +6,6 @@
 
 #include "commands.h"
 #include "gemm_step.h"
-#include <common/json_text.h>
 #include "measure.h"
 #include "step.h"
 
@@ -24,7 +22,7 @@ int floor_one(const Options& options, const Size& size, const std::string& varia
     products.push_back(
         std::make_unique<GemmStep>(size, variant, shard.source.size(1), options.seed + products.size()));
 
-  int steps = options.steps > 0 ? options.steps : default_steps(size);
+  const int steps = steps_of(options, size);
   std::vector<double> floor_ms, step_ms, rate;
   for (int i = -options.warmup; i < steps; ++i) {  // in turn, so that a neighbour's noise meets both
     const Work& work = data[static_cast<size_t>(i + options.warmup) % data.size()];
@@ -42,20 +40,14 @@ int floor_one(const Options& options, const Size& size, const std::string& varia
     rate.push_back(gflop / ms * 1e3);
   }
   double efficiency = median(floor_ms) / median(step_ms), gflop = median(rate) * median(floor_ms) / 1e3;
-  auto rounded = [](double x) { return std::round(x * 1000) / 1000; };
   if (options.json)
-    fmt::print("{}\n", json_text::dump(nlohmann::ordered_json{{"framework", "gradus"},
-                                                              {"blas_core", gradus::kernels::blas_core()},
-                                                              {"amx", gradus::kernels::amx_ready()},
-                                                              {"size", size.name},
-                                                              {"variant", variant},
-                                                              {"threads", options.threads},
-                                                              {"steps", steps},
-                                                              {"floor_ms", rounded(median(floor_ms))},
-                                                              {"ms_per_step", rounded(median(step_ms))},
-                                                              {"efficiency", rounded(efficiency)},
-                                                              {"gflop", rounded(gflop)},
-                                                              {"floor_gflops", rounded(median(rate))}}));
+    print_json(options, size, variant,
+               {{"steps", steps},
+                {"floor_ms", rounded(median(floor_ms))},
+                {"ms_per_step", rounded(median(step_ms))},
+                {"efficiency", rounded(efficiency)},
+                {"gflop", rounded(gflop)},
+                {"floor_gflops", rounded(median(rate))}});
   else
     fmt::print("{:<6} {:<9} {:>2} {:>10.2f} {:>10.2f} {:>10.3f} {:>10.2f} {:>10.1f}\n", size.name, variant,
                options.threads, median(floor_ms), median(step_ms), efficiency, gflop, median(rate));
@@ -67,11 +59,10 @@ int floor_one(const Options& options, const Size& size, const std::string& varia
 int floor(const Options& options) {
   return for_each(
       options,
-      fmt::format(
-          "Products of matrices alone against the whole training step, ms, medians; products by {}\n"
-          "{:<6} {:<9} {:>2} {:>10} {:>10} {:>10} {:>10} {:>10}",
-          products_by(), "size", "variant", "th", "products", "step", "efficiency", "GFLOP",
-          "GFLOP/s"),
+      fmt::format("Products of matrices alone against the whole training step, ms, medians; products by {}\n"
+                  "{:<6} {:<9} {:>2} {:>10} {:>10} {:>10} {:>10} {:>10}",
+                  products_by(), "size", "variant", "th", "products", "step", "efficiency", "GFLOP",
+                  "GFLOP/s"),
       floor_one);
 }
 

@@ -8,10 +8,8 @@ namespace bench {
 
 using gradus::Tensor;
 
-namespace {
 // Rows of logits at a time, at most, in even parts, as lib/gradus/ops/output_loss.cc has them.
 constexpr int64_t kChunk = 384;
-}  // namespace
 
 GemmStep::GemmStep(const Size& s, const std::string& variant, int64_t B, uint64_t seed)
     : size_(s), B_(B), context_in_cell_(variant == "bahdanau"), rng_(seed, 3) {
@@ -85,40 +83,14 @@ void GemmStep::backward(const Linear& l) {
   product(true, false, out, in, rows, l.dy.f32(), out, l.x.f32(), in, 1, l.dw.f32(), in);
 }
 
-void GemmStep::input_projection(const Recurrence& r) {
-  int64_t G = 3 * size_.H;
+// An encoder's direction or the decoder; of the latter, where the context goes into the cell, the products of
+// Bahdanau's attention as well.
+void GemmStep::forward(const Recurrence& r) {
+  const int64_t H = size_.H, E = size_.E, D = 2 * H, G = 3 * H;
   product(false, true, size_.T * B_, G, r.in, r.x.f32(), r.in, r.w_ih.f32(), r.total, 0, r.gi.f32(), G);
-}
-
-// What the backward of a recurrence does once for all steps: dx, dW_ih (of the inputs x), dW_hh.
-void GemmStep::recurrent_weights(const Recurrence& r) {
-  int64_t H = size_.H, G = 3 * H, N = size_.T * B_;
-  product(false, false, N, r.in, G, r.dgi.f32(), G, r.w_ih.f32(), r.total, 0, r.dx.f32(), r.in);
-  product(true, false, G, r.in, N, r.dgi.f32(), G, r.x.f32(), r.in, 1, r.dw_ih.f32(), r.total);
-  product(true, false, G, H, N, r.dgi.f32(), G, r.h.f32(), H, 1, r.dw_hh.f32(), H);
-}
-
-void GemmStep::encoder_forward(const Recurrence& r) {
-  int64_t H = size_.H, G = 3 * H;
-  input_projection(r);
-  for (int64_t t = 0; t < size_.T; ++t)
-    product(false, true, B_, G, H, r.h.f32() + t * B_ * H, H, r.w_hh.f32(), H, 0, r.gh.f32(), G);
-}
-
-void GemmStep::encoder_backward(const Recurrence& r) {
-  int64_t H = size_.H, G = 3 * H;
-  for (int64_t t = size_.T; t-- > 0;)
-    product(false, false, B_, H, G, r.dgi.f32() + t * B_ * G, G, r.w_hh.f32(), H, 1, r.dh.f32(), H);
-  recurrent_weights(r);
-}
-
-void GemmStep::decoder_forward() {
-  int64_t H = size_.H, E = size_.E, D = 2 * H, G = 3 * H;
-  const Recurrence& r = cell_;
-  input_projection(r);
   for (int64_t t = 0; t < size_.T; ++t) {
     const float* s = r.h.f32() + t * B_ * H;
-    if (context_in_cell_) {
+    if (r.total > r.in) {
       product(false, true, B_, H, H, s, H, w1_.f32(), H, 0, u_.f32() + t * B_ * H, H);
       product(false, true, B_, G, D, contexts_.f32() + t * B_ * D, D, r.w_ih.f32() + E, r.total, 1,
               r.gi.f32() + t * B_ * G, G);
@@ -127,19 +99,21 @@ void GemmStep::decoder_forward() {
   }
 }
 
-void GemmStep::decoder_backward() {
-  int64_t H = size_.H, E = size_.E, D = 2 * H, G = 3 * H, T = size_.T, N = T * B_;
-  const Recurrence& r = cell_;
+void GemmStep::backward(const Recurrence& r) {
+  const int64_t H = size_.H, E = size_.E, D = 2 * H, G = 3 * H, T = size_.T, N = T * B_;
   for (int64_t t = T; t-- > 0;) {
     const float* dgates = r.dgi.f32() + t * B_ * G;
     product(false, false, B_, H, G, dgates, G, r.w_hh.f32(), H, 1, r.dh.f32(), H);
-    if (!context_in_cell_) continue;
+    if (r.total == r.in) continue;
     product(false, false, B_, D, G, dgates, G, r.w_ih.f32() + E, r.total, 1, dcontexts_.f32() + t * B_ * D,
             D);
     product(false, false, B_, H, H, du_.f32() + t * B_ * H, H, w1_.f32(), H, 1, r.dh.f32(), H);
   }
-  recurrent_weights(r);
-  if (!context_in_cell_) return;
+  // Once for all steps: dx, dW_ih (of the inputs x), dW_hh.
+  product(false, false, N, r.in, G, r.dgi.f32(), G, r.w_ih.f32(), r.total, 0, r.dx.f32(), r.in);
+  product(true, false, G, r.in, N, r.dgi.f32(), G, r.x.f32(), r.in, 1, r.dw_ih.f32(), r.total);
+  product(true, false, G, H, N, r.dgi.f32(), G, r.h.f32(), H, 1, r.dw_hh.f32(), H);
+  if (r.total == r.in) return;
   product(true, false, G, D, N, r.dgi.f32(), G, contexts_.f32(), D, 1, r.dw_ih.f32() + E, r.total);
   product(true, false, H, H, N, du_.f32(), H, r.h.f32(), H, 1, dw1_.f32(), H);
   for (int64_t b = 0; b < B_; ++b)  // annotations by way of the contexts, a product for each sentence
@@ -187,21 +161,21 @@ void GemmStep::output(int64_t words) {
 }
 
 void GemmStep::run(int64_t words) {
-  encoder_forward(ahead_);
-  encoder_forward(back_);
+  forward(ahead_);
+  forward(back_);
   forward(bridge_);
   forward(keys_);
-  decoder_forward();
+  forward(cell_);
   if (!context_in_cell_) attention_forward();
   forward(readout_);
   output(words);
   backward(readout_);
   if (!context_in_cell_) attention_backward();
-  decoder_backward();
+  backward(cell_);
   backward(keys_);
   backward(bridge_);
-  encoder_backward(back_);
-  encoder_backward(ahead_);
+  backward(back_);
+  backward(ahead_);
 }
 
 double GemmStep::gflop(int64_t words) {

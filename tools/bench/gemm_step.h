@@ -38,12 +38,8 @@ class GemmStep {
                int64_t ldb, float beta, float* c, int64_t ldc);
   void forward(const Linear& l);
   void backward(const Linear& l);
-  void input_projection(const Recurrence& r);
-  void recurrent_weights(const Recurrence& r);
-  void encoder_forward(const Recurrence& r);
-  void encoder_backward(const Recurrence& r);
-  void decoder_forward();
-  void decoder_backward();
+  void forward(const Recurrence& r);
+  void backward(const Recurrence& r);
   void attention_forward();
   void attention_backward();
   void output(int64_t words);

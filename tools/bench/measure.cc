@@ -11,7 +11,6 @@
 #include <cstdlib>
 
 namespace bench {
-
 double median(std::vector<double> x) {
   if (x.empty()) return 0;
   std::sort(x.begin(), x.end());
@@ -25,6 +24,11 @@ double quantile(std::vector<double> x, double q) {
   double tail = std::min(q, 1 - q);
   size_t skip = std::min(x.size() - 1, static_cast<size_t>(tail * static_cast<double>(x.size()) + 1e-9));
   return q <= 0.5 ? x[skip] : x[x.size() - 1 - skip];
+}
+
+double rounded(double x, int digits) {
+  const double scale = std::pow(10.0, digits);
+  return std::round(x * scale) / scale;
 }
 
 double peak_rss_mb() {
@@ -59,12 +63,12 @@ double exponent(const std::vector<double>& x, const std::vector<double>& y) {
   return (n * sxy - sx * sy) / (n * sxx - sx * sx);
 }
 
-int in_own_process(int (*f)(const void*), const void* argument) {
+int in_own_process(const std::function<int()>& f) {
   std::fflush(nullptr);
   pid_t child = fork();
-  if (child < 0) return f(argument);
+  if (child < 0) return f();
   if (child == 0) {
-    int code = f(argument);
+    int code = f();
     std::fflush(nullptr);
     _exit(code);
   }

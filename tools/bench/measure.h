@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class Stopwatch {
 double median(std::vector<double> x);
 /// Entry floor(q n) of the sorted numbers, from the upper end for q > 0.5: the peer's p10 and p90.
 double quantile(std::vector<double> x, double q);
+/// To so many digits behind the point.
+double rounded(double x, int digits = 3);
 /// Largest resident memory of this process so far, MB.
 double peak_rss_mb();
 /// Page faults that needed no disk, so far.
@@ -33,6 +36,6 @@ std::string products_by();
 /// Slope of log y over log x by least squares: y grows as x to this power.
 double exponent(const std::vector<double>& x, const std::vector<double>& y);
 /// Runs f in a process of its own, so that its memory figures are its own; returns its exit code.
-int in_own_process(int (*f)(const void*), const void* argument);
+int in_own_process(const std::function<int()>& f);
 
 }  // namespace bench

@@ -36,45 +36,26 @@ int64_t extent(const OpCase& c) {
   return product;
 }
 
-bool has_given_numbers(const OpCase& c) {
-  return std::any_of(c.inputs.begin(), c.inputs.end(),
-                     [](const OpCase::Input& in) { return in.given.defined(); });
-}
-
-class Run {
- public:
-  Run(const OpFunction& f, const OpCase& c) : f_(f) {
-    for (const Tensor& t : gradus::sample_inputs(c, gradus::DType::f32))
-      inputs_.push_back(is_floating(t.dtype()) ? gradus::variable(t) : Var(t));
-    gradus::Rng rng(7);
-    Var y = f_(inputs_);
-    seed_ = Tensor::uniform(y.shape(), 0.5, 1.5, rng);
-    differentiable_ = y.requires_grad();
-  }
-  void once() const {
-    Var y = f_(inputs_);
-    if (differentiable_) gradus::backward(y, {.seed = seed_});
-  }
-
- private:
-  const OpFunction& f_;
-  std::vector<Var> inputs_;
-  Tensor seed_;
-  bool differentiable_ = false;
-};
-
 constexpr int64_t kLargest = 2'000'000;  // numbers: a case should take milliseconds
 
 // Microseconds, forward and backward: the median of at least five, for up to 20 ms.
 double microseconds(const OpFunction& f, const OpCase& c) {
-  Run run(f, c);
-  for (int i = 0; i < 2; ++i) run.once();
+  std::vector<Var> inputs;
+  for (const Tensor& t : gradus::sample_inputs(c, gradus::DType::f32))
+    inputs.push_back(is_floating(t.dtype()) ? gradus::variable(t) : Var(t));
+  gradus::Rng rng(7);
+  const Tensor seed = Tensor::uniform(f(inputs).shape(), 0.5, 1.5, rng);
+  auto once = [&] {
+    Var y = f(inputs);
+    if (y.requires_grad()) gradus::backward(y, {.seed = seed});
+  };
+  for (int i = 0; i < 2; ++i) once();
   std::vector<double> times;
   Stopwatch whole;
   double spent = 0;
   while (times.size() < 5 || (spent < 20 && times.size() < 2000)) {
     Stopwatch one;
-    run.once();
+    once();
     times.push_back(one.lap() * 1e3);
     spent += whole.lap();
   }
@@ -87,23 +68,26 @@ struct Timing {
   std::optional<double> composed;
 };
 
+Timing timing_of(const OpCase& c, int64_t factor) {
+  Timing t{factor, microseconds(c.op, c), {}};
+  if (c.reference) t.composed = microseconds(c.reference, c);
+  return t;
+}
+
 // Cases that carry ids or masks of their own only work at their registered size: try, and go down.
 Timing time_case(const OpCase& c, int64_t factor) {
-  for (; factor > 1; factor /= 2) {
-    if (has_given_numbers(c)) break;
+  const bool given = std::any_of(c.inputs.begin(), c.inputs.end(),
+                                 [](const OpCase::Input& in) { return in.given.defined(); });
+  for (; factor > 1 && !given; factor /= 2) {
     OpCase large = enlarged(c, factor);
     if (extent(large) > kLargest) continue;
     try {
-      Timing t{factor, microseconds(large.op, large), {}};
-      if (large.reference) t.composed = microseconds(large.reference, large);
-      return t;
+      return timing_of(large, factor);
     } catch (const gradus::Error&) {
       break;
     }
   }
-  Timing t{1, microseconds(c.op, c), {}};
-  if (c.reference) t.composed = microseconds(c.reference, c);
-  return t;
+  return timing_of(c, 1);
 }
 
 std::string shapes(const OpCase& c, int64_t factor) {
@@ -129,8 +113,7 @@ int ops(const Options& options) {
     if (options.json)
       fmt::print(
           "{{\"framework\": \"gradus\", \"case\": \"{}\", \"factor\": {}, \"inputs\": \"{}\", \"us\": "
-          "{:.2f}, "
-          "\"composed_us\": {}}}\n",
+          "{:.2f}, \"composed_us\": {}}}\n",
           c.name, t.factor, shapes(c, t.factor), t.fused,
           t.composed ? fmt::format("{:.2f}", *t.composed) : "null");
     else

@@ -41,6 +41,8 @@ StepTimes TrainingStep::run(const Work& work) {
   times.loss = out.nll / static_cast<double>(out.tokens);
   out = {};  // the peer's gradients are freed within a step, too
   times.total = whole.lap();
+  times.target = static_cast<double>(work.target_tokens) / times.total * 1e3;
+  times.words = static_cast<double>(work.target_tokens + work.source_tokens) / times.total * 1e3;
   return times;
 }
 

@@ -20,7 +20,8 @@ std::vector<Work> prepare(const std::vector<Batch>& batches, int threads);
 struct StepTimes {
   double forward = 0, backward = 0, clip = 0, adam = 0;
   double total = 0;
-  double loss = 0;  ///< nats a word, of the whole batch
+  double loss = 0;               ///< nats a word, of the whole batch
+  double target = 0, words = 0;  ///< target words a second; source words, too
 };
 
 /// The training step of the translator: shards in parallel on one model, clipping at norm 1, Adam.
