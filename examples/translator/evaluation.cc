@@ -1,14 +1,12 @@
 #include <translator/evaluation.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <numeric>
 
 #include <gradus/nn/seq2seq.h>
 #include <gradus/ops/reduce.h>
-#include <gradus/parallel.h>
 #include <translator/text/alignment.h>
 
 namespace translator {
@@ -16,33 +14,7 @@ namespace {
 
 namespace nn = gradus::nn;
 
-using OnProgress = std::function<void(int64_t done)>;
-
-// Batches of similar length, so that little is padding; runs f(worker, chosen) for each, the same way every
-// time. The first worker, which is the calling thread, tells how many sentences are done.
-template <class F>
-void for_each_batch(const std::vector<EncodedPair>& pairs, int threads, const OnProgress& on_progress,
-                    const std::atomic<bool>* stop, F&& f) {
-  constexpr size_t kBatch = 64;
-  std::vector<size_t> order(pairs.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return pairs[a].target.size() < pairs[b].target.size(); });
-  size_t batches = (order.size() + kBatch - 1) / kBatch;
-  gradus::ThreadPool pool(std::max(1, std::min<int>(threads, static_cast<int>(batches))));
-  std::atomic<int64_t> done{0};
-  pool.run([&](int worker) {
-    gradus::NoGrad guard;
-    for (size_t k = static_cast<size_t>(worker); k < batches; k += static_cast<size_t>(pool.size())) {
-      throw_if(stop);
-      size_t end = std::min(order.size(), (k + 1) * kBatch);
-      f(worker, std::vector<size_t>(order.begin() + static_cast<long>(k * kBatch),
-                                    order.begin() + static_cast<long>(end)));
-      done += static_cast<int64_t>(end - k * kBatch);
-      if (worker == 0 && on_progress) on_progress(done);
-    }
-  });
-}
+constexpr size_t kAtOnce = 64;  // sentences
 
 // Links under teacher forcing: row t of the weights belongs to target word t in Bahdanau's order (the state
 // before it looked) as in Luong's with the new state; </s> is no word on either side.
@@ -61,12 +33,11 @@ double entropy_of(const float* w, int64_t n) {
 }
 
 Attention attention_of(const Model& model, const std::vector<SentencePair>& pairs,
-                       const std::vector<EncodedPair>& encoded, int threads, const OnProgress& on_progress,
-                       const std::atomic<bool>* stop) {
-  std::vector<Attention> parts(static_cast<size_t>(std::max(1, threads)));
-  for_each_batch(encoded, threads, on_progress, stop, [&](int worker, const std::vector<size_t>& chosen) {
-    nn::Seq2SeqBatch batch = make_batch(encoded, chosen);
-    gradus::Tensor weights = model.network->align(batch);  // [T, B, S]
+                       const std::vector<EncodedPair>& encoded, const Work& work) {
+  std::vector<Attention> parts(static_cast<size_t>(std::max(1, work.threads)));
+  for_each_batch(encoded, kAtOnce, work, [&](size_t worker, const std::vector<size_t>& chosen) {
+    Attention& part = parts[worker];
+    gradus::Tensor weights = model.network->align(make_batch(encoded, chosen));  // [T, B, S]
     int64_t B = weights.size(1), S = weights.size(2);
     for (int64_t b = 0; b < B; ++b) {
       const SentencePair& pair = pairs[chosen[b]];
@@ -75,14 +46,12 @@ Attention attention_of(const Model& model, const std::vector<SentencePair>& pair
       for (int64_t t = 0; t < rows; ++t) {
         const float* w = weights.f32() + (t * B + b) * S;
         own.insert(own.end(), w, w + S);
-        parts[static_cast<size_t>(worker)].entropy +=
-            entropy_of(w, static_cast<int64_t>(encoded[chosen[b]].source.size()));
+        part.entropy += entropy_of(w, static_cast<int64_t>(encoded[chosen[b]].source.size()));
       }
-      parts[static_cast<size_t>(worker)].words += rows;
+      part.words += rows;
       if (!pair.alignment) continue;
       Links links = links_from_attention({rows, S, own}, static_cast<int64_t>(pair.source.size()), rows);
-      parts[static_cast<size_t>(worker)].links.add(links, *pair.alignment,
-                                                   {.ignore_unaligned_targets = true});
+      part.links.add(links, *pair.alignment, {.ignore_unaligned_targets = true});
     }
   });
   Attention sum;
@@ -101,12 +70,11 @@ Attention attention_of(const Model& model, const std::vector<SentencePair>& pair
 // it, and there search would not know whose row comes next.
 std::vector<std::vector<std::string>> translate_aligned(const Model& model,
                                                         const std::vector<EncodedPair>& pairs, size_t count,
-                                                        int threads, const OnProgress& on_progress,
-                                                        const std::atomic<bool>* stop) {
+                                                        const Work& work) {
   std::vector<EncodedPair> some(pairs.begin(), pairs.begin() + static_cast<long>(count));
   std::vector<std::vector<std::string>> out(count);
   const nn::Seq2Seq& network = *model.recurrent();
-  for_each_batch(some, threads, on_progress, stop, [&](int, const std::vector<size_t>& chosen) {
+  for_each_batch(some, kAtOnce, work, [&](size_t, const std::vector<size_t>& chosen) {
     nn::Seq2SeqBatch batch = make_batch(some, chosen);
     nn::Encoded source = network.encoder(batch.source, batch.source_lengths);
     source.alignment = batch.alignment;
@@ -121,8 +89,10 @@ std::vector<std::vector<std::string>> translate_aligned(const Model& model,
         int32_t& word = words.i32()[b];
         if (word == nn::kEos) continue;
         word = best.i32()[b];
-        if (word == nn::kEos) --going;
-        else out[chosen[static_cast<size_t>(b)]].push_back(model.target.token(word));
+        if (word == nn::kEos)
+          --going;
+        else
+          out[chosen[static_cast<size_t>(b)]].push_back(model.target.token(word));
       }
     }
   });
@@ -131,13 +101,12 @@ std::vector<std::vector<std::string>> translate_aligned(const Model& model,
 
 }  // namespace
 
-TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, int threads,
-                     const OnProgress& on_progress, const std::atomic<bool>* stop) {
-  std::vector<TotalLoss> parts(static_cast<size_t>(std::max(1, threads)));
-  for_each_batch(pairs, threads, on_progress, stop, [&](int worker, const std::vector<size_t>& chosen) {
+TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, const Work& work) {
+  std::vector<TotalLoss> parts(static_cast<size_t>(std::max(1, work.threads)));
+  for_each_batch(pairs, kAtOnce, work, [&](size_t worker, const std::vector<size_t>& chosen) {
     gradus::CrossEntropy loss = model.network->loss(make_batch(pairs, chosen));
-    parts[static_cast<size_t>(worker)].nll += loss.nll;
-    parts[static_cast<size_t>(worker)].tokens += loss.tokens;
+    parts[worker].nll += loss.nll;
+    parts[worker].tokens += loss.tokens;
   });
   TotalLoss sum;
   for (const TotalLoss& p : parts) {
@@ -153,13 +122,15 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   Evaluation out;
   out.sentences = static_cast<int64_t>(pairs.size());
   std::vector<EncodedPair> encoded = encode(pairs, model);
-  auto telling = [&](const char* what, size_t total) -> OnProgress {
-    if (!options.on_progress) return {};
-    return [&options, what, total](int64_t done) {
-      options.on_progress(what, done, static_cast<int64_t>(total));
-    };
+  auto work_on = [&](const char* what, size_t count) {
+    Work work{.threads = options.threads, .stop = options.stop};
+    if (options.on_progress)
+      work.on_progress = [&options, what, total = static_cast<int64_t>(count)](int64_t done) {
+        options.on_progress(what, done, total);
+      };
+    return work;
   };
-  TotalLoss loss = total_loss(model, encoded, options.threads, telling("loss", pairs.size()), options.stop);
+  TotalLoss loss = total_loss(model, encoded, work_on("loss", pairs.size()));
   out.tokens = loss.tokens;
   out.nll = loss.tokens ? loss.nll / static_cast<double>(loss.tokens) : 0;
   out.perplexity = std::exp(out.nll);
@@ -172,21 +143,20 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
     out.references.push_back(readable(model, pairs[i].target));
   }
   std::vector<std::vector<std::string>> best(n);
+  const Work translating = work_on("translating", n);
   if (model.takes_alignments()) {
-    best = translate_aligned(model, encoded, n, options.threads, telling("translating", n), options.stop);
+    best = translate_aligned(model, encoded, n, translating);
   } else {
     nn::SearchOptions search = options.search;
     search.scores = false;  // nobody looks at them
-    auto translations = translate(model, *model.network->generator(), sources, search, options.threads,
-                                  telling("translating", n), options.stop);
+    auto translations = translate(model, *model.network->generator(), sources, search, translating);
     for (size_t i = 0; i < n; ++i)
       if (!translations[i].empty()) best[i] = translations[i][0].tokens;
   }
   int64_t exact = 0;
   for (size_t i = 0; i < n; ++i) {
-    const auto& tokens = best[i];
-    exact += tokens == pairs[i].target;
-    out.hypotheses.push_back(readable(model, tokens));
+    exact += best[i] == pairs[i].target;
+    out.hypotheses.push_back(readable(model, best[i]));
   }
   out.translated = static_cast<int64_t>(n);
   if (n > 0) {
@@ -201,8 +171,7 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
     encoded.resize(some);
     bool gold = std::any_of(pairs.begin(), pairs.begin() + static_cast<long>(some),
                             [](const SentencePair& p) { return p.alignment.has_value(); });
-    Attention found =
-        attention_of(model, pairs, encoded, options.threads, telling("aligning", some), options.stop);
+    Attention found = attention_of(model, pairs, encoded, work_on("aligning", some));
     if (found.words) out.entropy = found.entropy / static_cast<double>(found.words);
     if (gold) out.aer = found.links.error_rate();
   }

@@ -21,13 +21,12 @@ struct Evaluation {
   /// Where pairs have gold alignments and the model attends. Lenient: a target word without a gold link is not
   /// counted, wherever the model looks for it.
   std::optional<double> aer;
-  std::optional<double>
-      entropy;  ///< of the weights at a target word (</s> not counted), mean, nats; where it attends
+  /// Of the weights at a target word (</s> not counted), mean, nats; where it attends.
+  std::optional<double> entropy;
   int64_t sentences = 0, translated = 0;
   double seconds = 0;
   std::vector<std::string> hypotheses;  ///< readable, of the translated sentences
-  std::vector<std::string>
-      references;  ///< what they are compared with: read and written as the model does it
+  std::vector<std::string> references;  ///< what they are compared with: read and written by the model
 };
 
 struct EvaluationOptions {
@@ -49,8 +48,6 @@ struct TotalLoss {
   double nll = 0;
   int64_t tokens = 0;
 };
-TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, int threads,
-                     const std::function<void(int64_t done)>& on_progress = {},
-                     const std::atomic<bool>* stop = nullptr);
+TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, const Work& work);
 
 }  // namespace translator

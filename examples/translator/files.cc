@@ -16,6 +16,10 @@
 
 namespace translator {
 
+std::string in(const std::string& directory, const std::string& file) {
+  return (std::filesystem::path(directory) / file).string();
+}
+
 void write_file(const std::string& path, const std::string& text) {
   gradus::io::replace_file(path, text, [&](const std::string& what) { throw InputError(path, 0, what); });
 }

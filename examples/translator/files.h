@@ -4,6 +4,8 @@
 
 namespace translator {
 
+/// The path of a file in a directory.
+std::string in(const std::string& directory, const std::string& file);
 /// Writes a whole file: it stands under its name complete or not at all, and until then what stood there before
 /// (gradus/io/replacement.h). @throws InputError "PATH: cannot be written: No space left on device".
 void write_file(const std::string& path, const std::string& text);

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <gradus/kernels/optimizer.h>
 #include <gradus/numeric.h>
-#include <gradus/parallel.h>
 
 namespace translator {
 namespace {
@@ -70,17 +68,13 @@ ProbeResult probe(const Model& model, const SentencePair& pair) {
   ProbeResult out;
   out.source = pair.source;
   out.source.push_back("</s>");
-  Translation best;
   if (model.takes_alignments()) {  // only its own evaluation can give it what it looks at
-    Evaluation e = evaluate(model, {pair}, {.alignment = false});
-    out.output = e.hypotheses.at(0);
+    out.output = evaluate(model, {pair}, {.alignment = false}).hypotheses.at(0);
     return out;
   }
-  nn::SearchOptions greedy;
-  greedy.weights = true;
-  auto found = translate(model, {pair.source}, greedy);
-  if (found.empty() || found[0].empty()) return out;
-  best = std::move(found[0][0]);
+  std::vector<Translation> found = translate(model, {pair.source}, {.weights = true})[0];
+  if (found.empty()) return out;
+  Translation& best = found[0];
   out.output = readable(model, best.tokens);
   out.target = std::move(best.tokens);
   out.weights = std::move(best.weights);
@@ -89,34 +83,20 @@ ProbeResult probe(const Model& model, const SentencePair& pair) {
 }
 
 std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs,
-                                           size_t among, size_t count, int threads,
-                                           const std::atomic<bool>* stop) {
+                                           size_t among, size_t count, const Work& work) {
   constexpr size_t kBatch = 16;  // all logits of a batch are held at once
-  std::vector<SentencePair> some(pairs.begin(),
-                                 pairs.begin() + static_cast<long>(std::min(among, pairs.size())));
-  std::vector<EncodedPair> encoded = encode(some, model);
-  std::vector<size_t> order(encoded.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return encoded[a].target.size() < encoded[b].target.size(); });
+  std::vector<EncodedPair> encoded =
+      encode({pairs.begin(), pairs.begin() + static_cast<long>(std::min(among, pairs.size()))}, model);
   std::vector<WorstSentence> all(encoded.size());
-  size_t batches = (order.size() + kBatch - 1) / kBatch;
-  gradus::ThreadPool pool(std::max(1, std::min<int>(threads, static_cast<int>(batches))));
-  pool.run([&](int worker) {
-    for (size_t k = static_cast<size_t>(worker); k < batches; k += static_cast<size_t>(pool.size())) {
-      throw_if(stop);
-      std::vector<size_t> chosen(order.begin() + static_cast<long>(k * kBatch),
-                                 order.begin() + static_cast<long>(std::min(order.size(), (k + 1) * kBatch)));
-      nn::Seq2SeqBatch batch = make_batch(encoded, chosen);
-      gradus::Tensor losses = model.network->word_losses(batch);  // [T, B]
-      int64_t T = losses.size(0), B = losses.size(1);
-      for (int64_t b = 0; b < B; ++b) {
-        double sum = 0;
-        for (int64_t t = 0; t < T; ++t) sum += losses.at(t * B + b);
-        size_t i = chosen[static_cast<size_t>(b)];
-        int64_t tokens = static_cast<int64_t>(encoded[i].target.size()) + 1;
-        all[i] = {i, sum / static_cast<double>(tokens), tokens};
-      }
+  for_each_batch(encoded, kBatch, work, [&](size_t, const std::vector<size_t>& chosen) {
+    gradus::Tensor losses = model.network->word_losses(make_batch(encoded, chosen));  // [T, B]
+    int64_t T = losses.size(0), B = losses.size(1);
+    for (int64_t b = 0; b < B; ++b) {
+      double sum = 0;
+      for (int64_t t = 0; t < T; ++t) sum += losses.at(t * B + b);
+      size_t i = chosen[static_cast<size_t>(b)];
+      int64_t tokens = static_cast<int64_t>(encoded[i].target.size()) + 1;
+      all[i] = {i, sum / static_cast<double>(tokens), tokens};
     }
   });
   auto badness = [](const WorstSentence& s) { return std::isnan(s.loss) ? INFINITY : s.loss; };

@@ -56,10 +56,8 @@ struct WorstSentence {
   double loss = 0;    ///< nats per target token, </s> counted
   int64_t tokens = 0;
 };
-/// The `count` worst of the first `among` pairs, worst first; a NaN is worse than any number. @throws
-/// Interrupted.
+/// The `count` worst of the first `among` pairs, worst first; a NaN is worse than any number.
 std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs,
-                                           size_t among, size_t count, int threads,
-                                           const std::atomic<bool>* stop = nullptr);
+                                           size_t among, size_t count, const Work& work);
 
 }  // namespace translator

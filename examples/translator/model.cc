@@ -44,44 +44,12 @@ std::unique_ptr<nn::TranslationModel> fresh(const ModelConfig& config, uint64_t 
   return std::make_unique<nn::Seq2Seq>(config.network, rng);
 }
 
-std::string in(const std::string& directory, const char* file) {
-  return (fs::path(directory) / file).string();
-}
-
 // Where a file of the model is to be read. A new model that a crash kept from its place counts already.
 std::string found_in(const std::string& directory, const char* file) {
   fs::path ready = fs::path(directory) / kReady / file;
   std::error_code ignored;
   return fs::exists(ready, ignored) ? ready.string() : in(directory, file);
 }
-
-}  // namespace
-
-Model::Model(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed)
-    : config(sized(std::move(c), s, t)),
-      source(std::move(s)),
-      target(std::move(t)),
-      network(fresh(config, seed)) {}
-
-// A model holds whichever network its description names; this is the one place that tells them apart.
-const nn::Seq2Seq* Model::recurrent() const { return dynamic_cast<const nn::Seq2Seq*>(network.get()); }
-
-bool Model::takes_alignments() const { return recurrent() && config.network.attention == "oracle"; }
-
-int64_t Model::most_positions() const {
-  return !recurrent() && config.transformer.positions == "learned" ? config.transformer.max_positions : 0;
-}
-
-std::string Model::length_fault(size_t words) const {
-  constexpr int64_t kLongest = 5000;  // what a search keeps grows with the square: 200 MB for so many
-  int64_t n = static_cast<int64_t>(words), positions = most_positions();
-  if (positions > 0 && n >= positions)
-    return fmt::format("has {} words, but this model has learned {} positions: {} words and </s>", n, positions,
-                       positions - 1);
-  return n > kLongest ? fmt::format("has {} words; {} at most are taken", n, kLongest) : "";
-}
-
-namespace {
 
 struct Description {
   std::string path;
@@ -135,20 +103,119 @@ void must_fit_weights(const Description& d, const std::string& weights) {
                                  parameters, weights, bytes));
 }
 
-}  // namespace
-
-Model Model::load_description(const std::string& directory) {
-  Description d = read_description(directory);
+Model built(Description d) {
   return of_description(d.path,
                         [&] { return Model(d.config, std::move(d.source), std::move(d.target), 0); });
 }
+
+// [T, B, S]; nothing where no pair has links.
+gradus::Tensor alignment_of(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen,
+                            int64_t T, int64_t S) {
+  int64_t B = static_cast<int64_t>(chosen.size());
+  if (std::all_of(chosen.begin(), chosen.end(), [&](size_t i) { return pairs[i].links.empty(); })) return {};
+  gradus::Tensor weights = gradus::Tensor::zeros({T, B, S});
+  for (int64_t k = 0; k < B; ++k) {
+    const EncodedPair& p = pairs[chosen[k]];
+    int64_t n = static_cast<int64_t>(p.target.size()), length = static_cast<int64_t>(p.source.size());
+    auto row = [&](int64_t t) { return weights.f32() + (t * B + k) * S; };
+    for (const Link& link : p.links) row(link.target)[link.source] = 1;
+    row(n)[length - 1] = 1;
+    for (int64_t t = 0; t <= n; ++t) {
+      float sum = std::accumulate(row(t), row(t) + length, 0.0f);
+      for (int64_t s = 0; s < length; ++s)
+        row(t)[s] = sum > 0 ? row(t)[s] / sum : 1.0f / static_cast<float>(length);
+    }
+  }
+  return weights;
+}
+
+void throw_if(const std::atomic<bool>* stop) {
+  if (stop && *stop) throw Interrupted();
+}
+
+Translation to_translation(const Model& model, const nn::Hypothesis& h,
+                           const std::vector<std::string>& source, bool keep_weights) {
+  Translation out;
+  out.log_probability = h.log_probability;
+  for (size_t t = 0; t < h.tokens.size(); ++t) {
+    std::string token = model.target.token(h.tokens[t]);
+    if (h.tokens[t] == nn::kUnk && t < h.weights.size()) {
+      auto end = h.weights[t].begin() + static_cast<long>(source.size());
+      size_t from = static_cast<size_t>(std::max_element(h.weights[t].begin(), end) - h.weights[t].begin());
+      if (from < source.size()) token = source[from];
+    }
+    out.tokens.push_back(std::move(token));
+  }
+  if (keep_weights)
+    for (const auto& row : h.weights)
+      out.weights.emplace_back(row.begin(), row.begin() + static_cast<long>(source.size()) + 1);
+  return out;
+}
+
+constexpr size_t kBatch = 64;  // sentences translated together
+
+// Which of the sentences, in their order by falling length, go together: [begin, end).
+struct Together {
+  size_t begin, end;
+  int64_t max_length;  // target words; 0: the search's own rule
+};
+
+// Fewer of long ones, since what a search keeps of a sentence grows with the square of its length. Where
+// learned positions end so do translations, and only those: a sentence's limit does not depend on who it is
+// translated with.
+std::vector<Together> batches_of(const std::vector<size_t>& words, int64_t most_positions,
+                                 const nn::SearchOptions& options) {
+  constexpr size_t kAllTogether = 512;  // words, up to which kBatch sentences are
+  auto limit = [&](size_t i) {
+    int64_t own = nn::max_target_length(static_cast<int64_t>(words[i]) + 1, options);
+    return most_positions > 0 && own > most_positions ? most_positions : options.max_length;
+  };
+  std::vector<Together> out;
+  for (size_t i = 0; i < words.size(); ++i) {
+    bool fits = !out.empty() && limit(i) == out.back().max_length;
+    if (fits) {
+      size_t longest = std::max(words[out.back().begin], kAllTogether);
+      fits = (i - out.back().begin) * longest * longest < kBatch * kAllTogether * kAllTogether;
+    }
+    if (!fits) out.push_back({i, i, limit(i)});
+    ++out.back().end;
+  }
+  return out;
+}
+
+}  // namespace
+
+Model::Model(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed)
+    : config(sized(std::move(c), s, t)),
+      source(std::move(s)),
+      target(std::move(t)),
+      network(fresh(config, seed)) {}
+
+// A model holds whichever network its description names; this is the one place that tells them apart.
+const nn::Seq2Seq* Model::recurrent() const { return dynamic_cast<const nn::Seq2Seq*>(network.get()); }
+
+bool Model::takes_alignments() const { return recurrent() && config.network.attention == "oracle"; }
+
+int64_t Model::most_positions() const {
+  return !recurrent() && config.transformer.positions == "learned" ? config.transformer.max_positions : 0;
+}
+
+std::string Model::length_fault(size_t words) const {
+  constexpr int64_t kLongest = 5000;  // what a search keeps grows with the square: 200 MB for so many
+  int64_t n = static_cast<int64_t>(words), positions = most_positions();
+  if (positions > 0 && n >= positions)
+    return fmt::format("has {} words, but this model has learned {} positions: {} words and </s>", n,
+                       positions, positions - 1);
+  return n > kLongest ? fmt::format("has {} words; {} at most are taken", n, kLongest) : "";
+}
+
+Model Model::load_description(const std::string& directory) { return built(read_description(directory)); }
 
 Model Model::load(const std::string& directory) {
   std::string weights = found_in(directory, "model.safetensors");
   Description d = read_description(directory);
   must_fit_weights(d, weights);
-  Model model = of_description(
-      d.path, [&] { return Model(d.config, std::move(d.source), std::move(d.target), 0); });
+  Model model = built(std::move(d));
   nn::load(*model.network, weights);
   return model;
 }
@@ -204,50 +271,17 @@ void Model::save_weights(const std::string& directory,
   nn::save(*network, in(directory, "model.safetensors"), metadata);
 }
 
-std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Vocabulary& source,
-                                const Vocabulary& target) {
+std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Model& model) {
   std::vector<EncodedPair> out;
   out.reserve(pairs.size());
   for (const SentencePair& p : pairs) {
-    EncodedPair e{source.encode(p.source), target.encode(p.target)};
+    EncodedPair e{model.source.encode(p.source), model.target.encode(p.target)};
     e.source.push_back(Vocabulary::kEnd);
+    if (p.alignment && model.takes_alignments()) e.links = p.alignment->sure;
     out.push_back(std::move(e));
   }
   return out;
 }
-
-std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Model& model) {
-  std::vector<EncodedPair> out = encode(pairs, model.source, model.target);
-  if (model.takes_alignments())
-    for (size_t i = 0; i < pairs.size(); ++i)
-      if (pairs[i].alignment) out[i].links = pairs[i].alignment->sure;
-  return out;
-}
-
-namespace {
-
-// [T, B, S]; nothing where no pair has links.
-gradus::Tensor alignment_of(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen,
-                            int64_t T, int64_t S) {
-  int64_t B = static_cast<int64_t>(chosen.size());
-  if (std::all_of(chosen.begin(), chosen.end(), [&](size_t i) { return pairs[i].links.empty(); })) return {};
-  gradus::Tensor weights = gradus::Tensor::zeros({T, B, S});
-  for (int64_t k = 0; k < B; ++k) {
-    const EncodedPair& p = pairs[chosen[k]];
-    int64_t n = static_cast<int64_t>(p.target.size()), length = static_cast<int64_t>(p.source.size());
-    auto row = [&](int64_t t) { return weights.f32() + (t * B + k) * S; };
-    for (const Link& link : p.links) row(link.target)[link.source] = 1;
-    row(n)[length - 1] = 1;
-    for (int64_t t = 0; t <= n; ++t) {
-      float sum = std::accumulate(row(t), row(t) + length, 0.0f);
-      for (int64_t s = 0; s < length; ++s)
-        row(t)[s] = sum > 0 ? row(t)[s] / sum : 1.0f / static_cast<float>(length);
-    }
-  }
-  return weights;
-}
-
-}  // namespace
 
 nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen) {
   int64_t B = static_cast<int64_t>(chosen.size()), S = 0, T = 0;
@@ -275,8 +309,27 @@ nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::ve
   return b;
 }
 
-void throw_if(const std::atomic<bool>* stop) {
-  if (stop && *stop) throw Interrupted();
+void for_each_batch(const std::vector<EncodedPair>& pairs, size_t size, const Work& work,
+                    const std::function<void(size_t worker, const std::vector<size_t>& chosen)>& f) {
+  std::vector<size_t> order(pairs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return pairs[a].target.size() < pairs[b].target.size(); });
+  const size_t batches = (order.size() + size - 1) / size;
+  gradus::ThreadPool pool(std::max(1, std::min<int>(work.threads, static_cast<int>(batches))));
+  std::atomic<int64_t> done{0};
+  pool.run([&](int thread) {
+    gradus::NoGrad guard;
+    const size_t worker = static_cast<size_t>(thread);
+    for (size_t k = worker; k < batches; k += static_cast<size_t>(pool.size())) {
+      throw_if(work.stop);
+      auto begin = order.begin() + static_cast<long>(k * size);
+      auto end = order.begin() + static_cast<long>(std::min(order.size(), (k + 1) * size));
+      f(worker, {begin, end});
+      done += end - begin;
+      if (worker == 0 && work.on_progress) work.on_progress(done);
+    }
+  });
 }
 
 SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences) {
@@ -291,65 +344,9 @@ SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences
   return batch;
 }
 
-namespace {
-
-Translation to_translation(const Model& model, const nn::Hypothesis& h,
-                           const std::vector<std::string>& source, bool keep_weights) {
-  Translation out;
-  out.log_probability = h.log_probability;
-  for (size_t t = 0; t < h.tokens.size(); ++t) {
-    std::string token = model.target.token(h.tokens[t]);
-    if (h.tokens[t] == nn::kUnk && t < h.weights.size()) {
-      auto end = h.weights[t].begin() + static_cast<long>(source.size());
-      size_t from = static_cast<size_t>(std::max_element(h.weights[t].begin(), end) - h.weights[t].begin());
-      if (from < source.size()) token = source[from];
-    }
-    out.tokens.push_back(std::move(token));
-  }
-  if (keep_weights)
-    for (const auto& row : h.weights)
-      out.weights.emplace_back(row.begin(), row.begin() + static_cast<long>(source.size()) + 1);
-  return out;
-}
-
-constexpr size_t kBatch = 64;  // sentences translated together
-
-// Which of the sentences, in their order by falling length, go together: [begin, end).
-struct Together {
-  size_t begin, end;
-  int64_t max_length;  // target words; 0: the search's own rule
-};
-
-// Fewer of long ones, since what a search keeps of a sentence grows with the square of its length. Where
-// learned positions end so do translations, and only those: a sentence's limit does not depend on who it is
-// translated with.
-std::vector<Together> batches_of(const std::vector<size_t>& words, int64_t most_positions,
-                                 const nn::SearchOptions& options) {
-  constexpr size_t kAllTogether = 512;  // words, up to which kBatch sentences are
-  auto limit = [&](size_t i) {
-    int64_t own = nn::max_target_length(static_cast<int64_t>(words[i]) + 1, options);
-    return most_positions > 0 && own > most_positions ? most_positions : options.max_length;
-  };
-  std::vector<Together> out;
-  for (size_t i = 0; i < words.size(); ++i) {
-    bool fits = !out.empty() && limit(i) == out.back().max_length;
-    if (fits) {
-      size_t longest = std::max(words[out.back().begin], kAllTogether);
-      fits = (i - out.back().begin) * longest * longest < kBatch * kAllTogether * kAllTogether;
-    }
-    if (!fits) out.push_back({i, i, limit(i)});
-    ++out.back().end;
-  }
-  return out;
-}
-
-}  // namespace
-
 std::vector<std::vector<Translation>> translate(const Model& model, const nn::Generator& generator,
                                                 const std::vector<std::vector<std::string>>& sources,
-                                                nn::SearchOptions options, int threads,
-                                                const std::function<void(int64_t sentences)>& on_progress,
-                                                const std::atomic<bool>* stop) {
+                                                nn::SearchOptions options, const Work& work) {
   bool keep_weights = options.weights;
   options.weights = true;  // for unknown words
   std::vector<size_t> order(sources.size());
@@ -362,7 +359,7 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
   const std::vector<Together> batches = batches_of(words, model.most_positions(), options);
   std::atomic<int64_t> done{0};
   auto one = [&](const Together& together, nn::SearchOptions how, bool tells) {
-    throw_if(stop);
+    throw_if(work.stop);
     std::vector<std::vector<int32_t>> ids;
     const auto [begin, end, max_length] = together;
     how.max_length = max_length;
@@ -376,9 +373,9 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
       for (const nn::Hypothesis& h : found[i - begin])
         out[order[i]].push_back(to_translation(model, h, sources[order[i]], keep_weights));
     done += static_cast<int64_t>(end - begin);
-    if (tells && on_progress) on_progress(done);
+    if (tells && work.on_progress) work.on_progress(done);
   };
-  gradus::ThreadPool pool(std::max(1, threads));
+  gradus::ThreadPool pool(std::max(1, work.threads));
   if (batches.size() >= static_cast<size_t>(pool.size())) {  // whole batches for each thread
     pool.run([&](int worker) {
       for (size_t k = static_cast<size_t>(worker); k < batches.size(); k += static_cast<size_t>(pool.size()))
@@ -394,7 +391,7 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
 std::vector<std::vector<Translation>> translate(const Model& model,
                                                 const std::vector<std::vector<std::string>>& sources,
                                                 nn::SearchOptions options, int threads) {
-  return translate(model, *model.network->generator(), sources, options, threads);
+  return translate(model, *model.network->generator(), sources, options, {.threads = threads});
 }
 
 std::string readable(const Model& model, const std::vector<std::string>& tokens) {

@@ -56,9 +56,7 @@ struct EncodedPair {
   Links links = {};  ///< gold alignment, for a model that takes one
 };
 
-std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Vocabulary& source,
-                                const Vocabulary& target);
-/// For a model: with the links, where it takes them.
+/// With the links, where the model takes them.
 std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Model& model);
 
 /// Pads the chosen pairs into one batch. Targets get <s> in front of the input and </s> behind the output.
@@ -74,7 +72,19 @@ SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences
 
 /// Thrown out of work that takes long when its `stop` is set, between two batches.
 struct Interrupted {};
-void throw_if(const std::atomic<bool>* stop);
+
+/// How work on many sentences is done.
+struct Work {
+  int threads = 1;
+  std::function<void(int64_t sentences)> on_progress =
+      {};                                   ///< told, on the calling thread, how many are done
+  const std::atomic<bool>* stop = nullptr;  ///< once set, Interrupted is thrown
+};
+
+/// Calls f(worker, chosen) for batches of up to `size` pairs of similar length, so that little is padding. Each
+/// thread does whole batches, the same ones every time, and leaves no tape.
+void for_each_batch(const std::vector<EncodedPair>& pairs, size_t size, const Work& work,
+                    const std::function<void(size_t worker, const std::vector<size_t>& chosen)>& f);
 
 struct Translation {
   std::vector<std::string> tokens;
@@ -86,14 +96,12 @@ struct Translation {
 /// Translates tokenised sentences, none of which has a length_fault, in batches of similar length; results in
 /// the order given, each with up to options.beam_size translations, best first. A word the model does not know
 /// is <unk>; an <unk> in the result is replaced by the source word with the largest weight (Luong et al. 2015,
-/// section 4.2) when weights are there. on_progress is told, on the calling thread, how many sentences are
-/// done. The generator is the model's own, kept for as long as there are sentences to translate. @throws
-/// Interrupted.
-std::vector<std::vector<Translation>> translate(
-    const Model& model, const gradus::nn::Generator& generator,
-    const std::vector<std::vector<std::string>>& sources, gradus::nn::SearchOptions options = {},
-    int threads = 1, const std::function<void(int64_t sentences)>& on_progress = {},
-    const std::atomic<bool>* stop = nullptr);
+/// section 4.2) when weights are there. The generator is the model's own, kept for as long as there are
+/// sentences to translate.
+std::vector<std::vector<Translation>> translate(const Model& model, const gradus::nn::Generator& generator,
+                                                const std::vector<std::vector<std::string>>& sources,
+                                                gradus::nn::SearchOptions options = {},
+                                                const Work& work = {});
 /// The same for one call.
 std::vector<std::vector<Translation>> translate(const Model& model,
                                                 const std::vector<std::vector<std::string>>& sources,

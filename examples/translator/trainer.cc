@@ -248,8 +248,7 @@ bool Trainer::validates_after(int64_t step, int64_t batch) const {
 
 // False when it was interrupted: nothing has changed then but that it is due.
 bool Trainer::validate(Progress& bar) {
-  auto averages =
-      std::make_unique<nn::EMAWeights>(ema_, *model_.network);  // from here to where they are released
+  std::optional<nn::EMAWeights> averages(std::in_place, ema_, *model_.network);  // until they are released
   Validation v;
   v.epoch = epoch_ + (batch_ == batches_per_epoch_ ? 1 : 0);  // that are over
   v.step = step_;
@@ -298,9 +297,7 @@ RunLog::Details Trainer::look_closer(const Evaluation& e) const {
   RunLog::Details d;
   std::vector<std::vector<std::string>> sources;
   for (const SentencePair& p : probes_) sources.push_back(p.source);
-  nn::SearchOptions greedy;
-  auto generator = model_.network->generator();
-  auto translations = translate(model_, *generator, sources, greedy, 1, {}, stop_);
+  auto translations = translate(model_, *model_.network->generator(), sources, {}, {.stop = stop_});
   for (size_t i = 0; i < probes_.size(); ++i)
     d.samples.push_back(
         {probes_[i].source_text, probes_[i].target_text,
@@ -310,8 +307,8 @@ RunLog::Details Trainer::look_closer(const Evaluation& e) const {
     d.probe_source = probes_[0].source_text;
     d.probe_reference = probes_[0].target_text;
   }
-  for (const WorstSentence& w :
-       worst_sentences(model_, valid_, e.hypotheses.size(), kWorst, options_.threads, stop_)) {
+  const Work work{.threads = options_.threads, .stop = stop_};
+  for (const WorstSentence& w : worst_sentences(model_, valid_, e.hypotheses.size(), kWorst, work)) {
     const SentencePair& p = valid_[w.index];
     d.worst.push_back({w, {p.source_text, p.target_text, e.hypotheses[w.index]}});
   }

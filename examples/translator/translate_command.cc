@@ -22,57 +22,30 @@
 namespace translator {
 namespace {
 
-class Printer {
- public:
-  Printer(const Model& model, const TranslateCommand& o)
-      : model_(model), options_(o), style_(terminal_style(1)) {}
+// The first `columns` of `rows` rows, one row behind the other.
+std::vector<float> flat(const Translation& t, size_t columns, size_t rows) {
+  std::vector<float> out;
+  for (size_t r = 0; r < rows; ++r)
+    out.insert(out.end(), t.weights[r].begin(), t.weights[r].begin() + static_cast<long>(columns));
+  return out;
+}
 
-  // At least `lines` lines, the missing ones empty: who reads them can tell by counting which belong
-  // together.
-  void print(const std::vector<std::string>& source, const std::vector<Translation>& found,
-             int64_t lines) const {
-    int64_t n = source.empty() ? 0 : std::min<int64_t>(options_.n_best, static_cast<int64_t>(found.size()));
-    for (int64_t i = 0; i < n; ++i) {
-      const Translation& t = found[static_cast<size_t>(i)];
-      std::string text = readable(model_, t.tokens);
-      if (options_.scores) text += fmt::format("\t{:.4f}", t.log_probability);
-      if (options_.alignments) text += "\t" + format_moses(links(source, t));
-      fmt::print("{}\n", text);
-      if (options_.map) draw(source, t);
-    }
-    for (int64_t i = n; i < lines; ++i) fmt::print("\n");
-  }
+Links links(const std::vector<std::string>& source, const Translation& t) {
+  if (t.weights.size() < t.tokens.size()) return {};
+  std::vector<float> w = flat(t, source.size(), t.tokens.size());
+  return links_from_attention(
+      {static_cast<int64_t>(t.tokens.size()), static_cast<int64_t>(source.size()), w});
+}
 
- private:
-  static std::vector<float> flat(const Translation& t, size_t columns, size_t rows) {
-    std::vector<float> out;
-    for (size_t r = 0; r < rows; ++r)
-      out.insert(out.end(), t.weights[r].begin(), t.weights[r].begin() + static_cast<long>(columns));
-    return out;
-  }
-
-  static Links links(const std::vector<std::string>& source, const Translation& t) {
-    if (t.weights.size() < t.tokens.size()) return {};
-    std::vector<float> w = flat(t, source.size(), t.tokens.size());
-    return links_from_attention(
-        {static_cast<int64_t>(t.tokens.size()), static_cast<int64_t>(source.size()), w});
-  }
-
-  void draw(const std::vector<std::string>& source, const Translation& t) const {
-    if (t.weights.size() < t.tokens.size() || t.weights.empty()) return;
-    std::vector<std::string> columns = source, rows = t.tokens;
-    columns.push_back("</s>");
-    if (t.weights.size() > rows.size()) rows.push_back("</s>");
-    std::vector<float> w = flat(t, columns.size(), rows.size());
-    fmt::print("{}",
-               draw_heat_map({static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size()), w},
-                             columns, rows, heat_map_options(style_)));
-  }
-
-  const Model& model_;
-  const TranslateCommand& options_;
-  TerminalStyle style_;
-};
+void draw(const std::vector<std::string>& source, const Translation& t) {
+  if (t.weights.size() < t.tokens.size() || t.weights.empty()) return;
+  std::vector<std::string> columns = source, rows = t.tokens;
+  columns.push_back("</s>");
+  if (t.weights.size() > rows.size()) rows.push_back("</s>");
+  std::vector<float> w = flat(t, columns.size(), rows.size());
+  Weights weights{static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size()), w};
+  fmt::print("{}", draw_heat_map(weights, columns, rows, heat_map_options(terminal_style(1))));
+}
 
 // Standard input line by line. Before it waits for more input it calls `before_wait`, so that what was read
 // can be answered first: the program works as one end of a conversation, not only on files.
@@ -116,19 +89,10 @@ class LineReader {
   size_t begin_ = 0, searched_ = 0;
 };
 
-// A line of the input that is to be answered.
-struct Line {
-  int64_t number;
-  std::vector<std::string> words = {};
-};
-
 class Translator {
  public:
   explicit Translator(TranslateCommand& o)
-      : o_(o),
-        model_(Model::load(o.model)),
-        printer_(model_, o),
-        generator_(model_.network->generator()) {
+      : o_(o), model_(Model::load(o.model)), generator_(model_.network->generator()) {
     o.search.weights = o.map || o.alignments;
     o.search.beam_size = std::max(o.search.beam_size, o.n_best);
     o.search.scores = o.scores;
@@ -136,9 +100,9 @@ class Translator {
   }
 
   int sentence(const std::string& text) {
-    std::vector<std::string> words;
+    Words words;
     if (auto fault = read(text, words); !fault.empty()) throw InputError("the sentence", 0, fault);
-    printer_.print(words, translated({words})[0], 1);
+    print(words, translated({words})[0], 1);
     return 0;
   }
 
@@ -151,15 +115,16 @@ class Translator {
            model_.config.target_language);
     LineReader input([this] { flush(); });
     std::string text;
-    for (int64_t number = 1;; ++number) {
+    for (;;) {
       if (prompt) fmt::print(stderr, "> ");
       if (!input.next(text)) break;
-      Line line{number};
-      if (auto fault = read(text, line.words); !fault.empty()) {
-        complain(number, fault);
-        line.words.clear();
+      ++read_;
+      Words words;
+      if (auto fault = read(text, words); !fault.empty()) {
+        complain(read_, fault);
+        words.clear();
       }
-      waiting_.push_back(std::move(line));
+      waiting_.push_back(std::move(words));
       if (waiting_.size() == block) flush();
     }
     flush();
@@ -168,16 +133,32 @@ class Translator {
   }
 
  private:
+  using Words = std::vector<std::string>;
+
   // The words of a line; what is returned says why it has none that can be translated.
-  std::string read(const std::string& text, std::vector<std::string>& words) const {
+  std::string read(const std::string& text, Words& words) const {
     if (text.size() > LineReader::kLongest) return fmt::format("has more than {} bytes", LineReader::kLongest);
     if (auto bad = utf8::describe_invalid_byte(text); !bad.empty()) return bad;
     words = tokenize(text, {.lowercase = model_.config.lowercase});
     return model_.length_fault(words.size());
   }
 
-  std::vector<std::vector<Translation>> translated(const std::vector<std::vector<std::string>>& sources) const {
-    return translate(model_, *generator_, sources, o_.search, o_.common.threads);
+  std::vector<std::vector<Translation>> translated(const std::vector<Words>& sources) const {
+    return translate(model_, *generator_, sources, o_.search, {.threads = o_.common.threads});
+  }
+
+  // At least `lines` lines, the missing ones empty: who reads them can tell by counting which belong together.
+  void print(const Words& source, const std::vector<Translation>& found, int64_t lines) const {
+    int64_t n = source.empty() ? 0 : std::min<int64_t>(o_.n_best, static_cast<int64_t>(found.size()));
+    for (int64_t i = 0; i < n; ++i) {
+      const Translation& t = found[static_cast<size_t>(i)];
+      std::string text = readable(model_, t.tokens);
+      if (o_.scores) text += fmt::format("\t{:.4f}", t.log_probability);
+      if (o_.alignments) text += "\t" + format_moses(links(source, t));
+      fmt::print("{}\n", text);
+      if (o_.map) draw(source, t);
+    }
+    for (int64_t i = n; i < lines; ++i) fmt::print("\n");
   }
 
   void complain(int64_t number, const std::string& fault) {
@@ -190,20 +171,19 @@ class Translator {
   // its translation.
   void flush() {
     if (waiting_.empty()) return;
-    std::vector<std::vector<std::string>> sources;
-    for (const Line& line : waiting_) sources.push_back(line.words);
     std::vector<std::vector<Translation>> found;
     try {
-      found = translated(sources);
+      found = translated(waiting_);
     } catch (const std::exception&) {
-      for (size_t i = 0; i < sources.size(); ++i) found.push_back(alone(waiting_[i].number, sources[i]));
+      int64_t number = read_ - static_cast<int64_t>(waiting_.size());
+      for (const Words& source : waiting_) found.push_back(alone(++number, source));
     }
-    for (size_t i = 0; i < sources.size(); ++i) printer_.print(sources[i], found[i], o_.n_best);
+    for (size_t i = 0; i < waiting_.size(); ++i) print(waiting_[i], found[i], o_.n_best);
     std::fflush(stdout);
     waiting_.clear();
   }
 
-  std::vector<Translation> alone(int64_t number, const std::vector<std::string>& source) {
+  std::vector<Translation> alone(int64_t number, const Words& source) {
     try {
       return translated({source})[0];
     } catch (const gradus::Error& e) {
@@ -218,9 +198,9 @@ class Translator {
 
   TranslateCommand& o_;
   Model model_;
-  Printer printer_;
   std::unique_ptr<gradus::nn::Generator> generator_;
-  std::vector<Line> waiting_;
+  std::vector<Words> waiting_;  // the last of the lines that were read
+  int64_t read_ = 0;
   int code_ = 0;
 };
 

@@ -37,8 +37,8 @@ TEST_CASE("word losses add up to the loss, whatever the network") {
 TEST_CASE("the worst sentences are the worst, worst first") {
   std::vector<SentencePair> some = runs::pairs("valid", 40);
   Model model = runs::small_model(some);
-  std::vector<WorstSentence> three = worst_sentences(model, some, 30, 3, 2),
-                             all = worst_sentences(model, some, 30, 100, 1);
+  std::vector<WorstSentence> three = worst_sentences(model, some, 30, 3, {2}),
+                             all = worst_sentences(model, some, 30, 100, {});
   REQUIRE(three.size() == 3);
   REQUIRE(all.size() == 30);
   for (size_t i = 0; i < 3; ++i) {

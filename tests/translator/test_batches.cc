@@ -83,8 +83,8 @@ TEST_CASE("many sentences translated together come out as each does alone, in th
   for (int threads : {1, 2, 4}) {
     CAPTURE(threads);
     std::vector<int64_t> told;
-    auto all = translate(model, *generator, sources, {.beam_size = 2, .weights = true}, threads,
-                         [&](int64_t sentences) { told.push_back(sentences); });
+    const Work work{.threads = threads, .on_progress = [&](int64_t done) { told.push_back(done); }};
+    auto all = translate(model, *generator, sources, {.beam_size = 2, .weights = true}, work);
     REQUIRE(all.size() == sources.size());
     CHECK(std::is_sorted(told.begin(), told.end()));
     REQUIRE(!told.empty());
