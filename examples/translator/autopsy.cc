@@ -10,16 +10,15 @@
 #include <gradus/io/safetensors.h>
 #include <gradus/parallel.h>
 #include <translator/files.h>
+#include <translator/text/tokenizer.h>
 #include <common/error.h>
-
 #include <common/json_text.h>
 
 namespace translator {
 
-namespace fs = std::filesystem;
-namespace nn = gradus::nn;
-
 namespace {
+
+namespace nn = gradus::nn;
 
 // Column b of time-major ids without what pads it.
 std::string words(const Vocabulary& vocabulary, const gradus::Tensor& ids, int64_t b) {
@@ -28,9 +27,7 @@ std::string words(const Vocabulary& vocabulary, const gradus::Tensor& ids, int64
     int32_t id = ids.i32()[t * ids.size(1) + b];
     if (id != nn::kPad && id != nn::kBos && id != nn::kEos) own.push_back(id);
   }
-  std::string text;
-  for (const std::string& word : vocabulary.decode(own)) text += (text.empty() ? "" : " ") + word;
-  return text;
+  return join_tokens(vocabulary.decode(own));
 }
 
 std::vector<std::string> sentences(const Model& model, const nn::Seq2SeqBatch& part) {
@@ -38,6 +35,32 @@ std::vector<std::string> sentences(const Model& model, const nn::Seq2SeqBatch& p
   for (int64_t b = 0; b < part.source.size(1); ++b)
     out.push_back(words(model.source, part.source, b) + "  ->  " + words(model.target, part.target_out, b));
   return out;
+}
+
+// What the network itself does not look at: that the tensors of a part are of one batch. Words that are none it
+// refuses.
+void must_be_a_batch(const std::string& path, int64_t k, const nn::Seq2SeqBatch& b) {
+  using gradus::Shape;
+  auto must_be = [&](const char* name, const gradus::Tensor& t, gradus::DType type, bool shaped) {
+    if (t.dtype() != type || !shaped || t.numel() == 0)
+      throw InputError(path, 0,
+                       fmt::format("\"{}.{}\" is not of one batch with the others: {} {}", k, name,
+                                   gradus::name_of(t.dtype()), t.shape().str()));
+  };
+  const gradus::DType ids = gradus::DType::i32;
+  must_be("source", b.source, ids, b.source.dims() == 2);
+  int64_t B = b.source.size(1);
+  must_be("source_lengths", b.source_lengths, ids, b.source_lengths.shape() == Shape{B});
+  must_be("target_in", b.target_in, ids, b.target_in.dims() == 2 && b.target_in.size(1) == B);
+  must_be("target_out", b.target_out, ids, b.target_out.shape() == b.target_in.shape());
+  if (b.alignment.defined())
+    must_be("alignment", b.alignment, gradus::DType::f32,
+            b.alignment.shape() == Shape{b.target_in.size(0), B, b.source.size(0)});
+  int64_t words = b.target_out.numel() -
+                  std::count(b.target_out.i32(), b.target_out.i32() + b.target_out.numel(), nn::kPad);
+  if (words != b.target_tokens || words == 0)
+    throw InputError(
+        path, 0, fmt::format("\"{}.target_out\" has {} words, step.json says {}", k, words, b.target_tokens));
 }
 
 }  // namespace
@@ -86,61 +109,31 @@ void save_bundle(const std::string& directory, const Model& model, const StepBat
       file.tensors.emplace_back(fmt::format("{}.{}", k, name), tensor);
     if (part.alignment.defined()) file.tensors.emplace_back(fmt::format("{}.alignment", k), part.alignment);
   }
-  save_safetensors((fs::path(directory) / "batch.safetensors").string(), file);
+  save_safetensors(in(directory, "batch.safetensors"), file);
   nlohmann::ordered_json step = {{"step", batch.step},
                                  {"parts", batch.parts.size()},
                                  {"label_smoothing", batch.loss.label_smoothing},
                                  {"training_seed", batch.training_seed},
                                  {"baseline", batch.loss.baseline}};
   for (const nn::Seq2SeqBatch& part : batch.parts) step["target_tokens"].push_back(part.target_tokens);
-  write_file((fs::path(directory) / "step.json").string(), json_text::dump(step, 2) + "\n");
-  write_file((fs::path(directory) / "report.txt").string(), autopsy.text(autopsy.sentences.size()));
+  write_file(in(directory, "step.json"), json_text::dump(step, 2) + "\n");
+  write_file(in(directory, "report.txt"), autopsy.text(autopsy.sentences.size()));
 }
-
-namespace {
-
-// What the network itself does not look at: that the tensors of a part are of one batch. Words that are none it
-// refuses.
-void must_be_a_batch(const std::string& path, int64_t k, const nn::Seq2SeqBatch& b) {
-  using gradus::Shape;
-  auto must_be = [&](const char* name, const gradus::Tensor& t, gradus::DType type, bool shaped) {
-    if (t.dtype() != type || !shaped || t.numel() == 0)
-      throw InputError(path, 0, fmt::format("\"{}.{}\" is not of one batch with the others: {} {}", k, name,
-                                            gradus::name_of(t.dtype()), t.shape().str()));
-  };
-  const gradus::DType ids = gradus::DType::i32;
-  must_be("source", b.source, ids, b.source.dims() == 2);
-  int64_t B = b.source.size(1);
-  must_be("source_lengths", b.source_lengths, ids, b.source_lengths.shape() == Shape{B});
-  must_be("target_in", b.target_in, ids, b.target_in.dims() == 2 && b.target_in.size(1) == B);
-  must_be("target_out", b.target_out, ids, b.target_out.shape() == b.target_in.shape());
-  if (b.alignment.defined())
-    must_be("alignment", b.alignment, gradus::DType::f32,
-            b.alignment.shape() == Shape{b.target_in.size(0), B, b.source.size(0)});
-  int64_t words = b.target_out.numel() -
-                  std::count(b.target_out.i32(), b.target_out.i32() + b.target_out.numel(), nn::kPad);
-  if (words != b.target_tokens || words == 0)
-    throw InputError(
-        path, 0, fmt::format("\"{}.target_out\" has {} words, step.json says {}", k, words, b.target_tokens));
-}
-
-}  // namespace
 
 Replay replay(const std::string& directory) {
-  fs::path from = directory;
-  if (!fs::exists(from / "step.json"))
+  const std::string facts = in(directory, "step.json"), batches = in(directory, "batch.safetensors");
+  if (!std::filesystem::exists(facts))
     throw InputError(directory, 0, "is not what a stopped training left: it has no step.json");
   Replay out;
   StepBatch batch;
   Model model = Model::load(directory);
-  gradus::SafetensorsFile file = gradus::load_safetensors((from / "batch.safetensors").string());
+  gradus::SafetensorsFile file = gradus::load_safetensors(batches);
   auto tensor = [&](const std::string& name) {
     for (const auto& [key, value] : file.tensors)
       if (key == name) return value;
     if (name.ends_with(".alignment")) return gradus::Tensor();
-    throw InputError((from / "batch.safetensors").string(), 0, "has no " + name);
+    throw InputError(batches, 0, "has no " + name);
   };
-  std::string facts = (from / "step.json").string();
   try {
     nlohmann::ordered_json step = json_text::parse(read_file(facts));
     auto whole = [&](const char* name, const nlohmann::ordered_json& value) {
@@ -162,12 +155,12 @@ Replay replay(const std::string& directory) {
       batch.parts.push_back({part("source"), part("source_lengths"), part("target_in"), part("target_out"),
                              whole("target_tokens", step.at("target_tokens").at(static_cast<size_t>(k))),
                              part("alignment")});
-      must_be_a_batch((from / "batch.safetensors").string(), k, batch.parts.back());
+      must_be_a_batch(batches, k, batch.parts.back());
     }
   } catch (const nlohmann::ordered_json::exception& e) {
     throw InputError(facts, 0, fmt::format("is damaged: {}", e.what()));
   }
-  out.saved_text = read_file((from / "report.txt").string());
+  out.saved_text = read_file(in(directory, "report.txt"));
   out.autopsy = examine(model, batch);
   return out;
 }

@@ -22,10 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string in(const std::string& directory, const std::string& name) {
-  return (fs::path(directory) / name).string();
-}
-
 // What a run writes goes, and nothing else: the directory may be anybody's.
 void clear(const std::string& directory) {
   std::error_code ignored;
@@ -46,25 +42,23 @@ struct Entry {
 constexpr const char* kTransformer = "transformer";
 
 std::string settings_of(const TrainCommand& o, size_t pairs) {
-  std::string data = o.data.data.empty() && o.data.source.empty() ? "embedded" : o.data.data + o.data.source;
-  std::string model;
-  if (o.model.model == kTransformer) {
-    const auto& n = o.model.transformer;
-    model = fmt::format("size {}, layers {} + {}, heads {}, feed-forward {}, dropout {}, {}, positions {}",
-                        n.d_model, n.num_layers, n.num_layers, n.num_heads,
-                        n.dim_feedforward ? n.dim_feedforward : 4 * n.d_model, n.dropout,
-                        n.norm_first ? "pre-LN" : "post-LN", n.positions);
-  } else {
-    const auto& n = o.model.network;
-    const auto& a = n.attention_options;
-    model = fmt::format(
-        "embedding {}, hidden {}, layers {}, dropout {}, decoder {}, input feeding {}, readout {}, "
-        "heads {}, window {}, temperature {}",
-        n.embedding_dim, n.hidden_size, n.rnn.num_layers, n.rnn.dropout, n.decoder,
-        n.input_feeding ? "on" : "off", n.readout, a.heads, a.window, a.temperature);
-  }
-  return fmt::format("data {}, {} pairs; {}; batch {}, lr {}, epochs {}, minutes {}, threads {}", data, pairs,
-                     model, o.train.batch_size, o.train.lr, o.train.epochs, o.train.max_minutes,
+  const std::string data = o.data.data + o.data.source, given = data.empty() ? "embedded" : data;
+  const gradus::nn::Seq2SeqConfig& n = o.model.network;
+  const gradus::nn::TransformerConfig& t = o.model.transformer;
+  const std::string model =
+      o.model.model == kTransformer
+          ? fmt::format("size {}, layers {} + {}, heads {}, feed-forward {}, dropout {}, {}, positions {}",
+                        t.d_model, t.num_layers, t.num_layers, t.num_heads,
+                        t.dim_feedforward ? t.dim_feedforward : 4 * t.d_model, t.dropout,
+                        t.norm_first ? "pre-LN" : "post-LN", t.positions)
+          : fmt::format(
+                "embedding {}, hidden {}, layers {}, dropout {}, decoder {}, input feeding {}, "
+                "readout {}, heads {}, window {}, temperature {}",
+                n.embedding_dim, n.hidden_size, n.rnn.num_layers, n.rnn.dropout, n.decoder,
+                n.input_feeding ? "on" : "off", n.readout, n.attention_options.heads,
+                n.attention_options.window, n.attention_options.temperature);
+  return fmt::format("data {}, {} pairs; {}; batch {}, lr {}, epochs {}, minutes {}, threads {}", given,
+                     pairs, model, o.train.batch_size, o.train.lr, o.train.epochs, o.train.max_minutes,
                      o.train.threads);
 }
 
@@ -80,9 +74,7 @@ std::optional<RaceRun> finished_run(const Entry& e, const std::string& work, con
 
 // The weights under the reference, </s> included on both sides.
 SentenceMap map_of(const Model& model, const SentencePair& pair) {
-  SentenceMap map;
-  map.source = pair.source;
-  map.target = pair.target;
+  SentenceMap map{pair.source, pair.target, {}};
   map.source.push_back("</s>");
   map.target.push_back("</s>");
   if (!model.network->attends()) return map;
@@ -115,7 +107,10 @@ class Race {
   /// False when it was interrupted.
   bool run() {
     const std::atomic<bool>& stop = stop_on_signals();
-    announce();
+    const double minutes = o_.train.train.max_minutes * static_cast<double>(entries_.size());
+    say(fmt::format("{} pairs, {} test sentences; {} runs{}",
+                    format_count(static_cast<double>(data_.train.size())), test_.size(), entries_.size(),
+                    minutes > 0 ? ", at most " + format_duration(60 * minutes) + " of training" : ""));
     for (size_t i = 0; i < entries_.size(); ++i) {
       const Entry& e = entries_[i];
       if (o_.force) clear(e.directory(o_.work));
@@ -130,7 +125,12 @@ class Race {
   }
 
   const std::vector<RaceRun>& runs() const { return runs_; }
-  TrainOptions budget() const { return command_of(o_.attentions.front(), 0).train; }
+  std::string budget() const {
+    const TrainOptions o = command_of(o_.attentions.front(), 0).train;
+    std::string text = o.epochs > 0 ? fmt::format("{} passes over the data", o.epochs) : "";
+    if (o.max_minutes > 0) text += fmt::format("{}{} minutes", text.empty() ? "" : " or ", o.max_minutes);
+    return text;
+  }
   /// What all runs share; of the Transformer what is its own, besides.
   std::string settings() const {
     std::string out;
@@ -159,13 +159,6 @@ class Race {
     if (!o_.train.train.quiet) tell("{}\n", line);
   }
 
-  void announce() const {
-    double minutes = o_.train.train.max_minutes * static_cast<double>(entries_.size());
-    say(fmt::format("{} pairs, {} test sentences; {} runs{}",
-                    format_count(static_cast<double>(data_.train.size())), test_.size(), entries_.size(),
-                    minutes > 0 ? ", at most " + format_duration(60 * minutes) + " of training" : ""));
-  }
-
   // What is not given is by the kind of model, so the defaults are filled in for each anew.
   TrainCommand command_of(const std::string& attention, uint64_t seed) const {
     TrainCommand o = o_.train;
@@ -190,13 +183,9 @@ class Race {
     model.save_description(options.out);
     Trainer trainer(model, data_.train, data_.valid, options);
     if (!trainer.run(stop)) return false;
-    RaceRun run;
-    run.attention = e.attention;
-    run.seed = e.seed;
-    run.parameters = gradus::nn::num_parameters(*model.network);
+    double tokens_per_second = 0;
     for (const Validation& v : trainer.validations())
-      run.tokens_per_second += v.tokens_per_second / static_cast<double>(trainer.validations().size());
-    run.epochs = trainer.epochs();
+      tokens_per_second += v.tokens_per_second / static_cast<double>(trainer.validations().size());
     Model best = Model::load(options.out);
     Evaluation found;
     try {
@@ -204,12 +193,17 @@ class Race {
     } catch (const Interrupted&) {
       return false;
     }
-    run.loss = found.nll;
-    run.exact_match = found.exact_match;
-    run.bleu = found.bleu.score;
-    run.aer = found.aer;
-    run.entropy = found.entropy;
-    run.map = map_of(best, data_.probes.empty() ? test_.front() : data_.probes.front());
+    RaceRun run{e.attention,
+                e.seed,
+                gradus::nn::num_parameters(*model.network),
+                tokens_per_second,
+                trainer.epochs(),
+                found.nll,
+                found.exact_match,
+                found.bleu.score,
+                found.aer,
+                found.entropy,
+                map_of(best, data_.probes.empty() ? test_.front() : data_.probes.front())};
     write_file(in(options.out, "race.json"), to_json(run, settings_of(e.attention)));
     say(fmt::format("{:>3}/{}  {}", number, entries_.size(), describe(run)));
     runs_.push_back(std::move(run));
@@ -229,28 +223,19 @@ class Race {
   std::vector<RaceRun> runs_;
 };
 
-std::string budget_of(const TrainOptions& o) {
-  std::string text = o.epochs > 0 ? fmt::format("{} passes over the data", o.epochs) : "";
-  if (o.max_minutes > 0) text += fmt::format("{}{} minutes", text.empty() ? "" : " or ", o.max_minutes);
-  return text;
-}
-
 std::string markdown(const CompareCommand& o, const Race& race, const std::vector<RaceRow>& rows,
                      const std::string& picture) {
   std::string out = "# The attentions compared\n\n";
   out += fmt::format(
       "Each run had {} on {} thread{}. Mean ± standard deviation over the seeds ({} of {} runs), on {} "
-      "sentence pairs that "
-      "neither trained a run nor chose its weights.\n",
-      budget_of(race.budget()), o.train.train.threads, o.train.train.threads == 1 ? "" : "s",
-      race.runs().size(), race.planned(), race.tested());
+      "sentence pairs that neither trained a run nor chose its weights.\n",
+      race.budget(), o.train.train.threads, o.train.train.threads == 1 ? "" : "s", race.runs().size(),
+      race.planned(), race.tested());
   out += "Settings: " + race.settings() + ".\n\n" + race_table_markdown(rows) + "\n";
   out +=
       "Loss: nats per target token, teacher-forced. Exact match, BLEU: greedy translations. AER: strongest "
-      "source word "
-      "of each target word against gold links, under the reference. Entropy: of the weights at a target word, "
-      "nats; "
-      "of several heads of their mean.\n";
+      "source word of each target word against gold links, under the reference. Entropy: of the weights at a "
+      "target word, nats; of several heads of their mean.\n";
   auto findings = race_findings(rows);
   if (!findings.empty())
     out += "\nTold apart by more than twice the standard error of a difference, or not:\n\n";

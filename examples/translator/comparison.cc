@@ -9,19 +9,29 @@
 
 #include <common/heat_map.h>
 #include <common/progress.h>
-#include <common/utf8.h>
-
 #include <common/json_text.h>
+#include <common/utf8.h>
 
 namespace translator {
 namespace {
 
 using json = nlohmann::ordered_json;
+using namespace std::string_literals;
 
 json optional_number(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
 std::optional<double> number_or_none(const json& j) {
   return j.is_null() ? std::nullopt : std::optional<double>(j.get<double>());
+}
+
+Spread spread_of(const std::vector<double>& values) {
+  Spread s{.count = static_cast<int64_t>(values.size())};
+  double n = static_cast<double>(s.count);
+  for (double v : values) s.mean += v / n;
+  double squares = 0;
+  for (double v : values) squares += (v - s.mean) * (v - s.mean);
+  if (s.count > 1) s.deviation = std::sqrt(squares / (n - 1));
+  return s;
 }
 
 // A column of the table: its heading, and the text of a row.
@@ -30,13 +40,10 @@ struct Column {
   std::function<std::string(const RaceRow&)> text;
 };
 
-std::string text_of(const Spread& s, double factor, int digits) {
-  std::string mean = fmt::format("{:.{}f}", factor * s.mean, digits);
-  return s.count > 1 ? fmt::format("{} ± {:.{}f}", mean, factor * s.deviation, digits) : mean;
-}
-
 std::string text_of(const std::optional<Spread>& s, double factor, int digits) {
-  return s ? text_of(*s, factor, digits) : "-";
+  if (!s) return "-";
+  std::string mean = fmt::format("{:.{}f}", factor * s->mean, digits);
+  return s->count > 1 ? fmt::format("{} ± {:.{}f}", mean, factor * s->deviation, digits) : mean;
 }
 
 std::vector<Column> columns() {
@@ -100,45 +107,25 @@ std::optional<RaceRun> race_run_from_json(const std::string& text, const std::st
   }
 }
 
-Spread spread_of(const std::vector<double>& values) {
-  Spread s;
-  s.count = static_cast<int64_t>(values.size());
-  if (values.empty()) return s;
-  double n = static_cast<double>(s.count);
-  for (double v : values) s.mean += v / n;
-  double squares = 0;
-  for (double v : values) squares += (v - s.mean) * (v - s.mean);
-  s.deviation = s.count > 1 ? std::sqrt(squares / (n - 1)) : 0;
-  return s;
-}
-
 std::vector<RaceRow> race_rows(const std::vector<RaceRun>& runs) {
   std::vector<std::string> names;
   for (const RaceRun& r : runs)
     if (std::find(names.begin(), names.end(), r.attention) == names.end()) names.push_back(r.attention);
   std::vector<RaceRow> rows;
   for (const std::string& name : names) {
-    std::vector<double> speed, loss, exact, bleu, aer, entropy;
-    RaceRow row;
-    row.attention = name;
-    for (const RaceRun& r : runs) {
-      if (r.attention != name) continue;
-      if (row.runs++ == 0) row.map = r.map;
-      row.parameters = r.parameters;
-      speed.push_back(r.tokens_per_second);
-      loss.push_back(r.loss);
-      exact.push_back(r.exact_match);
-      bleu.push_back(r.bleu);
-      if (r.aer) aer.push_back(*r.aer);
-      if (r.entropy) entropy.push_back(*r.entropy);
-    }
-    row.tokens_per_second = spread_of(speed);
-    row.loss = spread_of(loss);
-    row.exact_match = spread_of(exact);
-    row.bleu = spread_of(bleu);
-    if (!aer.empty()) row.aer = spread_of(aer);
-    if (!entropy.empty()) row.entropy = spread_of(entropy);
-    rows.push_back(std::move(row));
+    std::vector<const RaceRun*> own;
+    for (const RaceRun& r : runs)
+      if (r.attention == name) own.push_back(&r);
+    auto spread = [&](auto RaceRun::*measure) -> std::optional<Spread> {
+      std::vector<double> values;
+      for (const RaceRun* r : own)
+        if (const std::optional<double> value = r->*measure) values.push_back(*value);
+      return values.empty() ? std::nullopt : std::optional(spread_of(values));
+    };
+    rows.push_back({name, own.back()->parameters, static_cast<int64_t>(own.size()),
+                    spread(&RaceRun::tokens_per_second), spread(&RaceRun::loss),
+                    spread(&RaceRun::exact_match), spread(&RaceRun::bleu), spread(&RaceRun::aer),
+                    spread(&RaceRun::entropy), own[0]->map});
   }
   return rows;
 }
@@ -162,51 +149,46 @@ std::string race_table(const std::vector<RaceRow>& rows) {
 }
 
 std::string race_table_markdown(const std::vector<RaceRow>& rows) {
-  std::string head = "|", rule = "|", body;
-  for (const Column& c : columns()) {
-    head += " " + c.name + " |";
-    rule += c.name == "attention" ? " --- |" : " ---: |";
-  }
-  for (const RaceRow& r : rows) {
-    body += "|";
-    for (const Column& c : columns()) body += " " + c.text(r) + " |";
-    body += "\n";
-  }
-  return head + "\n" + rule + "\n" + body;
+  auto line = [](auto&& text) {
+    std::string out = "|";
+    for (const Column& c : columns()) out += " " + text(c) + " |";
+    return out + "\n";
+  };
+  std::string out = line([](const Column& c) { return c.name; });
+  out += line([](const Column& c) { return c.name == "attention" ? "---"s : "---:"s; });
+  for (const RaceRow& r : rows) out += line([&](const Column& c) { return c.text(r); });
+  return out;
 }
 
 std::vector<std::string> race_findings(const std::vector<RaceRow>& rows) {
   struct Measure {
     const char* name;
     double sign;  // +1: less is better
-    std::function<std::optional<Spread>(const RaceRow&)> of;
+    std::optional<Spread> RaceRow::*of;
   };
-  const Measure measures[] = {
-      {"loss", 1, [](const RaceRow& r) { return std::optional<Spread>(r.loss); }},
-      {"exact match", -1, [](const RaceRow& r) { return std::optional<Spread>(r.exact_match); }},
-      {"BLEU", -1, [](const RaceRow& r) { return std::optional<Spread>(r.bleu); }},
-      {"AER", 1, [](const RaceRow& r) { return r.aer; }}};
+  const Measure measures[] = {{"loss", 1, &RaceRow::loss},
+                              {"exact match", -1, &RaceRow::exact_match},
+                              {"BLEU", -1, &RaceRow::bleu},
+                              {"AER", 1, &RaceRow::aer}};
   std::vector<std::string> out;
   for (const Measure& m : measures) {
     const RaceRow* best = nullptr;
     for (const RaceRow& r : rows) {
-      std::optional<Spread> s = m.of(r);
-      if (s && s->count > 1 && (!best || m.sign * s->mean < m.sign * m.of(*best)->mean)) best = &r;
+      const std::optional<Spread>& s = r.*m.of;
+      if (s && s->count > 1 && (!best || m.sign * s->mean < m.sign * (best->*m.of)->mean)) best = &r;
     }
     if (!best) continue;
     std::vector<std::string> behind, open;
-    Spread top = *m.of(*best);
+    const Spread top = *(best->*m.of);
+    bool equal = true;
     for (const RaceRow& r : rows) {
-      std::optional<Spread> s = m.of(r);
+      const std::optional<Spread>& s = r.*m.of;
+      equal = equal && (!s || s->mean == top.mean);
       if (&r == best || !s || s->count < 2) continue;
       auto error = [](const Spread& x) { return x.deviation * x.deviation / static_cast<double>(x.count); };
       bool clear = std::abs(s->mean - top.mean) > 2 * std::sqrt(error(*s) + error(top));
       (clear ? behind : open).push_back(r.attention);
     }
-    bool equal = std::all_of(rows.begin(), rows.end(), [&](const RaceRow& r) {
-      std::optional<Spread> s = m.of(r);
-      return !s || s->mean == top.mean;
-    });
     if (equal) {
       out.push_back(fmt::format("{}: the same for all", m.name));
       continue;
@@ -222,20 +204,11 @@ std::vector<std::string> race_findings(const std::vector<RaceRow>& rows) {
 
 std::string race_maps(const std::vector<RaceRow>& rows, int width) {
   std::string out;
-  std::vector<std::vector<std::string>> beside;  // blocks of the line that is being filled
-  std::vector<int> widths;
+  std::vector<std::string> beside;  // the line of maps that is being filled, all of the same width
   auto flush = [&] {
-    size_t height = 0;
-    for (const auto& block : beside) height = std::max(height, block.size());
-    for (size_t i = 0; i < height; ++i) {
-      std::string line;
-      for (size_t k = 0; k < beside.size(); ++k)
-        line += (k ? "   " : "") + padded(i < beside[k].size() ? beside[k][i] : "", widths[k], true);
-      out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-    }
-    if (height) out += "\n";
+    for (const std::string& line : beside) out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    if (!beside.empty()) out += "\n";
     beside.clear();
-    widths.clear();
   };
   for (const RaceRow& r : rows) {
     if (r.map.weights.empty()) continue;
@@ -243,18 +216,20 @@ std::string race_maps(const std::vector<RaceRow>& rows, int width) {
     for (const auto& row : r.map.weights) flat.insert(flat.end(), row.begin(), row.end());
     Weights weights{static_cast<int64_t>(r.map.target.size()), static_cast<int64_t>(r.map.source.size()),
                     flat};
-    std::vector<std::string> block = lines_of(draw_heat_map(weights, r.map.source, r.map.target,
+    std::vector<std::string> block = lines_of(r.attention + "\n" +
+                                              draw_heat_map(weights, r.map.source, r.map.target,
                                                             {.width = width,
                                                              .header = HeatMapOptions::Header::vertical,
                                                              .name_largest = false,
                                                              .legend = false}));
-    block.insert(block.begin(), r.attention);
-    int w = 0, used = 0;
+    int w = 0;
     for (const std::string& line : block) w = std::max(w, utf8::display_width(line));
-    for (int x : widths) used += x + 3;
-    if (used + w > width) flush();
-    beside.push_back(std::move(block));
-    widths.push_back(w);
+    if (!beside.empty() && utf8::display_width(beside[0]) + 3 + w > width) flush();
+    const std::string gap = beside.empty() ? "" : "   ",
+                      blank = beside.empty() ? "" : padded("", utf8::display_width(beside[0]), true);
+    beside.resize(std::max(beside.size(), block.size()), blank);
+    block.resize(beside.size());
+    for (size_t i = 0; i < block.size(); ++i) beside[i] += gap + padded(block[i], w, true);
   }
   flush();
   return out;

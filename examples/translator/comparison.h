@@ -39,14 +39,13 @@ struct Spread {
   double mean = 0, deviation = 0;
   int64_t count = 0;
 };
-Spread spread_of(const std::vector<double>& values);
 
 /// All runs of one attention.
 struct RaceRow {
   std::string attention;
   int64_t parameters = 0, runs = 0;
-  Spread tokens_per_second, loss, exact_match, bleu;
-  std::optional<Spread> aer, entropy;
+  std::optional<Spread> tokens_per_second, loss, exact_match, bleu, aer,
+      entropy;      ///< of the runs that have it
   SentenceMap map;  ///< of the first seed
 };
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -77,7 +76,7 @@ void write_lines(const std::string& path, const std::vector<std::string>& texts,
 
 // The embedded test sentences tell something about a model that did not learn from them.
 void must_not_know_the_test(const std::string& directory, const TrainingData& trained_on) {
-  std::string config = (std::filesystem::path(directory) / "config.json").string();
+  const std::string config = in(directory, "config.json");
   if (trained_on.corpus.empty())
     throw InputError(
         config, 0,

@@ -64,8 +64,18 @@ void add(const Command& c, const Fields& fields, const std::set<std::string>& on
     if (*f.help && (only.empty() || only.count(f.option()))) add(c, f);
 }
 
-// Those of both kinds of network have one value.
-void take_given(const Command& c, TrainCommand& o) {
+// Where a file is.
+Option file(const Command& c, const std::string& names, std::string& path, const std::string& help) {
+  return c.option(names, path, help).type_name("FILE");
+}
+
+// What follows from what is given: of the data, and that options of both kinds of network have one value.
+void finish(const Command& c, TrainCommand& o) {
+  const bool own_data = !o.data.data.empty() || !o.data.source.empty();
+  if (o.data.read.swap_columns && !own_data)
+    throw UsageError("--swap needs --data or --source: the embedded corpus is English to French");
+  if (own_data && o.data.read.max_length == 0) o.data.read.max_length = 50;
+  o.data.read.lowercase = o.model.lowercase;
   for (const std::string& option : c.given()) o.given.insert(option);
   for (const Field& to : network_fields(o.model, "transformer"))
     for (const Field& from : network_fields(o.model, "gru"))
@@ -98,32 +108,27 @@ void add_corpus_command(const Command& app, CorpusCommand& o, int& exit_code) {
   c.option("-n,--count", o.count, "Pairs (default: 40000 of train, 1000 of the others)").range(1, 2000000);
   c.option("--seed", o.seed, "The same seed gives the same sentences everywhere").show_default();
   c.option("--max-length", o.max_length, "Tokens on either side at most").show_default().range(3, 100);
-  c.option("-o,--out", o.out, "TSV file: English, French; - is stdout").show_default().type_name("FILE");
+  file(c, "-o,--out", o.out, "TSV file: English, French; - is stdout").show_default();
   c.flag("--links", o.links,
          "A third column with the word alignment in Moses form (0-0 1-2, token numbers)");
-  c.option("--alignments", o.alignments, "File for the alignments alone, a line each").type_name("FILE");
+  file(c, "--alignments", o.alignments, "File for the alignments alone, a line each");
   c.flag("--tokens", o.tokens, "Tokens with spaces between them instead of readable text");
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
 // Where pairs come from and how they are read, for train and compare.
 void add_data_options(const Command& c, TrainCommand& o) {
-  auto data = c.option("--data", o.data.data, "Training pairs, a TSV file: source TAB target; - is stdin")
-                  .type_name("FILE");
-  auto source = c.option("--source", o.data.source, "Source sentences, one a line, instead of --data")
-                    .type_name("FILE")
-                    .excludes(data);
-  auto target =
-      c.option("--target", o.data.target, "Their translations, line by line").type_name("FILE").needs(source);
+  auto data = file(c, "--data", o.data.data, "Training pairs, a TSV file: source TAB target; - is stdin");
+  auto source = file(c, "--source", o.data.source, "Source sentences, one a line, instead of --data");
+  source.excludes(data);
+  auto target = file(c, "--target", o.data.target, "Their translations, line by line");
+  target.needs(source);
   source.needs(target);
-  c.option("--valid", o.data.valid,
-           "Validation pairs, TSV (default: a twentieth of the data, at most 1000 pairs)")
-      .type_name("FILE");
-  auto valid_source =
-      c.option("--valid-source", o.data.valid_source, "Validation sources, one a line").type_name("FILE");
-  auto valid_target = c.option("--valid-target", o.data.valid_target, "Validation targets, one a line")
-                          .type_name("FILE")
-                          .needs(valid_source);
+  file(c, "--valid", o.data.valid,
+       "Validation pairs, TSV (default: a twentieth of the data, at most 1000 pairs)");
+  auto valid_source = file(c, "--valid-source", o.data.valid_source, "Validation sources, one a line");
+  auto valid_target = file(c, "--valid-target", o.data.valid_target, "Validation targets, one a line");
+  valid_target.needs(valid_source);
   valid_source.needs(valid_target);
   c.flag("--swap", o.data.read.swap_columns, "The second column (or --target) is what is translated from");
   c.flag("--strict", o.data.read.strict, "Stop at the first bad line instead of leaving it out");
@@ -135,15 +140,6 @@ void add_data_options(const Command& c, TrainCommand& o) {
            "Words seen less often are <unk> (default: 2; 1 for the embedded corpus)")
       .range(1, 1000000000);
   c.option("--max-vocabulary", o.max_vocabulary, "Words a side at most").show_default().range(5, kMostWords);
-}
-
-// What follows from the data that was asked for.
-void finish_data_options(TrainCommand& o) {
-  bool own_data = !o.data.data.empty() || !o.data.source.empty();
-  if (o.data.read.swap_columns && !own_data)
-    throw UsageError("--swap needs --data or --source: the embedded corpus is English to French");
-  if (own_data && o.data.read.max_length == 0) o.data.read.max_length = 50;
-  o.data.read.lowercase = o.model.lowercase;
 }
 
 void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
@@ -167,8 +163,7 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   c.flag("-q,--quiet", o.train.quiet, "Errors only");
   add_common_options(c, o.common);
   c.callback([&o, c, &exit_code] {
-    finish_data_options(o);
-    take_given(c, o);
+    finish(c, o);
     exit_code = run(o);
   });
 }
@@ -197,13 +192,12 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
   c.option("--work", o.work, "Directory of the runs; those that are finished are not done again")
       .show_default()
       .type_name("DIR");
-  c.option("-o,--out", o.out, "Markdown file to write, with a picture (.svg) beside it").type_name("FILE");
+  file(c, "-o,--out", o.out, "Markdown file to write, with a picture (.svg) beside it");
   c.flag("--force", o.force, "Do finished runs again");
   c.flag("-q,--quiet", t.train.quiet, "The result only");
   add_common_options(c, t.common);
   c.callback([&o, c, &exit_code] {
-    finish_data_options(o.train);
-    take_given(c, o.train);
+    finish(c, o.train);
     exit_code = run(o);
   });
 }
@@ -236,28 +230,23 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
   Command c =
       app.add_command("evaluate", "Perplexity, BLEU, exact match and alignment error on sentence pairs");
   c.option("model", o.model, "Model directory").required().type_name("DIR");
-  auto pairs = c.option("pairs", o.pairs,
-                        "TSV: source, target and perhaps links (0-0 1-2); or sources, with --target")
-                   .type_name("FILE");
-  c.option("--target", o.target, "Targets, line by line").type_name("FILE").needs(pairs);
+  auto pairs =
+      file(c, "pairs", o.pairs, "TSV: source, target and perhaps links (0-0 1-2); or sources, with --target");
+  file(c, "--target", o.target, "Targets, line by line").needs(pairs);
   auto embedded =
       c.flag("--embedded", o.embedded, "The 1000 test sentences of the embedded corpus").excludes(pairs);
   c.flag("--swap", o.read.swap_columns, "The second column is what is translated from").excludes(embedded);
   c.flag("--strict", o.read.strict, "Stop at the first bad line instead of leaving it out");
-  c.option("--alignments", o.alignments,
-           "Gold links in Moses form, a line for each line of the pairs; alignment error counts only the "
-           "target words "
-           "that have one")
-      .type_name("FILE")
+  file(c, "--alignments", o.alignments,
+       "Gold links in Moses form, a line for each line of the pairs; alignment error counts only the target "
+       "words that have one")
       .needs(pairs);
   add_search_options(c, o.search);
   c.flag("--by-length", o.by_length, "The same for ranges of source length");
-  c.option("--hypotheses", o.hypotheses,
-           "File to write the translations to, a line for each line of the pairs; empty where one was left out")
-      .type_name("FILE");
-  c.option("--references", o.references,
-           "The same of what they are compared with: the targets in the model's spelling")
-      .type_name("FILE");
+  file(c, "--hypotheses", o.hypotheses,
+       "File to write the translations to, a line for each line of the pairs; empty where one was left out");
+  file(c, "--references", o.references,
+       "The same of what they are compared with: the targets in the model's spelling");
   c.flag("--json", o.json, "One JSON object instead of the tables");
   add_common_options(c, o.common);
   c.callback([&o, &exit_code] { exit_code = run(o); });

@@ -10,6 +10,7 @@
 #include <gradus/nn/module.h>
 #include <translator/commands.h>
 #include <translator/data.h>
+#include <translator/files.h>
 #include <translator/forecast.h>
 #include <translator/model_config.h>
 #include <translator/recipe.h>
@@ -30,57 +31,16 @@ void on_interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-}  // namespace
-
-const std::atomic<bool>& stop_on_signals() {
-  for (int signal : {SIGINT, SIGTERM, SIGHUP})
-    if (std::signal(signal, on_interrupt) == SIG_IGN)
-      std::signal(signal, SIG_IGN);  // nohup, jobs in the background
-  return stop_requested;
-}
-
-// What is not given on the command line depends on the network and on the data: the embedded corpus is small
-// and clean.
-void fill_defaults(TrainCommand& o, bool embedded) {
-  const bool transformer = o.model.model == "transformer";
-  auto open = [&](const char* option) { return o.given.count(option) == 0; };
-  gradus::nn::Seq2SeqConfig& n = o.model.network;
-  gradus::nn::TransformerConfig& t = o.model.transformer;
-  TrainOptions& run = o.train;
-  if (open("--hidden")) n.hidden_size = embedded ? 128 : 256;
-  if (open("--embedding")) n.embedding_dim = t.d_model = embedded ? 128 : 256;
-  if (open("--layers")) {
-    n.rnn.num_layers = 1;
-    t.num_layers = embedded ? 2 : 3;
-  }
-  if (open("--dropout")) {
-    n.rnn.dropout = embedded ? 0 : 0.2;
-    t.dropout = embedded ? 0 : 0.1;
-  }
-  if (open("--min-count")) o.min_count = embedded ? 1 : 2;
-  if (open("--lr")) {
-    run.lr = default_lr(run.optimizer, embedded);
-    if (transformer && embedded && run.optimizer.starts_with("adam")) run.lr = 2e-3;
-  }
-  if (open("--weight-decay")) run.weight_decay = run.optimizer == "adamw" ? 0.01 : 0;
-  if (open("--clip-norm")) run.clip = run.clip_value > 0 ? 0 : 1;
-  if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : embedded ? 7 : 12;
-  if (run.epochs == 0 && run.max_minutes <= 0)
-    throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
-}
-
-namespace {
-
 // An option that the other kind of model has would be without effect.
 void refuse_options_of_the_other(TrainCommand& o) {
   const bool transformer = o.model.model == "transformer";
-  std::set<std::string> own;
-  for (const Field& f : network_fields(o.model, o.model.model)) own.insert(f.option());
+  const char *own = "recurrent model", *other = "transformer";
+  if (transformer) std::swap(own, other);
+  std::set<std::string> known;
+  for (const Field& f : network_fields(o.model, o.model.model)) known.insert(f.option());
   for (const Field& f : network_fields(o.model, transformer ? "gru" : "transformer"))
-    if (o.given.count(f.option()) && !own.count(f.option()))
-      throw UsageError(fmt::format("{} is of a {}: {} has nothing for it", f.option(),
-                                   transformer ? "recurrent model" : "transformer",
-                                   transformer ? "a transformer" : "a recurrent model"));
+    if (o.given.count(f.option()) && !known.count(f.option()))
+      throw UsageError(fmt::format("{} is of a {}: a {} has nothing for it", f.option(), other, own));
 }
 
 // --resume goes on with the network that is there: what is given must be what its config.json says.
@@ -122,29 +82,6 @@ void must_fit_this_machine(const ModelConfig& config, const TrainCommand& o, con
     throw UsageError("train: " + why);
 }
 
-}  // namespace
-
-Model fresh_model(const TrainCommand& o, const Data& data) {
-  ModelConfig config = o.model;
-  config.source_language = data.source_language;
-  config.target_language = data.target_language;
-  config.trained_on = data.trained_on;
-  config.french = config.french || data.embedded;
-  Vocabulary source = vocabulary_of(data.train, &SentencePair::source, o),
-             target = vocabulary_of(data.train, &SentencePair::target, o);
-  config.network.source_vocabulary = config.transformer.source_vocabulary = source.size();
-  config.network.target_vocabulary = config.transformer.target_vocabulary = target.size();
-  must_fit_this_machine(config, o, data);
-  Model model(config, std::move(source), std::move(target), o.train.seed);
-  for (const auto* part : {&data.train, &data.valid})
-    for (const SentencePair& p : *part)
-      if (auto fault = model.length_fault(std::max(p.source.size(), p.target.size())); !fault.empty())
-        throw UsageError("a sentence " + fault + "; a smaller --max-length leaves such pairs out");
-  return model;
-}
-
-namespace {
-
 // The vocabularies of a run that goes on are its own; what is wrong with options that would make others, or
 // nothing.
 std::string vocabulary_complaint(const TrainCommand& o, const Data& data, const Model& model) {
@@ -171,25 +108,23 @@ SentencePair probe_of(const TrainCommand& o, const Model& model) {
   return p;
 }
 
-}  // namespace
-
-namespace {
-
 void must_be_there_or_not(const TrainCommand& o) {
-  namespace fs = std::filesystem;
-  const fs::path out = o.train.out, last = out / "last.safetensors";
-  std::error_code ignored;
-  if (o.resume && !fs::exists(last, ignored))
-    throw InputError(o.train.out, 0, "holds no run to go on with: " + last.string() + " is missing");
-  if (!o.resume && !o.force && (fs::exists(out / "model.safetensors", ignored) || fs::exists(last, ignored)))
+  const std::string& out = o.train.out;
+  auto has = [&](const char* file) {
+    std::error_code ignored;
+    return std::filesystem::exists(in(out, file), ignored);
+  };
+  if (o.resume && !has("last.safetensors"))
+    throw InputError(out, 0, "holds no run to go on with: " + in(out, "last.safetensors") + " is missing");
+  if (!o.resume && !o.force && (has("model.safetensors") || has("last.safetensors")))
     throw InputError(
-        o.train.out, 0,
+        out, 0,
         "holds a model already: --resume goes on with it, --force replaces it, --out names another place");
 }
 
 // Which network it is, and how text is read, the run that goes on knows.
 void take_over(TrainCommand& o) {
-  ModelConfig there = read_config((std::filesystem::path(o.train.out) / "config.json").string());
+  ModelConfig there = read_config(in(o.train.out, "config.json"));
   must_be_the_same(o, there);
   o.model.model = there.model;
   o.data.read.lowercase = there.lowercase;
@@ -202,6 +137,62 @@ Model resumed_model(const TrainCommand& o, const Data& data) {
 }
 
 }  // namespace
+
+const std::atomic<bool>& stop_on_signals() {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (std::signal(signal, on_interrupt) == SIG_IGN)
+      std::signal(signal, SIG_IGN);  // nohup, jobs in the background
+  return stop_requested;
+}
+
+// What is not given on the command line depends on the network and on the data: the embedded corpus is small
+// and clean.
+void fill_defaults(TrainCommand& o, bool embedded) {
+  const bool transformer = o.model.model == "transformer";
+  auto open = [&](const char* option) { return o.given.count(option) == 0; };
+  gradus::nn::Seq2SeqConfig& n = o.model.network;
+  gradus::nn::TransformerConfig& t = o.model.transformer;
+  TrainOptions& run = o.train;
+  if (open("--hidden")) n.hidden_size = embedded ? 128 : 256;
+  if (open("--embedding")) n.embedding_dim = t.d_model = embedded ? 128 : 256;
+  if (open("--layers")) {
+    n.rnn.num_layers = 1;
+    t.num_layers = embedded ? 2 : 3;
+  }
+  if (open("--dropout")) {
+    n.rnn.dropout = embedded ? 0 : 0.2;
+    t.dropout = embedded ? 0 : 0.1;
+  }
+  if (open("--min-count")) o.min_count = embedded ? 1 : 2;
+  if (open("--lr")) {
+    run.lr = default_lr(run.optimizer, embedded);
+    if (transformer && embedded && run.optimizer.starts_with("adam")) run.lr = 2e-3;
+  }
+  if (open("--weight-decay")) run.weight_decay = run.optimizer == "adamw" ? 0.01 : 0;
+  if (open("--clip-norm")) run.clip = run.clip_value > 0 ? 0 : 1;
+  if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : embedded ? 7 : 12;
+  if (run.epochs == 0 && run.max_minutes <= 0)
+    throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
+}
+
+Model fresh_model(const TrainCommand& o, const Data& data) {
+  ModelConfig config = o.model;
+  config.source_language = data.source_language;
+  config.target_language = data.target_language;
+  config.trained_on = data.trained_on;
+  config.french = config.french || data.embedded;
+  Vocabulary source = vocabulary_of(data.train, &SentencePair::source, o),
+             target = vocabulary_of(data.train, &SentencePair::target, o);
+  config.network.source_vocabulary = config.transformer.source_vocabulary = source.size();
+  config.network.target_vocabulary = config.transformer.target_vocabulary = target.size();
+  must_fit_this_machine(config, o, data);
+  Model model(config, std::move(source), std::move(target), o.train.seed);
+  for (const auto* part : {&data.train, &data.valid})
+    for (const SentencePair& p : *part)
+      if (auto fault = model.length_fault(std::max(p.source.size(), p.target.size())); !fault.empty())
+        throw UsageError("a sentence " + fault + "; a smaller --max-length leaves such pairs out");
+  return model;
+}
 
 int run(TrainCommand& o) {
   auto say = [quiet = o.train.quiet](const std::string& line) {
