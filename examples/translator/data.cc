@@ -13,26 +13,16 @@ namespace {
 constexpr int kHeldOut = 1000;  // embedded validation and test sentences, each
 
 SentencePair to_pair(const AlignedPair& a) {
-  SentencePair p;
-  p.source = a.source;
-  p.target = a.target;
-  p.source_text = detokenise_english(a.source);
-  p.target_text = detokenise_french(a.target);
   GoldAlignment gold;
   for (auto [s, t] : a.links) gold.sure.push_back({s, t});
-  p.alignment = std::move(gold);
-  return p;
+  return {a.source, a.target, detokenise_english(a.source), detokenise_french(a.target), std::move(gold)};
 }
 
 std::vector<SentencePair> to_pairs(const std::vector<AlignedPair>& pairs) {
-  std::vector<SentencePair> out;
-  out.reserve(pairs.size());
-  for (const AlignedPair& p : pairs) out.push_back(to_pair(p));
+  std::vector<SentencePair> out(pairs.size());
+  std::transform(pairs.begin(), pairs.end(), out.begin(), to_pair);
   return out;
 }
-
-// The sentences named by --valid, if any are.
-bool has_valid(const DataOptions& options) { return !options.valid.empty() || !options.valid_source.empty(); }
 
 Data embedded(const DataOptions& options) {
   int max_length = options.read.max_length > 0 ? static_cast<int>(options.read.max_length) : kCorpusLength;
@@ -41,22 +31,20 @@ Data embedded(const DataOptions& options) {
                                    .valid = kHeldOut,
                                    .test = kHeldOut,
                                    .max_length = max_length});
-  Data data;
-  data.trained_on = {"embedded", kCorpusVersion, options.corpus_size,
-                     static_cast<int64_t>(options.corpus_seed), max_length};
-  data.embedded = true;
-  data.source_language = "English";
-  data.target_language = "French";
-  data.train = to_pairs(corpus.train);
-  data.valid = to_pairs(corpus.valid);
+  Data data{.train = to_pairs(corpus.train),
+            .valid = to_pairs(corpus.valid),
+            .embedded = true,
+            .source_language = "English",
+            .target_language = "French",
+            .trained_on = {"embedded", kCorpusVersion, options.corpus_size,
+                           static_cast<int64_t>(options.corpus_seed), max_length}};
   data.probes = {to_pair(held_out_pair()), data.valid.at(0), data.valid.at(1)};
   return data;
 }
 
 ParallelData read(const std::string& tsv, const std::string& source, const std::string& target,
                   const ReadOptions& options) {
-  if (!tsv.empty()) return read_pairs(tsv, options);
-  return read_pairs(source, target, options);
+  return tsv.empty() ? read_pairs(source, target, options) : read_pairs(tsv, options);
 }
 
 }  // namespace
@@ -77,20 +65,21 @@ std::vector<SentencePair> hold_out(std::vector<SentencePair>& pairs) {
 
 Data load_data(const DataOptions& options) {
   Data data;
+  const bool has_valid = !options.valid.empty() || !options.valid_source.empty();
   auto report = [&](const ReadReport& r) {
     data.reports.push_back(r.summary());
     for (const std::string& message : r.messages) data.reports.push_back("  " + message);
   };
   if (options.data.empty() && options.source.empty()) {
     data = embedded(options);
-    if (!has_valid(options)) return data;
+    if (!has_valid) return data;
     data.probes.resize(1);
   } else {
     ParallelData train = read(options.data, options.source, options.target, options.read);
     data.train = std::move(train.pairs);
     report(train.report);
   }
-  if (has_valid(options)) {
+  if (has_valid) {
     ParallelData valid = read(options.valid, options.valid_source, options.valid_target, options.read);
     data.valid = std::move(valid.pairs);
     report(valid.report);

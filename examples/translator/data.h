@@ -23,11 +23,11 @@ constexpr int kCorpusLength = 40;  ///< tokens of an embedded sentence, unless a
 
 struct Data {
   std::vector<SentencePair> train, valid;
-  std::vector<SentencePair> probes;  ///< shown while training
+  std::vector<SentencePair> probes = {};  ///< shown while training
   bool embedded = false;
   std::string source_language = "source", target_language = "target";
   TrainingData trained_on = {.corpus = "own"};
-  std::vector<std::string> reports;  ///< what happened to the lines of each file, for people
+  std::vector<std::string> reports = {};  ///< what happened to the lines of each file, for people
 };
 
 /// @throws InputError naming file and line.

@@ -129,8 +129,20 @@ gradus::Tensor alignment_of(const std::vector<EncodedPair>& pairs, const std::ve
   return weights;
 }
 
-void throw_if(const std::atomic<bool>* stop) {
-  if (stop && *stop) throw Interrupted();
+// Calls f(worker, k), which returns how many sentences it has done, for k = 0 .. count-1: the same ones on each
+// worker every time.
+template <class F>
+void divide(gradus::ThreadPool& pool, size_t count, const Work& work, F&& f) {
+  std::atomic<int64_t> done{0};
+  pool.run([&](int thread) {
+    gradus::NoGrad guard;
+    const size_t worker = static_cast<size_t>(thread);
+    for (size_t k = worker; k < count; k += static_cast<size_t>(pool.size())) {
+      if (work.stop && *work.stop) throw Interrupted();
+      done += f(worker, k);
+      if (worker == 0 && work.on_progress) work.on_progress(done);
+    }
+  });
 }
 
 Translation to_translation(const Model& model, const nn::Hypothesis& h,
@@ -317,18 +329,11 @@ void for_each_batch(const std::vector<EncodedPair>& pairs, size_t size, const Wo
                    [&](size_t a, size_t b) { return pairs[a].target.size() < pairs[b].target.size(); });
   const size_t batches = (order.size() + size - 1) / size;
   gradus::ThreadPool pool(std::max(1, std::min<int>(work.threads, static_cast<int>(batches))));
-  std::atomic<int64_t> done{0};
-  pool.run([&](int thread) {
-    gradus::NoGrad guard;
-    const size_t worker = static_cast<size_t>(thread);
-    for (size_t k = worker; k < batches; k += static_cast<size_t>(pool.size())) {
-      throw_if(work.stop);
-      auto begin = order.begin() + static_cast<long>(k * size);
-      auto end = order.begin() + static_cast<long>(std::min(order.size(), (k + 1) * size));
-      f(worker, {begin, end});
-      done += end - begin;
-      if (worker == 0 && work.on_progress) work.on_progress(done);
-    }
+  divide(pool, batches, work, [&](size_t worker, size_t k) {
+    auto begin = order.begin() + static_cast<long>(k * size);
+    auto end = order.begin() + static_cast<long>(std::min(order.size(), (k + 1) * size));
+    f(worker, {begin, end});
+    return end - begin;
   });
 }
 
@@ -357,12 +362,14 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
   std::vector<size_t> words;
   for (size_t i : order) words.push_back(sources[i].size());
   const std::vector<Together> batches = batches_of(words, model.most_positions(), options);
-  std::atomic<int64_t> done{0};
-  auto one = [&](const Together& together, nn::SearchOptions how, bool tells) {
-    throw_if(work.stop);
-    std::vector<std::vector<int32_t>> ids;
-    const auto [begin, end, max_length] = together;
+  gradus::ThreadPool all(std::max(1, work.threads)), caller(1);
+  const bool whole = batches.size() >= static_cast<size_t>(all.size());  // batches for each thread
+  if (!whole) options.pool = &all;
+  divide(whole ? all : caller, batches.size(), work, [&](size_t, size_t k) {
+    const auto [begin, end, max_length] = batches[k];
+    nn::SearchOptions how = options;
     how.max_length = max_length;
+    std::vector<std::vector<int32_t>> ids;
     for (size_t i = begin; i < end; ++i) {
       ids.push_back(model.source.encode(sources[order[i]]));
       ids.back().push_back(nn::kEos);
@@ -372,19 +379,8 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
     for (size_t i = begin; i < end; ++i)
       for (const nn::Hypothesis& h : found[i - begin])
         out[order[i]].push_back(to_translation(model, h, sources[order[i]], keep_weights));
-    done += static_cast<int64_t>(end - begin);
-    if (tells && work.on_progress) work.on_progress(done);
-  };
-  gradus::ThreadPool pool(std::max(1, work.threads));
-  if (batches.size() >= static_cast<size_t>(pool.size())) {  // whole batches for each thread
-    pool.run([&](int worker) {
-      for (size_t k = static_cast<size_t>(worker); k < batches.size(); k += static_cast<size_t>(pool.size()))
-        one(batches[k], options, worker == 0);
-    });
-  } else {
-    options.pool = &pool;
-    for (const Together& together : batches) one(together, options, true);
-  }
+    return static_cast<int64_t>(end - begin);
+  });
   return out;
 }
 

@@ -1,15 +1,15 @@
 #include <translator/run_log.h>
 
+#include <fmt/core.h>
+
 #include <cmath>
-#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include <translator/files.h>
-#include <translator/recipe.h>
-#include <translator/trainer.h>
-
 #include <common/json_text.h>
+#include <translator/files.h>
+#include <translator/trainer.h>
 
 namespace translator {
 namespace {
@@ -26,9 +26,7 @@ json number(double x) {
 // Four digits are enough for a picture.
 json rounded(double x) {
   if (!std::isfinite(x)) return number(x);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", x);
-  return std::strtod(text, nullptr);
+  return std::strtod(fmt::format("{:.4g}", x).c_str(), nullptr);
 }
 
 json rounded(const std::vector<double>& all) {
@@ -51,7 +49,7 @@ json of(const RunLog::Sample& s) {
   return {{"source", s.source}, {"reference", s.reference}, {"output", s.output}};
 }
 
-json of(const ProbeResult& p, const std::string& source, const std::string& reference) {
+json of(const ProbeResult& p, const RunLog::Sample& s) {
   json weights = nullptr;
   if (!p.weights.empty()) {
     weights = json::array();
@@ -61,20 +59,20 @@ json of(const ProbeResult& p, const std::string& source, const std::string& refe
       weights.push_back(std::move(numbers));
     }
   }
-  return {{"source", source}, {"reference", reference.empty() ? json(nullptr) : json(reference)},
-          {"output", p.output}, {"source_words", p.source}, {"target_words", p.target}, {"weights", weights}};
+  return {{"source", s.source},       {"reference", s.reference.empty() ? json(nullptr) : json(s.reference)},
+          {"output", p.output},       {"source_words", p.source},
+          {"target_words", p.target}, {"weights", weights}};
 }
 
 }  // namespace
 
-void RunLog::write(const std::string& line) const {
-  append_line((std::filesystem::path(directory_) / "train.log").string(), line);
-}
+RunLog::RunLog(const std::string& directory) : path_(in(directory, "train.log")) {}
+
+void RunLog::write(const json& event) const { append_line(path_, json_text::dump(event)); }
 
 void RunLog::cut(int64_t step, bool validation_due) const {
-  std::string path = (std::filesystem::path(directory_) / "train.log").string();
-  if (!std::filesystem::exists(path)) return;
-  std::string text = read_file(path), kept;
+  if (!std::filesystem::exists(path_)) return;
+  std::string text = read_file(path_), kept;
   for (size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
     std::string line = text.substr(at, end + 1 - at);
     json event = json_text::parse_or_discarded(line);
@@ -84,41 +82,42 @@ void RunLog::cut(int64_t step, bool validation_due) const {
                  event.value("event", json()) == "validation";
     if (!later && !again) kept += line;
   }
-  if (kept != text) write_file(path, kept);
+  if (kept != text) write_file(path_, kept);
 }
 
-void RunLog::start(const TrainOptions& o, const Start& facts) const {
-  write(json_text::dump(json{{"event", "start"},
-                             {"version", kVersion},
-                             {"pairs", facts.pairs},
-                             {"epochs", o.epochs},
-                             {"max_minutes", o.max_minutes},
-                             {"batch_size", o.batch_size},
-                             {"lr", o.lr},
-                             {"recipe", recipe(o)},
-                             {"seed", o.seed},
-                             {"threads", o.threads},
-                             {"parameters", facts.parameters},
-                             {"layers", of(facts.meter)}}));
+void RunLog::start(const TrainOptions& o, size_t pairs, int64_t parameters, const StepMeter& meter) const {
+  write({{"event", "start"},
+         {"version", kVersion},
+         {"pairs", pairs},
+         {"epochs", o.epochs},
+         {"max_minutes", o.max_minutes},
+         {"batch_size", o.batch_size},
+         {"lr", o.lr},
+         {"recipe", recipe(o)},
+         {"seed", o.seed},
+         {"threads", o.threads},
+         {"parameters", parameters},
+         {"layers", of(meter)}});
 }
 
-void RunLog::resume(const TrainOptions& o, const Resume& facts) const {
-  write(json_text::dump(json{{"event", "resume"},
-                             {"version", kVersion},
-                             {"epoch", facts.epoch},
-                             {"step", facts.step},
-                             {"seconds", facts.seconds},
-                             {"epochs", o.epochs},
-                             {"max_minutes", o.max_minutes},
-                             {"threads", o.threads},
-                             {"layers", of(facts.meter)}}));
+void RunLog::resume(const TrainOptions& o, int64_t epoch, int64_t step, double seconds,
+                    const StepMeter& meter) const {
+  write({{"event", "resume"},
+         {"version", kVersion},
+         {"epoch", epoch},
+         {"step", step},
+         {"seconds", seconds},
+         {"epochs", o.epochs},
+         {"max_minutes", o.max_minutes},
+         {"threads", o.threads},
+         {"layers", of(meter)}});
 }
 
 void RunLog::validation(const Validation& v, const Details& d) const {
   const Evaluation& e = v.evaluation;
   json samples = json::array(), worst = json::array();
   for (const Sample& s : d.samples) samples.push_back(of(s));
-  for (const Details::Worst& w : d.worst) {
+  for (const Worst& w : d.worst) {
     json one = of(w.sample);
     one["loss"] = rounded(w.sentence.loss);
     one["tokens"] = w.sentence.tokens;
@@ -130,32 +129,30 @@ void RunLog::validation(const Validation& v, const Details& d) const {
              {"gradient", rounded(d.norms.gradient)},
              {"weight", rounded(d.norms.weight)},
              {"update", rounded(d.norms.update)}};
-  write(json_text::dump(
-      json{{"event", "validation"},
-           {"epoch", v.epoch},
-           {"step", v.step},
-           {"seconds", v.seconds},
-           {"lr", number(d.lr)},
-           {"train_loss", number(v.train_loss)},
-           {"valid_loss", number(e.nll)},
-           {"perplexity", number(e.perplexity)},
-           {"bleu", number(e.bleu.score)},
-           {"exact_match", e.exact_match},
-           {"sentences", e.sentences},
-           {"tokens_per_s", number(v.tokens_per_second)},
-           {"grad_norm", number(d.grad_norm)},
-           {"skipped_steps", d.skipped},
-           {"best", v.best},
-           {"attention_entropy", e.entropy ? number(*e.entropy) : json(nullptr)},
-           {"norms", norms},
-           {"probe", d.probe.empty() ? json(nullptr) : of(d.probe[0], d.probe_source, d.probe_reference)},
-           {"worst", worst},
-           {"samples", samples}}));
+  write({{"event", "validation"},
+         {"epoch", v.epoch},
+         {"step", v.step},
+         {"seconds", v.seconds},
+         {"lr", number(d.lr)},
+         {"train_loss", number(v.train_loss)},
+         {"valid_loss", number(e.nll)},
+         {"perplexity", number(e.perplexity)},
+         {"bleu", number(e.bleu.score)},
+         {"exact_match", e.exact_match},
+         {"sentences", e.sentences},
+         {"tokens_per_s", number(v.tokens_per_second)},
+         {"grad_norm", number(d.grad_norm)},
+         {"skipped_steps", d.skipped},
+         {"best", v.best},
+         {"attention_entropy", e.entropy ? number(*e.entropy) : json(nullptr)},
+         {"norms", norms},
+         {"probe", d.probe ? of(*d.probe, d.samples[0]) : json(nullptr)},
+         {"worst", worst},
+         {"samples", samples}});
 }
 
 void RunLog::end(bool finished, int64_t step, double seconds) const {
-  write(
-      json_text::dump(json{{"event", "end"}, {"finished", finished}, {"step", step}, {"seconds", seconds}}));
+  write({{"event", "end"}, {"finished", finished}, {"step", step}, {"seconds", seconds}});
 }
 
 }  // namespace translator

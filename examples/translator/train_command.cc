@@ -13,7 +13,6 @@
 #include <translator/files.h>
 #include <translator/forecast.h>
 #include <translator/model_config.h>
-#include <translator/recipe.h>
 #include <common/error.h>
 #include <common/progress.h>
 #include <common/tell.h>

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <numeric>
 #include <optional>
 
@@ -14,8 +13,8 @@
 #include <gradus/nn/data_parallel.h>
 #include <gradus/nn/scheduled_sampling.h>
 #include <translator/autopsy.h>
+#include <translator/files.h>
 #include <translator/live_view.h>
-#include <translator/recipe.h>
 #include <common/error.h>
 #include <common/progress.h>
 #include <common/utf8.h>
@@ -60,8 +59,7 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
       base_lr_(options.lr),
       pool_(options.threads),
       meter_(*model.network),
-      log_(options.out),
-      best_loss_(INFINITY) {
+      log_(options.out) {
   if (train_.empty()) throw InputError("training data", 0, "has no sentence pairs");
   if (model.takes_alignments() &&
       std::all_of(train_.begin(), train_.end(), [](const EncodedPair& p) { return p.links.empty(); }))
@@ -70,10 +68,8 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
   batches_per_epoch_ = static_cast<int64_t>(batches_of(0).size());
   for (const EncodedPair& p : train_) tokens_per_epoch_ += static_cast<int64_t>(p.target.size()) + 1;
   fingerprint_ = fingerprint(train_);
-  warmup_ = options_.warmup > 0 ? options_.warmup : 100;
-  if (options_.warmup == 0 && options_.epochs > 0)
-    warmup_ = std::min(warmup_, options_.epochs * batches_per_epoch_ / 10);
-  warmup_ = std::max<int64_t>(1, warmup_);
+  int64_t tenth = options_.epochs > 0 ? options_.epochs * batches_per_epoch_ / 10 : 100;
+  warmup_ = options_.warmup > 0 ? options_.warmup : std::clamp<int64_t>(tenth, 1, 100);
 }
 
 // Shuffled, sorted by length within pools of 50 batches (so that a batch pads little and the order stays
@@ -107,7 +103,8 @@ std::vector<std::vector<size_t>> Trainer::batches_of(int64_t epoch) const {
   return batches;
 }
 
-Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
+int64_t Trainer::train_step(const std::vector<size_t>& batch) {
+  auto start = Clock::now();
   StepBatch work{.parts = parts_of(train_, batch, pool_.size()),
                  .loss = {.label_smoothing = options_.label_smoothing, .baseline = baseline_},
                  .training_seed = options_.seed * 1000003 + static_cast<uint64_t>(step_),
@@ -138,11 +135,17 @@ Trainer::StepResult Trainer::train_step(const std::vector<size_t>& batch) {
   // loss is not finite is left out, as it would make every later gradient NaN.
   double mean = out.nll / static_cast<double>(out.tokens);
   if (std::isfinite(mean)) baseline_ = step_ == 0 ? mean : 0.9 * baseline_ + 0.1 * mean;
-  return {out.nll, out.tokens, norm};
+  ++batch_;
+  ++step_;
+  window_nll_ += out.nll;
+  window_tokens_ += out.tokens;
+  last_norm_ = norm;
+  window_seconds_ += since(start);
+  return out.tokens;
 }
 
 void Trainer::stop_for(const StepBatch& batch) {
-  std::string bundle = (std::filesystem::path(options_.out) / fmt::format("not-finite-{}", step_)).string();
+  std::string bundle = in(options_.out, fmt::format("not-finite-{}", step_));
   Autopsy autopsy = examine(model_, batch);
   save_bundle(bundle, model_, batch, autopsy);
   throw gradus::NotFinite(fmt::format("stopped at step {}:\n{}`translator replay {}` runs it again.", step_,
@@ -187,19 +190,18 @@ bool Trainer::interrupted(Progress& bar) {
 }
 
 bool Trainer::run(const std::atomic<bool>& stop) {
-  auto start = Clock::now();
+  const auto start = Clock::now();
+  const double before = seconds_;
   stop_ = &stop;
-  seconds_before_ = seconds_;
   log_.cut(step_, validation_due_);
   if (step_ == 0)
-    log_.start(options_, {train_.size(), nn::num_parameters(*model_.network), meter_});
+    log_.start(options_, train_.size(), nn::num_parameters(*model_.network), meter_);
   else
-    log_.resume(options_, {epoch_, step_, seconds_, meter_});
-  bool by_time_only = options_.epochs == 0;
+    log_.resume(options_, epoch_, step_, seconds_, meter_);
   auto label = [&] {
-    std::string epoch =
-        fmt::format("epoch {}", epoch_ + 1) + (by_time_only ? "" : fmt::format("/{}", options_.epochs));
-    return options_.title.empty() ? epoch : options_.title + ": " + epoch;
+    std::string title = options_.title.empty() ? "" : options_.title + ": ";
+    return fmt::format("{}epoch {}", title, epoch_ + 1) +
+           (options_.epochs > 0 ? fmt::format("/{}", options_.epochs) : "");
   };
   constexpr int64_t kBar = 1000;  // the bar shows the progress of the whole run, by epochs or by time
   Progress bar(label(), kBar, {.unit = "tokens/s", .quiet = options_.quiet});
@@ -211,16 +213,8 @@ bool Trainer::run(const std::atomic<bool>& stop) {
     bar.set_label(label());
     for (; batch_ < static_cast<int64_t>(batches.size()) && progress() < 1;) {
       if (stop) return interrupted(bar);
-      auto before = Clock::now();
-      StepResult r = train_step(batches[static_cast<size_t>(batch_)]);
-      ++batch_;
-      ++step_;
-      window_nll_ += r.nll;
-      window_tokens_ += r.tokens;
-      window_seconds_ += since(before);
-      last_norm_ = r.norm;
-      counted += r.tokens;
-      seconds_ = seconds_before_ + since(start);
+      counted += train_step(batches[static_cast<size_t>(batch_)]);
+      seconds_ = before + since(start);
       bar.update(static_cast<int64_t>(progress() * kBar),
                  fmt::format("loss {:.3f}", window_nll_ / static_cast<double>(window_tokens_)),
                  static_cast<double>(counted));
@@ -233,7 +227,7 @@ bool Trainer::run(const std::atomic<bool>& stop) {
     }
     bool over = options_.validate_every == 0 || progress() >= 1;
     if (window_tokens_ > 0 && over && !validate(bar)) return interrupted(bar);
-    seconds_ = seconds_before_ + since(start);
+    seconds_ = before + since(start);
   }
   bar.finish();
   log_.end(true, step_, seconds_);
@@ -302,11 +296,7 @@ RunLog::Details Trainer::look_closer(const Evaluation& e) const {
     d.samples.push_back(
         {probes_[i].source_text, probes_[i].target_text,
          translations[i].empty() ? std::string() : readable(model_, translations[i][0].tokens)});
-  if (!probes_.empty()) {
-    d.probe.push_back(probe(model_, probes_[0]));
-    d.probe_source = probes_[0].source_text;
-    d.probe_reference = probes_[0].target_text;
-  }
+  if (!probes_.empty()) d.probe = probe(model_, probes_[0]);
   const Work work{.threads = options_.threads, .stop = stop_};
   for (const WorstSentence& w : worst_sentences(model_, valid_, e.hypotheses.size(), kWorst, work)) {
     const SentencePair& p = valid_[w.index];
@@ -335,7 +325,7 @@ void Trainer::show(Progress& bar, const RunLog::Details& d) const {
     view.exact_match.push_back(100 * v.evaluation.exact_match);
   }
   for (const RunLog::Sample& s : d.samples) view.samples.emplace_back(s.source, s.output);
-  if (!d.probe.empty()) view.probe = d.probe[0];
+  view.probe = d.probe;
   bar.set_panel(draw_live_view(view, style));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -57,12 +58,7 @@ class Trainer {
 
  private:
   std::vector<std::vector<size_t>> batches_of(int64_t epoch) const;
-  struct StepResult {
-    double nll;
-    int64_t tokens;
-    double norm;
-  };
-  StepResult train_step(const std::vector<size_t>& batch);
+  int64_t train_step(const std::vector<size_t>& batch);  // returns its target words
   double progress() const;
   double rate() const;
   [[noreturn]] void stop_for(const struct StepBatch& batch);
@@ -95,7 +91,7 @@ class Trainer {
   bool validation_due_ = false;  // it was interrupted
   const std::atomic<bool>* stop_ = nullptr;
   uint64_t fingerprint_ = 0;  // of the training pairs as ids
-  double best_loss_ = 0, seconds_ = 0, seconds_before_ = 0;
+  double best_loss_ = INFINITY, seconds_ = 0;
   double baseline_ = 0;  // moving average of a word's cost, nats
   double window_nll_ = 0, window_seconds_ = 0, last_norm_ = 0;
   int64_t window_tokens_ = 0;

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -10,12 +9,10 @@
 #include <gradus/io/safetensors.h>
 #include <gradus/numeric.h>
 #include <translator/files.h>
-#include <translator/recipe.h>
 #include <common/error.h>
+#include <common/json_text.h>
 #include <common/utf8.h>
 #include <translator/trainer.h>
-
-#include <common/json_text.h>
 
 // What a run leaves behind, and how it goes on from there.
 
@@ -45,8 +42,9 @@ class Facts {
     return at->second;
   }
   int64_t whole(const std::string& key, int64_t least, int64_t most) const {
-    int64_t value = parsed<int64_t>(key, fmt::format("a whole number from {} to {}", least, most));
-    if (value < least || value > most) must_be(key, fmt::format("a whole number from {} to {}", least, most));
+    const std::string what = fmt::format("a whole number from {} to {}", least, most);
+    const int64_t value = parsed<int64_t>(key, what);
+    if (value < least || value > most) must_be(key, what);
     return value;
   }
   double number(const std::string& key, double least, double most, bool or_nan = false) const {
@@ -120,8 +118,7 @@ void Trainer::save_start(const std::string& where) const {
                   {"batch_size", options_.batch_size}, {"lr", options_.lr},
                   {"warmup_steps", warmup_},           {"seed", options_.seed}};
   for (const auto& [name, value] : recipe(options_)) options.emplace(name.substr(2), value);  // lr is there
-  write_file((std::filesystem::path(where) / "training.json").string(),
-             json_text::dump(options, 2) + "\n");
+  write_file(in(where, "training.json"), json_text::dump(options, 2) + "\n");
   save_best(where);
   save_last(where);
 }
@@ -135,10 +132,10 @@ void Trainer::save_best(const std::string& where) const {
 
 void Trainer::save_last(const std::string& where) const {
   gradus::SafetensorsFile file;
-  for (auto& [name, tensor] : nn::state_dict(*model_.network)) file.tensors.emplace_back(name, tensor);
   auto add = [&](const std::string& prefix, const nn::StateDict& state) {
     for (auto& [name, tensor] : state) file.tensors.emplace_back(prefix + name, tensor);
   };
+  add("", nn::state_dict(*model_.network));
   add(kOptimizer, optimizer_->state_dict(*model_.network));
   add(kAverage, ema_.state_dict());
   if (options_.schedule == "plateau") add(kPlateau, plateau_.state_dict());
@@ -159,11 +156,11 @@ void Trainer::save_last(const std::string& where) const {
                    {"baseline", fmt::format("{}", baseline_)},
                    {"validation_due", validation_due_ ? "1" : "0"}};
   file.metadata.merge(recipe(options_));
-  gradus::save_safetensors((std::filesystem::path(where) / "last.safetensors").string(), file);
+  gradus::save_safetensors(in(where, "last.safetensors"), file);
 }
 
 void Trainer::resume() {
-  std::string path = (std::filesystem::path(options_.out) / "last.safetensors").string();
+  const std::string path = in(options_.out, "last.safetensors");
   gradus::SafetensorsFile file = gradus::load_safetensors(path);
   Facts facts(path, file.metadata);
   facts.same("data", std::to_string(fingerprint_), "other training data");
@@ -214,7 +211,7 @@ void Trainer::resume() {
 // A parameter has had at most the steps that were taken and not skipped.
 void Trainer::must_be_counts_of_steps(const std::string& path, const nn::StateDict& moments,
                                       const nn::StateDict& averages) const {
-  int64_t taken = step_ - skipped_;
+  const int64_t taken = step_ - skipped_;
   bool any = false;
   auto check = [&](const std::string& name, const gradus::Tensor& t) {
     double steps = t.numel() == 1 ? t.at(0) : NAN;

@@ -6,7 +6,7 @@
 #include <gradus/nn/linear.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/reduce.h>
-#include <translator/recipe.h>
+#include <translator/train_options.h>
 #include <translator/trainer.h>
 
 #include "../about.h"

@@ -1,4 +1,4 @@
-#include <translator/recipe.h>
+#include <translator/train_options.h>
 
 #include <algorithm>
 #include <cmath>
@@ -7,13 +7,11 @@
 #include <gradus/nn/adaptive.h>
 #include <gradus/nn/check.h>
 #include <gradus/nn/scheduler.h>
-#include <translator/train_options.h>
 
 namespace translator {
+namespace {
 
 namespace nn = gradus::nn;
-
-namespace {
 
 struct OptimizerKind {
   std::string name;
@@ -43,6 +41,45 @@ const OptimizerKind& optimizer_kind(const std::string& optimizer) {
 }
 
 }  // namespace
+
+Fields TrainOptions::budget() {
+  return {
+      {"-e,--epochs", Whole{&epochs, 0, 1000000},
+       "Passes over the data (default: 12, 7 for the embedded corpus; no limit with --max-minutes)"},
+      {"--max-minutes", Number{&max_minutes, 1e-6, 1e7},
+       "Stop after so many minutes, learning rate decayed by then (default: no limit)"},
+      {"-b,--batch-size", Whole{&batch_size, 1, 1000000}, "Sentence pairs a step"},
+      {"--validate-every", Whole{&validate_every, 1, 1000000000},
+       "Steps between validations (default: once an epoch)"},
+      {"--check-finite", Switch{&check_finite},
+       "Stop at the first NaN or infinity, say where it came from, and keep all for `translator replay`"}};
+}
+
+Fields TrainOptions::recipe() {
+  return {
+      {"--optimizer", Word{&optimizer, optimizer_names()},
+       "What changes the weights; adadelta as Bahdanau's (rho 0.95, eps 1e-6)"},
+      // A run may be blown up to see what --check-finite says, but a float must hold the rate.
+      {"--lr", Number{&lr, kAboveZero, 1e30},
+       "Highest learning rate (default: 0.001, 0.003 for the embedded corpus; sgd and adadelta 1, "
+       "adagrad 0.05)"},
+      {"--momentum", Number{&momentum, 0, 0.9999}, "Of sgd and rmsprop"},
+      {"--weight-decay", Number{&weight_decay, 0, kMostDecay},
+       "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)"},
+      {"--schedule", Word{&schedule, schedule_names()},
+       "Learning rate over the run; step is halved from the middle on, noam the inverse root of the steps, "
+       "plateau is halved when validation stalls"},
+      {"--warmup", Whole{&warmup, 1, 1000000000},
+       "Steps over which the learning rate rises first (default: 100, a tenth of the run at most)"},
+      {"--clip-norm,--clip", Number{&clip, 0, 1e9},
+       "Global gradient norm at most; 0: any (default: 1; with --clip-value any)"},
+      {"--clip-value", Number{&clip_value, 1e-30, 1e9}, "Every entry of a gradient at most (default: any)"},
+      {"--ema", Number{&ema, 0, 0.999999},
+       "Validate and keep a moving average of the weights with this decay, as 0.999 (default: none)"},
+      {"--scheduled-sampling", Number{&scheduled_sampling, 0, 1},
+       "Feed the model's own word instead of the reference with a probability that rises to this"},
+      {"--label-smoothing", Number{&label_smoothing, 0, 0.9}, "Spread over all words"}};
+}
 
 std::vector<std::string> optimizer_names() {
   std::vector<std::string> names;
