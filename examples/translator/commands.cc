@@ -1,12 +1,18 @@
 #include <translator/commands.h>
-#include <common/tell.h>
 
 #include <fmt/core.h>
 
 #include <cstdio>
 
+#include <common/tell.h>
+#include <common/utf8.h>
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/parallel.h>
+#include <translator/autopsy.h>
+#include <translator/data.h>
+#include <translator/files.h>
+#include <translator/text/alignment.h>
+#include <translator/text/tokenizer.h>
 
 namespace translator {
 
@@ -17,11 +23,41 @@ void apply(CommonOptions& options) {
     fmt::print(stderr, "translator: only {} of {} threads could be started\n", given, options.threads);
     options.threads = given;
   }
-  if (options.verbose)
-    tell("OpenBLAS core {} (the CPU's best: {}), {} thread{}\n", gradus::kernels::blas_core(),
-               gradus::kernels::blas_core_for_this_cpu()[0] ? gradus::kernels::blas_core_for_this_cpu()
-                                                            : "OpenBLAS's choice",
-               options.threads, options.threads == 1 ? "" : "s");
+  if (!options.verbose) return;
+  const char* best = gradus::kernels::blas_core_for_this_cpu();
+  tell("OpenBLAS core {} (the CPU's best: {}), {} thread{}\n", gradus::kernels::blas_core(),
+       *best ? best : "OpenBLAS's choice", options.threads, options.threads == 1 ? "" : "s");
+}
+
+int run(CorpusCommand& o) {
+  int64_t count = o.count > 0 ? o.count : o.split == "train" ? 40000 : 1000;
+  if (o.split != "train" && count > 1000)
+    throw UsageError("--count: the " + o.split + " part has 1000 sentences, --split train has more");
+  auto write = [](const std::string& path, const std::string& text) {
+    return path == "-" ? print_whole(text) : write_file(path, text);
+  };
+  std::string text, links;
+  for (const SentencePair& p : embedded_pairs(o.split, count, o.seed, o.max_length)) {
+    std::string moses = format_moses(*p.alignment);
+    text += o.tokens ? join_tokens(p.source) + "\t" + join_tokens(p.target)
+                     : p.source_text + "\t" + p.target_text;
+    text += (o.links ? "\t" + moses : "") + "\n";
+    links += moses + "\n";
+  }
+  write(o.out, text);
+  if (!o.alignments.empty()) write(o.alignments, links);
+  return 0;
+}
+
+// Exit status 0: the step ended as it did when training stopped.
+int run(ReplayCommand& o) {
+  Replay replay = translator::replay(o.bundle);
+  fmt::print("step {}\n{}", replay.step,
+             utf8::printable_lines(replay.autopsy.text(o.all ? replay.autopsy.sentences.size() : 5)));
+  bool same = replay.autopsy.text(replay.autopsy.sentences.size()) == replay.saved_text;
+  fmt::print("{}\n", same ? "This is what stopped the training."
+                          : "Not what stopped the training: report.txt in the same directory tells that.");
+  return same ? 0 : 1;
 }
 
 }  // namespace translator

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <set>
 
@@ -89,10 +87,8 @@ SentenceMap map_of(const Model& model, const SentencePair& pair) {
 class Race {
  public:
   Race(CompareCommand& o, Data data) : o_(o), data_(std::move(data)) {
-    std::vector<std::string> once;  // a name given twice is no second run of it
-    for (const std::string& name : o.attentions)
-      if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
-    o.attentions = once;
+    std::set<std::string> seen;  // a name given twice is no second run of it
+    std::erase_if(o.attentions, [&](const std::string& name) { return !seen.insert(name).second; });
     test_ = data_.embedded ? embedded_pairs("test", 1000, o.train.data.corpus_seed, kCorpusLength) : own_test();
     if (test_.empty() || data_.train.empty())
       throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
@@ -125,13 +121,31 @@ class Race {
   }
 
   const std::vector<RaceRun>& runs() const { return runs_; }
-  std::string budget() const {
-    const TrainOptions o = command_of(o_.attentions.front(), 0).train;
-    std::string text = o.epochs > 0 ? fmt::format("{} passes over the data", o.epochs) : "";
-    if (o.max_minutes > 0) text += fmt::format("{}{} minutes", text.empty() ? "" : " or ", o.max_minutes);
-    return text;
+  size_t planned() const { return entries_.size(); }
+
+  std::string markdown(const std::vector<RaceRow>& rows, const std::string& picture) const {
+    const TrainOptions run = command_of(o_.attentions.front(), 0).train;
+    std::string budget = run.epochs > 0 ? fmt::format("{} passes over the data", run.epochs) : "";
+    if (run.max_minutes > 0)
+      budget += fmt::format("{}{} minutes", budget.empty() ? "" : " or ", run.max_minutes);
+    std::string out = fmt::format(
+        "# The attentions compared\n\nEach run had {} on {} thread{}. Mean ± standard deviation over the seeds "
+        "({} of {} runs), on {} sentence pairs that neither trained a run nor chose its weights.\n",
+        budget, run.threads, run.threads == 1 ? "" : "s", runs_.size(), entries_.size(), test_.size());
+    out += "Settings: " + settings() + ".\n\n" + race_table_markdown(rows) + "\n";
+    out +=
+        "Loss: nats per target token, teacher-forced. Exact match, BLEU: greedy translations. AER: strongest "
+        "source word of each target word against gold links, under the reference. Entropy: of the weights at a "
+        "target word, nats; of several heads of their mean.\n";
+    auto findings = race_findings(rows);
+    if (!findings.empty())
+      out += "\nTold apart by more than twice the standard error of a difference, or not:\n\n";
+    for (const std::string& line : findings) out += "- " + line + "\n";
+    return out + "\n![Weights of one sentence, by attention](" + picture + ")\n";
   }
-  /// What all runs share; of the Transformer what is its own, besides.
+
+ private:
+  // What all runs share; of the Transformer what is its own, besides.
   std::string settings() const {
     std::string out;
     for (bool transformer : {false, true})
@@ -142,10 +156,7 @@ class Race {
         }
     return out;
   }
-  size_t planned() const { return entries_.size(); }
-  size_t tested() const { return test_.size(); }
 
- private:
   // The validation pairs choose each run's best weights, so that what a run is measured on must be others.
   std::vector<SentencePair> own_test() {
     std::vector<SentencePair> test = hold_out(data_.train);
@@ -223,26 +234,6 @@ class Race {
   std::vector<RaceRun> runs_;
 };
 
-std::string markdown(const CompareCommand& o, const Race& race, const std::vector<RaceRow>& rows,
-                     const std::string& picture) {
-  std::string out = "# The attentions compared\n\n";
-  out += fmt::format(
-      "Each run had {} on {} thread{}. Mean ± standard deviation over the seeds ({} of {} runs), on {} "
-      "sentence pairs that neither trained a run nor chose its weights.\n",
-      race.budget(), o.train.train.threads, o.train.train.threads == 1 ? "" : "s", race.runs().size(),
-      race.planned(), race.tested());
-  out += "Settings: " + race.settings() + ".\n\n" + race_table_markdown(rows) + "\n";
-  out +=
-      "Loss: nats per target token, teacher-forced. Exact match, BLEU: greedy translations. AER: strongest "
-      "source word of each target word against gold links, under the reference. Entropy: of the weights at a "
-      "target word, nats; of several heads of their mean.\n";
-  auto findings = race_findings(rows);
-  if (!findings.empty())
-    out += "\nTold apart by more than twice the standard error of a difference, or not:\n\n";
-  for (const std::string& line : findings) out += "- " + line + "\n";
-  return out + "\n![Weights of one sentence, by attention](" + picture + ")\n";
-}
-
 }  // namespace
 
 int run(CompareCommand& o) {
@@ -265,7 +256,7 @@ int run(CompareCommand& o) {
       fs::path picture = page;
       picture.replace_extension(".svg");
       write_file(picture.string(), race_svg(rows));
-      write_file(page.string(), markdown(o, race, rows, picture.filename().string()));
+      write_file(page.string(), race.markdown(rows, picture.filename().string()));
     }
   }
   if (finished) return 0;

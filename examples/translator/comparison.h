@@ -1,10 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <translator/model.h>
 
 // The race of the attentions: what single runs found, and what they say together.
 

@@ -72,33 +72,29 @@ std::string one_map(const RaceRow& row, double x, double y) {
 std::string race_svg(const std::vector<RaceRow>& rows) {
   constexpr int kBeside = 4;
   double x = kGap, y = kGap, right = 0, line_height = 0;
-  int in_line = 0;
+  int drawn = 0;
   std::string body;
   for (const RaceRow& row : rows) {
     if (row.map.weights.empty()) continue;
-    if (in_line == kBeside) {
+    if (drawn > 0 && drawn % kBeside == 0) {
       x = kGap;
       y += line_height + kGap;
       line_height = 0;
-      in_line = 0;
     }
     Size s = size_of(row.map);
     body += one_map(row, x, y);
     x += s.width + kGap;
     right = std::max(right, x);
     line_height = std::max(line_height, s.height);
-    ++in_line;
+    ++drawn;
   }
   double width = std::max(right, 2 * kGap), height = y + line_height + kGap;
   return fmt::format(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 "
-             "{0:.0f} "
-             "{1:.0f}\">\n"
-             "<style>text {{ font: 11px sans-serif; fill: #222 }} .name {{ font-weight: bold; font-size: 14px "
-             "}}"
-             "</style>\n"
-             "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+             "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n",
              width, height) +
+         "<style>text { font: 11px sans-serif; fill: #222 } .name { font-weight: bold; font-size: 14px }"
+         "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n" +
          body + "</svg>\n";
 }
 

@@ -4,7 +4,6 @@
 #include <unordered_set>
 
 #include <translator/corpus/corpus.h>
-#include <common/error.h>
 #include <translator/text/tokenizer.h>
 
 namespace translator {

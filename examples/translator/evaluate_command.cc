@@ -1,12 +1,11 @@
 #include <fmt/core.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include <translator/commands.h>
 #include <translator/corpus/corpus.h>
@@ -15,10 +14,9 @@
 #include <translator/files.h>
 #include <translator/text/alignment.h>
 #include <common/error.h>
+#include <common/json_text.h>
 #include <common/progress.h>
 #include <common/tell.h>
-
-#include <common/json_text.h>
 
 namespace translator {
 namespace {
@@ -78,16 +76,14 @@ void write_lines(const std::string& path, const std::vector<std::string>& texts,
 void must_not_know_the_test(const std::string& directory, const TrainingData& trained_on) {
   const std::string config = in(directory, "config.json");
   if (trained_on.corpus.empty())
-    throw InputError(
-        config, 0,
-        "does not say what the model learnt from (\"trained_on\"): the embedded test sentences may be "
-        "among it. Train it anew, or evaluate it on a file of pairs");
+    throw InputError(config, 0,
+                     "does not say what the model learnt from (\"trained_on\"): the embedded test sentences "
+                     "may be among it. Train it anew, or evaluate it on a file of pairs");
   if (trained_on.corpus == "embedded" && trained_on.version != kCorpusVersion)
-    throw InputError(
-        config, 0,
-        fmt::format("is of a model that learnt from version {} of the embedded corpus, where others "
-                    "were test sentences than in version {}: train it anew",
-                    trained_on.version, kCorpusVersion));
+    throw InputError(config, 0,
+                     fmt::format("is of a model that learnt from version {} of the embedded corpus, where "
+                                 "others were test sentences than in version {}: train it anew",
+                                 trained_on.version, kCorpusVersion));
   if (trained_on.corpus != "embedded")
     tell("translator: {} learnt from sentences of its own, not from the embedded corpus; if the test "
                "sentences are among them, the scores mean nothing\n",
@@ -144,8 +140,8 @@ void show(const Evaluation& e, const std::vector<LengthRow>& rows, bool as_json)
   fmt::print("exact match  {:.2f} %\n", 100 * e.exact_match);
   if (e.aer)
     fmt::print(
-        "AER          {:.4f} (teacher-forced argmax against gold links; target words without one are not "
-        "counted)\n",
+        "AER          {:.4f} (teacher-forced argmax against gold links; target words without one are "
+        "not counted)\n",
         *e.aer);
   fmt::print("time         {}\n", format_duration(e.seconds));
   if (!rows.empty())
@@ -183,18 +179,12 @@ int run(EvaluateCommand& o) {
   if (pairs.empty()) throw InputError(o.pairs, 0, "has no usable sentence pairs");
   EvaluationOptions options{.search = o.search, .threads = o.common.threads};
   // A bar for each stage, on stderr, for what takes longer than two seconds.
-  std::unique_ptr<Progress> bar;
+  std::optional<Progress> bar;
   std::string stage;
-  auto begin = std::chrono::steady_clock::now();
-  auto elapsed = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  };
   options.on_progress = [&](const char* what, int64_t done, int64_t total) {
     if (stage != what) {
-      bar.reset();
       stage = what;
-      bar = std::make_unique<Progress>(
-          stage, total, ProgressOptions{.unit = "sentences/s", .delay_seconds = 2, .clock = elapsed});
+      bar.emplace(stage, total, ProgressOptions{.unit = "sentences/s", .delay_seconds = 2});
     }
     bar->update(done);
   };

@@ -15,6 +15,21 @@
 #include <common/error.h>
 
 namespace translator {
+namespace {
+
+// 0, or the error of the system that kept a part of it from being written.
+int write_all(int fd, const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    ssize_t put = ::write(fd, text.data() + at, text.size() - at);
+    if (put >= 0)
+      at += static_cast<size_t>(put);
+    else if (errno != EINTR)
+      return errno;
+  }
+  return 0;
+}
+
+}  // namespace
 
 std::string in(const std::string& directory, const std::string& file) {
   return (std::filesystem::path(directory) / file).string();
@@ -40,34 +55,25 @@ std::string read_file(const std::string& path) {
 
 void print_whole(const std::string& text) {
   std::fflush(stdout);
-  for (size_t at = 0; at < text.size();) {
-    ssize_t put = ::write(1, text.data() + at, text.size() - at);
-    if (put >= 0) at += static_cast<size_t>(put);
-    else if (errno != EINTR)
-      throw std::runtime_error(std::string("standard output cannot be written: ") + std::strerror(errno));
-  }
+  if (int error = write_all(1, text))
+    throw std::runtime_error(std::string("standard output cannot be written: ") + std::strerror(error));
 }
 
 // What does not fit (a full disk) is taken back, so that the log has whole lines only.
 void append_line(const std::string& path, const std::string& line) {
-  auto failed = [&] { throw InputError(path, 0, std::string("cannot be written: ") + std::strerror(errno)); };
-  int fd;
+  int fd, error = 0;
   do fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   while (fd < 0 && errno == EINTR);
-  if (fd < 0) failed();
-  std::string text = line + "\n";
-  off_t before = ::lseek(fd, 0, SEEK_END);
-  int error = 0;
-  for (size_t at = 0; at < text.size() && !error;) {
-    ssize_t put = ::write(fd, text.data() + at, text.size() - at);
-    if (put >= 0) at += static_cast<size_t>(put);
-    else if (errno != EINTR) error = errno;
+  if (fd < 0) {
+    error = errno;
+  } else {
+    off_t before = ::lseek(fd, 0, SEEK_END);
+    error = write_all(fd, line + "\n");
+    if (!error && ::fdatasync(fd) != 0 && errno != EINVAL) error = errno;
+    if (error && before >= 0) (void)!::ftruncate(fd, before);
+    ::close(fd);
   }
-  if (!error && ::fdatasync(fd) != 0 && errno != EINVAL) error = errno;
-  if (error && before >= 0) (void)!::ftruncate(fd, before);
-  ::close(fd);
-  errno = error;
-  if (error) failed();
+  if (error) throw InputError(path, 0, std::string("cannot be written: ") + std::strerror(error));
 }
 
 }  // namespace translator

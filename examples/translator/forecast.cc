@@ -7,7 +7,6 @@
 
 #include <gradus/memory.h>
 #include <gradus/nn/attention/attention.h>
-#include <gradus/nn/recurrent_cell.h>
 #include <translator/train_options.h>
 
 namespace translator {
@@ -17,70 +16,66 @@ namespace nn = gradus::nn;
 
 constexpr double kFloat = 4;  // bytes
 
+double real(int64_t size) { return static_cast<double>(size); }
+
 // The sizes of a recurrent network as numbers that do not wrap.
 struct Recurrent {
-  double source, target, embedding, hidden, attention, layers, directions, encoder, gates, context, readout;
-  bool attends, luong;
+  const nn::Seq2SeqConfig& c;
+  double embedding = real(c.embedding_dim), hidden = real(c.hidden_size), layers = real(c.rnn.num_layers),
+         directions = c.bidirectional() ? 2 : 1, gates = real(c.rnn.cell.gates()), encoder = hidden;
+  bool attends = c.attention != "none", luong = false;
 
-  explicit Recurrent(const nn::Seq2SeqConfig& c)
-      : source(static_cast<double>(c.source_vocabulary)),
-        target(static_cast<double>(c.target_vocabulary)),
-        embedding(static_cast<double>(c.embedding_dim)),
-        hidden(static_cast<double>(c.hidden_size)),
-        attention(static_cast<double>(c.attention_size ? c.attention_size : c.hidden_size)),
-        layers(static_cast<double>(c.rnn.num_layers)),
-        directions(c.bidirectional() ? 2 : 1),
-        encoder(hidden),
-        gates(static_cast<double>(c.rnn.cell.gates())),
-        context(0),
-        readout(c.readout == "maxout" ? 2 : 1),
-        attends(c.attention != "none"),
-        luong(false) {
-    if (attends) {
-      const nn::AttentionKind& kind = nn::attention_kind(c.attention);
-      if (kind.equal_sizes) encoder = hidden / directions;
-      luong = c.decoder == "luong" || (c.decoder == "auto" && kind.luong_order);
-    }
-    context = encoder * directions;
-    if (c.attention == "multihead") context = hidden;
+  explicit Recurrent(const nn::Seq2SeqConfig& config) : c(config) {
+    if (!attends) return;
+    const nn::AttentionKind& kind = nn::attention_kind(c.attention);
+    if (kind.equal_sizes) encoder = hidden / directions;
+    luong = c.decoder == "luong" || (c.decoder == "auto" && kind.luong_order);
   }
   double annotation() const { return encoder * directions; }
+  double context() const { return c.attention == "multihead" ? hidden : annotation(); }
   double cell(double input, double size) const { return gates * size * (input + size + 2); }
 };
 
-double attention_parameters(const nn::Seq2SeqConfig& c, const Recurrent& n) {
-  const nn::AttentionOptions& o = c.attention_options;
-  const std::string name = nn::attention_kind(c.attention).name;
-  double H = n.hidden, D = n.annotation(), A = n.attention, additive = A * (H + D);
-  if (name == "general" || name == "hard" || name == "local-m") return H * D;
+double attention_parameters(const Recurrent& n) {
+  const nn::AttentionOptions& o = n.c.attention_options;
+  const std::string name = nn::attention_kind(n.c.attention).name;
+  double H = n.hidden, D = n.annotation(), A = n.c.attention_size ? real(n.c.attention_size) : H,
+         additive = A * (H + D);
+  if (name == "general" || name == "hard" || name == "local-m" || name == "concat-identity") return H * D;
   if (name == "local-p") return H * D + A * H;
-  if (name == "location") return H * static_cast<double>(o.max_positions);
+  if (name == "location") return H * real(o.max_positions);
   if (name == "multihead") return 2 * H * H + 2 * H * D;
-  if (name == "concat-identity") return H * D;
-  if (name == "location-aware")
-    return additive + static_cast<double>(o.filters) * (A + static_cast<double>(o.filter_width));
+  if (name == "location-aware") return additive + real(o.filters) * (A + real(o.filter_width));
   bool none = name == "dot" || name == "scaled-dot" || name == "uniform" || name == "oracle";
   return none ? 0 : additive;
 }
 
 double recurrent_parameters(const nn::Seq2SeqConfig& c) {
   Recurrent n(c);
-  double E = n.embedding, H = n.hidden, D = n.annotation(), C = n.context;
+  double E = n.embedding, H = n.hidden, D = n.annotation(), C = n.context(),
+         words = real(c.target_vocabulary);
+  double readout = c.readout == "maxout" ? 2 : 1;
   double encoder = n.directions * (n.cell(E, n.encoder) + (n.layers - 1) * n.cell(D, n.encoder));
   double decoder = n.encoder * H;  // its first state
-  if (!n.attends) decoder = D * H + n.cell(E + D, H) + n.readout * H * (H + D + E);
-  else if (n.luong) decoder += n.cell(E + (c.input_feeding ? H : 0), H) + n.readout * H * (C + H);
-  else decoder += n.cell(E + C, H) + n.readout * H * (H + C + E);
-  if (n.attends) decoder += attention_parameters(c, n);
-  return (n.source + n.target) * E + encoder + decoder + n.target * (H + 1);
+  if (!n.attends)
+    decoder = D * H + n.cell(E + D, H) + readout * H * (H + D + E);
+  else if (n.luong)
+    decoder += n.cell(E + (c.input_feeding ? H : 0), H) + readout * H * (C + H);
+  else
+    decoder += n.cell(E + C, H) + readout * H * (H + C + E);
+  if (n.attends) decoder += attention_parameters(n);
+  return (real(c.source_vocabulary) + words) * E + encoder + decoder + words * (H + 1);
+}
+
+double feed_forward(const nn::TransformerConfig& c) {
+  return c.dim_feedforward ? real(c.dim_feedforward) : 4 * real(c.d_model);
 }
 
 double transformer_parameters(const nn::TransformerConfig& c) {
-  double d = static_cast<double>(c.d_model), L = static_cast<double>(c.num_layers),
-         F = static_cast<double>(c.dim_feedforward ? c.dim_feedforward : 4 * c.d_model),
-         source = static_cast<double>(c.source_vocabulary), target = static_cast<double>(c.target_vocabulary);
+  double d = real(c.d_model), L = real(c.num_layers), F = feed_forward(c);
+  double source = real(c.source_vocabulary), target = real(c.target_vocabulary);
   double layers = L * (3 * (4 * d * d + 4 * d) + 2 * (2 * d * F + F + d) + 10 * d);
-  double positions = c.positions == "learned" ? 2 * static_cast<double>(c.max_positions) * d : 0;
+  double positions = c.positions == "learned" ? 2 * real(c.max_positions) * d : 0;
   return (source + (c.tie_embeddings ? 1 : 2) * target) * d + target + layers + positions;
 }
 
@@ -93,13 +88,12 @@ struct PerWord {
 PerWord states_of(const ModelConfig& config) {
   if (config.model == "transformer") {
     const nn::TransformerConfig& c = config.transformer;
-    double d = static_cast<double>(c.d_model), L = static_cast<double>(c.num_layers),
-           F = static_cast<double>(c.dim_feedforward ? c.dim_feedforward : 4 * c.d_model);
+    double d = real(c.d_model), L = real(c.num_layers), F = feed_forward(c);
     return {L * (5 * d + F), L * (8 * d + F)};
   }
   Recurrent n(config.network);
   return {n.embedding + n.layers * n.directions * n.encoder * (1 + n.gates),
-          n.embedding + n.hidden * (2 + n.gates) + n.context};
+          n.embedding + n.hidden * (2 + n.gates) + n.context()};
 }
 
 std::string shape_of(const ModelConfig& c) {
@@ -153,9 +147,8 @@ std::string why_training_is_too_large(const ModelConfig& config, const TrainOpti
   if (bytes <= there) return "";
   return fmt::format(
       "{}: about {:.2g} parameters; to train them with {} on batches of {} takes at least {}, and there are {} "
-      "of "
-      "memory here. Smaller --hidden, --embedding, --layers, --max-vocabulary, --batch-size or --max-length "
-      "take less",
+      "of memory here. Smaller --hidden, --embedding, --layers, --max-vocabulary, --batch-size or "
+      "--max-length take less",
       shape_of(config), foretold_parameters(config), o.optimizer, o.batch_size, format_bytes(bytes),
       format_bytes(there));
 }

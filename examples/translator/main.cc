@@ -4,7 +4,8 @@
 //   translator train                                    the embedded English-French corpus, good defaults
 //   translator translate model "he doesn't like apples" --attention-map
 //
-// *_command.cc hold the commands, trainer.cc the training loop; this file only reads the command line.
+// *_command.cc and commands.cc hold the commands, trainer.cc the training loop; this file only reads the
+// command line.
 
 #include <common/command_line.h>
 #include <fmt/core.h>

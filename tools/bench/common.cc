@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 #include <gradus/kernels/products/gemm.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include <common/json_text.h>

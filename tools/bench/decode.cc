@@ -2,7 +2,6 @@
 #include <gradus/nn/search.h>
 #include <gradus/parallel.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"

@@ -16,41 +16,34 @@ using gradus::DType;
 using gradus::Tensor;
 namespace nn = gradus::nn;
 
-// The one place that knows how the peer calls what: beginnings of names.
+// The one place that knows how the peer calls what: beginnings of names, of one variant or of both.
 struct Renaming {
-  const char *peer, *ours;
+  const char *peer, *ours, *variant = "";
 };
-constexpr Renaming kShared[] = {
-    {"src.weight", "encoder.embedding.weight"},
-    {"enc.", "encoder.rnn."},
-    {"tgt.weight", "decoder.embedding.weight"},
-    {"dec.bridge.", "decoder.bridge."},
-    {"out.", "output."},
-};
-constexpr Renaming kBahdanau[] = {
-    {"dec.w1.weight", "decoder.attention.query.weight"},
-    {"dec.w2.weight", "decoder.attention.key.weight"},
-    {"dec.v", "decoder.attention.v"},
-    {"dec.cell.", "decoder.cell."},
-    {"dec.wc.", "decoder.readout."},
-};
-constexpr Renaming kLuong[] = {
-    {"dec.wa.weight", "decoder.attention.key.weight"},  {"dec.gru.weight_ih_l0", "decoder.cell.weight_ih"},
-    {"dec.gru.weight_hh_l0", "decoder.cell.weight_hh"}, {"dec.gru.bias_ih_l0", "decoder.cell.bias_ih"},
-    {"dec.gru.bias_hh_l0", "decoder.cell.bias_hh"},     {"dec.wc.", "decoder.attention_vector."},
-};
+constexpr Renaming kNames[] = {{"src.weight", "encoder.embedding.weight"},
+                               {"enc.", "encoder.rnn."},
+                               {"tgt.weight", "decoder.embedding.weight"},
+                               {"dec.bridge.", "decoder.bridge."},
+                               {"out.", "output."},
+                               {"dec.w1.weight", "decoder.attention.query.weight", "bahdanau"},
+                               {"dec.w2.weight", "decoder.attention.key.weight", "bahdanau"},
+                               {"dec.v", "decoder.attention.v", "bahdanau"},
+                               {"dec.cell.", "decoder.cell.", "bahdanau"},
+                               {"dec.wc.", "decoder.readout.", "bahdanau"},
+                               {"dec.wa.weight", "decoder.attention.key.weight", "luong"},
+                               {"dec.gru.weight_ih_l0", "decoder.cell.weight_ih", "luong"},
+                               {"dec.gru.weight_hh_l0", "decoder.cell.weight_hh", "luong"},
+                               {"dec.gru.bias_ih_l0", "decoder.cell.bias_ih", "luong"},
+                               {"dec.gru.bias_hh_l0", "decoder.cell.bias_hh", "luong"},
+                               {"dec.wc.", "decoder.attention_vector.", "luong"}};
 
 // A name that no rule knows stays as it is: load_state_dict then names it as unexpected.
 std::string renamed(const std::string& name, const std::string& variant, const char* Renaming::*from,
                     const char* Renaming::*to) {
-  auto by = [&](const auto& rules) {
-    for (const Renaming& r : rules)
-      if (name.starts_with(r.*from)) return r.*to + name.substr(std::string(r.*from).size());
-    return std::string();
-  };
-  std::string found = by(kShared);
-  if (found.empty()) found = variant == "bahdanau" ? by(kBahdanau) : by(kLuong);
-  return found.empty() ? name : found;
+  for (const Renaming& r : kNames)
+    if ((!*r.variant || r.variant == variant) && name.starts_with(r.*from))
+      return r.*to + name.substr(std::string(r.*from).size());
+  return name;
 }
 
 std::vector<std::string> list(const std::string& names, const std::vector<std::string>& all,
@@ -79,12 +72,6 @@ Batch complete(Tensor source, Tensor lengths, Tensor target) {
     b.source_tokens += source.i32()[i] != kPad;
   }
   return b;
-}
-
-int64_t real_words(const Tensor& ids, int64_t column) {
-  int64_t count = 0;
-  for (int64_t t = 0; t < ids.size(0); ++t) count += ids.i32()[t * ids.size(1) + column] != kPad;
-  return count;
 }
 
 Tensor random_words(const Size& size, const std::vector<int32_t>& lengths, gradus::Rng& rng) {
@@ -119,11 +106,12 @@ std::unique_ptr<nn::Decoder> make_decoder(const Size& s, const std::string& vari
 }  // namespace
 
 std::vector<Size> sizes_named(const std::string& names) {
-  static const std::vector<Size> known = {
+  const std::vector<Size> known = {
       {"toy", 2000, 64, 128, 32, 10}, {"small", 8000, 256, 256, 64, 16}, {"base", 16000, 512, 512, 64, 24}};
   std::vector<Size> out;
   for (const std::string& name : list(names, {"toy", "small", "base"}, "size"))
-    out.push_back(*std::find_if(known.begin(), known.end(), [&](const Size& s) { return s.name == name; }));
+    for (const Size& size : known)
+      if (size.name == name) out.push_back(size);
   return out;
 }
 
@@ -161,7 +149,7 @@ std::vector<Batch> load_batches(const std::string& path, const Size& size) {
   };
   std::vector<Batch> out;
   for (int k = 0; k == 0 || given.count(std::to_string(k) + ".source"); ++k) {
-    std::string name = std::to_string(k);
+    const std::string name = std::to_string(k);
     out.push_back(complete(take(name + ".source", {size.T, size.B}), take(name + ".source_lengths", {size.B}),
                            take(name + ".target", {size.T, size.B})));
   }
@@ -178,12 +166,11 @@ Batch random_sources(const Size& size, int64_t B, uint64_t seed) {
 std::vector<Batch> split(const Batch& batch, int shards) {
   if (shards <= 1) return {batch};
   size_t n = static_cast<size_t>(shards);
-  std::vector<int64_t> order(static_cast<size_t>(batch.lengths.numel())), words;
+  std::vector<int64_t> order(static_cast<size_t>(batch.lengths.numel()));
   std::iota(order.begin(), order.end(), 0);
-  for (int64_t b : order) words.push_back(real_words(batch.target_out, b));
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return words[static_cast<size_t>(a)] > words[static_cast<size_t>(b)];
-  });
+  const Tensor words = nn::target_lengths(batch.target_out, kPad);  // [B]
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return words.at(a) > words.at(b); });
   // There and back: 0 1 2 2 1 0 0 1 2 ..., so that nobody always gets the longest.
   std::vector<std::vector<int64_t>> parts(n);
   for (size_t i = 0; i < order.size(); ++i) parts[(i / n) % 2 ? n - 1 - i % n : i % n].push_back(order[i]);
