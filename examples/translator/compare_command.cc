@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -30,10 +31,8 @@ void clear(const std::string& directory) {
 // One run of the race: an attention, or the Transformer, and a seed.
 struct Entry {
   std::string attention;
-  uint64_t seed;
-  std::string directory(const std::string& work) const {
-    return in(work, attention + "-" + std::to_string(seed));
-  }
+  TrainCommand command;  // its own directory and seed, and the defaults of its kind of model
+  std::string settings;
 };
 
 // The name that races a whole Transformer beside the recurrent models.
@@ -60,12 +59,13 @@ std::string settings_of(const TrainCommand& o, size_t pairs) {
                      o.train.threads);
 }
 
-std::optional<RaceRun> finished_run(const Entry& e, const std::string& work, const std::string& settings) {
-  std::string directory = e.directory(work), path = in(directory, "race.json");
+std::optional<RaceRun> finished_run(const Entry& e) {
+  const TrainOptions& o = e.command.train;
+  const std::string path = in(o.out, "race.json");
   if (!fs::exists(path)) return std::nullopt;
-  auto run = race_run_from_json(read_file(path), settings);
-  if (!run || run->attention != e.attention || run->seed != e.seed)
-    throw InputError(directory, 0,
+  auto run = race_run_from_json(read_file(path), e.settings);
+  if (!run || run->attention != e.attention || run->seed != o.seed)
+    throw InputError(o.out, 0,
                      "was made with other settings: --force races anew, --work names another place");
   return run;
 }
@@ -95,9 +95,9 @@ class Race {
     // By seed first: a race that is stopped has all attentions with the seeds that it got to.
     for (int64_t s = 0; s < o.seeds; ++s)
       for (const std::string& name : o.attentions)
-        entries_.push_back({name, o.train.train.seed + static_cast<uint64_t>(s)});
-    for (const std::string& name : o.attentions)
-      fresh_model(command_of(name, 0), data_);  // what cannot be built fails before hours are spent
+        entries_.push_back(entry(name, o.train.train.seed + static_cast<uint64_t>(s)));
+    for (size_t i = 0; i < o.attentions.size(); ++i)
+      fresh_model(entries_[i].command, data_);  // what cannot be built fails before hours are spent
   }
 
   /// False when it was interrupted.
@@ -107,15 +107,14 @@ class Race {
     say(fmt::format("{} pairs, {} test sentences; {} runs{}",
                     format_count(static_cast<double>(data_.train.size())), test_.size(), entries_.size(),
                     minutes > 0 ? ", at most " + format_duration(60 * minutes) + " of training" : ""));
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      const Entry& e = entries_[i];
-      if (o_.force) clear(e.directory(o_.work));
-      if (auto done = finished_run(e, o_.work, settings_of(e.attention))) {
-        say(fmt::format("{:>3}/{}  {}  (as before)", i + 1, entries_.size(), describe(*done)));
-        runs_.push_back(*done);
-        continue;
-      }
-      if (stop || !race(e, i + 1, stop)) return false;
+    for (const Entry& e : entries_) {
+      if (o_.force) clear(e.command.train.out);
+      std::optional<RaceRun> done = finished_run(e);
+      const char* when = done ? "  (as before)" : "";
+      if (!done && !stop) done = race(e, stop);
+      if (!done) return false;
+      runs_.push_back(std::move(*done));
+      say(fmt::format("{:>3}/{}  {}{}", runs_.size(), entries_.size(), describe(runs_.back()), when));
     }
     return true;
   }
@@ -124,7 +123,7 @@ class Race {
   size_t planned() const { return entries_.size(); }
 
   std::string markdown(const std::vector<RaceRow>& rows, const std::string& picture) const {
-    const TrainOptions run = command_of(o_.attentions.front(), 0).train;
+    const TrainOptions& run = entries_.front().command.train;
     std::string budget = run.epochs > 0 ? fmt::format("{} passes over the data", run.epochs) : "";
     if (run.max_minutes > 0)
       budget += fmt::format("{}{} minutes", budget.empty() ? "" : " or ", run.max_minutes);
@@ -148,12 +147,11 @@ class Race {
   // What all runs share; of the Transformer what is its own, besides.
   std::string settings() const {
     std::string out;
-    for (bool transformer : {false, true})
-      for (const std::string& name : o_.attentions)
-        if ((name == kTransformer) == transformer) {
-          out += (out.empty() ? "" : ". The Transformer's: ") + settings_of(name);
-          break;
-        }
+    for (bool transformer : {false, true}) {
+      auto first = std::find_if(entries_.begin(), entries_.end(),
+                                [&](const Entry& e) { return (e.attention == kTransformer) == transformer; });
+      if (first != entries_.end()) out += (out.empty() ? "" : ". The Transformer's: ") + first->settings;
+    }
     return out;
   }
 
@@ -170,30 +168,26 @@ class Race {
     if (!o_.train.train.quiet) tell("{}\n", line);
   }
 
-  // What is not given is by the kind of model, so the defaults are filled in for each anew.
-  TrainCommand command_of(const std::string& attention, uint64_t seed) const {
+  Entry entry(const std::string& attention, uint64_t seed) const {
     TrainCommand o = o_.train;
     if (attention == kTransformer) o.model.model = kTransformer;
     else o.model.network.attention = attention;
     o.train.seed = seed;
+    o.train.out = in(o_.work, attention + "-" + std::to_string(seed));
     fill_defaults(o, data_.embedded);
-    return o;
+    return {attention, o, settings_of(o, data_.train.size())};
   }
 
-  std::string settings_of(const std::string& attention) const {
-    return translator::settings_of(command_of(attention, 0), data_.train.size());
-  }
-
-  bool race(const Entry& e, size_t number, const std::atomic<bool>& stop) {
-    TrainCommand command = command_of(e.attention, e.seed);
-    Model model = fresh_model(command, data_);
-    TrainOptions options = command.train;
-    options.out = e.directory(o_.work);
-    options.title = fmt::format("{}/{} {}, seed {}", number, entries_.size(), e.attention, e.seed);
+  // Nothing when it was interrupted.
+  std::optional<RaceRun> race(const Entry& e, const std::atomic<bool>& stop) const {
+    Model model = fresh_model(e.command, data_);
+    TrainOptions options = e.command.train;
+    options.title =
+        fmt::format("{}/{} {}, seed {}", runs_.size() + 1, entries_.size(), e.attention, options.seed);
     clear(options.out);
     model.save_description(options.out);
     Trainer trainer(model, data_.train, data_.valid, options);
-    if (!trainer.run(stop)) return false;
+    if (!trainer.run(stop)) return std::nullopt;
     double tokens_per_second = 0;
     for (const Validation& v : trainer.validations())
       tokens_per_second += v.tokens_per_second / static_cast<double>(trainer.validations().size());
@@ -202,10 +196,10 @@ class Race {
     try {
       found = evaluate(best, test_, {.threads = options.threads, .stop = &stop});
     } catch (const Interrupted&) {
-      return false;
+      return std::nullopt;
     }
     RaceRun run{e.attention,
-                e.seed,
+                options.seed,
                 gradus::nn::num_parameters(*model.network),
                 tokens_per_second,
                 trainer.epochs(),
@@ -215,10 +209,8 @@ class Race {
                 found.aer,
                 found.entropy,
                 map_of(best, data_.probes.empty() ? test_.front() : data_.probes.front())};
-    write_file(in(options.out, "race.json"), to_json(run, settings_of(e.attention)));
-    say(fmt::format("{:>3}/{}  {}", number, entries_.size(), describe(run)));
-    runs_.push_back(std::move(run));
-    return true;
+    write_file(in(options.out, "race.json"), to_json(run, e.settings));
+    return run;
   }
 
   static std::string describe(const RaceRun& r) {

@@ -92,11 +92,8 @@ std::vector<std::vector<size_t>> Trainer::batches_of(int64_t epoch) const {
       return std::pair(train_[a].target.size(), train_[a].source.size()) <
              std::pair(train_[b].target.size(), train_[b].source.size());
     });
-    for (auto at = first; at != last;) {
-      auto end = at + std::min<long>(static_cast<long>(size), last - at);
-      batches.emplace_back(at, end);
-      at = end;
-    }
+    for (auto at = first; at != last; at += static_cast<long>(batches.back().size()))
+      batches.emplace_back(at, at + std::min<long>(static_cast<long>(size), last - at));
   }
   shuffle(batches);
   return batches;
@@ -152,9 +149,8 @@ void Trainer::stop_for(const StepBatch& batch) {
 }
 
 double Trainer::progress() const {
-  double by_epochs = options_.epochs > 0 ? static_cast<double>(step_) /
-                                               static_cast<double>(options_.epochs * batches_per_epoch_)
-                                         : 0;
+  double steps = static_cast<double>(options_.epochs * batches_per_epoch_);
+  double by_epochs = options_.epochs > 0 ? static_cast<double>(step_) / steps : 0;
   double by_time = options_.max_minutes > 0 ? seconds_ / (60 * options_.max_minutes) : 0;
   return std::min(1.0, std::max(by_epochs, by_time));
 }
@@ -210,7 +206,7 @@ bool Trainer::run(const std::atomic<bool>& stop) {
   while (progress() < 1) {
     std::vector<std::vector<size_t>> batches = batches_of(epoch_);
     bar.set_label(label());
-    for (; batch_ < static_cast<int64_t>(batches.size()) && progress() < 1;) {
+    while (batch_ < batches_per_epoch_ && progress() < 1) {
       if (stop) return interrupted(bar);
       counted += train_step(batches[static_cast<size_t>(batch_)]);
       seconds_ = before + since(start);
@@ -220,7 +216,7 @@ bool Trainer::run(const std::atomic<bool>& stop) {
       if (options_.validate_every > 0 && validates_after(step_, batch_) && !validate(bar))
         return interrupted(bar);
     }
-    if (batch_ == static_cast<int64_t>(batches.size())) {
+    if (batch_ == batches_per_epoch_) {
       ++epoch_;
       batch_ = 0;
     }
@@ -242,9 +238,7 @@ bool Trainer::validates_after(int64_t step, int64_t batch) const {
 // False when it was interrupted: nothing has changed then but that it is due.
 bool Trainer::validate(Progress& bar) {
   std::optional<nn::EMAWeights> averages(std::in_place, ema_, *model_.network);  // until they are released
-  Validation v;
-  v.epoch = epoch_ + (batch_ == batches_per_epoch_ ? 1 : 0);  // that are over
-  v.step = step_;
+  Validation v{.epoch = epoch_ + (batch_ == batches_per_epoch_ ? 1 : 0), .step = step_};
   v.train_loss = window_nll_ / static_cast<double>(window_tokens_);
   v.tokens_per_second = static_cast<double>(window_tokens_) / window_seconds_;
   RunLog::Details d;

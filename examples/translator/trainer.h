@@ -20,10 +20,10 @@ namespace translator {
 /// What a validation found, as shown and logged.
 struct Validation {
   int64_t epoch = 0, step = 0;
-  double train_loss = 0;          ///< nats per token since the last validation
-  Evaluation evaluation;
-  double tokens_per_second = 0;   ///< target tokens
-  double seconds = 0;             ///< since training began, validations included
+  double train_loss = 0;  ///< nats per token since the last validation
+  Evaluation evaluation = {};
+  double tokens_per_second = 0;  ///< target tokens
+  double seconds = 0;            ///< since training began, validations included
   bool best = false;
 };
 
@@ -44,8 +44,7 @@ class Trainer {
   void save_start(const std::string& where) const;
   /// Sentences whose translation is shown at each validation; the attention of the first one as well.
   void set_probes(std::vector<SentencePair> probes) { probes_ = std::move(probes); }
-  /// Until epochs or minutes are over, or `stop` is set (then the state is saved at once and false is
-  /// returned).
+  /// Until epochs or minutes are over, or `stop` is set: then the state is saved at once, and false returned.
   bool run(const std::atomic<bool>& stop);
 
   const std::vector<Validation>& validations() const { return validations_; }
