@@ -101,10 +101,8 @@ int main() {
 
   fmt::print("Backward, for loss = c_0 + c_1 + c_2, so that g = d loss / d c = (1, 1, 1)\n\n");
   fmt::print(
-      "  the gradient of weight a_s is g . h_s; that of score e_s compares the annotation with the context,\n");
-  fmt::print(
-      "  delta_s = a_s g . (h_s - c): it rises where attending more to h_s raises the loss above what the\n");
-  fmt::print(
+      "  the gradient of weight a_s is g . h_s; that of score e_s compares the annotation with the context,\n"
+      "  delta_s = a_s g . (h_s - c): it rises where attending more to h_s raises the loss above what the\n"
       "  context already gives. The deltas sum to 0, and an unattended annotation (a_s = 0) has none.\n\n");
   fmt::print("  {:>1} {:>16} {:>18} {:>20} {:>16}\n", "s", "d weight", "g . (h_s - c)", "delta_s by hand",
              "d score");
@@ -143,8 +141,8 @@ int main() {
   softmax_as_written(DType::f32);
   fmt::print("\n");
   softmax_as_written(DType::f64);
-  fmt::print("\nWhat Gradus does: subtract the largest score first, so that the largest power is e^0 = 1.\n");
   fmt::print(
+      "\nWhat Gradus does: subtract the largest score first, so that the largest power is e^0 = 1.\n"
       "What helps to find such a thing elsewhere: CheckFinite stops at the first operation that goes "
       "wrong.\n\n");
   try {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include <common/heat_map.h>
 #include <common/progress.h>
@@ -65,11 +66,8 @@ std::string padded(const std::string& text, int width, bool left) {
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> out;
-  for (size_t begin = 0; begin < text.size();) {
-    size_t end = std::min(text.find('\n', begin), text.size());
-    out.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.push_back(line);
   return out;
 }
 

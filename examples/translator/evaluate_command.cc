@@ -90,29 +90,25 @@ void must_not_know_the_test(const std::string& directory, const TrainingData& tr
                directory);
 }
 
-// Sentences whose source has so many words; the last range holds sentences of two others again.
-struct Lengths {
-  const char* name;
-  size_t from, to;
-};
-constexpr Lengths kLengths[] = {{"1 .. 5", 1, 5},    {"6 .. 10", 6, 10},      {"11 .. 15", 11, 15},
-                                {"16 .. 20", 16, 20}, {"21 .. 30", 21, 30},    {"> 30", 31, SIZE_MAX},
-                                {"all > 20", 21, SIZE_MAX}};
-
+// What is found of sentences whose source has so many words; the last range holds those of two others again.
 struct LengthRow {
   const char* source_words;
-  Evaluation found;
+  size_t from, to;
+  Evaluation found = {};
 };
 
 std::vector<LengthRow> by_length(const Model& model, const std::vector<SentencePair>& pairs,
                                  const EvaluationOptions& options) {
-  std::vector<LengthRow> rows;
-  for (const Lengths& range : kLengths) {
+  std::vector<LengthRow> rows = {{"1 .. 5", 1, 5},          {"6 .. 10", 6, 10},   {"11 .. 15", 11, 15},
+                                 {"16 .. 20", 16, 20},      {"21 .. 30", 21, 30}, {"> 30", 31, SIZE_MAX},
+                                 {"all > 20", 21, SIZE_MAX}};
+  for (LengthRow& row : rows) {
     std::vector<SentencePair> some;
     for (const SentencePair& p : pairs)
-      if (p.source.size() >= range.from && p.source.size() <= range.to) some.push_back(p);
-    if (!some.empty()) rows.push_back({range.name, evaluate(model, some, options)});
+      if (p.source.size() >= row.from && p.source.size() <= row.to) some.push_back(p);
+    if (!some.empty()) row.found = evaluate(model, some, options);
   }
+  std::erase_if(rows, [](const LengthRow& row) { return row.found.sentences == 0; });
   return rows;
 }
 

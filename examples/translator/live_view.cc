@@ -11,8 +11,11 @@
 namespace translator {
 namespace {
 
-// Columns before the lines, as those of a validation have.
-int margin_of(const TerminalStyle& style) { return style.width > 60 ? 10 : 0; }
+// What stands before the lines, as before those of a validation, and the columns that are left.
+std::string margin_of(const TerminalStyle& style) { return style.width > 60 ? std::string(10, ' ') : ""; }
+int room_of(const TerminalStyle& style) {
+  return style.width - 1 - static_cast<int>(margin_of(style).size());
+}
 
 constexpr int kLongest = 30;  // bars of a sparkline
 
@@ -24,28 +27,25 @@ std::string curve(const char* name, const std::vector<double>& values, const cha
   if (values.empty()) return "";
   std::string figures = fmt::format(fmt::runtime(number), values.front());
   if (values.size() > 1) figures += " -> " + fmt::format(fmt::runtime(number), values.back());
-  int room = style.width - 1 - margin_of(style) - 14 - static_cast<int>(figures.size());
+  int room = room_of(style) - 14 - static_cast<int>(figures.size());
   if (room < 4)
     return utf8::fit(fmt::format("{} {}", name, fmt::format(fmt::runtime(number), values.back())),
                      style.width - 1) +
            "\n";
   std::string bars = sparkline(values, std::min(room, kLongest));
   const Shade blue{66, 134, 203, 68};
-  return std::string(static_cast<size_t>(margin_of(style)), ' ') +
-         quiet(fmt::format("{:<12}", name), style.color) + set_foreground(blue, style.color) + bars +
-         reset(style.color) + "  " + figures + "\n";
+  return margin_of(style) + quiet(fmt::format("{:<12}", name), style.color) +
+         set_foreground(blue, style.color) + bars + reset(style.color) + "  " + figures + "\n";
 }
 
 int64_t count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
-std::string indented(const std::string& text, int columns) {
+// `text` is of whole lines.
+std::string indented(const std::string& text, const std::string& margin) {
   std::string out;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = text.find('\n', at);
-    end = end == std::string::npos ? text.size() : end + 1;
-    out +=
-        (text[at] == '\n' ? "" : std::string(static_cast<size_t>(columns), ' ')) + text.substr(at, end - at);
-    at = end;
+  for (size_t at = 0, end; at < text.size(); at = end) {
+    end = text.find('\n', at) + 1;
+    out += (text[at] == '\n' ? "" : margin) + text.substr(at, end - at);
   }
   return out;
 }
@@ -55,12 +55,11 @@ std::string map_of(const ProbeResult& p, const TerminalStyle& style) {
   std::vector<float> flat;
   for (const std::vector<float>& row : p.weights) flat.insert(flat.end(), row.begin(), row.end());
   HeatMapOptions options = heat_map_options(style);
-  int margin = margin_of(style);
-  options.width = style.width - 1 - margin;
+  options.width = room_of(style);
   options.legend = false;
   options.cursor = false;  // positions within a line are counted from the margin
   Weights weights{static_cast<int64_t>(p.target.size()), static_cast<int64_t>(p.source.size()), flat};
-  return indented(draw_heat_map(weights, p.source, p.target, options), margin);
+  return indented(draw_heat_map(weights, p.source, p.target, options), margin_of(style));
 }
 
 }  // namespace
@@ -70,8 +69,8 @@ std::string draw_live_view(const LiveView& view, const TerminalStyle& style) {
                      curve("valid loss", view.valid_loss, "{:.3f}", style) +
                      curve("BLEU", view.bleu, "{:.1f}", style) +
                      curve("exact match", view.exact_match, "{:.1f} %", style);
-  const std::string margin(static_cast<size_t>(margin_of(style)), ' ');
-  int room = std::max(style.width - 1 - margin_of(style), 4);
+  const std::string margin = margin_of(style);
+  int room = std::max(room_of(style), 4);
   auto sample = [&](const std::pair<std::string, std::string>& s) {
     return margin + quiet(utf8::fit(utf8::printable(s.first), room), style.color) + "\n" + margin +
            utf8::fit("-> " + utf8::printable(s.second), room) + "\n";

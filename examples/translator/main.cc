@@ -53,16 +53,14 @@ struct AddOption {
   }
 };
 
-// Its help tells the default, or CLI11 does.
-void add(const Command& c, const Field& field) {
-  Option option = std::visit(AddOption{c, field}, field.value);
-  if (!std::get_if<Switch>(&field.value) && !std::strstr(field.help, "(default: ")) option.show_default();
-}
-
-// Those of a list that are meant for the command line; of these, where names are given, no others.
+// Those of a list that are meant for the command line; of these, where names are given, no others. Their help
+// tells the default, or CLI11 does.
 void add(const Command& c, const Fields& fields, const std::set<std::string>& only = {}) {
-  for (const Field& f : fields)
-    if (*f.help && (only.empty() || only.count(f.option()))) add(c, f);
+  for (const Field& f : fields) {
+    if (!*f.help || (!only.empty() && !only.count(f.option()))) continue;
+    Option option = std::visit(AddOption{c, f}, f.value);
+    if (!std::get_if<Switch>(&f.value) && !std::strstr(f.help, "(default: ")) option.show_default();
+  }
 }
 
 // Where a file is.
@@ -93,11 +91,9 @@ std::string list_attentions() {
   return out + fmt::format("  {:<26} {}", "none", "no attention: one vector for the whole source");
 }
 
-void add_common_options(const Command& command, CommonOptions& options) {
-  command.option("--threads", options.threads, "Threads (default: the processors this process may use)")
-      .range(1, 256);
-  command.flag("-v,--verbose", options.verbose,
-               "Say on stderr which BLAS kernels and how many threads are used");
+void add_common_options(const Command& c, CommonOptions& o) {
+  c.option("--threads", o.threads, "Threads (default: the processors this process may use)").range(1, 256);
+  c.flag("-v,--verbose", o.verbose, "Say on stderr which BLAS kernels and how many threads are used");
 }
 
 void add_corpus_command(const Command& app, CorpusCommand& o, int& exit_code) {
@@ -174,14 +170,13 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
   o.attentions = {"none",     "uniform", "bahdanau", "dot",       "general", "concat",
                    "location", "local-m", "local-p",  "multihead", "oracle",  "transformer"};
   Command c = app.add_command("compare", "Train one model for each attention and seed, and compare them");
-  const Word attention = attention_name(t.model.network.attention);
-  std::vector<std::string> racers = attention.names;
-  racers.push_back("transformer");
+  Word racers = attention_name(t.model.network.attention);
+  racers.names.push_back("transformer");
   c.option("-a,--attention", o.attentions,
            "Names with commas between them, see train --help; transformer is train --model transformer "
            "(default: 12)")
       .delimiter(',')
-      .one_of(racers, attention.aliases)
+      .one_of(racers.names, racers.aliases)
       .take_all()
       .type_name("NAMES");
   c.option("--seeds", o.seeds, "Runs for each").show_default().range(1, 100);
@@ -269,8 +264,7 @@ int run_program(int argc, char** argv) {
   app.version("translator (Gradus) 0.1.0");
   app.footer(
       "Exit status: 0 done, 1 bad data or a file that cannot be read or written, 2 wrong usage, 130 "
-      "interrupted.\n"
-      "`translator COMMAND --help` tells more.");
+      "interrupted.\n`translator COMMAND --help` tells more.");
   int exit_code = 0;
   CorpusCommand corpus;
   TrainCommand train;

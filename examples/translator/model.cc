@@ -51,61 +51,44 @@ std::string found_in(const std::string& directory, const char* file) {
   return fs::exists(ready, ignored) ? ready.string() : in(directory, file);
 }
 
-struct Description {
-  std::string path;
-  ModelConfig config;
-  Vocabulary source, target;
-};
-
-Description read_description(const std::string& directory) {
+// The model of a directory but for its weights, which are to come from the file `weights`, if it is there.
+Model described(const std::string& directory, const std::string& weights) {
   if (!fs::is_directory(directory))
     throw InputError(directory, 0, "no such model directory (made by `translator train --out`)");
-  Description d{found_in(directory, "config.json"), {}, {}, {}};
-  d.config = read_config(d.path);
-  d.source = Vocabulary::load(found_in(directory, "source.vocab"));
-  d.target = Vocabulary::load(found_in(directory, "target.vocab"));
-  bool transformer = d.config.model == "transformer";
-  auto must_fit = [&](const char* file, const Vocabulary& words, int64_t said) {
-    if (words.size() != said)
-      throw InputError(
-          found_in(directory, file), 0,
-          "has " + std::to_string(words.size()) + " entries, config.json says " + std::to_string(said));
+  const std::string path = found_in(directory, "config.json");
+  const ModelConfig config = read_config(path);
+  const bool transformer = config.model == "transformer";
+  auto words = [&](const char* file, int64_t in_transformer, int64_t in_recurrent) {
+    const std::string name = found_in(directory, file);
+    Vocabulary found = Vocabulary::load(name);
+    if (const int64_t said = transformer ? in_transformer : in_recurrent; found.size() != said)
+      throw InputError(name, 0, fmt::format("has {} entries, config.json says {}", found.size(), said));
+    return found;
   };
-  must_fit("source.vocab", d.source,
-           transformer ? d.config.transformer.source_vocabulary : d.config.network.source_vocabulary);
-  must_fit("target.vocab", d.target,
-           transformer ? d.config.transformer.target_vocabulary : d.config.network.target_vocabulary);
-  return d;
-}
-
-// `made` with what goes wrong, an unknown attention or a size that does not fit, said of the file.
-template <class Make>
-auto of_description(const std::string& path, Make&& made) {
+  Vocabulary source =
+      words("source.vocab", config.transformer.source_vocabulary, config.network.source_vocabulary);
+  Vocabulary target =
+      words("target.vocab", config.transformer.target_vocabulary, config.network.target_vocabulary);
+  auto fault = [&](const std::string& what) {
+    return InputError(path, 0, "describes no network that can be built: " + what);
+  };
   try {
-    return made();
-  } catch (const gradus::Error& e) {
-    throw InputError(path, 0, "describes no network that can be built: " + e.message());
+    // A network is made only for weights that may be its own: each takes a byte at the least, two as F16.
+    std::error_code error;  // whoever reads the weights says it
+    const uintmax_t bytes = fs::file_size(weights, error);
+    const double parameters = error ? 0 : foretold_parameters(config);
+    if (!error && parameters > static_cast<double>(bytes) + 1000)
+      throw InputError(
+          path, 0,
+          fmt::format("describes a network of about {:.2g} parameters, but {} has {} bytes: they "
+                      "do not belong together",
+                      parameters, weights, bytes));
+    return Model(config, std::move(source), std::move(target), 0);
+  } catch (const gradus::Error& e) {  // an unknown attention, a size that does not fit
+    throw fault(e.message());
   } catch (const std::bad_alloc&) {
-    throw InputError(path, 0, "describes no network that can be built: out of memory");
+    throw fault("out of memory");
   }
-}
-
-// A network is made only for weights that may be its own: each takes a byte at the least, two as F16.
-void must_fit_weights(const Description& d, const std::string& weights) {
-  std::error_code error;
-  uintmax_t bytes = fs::file_size(weights, error);
-  if (error) return;  // whoever reads it says what is wrong
-  double parameters = of_description(d.path, [&] { return foretold_parameters(d.config); });
-  if (parameters > static_cast<double>(bytes) + 1000)
-    throw InputError(d.path, 0,
-                     fmt::format("describes a network of about {:.2g} parameters, but {} has {} bytes: they do "
-                                 "not belong together",
-                                 parameters, weights, bytes));
-}
-
-Model built(Description d) {
-  return of_description(d.path,
-                        [&] { return Model(d.config, std::move(d.source), std::move(d.target), 0); });
 }
 
 // [T, B, S]; nothing where no pair has links.
@@ -221,13 +204,11 @@ std::string Model::length_fault(size_t words) const {
   return n > kLongest ? fmt::format("has {} words; {} at most are taken", n, kLongest) : "";
 }
 
-Model Model::load_description(const std::string& directory) { return built(read_description(directory)); }
+Model Model::load_description(const std::string& directory) { return described(directory, ""); }
 
 Model Model::load(const std::string& directory) {
   std::string weights = found_in(directory, "model.safetensors");
-  Description d = read_description(directory);
-  must_fit_weights(d, weights);
-  Model model = built(std::move(d));
+  Model model = described(directory, weights);
   nn::load(*model.network, weights);
   return model;
 }

@@ -41,26 +41,6 @@ void refuse_options_of_the_other(TrainCommand& o) {
       throw UsageError(fmt::format("{} is of a {}: a {} has nothing for it", f.option(), other, own));
 }
 
-// --resume goes on with the network that is there: what is given must be what its config.json says.
-void must_be_the_same(const TrainCommand& o, ModelConfig there) {
-  ModelConfig here = o.model;
-  if (o.given.count("--model") && here.model != there.model)
-    throw UsageError(
-        fmt::format("the model in {} is a {}: --resume cannot change it", o.train.out, there.model));
-  if (there.transformer.dim_feedforward == 0) there.transformer.dim_feedforward = 4 * there.transformer.d_model;
-  std::vector<std::string> others;
-  auto compare = [&](const Fields& asked, const Fields& found) {
-    for (size_t i = 0; i < asked.size(); ++i)
-      if (o.given.count(asked[i].option()) && asked[i].text() != found[i].text())
-        others.push_back(fmt::format("{} {}, not {}", asked[i].option(), found[i].text(), asked[i].text()));
-  };
-  compare(network_fields(here, there.model), network_fields(there, there.model));
-  compare(common_fields(here), common_fields(there));
-  if (!others.empty())
-    throw UsageError(fmt::format("the model in {} has {}: --resume cannot change {}", o.train.out,
-                                 fmt::join(others, "; "), others.size() == 1 ? "it" : "them"));
-}
-
 std::string kind_of(const ModelConfig& c) {
   if (c.model != "transformer") return "attention " + c.network.attention;
   return fmt::format("transformer of {} + {} layers, {} heads", c.transformer.num_layers,
@@ -120,10 +100,26 @@ void must_be_there_or_not(const TrainCommand& o) {
         "holds a model already: --resume goes on with it, --force replaces it, --out names another place");
 }
 
-// Which network it is, and how text is read, the run that goes on knows.
+// --resume goes on with the network that is there, and reads text as it does: what is given must be what its
+// config.json says.
 void take_over(TrainCommand& o) {
-  ModelConfig there = read_config(in(o.train.out, "config.json"));
-  must_be_the_same(o, there);
+  ModelConfig here = o.model, there = read_config(in(o.train.out, "config.json"));
+  if (o.given.count("--model") && here.model != there.model)
+    throw UsageError(
+        fmt::format("the model in {} is a {}: --resume cannot change it", o.train.out, there.model));
+  if (there.transformer.dim_feedforward == 0)
+    there.transformer.dim_feedforward = 4 * there.transformer.d_model;
+  std::vector<std::string> others;
+  auto compare = [&](const Fields& asked, const Fields& found) {
+    for (size_t i = 0; i < asked.size(); ++i)
+      if (o.given.count(asked[i].option()) && asked[i].text() != found[i].text())
+        others.push_back(fmt::format("{} {}, not {}", asked[i].option(), found[i].text(), asked[i].text()));
+  };
+  compare(network_fields(here, there.model), network_fields(there, there.model));
+  compare(common_fields(here), common_fields(there));
+  if (!others.empty())
+    throw UsageError(fmt::format("the model in {} has {}: --resume cannot change {}", o.train.out,
+                                 fmt::join(others, "; "), others.size() == 1 ? "it" : "them"));
   o.model.model = there.model;
   o.data.read.lowercase = there.lowercase;
 }

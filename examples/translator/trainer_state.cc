@@ -101,16 +101,6 @@ void must_be_sound(const std::string& path, const std::string& name, const gradu
   });
 }
 
-// What the library says of names, shapes and counts, with the file that they are in.
-template <class Load>
-void of_file(const std::string& path, Load&& load) {
-  try {
-    load();
-  } catch (const gradus::Error& e) {
-    throw InputError(path, 0, e.message());
-  }
-}
-
 }  // namespace
 
 void Trainer::save_start(const std::string& where) const {
@@ -199,13 +189,15 @@ void Trainer::resume() {
     else weights.emplace_back(name, tensor);
   }
   must_be_counts_of_steps(path, moments, averages);
-  of_file(path, [&] {
+  try {
     nn::load_state_dict(*model_.network, weights);
     optimizer_->load_state_dict(*model_.network, moments);
     ema_.load_state_dict(averages);
     const nn::EMAWeights swapped(ema_, *model_.network);  // refuses averages of another network
     if (options_.schedule == "plateau") plateau_.load_state_dict(plateau);
-  });
+  } catch (const gradus::Error& e) {  // names, shapes and counts
+    throw InputError(path, 0, e.message());
+  }
 }
 
 // A parameter has had at most the steps that were taken and not skipped.

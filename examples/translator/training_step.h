@@ -12,12 +12,9 @@ namespace translator {
 
 /// Everything that a step's loss and gradient depend on, besides the weights.
 struct StepBatch {
-  /// One for each thread's share.
-  std::vector<gradus::nn::Seq2SeqBatch> parts;
-  /// Of the whole batch.
-  gradus::nn::LossOptions loss;
-  /// Of dropout, and of what a model draws.
-  uint64_t training_seed = 0;
+  std::vector<gradus::nn::Seq2SeqBatch> parts;  ///< one for each thread's share
+  gradus::nn::LossOptions loss;                 ///< of the whole batch
+  uint64_t training_seed = 0;                   ///< of dropout, and of what a model draws
   int64_t step = 0;
 
   /// The same for one part, which weighs as much as it has target words.
