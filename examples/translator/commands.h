@@ -43,14 +43,11 @@ struct TrainCommand {
   TrainOptions train;
   CommonOptions common;
   ModelConfig model;
-  /// Words seen less often are <unk>; 0: by the data.
-  int64_t min_count = 0;
+  int64_t min_count = 0;  ///< words seen less often are <unk>; 0: by the data
   int64_t max_vocabulary = 20000;
   bool resume = false, force = false;
-  /// Sentence whose attention is watched; empty: the first probe of the data.
-  std::string probe;
-  /// Options that are on the command line, "--cell"; fill_defaults decides about the others.
-  std::set<std::string> given = {};
+  std::string probe;  ///< sentence whose attention is watched; empty: the first probe of the data
+  std::set<std::string> given = {};  ///< options on the command line, "--cell"; fill_defaults sets the others
 };
 
 /// Fills in what was not given, by the kind of network and of data. @throws UsageError for a run that would
@@ -58,8 +55,7 @@ struct TrainCommand {
 void fill_defaults(TrainCommand& command, bool embedded);
 /// A fresh model for the data: vocabularies, languages, weights from the seed.
 Model fresh_model(const TrainCommand& command, const Data& data);
-/// From now on the first Ctrl-C (or SIGTERM, SIGHUP) sets what is returned; a second one ends the program as
-/// usual.
+/// From now on the first Ctrl-C (SIGTERM, SIGHUP) sets what is returned; a second ends the program as usual.
 const std::atomic<bool>& stop_on_signals();
 
 /// The same training for several attentions and seeds.

@@ -128,14 +128,14 @@ class Race {
     if (run.max_minutes > 0)
       budget += fmt::format("{}{} minutes", budget.empty() ? "" : " or ", run.max_minutes);
     std::string out = fmt::format(
-        "# The attentions compared\n\nEach run had {} on {} thread{}. Mean ± standard deviation over the seeds "
-        "({} of {} runs), on {} sentence pairs that neither trained a run nor chose its weights.\n",
+        "# The attentions compared\n\nEach run had {} on {} thread{}. Mean ± standard deviation over the "
+        "seeds ({} of {} runs), on {} sentence pairs that neither trained a run nor chose its weights.\n",
         budget, run.threads, run.threads == 1 ? "" : "s", runs_.size(), entries_.size(), test_.size());
     out += "Settings: " + settings() + ".\n\n" + race_table_markdown(rows) + "\n";
     out +=
         "Loss: nats per target token, teacher-forced. Exact match, BLEU: greedy translations. AER: strongest "
-        "source word of each target word against gold links, under the reference. Entropy: of the weights at a "
-        "target word, nats; of several heads of their mean.\n";
+        "source word of each target word against gold links, under the reference. Entropy: of the weights at "
+        "a target word, nats; of several heads of their mean.\n";
     auto findings = race_findings(rows);
     if (!findings.empty())
       out += "\nTold apart by more than twice the standard error of a difference, or not:\n\n";

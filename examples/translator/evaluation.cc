@@ -89,10 +89,8 @@ std::vector<std::vector<std::string>> translate_aligned(const Model& model,
         int32_t& word = words.i32()[b];
         if (word == nn::kEos) continue;
         word = best.i32()[b];
-        if (word == nn::kEos)
-          --going;
-        else
-          out[chosen[static_cast<size_t>(b)]].push_back(model.target.token(word));
+        if (word == nn::kEos) --going;
+        else out[chosen[static_cast<size_t>(b)]].push_back(model.target.token(word));
       }
     }
   });

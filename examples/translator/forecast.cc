@@ -57,12 +57,9 @@ double recurrent_parameters(const nn::Seq2SeqConfig& c) {
   double readout = c.readout == "maxout" ? 2 : 1;
   double encoder = n.directions * (n.cell(E, n.encoder) + (n.layers - 1) * n.cell(D, n.encoder));
   double decoder = n.encoder * H;  // its first state
-  if (!n.attends)
-    decoder = D * H + n.cell(E + D, H) + readout * H * (H + D + E);
-  else if (n.luong)
-    decoder += n.cell(E + (c.input_feeding ? H : 0), H) + readout * H * (C + H);
-  else
-    decoder += n.cell(E + C, H) + readout * H * (H + C + E);
+  if (!n.attends) decoder = D * H + n.cell(E + D, H) + readout * H * (H + D + E);
+  else if (n.luong) decoder += n.cell(E + (c.input_feeding ? H : 0), H) + readout * H * (C + H);
+  else decoder += n.cell(E + C, H) + readout * H * (H + C + E);
   if (n.attends) decoder += attention_parameters(n);
   return (real(c.source_vocabulary) + words) * E + encoder + decoder + words * (H + 1);
 }
@@ -146,8 +143,8 @@ std::string why_training_is_too_large(const ModelConfig& config, const TrainOpti
   double bytes = foretold_training(config, o, pairs), there = static_cast<double>(gradus::machine_memory());
   if (bytes <= there) return "";
   return fmt::format(
-      "{}: about {:.2g} parameters; to train them with {} on batches of {} takes at least {}, and there are {} "
-      "of memory here. Smaller --hidden, --embedding, --layers, --max-vocabulary, --batch-size or "
+      "{}: about {:.2g} parameters; to train them with {} on batches of {} takes at least {}, and there "
+      "are {} of memory here. Smaller --hidden, --embedding, --layers, --max-vocabulary, --batch-size or "
       "--max-length take less",
       shape_of(config), foretold_parameters(config), o.optimizer, o.batch_size, format_bytes(bytes),
       format_bytes(there));

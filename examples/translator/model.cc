@@ -112,8 +112,8 @@ gradus::Tensor alignment_of(const std::vector<EncodedPair>& pairs, const std::ve
   return weights;
 }
 
-// Calls f(worker, k), which returns how many sentences it has done, for k = 0 .. count-1: the same ones on each
-// worker every time.
+// Calls f(worker, k), which returns how many sentences it has done, for k = 0 .. count-1: the same ones on
+// each worker every time.
 template <class F>
 void divide(gradus::ThreadPool& pool, size_t count, const Work& work, F&& f) {
   std::atomic<int64_t> done{0};

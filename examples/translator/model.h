@@ -81,8 +81,8 @@ struct Work {
   const std::atomic<bool>* stop = nullptr;  ///< once set, Interrupted is thrown
 };
 
-/// Calls f(worker, chosen) for batches of up to `size` pairs of similar length, so that little is padding. Each
-/// thread does whole batches, the same ones every time, and leaves no tape.
+/// Calls f(worker, chosen) for batches of up to `size` pairs of similar length, so that little is padding.
+/// Each thread does whole batches, the same ones every time, and leaves no tape.
 void for_each_batch(const std::vector<EncodedPair>& pairs, size_t size, const Work& work,
                     const std::function<void(size_t worker, const std::vector<size_t>& chosen)>& f);
 

@@ -76,13 +76,6 @@ class Facts {
   const std::map<std::string, std::string>& all_;
 };
 
-// What optimisers keep of squares: below 0 a root of it is no number.
-bool is_of_squares(const std::string& name) {
-  for (const char* slot : {"v.", "sum.", "square_avg.", "acc_delta."})
-    if (name.starts_with(kOptimizer + slot)) return true;
-  return false;
-}
-
 void must_be_sound(const std::string& path, const std::string& name, const gradus::Tensor& t) {
   auto wrong = [&](const std::string& what) {
     throw InputError(path, 0, fmt::format("tensor \"{}\": {}", name, what));
@@ -90,7 +83,9 @@ void must_be_sound(const std::string& path, const std::string& name, const gradu
   if (t.dtype() != gradus::DType::f32 && t.dtype() != gradus::DType::f64)
     wrong(fmt::format("must be f32 or f64: {}", gradus::name_of(t.dtype())));
   if (name.starts_with(kPlateau) && t.numel() != 1) wrong("must be one number: " + t.shape().str());
-  double least = is_of_squares(name) ? 0 : -INFINITY;
+  double least = -INFINITY;
+  for (const char* of_squares : {"v.", "sum.", "square_avg.", "acc_delta."})  // whose roots are taken
+    if (name.starts_with(kOptimizer + of_squares)) least = 0;
   gradus::visit_floating(t, "resume", [&](const auto* x) {
     for (int64_t i = 0; i < t.numel(); ++i)
       if (!std::isfinite(x[i]) && !(name == kPlateau + "best" && x[i] > 0))

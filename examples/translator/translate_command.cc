@@ -147,7 +147,7 @@ class Translator {
     return translate(model_, *generator_, sources, o_.search, {.threads = o_.common.threads});
   }
 
-  // At least `lines` lines, the missing ones empty: who reads them can tell by counting which belong together.
+  // At least `lines` lines, the missing ones empty: who counts them can tell which belong together.
   void print(const Words& source, const std::vector<Translation>& found, int64_t lines) const {
     int64_t n = source.empty() ? 0 : std::min<int64_t>(o_.n_best, static_cast<int64_t>(found.size()));
     for (int64_t i = 0; i < n; ++i) {
