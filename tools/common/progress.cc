@@ -20,6 +20,11 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+void to_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 // `0:41`, `12:05`, `1:02:05`.
 std::string clock_time(double seconds) {
   const auto s = static_cast<int64_t>(std::llround(std::max(seconds, 0.0)));
@@ -71,6 +76,8 @@ std::string sparkline(const std::vector<double>& values, int width) {
   const size_t n = values.size();
   const size_t bars = width > 0 ? std::min(n, static_cast<size_t>(width)) : n;
   std::vector<double> heights;
+  double low = INFINITY;
+  double high = -INFINITY;
   for (size_t i = 0; i < bars; ++i) {
     double sum = 0;
     int64_t count = 0;
@@ -80,13 +87,8 @@ std::string sparkline(const std::vector<double>& values, int width) {
       ++count;
     }
     heights.push_back(count > 0 ? sum / static_cast<double>(count) : std::nan(""));
-  }
-  double low = INFINITY;
-  double high = -INFINITY;
-  for (double h : heights) {
-    if (std::isnan(h)) continue;
-    low = std::min(low, h);
-    high = std::max(high, h);
+    low = std::fmin(low, heights.back());  // of a number and NaN the number
+    high = std::fmax(high, heights.back());
   }
   constexpr std::array<const char*, 8> kBars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string out;
@@ -135,10 +137,10 @@ std::string render_progress(const ProgressState& state, int width, Color color) 
 }
 
 Progress::Progress(std::string label, int64_t total, ProgressOptions options) : options_(std::move(options)) {
-  state_.label = std::move(label);
-  state_.total = total;
-  state_.unit = options_.unit;
-  start_ = now();
+  if (!options_.write) options_.write = to_stderr;
+  if (!options_.clock) options_.clock = steady_seconds;
+  state_ = {.label = std::move(label), .total = total, .unit = options_.unit};
+  start_ = options_.clock();
   last_shown_ = start_;
 }
 
@@ -149,20 +151,9 @@ Progress::~Progress() {
   }
 }
 
-double Progress::now() const { return options_.clock ? options_.clock() : steady_seconds(); }
-
-void Progress::put(std::string_view text) const {
-  if (options_.write) {
-    options_.write(text);
-  } else {
-    std::fwrite(text.data(), 1, text.size(), stderr);
-    std::fflush(stderr);
-  }
-}
-
 void Progress::update(int64_t done, std::string detail, double counted) {
   if (options_.quiet || finished_) return;
-  const double time = now();
+  const double time = options_.clock();
   state_.done = done;
   state_.detail = std::move(detail);
   state_.elapsed = time - start_;
@@ -182,22 +173,22 @@ void Progress::draw() {
   // The last column stays free: a character there makes some terminals wrap.
   const int width = std::max(options_.style.width - 1, 10);
   if (options_.style.is_terminal) {
-    put(fmt::format("\r{}\x1b[K", render_progress(state_, width, options_.style.color)));
+    options_.write(fmt::format("\r{}\x1b[K", render_progress(state_, width, options_.style.color)));
     shown_ = true;
   } else {
-    put(fmt::format("{}\n", render_progress(state_, 200, Color::none)));
+    options_.write(fmt::format("{}\n", render_progress(state_, 200, Color::none)));
   }
 }
 
 void Progress::clear() {
-  if (shown_) put("\r\x1b[K");
+  if (shown_) options_.write("\r\x1b[K");
   shown_ = false;
 }
 
 void Progress::clear_panel() {
   if (panel_.empty()) return;
   const auto lines = std::count(panel_.begin(), panel_.end(), '\n');
-  put(fmt::format("\x1b[{}A\x1b[J", lines));
+  options_.write(fmt::format("\x1b[{}A\x1b[J", lines));
 }
 
 void Progress::set_panel(std::string text) {
@@ -207,7 +198,7 @@ void Progress::set_panel(std::string text) {
   clear_panel();
   panel_ = std::move(text);
   if (!panel_.empty() && panel_.back() != '\n') panel_ += '\n';
-  if (!panel_.empty()) put(panel_);
+  if (!panel_.empty()) options_.write(panel_);
   if (again) draw();
 }
 
@@ -216,15 +207,15 @@ void Progress::print(std::string_view text) {
   const bool again = shown_;
   clear();
   if (!finished_) clear_panel();
-  put(fmt::format("{}\n", text));
-  if (!panel_.empty() && !finished_) put(panel_);
+  options_.write(fmt::format("{}\n", text));
+  if (!panel_.empty() && !finished_) options_.write(panel_);
   if (again && !finished_) draw();
 }
 
 void Progress::finish(std::string_view text) {
   if (!finished_) clear();
   finished_ = true;
-  if (!options_.quiet && !text.empty()) put(fmt::format("{}\n", text));
+  if (!options_.quiet && !text.empty()) options_.write(fmt::format("{}\n", text));
 }
 
 }  // namespace translator

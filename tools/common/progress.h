@@ -86,8 +86,6 @@ class Progress {
   void draw();
   void clear();
   void clear_panel();
-  void put(std::string_view text) const;
-  double now() const;
 
   ProgressOptions options_;
   ProgressState state_;

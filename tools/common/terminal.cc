@@ -80,10 +80,15 @@ int nearest_basic(const Shade& shade) {
   return best;
 }
 
-// 40 to 47 and 100 to 107 for backgrounds, ten less for text.
-std::string basic_code(const Shade& shade, int first) {
-  const int index = nearest_basic(shade);
-  return fmt::format("\x1b[{}m", index < 8 ? first + index : first + 60 + index - 8);
+// Codes of backgrounds: 40 to 47 and 100 to 107 for the 16 colours, 48 for others. Of text: ten less each.
+std::string set_color(const Shade& shade, Color color, int first) {
+  if (color == Color::none) return "";
+  if (color == Color::palette16) {
+    const int index = nearest_basic(shade);
+    return fmt::format("\x1b[{}m", index < 8 ? first + index : first + 60 + index - 8);
+  }
+  if (color == Color::palette256) return fmt::format("\x1b[{};5;{}m", first + 8, shade.index);
+  return fmt::format("\x1b[{};2;{};{};{}m", first + 8, shade.red, shade.green, shade.blue);
 }
 
 }  // namespace
@@ -138,19 +143,9 @@ Shade blue_shade(double weight, Background background) {
   return {mix(&Shade::red), mix(&Shade::green), mix(&Shade::blue), ramp[share < 0.5 ? low : low + 1].index};
 }
 
-std::string set_background(const Shade& shade, Color color) {
-  if (color == Color::none) return "";
-  if (color == Color::palette16) return basic_code(shade, 40);
-  if (color == Color::palette256) return fmt::format("\x1b[48;5;{}m", shade.index);
-  return fmt::format("\x1b[48;2;{};{};{}m", shade.red, shade.green, shade.blue);
-}
+std::string set_background(const Shade& shade, Color color) { return set_color(shade, color, 40); }
 
-std::string set_foreground(const Shade& shade, Color color) {
-  if (color == Color::none) return "";
-  if (color == Color::palette16) return basic_code(shade, 30);
-  if (color == Color::palette256) return fmt::format("\x1b[38;5;{}m", shade.index);
-  return fmt::format("\x1b[38;2;{};{};{}m", shade.red, shade.green, shade.blue);
-}
+std::string set_foreground(const Shade& shade, Color color) { return set_color(shade, color, 30); }
 
 std::string set_quiet(Color color) {
   return color == Color::none ? "" : color == Color::palette16 ? "\x1b[90m" : "\x1b[38;5;244m";

@@ -28,7 +28,11 @@ utf8proc_int32_t next(std::string_view text, size_t& at) {
   return c;
 }
 
-utf8proc_category_t category(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
+// Whether its general category is one of those from `first` to `last`, in Unicode's order.
+bool is_in(char32_t c, utf8proc_category_t first, utf8proc_category_t last) {
+  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return category >= first && category <= last;
+}
 
 }  // namespace
 
@@ -44,22 +48,16 @@ std::optional<size_t> first_invalid_byte(std::string_view text) {
   return std::nullopt;
 }
 
-std::string describe_invalid_byte(std::string_view text) {
+std::string describe_invalid_byte(std::string_view text, size_t before) {
   const auto bad = first_invalid_byte(text);
   if (!bad) return "";
-  return fmt::format("byte {} (0x{:02x}) is not valid UTF-8", *bad + 1,
+  return fmt::format("byte {} (0x{:02x}) is not valid UTF-8", before + *bad + 1,
                      static_cast<unsigned char>(text[*bad]));
 }
 
 std::u32string decode(std::string_view text) {
-  std::u32string out;
-  out.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
-    const utf8proc_int32_t c = next(text, at);
-    if (c < 0) throw std::invalid_argument(describe_invalid_byte(text));
-    out.push_back(static_cast<char32_t>(c));
-  }
-  return out;
+  if (const std::string bad = describe_invalid_byte(text); !bad.empty()) throw std::invalid_argument(bad);
+  return decode_lossy(text);
 }
 
 std::u32string decode_lossy(std::string_view text) {
@@ -106,12 +104,6 @@ std::string nfc(std::string_view text) {
   return std::string(reinterpret_cast<const char*>(composed), static_cast<size_t>(n));
 }
 
-std::string lower(std::string_view text) {
-  std::u32string code = decode_lossy(text);
-  for (char32_t& c : code) c = to_lower(c);
-  return encode(code);
-}
-
 std::string capitalize(std::string_view text) {
   std::u32string code = decode_lossy(text);
   for (char32_t& c : code) {
@@ -127,7 +119,7 @@ int display_width(std::string_view text) {
   int width = 0;
   for (size_t at = 0; at < text.size();) {
     const utf8proc_int32_t c = next(text, at);
-    const bool spacing = c >= 0 && category(static_cast<char32_t>(c)) == UTF8PROC_CATEGORY_MC;
+    const bool spacing = c >= 0 && utf8proc_category(c) == UTF8PROC_CATEGORY_MC;
     width += c < 0 || spacing ? 1 : utf8proc_charwidth(c);
   }
   return width;
@@ -193,31 +185,15 @@ std::string printable_lines(std::string_view text) {
 
 bool is_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13);
-  if (c == 0x85) return true;
-  const auto k = category(c);
-  return k == UTF8PROC_CATEGORY_ZS || k == UTF8PROC_CATEGORY_ZL || k == UTF8PROC_CATEGORY_ZP;
+  return c == 0x85 || is_in(c, UTF8PROC_CATEGORY_ZS, UTF8PROC_CATEGORY_ZP);
 }
 
-bool is_letter(char32_t c) {
-  const auto k = category(c);
-  return k == UTF8PROC_CATEGORY_LU || k == UTF8PROC_CATEGORY_LL || k == UTF8PROC_CATEGORY_LT ||
-         k == UTF8PROC_CATEGORY_LM || k == UTF8PROC_CATEGORY_LO;
-}
-
-bool is_mark(char32_t c) {
-  const auto k = category(c);
-  return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_MC || k == UTF8PROC_CATEGORY_ME;
-}
-
-bool is_digit(char32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
-
-bool is_number(char32_t c) {
-  const auto k = category(c);
-  return k == UTF8PROC_CATEGORY_ND || k == UTF8PROC_CATEGORY_NL || k == UTF8PROC_CATEGORY_NO;
-}
-
-bool is_control(char32_t c) { return category(c) == UTF8PROC_CATEGORY_CC; }
-bool is_format(char32_t c) { return category(c) == UTF8PROC_CATEGORY_CF; }
+bool is_letter(char32_t c) { return is_in(c, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO); }
+bool is_mark(char32_t c) { return is_in(c, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME); }
+bool is_digit(char32_t c) { return is_in(c, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_ND); }
+bool is_number(char32_t c) { return is_in(c, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO); }
+bool is_control(char32_t c) { return is_in(c, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CC); }
+bool is_format(char32_t c) { return is_in(c, UTF8PROC_CATEGORY_CF, UTF8PROC_CATEGORY_CF); }
 
 char32_t to_lower(char32_t c) {
   return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
@@ -228,27 +204,20 @@ char32_t to_upper(char32_t c) {
 }
 
 std::string wrapped(const std::string& text, int width, int indent) {
-  std::string out, line, word;
-  auto flush_line = [&] {
-    if (!line.empty()) out += std::string(static_cast<size_t>(std::max(indent, 0)), ' ') + line + '\n';
-    line.clear();
-  };
-  auto flush_word = [&] {
-    if (word.empty()) return;
-    if (!line.empty() && indent + display_width(line) + 1 + display_width(word) > width)
-      flush_line();
+  const std::string margin(static_cast<size_t>(std::max(indent, 0)), ' ');
+  std::string out, line;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_of(" \n", at), text.size());
+    const std::string word = text.substr(at, end - at);
+    at = end + 1;
+    if (word.empty()) continue;
+    if (!line.empty() && indent + display_width(line) + 1 + display_width(word) > width) {
+      out += margin + line + '\n';
+      line.clear();
+    }
     line += (line.empty() ? "" : " ") + word;
-    word.clear();
-  };
-  for (char c : text) {
-    if (c == ' ' || c == '\n')
-      flush_word();
-    else
-      word += c;
   }
-  flush_word();
-  flush_line();
-  return out;
+  return line.empty() ? out : out + margin + line + '\n';
 }
 
 }  // namespace translator::utf8

@@ -13,8 +13,9 @@ namespace translator::utf8 {
 /// U+10FFFF and cut-off sequences included), or nothing when the whole text is UTF-8.
 std::optional<size_t> first_invalid_byte(std::string_view text);
 
-/// `byte 3 (0xff) is not valid UTF-8`, counting bytes from 1; empty when the text is valid.
-std::string describe_invalid_byte(std::string_view text);
+/// `byte 3 (0xff) is not valid UTF-8`, counting bytes from 1 and those `before` the text as well; empty when the
+/// text is valid.
+std::string describe_invalid_byte(std::string_view text, size_t before = 0);
 
 /// Code points. Throws std::invalid_argument with describe_invalid_byte's text.
 std::u32string decode(std::string_view text);
@@ -28,9 +29,6 @@ void append(std::string& out, char32_t c);
 
 /// Canonical composition (NFC). Ill-formed bytes become U+FFFD.
 std::string nfc(std::string_view text);
-
-/// Simple case mapping, one code point to one, no locale. Ill-formed bytes become U+FFFD.
-std::string lower(std::string_view text);
 
 /// The text with its first letter in upper case, whatever quotes or brackets stand before it.
 std::string capitalize(std::string_view text);
@@ -68,6 +66,7 @@ bool is_digit(char32_t c);    ///< Nd
 bool is_number(char32_t c);   ///< N*
 bool is_control(char32_t c);  ///< Cc
 bool is_format(char32_t c);   ///< Cf: among them U+00AD, U+200B to U+200F, U+FEFF
+/// Simple case mapping, one code point to one, no locale.
 char32_t to_lower(char32_t c);
 char32_t to_upper(char32_t c);
 
