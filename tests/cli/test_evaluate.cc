@@ -64,8 +64,9 @@ TEST_CASE("evaluate --json is one object with the table's figures") {
   CHECK(j.at("aer").get<double>() < 1);
   const auto hypotheses = lines_of(read_file("its.hypotheses")),
              references = lines_of(read_file("its.references"));
-  const double exact = translator::exact_match(hypotheses, references);
-  CHECK(j.at("exact_match").get<double>() == about(exact, 1e-12));
+  double exact = 0;
+  for (size_t i = 0; i < hypotheses.size(); ++i) exact += hypotheses[i] == references[i];
+  CHECK(j.at("exact_match").get<double>() == about(exact / 200, 1e-12));
   CHECK(j.at("bleu").get<double>() == about(translator::corpus_bleu(hypotheses, references).score, 1e-12));
   // With the model's own translations as every second reference.
   std::string own;

@@ -82,8 +82,6 @@ TEST_CASE("alignment: error rate over a corpus, words that come from nowhere") {
   AlignmentScore all;
   all.add(system, gold);
   CHECK(all.error_rate() == about(1.0 - 12.0 / 13.0));
-  CHECK(all.precision() == about(6.0 / 7.0));
-  CHECK(all.recall() == 1.0);
   AlignmentScore aligned;
   aligned.add(system, gold, {.ignore_unaligned_targets = true});
   CHECK(aligned.error_rate() == 0.0);

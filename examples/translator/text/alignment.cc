@@ -22,12 +22,9 @@ bool parse_number(std::string_view text, int32_t& out) {
 
 std::optional<GoldAlignment> parse_moses(std::string_view text) {
   GoldAlignment out;
-  for (size_t at = 0; at < text.size();) {
-    if (text[at] == ' ' || text[at] == '\r') {
-      ++at;
-      continue;
-    }
-    const std::string_view item = text.substr(at, std::min(text.find_first_of(" \r", at), text.size()) - at);
+  constexpr std::string_view kBlank = " \r";
+  for (size_t at = text.find_first_not_of(kBlank); at != text.npos; at = text.find_first_not_of(kBlank, at)) {
+    const std::string_view item = text.substr(at, text.find_first_of(kBlank, at) - at);
     at += item.size();
     const size_t mark = item.find_first_of("-?");
     if (mark == std::string_view::npos || mark == 0 || mark + 1 == item.size()) return std::nullopt;
@@ -56,9 +53,7 @@ std::string format_moses(const GoldAlignment& alignment) {
   return out;
 }
 
-std::string format_moses(const Links& links) {
-  return format_moses(GoldAlignment{.sure = links, .possible = {}});
-}
+std::string format_moses(const Links& links) { return format_moses(GoldAlignment{.sure = links}); }
 
 GoldAlignment swapped(GoldAlignment alignment) {
   for (Links* links : {&alignment.sure, &alignment.possible}) {
@@ -84,14 +79,7 @@ Links links_from_attention(const Weights& weights, int64_t source_length, int64_
   const int64_t words = source_length < 0 ? weights.columns : source_length;
   Links out;
   for (int64_t row = 0; row < rows; ++row) {
-    int64_t best = -1;
-    float largest = 0;
-    for (int64_t column = 0; column < weights.columns; ++column) {
-      if (weights.at(row, column) > largest) {
-        largest = weights.at(row, column);
-        best = column;
-      }
-    }
+    const int64_t best = weights.largest_of(row);
     if (best >= 0 && best < words) out.push_back({static_cast<int32_t>(best), static_cast<int32_t>(row)});
   }
   std::sort(out.begin(), out.end());
@@ -118,14 +106,6 @@ void AlignmentScore::add(const Links& system_links, const GoldAlignment& gold,
 double AlignmentScore::error_rate() const {
   if (system + sure == 0) return 0;
   return 1.0 - static_cast<double>(sure_hits + possible_hits) / static_cast<double>(system + sure);
-}
-
-double AlignmentScore::precision() const {
-  return system == 0 ? 0 : static_cast<double>(possible_hits) / static_cast<double>(system);
-}
-
-double AlignmentScore::recall() const {
-  return sure == 0 ? 0 : static_cast<double>(sure_hits) / static_cast<double>(sure);
 }
 
 }  // namespace translator

@@ -65,8 +65,6 @@ struct AlignmentScore {
   /// 1 - (|A and S| + |A and P|) / (|A| + |S|), lower is better (Och and Ney 2003, section 6); 0 where there
   /// is neither a system link nor a sure one.
   double error_rate() const;
-  double precision() const;  ///< |A and P| / |A|
-  double recall() const;     ///< |A and S| / |S|
 };
 
 }  // namespace translator

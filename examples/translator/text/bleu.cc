@@ -1,12 +1,14 @@
 #include <translator/text/bleu.h>
 
 #include <common/utf8.h>
+#include <translator/text/tokenizer.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <set>
 #include <stdexcept>
 #include <unordered_map>
@@ -27,11 +29,10 @@ bool is_apart(char c) {
   return punctuation && c != '\'' && c != ',' && c != '-' && c != '.';
 }
 
-std::string replace_all(std::string text, string_view what, string_view with) {
+void replace_all(std::string& text, string_view what, string_view with) {
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
     text.replace(at, what.size(), with);
   }
-  return text;
 }
 
 // One of the substitutions over pairs of neighbouring characters: where `match` holds for a pair, spaces go
@@ -130,13 +131,11 @@ void add_sentence(BleuScore& sums, const std::string& hypothesis, const std::vec
   const auto words = words_of(hypothesis, options);
   const auto length = static_cast<int64_t>(words.size());
   std::vector<Counts> allowed(static_cast<size_t>(options.max_order));
-  int64_t closest = -1;
+  std::pair closest{std::numeric_limits<int64_t>::max(), int64_t{0}};  // distance, length
   for (const std::string& reference : references) {
     const auto reference_words = words_of(reference, options);
     const auto candidate = static_cast<int64_t>(reference_words.size());
-    const int64_t distance = std::abs(candidate - length);
-    const int64_t least = std::abs(closest - length);
-    if (closest < 0 || distance < least || (distance == least && candidate < closest)) closest = candidate;
+    closest = std::min(closest, {std::abs(candidate - length), candidate});
     const auto counts = count_ngrams(reference_words, options.max_order);
     for (size_t n = 0; n < allowed.size(); ++n) {
       for (const auto& [ngram, count] : counts[n]) {
@@ -154,7 +153,7 @@ void add_sentence(BleuScore& sums, const std::string& hypothesis, const std::vec
     }
   }
   sums.hypothesis_length += length;
-  sums.reference_length += closest;
+  sums.reference_length += closest.second;
 }
 
 double smoothing_value(const BleuOptions& options) {
@@ -198,30 +197,13 @@ void finish(BleuScore& bleu, const BleuOptions& options) {
   bleu.score = bleu.brevity_penalty * std::exp(logs / static_cast<double>(orders));
 }
 
-std::vector<std::vector<std::string>> one_each(const std::vector<std::string>& references) {
-  std::vector<std::vector<std::string>> out;
-  out.reserve(references.size());
-  for (const std::string& reference : references) out.push_back({reference});
-  return out;
-}
-
-void check_sizes(size_t hypotheses, size_t references, const char* where) {
-  if (hypotheses != references) {
-    throw std::invalid_argument(
-        fmt::format("{}: as many hypotheses as references: {} and {}", where, hypotheses, references));
-  }
-}
-
 }  // namespace
 
 std::string tokenize_13a(string_view line) {
-  std::string text = replace_all(std::string(line), "<skipped>", "");
-  text = replace_all(std::move(text), "-\n", "");
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  text = replace_all(std::move(text), "&quot;", "\"");
-  text = replace_all(std::move(text), "&amp;", "&");
-  text = replace_all(std::move(text), "&lt;", "<");
-  text = replace_all(std::move(text), "&gt;", ">");
+  static constexpr std::pair<string_view, string_view> kReplaced[] = {
+      {"<skipped>", ""}, {"-\n", ""}, {"\n", " "}, {"&quot;", "\""}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}};
+  std::string text(line);
+  for (const auto& [what, with] : kReplaced) replace_all(text, what, with);
 
   std::string spaced = " ";
   for (char c : text) {
@@ -236,13 +218,7 @@ std::string tokenize_13a(string_view line) {
   spaced = space_pairs(spaced, [&](char a, char b) { return !is_digit(a) && stop(b); }, "", " ", " ");
   spaced = space_pairs(spaced, [&](char a, char b) { return stop(a) && !is_digit(b); }, " ", " ", "");
   spaced = space_pairs(spaced, [](char a, char b) { return is_digit(a) && b == '-'; }, "", " ", " ");
-
-  std::string out;
-  for (const std::string& word : split(spaced)) {
-    if (!out.empty()) out += ' ';
-    out += word;
-  }
-  return out;
+  return join_tokens(split(spaced));
 }
 
 std::string BleuScore::format() const {
@@ -257,7 +233,10 @@ std::string BleuScore::format() const {
 
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
                       const std::vector<std::vector<std::string>>& references, const BleuOptions& options) {
-  check_sizes(hypotheses.size(), references.size(), "corpus_bleu");
+  if (hypotheses.size() != references.size()) {
+    throw std::invalid_argument(fmt::format("corpus_bleu: as many hypotheses as references: {} and {}",
+                                            hypotheses.size(), references.size()));
+  }
   const auto orders = static_cast<size_t>(options.max_order);
   BleuScore bleu;
   bleu.correct.assign(orders, 0);
@@ -279,51 +258,20 @@ BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
 
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
                       const BleuOptions& options) {
-  return corpus_bleu(hypotheses, one_each(references), options);
-}
-
-BleuScore sentence_bleu(const std::string& hypothesis, const std::vector<std::string>& references,
-                        BleuOptions options) {
-  options.effective_order = true;
-  return corpus_bleu({hypothesis}, std::vector<std::vector<std::string>>{references}, options);
+  std::vector<std::vector<std::string>> one_each;
+  for (const std::string& reference : references) one_each.push_back({reference});
+  return corpus_bleu(hypotheses, one_each, options);
 }
 
 std::string bleu_signature(const BleuOptions& options, int64_t references) {
-  std::string smoothing;
-  switch (options.smoothing) {
-    case Smoothing::exp:
-      smoothing = "exp";
-      break;
-    case Smoothing::floor:
-      smoothing = fmt::format("floor[{:.2f}]", smoothing_value(options));
-      break;
-    case Smoothing::add_k:
-      smoothing = fmt::format("add-k[{:.2f}]", smoothing_value(options));
-      break;
-    case Smoothing::none:
-      smoothing = "none";
-      break;
-  }
+  static constexpr const char* kNames[] = {"exp", "floor", "add-k", "none"};
+  std::string smoothing = kNames[static_cast<int>(options.smoothing)];
+  if (options.smoothing == Smoothing::floor || options.smoothing == Smoothing::add_k)
+    smoothing += fmt::format("[{:.2f}]", smoothing_value(options));
   return fmt::format("nrefs:{}|case:{}|eff:{}|tok:{}|smooth:{}|version:{}",
                      references > 0 ? std::to_string(references) : "var", options.lowercase ? "lc" : "mixed",
                      options.effective_order ? "yes" : "no", options.tokenize_13a ? "13a" : "none", smoothing,
                      kVersion);
-}
-
-double exact_match(const std::vector<std::string>& hypotheses,
-                   const std::vector<std::vector<std::string>>& references) {
-  check_sizes(hypotheses.size(), references.size(), "exact_match");
-  if (hypotheses.empty()) return 0;
-  int64_t matches = 0;
-  for (size_t i = 0; i < hypotheses.size(); ++i) {
-    const auto& accepted = references[i];
-    matches += std::find(accepted.begin(), accepted.end(), hypotheses[i]) != accepted.end() ? 1 : 0;
-  }
-  return static_cast<double>(matches) / static_cast<double>(hypotheses.size());
-}
-
-double exact_match(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references) {
-  return exact_match(hypotheses, one_each(references));
 }
 
 }  // namespace translator

@@ -56,16 +56,7 @@ BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
                       const BleuOptions& options = {});
 
-/// BLEU of one sentence, with effective order whatever the options say.
-BleuScore sentence_bleu(const std::string& hypothesis, const std::vector<std::string>& references,
-                        BleuOptions options = {});
-
 /// What one must know to compare a score: `references` each, 0 for a varying number.
 std::string bleu_signature(const BleuOptions& options, int64_t references = 1);
-
-/// Share of the hypotheses, 0 to 1, that are a reference letter for letter; 0 for none at all.
-double exact_match(const std::vector<std::string>& hypotheses,
-                   const std::vector<std::vector<std::string>>& references);
-double exact_match(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references);
 
 }  // namespace translator

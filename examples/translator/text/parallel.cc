@@ -94,16 +94,15 @@ class Collector {
   void add(const Lines& first_file, std::string_view first, const Lines& second_file, std::string_view second,
            std::string_view links) {
     for (const auto& [file, text] : {std::pair{&first_file, first}, std::pair{&second_file, second}}) {
-      if (const std::string fault = utf8::describe_invalid_byte(text); !fault.empty()) {
-        const size_t shift =
-            &first_file == &second_file ? static_cast<size_t>(text.data() - first.data()) : 0;
-        return bad(*file, shift == 0 ? fault : shifted(text, shift));
-      }
+      // Counts the bad byte from the start of the line, not of the column.
+      const auto before = &first_file == &second_file ? static_cast<size_t>(text.data() - first.data()) : 0;
+      if (const std::string fault = utf8::describe_invalid_byte(text, before); !fault.empty())
+        return bad(*file, fault);
     }
     SentencePair pair;
     pair.source_text = trim(first);
     pair.target_text = trim(second);
-    pair.alignment = parse_links(links);
+    if (!is_blank(links)) pair.alignment = parse_moses(links);
     const Lines* source_file = &first_file;
     const Lines* target_file = &second_file;
     if (options_.swap_columns) {
@@ -116,25 +115,7 @@ class Collector {
     pair.target = tokenize(pair.target_text, {.lowercase = options_.lowercase});
     if (pair.source.empty()) return bad(*source_file, "the source side is empty");
     if (pair.target.empty()) return bad(*target_file, "the target side is empty");
-    keep(std::move(pair));
-  }
 
-  ParallelData finish() { return std::move(data_); }
-
- private:
-  // Counts the bad byte from the start of the line, not of the column.
-  static std::string shifted(std::string_view text, size_t shift) {
-    const size_t at = *utf8::first_invalid_byte(text);
-    return fmt::format("byte {} (0x{:02x}) is not valid UTF-8", shift + at + 1,
-                       static_cast<unsigned char>(text[at]));
-  }
-
-  static std::optional<GoldAlignment> parse_links(std::string_view column) {
-    if (is_blank(column)) return std::nullopt;
-    return parse_moses(column);
-  }
-
-  void keep(SentencePair pair) {
     const auto source_length = static_cast<int64_t>(pair.source.size());
     const auto target_length = static_cast<int64_t>(pair.target.size());
     if (options_.max_length > 0 && std::max(source_length, target_length) > options_.max_length) {
@@ -150,6 +131,9 @@ class Collector {
     data_.pairs.push_back(std::move(pair));
   }
 
+  ParallelData finish() { return std::move(data_); }
+
+ private:
   ReadOptions options_;
   ParallelData data_;
 };

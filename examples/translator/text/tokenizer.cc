@@ -2,8 +2,11 @@
 
 #include <common/utf8.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
+#include <iterator>
+#include <utility>
 
 namespace translator {
 namespace {
@@ -15,31 +18,11 @@ constexpr char32_t kJoiner = 0x200D;
 
 // The plain spelling of the typographic variants that texts mix at will.
 char32_t plain_spelling(char32_t c) {
-  switch (c) {
-    case 0x2018:
-    case 0x2019:
-    case 0x201B:
-    case 0x2032:
-    case 0x02BC:
-    case 0xFF07:
-    case 0x00B4:
-    case 0x0060:
-      return U'\'';
-    case 0x201C:
-    case 0x201D:
-    case 0x201E:
-    case 0x201F:
-    case 0x2033:
-    case 0xFF02:
-      return U'"';
-    case 0x2010:
-    case 0x2011:
-    case 0x2212:
-    case 0xFF0D:
-      return U'-';
-    default:
-      return utf8::is_space(c) ? U' ' : c;
-  }
+  const auto is_one_of = [c](Code variants) { return variants.find(c) != Code::npos; };
+  if (is_one_of(U"\u2018\u2019\u201B\u2032\u02BC\uFF07\u00B4`")) return U'\'';
+  if (is_one_of(U"\u201C\u201D\u201E\u201F\u2033\uFF02")) return U'"';
+  if (is_one_of(U"\u2010\u2011\u2212\uFF0D")) return U'-';
+  return utf8::is_space(c) ? U' ' : c;
 }
 
 bool is_joiner(char32_t c) { return c == kJoiner || c == kNonJoiner; }
@@ -55,21 +38,11 @@ bool is_elidable(Code stem) {
 
 // Words with an apostrophe that is part of their spelling, in lower case.
 bool is_fixed_word(Code stem, Code suffix) {
-  struct Word {
-    Code stem, suffix;
-  };
-  static constexpr std::array<Word, 8> kWords = {{{U"aujourd", U"hui"},
-                                                  {U"ma", U"am"},
-                                                  {U"y", U"all"},
-                                                  {U"ne", U"er"},
-                                                  {U"e", U"er"},
-                                                  {U"rock", U"n"},
-                                                  {U"rock'n", U"roll"},
-                                                  {U"grand", U"mère"}}};
-  if (stem == U"o") return true;
-  if (stem == U"prud" && suffix.starts_with(U"hom")) return true;
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](const Word& w) { return w.stem == stem && w.suffix == suffix; });
+  static constexpr std::pair<Code, Code> kWords[] = {
+      {U"aujourd", U"hui"}, {U"ma", U"am"},  {U"y", U"all"},       {U"ne", U"er"},
+      {U"e", U"er"},        {U"rock", U"n"}, {U"rock'n", U"roll"}, {U"grand", U"mère"}};
+  if (stem == U"o" || (stem == U"prud" && suffix.starts_with(U"hom"))) return true;
+  return std::find(std::begin(kWords), std::end(kWords), std::pair(stem, suffix)) != std::end(kWords);
 }
 
 bool is_english_contraction(Code stem, Code suffix) {
@@ -100,10 +73,8 @@ class Scanner {
       const char32_t c = text_[at_];
       if (c == U' ' || is_joiner(c)) {
         ++at_;
-      } else if (starts_word(c)) {
-        emit(scan_word());
       } else {
-        emit(scan_symbol());
+        emit(starts_word(c) ? scan_word() : scan_symbol());
       }
     }
     return std::move(tokens_);
@@ -142,8 +113,6 @@ class Scanner {
       const char32_t c = text_[at_];
       if (starts_word(c) || is_joiner(c)) {
         ++at_;
-      } else if (at_ == start) {
-        break;
       } else if (c == U'-') {
         if (!utf8::is_letter(peek(1)) && !utf8::is_number(peek(1))) break;
         ++at_;
@@ -248,12 +217,7 @@ std::vector<std::string> split_tokens(std::string_view line) {
 }
 
 std::string join_tokens(const std::vector<std::string>& tokens) {
-  std::string out;
-  for (const std::string& token : tokens) {
-    if (!out.empty()) out.push_back(' ');
-    out += token;
-  }
-  return out;
+  return fmt::format("{}", fmt::join(tokens, " "));
 }
 
 bool is_elision(std::string_view token) {

@@ -36,11 +36,6 @@ std::string fault_of(std::string_view token) {
 
 }  // namespace
 
-int64_t TokenCounts::operator[](const std::string& token) const {
-  const auto found = counts_.find(token);
-  return found == counts_.end() ? 0 : found->second;
-}
-
 Vocabulary::Vocabulary() {
   for (std::string_view spelling : kSpellings) tokens_.emplace_back(spelling);
 }
@@ -97,11 +92,8 @@ Vocabulary Vocabulary::load(std::istream& in, const std::string& name) {
       continue;
     }
     if (const std::string fault = fault_of(line); !fault.empty()) throw InputError(name, number, fault);
-    const auto seen = out.ids_.find(line);
-    if (seen != out.ids_.end() || is_special(line)) {
-      const auto first = is_special(line)
-                             ? std::find(kSpellings.begin(), kSpellings.end(), line) - kSpellings.begin()
-                             : static_cast<std::ptrdiff_t>(seen->second);
+    if (out.contains(line) || is_special(line)) {
+      const auto first = std::find(out.tokens_.begin(), out.tokens_.end(), line) - out.tokens_.begin();
       throw InputError(
           name, number,
           fmt::format("the token \"{}\" is on line {} already", utf8::printable(line), first + 1));

@@ -17,7 +17,6 @@ class TokenCounts {
   void add(const std::vector<std::string>& sentence) {
     for (const std::string& token : sentence) add(token);
   }
-  int64_t operator[](const std::string& token) const;
   const std::unordered_map<std::string, int64_t>& all() const { return counts_; }
 
  private:
