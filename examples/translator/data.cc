@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include <translator/corpus/corpus.h>
+#include <translator/text/detokenizer.h>
 #include <translator/text/tokenizer.h>
 
 namespace translator {
@@ -12,9 +13,8 @@ namespace {
 constexpr int kHeldOut = 1000;  // embedded validation and test sentences, each
 
 SentencePair to_pair(const AlignedPair& a) {
-  GoldAlignment gold;
-  for (auto [s, t] : a.links) gold.sure.push_back({s, t});
-  return {a.source, a.target, detokenise_english(a.source), detokenise_french(a.target), std::move(gold)};
+  return {a.source, a.target, detokenize(a.source, {.typography = Typography::english}),
+          detokenize(a.target, {.typography = Typography::french}), GoldAlignment{.sure = a.links}};
 }
 
 std::vector<SentencePair> to_pairs(const std::vector<AlignedPair>& pairs) {

@@ -1,6 +1,7 @@
 #include "../quick_doctest.h"
 #include "sample.h"
 
+#include <translator/text/detokenizer.h>
 #include <translator/text/tokenizer.h>
 
 #include <algorithm>
@@ -143,7 +144,7 @@ TEST_CASE("the held-out pair is never generated, not even inside a longer senten
   const AlignedPair held_out = held_out_pair();
   CHECK(join_tokens(held_out.source) == "he doesn't like apples");
   CHECK(join_tokens(held_out.target) == "il n' aime pas les pommes");
-  CHECK(format_links(held_out.links) == "0-0 1-1 1-3 2-2 3-4 3-5");
+  CHECK(format_moses(held_out.links) == "0-0 1-1 1-3 2-2 3-4 3-5");
   bool found = false;
   std::set<std::string> words;
   for_each_pair(large_sample(), [&](const AlignedPair& pair) {
@@ -215,11 +216,11 @@ TEST_CASE("max_length bounds both sides; what cannot be had is refused") {
 TEST_CASE("text made of the tokens is cut into the same tokens again") {
   int wrong = 0;
   for_each_pair(generate_corpus({.seed = 3, .train = 20000}), [&](const AlignedPair& pair) {
-    wrong += tokenize(detokenise_english(pair.source)) != pair.source;
-    wrong += tokenize(detokenise_french(pair.target)) != pair.target;
+    wrong += tokenize(detokenize(pair.source, {.typography = Typography::english})) != pair.source;
+    wrong += tokenize(detokenize(pair.target, {.typography = Typography::french})) != pair.target;
   });
   CHECK(wrong == 0);
-  CHECK(detokenise_english({"he", "doesn't", "sleep", "."}) == "he doesn't sleep.");
-  CHECK(detokenise_french({"est-ce", "qu'", "il", "n'", "aime", "pas", "l'", "eau", "?"}) ==
-        "est-ce qu'il n'aime pas l'eau ?");
+  CHECK(detokenize({"he", "doesn't", "sleep", "."}) == "he doesn't sleep.");
+  CHECK(detokenize({"est-ce", "qu'", "il", "n'", "aime", "pas", "l'", "eau", "?"},
+                   {.typography = Typography::french}) == "est-ce qu'il n'aime pas l'eau ?");
 }

@@ -172,13 +172,13 @@ TEST_CASE("verbs agree with their pronoun") {
       for (int p = 0; p < 4; ++p) persons[std::string(verb.future_stem) + kEndings[p]].insert(p);
     }
   }
-  for (const corpus::Auxiliary* a : {&corpus::etre(), &corpus::avoir()}) {
+  for (const corpus::Auxiliary* a : {&corpus::kEtre, &corpus::kAvoir}) {
     learn(a->present);
     learn(a->imperfect);
     learn(a->future);
   }
-  learn(corpus::vouloir());
-  learn(corpus::pouvoir());
+  learn(corpus::kVouloir);
+  learn(corpus::kPouvoir);
   check_neighbours("subject pronoun and verb", [&](const Tokens& t, size_t i) {
     static const std::set<std::string> kClitics = {"ne", "n'",  "me",  "m'",   "le", "la",
                                                    "l'", "les", "lui", "leur", "y"};

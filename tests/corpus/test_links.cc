@@ -22,7 +22,7 @@ TEST_CASE("links are in range, sorted, without repeats, and leave no token out")
     const bool complete = std::find(source.begin(), source.end(), false) == source.end() &&
                           std::find(target.begin(), target.end(), false) == target.end();
     if (!complete && ++unlinked < 5)
-      MESSAGE((padded(pair.source) + "|" + padded(pair.target) + format_links(pair.links)));
+      MESSAGE((padded(pair.source) + "|" + padded(pair.target) + format_moses(pair.links)));
   }
   CHECK(out_of_range == 0);
   CHECK(unsorted == 0);
@@ -31,8 +31,8 @@ TEST_CASE("links are in range, sorted, without repeats, and leave no token out")
 
 TEST_CASE("links join words with their translation") {
   const auto linked = [](const AlignedPair& pair, const std::string& english, const std::string& french) {
-    return std::any_of(pair.links.begin(), pair.links.end(), [&](const std::pair<int, int>& link) {
-      return pair.source[link.first] == english && pair.target[link.second] == french;
+    return std::any_of(pair.links.begin(), pair.links.end(), [&](const Link& link) {
+      return pair.source[link.source] == english && pair.target[link.target] == french;
     });
   };
   const auto has = [](const std::vector<std::string>& tokens, const std::string& word) {
@@ -60,12 +60,12 @@ TEST_CASE("links join words with their translation") {
 }
 
 TEST_CASE("Moses links are written and read") {
-  CHECK(format_links({}) == "");
-  CHECK(format_links({{0, 0}, {1, 2}, {10, 11}}) == "0-0 1-2 10-11");
-  CHECK(parse_links("").empty());
-  CHECK(parse_links(" 0-0  1-2 10-11\r") == std::vector<std::pair<int, int>>{{0, 0}, {1, 2}, {10, 11}});
-  for (const char* bad : {"1", "1-", "-1", "1-2x", "a-b", "1--2", "1-2-3", "0-0,1-1", "99999999999-1"}) {
-    CHECK_THROWS_AS(parse_links(bad), std::invalid_argument);
+  CHECK(format_moses(Links{}) == "");
+  CHECK(format_moses(Links{{0, 0}, {1, 2}, {10, 11}}) == "0-0 1-2 10-11");
+  CHECK(parse_moses("") == GoldAlignment{});
+  CHECK(parse_moses(" 0-0  1-2 10-11\r") == GoldAlignment{.sure = {{0, 0}, {1, 2}, {10, 11}}});
+  for (const char* bad :
+       {"1", "1-", "-1", "1-2x", "a-b", "1--2", "1-2-3", "0-0,1-1", "99999999999-1", "0-0 1:2"}) {
+    CHECK_FALSE(parse_moses(bad));
   }
-  CHECK_THROWS_WITH(parse_links("0-0 1:2"), "a link must be two numbers with a hyphen, as in 3-5: '1:2'");
 }

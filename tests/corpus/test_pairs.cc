@@ -1,5 +1,6 @@
 #include <translator/corpus/corpus.h>
 #include <translator/corpus/sentence.h>
+#include <translator/text/detokenizer.h>
 
 #include "../quick_doctest.h"
 
@@ -134,9 +135,9 @@ Sentence two(Say first, Join join, Say second, bool comma = false, Join lead = J
 }
 
 void check(const Sentence& sentence, const std::string& english, const std::string& french) {
-  const Realisation r = realise(sentence);
-  CHECK(detokenise_english(r.english) == english);
-  CHECK(detokenise_french(r.french) == french);
+  const AlignedPair r = realise(sentence);
+  CHECK(detokenize(r.source, {.typography = Typography::english}) == english);
+  CHECK(detokenize(r.target, {.typography = Typography::french}) == french);
 }
 
 const Tense kPast = Tense::past, kFuture = Tense::future;

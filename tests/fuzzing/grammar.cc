@@ -3,6 +3,7 @@
 
 #include <translator/corpus/corpus.h>
 #include <translator/text/alignment.h>
+#include <translator/text/detokenizer.h>
 #include <translator/text/tokenizer.h>
 
 #include <algorithm>
@@ -40,14 +41,14 @@ FUZZ_TARGET(grammar, {"\5\2\2\50\1"s, "\0\0\0\3"s, "\50\0\1\x64\7seed"s,
       must(static_cast<int>(std::max(p.source.size(), p.target.size())) <= options.max_length,
            "no sentence is too long");
       must(seen.insert(p.source).second, "no sentence comes twice");
-      GoldAlignment gold;
-      for (auto [s, t] : p.links) gold.sure.push_back({s, t});
+      const GoldAlignment gold{.sure = p.links};
       must(fits(gold, static_cast<int64_t>(p.source.size()), static_cast<int64_t>(p.target.size())),
            "links lie within the sentences");
-      must(parse_links(format_links(p.links)) == p.links, "links are read as they were written");
-      must(tokenize(detokenise_english(p.source)) == p.source &&
-               tokenize(detokenise_french(p.target)) == p.target,
-           "a sentence that is written is read as the same words", [&] { return detokenise_french(p.target); });
+      must(parse_moses(format_moses(p.links)) == gold, "links are read as they were written");
+      const std::string english = detokenize(p.source, {.typography = Typography::english}),
+                        french = detokenize(p.target, {.typography = Typography::french});
+      must(tokenize(english) == p.source && tokenize(french) == p.target,
+           "a sentence that is written is read as the same words", [&] { return french; });
     }
   return true;
 }

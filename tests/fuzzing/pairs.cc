@@ -1,7 +1,6 @@
 // Sentence pairs: one file with tabs, two files line by line; and a vocabulary and Moses links, which are
 // read likewise. What was read is written and read again the same.
 
-#include <translator/corpus/corpus.h>
 #include <translator/text/alignment.h>
 #include <common/error.h>
 #include <translator/text/parallel.h>
@@ -80,9 +79,6 @@ void links_come_back(const std::string& text) {
     score.add(gold->sure, *gold);
     must(score.error_rate() >= 0 && score.error_rate() <= 1, "an error rate is between 0 and 1");
   }
-  std::vector<std::pair<int, int>> links;
-  if (accepts<std::invalid_argument>([&] { links = parse_links(text); }))
-    must(parse_links(format_links(links)) == links, "links of the corpus are read as they were written");
 }
 
 }  // namespace

@@ -2,20 +2,16 @@
 
 #include <translator/corpus/grammar.h>
 #include <translator/corpus/rng.h>
-#include <translator/text/detokenizer.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <stdexcept>
 #include <unordered_set>
 
 namespace translator {
 namespace {
-
-using corpus::Realisation;
 
 constexpr int kTries = 20000;  // in a row that bring nothing new
 constexpr uint64_t kShares = 16;  // of which validation and test have one each
@@ -68,11 +64,11 @@ Corpus generate_corpus(const CorpusOptions& options) {
       throw std::invalid_argument(fmt::format(
           "the grammar has no {} different sentences of at most {} tokens", total, options.max_length));
     }
-    Realisation r = corpus::realise(grammar.sentence());
-    if (r.english.size() > limit || r.french.size() > limit || has_held_out(r.english)) continue;
-    const auto& [pairs, wanted] = parts[part_of(r.french)];
-    if (pairs->size() == static_cast<size_t>(wanted) || !seen.insert(identity(r.english)).second) continue;
-    pairs->push_back({std::move(r.english), std::move(r.french), std::move(r.links)});
+    AlignedPair pair = corpus::realise(grammar.sentence());
+    if (pair.source.size() > limit || pair.target.size() > limit || has_held_out(pair.source)) continue;
+    const auto& [pairs, wanted] = parts[part_of(pair.target)];
+    if (pairs->size() == static_cast<size_t>(wanted) || !seen.insert(identity(pair.source)).second) continue;
+    pairs->push_back(std::move(pair));
     --missing;
     tries = 0;
   }
@@ -80,60 +76,13 @@ Corpus generate_corpus(const CorpusOptions& options) {
 }
 
 AlignedPair held_out_pair() {
-  corpus::Clause clause;
-  clause.subject.pronoun = corpus::Pronoun::he;
-  clause.verb = &corpus::verb("like");
-  clause.polarity = corpus::Polarity::negative;
-  corpus::NounPhrase apples;
-  apples.noun = &corpus::noun("apple");
-  apples.plural = true;
-  apples.determiner = corpus::Determiner::bare;
-  clause.object.push_back(apples);
-  corpus::Sentence sentence;
-  sentence.parts.push_back({corpus::Join::none, false, clause});
-  sentence.stop = false;
-  Realisation r = corpus::realise(sentence);
-  return {std::move(r.english), std::move(r.french), std::move(r.links)};
-}
-
-std::string detokenise_english(const std::vector<std::string>& tokens) {
-  return detokenize(tokens, {.typography = Typography::english});
-}
-
-std::string detokenise_french(const std::vector<std::string>& tokens) {
-  return detokenize(tokens, {.typography = Typography::french});
-}
-
-std::string format_links(const std::vector<std::pair<int, int>>& links) {
-  std::string text;
-  for (const auto& [source, target] : links) {
-    if (!text.empty()) text += ' ';
-    text += fmt::format("{}-{}", source, target);
-  }
-  return text;
-}
-
-std::vector<std::pair<int, int>> parse_links(std::string_view text) {
-  std::vector<std::pair<int, int>> links;
-  for (size_t at = 0; at < text.size();) {
-    if (text[at] == ' ' || text[at] == '\r' || text[at] == '\t') {
-      ++at;
-      continue;
-    }
-    const std::string_view item = text.substr(at, text.find_first_of(" \r\t", at) - at);
-    const char* const end = item.data() + item.size();
-    int source = -1, target = -1;
-    const auto left = std::from_chars(item.data(), end, source);
-    const bool dash = left.ec == std::errc{} && left.ptr != end && *left.ptr == '-';
-    const auto right = dash ? std::from_chars(left.ptr + 1, end, target) : left;
-    if (!dash || right.ec != std::errc{} || right.ptr != end || source < 0 || target < 0) {
-      throw std::invalid_argument(
-          fmt::format("a link must be two numbers with a hyphen, as in 3-5: '{}'", item));
-    }
-    links.emplace_back(source, target);
-    at += item.size();
-  }
-  return links;
+  const corpus::NounPhrase apples{
+      .noun = &corpus::noun("apple"), .plural = true, .determiner = corpus::Determiner::bare};
+  const corpus::Clause clause{.subject = {.pronoun = corpus::Pronoun::he},
+                              .verb = &corpus::verb("like"),
+                              .polarity = corpus::Polarity::negative,
+                              .object = {apples}};
+  return corpus::realise({.parts = {{.clause = clause}}, .stop = false});
 }
 
 }  // namespace translator

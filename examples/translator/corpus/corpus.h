@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
+
+#include <translator/text/alignment.h>
 
 /// The data the translator learns from when nobody gives it any: English and French sentences made by a
 /// grammar, with the words that translate each other.
@@ -25,7 +25,7 @@ namespace translator {
 struct AlignedPair {
   std::vector<std::string> source;  ///< English
   std::vector<std::string> target;  ///< French
-  std::vector<std::pair<int, int>> links;
+  Links links;                      ///< sorted
 };
 
 struct CorpusOptions {
@@ -58,14 +58,5 @@ Corpus generate_corpus(const CorpusOptions& options);
 
 /// "he doesn't like apples" / "il n'aime pas les pommes".
 AlignedPair held_out_pair();
-
-/// The tokens as one writes them: "does he sing?", "est-ce qu'il chante ?"
-std::string detokenise_english(const std::vector<std::string>& tokens);
-std::string detokenise_french(const std::vector<std::string>& tokens);
-
-/// "0-0 1-2": source and target index, as Moses writes them. parse_links throws std::invalid_argument for
-/// anything else.
-std::string format_links(const std::vector<std::pair<int, int>>& links);
-std::vector<std::pair<int, int>> parse_links(std::string_view text);
 
 }  // namespace translator

@@ -1,5 +1,7 @@
 #include <translator/corpus/sentence.h>
 
+#include <translator/text/tokenizer.h>
+
 // English: word order, do-support, agreement in number.
 namespace translator::corpus {
 namespace {
@@ -12,7 +14,10 @@ class English {
  public:
   std::vector<Word> take() { return std::move(words_); }
 
-  void say(const std::string& text, Keys keys) { words_.push_back({text, keys}); }
+  // One word, or none.
+  void say(const std::string& text, Keys keys) {
+    if (!text.empty()) words_.push_back({text, keys});
+  }
 
   void phrase(const NounPhrase& np, bool subject, bool negated) {
     if (np.pronoun != Pronoun::none) {
@@ -41,14 +46,10 @@ class English {
     if (c.verb->kind == VerbKind::there_be) {
       existence(c, question);
     } else {
-      Group group = verb_group(c, question);
-      if (question) {
-        for (const Word& word : group.before) words_.push_back(word);
-        if (subject_here) phrase(c.subject, true, false);
-      } else {
-        if (subject_here) phrase(c.subject, true, false);
-        for (const Word& word : group.before) words_.push_back(word);
-      }
+      const Group group = verb_group(c, question);
+      if (subject_here && !question) phrase(c.subject, true, false);
+      for (const Word& word : group.before) words_.push_back(word);
+      if (subject_here && question) phrase(c.subject, true, false);
       frequency(c);
       for (const Word& word : group.after) words_.push_back(word);
     }
@@ -62,40 +63,27 @@ class English {
   };
 
   static const char* pronoun(Pronoun p, bool subject) {
-    switch (p) {
-      case Pronoun::i: return subject ? "i" : "me";
-      case Pronoun::he: return subject ? "he" : "him";
-      case Pronoun::she: return subject ? "she" : "her";
-      case Pronoun::it: return "it";
-      case Pronoun::we: return subject ? "we" : "us";
-      default: return subject ? "they" : "them";
-    }
+    static constexpr const char* kForms[][2] = {{}, {"me", "i"}, {"him", "he"}, {"her", "she"}, {"it", "it"},
+                                                {"us", "we"}, {"them", "they"}};
+    return kForms[static_cast<int>(p)][subject];
   }
 
   void determiner(const NounPhrase& np, bool negated) {
+    static constexpr const char* kPlain[] = {"",      "",     "the", "",    "",    "",    "two",
+                                             "three", "many", "my",  "his", "her", "our", "their"};
     const Keys keys = {key(np.id, kDeterminer)};
     const std::string next = np.adjective != nullptr ? np.adjective->english : np.noun->english;
     switch (np.determiner) {
-      case Determiner::none:
-      case Determiner::bare: return;
-      case Determiner::the: return say("the", keys);
       case Determiner::a: return say(contains_vowel_first(next) ? "an" : "a", keys);
       case Determiner::some: return say(negated ? "any" : "some", keys);
       case Determiner::this_: return say(np.plural ? "these" : "this", keys);
-      case Determiner::two: return say("two", keys);
-      case Determiner::three: return say("three", keys);
-      case Determiner::many: return say("many", keys);
-      case Determiner::my: return say("my", keys);
-      case Determiner::his: return say("his", keys);
-      case Determiner::her: return say("her", keys);
-      case Determiner::our: return say("our", keys);
-      case Determiner::their: return say("their", keys);
       case Determiner::whose: {
         const NounPhrase& owner = np.possessor[0];
         if (owner.determiner == Determiner::the) say("the", {key(owner.id, kDeterminer)});
-        const char* form = owner.plural ? owner.noun->english_plural_genitive : owner.noun->english_genitive;
-        return say(form, {key(owner.id, kNoun), key(np.id, kPossessor)});
+        const std::string name = owner.plural ? owner.noun->english_plural : owner.noun->english;
+        return say(name + "'s", {key(owner.id, kNoun), key(np.id, kPossessor)});
       }
+      default: return say(kPlain[static_cast<int>(np.determiner)], keys);
     }
   }
 
@@ -113,16 +101,11 @@ class English {
     const bool copula = c.verb->kind == VerbKind::be;
     Group group;
     const auto finite = [&](const std::string& positive, const std::string& contracted, Keys keys) {
+      const bool joined = negative && !contracted.empty();
       if (question) keys.add(key(c.id, kQuestion));
-      if (!negative) {
-        group.before.push_back({positive, keys});
-      } else if (contracted.empty()) {  // am not
-        group.before.push_back({positive, keys});
-        group.before.push_back({"not", {negation}});
-      } else {
-        keys.add(negation);
-        group.before.push_back({contracted, keys});
-      }
+      if (joined) keys.add(negation);
+      group.before.push_back({joined ? contracted : positive, keys});
+      if (negative && !joined) group.before.push_back({"not", {negation}});  // am not
     };
     std::vector<Word>& after = group.after;
 
@@ -179,8 +162,7 @@ class English {
   }
 
   void existence(const Clause& c, bool question) {
-    Agreement a = agreement(c.object[0]);
-    std::string form = be(c.tense, a);
+    const std::string form = be(c.tense, agreement(c.object[0]));
     const bool negative = c.polarity == Polarity::negative;
     Keys keys = {key(c.id, kVerb)};
     if (negative) keys.add(key(c.id, kNegation));
@@ -222,55 +204,26 @@ class English {
   }
 
   void time(const Clause& c) {
-    for (size_t i = 0; i < c.time->english.size(); ++i) {
-      say(c.time->english[i], {key(c.id, kTime + static_cast<int>(i))});
-    }
+    int role = kTime;
+    for (const std::string& word : split_tokens(c.time->english)) say(word, {key(c.id, role++)});
   }
 
   std::vector<Word> words_;
 };
 
-const char* conjunction(Join join) {
-  switch (join) {
-    case Join::and_: return "and";
-    case Join::but: return "but";
-    case Join::because: return "because";
-    case Join::when: return "when";
-    case Join::if_: return "if";
-    case Join::none: break;
-  }
-  return nullptr;
-}
-
-const char* interrogative(Mood mood) {
-  switch (mood) {
-    case Mood::what: return "what";
-    case Mood::who:
-    case Mood::whom: return "who";
-    case Mood::where: return "where";
-    case Mood::when: return "when";
-    case Mood::why: return "why";
-    default: return nullptr;
-  }
-}
-
 }  // namespace
 
 std::vector<Word> to_english(const Sentence& sentence) {
+  static constexpr const char* kConjunctions[] = {"", "and", "but", "because", "when", "if"};
+  static constexpr const char* kInterrogatives[] = {"", "", "what", "who", "who", "where", "when", "why"};
   English out;
   const Mood mood = sentence.mood;
-  const int first = sentence.parts[0].clause.id;
-  if (const char* word = interrogative(mood)) out.say(word, {key(first, kInterrogative)});
+  out.say(kInterrogatives[static_cast<int>(mood)], {key(sentence.parts[0].clause.id, kInterrogative)});
   for (size_t i = 0; i < sentence.parts.size(); ++i) {
     const Part& part = sentence.parts[i];
     if (part.comma) out.say(",", {key(part.clause.id + 7, kComma)});
-    if (const char* word = conjunction(part.join)) out.say(word, {key(part.clause.id, kJoin)});
+    out.say(kConjunctions[static_cast<int>(part.join)], {key(part.clause.id, kJoin)});
     out.clause(part.clause, i == 0 && mood != Mood::statement && mood != Mood::who);
-  }
-  if (mood != Mood::statement) {
-    out.say("?", {0});
-  } else if (sentence.stop) {
-    out.say(".", {0});
   }
   return out.take();
 }

@@ -1,5 +1,9 @@
 #include <translator/corpus/sentence.h>
 
+#include <translator/text/tokenizer.h>
+
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 // French: agreement, clitics, negation, contraction and elision.
@@ -19,9 +23,19 @@ std::string participle(const Verb& verb, const Agreement& a) {
   return text;
 }
 
-std::string future_form(const Verb& verb, int person) {
-  static constexpr const char* kEndings[] = {"ai", "a", "ons", "ont"};
-  return std::string(verb.future_stem) + kEndings[person];
+// A pronoun as a subject, after a preposition (avec lui), as a direct and as an indirect object.
+struct Forms {
+  const char *subject, *stressed, *direct, *dative;
+};
+
+Forms forms(const NounPhrase& np) {
+  const bool feminine = agreement(np).gender == Gender::feminine;
+  switch (np.pronoun) {
+    case Pronoun::i: return {"je", "moi", "me", "me"};
+    case Pronoun::we: return {"nous", "nous", "nous", "nous"};
+    case Pronoun::they: return {feminine ? "elles" : "ils", feminine ? "elles" : "eux", "les", "leur"};
+    default: return {feminine ? "elle" : "il", feminine ? "elle" : "lui", feminine ? "la" : "le", "lui"};
+  }
 }
 
 // How the object's determiner is read: pas de pommes; aimer les pommes.
@@ -38,13 +52,14 @@ class French {
     return std::move(words_);
   }
 
-  void say(const std::string& text, Keys keys, bool article = false) {
-    words_.push_back({text, keys, article});
+  // The words of the text, or none.
+  void say(std::string_view text, Keys keys, bool article = false) {
+    for (const std::string& word : split_tokens(text)) words_.push_back({word, keys, article});
   }
 
   void phrase(const NounPhrase& np, Reading reading, bool subject = false) {
     if (np.pronoun != Pronoun::none) {
-      say(subject ? subject_pronoun(np) : stressed_pronoun(np), {key(np.id, kNoun)});
+      say(subject ? forms(np).subject : forms(np).stressed, {key(np.id, kNoun)});
       return;
     }
     const bool prenominal = np.adjective != nullptr && np.adjective->before_noun;
@@ -86,45 +101,6 @@ class French {
   }
 
  private:
-  static const char* subject_pronoun(const NounPhrase& np) {
-    const bool feminine = agreement(np).gender == Gender::feminine;
-    switch (np.pronoun) {
-      case Pronoun::i: return "je";
-      case Pronoun::we: return "nous";
-      case Pronoun::they: return feminine ? "elles" : "ils";
-      default: return feminine ? "elle" : "il";
-    }
-  }
-
-  // After a preposition: avec lui.
-  static const char* stressed_pronoun(const NounPhrase& np) {
-    switch (np.pronoun) {
-      case Pronoun::i: return "moi";
-      case Pronoun::he: return "lui";
-      case Pronoun::she: return "elle";
-      case Pronoun::we: return "nous";
-      default: return agreement(np).gender == Gender::feminine ? "elles" : "eux";
-    }
-  }
-
-  static const char* direct_clitic(const NounPhrase& np) {
-    switch (np.pronoun) {
-      case Pronoun::i: return "me";
-      case Pronoun::we: return "nous";
-      case Pronoun::they: return "les";
-      default: return agreement(np).gender == Gender::feminine ? "la" : "le";
-    }
-  }
-
-  static const char* dative_clitic(const NounPhrase& np) {
-    switch (np.pronoun) {
-      case Pronoun::i: return "me";
-      case Pronoun::we: return "nous";
-      case Pronoun::they: return "leur";
-      default: return "lui";
-    }
-  }
-
   void definite(const Agreement& a, Keys keys) {
     const char* text = a.plural ? "les" : a.gender == Gender::feminine ? "la" : "le";
     say(text, keys, true);
@@ -155,7 +131,7 @@ class French {
         return say(starts_with_vowel(next) ? "cet" : "ce", own);
       case Determiner::two: return say("deux", own);
       case Determiner::three: return say("trois", own);
-      case Determiner::many: say("beaucoup", own); return say("de", own);
+      case Determiner::many: return say("beaucoup de", own);
       case Determiner::my: return possessive('m', a, next, own);
       case Determiner::his:
       case Determiner::her: return possessive('s', a, next, own);
@@ -181,10 +157,10 @@ class French {
     if (existence) say("y", {key(c.id, kPredicate)});
     if (c.modal == Modal::none) clitics(c);
     if (c.modal != Modal::none) {
-      const Conjugation& modal = c.modal == Modal::want ? vouloir() : pouvoir();
+      const Conjugation& modal = c.modal == Modal::want ? kVouloir : kPouvoir;
       say(modal.form[a.person], {key(c.id, kModal)});
     } else if (compound) {
-      const Auxiliary& auxiliary = c.verb->with_etre ? etre() : avoir();
+      const Auxiliary& auxiliary = c.verb->with_etre ? kEtre : kAvoir;
       say(auxiliary.present.form[a.person], {key(c.id, kAuxiliary)});
     } else {
       say(finite(c, a, existence), verb);
@@ -205,11 +181,12 @@ class French {
     const bool state = c.verb->kind == VerbKind::be || existence;
     if (state) {
       const bool with_avoir = existence || (c.adjective != nullptr && c.adjective->with_avoir);
-      const Auxiliary& verb = with_avoir ? avoir() : etre();
+      const Auxiliary& verb = with_avoir ? kAvoir : kEtre;
       if (c.tense == Tense::future) return verb.future.form[a.person];
       return (c.tense == Tense::past ? verb.imperfect : verb.present).form[a.person];
     }
-    if (c.tense == Tense::future) return future_form(*c.verb, a.person);
+    static constexpr const char* kFutureEndings[] = {"ai", "a", "ons", "ont"};
+    if (c.tense == Tense::future) return std::string(c.verb->future_stem) + kFutureEndings[a.person];
     return (c.tense == Tense::past_progressive ? c.verb->imperfect : c.verb->present).form[a.person];
   }
 
@@ -226,12 +203,12 @@ class French {
     const bool direct = !c.object.empty() && c.object[0].pronoun != Pronoun::none && c.gap != Gap::object;
     const bool dative = !c.recipient.empty() && c.recipient[0].pronoun != Pronoun::none;
     const auto say_dative = [&] {
-      say(dative_clitic(c.recipient[0]), {key(c.recipient[0].id, kNoun), key(c.id, kTo)});
+      say(forms(c.recipient[0]).dative, {key(c.recipient[0].id, kNoun), key(c.id, kTo)});
     };
     const bool dative_first =
         dative && (c.recipient[0].pronoun == Pronoun::i || c.recipient[0].pronoun == Pronoun::we);
     if (dative_first) say_dative();
-    if (direct) say(direct_clitic(c.object[0]), {key(c.object[0].id, kNoun)});
+    if (direct) say(forms(c.object[0]).direct, {key(c.object[0].id, kNoun)});
     if (dative && !dative_first) say_dative();
   }
 
@@ -253,29 +230,19 @@ class French {
   }
 
   void adjunct(const Adjunct& a, int id) {
-    const Keys keys = {key(id, kPreposition)};
-    switch (a.preposition) {
-      case Preposition::at:
-      case Preposition::to: say("à", keys); break;
-      case Preposition::in: say("dans", keys); break;
-      case Preposition::with: say("avec", keys); break;
-      case Preposition::for_: say("pour", keys); break;
-      case Preposition::near:
-        say("près", keys);
-        say("de", keys);
-        break;
-      case Preposition::home:
-        say("à", keys);
-        say("la", {key(id, kNoun)});
-        say("maison", {key(id, kNoun)});
-        return;
+    static constexpr const char* kPrepositions[] = {"à", "dans", "près de", "à", "avec", "pour", "à"};
+    say(kPrepositions[static_cast<int>(a.preposition)], {key(id, kPreposition)});
+    if (a.preposition == Preposition::home) {
+      say("la maison", {key(id, kNoun)});
+    } else {
+      phrase(a.phrase, {});
     }
-    phrase(a.phrase, {});
   }
 
   void time(const Clause& c) {
-    for (size_t j = 0; j < c.time->french.size(); ++j)
-      say(c.time->french[j], {key(c.id, kTime + c.time->align[j])});
+    size_t j = 0;
+    for (const std::string& word : split_tokens(c.time->french))
+      say(word, {key(c.id, kTime + c.time->align[j++])});
   }
 
   // de + le: du; de + les: des; à + le: au; à + les: aux; but de l', à l'.
@@ -304,12 +271,7 @@ class French {
       std::string& text = words_[i].text;
       const std::string& next = words_[i + 1].text;
       if (!starts_with_vowel(next)) continue;
-      for (std::string_view word : kElided) {
-        if (text == word) {
-          text.back() = '\'';
-          break;
-        }
-      }
+      if (std::find(std::begin(kElided), std::end(kElided), text) != std::end(kElided)) text.back() = '\'';
       if (text == "si" && (next == "il" || next == "ils")) text = "s'";
     }
   }
@@ -317,48 +279,22 @@ class French {
   std::vector<Word> words_;
 };
 
-void conjunction(French& out, Join join, int k) {
-  switch (join) {
-    case Join::and_: return out.say("et", {k});
-    case Join::but: return out.say("mais", {k});
-    case Join::when: return out.say("quand", {k});
-    case Join::if_: return out.say("si", {k});
-    case Join::because: out.say("parce", {k}); return out.say("que", {k});
-    case Join::none: return;
-  }
-}
-
-// qu'est-ce que, où est-ce que ...: the do of the English question is est-ce que.
-void question(French& out, Mood mood, int id) {
-  const Keys asked = {key(id, kInterrogative)};
-  switch (mood) {
-    case Mood::statement: return;
-    case Mood::who: return out.say("qui", asked);
-    case Mood::what: out.say("que", asked); break;
-    case Mood::whom: out.say("qui", asked); break;
-    case Mood::where: out.say("où", asked); break;
-    case Mood::when: out.say("quand", asked); break;
-    case Mood::why: out.say("pourquoi", asked); break;
-    case Mood::yes_no: break;
-  }
-  out.say("est-ce", {key(id, kQuestion)});
-  out.say("que", {key(id, kQuestion)});
-}
-
 }  // namespace
 
 std::vector<Word> to_french(const Sentence& sentence) {
+  static constexpr const char* kConjunctions[] = {"", "et", "mais", "parce que", "quand", "si"};
+  static constexpr const char* kInterrogatives[] = {"", "", "que", "qui", "qui", "où", "quand", "pourquoi"};
   French out;
-  question(out, sentence.mood, sentence.parts[0].clause.id);
+  const int first = sentence.parts[0].clause.id;
+  out.say(kInterrogatives[static_cast<int>(sentence.mood)], {key(first, kInterrogative)});
+  // The do of the English question.
+  if (sentence.mood != Mood::statement && sentence.mood != Mood::who) {
+    out.say("est-ce que", {key(first, kQuestion)});
+  }
   for (const Part& part : sentence.parts) {
     if (part.comma) out.say(",", {key(part.clause.id + 7, kComma)});
-    conjunction(out, part.join, key(part.clause.id, kJoin));
+    out.say(kConjunctions[static_cast<int>(part.join)], {key(part.clause.id, kJoin)});
     out.clause(part.clause);
-  }
-  if (sentence.mood != Mood::statement) {
-    out.say("?", {0});
-  } else if (sentence.stop) {
-    out.say(".", {0});
   }
   return out.take();
 }

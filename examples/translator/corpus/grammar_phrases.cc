@@ -95,7 +95,7 @@ void Grammar::set_owner(NounPhrase& phrase, const Agreement* owner) {
     who = NounPhrase{};
     who.noun = pick_noun(person, family);
     if (who.noun->is("child") && random_.chance(50)) who.plural = true;
-  } while (who.noun->english_genitive == nullptr);
+  } while (!(who.noun->classes & noun_class::owner));
   if (!(who.noun->classes & noun_class::name)) who.determiner = Determiner::the;
   phrase.possessor.push_back(who);
 }
@@ -304,14 +304,14 @@ NounPhrase Grammar::object(const Verb& verb, const Clause& clause, const Wish& w
     phrase.noun = pick_noun(classes, possessing ? 0 : family | noun_class::name);
   } while (possessing && phrase.noun->classes & family && phrase.noun->english_plural == nullptr);
   const Noun& noun = *phrase.noun;
-  const bool countable = !noun.mass && noun.english_plural != nullptr;
+  const bool countable = !(noun.classes & mass) && noun.english_plural != nullptr;
   const bool human = noun.classes & person;
   using D = Determiner;
   D choice = D::the;
   if (noun.classes & family) {  // has a brother, two sisters
     static constexpr D kKin[] = {D::a, D::two, D::three};
     choice = negative ? D::a : kKin[weighted({50, 30, 20})];
-  } else if (noun.mass) {
+  } else if (noun.classes & mass) {
     static constexpr D kMass[] = {D::bare, D::some, D::the, D::my, D::this_};
     choice = verb.generic ? kMass[weighted({75, 0, 8, 10, 7})]
              : negative   ? kMass[weighted({50, 14, 20, 12, 4})]

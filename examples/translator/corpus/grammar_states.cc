@@ -169,7 +169,7 @@ Clause Grammar::animal_clause(const Wish& wish) {
                               : name == "bird" ? 0
                                                : 2 + random_.below(3)]);
   }
-  const bool mass = meal.noun->mass;
+  const bool mass = meal.noun->classes & noun_class::mass;
   static constexpr Determiner kMeal[] = {Determiner::the, Determiner::this_, Determiner::bare,
                                          Determiner::some, Determiner::my};
   meal.determiner = kMeal[weighted({40, 5, mass ? 35 : 0, mass ? 12 : 0, eats ? 15 : 0})];

@@ -1,5 +1,7 @@
 #include <translator/corpus/lexicon.h>
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <string_view>
 
@@ -18,11 +20,8 @@ const Entry& find(const std::vector<Entry>& entries, const std::string& english)
 
 bool Adjective::epicene() const { return with_avoir || std::string_view(masculine) == feminine; }
 
-bool Verb::is_one_of(std::initializer_list<const char*> words) const {
-  for (const char* word : words) {
-    if (is(word)) return true;
-  }
-  return false;
+bool Verb::is_one_of(std::initializer_list<std::string_view> words) const {
+  return std::find(words.begin(), words.end(), english) != words.end();
 }
 
 const std::vector<Adjective>& adjectives() {
@@ -54,66 +53,32 @@ int adjective_index(const Adjective& adjective) { return static_cast<int>(&adjec
 const Adjective& adjective(const std::string& english) { return find(adjectives(), english); }
 const Noun& noun(const std::string& english) { return find(nouns(), english); }
 const Verb& verb(const std::string& english) { return find(verbs(), english); }
-
-const TimePhrase& time_phrase(const std::string& english) {
-  for (const TimePhrase& phrase : time_phrases()) {
-    std::string text;
-    for (const char* word : phrase.english) text += (text.empty() ? "" : " ") + std::string(word);
-    if (text == english) return phrase;
-  }
-  throw std::out_of_range("the lexicon has no time '" + english + "'");
-}
+const TimePhrase& time_phrase(const std::string& english) { return find(time_phrases(), english); }
 
 const std::vector<TimePhrase>& time_phrases() {
   using namespace tense_class;
   static const std::vector<TimePhrase> kPhrases = {
-      {{"every", "day"}, {"tous", "les", "jours"}, {0, 0, 1}, present},
-      {{"every", "morning"}, {"tous", "les", "matins"}, {0, 0, 1}, present},
-      {{"every", "evening"}, {"tous", "les", "soirs"}, {0, 0, 1}, present},
-      {{"yesterday"}, {"hier"}, {0}, past},
-      {{"this", "morning"}, {"ce", "matin"}, {0, 1}, past},
-      {{"last", "week"}, {"la", "semaine", "dernière"}, {1, 1, 0}, past},
-      {{"tomorrow"}, {"demain"}, {0}, future},
-      {{"this", "evening"}, {"ce", "soir"}, {0, 1}, future},
-      {{"next", "week"}, {"la", "semaine", "prochaine"}, {1, 1, 0}, future},
-      {{"now"}, {"maintenant"}, {0}, progressive},
+      {"every day", "tous les jours", {0, 0, 1}, present},
+      {"every morning", "tous les matins", {0, 0, 1}, present},
+      {"every evening", "tous les soirs", {0, 0, 1}, present},
+      {"yesterday", "hier", {0}, past},
+      {"this morning", "ce matin", {0, 1}, past},
+      {"last week", "la semaine dernière", {1, 1, 0}, past},
+      {"tomorrow", "demain", {0}, future},
+      {"this evening", "ce soir", {0, 1}, future},
+      {"next week", "la semaine prochaine", {1, 1, 0}, future},
+      {"now", "maintenant", {0}, progressive},
   };
   return kPhrases;
-}
-
-const Auxiliary& etre() {
-  static const Auxiliary kForms = {{{"suis", "est", "sommes", "sont"}},
-                                   {{"étais", "était", "étions", "étaient"}},
-                                   {{"serai", "sera", "serons", "seront"}}};
-  return kForms;
-}
-
-const Auxiliary& avoir() {
-  static const Auxiliary kForms = {{{"ai", "a", "avons", "ont"}},
-                                   {{"avais", "avait", "avions", "avaient"}},
-                                   {{"aurai", "aura", "aurons", "auront"}}};
-  return kForms;
-}
-
-const Conjugation& vouloir() {
-  static const Conjugation kForms = {{"veux", "veut", "voulons", "veulent"}};
-  return kForms;
-}
-
-const Conjugation& pouvoir() {
-  static const Conjugation kForms = {{"peux", "peut", "pouvons", "peuvent"}};
-  return kForms;
 }
 
 bool starts_with_vowel(std::string_view french) {
   static constexpr std::string_view kPlain = "aeiouyh";
   static constexpr std::string_view kMarked[] = {"à", "â", "é", "è", "ê", "î", "ô", "œ"};
   if (french.empty()) return false;
-  if (kPlain.find(french[0]) != std::string_view::npos) return true;
-  for (std::string_view vowel : kMarked) {
-    if (french.compare(0, vowel.size(), vowel) == 0) return true;
-  }
-  return false;
+  return kPlain.find(french[0]) != std::string_view::npos ||
+         std::any_of(std::begin(kMarked), std::end(kMarked),
+                     [&](std::string_view vowel) { return french.starts_with(vowel); });
 }
 
 }  // namespace translator::corpus

@@ -31,6 +31,8 @@ constexpr Mask ride = 1 << 13;   // bus, train
 constexpr Mask ware = 1 << 14;   // what one buys
 constexpr Mask taste = 1 << 16;  // what one likes in general
 constexpr Mask place = 1 << 17;
+constexpr Mask mass = 1 << 18;   // bread, water: without a plural or a number
+constexpr Mask owner = 1 << 19;  // whose things are spoken of: marie's, the teacher's
 }  // namespace noun_class
 
 /// The prepositions that a place takes, and what a verb may say about the place.
@@ -69,19 +71,16 @@ struct Noun {
   const char* french;
   const char* french_plural;
   Gender gender;
-  bool mass;
   Mask classes;
   Mask adjectives = 0;  ///< bits of adjective_index()
   Mask places = 0;
-  const char* english_genitive = nullptr;         ///< teacher's
-  const char* english_plural_genitive = nullptr;  ///< children's
 
   bool is(std::string_view word) const { return word == english; }
 };
 
 /// Persons that have forms of their own: je, il, nous, ils. There is no "you": it would be tu or vous.
 struct Conjugation {
-  const char* form[4];
+  const char* form[4] = {};
 };
 
 namespace tense_class {
@@ -104,35 +103,35 @@ enum class VerbKind {
 
 struct Verb {
   const char* english;
-  const char* third;
-  const char* past;
-  const char* gerund;    ///< nullptr: never progressive here
-  const char* particle;  ///< "to" of listen to, "for" of wait for; nullptr: none
+  const char* third = nullptr;
+  const char* past = nullptr;
+  const char* gerund = nullptr;    ///< nullptr: never progressive here
+  const char* particle = nullptr;  ///< "to" of listen to, "for" of wait for; nullptr: none
   Conjugation present;
-  Conjugation imperfect;
-  const char* infinitive;
-  const char* future_stem;
-  const char* participle;
-  bool with_etre;
-  Mask tenses;
-  Mask objects;  ///< classes of sensible objects; 0: none
-  bool needs_object;
-  bool generic;  ///< like: apples are les pommes, also after a negation
-  bool to_whom;  ///< takes "to" somebody: talk, give
-  Mask places;
-  bool with_whom;
-  bool for_whom;
+  Conjugation imperfect = {};
+  const char* infinitive = nullptr;
+  const char* future_stem = nullptr;
+  const char* participle = nullptr;
+  bool with_etre = false;
+  Mask tenses = 0;
+  Mask objects = 0;  ///< classes of sensible objects; 0: none
+  bool needs_object = false;
+  bool generic = false;  ///< like: apples are les pommes, also after a negation
+  bool to_whom = false;  ///< takes "to" somebody: talk, give
+  Mask places = 0;
+  bool with_whom = false;
+  bool for_whom = false;
   VerbKind kind = VerbKind::ordinary;
   bool single_denied = false;  ///< whether "didn't buy a car" is more natural than "didn't eat an apple"
 
   bool is(std::string_view word) const { return word == english; }
-  bool is_one_of(std::initializer_list<const char*> words) const;
+  bool is_one_of(std::initializer_list<std::string_view> words) const;
 };
 
 /// `every day` with `tous les jours`; align[j] is the English word that French word j stands for.
 struct TimePhrase {
-  std::vector<const char*> english;
-  std::vector<const char*> french;
+  const char* english;
+  const char* french;
   std::vector<int> align;
   Mask tenses;
 };
@@ -153,10 +152,14 @@ int adjective_index(const Adjective& adjective);
 struct Auxiliary {
   Conjugation present, imperfect, future;
 };
-const Auxiliary& etre();
-const Auxiliary& avoir();
-const Conjugation& vouloir();
-const Conjugation& pouvoir();
+constexpr Auxiliary kEtre = {{{"suis", "est", "sommes", "sont"}},
+                             {{"étais", "était", "étions", "étaient"}},
+                             {{"serai", "sera", "serons", "seront"}}};
+constexpr Auxiliary kAvoir = {{{"ai", "a", "avons", "ont"}},
+                              {{"avais", "avait", "avions", "avaient"}},
+                              {{"aurai", "aura", "aurons", "auront"}}};
+constexpr Conjugation kVouloir = {{"veux", "veut", "voulons", "veulent"}};
+constexpr Conjugation kPouvoir = {{"peux", "peut", "pouvons", "peuvent"}};
 
 /// True where French elides and uses bel, mon amie, cet: a vowel or the h of homme (there is no other here).
 bool starts_with_vowel(std::string_view french);

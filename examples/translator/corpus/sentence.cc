@@ -51,22 +51,21 @@ Agreement agreement(const NounPhrase& phrase) {
   return result;
 }
 
-void assign_ids(Sentence& sentence) {
+AlignedPair realise(Sentence sentence) {
   int next = 1;
   for (Part& part : sentence.parts) number(part.clause, next);
-}
-
-Realisation realise(Sentence sentence) {
-  assign_ids(sentence);
-  const std::vector<Word> english = to_english(sentence);
-  const std::vector<Word> french = to_french(sentence);
-  Realisation result;
-  for (const Word& word : english) result.english.push_back(word.text);
-  for (const Word& word : french) result.french.push_back(word.text);
+  std::vector<Word> english = to_english(sentence), french = to_french(sentence);
+  const bool asks = sentence.mood != Mood::statement;
+  if (asks || sentence.stop) {
+    for (std::vector<Word>* words : {&english, &french}) words->push_back({asks ? "?" : ".", {0}});
+  }
+  AlignedPair result;
+  for (const Word& word : english) result.source.push_back(word.text);
+  for (const Word& word : french) result.target.push_back(word.text);
   for (size_t i = 0; i < english.size(); ++i) {
     for (size_t j = 0; j < french.size(); ++j) {
       if (share_key(english[i], french[j]))
-        result.links.emplace_back(static_cast<int>(i), static_cast<int>(j));
+        result.links.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j)});
     }
   }
   return result;

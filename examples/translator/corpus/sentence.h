@@ -1,11 +1,11 @@
 #pragma once
 
+#include <translator/corpus/corpus.h>
 #include <translator/corpus/lexicon.h>
 
 #include <cstdint>
 #include <initializer_list>
 #include <string>
-#include <utility>
 #include <vector>
 
 /// A sentence before it is in any language: what both realisations start from.
@@ -32,9 +32,9 @@ struct NounPhrase {
   bool plural = false;
   Determiner determiner = Determiner::none;
   const Adjective* adjective = nullptr;
-  std::vector<NounPhrase> possessor;  ///< none or one
-  std::vector<NounPhrase> second;     ///< none or one: "... and my sister"
-  std::vector<Clause> relative;       ///< none or one
+  std::vector<NounPhrase> possessor{};  ///< none or one
+  std::vector<NounPhrase> second{};     ///< none or one: "... and my sister"
+  std::vector<Clause> relative{};       ///< none or one
   int id = 0;
 };
 
@@ -61,7 +61,7 @@ struct Adjunct {
 };
 
 struct Clause {
-  NounPhrase subject;
+  NounPhrase subject{};
   bool subject_said = true;  ///< false for the second verb of "buys an apple and eats it"; subject says who
   const Verb* verb = nullptr;
   Tense tense = Tense::present;
@@ -69,13 +69,13 @@ struct Clause {
   Modal modal = Modal::none;
   Frequency frequency = Frequency::none;
   const Adjective* adjective = nullptr;  ///< with be
-  std::vector<NounPhrase> object;        ///< none or one, as below
-  std::vector<NounPhrase> recipient;
-  std::vector<Adjunct> adjuncts;
+  std::vector<NounPhrase> object{};      ///< none or one, as below
+  std::vector<NounPhrase> recipient{};
+  std::vector<Adjunct> adjuncts{};
   const TimePhrase* time = nullptr;
   bool time_first = false;
   Gap gap = Gap::none;
-  Agreement head;              ///< with a gap: what stands in for the missing phrase
+  Agreement head{};            ///< with a gap: what stands in for the missing phrase
   std::vector<Clause> that{};  ///< none or one, with know that and think that
   int id = 0;
 };
@@ -91,7 +91,7 @@ struct Part {
 
 struct Sentence {
   Mood mood = Mood::statement;
-  std::vector<Part> parts;
+  std::vector<Part> parts{};
   bool stop = true;  ///< whether a statement ends in "."; questions always end in "?"
 };
 
@@ -121,16 +121,10 @@ enum Role {
 };
 inline int key(int id, int role) { return id * 32 + role; }
 
-/// Numbers the phrases and clauses, which the realisations rely on for their keys.
-void assign_ids(Sentence& sentence);
-
+/// The words of a sentence whose phrases and clauses are numbered, but for the stop at its end.
 std::vector<Word> to_english(const Sentence& sentence);
 std::vector<Word> to_french(const Sentence& sentence);
 
-struct Realisation {
-  std::vector<std::string> english, french;
-  std::vector<std::pair<int, int>> links;  ///< sorted by English, then French position
-};
-Realisation realise(Sentence sentence);
+AlignedPair realise(Sentence sentence);
 
 }  // namespace translator::corpus
