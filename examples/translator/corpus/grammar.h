@@ -25,6 +25,8 @@ class Grammar {
   Sentence sentence();
 
  private:
+  using D = Determiner;
+
   // When the story happens: clauses side by side stay in one world.
   enum class World { now, past, future };
   static World world(const Clause& clause);
@@ -40,11 +42,18 @@ class Grammar {
     bool affirmative = false;
     bool no_object_pronoun = false;
     int detail = 1;                         // 0 bare, 1 usual, 2 rich
-    const Agreement* antecedent = nullptr;  // embedded: whom "they" takes up
+    std::optional<Agreement> antecedent{};  // embedded: whom "they" takes up
   };
 
   // The random numbers
-  int weighted(std::initializer_list<int> weights);
+  size_t weighted(const std::vector<int>& weights);
+  // One of the values, each with its weight.
+  template <class T>
+  T draw(std::initializer_list<std::pair<T, int>> values) {
+    std::vector<int> weights;
+    for (const auto& [value, weight] : values) weights.push_back(weight);
+    return values.begin()[weighted(weights)].first;
+  }
   template <class T>
   const T& any_of(const std::vector<T>& items) {
     return items[random_.below(static_cast<int>(items.size()))];
@@ -54,16 +63,16 @@ class Grammar {
   const Noun* pick_noun(Mask classes, Mask without = 0);
   bool used(const Noun* noun) const;
   NounPhrase named();
-  NounPhrase kin(bool plural_allowed, const Agreement* owner);
-  NounPhrase human(const Agreement* owner, bool plural_allowed = true);
+  NounPhrase kin(bool plural_allowed, const std::optional<Agreement>& owner);
+  NounPhrase human(const std::optional<Agreement>& owner);
   NounPhrase subject(const Wish& wish);
   void make_definite(NounPhrase& phrase);
   NounPhrase pair_of_subjects();
   NounPhrase thing_subject();
   NounPhrase object(const Verb& verb, const Clause& clause, const Wish& wish);
   NounPhrase place(const Noun& noun);
-  Determiner owner_determiner(const Agreement* owner);
-  void set_owner(NounPhrase& phrase, const Agreement* owner);
+  Determiner owner_determiner(const std::optional<Agreement>& owner);
+  void set_owner(NounPhrase& phrase, const std::optional<Agreement>& owner);
   void add_adjective(NounPhrase& phrase, int percent);
   void add_subject_relative(NounPhrase& phrase);
   void add_object_relative(NounPhrase& phrase, const Clause& outer, const Wish& wish);
@@ -78,7 +87,6 @@ class Grammar {
   const Adjective* mood_adjective(const NounPhrase& subject);
   bool fits_inside(const Noun& what, const Noun& spot) const;
   bool allowed(const Verb& verb, const NounPhrase& subject, Tense tense, Modal modal) const;
-  static bool is_possession(const Verb& verb);  // have, whose objects may be "a sister"
   bool past_is_visible(const Clause& clause, bool question) const;
   void make_past_visible(Clause& clause, bool question) const;
   void choose_polarity(Clause& clause, const Wish& wish);
@@ -101,7 +109,7 @@ class Grammar {
   std::optional<Clause> meet_again(const Clause& first, bool same_subject_omitted);
   static bool follows_from(const Clause& mood, const Clause& action);
   Clause because_of(const Clause& first);
-  void append(Sentence& sentence, Join join, Clause clause, bool comma);
+  static Sentence joined(Join lead, Clause first, Join link, Clause second);
   Clause next_clause(const Clause& previous, int detail, int same_subject_percent);
   std::optional<Clause> remark(const Clause& first);
 
@@ -111,6 +119,16 @@ class Grammar {
   std::vector<const Noun*> used_;         // nouns of this sentence: none comes twice
   std::vector<const TimePhrase*> times_;  // and times
 };
+
+/// The entries of the lexicon that fit.
+template <class Entry, class Fits>
+std::vector<const Entry*> those(const std::vector<Entry>& entries, const Fits& fits) {
+  std::vector<const Entry*> out;
+  for (const Entry& entry : entries) {
+    if (fits(entry)) out.push_back(&entry);
+  }
+  return out;
+}
 
 /// Whether it is a person, whom a pronoun or a noun stands for.
 bool is_person(const NounPhrase& phrase);

@@ -34,8 +34,6 @@ Grammar::World Grammar::world(const Clause& c) {
   return c.tense == Tense::future ? World::future : World::now;
 }
 
-bool Grammar::is_possession(const Verb& verb) { return verb.is("have"); }
-
 // "i went" hides the gender that "je suis allé(e)" must show.
 bool Grammar::allowed(const Verb& verb, const NounPhrase& subject, Tense tense, Modal modal) const {
   if (!(verb.tenses & tense_bit(tense, modal))) return false;
@@ -67,8 +65,7 @@ void Grammar::choose_polarity(Clause& c, const Wish& wish) {
                      c.tense != Tense::progressive && c.tense != Tense::past_progressive;
   if (random_.chance(wish.embedded ? 14 : 27)) {
     c.polarity = Polarity::negative;
-  } else if (plain && !c.verb->is("find") && !c.verb->is("arrive") && !c.verb->is("sleep") &&
-             !c.verb->is("see") && random_.chance(6)) {
+  } else if (plain && !c.verb->is_one_of({"find", "arrive", "sleep", "see"}) && random_.chance(6)) {
     c.polarity = Polarity::never;
   }
 }
@@ -83,10 +80,9 @@ Clause Grammar::clause(const Wish& wish) {
     const bool past = !wish.world || wish.world == World::past;
     const bool now = !wish.world || wish.world == World::now;
     const bool later = !wish.world || wish.world == World::future;
-    switch (weighted({now     ? 38
-                      : later ? 7
-                              : 0,
-                      past ? 28 : 0, later ? 18 : 0, now ? 6 : 0, past ? 5 : 0, now ? 8 : 0, now ? 6 : 0})) {
+    const int present = now ? 38 : later ? 7 : 0;
+    switch (weighted({present, past ? 28 : 0, later ? 18 : 0, now ? 6 : 0, past ? 5 : 0, now ? 8 : 0,
+                      now ? 6 : 0})) {
       case 0: break;
       case 1: tense = Tense::past; break;
       case 2: tense = Tense::future; break;
@@ -96,27 +92,15 @@ Clause Grammar::clause(const Wish& wish) {
       default: modal = Modal::can;
     }
   }
-  int sum = 0;
-  for (const Verb& verb : verbs()) {
-    if (allowed(verb, who, tense, modal)) sum += frequency_of(verb);
-  }
-  int at = random_.below(sum);
-  const Verb* choice = nullptr;
-  for (const Verb& verb : verbs()) {
-    if (!allowed(verb, who, tense, modal)) continue;
-    choice = &verb;
-    if ((at -= frequency_of(verb)) < 0) break;
-  }
-  return clause_with(*choice, who, tense, modal, wish);
+  const auto choices = those(verbs(), [&](const Verb& verb) { return allowed(verb, who, tense, modal); });
+  std::vector<int> weights;
+  for (const Verb* verb : choices) weights.push_back(frequency_of(*verb));
+  return clause_with(*choices[weighted(weights)], who, tense, modal, wish);
 }
 
 Clause Grammar::clause_with(const Verb& verb, const NounPhrase& who, Tense tense, Modal modal,
                             const Wish& wish) {
-  Clause c;
-  c.verb = &verb;
-  c.subject = who;
-  c.tense = tense;
-  c.modal = modal;
+  Clause c{.subject = who, .verb = &verb, .tense = tense, .modal = modal};
   choose_polarity(c, wish);
   make_past_visible(c, wish.question);
   if (c.polarity != Polarity::affirmative && who.relative.empty()) make_definite(c.subject);
@@ -145,12 +129,11 @@ void Grammar::add_recipient(Clause& c, const Wish& wish) {
       return;
     }
   }
-  const Agreement owner = agreement(c.subject);
   switch (weighted({40, 30, 30})) {
     case 0: c.recipient.push_back(named()); break;
-    case 1: c.recipient.push_back(kin(true, &owner)); break;
+    case 1: c.recipient.push_back(kin(true, agreement(c.subject))); break;
     default:
-      c.recipient.push_back(human(&owner));
+      c.recipient.push_back(human(agreement(c.subject)));
       if (c.polarity != Polarity::affirmative) make_definite(c.recipient[0]);
   }
 }
@@ -158,17 +141,16 @@ void Grammar::add_recipient(Clause& c, const Wish& wish) {
 void Grammar::add_adjuncts(Clause& c, const Wish& wish) {
   using namespace place_class;
   const int percent = wish.detail == 2 ? 55 : wish.detail == 1 ? 22 : 6;
+  const Agreement owner = agreement(c.subject);
   const bool goes = c.verb->is("go");
   if (c.verb->for_whom && random_.chance(percent / 2)) {
-    const Agreement owner = agreement(c.subject);
-    c.adjuncts.push_back({Preposition::for_, random_.chance(40) ? named() : kin(false, &owner)});
+    c.adjuncts.push_back({Preposition::for_, random_.chance(40) ? named() : kin(false, owner)});
   } else if (!goes && c.verb->with_whom && random_.chance(percent / 2)) {
-    const Agreement owner = agreement(c.subject);
     std::optional<NounPhrase> p;
     Wish alone = wish;
     alone.follows = true;  // no "them"
     if (random_.chance(35)) p = human_pronoun(c, alone, false);
-    c.adjuncts.push_back({Preposition::with, p ? *p : random_.chance(50) ? named() : kin(true, &owner)});
+    c.adjuncts.push_back({Preposition::with, p ? *p : random_.chance(50) ? named() : kin(true, owner)});
   }
   const Mask wanted = c.verb->places;
   const bool arrives = c.verb->is("arrive");
@@ -178,10 +160,8 @@ void Grammar::add_adjuncts(Clause& c, const Wish& wish) {
     c.adjuncts.push_back({Preposition::home, {}});
     return;
   }
-  std::vector<const Noun*> choices;
-  for (const Noun& noun : nouns()) {
-    if (noun.places & wanted & ~home && !used(&noun)) choices.push_back(&noun);
-  }
+  const auto choices =
+      those(nouns(), [&](const Noun& noun) { return noun.places & wanted & ~home && !used(&noun); });
   if (choices.empty()) {
     if (goes) c.adjuncts.push_back({Preposition::to, place(noun("market"))});
     return;
@@ -195,8 +175,7 @@ void Grammar::add_adjuncts(Clause& c, const Wish& wish) {
   }
   c.adjuncts.push_back({preposition, place(spot)});
   if (goes && c.verb->with_whom && random_.chance(percent / 2)) {
-    const Agreement owner = agreement(c.subject);
-    c.adjuncts.push_back({Preposition::with, random_.chance(50) ? named() : kin(true, &owner)});
+    c.adjuncts.push_back({Preposition::with, random_.chance(50) ? named() : kin(true, owner)});
   }
 }
 
@@ -212,23 +191,12 @@ void Grammar::add_time(Clause& c, const Wish& wish) {
   if (c.polarity == Polarity::never) return;
   const int percent = wish.detail == 2 ? 45 : wish.detail == 1 ? 22 : 7;
   if (!random_.chance(percent)) return;
-  Mask mask = 0;
-  if (c.modal != Modal::none) {
-    mask = tense_class::future;
-  } else if (c.tense == Tense::past) {
-    mask = tense_class::past;
-  } else if (c.tense == Tense::future) {
-    mask = tense_class::future;
-  } else if (c.tense == Tense::progressive) {
-    mask = tense_class::progressive;
-  } else if (c.tense == Tense::present && !momentary && !negative) {
-    mask = tense_class::present;
-  }
-  std::vector<const TimePhrase*> choices;
-  for (const TimePhrase& phrase : time_phrases()) {
-    const bool fresh = std::find(times_.begin(), times_.end(), &phrase) == times_.end();
-    if (phrase.tenses & mask && fresh) choices.push_back(&phrase);
-  }
+  const Mask wanted = c.modal != Modal::none ? tense_class::future : tense_bit(c.tense, Modal::none);
+  if (c.tense == Tense::past_progressive) return;
+  if (wanted == tense_class::present && (momentary || negative)) return;
+  const auto choices = those(time_phrases(), [&](const TimePhrase& phrase) {
+    return phrase.tenses & wanted && std::find(times_.begin(), times_.end(), &phrase) == times_.end();
+  });
   if (choices.empty()) return;
   c.time = any_of(choices);
   times_.push_back(c.time);

@@ -15,14 +15,7 @@ bool may_be_taken_up(const Clause& c) {
 }
 
 bool owned(const NounPhrase& phrase) {
-  switch (phrase.determiner) {
-    case Determiner::my:
-    case Determiner::his:
-    case Determiner::her:
-    case Determiner::our:
-    case Determiner::their: return true;
-    default: return false;
-  }
+  return phrase.determiner >= Determiner::my && phrase.determiner <= Determiner::their;
 }
 
 }  // namespace
@@ -31,49 +24,37 @@ bool owned(const NounPhrase& phrase) {
 std::optional<Clause> Grammar::follow_up(const Clause& first, bool same_subject_omitted) {
   if (is_person(first.object[0])) return meet_again(first, same_subject_omitted);
   const Noun& noun = *first.object[0].noun;
-  const NounPhrase who = first.subject.noun != nullptr ? pronoun_for(first.subject) : first.subject;
-  struct Choice {
-    const Verb* verb;
-    Tense tense;
-    Modal modal;
-  };
-  std::vector<Choice> choices;
+  std::vector<Clause> choices;
   const World when = world(first);
   const bool gone = first.verb->is_one_of({"give", "eat", "drink"});  // one can only like it, or not
   for (const Verb& verb : verbs()) {
     if (&verb == first.verb || !(verb.objects & noun.classes) || verb.kind != VerbKind::ordinary) continue;
     if (verb.is("buy") && (first.verb->is_one_of({"have", "give"}) || owned(first.object[0]))) continue;
     if (verb.is_one_of({"have", "find", "see", "want"}) || (gone && !verb.generic)) continue;
-    const auto offer = [&](Tense tense, Modal modal, int times) {
+    const auto offer = [&](Tense tense, Modal modal, size_t times) {
       if (!allowed(verb, first.subject, tense, modal)) return;
-      choices.insert(choices.end(), static_cast<size_t>(times), Choice{&verb, tense, modal});
+      choices.insert(choices.end(), times, Clause{.verb = &verb, .tense = tense, .modal = modal});
     };
     if (verb.generic) {
       if (!same_subject_omitted && first.modal == Modal::none && when != World::future)
         offer(Tense::present, Modal::none, 2);
       continue;
     }
-    const int weight = verb.is_one_of({"eat", "drink", "read"}) ? 3 : 1;
-    if (first.modal != Modal::none) {
+    const size_t weight = verb.is_one_of({"eat", "drink", "read"}) ? 3 : 1;
+    if (first.modal != Modal::none || when == World::future) {
       offer(Tense::future, Modal::none, weight);
     } else if (when == World::past) {
       offer(Tense::past, Modal::none, 3 * weight);
       if (!same_subject_omitted) offer(Tense::future, Modal::none, weight);
       if (!gone) offer(Tense::present, random_.chance(60) ? Modal::want : Modal::can, weight);
-    } else if (when == World::now) {
+    } else {
       offer(Tense::present, Modal::none, weight);
       offer(Tense::present, first.verb->is("want") || random_.chance(40) ? Modal::can : Modal::want, weight);
-    } else {
-      offer(Tense::future, Modal::none, weight);
     }
   }
   if (choices.empty()) return std::nullopt;
-  const Choice choice = any_of(choices);
-  Clause c;
-  c.verb = choice.verb;
-  c.tense = choice.tense;
-  c.modal = choice.modal;
-  c.subject = same_subject_omitted ? first.subject : who;
+  Clause c = any_of(choices);
+  c.subject = same_subject_omitted ? first.subject : pronoun_for(first.subject);
   c.subject_said = !same_subject_omitted;
   c.object.push_back(pronoun_for(first.object[0]));
   if (!past_is_visible(c, false)) return std::nullopt;
@@ -87,16 +68,14 @@ std::optional<Clause> Grammar::meet_again(const Clause& first, bool same_subject
   static const char* const kVerbs[] = {"listen", "wait", "see", "talk"};
   const Verb& next = verb(kVerbs[random_.below(4)]);
   if (&next == first.verb) return std::nullopt;
-  Clause c;
-  c.verb = &next;
-  c.tense = first.modal == Modal::none ? first.tense : Tense::future;
+  Clause c{.subject = same_subject_omitted ? first.subject : pronoun_for(first.subject),
+           .subject_said = !same_subject_omitted,
+           .verb = &next,
+           .tense = first.modal == Modal::none ? first.tense : Tense::future};
   if (!(next.tenses & tense_class::progressive)) {
     if (c.tense == Tense::progressive) c.tense = Tense::present;
     if (c.tense == Tense::past_progressive) c.tense = Tense::past;
   }
-  c.subject = first.subject;
-  if (!same_subject_omitted && first.subject.noun != nullptr) c.subject = pronoun_for(first.subject);
-  c.subject_said = !same_subject_omitted;
   (next.to_whom ? c.recipient : c.object).push_back(pronoun_for(first.object[0]));
   return c;
 }
@@ -111,12 +90,10 @@ std::optional<Clause> Grammar::remark(const Clause& first) {
   const std::string_view word = thing.adjective->english;
   // "new" would be "neuf"; "they were sick" could be the girls as well as the dogs they bought.
   if (thing.adjective == first.object[0].adjective || word == "new" || word == "sick") return std::nullopt;
-  Clause c;
-  c.verb = &verb("be");
-  c.adjective = thing.adjective;
-  c.subject = pronoun_for(thing);
-  c.tense = world(first) == World::past ? Tense::past : Tense::present;
-  return c;
+  return Clause{.subject = pronoun_for(thing),
+                .verb = &verb("be"),
+                .tense = world(first) == World::past ? Tense::past : Tense::present,
+                .adjective = thing.adjective};
 }
 
 Sentence Grammar::take_up(int detail) {
@@ -124,7 +101,7 @@ Sentence Grammar::take_up(int detail) {
     start();
     Wish wish{.affirmative = true, .no_object_pronoun = true, .detail = detail};
     static const char* const kVerbs[] = {"buy", "find", "see", "have", "give", "want"};
-    const int kind = weighted({34, 17, 9, 10, 8, 6, 16});
+    const size_t kind = weighted({34, 17, 9, 10, 8, 6, 16});
     const NounPhrase who = subject(wish);
     wish.subject = &who;
     Tense tense = kind == 3 || kind == 5    ? Tense::present
@@ -133,16 +110,13 @@ Sentence Grammar::take_up(int detail) {
     if (kind < 3 && random_.chance(15)) tense = Tense::future;
     Clause first = kind == 6 ? clause(wish) : clause_with(verb(kVerbs[kind]), who, tense, Modal::none, wish);
     if (!may_be_taken_up(first)) continue;
-    Sentence s;
     if (random_.chance(22)) {
       std::optional<Clause> second = remark(first);
       if (!second || first.object[0].determiner == Determiner::bare || world(first) == World::future)
         continue;
       const std::string_view word = second->adjective->english;
       const bool but = word == "old" || word == "cold" || (word == "small" && random_.chance(70));
-      append(s, Join::none, std::move(first), false);
-      append(s, but ? Join::but : Join::and_, std::move(*second), but);
-      return s;
+      return joined(Join::none, std::move(first), but ? Join::but : Join::and_, std::move(*second));
     }
     const bool omitted = first.modal == Modal::none && first.tense != Tense::progressive &&
                          first.tense != Tense::past_progressive && random_.chance(50);
@@ -158,16 +132,13 @@ Sentence Grammar::take_up(int detail) {
     }
     if (omitted && !first.time_first) first.time = nullptr;
     if (omitted) first.frequency = Frequency::none;
-    append(s, Join::none, std::move(first), false);
-    append(s, join, std::move(*second), join == Join::but);
-    return s;
+    return joined(Join::none, std::move(first), join, std::move(*second));
   }
 }
 
 // Why somebody does it or does not: because he is hungry. No verb if the lexicon knows no reason.
 Clause Grammar::because_of(const Clause& first) {
-  Clause c;
-  c.subject = first.subject.noun != nullptr ? pronoun_for(first.subject) : first.subject;
+  Clause c{.subject = pronoun_for(first.subject)};
   std::vector<const char*> states;
   const bool denied = first.polarity != Polarity::affirmative;
   const Verb& verb = *first.verb;
@@ -224,10 +195,7 @@ Sentence Grammar::reason(int detail) {
       if (reason == std::end(kReasons)) continue;
       second = *praise;
     }
-    Sentence s;
-    append(s, Join::none, std::move(first), false);
-    append(s, Join::because, std::move(second), false);
-    return s;
+    return joined(Join::none, std::move(first), Join::because, std::move(second));
   }
 }
 

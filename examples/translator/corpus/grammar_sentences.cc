@@ -1,13 +1,17 @@
 #include <translator/corpus/grammar.h>
 
 namespace translator::corpus {
+
 void Grammar::start() {
   used_.clear();
   times_.clear();
 }
 
-void Grammar::append(Sentence& sentence, Join join, Clause clause, bool comma) {
-  sentence.parts.push_back({join, comma, std::move(clause)});
+// Two clauses; a comma stands before "but", and behind a first one that begins with when or if.
+Sentence Grammar::joined(Join lead, Clause first, Join link, Clause second) {
+  const bool comma = link == Join::but || link == Join::none;
+  return {.parts = {{.join = lead, .clause = std::move(first)},
+                    {.join = link, .comma = comma, .clause = std::move(second)}}};
 }
 
 Sentence Grammar::sentence() {
@@ -29,62 +33,55 @@ Sentence Grammar::sentence() {
 }
 
 Sentence Grammar::simple() {
-  Sentence s;
   switch (weighted({70, 14, 7, 9})) {
-    case 0: append(s, Join::none, clause({}), false); break;
-    case 1: append(s, Join::none, state({}), false); break;
-    case 2: append(s, Join::none, existence({}), false); break;
-    default: append(s, Join::none, animal_clause({}), false);
+    case 0: return {.parts = {{.clause = clause({})}}};
+    case 1: return {.parts = {{.clause = state({})}}};
+    case 2: return {.parts = {{.clause = existence({})}}};
+    default: return {.parts = {{.clause = animal_clause({})}}};
   }
-  return s;
 }
 
 Sentence Grammar::question() {
-  Sentence s;
-  Wish wish{.question = true};
-  const int kind = weighted({36, 9, 5, 16, 6, 10, 7, 7, 4});
+  const Wish wish{.question = true};
+  const size_t kind = weighted({36, 9, 5, 16, 6, 10, 7, 7, 4});
   static constexpr Mood kMoods[] = {Mood::yes_no, Mood::yes_no, Mood::yes_no, Mood::what, Mood::whom,
                                     Mood::who,    Mood::where,  Mood::when,   Mood::why};
-  s.mood = kMoods[kind];
-  if (kind == 1 || kind == 2) {
-    append(s, Join::none, kind == 1 ? state(wish) : existence(wish), false);
-    return s;
-  }
-  if (s.mood == Mood::who) {  // who ate the cake ?
+  const Mood mood = kMoods[kind];
+  if (kind == 1) return {.mood = mood, .parts = {{.clause = state(wish)}}};
+  if (kind == 2) return {.mood = mood, .parts = {{.clause = existence(wish)}}};
+  if (mood == Mood::who) {  // who ate the cake ?
     NounPhrase anybody;
     Clause c = clause({.subject = &anybody});
     c.gap = Gap::subject;
     c.time_first = false;
-    append(s, Join::none, c, false);
-    return s;
+    return {.mood = mood, .parts = {{.clause = c}}};
   }
   for (;;) {
     Clause c = clause(wish);
     const bool negative = c.polarity != Polarity::affirmative;
-    if (s.mood == Mood::what || s.mood == Mood::whom) {
-      const bool people = s.mood == Mood::whom;
+    if (mood == Mood::what || mood == Mood::whom) {
+      const bool people = mood == Mood::whom;
       const Mask wanted = people ? noun_class::person : ~noun_class::person;
-      if (negative || c.object.empty() || !(c.verb->objects & wanted) || is_possession(*c.verb)) continue;
+      if (negative || c.object.empty() || !(c.verb->objects & wanted) || c.verb->is("have")) continue;
       if (!people && (c.verb->particle != nullptr || c.verb->is("know"))) continue;
       if (c.verb->to_whom && c.recipient[0].pronoun != Pronoun::none) continue;
       c.object.clear();
       c.gap = Gap::object;
-    } else if (s.mood == Mood::where) {
+    } else if (mood == Mood::where) {
       if (negative || !c.verb->places || c.verb->is_one_of({"arrive", "talk"})) continue;
       c.adjuncts.clear();
       c.frequency = Frequency::none;
-    } else if (s.mood == Mood::when) {
+    } else if (mood == Mood::when) {
       const bool event = c.tense == Tense::past || c.tense == Tense::future || c.modal == Modal::want;
       if (negative || !event) continue;
       c.time = nullptr;
-    } else if (s.mood == Mood::yes_no && negative) {
+    } else if (mood == Mood::yes_no && negative) {
       continue;  // "doesn't he eat ?" only with why
-    } else if (s.mood == Mood::why &&
+    } else if (mood == Mood::why &&
                (c.verb->is_one_of({"arrive", "find", "see"}) || (!negative && random_.chance(75)))) {
       continue;
     }
-    append(s, Join::none, c, false);
-    return s;
+    return {.mood = mood, .parts = {{.clause = c}}};
   }
 }
 
@@ -102,7 +99,6 @@ Clause Grammar::next_clause(const Clause& previous, int detail, int same_subject
 }
 
 Sentence Grammar::two_clauses(int detail) {
-  Sentence s;
   const Wish wish{.detail = detail};
   Clause first = random_.chance(12) ? state(wish) : random_.chance(8) ? animal_clause(wish) : clause(wish);
   const bool but = random_.chance(45);
@@ -114,9 +110,7 @@ Sentence Grammar::two_clauses(int detail) {
     // "but" likes contrast: one of the two is denied.
     if (but ? negative != was_negative : !negative || was_negative) break;
   }
-  append(s, Join::none, std::move(first), false);
-  append(s, but ? Join::but : Join::and_, std::move(second), but);
-  return s;
+  return joined(Join::none, std::move(first), but ? Join::but : Join::and_, std::move(second));
 }
 
 // What people do when they are hungry, tired, happy ...
@@ -140,7 +134,6 @@ bool Grammar::follows_from(const Clause& mood, const Clause& action) {
 
 // "when he is tired , he sleeps".
 Sentence Grammar::whenever(int detail) {
-  Sentence s;
   Clause first;
   do {
     start();
@@ -153,14 +146,11 @@ Sentence Grammar::whenever(int detail) {
     second = clause(next);
   } while (second.polarity == Polarity::never || !follows_from(first, second));
   second.time = nullptr;
-  append(s, Join::when, std::move(first), false);
-  append(s, Join::none, std::move(second), true);
-  return s;
+  return joined(Join::when, std::move(first), Join::none, std::move(second));
 }
 
 // "paul was reading when his sister arrived".
 Sentence Grammar::moment(int detail) {
-  Sentence s;
   Clause first;
   do {
     start();
@@ -177,16 +167,12 @@ Sentence Grammar::moment(int detail) {
   Clause second =
       clause_with(verb(random_.chance(65) ? "arrive" : "leave"), who, Tense::past, Modal::none, next);
   second.time_first = false;
-  const bool fronted = random_.chance(40);
-  if (fronted) std::swap(first, second);
-  append(s, fronted ? Join::when : Join::none, std::move(first), false);
-  append(s, fronted ? Join::none : Join::when, std::move(second), fronted);
-  return s;
+  if (random_.chance(40)) return joined(Join::when, std::move(second), Join::none, std::move(first));
+  return joined(Join::none, std::move(first), Join::when, std::move(second));
 }
 
 // "if she is hungry , she will eat an apple".
 Sentence Grammar::condition(int detail) {
-  Sentence s;
   Clause first;
   do {
     start();
@@ -198,29 +184,22 @@ Sentence Grammar::condition(int detail) {
   first.time_first = false;
   first.time = nullptr;
   Wish wish{.tense = Tense::future, .follows = true, .detail = detail};
-  const NounPhrase again = first.subject.noun != nullptr ? pronoun_for(first.subject) : first.subject;
+  const NounPhrase again = pronoun_for(first.subject);
   if (random_.chance(85)) wish.subject = &again;
   Clause second;
   do {
     second = clause(wish);
   } while (second.verb->is_one_of({"find", "arrive"}) || second.verb == first.verb ||
            (wish.subject != nullptr && !follows_from(first, second)));
-  append(s, Join::if_, std::move(first), false);
-  append(s, Join::none, std::move(second), true);
-  return s;
+  return joined(Join::if_, std::move(first), Join::none, std::move(second));
 }
 
 // "she thinks that paul will eat the cake".
 Sentence Grammar::opinion(int detail) {
-  Sentence s;
-  Clause outer;
   const bool think = random_.chance(50);
-  outer.subject = subject({.detail = 0});
-  outer.verb = &verb(think ? "think that" : "know that");
+  Clause outer{.subject = subject({.detail = 0}), .verb = &verb(think ? "think that" : "know that")};
   Wish inside{.embedded = true, .follows = true, .detail = detail};
-  static constexpr Tense kTenses[] = {Tense::past, Tense::future, Tense::present};
-  const int when = weighted({42, 40, 18});
-  inside.tense = kTenses[when];
+  inside.tense = draw<Tense>({{Tense::past, 42}, {Tense::future, 40}, {Tense::present, 18}});
   NounPhrase again;
   if (think && inside.tense == Tense::future && random_.chance(50)) {
     again = pronoun_for(outer.subject);
@@ -231,13 +210,12 @@ Sentence Grammar::opinion(int detail) {
   };
   Clause inner;
   do {
-    const bool be = inside.subject == nullptr && random_.chance(when == 2 ? 70 : 15);
+    const bool be = inside.subject == nullptr && random_.chance(inside.tense == Tense::present ? 70 : 15);
     inner = be ? state(inside) : clause(inside);
   } while (inside.subject == nullptr && speaks(outer.subject) &&
            speaks(inner.subject));  // "we know that i ..."
   outer.that.push_back(std::move(inner));
-  append(s, Join::none, std::move(outer), false);
-  return s;
+  return {.parts = {{.clause = std::move(outer)}}};
 }
 
 // Two to four clauses with all that can hang on them.
@@ -259,7 +237,7 @@ Sentence Grammar::long_sentence() {
     Clause next = next_clause(heard, 2, 0);
     for (int i = 0; but && i < 6 && next.polarity == Polarity::affirmative; ++i)
       next = next_clause(heard, 2, 0);
-    append(s, but ? Join::but : Join::and_, std::move(next), true);
+    s.parts.push_back({.join = but ? Join::but : Join::and_, .comma = true, .clause = std::move(next)});
   }
   return s;
 }

@@ -19,15 +19,14 @@ const Adjective* Grammar::mood_adjective(const NounPhrase& subject) {
 
 // To be: hungry, red, in the garden.
 Clause Grammar::state(const Wish& wish) {
-  Clause c;
-  c.verb = &verb("be");
   const bool thing = wish.subject == nullptr && !wish.embedded && random_.chance(30);
-  c.subject = wish.subject != nullptr ? *wish.subject : thing ? thing_subject() : subject(wish);
+  Clause c{.subject = wish.subject != nullptr ? *wish.subject : thing ? thing_subject() : subject(wish),
+           .verb = &verb("be")};
   if (wish.tense) {
     c.tense = *wish.tense;
   } else {
     static constexpr Tense kTenses[] = {Tense::present, Tense::past, Tense::future};
-    c.tense = kTenses[wish.world ? static_cast<int>(*wish.world)
+    c.tense = kTenses[wish.world ? static_cast<size_t>(*wish.world)
                       : thing    ? weighted({75, 25, 0})
                                  : weighted({58, 28, 14})];
   }
@@ -43,10 +42,9 @@ Clause Grammar::state(const Wish& wish) {
     return c;
   }
   if (random_.chance(18)) {
-    std::vector<const Noun*> choices;
-    for (const Noun& noun : nouns()) {
-      if (noun.places & (place_class::at | place_class::in) && !used(&noun)) choices.push_back(&noun);
-    }
+    const auto choices = those(nouns(), [&](const Noun& noun) {
+      return noun.places & (place_class::at | place_class::in) && !used(&noun);
+    });
     if (random_.chance(25) || choices.empty()) {
       c.adjuncts.push_back({Preposition::home, {}});
     } else {
@@ -78,18 +76,14 @@ bool Grammar::fits_inside(const Noun& what, const Noun& spot) const {
 
 // There is a cat in the garden.
 Clause Grammar::existence(const Wish& wish) {
-  Clause c;
-  c.verb = &verb("there be");
-  c.tense = random_.chance(35) ? Tense::past : Tense::present;
+  Clause c{.verb = &verb("there be"), .tense = random_.chance(35) ? Tense::past : Tense::present};
   if (!wish.question && random_.chance(22)) c.polarity = Polarity::negative;
-  NounPhrase what;
-  what.noun = pick_noun(c.verb->objects, noun_class::family | noun_class::name | noun_class::ride);
-  using D = Determiner;
+  NounPhrase what{.noun = pick_noun(c.verb->objects, noun_class::family | noun_class::name | noun_class::ride)};
   if (c.polarity == Polarity::negative || wish.question) {
     what.determiner = random_.chance(55) ? D::a : D::some;
   } else {
-    static constexpr D kSome[] = {D::a, D::two, D::three, D::many, D::some};
-    what.determiner = kSome[weighted({50, 15, 10, 13, 12})];
+    what.determiner =
+        draw<D>({{D::a, 50}, {D::two, 15}, {D::three, 10}, {D::many, 13}, {D::some, 12}});
   }
   what.plural = what.determiner != D::a;
   add_adjective(what, 18);
@@ -112,31 +106,21 @@ Clause Grammar::existence(const Wish& wish) {
 
 // The cat sleeps in the garden; this dog ate the cake.
 Clause Grammar::animal_clause(const Wish& wish) {
-  NounPhrase who;
-  who.noun = pick_noun(noun_class::animal);
-  who.plural = random_.chance(35);
-  if (random_.chance(30)) {
-    const bool bird = who.noun->is("bird");
-    if (bird) {
-      who.determiner = Determiner::the;
-    } else {
-      set_owner(who, nullptr);
-    }
-  } else {
-    who.determiner = who.plural ? (random_.chance(70) ? Determiner::the : Determiner::two)
-                                : (random_.chance(70) ? Determiner::the : Determiner::a);
+  NounPhrase who{.noun = pick_noun(noun_class::animal), .plural = random_.chance(35), .determiner = D::the};
+  if (!random_.chance(30)) {
+    if (!random_.chance(70)) who.determiner = who.plural ? D::two : D::a;
+  } else if (!who.noun->is("bird")) {
+    set_owner(who, std::nullopt);
   }
   add_adjective(who, 22);
-  static constexpr Tense kTenses[] = {Tense::present, Tense::past, Tense::future, Tense::progressive,
-                                      Tense::past_progressive};
   Wish simple = wish;
   simple.detail = 0;
   if (random_.chance(22)) {
     simple.subject = &who;
-    Clause c = state(simple);
-    return c;
+    return state(simple);
   }
-  Tense tense = kTenses[weighted({38, 30, 14, 9, 9})];
+  Tense tense = draw<Tense>({{Tense::present, 38}, {Tense::past, 30}, {Tense::future, 14},
+                             {Tense::progressive, 9}, {Tense::past_progressive, 9}});
   if (wish.world == World::past) tense = random_.chance(80) ? Tense::past : Tense::past_progressive;
   if (wish.world == World::now) tense = random_.chance(75) ? Tense::present : Tense::progressive;
   if (wish.world == World::future) tense = Tense::future;
@@ -151,12 +135,9 @@ Clause Grammar::animal_clause(const Wish& wish) {
     return c;
   }
   const bool eats = random_.chance(70);
-  Clause c;
-  c.verb = &verb(eats ? "eat" : "drink");
   if (!eats && tense == Tense::progressive) tense = Tense::present;
   if (!eats && tense == Tense::past_progressive) tense = Tense::past;
-  c.subject = who;
-  c.tense = tense;
+  Clause c{.subject = who, .verb = &verb(eats ? "eat" : "drink"), .tense = tense};
   choose_polarity(c, simple);
   if (c.polarity != Polarity::affirmative) make_definite(c.subject);
   NounPhrase meal;
@@ -170,11 +151,10 @@ Clause Grammar::animal_clause(const Wish& wish) {
                                                : 2 + random_.below(3)]);
   }
   const bool mass = meal.noun->classes & noun_class::mass;
-  static constexpr Determiner kMeal[] = {Determiner::the, Determiner::this_, Determiner::bare,
-                                         Determiner::some, Determiner::my};
-  meal.determiner = kMeal[weighted({40, 5, mass ? 35 : 0, mass ? 12 : 0, eats ? 15 : 0})];
+  meal.determiner = draw<D>({{D::the, 40}, {D::this_, 5}, {D::bare, mass ? 35 : 0},
+                             {D::some, mass ? 12 : 0}, {D::my, eats ? 15 : 0}});
   meal.plural = !mass && meal.noun->is("apple") && random_.chance(50);
-  if (meal.determiner == Determiner::my) set_owner(meal, nullptr);
+  if (meal.determiner == D::my) set_owner(meal, std::nullopt);
   c.object.push_back(meal);
   add_time(c, simple);
   return c;
