@@ -13,8 +13,8 @@ namespace translator::utf8 {
 /// U+10FFFF and cut-off sequences included), or nothing when the whole text is UTF-8.
 std::optional<size_t> first_invalid_byte(std::string_view text);
 
-/// `byte 3 (0xff) is not valid UTF-8`, counting bytes from 1 and those `before` the text as well; empty when the
-/// text is valid.
+/// `byte 3 (0xff) is not valid UTF-8`, counting bytes from 1 and those `before` the text as well; empty when
+/// the text is valid.
 std::string describe_invalid_byte(std::string_view text, size_t before = 0);
 
 /// Code points. Throws std::invalid_argument with describe_invalid_byte's text.

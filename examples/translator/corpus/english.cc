@@ -63,8 +63,8 @@ class English {
   };
 
   static const char* pronoun(Pronoun p, bool subject) {
-    static constexpr const char* kForms[][2] = {{}, {"me", "i"}, {"him", "he"}, {"her", "she"}, {"it", "it"},
-                                                {"us", "we"}, {"them", "they"}};
+    static constexpr const char* kForms[][2] = {{},           {"me", "i"},  {"him", "he"},   {"her", "she"},
+                                                {"it", "it"}, {"us", "we"}, {"them", "they"}};
     return kForms[static_cast<int>(p)][subject];
   }
 

@@ -81,8 +81,8 @@ Clause Grammar::clause(const Wish& wish) {
     const bool now = !wish.world || wish.world == World::now;
     const bool later = !wish.world || wish.world == World::future;
     const int present = now ? 38 : later ? 7 : 0;
-    switch (weighted({present, past ? 28 : 0, later ? 18 : 0, now ? 6 : 0, past ? 5 : 0, now ? 8 : 0,
-                      now ? 6 : 0})) {
+    switch (weighted(
+        {present, past ? 28 : 0, later ? 18 : 0, now ? 6 : 0, past ? 5 : 0, now ? 8 : 0, now ? 6 : 0})) {
       case 0: break;
       case 1: tense = Tense::past; break;
       case 2: tense = Tense::future; break;

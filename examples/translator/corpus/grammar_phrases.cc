@@ -72,7 +72,7 @@ void Grammar::set_owner(NounPhrase& phrase, const std::optional<Agreement>& owne
   do {
     who = {.noun = pick_noun(person, family)};
     if (who.noun->is("child") && random_.chance(50)) who.plural = true;
-  } while (!(who.noun->classes & noun_class::owner));
+  } while (!(who.noun->classes & noun_class::owns));
   if (!(who.noun->classes & noun_class::name)) who.determiner = Determiner::the;
   phrase.possessor.push_back(who);
 }
@@ -210,10 +210,8 @@ void Grammar::add_object_relative(NounPhrase& phrase, const Clause& outer, const
   });
   if (choices.empty()) return;
   Clause inner{.verb = any_of(choices), .tense = tense};
-  const Wish simple{.embedded = true,
-                    .question = wish.question,
-                    .detail = 0,
-                    .antecedent = agreement(outer.subject)};
+  const Wish simple{
+      .embedded = true, .question = wish.question, .detail = 0, .antecedent = agreement(outer.subject)};
   inner.subject = subject(simple);
   make_past_visible(inner, false);
   inner.gap = Gap::object;
@@ -277,11 +275,22 @@ NounPhrase Grammar::object(const Verb& verb, const Clause& clause, const Wish& w
   } else if (negative) {
     const bool single = verb.single_denied && clause.modal == Modal::none;
     choice = human ? draw<D>({{D::the, 32}, {D::this_, 10}})
-                   : draw<D>({{D::the, 32}, {D::bare, 20}, {D::some, 11}, {D::a, single ? 16 : 0},
-                              {D::this_, 10}, {D::my, 14}});
+                   : draw<D>({{D::the, 32},
+                              {D::bare, 20},
+                              {D::some, 11},
+                              {D::a, single ? 16 : 0},
+                              {D::this_, 10},
+                              {D::my, 14}});
   } else {
-    choice = draw<D>({{D::the, 26}, {D::a, 27}, {D::bare, human ? 0 : 10}, {D::some, 7}, {D::two, 4},
-                      {D::three, 3}, {D::many, 4}, {D::this_, 7}, {D::my, human ? 0 : 12}});
+    choice = draw<D>({{D::the, 26},
+                      {D::a, 27},
+                      {D::bare, human ? 0 : 10},
+                      {D::some, 7},
+                      {D::two, 4},
+                      {D::three, 3},
+                      {D::many, 4},
+                      {D::this_, 7},
+                      {D::my, human ? 0 : 12}});
   }
   if (choice == D::my && verb.is("buy")) choice = D::the;
   phrase.determiner = choice;

@@ -19,9 +19,9 @@ const Adjective* Grammar::mood_adjective(const NounPhrase& subject) {
 
 // To be: hungry, red, in the garden.
 Clause Grammar::state(const Wish& wish) {
+  Clause c{.verb = &verb("be")};
   const bool thing = wish.subject == nullptr && !wish.embedded && random_.chance(30);
-  Clause c{.subject = wish.subject != nullptr ? *wish.subject : thing ? thing_subject() : subject(wish),
-           .verb = &verb("be")};
+  c.subject = wish.subject != nullptr ? *wish.subject : thing ? thing_subject() : subject(wish);
   if (wish.tense) {
     c.tense = *wish.tense;
   } else {
@@ -78,12 +78,12 @@ bool Grammar::fits_inside(const Noun& what, const Noun& spot) const {
 Clause Grammar::existence(const Wish& wish) {
   Clause c{.verb = &verb("there be"), .tense = random_.chance(35) ? Tense::past : Tense::present};
   if (!wish.question && random_.chance(22)) c.polarity = Polarity::negative;
-  NounPhrase what{.noun = pick_noun(c.verb->objects, noun_class::family | noun_class::name | noun_class::ride)};
+  const Mask without = noun_class::family | noun_class::name | noun_class::ride;
+  NounPhrase what{.noun = pick_noun(c.verb->objects, without)};
   if (c.polarity == Polarity::negative || wish.question) {
     what.determiner = random_.chance(55) ? D::a : D::some;
   } else {
-    what.determiner =
-        draw<D>({{D::a, 50}, {D::two, 15}, {D::three, 10}, {D::many, 13}, {D::some, 12}});
+    what.determiner = draw<D>({{D::a, 50}, {D::two, 15}, {D::three, 10}, {D::many, 13}, {D::some, 12}});
   }
   what.plural = what.determiner != D::a;
   add_adjective(what, 18);
@@ -119,8 +119,11 @@ Clause Grammar::animal_clause(const Wish& wish) {
     simple.subject = &who;
     return state(simple);
   }
-  Tense tense = draw<Tense>({{Tense::present, 38}, {Tense::past, 30}, {Tense::future, 14},
-                             {Tense::progressive, 9}, {Tense::past_progressive, 9}});
+  Tense tense = draw<Tense>({{Tense::present, 38},
+                             {Tense::past, 30},
+                             {Tense::future, 14},
+                             {Tense::progressive, 9},
+                             {Tense::past_progressive, 9}});
   if (wish.world == World::past) tense = random_.chance(80) ? Tense::past : Tense::past_progressive;
   if (wish.world == World::now) tense = random_.chance(75) ? Tense::present : Tense::progressive;
   if (wish.world == World::future) tense = Tense::future;
@@ -150,10 +153,13 @@ Clause Grammar::animal_clause(const Wish& wish) {
                               : name == "bird" ? 0
                                                : 2 + random_.below(3)]);
   }
-  const bool mass = meal.noun->classes & noun_class::mass;
-  meal.determiner = draw<D>({{D::the, 40}, {D::this_, 5}, {D::bare, mass ? 35 : 0},
-                             {D::some, mass ? 12 : 0}, {D::my, eats ? 15 : 0}});
-  meal.plural = !mass && meal.noun->is("apple") && random_.chance(50);
+  const bool uncounted = meal.noun->classes & noun_class::mass;
+  meal.determiner = draw<D>({{D::the, 40},
+                             {D::this_, 5},
+                             {D::bare, uncounted ? 35 : 0},
+                             {D::some, uncounted ? 12 : 0},
+                             {D::my, eats ? 15 : 0}});
+  meal.plural = !uncounted && meal.noun->is("apple") && random_.chance(50);
   if (meal.determiner == D::my) set_owner(meal, std::nullopt);
   c.object.push_back(meal);
   add_time(c, simple);

@@ -31,8 +31,8 @@ constexpr Mask ride = 1 << 13;   // bus, train
 constexpr Mask ware = 1 << 14;   // what one buys
 constexpr Mask taste = 1 << 16;  // what one likes in general
 constexpr Mask place = 1 << 17;
-constexpr Mask mass = 1 << 18;   // bread, water: without a plural or a number
-constexpr Mask owner = 1 << 19;  // whose things are spoken of: marie's, the teacher's
+constexpr Mask mass = 1 << 18;  // bread, water: without a plural or a number
+constexpr Mask owns = 1 << 19;  // whose things are spoken of: marie's, the teacher's
 }  // namespace noun_class
 
 /// The prepositions that a place takes, and what a verb may say about the place.

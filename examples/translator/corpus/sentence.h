@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct NounPhrase {
   const Adjective* adjective = nullptr;
   std::vector<NounPhrase> possessor{};  ///< none or one
   std::vector<NounPhrase> second{};     ///< none or one: "... and my sister"
-  std::vector<Clause> relative{};       ///< none or one
+  std::list<Clause> relative{};         ///< none or one; clang takes no vector of what is incomplete
   int id = 0;
 };
 

@@ -201,7 +201,8 @@ void finish(BleuScore& bleu, const BleuOptions& options) {
 
 std::string tokenize_13a(string_view line) {
   static constexpr std::pair<string_view, string_view> kReplaced[] = {
-      {"<skipped>", ""}, {"-\n", ""}, {"\n", " "}, {"&quot;", "\""}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}};
+      {"<skipped>", ""}, {"-\n", ""},   {"\n", " "},  {"&quot;", "\""},
+      {"&amp;", "&"},    {"&lt;", "<"}, {"&gt;", ">"}};
   std::string text(line);
   for (const auto& [what, with] : kReplaced) replace_all(text, what, with);
 
