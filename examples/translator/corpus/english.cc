@@ -63,12 +63,14 @@ class English {
   };
 
   static const char* pronoun(Pronoun p, bool subject) {
+    // By pronoun: as an object, as a subject.
     static constexpr const char* kForms[][2] = {{},           {"me", "i"},  {"him", "he"},   {"her", "she"},
                                                 {"it", "it"}, {"us", "we"}, {"them", "they"}};
     return kForms[static_cast<int>(p)][subject];
   }
 
   void determiner(const NounPhrase& np, bool negated) {
+    // By determiner; empty where nothing is said, or more decides.
     static constexpr const char* kPlain[] = {"",      "",     "the", "",    "",    "",    "two",
                                              "three", "many", "my",  "his", "her", "our", "their"};
     const Keys keys = {key(np.id, kDeterminer)};
@@ -214,6 +216,7 @@ class English {
 }  // namespace
 
 std::vector<Word> to_english(const Sentence& sentence) {
+  // By Join and by Mood.
   static constexpr const char* kConjunctions[] = {"", "and", "but", "because", "when", "if"};
   static constexpr const char* kInterrogatives[] = {"", "", "what", "who", "who", "where", "when", "why"};
   English out;

@@ -282,12 +282,13 @@ class French {
 }  // namespace
 
 std::vector<Word> to_french(const Sentence& sentence) {
+  // By Join and by Mood.
   static constexpr const char* kConjunctions[] = {"", "et", "mais", "parce que", "quand", "si"};
   static constexpr const char* kInterrogatives[] = {"", "", "que", "qui", "qui", "où", "quand", "pourquoi"};
   French out;
   const int first = sentence.parts[0].clause.id;
   out.say(kInterrogatives[static_cast<int>(sentence.mood)], {key(first, kInterrogative)});
-  // The do of the English question.
+  // qu'est-ce que, où est-ce que ...: the do of the English question.
   if (sentence.mood != Mood::statement && sentence.mood != Mood::who) {
     out.say("est-ce que", {key(first, kQuestion)});
   }

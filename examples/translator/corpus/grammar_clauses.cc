@@ -1,7 +1,6 @@
 #include <translator/corpus/grammar.h>
 
 #include <algorithm>
-#include <string_view>
 
 namespace translator::corpus {
 namespace {
