@@ -4,9 +4,8 @@
 #include <numbers>
 
 #include <gradus/kernels/elementwise.h>
-#include <gradus/numeric.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
 
 namespace gradus {
@@ -26,12 +25,7 @@ Var softplus(const Var& x) { return log(1 + exp(x)); }
 namespace {
 
 Tensor logistic(const Tensor& x) {
-  Tensor y(x.shape(), x.dtype());
-  with_type(x.dtype(), "sigmoid", [&](auto type) {
-    using T = decltype(type);
-    kernels::sigmoid(data<T>(x), data<T>(y), x.numel());
-  });
-  return y;
+  return by_kernel("sigmoid", [](auto... a) { kernels::sigmoid(a...); }, x);
 }
 
 }  // namespace
@@ -39,18 +33,9 @@ Tensor logistic(const Tensor& x) {
 Var tanh(const Input& x) {
   At at(x.caller());
   check_operand(x, "tanh");
-  Tensor y(x.shape(), x.dtype());
-  with_type(x.dtype(), "tanh", [&](auto type) {
-    using T = decltype(type);
-    kernels::tanh(data<T>(x.value()), data<T>(y), y.numel());
-  });
+  Tensor y = by_kernel("tanh", [](auto... a) { kernels::tanh(a...); }, x.value());
   return record("tanh", {x}, y, [y](const Tensor& dy, Grads& dx) {
-    Tensor g(y.shape(), y.dtype());
-    with_type(y.dtype(), "tanh", [&](auto type) {
-      using T = decltype(type);
-      kernels::tanh_backward(data<T>(y), data<T>(dy), data<T>(g), y.numel());
-    });
-    dx.add(0, g);
+    dx.add(0, by_kernel("tanh", [](auto... a) { kernels::tanh_backward(a...); }, y, dy));
   });
 }
 
@@ -59,12 +44,7 @@ Var sigmoid(const Input& x) {
   check_operand(x, "sigmoid");
   Tensor y = logistic(x.value());
   return record("sigmoid", {x}, y, [y](const Tensor& dy, Grads& dx) {
-    Tensor g(y.shape(), y.dtype());
-    with_type(y.dtype(), "sigmoid", [&](auto type) {
-      using T = decltype(type);
-      kernels::sigmoid_backward(data<T>(y), data<T>(dy), data<T>(g), y.numel());
-    });
-    dx.add(0, g);
+    dx.add(0, by_kernel("sigmoid", [](auto... a) { kernels::sigmoid_backward(a...); }, y, dy));
   });
 }
 
@@ -106,20 +86,13 @@ Var softplus(const Input& x) {
   });
 }
 
-GRADUS_OP_CASES(
-    {"tanh", {{{2, 9}, -3, 3}}, [](auto& in) { return tanh(in[0]); },
-     [](auto& in) { return reference::tanh(in[0]); }},
-    {"tanh: scalar", {Shape{}}, [](auto& in) { return tanh(in[0]); },
-     [](auto& in) { return reference::tanh(in[0]); }},
-    {"sigmoid", {{{2, 9}, -4, 4}}, [](auto& in) { return sigmoid(in[0]); },
-     [](auto& in) { return reference::sigmoid(in[0]); }},
-    {"sigmoid: empty", {{0}}, [](auto& in) { return sigmoid(in[0]); }},
-    {"relu: right", {{{2, 3}, 0.1, 1}}, [](auto& in) { return relu(in[0]); },
-     [](auto& in) { return reference::relu(in[0]); }},
-    {"relu: left", {{{2, 3}, -1, -0.1}}, [](auto& in) { return relu(in[0]); },
-     [](auto& in) { return reference::relu(in[0]); }},
-    {"gelu", {{{2, 9}, -3, 3}}, [](auto& in) { return gelu(in[0]); }},
-    {"softplus", {{{2, 9}, -4, 4}}, [](auto& in) { return softplus(in[0]); },
-     [](auto& in) { return reference::softplus(in[0]); }});
+GRADUS_OP_CASES({"tanh", {{{2, 9}, -3, 3}}, calls(tanh), calls(reference::tanh)},
+                {"tanh: scalar", {Shape{}}, calls(tanh), calls(reference::tanh)},
+                {"sigmoid", {{{2, 9}, -4, 4}}, calls(sigmoid), calls(reference::sigmoid)},
+                {"sigmoid: empty", {{0}}, calls(sigmoid)},
+                {"relu: right", {{{2, 3}, 0.1, 1}}, calls(relu), calls(reference::relu)},
+                {"relu: left", {{{2, 3}, -1, -0.1}}, calls(relu), calls(reference::relu)},
+                {"gelu", {{{2, 9}, -3, 3}}, calls(gelu)},
+                {"softplus", {{{2, 9}, -4, 4}}, calls(softplus), calls(reference::softplus)});
 
 }  // namespace gradus

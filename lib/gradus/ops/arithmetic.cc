@@ -7,8 +7,8 @@
 
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/logarithm.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
+#include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/walk.h>
@@ -16,6 +16,8 @@
 namespace gradus {
 namespace {
 
+const auto plus = [](auto p, auto q) { return p + q; };
+const auto minus = [](auto p, auto q) { return p - q; };
 const auto times = [](auto p, auto q) { return p * q; };
 const auto over = [](auto p, auto q) { return p / q; };
 const auto negative = [](auto v) { return -v; };
@@ -30,31 +32,20 @@ Tensor with_number(const Tensor& x, double c, F f) {
 Tensor saved_for(const Var& other, const Tensor& x) { return other.requires_grad() ? x : Tensor(); }
 
 Tensor logarithm(const Tensor& x) {
-  Tensor y(x.shape(), x.dtype());
-  with_type(x.dtype(), "log", [&](auto type) {
-    using T = decltype(type);
-    kernels::log(data<T>(x), data<T>(y), y.numel());
-  });
-  return y;
+  return by_kernel("log", [](auto... a) { kernels::log(a...); }, x);
 }
 
 Tensor power(const Tensor& x, double e) {
-  Tensor y(x.shape(), x.dtype());
-  with_type(x.dtype(), "pow", [&](auto type) {
-    using T = decltype(type);
-    kernels::pow(data<T>(x), static_cast<T>(e), data<T>(y), y.numel());
-  });
-  return y;
+  auto kernel = [e](auto* base, auto* y, int64_t n) {
+    kernels::pow(base, static_cast<std::remove_pointer_t<decltype(y)>>(e), y, n);
+  };
+  return by_kernel("pow", kernel, x);
 }
 
 Tensor power(const Tensor& x, const Tensor& e) {
   Shape shape = broadcast(x.shape(), e.shape(), "pow");
-  Tensor base = broadcast_to(x, shape, "pow"), exponent = broadcast_to(e, shape, "pow"), y(shape, x.dtype());
-  with_type(x.dtype(), "pow", [&](auto type) {
-    using T = decltype(type);
-    kernels::pow(data<T>(base), data<T>(exponent), data<T>(y), y.numel());
-  });
-  return y;
+  return by_kernel("pow", [](auto... a) { kernels::pow(a...); }, broadcast_to(x, shape, "pow"),
+                   broadcast_to(e, shape, "pow"));
 }
 
 }  // namespace
@@ -64,7 +55,7 @@ Tensor power(const Tensor& x, const Tensor& e) {
 Var operator+(const Input& a, const Var& b) {
   At at(a.caller());
   check_operands(a, b, "add");
-  Tensor y = zip_broadcast(a.value(), b.value(), "add", [](auto p, auto q) { return p + q; });
+  Tensor y = zip_broadcast(a.value(), b.value(), "add", plus);
   return record("add", {a, b}, y, [](const Tensor& dy, Grads& dx) {
     dx.add(0, dy);
     dx.add(1, dy);
@@ -74,7 +65,7 @@ Var operator+(const Input& a, const Var& b) {
 Var operator-(const Input& a, const Var& b) {
   At at(a.caller());
   check_operands(a, b, "sub");
-  Tensor y = zip_broadcast(a.value(), b.value(), "sub", [](auto p, auto q) { return p - q; });
+  Tensor y = zip_broadcast(a.value(), b.value(), "sub", minus);
   return record("sub", {a, b}, y, [](const Tensor& dy, Grads& dx) {
     dx.add(0, dy);
     if (dx.needed(1)) dx.add(1, map(dy, negative));
@@ -113,16 +104,16 @@ Var operator-(const Input& x) {
 Var operator+(const Input& a, double b) {
   At at(a.caller());
   check_operand(a, "add");
-  Tensor y = with_number(a.value(), b, [](auto v, auto c) { return v + c; });
-  return record("add", {a}, y, [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
+  return record("add", {a}, with_number(a.value(), b, plus),
+                [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
 }
 Var operator+(double a, const Input& b) { return b + a; }
 
 Var operator-(const Input& a, double b) {
   At at(a.caller());
   check_operand(a, "sub");
-  Tensor y = with_number(a.value(), b, [](auto v, auto c) { return v - c; });
-  return record("sub", {a}, y, [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
+  return record("sub", {a}, with_number(a.value(), b, minus),
+                [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
 }
 
 Var operator-(double a, const Input& b) {
@@ -166,8 +157,8 @@ Var pow(const Input& x, double exponent) {
   return record("pow", {x}, y, [x = x.value(), e](const Tensor& dy, Grads& dx) {
     if (e == 2) return dx.add(0, zip(dy, x, [](auto g, auto v) { return 2 * g * v; }));
     if (e == 0) return dx.add(0, Tensor::zeros(x.shape(), x.dtype()));
-    dx.add(0,
-           zip(dy, power(x, e - 1), [e](auto g, auto p) { return g * (static_cast<decltype(p)>(e) * p); }));
+    auto slope = [e](auto g, auto p) { return g * (static_cast<decltype(p)>(e) * p); };
+    dx.add(0, zip(dy, power(x, e - 1), slope));
   });
 }
 
@@ -206,11 +197,7 @@ Var sqrt(const Input& x) {
 Var exp(const Input& x) {
   At at(x.caller());
   check_operand(x, "exp");
-  Tensor y(x.shape(), x.dtype());
-  with_type(x.dtype(), "exp", [&](auto type) {
-    using T = decltype(type);
-    kernels::exp(data<T>(x.value()), data<T>(y), y.numel());
-  });
+  Tensor y = by_kernel("exp", [](auto... a) { kernels::exp(a...); }, x.value());
   return record("exp", {x}, y, [y](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, y, times)); });
 }
 
@@ -318,9 +305,9 @@ GRADUS_OP_CASES(
     {"mul: scalar", {{2, 2}, Shape{}}, [](auto& in) { return in[0] * in[1]; }},
     {"mul: number", {{3}}, [](auto& in) { return 3 * in[0] * -0.5; }},
     {"div", {{2, 3}, {{2, 3}, 0.5, 2}}, [](auto& in) { return in[0] / in[1]; },
-     [](auto& in) { return reference::div(in[0], in[1]); }},
+     calls(reference::div)},
     {"div: stretch", {{4, 1, 3}, {{2, 1}, -2, -0.5}}, [](auto& in) { return in[0] / in[1]; },
-     [](auto& in) { return reference::div(in[0], in[1]); }},
+     calls(reference::div)},
     {"div: number", {{Shape{3}, 0.5, 2}}, [](auto& in) { return 3 / (in[0] / 2); }},
     {"neg", {{2, 3}}, [](auto& in) { return -in[0]; }, [](auto& in) { return in[0] * -1; }});
 
@@ -331,30 +318,24 @@ GRADUS_OP_CASES(
     {"pow: number", {{Shape{4}, 0.5, 2}}, [](auto& in) { return pow(in[0], -1.5); }},
     {"pow: zero", {{Shape{4}, 0.5, 2}}, [](auto& in) { return pow(in[0], 0); }},
     {"pow", {{{2, 3}, 0.5, 2}, {2, 3}}, [](auto& in) { return pow(in[0], in[1]); },
-     [](auto& in) { return reference::power(in[0], in[1]); }},
+     calls(reference::power)},
     {"pow: stretch", {{Shape{3}, 0.5, 2}, {2, 1}}, [](auto& in) { return pow(in[0], in[1]); },
-     [](auto& in) { return reference::power(in[0], in[1]); }},
-    {"sqrt", {{{2, 3}, 0.2, 3}}, [](auto& in) { return sqrt(in[0]); },
-     [](auto& in) { return pow(in[0], 0.5); }},
-    {"exp", {{{2, 9}, -3, 3}}, [](auto& in) { return exp(in[0]); }},
-    {"log", {{{2, 3}, 0.2, 3}}, [](auto& in) { return log(in[0]); }},
+     calls(reference::power)},
+    {"sqrt", {{{2, 3}, 0.2, 3}}, calls(sqrt), [](auto& in) { return pow(in[0], 0.5); }},
+    {"exp", {{{2, 9}, -3, 3}}, calls(exp)},
+    {"log", {{{2, 3}, 0.2, 3}}, calls(log)},
     {"log: of exp", {{2, 3}}, [](auto& in) { return log(exp(in[0])); }, [](auto& in) { return in[0] * 1; }});
 
 GRADUS_OP_CASES(
-    {"abs: right", {{{2, 3}, 0.1, 1}}, [](auto& in) { return abs(in[0]); },
-     [](auto& in) { return reference::magnitude(in[0]); }},
-    {"abs: left", {{{2, 3}, -1, -0.1}}, [](auto& in) { return abs(in[0]); },
-     [](auto& in) { return reference::magnitude(in[0]); }},
+    {"abs: right", {{{2, 3}, 0.1, 1}}, calls(abs), calls(reference::magnitude)},
+    {"abs: left", {{{2, 3}, -1, -0.1}}, calls(abs), calls(reference::magnitude)},
     {"maximum", {{3, 4}, {3, 4}}, [](auto& in) { return maximum(in[0], in[1] + 0.01); },
      [](auto& in) { return reference::larger(in[0], in[1] + 0.01); }},
-    {"maximum: row", {{3, 4}, {4}}, [](auto& in) { return maximum(in[0], in[1]); },
-     [](auto& in) { return reference::larger(in[0], in[1]); }},
+    {"maximum: row", {{3, 4}, {4}}, calls(maximum), calls(reference::larger)},
     {"minimum", {{3, 4}, {3, 4}}, [](auto& in) { return minimum(in[0], in[1] + 0.01); },
      [](auto& in) { return reference::smaller(in[0], in[1] + 0.01); }},
-    {"minimum: both stretch", {{3, 1}, {2, 1, 4}}, [](auto& in) { return minimum(in[0], in[1]); },
-     [](auto& in) { return reference::smaller(in[0], in[1]); }},
-    {"clamp", {{Tensor::from({5}, {-2, -0.6, 0.1, 0.4, 3})}},
-     [](auto& in) { return clamp(in[0], -0.5, 0.5); },
-     [](auto& in) { return reference::clamped(in[0], -0.5, 0.5); }});
+    {"minimum: both stretch", {{3, 1}, {2, 1, 4}}, calls(minimum), calls(reference::smaller)},
+    {"clamp", {{Tensor::from({5}, {-2, -0.6, 0.1, 0.4, 3})}}, calls(clamp, -0.5, 0.5),
+     calls(reference::clamped, -0.5, 0.5)});
 
 }  // namespace gradus

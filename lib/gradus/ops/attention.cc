@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <gradus/kernels/attention.h>
-#include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
 #include <gradus/ops/softmax.h>
@@ -27,8 +27,7 @@ Tensor length_mask(const Input& input, int64_t S) {
   At at(input.caller());
   const Tensor& lengths = input.value();
   if (lengths.dtype() != DType::i32 || lengths.dims() != 1)
-    fail("length_mask",
-         fmt::format("lengths must be i32 [B]: {} {}", name_of(lengths.dtype()), lengths.shape().str()));
+    fail("length_mask", "lengths must be i32 [B]: " + described(lengths));
   int64_t B = lengths.size(0);
   Tensor mask({B, S}, DType::u8);
   for (int64_t b = 0; b < B; ++b) {
@@ -50,10 +49,8 @@ AttentionStep attend(const Var& scores, const Var& annotations, const Tensor& ma
   // A masked annotation may be NaN, and 0 x NaN is NaN: take it out before the sum.
   Var real = annotations;
   if (mask.defined()) {
-    Tensor keep({S, B, 1}, DType::u8);
-    for (int64_t s = 0; s < S; ++s)
-      for (int64_t b = 0; b < B; ++b) keep.u8()[s * B + b] = mask.u8()[b * S + s];
-    real = where(keep, annotations, Tensor::zeros({1}, annotations.dtype()));
+    Var keep = reshape(transpose(mask.to(scores.dtype()), 0, 1), {S, B, 1});
+    real = where(keep.value().to(DType::u8), annotations, 0);
   }
   return {sum(real * reshape(transpose(weights, 0, 1), {S, B, 1}), {.axes = {0}}), weights};
 }
@@ -76,112 +73,97 @@ AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Va
 
 namespace {
 
-struct Sizes {
+// One step of either attention: additive where v is defined.
+struct Step {
   int64_t S, B, A, D;
+  Tensor query, keys, annotations, v, mask, weights;
+  double scale;
+
+  template <class T>
+  void forward(T* context) const {
+    if (v.defined())
+      kernels::additive_attention(S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(query),
+                                  data<T>(v), mask_data(mask), data<T>(weights), context, D);
+    else
+      kernels::multiplicative_attention(S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(query),
+                                        static_cast<T>(scale), mask_data(mask), data<T>(weights), context, D);
+  }
+
+  template <class T>
+  void backward(const T* dc, Grads& dx) const {
+    const T *q = data<T>(query), *key = data<T>(keys), *h = data<T>(annotations), *w = data<T>(weights);
+    Tensor dquery(query.shape(), query.dtype());
+    Tensor dkeys = into_if_needed(dx, 1), dannotations = into_if_needed(dx, 2);
+    T *dq = data<T>(dquery), *dkey = data_or_null<T>(dkeys), *dh = data_or_null<T>(dannotations);
+    if (v.defined()) {
+      Tensor dv = into_or_zeros(dx, 3, v.shape(), v.dtype());
+      kernels::additive_attention_backward(S, B, A, D, key, h, q, data<T>(v), mask_data(mask), w, dc, D, dq,
+                                           data<T>(dv), dkey, dh);
+    } else {
+      kernels::multiplicative_attention_backward(S, B, A, D, key, h, q, static_cast<T>(scale),
+                                                 mask_data(mask), w, dc, D, dq, dkey, dh);
+    }
+    dx.add(0, dquery);
+  }
 };
 
-Sizes check(const char* op, const Var& query, const Var& keys, const Var& annotations, const Tensor& mask) {
+AttentionStep attend(const char* op, const std::vector<Var>& inputs, const Tensor& mask, double scale) {
+  const Var &query = inputs[0], &keys = inputs[1], &annotations = inputs[2];
   if (keys.dims() != 3 || annotations.dims() != 3 || keys.size(0) != annotations.size(0) ||
       keys.size(1) != annotations.size(1))
     fail(op, fmt::format("keys must be [S, B, A] and annotations [S, B, D]: keys {}, annotations {}",
                          keys.shape().str(), annotations.shape().str()));
-  Sizes s{keys.size(0), keys.size(1), keys.size(2), annotations.size(2)};
-  if (query.shape() != Shape{s.B, s.A})
-    fail(op, fmt::format("the query must be [B, A] = [{}, {}]: query {}, keys {}", s.B, s.A,
-                         query.shape().str(), keys.shape().str()));
-  if (mask.defined() && (mask.dtype() != DType::u8 || mask.shape() != Shape{s.B, s.S}))
-    fail(op, fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", s.B, s.S, name_of(mask.dtype()),
-                         mask.shape().str()));
-  return s;
+  int64_t S = keys.size(0), B = keys.size(1), A = keys.size(2), D = annotations.size(2);
+  if (query.shape() != Shape{B, A})
+    fail(op, fmt::format("the query must be [B, A] = [{}, {}]: query {}, keys {}", B, A, query.shape().str(),
+                         keys.shape().str()));
+  check_mask(op, mask, B, S);
+  Tensor v = inputs.size() > 3 ? inputs[3].value() : Tensor();
+  if (inputs.size() > 3 && v.shape() != Shape{A})
+    fail(op, fmt::format("v must be [A] = [{}]: v {}", A, v.shape().str()));
+  Tensor weights({B, S}, query.dtype()), context({B, D}, query.dtype());
+  Step step{S, B, A, D, query.value(), keys.value(), annotations.value(), v, mask, weights, scale};
+  with_type(context.dtype(), op, [&](auto type) { step.forward(data<decltype(type)>(context)); });
+  Var out = record(op, inputs, context, [step = std::move(step), op](const Tensor& dc, Grads& dx) {
+    with_type(dc.dtype(), op, [&](auto type) { step.backward(data<decltype(type)>(dc), dx); });
+  });
+  return {out, weights};
 }
-
-// Where the gradient of input i is collected: its accumulator, or scratch when nobody wants it.
-Tensor target(Grads& dx, int i, const Tensor& like) {
-  return dx.needed(i) ? dx.into(i) : Tensor::zeros(like.shape(), like.dtype());
-}
-
-const uint8_t* bytes_of(const Tensor& mask) { return mask.defined() ? mask.u8() : nullptr; }
 
 }  // namespace
 
 AttentionStep additive_attention(const Input& u, const Var& keys, const Var& annotations, const Var& v,
                                  const Tensor& mask) {
   At at(u.caller());
-  const char* op = "additive_attention";
-  Sizes s = check(op, u, keys, annotations, mask);
-  if (v.shape() != Shape{s.A}) fail(op, fmt::format("v must be [A] = [{}]: v {}", s.A, v.shape().str()));
-  Tensor weights({s.B, s.S}, u.dtype()), context({s.B, s.D}, u.dtype());
-  with_type(u.dtype(), op, [&](auto type) {
-    using T = decltype(type);
-    kernels::additive_attention(s.S, s.B, s.A, s.D, data<T>(keys.value()), data<T>(annotations.value()),
-                                data<T>(u.value()), data<T>(v.value()), bytes_of(mask), data<T>(weights),
-                                data<T>(context), s.D);
-  });
-  Var out = record(op, {u, keys, annotations, v}, context,
-                   [s, u = u.value(), keys = keys.value(), annotations = annotations.value(), v = v.value(),
-                    mask, weights](const Tensor& dc, Grads& dx) {
-                     with_type(dc.dtype(), "additive_attention", [&](auto type) {
-                       using T = decltype(type);
-                       Tensor du(u.shape(), u.dtype());
-                       Tensor dkeys = target(dx, 1, keys), dv = target(dx, 3, v);
-                       Tensor dannotations = dx.needed(2) ? dx.into(2) : Tensor();
-                       kernels::additive_attention_backward(
-                           s.S, s.B, s.A, s.D, data<T>(keys), data<T>(annotations), data<T>(u), data<T>(v),
-                           bytes_of(mask), data<T>(weights), data<T>(dc), s.D, data<T>(du), data<T>(dv),
-                           data<T>(dkeys),
-                           dannotations.defined() ? data<T>(dannotations) : nullptr);
-                       if (dx.needed(0)) dx.add(0, du);
-                     });
-                   });
-  return {out, weights};
+  return attend("additive_attention", {u, keys, annotations, v}, mask, 1);
 }
 
 AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Var& annotations, double scale,
                                        const Tensor& mask) {
   At at(q.caller());
-  const char* op = "multiplicative_attention";
-  Sizes s = check(op, q, keys, annotations, mask);
-  Tensor weights({s.B, s.S}, q.dtype()), context({s.B, s.D}, q.dtype());
-  with_type(q.dtype(), op, [&](auto type) {
-    using T = decltype(type);
-    kernels::multiplicative_attention(s.S, s.B, s.A, s.D, data<T>(keys.value()),
-                                      data<T>(annotations.value()), data<T>(q.value()), static_cast<T>(scale),
-                                      bytes_of(mask), data<T>(weights), data<T>(context), s.D);
-  });
-  Var out = record(op, {q, keys, annotations}, context,
-                   [s, scale, q = q.value(), keys = keys.value(), annotations = annotations.value(), mask,
-                    weights](const Tensor& dc, Grads& dx) {
-                     with_type(dc.dtype(), "multiplicative_attention", [&](auto type) {
-                       using T = decltype(type);
-                       Tensor dq(q.shape(), q.dtype());
-                       Tensor dkeys = dx.needed(1) ? dx.into(1) : Tensor();
-                       Tensor dannotations = dx.needed(2) ? dx.into(2) : Tensor();
-                       kernels::multiplicative_attention_backward(
-                           s.S, s.B, s.A, s.D, data<T>(keys), data<T>(annotations), data<T>(q),
-                           static_cast<T>(scale), bytes_of(mask), data<T>(weights), data<T>(dc), s.D,
-                           data<T>(dq), dkeys.defined() ? data<T>(dkeys) : nullptr,
-                           dannotations.defined() ? data<T>(dannotations) : nullptr);
-                       if (dx.needed(0)) dx.add(0, dq);
-                     });
-                   });
-  return {out, weights};
+  return attend("multiplicative_attention", {q, keys, annotations}, mask, scale);
 }
 
 // ---- cases: S = 4, B = 3, A = 5, D = 2; the second query has nothing to look at ----
 
 namespace {
+
 Tensor case_mask() { return length_mask(Tensor::from_ids({3}, {4, 0, 2}), 4); }
+
+OpCase additive_case(const char* name, const Tensor& mask) {
+  auto with = [=](auto attention) {
+    return [=](auto& in) { return attention(in[0], in[1], in[2], in[3], mask).context; };
+  };
+  return {name,
+          {{3, 5}, {4, 3, 5}, {4, 3, 2}, {5}},
+          with(additive_attention),
+          with(reference::additive_attention)};
+}
+
 }  // namespace
 
 GRADUS_OP_CASES(
-    {"additive_attention",
-     {{3, 5}, {4, 3, 5}, {4, 3, 2}, {5}},
-     [](auto& in) { return additive_attention(in[0], in[1], in[2], in[3]).context; },
-     [](auto& in) { return reference::additive_attention(in[0], in[1], in[2], in[3]).context; }},
-    {"additive_attention: mask",
-     {{3, 5}, {4, 3, 5}, {4, 3, 2}, {5}},
-     [](auto& in) { return additive_attention(in[0], in[1], in[2], in[3], case_mask()).context; },
-     [](auto& in) { return reference::additive_attention(in[0], in[1], in[2], in[3], case_mask()).context; }},
+    additive_case("additive_attention", {}), additive_case("additive_attention: mask", case_mask()),
     {"multiplicative_attention: general",
      {{3, 5}, {4, 3, 5}, {4, 3, 2}},
      [](auto& in) { return multiplicative_attention(in[0], in[1], in[2], 0.7, case_mask()).context; },

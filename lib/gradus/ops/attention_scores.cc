@@ -5,13 +5,14 @@
 #include <cmath>
 
 #include <gradus/kernels/elementwise.h>
-#include <gradus/numeric.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention.h>
+#include <gradus/ops/cases.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
+#include <gradus/walk.h>
 
 namespace gradus {
 
@@ -19,20 +20,17 @@ namespace gradus {
 namespace reference {
 namespace {
 
-Var additive_scores(const Input& u, const Var& keys, const Var& v) {
-  At at(u.caller());
+Var additive_scores(const Var& u, const Var& keys, const Var& v) {
   return transpose(sum(tanh(keys + u) * v, {.axes = {-1}}), 0, 1);
 }
 
-Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
-  At at(q.caller());
+Var multiplicative_scores(const Var& q, const Var& keys, double scale) {
   return transpose(sum(keys * q, {.axes = {-1}}), 0, 1) * scale;
 }
 
-Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mask) {
-  At at(weights.caller());
+Var weighted_sum(const Var& weights, const Var& annotations, const Tensor& mask) {
   int64_t S = annotations.size(0), B = annotations.size(1);
-  Var w = mask.defined() ? weights * Var(mask.to(weights.dtype())) : weights.var();
+  Var w = mask.defined() ? weights * mask.to(weights.dtype()) : weights;
   return sum(annotations * reshape(transpose(w, 0, 1), {S, B, 1}), {.axes = {0}});
 }
 
@@ -52,12 +50,6 @@ Sizes check(const char* op, const char* query_name, const Var& query, const Var&
   return {keys.size(0), keys.size(1), keys.size(2)};
 }
 
-// Its numbers, or null.
-template <class T>
-T* numbers(const Tensor& x) {
-  return x.defined() ? data<T>(x) : nullptr;
-}
-
 }  // namespace
 
 Var additive_scores(const Input& u, const Var& keys, const Var& v) {
@@ -65,16 +57,13 @@ Var additive_scores(const Input& u, const Var& keys, const Var& v) {
   const char* op = "additive_scores";
   Sizes s = check(op, "u", u, keys);
   if (v.shape() != Shape{s.A}) fail(op, fmt::format("v must be [A] = [{}]: {}", s.A, v.shape().str()));
-  Tensor hidden(keys.shape(), keys.dtype()), e({s.B, s.S}, keys.dtype());
+  Tensor hidden = zip_broadcast(keys.value(), u.value(), op, [](auto key, auto add) { return key + add; });
+  Tensor e({s.B, s.S}, keys.dtype());
   with_type(keys.dtype(), op, [&](auto type) {
     using T = decltype(type);
-    const T *x = data<T>(keys.value()), *add = data<T>(u.value());
-    T *h = data<T>(hidden), *score = data<T>(e);
-    int64_t row = s.B * s.A;
-    for (int64_t t = 0; t < s.S; ++t)
-      for (int64_t i = 0; i < row; ++i) h[t * row + i] = x[t * row + i] + add[i];
-    kernels::tanh(h, h, hidden.numel());
     const T* w = data<T>(v.value());
+    T *h = data<T>(hidden), *score = data<T>(e);
+    kernels::tanh(h, h, hidden.numel());
     for (int64_t t = 0; t < s.S; ++t)
       for (int64_t b = 0; b < s.B; ++b, h += s.A) score[b * s.S + t] = kernels::dot(h, w, s.A);
   });
@@ -82,24 +71,19 @@ Var additive_scores(const Input& u, const Var& keys, const Var& v) {
     with_type(de.dtype(), "additive_scores", [&](auto type) {
       using T = decltype(type);
       Tensor du = Tensor::zeros({s.B, s.A}, de.dtype());
-      Tensor dkeys = dx.needed(1) ? dx.into(1) : Tensor(), dv = dx.needed(2) ? dx.into(2) : Tensor();
+      Tensor dkeys = into_if_needed(dx, 1), dv = into_if_needed(dx, 2);
       const T *w = data<T>(v), *g = data<T>(de), *h = data<T>(hidden);
-      T *to_u = data<T>(du), *to_v = numbers<T>(dv), *to_keys = numbers<T>(dkeys);
+      T *to_u = data<T>(du), *to_v = data_or_null<T>(dv), *to_keys = data_or_null<T>(dkeys);
       for (int64_t t = 0; t < s.S; ++t) {
         for (int64_t b = 0; b < s.B; ++b, h += s.A) {
           T slope = g[b * s.S + t];
           if (slope == T(0)) continue;  // masked, or nothing to hand on
           if (to_v) kernels::axpy(slope, h, to_v, s.A);
-          T* u_row = to_u + b * s.A;
-          if (to_keys) {
-            T* key_row = to_keys + (t * s.B + b) * s.A;
-            for (int64_t a = 0; a < s.A; ++a) {
-              T dz = slope * w[a] * (1 - h[a] * h[a]);
-              u_row[a] += dz;
-              key_row[a] += dz;
-            }
-          } else {
-            for (int64_t a = 0; a < s.A; ++a) u_row[a] += slope * w[a] * (1 - h[a] * h[a]);
+          T *u_row = to_u + b * s.A, *key_row = to_keys ? to_keys + (t * s.B + b) * s.A : nullptr;
+          for (int64_t a = 0; a < s.A; ++a) {
+            T dz = slope * w[a] * (1 - h[a] * h[a]);
+            u_row[a] += dz;
+            if (key_row) key_row[a] += dz;
           }
         }
       }
@@ -126,9 +110,9 @@ Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
                   with_type(de.dtype(), "multiplicative_scores", [&](auto type) {
                     using T = decltype(type);
                     Tensor dq = dx.needed(0) ? Tensor::zeros({s.B, s.A}, de.dtype()) : Tensor();
-                    Tensor dkeys = dx.needed(1) ? dx.into(1) : Tensor();
+                    Tensor dkeys = into_if_needed(dx, 1);
                     const T *slope = data<T>(de), *key = data<T>(keys), *query = data<T>(q);
-                    T *to_q = numbers<T>(dq), *to_keys = numbers<T>(dkeys);
+                    T *to_q = data_or_null<T>(dq), *to_keys = data_or_null<T>(dkeys);
                     for (int64_t t = 0; t < s.S; ++t) {
                       for (int64_t b = 0; b < s.B; ++b) {
                         T g = static_cast<T>(scale) * slope[b * s.S + t];
@@ -150,9 +134,7 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
     fail(op, fmt::format("weights must be [B, S] and annotations [S, B, D]: {}, {}", weights.shape().str(),
                          annotations.shape().str()));
   int64_t S = annotations.size(0), B = annotations.size(1), D = annotations.size(2);
-  if (mask.defined() && (mask.dtype() != DType::u8 || mask.shape() != Shape{B, S}))
-    fail(op, fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", B, S, name_of(mask.dtype()),
-                         mask.shape().str()));
+  check_mask(op, mask, B, S);
   Tensor context = Tensor::zeros({B, D}, annotations.dtype());
   auto real = [mask, bytes = mask.defined() ? mask.u8() : nullptr, S](int64_t b, int64_t t) {
     return !bytes || bytes[b * S + t];
@@ -171,9 +153,9 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
                   with_type(dc.dtype(), "weighted_sum", [&](auto type) {
                     using T = decltype(type);
                     Tensor dw = dx.needed(0) ? Tensor::zeros({B, S}, dc.dtype()) : Tensor();
-                    Tensor dh = dx.needed(1) ? dx.into(1) : Tensor();
+                    Tensor dh = into_if_needed(dx, 1);
                     const T *w = data<T>(weights), *h = data<T>(annotations), *slope = data<T>(dc);
-                    T *to_w = numbers<T>(dw), *to_h = numbers<T>(dh);
+                    T *to_w = data_or_null<T>(dw), *to_h = data_or_null<T>(dh);
                     for (int64_t t = 0; t < S; ++t) {
                       for (int64_t b = 0; b < B; ++b) {
                         if (!real(b, t)) continue;
@@ -196,19 +178,15 @@ Tensor case_mask() { return length_mask(Tensor::from_ids({3}, {4, 0, 2}), 4); }
 
 GRADUS_OP_CASES({"additive_scores",
                  {{3, 5}, {4, 3, 5}, {5}},
-                 [](auto& in) { return additive_scores(in[0], in[1], in[2]); },
-                 [](auto& in) { return reference::additive_scores(in[0], in[1], in[2]); }},
+                 calls(additive_scores), calls(reference::additive_scores)},
                 {"multiplicative_scores",
                  {{3, 5}, {4, 3, 5}},
-                 [](auto& in) { return multiplicative_scores(in[0], in[1], 0.7); },
-                 [](auto& in) { return reference::multiplicative_scores(in[0], in[1], 0.7); }},
+                 calls(multiplicative_scores, 0.7), calls(reference::multiplicative_scores, 0.7)},
                 {"weighted_sum",
                  {{3, 4}, {4, 3, 2}},
-                 [](auto& in) { return weighted_sum(in[0], in[1]); },
-                 [](auto& in) { return reference::weighted_sum(in[0], in[1], {}); }},
+                 calls(weighted_sum, Tensor()), calls(reference::weighted_sum, Tensor())},
                 {"weighted_sum: mask",
                  {{3, 4}, {4, 3, 2}},
-                 [](auto& in) { return weighted_sum(in[0], in[1], case_mask()); },
-                 [](auto& in) { return reference::weighted_sum(in[0], in[1], case_mask()); }});
+                 calls(weighted_sum, case_mask()), calls(reference::weighted_sum, case_mask())});
 
 }  // namespace gradus

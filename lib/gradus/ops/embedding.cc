@@ -43,8 +43,8 @@ namespace {
 Var embedding(const Var& weight, const Tensor& ids, const EmbeddingOptions& options = {}) {
   Shape shape = ids.shape();
   shape.append(weight.size(0));
-  Tensor one_hot = Tensor::zeros(shape, weight.dtype()),
-         learns = Tensor::ones({weight.size(0), 1}, weight.dtype());
+  DType type = weight.dtype();
+  Tensor one_hot = Tensor::zeros(shape, type), learns = Tensor::ones({weight.size(0), 1}, type);
   for (int64_t i = 0; i < ids.numel(); ++i) one_hot.set(i * weight.size(0) + ids.i32()[i], 1);
   if (options.padding_idx >= 0) learns.set(options.padding_idx, 0);
   Var table = weight * learns + stop_gradient(weight) * (1.0 - Var(learns));

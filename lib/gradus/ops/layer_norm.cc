@@ -4,8 +4,9 @@
 
 #include <gradus/kernels/layer_norm.h>
 #include <gradus/numeric.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/cases.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 
 namespace gradus {
@@ -14,7 +15,7 @@ namespace gradus {
 namespace reference {
 namespace {
 
-Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double eps = kLayerNormEps) {
+Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double eps) {
   ReduceOptions rows{.axes = {-1}, .keep_dims = true};
   Var centred = x - mean(x, rows);
   Var variance = mean(centred * centred, rows);
@@ -42,8 +43,8 @@ Var layer_norm(const Input& x, const Var& gamma, const Var& beta, double eps) {
   });
   return record("layer_norm", {x, gamma, beta}, y,
                 [n, rows, x = x.value(), gamma = gamma.value(), stats](const Tensor& dy, Grads& dx) {
-    auto into = [&](int i) { return dx.needed(i) ? dx.into(i) : Tensor::zeros({n}, x.dtype()); };
-    Tensor d(x.shape(), x.dtype()), dgamma = into(1), dbeta = into(2);
+    Tensor dgamma = into_or_zeros(dx, 1, {n}, x.dtype()), dbeta = into_or_zeros(dx, 2, {n}, x.dtype());
+    Tensor d(x.shape(), x.dtype());
     with_type(dy.dtype(), "layer_norm", [&](auto type) {
       using T = decltype(type);
       kernels::layer_norm_backward(rows, n, data<T>(x), n, data<T>(gamma), data<T>(stats), data<T>(dy), n,
@@ -54,12 +55,11 @@ Var layer_norm(const Input& x, const Var& gamma, const Var& beta, double eps) {
 }
 
 GRADUS_OP_CASES(
-    {"layer_norm", {{3, 5}, {5}, {5}}, [](auto& in) { return layer_norm(in[0], in[1], in[2]); },
-     [](auto& in) { return reference::layer_norm(in[0], in[1], in[2]); }},
-    {"layer_norm: three axes, large eps", {{2, 2, 4}, {4}, {4}},
-     [](auto& in) { return layer_norm(in[0], in[1], in[2], 0.5); },
-     [](auto& in) { return reference::layer_norm(in[0], in[1], in[2], 0.5); }},
-    {"layer_norm: one vector", {{6}, {6}, {6}}, [](auto& in) { return layer_norm(in[0], in[1], in[2]); },
-     [](auto& in) { return reference::layer_norm(in[0], in[1], in[2]); }});
+    {"layer_norm", {{3, 5}, {5}, {5}}, calls(layer_norm, kLayerNormEps),
+     calls(reference::layer_norm, kLayerNormEps)},
+    {"layer_norm: three axes, large eps", {{2, 2, 4}, {4}, {4}}, calls(layer_norm, 0.5),
+     calls(reference::layer_norm, 0.5)},
+    {"layer_norm: one vector", {{6}, {6}, {6}}, calls(layer_norm, kLayerNormEps),
+     calls(reference::layer_norm, kLayerNormEps)});
 
 }  // namespace gradus

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include <gradus/numeric.h>
-#include <gradus/op_case.h>
+#include <gradus/ops/cases.h>
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
@@ -56,11 +55,9 @@ Var location_features(const Input& weights, const Var& filters) {
                     const Tensor& dy, Grads& dx) {
                   with_type(dy.dtype(), "location_features", [&](auto type) {
                     using T = decltype(type);
-                    Tensor dw = dx.needed(0) ? dx.into(0) : Tensor(),
-                           df = dx.needed(1) ? dx.into(1) : Tensor();
+                    Tensor dw = into_if_needed(dx, 0), df = into_if_needed(dx, 1);
                     const T *g = data<T>(dy), *w = data<T>(weights), *filter = data<T>(filters);
-                    T *to_w = dw.defined() ? data<T>(dw) : nullptr,
-                      *to_f = df.defined() ? data<T>(df) : nullptr;
+                    T *to_w = data_or_null<T>(dw), *to_f = data_or_null<T>(df);
                     each_tap([&](int64_t s, int64_t b, int64_t j) {
                       const T* row = g + (s * B + b) * K;
                       int64_t i = b * S + s + j - r;
@@ -75,11 +72,9 @@ Var location_features(const Input& weights, const Var& filters) {
 
 GRADUS_OP_CASES({"location_features",
                  {{2, 5}, {3, 3}},
-                 [](auto& in) { return location_features(in[0], in[1]); },
-                 [](auto& in) { return reference::location_features(in[0], in[1]); }},
+                 calls(location_features), calls(reference::location_features)},
                 {"location_features: filters wider than the rows",
                  {{2, 2}, {3, 7}},
-                 [](auto& in) { return location_features(in[0], in[1]); },
-                 [](auto& in) { return reference::location_features(in[0], in[1]); }});
+                 calls(location_features), calls(reference::location_features)});
 
 }  // namespace gradus

@@ -7,8 +7,8 @@
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/numeric.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
@@ -18,11 +18,6 @@ namespace {
 
 // Without its last `count` axes.
 Shape leading(const Shape& shape, int count) { return Shape(shape.begin(), shape.dims() - count); }
-
-void types_must_agree(const char* op, const Var& a, const Var& b) {
-  if (a.dtype() != b.dtype())
-    fail(op, fmt::format("element types must agree: {} and {}", name_of(a.dtype()), name_of(b.dtype())));
-}
 
 // kernels::gemm on packed matrices, C = op(A) op(B) + beta C.
 template <class T>
@@ -95,7 +90,7 @@ Var matmul(const Var& a, const Var& b) {
   return sum(with_axis(a, 0) * with_axis(b, 2), {.axes = {-2}});  // [..., m, k, 1] [..., 1, k, n]
 }
 
-Var linear(const Var& x, const Var& weight, const Var& bias = {}) {
+Var linear(const Var& x, const Var& weight, const Var& bias) {
   Var y = gradus::matmul(reshape(x, {-1, x.size(-1)}), transpose(weight, 0, 1));
   if (bias.defined()) y = y + bias;
   std::vector<int64_t> dims(x.shape().begin(), x.shape().end());
@@ -108,7 +103,7 @@ Var linear(const Var& x, const Var& weight, const Var& bias = {}) {
 
 Var matmul(const Input& a, const Var& b) {
   At at(a.caller());
-  types_must_agree("matmul", a, b);
+  check_types("matmul", a.dtype(), b.dtype());
   Plan plan(a.shape(), b.shape());
   Tensor y(plan.out, a.dtype());
   with_type(a.dtype(), "matmul", [&](auto type) {
@@ -147,7 +142,7 @@ Var linear(const Input& x, const Var& weight, const Var& bias) {
          x.dims() == 0                   ? ""
          : x.size(-1) == weight.size(0) ? "weight is [out_features, in_features]: transposed?"
                                         : size_hint(x.size(-1), weight.size(1)));
-  types_must_agree("linear", x, weight);
+  check_types("linear", x.dtype(), weight.dtype());
   int64_t out = weight.size(0), in = weight.size(1), rows = leading(x.shape(), 1).numel();
   Shape shape = leading(x.shape(), 1);
   shape.append(out);
@@ -156,7 +151,7 @@ Var linear(const Input& x, const Var& weight, const Var& bias) {
     if (bias.dims() != 1 || bias.size(0) != out)
       fail("linear",
            fmt::format("bias must be [out]: bias {}, weight {}", bias.shape().str(), weight.shape().str()));
-    types_must_agree("linear", x, bias);
+    check_types("linear", x.dtype(), bias.dtype());
     inputs.push_back(bias);
   }
   Tensor y(shape, x.dtype());
@@ -188,25 +183,16 @@ Var linear(const Input& x, const Var& weight, const Var& bias) {
 }
 
 GRADUS_OP_CASES(
-    {"matmul", {{3, 4}, {4, 2}}, [](auto& in) { return matmul(in[0], in[1]); },
-     [](auto& in) { return reference::matmul(in[0], in[1]); }},
-    {"matmul: square", {{3, 3}, {3, 3}}, [](auto& in) { return matmul(in[0], in[1]); },
-     [](auto& in) { return reference::matmul(in[0], in[1]); }},
-    {"matmul: one row", {{1, 4}, {4, 5}}, [](auto& in) { return matmul(in[0], in[1]); },
-     [](auto& in) { return reference::matmul(in[0], in[1]); }},
-    {"matmul: batched", {{2, 3, 4}, {2, 4, 5}}, [](auto& in) { return matmul(in[0], in[1]); },
-     [](auto& in) { return reference::matmul(in[0], in[1]); }},
-    {"matmul: shared right operand", {{2, 2, 3, 4}, {4, 2}}, [](auto& in) { return matmul(in[0], in[1]); },
-     [](auto& in) { return reference::matmul(in[0], in[1]); }},
-    {"matmul: shared left operand", {{3, 4}, {2, 4, 2}}, [](auto& in) { return matmul(in[0], in[1]); },
-     [](auto& in) { return reference::matmul(in[0], in[1]); }},
-    {"matmul: broadcast batch", {{2, 1, 3, 2}, {3, 2, 2}}, [](auto& in) { return matmul(in[0], in[1]); },
-     [](auto& in) { return reference::matmul(in[0], in[1]); }},
-    {"linear", {{2, 3, 4}, {5, 4}, {5}}, [](auto& in) { return linear(in[0], in[1], in[2]); },
-     [](auto& in) { return reference::linear(in[0], in[1], in[2]); }},
-    {"linear: no bias, input as weight", {{3, 3}, {3, 3}}, [](auto& in) { return linear(in[0], in[1]); },
-     [](auto& in) { return reference::linear(in[0], in[1]); }},
-    {"linear: one vector", {{4}, {2, 4}, {2}}, [](auto& in) { return linear(in[0], in[1], in[2]); },
-     [](auto& in) { return reference::linear(in[0], in[1], in[2]); }});
+    {"matmul", {{3, 4}, {4, 2}}, calls(matmul), calls(reference::matmul)},
+    {"matmul: square", {{3, 3}, {3, 3}}, calls(matmul), calls(reference::matmul)},
+    {"matmul: one row", {{1, 4}, {4, 5}}, calls(matmul), calls(reference::matmul)},
+    {"matmul: batched", {{2, 3, 4}, {2, 4, 5}}, calls(matmul), calls(reference::matmul)},
+    {"matmul: shared right operand", {{2, 2, 3, 4}, {4, 2}}, calls(matmul), calls(reference::matmul)},
+    {"matmul: shared left operand", {{3, 4}, {2, 4, 2}}, calls(matmul), calls(reference::matmul)},
+    {"matmul: broadcast batch", {{2, 1, 3, 2}, {3, 2, 2}}, calls(matmul), calls(reference::matmul)},
+    {"linear", {{2, 3, 4}, {5, 4}, {5}}, calls(linear), calls(reference::linear)},
+    {"linear: no bias, input as weight", {{3, 3}, {3, 3}}, calls(linear, Var()),
+     calls(reference::linear, Var())},
+    {"linear: one vector", {{4}, {2, 4}, {2}}, calls(linear), calls(reference::linear)});
 
 }  // namespace gradus

@@ -1,25 +1,39 @@
 #pragma once
 
-// Internal: what ops ask of their operands before they touch a number. Not installed.
+// Internal: what ops ask of their operands before they touch a number, and how they hand the numbers to
+// kernels. Not installed.
 
 #include <gradus/autograd.h>
+#include <gradus/numeric.h>
 
 namespace gradus {
+
+/// "i32 [2, 3]"
+inline std::string described(const Tensor& x) { return std::string(name_of(x.dtype())) + " " + x.shape().str(); }
 
 /// @throws Error "[op] the input is undefined", "[op] needs f32 or f64 numbers: i32 [2, 3]"
 inline void check_operand(const Var& x, const char* op) {
   if (!x.defined()) fail(op, "the input is undefined");
-  if (!is_floating(x.dtype()))
-    fail(op, std::string("needs f32 or f64 numbers: ") + name_of(x.dtype()) + " " + x.shape().str());
+  if (!is_floating(x.dtype())) fail(op, "needs f32 or f64 numbers: " + described(x.value()));
+}
+
+/// @throws Error "[op] element types must agree: f32 and f64"
+inline void check_types(const char* op, DType a, DType b) {
+  if (a != b) fail(op, std::string("element types must agree: ") + name_of(a) + " and " + name_of(b));
 }
 
 /// Both operands as above, and of one element type.
-/// @throws Error "[op] element types must agree: f32 and f64"
 inline void check_operands(const Var& a, const Var& b, const char* op) {
   if (!a.defined() || !b.defined()) fail(op, "an operand is undefined");
-  if (a.dtype() != b.dtype())
-    fail(op, std::string("element types must agree: ") + name_of(a.dtype()) + " and " + name_of(b.dtype()));
+  check_types(op, a.dtype(), b.dtype());
   check_operand(a, op);
+}
+
+/// A mask of attention, or an undefined one.
+/// @throws Error "[op] the mask must be u8 [B, S] = [2, 3]: u8 [2, 4]"
+inline void check_mask(const char* op, const Tensor& mask, int64_t B, int64_t S) {
+  if (!mask.defined() || (mask.dtype() == DType::u8 && mask.shape() == Shape{B, S})) return;
+  fail(op, "the mask must be u8 [B, S] = " + Shape{B, S}.str() + ": " + described(mask));
 }
 
 /// What two sizes that should agree suggest: "512 = 2 x 256: bidirectional?", "" when nothing.
@@ -33,6 +47,31 @@ inline std::string size_hint(int64_t got, int64_t wanted) {
   if (large == 3 * small) return equation(3) + "the three gates of a GRU?";
   if (large == 4 * small) return equation(4) + "the four gates of an LSTM?";
   return "";
+}
+
+/// Numbers for a kernel, null where the tensor is undefined.
+template <class T>
+T* data_or_null(const Tensor& x) {
+  return x.defined() ? data<T>(x) : nullptr;
+}
+inline const uint8_t* mask_data(const Tensor& mask) { return mask.defined() ? mask.u8() : nullptr; }
+
+/// The accumulator of input i, or undefined where nobody wants its gradient.
+inline Tensor into_if_needed(Grads& dx, int i) { return dx.needed(i) ? dx.into(i) : Tensor(); }
+/// The same for a kernel that writes it in any case: nobody's zeros where nobody wants it.
+inline Tensor into_or_zeros(Grads& dx, int i, const Shape& shape, DType dtype) {
+  return dx.needed(i) ? dx.into(i) : Tensor::zeros(shape, dtype);
+}
+
+/// y of x's shape that a kernel writes: kernel(x, more.., y, n), pointers to numbers of x's element type.
+template <class Kernel, class... More>
+Tensor by_kernel(const char* op, Kernel kernel, const Tensor& x, const More&... more) {
+  Tensor y(x.shape(), x.dtype());
+  with_type(x.dtype(), op, [&](auto type) {
+    using T = decltype(type);
+    kernel(data<T>(x), data<T>(more)..., data<T>(y), y.numel());
+  });
+  return y;
 }
 
 }  // namespace gradus

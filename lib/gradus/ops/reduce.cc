@@ -7,8 +7,8 @@
 #include <limits>
 
 #include <gradus/kernels/elementwise.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 #include <gradus/walk.h>
@@ -134,10 +134,7 @@ Var logsumexp(const Input& x, const ReduceOptions& options) {
   Tensor m = map(largest(x.value(), r.kept), [](auto v) { return std::isinf(v) ? decltype(v){0} : v; });
   auto shifted_exp = [](const Tensor& from, const Tensor& shift) {
     Tensor e = zip_broadcast(from, shift, "logsumexp", [](auto v, auto s) { return v - s; });
-    with_type(e.dtype(), "logsumexp", [&](auto type) {
-      using T = decltype(type);
-      kernels::exp(data<T>(e), data<T>(e), e.numel());
-    });
+    visit_floating(e, "logsumexp", [&](auto* v) { kernels::exp(v, v, e.numel()); });
     return e;
   };
   Tensor y =
@@ -191,52 +188,50 @@ Var max(const Var& x, int axis) {
 }
 
 // Without the shift: small numbers only.
-Var logsumexp(const Var& x, const ReduceOptions& options) { return log(sum(exp(x), options)); }
+Var logsumexp(const Input& x, const ReduceOptions& options) { return log(sum(exp(x), options)); }
 
 }  // namespace
 }  // namespace reference
 
+namespace {
+
+// A case's calls with options; of an op's overloads this means the one that takes them.
+OpFunction over(Var (*op)(const Input&, const ReduceOptions&), const ReduceOptions& options) {
+  return calls(op, options);
+}
+
+}  // namespace
+
 GRADUS_OP_CASES(
-    {"sum", {{2, 3}}, [](auto& in) { return sum(in[0]); }},
-    {"sum: last axis", {{2, 3, 4}}, [](auto& in) { return sum(in[0], {.axes = {-1}}); }},
-    {"sum: one axis", {{2, 3, 4}}, [](auto& in) { return sum(in[0], 1); },
-     [](auto& in) { return sum(in[0], {.axes = {1}}); }},
-    {"mean: one axis", {{2, 3, 4}}, [](auto& in) { return mean(in[0], -1); },
-     [](auto& in) { return mean(in[0], {.axes = {2}}); }},
-    {"max: one axis", {{2, 3, 4}}, [](auto& in) { return max(in[0], 0); },
-     [](auto& in) { return max(in[0], {.axes = {0}}); }},
+    {"sum", {{2, 3}}, over(sum, {})},
+    {"sum: last axis", {{2, 3, 4}}, over(sum, {.axes = {-1}})},
+    {"sum: one axis", {{2, 3, 4}}, [](auto& in) { return sum(in[0], 1); }, over(sum, {.axes = {1}})},
+    {"mean: one axis", {{2, 3, 4}}, [](auto& in) { return mean(in[0], -1); }, over(mean, {.axes = {2}})},
+    {"max: one axis", {{2, 3, 4}}, [](auto& in) { return max(in[0], 0); }, over(max, {.axes = {0}})},
     {"logsumexp: one axis", {{2, 3, 4}}, [](auto& in) { return logsumexp(in[0], 1); },
-     [](auto& in) { return logsumexp(in[0], {.axes = {1}}); }},
-    {"sum: first axis, kept", {{2, 3, 4}},
-     [](auto& in) { return sum(in[0], {.axes = {0}, .keep_dims = true}); }},
-    {"sum: middle axis", {{2, 3, 4}}, [](auto& in) { return sum(in[0], {.axes = {1}}); },
+     over(logsumexp, {.axes = {1}})},
+    {"sum: first axis, kept", {{2, 3, 4}}, over(sum, {.axes = {0}, .keep_dims = true})},
+    {"sum: middle axis", {{2, 3, 4}}, over(sum, {.axes = {1}}),
      [](auto& in) { return select(in[0], 1, 0) + select(in[0], 1, 1) + select(in[0], 1, 2); }},
-    {"sum: outer axes", {{2, 3, 4}}, [](auto& in) { return sum(in[0], {.axes = {-1, 0}}); },
+    {"sum: outer axes", {{2, 3, 4}}, over(sum, {.axes = {-1, 0}}),
      [](auto& in) { return sum(sum(in[0], {.axes = {2}}), {.axes = {0}}); }},
-    {"sum: every other of six", {{2, 2, 2, 1, 2, 3}},
-     [](auto& in) { return sum(in[0], {.axes = {0, 2, 4}}); }},
-    {"sum: scalar", {Shape{}}, [](auto& in) { return sum(in[0]); }},
-    {"sum: empty axis", {{2, 0}}, [](auto& in) { return sum(in[0], {.axes = {1}}); }},
-    {"mean", {{2, 3}}, [](auto& in) { return mean(in[0]); },
-     [](auto& in) { return reference::mean(in[0], {}, 6); }},
-    {"mean: last axis, kept", {{2, 5}},
-     [](auto& in) { return mean(in[0], {.axes = {-1}, .keep_dims = true}); },
+    {"sum: every other of six", {{2, 2, 2, 1, 2, 3}}, over(sum, {.axes = {0, 2, 4}})},
+    {"sum: scalar", {Shape{}}, over(sum, {})},
+    {"sum: empty axis", {{2, 0}}, over(sum, {.axes = {1}})},
+    {"mean", {{2, 3}}, over(mean, {}), [](auto& in) { return reference::mean(in[0], {}, 6); }},
+    {"mean: last axis, kept", {{2, 5}}, over(mean, {.axes = {-1}, .keep_dims = true}),
      [](auto& in) { return reference::mean(in[0], {.axes = {1}, .keep_dims = true}, 5); }},
-    {"mean: two axes", {{2, 3, 4}}, [](auto& in) { return mean(in[0], {.axes = {0, 1}}); },
+    {"mean: two axes", {{2, 3, 4}}, over(mean, {.axes = {0, 1}}),
      [](auto& in) { return reference::mean(in[0], {.axes = {0, 1}}, 6); }},
-    {"max", {{3, 4}}, [](auto& in) { return max(in[0]); }},
-    {"max: last axis", {{3, 4}}, [](auto& in) { return max(in[0], {.axes = {-1}}); },
-     [](auto& in) { return reference::max(in[0], -1); }},
-    {"max: first axis, kept", {{3, 4}}, [](auto& in) { return max(in[0], {.axes = {0}, .keep_dims = true}); },
+    {"max", {{3, 4}}, over(max, {})},
+    {"max: last axis", {{3, 4}}, over(max, {.axes = {-1}}), calls(reference::max, -1)},
+    {"max: first axis, kept", {{3, 4}}, over(max, {.axes = {0}, .keep_dims = true}),
      [](auto& in) { return reshape(reference::max(in[0], 0), {1, 4}); }},
-    {"max: middle axis", {{2, 3, 2}}, [](auto& in) { return max(in[0], {.axes = {1}}); },
-     [](auto& in) { return reference::max(in[0], 1); }},
-    {"logsumexp", {{3, 4}}, [](auto& in) { return logsumexp(in[0]); },
-     [](auto& in) { return reference::logsumexp(in[0], {}); }},
-    {"logsumexp: last axis", {{{3, 4}, -3, 3}}, [](auto& in) { return logsumexp(in[0], {.axes = {-1}}); },
-     [](auto& in) { return reference::logsumexp(in[0], {.axes = {-1}}); }},
-    {"logsumexp: first axis, kept", {{3, 4}},
-     [](auto& in) { return logsumexp(in[0], {.axes = {0}, .keep_dims = true}); },
-     [](auto& in) { return reference::logsumexp(in[0], {.axes = {0}, .keep_dims = true}); }});
+    {"max: middle axis", {{2, 3, 2}}, over(max, {.axes = {1}}), calls(reference::max, 1)},
+    {"logsumexp", {{3, 4}}, over(logsumexp, {}), over(reference::logsumexp, {})},
+    {"logsumexp: last axis", {{{3, 4}, -3, 3}}, over(logsumexp, {.axes = {-1}}),
+     over(reference::logsumexp, {.axes = {-1}})},
+    {"logsumexp: first axis, kept", {{3, 4}}, over(logsumexp, {.axes = {0}, .keep_dims = true}),
+     over(reference::logsumexp, {.axes = {0}, .keep_dims = true})});
 
 }  // namespace gradus

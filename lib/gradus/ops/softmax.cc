@@ -6,9 +6,9 @@
 
 #include <gradus/kernels/logarithm.h>
 #include <gradus/kernels/softmax.h>
-#include <gradus/numeric.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/cases.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/where.h>
 
@@ -42,16 +42,15 @@ struct Rows {
   }
 };
 
-Tensor checked_mask(const Tensor& mask, const Shape& shape, const char* op) {
+// The mask for every entry of x, as rows; undefined when there is none.
+Tensor mask_rows(const Rows& rows, const Tensor& mask, const Shape& shape, const char* op) {
   if (!mask.defined()) return mask;
   if (mask.dtype() != DType::u8) fail(op, fmt::format("mask must be u8: {}", name_of(mask.dtype())));
   if (!broadcasts_to(mask.shape(), shape))
     fail(op,
          fmt::format("mask must broadcast to the input: mask {}, input {}", mask.shape().str(), shape.str()));
-  return broadcast_to(mask, shape, op);
+  return rows.to_rows(broadcast_to(mask, shape, op));
 }
-
-const uint8_t* mask_data(const Tensor& mask) { return mask.defined() ? mask.u8() : nullptr; }
 
 }  // namespace
 
@@ -66,7 +65,7 @@ struct Parts {
   Tensor mask;
 };
 
-Parts parts(const Var& x, const SoftmaxOptions& options = {}) {
+Parts parts(const Var& x, const SoftmaxOptions& options) {
   Tensor mask = options.mask.defined() ? broadcast_to(options.mask, x.shape(), "softmax")
                                        : Tensor::ones(x.shape(), DType::u8);
   ReduceOptions along{.axes = {options.axis}, .keep_dims = true};
@@ -80,12 +79,12 @@ Parts parts(const Var& x, const SoftmaxOptions& options = {}) {
   return {shifted, e, sum(e, along) + empty, mask};
 }
 
-Var softmax(const Var& x, const SoftmaxOptions& options = {}) {
+Var softmax(const Var& x, const SoftmaxOptions& options) {
   Parts p = parts(x, options);
   return p.exponential / p.total;
 }
 
-Var log_softmax(const Var& x, const SoftmaxOptions& options = {}) {
+Var log_softmax(const Var& x, const SoftmaxOptions& options) {
   Parts p = parts(x, options);
   return where(p.mask, p.shifted - log(p.total), Tensor::zeros(x.shape(), x.dtype()));
 }
@@ -96,41 +95,32 @@ Var log_softmax(const Var& x, const SoftmaxOptions& options = {}) {
 Var softmax(const Input& x, const SoftmaxOptions& options) {
   At at(x.caller());
   Rows rows(x.shape(), x.shape().axis(options.axis, "softmax"));
-  Tensor mask = checked_mask(options.mask, x.shape(), "softmax");
-  if (mask.defined()) mask = rows.to_rows(mask);
-  Tensor in = rows.to_rows(x.value()), y(x.shape(), x.dtype());
-  with_type(x.dtype(), "softmax", [&](auto type) {
-    using T = decltype(type);
-    kernels::softmax_rows(data<T>(in), mask_data(mask), data<T>(y), rows.count(), rows.length);
-  });
+  Tensor mask = mask_rows(rows, options.mask, x.shape(), "softmax");
+  auto forward = [&](auto* in, auto* out, int64_t) {
+    kernels::softmax_rows(in, mask_data(mask), out, rows.count(), rows.length);
+  };
+  Tensor y = by_kernel("softmax", forward, rows.to_rows(x.value()));
   return record("softmax", {x}, rows.back(y), [rows, y](const Tensor& dy, Grads& dx) {
-    Tensor up = rows.to_rows(dy), d(dy.shape(), dy.dtype());
-    with_type(dy.dtype(), "softmax", [&](auto type) {
-      using T = decltype(type);
-      kernels::softmax_rows_backward(data<T>(y), data<T>(up), data<T>(d), rows.count(), rows.length);
-    });
-    dx.add(0, rows.back(d));
+    auto backward = [&](auto* p, auto* up, auto* d, int64_t) {
+      kernels::softmax_rows_backward(p, up, d, rows.count(), rows.length);
+    };
+    dx.add(0, rows.back(by_kernel("softmax", backward, y, rows.to_rows(dy))));
   });
 }
 
 Var log_softmax(const Input& x, const SoftmaxOptions& options) {
   At at(x.caller());
   Rows rows(x.shape(), x.shape().axis(options.axis, "log_softmax"));
-  Tensor mask = checked_mask(options.mask, x.shape(), "log_softmax");
-  if (mask.defined()) mask = rows.to_rows(mask);
-  Tensor in = rows.to_rows(x.value()), y(x.shape(), x.dtype());
-  with_type(x.dtype(), "log_softmax", [&](auto type) {
-    using T = decltype(type);
-    kernels::log_softmax_rows(data<T>(in), mask_data(mask), data<T>(y), rows.count(), rows.length);
-  });
+  Tensor mask = mask_rows(rows, options.mask, x.shape(), "log_softmax");
+  auto forward = [&](auto* in, auto* out, int64_t) {
+    kernels::log_softmax_rows(in, mask_data(mask), out, rows.count(), rows.length);
+  };
+  Tensor y = by_kernel("log_softmax", forward, rows.to_rows(x.value()));
   return record("log_softmax", {x}, rows.back(y), [rows, y, mask](const Tensor& dy, Grads& dx) {
-    Tensor up = rows.to_rows(dy), d(dy.shape(), dy.dtype());
-    with_type(dy.dtype(), "log_softmax", [&](auto type) {
-      using T = decltype(type);
-      kernels::log_softmax_rows_backward(data<T>(y), mask_data(mask), data<T>(up), data<T>(d), rows.count(),
-                                         rows.length);
-    });
-    dx.add(0, rows.back(d));
+    auto backward = [&](auto* p, auto* up, auto* d, int64_t) {
+      kernels::log_softmax_rows_backward(p, mask_data(mask), up, d, rows.count(), rows.length);
+    };
+    dx.add(0, rows.back(by_kernel("log_softmax", backward, y, rows.to_rows(dy))));
   });
 }
 
@@ -142,13 +132,11 @@ Tensor sample_mask() {
 }
 
 OpCase softmax_case(const std::string& name, const OpCase::Input& x, const SoftmaxOptions& options) {
-  return {"softmax" + name, {x}, [options](auto& in) { return softmax(in[0], options); },
-          [options](auto& in) { return reference::softmax(in[0], options); }};
+  return {"softmax" + name, {x}, calls(softmax, options), calls(reference::softmax, options)};
 }
 
 OpCase log_softmax_case(const std::string& name, const OpCase::Input& x, const SoftmaxOptions& options) {
-  return {"log_softmax" + name, {x}, [options](auto& in) { return log_softmax(in[0], options); },
-          [options](auto& in) { return reference::log_softmax(in[0], options); }};
+  return {"log_softmax" + name, {x}, calls(log_softmax, options), calls(reference::log_softmax, options)};
 }
 
 }  // namespace

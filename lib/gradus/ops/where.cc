@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
 #include <gradus/walk.h>
 
@@ -12,15 +12,10 @@ namespace {
 
 // x where the condition is `kept`, 0 elsewhere; all of one shape.
 Tensor masked(const Tensor& condition, const Tensor& x, bool kept) {
-  Tensor y(x.shape(), x.dtype());
-  const uint8_t* c = condition.u8();
-  with_type(x.dtype(), "where", [&](auto type) {
-    using T = decltype(type);
-    const T* in = data<T>(x);
-    T* out = data<T>(y);
-    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = (c[i] != 0) == kept ? in[i] : T{0};
-  });
-  return y;
+  auto choose = [c = condition.u8(), kept](const auto* in, auto* out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = (c[i] != 0) == kept ? in[i] : 0;
+  };
+  return by_kernel("where", choose, x);
 }
 
 }  // namespace
@@ -72,8 +67,8 @@ Var masked_fill(const Input& x, const Tensor& mask, double value) {
 namespace reference {
 namespace {
 
-Var chosen(const Tensor& condition, const Var& a, const Var& b) {
-  Tensor c = condition.to(a.dtype());
+Var chosen(const Var& condition, const Var& a, const Var& b) {
+  Tensor c = condition.value().to(a.dtype());
   return a * c + b * (1 - Var(c));
 }
 
@@ -82,19 +77,17 @@ Var chosen(const Tensor& condition, const Var& a, const Var& b) {
 
 GRADUS_OP_CASES(
     {"where", {Tensor::from({2, 3}, {1, 0, 0, 1, 1, 0}, DType::u8), {2, 3}, {2, 3}},
-     [](auto& in) { return where(in[0].value(), in[1], in[2]); },
-     [](auto& in) { return reference::chosen(in[0].value(), in[1], in[2]); }},
+     [](auto& in) { return where(in[0].value(), in[1], in[2]); }, calls(reference::chosen)},
     {"where: stretch", {Tensor::from({2, 1, 1}, {1, 0}, DType::u8), {4, 1}, {3}},
-     [](auto& in) { return where(in[0].value(), in[1], in[2]); },
-     [](auto& in) { return reference::chosen(in[0].value(), in[1], in[2]); }},
+     [](auto& in) { return where(in[0].value(), in[1], in[2]); }, calls(reference::chosen)},
     {"where: a number elsewhere", {Tensor::from({2, 1}, {1, 0}, DType::u8), {2, 3}},
      [](auto& in) { return where(in[0].value(), in[1], -2); },
-     [](auto& in) { return reference::chosen(in[0].value(), in[1], Tensor::scalar(-2, in[1].dtype())); }},
+     [](auto& in) { return reference::chosen(in[0], in[1], Tensor::scalar(-2, in[1].dtype())); }},
     {"where: a number there", {Tensor::from({2, 1}, {1, 0}, DType::u8), {2, 3}},
      [](auto& in) { return where(in[0].value(), 0.5, in[1]); },
-     [](auto& in) { return reference::chosen(in[0].value(), Tensor::scalar(0.5, in[1].dtype()), in[1]); }},
+     [](auto& in) { return reference::chosen(in[0], Tensor::scalar(0.5, in[1].dtype()), in[1]); }},
     {"masked_fill", {Tensor::from({3}, {1, 0, 1}, DType::u8), {2, 3}},
      [](auto& in) { return masked_fill(in[1], in[0].value(), -1e9); },
-     [](auto& in) { return reference::chosen(in[0].value(), Tensor::scalar(-1e9, in[1].dtype()), in[1]); }});
+     [](auto& in) { return reference::chosen(in[0], Tensor::scalar(-1e9, in[1].dtype()), in[1]); }});
 
 }  // namespace gradus

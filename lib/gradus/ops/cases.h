@@ -1,0 +1,20 @@
+#pragma once
+
+// Internal: what the cases of many ops share. Not installed.
+
+#include <utility>
+
+#include <gradus/op_case.h>
+
+namespace gradus {
+
+/// f of a case's inputs, as many as it takes, and of `more` after them: calls(layer_norm, 0.5).
+template <class... P, class... More>
+OpFunction calls(Var (*f)(P...), const More&... more) {
+  return [=](const std::vector<Var>& in) {
+    auto of = [&]<size_t... i>(std::index_sequence<i...>) { return f(in[i]..., more...); };
+    return of(std::make_index_sequence<sizeof...(P) - sizeof...(more)>());
+  };
+}
+
+}  // namespace gradus
