@@ -105,7 +105,7 @@ struct Gru : Recurrence {
     // Reset before needs W_hn apart from W_h{r,z}.
     const int64_t at_once = reset_after ? 3 : 2;
     auto w = packed<T>(Use<T>::transposed, 0, at_once), w_n = packed<T>(Use<T>::transposed, at_once, 3);
-    const T* b = b_hh.defined() ? data<T>(b_hh) : nullptr;
+    const T* b = data_or_null<T>(b_hh);
     T *h_new = data<T>(state), *ah_t = data<T>(ah);
     for (int64_t k = 0; k < steps; ++k) {
       int64_t t = time(k), first = real.offset(t), n = real.count(t);
@@ -136,11 +136,7 @@ struct Gru : Recurrence {
     const bool normed = static_cast<bool>(ih_gates);
     Tensor dai = real.empty(W, dtype()), dq = reset_after || normed ? real.empty(W, dtype()) : dai;
     Tensor dh = Tensor::zeros({B, H}, dtype()), drh({B, H}, dtype()), scratch({B, H}, dtype());
-    NormGradients of_ih, of_hh;
-    if (normed) {
-      of_ih = NormGradients(dx, kGruIh, W, dtype());
-      of_hh = NormGradients(dx, kGruHh, W, dtype());
-    }
+    NormGradients of_ih(normed, dx, kGruIh, W, dtype()), of_hh(normed, dx, kGruHh, W, dtype());
     const int64_t at_once = reset_after ? 3 : 2;
     {  // the packed weights go before the gradients of the weights come
       auto w = packed<T>(Use<T>::plain, 0, at_once), w_n = packed<T>(Use<T>::plain, at_once, 3);
@@ -179,19 +175,17 @@ struct Gru : Recurrence {
   }
 };
 
-Var run(const char* op, const Var& x, const Var& h0, const RecurrentWeights& w, const GruOptions& o) {
-  Gru gru{make_recurrence(op, 3, x, h0, w, o.reverse, o.lengths, o.state_mask), o.reset_after,
+Var run(const char* op, int dims, const Var& x, const Var& h0, const RecurrentWeights& w,
+        const GruOptions& o) {
+  Gru gru{make_recurrence(op, 3, dims, x, h0, w, o.reverse, o.lengths, o.state_mask), o.reset_after,
           o.update_selects_new ? kernels::UpdateGate::selects_new : kernels::UpdateGate::keeps_old};
   auto [steps, B, I, H] = gru.size;
   DType type = x.dtype();
-  std::vector<Var> inputs = recurrent_inputs(x, h0, w);
+  std::vector<Var> inputs = recurrent_inputs(op, x, {h0}, w, {.ih = 3, .hh = 3, .c = 0});
   gru.before = gru.mask.defined() ? gru.real.empty(H, type) : gru.seen;
   gru.units = gru.real.empty(4 * H, type);
   if (!o.reset_after) gru.reset_seen = gru.real.empty(H, type);
   if (w.normalised()) {
-    check_norms(op, w, {.ih = 3, .hh = 3, .c = 0}, H, type);
-    for (const NormWeights& norm : {w.norm_ih, w.norm_hh})
-      inputs.insert(inputs.end(), {norm.weight, norm.bias});
     gru.ih_gates = RowNorm(w.norm_ih, 0, 2 * H, gru.real);
     gru.ih_new = RowNorm(w.norm_ih, 2 * H, H, gru.real);
     gru.hh_gates = RowNorm(w.norm_hh, 0, 2 * H, gru.real);
@@ -199,7 +193,7 @@ Var run(const char* op, const Var& x, const Var& h0, const RecurrentWeights& w, 
     gru.p = gru.real.empty(3 * H, type);
     gru.q = gru.real.empty(3 * H, type);
   }
-  Tensor out(x.dims() == 2 ? Shape{B, H} : Shape{steps, B, H}, type);
+  Tensor out(dims == 2 ? Shape{B, H} : Shape{steps, B, H}, type);
   return record_recurrence(op, std::move(gru), inputs, out);
 }
 
@@ -207,52 +201,26 @@ Var run(const char* op, const Var& x, const Var& h0, const RecurrentWeights& w, 
 
 Var gru_cell(const Input& x, const Var& h, const RecurrentWeights& w, const GruOptions& options) {
   At at(x.caller());
-  const char* op = w.normalised() ? "layer_norm_gru_cell" : "gru_cell";
-  check_cell_input(op, x);
-  return run(op, x, h, w, options);
+  return run(w.normalised() ? "layer_norm_gru_cell" : "gru_cell", 2, x, h, w, options);
 }
 
 Var gru(const Input& x, const Var& h0, const RecurrentWeights& w, const GruOptions& options) {
   At at(x.caller());
-  const char* op = w.normalised() ? "layer_norm_gru" : "gru";
-  check_sequence(op, x);
-  return run(op, x, h0, w, options);
+  return run(w.normalised() ? "layer_norm_gru" : "gru", 3, x, h0, w, options);
 }
 
 // ---- cases: T = 4, B = 3, I = 2, H = 5 ----
 
 namespace {
 
-using cases::no_steps, cases::some_lengths, cases::sorted_lengths, cases::weights_from;
-
-enum class Mask { no, yes };
-
-// Inputs x, h, weights, and biases or norms.
-std::vector<OpCase::Input> inputs_of(const Shape& x, int norms) {
-  std::vector<OpCase::Input> in = {x, {3, 5}, {15, 2}, {15, 5}, {15}, {15}};
-  for (int k = 0; k < norms; ++k) in.push_back(Shape{15});
-  return in;
-}
+using cases::no_steps, cases::some_lengths, cases::some_mask, cases::sorted_lengths;
 
 OpCase cell_case(const char* name, const GruOptions& options, int norms = 0) {
-  auto with = [=](auto cell) {
-    return [=](auto& in) { return cell(in[0], in[1], weights_from(in, 2, norms), options); };
-  };
-  return {name, inputs_of({3, 2}, norms), with(gru_cell), with(reference::gru_cell)};
+  return cases::unit_case(name, {3, 2}, 15, gru_cell, reference::gru_cell, options, norms);
 }
 
-OpCase sequence_case(const char* name, const GruOptions& options, int norms = 0, Mask mask = Mask::no) {
-  auto with = [=](auto over_time) {
-    return [=](auto& in) {
-      return over_time(in[0], in[1], weights_from(in, 2, norms),
-                       mask == Mask::yes ? cases::masked(options, in[0]) : options);
-    };
-  };
-  return {name, inputs_of({4, 3, 2}, norms), with(gru), with(reference::gru)};
-}
-
-RecurrentWeights no_offsets(const std::vector<Var>& in) {
-  return {.ih = in[1], .hh = in[2], .norm_ih = {in[3], {}}, .norm_hh = {in[4], {}}};
+OpCase sequence_case(const char* name, const GruOptions& options, int norms = 0) {
+  return cases::unit_case(name, {4, 3, 2}, 15, gru, reference::gru, options, norms);
 }
 
 }  // namespace
@@ -269,22 +237,15 @@ GRADUS_OP_CASES(
     sequence_case("gru: reset before", {.reset_after = false}),
     sequence_case("gru: reset before, reverse, lengths",
                   {.reset_after = false, .reverse = true, .lengths = some_lengths()}),
-    sequence_case("gru: state mask", {}, 0, Mask::yes),
-    sequence_case("gru: state mask, reverse, lengths", {.reverse = true, .lengths = some_lengths()}, 0,
-                  Mask::yes),
-    sequence_case("gru: state mask, reset before, lengths", {.reset_after = false, .lengths = some_lengths()},
-                  0, Mask::yes),
+    sequence_case("gru: state mask", {.state_mask = some_mask()}),
+    sequence_case("gru: state mask, reverse, lengths",
+                  {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}),
+    sequence_case("gru: state mask, reset before, lengths",
+                  {.reset_after = false, .lengths = some_lengths(), .state_mask = some_mask()}),
     sequence_case(
         "gru: Bahdanau, reverse, lengths",
         {.reset_after = false, .update_selects_new = true, .reverse = true, .lengths = some_lengths()}),
-    {"gru: no biases, no initial state",
-     {{4, 3, 2}, {15, 2}, {15, 5}},
-     [](auto& in) {
-       return gru(in[0], {}, {in[1], in[2]});
-     },
-     [](auto& in) {
-       return reference::gru(in[0], {}, {in[1], in[2]});
-     }},
+    cases::bare_case("gru: no biases, no initial state", {{4, 3, 2}, {15, 2}, {15, 5}}, gru, reference::gru),
     cell_case("layer_norm_gru_cell", {}, 2),
     cell_case("layer_norm_gru_cell: reset before", {.reset_after = false}, 2),
     cell_case("layer_norm_gru_cell: as in the paper", {.update_selects_new = true}, 2),
@@ -296,15 +257,13 @@ GRADUS_OP_CASES(
     sequence_case("layer_norm_gru: reset before, reverse, lengths",
                   {.reset_after = false, .reverse = true, .lengths = some_lengths()}, 2),
     sequence_case("layer_norm_gru: state mask, reverse, lengths",
-                  {.reverse = true, .lengths = some_lengths()}, 2, Mask::yes),
+                  {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}, 2),
     sequence_case("layer_norm_gru: state mask, reset before, lengths",
-                  {.reset_after = false, .lengths = some_lengths()}, 2, Mask::yes),
+                  {.reset_after = false, .lengths = some_lengths(), .state_mask = some_mask()}, 2),
     sequence_case(
         "layer_norm_gru: Bahdanau, reverse, lengths",
         {.reset_after = false, .update_selects_new = true, .reverse = true, .lengths = some_lengths()}, 2),
-    {"layer_norm_gru: no offsets, no initial state",
-     {{4, 3, 2}, {15, 2}, {15, 5}, {15}, {15}},
-     [](auto& in) { return gru(in[0], {}, no_offsets(in)); },
-     [](auto& in) { return reference::gru(in[0], {}, no_offsets(in)); }});
+    cases::bare_case("layer_norm_gru: no offsets, no initial state",
+                     {{4, 3, 2}, {15, 2}, {15, 5}, {15}, {15}}, gru, reference::gru));
 
 }  // namespace gradus

@@ -64,12 +64,8 @@ LstmStates lstm(const Input& x, const LstmState& start, const RecurrentWeights& 
 
 namespace {
 
-enum {
-  kC0 = 6,
-  kLstmIh = 7,
-  kLstmHh = 9,
-  kLstmC = 11
-};  // first cell, norms (weight, bias) among the node's inputs
+// First cell, norms (weight, bias) among the node's inputs.
+enum { kC0 = 6, kLstmIh = 7, kLstmHh = 9, kLstmC = 11 };
 
 struct Lstm : Recurrence {
   RowNorm norm_ih{}, norm_hh{}, norm_c{};
@@ -88,7 +84,7 @@ struct Lstm : Recurrence {
     project(data<T>(p), b_hh);  // 1
     norm_ih.forward(0, real.total(), data<T>(p), W, false, data<T>(units), W);
     Tensor h = h0.clone(), cell = c0.clone();
-    auto w = packed<T>(Use<T>::transposed);
+    auto w = packed<T>(Use<T>::transposed, 0, gates);
     for (int64_t k = 0; k < steps; ++k) {
       int64_t t = time(k), first = real.offset(t), n = real.count(t);
       T *q_t = data<T>(q) + first * W, *units_t = data<T>(units) + first * W,
@@ -116,17 +112,12 @@ struct Lstm : Recurrence {
     const int64_t W = 4 * H;
     const bool normed = static_cast<bool>(norm_c);
     Tensor dpre = real.empty(W, dtype()), dq = normed ? real.empty(W, dtype()) : dpre;
-    Tensor dh = Tensor::zeros({B, H}, dtype()), dc = real.sort(dout.row(steps)).clone(),
-           scratch({B, H}, dtype());
-    Tensor dy = normed ? Tensor({B, H}, dtype()) : Tensor();
-    NormGradients of_ih, of_hh, of_c;
-    if (normed) {
-      of_ih = NormGradients(dx, kLstmIh, W, dtype());
-      of_hh = NormGradients(dx, kLstmHh, W, dtype());
-      of_c = NormGradients(dx, kLstmC, H, dtype());
-    }
+    Tensor dh = Tensor::zeros({B, H}, dtype()), dc = real.sort(dout.row(steps)).clone();
+    Tensor scratch({B, H}, dtype()), dy = normed ? Tensor({B, H}, dtype()) : Tensor();
+    NormGradients of_ih(normed, dx, kLstmIh, W, dtype()), of_hh(normed, dx, kLstmHh, W, dtype());
+    NormGradients of_c(normed, dx, kLstmC, H, dtype());
     {  // the packed weights go before the gradients of the weights come
-      auto w = packed<T>(Use<T>::plain);
+      auto w = packed<T>(Use<T>::plain, 0, gates);
       T *g = data<T>(dh), *dcell = data<T>(dc);
       for (int64_t k = steps; k-- > 0;) {
         int64_t t = time(k), first = real.offset(t), n = real.count(t);
@@ -152,21 +143,17 @@ struct Lstm : Recurrence {
 };
 
 // [T + 1, B, H]
-Var run(const char* op, const Var& x, const LstmState& start, const RecurrentWeights& w,
+Var run(const char* op, int dims, const Var& x, const LstmState& start, const RecurrentWeights& w,
         const LstmOptions& o) {
-  Lstm lstm{make_recurrence(op, 4, x, start.h, w, o.reverse, o.lengths, o.state_mask)};
+  Lstm lstm{make_recurrence(op, 4, dims, x, start.h, w, o.reverse, o.lengths, o.state_mask)};
   auto [steps, B, I, H] = lstm.size;
   DType type = x.dtype();
   check_state(op, "the initial cell", start.c, lstm.size, type);
-  std::vector<Var> inputs = recurrent_inputs(x, start.h, w);
-  inputs.push_back(start.c);
+  std::vector<Var> inputs = recurrent_inputs(op, x, {start.h, start.c}, w, {.ih = 4, .hh = 4, .c = 1});
   lstm.c0 = start.c.defined() ? lstm.real.sort(start.c.value()) : Tensor::zeros({B, H}, type);
   lstm.c_before = lstm.real.empty(H, type);
   lstm.p = lstm.q = lstm.units = lstm.real.empty(4 * H, type);
   if (w.normalised()) {
-    check_norms(op, w, {.ih = 4, .hh = 4, .c = 1}, H, type);
-    for (const NormWeights& norm : {w.norm_ih, w.norm_hh, w.norm_c})
-      inputs.insert(inputs.end(), {norm.weight, norm.bias});
     lstm.norm_ih = RowNorm(w.norm_ih, 0, 4 * H, lstm.real);
     lstm.norm_hh = RowNorm(w.norm_hh, 0, 4 * H, lstm.real);
     lstm.norm_c = RowNorm(w.norm_c, 0, H, lstm.real);
@@ -182,18 +169,14 @@ Var run(const char* op, const Var& x, const LstmState& start, const RecurrentWei
 LstmState lstm_cell(const Input& x, const LstmState& state, const RecurrentWeights& w,
                     const LstmOptions& options) {
   At at(x.caller());
-  const char* op = w.normalised() ? "layer_norm_lstm_cell" : "lstm_cell";
-  check_cell_input(op, x);
-  Var both = run(op, x, state, w, options);
+  Var both = run(w.normalised() ? "layer_norm_lstm_cell" : "lstm_cell", 2, x, state, w, options);
   return {select(both, 0, 0), select(both, 0, 1)};
 }
 
 LstmStates lstm(const Input& x, const LstmState& start, const RecurrentWeights& w,
                 const LstmOptions& options) {
   At at(x.caller());
-  const char* op = w.normalised() ? "layer_norm_lstm" : "lstm";
-  check_sequence(op, x);
-  Var all = run(op, x, start, w, options);
+  Var all = run(w.normalised() ? "layer_norm_lstm" : "lstm", 3, x, start, w, options);
   return {slice(all, 0, 0, x.size(0)), select(all, 0, x.size(0))};
 }
 
@@ -202,42 +185,36 @@ LstmStates lstm(const Input& x, const LstmState& start, const RecurrentWeights& 
 namespace {
 
 using Inputs = std::vector<Var>;
-using cases::no_steps, cases::some_lengths, cases::sorted_lengths, cases::weights_from;
-
-enum class Mask { no, yes };
-
-// Inputs x, h, c, weights, and biases or norms.
-std::vector<OpCase::Input> inputs_of(const Shape& x, int norms) {
-  std::vector<OpCase::Input> in = {x, {3, 5}, {3, 5}, {20, 2}, {20, 5}, {20}, {20}};
-  if (norms)
-    for (int64_t n : {20, 20, 5, 5}) in.push_back(Shape{n});
-  return in;
-}
+using cases::no_steps, cases::some_lengths, cases::some_mask, cases::sorted_lengths;
 
 // Both results side by side, so that the checks see both.
 OpCase cell_case(const char* name, int norms = 0) {
   auto with = [=](auto cell) {
     return [=](const Inputs& in) {
-      LstmState y = cell(in[0], LstmState{in[1], in[2]}, weights_from(in, 3, norms), LstmOptions{});
+      LstmState y = cell(in[0], LstmState{in[1], in[2]}, cases::weights_from(in, 3, norms), LstmOptions{});
       return concat({y.h, y.c}, -1);
     };
   };
-  return {name, inputs_of({3, 2}, norms), with(lstm_cell), with(reference::lstm_cell)};
+  return {name, cases::inputs_of({3, 2}, 2, 20, norms), with(lstm_cell), with(reference::lstm_cell)};
 }
 
-OpCase sequence_case(const char* name, const LstmOptions& options, int norms = 0, Mask mask = Mask::no) {
+OpCase sequence_case(const char* name, const LstmOptions& options, int norms = 0) {
   auto with = [=](auto over_time) {
     return [=](const Inputs& in) {
-      LstmStates y = over_time(in[0], LstmState{in[1], in[2]}, weights_from(in, 3, norms),
-                               mask == Mask::yes ? cases::masked(options, in[0]) : options);
+      LstmStates y = over_time(in[0], LstmState{in[1], in[2]}, cases::weights_from(in, 3, norms),
+                               cases::in_type_of(in[0], options));
       return concat({y.h, stack({y.c_n}, 0)}, 0);
     };
   };
-  return {name, inputs_of({4, 3, 2}, norms), with(lstm), with(reference::lstm)};
+  return {name, cases::inputs_of({4, 3, 2}, 2, 20, norms), with(lstm), with(reference::lstm)};
 }
 
-RecurrentWeights no_offsets(const Inputs& in) {
-  return {.ih = in[1], .hh = in[2], .norm_ih = {in[3], {}}, .norm_hh = {in[4], {}}, .norm_c = {in[5], {}}};
+// No biases, offsets and initial state, and one of the results alone.
+OpCase bare_case(const char* name, const std::vector<OpCase::Input>& inputs, Var LstmStates::*result) {
+  auto with = [=](auto over_time) {
+    return [=](const Inputs& in) { return over_time(in[0], {}, cases::bare_weights(in), {}).*result; };
+  };
+  return {name, inputs, with(lstm), with(reference::lstm)};
 }
 
 }  // namespace
@@ -248,35 +225,20 @@ GRADUS_OP_CASES(cell_case("lstm_cell"), sequence_case("lstm", {}),
                 sequence_case("lstm: reverse, lengths", {.reverse = true, .lengths = some_lengths()}),
                 sequence_case("lstm: sorted lengths", {.lengths = sorted_lengths()}),
                 sequence_case("lstm: nothing but padding", {.lengths = no_steps()}),
-                sequence_case("lstm: state mask", {}, 0, Mask::yes),
+                sequence_case("lstm: state mask", {.state_mask = some_mask()}),
                 sequence_case("lstm: state mask, reverse, lengths",
-                              {.reverse = true, .lengths = some_lengths()}, 0, Mask::yes),
-                {"lstm: no biases, no initial state, only h used",
-                 {{4, 3, 2}, {20, 2}, {20, 5}},
-                 [](auto& in) {
-                   return lstm(in[0], {}, {in[1], in[2]}).h;
-                 },
-                 [](auto& in) {
-                   return reference::lstm(in[0], {}, {in[1], in[2]}).h;
-                 }},
-                {"lstm: only the last cell used",
-                 {{4, 3, 2}, {20, 2}, {20, 5}},
-                 [](auto& in) {
-                   return lstm(in[0], {}, {in[1], in[2]}).c_n;
-                 },
-                 [](auto& in) {
-                   return reference::lstm(in[0], {}, {in[1], in[2]}).c_n;
-                 }},
+                              {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}),
+                bare_case("lstm: no biases, no initial state, only h used", {{4, 3, 2}, {20, 2}, {20, 5}},
+                          &LstmStates::h),
+                bare_case("lstm: only the last cell used", {{4, 3, 2}, {20, 2}, {20, 5}}, &LstmStates::c_n),
                 cell_case("layer_norm_lstm_cell", 3), sequence_case("layer_norm_lstm", {}, 3),
                 sequence_case("layer_norm_lstm: reverse", {.reverse = true}, 3),
                 sequence_case("layer_norm_lstm: lengths", {.lengths = some_lengths()}, 3),
                 sequence_case("layer_norm_lstm: sorted lengths", {.lengths = sorted_lengths()}, 3),
                 sequence_case("layer_norm_lstm: nothing but padding", {.lengths = no_steps()}, 3),
                 sequence_case("layer_norm_lstm: state mask, reverse, lengths",
-                              {.reverse = true, .lengths = some_lengths()}, 3, Mask::yes),
-                {"layer_norm_lstm: no offsets, no initial state, only h used",
-                 {{4, 3, 2}, {20, 2}, {20, 5}, {20}, {20}, {5}},
-                 [](auto& in) { return lstm(in[0], {}, no_offsets(in)).h; },
-                 [](auto& in) { return reference::lstm(in[0], {}, no_offsets(in)).h; }});
+                              {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}, 3),
+                bare_case("layer_norm_lstm: no offsets, no initial state, only h used",
+                          {{4, 3, 2}, {20, 2}, {20, 5}, {20}, {20}, {5}}, &LstmStates::h));
 
 }  // namespace gradus

@@ -9,32 +9,25 @@
 
 namespace gradus {
 
-void check_cell_input(const char* op, const Var& x) {
-  if (x.dims() != 2) fail(op, fmt::format("input must be [B, input_size]: input {}", x.shape().str()));
-}
-
-void check_sequence(const char* op, const Var& x) {
-  if (x.dims() != 3) fail(op, fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
-}
-
 void check_lengths(const char* op, const Tensor& lengths, int64_t T, int64_t B) {
   if (!lengths.defined()) return;
   if (lengths.dtype() != DType::i32 || lengths.shape() != Shape{B})
-    fail(op, fmt::format("lengths must be i32 [B] = [{}]: {} {}", B, name_of(lengths.dtype()),
-                         lengths.shape().str()));
+    fail(op, fmt::format("lengths must be i32 [B] = [{}]: {}", B, described(lengths)));
   for (int64_t b = 0; b < B; ++b)
     if (lengths.i32()[b] < 0 || lengths.i32()[b] > T)
       fail(op, fmt::format("lengths must be in 0 .. T = {}: {}", T, lengths.i32()[b]));
 }
 
-RecurrentSizes check_recurrence(const char* op, int64_t gates, const Var& x, const Var& h,
+namespace {
+
+RecurrentSizes check_recurrence(const char* op, int64_t gates, int dims, const Var& x, const Var& h,
                                 const RecurrentWeights& w, const Tensor& lengths) {
   const Var &weight_ih = w.ih, &weight_hh = w.hh;
-  bool cell = x.dims() == 2;
   std::string rows = gates == 1 ? "hidden_size" : fmt::format("{} hidden_size", gates);
-  if (x.dims() != 2 && x.dims() != 3)
-    fail(op, fmt::format("input must be [T, B, input_size]: input {}", x.shape().str()));
-  RecurrentSizes s{cell ? 1 : x.size(0), x.size(-2), x.size(-1),
+  if (x.dims() != dims)
+    fail(op, fmt::format("input must be {}: input {}", dims == 2 ? "[B, input_size]" : "[T, B, input_size]",
+                         x.shape().str()));
+  RecurrentSizes s{dims == 2 ? 1 : x.size(0), x.size(-2), x.size(-1),
                    weight_hh.dims() == 2 ? weight_hh.size(1) : 0};
   if (weight_ih.dims() != 2 || weight_ih.size(1) != s.I || weight_ih.size(0) != gates * s.H)
     fail(op,
@@ -50,18 +43,18 @@ RecurrentSizes check_recurrence(const char* op, int64_t gates, const Var& x, con
     if (bias->defined() && bias->shape() != Shape{gates * s.H})
       fail(op, fmt::format("a bias must be [{}] = [{}]: bias {}", rows, gates * s.H, bias->shape().str()));
   for (const Var* v : {&h, &weight_ih, &weight_hh, &w.bias_ih, &w.bias_hh})
-    if (v->defined() && v->dtype() != x.dtype())
-      fail(op, fmt::format("element types must agree: {} and {}", name_of(x.dtype()), name_of(v->dtype())));
+    if (v->defined()) check_types(op, x.dtype(), v->dtype());
   check_lengths(op, lengths, s.T, s.B);
   return s;
 }
+
+}  // namespace
 
 void check_state(const char* op, const char* name, const Var& state, const RecurrentSizes& s, DType dtype) {
   if (!state.defined()) return;
   if (state.shape() != Shape{s.B, s.H})
     fail(op, fmt::format("{} must be [B, hidden_size] = [{}, {}]: {}", name, s.B, s.H, state.shape().str()));
-  if (state.dtype() != dtype)
-    fail(op, fmt::format("element types must agree: {} and {}", name_of(dtype), name_of(state.dtype())));
+  check_types(op, dtype, state.dtype());
 }
 
 Tensor active_steps(const Tensor& lengths, int64_t T, int64_t B) {
@@ -86,35 +79,22 @@ Var reference::over_time(int64_t T, const Var& start, bool reverse, const Tensor
   return stack(states, 0);
 }
 
-std::vector<Var> recurrent_inputs(const Var& x, const Var& h0, const RecurrentWeights& w) {
-  return {x, h0, w.ih, w.hh, w.bias_ih, w.bias_hh};
-}
-
-Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Var& h0,
+Recurrence make_recurrence(const char* op, int64_t gates, int dims, const Var& x, const Var& h0,
                            const RecurrentWeights& w, bool reverse, const Tensor& lengths,
                            const Tensor& state_mask) {
-  RecurrentSizes s = check_recurrence(op, gates, x, h0, w, lengths);
-  DType type = x.dtype();
-  check_state(op, "state_mask", state_mask, s, type);
-  PackedSequence real(lengths, s.T, s.B);
-  Tensor packed = real.pack(x.value());
-  Tensor start = h0.defined() ? real.sort(h0.value()) : Tensor::zeros({s.B, s.H}, type);
-  Tensor mask = state_mask.defined() ? real.sort(state_mask) : Tensor();
-  Tensor seen = real.empty(s.H, type);
-  return {s,
-          gates,
-          reverse,
-          w.ih.value(),
-          w.hh.value(),
-          w.bias_ih.value(),
-          w.bias_hh.value(),
-          std::move(real),
-          packed,
-          start,
-          mask,
-          seen,
-          Tensor(),
-          x.shape()};
+  RecurrentSizes s = check_recurrence(op, gates, dims, x, h0, w, lengths);
+  check_state(op, "state_mask", state_mask, s, x.dtype());
+  Recurrence r{.size = s, .gates = gates, .reverse = reverse, .real = PackedSequence(lengths, s.T, s.B)};
+  r.w_ih = w.ih.value();
+  r.w_hh = w.hh.value();
+  r.b_ih = w.bias_ih.value();
+  r.b_hh = w.bias_hh.value();
+  r.x = r.real.pack(x.value());
+  r.h0 = h0.defined() ? r.real.sort(h0.value()) : Tensor::zeros({s.B, s.H}, x.dtype());
+  if (state_mask.defined()) r.mask = r.real.sort(state_mask);
+  r.seen = r.real.empty(s.H, x.dtype());
+  r.input_shape = x.shape();
+  return r;
 }
 
 }  // namespace gradus

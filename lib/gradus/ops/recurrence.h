@@ -23,15 +23,6 @@ struct RecurrentSizes {
   int64_t T, B, I, H;
 };
 
-/// Shapes and element types of x [T, B, I] (or [B, I], a cell), h [B, H] or undefined, the weights and biases
-/// of a unit with so many gates, lengths i32 [B] or undefined. @throws Error naming the rule.
-RecurrentSizes check_recurrence(const char* op, int64_t gates, const Var& x, const Var& h,
-                                const RecurrentWeights& w, const Tensor& lengths);
-
-/// x must be [B, input_size], or [T, B, input_size].
-void check_cell_input(const char* op, const Var& x);
-void check_sequence(const char* op, const Var& x);
-
 /// lengths i32 [B] in 0 .. T, or undefined.
 void check_lengths(const char* op, const Tensor& lengths, int64_t T, int64_t B);
 
@@ -56,15 +47,15 @@ struct Recurrence {
   RecurrentSizes size;
   int64_t gates;
   bool reverse;
-  Tensor w_ih, w_hh, b_ih, b_hh;
+  Tensor w_ih{}, w_hh{}, b_ih{}, b_hh{};
   PackedSequence real;
-  Tensor x;           // [N, I]
-  Tensor h0;          // [B, H]
-  Tensor mask;        // [B, H], the factor m on the state that the recurrent product sees; undefined: 1
-  Tensor seen;        // [N, H] = m h_{t-1}
-  Tensor reset_seen;  // [N, H], what the last block of W_hh meets where that is not `seen`: r m h_{t-1} of
-                      // a GRU that resets before the product; else undefined
-  Shape input_shape;
+  Tensor x{};           // [N, I]
+  Tensor h0{};          // [B, H]
+  Tensor mask{};        // [B, H], the factor m on the state that the recurrent product sees; undefined: 1
+  Tensor seen{};        // [N, H] = m h_{t-1}
+  Tensor reset_seen{};  // [N, H], what the last block of W_hh meets where that is not `seen`: r m h_{t-1} of
+                        // a GRU that resets before the product; else undefined
+  Shape input_shape{};
 
   int64_t width() const { return gates * size.H; }
   int64_t time(int64_t k) const { return reverse ? size.T - 1 - k : k; }
@@ -74,16 +65,12 @@ struct Recurrence {
   using Packed = kernels::PackedMatrix<T>;
   template <class T>
   using Use = typename Packed<T>::Use;
-  /// W_hh for every step's product, or of its G blocks those from `first` to `end`.
+  /// W_hh for every step's product: of its G blocks those from `first` to `end`.
   template <class T>
   Packed<T> packed(Use<T> use, int64_t first, int64_t end) const {
     int64_t H = size.H, rows = (end - first) * H;
     bool forward = use == Use<T>::transposed;
     return {use, forward ? rows : H, forward ? H : rows, data<T>(w_hh) + first * H * H, H, {size.B, size.T}};
-  }
-  template <class T>
-  Packed<T> packed(Use<T> use) const {
-    return packed<T>(use, 0, gates);
   }
 
   /// pre [N, G H] = W_ih x + b_ih + another bias [G H], which may be undefined
@@ -174,29 +161,11 @@ struct Recurrence {
   }
 };
 
-/// f = tanh or relu, in place.
-template <class T>
-void activate(Nonlinearity f, T* y, int64_t n) {
-  if (f == Nonlinearity::tanh) return kernels::tanh(y, y, n);
-  for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? T(0) : y[i];  // keeps NaN
-}
-/// dpre = dh f'(pre), from y = f(pre).
-template <class T>
-void activate_back(Nonlinearity f, const T* y, const T* dh, T* dpre, int64_t n) {
-  if (f == Nonlinearity::tanh) return kernels::tanh_backward(y, dh, dpre, n);
-  for (int64_t i = 0; i < n; ++i) {
-    const T up = dh[i];  // read in any case: no branch
-    dpre[i] = y[i] > 0 ? up : T(0);
-  }
-}
-
-/// Checks, sorts and packs; h0 becomes zeros where undefined. T = 1 for x [B, I].
-Recurrence make_recurrence(const char* op, int64_t gates, const Var& x, const Var& h0,
+/// Checks, sorts and packs; h0 becomes zeros where undefined. x is to have `dims` axes: 3, or 2 for a cell,
+/// which has T = 1. @throws Error naming the rule.
+Recurrence make_recurrence(const char* op, int64_t gates, int dims, const Var& x, const Var& h0,
                            const RecurrentWeights& w, bool reverse, const Tensor& lengths,
                            const Tensor& state_mask);
-
-/// What every unit's node begins with: x, h0, weight_ih, weight_hh, bias_ih, bias_hh.
-std::vector<Var> recurrent_inputs(const Var& x, const Var& h0, const RecurrentWeights& w);
 
 /// Runs a unit, a Recurrence with forward(out) and backward(dout, dx), and records it as the node.
 template <class Unit>

@@ -2,14 +2,19 @@
 
 #include <fmt/core.h>
 
+#include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus {
 
-void check_norms(const char* op, const RecurrentWeights& w, const NormSizes& sizes, int64_t H, DType dtype) {
+std::vector<Var> recurrent_inputs(const char* op, const Var& x, const std::vector<Var>& states,
+                                  const RecurrentWeights& w, const NormSizes& sizes) {
+  std::vector<Var> inputs = {x, states[0], w.ih, w.hh, w.bias_ih, w.bias_hh};
+  inputs.insert(inputs.end(), states.begin() + 1, states.end());
+  if (!w.normalised()) return inputs;
   auto text = [](const Var& v) { return v.defined() ? v.shape().str() : "none"; };
-  auto check = [&](const char* name, const NormWeights& norm, int64_t times) {
-    Shape wanted{times * H};
+  auto add = [&](const char* name, const NormWeights& norm, int64_t times) {
+    Shape wanted{times * w.hh.size(1)};
     auto fits = [&](const Var& v) { return v.defined() && v.shape() == wanted; };
     if (times == 0 && (norm.weight.defined() || norm.bias.defined()))
       fail(op,
@@ -19,16 +24,17 @@ void check_norms(const char* op, const RecurrentWeights& w, const NormSizes& siz
                            times == 1 ? "" : fmt::format("{} ", times), wanted.str(), text(norm.weight),
                            text(norm.bias)));
     for (const Var* v : {&norm.weight, &norm.bias})
-      if (v->defined() && v->dtype() != dtype)
-        fail(op, fmt::format("element types must agree: {} and {}", name_of(dtype), name_of(v->dtype())));
+      if (v->defined()) check_types(op, x.dtype(), v->dtype());
+    if (times != 0) inputs.insert(inputs.end(), {norm.weight, norm.bias});
   };
-  check("norm_ih", w.norm_ih, sizes.ih);
-  check("norm_hh", w.norm_hh, sizes.hh);
-  check("norm_c", w.norm_c, sizes.c);
+  add("norm_ih", w.norm_ih, sizes.ih);
+  add("norm_hh", w.norm_hh, sizes.hh);
+  add("norm_c", w.norm_c, sizes.c);
   if (w.bias_ih.defined() || w.bias_hh.defined())
     fail(op, fmt::format(
                  "a normalised unit has no biases, the offsets of its norms stand in: bias_ih {}, bias_hh {}",
                  text(w.bias_ih), text(w.bias_hh)));
+  return inputs;
 }
 
 RowNorm::RowNorm(const NormWeights& norm, int64_t b, int64_t columns, const PackedSequence& real)

@@ -3,6 +3,7 @@
 // Internal: the layer normalisations inside the fused recurrent ops. Not installed.
 
 #include <gradus/kernels/layer_norm.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/recurrence.h>
 
 namespace gradus {
@@ -12,18 +13,23 @@ namespace gradus {
 struct NormSizes {
   int64_t ih, hh, c;
 };
+/// The inputs of a unit's node: x, h0, weight_ih, weight_hh, bias_ih, bias_hh, any further states, and weight
+/// and bias of each norm where the unit is normalised.
 /// @throws Error "[layer_norm_gru] norm_hh must be [3 hidden_size] = [15]: weight [4], bias [5]", for a norm
 /// that the unit does not have, and for a bias beside norms.
-void check_norms(const char* op, const RecurrentWeights& w, const NormSizes& sizes, int64_t H, DType dtype);
+std::vector<Var> recurrent_inputs(const char* op, const Var& x, const std::vector<Var>& states,
+                                  const RecurrentWeights& w, const NormSizes& sizes);
 
 /// Where the gradients of gain and offset are added up while the steps are walked back.
 struct NormGradients {
   Tensor weight, bias;  // [n], those of inputs i and i + 1 of the node; nobody's where nobody asks
 
-  NormGradients() = default;  // of a norm that is not there
-  NormGradients(Grads& dx, int i, int64_t n, DType dtype)
-      : weight(dx.needed(i) ? dx.into(i) : Tensor::zeros({n}, dtype)),
-        bias(dx.needed(i + 1) ? dx.into(i + 1) : Tensor::zeros({n}, dtype)) {}
+  /// Undefined without the norms.
+  NormGradients(bool normed, Grads& dx, int i, int64_t n, DType dtype) {
+    if (!normed) return;
+    weight = into_or_zeros(dx, i, {n}, dtype);
+    bias = into_or_zeros(dx, i + 1, {n}, dtype);
+  }
 };
 
 /// One layer normalisation, over n columns of the packed rows. Its gain and offset are entries begin .. begin +

@@ -47,6 +47,22 @@ namespace {
 
 enum { kRnnNorm = 6 };  // its weight and bias among the node's inputs
 
+// f = tanh or relu, in place.
+template <class T>
+void activate(Nonlinearity f, T* y, int64_t n) {
+  if (f == Nonlinearity::tanh) return kernels::tanh(y, y, n);
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? T(0) : y[i];  // keeps NaN
+}
+// dpre = dh f'(pre), from y = f(pre).
+template <class T>
+void activate_back(Nonlinearity f, const T* y, const T* dh, T* dpre, int64_t n) {
+  if (f == Nonlinearity::tanh) return kernels::tanh_backward(y, dh, dpre, n);
+  for (int64_t i = 0; i < n; ++i) {
+    const T up = dh[i];  // read in any case: no branch
+    dpre[i] = y[i] > 0 ? up : T(0);
+  }
+}
+
 struct Rnn : Recurrence {
   Nonlinearity nonlinearity;
   RowNorm norm{};
@@ -58,7 +74,7 @@ struct Rnn : Recurrence {
     auto [steps, B, I, H] = size;
     project(data<T>(a), b_hh);  // 1
     Tensor state = h0.clone();
-    auto w = packed<T>(Use<T>::transposed);
+    auto w = packed<T>(Use<T>::transposed, 0, gates);
     for (int64_t k = 0; k < steps; ++k) {
       int64_t t = time(k), first = real.offset(t), n = real.count(t);
       T *a_t = data<T>(a) + first * H, *h_t = data<T>(h) + first * H;
@@ -74,9 +90,9 @@ struct Rnn : Recurrence {
   void backward(const Tensor& dout, Grads& dx) const {
     auto [steps, B, I, H] = size;
     Tensor da = real.empty(H, dtype()), dh = Tensor::zeros({B, H}, dtype()), scratch({B, H}, dtype());
-    NormGradients of_norm = norm ? NormGradients(dx, kRnnNorm, H, dtype()) : NormGradients();
+    NormGradients of_norm(static_cast<bool>(norm), dx, kRnnNorm, H, dtype());
     {  // the packed weights go before the gradients of the weights come
-      auto w = packed<T>(Use<T>::plain);
+      auto w = packed<T>(Use<T>::plain, 0, gates);
       for (int64_t k = steps; k-- > 0;) {
         int64_t t = time(k), first = real.offset(t), n = real.count(t);
         T *g = data<T>(dh), *da_t = data<T>(da) + first * H;
@@ -91,18 +107,17 @@ struct Rnn : Recurrence {
   }
 };
 
-Var run(const char* op, const Var& x, const Var& h0, const RecurrentWeights& w, const RnnOptions& o) {
-  Rnn rnn{make_recurrence(op, 1, x, h0, w, o.reverse, o.lengths, o.state_mask), o.nonlinearity};
+Var run(const char* op, int dims, const Var& x, const Var& h0, const RecurrentWeights& w,
+        const RnnOptions& o) {
+  Rnn rnn{make_recurrence(op, 1, dims, x, h0, w, o.reverse, o.lengths, o.state_mask), o.nonlinearity};
   auto [steps, B, I, H] = rnn.size;
-  std::vector<Var> inputs = recurrent_inputs(x, h0, w);
+  std::vector<Var> inputs = recurrent_inputs(op, x, {h0}, w, {.ih = 1, .hh = 0, .c = 0});
   rnn.a = rnn.h = rnn.real.empty(H, x.dtype());
   if (w.normalised()) {
-    check_norms(op, w, {.ih = 1, .hh = 0, .c = 0}, H, x.dtype());
-    inputs.insert(inputs.end(), {w.norm_ih.weight, w.norm_ih.bias});
     rnn.norm = RowNorm(w.norm_ih, 0, H, rnn.real);
     rnn.a = rnn.real.empty(H, x.dtype());
   }
-  Tensor out(x.dims() == 2 ? Shape{B, H} : Shape{steps, B, H}, x.dtype());
+  Tensor out(dims == 2 ? Shape{B, H} : Shape{steps, B, H}, x.dtype());
   return record_recurrence(op, std::move(rnn), inputs, out);
 }
 
@@ -110,84 +125,57 @@ Var run(const char* op, const Var& x, const Var& h0, const RecurrentWeights& w, 
 
 Var rnn_cell(const Input& x, const Var& h, const RecurrentWeights& w, const RnnOptions& options) {
   At at(x.caller());
-  const char* op = w.normalised() ? "layer_norm_rnn_cell" : "rnn_cell";
-  check_cell_input(op, x);
-  return run(op, x, h, w, options);
+  return run(w.normalised() ? "layer_norm_rnn_cell" : "rnn_cell", 2, x, h, w, options);
 }
 
 Var rnn(const Input& x, const Var& h0, const RecurrentWeights& w, const RnnOptions& options) {
   At at(x.caller());
-  const char* op = w.normalised() ? "layer_norm_rnn" : "rnn";
-  check_sequence(op, x);
-  return run(op, x, h0, w, options);
+  return run(w.normalised() ? "layer_norm_rnn" : "rnn", 3, x, h0, w, options);
 }
 
 // ---- cases: T = 4, B = 3, I = 2, H = 5 ----
 
 namespace {
 
-using cases::no_steps, cases::some_lengths, cases::sorted_lengths;
+using cases::no_steps, cases::some_lengths, cases::some_mask, cases::sorted_lengths;
 
 OpCase cell_case(const char* name, const RnnOptions& options, int norms = 0) {
-  auto with = [=](auto cell) {
-    return [=](auto& in) { return cell(in[0], in[1], cases::weights_from(in, 2, norms), options); };
-  };
-  return {name, {{3, 2}, {3, 5}, {5, 2}, {5, 5}, {5}, {5}}, with(rnn_cell), with(reference::rnn_cell)};
+  return cases::unit_case(name, {3, 2}, 5, rnn_cell, reference::rnn_cell, options, norms);
 }
 
-enum class Mask { no, yes };
-
-OpCase sequence_case(const char* name, const RnnOptions& options, int norms = 0, Mask mask = Mask::no) {
-  auto with = [=](auto over_time) {
-    return [=](auto& in) {
-      return over_time(in[0], in[1], cases::weights_from(in, 2, norms),
-                       mask == Mask::yes ? cases::masked(options, in[0]) : options);
-    };
-  };
-  return {name, {{4, 3, 2}, {3, 5}, {5, 2}, {5, 5}, {5}, {5}}, with(rnn), with(reference::rnn)};
+OpCase sequence_case(const char* name, const RnnOptions& options, int norms = 0) {
+  return cases::unit_case(name, {4, 3, 2}, 5, rnn, reference::rnn, options, norms);
 }
 
 constexpr Nonlinearity kRelu = Nonlinearity::relu;
 
 }  // namespace
 
-GRADUS_OP_CASES(cell_case("rnn_cell", {}), cell_case("rnn_cell: relu", {.nonlinearity = kRelu}),
-                sequence_case("rnn", {}), sequence_case("rnn: relu", {.nonlinearity = kRelu}),
-                sequence_case("rnn: reverse", {.reverse = true}),
-                sequence_case("rnn: lengths", {.lengths = some_lengths()}),
-                sequence_case("rnn: relu, reverse, lengths",
-                              {.nonlinearity = kRelu, .reverse = true, .lengths = some_lengths()}),
-                sequence_case("rnn: sorted lengths", {.lengths = sorted_lengths()}),
-                sequence_case("rnn: nothing but padding", {.lengths = no_steps()}),
-                sequence_case("rnn: state mask", {}, 0, Mask::yes),
-                sequence_case("rnn: state mask, reverse, lengths",
-                              {.reverse = true, .lengths = some_lengths()}, 0, Mask::yes),
-                {"rnn: no biases, no initial state",
-                 {{4, 3, 2}, {5, 2}, {5, 5}},
-                 [](auto& in) {
-                   return rnn(in[0], {}, {in[1], in[2]});
-                 },
-                 [](auto& in) {
-                   return reference::rnn(in[0], {}, {in[1], in[2]});
-                 }},
-                cell_case("layer_norm_rnn_cell", {}, 1),
-                cell_case("layer_norm_rnn_cell: relu", {.nonlinearity = kRelu}, 1),
-                sequence_case("layer_norm_rnn", {}, 1),
-                sequence_case("layer_norm_rnn: relu", {.nonlinearity = kRelu}, 1),
-                sequence_case("layer_norm_rnn: lengths", {.lengths = some_lengths()}, 1),
-                sequence_case("layer_norm_rnn: relu, reverse, lengths",
-                              {.nonlinearity = kRelu, .reverse = true, .lengths = some_lengths()}, 1),
-                sequence_case("layer_norm_rnn: sorted lengths", {.lengths = sorted_lengths()}, 1),
-                sequence_case("layer_norm_rnn: nothing but padding", {.lengths = no_steps()}, 1),
-                sequence_case("layer_norm_rnn: state mask, reverse, lengths",
-                              {.reverse = true, .lengths = some_lengths()}, 1, Mask::yes),
-                {"layer_norm_rnn: no offset, no initial state",
-                 {{4, 3, 2}, {5, 2}, {5, 5}, {5}},
-                 [](auto& in) {
-                   return rnn(in[0], {}, {.ih = in[1], .hh = in[2], .norm_ih = {in[3], {}}});
-                 },
-                 [](auto& in) {
-                   return reference::rnn(in[0], {}, {.ih = in[1], .hh = in[2], .norm_ih = {in[3], {}}});
-                 }});
+GRADUS_OP_CASES(
+    cell_case("rnn_cell", {}), cell_case("rnn_cell: relu", {.nonlinearity = kRelu}),
+    sequence_case("rnn", {}), sequence_case("rnn: relu", {.nonlinearity = kRelu}),
+    sequence_case("rnn: reverse", {.reverse = true}),
+    sequence_case("rnn: lengths", {.lengths = some_lengths()}),
+    sequence_case("rnn: relu, reverse, lengths",
+                  {.nonlinearity = kRelu, .reverse = true, .lengths = some_lengths()}),
+    sequence_case("rnn: sorted lengths", {.lengths = sorted_lengths()}),
+    sequence_case("rnn: nothing but padding", {.lengths = no_steps()}),
+    sequence_case("rnn: state mask", {.state_mask = some_mask()}),
+    sequence_case("rnn: state mask, reverse, lengths",
+                  {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}),
+    cases::bare_case("rnn: no biases, no initial state", {{4, 3, 2}, {5, 2}, {5, 5}}, rnn, reference::rnn),
+    cell_case("layer_norm_rnn_cell", {}, 1),
+    cell_case("layer_norm_rnn_cell: relu", {.nonlinearity = kRelu}, 1),
+    sequence_case("layer_norm_rnn", {}, 1),
+    sequence_case("layer_norm_rnn: relu", {.nonlinearity = kRelu}, 1),
+    sequence_case("layer_norm_rnn: lengths", {.lengths = some_lengths()}, 1),
+    sequence_case("layer_norm_rnn: relu, reverse, lengths",
+                  {.nonlinearity = kRelu, .reverse = true, .lengths = some_lengths()}, 1),
+    sequence_case("layer_norm_rnn: sorted lengths", {.lengths = sorted_lengths()}, 1),
+    sequence_case("layer_norm_rnn: nothing but padding", {.lengths = no_steps()}, 1),
+    sequence_case("layer_norm_rnn: state mask, reverse, lengths",
+                  {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}, 1),
+    cases::bare_case("layer_norm_rnn: no offset, no initial state", {{4, 3, 2}, {5, 2}, {5, 5}, {5}}, rnn,
+                     reference::rnn));
 
 }  // namespace gradus
