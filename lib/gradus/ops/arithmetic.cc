@@ -1,7 +1,5 @@
 #include <gradus/ops/arithmetic.h>
 
-#include <fmt/core.h>
-
 #include <cmath>
 #include <limits>
 
@@ -254,7 +252,7 @@ Var minimum(const Input& a, const Var& b) {
 Var clamp(const Input& x, double low, double high) {
   At at(x.caller());
   check_operand(x, "clamp");
-  if (!(low <= high)) fail("clamp", fmt::format("low must not exceed high: {} and {}", low, high));
+  if (!(low <= high)) refuse("clamp", "low must not exceed high: {} and {}", low, high);
   Tensor y = map(x.value(), [low, high](auto v) {
     using T = decltype(v);
     return v < T(low) ? T(low) : v > T(high) ? T(high) : v;

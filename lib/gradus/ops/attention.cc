@@ -1,7 +1,5 @@
 #include <gradus/ops/attention.h>
 
-#include <fmt/core.h>
-
 #include <gradus/kernels/attention.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
@@ -27,13 +25,12 @@ Tensor length_mask(const Input& input, int64_t S) {
   At at(input.caller());
   const Tensor& lengths = input.value();
   if (lengths.dtype() != DType::i32 || lengths.dims() != 1)
-    fail("length_mask", "lengths must be i32 [B]: " + described(lengths));
+    refuse("length_mask", "lengths must be i32 [B]: {} {}", lengths.dtype(), lengths.shape());
   int64_t B = lengths.size(0);
   Tensor mask({B, S}, DType::u8);
   for (int64_t b = 0; b < B; ++b) {
     int32_t length = lengths.i32()[b];
-    if (length < 0 || length > S)
-      fail("length_mask", fmt::format("lengths must be in 0 .. {}: {}", S, length));
+    if (length < 0 || length > S) refuse("length_mask", "lengths must be in 0 .. {}: {}", S, length);
     for (int64_t s = 0; s < S; ++s) mask.u8()[b * S + s] = s < length;
   }
   return mask;
@@ -111,16 +108,14 @@ AttentionStep attend(const char* op, const std::vector<Var>& inputs, const Tenso
   const Var &query = inputs[0], &keys = inputs[1], &annotations = inputs[2];
   if (keys.dims() != 3 || annotations.dims() != 3 || keys.size(0) != annotations.size(0) ||
       keys.size(1) != annotations.size(1))
-    fail(op, fmt::format("keys must be [S, B, A] and annotations [S, B, D]: keys {}, annotations {}",
-                         keys.shape().str(), annotations.shape().str()));
+    refuse(op, "keys must be [S, B, A] and annotations [S, B, D]: keys {}, annotations {}", keys.shape(),
+           annotations.shape());
   int64_t S = keys.size(0), B = keys.size(1), A = keys.size(2), D = annotations.size(2);
   if (query.shape() != Shape{B, A})
-    fail(op, fmt::format("the query must be [B, A] = [{}, {}]: query {}, keys {}", B, A, query.shape().str(),
-                         keys.shape().str()));
+    refuse(op, "the query must be [B, A] = [{}, {}]: query {}, keys {}", B, A, query.shape(), keys.shape());
   check_mask(op, mask, B, S);
   Tensor v = inputs.size() > 3 ? inputs[3].value() : Tensor();
-  if (inputs.size() > 3 && v.shape() != Shape{A})
-    fail(op, fmt::format("v must be [A] = [{}]: v {}", A, v.shape().str()));
+  if (inputs.size() > 3 && v.shape() != Shape{A}) refuse(op, "v must be [A] = [{}]: v {}", A, v.shape());
   Tensor weights({B, S}, query.dtype()), context({B, D}, query.dtype());
   Step step{S, B, A, D, query.value(), keys.value(), annotations.value(), v, mask, weights, scale};
   with_type(context.dtype(), op, [&](auto type) { step.forward(data<decltype(type)>(context)); });

@@ -1,7 +1,5 @@
 #include <gradus/ops/attention_decoder.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include <gradus/kernels/attention.h>
@@ -15,6 +13,7 @@
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/gru.h>
 #include <gradus/ops/matmul.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/packed_sequence.h>
 #include <gradus/ops/recurrence.h>
 #include <gradus/ops/shape.h>
@@ -27,20 +26,19 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
                                          const Tensor& lengths, Caller caller) {
   At at(caller);
   int64_t T = in.y.size(0), B = in.y.size(1);
+  Tensor active = active_steps(lengths, T, B);
   Var s = in.s0;
-  std::vector<Var> out;
-  std::vector<Var> weights;
+  std::vector<Var> out, weights;
   for (int64_t t = 0; t < T; ++t) {
     AttentionStep step =
         reference::additive_attention(linear(s, in.query_weight), in.keys, in.annotations, in.v, mask);
     Var x = concat({select(in.y, 0, t), step.context}, -1);
     Var next = reference::gru_cell(x, s, {in.weight_ih, in.weight_hh, in.bias_ih, in.bias_hh});
     if (lengths.defined()) {
-      Tensor real({B, 1}, DType::u8);
-      for (int64_t b = 0; b < B; ++b) real.u8()[b] = t < lengths.i32()[b];
+      Tensor real = active.row(t).reshape({B, 1});
       next = where(real, next, s);
-      step.context = where(real, step.context, Tensor::zeros(step.context.shape(), s.dtype()));
-      step.weights = where(real, step.weights, Tensor::zeros(step.weights.shape(), s.dtype())).value();
+      step.context = where(real, step.context, 0);
+      step.weights = where(real, step.weights, 0).value();
     }
     s = next;
     out.push_back(concat({s, step.context}, -1));
@@ -62,15 +60,14 @@ struct Sizes {
 
 void must_be(const char* what, const Var& v, const Shape& wanted) {
   if (v.defined() && v.shape() != wanted)
-    fail("attention_decoder", fmt::format("{} must be {}: {}", what, wanted.str(), v.shape().str()));
+    refuse("attention_decoder", "{} must be {}: {}", what, wanted, v.shape());
 }
 
 Sizes check(const AttentionDecoderInputs& in, const Tensor& mask, const Tensor& lengths) {
   if (in.y.dims() != 3 || in.annotations.dims() != 3 || in.keys.dims() != 3 || in.s0.dims() != 2)
-    fail("attention_decoder",
-         fmt::format("y must be [T, B, E], s0 [B, H], keys [S, B, A], annotations [S, B, D]: {}, {}, {}, {}",
-                     in.y.shape().str(), in.s0.shape().str(), in.keys.shape().str(),
-                     in.annotations.shape().str()));
+    refuse("attention_decoder",
+           "y must be [T, B, E], s0 [B, H], keys [S, B, A], annotations [S, B, D]: {}, {}, {}, {}",
+           in.y.shape(), in.s0.shape(), in.keys.shape(), in.annotations.shape());
   Sizes s{in.y.size(0),    in.y.size(1),    in.y.size(2),          in.s0.size(1),
           in.keys.size(0), in.keys.size(2), in.annotations.size(2)};
   must_be("s0", in.s0, {s.B, s.H});
@@ -82,9 +79,7 @@ Sizes check(const AttentionDecoderInputs& in, const Tensor& mask, const Tensor& 
   must_be("weight_hh", in.weight_hh, {3 * s.H, s.H});
   must_be("bias_ih", in.bias_ih, {3 * s.H});
   must_be("bias_hh", in.bias_hh, {3 * s.H});
-  if (mask.defined() && (mask.dtype() != DType::u8 || mask.shape() != Shape{s.B, s.S}))
-    fail("attention_decoder", fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", s.B, s.S,
-                                          name_of(mask.dtype()), mask.shape().str()));
+  check_mask("attention_decoder", mask, s.B, s.S);
   check_lengths("attention_decoder", lengths, s.T, s.B);
   return s;
 }
@@ -104,8 +99,6 @@ struct Decoder {
   Tensor contexts;  // [N, D]
   Tensor u;         // [N, A]
   Tensor gates;     // [N, 4H]
-
-  const uint8_t* mask_bytes() const { return mask.defined() ? mask.u8() : nullptr; }
 
   // out [T, B, H + D], s_t beside c_t.
   // 1. the embedding half of the input projection, for all steps at once
@@ -131,11 +124,11 @@ struct Decoder {
       std::copy_n(s_new, n * H, s);
       query.product(n, s, H, false, u_t, A);                                                              // 2
       kernels::additive_attention(S, B, A, D, data<T>(keys), data<T>(annotations), u_t, data<T>(v),
-                                  mask_bytes(), weights_t, c_t, D, n);  // 3
+                                  mask_data(mask), weights_t, c_t, D, n);  // 3
       std::fill(weights_t + n * S, weights_t + B * S, T(0));
       context.product(n, c_t, D, true, gi_t, 3 * H);                                                      // 4
       recurrent.product(n, s, H, false, data<T>(gh), 3 * H);                                              // 5
-      kernels::gru_reset_after(n, H, gi_t, data<T>(gh), b_hh.defined() ? data<T>(b_hh) : nullptr, s,
+      kernels::gru_reset_after(n, H, gi_t, data<T>(gh), data_or_null<T>(b_hh), s,
                                kernels::UpdateGate::keeps_old, s_new, data<T>(gates) + first * 4 * H);  // 6
       for (int64_t i = 0; i < B; ++i) {
         T* row = out + (t * B + real.sequence(i)) * O;
@@ -152,12 +145,11 @@ struct Decoder {
     auto [steps, B, E, H, S, A, D] = size;
     int64_t X = E + D, O = H + D, N = real.total();
     DType type = y.dtype();
-    Tensor dgi = real.empty(3 * H, type), dgh = real.empty(3 * H, type), du = real.empty(A, type),
-           dc({steps, B, D}, type);
-    Tensor ds = Tensor::zeros({B, H}, type);
+    Tensor dgi = real.empty(3 * H, type), dgh = real.empty(3 * H, type), du = real.empty(A, type);
+    Tensor dc({steps, B, D}, type), ds = Tensor::zeros({B, H}, type);
     bool direct = dx.needed(kKeys) && real.sorted();
     Tensor dkeys = direct ? dx.into(kKeys) : Tensor::zeros(keys.shape(), type);
-    Tensor dv = dx.needed(kV) ? dx.into(kV) : Tensor::zeros(v.shape(), type);
+    Tensor dv = into_or_zeros(dx, kV, v.shape(), type);
     {  // the packed weights go before the gradients of the weights come
       using Packed = PackedMatrix<T>;
       const typename Packed::Plan plan{B, steps};
@@ -178,9 +170,10 @@ struct Decoder {
                                           kernels::UpdateGate::keeps_old, dgi_t, dgh_t, ds_t);  // 6
         recurrent.product(n, dgh_t, 3 * H, true, ds_t, H);                                      // 5
         context.product(n, dgi_t, 3 * H, true, dc_t, D);                                        // 4
-        kernels::additive_attention_backward<T>(
-            S, B, A, D, data<T>(keys), data<T>(annotations), data<T>(u) + first * A, data<T>(v), mask_bytes(),
-            data<T>(weights) + t * B * S, dc_t, D, du_t, data<T>(dv), data<T>(dkeys), nullptr, n);  // 3
+        kernels::additive_attention_backward<T>(S, B, A, D, data<T>(keys), data<T>(annotations),
+                                                data<T>(u) + first * A, data<T>(v), mask_data(mask),
+                                                data<T>(weights) + t * B * S, dc_t, D, du_t, data<T>(dv),
+                                                data<T>(dkeys), nullptr, n);                        // 3
         query.product(n, du_t, A, true, ds_t, H);                                                   // 2
       }
     }
@@ -197,8 +190,7 @@ struct Decoder {
            data<T>(dx.into(kWeightHh)), H);
     if (dx.needed(kBiasHh)) kernels::sum_rows_into(data<T>(dgh), data<T>(dx.into(kBiasHh)), N, 3 * H);
     dgh = {};
-    if (dx.needed(kAnnotations)) {  // value path of all steps: dH_bs += sum_t a_tbs dc_tb, a product for each
-                                    // sentence
+    if (dx.needed(kAnnotations)) {  // dH_bs += sum_t a_tbs dc_tb, for each sentence a product over its steps
       T* dh = data<T>(dx.into(kAnnotations));
       for (int64_t i = 0; i < B; ++i)
         gemm(true, false, S, D, real.steps(i), T(1), data<T>(weights) + i * S, B * S, data<T>(dc) + i * D,
@@ -262,37 +254,25 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
 
 namespace {
 
-AttentionDecoderInputs inputs_of(const std::vector<Var>& in) {
-  return {in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7], in[8], in[9]};
+OpCase decoder_case(const std::string& name, const Tensor& mask, const Tensor& lengths) {
+  auto with = [=](auto decoder) {
+    return [=](const std::vector<Var>& in) {
+      AttentionDecoderInputs all{in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7], in[8], in[9]};
+      return decoder(all, mask, lengths, Caller::current()).states_contexts;
+    };
+  };
+  return {"attention_decoder" + name,
+          {{3, 2, 2}, {2, 3}, {4, 2, 5}, {4, 2, 2}, {5, 3}, {5}, {9, 4}, {9, 3}, {9}, {9}},
+          with(attention_decoder),
+          with(reference::attention_decoder)};
 }
 
-std::vector<OpCase::Input> case_shapes() {
-  return {{3, 2, 2}, {2, 3}, {4, 2, 5}, {4, 2, 2}, {5, 3}, {5}, {9, 4}, {9, 3}, {9}, {9}};
-}
-
-Tensor case_lengths() { return Tensor::from_ids({2}, {1, 3}); }
 Tensor case_mask() { return length_mask(Tensor::from_ids({2}, {4, 2}), 4); }
 
 }  // namespace
 
-GRADUS_OP_CASES(
-    {"attention_decoder", case_shapes(),
-     [](auto& in) { return attention_decoder(inputs_of(in)).states_contexts; },
-     [](auto& in) { return reference::attention_decoder(inputs_of(in)).states_contexts; }},
-    {"attention_decoder: mask", case_shapes(),
-     [](auto& in) { return attention_decoder(inputs_of(in), case_mask()).states_contexts; },
-     [](auto& in) { return reference::attention_decoder(inputs_of(in), case_mask()).states_contexts; }},
-    {"attention_decoder: lengths", case_shapes(),
-     [](auto& in) { return attention_decoder(inputs_of(in), case_mask(), case_lengths()).states_contexts; },
-     [](auto& in) {
-       return reference::attention_decoder(inputs_of(in), case_mask(), case_lengths()).states_contexts;
-     }},
-    {"attention_decoder: sorted lengths", case_shapes(),
-     [](auto& in) {
-       return attention_decoder(inputs_of(in), {}, Tensor::from_ids({2}, {2, 0})).states_contexts;
-     },
-     [](auto& in) {
-       return reference::attention_decoder(inputs_of(in), {}, Tensor::from_ids({2}, {2, 0})).states_contexts;
-     }});
+GRADUS_OP_CASES(decoder_case("", {}, {}), decoder_case(": mask", case_mask(), {}),
+                decoder_case(": lengths", case_mask(), Tensor::from_ids({2}, {1, 3})),
+                decoder_case(": sorted lengths", {}, Tensor::from_ids({2}, {2, 0})));
 
 }  // namespace gradus

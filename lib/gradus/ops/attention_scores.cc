@@ -1,7 +1,5 @@
 #include <gradus/ops/attention_scores.h>
 
-#include <fmt/core.h>
-
 #include <cmath>
 
 #include <gradus/kernels/elementwise.h>
@@ -45,8 +43,7 @@ struct Sizes {
 
 Sizes check(const char* op, const char* query_name, const Var& query, const Var& keys) {
   if (keys.dims() != 3 || query.shape() != Shape{keys.size(1), keys.size(2)})
-    fail(op, fmt::format("{} must be [B, A] and keys [S, B, A]: {}, {}", query_name, query.shape().str(),
-                         keys.shape().str()));
+    refuse(op, "{} must be [B, A] and keys [S, B, A]: {}, {}", query_name, query.shape(), keys.shape());
   return {keys.size(0), keys.size(1), keys.size(2)};
 }
 
@@ -56,7 +53,7 @@ Var additive_scores(const Input& u, const Var& keys, const Var& v) {
   At at(u.caller());
   const char* op = "additive_scores";
   Sizes s = check(op, "u", u, keys);
-  if (v.shape() != Shape{s.A}) fail(op, fmt::format("v must be [A] = [{}]: {}", s.A, v.shape().str()));
+  if (v.shape() != Shape{s.A}) refuse(op, "v must be [A] = [{}]: {}", s.A, v.shape());
   Tensor hidden = zip_broadcast(keys.value(), u.value(), op, [](auto key, auto add) { return key + add; });
   Tensor e({s.B, s.S}, keys.dtype());
   with_type(keys.dtype(), op, [&](auto type) {
@@ -131,8 +128,8 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
   At at(weights.caller());
   const char* op = "weighted_sum";
   if (annotations.dims() != 3 || weights.shape() != Shape{annotations.size(1), annotations.size(0)})
-    fail(op, fmt::format("weights must be [B, S] and annotations [S, B, D]: {}, {}", weights.shape().str(),
-                         annotations.shape().str()));
+    refuse(op, "weights must be [B, S] and annotations [S, B, D]: {}, {}", weights.shape(),
+           annotations.shape());
   int64_t S = annotations.size(0), B = annotations.size(1), D = annotations.size(2);
   check_mask(op, mask, B, S);
   Tensor context = Tensor::zeros({B, D}, annotations.dtype());

@@ -1,12 +1,11 @@
 #include <gradus/ops/concat_rows.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <limits>
 
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus {
@@ -31,11 +30,11 @@ Tensor real_rows(const Input& input, int64_t T) {
   int64_t B = lengths.numel(), longest = 0;
   for (int64_t b = 0; b < B; ++b) {
     if (lengths.i32()[b] < 0 || lengths.i32()[b] > T)
-      fail("real_rows", fmt::format("lengths must be in 0 .. {}: {}", T, lengths.i32()[b]));
+      refuse("real_rows", "lengths must be in 0 .. {}: {}", T, lengths.i32()[b]);
     longest = std::max<int64_t>(longest, lengths.i32()[b]);
   }
   if (longest * B > std::numeric_limits<int32_t>::max())
-    fail("real_rows", fmt::format("there are more rows than i32 can number: {} times {}", longest, B));
+    refuse("real_rows", "there are more rows than i32 can number: {} times {}", longest, B);
   for (int64_t t = 0; t < longest; ++t)
     for (int64_t b = 0; b < B; ++b)
       if (t < lengths.i32()[b]) rows.push_back(static_cast<int32_t>(t * B + b));
@@ -46,23 +45,19 @@ Var concat_rows(const std::vector<Var>& parts, const Tensor& rows, Caller caller
   At at(caller);
   if (parts.empty() || parts[0].dims() == 0) fail("concat_rows", "needs at least one tensor with rows");
   if (rows.dtype() != DType::i32 || rows.dims() != 1)
-    fail("concat_rows",
-         fmt::format("rows must be i32 with one axis: {} {}", name_of(rows.dtype()), rows.shape().str()));
+    refuse("concat_rows", "rows must be i32 with one axis: {} {}", rows.dtype(), rows.shape());
   Shape leading = parts[0].shape().without(-1);
   int64_t N = rows.numel(), width = 0;
   for (const Var& x : parts) {
     if (x.dims() == 0 || x.shape().without(-1) != leading || x.dtype() != parts[0].dtype())
-      fail("concat_rows",
-           fmt::format("all axes but the last, and the element types, must agree: {} {} and {} {}",
-                       parts[0].shape().str(), name_of(parts[0].dtype()), x.shape().str(),
-                       name_of(x.dtype())));
+      refuse("concat_rows", "all axes but the last, and the element types, must agree: {} {} and {} {}",
+             parts[0].shape(), parts[0].dtype(), x.shape(), x.dtype());
     width += x.size(-1);
   }
   const int32_t* r = rows.i32();
   for (int64_t i = 0; i < N; ++i)
     if (r[i] < 0 || r[i] >= leading.numel() || (i > 0 && r[i] <= r[i - 1]))
-      fail("concat_rows",
-           fmt::format("rows must ascend within 0 .. {}: {} at {}", leading.numel() - 1, r[i], i));
+      refuse("concat_rows", "rows must ascend within 0 .. {}: {} at {}", leading.numel() - 1, r[i], i);
   Tensor y({N, width}, parts[0].dtype());
   with_type(y.dtype(), "concat_rows", [&](auto type) {
     using T = decltype(type);

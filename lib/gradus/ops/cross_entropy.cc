@@ -1,13 +1,12 @@
 #include <gradus/ops/cross_entropy.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include <gradus/kernels/cross_entropy.h>
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
 
@@ -16,9 +15,9 @@ namespace {
 
 void check_shapes(const Var& logits, const Tensor& targets) {
   if (logits.dims() == 0 || logits.shape().without(-1) != targets.shape())
-    fail("cross_entropy",
-         fmt::format("targets must have the logits' shape without the last axis: logits {}, targets {}",
-                     logits.shape().str(), targets.shape().str()));
+    refuse("cross_entropy",
+           "targets must have the logits' shape without the last axis: logits {}, targets {}", logits.shape(),
+           targets.shape());
 }
 
 }  // namespace
@@ -30,15 +29,14 @@ double cross_entropy_scale(const char* op, int64_t tokens, const CrossEntropyOpt
 }
 
 int64_t count_targets(const char* op, const Tensor& targets, int64_t V, const CrossEntropyOptions& options) {
-  if (targets.dtype() != DType::i32)
-    fail(op, fmt::format("targets must be i32: {}", name_of(targets.dtype())));
+  if (targets.dtype() != DType::i32) refuse(op, "targets must be i32: {}", targets.dtype());
   if (!(options.label_smoothing >= 0 && options.label_smoothing < 1))
-    fail(op, fmt::format("label_smoothing must be in [0, 1): {}", options.label_smoothing));
+    refuse(op, "label_smoothing must be in [0, 1): {}", options.label_smoothing);
   int64_t count = 0;
   const int32_t* id = targets.i32();
   for (int64_t i = 0; i < targets.numel(); ++i) {
     if (id[i] == options.ignore_index) continue;
-    if (id[i] < 0 || id[i] >= V) fail(op, fmt::format("targets must be in 0 .. {}: {}", V - 1, id[i]));
+    if (id[i] < 0 || id[i] >= V) refuse(op, "targets must be in 0 .. {}: {}", V - 1, id[i]);
     ++count;
   }
   return count;

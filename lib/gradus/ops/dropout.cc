@@ -1,7 +1,5 @@
 #include <gradus/ops/dropout.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <bit>
 #include <type_traits>
@@ -10,6 +8,7 @@
 #include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 #include <gradus/random.h>
 
@@ -40,7 +39,7 @@ Tensor masked(const Tensor& x, const Tensor& mask, double p) {
 }
 
 bool drops(double p) {
-  if (!(p >= 0 && p < 1)) fail("dropout", fmt::format("p must be in [0, 1): {}", p));
+  if (!(p >= 0 && p < 1)) refuse("dropout", "p must be in [0, 1): {}", p);
   return p > 0 && Training::active();
 }
 

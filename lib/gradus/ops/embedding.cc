@@ -1,7 +1,5 @@
 #include <gradus/ops/embedding.h>
 
-#include <fmt/core.h>
-
 #include <cstring>
 #include <vector>
 
@@ -9,6 +7,7 @@
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>
+#include <gradus/ops/operands.h>
 
 namespace gradus {
 namespace {
@@ -56,8 +55,8 @@ Var embedding(const Var& weight, const Tensor& ids, const EmbeddingOptions& opti
 
 Var embedding(const Input& weight, const Tensor& ids, const EmbeddingOptions& options) {
   At at(weight.caller());
-  if (weight.dims() != 2) fail("embedding", fmt::format("weight must be [V, E]: {}", weight.shape().str()));
-  if (ids.dtype() != DType::i32) fail("embedding", fmt::format("ids must be i32: {}", name_of(ids.dtype())));
+  if (weight.dims() != 2) refuse("embedding", "weight must be [V, E]: {}", weight.shape());
+  if (ids.dtype() != DType::i32) refuse("embedding", "ids must be i32: {}", ids.dtype());
   int64_t V = weight.size(0), E = weight.size(1), N = ids.numel();
   Shape shape = ids.shape();
   shape.append(E);
@@ -68,7 +67,7 @@ Var embedding(const Input& weight, const Tensor& ids, const EmbeddingOptions& op
     T* out = data<T>(y);
     const int32_t* id = ids.i32();
     for (int64_t i = 0; i < N; ++i) {
-      if (id[i] < 0 || id[i] >= V) fail("embedding", fmt::format("ids must be in 0 .. {}: {}", V - 1, id[i]));
+      if (id[i] < 0 || id[i] >= V) refuse("embedding", "ids must be in 0 .. {}: {}", V - 1, id[i]);
       std::memcpy(out + i * E, table + id[i] * E, static_cast<size_t>(E) * sizeof(T));
     }
   });

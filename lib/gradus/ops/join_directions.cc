@@ -1,7 +1,5 @@
 #include <gradus/ops/join_directions.h>
 
-#include <fmt/core.h>
-
 #include <cstring>
 
 #include <gradus/op_case.h>
@@ -54,8 +52,8 @@ Var join_directions(const Input& forward, const Var& backward, const Tensor& len
   else check_operand(forward, "join_directions");
   if (!backward.defined() && !lengths.defined()) return forward;
   if (forward.dims() != 3 || (backward.defined() && backward.shape() != forward.shape()))
-    fail("join_directions", fmt::format("both directions must be [T, B, H]: {} and {}", forward.shape().str(),
-                                        backward.defined() ? backward.shape().str() : "none"));
+    refuse("join_directions", "both directions must be [T, B, H]: {} and {}", forward.shape(),
+           backward.defined() ? backward.shape().str() : "none");
   int64_t H = forward.size(2);
   check_lengths("join_directions", lengths, forward.size(0), forward.size(1));
   std::vector<Var> directions{forward};

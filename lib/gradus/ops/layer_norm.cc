@@ -1,7 +1,5 @@
 #include <gradus/ops/layer_norm.h>
 
-#include <fmt/core.h>
-
 #include <gradus/kernels/layer_norm.h>
 #include <gradus/numeric.h>
 #include <gradus/ops/arithmetic.h>
@@ -28,12 +26,11 @@ Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double eps) {
 Var layer_norm(const Input& x, const Var& gamma, const Var& beta, double eps) {
   At at(x.caller());
   if (x.dims() == 0 || gamma.shape() != Shape{x.size(-1)} || beta.shape() != gamma.shape())
-    fail("layer_norm",
-         fmt::format("gamma and beta must be [n] for input [..., n]: input {}, gamma {}, beta {}",
-                     x.shape().str(), gamma.shape().str(), beta.shape().str()));
+    refuse("layer_norm", "gamma and beta must be [n] for input [..., n]: input {}, gamma {}, beta {}",
+           x.shape(), gamma.shape(), beta.shape());
   if (gamma.dtype() != x.dtype() || beta.dtype() != x.dtype())
-    fail("layer_norm", fmt::format("element types must agree: input {}, gamma {}, beta {}",
-                                   name_of(x.dtype()), name_of(gamma.dtype()), name_of(beta.dtype())));
+    refuse("layer_norm", "element types must agree: input {}, gamma {}, beta {}", x.dtype(), gamma.dtype(),
+           beta.dtype());
   int64_t n = x.size(-1), rows = n == 0 ? 0 : x.numel() / n;
   Tensor y(x.shape(), x.dtype()), stats({rows, 2}, x.dtype());
   with_type(x.dtype(), "layer_norm", [&](auto type) {

@@ -1,7 +1,5 @@
 #include <gradus/ops/loss.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <type_traits>
 
@@ -35,8 +33,7 @@ template <class Part>
 Var pointwise(const char* op, const Var& input, const Var& target, Reduction reduction, Part part) {
   check_operands(input, target, op);
   if (input.shape() != target.shape())
-    fail(op, fmt::format("input and target must have one shape: input {}, target {}", input.shape().str(),
-                         target.shape().str()));
+    refuse(op, "input and target must have one shape: input {}, target {}", input.shape(), target.shape());
   if (reduction == Reduction::batchmean && input.dims() == 0)
     fail(op, "batchmean needs a first axis: input []");
   double factor = factor_of(reduction, input.shape());
@@ -181,13 +178,12 @@ Var nll_loss(const Input& log_probs, const Tensor& targets, const NLLOptions& op
   only_kl_div(op, options.reduction);
   check_operand(log_probs, op);
   if (log_probs.dims() == 0 || log_probs.shape().without(-1) != targets.shape())
-    fail(op, fmt::format("targets must have log_probs' shape without the last axis: log_probs {}, targets {}",
-                         log_probs.shape().str(), targets.shape().str()));
+    refuse(op, "targets must have log_probs' shape without the last axis: log_probs {}, targets {}",
+           log_probs.shape(), targets.shape());
   int64_t C = log_probs.size(-1), rows = targets.numel();
   count_targets(op, targets, C, {.ignore_index = options.ignore_index});
   if (options.weight.defined() && options.weight.shape() != Shape{C})
-    fail(op, fmt::format("weight must be [C]: weight {}, log_probs {}", options.weight.shape().str(),
-                         log_probs.shape().str()));
+    refuse(op, "weight must be [C]: weight {}, log_probs {}", options.weight.shape(), log_probs.shape());
   // 1. the factor of every row, and what the sum is divided by
   Tensor factors(targets.shape(), log_probs.dtype());
   double total = 0;

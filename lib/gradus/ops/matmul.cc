@@ -34,10 +34,9 @@ struct Plan {
   std::vector<int64_t> a_index, b_index;
 
   Plan(const Shape& a, const Shape& b) {
-    if (a.dims() < 2 || b.dims() < 2)
-      fail("matmul", fmt::format("needs at least two dimensions: {} and {}", a.str(), b.str()));
+    if (a.dims() < 2 || b.dims() < 2) refuse("matmul", "needs at least two dimensions: {} and {}", a, b);
     if (a[-1] != b[-2])
-      fail("matmul", fmt::format("inner dimensions must agree: {} and {}", a.str(), b.str()),
+      fail("matmul", fmt::format("inner dimensions must agree: {} and {}", a, b),
            a[-1] == b[-1] ? "transpose the second operand?" : size_hint(a[-1], b[-2]));
     m = a[-2], k = a[-1], n = b[-1];
     Shape la = leading(a, 2), lb = leading(b, 2);
@@ -59,7 +58,7 @@ struct Plan {
     for (int i = 1; i <= narrow.dims(); ++i) {
       int64_t x = wide[-i], y = narrow[-i];
       if (x != y && x != 1 && y != 1)
-        fail("matmul", fmt::format("leading dimensions do not broadcast: {} and {}", a.str(), b.str()));
+        refuse("matmul", "leading dimensions do not broadcast: {} and {}", a, b);
       if (x == 1) wide.set(wide.dims() - i, y);
     }
     return wide;
@@ -135,11 +134,12 @@ Var matmul(const Input& a, const Var& b) {
 
 Var linear(const Input& x, const Var& weight, const Var& bias) {
   At at(x.caller());
-  if (weight.dims() != 2) fail("linear", fmt::format("weight must be [out, in]: {}", weight.shape().str()));
+  if (weight.dims() != 2) refuse("linear", "weight must be [out, in]: {}", weight.shape());
   if (x.dims() == 0 || x.size(-1) != weight.size(1))
-    fail("linear", fmt::format("input's last dimension must be in_features: input {}, weight {}",
-                               x.shape().str(), weight.shape().str()),
-         x.dims() == 0                   ? ""
+    fail("linear",
+         fmt::format("input's last dimension must be in_features: input {}, weight {}", x.shape(),
+                     weight.shape()),
+         x.dims() == 0                  ? ""
          : x.size(-1) == weight.size(0) ? "weight is [out_features, in_features]: transposed?"
                                         : size_hint(x.size(-1), weight.size(1)));
   check_types("linear", x.dtype(), weight.dtype());
@@ -149,8 +149,7 @@ Var linear(const Input& x, const Var& weight, const Var& bias) {
   std::vector<Var> inputs = {x, weight};
   if (bias.defined()) {
     if (bias.dims() != 1 || bias.size(0) != out)
-      fail("linear",
-           fmt::format("bias must be [out]: bias {}, weight {}", bias.shape().str(), weight.shape().str()));
+      refuse("linear", "bias must be [out]: bias {}, weight {}", bias.shape(), weight.shape());
     check_types("linear", x.dtype(), bias.dtype());
     inputs.push_back(bias);
   }

@@ -3,23 +3,44 @@
 // Internal: what ops ask of their operands before they touch a number, and how they hand the numbers to
 // kernels. Not installed.
 
+#include <fmt/core.h>
+
 #include <gradus/autograd.h>
 #include <gradus/numeric.h>
 
+template <>
+struct fmt::formatter<gradus::Shape> {
+  constexpr auto parse(fmt::format_parse_context& c) { return c.begin(); }
+  auto format(const gradus::Shape& s, fmt::format_context& c) const {
+    return fmt::format_to(c.out(), "{}", s.str());
+  }
+};
+
+template <>
+struct fmt::formatter<gradus::DType> {
+  constexpr auto parse(fmt::format_parse_context& c) { return c.begin(); }
+  auto format(gradus::DType type, fmt::format_context& c) const {
+    return fmt::format_to(c.out(), "{}", gradus::name_of(type));
+  }
+};
+
 namespace gradus {
 
-/// "i32 [2, 3]"
-inline std::string described(const Tensor& x) { return std::string(name_of(x.dtype())) + " " + x.shape().str(); }
+/// fail() with a text that fmt puts together; shapes and element types are shown as "[2, 3]" and "f32".
+template <class... Args>
+[[noreturn]] void refuse(const char* op, fmt::format_string<Args...> text, Args&&... args) {
+  fail(op, fmt::format(text, std::forward<Args>(args)...));
+}
 
 /// @throws Error "[op] the input is undefined", "[op] needs f32 or f64 numbers: i32 [2, 3]"
 inline void check_operand(const Var& x, const char* op) {
   if (!x.defined()) fail(op, "the input is undefined");
-  if (!is_floating(x.dtype())) fail(op, "needs f32 or f64 numbers: " + described(x.value()));
+  if (!is_floating(x.dtype())) refuse(op, "needs f32 or f64 numbers: {} {}", x.dtype(), x.shape());
 }
 
 /// @throws Error "[op] element types must agree: f32 and f64"
 inline void check_types(const char* op, DType a, DType b) {
-  if (a != b) fail(op, std::string("element types must agree: ") + name_of(a) + " and " + name_of(b));
+  if (a != b) refuse(op, "element types must agree: {} and {}", a, b);
 }
 
 /// Both operands as above, and of one element type.
@@ -33,7 +54,7 @@ inline void check_operands(const Var& a, const Var& b, const char* op) {
 /// @throws Error "[op] the mask must be u8 [B, S] = [2, 3]: u8 [2, 4]"
 inline void check_mask(const char* op, const Tensor& mask, int64_t B, int64_t S) {
   if (!mask.defined() || (mask.dtype() == DType::u8 && mask.shape() == Shape{B, S})) return;
-  fail(op, "the mask must be u8 [B, S] = " + Shape{B, S}.str() + ": " + described(mask));
+  refuse(op, "the mask must be u8 [B, S] = [{}, {}]: {} {}", B, S, mask.dtype(), mask.shape());
 }
 
 /// What two sizes that should agree suggest: "512 = 2 x 256: bidirectional?", "" when nothing.

@@ -13,6 +13,7 @@
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>
+#include <gradus/ops/operands.h>
 
 namespace gradus {
 namespace {
@@ -25,19 +26,18 @@ constexpr int64_t kUnit = 16;
 
 void check(const Var& hidden, const Var& weight, const Var& bias, const Tensor& targets) {
   const char* op = "linear_cross_entropy";
-  if (weight.dims() != 2) fail(op, fmt::format("weight must be [V, H]: {}", weight.shape().str()));
+  if (weight.dims() != 2) refuse(op, "weight must be [V, H]: {}", weight.shape());
   if (hidden.dims() == 0 || hidden.size(-1) != weight.size(1))
-    fail(op, fmt::format("hidden's last dimension must be weight's: hidden {}, weight {}",
-                         hidden.shape().str(), weight.shape().str()));
+    refuse(op, "hidden's last dimension must be weight's: hidden {}, weight {}", hidden.shape(),
+           weight.shape());
   if (bias.defined() && bias.shape() != Shape{weight.size(0)})
-    fail(op, fmt::format("bias must be [V]: bias {}, weight {}", bias.shape().str(), weight.shape().str()));
+    refuse(op, "bias must be [V]: bias {}, weight {}", bias.shape(), weight.shape());
   if (targets.shape() != hidden.shape().without(-1))
-    fail(op, fmt::format("targets must have hidden's shape without the last axis: hidden {}, targets {}",
-                         hidden.shape().str(), targets.shape().str()));
+    refuse(op, "targets must have hidden's shape without the last axis: hidden {}, targets {}",
+           hidden.shape(), targets.shape());
   if (weight.dtype() != hidden.dtype() || (bias.defined() && bias.dtype() != hidden.dtype()))
-    fail(op, fmt::format("element types must agree: hidden {}, weight {}{}", name_of(hidden.dtype()),
-                         name_of(weight.dtype()),
-                         bias.defined() ? fmt::format(", bias {}", name_of(bias.dtype())) : std::string()));
+    refuse(op, "element types must agree: hidden {}, weight {}{}", hidden.dtype(), weight.dtype(),
+           bias.defined() ? fmt::format(", bias {}", bias.dtype()) : std::string());
 }
 
 // Gradients for dloss = 1; undefined where not wanted.
@@ -225,7 +225,7 @@ CrossEntropy linear_cross_entropy(const Input& hidden, const Var& weight, const 
                                   int parts) {
   At at(hidden.caller());
   check(hidden, weight, bias, targets);
-  if (parts < 0) fail("linear_cross_entropy", fmt::format("parts must not be negative: {}", parts));
+  if (parts < 0) refuse("linear_cross_entropy", "parts must not be negative: {}", parts);
   if (options.reduction == Reduction::none)
     fail("linear_cross_entropy", "reduction none needs the logits: use cross_entropy(linear(...))");
   int64_t tokens = count_targets("linear_cross_entropy", targets, weight.size(0), options);

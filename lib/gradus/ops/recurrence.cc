@@ -12,10 +12,10 @@ namespace gradus {
 void check_lengths(const char* op, const Tensor& lengths, int64_t T, int64_t B) {
   if (!lengths.defined()) return;
   if (lengths.dtype() != DType::i32 || lengths.shape() != Shape{B})
-    fail(op, fmt::format("lengths must be i32 [B] = [{}]: {}", B, described(lengths)));
+    refuse(op, "lengths must be i32 [B] = [{}]: {} {}", B, lengths.dtype(), lengths.shape());
   for (int64_t b = 0; b < B; ++b)
     if (lengths.i32()[b] < 0 || lengths.i32()[b] > T)
-      fail(op, fmt::format("lengths must be in 0 .. T = {}: {}", T, lengths.i32()[b]));
+      refuse(op, "lengths must be in 0 .. T = {}: {}", T, lengths.i32()[b]);
 }
 
 namespace {
@@ -25,23 +25,21 @@ RecurrentSizes check_recurrence(const char* op, int64_t gates, int dims, const V
   const Var &weight_ih = w.ih, &weight_hh = w.hh;
   std::string rows = gates == 1 ? "hidden_size" : fmt::format("{} hidden_size", gates);
   if (x.dims() != dims)
-    fail(op, fmt::format("input must be {}: input {}", dims == 2 ? "[B, input_size]" : "[T, B, input_size]",
-                         x.shape().str()));
+    refuse(op, "input must be {}: input {}", dims == 2 ? "[B, input_size]" : "[T, B, input_size]", x.shape());
   RecurrentSizes s{dims == 2 ? 1 : x.size(0), x.size(-2), x.size(-1),
                    weight_hh.dims() == 2 ? weight_hh.size(1) : 0};
   if (weight_ih.dims() != 2 || weight_ih.size(1) != s.I || weight_ih.size(0) != gates * s.H)
     fail(op,
          fmt::format("weight_ih must be [{}, input_size]: input {}, weight_ih {}, weight_hh {}", rows,
-                     x.shape().str(), weight_ih.shape().str(), weight_hh.shape().str()),
+                     x.shape(), weight_ih.shape(), weight_hh.shape()),
          weight_ih.dims() == 2 && weight_ih.size(0) == gates * s.H ? size_hint(s.I, weight_ih.size(1)) : "");
   if (weight_hh.shape() != Shape{gates * s.H, s.H})
-    fail(op, fmt::format("weight_hh must be [{}, hidden_size]: weight_hh {}", rows, weight_hh.shape().str()));
+    refuse(op, "weight_hh must be [{}, hidden_size]: weight_hh {}", rows, weight_hh.shape());
   if (h.defined() && h.shape() != Shape{s.B, s.H})
-    fail(op, fmt::format("the initial state must be [B, hidden_size] = [{}, {}]: state {}", s.B, s.H,
-                         h.shape().str()));
+    refuse(op, "the initial state must be [B, hidden_size] = [{}, {}]: state {}", s.B, s.H, h.shape());
   for (const Var* bias : {&w.bias_ih, &w.bias_hh})
     if (bias->defined() && bias->shape() != Shape{gates * s.H})
-      fail(op, fmt::format("a bias must be [{}] = [{}]: bias {}", rows, gates * s.H, bias->shape().str()));
+      refuse(op, "a bias must be [{}] = [{}]: bias {}", rows, gates * s.H, bias->shape());
   for (const Var* v : {&h, &weight_ih, &weight_hh, &w.bias_ih, &w.bias_hh})
     if (v->defined()) check_types(op, x.dtype(), v->dtype());
   check_lengths(op, lengths, s.T, s.B);
@@ -53,7 +51,7 @@ RecurrentSizes check_recurrence(const char* op, int64_t gates, int dims, const V
 void check_state(const char* op, const char* name, const Var& state, const RecurrentSizes& s, DType dtype) {
   if (!state.defined()) return;
   if (state.shape() != Shape{s.B, s.H})
-    fail(op, fmt::format("{} must be [B, hidden_size] = [{}, {}]: {}", name, s.B, s.H, state.shape().str()));
+    refuse(op, "{} must be [B, hidden_size] = [{}, {}]: {}", name, s.B, s.H, state.shape());
   check_types(op, dtype, state.dtype());
 }
 

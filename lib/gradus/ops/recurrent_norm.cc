@@ -17,12 +17,10 @@ std::vector<Var> recurrent_inputs(const char* op, const Var& x, const std::vecto
     Shape wanted{times * w.hh.size(1)};
     auto fits = [&](const Var& v) { return v.defined() && v.shape() == wanted; };
     if (times == 0 && (norm.weight.defined() || norm.bias.defined()))
-      fail(op,
-           fmt::format("this unit has no {}: weight {}, bias {}", name, text(norm.weight), text(norm.bias)));
+      refuse(op, "this unit has no {}: weight {}, bias {}", name, text(norm.weight), text(norm.bias));
     if (times != 0 && (!fits(norm.weight) || (norm.bias.defined() && !fits(norm.bias))))
-      fail(op, fmt::format("{} must be [{}hidden_size] = {}: weight {}, bias {}", name,
-                           times == 1 ? "" : fmt::format("{} ", times), wanted.str(), text(norm.weight),
-                           text(norm.bias)));
+      refuse(op, "{} must be [{}hidden_size] = {}: weight {}, bias {}", name,
+             times == 1 ? "" : fmt::format("{} ", times), wanted, text(norm.weight), text(norm.bias));
     for (const Var* v : {&norm.weight, &norm.bias})
       if (v->defined()) check_types(op, x.dtype(), v->dtype());
     if (times != 0) inputs.insert(inputs.end(), {norm.weight, norm.bias});
@@ -31,9 +29,8 @@ std::vector<Var> recurrent_inputs(const char* op, const Var& x, const std::vecto
   add("norm_hh", w.norm_hh, sizes.hh);
   add("norm_c", w.norm_c, sizes.c);
   if (w.bias_ih.defined() || w.bias_hh.defined())
-    fail(op, fmt::format(
-                 "a normalised unit has no biases, the offsets of its norms stand in: bias_ih {}, bias_hh {}",
-                 text(w.bias_ih), text(w.bias_hh)));
+    refuse(op, "a normalised unit has no biases, the offsets of its norms stand in: bias_ih {}, bias_hh {}",
+           text(w.bias_ih), text(w.bias_hh));
   return inputs;
 }
 

@@ -1,7 +1,5 @@
 #include <gradus/ops/reduce.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -29,7 +27,7 @@ Reduced reduced(const Var& x, const ReduceOptions& options, const char* op) {
   bool gone[Shape::kMaxDims] = {};
   for (int axis : options.axes) {
     int front = x.shape().axis(axis, op);
-    if (gone[front]) fail(op, fmt::format("axis {} is named twice: shape {}", front, x.shape().str()));
+    if (gone[front]) refuse(op, "axis {} is named twice: shape {}", front, x.shape());
     gone[front] = true;
   }
   Reduced r{x.shape(), Shape(), 1};
@@ -115,7 +113,7 @@ Var mean(const Input& x, const ReduceOptions& options) {
 Var max(const Input& x, const ReduceOptions& options) {
   At at(x.caller());
   Reduced r = reduced(x, options, "max");
-  if (r.count == 0) fail("max", fmt::format("nothing to take the maximum of: shape {}", x.shape().str()));
+  if (r.count == 0) refuse("max", "nothing to take the maximum of: shape {}", x.shape());
   Tensor y = largest(x.value(), r.kept);
   return record("max", {x}, y.reshape(r.wanted), [x = x.value(), y](const Tensor& dy, Grads& dx) {
     Tensor hit = zip_broadcast(x, y, "max", [](auto v, auto best) {
@@ -158,7 +156,7 @@ Tensor argmax(const Input& input) {
   const Tensor& x = input.value();
   if (!x.defined()) fail("argmax", "the input is undefined");
   if (x.dims() == 0 || x.size(-1) == 0)
-    fail("argmax", fmt::format("the last axis must have entries: shape {}", x.shape().str()));
+    refuse("argmax", "the last axis must have entries: shape {}", x.shape());
   Tensor y(x.shape().without(-1), DType::i32);
   const int64_t n = x.size(-1);
   int32_t* out = y.i32();

@@ -189,8 +189,8 @@ struct Problem {
 
   template <class T_>
   void backward(const Tensor& doutput, Grads& dx) const {
-    auto into = [&](const Operand& x) { return dx.needed(x.input) ? dx.into(x.input) : Tensor(); };
-    Tensor dq = into(q), dk = into(k), dv_ = into(v);
+    Tensor dq = into_if_needed(dx, q.input), dk = into_if_needed(dx, k.input),
+           dv_ = into_if_needed(dx, v.input);
     std::vector<uint8_t> keep(static_cast<size_t>(S));
     int64_t most = std::min(T, kQueries) * S, row = B * H * dv;
     Tensor scores({most}, dtype()), slopes({most}, dtype()),
@@ -232,16 +232,13 @@ struct Problem {
 // Fills in what follows from the operands and runs the forward.
 ScaledDotProduct attend(const std::vector<Var>& inputs, Problem p, const ScaledDotProductOptions& o) {
   p.T = p.q.tensor.size(0), p.B = p.q.tensor.size(1), p.S = p.k.tensor.size(0), p.H = o.heads;
-  if (o.mask.defined() && (o.mask.dtype() != DType::u8 || o.mask.shape() != Shape{p.B, p.S}))
-    fail(kOp, fmt::format("the mask must be u8 [B, S] = [{}, {}]: {} {}", p.B, p.S, name_of(o.mask.dtype()),
-                          o.mask.shape().str()));
+  check_mask(kOp, o.mask, p.B, p.S);
   if (o.causal && p.S < p.T)
-    fail(kOp,
-         fmt::format("causal queries are the last of the keys' positions: {} queries, {} keys", p.T, p.S));
+    refuse(kOp, "causal queries are the last of the keys' positions: {} queries, {} keys", p.T, p.S);
   p.scale = o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(std::max<int64_t>(p.d, 1)));
   p.causal = o.causal;
   p.mask = o.mask;
-  if (!(o.dropout >= 0 && o.dropout < 1)) fail(kOp, fmt::format("dropout must be in [0, 1): {}", o.dropout));
+  if (!(o.dropout >= 0 && o.dropout < 1)) refuse(kOp, "dropout must be in [0, 1): {}", o.dropout);
   p.dropout = Training::active() ? o.dropout : 0;
   if (p.dropout > 0) p.stream = Training::next_stream();
   p.real.assign(static_cast<size_t>(p.B), p.S);
@@ -262,16 +259,16 @@ ScaledDotProduct attend(const std::vector<Var>& inputs, Problem p, const ScaledD
 
 // Columns per head of `width` columns. @throws when they do not divide.
 int64_t per_head(const char* what, int64_t width, int64_t parts, int64_t heads) {
-  if (heads < 1) fail(kOp, fmt::format("heads must be positive: {}", heads));
+  if (heads < 1) refuse(kOp, "heads must be positive: {}", heads);
   if (heads > std::max<int64_t>(width, 1) || width % (parts * heads) != 0)
-    fail(kOp, fmt::format("{} must divide into {} heads: {} columns{}", what, heads, width,
-                          parts > 1 ? fmt::format(" of {} operands", parts) : std::string()));
+    refuse(kOp, "{} must divide into {} heads: {} columns{}", what, heads, width,
+           parts > 1 ? fmt::format(" of {} operands", parts) : std::string());
   return width / parts / heads;
 }
 
 void check_time_major(const char* what, const Var& x) {
   check_operand(x, kOp);
-  if (x.dims() != 3) fail(kOp, fmt::format("{} must have three axes, time first: {}", what, x.shape().str()));
+  if (x.dims() != 3) refuse(kOp, "{} must have three axes, time first: {}", what, x.shape());
 }
 
 }  // namespace
@@ -285,11 +282,9 @@ ScaledDotProduct scaled_dot_product_attention(const Input& q, const Var& k, cons
   check_operands(q, k, kOp);
   check_operands(q, v, kOp);
   if (k.size(1) != q.size(1) || k.size(2) != q.size(2))
-    fail(kOp, fmt::format("keys must be [S, B, E] for queries [T, B, E]: queries {}, keys {}",
-                          q.shape().str(), k.shape().str()));
+    refuse(kOp, "keys must be [S, B, E] for queries [T, B, E]: queries {}, keys {}", q.shape(), k.shape());
   if (v.size(0) != k.size(0) || v.size(1) != k.size(1))
-    fail(kOp, fmt::format("values must be [S, B, Ev] for keys [S, B, E]: keys {}, values {}", k.shape().str(),
-                          v.shape().str()));
+    refuse(kOp, "values must be [S, B, Ev] for keys [S, B, E]: keys {}, values {}", k.shape(), v.shape());
   Problem p{.q = {0, q.value(), 0}, .k = {1, k.value(), 0}, .v = {2, v.value(), 0}};
   p.d = per_head("queries", q.size(2), 1, options.heads);
   p.dv = per_head("values", v.size(2), 1, options.heads);
@@ -313,9 +308,8 @@ ScaledDotProduct packed_cross_attention(const Input& q, const Var& kv,
   check_time_major("keys, values", kv);
   check_operands(q, kv, kOp);
   if (kv.size(1) != q.size(1) || kv.size(2) != 2 * q.size(2))
-    fail(kOp, fmt::format(
-                  "keys and values must be [S, B, 2E] for queries [T, B, E]: queries {}, keys and values {}",
-                  q.shape().str(), kv.shape().str()));
+    refuse(kOp, "keys and values must be [S, B, 2E] for queries [T, B, E]: queries {}, keys and values {}",
+           q.shape(), kv.shape());
   Problem p{.q = {0, q.value(), 0}, .k = {1, kv.value(), 0}, .v = {1, kv.value(), q.size(2)}};
   p.d = p.dv = per_head("queries", q.size(2), 1, options.heads);
   return attend({q, kv}, std::move(p), options);
@@ -331,49 +325,44 @@ ScaledDotProductOptions case_options(bool causal, double dropout = 0) {
   return {.heads = 2, .mask = mask, .causal = causal, .dropout = dropout};
 }
 
-Var of_parts(const Var& x, const ScaledDotProductOptions& o) {
-  int64_t E = x.size(2) / 3;
-  auto part = [&](int64_t i) { return slice(x, 2, i * E, (i + 1) * E); };
-  return reference::scaled_dot_product_attention(part(0), part(1), part(2), o);
+OpCase attention_case(const std::string& name, const std::vector<OpCase::Input>& inputs,
+                      const ScaledDotProductOptions& options) {
+  return {"scaled_dot_product_attention" + name, inputs,
+          [=](auto& in) {
+            Training mode(5);
+            return scaled_dot_product_attention(in[0], in[1], in[2], options).output;
+          },
+          [=](auto& in) {
+            Training mode(5);
+            return reference::scaled_dot_product_attention(in[0], in[1], in[2], options);
+          }};
+}
+
+// Part i of n side by side.
+Var part(const Var& x, int64_t i, int64_t n) {
+  int64_t E = x.size(2) / n;
+  return slice(x, 2, i * E, (i + 1) * E);
 }
 
 }  // namespace
 
-GRADUS_OP_CASES(
-    {"scaled_dot_product_attention",
-     {{3, 2, 4}, {5, 2, 4}, {5, 2, 6}},
-     [](auto& in) { return scaled_dot_product_attention(in[0], in[1], in[2], {.heads = 2}).output; },
-     [](auto& in) { return reference::scaled_dot_product_attention(in[0], in[1], in[2], {.heads = 2}); }},
-    {"scaled_dot_product_attention: mask, causal",
-     {{3, 3, 4}, {4, 3, 4}, {4, 3, 4}},
-     [](auto& in) { return scaled_dot_product_attention(in[0], in[1], in[2], case_options(true)).output; },
-     [](auto& in) {
-       return reference::scaled_dot_product_attention(in[0], in[1], in[2], case_options(true));
-     }},
-    {"scaled_dot_product_attention: one head, scale",
-     {{4, 1, 3}, {4, 1, 3}, {4, 1, 3}},
-     [](auto& in) { return scaled_dot_product_attention(in[0], in[1], in[2], {.scale = 1.3}).output; },
-     [](auto& in) { return reference::scaled_dot_product_attention(in[0], in[1], in[2], {.scale = 1.3}); }},
-    {"scaled_dot_product_attention: dropout",
-     {{5, 3, 4}, {4, 3, 4}, {4, 3, 4}},
-     [](auto& in) {
-       Training mode(5);
-       return scaled_dot_product_attention(in[0], in[1], in[2], case_options(false, 0.4)).output;
-     },
-     [](auto& in) {
-       Training mode(5);
-       return reference::scaled_dot_product_attention(in[0], in[1], in[2], case_options(false, 0.4));
-     }},
-    {"packed_self_attention",
-     {{4, 3, 12}},
-     [](auto& in) { return packed_self_attention(in[0], case_options(true)).output; },
-     [](auto& in) { return of_parts(in[0], case_options(true)); }},
-    {"packed_cross_attention",
-     {{5, 3, 4}, {4, 3, 8}},
-     [](auto& in) { return packed_cross_attention(in[0], in[1], case_options(false)).output; },
-     [](auto& in) {
-       return reference::scaled_dot_product_attention(in[0], slice(in[1], 2, 0, 4), slice(in[1], 2, 4, 8),
-                                                      case_options(false));
-     }});
+GRADUS_OP_CASES(attention_case("", {{3, 2, 4}, {5, 2, 4}, {5, 2, 6}}, {.heads = 2}),
+                attention_case(": mask, causal", {{3, 3, 4}, {4, 3, 4}, {4, 3, 4}}, case_options(true)),
+                attention_case(": one head, scale", {{4, 1, 3}, {4, 1, 3}, {4, 1, 3}}, {.scale = 1.3}),
+                attention_case(": dropout", {{5, 3, 4}, {4, 3, 4}, {4, 3, 4}}, case_options(false, 0.4)),
+                {"packed_self_attention",
+                 {{4, 3, 12}},
+                 [](auto& in) { return packed_self_attention(in[0], case_options(true)).output; },
+                 [](auto& in) {
+                   return reference::scaled_dot_product_attention(part(in[0], 0, 3), part(in[0], 1, 3),
+                                                                  part(in[0], 2, 3), case_options(true));
+                 }},
+                {"packed_cross_attention",
+                 {{5, 3, 4}, {4, 3, 8}},
+                 [](auto& in) { return packed_cross_attention(in[0], in[1], case_options(false)).output; },
+                 [](auto& in) {
+                   return reference::scaled_dot_product_attention(in[0], part(in[1], 0, 2), part(in[1], 1, 2),
+                                                                  case_options(false));
+                 }});
 
 }  // namespace gradus

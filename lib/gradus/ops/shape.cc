@@ -176,8 +176,8 @@ Var permute(const Input& x, const std::vector<int>& order) {
     front.push_back(a);
   }
   if (!good)
-    fail("permute", fmt::format("the order must name every axis once: shape {}, order [{}]", x.shape().str(),
-                                fmt::join(order, ", ")));
+    refuse("permute", "the order must name every axis once: shape {}, order [{}]", x.shape(),
+           fmt::join(order, ", "));
   return permute_as("permute", x, front);
 }
 
@@ -200,8 +200,8 @@ Var concat(const std::vector<Var>& parts, int axis, Caller caller) {
   int64_t total = 0;
   for (const Var& part : parts) {
     if (part.dims() != shape.dims() || part.shape().without(along) != shape.without(along))
-      fail("concat", fmt::format("all other axes must agree: {} and {} along axis {}", parts[0].shape().str(),
-                                 part.shape().str(), along));
+      refuse("concat", "all other axes must agree: {} and {} along axis {}", parts[0].shape(), part.shape(),
+             along);
     sizes.push_back(part.size(along));
     shape.set(along, total += part.size(along));
   }
@@ -213,11 +213,9 @@ Var stack(const std::vector<Var>& parts, int axis, Caller caller) {
   check_parts(parts, "stack");
   const Shape& one = parts[0].shape();
   for (const Var& part : parts)
-    if (part.shape() != one)
-      fail("stack", fmt::format("shapes must agree: {} and {}", one.str(), part.shape().str()));
+    if (part.shape() != one) refuse("stack", "shapes must agree: {} and {}", one, part.shape());
   const int along = axis < 0 ? axis + one.dims() + 1 : axis;
-  if (along < 0 || along > one.dims())
-    fail("stack", fmt::format("axis {} cannot be added: shape {}", axis, one.str()));
+  if (along < 0 || along > one.dims()) refuse("stack", "axis {} cannot be added: shape {}", axis, one);
   Shape shape;
   for (int i = 0; i <= one.dims(); ++i)
     shape.append(i == along ? static_cast<int64_t>(parts.size()) : one[i < along ? i : i - 1]);
@@ -229,8 +227,7 @@ Var slice(const Input& x, int axis, int64_t begin, int64_t end) {
   check_operand(x, "slice");
   const int a = x.shape().axis(axis, "slice");
   if (begin < 0 || end < begin || end > x.size(a))
-    fail("slice",
-         fmt::format("entries {} to {} are outside axis {}: shape {}", begin, end, a, x.shape().str()));
+    refuse("slice", "entries {} to {} are outside axis {}: shape {}", begin, end, a, x.shape());
   return piece_as("slice", x, a, begin, end - begin, false);
 }
 
@@ -238,8 +235,7 @@ Var select(const Input& x, int axis, int64_t i) {
   At at(x.caller());
   check_operand(x, "select");
   const int a = x.shape().axis(axis, "select");
-  if (i < 0 || i >= x.size(a))
-    fail("select", fmt::format("entry {} is outside axis {}: shape {}", i, a, x.shape().str()));
+  if (i < 0 || i >= x.size(a)) refuse("select", "entry {} is outside axis {}: shape {}", i, a, x.shape());
   return piece_as("select", x, a, i, 1, true);
 }
 
@@ -254,8 +250,8 @@ std::vector<Var> split(const Input& x, const std::vector<int64_t>& sizes, int ax
     if (good) total += n;
   }
   if (!good || total != x.size(a))
-    fail("split", fmt::format("sizes must add up to axis {}: shape {}, sizes [{}]", a, x.shape().str(),
-                              fmt::join(sizes, ", ")));
+    refuse("split", "sizes must add up to axis {}: shape {}, sizes [{}]", a, x.shape(),
+           fmt::join(sizes, ", "));
   std::vector<Var> parts;
   int64_t begin = 0;
   for (int64_t n : sizes) {
@@ -276,18 +272,16 @@ Var gather_rows(const Input& x, const Tensor& indices) {
   At at(x.caller());
   check_operand(x, "gather_rows");
   if (x.dims() == 0) fail("gather_rows", "a scalar has no rows");
-  if (!indices.defined() || indices.dtype() != DType::i32 || indices.dims() != 1)
-    fail("gather_rows",
-         fmt::format("indices must be i32 with one axis: {}",
-                     indices.defined() ? std::string(name_of(indices.dtype())) + " " + indices.shape().str()
-                                       : std::string("undefined")));
+  if (!indices.defined()) fail("gather_rows", "indices must be i32 with one axis: undefined");
+  if (indices.dtype() != DType::i32 || indices.dims() != 1)
+    refuse("gather_rows", "indices must be i32 with one axis: {} {}", indices.dtype(), indices.shape());
   Shape shape = x.shape();
   shape.set(0, indices.numel());
   const int64_t width = x.shape().stride(0);
   const int32_t* index = indices.i32();
   for (int64_t i = 0; i < indices.numel(); ++i)
     if (index[i] < 0 || index[i] >= x.size(0))
-      fail("gather_rows", fmt::format("indices must be in 0 .. {}: {}", x.size(0) - 1, index[i]));
+      refuse("gather_rows", "indices must be in 0 .. {}: {}", x.size(0) - 1, index[i]);
   Tensor y(shape, x.dtype());
   with_type(y.dtype(), "gather_rows", [&](auto type) {
     using T = decltype(type);

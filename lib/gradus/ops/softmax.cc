@@ -1,7 +1,5 @@
 #include <gradus/ops/softmax.h>
 
-#include <fmt/core.h>
-
 #include <limits>
 
 #include <gradus/kernels/logarithm.h>
@@ -45,10 +43,9 @@ struct Rows {
 // The mask for every entry of x, as rows; undefined when there is none.
 Tensor mask_rows(const Rows& rows, const Tensor& mask, const Shape& shape, const char* op) {
   if (!mask.defined()) return mask;
-  if (mask.dtype() != DType::u8) fail(op, fmt::format("mask must be u8: {}", name_of(mask.dtype())));
+  if (mask.dtype() != DType::u8) refuse(op, "mask must be u8: {}", mask.dtype());
   if (!broadcasts_to(mask.shape(), shape))
-    fail(op,
-         fmt::format("mask must broadcast to the input: mask {}, input {}", mask.shape().str(), shape.str()));
+    refuse(op, "mask must broadcast to the input: mask {}, input {}", mask.shape(), shape);
   return rows.to_rows(broadcast_to(mask, shape, op));
 }
 

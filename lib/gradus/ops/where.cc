@@ -1,7 +1,5 @@
 #include <gradus/ops/where.h>
 
-#include <fmt/core.h>
-
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
@@ -24,8 +22,8 @@ Var where(const Tensor& condition, const Input& a, const Var& b) {
   At at(a.caller());
   check_operands(a, b, "where");
   if (!condition.defined() || condition.dtype() != DType::u8)
-    fail("where", fmt::format("the condition must be u8: {}",
-                              condition.defined() ? name_of(condition.dtype()) : "undefined"));
+    refuse("where", "the condition must be u8: {}",
+           condition.defined() ? name_of(condition.dtype()) : "undefined");
   Shape shape = broadcast(broadcast(a.shape(), b.shape(), "where"), condition.shape(), "where");
   Tensor c = broadcast_to(condition, shape, "where");
   Tensor y(shape, a.dtype());
