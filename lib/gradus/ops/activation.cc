@@ -61,17 +61,13 @@ Var relu(const Input& x) {
 Var gelu(const Input& x) {
   At at(x.caller());
   check_operand(x, "gelu");
-  auto phi = [](auto v) {
-    using T = decltype(v);
-    return T(0.5) * (1 + std::erf(v * (std::numbers::sqrt2_v<T> / 2)));
-  };
+  auto phi = []<class T>(T v) { return T(0.5) * (1 + std::erf(v * (std::numbers::sqrt2_v<T> / 2))); };
   Tensor y = map(x.value(), [phi](auto v) { return v * phi(v); });
   return record("gelu", {x}, y, [x = x.value(), phi](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, x, [phi](auto g, auto v) {
-      using T = decltype(v);
-      const T root = std::numbers::sqrt2_v<T> / 2 * std::numbers::inv_sqrtpi_v<T>;  // 1 / sqrt(2 pi)
-      return g * (phi(v) + v * root * std::exp(-v * v / 2));
-    }));
+    dx.add(0, zip(dy, x, [phi]<class T>(T g, T v) {
+             const T root = std::numbers::sqrt2_v<T> / 2 * std::numbers::inv_sqrtpi_v<T>;  // 1 / sqrt(2 pi)
+             return g * (phi(v) + v * root * std::exp(-v * v / 2));
+           }));
   });
 }
 

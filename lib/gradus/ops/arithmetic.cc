@@ -227,10 +227,7 @@ Var choose(const char* op, const Var& a, const Var& b, F ahead) {
   Tensor y = zip_broadcast(a.value(), b.value(), op,
                            [ahead](auto p, auto q) { return ahead(p, q) || p != p ? p : q; });
   return record(op, {a, b}, y, [a = a.value(), b = b.value(), ahead, op](const Tensor& dy, Grads& dx) {
-    auto share = [ahead](auto p, auto q) {
-      using T = decltype(p);
-      return p == q ? T(0.5) : ahead(p, q) || p != p ? T{1} : T{0};
-    };
+    auto share = [ahead]<class T>(T p, T q) { return p == q ? T(0.5) : ahead(p, q) || p != p ? T{1} : T{0}; };
     Tensor share_of_a = zip_broadcast(a, b, op, share);
     if (dx.needed(0)) dx.add(0, zip(dy, share_of_a, times));
     if (dx.needed(1)) dx.add(1, zip(dy, share_of_a, [](auto g, auto s) { return g * (1 - s); }));
@@ -253,15 +250,11 @@ Var clamp(const Input& x, double low, double high) {
   At at(x.caller());
   check_operand(x, "clamp");
   if (!(low <= high)) refuse("clamp", "low must not exceed high: {} and {}", low, high);
-  Tensor y = map(x.value(), [low, high](auto v) {
-    using T = decltype(v);
+  Tensor y = map(x.value(), [low, high]<class T>(T v) {
     return v < T(low) ? T(low) : v > T(high) ? T(high) : v;
   });
   return record("clamp", {x}, y, [x = x.value(), low, high](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, x, [low, high](auto g, auto v) {
-      using T = decltype(v);
-      return v >= T(low) && v <= T(high) ? g : T{0};
-    }));
+    dx.add(0, zip(dy, x, [low, high]<class T>(T g, T v) { return v >= T(low) && v <= T(high) ? g : T{0}; }));
   });
 }
 

@@ -56,8 +56,7 @@ Var additive_scores(const Input& u, const Var& keys, const Var& v) {
   if (v.shape() != Shape{s.A}) refuse(op, "v must be [A] = [{}]: {}", s.A, v.shape());
   Tensor hidden = zip_broadcast(keys.value(), u.value(), op, [](auto key, auto add) { return key + add; });
   Tensor e({s.B, s.S}, keys.dtype());
-  with_type(keys.dtype(), op, [&](auto type) {
-    using T = decltype(type);
+  with_type(keys.dtype(), op, [&]<class T>(T) {
     const T* w = data<T>(v.value());
     T *h = data<T>(hidden), *score = data<T>(e);
     kernels::tanh(h, h, hidden.numel());
@@ -65,8 +64,7 @@ Var additive_scores(const Input& u, const Var& keys, const Var& v) {
       for (int64_t b = 0; b < s.B; ++b, h += s.A) score[b * s.S + t] = kernels::dot(h, w, s.A);
   });
   return record(op, {u, keys, v}, e, [s, hidden, v = v.value()](const Tensor& de, Grads& dx) {
-    with_type(de.dtype(), "additive_scores", [&](auto type) {
-      using T = decltype(type);
+    with_type(de.dtype(), "additive_scores", [&]<class T>(T) {
       Tensor du = Tensor::zeros({s.B, s.A}, de.dtype());
       Tensor dkeys = into_if_needed(dx, 1), dv = into_if_needed(dx, 2);
       const T *w = data<T>(v), *g = data<T>(de), *h = data<T>(hidden);
@@ -94,8 +92,7 @@ Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
   const char* op = "multiplicative_scores";
   Sizes s = check(op, "q", q, keys);
   Tensor e({s.B, s.S}, keys.dtype());
-  with_type(keys.dtype(), op, [&](auto type) {
-    using T = decltype(type);
+  with_type(keys.dtype(), op, [&]<class T>(T) {
     const T *key = data<T>(keys.value()), *query = data<T>(q.value());
     T* score = data<T>(e);
     for (int64_t t = 0; t < s.S; ++t)
@@ -104,8 +101,7 @@ Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
   });
   return record(op, {q, keys}, e,
                 [s, scale, q = q.value(), keys = keys.value()](const Tensor& de, Grads& dx) {
-                  with_type(de.dtype(), "multiplicative_scores", [&](auto type) {
-                    using T = decltype(type);
+                  with_type(de.dtype(), "multiplicative_scores", [&]<class T>(T) {
                     Tensor dq = dx.needed(0) ? Tensor::zeros({s.B, s.A}, de.dtype()) : Tensor();
                     Tensor dkeys = into_if_needed(dx, 1);
                     const T *slope = data<T>(de), *key = data<T>(keys), *query = data<T>(q);
@@ -136,8 +132,7 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
   auto real = [mask, bytes = mask.defined() ? mask.u8() : nullptr, S](int64_t b, int64_t t) {
     return !bytes || bytes[b * S + t];
   };
-  with_type(annotations.dtype(), op, [&](auto type) {
-    using T = decltype(type);
+  with_type(annotations.dtype(), op, [&]<class T>(T) {
     const T *w = data<T>(weights.value()), *h = data<T>(annotations.value());
     T* c = data<T>(context);
     for (int64_t t = 0; t < S; ++t)
@@ -147,8 +142,7 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
   return record(op, {weights, annotations}, context,
                 [S, B, D, real, weights = weights.value(), annotations = annotations.value()](
                     const Tensor& dc, Grads& dx) {
-                  with_type(dc.dtype(), "weighted_sum", [&](auto type) {
-                    using T = decltype(type);
+                  with_type(dc.dtype(), "weighted_sum", [&]<class T>(T) {
                     Tensor dw = dx.needed(0) ? Tensor::zeros({B, S}, dc.dtype()) : Tensor();
                     Tensor dh = into_if_needed(dx, 1);
                     const T *w = data<T>(weights), *h = data<T>(annotations), *slope = data<T>(dc);

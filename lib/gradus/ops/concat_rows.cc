@@ -59,8 +59,7 @@ Var concat_rows(const std::vector<Var>& parts, const Tensor& rows, Caller caller
     if (r[i] < 0 || r[i] >= leading.numel() || (i > 0 && r[i] <= r[i - 1]))
       refuse("concat_rows", "rows must ascend within 0 .. {}: {} at {}", leading.numel() - 1, r[i], i);
   Tensor y({N, width}, parts[0].dtype());
-  with_type(y.dtype(), "concat_rows", [&](auto type) {
-    using T = decltype(type);
+  with_type(y.dtype(), "concat_rows", [&]<class T>(T) {
     T* out = data<T>(y);
     for (const Var& x : parts) {
       int64_t n = x.size(-1);
@@ -72,8 +71,7 @@ Var concat_rows(const std::vector<Var>& parts, const Tensor& rows, Caller caller
   std::vector<Shape> shapes;
   for (const Var& x : parts) shapes.push_back(x.shape());
   return record("concat_rows", parts, y, [shapes, rows, N, width](const Tensor& dy, Grads& dx) {
-    with_type(dy.dtype(), "concat_rows", [&](auto type) {
-      using T = decltype(type);
+    with_type(dy.dtype(), "concat_rows", [&]<class T>(T) {
       const T* in = data<T>(dy);
       for (size_t k = 0; k < shapes.size(); ++k) {
         int64_t n = shapes[k][-1], next = 0, all = shapes[k].without(-1).numel();

@@ -50,8 +50,7 @@ CrossEntropy cross_entropy(const Var& logits, const Tensor& targets,
                            const CrossEntropyOptions& options = {}) {
   check_shapes(logits, targets);
   int64_t V = logits.size(-1), tokens = count_targets("cross_entropy", targets, V, options);
-  Tensor q = Tensor::zeros(logits.shape(), logits.dtype()),
-         one_hot = Tensor::zeros(logits.shape(), logits.dtype());
+  Tensor q = Tensor::zeros(logits.shape(), logits.dtype()), one_hot = q.clone();
   double s = options.label_smoothing;
   for (int64_t r = 0; r < targets.numel(); ++r) {
     int32_t target = targets.i32()[r];
@@ -60,12 +59,10 @@ CrossEntropy cross_entropy(const Var& logits, const Tensor& targets,
     one_hot.set(r * V + target, 1);
   }
   Var log_p = gradus::log_softmax(logits);
-  double divisor = static_cast<double>(std::max<int64_t>(tokens, 1));
   double nll = -sum(stop_gradient(log_p) * one_hot).item();
-  if (options.reduction == Reduction::none)
-    return {sum(log_p * q, {.axes = {-1}}) * -options.weight, nll, tokens};
-  if (options.reduction == Reduction::sum) divisor = 1;
-  return {sum(log_p * q) * (-options.weight / divisor), nll, tokens};
+  double scale = -cross_entropy_scale("cross_entropy", tokens, options);
+  Var sums = options.reduction == Reduction::none ? sum(log_p * q, -1) : sum(log_p * q);
+  return {sums * scale, nll, tokens};
 }
 
 }  // namespace
@@ -82,12 +79,10 @@ CrossEntropy cross_entropy(const Input& logits, const Tensor& targets, const Cro
   double loss = 0, nll = 0;
   Tensor losses = each ? Tensor(targets.shape(), logits.dtype()) : Tensor();
   Tensor dlogits = wanted ? Tensor(logits.shape(), logits.dtype()) : Tensor();
-  with_type(logits.dtype(), "cross_entropy", [&](auto type) {
-    using T = decltype(type);
+  with_type(logits.dtype(), "cross_entropy", [&]<class T>(T) {
     const T* x = data<T>(logits.value());
     T* d = wanted ? data<T>(dlogits) : nullptr;
-    // A few rows at a time, so that they are still in the cache when they are divided by the number of
-    // tokens.
+    // A few rows at a time, so that they are still in the cache when they are divided by the tokens.
     int64_t block = each ? 1 : std::clamp<int64_t>(32768 / std::max<int64_t>(V, 1), 1, 256);
     for (int64_t r = 0; r < rows; r += block) {
       int64_t count = std::min(block, rows - r);
@@ -105,21 +100,19 @@ CrossEntropy cross_entropy(const Input& logits, const Tensor& targets, const Cro
   if (each) {
     Var terms = record("cross_entropy", {logits}, losses, [dlogits, rows, V](const Tensor& dy, Grads& dx) {
       Tensor g = dlogits.clone();
-      visit_floating(g, "cross_entropy", [&](auto* d) {
-        const auto* by = data<std::remove_pointer_t<decltype(d)>>(dy);
+      visit_floating(g, "cross_entropy", [&]<class T>(T* d) {
+        const T* by = data<T>(dy);
         for (int64_t i = 0; i < rows * V; ++i) d[i] *= by[i / V];
       });
       dx.add(0, g);
     });
     return {terms, nll, tokens};
   }
-  Var mean = record("cross_entropy", {logits}, Tensor::scalar(loss * scale, logits.dtype()),
-                    [dlogits](const Tensor& dy, Grads& dx) {
-    double factor = dy.item();
-    // Not scaled in place: under retain_graph this closure runs again.
-    dx.add(0, factor == 1 ? dlogits
-                          : map(dlogits, [factor](auto v) { return static_cast<decltype(v)>(v * factor); }));
-  });
+  Var mean = record(
+      "cross_entropy", {logits}, Tensor::scalar(loss * scale, logits.dtype()),
+      [dlogits](const Tensor& dy, Grads& dx) {
+        dx.add(0, scaled(dlogits, dy.item()));  // not in place: under retain_graph this closure runs again
+      });
   return {mean, nll, tokens};
 }
 

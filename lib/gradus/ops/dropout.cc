@@ -24,8 +24,7 @@ Tensor draw_mask(const Shape& shape, double p) {
 
 Tensor masked(const Tensor& x, const Tensor& mask, double p) {
   Tensor y(x.shape(), x.dtype());
-  with_type(x.dtype(), "dropout", [&](auto type) {
-    using T = decltype(type);
+  with_type(x.dtype(), "dropout", [&]<class T>(T) {
     const T* in = data<T>(x);
     T* out = data<T>(y);
     const uint8_t* keep = mask.u8();

@@ -61,8 +61,7 @@ Var embedding(const Input& weight, const Tensor& ids, const EmbeddingOptions& op
   Shape shape = ids.shape();
   shape.append(E);
   Tensor y(shape, weight.dtype());
-  with_type(weight.dtype(), "embedding", [&](auto type) {
-    using T = decltype(type);
+  with_type(weight.dtype(), "embedding", [&]<class T>(T) {
     const T* table = data<T>(weight.value());
     T* out = data<T>(y);
     const int32_t* id = ids.i32();

@@ -33,8 +33,7 @@ Var layer_norm(const Input& x, const Var& gamma, const Var& beta, double eps) {
            beta.dtype());
   int64_t n = x.size(-1), rows = n == 0 ? 0 : x.numel() / n;
   Tensor y(x.shape(), x.dtype()), stats({rows, 2}, x.dtype());
-  with_type(x.dtype(), "layer_norm", [&](auto type) {
-    using T = decltype(type);
+  with_type(x.dtype(), "layer_norm", [&]<class T>(T) {
     kernels::layer_norm(rows, n, data<T>(x.value()), n, data<T>(gamma.value()), data<T>(beta.value()),
                         static_cast<T>(eps), false, data<T>(y), n, data<T>(stats));
   });
@@ -42,8 +41,7 @@ Var layer_norm(const Input& x, const Var& gamma, const Var& beta, double eps) {
                 [n, rows, x = x.value(), gamma = gamma.value(), stats](const Tensor& dy, Grads& dx) {
     Tensor dgamma = into_or_zeros(dx, 1, {n}, x.dtype()), dbeta = into_or_zeros(dx, 2, {n}, x.dtype());
     Tensor d(x.shape(), x.dtype());
-    with_type(dy.dtype(), "layer_norm", [&](auto type) {
-      using T = decltype(type);
+    with_type(dy.dtype(), "layer_norm", [&]<class T>(T) {
       kernels::layer_norm_backward(rows, n, data<T>(x), n, data<T>(gamma), data<T>(stats), data<T>(dy), n,
                                    false, data<T>(d), n, data<T>(dgamma), data<T>(dbeta));
     });

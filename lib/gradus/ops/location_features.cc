@@ -42,8 +42,7 @@ Var location_features(const Input& weights, const Var& filters) {
       for (int64_t b = 0; b < B; ++b)
         for (int64_t j = std::max<int64_t>(0, r - s); j < std::min(W, S + r - s); ++j) f(s, b, j);
   };
-  with_type(weights.dtype(), op, [&](auto type) {
-    using T = decltype(type);
+  with_type(weights.dtype(), op, [&]<class T>(T) {
     const T *w = data<T>(weights.value()), *filter = data<T>(filters.value());
     T* out = data<T>(y);
     each_tap([&](int64_t s, int64_t b, int64_t j) {
@@ -53,8 +52,7 @@ Var location_features(const Input& weights, const Var& filters) {
   return record(op, {weights, filters}, y,
                 [each_tap, B, S, K, W, r, weights = weights.value(), filters = filters.value()](
                     const Tensor& dy, Grads& dx) {
-                  with_type(dy.dtype(), "location_features", [&](auto type) {
-                    using T = decltype(type);
+                  with_type(dy.dtype(), "location_features", [&]<class T>(T) {
                     Tensor dw = into_if_needed(dx, 0), df = into_if_needed(dx, 1);
                     const T *g = data<T>(dy), *w = data<T>(weights), *filter = data<T>(filters);
                     T *to_w = data_or_null<T>(dw), *to_f = data_or_null<T>(df);

@@ -6,9 +6,9 @@
 #include <gradus/error.h>
 #include <gradus/kernels/logarithm.h>
 #include <gradus/numeric.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 
@@ -17,9 +17,8 @@ namespace {
 
 // What the sum of the terms is multiplied by.
 double factor_of(Reduction reduction, const Shape& shape) {
-  double n = static_cast<double>(reduction == Reduction::batchmean ? shape[0] : shape.numel());
-  bool divides = reduction == Reduction::mean || reduction == Reduction::batchmean;
-  return divides ? 1 / n : 1;
+  if (reduction == Reduction::mean) return 1 / static_cast<double>(shape.numel());
+  return reduction == Reduction::batchmean ? 1 / static_cast<double>(shape[0]) : 1;
 }
 
 using kernels::LossPart;
@@ -39,19 +38,13 @@ Var pointwise(const char* op, const Var& input, const Var& target, Reduction red
   double factor = factor_of(reduction, input.shape());
   Tensor x = input.value(), t = target.value(), out;
   auto all = [part, op](LossPart what, const Tensor& of, const Tensor& with) {
-    Tensor y(of.shape(), of.dtype());
-    with_type(y.dtype(), op, [&](auto type) {
-      using T = decltype(type);
-      part(what, data<T>(of), data<T>(with), data<T>(y), y.numel());
-    });
-    return y;
+    return by_kernel(op, [&](auto... a) { part(what, a...); }, of, with);
   };
   if (reduction == Reduction::none) {
     out = all(LossPart::term, x, t);
   } else {
     double sum = 0;
-    with_type(x.dtype(), op, [&](auto type) {
-      using T = decltype(type);
+    with_type(x.dtype(), op, [&]<class T>(T) {
       T terms[kBlock];
       for (int64_t first = 0, all_of = x.numel(); first < all_of; first += kBlock) {
         int64_t n = std::min(kBlock, all_of - first);
@@ -65,13 +58,8 @@ Var pointwise(const char* op, const Var& input, const Var& target, Reduction red
     for (int i = 0; i < 2; ++i) {
       if (!grads.needed(i)) continue;
       Tensor g = all(i == 0 ? LossPart::dx : LossPart::dt, x, t);
-      if (reduction == Reduction::none) {
-        g = zip(g, dy, [](auto a, auto b) { return a * b; });
-      } else {
-        double by = factor * dy.item();
-        g = map(g, [by](auto v) { return static_cast<decltype(v)>(v * by); });
-      }
-      grads.add(i, g);
+      grads.add(i, reduction == Reduction::none ? zip(g, dy, [](auto a, auto b) { return a * b; })
+                                                : scaled(g, factor * dy.item()));
     }
   });
 }
@@ -88,16 +76,12 @@ namespace {
 
 Var reduce(const Var& terms, Reduction reduction) {
   switch (reduction) {
-    case Reduction::mean:
-      return mean(terms);
-    case Reduction::sum:
-      return sum(terms);
-    case Reduction::batchmean:
-      return sum(terms) / static_cast<double>(terms.size(0));
-    case Reduction::none:
-      break;
+    case Reduction::none: return terms;
+    case Reduction::mean: return mean(terms);
+    case Reduction::sum: return sum(terms);
+    case Reduction::batchmean: break;
   }
-  return terms;
+  return sum(terms) / static_cast<double>(terms.size(0));
 }
 
 Var mse_loss(const Var& x, const Var& t, Reduction reduction) { return reduce(pow(x - t, 2.0), reduction); }
@@ -218,33 +202,31 @@ Var nll_loss(const Input& log_probs, const Tensor& targets, const NLLOptions& op
 namespace {
 
 OpCase mse_case(const std::string& name, Reduction reduction) {
-  return {"mse_loss" + name,
-          {{3, 4}, {3, 4}},
-          [=](auto& in) { return mse_loss(in[0], in[1], reduction); },
-          [=](auto& in) { return reference::mse_loss(in[0], in[1], reduction); }};
+  OpFunction reference = calls(reference::mse_loss, reduction);
+  return {"mse_loss" + name, {{3, 4}, {3, 4}}, calls(mse_loss, reduction), reference};
 }
 
 OpCase bce_case(const std::string& name, const BCEWithLogitsOptions& options) {
   return {"binary_cross_entropy_with_logits" + name,
           {OpCase::Input({2, 5}, -4, 4), OpCase::Input({2, 5}, 0, 1)},
-          [=](auto& in) { return binary_cross_entropy_with_logits(in[0], in[1], options); },
-          [=](auto& in) { return reference::binary_cross_entropy_with_logits(in[0], in[1], options); }};
+          calls(binary_cross_entropy_with_logits, options),
+          calls(reference::binary_cross_entropy_with_logits, options)};
 }
 
 OpCase kl_case(const std::string& name, const KLDivOptions& options) {
   return {"kl_div" + name,
           {OpCase::Input({2, 5}, -3, 0),
            options.log_target ? OpCase::Input({2, 5}, -3, 0) : OpCase::Input({2, 5}, 0.1, 1)},
-          [=](auto& in) { return kl_div(in[0], in[1], options); },
-          [=](auto& in) { return reference::kl_div(in[0], in[1], options); }};
+          calls(kl_div, options),
+          calls(reference::kl_div, options)};
 }
 
 OpCase nll_case(const std::string& name, const NLLOptions& options) {
   Tensor targets = Tensor::from_ids({2, 2}, {2, 0, 3, 2});
   return {"nll_loss" + name,
           {OpCase::Input({2, 2, 4}, -3, 0)},
-          [=](auto& in) { return nll_loss(in[0], targets, options); },
-          [=](auto& in) { return reference::nll_loss(in[0], targets, options); }};
+          calls(nll_loss, targets, options),
+          calls(reference::nll_loss, targets, options)};
 }
 
 }  // namespace

@@ -105,16 +105,14 @@ Var matmul(const Input& a, const Var& b) {
   check_types("matmul", a.dtype(), b.dtype());
   Plan plan(a.shape(), b.shape());
   Tensor y(plan.out, a.dtype());
-  with_type(a.dtype(), "matmul", [&](auto type) {
-    using T = decltype(type);
+  with_type(a.dtype(), "matmul", [&]<class T>(T) {
     const auto& [m, k, n, count, out, a_index, b_index] = plan;
     for (int64_t i = 0; i < count; ++i)
       product(false, false, m, n, k, data<T>(a.value()) + a_index[i] * m * k,
               data<T>(b.value()) + b_index[i] * k * n, T(0), data<T>(y) + i * m * n);
   });
   return record("matmul", {a, b}, y, [plan, a = a.value(), b = b.value()](const Tensor& dy, Grads& dx) {
-    with_type(dy.dtype(), "matmul", [&](auto type) {
-      using T = decltype(type);
+    with_type(dy.dtype(), "matmul", [&]<class T>(T) {
       const auto& [m, k, n, count, out, a_index, b_index] = plan;
       if (dx.needed(0)) {  // da = dy b^T
         Tensor da = dx.into(0);
@@ -154,15 +152,13 @@ Var linear(const Input& x, const Var& weight, const Var& bias) {
     inputs.push_back(bias);
   }
   Tensor y(shape, x.dtype());
-  with_type(x.dtype(), "linear", [&](auto type) {
-    using T = decltype(type);
+  with_type(x.dtype(), "linear", [&]<class T>(T) {
     product(false, true, rows, out, in, data<T>(x.value()), data<T>(weight.value()), T(0), data<T>(y));
     if (bias.defined()) kernels::add_bias(data<T>(bias.value()), data<T>(y), rows, out);
   });
   bool biased = bias.defined();
   return record("linear", inputs, y, [=, x = x.value(), w = weight.value()](const Tensor& dy, Grads& dx) {
-    with_type(dy.dtype(), "linear", [&](auto type) {
-      using T = decltype(type);
+    with_type(dy.dtype(), "linear", [&]<class T>(T) {
       if (dx.needed(0)) {  // dx = dy W
         Tensor d(x.shape(), x.dtype());
         product(false, false, rows, in, out, data<T>(dy), data<T>(w), T(0), data<T>(d));

@@ -88,11 +88,13 @@ inline Tensor into_or_zeros(Grads& dx, int i, const Shape& shape, DType dtype) {
 template <class Kernel, class... More>
 Tensor by_kernel(const char* op, Kernel kernel, const Tensor& x, const More&... more) {
   Tensor y(x.shape(), x.dtype());
-  with_type(x.dtype(), op, [&](auto type) {
-    using T = decltype(type);
-    kernel(data<T>(x), data<T>(more)..., data<T>(y), y.numel());
-  });
+  with_type(x.dtype(), op, [&]<class T>(T) { kernel(data<T>(x), data<T>(more)..., data<T>(y), y.numel()); });
   return y;
+}
+
+/// x times a number, the products taken in double.
+inline Tensor scaled(const Tensor& x, double by) {
+  return by == 1 ? x : map(x, [by](auto v) { return static_cast<decltype(v)>(v * by); });
 }
 
 }  // namespace gradus

@@ -80,7 +80,7 @@ class ChunkedLoss {
         V_(weight.size(0)),
         hidden_(data<T>(hidden)),
         weight_(data<T>(weight)),
-        bias_(bias.defined() ? data<T>(bias) : nullptr),
+        bias_(data_or_null<T>(bias)),
         options_(options),
         sharing_(sharing),
         sums_(static_cast<size_t>(sharing.parts)),
@@ -238,9 +238,8 @@ CrossEntropy linear_cross_entropy(const Input& hidden, const Var& weight, const 
   if (wanted(weight))
     result.dweight = Tensor(weight.shape(), weight.dtype());  // the first chunk overwrites it
   result.dbias = zeros_for(bias);
-  with_type(hidden.dtype(), "linear_cross_entropy", [&](auto type) {
-    ChunkedLoss<decltype(type)>(hidden.value(), weight.value(), bias.value(), targets, options, tokens,
-                                sharing, result)
+  with_type(hidden.dtype(), "linear_cross_entropy", [&]<class T>(T) {
+    ChunkedLoss<T>(hidden.value(), weight.value(), bias.value(), targets, options, tokens, sharing, result)
         .run();
   });
   std::vector<Var> inputs = {hidden, weight};
@@ -249,13 +248,9 @@ CrossEntropy linear_cross_entropy(const Input& hidden, const Var& weight, const 
   double value = result.loss * cross_entropy_scale("linear_cross_entropy", tokens, options);
   Var loss = record("linear_cross_entropy", inputs, Tensor::scalar(value, hidden.dtype()),
                     [saved](const Tensor& dy, Grads& dx) {
-                      double factor = dy.item();
                       for (int i = 0; i < 3; ++i) {
                         const Tensor& d = saved[static_cast<size_t>(i)];
-                        if (!d.defined()) continue;
-                        dx.add(i, factor == 1 ? d : map(d, [factor](auto v) {
-                                 return static_cast<decltype(v)>(v * factor);
-                               }));
+                        if (d.defined()) dx.add(i, scaled(d, dy.item()));
                       }
                     });
   return {loss, result.nll, tokens};

@@ -7,7 +7,7 @@
 
 namespace gradus::cases {
 
-/// Inputs of a case: x, the states, then weights of so many rows with both biases, or of a normalised unit gain
+/// Inputs of a case: x, the states, then weights of so many rows and both biases, or of a normalised unit gain
 /// and offset of so many norms.
 inline std::vector<OpCase::Input> inputs_of(const Shape& x, size_t states, int64_t rows, int norms) {
   std::vector<OpCase::Input> in(1 + states, Shape{3, 5});

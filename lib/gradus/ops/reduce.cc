@@ -69,8 +69,7 @@ Tensor largest(const Tensor& x, const Shape& kept) {
   Tensor y = Tensor::full(kept, -std::numeric_limits<double>::infinity(), x.dtype());
   Walk walk(x.shape(), {kept});
   const int64_t n = walk.length();
-  with_type(x.dtype(), "max", [&](auto type) {
-    using T = decltype(type);
+  with_type(x.dtype(), "max", [&]<class T>(T) {
     const T* in = data<T>(x);
     T* out = data<T>(y);
     walk.for_each_run([&](int64_t start, const int64_t* offset) {

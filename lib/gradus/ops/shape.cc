@@ -52,8 +52,7 @@ Tensor permuted(const Tensor& x, const std::vector<int>& order) {
   }
   Tensor y(shape, x.dtype());
   Walk walk(shape, strides);
-  with_type(x.dtype(), "permute", [&](auto type) {
-    using T = decltype(type);
+  with_type(x.dtype(), "permute", [&]<class T>(T) {
     const T* in = data<T>(x);
     T* out = data<T>(y);
     const int d = walk.dims();
@@ -89,8 +88,7 @@ Tensor piece(const Tensor& x, int axis, int64_t begin, int64_t n) {
   Lumped l = lump(x.shape(), axis);
   if (l.outer == 1) return x.reshape(Shape{l.n, l.inner}).rows(begin, begin + n).reshape(shape);
   Tensor y(shape, x.dtype());
-  with_type(x.dtype(), "slice", [&](auto type) {
-    using T = decltype(type);
+  with_type(x.dtype(), "slice", [&]<class T>(T) {
     const T* in = data<T>(x) + begin * l.inner;
     T* out = data<T>(y);
     for (int64_t o = 0; o < l.outer; ++o)
@@ -102,8 +100,7 @@ Tensor piece(const Tensor& x, int axis, int64_t begin, int64_t n) {
 // dx[.., begin .. , ..] += dy
 void add_piece(const Tensor& dy, const Tensor& dx, int axis, int64_t begin, int64_t n) {
   Lumped l = lump(dx.shape(), axis);
-  with_type(dx.dtype(), "slice", [&](auto type) {
-    using T = decltype(type);
+  with_type(dx.dtype(), "slice", [&]<class T>(T) {
     const T* in = data<T>(dy);
     T* out = data<T>(dx) + begin * l.inner;
     for (int64_t o = 0; o < l.outer; ++o)
@@ -127,8 +124,7 @@ Var join(const char* op, const std::vector<Var>& parts, const std::vector<int64_
          int axis) {
   Lumped l = lump(shape, axis);
   Tensor y(shape, parts[0].dtype());
-  with_type(y.dtype(), op, [&](auto type) {
-    using T = decltype(type);
+  with_type(y.dtype(), op, [&]<class T>(T) {
     T* out = data<T>(y);
     for (size_t k = 0; k < parts.size(); ++k) {
       const T* in = data<T>(parts[k].value());
@@ -283,8 +279,7 @@ Var gather_rows(const Input& x, const Tensor& indices) {
     if (index[i] < 0 || index[i] >= x.size(0))
       refuse("gather_rows", "indices must be in 0 .. {}: {}", x.size(0) - 1, index[i]);
   Tensor y(shape, x.dtype());
-  with_type(y.dtype(), "gather_rows", [&](auto type) {
-    using T = decltype(type);
+  with_type(y.dtype(), "gather_rows", [&]<class T>(T) {
     const T* in = data<T>(x.value());
     T* out = data<T>(y);
     for (int64_t i = 0; i < indices.numel(); ++i) std::copy_n(in + index[i] * width, width, out + i * width);

@@ -29,8 +29,7 @@ Var where(const Tensor& condition, const Input& a, const Var& b) {
   Tensor y(shape, a.dtype());
   Walk walk(shape, {a.shape(), b.shape()});
   const int64_t n = walk.length();
-  with_type(y.dtype(), "where", [&](auto type) {
-    using T = decltype(type);
+  with_type(y.dtype(), "where", [&]<class T>(T) {
     const T *pa = data<T>(a.value()), *pb = data<T>(b.value());
     const uint8_t* pc = c.u8();
     T* py = data<T>(y);
