@@ -6,8 +6,8 @@
 
 #include <gradus/kernels/random.h>
 #include <gradus/numeric.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 #include <gradus/random.h>
@@ -23,18 +23,14 @@ Tensor draw_mask(const Shape& shape, double p) {
 }
 
 Tensor masked(const Tensor& x, const Tensor& mask, double p) {
-  Tensor y(x.shape(), x.dtype());
-  with_type(x.dtype(), "dropout", [&]<class T>(T) {
-    const T* in = data<T>(x);
-    T* out = data<T>(y);
-    const uint8_t* keep = mask.u8();
+  auto kernel = [p, keep = mask.u8()]<class T>(const T* in, T* out, int64_t n) {
     T scale = static_cast<T>(1 / (1 - p));
     // By bits: no branch, which would be mispredicted often, and no NaN where an infinity is dropped.
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    for (int64_t i = 0, n = x.numel(); i < n; ++i)
+    for (int64_t i = 0; i < n; ++i)
       out[i] = std::bit_cast<T>(std::bit_cast<Bits>(in[i] * scale) & (Bits{0} - Bits{keep[i]}));
-  });
-  return y;
+  };
+  return by_kernel("dropout", kernel, x);
 }
 
 bool drops(double p) {
@@ -88,36 +84,29 @@ Var variational_dropout(const Input& x, double p) {
   return x * dropout_mask(x.value().row(0).shape(), p, x.dtype());
 }
 
-// The mask depends on the seed: every call of a case draws the same one.
-GRADUS_OP_CASES({"dropout", {{5, 3}},
-                 [](auto& in) {
-                   Training mode(11);
-                   return dropout(in[0], 0.4);
-                 },
-                 [](auto& in) {
-                   Training mode(11);
-                   return reference::dropout(in[0], 0.4);
-                 }},
-                {"variational_dropout", {{4, 3, 2}},
-                 [](auto& in) {
-                   Training mode(11);
-                   return variational_dropout(in[0], 0.4);
-                 },
-                 [](auto& in) {
-                   Training mode(11);
-                   Tensor mask = dropout_mask({3, 2}, 0.4, in[0].dtype());
-                   std::vector<Var> steps;
-                   for (int64_t t = 0; t < 4; ++t) steps.push_back(select(in[0], 0, t) * mask);
-                   return stack(steps, 0);
-                 }},
-                {"dropout: two in a row", {{2, 3}},
-                 [](auto& in) {
-                   Training mode(3);
-                   return dropout(dropout(in[0], 0.2), 0.5);
-                 },
-                 [](auto& in) {
-                   Training mode(3);
-                   return reference::dropout(reference::dropout(in[0], 0.2), 0.5);
-                 }});
+namespace {
+
+// A mask depends on the seed: every call of a case draws the same ones.
+OpFunction training(uint64_t seed, const OpFunction& f) {
+  return [=](auto& in) {
+    Training mode(seed);
+    return f(in);
+  };
+}
+
+}  // namespace
+
+GRADUS_OP_CASES(
+    {"dropout", {{5, 3}}, training(11, calls(dropout, 0.4)), training(11, calls(reference::dropout, 0.4))},
+    {"variational_dropout", {{4, 3, 2}}, training(11, calls(variational_dropout, 0.4)),
+     training(11, [](auto& in) {
+       Tensor mask = dropout_mask({3, 2}, 0.4, in[0].dtype());
+       std::vector<Var> steps;
+       for (int64_t t = 0; t < 4; ++t) steps.push_back(select(in[0], 0, t) * mask);
+       return stack(steps, 0);
+     })},
+    {"dropout: two in a row", {{2, 3}},
+     training(3, [](auto& in) { return dropout(dropout(in[0], 0.2), 0.5); }),
+     training(3, [](auto& in) { return reference::dropout(reference::dropout(in[0], 0.2), 0.5); })});
 
 }  // namespace gradus

@@ -168,25 +168,21 @@ Var nll_loss(const Input& log_probs, const Tensor& targets, const NLLOptions& op
   count_targets(op, targets, C, {.ignore_index = options.ignore_index});
   if (options.weight.defined() && options.weight.shape() != Shape{C})
     refuse(op, "weight must be [C]: weight {}, log_probs {}", options.weight.shape(), log_probs.shape());
-  // 1. the factor of every row, and what the sum is divided by
+  // The factor and the loss of every row, and what the sum is divided by.
   Tensor factors(targets.shape(), log_probs.dtype());
-  double total = 0;
+  Tensor losses = Tensor::zeros(targets.shape(), log_probs.dtype());
+  double total = 0, sum = 0;
   for (int64_t r = 0; r < rows; ++r) {
     int32_t c = targets.i32()[r];
     double w = c == options.ignore_index ? 0 : options.weight.defined() ? options.weight.at(c) : 1;
     factors.set(r, -w);
     total += w;
-  }
-  double scale = options.reduction != Reduction::mean ? 1 : total > 0 ? 1 / total : 0;
-  // 2. the losses
-  Tensor losses = Tensor::zeros(targets.shape(), log_probs.dtype());
-  double sum = 0;
-  for (int64_t r = 0; r < rows; ++r) {
     if (factors.at(r) == 0) continue;
-    double loss = factors.at(r) * log_probs.value().at(r * C + targets.i32()[r]);
+    double loss = factors.at(r) * log_probs.value().at(r * C + c);
     losses.set(r, loss);
     sum += loss;
   }
+  double scale = options.reduction != Reduction::mean ? 1 : total > 0 ? 1 / total : 0;
   bool each = options.reduction == Reduction::none;
   Tensor out = each ? losses : Tensor::scalar(sum * scale, log_probs.dtype());
   return record(op, {log_probs}, out, [=, ids = targets](const Tensor& dy, Grads& dx) {
