@@ -219,8 +219,7 @@ Var abs(const Input& x) {
 
 namespace {
 
-// `ahead(p, q)`: p alone decides, being the larger (smaller) one. NaN is ahead of every number, so that it
-// survives.
+// `ahead(p, q)`: p is the larger (smaller) one and alone decides. NaN is ahead of every number: it survives.
 template <class F>
 Var choose(const char* op, const Var& a, const Var& b, F ahead) {
   check_operands(a, b, op);

@@ -17,8 +17,8 @@ struct AttentionStep {
 AttentionStep additive_attention(const Input& u, const Var& keys, const Var& annotations, const Var& v,
                                  const Tensor& mask = {});
 
-/// Luong et al. 2015: e_bs = scale q_b . keys_sb. q [B, D'], keys [S, B, D'] (dot: the annotations themselves;
-/// general: W_a annotations).
+/// Luong et al. 2015: e_bs = scale q_b . keys_sb. q [B, D'], keys [S, B, D']: annotations (dot), or W_a times
+/// annotations (general).
 AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Var& annotations,
                                        double scale = 1, const Tensor& mask = {});
 

@@ -7,7 +7,6 @@
 #include <gradus/kernels/gru.h>
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/kernels/products/packed_gemm.h>
-#include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/attention.h>
 #include <gradus/ops/arithmetic.h>
@@ -178,7 +177,7 @@ struct Decoder {
       }
     }
     // What a gradient has been worked out from goes before the next one takes memory.
-    if (dx.needed(kKeys) && !direct) dx.add(kKeys, real.unsort_each(dkeys));
+    if (dx.needed(kKeys) && !direct) dx.add(kKeys, real.unsort(dkeys));
     dkeys = {};
     if (dx.needed(kS0)) dx.add(kS0, real.unsort(ds));
     if (dx.needed(kQueryWeight))
@@ -223,8 +222,8 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
             real,
             real.pack(in.y.value()),
             real.sort(in.s0.value()),
-            real.sort_each(in.keys.value()),
-            real.sort_each(in.annotations.value()),
+            real.sort(in.keys.value()),
+            real.sort(in.annotations.value()),
             mask.defined() ? real.sort(mask) : mask,
             in.query_weight.value(),
             in.v.value(),
@@ -239,7 +238,7 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
             real.empty(4 * s.H, type)};
   Tensor out({s.T, s.B, s.H + s.D}, type);
   with_type(type, "attention_decoder", [&](auto v) { d.forward(data<decltype(v)>(out)); });
-  Tensor weights = real.unsort_each(d.weights);
+  Tensor weights = real.unsort(d.weights);
   Var result =
       record("attention_decoder",
              {in.y, in.s0, in.keys, in.annotations, in.query_weight, in.v, in.weight_ih, in.weight_hh,

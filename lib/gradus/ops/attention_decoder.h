@@ -5,8 +5,7 @@
 namespace gradus {
 
 /// Inputs of a GRU decoder that attends with its previous state (Bahdanau et al. 2014, appendix A).
-/// For t = 0 .. T-1:  u = W1 s_{t-1};  c_t = additive attention(u, keys, annotations);  s_t = GRU([y_t ; c_t],
-/// s_{t-1})
+/// At each t: u = W1 s_{t-1}; c_t = additive attention(u, keys, annotations); s_t = GRU([y_t ; c_t], s_{t-1})
 struct AttentionDecoderInputs {
   Var y;            ///< [T, B, E] embedded previous target words (teacher forcing)
   Var s0;           ///< [B, H] initial state

@@ -3,8 +3,8 @@
 #include <gradus/autograd.h>
 
 // The parts of an attention step as ops of their own, for attentions that do something between score and
-// context, or whose weights must be differentiable. Sources are time-major: keys [S, B, A], annotations [S, B,
-// D]; scores and weights are [B, S].
+// context, or whose weights must be differentiable. Time-major: keys [S, B, A], annotations [S, B, D]; scores
+// and weights are [B, S].
 
 namespace gradus {
 

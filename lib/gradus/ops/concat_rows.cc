@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <gradus/kernels/cross_entropy.h>
-#include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/operands.h>

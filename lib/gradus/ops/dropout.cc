@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include <gradus/kernels/random.h>
-#include <gradus/numeric.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>

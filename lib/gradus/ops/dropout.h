@@ -16,8 +16,7 @@ Var dropout(const Input& x, double p);
 /// ops that drop entries they never hold all of.
 void dropout_keep(std::pair<uint64_t, uint64_t> stream, double p, int64_t begin, int64_t n, uint8_t* keep);
 
-/// The factors by themselves: 0 with probability p, otherwise 1 / (1 - p). Undefined outside Training and with
-/// p = 0.
+/// The factors: 0 with probability p, otherwise 1 / (1 - p). Undefined outside Training and with p = 0.
 /// @throws Error as dropout.
 Tensor dropout_mask(const Shape& shape, double p, DType dtype);
 

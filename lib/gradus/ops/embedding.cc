@@ -3,7 +3,6 @@
 #include <cstring>
 #include <vector>
 
-#include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>

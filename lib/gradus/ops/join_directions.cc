@@ -28,8 +28,7 @@ namespace {
 
 bool real(const Tensor& lengths, int64_t t, int64_t b) { return !lengths.defined() || t < lengths.i32()[b]; }
 
-// Rows of one direction [T, B, H] to their columns of the joined tensor, from column `offset`, zeros at
-// padding; or back from there.
+// Rows of one direction [T, B, H] to columns `offset` .. of the joined tensor or back, zeros at padding.
 void move_rows(const Tensor& one, const Tensor& joined, int64_t offset, const Tensor& lengths, bool back) {
   int64_t T = one.size(0), B = one.size(1);
   size_t step = static_cast<size_t>(size_of(one.dtype())), bytes = static_cast<size_t>(one.size(2)) * step;

@@ -1,7 +1,6 @@
 #include <gradus/ops/layer_norm.h>
 
 #include <gradus/kernels/layer_norm.h>
-#include <gradus/numeric.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>

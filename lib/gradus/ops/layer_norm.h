@@ -12,8 +12,7 @@ constexpr double kLayerNormEps = 1e-5;
 ///   y = gamma xh + beta      xh = (x - mean) / sqrt(var + eps)      var divided by n
 ///   dgamma = sum over rows of dy xh      dbeta = sum over rows of dy
 ///   with g = dy gamma, means over the row: dx = (g - mean(g) - xh mean(g xh)) / sqrt(var + eps)
-/// @throws Error "[layer_norm] gamma and beta must be [n] for input [..., n]: input [2, 5], gamma [4], beta
-/// [5]".
+/// @throws Error "[layer_norm] gamma and beta must be [n] for input [..., n]: input [2, 5], ...".
 Var layer_norm(const Input& x, const Var& gamma, const Var& beta, double eps = kLayerNormEps);
 
 /// Gain and offset of a normalisation within another op, [n] each; an undefined offset is 0.

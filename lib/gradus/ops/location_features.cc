@@ -1,7 +1,5 @@
 #include <gradus/ops/location_features.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include <gradus/ops/cases.h>

@@ -5,7 +5,6 @@
 
 #include <gradus/error.h>
 #include <gradus/kernels/logarithm.h>
-#include <gradus/numeric.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/cases.h>

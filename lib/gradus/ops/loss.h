@@ -44,8 +44,7 @@ struct NLLOptions {
   Tensor weight = {};                     ///< [C], one factor per class; undefined: 1
 };
 
-/// log_probs [..., C], targets i32 [...]: the loss of a log_softmax. Classes are the LAST axis (PyTorch: the
-/// second).
+/// log_probs [..., C], targets i32 [...]: the loss of a log_softmax. Classes LAST (PyTorch: the second axis).
 ///   l_n = -w_target x_n,target      dx_n = -w_target at the target, 0 elsewhere
 /// `none` gives [...], 0 where ignored. With nothing counted the mean is 0 (PyTorch: NaN).
 /// @throws Error as cross_entropy, and "[nll_loss] weight must be [C]: weight [3], log_probs [2, 4]".

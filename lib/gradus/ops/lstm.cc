@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <gradus/kernels/lstm.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>
@@ -18,17 +17,14 @@
 //   2. q_t = W_hh (m h_{t-1}), pre_t += N_hh(q_t)   step by step, as what follows
 //   3. i, f, o = s(pre_t), g = tanh(pre_t), c_t = f c_{t-1} + i g
 //   4. y_t = N_c(c_t), h_t = o tanh(y_t)            the cell that is carried over is not normalised
-// Backward, newest step first, dh and dc with what came from step t+1. N': from dy to da for y = N(a), in a
-// row of n with xh = (a - mean) / sqrt(var + eps), g = gain dy:
-//   N'(dy) = (g - mean(g) - xh mean(g xh)) / sqrt(var + eps),   dgain += dy xh,   doffset += dy
+// Backward, newest step first, dh and dc with what came from step t+1; N' is N's backward (layer_norm.h):
 //   4. dc += N_c'(dh o (1 - tanh^2(y_t))),   dpre_o = dh tanh(y_t) o (1 - o)
 //   3. dpre_i, dpre_f, dpre_g = dc g i (1 - i), dc c_{t-1} f (1 - f), dc i (1 - g^2),   dc_{t-1} = dc f
 //   2. dq_t = N_hh'(dpre_t),   dh_{t-1} = m (dq_t W_hh)
 //   1. dp = N_ih'(dpre), and over all steps at once
 //      dx = dp W_ih, dW_ih = dp^T x, dW_hh = dq^T (m h_prev), biases the column sums of dp
 //
-// A node has one output: all h and, one row further, the last c, [T + 1, B, H]; slices of it, which are views,
-// are what people get.
+// A node has one output, all h and, one row further, the last c, [T + 1, B, H]; people get slices: views.
 
 namespace gradus {
 namespace reference {

@@ -1,12 +1,9 @@
 #include <gradus/ops/matmul.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/products/gemm.h>
-#include <gradus/numeric.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
@@ -26,8 +23,7 @@ void product(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const 
   kernels::gemm(trans_a, trans_b, m, n, k, T(1), a, trans_a ? m : k, b, trans_b ? k : n, beta, c, n);
 }
 
-// The plan of a product: sizes, and for every entry of the broadcast leading axes which matrix of a and of b
-// it takes.
+// A product: sizes, and for every entry of the broadcast leading axes which matrix of a and of b it takes.
 struct Plan {
   int64_t m = 0, k = 0, n = 0, count = 1;
   Shape out;

@@ -4,8 +4,7 @@
 
 namespace gradus {
 
-/// Matrix product. a [..., m, k] b [..., k, n] -> [..., m, n]; leading axes broadcast. Two-dimensional at
-/// least.
+/// Matrix product, a [..., m, k] b [..., k, n] -> [..., m, n]; leading axes, if any, broadcast.
 ///   y = a b      da = dy b^T      db = a^T dy, summed over stretched leading axes
 /// A two-dimensional b is one product over all rows of a; otherwise there is one product per leading index.
 /// @throws Error "[matmul] inner dimensions must agree: [2, 3] and [4, 5]",
@@ -13,8 +12,7 @@ namespace gradus {
 /// "[matmul] needs at least two dimensions: [3] and [3, 4]".
 Var matmul(const Input& a, const Var& b);
 
-/// y = x W^T + b. x [..., in], weight [out, in], bias [out] or undefined -> [..., out]
-/// (torch.nn.functional.linear).
+/// y = x W^T + b, as PyTorch's linear. x [..., in], weight [out, in], bias [out] or undefined -> [..., out]
 ///   dx = dy W      dW = dy^T x      db = sum of dy over all rows
 /// @throws Error "[linear] input's last dimension must be in_features: input [64, 256], weight [512, 512]"
 Var linear(const Input& x, const Var& weight, const Var& bias = {});

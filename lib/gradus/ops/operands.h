@@ -1,7 +1,6 @@
 #pragma once
 
-// Internal: what ops ask of their operands before they touch a number, and how they hand the numbers to
-// kernels. Not installed.
+// Internal: what ops ask of their operands, and how they hand the numbers to kernels. Not installed.
 
 #include <fmt/core.h>
 

@@ -1,7 +1,5 @@
 #include <gradus/ops/output_loss.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -9,7 +7,6 @@
 #include <gradus/kernels/cross_entropy.h>
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/products/gemm.h>
-#include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>

@@ -29,9 +29,7 @@ PackedSequence::PackedSequence(const Tensor& lengths, int64_t T, int64_t B)
   }
 }
 
-Tensor PackedSequence::empty(int64_t n, DType dtype) const {
-  return Tensor({total(), n}, dtype);
-}
+Tensor PackedSequence::empty(int64_t n, DType dtype) const { return Tensor({total(), n}, dtype); }
 
 Tensor PackedSequence::pack(const Tensor& x) const {
   int64_t B = static_cast<int64_t>(order_.size()), n = x.size(-1);
@@ -65,10 +63,10 @@ Tensor PackedSequence::unpack(const Tensor& rows, const Shape& shape) const {
 }
 
 // Rows of each block of B: to the sorted order, or back from it.
-Tensor PackedSequence::moved(const Tensor& x, int64_t blocks, bool back) const {
+Tensor PackedSequence::moved(const Tensor& x, bool back) const {
   if (sorted_) return x;
   Tensor out(x.shape(), x.dtype());
-  int64_t B = static_cast<int64_t>(order_.size());
+  int64_t B = static_cast<int64_t>(order_.size()), blocks = x.dims() == 3 ? x.size(0) : 1;
   size_t bytes = row_bytes(x, x.size(-1));
   for (int64_t k = 0; k < blocks; ++k)
     for (int64_t i = 0; i < B; ++i) {
@@ -77,10 +75,5 @@ Tensor PackedSequence::moved(const Tensor& x, int64_t blocks, bool back) const {
     }
   return out;
 }
-
-Tensor PackedSequence::sort(const Tensor& x) const { return moved(x, 1, false); }
-Tensor PackedSequence::unsort(const Tensor& x) const { return moved(x, 1, true); }
-Tensor PackedSequence::sort_each(const Tensor& x) const { return moved(x, x.size(0), false); }
-Tensor PackedSequence::unsort_each(const Tensor& x) const { return moved(x, x.size(0), true); }
 
 }  // namespace gradus

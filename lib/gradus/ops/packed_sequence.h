@@ -35,20 +35,17 @@ class PackedSequence {
   Tensor pack(const Tensor& x) const;
   /// rows [N, n] -> `shape`, [T, B, n] in elements, with zeros at padding.
   Tensor unpack(const Tensor& rows, const Shape& shape) const;
-  /// x [B, n] in the sorted order; shares x's storage when nothing moves.
-  Tensor sort(const Tensor& x) const;
+  /// x [B, n], or each step of x [.., B, n], in the sorted order; shares x's storage when nothing moves.
+  Tensor sort(const Tensor& x) const { return moved(x, false); }
   /// The reverse.
-  Tensor unsort(const Tensor& x) const;
-  /// The same for each step of x [.., B, n].
-  Tensor sort_each(const Tensor& x) const;
-  Tensor unsort_each(const Tensor& x) const;
+  Tensor unsort(const Tensor& x) const { return moved(x, true); }
 
  private:
   int64_t T_;
   bool sorted_ = true;
   std::vector<int64_t> order_, steps_, offsets_;
 
-  Tensor moved(const Tensor& x, int64_t blocks, bool back) const;
+  Tensor moved(const Tensor& x, bool back) const;
 };
 
 }  // namespace gradus

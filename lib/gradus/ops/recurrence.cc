@@ -1,7 +1,5 @@
 #include <gradus/ops/recurrence.h>
 
-#include <fmt/core.h>
-
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>

@@ -41,8 +41,7 @@ Var over_time(int64_t T, const Var& start, bool reverse, const Tensor& lengths,
 
 /// The part that the fused ops share. The weights have G = gates blocks of H rows. Inputs of a node: x, h0,
 /// weight_ih, weight_hh, then bias_ih and bias_hh where the unit has them. Inside, all is packed as `real`
-/// says: N rows without padding, and B states sorted by length. A padded step leaves the state, or its
-/// gradient, as it is.
+/// says: N rows without padding, and B states sorted by length. Padded steps leave state and gradient alone.
 struct Recurrence {
   RecurrentSizes size;
   int64_t gates;

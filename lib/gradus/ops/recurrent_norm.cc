@@ -1,7 +1,5 @@
 #include <gradus/ops/recurrent_norm.h>
 
-#include <fmt/core.h>
-
 #include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 

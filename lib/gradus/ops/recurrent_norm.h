@@ -8,8 +8,7 @@
 
 namespace gradus {
 
-/// The norms of a layer-normalised unit: each over so many times H entries, 0 where the unit has no such
-/// norm.
+/// The norms of a layer-normalised unit: each over so many times H entries, 0 where it has no such norm.
 struct NormSizes {
   int64_t ih, hh, c;
 };
@@ -62,8 +61,7 @@ struct RowNorm {
 };
 
 namespace reference {
-/// Columns of x [..., n], with entries begin .. begin + n of the norm's vectors; x itself where there is no
-/// norm.
+/// Columns of x [..., n], with entries begin .. begin + n of the norm's vectors; without a norm x itself.
 Var normalise(const Var& x, const NormWeights& norm, int64_t begin = 0);
 }  // namespace reference
 

@@ -15,8 +15,7 @@ namespace gradus {
 namespace {
 
 // The shapes of a reduction's result with the reduced axes as 1, which broadcasts back to x, and as the
-// caller wants it. Both have the same numbers in the same order, so that going from one to the other is a
-// view.
+// caller wants it: the same numbers in the same order, so that one is a view of the other.
 struct Reduced {
   Shape kept, wanted;
   int64_t count;  // entries of x behind one of y

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>
@@ -18,8 +17,7 @@
 //   4. h_t = f(y_t)                     in place
 // Backward, newest step first, dh = dh_t + what came from step t+1:
 //   4. dy = dh f'(y): dh (1 - h^2) for tanh, dh [h > 0] for relu; without a norm nothing but h is saved
-//   3. with xh = (a - mean) / sqrt(var + eps), g = gain dy and means over the H:
-//      da = (g - mean(g) - xh mean(g xh)) / sqrt(var + eps),   dgain += dy xh,   doffset += dy
+//   3. da = N'(dy), the backward of layer_norm.h
 //   2. dh_{t-1} = m (da W_hh)
 //   1. dx = da W_ih, dW_ih = da^T x, dW_hh = da^T (m h_prev), biases the column sums, over all steps at once
 

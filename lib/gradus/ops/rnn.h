@@ -13,8 +13,7 @@ struct RnnOptions {
   bool reverse = false;
   /// i32 [B], real steps of each sequence; undefined: all T.
   Tensor lengths = {};
-  /// [B, H], factor m on the state within the recurrent product, the same at all steps (variational dropout,
-  /// Gal & Ghahramani 2016); undefined: 1.
+  /// [B, H], factor m on h in the recurrent product of all steps (Gal & Ghahramani 2016); undefined: 1.
   Tensor state_mask = {};
 };
 
@@ -22,13 +21,11 @@ struct RnnOptions {
 ///   h' = f(W_ih x + b_ih + W_hh (m h) + b_hh)      f = tanh or relu
 /// Layer-normalised (Ba et al. 2016, equation 4), norm_ih [H], the only one, over the H of the sum:
 ///   h' = f(N(W_ih x + W_hh (m h)))      N(a) = weight (a - mean) / sqrt(var + 1e-5) + bias
-/// @throws Error "[rnn_cell] weight_ih must be [hidden_size, input_size]: ..." and likewise for every
-/// operand.
+/// @throws Error "[rnn_cell] weight_ih must be [hidden_size, input_size]: ..." and so for every operand.
 Var rnn_cell(const Input& x, const Var& h, const RecurrentWeights& weights, const RnnOptions& options = {});
 
 /// A whole sequence, fused over time: x [T, B, I], h0 [B, H] or undefined (zeros) -> all states [T, B, H].
-/// At a padded step the state is carried over unchanged, so the last entry (the first, in reverse) is the
-/// final state.
+/// A padded step carries the state over unchanged: the last entry (the first, in reverse) is the final one.
 Var rnn(const Input& x, const Var& h0, const RecurrentWeights& weights, const RnnOptions& options = {});
 
 namespace reference {

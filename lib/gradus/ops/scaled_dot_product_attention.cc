@@ -3,7 +3,6 @@
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/kernels/products/small_gemm.h>
 #include <gradus/kernels/softmax.h>
-#include <gradus/numeric.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention.h>
@@ -111,8 +110,7 @@ struct Problem {
 
   DType dtype() const { return q.tensor.dtype(); }
 
-  // The queries of one head and sentence that go through together: t .. t + count - 1, which see n keys at
-  // most.
+  // Queries of one head and sentence that go through together: t .. t + count - 1, which see at most n keys.
   struct Rows {
     int64_t b, h, t, count, n;
   };

@@ -34,8 +34,7 @@ struct ScaledDotProduct {
 /// @throws Error "[scaled_dot_product_attention] keys must be [S, B, E] for queries [T, B, E]: ...".
 ScaledDotProduct scaled_dot_product_attention(const Input& q, const Var& k, const Var& v,
                                               const ScaledDotProductOptions& options = {});
-/// The same with queries, keys and values side by side, as one projection makes them: qkv [T, B, 3E]. Saves
-/// the copies.
+/// The same of queries, keys and values side by side, as one projection makes them, [T, B, 3E]: no copies.
 ScaledDotProduct packed_self_attention(const Input& qkv, const ScaledDotProductOptions& options = {});
 /// The same with keys and values side by side: q [T, B, E], kv [S, B, 2E].
 ScaledDotProduct packed_cross_attention(const Input& q, const Var& kv,

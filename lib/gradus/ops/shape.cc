@@ -16,8 +16,7 @@ namespace {
 
 // ---- axes in another order ----
 
-// y [columns, rows] = x^T, in tiles that fit the first cache: a plain loop would touch a new line at every
-// number.
+// y [columns, rows] = x^T, in tiles that fit the first cache: a plain loop would touch a line a number.
 template <class T>
 void transpose_matrix(const T* x, T* y, int64_t rows, int64_t columns) {
   constexpr int64_t kTile = 16;

@@ -4,8 +4,7 @@
 
 #include <gradus/autograd.h>
 
-// Numbers that move and do not change, so the gradients move back: f32 or f64. Where an op says "view", y
-// shares x's storage.
+// Numbers, f32 or f64, that move and do not change, so that gradients move back. A view y shares x's storage.
 
 namespace gradus {
 

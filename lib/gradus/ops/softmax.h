@@ -18,8 +18,7 @@ struct SoftmaxOptions {
 /// must be u8: f32".
 Var softmax(const Input& x, const SoftmaxOptions& options = {});
 
-/// y_i = x_i - log sum_k exp(x_k); masked entries are 0 (not -inf: their gradient is 0 and sums over them
-/// stay finite).
+/// y_i = x_i - log sum_k exp(x_k); masked entries are 0 (not -inf: their gradient is 0, sums stay finite).
 ///   dx_i = dy_i - exp(y_i) sum_k dy_k, over real places i, k
 /// @throws Error as softmax.
 Var log_softmax(const Input& x, const SoftmaxOptions& options = {});

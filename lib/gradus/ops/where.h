@@ -14,8 +14,7 @@ Var where(const Tensor& condition, const Input& a, const Var& b);
 Var where(const Tensor& condition, const Input& a, double b);
 Var where(const Tensor& condition, double a, const Input& b);
 /// y = value where mask (u8, broadcasts) is not 0, else x    dx = 0 there, dy elsewhere.
-/// The mask of attention scores is softmax's own: softmax(scores, {.mask = mask}) is exact where every score of
-/// a row is masked.
+/// Scores of attention have softmax's own mask, softmax(scores, {.mask = mask}), exact for rows all masked.
 Var masked_fill(const Input& x, const Tensor& mask, double value);
 
 }  // namespace gradus
