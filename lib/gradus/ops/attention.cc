@@ -87,7 +87,8 @@ struct Step {
   }
 
   template <class T>
-  void backward(const T* dc, Grads& dx) const {
+  void backward(const Tensor& dcontext, Grads& dx) const {
+    const T* dc = data<T>(dcontext);
     const T *q = data<T>(query), *key = data<T>(keys), *h = data<T>(annotations), *w = data<T>(weights);
     Tensor dquery(query.shape(), query.dtype());
     Tensor dkeys = into_if_needed(dx, 1), dannotations = into_if_needed(dx, 2);
@@ -118,11 +119,7 @@ AttentionStep attend(const char* op, const std::vector<Var>& inputs, const Tenso
   if (inputs.size() > 3 && v.shape() != Shape{A}) refuse(op, "v must be [A] = [{}]: v {}", A, v.shape());
   Tensor weights({B, S}, query.dtype()), context({B, D}, query.dtype());
   Step step{S, B, A, D, query.value(), keys.value(), annotations.value(), v, mask, weights, scale};
-  with_type(context.dtype(), op, [&](auto type) { step.forward(data<decltype(type)>(context)); });
-  Var out = record(op, inputs, context, [step = std::move(step), op](const Tensor& dc, Grads& dx) {
-    with_type(dc.dtype(), op, [&](auto type) { step.backward(data<decltype(type)>(dc), dx); });
-  });
-  return {out, weights};
+  return {record_unit(op, std::move(step), inputs, context), weights};
 }
 
 }  // namespace

@@ -236,17 +236,12 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
             real.empty(s.D, type),
             real.empty(s.A, type),
             real.empty(4 * s.H, type)};
-  Tensor out({s.T, s.B, s.H + s.D}, type);
-  with_type(type, "attention_decoder", [&](auto v) { d.forward(data<decltype(v)>(out)); });
-  Tensor weights = real.unsort(d.weights);
-  Var result =
-      record("attention_decoder",
-             {in.y, in.s0, in.keys, in.annotations, in.query_weight, in.v, in.weight_ih, in.weight_hh,
-              in.bias_ih, in.bias_hh},
-             out, [d = std::move(d)](const Tensor& dy, Grads& dx) {
-               with_type(dy.dtype(), "attention_decoder", [&](auto v) { d.backward<decltype(v)>(dy, dx); });
-             });
-  return {result, weights};
+  Tensor out({s.T, s.B, s.H + s.D}, type), weights = d.weights;
+  Var result = record_unit("attention_decoder", std::move(d),
+                           {in.y, in.s0, in.keys, in.annotations, in.query_weight, in.v, in.weight_ih,
+                            in.weight_hh, in.bias_ih, in.bias_hh},
+                           out);
+  return {result, real.unsort(weights)};
 }
 
 // ---- cases: T = 3, B = 2, E = 2, H = 3, S = 4, A = 5, D = 2 ----

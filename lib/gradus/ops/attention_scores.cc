@@ -1,7 +1,5 @@
 #include <gradus/ops/attention_scores.h>
 
-#include <cmath>
-
 #include <gradus/kernels/elementwise.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>

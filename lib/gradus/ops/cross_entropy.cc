@@ -10,16 +10,6 @@
 #include <gradus/ops/softmax.h>
 
 namespace gradus {
-namespace {
-
-void check_shapes(const Var& logits, const Tensor& targets) {
-  if (logits.dims() == 0 || logits.shape().without(-1) != targets.shape())
-    refuse("cross_entropy",
-           "targets must have the logits' shape without the last axis: logits {}, targets {}", logits.shape(),
-           targets.shape());
-}
-
-}  // namespace
 
 double cross_entropy_scale(const char* op, int64_t tokens, const CrossEntropyOptions& options) {
   if (options.reduction == Reduction::batchmean) fail(op, "batchmean is for kl_div only");
@@ -47,7 +37,7 @@ namespace {
 
 CrossEntropy cross_entropy(const Var& logits, const Tensor& targets,
                            const CrossEntropyOptions& options = {}) {
-  check_shapes(logits, targets);
+  check_targets("cross_entropy", "the logits'", "logits", logits, targets);
   int64_t V = logits.size(-1), tokens = count_targets("cross_entropy", targets, V, options);
   Tensor q = Tensor::zeros(logits.shape(), logits.dtype()), one_hot = q.clone();
   double s = options.label_smoothing;
@@ -69,7 +59,7 @@ CrossEntropy cross_entropy(const Var& logits, const Tensor& targets,
 
 CrossEntropy cross_entropy(const Input& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   At at(logits.caller());
-  check_shapes(logits, targets);
+  check_targets("cross_entropy", "the logits'", "logits", logits, targets);
   int64_t V = logits.size(-1), rows = targets.numel();
   int64_t tokens = count_targets("cross_entropy", targets, V, options);
   bool wanted = logits.requires_grad() && !NoGrad::active();
@@ -96,23 +86,18 @@ CrossEntropy cross_entropy(const Input& logits, const Tensor& targets, const Cro
         for (int64_t i = 0; i < count * V; ++i) d_block[i] *= static_cast<T>(scale);
     }
   });
-  if (each) {
-    Var terms = record("cross_entropy", {logits}, losses, [dlogits, rows, V](const Tensor& dy, Grads& dx) {
-      Tensor g = dlogits.clone();
-      visit_floating(g, "cross_entropy", [&]<class T>(T* d) {
-        const T* by = data<T>(dy);
-        for (int64_t i = 0; i < rows * V; ++i) d[i] *= by[i / V];
-      });
-      dx.add(0, g);
+  Tensor out = each ? losses : Tensor::scalar(loss * scale, logits.dtype());
+  Var result = record("cross_entropy", {logits}, out, [dlogits, each, V](const Tensor& dy, Grads& dx) {
+    // Not scaled in place: under retain_graph this closure runs again.
+    if (!each) return dx.add(0, scaled(dlogits, dy.item()));
+    Tensor g = dlogits.clone();
+    visit_floating(g, "cross_entropy", [&]<class T>(T* d) {
+      const T* by = data<T>(dy);
+      for (int64_t i = 0; i < g.numel(); ++i) d[i] *= by[i / V];
     });
-    return {terms, nll, tokens};
-  }
-  Var mean = record(
-      "cross_entropy", {logits}, Tensor::scalar(loss * scale, logits.dtype()),
-      [dlogits](const Tensor& dy, Grads& dx) {
-        dx.add(0, scaled(dlogits, dy.item()));  // not in place: under retain_graph this closure runs again
-      });
-  return {mean, nll, tokens};
+    dx.add(0, g);
+  });
+  return {result, nll, tokens};
 }
 
 namespace {

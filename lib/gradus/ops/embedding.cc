@@ -1,7 +1,6 @@
 #include <gradus/ops/embedding.h>
 
 #include <cstring>
-#include <vector>
 
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>

@@ -191,7 +191,7 @@ Var run(const char* op, int dims, const Var& x, const Var& h0, const RecurrentWe
     gru.q = gru.real.empty(3 * H, type);
   }
   Tensor out(dims == 2 ? Shape{B, H} : Shape{steps, B, H}, type);
-  return record_recurrence(op, std::move(gru), inputs, out);
+  return record_unit(op, std::move(gru), inputs, out);
 }
 
 }  // namespace

@@ -160,9 +160,7 @@ Var nll_loss(const Input& log_probs, const Tensor& targets, const NLLOptions& op
   const char* op = "nll_loss";
   only_kl_div(op, options.reduction);
   check_operand(log_probs, op);
-  if (log_probs.dims() == 0 || log_probs.shape().without(-1) != targets.shape())
-    refuse(op, "targets must have log_probs' shape without the last axis: log_probs {}, targets {}",
-           log_probs.shape(), targets.shape());
+  check_targets(op, "log_probs'", "log_probs", log_probs, targets);
   int64_t C = log_probs.size(-1), rows = targets.numel();
   count_targets(op, targets, C, {.ignore_index = options.ignore_index});
   if (options.weight.defined() && options.weight.shape() != Shape{C})

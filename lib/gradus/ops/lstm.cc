@@ -157,7 +157,7 @@ Var run(const char* op, int dims, const Var& x, const LstmState& start, const Re
     for (Tensor* narrow : {&lstm.c, &lstm.tanh_y}) *narrow = lstm.real.empty(H, type);
   }
   Tensor out({steps + 1, B, H}, type);
-  return record_recurrence(op, std::move(lstm), inputs, out);
+  return record_unit(op, std::move(lstm), inputs, out);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include <gradus/ops/matmul.h>
 
-#include <algorithm>
-
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/ops/arithmetic.h>
@@ -13,8 +11,8 @@
 namespace gradus {
 namespace {
 
-// Without its last `count` axes.
-Shape leading(const Shape& shape, int count) { return Shape(shape.begin(), shape.dims() - count); }
+// Without its last two axes.
+Shape leading(const Shape& shape) { return Shape(shape.begin(), shape.dims() - 2); }
 
 // kernels::gemm on packed matrices, C = op(A) op(B) + beta C.
 template <class T>
@@ -35,7 +33,7 @@ struct Plan {
       fail("matmul", fmt::format("inner dimensions must agree: {} and {}", a, b),
            a[-1] == b[-1] ? "transpose the second operand?" : size_hint(a[-1], b[-2]));
     m = a[-2], k = a[-1], n = b[-1];
-    Shape la = leading(a, 2), lb = leading(b, 2);
+    Shape la = leading(a), lb = leading(b);
     out = broadcast_leading(la, lb, a, b);
     count = out.numel();
     if (lb.numel() == 1 && la.numel() == count) {  // b is shared: all rows of a are one matrix
@@ -137,8 +135,8 @@ Var linear(const Input& x, const Var& weight, const Var& bias) {
          : x.size(-1) == weight.size(0) ? "weight is [out_features, in_features]: transposed?"
                                         : size_hint(x.size(-1), weight.size(1)));
   check_types("linear", x.dtype(), weight.dtype());
-  int64_t out = weight.size(0), in = weight.size(1), rows = leading(x.shape(), 1).numel();
-  Shape shape = leading(x.shape(), 1);
+  Shape shape = x.shape().without(-1);
+  int64_t out = weight.size(0), in = weight.size(1), rows = shape.numel();
   shape.append(out);
   std::vector<Var> inputs = {x, weight};
   if (bias.defined()) {
@@ -161,14 +159,10 @@ Var linear(const Input& x, const Var& weight, const Var& bias) {
         dx.add(0, d);
       }
       // A weight is often used at many places: add to its gradient where it lies.
-      if (dx.needed(1)) {  // dW = dy^T x
-        Tensor dw = dx.into(1);
-        product(true, false, out, in, rows, data<T>(dy), data<T>(x), T(1), data<T>(dw));
-      }
-      if (biased && dx.needed(2)) {  // db = sum of dy over rows
-        Tensor db = dx.into(2);
-        kernels::sum_rows_into(data<T>(dy), data<T>(db), rows, out);
-      }
+      if (dx.needed(1))  // dW = dy^T x
+        product(true, false, out, in, rows, data<T>(dy), data<T>(x), T(1), data<T>(dx.into(1)));
+      if (biased && dx.needed(2))  // db = sum of dy over rows
+        kernels::sum_rows_into(data<T>(dy), data<T>(dx.into(2)), rows, out);
     });
   });
 }

@@ -56,6 +56,15 @@ inline void check_mask(const char* op, const Tensor& mask, int64_t B, int64_t S)
   refuse(op, "the mask must be u8 [B, S] = [{}, {}]: {} {}", B, S, mask.dtype(), mask.shape());
 }
 
+/// The targets of a loss of x [..., C]; `whose` shape they have, and x's name.
+/// @throws Error "[nll_loss] targets must have log_probs' shape without the last axis: log_probs [2, 4], ..."
+inline void check_targets(const char* op, const char* whose, const char* name, const Var& x,
+                          const Tensor& targets) {
+  if (x.dims() == 0 || x.shape().without(-1) != targets.shape())
+    refuse(op, "targets must have {} shape without the last axis: {} {}, targets {}", whose, name, x.shape(),
+           targets.shape());
+}
+
 /// What two sizes that should agree suggest: "512 = 2 x 256: bidirectional?", "" when nothing.
 inline std::string size_hint(int64_t got, int64_t wanted) {
   const int64_t large = got > wanted ? got : wanted, small = got > wanted ? wanted : got;
@@ -89,6 +98,15 @@ Tensor by_kernel(const char* op, Kernel kernel, const Tensor& x, const More&... 
   Tensor y(x.shape(), x.dtype());
   with_type(x.dtype(), op, [&]<class T>(T) { kernel(data<T>(x), data<T>(more)..., data<T>(y), y.numel()); });
   return y;
+}
+
+/// Runs `unit`, which has forward(numbers of out) and backward(dout, dx), and records it as the node.
+template <class Unit>
+Var record_unit(const char* op, Unit unit, const std::vector<Var>& inputs, const Tensor& out) {
+  with_type(out.dtype(), op, [&]<class T>(T) { unit.forward(data<T>(out)); });
+  return record(op, inputs, out, [unit = std::move(unit), op](const Tensor& dout, Grads& dx) {
+    with_type(dout.dtype(), op, [&]<class T>(T) { unit.template backward<T>(dout, dx); });
+  });
 }
 
 /// x times a number, the products taken in double.

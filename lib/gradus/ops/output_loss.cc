@@ -1,8 +1,6 @@
 #include <gradus/ops/output_loss.h>
 
 #include <algorithm>
-#include <cstring>
-#include <vector>
 
 #include <gradus/kernels/cross_entropy.h>
 #include <gradus/kernels/elementwise.h>
@@ -29,9 +27,7 @@ void check(const Var& hidden, const Var& weight, const Var& bias, const Tensor& 
            weight.shape());
   if (bias.defined() && bias.shape() != Shape{weight.size(0)})
     refuse(op, "bias must be [V]: bias {}, weight {}", bias.shape(), weight.shape());
-  if (targets.shape() != hidden.shape().without(-1))
-    refuse(op, "targets must have hidden's shape without the last axis: hidden {}, targets {}",
-           hidden.shape(), targets.shape());
+  check_targets(op, "hidden's", "hidden", hidden, targets);
   if (weight.dtype() != hidden.dtype() || (bias.defined() && bias.dtype() != hidden.dtype()))
     refuse(op, "element types must agree: hidden {}, weight {}{}", hidden.dtype(), weight.dtype(),
            bias.defined() ? fmt::format(", bias {}", bias.dtype()) : std::string());

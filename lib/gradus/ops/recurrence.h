@@ -166,13 +166,4 @@ Recurrence make_recurrence(const char* op, int64_t gates, int dims, const Var& x
                            const RecurrentWeights& w, bool reverse, const Tensor& lengths,
                            const Tensor& state_mask);
 
-/// Runs a unit, a Recurrence with forward(out) and backward(dout, dx), and records it as the node.
-template <class Unit>
-Var record_recurrence(const char* op, Unit unit, const std::vector<Var>& inputs, const Tensor& out) {
-  with_type(out.dtype(), op, [&](auto v) { unit.forward(data<decltype(v)>(out)); });
-  return record(op, inputs, out, [unit = std::move(unit), op](const Tensor& dout, Grads& dx) {
-    with_type(dout.dtype(), op, [&](auto v) { unit.template backward<decltype(v)>(dout, dx); });
-  });
-}
-
 }  // namespace gradus

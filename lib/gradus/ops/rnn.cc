@@ -116,7 +116,7 @@ Var run(const char* op, int dims, const Var& x, const Var& h0, const RecurrentWe
     rnn.a = rnn.real.empty(H, x.dtype());
   }
   Tensor out(dims == 2 ? Shape{B, H} : Shape{steps, B, H}, x.dtype());
-  return record_recurrence(op, std::move(rnn), inputs, out);
+  return record_unit(op, std::move(rnn), inputs, out);
 }
 
 }  // namespace
