@@ -5,10 +5,8 @@
 
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/logarithm.h>
-#include <gradus/ops/activation.h>
 #include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
-#include <gradus/ops/reduce.h>
 #include <gradus/walk.h>
 
 namespace gradus {

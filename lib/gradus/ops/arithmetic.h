@@ -7,9 +7,9 @@
 // f32 or f64. The gradients below have the output's shape; the engine sums them over the axes along which an
 // operand was stretched. dy stands for the gradient that arrives at y.
 //
-// @throws Error "[add] shapes do not broadcast: [2, 3] and [4, 3]",
-// "[add] element types must agree: f32 and f64", "[add] needs f32 or f64 numbers: i32 [2, 3]", "[add] an operand is undefined"; the other ops likewise under
-// the names sub, mul, div, neg, pow, sqrt, exp, log, abs, maximum, minimum and clamp.
+// @throws Error "[add] shapes do not broadcast: [2, 3] and [4, 3]", "[add] an operand is undefined",
+// "[add] element types must agree: f32 and f64", "[add] needs f32 or f64 numbers: i32 [2, 3]"; the other ops
+// likewise under the names sub, mul, div, neg, pow, sqrt, exp, log, abs, maximum, minimum and clamp.
 
 namespace gradus {
 

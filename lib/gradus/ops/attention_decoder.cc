@@ -9,7 +9,6 @@
 #include <gradus/kernels/products/packed_gemm.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/attention.h>
-#include <gradus/ops/arithmetic.h>
 #include <gradus/ops/gru.h>
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/operands.h>

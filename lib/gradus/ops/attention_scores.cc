@@ -165,17 +165,13 @@ namespace {
 Tensor case_mask() { return length_mask(Tensor::from_ids({3}, {4, 0, 2}), 4); }
 }  // namespace
 
-GRADUS_OP_CASES({"additive_scores",
-                 {{3, 5}, {4, 3, 5}, {5}},
-                 calls(additive_scores), calls(reference::additive_scores)},
-                {"multiplicative_scores",
-                 {{3, 5}, {4, 3, 5}},
-                 calls(multiplicative_scores, 0.7), calls(reference::multiplicative_scores, 0.7)},
-                {"weighted_sum",
-                 {{3, 4}, {4, 3, 2}},
-                 calls(weighted_sum, Tensor()), calls(reference::weighted_sum, Tensor())},
-                {"weighted_sum: mask",
-                 {{3, 4}, {4, 3, 2}},
-                 calls(weighted_sum, case_mask()), calls(reference::weighted_sum, case_mask())});
+GRADUS_OP_CASES(
+    {"additive_scores", {{3, 5}, {4, 3, 5}, {5}}, calls(additive_scores), calls(reference::additive_scores)},
+    {"multiplicative_scores", {{3, 5}, {4, 3, 5}}, calls(multiplicative_scores, 0.7),
+     calls(reference::multiplicative_scores, 0.7)},
+    {"weighted_sum", {{3, 4}, {4, 3, 2}}, calls(weighted_sum, Tensor()),
+     calls(reference::weighted_sum, Tensor())},
+    {"weighted_sum: mask", {{3, 4}, {4, 3, 2}}, calls(weighted_sum, case_mask()),
+     calls(reference::weighted_sum, case_mask())});
 
 }  // namespace gradus

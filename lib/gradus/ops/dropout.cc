@@ -9,7 +9,6 @@
 #include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
-#include <gradus/random.h>
 
 namespace gradus {
 namespace {

@@ -55,19 +55,10 @@ Var embedding(const Input& weight, const Tensor& ids, const EmbeddingOptions& op
   At at(weight.caller());
   if (weight.dims() != 2) refuse("embedding", "weight must be [V, E]: {}", weight.shape());
   if (ids.dtype() != DType::i32) refuse("embedding", "ids must be i32: {}", ids.dtype());
-  int64_t V = weight.size(0), E = weight.size(1), N = ids.numel();
+  int64_t E = weight.size(1), N = ids.numel();
   Shape shape = ids.shape();
   shape.append(E);
-  Tensor y(shape, weight.dtype());
-  with_type(weight.dtype(), "embedding", [&]<class T>(T) {
-    const T* table = data<T>(weight.value());
-    T* out = data<T>(y);
-    const int32_t* id = ids.i32();
-    for (int64_t i = 0; i < N; ++i) {
-      if (id[i] < 0 || id[i] >= V) refuse("embedding", "ids must be in 0 .. {}: {}", V - 1, id[i]);
-      std::memcpy(out + i * E, table + id[i] * E, static_cast<size_t>(E) * sizeof(T));
-    }
-  });
+  Tensor y = take_rows("embedding", "ids", weight.value(), ids, shape);
   return record("embedding", {weight}, y, [=, padding = options.padding_idx](const Tensor& dy, Grads& dx) {
     Tensor flat = ids.reshape(Shape{N}), rows = dy.reshape(Shape{N, E});
     if (padding >= 0 && contains(ids, padding)) {

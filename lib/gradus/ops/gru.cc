@@ -144,19 +144,17 @@ struct Gru : Recurrence {
         T *dai_t = data<T>(dai) + first * W, *dq_t = data<T>(dq) + first * W, *dh_t = data<T>(dh);
         take(data<T>(dout) + t * B * H, dh_t);
         T* dseen = seen_gradient(t, data<T>(scratch), dh_t);
-        const T* dah_t = dq_t;  // what arrives at N_hh's blocks r and z
-        if (reset_after) {
+        const T* dah_t = reset_after ? dq_t : dai_t;  // what arrives at N_hh
+        if (reset_after)
           kernels::gru_reset_after_backward(n, H, units_t, h, dh_t, update, dai_t, dq_t, dh_t);  // 3
-          if (normed)
-            hh_new.backward(first, n, q_t + 2 * H, W, dq_t + 2 * H, W, false, dq_t + 2 * H, W, of_hh);
-        } else {
+        else
           kernels::gru_reset_before_state_backward(n, H, units_t, h, dh_t, update, dai_t, dh_t);
-          if (normed)
-            hh_new.backward(first, n, q_t + 2 * H, W, dai_t + 2 * H, W, false, dq_t + 2 * H, W, of_hh);
+        if (normed)
+          hh_new.backward(first, n, q_t + 2 * H, W, dah_t + 2 * H, W, false, dq_t + 2 * H, W, of_hh);
+        if (!reset_after) {
           w_n.product(n, dq_t + 2 * H, W, false, data<T>(drh), H);
           kernels::gru_reset_before_gates_backward(n, H, units_t, data<T>(seen) + first * H, data<T>(drh),
                                                    dai_t, dseen);
-          dah_t = dai_t;
         }
         hh_gates.backward(first, n, q_t, W, dah_t, W, false, dq_t, W, of_hh);  // 2
         w.product(n, dq_t, W, true, dseen, H);

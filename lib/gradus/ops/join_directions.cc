@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include <gradus/op_case.h>
-#include <gradus/ops/arithmetic.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/recurrence.h>
 #include <gradus/ops/shape.h>
@@ -26,8 +25,6 @@ Var join_directions(const std::vector<Var>& directions, const Tensor& lengths) {
 
 namespace {
 
-bool real(const Tensor& lengths, int64_t t, int64_t b) { return !lengths.defined() || t < lengths.i32()[b]; }
-
 // Rows of one direction [T, B, H] to columns `offset` .. of the joined tensor or back, zeros at padding.
 void move_rows(const Tensor& one, const Tensor& joined, int64_t offset, const Tensor& lengths, bool back) {
   int64_t T = one.size(0), B = one.size(1);
@@ -38,7 +35,8 @@ void move_rows(const Tensor& one, const Tensor& joined, int64_t offset, const Te
     for (int64_t b = 0; b < B; ++b) {
       size_t row = static_cast<size_t>(t * B + b);
       char *mine = part + row * bytes, *there = all + row * width + first, *to = back ? mine : there;
-      if (real(lengths, t, b)) std::memcpy(to, back ? there : mine, bytes);
+      const bool real = !lengths.defined() || t < lengths.i32()[b];
+      if (real) std::memcpy(to, back ? there : mine, bytes);
       else std::memset(to, 0, bytes);
     }
 }

@@ -66,11 +66,9 @@ Var location_features(const Input& weights, const Var& filters) {
                 });
 }
 
-GRADUS_OP_CASES({"location_features",
-                 {{2, 5}, {3, 3}},
-                 calls(location_features), calls(reference::location_features)},
-                {"location_features: filters wider than the rows",
-                 {{2, 2}, {3, 7}},
-                 calls(location_features), calls(reference::location_features)});
+GRADUS_OP_CASES(
+    {"location_features", {{2, 5}, {3, 3}}, calls(location_features), calls(reference::location_features)},
+    {"location_features: filters wider than the rows", {{2, 2}, {3, 7}}, calls(location_features),
+     calls(reference::location_features)});
 
 }  // namespace gradus

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include <gradus/error.h>
 #include <gradus/kernels/logarithm.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
@@ -119,15 +118,10 @@ Var mse_loss(const Input& input, const Var& target, Reduction reduction) {
   only_kl_div("mse_loss", reduction);
   return pointwise("mse_loss", input, target, reduction,
                    [](LossPart what, const auto* x, const auto* t, auto* y, int64_t n) {
-                     auto write = [&](auto f) {
-                       for (int64_t i = 0; i < n; ++i) y[i] = f(x[i] - t[i]);
-                     };
-                     if (what == LossPart::term)
-                       write([](auto d) { return d * d; });
-                     else if (what == LossPart::dx)
-                       write([](auto d) { return 2 * d; });
-                     else
-                       write([](auto d) { return -2 * d; });
+                     for (int64_t i = 0; i < n; ++i) {
+                       const auto d = x[i] - t[i];
+                       y[i] = what == LossPart::term ? d * d : what == LossPart::dx ? 2 * d : -2 * d;
+                     }
                    });
 }
 

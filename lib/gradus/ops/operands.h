@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include <gradus/autograd.h>
 #include <gradus/numeric.h>
 
@@ -97,6 +99,22 @@ template <class Kernel, class... More>
 Tensor by_kernel(const char* op, Kernel kernel, const Tensor& x, const More&... more) {
   Tensor y(x.shape(), x.dtype());
   with_type(x.dtype(), op, [&]<class T>(T) { kernel(data<T>(x), data<T>(more)..., data<T>(y), y.numel()); });
+  return y;
+}
+
+/// y of `shape`: the rows of x with these ids. @throws Error "[gather_rows] indices must be in 0 .. 3: 4"
+inline Tensor take_rows(const char* op, const char* what, const Tensor& x, const Tensor& ids,
+                        const Shape& shape) {
+  Tensor y(shape, x.dtype());
+  with_type(x.dtype(), op, [&]<class T>(T) {
+    const int64_t rows = x.size(0), width = x.shape().stride(0);
+    const T* in = data<T>(x);
+    T* out = data<T>(y);
+    for (const int32_t *id = ids.i32(), *end = id + ids.numel(); id < end; ++id, out += width) {
+      if (*id < 0 || *id >= rows) refuse(op, "{} must be in 0 .. {}: {}", what, rows - 1, *id);
+      std::copy_n(in + *id * width, width, out);
+    }
+  });
   return y;
 }
 

@@ -1,6 +1,5 @@
 #include <gradus/ops/recurrence.h>
 
-#include <gradus/ops/arithmetic.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 #include <gradus/ops/where.h>

@@ -12,8 +12,7 @@
 // The simple recurrent network (Elman 1990), f = tanh or relu.   x [T, B, I] -> h [T, B, H]
 //   1. a_t = W_ih x_t + b_ih + b_hh     one product over all real steps
 //   2. a_t += W_hh (m h_{t-1})          step by step, as what follows
-//   3. y_t = N(a_t) = gain (a_t - mean) / sqrt(var + eps) + offset, mean and var over the H (Ba et al. 2016,
-//      equation 4); without a norm y is a
+//   3. y_t = N(a_t), layer_norm over the H (Ba et al. 2016, equation 4); without a norm y is a
 //   4. h_t = f(y_t)                     in place
 // Backward, newest step first, dh = dh_t + what came from step t+1:
 //   4. dy = dh f'(y): dh (1 - h^2) for tanh, dh [h > 0] for relu; without a norm nothing but h is saved

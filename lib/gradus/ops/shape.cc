@@ -247,16 +247,7 @@ Var gather_rows(const Input& x, const Tensor& indices) {
   Shape shape = x.shape();
   shape.set(0, indices.numel());
   const int64_t width = x.shape().stride(0);
-  const int32_t* index = indices.i32();
-  for (int64_t i = 0; i < indices.numel(); ++i)
-    if (index[i] < 0 || index[i] >= x.size(0))
-      refuse("gather_rows", "indices must be in 0 .. {}: {}", x.size(0) - 1, index[i]);
-  Tensor y(shape, x.dtype());
-  with_type(y.dtype(), "gather_rows", [&]<class T>(T) {
-    const T* in = data<T>(x.value());
-    T* out = data<T>(y);
-    for (int64_t i = 0; i < indices.numel(); ++i) std::copy_n(in + index[i] * width, width, out + i * width);
-  });
+  Tensor y = take_rows("gather_rows", "indices", x.value(), indices, shape);
   return record("gather_rows", {x}, y, [indices, width](const Tensor& dy, Grads& dx) {
     dx.add_rows(0, indices, dy.reshape(Shape{indices.numel(), width}));
   });
