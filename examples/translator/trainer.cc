@@ -8,7 +8,6 @@
 #include <numeric>
 #include <optional>
 
-#include <gradus/nn/clip.h>
 #include <gradus/nn/data_parallel.h>
 #include <gradus/nn/scheduled_sampling.h>
 #include <translator/autopsy.h>

@@ -2,7 +2,6 @@
 
 #include <gradus/nn/attention/attention.h>
 #include <gradus/nn/attention/hard.h>
-#include <gradus/nn/clip.h>
 #include <gradus/nn/gru.h>
 #include <gradus/nn/init.h>
 #include <gradus/nn/layer_norm.h>

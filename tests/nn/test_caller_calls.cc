@@ -3,7 +3,6 @@
 
 #include <gradus/io/npy.h>
 #include <gradus/io/safetensors.h>
-#include <gradus/nn/clip.h>
 #include <gradus/nn/data_parallel.h>
 #include <gradus/nn/ema.h>
 #include <gradus/nn/gru.h>

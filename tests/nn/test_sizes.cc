@@ -7,7 +7,6 @@
 #include <gradus/nn/adaptive.h>
 #include <gradus/nn/attention/additive.h>
 #include <gradus/nn/attention/attention.h>
-#include <gradus/nn/clip.h>
 #include <gradus/nn/decoder.h>
 #include <gradus/nn/encoder.h>
 #include <gradus/nn/gru.h>

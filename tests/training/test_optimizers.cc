@@ -3,7 +3,6 @@
 
 #include <gradus/io/safetensors.h>
 #include <gradus/nn/adaptive.h>
-#include <gradus/nn/clip.h>
 #include <gradus/nn/ema.h>
 #include <gradus/nn/embedding.h>
 #include <gradus/nn/scheduler.h>

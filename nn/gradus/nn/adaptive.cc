@@ -19,13 +19,12 @@ Adagrad::Adagrad(const AdagradOptions& options, Caller caller)
   must_not_be_negative("Adagrad", "initial_accumulator_value", options.initial_accumulator_value);
 }
 
-void Adagrad::apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
-                    State& state) {
-  double lr = update.lr / (1 + static_cast<double>(state.step - 1) * options_.lr_decay);
-  visit_floating(value, "Adagrad", [&](auto* p) {
+void Adagrad::apply(const Update& update, const Elements& part) {
+  double lr = update.lr / (1 + static_cast<double>(part.state.step - 1) * options_.lr_decay);
+  visit_floating(part.value, "Adagrad", [&](auto* p) {
     using T = std::remove_pointer_t<decltype(p)>;
-    kernels::adagrad({lr, update.grad_scale, update.weight_decay}, options_.eps, data<T>(grad), p + begin,
-                     data<T>(state.slots[0]) + begin, grad.numel());
+    kernels::adagrad({lr, update.grad_scale, update.weight_decay}, options_.eps, data<T>(part.grad),
+                     p + part.begin, part.slot<T>(0), part.size());
   });
 }
 
@@ -46,15 +45,14 @@ std::vector<std::string> RMSprop::slot_names() const {
   return names;
 }
 
-void RMSprop::apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
-                    State& state) {
-  visit_floating(value, "RMSprop", [&](auto* p) {
+void RMSprop::apply(const Update& update, const Elements& part) {
+  visit_floating(part.value, "RMSprop", [&](auto* p) {
     using T = std::remove_pointer_t<decltype(p)>;
-    T* mean = options_.centered ? data<T>(state.slots[1]) + begin : nullptr;
-    T* velocity = options_.momentum != 0 ? data<T>(state.slots.back()) + begin : nullptr;
+    T* mean = options_.centered ? part.slot<T>(1) : nullptr;
+    T* velocity = options_.momentum != 0 ? part.slot<T>(options_.centered ? 2 : 1) : nullptr;
     kernels::rmsprop({update.lr, update.grad_scale, update.weight_decay},
-                     {options_.alpha, options_.eps, options_.momentum}, data<T>(grad), p + begin,
-                     data<T>(state.slots[0]) + begin, mean, velocity, grad.numel());
+                     {options_.alpha, options_.eps, options_.momentum}, data<T>(part.grad), p + part.begin,
+                     part.slot<T>(0), mean, velocity, part.size());
   });
 }
 
@@ -68,13 +66,11 @@ Adadelta::Adadelta(const AdadeltaOptions& options, Caller caller)
     fail("Adadelta", fmt::format("eps must be positive, or nothing moves: {}", options.eps));
 }
 
-void Adadelta::apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
-                     State& state) {
-  visit_floating(value, "Adadelta", [&](auto* p) {
+void Adadelta::apply(const Update& update, const Elements& part) {
+  visit_floating(part.value, "Adadelta", [&](auto* p) {
     using T = std::remove_pointer_t<decltype(p)>;
     kernels::adadelta({update.lr, update.grad_scale, update.weight_decay}, {options_.rho, options_.eps},
-                      data<T>(grad), p + begin, data<T>(state.slots[0]) + begin,
-                      data<T>(state.slots[1]) + begin, grad.numel());
+                      data<T>(part.grad), p + part.begin, part.slot<T>(0), part.slot<T>(1), part.size());
   });
 }
 

@@ -24,8 +24,7 @@ class Adagrad : public Optimizer {
   std::vector<std::string> slot_names() const override { return {"sum"}; }
   double slot_start() const override { return options_.initial_accumulator_value; }
   bool lazy(const Update& update) const override { return update.weight_decay == 0; }
-  void apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
-             State& state) override;
+  void apply(const Update& update, const Elements& part) override;
   AdagradOptions options_;
 };
 
@@ -47,8 +46,7 @@ class RMSprop : public Optimizer {
 
  private:
   std::vector<std::string> slot_names() const override;
-  void apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
-             State& state) override;
+  void apply(const Update& update, const Elements& part) override;
   RMSpropOptions options_;
 };
 
@@ -69,8 +67,7 @@ class Adadelta : public Optimizer {
 
  private:
   std::vector<std::string> slot_names() const override { return {"square_avg", "acc_delta"}; }
-  void apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
-             State& state) override;
+  void apply(const Update& update, const Elements& part) override;
   AdadeltaOptions options_;
 };
 

@@ -17,7 +17,7 @@ ExponentialMovingAverage::ExponentialMovingAverage(const EMAOptions& options, Ca
   must_be_probability("ExponentialMovingAverage", "decay", options.decay);
 }
 
-void ExponentialMovingAverage::must_fit(const std::vector<NamedParameter>& parameters) const {
+void ExponentialMovingAverage::must_fit(const ParameterList& parameters) const {
   const char* where = "ExponentialMovingAverage";
   if (averages_.size() != parameters.size())
     fail(where, fmt::format("has averages of {} parameters, the module has {}", averages_.size(),
@@ -30,7 +30,7 @@ void ExponentialMovingAverage::must_fit(const std::vector<NamedParameter>& param
                               parameters[i].parameter->shape().str()));
 }
 
-void ExponentialMovingAverage::update(const std::vector<NamedParameter>& parameters) {
+void ExponentialMovingAverage::update(const ParameterList& parameters) {
   if (averages_.empty()) {
     for (const NamedParameter& p : parameters) averages_.emplace_back(p.name, p.parameter->value().clone());
     updates_ = 1;
@@ -52,7 +52,7 @@ void ExponentialMovingAverage::update(const std::vector<NamedParameter>& paramet
   }
 }
 
-void ExponentialMovingAverage::swap(const std::vector<NamedParameter>& parameters) {
+void ExponentialMovingAverage::swap(const ParameterList& parameters) {
   if (averages_.empty()) return;
   must_fit(parameters);
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -82,12 +82,5 @@ void ExponentialMovingAverage::load_state_dict(const StateDict& dict) {
   averages_ = std::move(averages);
   updates_ = updates;
 }
-
-EMAWeights::EMAWeights(ExponentialMovingAverage& ema, std::vector<NamedParameter> parameters)
-    : ema_(ema), parameters_(std::move(parameters)) {
-  ema_.swap(parameters_);
-}
-
-EMAWeights::~EMAWeights() { ema_.swap(parameters_); }
 
 }  // namespace gradus::nn

@@ -23,14 +23,10 @@ class ExponentialMovingAverage {
   explicit ExponentialMovingAverage(const EMAOptions& options = {}, Caller caller = Caller::current());
 
   /// @throws Error when the names and shapes are not those of the first update.
-  void update(const std::vector<NamedParameter>& parameters);
-  template <Module M>
-  void update(M& module) {
-    update(nn::named_parameters(module));
-  }
+  void update(const ParameterList& parameters);
   /// Exchanges averages and weights; a second call brings the weights back. Without an update yet nothing
   /// changes. @throws Error as update.
-  void swap(const std::vector<NamedParameter>& parameters);
+  void swap(const ParameterList& parameters);
 
   /// The averages under the parameters' names, and "updates"; empty before the first update.
   StateDict state_dict() const;
@@ -38,7 +34,7 @@ class ExponentialMovingAverage {
   void load_state_dict(const StateDict& dict);
 
  private:
-  void must_fit(const std::vector<NamedParameter>& parameters) const;
+  void must_fit(const ParameterList& parameters) const;
 
   EMAOptions options_;
   int64_t updates_ = 0;
@@ -49,16 +45,16 @@ class ExponentialMovingAverage {
 class EMAWeights {
  public:
   /// @throws Error as ExponentialMovingAverage::swap.
-  EMAWeights(ExponentialMovingAverage& ema, std::vector<NamedParameter> parameters);
-  template <Module M>
-  EMAWeights(ExponentialMovingAverage& ema, M& module)
-      : EMAWeights(ema, nn::named_parameters(module)) {}
-  ~EMAWeights();
+  EMAWeights(ExponentialMovingAverage& ema, ParameterList parameters)
+      : ema_(ema), parameters_(std::move(parameters)) {
+    ema_.swap(parameters_);
+  }
+  ~EMAWeights() { ema_.swap(parameters_); }
   EMAWeights(const EMAWeights&) = delete;
 
  private:
   ExponentialMovingAverage& ema_;
-  std::vector<NamedParameter> parameters_;
+  ParameterList parameters_;
 };
 
 }  // namespace gradus::nn

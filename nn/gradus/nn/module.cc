@@ -153,7 +153,7 @@ StateDict state_dict(const std::vector<NamedParameter>& parameters) {
   return out;
 }
 
-void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict) {
+void load_state_dict(const ParameterList& parameters, const StateDict& dict) {
   take_over(parameters, dict, "load_state_dict", "");
 }
 
@@ -163,12 +163,12 @@ int64_t num_parameters(const std::vector<NamedParameter>& parameters) {
   return n;
 }
 
-void to(const std::vector<NamedParameter>& parameters, DType dtype) {
+void to(const ParameterList& parameters, DType dtype) {
   if (!is_floating(dtype)) fail("to", fmt::format("parameters are f32 or f64: {}", name_of(dtype)));
   for (const NamedParameter& p : parameters) p.parameter->assign(p.parameter->value().to(dtype));
 }
 
-void label_parameters(const std::vector<NamedParameter>& parameters) {
+void label_parameters(const ParameterList& parameters) {
   for (const NamedParameter& p : parameters) p.parameter->var().node()->label = p.name;
 }
 
@@ -177,8 +177,7 @@ void save(const std::vector<NamedParameter>& parameters, const std::string& path
   save_safetensors(path, {state_dict(parameters), metadata});
 }
 
-std::map<std::string, std::string> load(const std::vector<NamedParameter>& parameters,
-                                        const std::string& path) {
+std::map<std::string, std::string> load(const ParameterList& parameters, const std::string& path) {
   SafetensorsFile file = load_safetensors(path);
   take_over(parameters, file.tensors, "load", path + ": ");
   return file.metadata;

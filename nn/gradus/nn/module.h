@@ -90,17 +90,12 @@ std::vector<ParamVisitor::Entry> visited(const M& module) {
 /// dictionary holds its numbers is copied first, so a dictionary is a snapshot.
 using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
-// The functions on a list of parameters; the ones for modules below forward to them.
+// The functions on a list of parameters that those for a module, which they do not change, forward to.
 std::vector<NamedParameter> named_parameters(const std::vector<ParamVisitor::Entry>& entries);
 StateDict state_dict(const std::vector<NamedParameter>& parameters);
-void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict);
 int64_t num_parameters(const std::vector<NamedParameter>& parameters);
-void to(const std::vector<NamedParameter>& parameters, DType dtype);
-void label_parameters(const std::vector<NamedParameter>& parameters);
 void save(const std::vector<NamedParameter>& parameters, const std::string& path,
           const std::map<std::string, std::string>& metadata = {});
-std::map<std::string, std::string> load(const std::vector<NamedParameter>& parameters,
-                                        const std::string& path);
 std::string summary(const std::vector<ParamVisitor::Entry>& entries);
 
 /// Pointers to the parameters, under their dotted names. Valid until the module moves.
@@ -108,6 +103,14 @@ template <Module M>
 std::vector<NamedParameter> named_parameters(M& module) {
   return named_parameters(visited(module));
 }
+
+/// What functions take that change parameters: a module, for all of its own, or some that were listed.
+struct ParameterList : std::vector<NamedParameter> {
+  using std::vector<NamedParameter>::vector;
+  ParameterList(std::vector<NamedParameter> listed) : vector(std::move(listed)) {}
+  template <Module M>
+  ParameterList(M& module) : vector(named_parameters(module)) {}
+};
 
 template <Module M>
 StateDict state_dict(const M& module) {
@@ -117,10 +120,7 @@ StateDict state_dict(const M& module) {
 /// Takes the numbers over, converted to each parameter's element type; changes nothing unless all fit.
 /// @throws Error "[load_state_dict] the names and shapes must be the module's: missing a, b; unexpected c;
 /// wrong shape d (module [2, 3], given [3, 2]); given twice e", whichever apply, each with all its names.
-template <Module M>
-void load_state_dict(M& module, const StateDict& dict) {
-  load_state_dict(named_parameters(module), dict);
-}
+void load_state_dict(const ParameterList& parameters, const StateDict& dict);
 
 template <Module M>
 int64_t num_parameters(const M& module) {
@@ -134,16 +134,10 @@ std::string summary(const M& module) {
 }
 
 /// Converts all parameters: f64 to check gradients, f32 to train. @throws Error for another element type.
-template <Module M>
-void to(M& module, DType dtype) {
-  to(named_parameters(module), dtype);
-}
+void to(const ParameterList& parameters, DType dtype);
 
 /// Gives every parameter's graph node its dotted name, which error messages, tapes and traces then show.
-template <Module M>
-void label_parameters(M& module) {
-  label_parameters(named_parameters(module));
-}
+void label_parameters(const ParameterList& parameters);
 
 /// Writes the parameters to a safetensors file; the previous file survives a crash. @throws Error naming the
 /// file.
@@ -154,10 +148,7 @@ void save(const M& module, const std::string& path, const std::map<std::string, 
 
 /// Reads a safetensors file into the module; returns the file's metadata. @throws Error as load_state_dict,
 /// or for a damaged file.
-template <Module M>
-std::map<std::string, std::string> load(M& module, const std::string& path) {
-  return load(named_parameters(module), path);
-}
+std::map<std::string, std::string> load(const ParameterList& parameters, const std::string& path);
 
 // ---- gradient check of a whole module ----
 

@@ -11,8 +11,6 @@
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/update_rules.h>
 #include <gradus/nn/check.h>
-#include <gradus/nn/gradient_rows.h>
-#include <gradus/numeric.h>
 
 namespace gradus::nn {
 namespace {
@@ -31,17 +29,58 @@ constexpr int64_t kWorthSharing = 1 << 13;
 // Elements of a sparse gradient that are laid out at a time.
 constexpr int64_t kLaidOut = 1 << 14;
 
+// Rewrites row gradients so that no id occurs twice: one RowGradient, ids in the order of first occurrence, rows
+// of equal ids summed in the order they came. The gradient stays the same one. Entries with a dense part are
+// left alone.
+void sum_repeated_rows(Gradients::Entry& entry) {
+  if (entry.dense.defined() || entry.rows.empty()) return;
+  int64_t width = entry.node->shape.stride(0);
+  // Tensors, for a vector of this size would be asked of the system and given back in every step.
+  Tensor place = Tensor::full({entry.node->shape[0]}, -1, DType::i32);  // id -> row of the result
+  int64_t given = 0, count = 0;
+  for (const RowGradient& part : entry.rows) given += part.ids.numel();
+  Tensor ids({given}, DType::i32);
+  int32_t *places = place.i32(), *once = ids.i32();
+  for (const RowGradient& part : entry.rows) {
+    const int32_t* id = part.ids.i32();
+    for (int64_t i = 0, n = part.ids.numel(); i < n; ++i) {
+      int32_t& at = places[id[i]];
+      if (at >= 0) continue;
+      at = static_cast<int32_t>(count);
+      once[count++] = id[i];
+    }
+  }
+  if (count == given && entry.rows.size() == 1) return;
+  Tensor sum = Tensor::zeros({count, width}, entry.node->dtype);
+  visit_floating(sum, "sum_repeated_rows", [&](auto* to) {
+    for (const RowGradient& part : entry.rows) {
+      const auto* from = data<std::remove_pointer_t<decltype(to)>>(part.rows);
+      const int32_t* id = part.ids.i32();
+      for (int64_t i = 0, n = part.ids.numel(); i < n; ++i)
+        kernels::add_into(from + i * width, to + places[id[i]] * width, width);
+    }
+  });
+  entry.rows = {{ids.rows(0, count), sum}};
+}
+
+// f(entry) for the gradient of every parameter, its repeated rows summed.
+template <class F>
+void for_each_gradient(Gradients& grads, F&& f) {
+  for (Gradients::Entry& entry : grads.entries()) {
+    if (!entry.node->inputs.empty()) continue;  // an intermediate value that was kept
+    sum_repeated_rows(entry);
+    if (entry.dense.defined() || !entry.rows.empty()) f(entry);
+  }
+}
+
 }  // namespace
 
 double grad_norm(Gradients& grads, ThreadPool* pool) {
   std::vector<Tensor> parts;
-  for (Gradients::Entry& entry : grads.entries()) {
-    if (!entry.node->inputs.empty()) continue;  // an intermediate value that was kept
-    sum_repeated_rows(entry);
+  for_each_gradient(grads, [&](const Gradients::Entry& entry) {
     if (entry.dense.defined()) parts.push_back(entry.rows.empty() ? entry.dense : densify(entry));
-    else
-      for (const RowGradient& part : entry.rows) parts.push_back(part.rows);
-  }
+    else parts.push_back(entry.rows[0].rows);
+  });
   struct Block {
     const Tensor* tensor;
     int64_t begin, count;
@@ -64,15 +103,39 @@ double grad_norm(Gradients& grads, ThreadPool* pool) {
 }
 
 double clip_factor(double norm, double max_norm) {
-  if (!(max_norm > 0)) fail("clip_factor", fmt::format("max_norm must be positive: {}", max_norm));
+  must_be_positive("clip_factor", "max_norm", max_norm);
   return std::isfinite(norm) && norm > max_norm ? max_norm / norm : 1;
 }
 
 double clip_grad_norm(Gradients& grads, double max_norm) {
-  if (!(max_norm > 0)) fail("clip_grad_norm", fmt::format("max_norm must be positive: {}", max_norm));
+  must_be_positive("clip_grad_norm", "max_norm", max_norm);
   double norm = grad_norm(grads), factor = clip_factor(norm, max_norm);
   if (factor != 1) grads.scale(factor);
   return norm;
+}
+
+double clip_grad_value(Gradients& grads, double max_value) {
+  must_be_positive("clip_grad_value", "max_value", max_value);
+  double largest = 0;
+  for_each_gradient(grads, [&](Gradients::Entry& entry) {
+    if (entry.dense.defined() && !entry.rows.empty()) {
+      entry.dense = densify(entry);
+      entry.rows.clear();
+    }
+    Tensor& g = entry.dense.defined() ? entry.dense : entry.rows[0].rows;
+    double most = 0;
+    visit_floating(g, "clip_grad_value", [&](const auto* x) {
+      for (int64_t i = 0; i < g.numel(); ++i) most = worse(most, std::abs(static_cast<double>(x[i])));
+    });
+    largest = worse(largest, most);
+    if (most <= max_value) return;
+    // A copy: closures of a retained graph may share the numbers.
+    g = map(g, [max_value](auto v) {
+      auto limit = static_cast<decltype(v)>(max_value);
+      return v > limit ? limit : v < -limit ? -limit : v;
+    });
+  });
+  return largest;
 }
 
 // ---- what all optimisers share ----
@@ -92,7 +155,7 @@ size_t Optimizer::checked(int group) const {
   return static_cast<size_t>(group);
 }
 
-void Optimizer::step(const std::vector<NamedParameter>& parameters, const Gradients& grads, double grad_scale,
+void Optimizer::step(const ParameterList& parameters, const Gradients& grads, double grad_scale,
                      ThreadPool* pool) {
   bool any = false;
   for (const NamedParameter& p : parameters) {
@@ -114,9 +177,9 @@ void Optimizer::step(const std::vector<NamedParameter>& parameters, const Gradie
     if (!entry) continue;
     State& state = prepare(*p.parameter);
     ++state.step;
-    auto member = memberships_.find(p.parameter->var().node().get());
-    const Group& group = groups_[member == memberships_.end() ? 0 : member->second.group];
-    Update update{group.lr, group.weight_decay, grad_scale};
+    auto member = memberships_.find(p.parameter->var().node());
+    Update update = groups_[member == memberships_.end() ? 0 : member->second];
+    update.grad_scale = grad_scale;
     p.parameter->update([&](const Tensor& value) {
       if (!entry->dense.defined())
         apply_rows(update, *entry, value, state, pool);
@@ -127,9 +190,9 @@ void Optimizer::step(const std::vector<NamedParameter>& parameters, const Gradie
 }
 
 Optimizer::State& Optimizer::prepare(const Parameter& p) {
-  State& state = states_[p.var().node().get()];
-  if (!state.node) {
-    state.node = p.var().node();
+  auto [at, is_new] = states_.try_emplace(p.var().node());
+  State& state = at->second;
+  if (is_new) {
     for (size_t i = 0; i < slot_names().size(); ++i)
       state.slots.push_back(Tensor::full(p.shape(), slot_start(), p.value().dtype()));
     if (p.shape().dims() > 0) state.touched = Tensor::full({p.shape()[0]}, 0, DType::u8);
@@ -149,7 +212,7 @@ void Optimizer::apply_shared(const Update& update, const Tensor& grad, const Ten
   Tensor flat = grad.reshape({n});
   share(pool, [&](int worker, int workers) {
     int64_t begin = n * worker / workers, end = n * (worker + 1) / workers;
-    apply(update, flat.rows(begin, end), value, begin, state);
+    apply(update, {flat.rows(begin, end), value, begin, state});
   });
 }
 
@@ -162,7 +225,7 @@ void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, 
   if (lazy(update)) {
     state.touched = Tensor();
     for (int64_t i = 0; i < given.ids.numel(); ++i)
-      apply(update, given.rows.row(i), value, given.ids.i32()[i] * width, state);
+      apply(update, {given.rows.row(i), value, given.ids.i32()[i] * width, state});
     return;
   }
   // Dense, for what the algorithm says: a row that did not occur has gradient 0 and still moves by its
@@ -201,20 +264,19 @@ void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, 
               std::fill_n(to + r * width, width, 0);
           }
         });
-        apply(update, buffer.rows(0, rows).reshape({rows * width}), value, begin * width, state);
+        apply(update, {buffer.rows(0, rows).reshape({rows * width}), value, begin * width, state});
       }
     }
   });
 }
 
-int Optimizer::add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options) {
+int Optimizer::add_group(const ParameterList& parameters, const ParamGroupOptions& options) {
   must_not_be_negative(name_, "lr", options.lr.value_or(0));
   must_not_be_negative(name_, "weight_decay", options.weight_decay.value_or(0));
   for (const NamedParameter& p : parameters)
-    if (memberships_.count(p.parameter->var().node().get()))
+    if (memberships_.count(p.parameter->var().node()))
       fail(name_, fmt::format("a parameter can be in one group only: {}", p.name));
-  for (const NamedParameter& p : parameters)
-    memberships_[p.parameter->var().node().get()] = {p.parameter->var().node(), groups_.size()};
+  for (const NamedParameter& p : parameters) memberships_[p.parameter->var().node()] = groups_.size();
   groups_.push_back(
       {options.lr.value_or(groups_[0].lr), options.weight_decay.value_or(groups_[0].weight_decay)});
   return num_groups() - 1;
@@ -224,53 +286,45 @@ StateDict Optimizer::state_dict(const std::vector<NamedParameter>& parameters) c
   StateDict out;
   std::vector<std::string> slots = slot_names();
   for (const NamedParameter& p : parameters) {
-    auto at = states_.find(p.parameter->var().node().get());
+    auto at = states_.find(p.parameter->var().node());
     if (at == states_.end()) continue;
     for (size_t i = 0; i < slots.size(); ++i) out.emplace_back(slots[i] + "." + p.name, at->second.slots[i]);
     out.emplace_back("step." + p.name, Tensor::scalar(static_cast<double>(at->second.step), DType::f64));
   }
   std::vector<double> rates;
-  for (const Group& group : groups_) rates.push_back(group.lr);
+  for (const Update& group : groups_) rates.push_back(group.lr);
   out.emplace_back("lr", Tensor::from({num_groups()}, rates, DType::f64));
   return out;
 }
 
-void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict) {
+void Optimizer::load_state_dict(const ParameterList& parameters, const StateDict& dict) {
   std::unordered_map<std::string, Tensor> given(dict.begin(), dict.end());
   std::vector<std::string> slots = slot_names(), missing, misshaped;
-  std::unordered_map<std::string, bool> used;
-  std::vector<State> states(parameters.size());
-  for (size_t k = 0; k < parameters.size(); ++k) {
-    const NamedParameter& p = parameters[k];
+  auto take = [&](const std::string& name, const Shape& shape, const std::string& whose) {
+    auto found = given.extract(name);
+    if (found.empty()) missing.push_back(name);
+    else if (found.mapped().shape() != shape)
+      misshaped.push_back(fmt::format("{} ({}, given {})", name, whose, found.mapped().shape().str()));
+    else return found.mapped();
+    return Tensor();
+  };
+  ByParameter<State> states;
+  for (const NamedParameter& p : parameters) {
     bool any = given.count("step." + p.name) > 0;
     for (const std::string& slot : slots) any = any || given.count(slot + "." + p.name);
     if (!any) continue;
-    auto take = [&](const std::string& name, const Shape& shape) {
-      used[name] = true;
-      auto found = given.find(name);
-      if (found == given.end()) missing.push_back(name);
-      else if (found->second.shape() != shape)
-        misshaped.push_back(
-            fmt::format("{} (parameter {}, given {})", name, shape.str(), found->second.shape().str()));
-      else return found->second;
-      return Tensor();
-    };
-    states[k].node = p.parameter->var().node();
+    State& state = states[p.parameter->var().node()];
     for (const std::string& slot : slots)
-      states[k].slots.push_back(take(slot + "." + p.name, p.parameter->shape()));
-    Tensor step = take("step." + p.name, {});
-    if (step.defined()) states[k].step = saved_count(name_, "step." + p.name, step.item());
+      state.slots.push_back(
+          take(slot + "." + p.name, p.parameter->shape(), "parameter " + p.parameter->shape().str()));
+    Tensor step = take("step." + p.name, {}, "parameter []");
+    if (step.defined()) state.step = saved_count(name_, "step." + p.name, step.item());
   }
   Tensor rates;
-  if (auto found = given.find("lr"); found != given.end()) {
-    used["lr"] = true;
-    rates = found->second;
-    if (rates.shape() != Shape{num_groups()})
-      misshaped.push_back(fmt::format("lr (groups {}, given {})", num_groups(), rates.shape().str()));
-  }
+  if (given.count("lr")) rates = take("lr", {num_groups()}, fmt::format("groups {}", num_groups()));
   std::vector<std::string> unexpected, wrong;
   for (const auto& [name, value] : dict)
-    if (!used.count(name)) unexpected.push_back(name);
+    if (given.count(name)) unexpected.push_back(name);
   auto list = [&](const char* what, const std::vector<std::string>& names) {
     if (!names.empty()) wrong.push_back(fmt::format("{} {}", what, fmt::join(names, ", ")));
   };
@@ -280,11 +334,8 @@ void Optimizer::load_state_dict(const std::vector<NamedParameter>& parameters, c
   if (!wrong.empty())
     fail(name_, fmt::format("the saved state must be one of these parameters: {}", fmt::join(wrong, "; ")));
   for (int g = 0; rates.defined() && g < num_groups(); ++g) must_not_be_negative(name_, "lr", rates.at(g));
-  for (size_t k = 0; k < parameters.size(); ++k) {
-    const Node* key = parameters[k].parameter->var().node().get();
-    if (states[k].node) states_[key] = std::move(states[k]);
-    else states_.erase(key);
-  }
+  for (const NamedParameter& p : parameters) states_.erase(p.parameter->var().node());
+  states_.merge(states);
   for (int g = 0; rates.defined() && g < num_groups(); ++g) set_lr(rates.at(g), g);
 }
 
@@ -305,12 +356,13 @@ std::vector<std::string> SGD::slot_names() const {
 // A row whose gradient is 0 stays where it is.
 bool SGD::lazy(const Update& update) const { return options_.momentum == 0 && update.weight_decay == 0; }
 
-void SGD::apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin, State& state) {
-  visit_floating(value, "SGD", [&](auto* p) {
+void SGD::apply(const Update& update, const Elements& part) {
+  visit_floating(part.value, "SGD", [&](auto* p) {
     using T = std::remove_pointer_t<decltype(p)>;
     kernels::sgd({update.lr, update.grad_scale, update.weight_decay},
-                 {options_.momentum, options_.dampening, options_.nesterov, state.step == 1}, data<T>(grad),
-                 p + begin, state.slots.empty() ? nullptr : data<T>(state.slots[0]) + begin, grad.numel());
+                 {options_.momentum, options_.dampening, options_.nesterov, part.state.step == 1},
+                 data<T>(part.grad), p + part.begin, options_.momentum != 0 ? part.slot<T>(0) : nullptr,
+                 part.size());
   });
 }
 
@@ -328,8 +380,8 @@ Adam::Adam(const char* name, const AdamOptions& options, bool decoupled, const C
 
 std::vector<std::string> Adam::slot_names() const { return {"m", "v"}; }
 
-void Adam::apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin, State& state) {
-  double t = static_cast<double>(state.step);
+void Adam::apply(const Update& update, const Elements& part) {
+  double t = static_cast<double>(part.state.step);
   kernels::AdamStep step{.lr = update.lr,
                          .beta1 = options_.beta1,
                          .beta2 = options_.beta2,
@@ -339,10 +391,9 @@ void Adam::apply(const Update& update, const Tensor& grad, const Tensor& value, 
                          .grad_scale = update.grad_scale,
                          .weight_decay = decoupled_ ? 0 : update.weight_decay,
                          .shrink = decoupled_ ? update.lr * update.weight_decay : 0};
-  visit_floating(value, "Adam", [&](auto* p) {
+  visit_floating(part.value, "Adam", [&](auto* p) {
     using T = std::remove_pointer_t<decltype(p)>;
-    kernels::adam(step, data<T>(grad), p + begin, data<T>(state.slots[0]) + begin,
-                  data<T>(state.slots[1]) + begin, grad.numel());
+    kernels::adam(step, data<T>(part.grad), p + part.begin, part.slot<T>(0), part.slot<T>(1), part.size());
   });
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include <gradus/nn/module.h>
+#include <gradus/numeric.h>
 #include <gradus/parallel.h>
 
 namespace gradus::nn {
@@ -26,6 +27,10 @@ double clip_grad_norm(Gradients& grads, double max_norm);
 /// @throws Error when max_norm is not positive.
 double clip_factor(double norm, double max_norm);
 
+/// Every entry into [-max_value, max_value] (Joulin & Mikolov 2015 clip at 15), of the summed rows too. Returns
+/// the largest |entry| before; NaN stays NaN. @throws Error when max_value is not positive.
+double clip_grad_value(Gradients& grads, double max_value);
+
 /// What a group of parameters has of its own; what is not given is the optimiser's.
 struct ParamGroupOptions {
   std::optional<double> lr = {}, weight_decay = {};
@@ -45,20 +50,12 @@ class Optimizer {
   /// One step. Every gradient is multiplied by grad_scale as it is read.
   /// @throws Error when the gradients have none of the parameters.
   /// With a pool its threads share the elements of each parameter; the result is the same.
-  void step(const std::vector<NamedParameter>& parameters, const Gradients& grads, double grad_scale = 1,
+  void step(const ParameterList& parameters, const Gradients& grads, double grad_scale = 1,
             ThreadPool* pool = nullptr);
-  template <Module M>
-  void step(M& module, const Gradients& grads, double grad_scale = 1, ThreadPool* pool = nullptr) {
-    step(named_parameters(module), grads, grad_scale, pool);
-  }
 
   /// Gives these parameters a learning rate or a weight decay of their own. Returns the number of the group;
   /// group 0 has all that are in no other. @throws Error when one is in a group already.
-  int add_group(const std::vector<NamedParameter>& parameters, const ParamGroupOptions& options);
-  template <Module M>
-  int add_group(M& module, const ParamGroupOptions& options) {
-    return add_group(named_parameters(module), options);
-  }
+  int add_group(const ParameterList& parameters, const ParamGroupOptions& options);
   int num_groups() const { return static_cast<int>(groups_.size()); }
   /// Numbers that it keeps for each number of a parameter: two of Adam.
   size_t slots() const { return slot_names().size(); }
@@ -82,23 +79,30 @@ class Optimizer {
   /// @throws Error for names that are unknown, for shapes that are not the parameters', and for steps and
   /// learning rates that are none. Parameters without state in the dictionary start afresh; without "lr" in it
   /// the learning rates stay.
-  void load_state_dict(const std::vector<NamedParameter>& parameters, const StateDict& dict);
-  template <Module M>
-  void load_state_dict(M& module, const StateDict& dict) {
-    load_state_dict(nn::named_parameters(module), dict);
-  }
+  void load_state_dict(const ParameterList& parameters, const StateDict& dict);
 
  protected:
   struct State {
-    std::shared_ptr<Node> node;  // keeps the key alive, so that no other parameter gets its address
     int64_t step = 0;
-    std::vector<Tensor> slots;   // in the order of slot_names(), in the parameter's shape
-    Tensor touched;  // u8, a row each: of an embedding, those that ever had a gradient; undefined: any may have
-                     // had
+    std::vector<Tensor> slots;  // in the order of slot_names(), in the parameter's shape
+    // u8, a row each: of an embedding, those that ever had a gradient; undefined: any may have had
+    Tensor touched;
   };
   /// What a step does to the parameters of one group.
   struct Update {
-    double lr, weight_decay, grad_scale;
+    double lr, weight_decay, grad_scale = 1;
+  };
+  /// Elements begin .. begin + size() - 1 of a parameter's value, and what belongs to them.
+  struct Elements {
+    const Tensor &grad, &value;
+    int64_t begin;
+    State& state;
+
+    int64_t size() const { return grad.numel(); }
+    template <class T>
+    T* slot(size_t i) const {
+      return data<T>(state.slots[i]) + begin;
+    }
   };
 
   /// @throws Error when lr or weight_decay is negative or not finite.
@@ -109,18 +113,13 @@ class Optimizer {
   virtual bool lazy(const Update&) const { return false; }
   /// True when rows that never had a gradient do not move.
   virtual bool rests(const Update&) const { return false; }
-  /// Updates elements begin .. begin + grad.numel() - 1 of `value`; state.step counts this step already.
-  virtual void apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
-                     State& state) = 0;
+  /// state.step counts this step already.
+  virtual void apply(const Update& update, const Elements& part) = 0;
 
  private:
-  struct Group {
-    double lr, weight_decay;
-  };
-  struct Membership {
-    std::shared_ptr<Node> node;
-    size_t group;
-  };
+  // By parameter; as a key it stays alive, so that no other one gets its address.
+  template <class T>
+  using ByParameter = std::unordered_map<std::shared_ptr<Node>, T>;
 
   size_t checked(int group) const;
   State& prepare(const Parameter& p);
@@ -130,9 +129,9 @@ class Optimizer {
                     ThreadPool* pool);
 
   const char* name_;
-  std::vector<Group> groups_;
-  std::unordered_map<const Node*, Membership> memberships_;  // of those not in group 0
-  std::unordered_map<const Node*, State> states_;
+  std::vector<Update> groups_;
+  ByParameter<size_t> memberships_;  // the groups of those not in group 0
+  ByParameter<State> states_;
 };
 
 struct SGDOptions {
@@ -154,8 +153,7 @@ class SGD : public Optimizer {
  private:
   std::vector<std::string> slot_names() const override;
   bool lazy(const Update& update) const override;
-  void apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
-             State& state) override;
+  void apply(const Update& update, const Elements& part) override;
   SGDOptions options_;
 };
 
@@ -184,8 +182,7 @@ class Adam : public Optimizer {
   std::vector<std::string> slot_names() const override;
   bool lazy(const Update&) const override { return options_.lazy; }
   bool rests(const Update& update) const override { return update.weight_decay == 0; }
-  void apply(const Update& update, const Tensor& grad, const Tensor& value, int64_t begin,
-             State& state) override;
+  void apply(const Update& update, const Elements& part) override;
   AdamOptions options_;
   bool decoupled_;
 };
