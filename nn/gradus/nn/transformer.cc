@@ -13,22 +13,22 @@ Var around(const Var& x, const LayerNorm& norm, const Dropout& dropout, bool nor
   return norm(x + dropout(part(x)));
 }
 
-template <class Layer>
-std::vector<Layer> stack_of(int64_t count, int64_t d_model, int64_t nhead, const RngInput& rng,
-                            const TransformerOptions& o) {
-  At at(rng.caller());
-  must_be_positive("Transformer", "num_layers", count, kMostLayers);
-  std::vector<Layer> layers;
-  for (int64_t i = 0; i < count; ++i) layers.emplace_back(d_model, nhead, rng, o);
-  return layers;
-}
-
-std::optional<LayerNorm> last_norm(int64_t d_model, const TransformerOptions& o) {
-  if (!o.norm_first) return std::nullopt;
-  return LayerNorm(d_model, o.layer_norm_eps);
-}
-
 std::string layer_name(size_t i) { return "layers." + std::to_string(i); }
+
+// All layers in turn; only the last one's weights are made, and only when wanted.
+template <class F>
+TransformerDecoderOutput through(const TransformerDecoder& decoder, const Var& x,
+                                 const TransformerDecoderOptions& o, F&& layer) {
+  Scope scope("decoder");
+  TransformerDecoderOutput out{x, {}};
+  for (size_t i = 0; i < decoder.layers.size(); ++i) {
+    Scope layer_scope(layer_name(i));
+    bool last = i + 1 == decoder.layers.size();
+    out = layer(i, out.output, {.memory_mask = o.memory_mask, .weights = o.weights && last});
+  }
+  if (decoder.norm) out.output = (*decoder.norm)(out.output);
+  return out;
+}
 
 }  // namespace
 
@@ -81,11 +81,6 @@ void TransformerEncoderLayer::params(ParamVisitor& visit) {
   visit("norm2", norm2);
 }
 
-TransformerEncoder::TransformerEncoder(int64_t num_layers, int64_t d_model, int64_t nhead, const RngInput& rng,
-                                       const TransformerOptions& o)
-    : layers(stack_of<TransformerEncoderLayer>(num_layers, d_model, nhead, rng, o)),
-      norm(last_norm(d_model, o)) {}
-
 Var TransformerEncoder::operator()(const Input& x, const Tensor& mask) const {
   At at(x.caller());
   Scope scope("encoder");
@@ -95,11 +90,6 @@ Var TransformerEncoder::operator()(const Input& x, const Tensor& mask) const {
     y = layers[i](y, mask);
   }
   return norm ? (*norm)(y) : y;
-}
-
-void TransformerEncoder::params(ParamVisitor& visit) {
-  visit("layers", layers);
-  visit("norm", norm);
 }
 
 // ---- decoder ----
@@ -151,30 +141,6 @@ void TransformerDecoderLayer::params(ParamVisitor& visit) {
   visit("norm3", norm3);
 }
 
-TransformerDecoder::TransformerDecoder(int64_t num_layers, int64_t d_model, int64_t nhead, const RngInput& rng,
-                                       const TransformerOptions& o)
-    : layers(stack_of<TransformerDecoderLayer>(num_layers, d_model, nhead, rng, o)),
-      norm(last_norm(d_model, o)) {}
-
-namespace {
-
-// All layers in turn; only the last one's weights are made, and only when wanted.
-template <class F>
-TransformerDecoderOutput through(const TransformerDecoder& decoder, const Var& x,
-                                 const TransformerDecoderOptions& o, F&& layer) {
-  Scope scope("decoder");
-  TransformerDecoderOutput out{x, {}};
-  for (size_t i = 0; i < decoder.layers.size(); ++i) {
-    Scope layer_scope(layer_name(i));
-    bool last = i + 1 == decoder.layers.size();
-    out = layer(i, out.output, {.memory_mask = o.memory_mask, .weights = o.weights && last});
-  }
-  if (decoder.norm) out.output = (*decoder.norm)(out.output);
-  return out;
-}
-
-}  // namespace
-
 TransformerDecoderOutput TransformerDecoder::operator()(const Input& x, const Var& memory,
                                                         const TransformerDecoderOptions& o) const {
   At at(x.caller());
@@ -202,10 +168,4 @@ TransformerDecoderOutput TransformerDecoder::step(const Input& x, std::vector<Tr
     return layers[i].step(y, caches[i], own);
   });
 }
-
-void TransformerDecoder::params(ParamVisitor& visit) {
-  visit("layers", layers);
-  visit("norm", norm);
-}
-
 }  // namespace gradus::nn

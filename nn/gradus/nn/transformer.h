@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gradus/nn/check.h>
 #include <gradus/nn/dropout.h>
 #include <gradus/nn/layer_norm.h>
 #include <gradus/nn/linear.h>
@@ -92,22 +93,31 @@ struct TransformerDecoderLayer {
 };
 
 /// layers.0, layers.1, ..., and `norm` after the last with norm_first.
-struct TransformerEncoder {
-  std::vector<TransformerEncoderLayer> layers;
+template <class Layer>
+struct TransformerStack {
+  std::vector<Layer> layers;
   std::optional<LayerNorm> norm;
 
-  TransformerEncoder(int64_t num_layers, int64_t d_model, int64_t nhead, const RngInput& rng,
-                     const TransformerOptions& options = {});
-  Var operator()(const Input& x, const Tensor& mask = {}) const;
-  void params(ParamVisitor& visit);
+  TransformerStack(int64_t num_layers, int64_t d_model, int64_t nhead, const RngInput& rng,
+                   const TransformerOptions& options = {}) {
+    At at(rng.caller());
+    must_be_positive("Transformer", "num_layers", num_layers, kMostLayers);
+    for (int64_t i = 0; i < num_layers; ++i) layers.emplace_back(d_model, nhead, rng, options);
+    if (options.norm_first) norm.emplace(d_model, options.layer_norm_eps);
+  }
+  void params(ParamVisitor& visit) {
+    visit("layers", layers);
+    visit("norm", norm);
+  }
 };
 
-struct TransformerDecoder {
-  std::vector<TransformerDecoderLayer> layers;
-  std::optional<LayerNorm> norm;
+struct TransformerEncoder : TransformerStack<TransformerEncoderLayer> {
+  using TransformerStack::TransformerStack;
+  Var operator()(const Input& x, const Tensor& mask = {}) const;
+};
 
-  TransformerDecoder(int64_t num_layers, int64_t d_model, int64_t nhead, const RngInput& rng,
-                     const TransformerOptions& options = {});
+struct TransformerDecoder : TransformerStack<TransformerDecoderLayer> {
+  using TransformerStack::TransformerStack;
   TransformerDecoderOutput operator()(const Input& x, const Var& memory,
                                       const TransformerDecoderOptions& options = {}) const;
   /// For decoding word by word: the keys and values of a source, for every layer.
@@ -115,7 +125,6 @@ struct TransformerDecoder {
   /// @throws Error unless there is one cache for each layer.
   TransformerDecoderOutput step(const Input& x, std::vector<TransformerLayerCache>& caches,
                                 const TransformerDecoderOptions& options = {}) const;
-  void params(ParamVisitor& visit);
 };
 
 }  // namespace gradus::nn
