@@ -12,11 +12,6 @@
 namespace gradus::nn {
 namespace {
 
-Tensor index_of(const std::vector<int64_t>& rows) {
-  return Tensor::from_ids({static_cast<int64_t>(rows.size())},
-                          std::vector<int32_t>(rows.begin(), rows.end()));
-}
-
 class Composed : public IncrementalDecoder {
  public:
   Composed(const Decoder& decoder, const Linear& output, const Encoded& source,
@@ -57,21 +52,16 @@ class Composed : public IncrementalDecoder {
   Tensor logits_, weights_;
 };
 
-class ComposedGenerator : public Generator {
+class StartedBy : public Generator {
  public:
-  ComposedGenerator(const Encoder& encoder, const Decoder& decoder, const Linear& output)
-      : encoder_(encoder), decoder_(decoder), output_(output) {}
-
+  explicit StartedBy(StartDecoding start) : start_(std::move(start)) {}
   std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
                                             const IncrementalOptions& options) const override {
-    NoGrad guard;
-    return std::make_unique<Composed>(decoder_, output_, encoder_(source, lengths), options);
+    return start_(source, lengths, options);
   }
 
  private:
-  const Encoder& encoder_;
-  const Decoder& decoder_;
-  const Linear& output_;
+  StartDecoding start_;
 };
 
 }  // namespace
@@ -102,28 +92,40 @@ void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t mo
       fail("select", "rows are 0 .. " + std::to_string(given - 1) + ": " + std::to_string(row));
 }
 
+Tensor index_of(const std::vector<int64_t>& rows) {
+  return Tensor::from_ids({static_cast<int64_t>(rows.size())},
+                          std::vector<int32_t>(rows.begin(), rows.end()));
+}
+
 RowSentences::RowSentences(int64_t sentences, int64_t rows_per_sentence)
     : sentence_(static_cast<size_t>(sentences)), most_(sentences * rows_per_sentence) {
+  for (auto* list : {&sentence_, &chosen_}) list->reserve(static_cast<size_t>(most_));
   std::iota(sentence_.begin(), sentence_.end(), int64_t{0});
 }
 
 RowSentences::Change RowSentences::select(const std::vector<int64_t>& rows) {
   check_selection(rows, static_cast<int64_t>(sentence_.size()), most_);
   bool same = rows.size() == sentence_.size();
-  std::vector<int64_t> chosen;
+  chosen_.clear();
   for (int64_t row : rows) {
-    same = same && row == static_cast<int64_t>(chosen.size());
-    chosen.push_back(sentence_[static_cast<size_t>(row)]);
+    same = same && row == static_cast<int64_t>(chosen_.size());
+    chosen_.push_back(sentence_[static_cast<size_t>(row)]);
   }
   if (same) return Change::none;
-  bool same_sources = chosen == sentence_;
-  sentence_ = std::move(chosen);
-  return same_sources ? Change::rows : Change::sources;
+  std::swap(sentence_, chosen_);
+  return sentence_ == chosen_ ? Change::rows : Change::sources;
+}
+
+std::unique_ptr<Generator> generator_of(StartDecoding start) {
+  return std::make_unique<StartedBy>(std::move(start));
 }
 
 std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,
                                               const Linear& output) {
-  return std::make_unique<ComposedGenerator>(encoder, decoder, output);
+  return generator_of([&](const Tensor& source, const Tensor& lengths, const IncrementalOptions& options) {
+    NoGrad guard;
+    return std::make_unique<Composed>(decoder, output, encoder(source, lengths), options);
+  });
 }
 
 }  // namespace gradus::nn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -56,6 +57,11 @@ class Generator {
                                                     const IncrementalOptions& options = {}) const = 0;
 };
 
+/// The generator that starts so; what it keeps is what the function holds.
+using StartDecoding = std::function<std::unique_ptr<IncrementalDecoder>(
+    const Tensor& source, const Tensor& lengths, const IncrementalOptions& options)>;
+std::unique_ptr<Generator> generator_of(StartDecoding start);
+
 /// What search needs of a model: any model that turns a source into words one by one can be translated with.
 class Generative {
  public:
@@ -83,7 +89,10 @@ std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder&
 /// @throws Error "[select] rows are 0 .. 2: 3", "[select] at most 6 rows were planned for: 7".
 void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most);
 
-/// For implementations of `select` too: the sentence that each row continues.
+/// Likewise: rows as the index i32 [N] that tensors take them by.
+Tensor index_of(const std::vector<int64_t>& rows);
+
+/// Likewise: the sentence that each row continues. It allocates when it is made, and not again.
 class RowSentences {
  public:
   RowSentences(int64_t sentences, int64_t rows_per_sentence);
@@ -95,7 +104,7 @@ class RowSentences {
   const std::vector<int64_t>& of_rows() const { return sentence_; }
 
  private:
-  std::vector<int64_t> sentence_;
+  std::vector<int64_t> sentence_, chosen_;  // of the rows; those before
   int64_t most_;
 };
 

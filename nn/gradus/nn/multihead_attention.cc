@@ -16,6 +16,15 @@ bool same(const Var& a, const Var& b) {
   return a.node() == b.node() && a.value().raw() == b.value().raw() && a.shape() == b.shape();
 }
 
+ScaledDotProductOptions options_of(const MultiheadAttention& a, const AttendOptions& o) {
+  return {.heads = a.num_heads,
+          .scale = o.scale,
+          .mask = o.mask,
+          .causal = o.causal,
+          .dropout = a.dropout,
+          .weights = o.weights};
+}
+
 // [B, H, T, S] -> [T, B, S]
 Tensor mean_over_heads(const Tensor& weights) {
   int64_t B = weights.size(0), H = weights.size(1), T = weights.size(2), S = weights.size(3);
@@ -129,12 +138,7 @@ MultiheadAttentionOutput MultiheadAttention::operator()(const Input& query, cons
                                                         const AttendOptions& o) const {
   At at(query.caller());
   Scope scope("attention");
-  ScaledDotProductOptions options{.heads = num_heads,
-                                  .scale = o.scale,
-                                  .mask = o.mask,
-                                  .causal = o.causal,
-                                  .dropout = dropout,
-                                  .weights = o.weights};
+  ScaledDotProductOptions options = options_of(*this, o);
   if (in_proj_weight.defined() && same(query, key) && same(key, value))
     return finish(packed_self_attention(project(query, 0, 3), options));
   Var q = project(query, 0, 1);
@@ -157,13 +161,7 @@ MultiheadAttentionOutput MultiheadAttention::attend(const Input& query, const Va
                                                     const AttendOptions& o) const {
   At at(query.caller());
   Scope scope("attention");
-  return finish(packed_cross_attention(project(query, 0, 1), keys_values,
-                                       {.heads = num_heads,
-                                        .scale = o.scale,
-                                        .mask = o.mask,
-                                        .causal = o.causal,
-                                        .dropout = dropout,
-                                        .weights = o.weights}));
+  return finish(packed_cross_attention(project(query, 0, 1), keys_values, options_of(*this, o)));
 }
 
 Var MultiheadAttention::step(const Input& x, KeyValueCache& cache) const {

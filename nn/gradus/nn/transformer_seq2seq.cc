@@ -1,16 +1,14 @@
-#include <gradus/nn/check.h>
+#include <gradus/nn/attention/attention.h>
 #include <gradus/nn/init.h>
 #include <gradus/nn/packed/transformer.h>
 #include <gradus/nn/transformer_seq2seq.h>
 #include <gradus/ops/arithmetic.h>
-#include <gradus/ops/attention.h>
 #include <gradus/ops/cross_entropy.h>
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/output_loss.h>
 #include <gradus/ops/shape.h>
 
 #include <cmath>
-#include <cstring>
 
 namespace gradus::nn {
 namespace {
@@ -107,21 +105,6 @@ void TransformerSeq2Seq::params(ParamVisitor& visit) {
 
 namespace {
 
-// Columns chosen of x [S, B, n].
-Tensor columns(const Tensor& x, const std::vector<int64_t>& chosen) {
-  int64_t S = x.size(0), B = x.size(1), count = static_cast<int64_t>(chosen.size());
-  Tensor out({S, count, x.size(2)}, x.dtype());
-  size_t bytes = static_cast<size_t>(x.size(2) * size_of(x.dtype()));
-  const char* from = static_cast<const char*>(x.raw());
-  char* to = static_cast<char*>(out.raw());
-  for (int64_t s = 0; s < S; ++s)
-    for (int64_t b : chosen) {
-      std::memcpy(to, from + static_cast<size_t>(s * B + b) * bytes, bytes);
-      to += bytes;
-    }
-  return out;
-}
-
 // Keys and values of what is known stay: those of the source per sentence, those of the target per row.
 class CachedDecoder : public IncrementalDecoder {
  public:
@@ -130,18 +113,18 @@ class CachedDecoder : public IncrementalDecoder {
       : model_(model),
         weights_wanted_(options.weights),
         mask_(length_mask(lengths, source.size(0))),
+        source_{.annotations = {}, .keys = {}, .mask = mask_},
         sentences_(source.size(1), options.rows_per_sentence) {
     NoGrad guard;
     caches_ = model.decoder.start(model.encode(source, mask_));
-    for (const TransformerLayerCache& cache : caches_) memory_.push_back(cache.memory);
-    row_mask_ = mask_;
+    for (const TransformerLayerCache& cache : caches_) source_.extra.push_back(cache.memory);
   }
 
   const Tensor& step(const Tensor& previous) override {
     NoGrad guard;
     Var x = model_.embed_target(previous.reshape({1, previous.size(0)}), position_++);
     TransformerDecoderOutput out =
-        model_.decoder.step(x, caches_, {.memory_mask = row_mask_, .weights = weights_wanted_});
+        model_.decoder.step(x, caches_, {.memory_mask = mask_, .weights = weights_wanted_});
     weights_ = out.weights.defined() ? out.weights.row(0).to(DType::f32) : Tensor();
     logits_ = linear(out.output, model_.output_matrix(), model_.output_bias).value().row(0).to(DType::f32);
     return logits_;
@@ -154,60 +137,38 @@ class CachedDecoder : public IncrementalDecoder {
     if (change == RowSentences::Change::none) return;
     for (TransformerLayerCache& cache : caches_) cache.words.select(rows);
     if (change == RowSentences::Change::rows) return;
-    const std::vector<int64_t>& chosen = sentences_.of_rows();
-    for (size_t i = 0; i < caches_.size(); ++i) caches_[i].memory = columns(memory_[i], chosen);
-    row_mask_ = columns(mask_.reshape({1, mask_.size(0), mask_.size(1)}), chosen).row(0);
+    AttentionMemory of_rows = source_.rows(index_of(sentences_.of_rows()));
+    for (size_t i = 0; i < caches_.size(); ++i) caches_[i].memory = of_rows.extra[i].value();
+    mask_ = of_rows.mask;
   }
 
  private:
   const TransformerSeq2Seq& model_;
   bool weights_wanted_;
-  Tensor mask_, row_mask_;      // of the sentences, and of the rows
-  std::vector<Tensor> memory_;  // of the sentences, by layer
+  Tensor mask_;             // of the rows
+  AttentionMemory source_;  // of the sentences: the mask, and what each layer has in `extra`
   std::vector<TransformerLayerCache> caches_;
   RowSentences sentences_;
   int64_t position_ = 0;
   Tensor logits_, weights_;
 };
 
-class CachedGenerator : public Generator {
- public:
-  explicit CachedGenerator(const TransformerSeq2Seq& model) : model_(model) {}
-  std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options) const override {
-    return std::make_unique<CachedDecoder>(model_, source, lengths, options);
-  }
-
- private:
-  const TransformerSeq2Seq& model_;
-};
-
-class PackedTransformerGenerator : public Generator {
- public:
-  explicit PackedTransformerGenerator(const TransformerSeq2Seq& model)
-      : model_(model), weights_([&model](int64_t rows) {
-          return std::make_shared<const packed::TransformerWeights>(model, rows);
-        }) {}
-  std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options) const override {
-    return std::make_unique<packed::PackedTransformer>(model_, weights_.for_search(source, options), source,
-                                                       lengths, options);
-  }
-
- private:
-  const TransformerSeq2Seq& model_;
-  packed::LaidOut<packed::TransformerWeights> weights_;
-};
-
 }  // namespace
 
 std::unique_ptr<Generator> TransformerSeq2Seq::composed_generator() const {
-  return std::make_unique<CachedGenerator>(*this);
+  return generator_of([this](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
+    return std::make_unique<CachedDecoder>(*this, source, lengths, o);
+  });
 }
 
 std::unique_ptr<Generator> TransformerSeq2Seq::generator() const {
-  if (packed::TransformerWeights::fits(*this)) return std::make_unique<PackedTransformerGenerator>(*this);
-  return composed_generator();
+  using namespace packed;
+  if (!TransformerWeights::fits(*this)) return composed_generator();
+  auto lay_out = [this](int64_t rows) { return TransformerWeights(*this, rows); };
+  auto all = std::make_shared<LaidOut<TransformerWeights>>(lay_out);
+  return generator_of([this, all](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
+    return std::make_unique<PackedTransformer>(*this, all->for_search(source, o), source, lengths, o);
+  });
 }
 
 }  // namespace gradus::nn

@@ -1,7 +1,6 @@
 #include <gradus/nn/packed/decoder.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include <gradus/kernels/attention.h>
 #include <gradus/kernels/elementwise.h>
@@ -85,28 +84,22 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
 
 PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
                              const IncrementalOptions& options)
-    : w_(std::move(weights)), team_(options.pool), begin_(source.begin) {
+    : w_(std::move(weights)),
+      team_(options.pool),
+      begin_(source.begin),
+      sentences_(source.forward_final.size(0), options.rows_per_sentence) {
   const DecoderWeights& w = *w_;
-  int64_t B = static_cast<int64_t>(begin_.size()) - 1;
+  int64_t B = source.forward_final.size(0);
   most_ = B * options.rows_per_sentence;
   S_ = 0;
   for (int64_t b = 0; b < B; ++b) S_ = std::max(S_, begin_[b + 1] - begin_[b]);
   job_ = [this](int member) { run_step(member); };
 
-  Tensor summary = source.backward_final.defined() ? source.backward_final : source.forward_final;
-  if (!w.form) {  // all final states, which stand where the one annotation would
-    int64_t H = source.forward_final.size(1), D = summary.size(1) + (source.backward_final.defined() ? H : 0);
-    Tensor finals({B, D}, DType::f32);
-    for (int64_t b = 0; b < B; ++b) {
-      std::copy_n(source.forward_final.f32() + b * H, H, finals.f32() + b * D);
-      if (D > H) std::copy_n(source.backward_final.f32() + b * H, H, finals.f32() + b * D + H);
-    }
-    summary = finals;
-    values_ = gathered(w.value, summary, team_);
-  } else {
-    keys_ = w.key.defined() ? gathered(w.key, source.rows, team_) : source.rows;
-    values_ = gathered(w.value, source.rows, team_);
-  }
+  // Without attention all final states stand where the one annotation would.
+  Tensor summary = (w.form ? source.summary() : source.final_states()).value();
+  Tensor annotations = w.form ? source.annotations.value() : summary;
+  if (w.form) keys_ = w.key.defined() ? gathered(w.key, annotations, team_) : annotations;
+  values_ = gathered(w.value, annotations, team_);
 
   const bool additive = w.form && w.form->kind == ScoreForm::Kind::additive;
   auto rows_of = [&](int64_t n) { return Tensor({most_, n}, DType::f32); };
@@ -129,10 +122,6 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   context_ = rows_of(w.context);
   readout_ = rows_of(w.H);
   if (w.form) alignment_ = rows_of(S_);
-  sentence_.reserve(static_cast<size_t>(most_));
-  sentence_spare_.reserve(static_cast<size_t>(most_));
-  sentence_.resize(static_cast<size_t>(B));
-  std::iota(sentence_.begin(), sentence_.end(), int64_t{0});
 
   // s_0 = tanh(W_b summary + b), and what the first step needs of it.
   w.bridge.product(B, summary.f32(), summary.size(1), w.bridge_bias, state_.f32(), 0, 1);
@@ -180,7 +169,7 @@ void PackedDecoder::step_best(const Tensor& previous, const std::vector<int32_t>
 void PackedDecoder::attend(const Share& rows) {
   const DecoderWeights& w = *w_;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    int64_t b = sentence_[static_cast<size_t>(r)];
+    int64_t b = sentences_.of_rows()[static_cast<size_t>(r)];
     float* context = context_.f32() + r * w.context;
     if (!w.form) {
       std::copy_n(values_.f32() + b * w.context, w.context, context);
@@ -267,23 +256,14 @@ void PackedDecoder::run_step(int member) {
 }
 
 void PackedDecoder::select(const std::vector<int64_t>& rows) {
-  check_selection(rows, R_, most_);
-  bool same = true;
-  for (size_t i = 0; i < rows.size() && same; ++i) same = rows[i] == static_cast<int64_t>(i);
-  if (!same) {
-    gather(state_, rows, 0, state_spare_);
-    gather(of_state_, rows, 0, of_state_spare_);
-    std::swap(state_, state_spare_);
-    std::swap(of_state_, of_state_spare_);
-    if (w_->feed) {
-      gather(input_, rows, w_->E, input_spare_);
-      std::swap(input_, input_spare_);
-    }
-    sentence_spare_.clear();
-    for (int64_t row : rows) sentence_spare_.push_back(sentence_[static_cast<size_t>(row)]);
-    std::swap(sentence_, sentence_spare_);
-  } else {
-    sentence_.resize(rows.size());
+  if (sentences_.select(rows) == RowSentences::Change::none) return;
+  gather(state_, rows, 0, state_spare_);
+  gather(of_state_, rows, 0, of_state_spare_);
+  std::swap(state_, state_spare_);
+  std::swap(of_state_, of_state_spare_);
+  if (w_->feed) {
+    gather(input_, rows, w_->E, input_spare_);
+    std::swap(input_, input_spare_);
   }
   set_rows(static_cast<int64_t>(rows.size()));
 }

@@ -62,12 +62,12 @@ class PackedDecoder : public IncrementalDecoder {
   Team team_;
   std::function<void(int)> job_;
   std::vector<int64_t> begin_;  // rows of keys_ and values_, by sentence
+  RowSentences sentences_;
   int64_t S_, most_, R_ = 0;
   Tensor keys_, values_;
   // Additive scores: exp(2 keys) and exp(2 query), unless the numbers are too large for that, by sentence.
   Tensor exp_keys_, exp_query_;
   std::vector<uint8_t> by_exp_;
-  std::vector<int64_t> sentence_, sentence_spare_;  // of each row
   // By row: input [E (+ H)], its product, state [H], its product, context, readout [H].
   Tensor input_, input_spare_, of_input_, state_, state_spare_, of_state_, of_state_spare_, context_,
       readout_;

@@ -128,7 +128,7 @@ Annotations PackedEncoder::operator()(const Tensor& ids, const Tensor& lengths, 
     });
     x = to;
   }
-  out.rows = x;
+  out.annotations = x;
   out.forward_final = final[0];
   if (n > 1) out.backward_final = final[1];
   return out;

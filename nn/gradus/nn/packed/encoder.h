@@ -10,11 +10,9 @@
 
 namespace gradus::nn::packed {
 
-/// Sources that were read, without their padding: sentence b has rows begin[b] .. begin[b+1]-1.
-struct Annotations {
-  Tensor rows;  ///< f32 [sum of lengths, D]
-  std::vector<int64_t> begin;
-  Tensor forward_final, backward_final;  ///< f32 [B, H]; the second undefined without a backward direction
+/// Sources that were read, in f32 and without their padding: annotations [sum of lengths, D] and no mask.
+struct Annotations : Encoded {
+  std::vector<int64_t> begin;  ///< sentence b has rows begin[b] .. begin[b+1]-1
 };
 
 /// A bidirectional (or not) GRU encoder that keeps nothing for a backward: real steps only, gates that stay in

@@ -11,34 +11,22 @@ struct Weights {
   DecoderWeights decoder;
 };
 
-class PackedGenerator : public Generator {
- public:
-  PackedGenerator(const Encoder& encoder, const RecurrentDecoder& decoder, const Linear& output)
-      : weights_([&encoder, &decoder, &output](int64_t rows) {
-          return std::make_shared<const Weights>(
-              Weights{PackedEncoder(encoder, rows), DecoderWeights(decoder, output, rows)});
-        }) {}
-
-  std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options) const override {
-    Team team(options.pool);
-    std::shared_ptr<const Weights> weights = weights_.for_search(source, options);
-    Annotations read = weights->encoder(source, lengths, team);
-    return std::make_unique<PackedDecoder>(
-        std::shared_ptr<const DecoderWeights>(weights, &weights->decoder), read, options);
-  }
-
- private:
-  LaidOut<Weights> weights_;
-};
-
 }  // namespace
 
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
                                           const Linear& output) {
-  if (PackedEncoder::fits(encoder) && DecoderWeights::fits(decoder, output))
-    return std::make_unique<PackedGenerator>(encoder, *as_recurrent(decoder), output);
-  return composed_generator(encoder, decoder, output);
+  if (!PackedEncoder::fits(encoder) || !DecoderWeights::fits(decoder, output))
+    return composed_generator(encoder, decoder, output);
+  auto laid_out = std::make_shared<LaidOut<Weights>>([&](int64_t rows) {
+    return Weights{PackedEncoder(encoder, rows), DecoderWeights(*as_recurrent(decoder), output, rows)};
+  });
+  return generator_of([laid_out](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
+    Team team(o.pool);
+    std::shared_ptr<const Weights> weights = laid_out->for_search(source, o);
+    Annotations read = weights->encoder(source, lengths, team);
+    std::shared_ptr<const DecoderWeights> of_decoder(weights, &weights->decoder);
+    return std::make_unique<PackedDecoder>(of_decoder, read, o);
+  });
 }
 
 }  // namespace gradus::nn

@@ -52,23 +52,24 @@ class Matrix {
 template <class Weights>
 class LaidOut {
  public:
-  explicit LaidOut(std::function<std::shared_ptr<const Weights>(int64_t rows)> lay_out)
-      : lay_out_(std::move(lay_out)) {}
+  explicit LaidOut(std::function<Weights(int64_t rows)> lay_out) : lay_out_(std::move(lay_out)) {}
 
-  std::shared_ptr<const Weights> for_search(const Tensor& source, const IncrementalOptions& options) const {
+  std::shared_ptr<const Weights> for_search(const Tensor& source, const IncrementalOptions& options) {
     const int64_t sentences = source.dims() == 2 ? source.size(1) : 1;
     const int64_t rows = options.search_rows > 0 ? options.search_rows : sentences * options.rows_per_sentence;
     const bool many = rows >= kMany && kernels::PackedMatrix<float>::has_layout_for(rows);
-    std::call_once(once_[many], [&] { weights_[many] = lay_out_(many ? kMany : kFew); });
+    std::call_once(once_[many], [&] {
+      weights_[many] = std::make_shared<const Weights>(lay_out_(many ? kMany : kFew));
+    });
     return weights_[many];
   }
 
  private:
   static constexpr int64_t kFew = 8, kMany = 32;
 
-  std::function<std::shared_ptr<const Weights>(int64_t rows)> lay_out_;
-  mutable std::once_flag once_[2];
-  mutable std::shared_ptr<const Weights> weights_[2];
+  std::function<Weights(int64_t rows)> lay_out_;
+  std::once_flag once_[2];
+  std::shared_ptr<const Weights> weights_[2];
 };
 
 /// Its numbers, or null.
