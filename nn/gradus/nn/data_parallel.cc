@@ -48,7 +48,11 @@ std::vector<Sum> take_dense(std::vector<Gradients>& shards) {
   return sums;
 }
 
-Gradients sum_in_order(ThreadPool& pool, std::vector<Gradients>& shards) {
+// Of the shards that have some, in their order.
+Gradients sum_of(ThreadPool& pool, std::vector<std::optional<Gradients>>& found) {
+  std::vector<Gradients> shards;
+  for (auto& g : found)
+    if (g) shards.push_back(std::move(*g));
   if (shards.empty()) return {};
   std::vector<Sum> sums = shards.size() > 1 ? take_dense(shards) : std::vector<Sum>();
   pool.run([&](int worker) {
@@ -111,13 +115,6 @@ class Shards {
   std::optional<std::pair<uint64_t, uint64_t>> seed_;
   bool check_finite_ = CheckFinite::active();
 };
-
-Gradients sum_of(ThreadPool& pool, std::vector<std::optional<Gradients>>& found) {
-  std::vector<Gradients> results;
-  for (auto& g : found)
-    if (g) results.push_back(std::move(*g));
-  return sum_in_order(pool, results);
-}
 
 // The rows of all shards, one after the other. A single shard's are not copied.
 struct Rows {

@@ -10,27 +10,11 @@
 namespace gradus::nn {
 namespace {
 
-std::string step_name(int64_t t) { return "t" + std::to_string(t); }
-
-void advance(const RecurrentCell& cell, const Var& input, DecoderState& state) {
-  RecurrentState next = cell.step(input, {state.hidden, state.c});
-  state.hidden = next.h;
-  state.c = next.c;
-}
-
 Var take(const Var& x, const Tensor& rows) { return x.defined() ? gather_rows(x, rows) : x; }
 
 // [T, B, R] -> [N, R], without padding, where lengths are given.
 Var packed(const Var& readouts, const Tensor& lengths) {
   return lengths.defined() ? concat_rows({readouts}, real_rows(lengths, readouts.size(0))) : readouts;
-}
-
-// The source of all steps; weights from outside come with it.
-AttentionMemory prepare(const Attention& attention, const Encoded& source) {
-  Scope scope("attention");
-  AttentionMemory memory = attention.prepare(source.annotations, source.mask);
-  memory.given = source.alignment;
-  return memory;
 }
 
 Attended attend(const Attention& attention, const Var& query, DecoderState& state) {
@@ -87,7 +71,7 @@ DecoderOutputs Decoder::teacher_forced(const Tensor& previous, const Encoded& so
   DecoderState state = start(source);
   std::vector<Var> readouts, weights, drawn;
   for (int64_t t = 0; t < previous.size(0); ++t) {
-    Scope step_scope(step_name(t));
+    Scope step_scope("t" + std::to_string(t));
     DecoderStep out = step(previous.row(t), state);
     readouts.push_back(out.readout);
     if (out.weights.defined()) weights.push_back(out.weights);
@@ -142,7 +126,12 @@ DecoderState RecurrentDecoder::start(const Encoded& source) const {
   }
   Var hidden = tanh(bridge(source.summary()));
   Var feed = input_feeding ? Var(Tensor::zeros(hidden.shape(), hidden.dtype())) : Var();
-  DecoderState state{hidden, feed, prepare(*attention, source), {}};
+  AttentionMemory memory = [&] {
+    Scope scope("attention");
+    return attention->prepare(source.annotations, source.mask);
+  }();
+  memory.given = source.alignment;  // weights from outside come with the source
+  DecoderState state{hidden, feed, memory, {}};
   state.attention = attention->start(state.memory);
   return state;
 }
@@ -187,7 +176,9 @@ DecoderStep RecurrentDecoder::step(const Tensor& previous, DecoderState& state) 
   Var y = dropout(embedding(previous));
   Attended found{.context = state.summary, .weights = {}};
   if (attention && order == Order::before_cell) found = attend(*attention, state.hidden, state);
-  advance(cell, cell_input(y, found.context, state.feed), state);
+  RecurrentState next = cell.step(cell_input(y, found.context, state.feed), {state.hidden, state.c});
+  state.hidden = next.h;
+  state.c = next.c;
   if (attention && order == Order::after_cell) found = attend(*attention, state.hidden, state);
   Var read = readout(readout_input(state.hidden, found.context, y));
   if (input_feeding) state.feed = read;

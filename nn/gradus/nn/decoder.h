@@ -28,19 +28,15 @@ struct DecoderState {
   DecoderState reordered(const Tensor& rows) const;
 };
 
-/// Readout vectors go through the output layer to become logits.
+/// Of one step. Readout vectors go through the output layer to become logits.
 struct DecoderStep {
   Var readout;     ///< [B, R]
   Tensor weights;  ///< [B, S]; undefined without attention
   /// [B] of the position that hard attention drew in training; undefined elsewhere.
   Var log_probability = {};
 };
-
-struct DecoderOutputs {
-  Var readout;     ///< [T, B, R], or [N, R] of the real steps
-  Tensor weights;  ///< [T, B, S]; undefined without attention
-  Var log_probability = {};  ///< [T, B], as in DecoderStep
-};
+/// Of T steps: the same with an axis T before the others, or readouts [N, R] of the real steps.
+using DecoderOutputs = DecoderStep;
 
 struct DecoderSizes {
   int64_t vocabulary, embedding_dim, hidden_size;

@@ -26,6 +26,4 @@ Var Embedding::operator()(const Input& ids) const {
   return embedding(weight, ids.value(), {.padding_idx = padding_idx});
 }
 
-void Embedding::params(ParamVisitor& visit) { visit("weight", weight); }
-
 }  // namespace gradus::nn

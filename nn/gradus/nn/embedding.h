@@ -18,7 +18,7 @@ struct Embedding {
   Embedding(int64_t num_embeddings, int64_t embedding_dim, const RngInput& rng,
             const EmbeddingLayerOptions& options = {});
   Var operator()(const Input& ids) const;
-  void params(ParamVisitor& visit);
+  void params(ParamVisitor& visit) { visit("weight", weight); }
 };
 
 }  // namespace gradus::nn

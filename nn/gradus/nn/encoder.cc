@@ -34,9 +34,4 @@ Encoded Encoder::operator()(const Input& ids, const Tensor& lengths) const {
   return {states.output, states.forward_final, states.backward_final, length_mask(lengths, ids.size(0))};
 }
 
-void Encoder::params(ParamVisitor& visit) {
-  visit("embedding", embedding);
-  visit("rnn", rnn);
-}
-
 }  // namespace gradus::nn

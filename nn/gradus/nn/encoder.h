@@ -38,7 +38,10 @@ struct Encoder {
           const EncoderOptions& options = {});
   /// ids i32 [S, B], lengths i32 [B].
   Encoded operator()(const Input& ids, const Tensor& lengths) const;
-  void params(ParamVisitor& visit);
+  void params(ParamVisitor& visit) {
+    visit("embedding", embedding);
+    visit("rnn", rnn);
+  }
 };
 
 }  // namespace gradus::nn

@@ -16,30 +16,20 @@
 namespace gradus::nn::init {
 namespace {
 
-// Every entry from f(), in row-major order.
-template <class F>
-void fill(Parameter& p, F&& f) {
-  p.update([&](const Tensor& t) {
-    for (int64_t i = 0; i < t.numel(); ++i) t.set(i, f());
-  });
-}
-
 struct Fans {
   double in, out;
+  double of_mode;  // the one of both that the options name
 };
 
-Fans fans(const char* where, const Parameter& p, int blocks) {
+Fans fans(const char* where, const Parameter& p, const InitOptions& options) {
+  int blocks = options.blocks;
   const Shape& s = p.shape();
   if (s.dims() < 2) fail(where, "needs a weight [out, in, ...]: " + s.str());
   if (blocks < 1 || s[0] % blocks != 0)
     fail(where, fmt::format("the first axis must divide into the blocks: {}, {} blocks", s.str(), blocks));
   double kernel = static_cast<double>(s.stride(1));
-  return {static_cast<double>(s[1]) * kernel, static_cast<double>(s[0] / blocks) * kernel};
-}
-
-double kaiming_fan(const char* where, const Parameter& p, const InitOptions& options) {
-  Fans fan = fans(where, p, options.blocks);
-  return options.mode == Fan::in ? fan.in : fan.out;
+  double in = static_cast<double>(s[1]) * kernel, out = static_cast<double>(s[0] / blocks) * kernel;
+  return {in, out, options.mode == Fan::in ? in : out};
 }
 
 double dot(const double* a, const double* b, int64_t n) {
@@ -110,12 +100,15 @@ void trunc_normal_(Parameter& p, const RngInput& rng, double mean, double deviat
   // narrow; at least one draw in ten is kept, one in 44 for an open interval that begins at 2 deviations.
   double nearest = a > 0 ? a : b < 0 ? b : 0;  // where the density is highest
   bool narrow = b - a <= 4;
-  fill(p, [&] {
+  auto draw = [&] {
     for (;;) {
       double x = narrow ? rng->uniform(a, b) : rng->normal();
       bool keep = narrow ? rng->uniform() <= std::exp((nearest * nearest - x * x) / 2) : x >= a && x <= b;
       if (keep) return mean + deviation * x;
     }
+  };
+  p.update([&](const Tensor& t) {
+    for (int64_t i = 0; i < t.numel(); ++i) t.set(i, draw());
   });
 }
 
@@ -131,31 +124,31 @@ double calculate_gain(const std::string& nonlinearity, double slope) {
 
 void xavier_uniform_(Parameter& p, const RngInput& rng, const InitOptions& options) {
   At at(rng.caller());
-  Fans fan = fans("xavier_uniform_", p, options.blocks);
+  Fans fan = fans("xavier_uniform_", p, options);
   double a = options.gain * std::sqrt(6 / (fan.in + fan.out));
   uniform_(p, -a, a, rng);
 }
 
 void xavier_normal_(Parameter& p, const RngInput& rng, const InitOptions& options) {
   At at(rng.caller());
-  Fans fan = fans("xavier_normal_", p, options.blocks);
+  Fans fan = fans("xavier_normal_", p, options);
   normal_(p, 0, options.gain * std::sqrt(2 / (fan.in + fan.out)), rng);
 }
 
 void kaiming_uniform_(Parameter& p, const RngInput& rng, const InitOptions& options) {
   At at(rng.caller());
-  double a = options.gain * std::sqrt(3 / kaiming_fan("kaiming_uniform_", p, options));
+  double a = options.gain * std::sqrt(3 / fans("kaiming_uniform_", p, options).of_mode);
   uniform_(p, -a, a, rng);
 }
 
 void kaiming_normal_(Parameter& p, const RngInput& rng, const InitOptions& options) {
   At at(rng.caller());
-  normal_(p, 0, options.gain / std::sqrt(kaiming_fan("kaiming_normal_", p, options)), rng);
+  normal_(p, 0, options.gain / std::sqrt(fans("kaiming_normal_", p, options).of_mode), rng);
 }
 
 void orthogonal_(Parameter& p, const RngInput& rng, const InitOptions& options) {
   At at(rng.caller());
-  fans("orthogonal_", p, options.blocks);
+  fans("orthogonal_", p, options);
   int64_t rows = p.shape()[0] / options.blocks, columns = p.shape().stride(0);
   p.update([&](const Tensor& t) {
     for (int block = 0; block < options.blocks; ++block) {

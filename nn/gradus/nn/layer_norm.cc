@@ -17,9 +17,4 @@ Var LayerNorm::operator()(const Input& x) const {
   return layer_norm(x, weight, bias, eps);
 }
 
-void LayerNorm::params(ParamVisitor& visit) {
-  visit("weight", weight);
-  visit("bias", bias);
-}
-
 }  // namespace gradus::nn

@@ -12,7 +12,10 @@ struct LayerNorm {
 
   explicit LayerNorm(int64_t n, double eps = 1e-5, Caller caller = Caller::current());
   Var operator()(const Input& x) const;
-  void params(ParamVisitor& visit);
+  void params(ParamVisitor& visit) {
+    visit("weight", weight);
+    visit("bias", bias);
+  }
 };
 
 }  // namespace gradus::nn

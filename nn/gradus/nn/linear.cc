@@ -22,11 +22,6 @@ Var Linear::operator()(const Input& x) const {
   return linear(x, weight, bias);
 }
 
-void Linear::params(ParamVisitor& visit) {
-  visit("weight", weight);
-  visit("bias", bias);
-}
-
 WeightPart::WeightPart(const Parameter& w) {
   if (w.defined()) weight = &w, row1 = w.shape()[0], col1 = w.shape()[1];
 }

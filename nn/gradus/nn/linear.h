@@ -16,7 +16,10 @@ struct Linear {
 
   Linear(int64_t in_features, int64_t out_features, const RngInput& rng, const LinearOptions& options = {});
   Var operator()(const Input& x) const;
-  void params(ParamVisitor& visit);
+  void params(ParamVisitor& visit) {
+    visit("weight", weight);
+    visit("bias", bias);
+  }
 };
 
 /// A rectangle of a weight, or none: the rows and columns that one part of an input meets, where a layer's

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <unordered_map>
 
@@ -184,9 +185,7 @@ std::map<std::string, std::string> load(const ParameterList& parameters, const s
 }
 
 std::string summary(const std::vector<ParamVisitor::Entry>& entries) {
-  struct Line {
-    std::string name, layer, shape, count;
-  };
+  using Line = std::array<std::string, 4>;
   std::vector<Line> lines{{"name", "layer", "shape", "parameters"}};
   int64_t total = 0, bytes = 0;
   std::vector<std::string> types;
@@ -203,22 +202,14 @@ std::string summary(const std::vector<ParamVisitor::Entry>& entries) {
     if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
   lines.push_back({"total", "", "", with_commas(total)});
-  Line width;
-  for (const Line& l : lines) {
-    width.name.resize(std::max(width.name.size(), l.name.size()));
-    width.layer.resize(std::max(width.layer.size(), l.layer.size()));
-    width.shape.resize(std::max(width.shape.size(), l.shape.size()));
-    width.count.resize(std::max(width.count.size(), l.count.size()));
-  }
+  std::array<size_t, 4> width{};
+  for (const Line& l : lines)
+    for (size_t i = 0; i < l.size(); ++i) width[i] = std::max(width[i], l[i].size());
   std::string out;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const Line& l = lines[i];
-    out += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}", l.name, width.name.size(), l.layer,
-                       width.layer.size(), l.shape, width.shape.size(), l.count, width.count.size());
-    bool last = i + 1 == lines.size();
-    out += last ? fmt::format("  ({}, {})\n", readable_bytes(bytes), fmt::join(types, " and ")) : "\n";
-  }
-  return out;
+  for (const Line& l : lines)
+    out += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}{}", l[0], width[0], l[1], width[1], l[2], width[2], l[3],
+                       width[3], &l == &lines.back() ? "  " : "\n");
+  return out + fmt::format("({}, {})\n", readable_bytes(bytes), fmt::join(types, " and "));
 }
 
 Var checkable(const std::vector<Var>& parts) {

@@ -172,13 +172,4 @@ Var MultiheadAttention::step(const Input& x, KeyValueCache& cache) const {
       .output;
 }
 
-void MultiheadAttention::params(ParamVisitor& visit) {
-  visit("in_proj_weight", in_proj_weight);
-  visit("q_proj_weight", q_proj_weight);
-  visit("k_proj_weight", k_proj_weight);
-  visit("v_proj_weight", v_proj_weight);
-  visit("in_proj_bias", in_proj_bias);
-  visit("out_proj", out_proj);
-}
-
 }  // namespace gradus::nn

@@ -60,7 +60,14 @@ struct MultiheadAttention {
   /// One product projects all three where they are the same, and keys and values where they are.
   MultiheadAttentionOutput operator()(const Input& query, const Var& key, const Var& value,
                                       const AttendOptions& options = {}) const;
-  void params(ParamVisitor& visit);
+  void params(ParamVisitor& visit) {
+    visit("in_proj_weight", in_proj_weight);
+    visit("q_proj_weight", q_proj_weight);
+    visit("k_proj_weight", k_proj_weight);
+    visit("v_proj_weight", v_proj_weight);
+    visit("in_proj_bias", in_proj_bias);
+    visit("out_proj", out_proj);
+  }
 
   // In pieces, for decoding: what does not change is projected once.
 

@@ -51,8 +51,6 @@ Var LearnedPositions::rows(int64_t first, int64_t count, DType) const {
   return slice(weight, 0, first, first + count);
 }
 
-void LearnedPositions::params(ParamVisitor& visit) { visit("weight", weight); }
-
 std::unique_ptr<Positions> make_positions(std::string_view name, int64_t max_positions, int64_t E,
                                           const RngInput& rng) {
   At at(rng.caller());

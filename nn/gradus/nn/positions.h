@@ -38,7 +38,7 @@ struct LearnedPositions : Positions {
   LearnedPositions(int64_t max_positions, int64_t embedding_dim, const RngInput& rng);
   /// @throws Error "[LearnedPositions] only 100 positions were learned: 101".
   Var rows(int64_t first, int64_t count, DType dtype) const override;
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override { visit("weight", weight); }
 };
 
 /// "sinusoidal", "learned", or "none" (null).

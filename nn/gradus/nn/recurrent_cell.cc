@@ -6,7 +6,6 @@
 
 #include <gradus/nn/check.h>
 #include <gradus/ops/gru.h>
-#include <gradus/ops/lstm.h>
 
 namespace gradus::nn {
 namespace {
@@ -117,11 +116,9 @@ RecurrentParameters::operator RecurrentWeights() const {
 DirectionStates run_over_time(const CellType& type, const RecurrentParameters& w, const Input& x,
                               const RecurrentState& start, const DirectionOptions& o) {
   At at(x.caller());
-  if (type.kind == CellKind::lstm) {
-    LstmStates all = (o.reference ? reference::lstm : lstm)(
+  if (type.kind == CellKind::lstm)
+    return (o.reference ? reference::lstm : lstm)(
         x, {start.h, start.c}, w, {.reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask});
-    return {all.h, all.c_n};
-  }
   if (type.kind == CellKind::gru)
     return {(o.reference ? reference::gru : gru)(x, start.h, w, gru_options(type, o)), {}};
   return {(o.reference ? reference::rnn : rnn)(x, start.h, w, {.nonlinearity = type.nonlinearity,

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <gradus/nn/module.h>
+#include <gradus/ops/lstm.h>
 #include <gradus/ops/rnn.h>
 #include <gradus/random.h>
 
@@ -87,10 +88,8 @@ struct DirectionOptions {
   bool reference = false;  ///< the composed twin instead of the fused op
 };
 
-/// All states [T, B, H] of one direction, carried over at padded steps, and an LSTM's last cell [B, H].
-struct DirectionStates {
-  Var h, c_n;
-};
+/// All states of one direction, carried over at padded steps; no cell but of an LSTM.
+using DirectionStates = LstmStates;
 
 /// x [T, B, I] -> all states.
 DirectionStates run_over_time(const CellType& type, const RecurrentParameters& w, const Input& x,

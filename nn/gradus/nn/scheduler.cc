@@ -116,23 +116,13 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions&
     fail("ReduceLROnPlateau", fmt::format("factor must be in (0, 1): {}", options.factor));
 }
 
-bool ReduceLROnPlateau::better(double metric) const {
+bool ReduceLROnPlateau::step(double metric) {
   double margin = options_.threshold;
   if (options_.relative) margin = std::isfinite(best_) ? margin * best_ : 0;
-  return options_.maximize ? metric > best_ + margin : metric < best_ - margin;
-}
-
-bool ReduceLROnPlateau::step(double metric) {
-  if (better(metric)) {
-    best_ = metric;
-    bad_ = 0;
-  } else {
-    ++bad_;
-  }
-  if (cooldown_ > 0) {
-    --cooldown_;
-    bad_ = 0;
-  }
+  bool better = options_.maximize ? metric > best_ + margin : metric < best_ - margin;
+  if (better) best_ = metric;
+  bad_ = better || cooldown_ > 0 ? 0 : bad_ + 1;
+  if (cooldown_ > 0) --cooldown_;
   if (bad_ <= options_.patience) return false;
   for (int g = 0; g < optimizer_.num_groups(); ++g) {
     double before = optimizer_.lr(g), after = std::max(before * options_.factor, options_.min_lr);

@@ -88,8 +88,6 @@ class ReduceLROnPlateau {
   void load_state_dict(const StateDict& dict);
 
  private:
-  bool better(double metric) const;
-
   Optimizer& optimizer_;
   PlateauOptions options_;
   double best_;

@@ -10,16 +10,14 @@
 namespace gradus::nn {
 namespace {
 
-struct Candidate {
-  double log_probability;
-  int64_t parent;  // row of the last step
-  int32_t token;
-};
-
 // One row of one step: the word, and the row of the step before that it continues.
 struct Entry {
   int64_t parent;
   int32_t token;
+};
+
+struct Candidate : Entry {
+  double log_probability;
 };
 
 constexpr int64_t kMostRows = 1000;  // of a sentence; candidates grow with their square
@@ -85,10 +83,6 @@ class Beam {
 
   int64_t steps() const { return static_cast<int64_t>(begin_.size()); }
 
-  double normalised(double log_probability, int64_t n) const {
-    return log_probability / std::pow((5.0 + static_cast<double>(n)) / 6.0, options_.length_penalty);
-  }
-
   // Takes the step that `logits` are of: rows of a sentence stand together, sentences in their order.
   void advance(const Tensor& logits) {
     begin_.push_back(history_.size());
@@ -115,7 +109,7 @@ class Beam {
     int64_t rank = 0, kept = 0;
     for (const Candidate& c : candidates_) {
       if (c.token == options_.eos) {
-        if (rank < K_) finish(b, c);
+        if (rank < K_) finish(b, steps() - 2, c.parent, c.log_probability);
       } else if (kept < K_) {
         ++kept;
         previous_.i32()[next_.size()] = c.token;
@@ -127,7 +121,8 @@ class Beam {
     }
     bool done = static_cast<int64_t>(results_[b].size()) >= K_ || kept == 0;
     if (!done && steps() >= limit_[b]) {
-      for (size_t i = begin; i < next_.size(); ++i) finish_cut(b, i);
+      for (size_t i = begin; i < next_.size(); ++i)
+        finish(b, steps() - 1, static_cast<int64_t>(i), next_[i].log_probability);
       done = true;
     }
     if (!done) return;
@@ -143,23 +138,20 @@ class Beam {
   void best_of_row(int64_t row, const Tensor& logits) {
     if (!logits.defined()) {
       int32_t v = words_.i32()[row];
-      if (v >= 0) candidates_.push_back({0, row, v});
+      if (v >= 0) candidates_.push_back({{row, v}, 0});
       return;
     }
     int64_t V = logits.size(1);
     const float* x = logits.f32() + row * V;
     if (K_ == 1) {  // with one hypothesis to a sentence, what stands behind the best word is never taken
       int64_t v = kernels::argmax(x, V);
-      if (!forbidden(v)) {
-        best_.assign(1, static_cast<int32_t>(v));
-      } else {
-        best_words(x, V, 1);
-      }
+      if (forbidden(v)) best_words(x, V, 1);
+      else best_.assign(1, static_cast<int32_t>(v));
     } else {
       best_words(x, V, std::min(K_ + 1, V));
     }
     double log_sum = kernels::log_sum_exp(x, V);
-    for (int32_t v : best_) candidates_.push_back({live_[row].log_probability + x[v] - log_sum, row, v});
+    for (int32_t v : best_) candidates_.push_back({{row, v}, live_[row].log_probability + x[v] - log_sum});
   }
 
   // best_: positions of the largest logits, largest first; of equal ones the first.
@@ -193,19 +185,15 @@ class Beam {
     weights_.insert(weights_.end(), w.f32(), w.f32() + w.numel());
   }
 
-  void finish(int64_t b, const Candidate& c) {
-    Hypothesis h = walk_back(steps() - 2, c.parent);
-    if (!weights_begin_.empty()) h.weights.push_back(weights_at(steps() - 1, c.parent));
-    h.finished = true;
-    h.log_probability = c.log_probability;
-    h.score = normalised(c.log_probability, static_cast<int64_t>(h.tokens.size()) + 1);
-    results_[b].push_back(std::move(h));
-  }
-
-  void finish_cut(int64_t b, size_t row) {
-    Hypothesis h = walk_back(steps() - 1, static_cast<int64_t>(row));
-    h.log_probability = next_[row].log_probability;
-    h.score = normalised(h.log_probability, static_cast<int64_t>(h.tokens.size()));
+  // A result of sentence b: the hypothesis that stood in `row` after step t, cut off there, or by </s> behind it
+  // where that was the step before.
+  void finish(int64_t b, int64_t t, int64_t row, double log_probability) {
+    Hypothesis h = walk_back(t, row);
+    h.finished = t + 1 < steps();
+    if (h.finished && !weights_begin_.empty()) h.weights.push_back(weights_at(t + 1, row));
+    h.log_probability = log_probability;
+    double n = static_cast<double>(h.tokens.size()) + h.finished;
+    h.score = log_probability / std::pow((5.0 + n) / 6.0, options_.length_penalty);
     results_[b].push_back(std::move(h));
   }
 

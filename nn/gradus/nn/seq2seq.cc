@@ -90,10 +90,4 @@ std::unique_ptr<Generator> Seq2Seq::generator() const {
   return make_generator(encoder, *decoder, output);
 }
 
-void Seq2Seq::params(ParamVisitor& visit) {
-  visit("encoder", encoder);
-  visit("decoder", *decoder);
-  visit("output", output);
-}
-
 }  // namespace gradus::nn

@@ -45,7 +45,11 @@ struct Seq2Seq : TranslationModel {
   Tensor align(const Seq2SeqBatch& batch) const override;
   bool attends() const override { return config.attention != "none"; }
   std::unique_ptr<Generator> generator() const override;
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override {
+    visit("encoder", encoder);
+    visit("decoder", *decoder);
+    visit("output", output);
+  }
 };
 
 }  // namespace gradus::nn

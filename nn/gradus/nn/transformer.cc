@@ -51,11 +51,6 @@ Var FeedForward::operator()(const Input& x) const {
   return linear2(dropout(gelu ? gradus::gelu(hidden) : relu(hidden)));
 }
 
-void FeedForward::params(ParamVisitor& visit) {
-  visit("linear1", linear1);
-  visit("linear2", linear2);
-}
-
 // ---- encoder ----
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng,
@@ -72,13 +67,6 @@ Var TransformerEncoderLayer::operator()(const Input& x, const Tensor& mask) cons
   Var y = around(x, norm1, dropout, norm_first,
                  [&](const Var& v) { return self_attn(v, v, v, {.mask = mask}).output; });
   return around(y, norm2, dropout, norm_first, feed_forward);
-}
-
-void TransformerEncoderLayer::params(ParamVisitor& visit) {
-  visit("self_attn", self_attn);
-  feed_forward.params(visit);
-  visit("norm1", norm1);
-  visit("norm2", norm2);
 }
 
 Var TransformerEncoder::operator()(const Input& x, const Tensor& mask) const {
@@ -130,15 +118,6 @@ TransformerDecoderOutput TransformerDecoderLayer::step(const Input& x, Transform
     return out.output;
   });
   return {around(y, norm3, dropout, norm_first, feed_forward), weights};
-}
-
-void TransformerDecoderLayer::params(ParamVisitor& visit) {
-  visit("self_attn", self_attn);
-  visit("multihead_attn", multihead_attn);
-  feed_forward.params(visit);
-  visit("norm1", norm1);
-  visit("norm2", norm2);
-  visit("norm3", norm3);
 }
 
 TransformerDecoderOutput TransformerDecoder::operator()(const Input& x, const Var& memory,

@@ -39,7 +39,10 @@ struct FeedForward {
   /// @throws Error "[Transformer] unknown activation \"tanh\": one of relu, gelu".
   FeedForward(int64_t d_model, const RngInput& rng, const TransformerOptions& options);
   Var operator()(const Input& x) const;
-  void params(ParamVisitor& visit);
+  void params(ParamVisitor& visit) {
+    visit("linear1", linear1);
+    visit("linear2", linear2);
+  }
 };
 
 /// Self-attention, feed-forward.
@@ -53,7 +56,12 @@ struct TransformerEncoderLayer {
   TransformerEncoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng,
                           const TransformerOptions& options = {});
   Var operator()(const Input& x, const Tensor& mask = {}) const;
-  void params(ParamVisitor& visit);
+  void params(ParamVisitor& visit) {
+    visit("self_attn", self_attn);
+    feed_forward.params(visit);
+    visit("norm1", norm1);
+    visit("norm2", norm2);
+  }
 };
 
 struct TransformerDecoderOutput {
@@ -89,7 +97,14 @@ struct TransformerDecoderLayer {
   /// The next word alone, x [1, B, E]: the same output as its row of the whole.
   TransformerDecoderOutput step(const Input& x, TransformerLayerCache& cache,
                                 const TransformerDecoderOptions& options = {}) const;
-  void params(ParamVisitor& visit);
+  void params(ParamVisitor& visit) {
+    visit("self_attn", self_attn);
+    visit("multihead_attn", multihead_attn);
+    feed_forward.params(visit);
+    visit("norm1", norm1);
+    visit("norm2", norm2);
+    visit("norm3", norm3);
+  }
 };
 
 /// layers.0, layers.1, ..., and `norm` after the last with norm_first.

@@ -45,10 +45,8 @@ TransformerSeq2Seq::TransformerSeq2Seq(const TransformerConfig& c, const RngInpu
     words->weight.update([](const Tensor& t) { t.row(kPad).fill(0); });
   }
   auto for_all = [&](auto& module) {
-    ParamVisitor visit;
-    visit("", module);
-    for (const ParamVisitor::Entry& e : visit.entries())
-      if (e.parameter->shape().dims() == 2) init::xavier_uniform_(*e.parameter, rng);
+    for (const NamedParameter& p : named_parameters(module))
+      if (p.parameter->shape().dims() == 2) init::xavier_uniform_(*p.parameter, rng);
   };
   for_all(encoder);
   for_all(decoder);
@@ -88,17 +86,6 @@ Tensor TransformerSeq2Seq::align(const Seq2SeqBatch& batch) const {
   return decoder(embed_target(batch.target_in), encode(batch.source, mask),
                  {.memory_mask = mask, .weights = true})
       .weights;
-}
-
-void TransformerSeq2Seq::params(ParamVisitor& visit) {
-  visit("source_embedding", source_embedding);
-  visit("target_embedding", target_embedding);
-  visit("source_positions", source_positions);
-  visit("target_positions", target_positions);
-  visit("encoder", encoder);
-  visit("decoder", decoder);
-  visit("output.weight", output_weight);
-  visit("output.bias", output_bias);
 }
 
 // ---- word by word ----

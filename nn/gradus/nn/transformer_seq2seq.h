@@ -47,7 +47,16 @@ struct TransformerSeq2Seq : TranslationModel {
   std::unique_ptr<Generator> generator() const override;
   /// By the layers' own steps, which the packed way is tested against.
   std::unique_ptr<Generator> composed_generator() const;
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override {
+    visit("source_embedding", source_embedding);
+    visit("target_embedding", target_embedding);
+    visit("source_positions", source_positions);
+    visit("target_positions", target_positions);
+    visit("encoder", encoder);
+    visit("decoder", decoder);
+    visit("output.weight", output_weight);
+    visit("output.bias", output_bias);
+  }
 
   /// ids i32 [S, B], mask u8 [B, S] -> [S, B, d_model].
   Var encode(const Tensor& ids, const Tensor& mask) const;

@@ -21,12 +21,6 @@ AdditiveAttention::AdditiveAttention(const AttentionSizes& s, const RngInput& rn
       key(s.annotation_size, s.attention_size, rng, {.bias = false}),
       v(score_vector(s.attention_size, rng)) {}
 
-void AdditiveAttention::params(ParamVisitor& visit) {
-  visit("query", query);
-  visit("key", key);
-  visit("v", v);
-}
-
 // ---- concat ----
 
 ConcatAttention::ConcatAttention(const AttentionSizes& s, const RngInput& rng)
@@ -41,21 +35,11 @@ ScoreForm ConcatAttention::form() const {
           WeightPart::of_columns(weight, query_size, weight.shape()[1]), v};
 }
 
-void ConcatAttention::params(ParamVisitor& visit) {
-  visit("weight", weight);
-  visit("v", v);
-}
-
 // ---- concat with the identity ----
 
 ConcatIdentityAttention::ConcatIdentityAttention(const AttentionSizes& s, const RngInput& rng)
     : FormedAttention(s.options),
       query(s.query_size, s.annotation_size, rng, {.bias = false}),
       v(score_vector(s.annotation_size, rng)) {}
-
-void ConcatIdentityAttention::params(ParamVisitor& visit) {
-  visit("query", query);
-  visit("v", v);
-}
 
 }  // namespace gradus::nn

@@ -12,7 +12,11 @@ struct AdditiveAttention : FormedAttention {
 
   AdditiveAttention(const AttentionSizes& sizes, const RngInput& rng);
   ScoreForm form() const override { return {ScoreForm::Kind::additive, query.weight, key.weight, v}; }
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override {
+    visit("query", query);
+    visit("key", key);
+    visit("v", v);
+  }
 };
 
 /// Luong et al. 2015, "concat": e = v . tanh(W [query ; annotation]). Parameters: weight = W [A, Q + D], v [A].
@@ -24,7 +28,10 @@ struct ConcatAttention : FormedAttention {
 
   ConcatAttention(const AttentionSizes& sizes, const RngInput& rng);
   ScoreForm form() const override;
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override {
+    visit("weight", weight);
+    visit("v", v);
+  }
 };
 
 /// Concat as Luong's released program computes it: the block of W for the annotations is the identity, so that
@@ -36,7 +43,10 @@ struct ConcatIdentityAttention : FormedAttention {
 
   ConcatIdentityAttention(const AttentionSizes& sizes, const RngInput& rng);
   ScoreForm form() const override { return {ScoreForm::Kind::additive, query.weight, {}, v}; }
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override {
+    visit("query", query);
+    visit("v", v);
+  }
 };
 
 /// A start for v: small but not 0, for with v = 0 the scores' gradient is 0 as well and nothing moves at first.

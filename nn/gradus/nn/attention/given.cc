@@ -1,13 +1,6 @@
 #include <gradus/nn/attention/given.h>
 
 namespace gradus::nn {
-namespace {
-
-Var zeros(const Var& annotations) {
-  return Tensor::zeros({annotations.size(1), annotations.size(0)}, annotations.dtype());
-}
-
-}  // namespace
 
 Tensor given_row(const char* who, const AttentionMemory& memory, int64_t t, DType dtype) {
   if (!memory.given.defined()) return {};
@@ -33,11 +26,8 @@ Tensor uniform_weights(const AttentionMemory& memory) {
 }
 
 Var UniformAttention::scores(const Input&, const AttentionMemory& memory, const AttentionState&) const {
-  return zeros(memory.annotations);
-}
-
-Var OracleAttention::scores(const Input&, const AttentionMemory& memory, const AttentionState&) const {
-  return zeros(memory.annotations);
+  const Var& h = memory.annotations;
+  return Tensor::zeros({h.size(1), h.size(0)}, h.dtype());
 }
 
 Attended OracleAttention::step(const Input& query, const AttentionMemory& memory,

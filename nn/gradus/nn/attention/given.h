@@ -17,11 +17,8 @@ struct UniformAttention : ScoredAttention {
 /// The weights come from outside (memory.given [T, B, S], such as gold alignments), row t for step t, and are
 /// taken as they are: an upper bound for what learned attention can bring. A step that nothing is given for
 /// (nobody knows the alignment of a new translation) looks everywhere equally. No parameters.
-struct OracleAttention : ScoredAttention {
-  OracleAttention(const AttentionSizes& sizes, const RngInput&)
-      : ScoredAttention(sizes.options) {}
-  /// Zeros, for steps without given weights.
-  Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+struct OracleAttention : UniformAttention {
+  using UniformAttention::UniformAttention;
   /// @throws Error "[OracleAttention] weights must be [T, B, S] = [.., 3, 4]: [5, 3, 6]".
   Attended step(const Input& query, const AttentionMemory& memory,
                 const AttentionState& state) const override;

@@ -80,8 +80,6 @@ Attended HardAttention::step(const Input& query, const AttentionMemory& memory,
   return out;
 }
 
-void HardAttention::params(ParamVisitor& visit) { visit("score", *score); }
-
 Var reinforce(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline) {
   At at(log_probability.caller());
   if (costs.shape() != log_probability.shape() || real.shape() != costs.shape() || costs.dims() != 2)

@@ -20,7 +20,7 @@ struct HardAttention : ScoredAttention {
   /// The weights are 1 at the position that was chosen.
   Attended step(const Input& query, const AttentionMemory& memory,
                 const AttentionState& state) const override;
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override { visit("score", *score); }
 };
 
 /// The score-function estimator (Williams 1992, "REINFORCE"), as a term for the loss. log_probability [T, B] is

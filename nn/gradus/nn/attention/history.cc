@@ -43,14 +43,6 @@ Var LocationAwareAttention::scores(const Input& q, const AttentionMemory& memory
   return additive_scores(query(q), memory.keys + location(location_features(state.weights, filters)), v);
 }
 
-void LocationAwareAttention::params(ParamVisitor& visit) {
-  visit("query", query);
-  visit("key", key);
-  visit("filters", filters);
-  visit("location", location);
-  visit("v", v);
-}
-
 // ---- coverage ----
 
 CoverageAttention::CoverageAttention(const AttentionSizes& s, const RngInput& rng)
@@ -76,13 +68,6 @@ Var CoverageAttention::scores(const Input& q, const AttentionMemory& memory,
   int64_t B = state.coverage.size(0), S = state.coverage.size(1);
   Var c = reshape(transpose(state.coverage, 0, 1), {S, B, 1});
   return additive_scores(query(q), memory.keys + coverage(c), v);
-}
-
-void CoverageAttention::params(ParamVisitor& visit) {
-  visit("query", query);
-  visit("key", key);
-  visit("coverage", coverage);
-  visit("v", v);
 }
 
 }  // namespace gradus::nn

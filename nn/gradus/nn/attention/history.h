@@ -21,7 +21,13 @@ struct LocationAwareAttention : ScoredAttention {
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   AttentionState start(const AttentionMemory& memory) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override {
+    visit("query", query);
+    visit("key", key);
+    visit("filters", filters);
+    visit("location", location);
+    visit("v", v);
+  }
 };
 
 /// Tu et al. 2016, linguistic coverage without fertility: additive, with what each position received so far in
@@ -36,7 +42,12 @@ struct CoverageAttention : ScoredAttention {
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   AttentionState start(const AttentionMemory& memory) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override {
+    visit("query", query);
+    visit("key", key);
+    visit("coverage", coverage);
+    visit("v", v);
+  }
 };
 
 }  // namespace gradus::nn

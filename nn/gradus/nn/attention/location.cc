@@ -14,19 +14,17 @@
 namespace gradus::nn {
 namespace {
 
-struct Sources {
-  int64_t S, B;
-  std::vector<int64_t> length;  // up to the last real position
-
-  explicit Sources(const AttentionMemory& memory)
-      : S(memory.annotations.size(0)), B(memory.annotations.size(1)), length(static_cast<size_t>(B), S) {
-    if (!memory.mask.defined()) return;
-    for (int64_t b = 0; b < B; ++b) {
-      int64_t& n = length[static_cast<size_t>(b)];
-      while (n > 0 && !memory.mask.u8()[b * S + n - 1]) --n;
-    }
+// Of each source, up to the last real position.
+std::vector<int64_t> lengths_of(const AttentionMemory& memory) {
+  int64_t S = memory.annotations.size(0);
+  std::vector<int64_t> lengths(static_cast<size_t>(memory.annotations.size(1)), S);
+  const uint8_t* real = memory.mask.defined() ? memory.mask.u8() : nullptr;
+  for (int64_t& n : lengths) {
+    while (real && n > 0 && !real[n - 1]) --n;
+    if (real) real += S;
   }
-};
+  return lengths;
+}
 
 }  // namespace
 
@@ -57,8 +55,6 @@ Attended LocationAttention::step(const Input& query, const AttentionMemory& memo
   return attend(normalise(scores(query, memory, state), mask), memory, state);
 }
 
-void LocationAttention::params(ParamVisitor& visit) { visit("position", position); }
-
 // ---- local ----
 
 LocalAttention::LocalAttention(const AttentionSizes& s, const RngInput& rng)
@@ -78,8 +74,6 @@ Var LocalAttention::scores(const Input& query, const AttentionMemory& memory,
   return score->scores(query, memory, state);
 }
 
-void LocalAttention::params(ParamVisitor& visit) { visit("score", *score); }
-
 Tensor LocalAttention::window(const std::vector<int64_t>& centre, const AttentionMemory& memory) const {
   int64_t S = memory.annotations.size(0), B = memory.annotations.size(1);
   Tensor inside = Tensor::zeros({B, S}, DType::u8);
@@ -95,7 +89,7 @@ Tensor LocalAttention::window(const std::vector<int64_t>& centre, const Attentio
 Attended LocalMonotonicAttention::step(const Input& query, const AttentionMemory& memory,
                                        const AttentionState& state) const {
   At at(query.caller());
-  std::vector<int64_t> centre = Sources(memory).length;
+  std::vector<int64_t> centre = lengths_of(memory);
   for (int64_t& c : centre) c = std::min(state.step, c - 1);
   return attend(normalise(scores(query, memory, state), window(centre, memory)), memory, state);
 }
@@ -107,10 +101,8 @@ LocalPredictiveAttention::LocalPredictiveAttention(const AttentionSizes& s, cons
 
 Var LocalPredictiveAttention::centre(const Input& query, const AttentionMemory& memory) const {
   At at(query.caller());
-  Sources sources(memory);
-  Tensor length({sources.B}, query.dtype());
-  for (int64_t b = 0; b < sources.B; ++b)
-    length.set(b, static_cast<double>(sources.length[static_cast<size_t>(b)]));
+  std::vector<int64_t> lengths = lengths_of(memory);
+  Tensor length = Tensor::from({memory.annotations.size(1)}, {lengths.begin(), lengths.end()}, query.dtype());
   return sigmoid(sum(tanh(position(query)) * v, {.axes = {1}})) * Var(length);
 }
 
@@ -126,12 +118,6 @@ Attended LocalPredictiveAttention::step(const Input& query, const AttentionMemor
   double sigma = static_cast<double>(options.window) / 2;
   Var gaussian = exp(pow(Var(positions) - reshape(p, {B, 1}), 2) * (-1 / (2 * sigma * sigma)));
   return attend(normalise(scores(query, memory, state), window(floor, memory)) * gaussian, memory, state);
-}
-
-void LocalPredictiveAttention::params(ParamVisitor& visit) {
-  LocalAttention::params(visit);
-  visit("position", position);
-  visit("v", v);
 }
 
 }  // namespace gradus::nn

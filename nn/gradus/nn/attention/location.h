@@ -16,7 +16,7 @@ struct LocationAttention : ScoredAttention {
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   Attended step(const Input& query, const AttentionMemory& memory,
                 const AttentionState& state) const override;
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override { visit("position", position); }
 };
 
 /// What local-m and local-p share: a score (`score` of the options, general by default) and a softmax over the
@@ -29,7 +29,7 @@ struct LocalAttention : ScoredAttention {
   LocalAttention(const AttentionSizes& sizes, const RngInput& rng);
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override { visit("score", *score); }
 
  protected:
   /// u8 [B, S]: real and within the window around centre_b.
@@ -56,7 +56,11 @@ struct LocalPredictiveAttention : LocalAttention {
   LocalPredictiveAttention(const AttentionSizes& sizes, const RngInput& rng);
   Attended step(const Input& query, const AttentionMemory& memory,
                 const AttentionState& state) const override;
-  void params(ParamVisitor& visit) override;
+  void params(ParamVisitor& visit) override {
+    LocalAttention::params(visit);
+    visit("position", position);
+    visit("v", v);
+  }
   /// p [B].
   Var centre(const Input& query, const AttentionMemory& memory) const;
 };

@@ -14,52 +14,45 @@
 namespace gradus::nn {
 namespace {
 
-template <class T>
-AttentionKind bahdanau_order(std::string name, std::vector<std::string> aliases, std::string description) {
-  return {
-      std::move(name),
-      std::move(aliases),
-      std::move(description),
-      false,
-      false,
-      [](const AttentionSizes& sizes, Rng& rng) { return std::unique_ptr<Attention>(new T(sizes, rng)); }};
-}
+enum Published { bahdanau_order, luong_order, luong_order_equal_sizes };
 
 template <class T>
-AttentionKind luong_order(std::string name, std::vector<std::string> aliases, std::string description,
-                          bool equal_sizes = false) {
-  AttentionKind kind = bahdanau_order<T>(std::move(name), std::move(aliases), std::move(description));
-  kind.luong_order = true;
-  kind.equal_sizes = equal_sizes;
-  return kind;
+AttentionKind kind_of(std::string name, std::vector<std::string> aliases, Published order,
+                      std::string description) {
+  auto make = [](const AttentionSizes& sizes, Rng& rng) -> std::unique_ptr<Attention> {
+    return std::make_unique<T>(sizes, rng);
+  };
+  return {name, aliases, description, order != bahdanau_order, order == luong_order_equal_sizes, make};
 }
 
 // The library's own. A new one is a line here.
 std::vector<AttentionKind> own() {
   return {
-      bahdanau_order<AdditiveAttention>("bahdanau", {"additive", "mlp"},
-                                        "v . tanh(W1 query + W2 annotation)"),
-      luong_order<DotAttention>("dot", {}, "query . annotation", true),
-      luong_order<ScaledDotAttention>("scaled-dot", {"scaled_dot"}, "query . annotation / sqrt(D)", true),
-      luong_order<GeneralAttention>("general", {"luong"}, "query . W annotation"),
-      luong_order<ConcatAttention>("concat", {}, "v . tanh(W [query ; annotation])"),
-      luong_order<ConcatIdentityAttention>("concat-identity", {}, "v . tanh(W query + annotation)"),
-      luong_order<LocationAttention>("location", {}, "W query, whatever stands at the positions"),
-      bahdanau_order<LocationAwareAttention>("location-aware", {"chorowski"},
-                                             "additive, with the previous weights convolved into the score"),
-      luong_order<LocalMonotonicAttention>("local-m", {},
-                                           "general, in a window around the target's position"),
-      luong_order<LocalPredictiveAttention>("local-p", {},
-                                            "general, in a Gaussian window around a predicted position"),
-      bahdanau_order<CoverageAttention>("coverage", {},
-                                        "additive, with the sum of all previous weights in the score"),
-      luong_order<MultiheadSourceAttention>(
-          "multihead", {"multi-head"}, "scaled dot products of several heads, on projections of both sides"),
-      bahdanau_order<HardAttention>("hard", {},
-                                    "one word at a time, drawn by additive scores, learned by REINFORCE"),
-      bahdanau_order<UniformAttention>("uniform", {}, "all words equally: nothing to learn"),
-      bahdanau_order<OracleAttention>("oracle", {},
-                                      "where the gold alignments of the data point: nothing to learn"),
+      kind_of<AdditiveAttention>("bahdanau", {"additive", "mlp"}, bahdanau_order,
+                                 "v . tanh(W1 query + W2 annotation)"),
+      kind_of<DotAttention>("dot", {}, luong_order_equal_sizes, "query . annotation"),
+      kind_of<ScaledDotAttention>("scaled-dot", {"scaled_dot"}, luong_order_equal_sizes,
+                                  "query . annotation / sqrt(D)"),
+      kind_of<GeneralAttention>("general", {"luong"}, luong_order, "query . W annotation"),
+      kind_of<ConcatAttention>("concat", {}, luong_order, "v . tanh(W [query ; annotation])"),
+      kind_of<ConcatIdentityAttention>("concat-identity", {}, luong_order, "v . tanh(W query + annotation)"),
+      kind_of<LocationAttention>("location", {}, luong_order, "W query, whatever stands at the positions"),
+      kind_of<LocationAwareAttention>("location-aware", {"chorowski"}, bahdanau_order,
+                                      "additive, with the previous weights convolved into the score"),
+      kind_of<LocalMonotonicAttention>("local-m", {}, luong_order,
+                                       "general, in a window around the target's position"),
+      kind_of<LocalPredictiveAttention>("local-p", {}, luong_order,
+                                        "general, in a Gaussian window around a predicted position"),
+      kind_of<CoverageAttention>("coverage", {}, bahdanau_order,
+                                 "additive, with the sum of all previous weights in the score"),
+      kind_of<MultiheadSourceAttention>(
+          "multihead", {"multi-head"}, luong_order,
+          "scaled dot products of several heads, on projections of both sides"),
+      kind_of<HardAttention>("hard", {}, bahdanau_order,
+                             "one word at a time, drawn by additive scores, learned by REINFORCE"),
+      kind_of<UniformAttention>("uniform", {}, bahdanau_order, "all words equally: nothing to learn"),
+      kind_of<OracleAttention>("oracle", {}, bahdanau_order,
+                               "where the gold alignments of the data point: nothing to learn"),
   };
 }
 
@@ -68,13 +61,9 @@ std::vector<AttentionKind>& kinds() {
   return all;
 }
 
-bool is_called(const AttentionKind& kind, std::string_view name) {
-  return kind.name == name || std::find(kind.aliases.begin(), kind.aliases.end(), name) != kind.aliases.end();
-}
-
 const AttentionKind* find(std::string_view name) {
   for (const AttentionKind& kind : kinds())
-    if (is_called(kind, name)) return &kind;
+    if (kind.name == name || std::count(kind.aliases.begin(), kind.aliases.end(), name)) return &kind;
   return nullptr;
 }
 

@@ -70,19 +70,14 @@ void PackedEncoder::read(const Direction& w, bool backward, const PackedSequence
       step(t, gi + (steps.offset(t) - first) * G);
     }
   };
-  const auto rows = [&](int64_t begin, int64_t end) { return steps.offset(end) - steps.offset(begin); };
-  int64_t S = 0;
-  while (steps.offset(S) < steps.total()) ++S;
-  if (backward) {
-    for (int64_t end = S, begin; end > 0; end = begin) {
-      for (begin = end - 1; begin > 0 && rows(begin, end) < kGroup;) --begin;
-      group(begin, end);
-    }
-  } else {
-    for (int64_t begin = 0, end; begin < S; begin = end) {
-      for (end = begin + 1; end < S && rows(begin, end) < kGroup;) ++end;
-      group(begin, end);
-    }
+  std::vector<int64_t> begins{0};  // of the groups, and the end
+  for (int64_t t = 0; steps.offset(t) < steps.total(); ++t) {
+    const int64_t end = steps.offset(t + 1);
+    if (end == steps.total() || end - steps.offset(begins.back()) >= kGroup) begins.push_back(t + 1);
+  }
+  for (size_t k = 1, last = begins.size() - 1; k <= last; ++k) {
+    const size_t end = backward ? last + 1 - k : k;
+    group(begins[end - 1], begins[end]);
   }
   for (int64_t i = 0; i < final.size(0); ++i)
     std::copy_n(state + i * H_, H_, final.f32() + steps.sequence(i) * H_);

@@ -34,17 +34,20 @@ Matrix::Matrix(std::vector<WeightPart> blocks, int64_t rows) {
   packed_.emplace(Packed::Use::transposed, n, k, all.f32(), k, plan);
 }
 
+std::pair<int64_t, int64_t> Matrix::columns_of(int member, int members) const {
+  Share share(rows(), member, members);
+  return {packed_->column_at(share.begin), packed_->column_at(share.end)};
+}
+
 void Matrix::product(int64_t m, const float* x, int64_t x_stride, float* out, int member, int members) const {
-  int64_t begin = packed_->column_at(rows() * member / members),
-          end = packed_->column_at(rows() * (member + 1) / members);
+  auto [begin, end] = columns_of(member, members);
   if (begin < end) packed_->product_columns(begin, end, m, x, x_stride, false, out, rows());
 }
 
 void Matrix::product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member,
                      int members) const {
   if (!bias) return product(m, x, x_stride, out, member, members);
-  int64_t begin = packed_->column_at(rows() * member / members),
-          end = packed_->column_at(rows() * (member + 1) / members);
+  auto [begin, end] = columns_of(member, members);
   while (begin < end) {
     int64_t next = std::min(end, packed_->column_at(begin + kBlock));
     // The bias is still in the cache when the product is added to it.
@@ -56,8 +59,7 @@ void Matrix::product(int64_t m, const float* x, int64_t x_stride, const float* b
 
 void Matrix::best_of(int64_t m, const float* x, int64_t x_stride, const float* bias, float* block, float* top,
                      int32_t* best, int member, int members) const {
-  int64_t begin = packed_->column_at(rows() * member / members),
-          end = packed_->column_at(rows() * (member + 1) / members);
+  auto [begin, end] = columns_of(member, members);
   while (begin < end) {
     int64_t next = std::min(end, packed_->column_at(begin + kBlock)), n = next - begin;
     packed_->product_columns(begin, next, m, x, x_stride, false, block - begin, n);

@@ -44,6 +44,9 @@ class Matrix {
                int32_t* best, int member, int members) const;
 
  private:
+  // Where the member's share of the result's columns begins, and its end.
+  std::pair<int64_t, int64_t> columns_of(int member, int members) const;
+
   std::optional<kernels::PackedMatrix<float>> packed_;
 };
 
