@@ -41,6 +41,13 @@ int64_t saved_count(const char* where, const std::string& what, double value) {
   return static_cast<int64_t>(value);
 }
 
+std::string all_wrong(const std::vector<std::pair<const char*, std::vector<std::string>>>& kinds) {
+  std::vector<std::string> wrong;
+  for (const auto& [what, names] : kinds)
+    if (!names.empty()) wrong.push_back(fmt::format("{} {}", what, fmt::join(names, ", ")));
+  return fmt::format("{}", fmt::join(wrong, "; "));
+}
+
 void must_be_lengths(const char* where, const Tensor& lengths, int64_t B, int64_t T) {
   if (!lengths.defined()) return;
   if (lengths.dtype() != DType::i32 || lengths.shape() != Shape{B})

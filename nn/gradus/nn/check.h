@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gradus/tensor.h>
@@ -30,6 +31,8 @@ void must_be_probability(const char* where, const char* what, double p);
 int64_t saved_count(const char* where, const std::string& what, double value);
 /// @throws Error unless lengths is undefined or i32 [B] with entries in 0 .. T.
 void must_be_lengths(const char* where, const Tensor& lengths, int64_t B, int64_t T);
+/// "missing a, b; unexpected c": what is wrong with a saved state, each kind with its names; "" when nothing is.
+std::string all_wrong(const std::vector<std::pair<const char*, std::vector<std::string>>>& kinds);
 /// Throws Error "[cell_type] unknown cell \"gur\": one of gru, lstm (file.cc:line); hint: gru?": `what` was
 /// asked for by a name that is none of `known`. The hint is the nearest of these, if one is near.
 [[noreturn]] void unknown_name(const char* where, const char* what, std::string_view name,

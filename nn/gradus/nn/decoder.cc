@@ -52,8 +52,7 @@ DecoderState DecoderState::reordered(const Tensor& rows) const {
 }
 
 Readout::Readout(int64_t in_features, int64_t out_features, ReadoutKind k, const RngInput& rng)
-    : linear(in_features, k == ReadoutKind::maxout ? 2 * out_features : out_features, rng, {}),
-      kind(k) {}
+    : linear(in_features, k == ReadoutKind::maxout ? 2 * out_features : out_features, rng, {}), kind(k) {}
 
 Var Readout::operator()(const Input& x) const {
   At at(x.caller());
@@ -77,8 +76,7 @@ DecoderOutputs Decoder::teacher_forced(const Tensor& previous, const Encoded& so
     if (out.weights.defined()) weights.push_back(out.weights);
     if (out.log_probability.defined()) drawn.push_back(out.log_probability);
   }
-  return {packed(stack(readouts, 0), options.lengths),
-          weights.empty() ? Tensor() : stack(weights, 0).value(),
+  return {packed(stack(readouts, 0), options.lengths), weights.empty() ? Tensor() : stack(weights, 0).value(),
           drawn.empty() ? Var() : stack(drawn, 0)};
 }
 
@@ -164,9 +162,8 @@ InputColumns RecurrentDecoder::readout_columns() const {
   const Parameter& w = readout.linear.weight;
   int64_t H = cell.hidden_size(), C = context_size;
   if (order == Order::after_cell)
-    return {.word = {},
-            .context = WeightPart::of_columns(w, 0, C),
-            .state = WeightPart::of_columns(w, C, C + H)};
+    return {
+        .word = {}, .context = WeightPart::of_columns(w, 0, C), .state = WeightPart::of_columns(w, C, C + H)};
   return {.word = WeightPart::of_columns(w, H + C, w.shape()[1]),
           .context = WeightPart::of_columns(w, H, H + C),
           .state = WeightPart::of_columns(w, 0, H)};

@@ -6,6 +6,7 @@
 #include <gradus/nn/dropout.h>
 #include <gradus/nn/embedding.h>
 #include <gradus/nn/encoder.h>
+#include <gradus/nn/incremental.h>
 #include <gradus/nn/linear.h>
 #include <gradus/nn/recurrent_cell.h>
 
@@ -156,5 +157,17 @@ struct RecurrentDecoder final : Decoder {
 
 /// The decoder as one of those; null when it is one's own.
 const RecurrentDecoder* as_recurrent(const Decoder& decoder);
+
+/// The generator of an encoder, a decoder and an output layer, whatever the decoder: Decoder::step, and copies
+/// of what its rows need. The plain way, which the fast ones are tested against.
+std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,
+                                              const Linear& output);
+
+/// The same with packed weights, which allocates nothing after the first step. It needs the library's encoder
+/// and decoder, plain GRUs in f32, and no attention or one that states the form of its scores, without top_k;
+/// otherwise this is composed_generator. A sentence's translation does not depend on the rest of its batch or
+/// on threads. With AMX, searches of many rows use another product than those of few, which rounds differently.
+std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
+                                          const Linear& output);
 
 }  // namespace gradus::nn

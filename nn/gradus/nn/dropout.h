@@ -1,6 +1,8 @@
 #pragma once
 
+#include <gradus/nn/check.h>
 #include <gradus/nn/module.h>
+#include <gradus/ops/dropout.h>
 
 namespace gradus::nn {
 
@@ -10,8 +12,11 @@ struct Dropout {
   double p;
 
   /// @throws Error "[Dropout] p must be in [0, 1): 1.5"
-  explicit Dropout(double p = 0.5, Caller caller = Caller::current());
-  Var operator()(const Input& x) const;
+  explicit Dropout(double probability = 0.5, Caller caller = Caller::current()) : p(probability) {
+    At at(caller);
+    must_be_probability("Dropout", "p", p);
+  }
+  Var operator()(const Input& x) const { return dropout(x, p); }
   void params(ParamVisitor&) {}
 };
 

@@ -10,10 +10,7 @@ struct GRUCell : RecurrentCell {
   GRUCell(int64_t in, int64_t hidden, const RngInput& rng, const CellType& cell_type = {})
       : RecurrentCell(of_kind(CellKind::gru, cell_type, "GRUCell", rng.caller()), in, hidden, rng,
                       "GRUCell") {}
-  Var operator()(const Input& x, const Var& h = {}) const {
-    At at(x.caller());
-    return step(x, {h, {}}).h;
-  }
+  Var operator()(const Input& x, const Var& h = {}) const { return step(x, {h, {}}).h; }
 };
 
 /// A GRU over time: x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), h0

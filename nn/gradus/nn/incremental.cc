@@ -5,8 +5,6 @@
 
 #include <gradus/kernels/inference.h>
 #include <gradus/nn/decoder.h>
-#include <gradus/nn/encoder.h>
-#include <gradus/nn/linear.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {

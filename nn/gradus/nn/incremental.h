@@ -69,22 +69,6 @@ class Generative {
   virtual std::unique_ptr<Generator> generator() const = 0;
 };
 
-struct Encoder;
-struct Linear;
-class Decoder;
-
-/// The generator of an encoder, a decoder and an output layer, whatever the decoder: Decoder::step, and copies
-/// of what its rows need. The plain way, which the fast ones are tested against.
-std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,
-                                              const Linear& output);
-
-/// The same with packed weights, which allocates nothing after the first step. It needs the library's encoder
-/// and decoder, plain GRUs in f32, and no attention or one that states the form of its scores, without top_k;
-/// otherwise this is composed_generator. A sentence's translation does not depend on the rest of its batch or
-/// on threads. With AMX, searches of many rows use another product than those of few, which rounds differently.
-std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
-                                          const Linear& output);
-
 /// For implementations of `select`: `given` rows there are, and at most `most` may be.
 /// @throws Error "[select] rows are 0 .. 2: 3", "[select] at most 6 rows were planned for: 7".
 void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most);

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <utility>
 #include <vector>
 
 #include <gradus/error.h>
@@ -163,7 +161,6 @@ void orthogonal_(Parameter& p, const RngInput& rng, const InitOptions& options) 
 }
 
 void orthogonal_blocks(Parameter& p, int blocks, const RngInput& rng, double gain) {
-  At at(rng.caller());
   orthogonal_(p, rng, {.gain = gain, .blocks = blocks});
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <gradus/nn/check.h>
 #include <gradus/nn/module.h>
+#include <gradus/ops/layer_norm.h>
 
 namespace gradus::nn {
 
@@ -10,8 +12,13 @@ struct LayerNorm {
   Parameter weight, bias;
   double eps;
 
-  explicit LayerNorm(int64_t n, double eps = 1e-5, Caller caller = Caller::current());
-  Var operator()(const Input& x) const;
+  explicit LayerNorm(int64_t n, double epsilon = 1e-5, Caller caller = Caller::current()) : eps(epsilon) {
+    At at(caller);
+    must_be_positive("LayerNorm", "n", n);
+    weight = Parameter(Tensor::ones({n}), "weight");
+    bias = Parameter(Tensor::zeros({n}), "bias");
+  }
+  Var operator()(const Input& x) const { return layer_norm(x, weight, bias, eps); }
   void params(ParamVisitor& visit) {
     visit("weight", weight);
     visit("bias", bias);

@@ -17,10 +17,7 @@ Linear::Linear(int64_t in_features, int64_t out_features, const RngInput& rng, c
   if (options.bias) bias = Parameter(Tensor::uniform({out_features}, -a, a, rng), "bias");
 }
 
-Var Linear::operator()(const Input& x) const {
-  At at(x.caller());
-  return linear(x, weight, bias);
-}
+Var Linear::operator()(const Input& x) const { return linear(x, weight, bias); }
 
 WeightPart::WeightPart(const Parameter& w) {
   if (w.defined()) weight = &w, row1 = w.shape()[0], col1 = w.shape()[1];

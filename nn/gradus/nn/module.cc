@@ -12,6 +12,7 @@
 #include <gradus/diagnosis_rules.h>
 #include <gradus/error.h>
 #include <gradus/io/safetensors.h>
+#include <gradus/nn/check.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
@@ -86,17 +87,9 @@ void take_over(const std::vector<NamedParameter>& parameters, const StateDict& d
     hint = "they are given under \"" + under + "\"";
   else if (under = prefix_between(unexpected, missing); !under.empty())
     hint = "the module has them under \"" + under + "\"";
-  std::vector<std::string> wrong;
-  auto list = [&](const char* what, const std::vector<std::string>& names) {
-    if (!names.empty()) wrong.push_back(fmt::format("{} {}", what, fmt::join(names, ", ")));
-  };
-  list("missing", missing);
-  list("unexpected", unexpected);
-  list("wrong shape", misshaped);
-  list("given twice", twice);
-  if (!wrong.empty())
-    fail(where, fmt::format("{}the names and shapes must be the module's: {}", file, fmt::join(wrong, "; ")),
-         hint);
+  std::string wrong = all_wrong(
+      {{"missing", missing}, {"unexpected", unexpected}, {"wrong shape", misshaped}, {"given twice", twice}});
+  if (!wrong.empty()) fail(where, file + "the names and shapes must be the module's: " + wrong, hint);
   for (const NamedParameter& p : parameters)
     p.parameter->assign(given[p.name]->to(p.parameter->value().dtype()));
 }

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -158,10 +157,8 @@ inline const Var& checkable(const Var& y) { return y; }
 /// @throws Error when no part is defined.
 Var checkable(const std::vector<Var>& parts);
 template <class T>
-  requires requires(const T& y) { y.vars(); }
-Var checkable(const T& y) {
-  return checkable(y.vars());
-}
+requires requires(const T& y) { y.vars(); }
+Var checkable(const T& y) { return checkable(y.vars()); }
 
 /// An input of gradcheck(layer, inputs) on its way into the layer, which may take it as a Var or as a Tensor
 /// (ids, lengths, masks).

@@ -2,7 +2,6 @@
 #include <gradus/nn/optimizer.h>
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -149,9 +148,8 @@ Optimizer::Optimizer(const char* name, double lr, double weight_decay, const Cal
 
 size_t Optimizer::checked(int group) const {
   if (group < 0 || group >= num_groups())
-    fail(name_,
-         fmt::format("group {} does not exist: {} group{}", group, num_groups(),
-                     num_groups() == 1 ? "" : "s"));
+    fail(name_, fmt::format("group {} does not exist: {} group{}", group, num_groups(),
+                            num_groups() == 1 ? "" : "s"));
   return static_cast<size_t>(group);
 }
 
@@ -322,17 +320,12 @@ void Optimizer::load_state_dict(const ParameterList& parameters, const StateDict
   }
   Tensor rates;
   if (given.count("lr")) rates = take("lr", {num_groups()}, fmt::format("groups {}", num_groups()));
-  std::vector<std::string> unexpected, wrong;
+  std::vector<std::string> unexpected;
   for (const auto& [name, value] : dict)
     if (given.count(name)) unexpected.push_back(name);
-  auto list = [&](const char* what, const std::vector<std::string>& names) {
-    if (!names.empty()) wrong.push_back(fmt::format("{} {}", what, fmt::join(names, ", ")));
-  };
-  list("missing", missing);
-  list("unexpected", unexpected);
-  list("wrong shape", misshaped);
-  if (!wrong.empty())
-    fail(name_, fmt::format("the saved state must be one of these parameters: {}", fmt::join(wrong, "; ")));
+  std::string wrong =
+      all_wrong({{"missing", missing}, {"unexpected", unexpected}, {"wrong shape", misshaped}});
+  if (!wrong.empty()) fail(name_, "the saved state must be one of these parameters: " + wrong);
   for (int g = 0; rates.defined() && g < num_groups(); ++g) must_not_be_negative(name_, "lr", rates.at(g));
   for (const NamedParameter& p : parameters) states_.erase(p.parameter->var().node());
   states_.merge(states);

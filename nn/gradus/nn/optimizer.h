@@ -62,12 +62,8 @@ class Optimizer {
 
   /// Learning rate of a group. A Scheduler sets those of all groups.
   /// @throws Error "[Adam] group 3 does not exist: 2 groups".
-  double lr(int group = 0) const {
-    return groups_[checked(group)].lr;
-  }
-  void set_lr(double lr, int group = 0) {
-    groups_[checked(group)].lr = lr;
-  }
+  double lr(int group = 0) const { return groups_[checked(group)].lr; }
+  void set_lr(double lr, int group = 0) { groups_[checked(group)].lr = lr; }
 
   /// The state as named tensors ("m.encoder.weight", ..., "step.encoder.weight", and "lr" [groups]), enough
   /// to go on bit for bit. The other options and the members of the groups are the program's to repeat.

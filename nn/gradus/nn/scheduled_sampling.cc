@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
-
 #include <gradus/error.h>
 
 namespace gradus::nn {

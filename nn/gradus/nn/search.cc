@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <gradus/error.h>
 #include <gradus/kernels/inference.h>

@@ -86,8 +86,6 @@ Tensor Seq2Seq::align(const Seq2SeqBatch& batch) const {
   return decoder->teacher_forced(batch.target_in, source).weights;
 }
 
-std::unique_ptr<Generator> Seq2Seq::generator() const {
-  return make_generator(encoder, *decoder, output);
-}
+std::unique_ptr<Generator> Seq2Seq::generator() const { return make_generator(encoder, *decoder, output); }
 
 }  // namespace gradus::nn

@@ -1,4 +1,3 @@
-#include <gradus/nn/check.h>
 #include <gradus/nn/transformer.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>

@@ -3,9 +3,7 @@
 #include <gradus/nn/packed/transformer.h>
 #include <gradus/nn/transformer_seq2seq.h>
 #include <gradus/ops/arithmetic.h>
-#include <gradus/ops/cross_entropy.h>
 #include <gradus/ops/matmul.h>
-#include <gradus/ops/output_loss.h>
 #include <gradus/ops/shape.h>
 
 #include <cmath>

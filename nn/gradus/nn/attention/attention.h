@@ -117,8 +117,7 @@ class ScoredAttention : public Attention {
   /// query [B, Q] -> scores [B, S]. Those of masked positions have no influence.
   virtual Var scores(const Input& query, const AttentionMemory& memory,
                      const AttentionState& state) const = 0;
-  Attended step(const Input& query, const AttentionMemory& memory,
-                const AttentionState& state) const override;
+  Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
 
  protected:
   /// scores [B, S] -> weights [B, S]: temperature, mask, softmax, and top_k where it is on.
@@ -162,9 +161,7 @@ std::vector<std::string> attention_names();
 void register_attention(AttentionKind kind);
 
 struct AttentionRegistration {
-  explicit AttentionRegistration(AttentionKind kind) {
-    register_attention(std::move(kind));
-  }
+  explicit AttentionRegistration(AttentionKind kind) { register_attention(std::move(kind)); }
 };
 
 /// At namespace scope of a source file of your program, once: makes `Type(const AttentionSizes&, Rng&)` known

@@ -8,8 +8,7 @@ namespace gradus::nn {
 
 /// The same weight for all real positions: the mean of the annotations. No parameters.
 struct UniformAttention : ScoredAttention {
-  UniformAttention(const AttentionSizes& sizes, const RngInput&)
-      : ScoredAttention(sizes.options) {}
+  UniformAttention(const AttentionSizes& sizes, const RngInput&) : ScoredAttention(sizes.options) {}
   /// Zeros.
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
 };
@@ -20,8 +19,7 @@ struct UniformAttention : ScoredAttention {
 struct OracleAttention : UniformAttention {
   using UniformAttention::UniformAttention;
   /// @throws Error "[OracleAttention] weights must be [T, B, S] = [.., 3, 4]: [5, 3, 6]".
-  Attended step(const Input& query, const AttentionMemory& memory,
-                const AttentionState& state) const override;
+  Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
 };
 
 /// Row t of memory.given as [B, S], or undefined where it has none.

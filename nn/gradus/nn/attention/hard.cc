@@ -2,7 +2,6 @@
 
 #include <gradus/nn/attention/given.h>
 #include <gradus/ops/arithmetic.h>
-#include <gradus/ops/attention_scores.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
 

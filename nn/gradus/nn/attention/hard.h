@@ -18,8 +18,7 @@ struct HardAttention : ScoredAttention {
   AttentionState start(const AttentionMemory& memory) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   /// The weights are 1 at the position that was chosen.
-  Attended step(const Input& query, const AttentionMemory& memory,
-                const AttentionState& state) const override;
+  Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
   void params(ParamVisitor& visit) override { visit("score", *score); }
 };
 

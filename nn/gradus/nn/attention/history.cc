@@ -4,7 +4,6 @@
 
 #include <gradus/nn/attention/additive.h>
 #include <gradus/nn/attention/given.h>
-#include <gradus/nn/check.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention_scores.h>
 #include <gradus/ops/location_features.h>

@@ -31,8 +31,7 @@ std::vector<int64_t> lengths_of(const AttentionMemory& memory) {
 // ---- location ----
 
 LocationAttention::LocationAttention(const AttentionSizes& s, const RngInput& rng)
-    : ScoredAttention(s.options),
-      position(s.query_size, s.options.max_positions, rng, {.bias = false}) {}
+    : ScoredAttention(s.options), position(s.query_size, s.options.max_positions, rng, {.bias = false}) {}
 
 Var LocationAttention::scores(const Input& query, const AttentionMemory& memory,
                               const AttentionState&) const {

@@ -14,8 +14,7 @@ struct LocationAttention : ScoredAttention {
   /// @throws Error when max_positions is not positive.
   LocationAttention(const AttentionSizes& sizes, const RngInput& rng);
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
-  Attended step(const Input& query, const AttentionMemory& memory,
-                const AttentionState& state) const override;
+  Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
   void params(ParamVisitor& visit) override { visit("position", position); }
 };
 
@@ -40,8 +39,7 @@ struct LocalAttention : ScoredAttention {
 /// of the source it stays at the last word. Parameters: score.*
 struct LocalMonotonicAttention : LocalAttention {
   using LocalAttention::LocalAttention;
-  Attended step(const Input& query, const AttentionMemory& memory,
-                const AttentionState& state) const override;
+  Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
 };
 
 /// Luong et al. 2015, section 3.2, "predictive": the centre is predicted and a Gaussian stands on it,
@@ -54,8 +52,7 @@ struct LocalPredictiveAttention : LocalAttention {
   Parameter v;
 
   LocalPredictiveAttention(const AttentionSizes& sizes, const RngInput& rng);
-  Attended step(const Input& query, const AttentionMemory& memory,
-                const AttentionState& state) const override;
+  Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
   void params(ParamVisitor& visit) override {
     LocalAttention::params(visit);
     visit("position", position);

@@ -31,9 +31,7 @@ MultiheadAttentionOutput MultiheadSourceAttention::attend_to_largest(const Input
   At at(query.caller());
   int64_t B = query.size(1), S = memory.keys.size(0), E = heads.embed_dim, H = heads.num_heads, d = E / H;
   Var q = reshape(heads.project_queries(query), {1, B * H, d});
-  auto part = [&](int64_t begin) {
-    return reshape(slice(memory.keys, 2, begin, begin + E), {S, B * H, d});
-  };
+  auto part = [&](int64_t begin) { return reshape(slice(memory.keys, 2, begin, begin + E), {S, B * H, d}); };
   Var k = part(0), v = part(E);
   Tensor mask;
   if (memory.mask.defined()) {

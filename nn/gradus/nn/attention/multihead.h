@@ -20,8 +20,7 @@ struct MultiheadSourceAttention : Attention {
   /// @throws Error "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4".
   MultiheadSourceAttention(const AttentionSizes& sizes, const RngInput& rng);
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
-  Attended step(const Input& query, const AttentionMemory& memory,
-                const AttentionState& state) const override;
+  Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
   AttendedSequence sequence(const Input& queries, const AttentionMemory& memory) const override;
   void params(ParamVisitor& visit) override { heads.params(visit); }
   int64_t context_size(int64_t) const override { return heads.embed_dim; }

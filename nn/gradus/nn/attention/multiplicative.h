@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include <gradus/nn/attention/formed.h>
 
 namespace gradus::nn {
@@ -9,23 +11,30 @@ struct DotAttention : FormedAttention {
   double scale;
 
   /// @throws Error when query and annotation differ in size.
-  explicit DotAttention(const AttentionSizes& sizes, double factor = 1);
-  DotAttention(const AttentionSizes& sizes, const RngInput&)
-      : DotAttention(sizes, 1) {}
+  explicit DotAttention(const AttentionSizes& s, double factor = 1)
+      : FormedAttention(s.options), scale(factor) {
+    if (s.query_size != s.annotation_size)
+      fail("DotAttention", "query and annotations must have one size: " + std::to_string(s.query_size) +
+                               " and " + std::to_string(s.annotation_size) +
+                               " (general attention has a matrix between them)");
+  }
+  DotAttention(const AttentionSizes& sizes, const RngInput&) : DotAttention(sizes, 1) {}
   ScoreForm form() const override { return {ScoreForm::Kind::dot, {}, {}, {}, scale}; }
 };
 
 /// Vaswani et al. 2017, section 3.2.1: e = query . annotation / sqrt(D), which keeps the scores of long vectors
 /// out of the flat ends of the softmax; needs Q = D. No parameters.
 struct ScaledDotAttention : DotAttention {
-  ScaledDotAttention(const AttentionSizes& sizes, const RngInput&);
+  ScaledDotAttention(const AttentionSizes& sizes, const RngInput&)
+      : DotAttention(sizes, 1 / std::sqrt(static_cast<double>(sizes.annotation_size))) {}
 };
 
 /// Luong et al. 2015, "general": e = query^T W annotation. Parameter: key.weight = W [Q, D].
 struct GeneralAttention : FormedAttention {
   Linear key;
 
-  GeneralAttention(const AttentionSizes& sizes, const RngInput& rng);
+  GeneralAttention(const AttentionSizes& s, const RngInput& rng)
+      : FormedAttention(s.options), key(s.annotation_size, s.query_size, rng, {.bias = false}) {}
   ScoreForm form() const override { return {ScoreForm::Kind::dot, {}, key.weight}; }
   void params(ParamVisitor& visit) override { visit("key", key); }
 };

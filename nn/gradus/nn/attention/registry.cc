@@ -45,9 +45,8 @@ std::vector<AttentionKind> own() {
                                         "general, in a Gaussian window around a predicted position"),
       kind_of<CoverageAttention>("coverage", {}, bahdanau_order,
                                  "additive, with the sum of all previous weights in the score"),
-      kind_of<MultiheadSourceAttention>(
-          "multihead", {"multi-head"}, luong_order,
-          "scaled dot products of several heads, on projections of both sides"),
+      kind_of<MultiheadSourceAttention>("multihead", {"multi-head"}, luong_order,
+                                        "scaled dot products of several heads, on projections of both sides"),
       kind_of<HardAttention>("hard", {}, bahdanau_order,
                              "one word at a time, drawn by additive scores, learned by REINFORCE"),
       kind_of<UniformAttention>("uniform", {}, bahdanau_order, "all words equally: nothing to learn"),

@@ -12,7 +12,7 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 void BestWords::prepare(const Matrix& output, const float* bias, const std::vector<int32_t>& never,
                         int64_t most, int members) {
-  if (ready_ && never == never_) return;
+  if (bias_.defined() && never == never_) return;
   int64_t V = output.rows();
   never_ = never;
   bias_ = Tensor::zeros({V});
@@ -21,11 +21,10 @@ void BestWords::prepare(const Matrix& output, const float* bias, const std::vect
     if (v >= 0 && v < V) bias_.f32()[v] = kNone;
   for (first_ = 0; std::find(never.begin(), never.end(), first_) != never.end();) ++first_;
   if (first_ >= V) first_ = -1;
-  if (ready_) return;
+  if (top_.defined()) return;
   block_ = Tensor({members, most, std::min(V, Matrix::kBlock)}, DType::f32);
   top_ = Tensor({members, most}, DType::f32);
   best_ = Tensor({members, most}, DType::i32);
-  ready_ = true;
 }
 
 void BestWords::find(const Matrix& output, int64_t R, const float* x, int64_t x_stride, int member,

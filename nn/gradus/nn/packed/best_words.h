@@ -1,7 +1,5 @@
 #pragma once
 
-// Internal to decoding with packed weights and not installed.
-
 #include <vector>
 
 #include <gradus/nn/packed/matrix.h>
@@ -22,7 +20,6 @@ class BestWords {
   void take(int64_t R, int32_t* best) const;
 
  private:
-  bool ready_ = false;
   std::vector<int32_t> never_;
   int32_t first_ = -1;  // that may be taken
   Tensor bias_;         // minus infinity for words that are not

@@ -25,12 +25,13 @@ Tensor gathered(const Matrix& m, const Tensor& x, Team& team) {
   return out;
 }
 
-// to[i] = from[rows[i]], rows of n numbers `stride` apart, from column `column` on.
-void gather(const Tensor& from, const std::vector<int64_t>& rows, int64_t column, const Tensor& to) {
-  int64_t stride = from.size(1);
+// Row i of x becomes what row rows[i] was, from column `column` on; `spare` is as large as x.
+void reorder(Tensor& x, Tensor& spare, const std::vector<int64_t>& rows, int64_t column) {
+  int64_t stride = x.size(1);
   for (size_t i = 0; i < rows.size(); ++i)
-    std::copy_n(from.f32() + rows[i] * stride + column, stride - column,
-                to.f32() + static_cast<int64_t>(i) * stride + column);
+    std::copy_n(x.f32() + rows[i] * stride + column, stride - column,
+                spare.f32() + static_cast<int64_t>(i) * stride + column);
+  std::swap(x, spare);
 }
 
 }  // namespace
@@ -257,14 +258,9 @@ void PackedDecoder::run_step(int member) {
 
 void PackedDecoder::select(const std::vector<int64_t>& rows) {
   if (sentences_.select(rows) == RowSentences::Change::none) return;
-  gather(state_, rows, 0, state_spare_);
-  gather(of_state_, rows, 0, of_state_spare_);
-  std::swap(state_, state_spare_);
-  std::swap(of_state_, of_state_spare_);
-  if (w_->feed) {
-    gather(input_, rows, w_->E, input_spare_);
-    std::swap(input_, input_spare_);
-  }
+  reorder(state_, state_spare_, rows, 0);
+  reorder(of_state_, of_state_spare_, rows, 0);
+  if (w_->feed) reorder(input_, input_spare_, rows, w_->E);
   set_rows(static_cast<int64_t>(rows.size()));
 }
 

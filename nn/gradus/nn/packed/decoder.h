@@ -1,13 +1,10 @@
 #pragma once
 
-// Internal to decoding with packed weights and not installed.
-
 #include <memory>
 #include <optional>
 
 #include <gradus/nn/attention/formed.h>
 #include <gradus/nn/decoder.h>
-#include <gradus/nn/incremental.h>
 #include <gradus/nn/packed/best_words.h>
 #include <gradus/nn/packed/encoder.h>
 

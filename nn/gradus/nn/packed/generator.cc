@@ -1,4 +1,3 @@
-#include <gradus/nn/linear.h>
 #include <gradus/nn/packed/decoder.h>
 
 namespace gradus::nn {

@@ -1,7 +1,6 @@
 #include <gradus/nn/packed/matrix.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include <gradus/kernels/inference.h>
 

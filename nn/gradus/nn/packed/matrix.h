@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to decoding with packed weights and not installed.
+// packed/ is internal to decoding with packed weights, and not installed.
 
 #include <functional>
 #include <memory>
@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include <gradus/kernels/products/gemm.h>
 #include <gradus/kernels/products/packed_gemm.h>
 #include <gradus/nn/incremental.h>
 #include <gradus/nn/linear.h>
@@ -61,9 +60,8 @@ class LaidOut {
     const int64_t sentences = source.dims() == 2 ? source.size(1) : 1;
     const int64_t rows = options.search_rows > 0 ? options.search_rows : sentences * options.rows_per_sentence;
     const bool many = rows >= kMany && kernels::PackedMatrix<float>::has_layout_for(rows);
-    std::call_once(once_[many], [&] {
-      weights_[many] = std::make_shared<const Weights>(lay_out_(many ? kMany : kFew));
-    });
+    std::call_once(once_[many],
+                   [&] { weights_[many] = std::make_shared<const Weights>(lay_out_(many ? kMany : kFew)); });
     return weights_[many];
   }
 
