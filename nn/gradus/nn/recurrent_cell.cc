@@ -26,10 +26,6 @@ GruOptions gru_options(const CellType& type, const DirectionOptions& o = {}) {
           .reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask};
 }
 
-Var or_zeros(const Var& state, const Var& x, int64_t H) {
-  return state.defined() ? state : Var(Tensor::zeros({x.size(-2), H}, x.dtype()));
-}
-
 }  // namespace
 
 const std::vector<std::string>& cell_names() {
@@ -140,7 +136,7 @@ RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidd
 RecurrentState RecurrentCell::step(const Input& x, const RecurrentState& state) const {
   At at(x.caller());
   if (x.dims() != 2) fail("cell", "x must be [B, input_size]: " + x.shape().str());
-  Var h = or_zeros(state.h, x, hidden_size());
+  Var h = state.h.defined() ? state.h : Var(Tensor::zeros({x.size(0), hidden_size()}, x.dtype()));
   if (type.kind == CellKind::lstm) {
     LstmState next = lstm_cell(x, {h, state.c}, *this);
     return {next.h, next.c};

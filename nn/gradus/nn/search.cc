@@ -262,12 +262,8 @@ std::vector<std::vector<Hypothesis>> translate_together(const Generator& generat
   return search(*decoder, lengths, options);
 }
 
-struct Shard {
-  Tensor source, lengths;
-};
-
-// Every n-th sentence from `first` on, without the padding they do not need.
-Shard shard_of(const Tensor& source, const Tensor& lengths, int64_t first, int64_t n) {
+// Every n-th sentence from `first` on, without the padding they do not need, and their lengths.
+std::pair<Tensor, Tensor> shard_of(const Tensor& source, const Tensor& lengths, int64_t first, int64_t n) {
   int64_t B = source.size(1), count = (B - first + n - 1) / n, S = 1;
   Tensor own({count}, DType::i32);
   for (int64_t i = 0; i < count; ++i) {
@@ -302,8 +298,8 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
   SearchOptions alone = options;
   alone.pool = nullptr;
   options.pool->run([&](int k) {
-    Shard shard = shard_of(source, lengths, k, threads);
-    parts[static_cast<size_t>(k)] = translate_together(generator, shard.source, shard.lengths, alone, rows);
+    auto [own, own_lengths] = shard_of(source, lengths, k, threads);
+    parts[static_cast<size_t>(k)] = translate_together(generator, own, own_lengths, alone, rows);
   });
   std::vector<std::vector<Hypothesis>> out(static_cast<size_t>(B));
   for (int64_t b = 0; b < B; ++b) {

@@ -127,4 +127,18 @@ Attended ScoredAttention::step(const Input& query, const AttentionMemory& memory
   return attend(normalise(scores(query, memory, state), memory.mask), memory, state);
 }
 
+BorrowingAttention::BorrowingAttention(const AttentionSizes& s, std::string_view otherwise, const RngInput& rng)
+    : ScoredAttention(s.options), score(make_score(s, otherwise, rng)) {}
+
+AttentionMemory BorrowingAttention::prepare(const Input& annotations, const Tensor& mask) const {
+  At at(annotations.caller());
+  return score->prepare(annotations, mask);
+}
+
+Var BorrowingAttention::scores(const Input& query, const AttentionMemory& memory,
+                               const AttentionState& state) const {
+  At at(query.caller());
+  return score->scores(query, memory, state);
+}
+
 }  // namespace gradus::nn

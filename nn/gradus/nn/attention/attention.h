@@ -155,6 +155,20 @@ std::unique_ptr<Attention> make_attention(std::string_view name, const Attention
 /// @throws Error "[make_score] multihead has no scores of its own to build on".
 std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise,
                                             const RngInput& rng);
+/// One that takes scores of another attention and makes weights of its own of them. Parameters: score.*
+class BorrowingAttention : public ScoredAttention {
+ public:
+  std::unique_ptr<ScoredAttention> score;
+
+  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
+  Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+  void params(ParamVisitor& visit) override { visit("score", *score); }
+
+ protected:
+  /// @throws Error as make_score.
+  BorrowingAttention(const AttentionSizes& sizes, std::string_view otherwise, const RngInput& rng);
+};
+
 /// The names that make_attention knows, without aliases.
 std::vector<std::string> attention_names();
 /// Makes one known, before threads start. @throws Error when a name is taken.

@@ -39,22 +39,6 @@ double uniform_number(uint64_t seed, uint64_t stream, int64_t b) {
 
 }  // namespace
 
-HardAttention::HardAttention(const AttentionSizes& s, const RngInput& rng)
-    : ScoredAttention(s.options), score(make_score(s, "bahdanau", rng)) {}
-
-AttentionMemory HardAttention::prepare(const Input& annotations, const Tensor& mask) const {
-  At at(annotations.caller());
-  return score->prepare(annotations, mask);
-}
-
-AttentionState HardAttention::start(const AttentionMemory& memory) const { return score->start(memory); }
-
-Var HardAttention::scores(const Input& query, const AttentionMemory& memory,
-                          const AttentionState& state) const {
-  At at(query.caller());
-  return score->scores(query, memory, state);
-}
-
 Attended HardAttention::step(const Input& query, const AttentionMemory& memory,
                              const AttentionState& state) const {
   At at(query.caller());

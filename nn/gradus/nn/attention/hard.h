@@ -10,16 +10,12 @@ namespace gradus::nn {
 /// Scores are those of another attention (`score` of the options; bahdanau by default), parameters: score.*
 /// Choosing has no gradient; what scores learn comes from log_probability, see `reinforce`. With memory.given
 /// the drawn position is the largest of the given row, in training or not: for tests, and to follow a path.
-struct HardAttention : ScoredAttention {
-  std::unique_ptr<ScoredAttention> score;
-
-  HardAttention(const AttentionSizes& sizes, const RngInput& rng);
-  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
-  AttentionState start(const AttentionMemory& memory) const override;
-  Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
+struct HardAttention : BorrowingAttention {
+  HardAttention(const AttentionSizes& sizes, const RngInput& rng)
+      : BorrowingAttention(sizes, "bahdanau", rng) {}
+  AttentionState start(const AttentionMemory& memory) const override { return score->start(memory); }
   /// The weights are 1 at the position that was chosen.
   Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
-  void params(ParamVisitor& visit) override { visit("score", *score); }
 };
 
 /// The score-function estimator (Williams 1992, "REINFORCE"), as a term for the loss. log_probability [T, B] is

@@ -57,20 +57,9 @@ Attended LocationAttention::step(const Input& query, const AttentionMemory& memo
 // ---- local ----
 
 LocalAttention::LocalAttention(const AttentionSizes& s, const RngInput& rng)
-    : ScoredAttention(s.options), score(make_score(s, "general", rng)) {
+    : BorrowingAttention(s, "general", rng) {
   At at(rng.caller());
   must_be_positive("LocalAttention", "window", s.options.window);
-}
-
-AttentionMemory LocalAttention::prepare(const Input& annotations, const Tensor& mask) const {
-  At at(annotations.caller());
-  return score->prepare(annotations, mask);
-}
-
-Var LocalAttention::scores(const Input& query, const AttentionMemory& memory,
-                           const AttentionState& state) const {
-  At at(query.caller());
-  return score->scores(query, memory, state);
 }
 
 Tensor LocalAttention::window(const std::vector<int64_t>& centre, const AttentionMemory& memory) const {

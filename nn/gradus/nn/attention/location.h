@@ -20,15 +20,10 @@ struct LocationAttention : ScoredAttention {
 
 /// What local-m and local-p share: a score (`score` of the options, general by default) and a softmax over the
 /// positions centre - D .. centre + D, D = window, as far as the source goes.
-struct LocalAttention : ScoredAttention {
-  std::unique_ptr<ScoredAttention> score;
-
+struct LocalAttention : BorrowingAttention {
   /// @throws Error when the window is not positive, or `score` names an attention that is no score with a
   /// softmax.
   LocalAttention(const AttentionSizes& sizes, const RngInput& rng);
-  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
-  Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
-  void params(ParamVisitor& visit) override { visit("score", *score); }
 
  protected:
   /// u8 [B, S]: real and within the window around centre_b.

@@ -88,19 +88,14 @@ PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
   const TransformerWeights& w = *w_;
   int64_t B = source.size(1);
   S_ = source.size(0);
-  Tensor memory = without_padding(
-      [&] {
-        NoGrad guard;
-        Tensor mask = length_mask(lengths, S_);
-        for (int64_t b = 0; b < B; ++b) begin_.push_back(begin_.back() + lengths.i32()[b]);
-        return model.encode(source, mask).value();
-      }(),
-      begin_);
+  NoGrad guard;
+  Tensor mask = length_mask(lengths, S_);
+  for (int64_t b = 0; b < B; ++b) begin_.push_back(begin_.back() + lengths.i32()[b]);
+  Tensor memory = without_padding(model.encode(source, mask).value(), begin_);
   int64_t words = memory.size(0);
-  for (size_t i = 0; i < w.layers.size(); ++i) {
+  for (size_t i = 0; i < w.layers.size(); ++i)
     source_.push_back({Tensor({words, w.E}, DType::f32), Tensor({words, w.E}, DType::f32)});
-    target_.push_back({});
-  }
+  target_.resize(w.layers.size());
   team_.run([&](int member) {
     for (size_t i = 0; i < w.layers.size(); ++i)
       for (auto [product, to] : {std::pair{&w.layers[i].cross_keys, &source_[i].keys},
