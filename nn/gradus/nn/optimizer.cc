@@ -342,13 +342,6 @@ SGD::SGD(const SGDOptions& options, Caller caller)
     fail("SGD", "nesterov needs a momentum, and no dampening");
 }
 
-std::vector<std::string> SGD::slot_names() const {
-  return options_.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
-}
-
-// A row whose gradient is 0 stays where it is.
-bool SGD::lazy(const Update& update) const { return options_.momentum == 0 && update.weight_decay == 0; }
-
 void SGD::apply(const Update& update, const Elements& part) {
   visit_floating(part.value, "SGD", [&](auto* p) {
     using T = std::remove_pointer_t<decltype(p)>;
@@ -371,8 +364,6 @@ Adam::Adam(const char* name, const AdamOptions& options, bool decoupled, const C
     if (!(beta >= 0 && beta < 1)) fail(name, fmt::format("betas must be in [0, 1): {}", beta));
 }
 
-std::vector<std::string> Adam::slot_names() const { return {"m", "v"}; }
-
 void Adam::apply(const Update& update, const Elements& part) {
   double t = static_cast<double>(part.state.step);
   kernels::AdamStep step{.lr = update.lr,
@@ -389,8 +380,4 @@ void Adam::apply(const Update& update, const Elements& part) {
     kernels::adam(step, data<T>(part.grad), p + part.begin, part.slot<T>(0), part.slot<T>(1), part.size());
   });
 }
-
-AdamW::AdamW(const AdamWOptions& o, Caller caller)
-    : Adam("AdamW", {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.lazy}, true, caller) {}
-
 }  // namespace gradus::nn

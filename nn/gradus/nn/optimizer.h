@@ -147,8 +147,14 @@ class SGD : public Optimizer {
   explicit SGD(const SGDOptions& options = {}, Caller caller = Caller::current());
 
  private:
-  std::vector<std::string> slot_names() const override;
-  bool lazy(const Update& update) const override;
+  std::vector<std::string> slot_names() const override {
+    if (options_.momentum == 0) return {};
+    return {"momentum"};
+  }
+  // A row whose gradient is 0 stays where it is.
+  bool lazy(const Update& update) const override {
+    return options_.momentum == 0 && update.weight_decay == 0;
+  }
   void apply(const Update& update, const Elements& part) override;
   SGDOptions options_;
 };
@@ -175,7 +181,7 @@ class Adam : public Optimizer {
   Adam(const char* name, const AdamOptions& options, bool decoupled, const Caller& caller);
 
  private:
-  std::vector<std::string> slot_names() const override;
+  std::vector<std::string> slot_names() const override { return {"m", "v"}; }
   bool lazy(const Update&) const override { return options_.lazy; }
   bool rests(const Update& update) const override { return update.weight_decay == 0; }
   void apply(const Update& update, const Elements& part) override;
@@ -196,7 +202,8 @@ struct AdamWOptions {
 class AdamW : public Adam {
  public:
   /// @throws Error as Adam.
-  explicit AdamW(const AdamWOptions& options = {}, Caller caller = Caller::current());
+  explicit AdamW(const AdamWOptions& o = {}, Caller caller = Caller::current())
+      : Adam("AdamW", {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.lazy}, true, caller) {}
 };
 
 }  // namespace gradus::nn

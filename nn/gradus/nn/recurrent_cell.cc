@@ -144,10 +144,4 @@ RecurrentState RecurrentCell::step(const Input& x, const RecurrentState& state) 
   if (type.kind == CellKind::gru) return {gru_cell(x, h, *this, gru_options(type)), {}};
   return {rnn_cell(x, h, *this, {.nonlinearity = type.nonlinearity}), {}};
 }
-
-Var RecurrentCell::over_time(const Input& x, const RecurrentState& start, const Tensor& lengths) const {
-  At at(x.caller());
-  return run_over_time(type, *this, x, start, {.lengths = lengths}).h;
-}
-
 }  // namespace gradus::nn

@@ -107,7 +107,9 @@ struct RecurrentCell : RecurrentParameters {
   RecurrentState step(const Input& x, const RecurrentState& state = {}) const;
   /// The cell over a whole sequence x [T, B, input_size], fused where the unit is: all h [T, B, H]. With
   /// lengths (i32 [B]) the state is carried over behind them.
-  Var over_time(const Input& x, const RecurrentState& start, const Tensor& lengths = {}) const;
+  Var over_time(const Input& x, const RecurrentState& start, const Tensor& lengths = {}) const {
+    return run_over_time(type, *this, x, start, {.lengths = lengths}).h;
+  }
   void params(ParamVisitor& visit) { RecurrentParameters::params(visit, ""); }
 };
 

@@ -72,7 +72,7 @@ bool Attention::cuts() const { return options.top_k > 0 && !Training::active(); 
 
 AttentionMemory Attention::prepare(const Input& annotations, const Tensor& mask) const {
   At at(annotations.caller());
-  return {annotations, annotations, mask};
+  return {annotations, keys_of(annotations), mask};
 }
 
 AttentionState Attention::start(const AttentionMemory&) const { return {}; }

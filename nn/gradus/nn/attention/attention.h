@@ -90,8 +90,10 @@ class Attention {
   /// @throws Error when the temperature is not positive, or another option is not what it must be.
   explicit Attention(const AttentionOptions& options = {});
   virtual ~Attention() = default;
-  /// annotations [S, B, D], mask u8 [B, S] or undefined. Here: the annotations are their own keys.
+  /// annotations [S, B, D], mask u8 [B, S] or undefined. Here: annotations, their keys_of, and the mask.
   virtual AttentionMemory prepare(const Input& annotations, const Tensor& mask) const;
+  /// [S, B, A]. Here: the annotations are their own keys.
+  virtual Var keys_of(const Input& annotations) const { return annotations; }
   /// Before the first step of a target. Here: nothing but the number of the step.
   virtual AttentionState start(const AttentionMemory& memory) const;
   /// query [B, Q]. A source with nothing real gives weights 0 and context 0.

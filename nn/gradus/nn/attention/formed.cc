@@ -33,10 +33,10 @@ ScoreForm ScoreForm::over(double temperature) const {
   return out;
 }
 
-AttentionMemory FormedAttention::prepare(const Input& annotations, const Tensor& mask) const {
+Var FormedAttention::keys_of(const Input& annotations) const {
   At at(annotations.caller());
   WeightPart key = form().key;
-  return {annotations, key.defined() ? linear(annotations, key.var()) : annotations.var(), mask};
+  return key.defined() ? linear(annotations, key.var()) : annotations.var();
 }
 
 Var FormedAttention::scores(const Input& query, const AttentionMemory& memory, const AttentionState&) const {

@@ -35,8 +35,11 @@ struct FormedAttention : ScoredAttention {
   /// The same of scores / temperature, which is what goes into the softmax.
   ScoreForm tempered_form() const { return form().over(options.temperature); }
 
-  /// Keys W2 annotations, once for a source.
-  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const final;
+  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const final {
+    return Attention::prepare(annotations, mask);
+  }
+  /// W2 annotations.
+  Var keys_of(const Input& annotations) const final;
   AttentionState start(const AttentionMemory& memory) const final { return Attention::start(memory); }
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const final;
   /// Score, softmax and context are one op.

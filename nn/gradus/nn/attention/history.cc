@@ -27,11 +27,6 @@ LocationAwareAttention::LocationAwareAttention(const AttentionSizes& s, const Rn
   filters = Parameter(Tensor::uniform({s.options.filters, width}, -bound, bound, rng));
 }
 
-AttentionMemory LocationAwareAttention::prepare(const Input& annotations, const Tensor& mask) const {
-  At at(annotations.caller());
-  return {annotations, key(annotations), mask};
-}
-
 AttentionState LocationAwareAttention::start(const AttentionMemory& memory) const {
   return {.weights = uniform_weights(memory)};
 }
@@ -50,11 +45,6 @@ CoverageAttention::CoverageAttention(const AttentionSizes& s, const RngInput& rn
       key(s.annotation_size, s.attention_size, rng, {.bias = false}),
       coverage(1, s.attention_size, rng, {.bias = false}),
       v(score_vector(s.attention_size, rng)) {}
-
-AttentionMemory CoverageAttention::prepare(const Input& annotations, const Tensor& mask) const {
-  At at(annotations.caller());
-  return {annotations, key(annotations), mask};
-}
 
 AttentionState CoverageAttention::start(const AttentionMemory& memory) const {
   const Var& h = memory.annotations;

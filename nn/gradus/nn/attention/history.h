@@ -18,7 +18,7 @@ struct LocationAwareAttention : ScoredAttention {
 
   /// @throws Error when the number of filters is not positive or their width not odd.
   LocationAwareAttention(const AttentionSizes& sizes, const RngInput& rng);
-  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
+  Var keys_of(const Input& annotations) const override { return key(annotations); }
   AttentionState start(const AttentionMemory& memory) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   void params(ParamVisitor& visit) override {
@@ -39,7 +39,7 @@ struct CoverageAttention : ScoredAttention {
   Parameter v;
 
   CoverageAttention(const AttentionSizes& sizes, const RngInput& rng);
-  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
+  Var keys_of(const Input& annotations) const override { return key(annotations); }
   AttentionState start(const AttentionMemory& memory) const override;
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   void params(ParamVisitor& visit) override {

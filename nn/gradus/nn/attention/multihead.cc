@@ -10,11 +10,6 @@ MultiheadSourceAttention::MultiheadSourceAttention(const AttentionSizes& s, cons
     : Attention(s.options),
       heads(s.query_size, s.options.heads, rng, {.kdim = s.annotation_size, .vdim = s.annotation_size}) {}
 
-AttentionMemory MultiheadSourceAttention::prepare(const Input& annotations, const Tensor& mask) const {
-  At at(annotations.caller());
-  return {annotations, heads.project_memory(annotations), mask};
-}
-
 double MultiheadSourceAttention::scale() const {
   return 1 / (std::sqrt(static_cast<double>(heads.embed_dim / heads.num_heads)) * options.temperature);
 }

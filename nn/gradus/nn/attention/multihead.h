@@ -19,7 +19,7 @@ struct MultiheadSourceAttention : Attention {
 
   /// @throws Error "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4".
   MultiheadSourceAttention(const AttentionSizes& sizes, const RngInput& rng);
-  AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
+  Var keys_of(const Input& annotations) const override { return heads.project_memory(annotations); }
   Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
   AttendedSequence sequence(const Input& queries, const AttentionMemory& memory) const override;
   void params(ParamVisitor& visit) override { heads.params(visit); }

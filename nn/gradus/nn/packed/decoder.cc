@@ -6,7 +6,8 @@
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/inference.h>
 
-namespace gradus::nn::packed {
+namespace gradus::nn {
+namespace packed {
 namespace {
 
 // The sizes that a step takes for granted; where they do not fit, the composed way says what is wrong.
@@ -17,11 +18,17 @@ bool fits_sizes(const ScoreForm& f, int64_t H, int64_t D) {
   return f.kind == ScoreForm::Kind::dot || f.v.numel() == A;
 }
 
+// What a search needs of a model.
+struct Weights {
+  PackedEncoder encoder;
+  DecoderWeights decoder;
+};
+
 bool is_f32(const Parameter& p) { return p.value().dtype() == DType::f32; }
 
 Tensor gathered(const Matrix& m, const Tensor& x, Team& team) {
   Tensor out({x.size(0), m.rows()}, DType::f32);
-  team.run([&](int member) { m.product(x.size(0), x.f32(), x.size(1), out.f32(), member, team.size()); });
+  team.run([&](int member) { m.product(x.size(0), x.f32(), x.size(1), nullptr, out.f32(), member, team.size()); });
   return out;
 }
 
@@ -125,9 +132,9 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   if (w.form) alignment_ = rows_of(S_);
 
   // s_0 = tanh(W_b summary + b), and what the first step needs of it.
-  w.bridge.product(B, summary.f32(), summary.size(1), w.bridge_bias, state_.f32(), 0, 1);
+  w.bridge.product(B, summary.f32(), summary.size(1), w.bridge_bias, state_.f32());
   kernels::tanh(state_.f32(), state_.f32(), B * w.H);
-  w.state.product(B, state_.f32(), w.H, of_state_.f32());
+  w.state.product(B, state_.f32(), w.H, nullptr, of_state_.f32());
   if (w.feed)
     for (int64_t b = 0; b < B; ++b) std::fill_n(input_.f32() + b * input + w.E, w.H, 0.0f);
   set_rows(B);
@@ -228,7 +235,7 @@ void PackedDecoder::run_step(int member) {
   const int64_t n = rows.end - rows.begin;
 
   // 1. the word's products; the context, if it enters the cell
-  w.input.product(R, input_.f32(), input_.size(1), of_input_.f32(), member, members);
+  w.input.product(R, input_.f32(), input_.size(1), nullptr, of_input_.f32(), member, members);
   if (w.context_first) attend(rows);
   team_.wait();
 
@@ -243,7 +250,7 @@ void PackedDecoder::run_step(int member) {
   team_.wait();
 
   // 3. its products: the readout's share, the next step's gates and query
-  w.state.product(R, state_.f32(), H, of_state_.f32(), member, members);
+  w.state.product(R, state_.f32(), H, nullptr, of_state_.f32(), member, members);
   team_.wait();
 
   // 4. the readout, or attention vector
@@ -264,4 +271,23 @@ void PackedDecoder::select(const std::vector<int64_t>& rows) {
   set_rows(static_cast<int64_t>(rows.size()));
 }
 
-}  // namespace gradus::nn::packed
+}  // namespace packed
+
+std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
+                                          const Linear& output) {
+  using namespace packed;
+  if (!PackedEncoder::fits(encoder) || !DecoderWeights::fits(decoder, output))
+    return composed_generator(encoder, decoder, output);
+  auto laid_out = std::make_shared<LaidOut<Weights>>([&](int64_t rows) {
+    return Weights{PackedEncoder(encoder, rows), DecoderWeights(*as_recurrent(decoder), output, rows)};
+  });
+  return generator_of([laid_out](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
+    Team team(o.pool);
+    std::shared_ptr<const Weights> weights = laid_out->for_search(source, o);
+    Annotations read = weights->encoder(source, lengths, team);
+    std::shared_ptr<const DecoderWeights> of_decoder(weights, &weights->decoder);
+    return std::make_unique<PackedDecoder>(of_decoder, read, o);
+  });
+}
+
+}  // namespace gradus::nn

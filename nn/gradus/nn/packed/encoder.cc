@@ -53,7 +53,7 @@ void PackedEncoder::read(const Direction& w, bool backward, const PackedSequence
   int64_t known = 0;  // rows that have a state which is not 0
   const auto step = [&](int64_t t, const float* of_words) {
     const int64_t n = steps.count(t), old = std::min(known, n), first = steps.offset(t);
-    if (old > 0) w.hh.product(old, state, H_, gh);
+    if (old > 0) w.hh.product(old, state, H_, nullptr, gh);
     std::fill_n(gh + old * G, (n - old) * G, 0.0f);
     kernels::gru_state(n, H_, {of_words, G, nullptr, 0, gh, G, w.b_ih, w.b_hh, state, H_}, state, H_);
     for (int64_t i = 0; i < n; ++i)
@@ -64,7 +64,7 @@ void PackedEncoder::read(const Direction& w, bool backward, const PackedSequence
   // few rows.
   const auto group = [&](int64_t begin, int64_t end) {
     const int64_t first = steps.offset(begin), n = steps.offset(end) - first;
-    w.ih.product(n, x.f32() + first * I, I, gi);
+    w.ih.product(n, x.f32() + first * I, I, nullptr, gi);
     for (int64_t k = 0; k < end - begin; ++k) {
       const int64_t t = backward ? end - 1 - k : begin + k;
       step(t, gi + (steps.offset(t) - first) * G);

@@ -38,15 +38,10 @@ std::pair<int64_t, int64_t> Matrix::columns_of(int member, int members) const {
   return {packed_->column_at(share.begin), packed_->column_at(share.end)};
 }
 
-void Matrix::product(int64_t m, const float* x, int64_t x_stride, float* out, int member, int members) const {
-  auto [begin, end] = columns_of(member, members);
-  if (begin < end) packed_->product_columns(begin, end, m, x, x_stride, false, out, rows());
-}
-
 void Matrix::product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member,
                      int members) const {
-  if (!bias) return product(m, x, x_stride, out, member, members);
   auto [begin, end] = columns_of(member, members);
+  if (!bias && begin < end) return packed_->product_columns(begin, end, m, x, x_stride, false, out, rows());
   while (begin < end) {
     int64_t next = std::min(end, packed_->column_at(begin + kBlock));
     // The bias is still in the cache when the product is added to it.

@@ -28,12 +28,10 @@ class Matrix {
   bool defined() const { return packed_.has_value(); }
   int64_t rows() const { return packed_ ? packed_->n() : 0; }  ///< columns of the result
 
-  /// out [m, rows()] = x [m, k] W^T, rows of x `x_stride` apart; this member's columns.
-  void product(int64_t m, const float* x, int64_t x_stride, float* out, int member = 0,
+  /// out [m, rows()] = x [m, k] W^T + bias, rows of x `x_stride` apart; this member's columns. The bias [rows()]
+  /// may be null.
+  void product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member = 0,
                int members = 1) const;
-  /// The same plus a bias [rows()], which may be null.
-  void product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member,
-               int members) const;
 
   /// The widest block of columns that best_of works on at once.
   static constexpr int64_t kBlock = 480;
