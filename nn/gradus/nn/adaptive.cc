@@ -9,8 +9,6 @@
 
 namespace gradus::nn {
 
-// ---- Adagrad ----
-
 Adagrad::Adagrad(const AdagradOptions& options, Caller caller)
     : Optimizer("Adagrad", options.lr, options.weight_decay, caller), options_(options) {
   At at(caller);
@@ -21,14 +19,10 @@ Adagrad::Adagrad(const AdagradOptions& options, Caller caller)
 
 void Adagrad::apply(const Update& update, const Elements& part) {
   double lr = update.lr / (1 + static_cast<double>(part.state.step - 1) * options_.lr_decay);
-  visit_floating(part.value, "Adagrad", [&](auto* p) {
-    using T = std::remove_pointer_t<decltype(p)>;
-    kernels::adagrad({lr, update.grad_scale, update.weight_decay}, options_.eps, data<T>(part.grad),
-                     p + part.begin, part.slot<T>(0), part.size());
+  part.visit("Adagrad", [&](auto* g, auto* p, int64_t n) {
+    kernels::adagrad({lr, update.grad_scale, update.weight_decay}, options_.eps, g, p, part.slot(0, p), n);
   });
 }
-
-// ---- RMSprop ----
 
 RMSprop::RMSprop(const RMSpropOptions& options, Caller caller)
     : Optimizer("RMSprop", options.lr, options.weight_decay, caller), options_(options) {
@@ -46,17 +40,14 @@ std::vector<std::string> RMSprop::slot_names() const {
 }
 
 void RMSprop::apply(const Update& update, const Elements& part) {
-  visit_floating(part.value, "RMSprop", [&](auto* p) {
-    using T = std::remove_pointer_t<decltype(p)>;
-    T* mean = options_.centered ? part.slot<T>(1) : nullptr;
-    T* velocity = options_.momentum != 0 ? part.slot<T>(options_.centered ? 2 : 1) : nullptr;
+  part.visit("RMSprop", [&](auto* g, auto* p, int64_t n) {
+    auto* mean = options_.centered ? part.slot(1, p) : nullptr;
+    auto* velocity = options_.momentum != 0 ? part.slot(options_.centered ? 2 : 1, p) : nullptr;
     kernels::rmsprop({update.lr, update.grad_scale, update.weight_decay},
-                     {options_.alpha, options_.eps, options_.momentum}, data<T>(part.grad), p + part.begin,
-                     part.slot<T>(0), mean, velocity, part.size());
+                     {options_.alpha, options_.eps, options_.momentum}, g, p, part.slot(0, p), mean, velocity,
+                     n);
   });
 }
-
-// ---- Adadelta ----
 
 Adadelta::Adadelta(const AdadeltaOptions& options, Caller caller)
     : Optimizer("Adadelta", options.lr, options.weight_decay, caller), options_(options) {
@@ -67,10 +58,9 @@ Adadelta::Adadelta(const AdadeltaOptions& options, Caller caller)
 }
 
 void Adadelta::apply(const Update& update, const Elements& part) {
-  visit_floating(part.value, "Adadelta", [&](auto* p) {
-    using T = std::remove_pointer_t<decltype(p)>;
-    kernels::adadelta({update.lr, update.grad_scale, update.weight_decay}, {options_.rho, options_.eps},
-                      data<T>(part.grad), p + part.begin, part.slot<T>(0), part.slot<T>(1), part.size());
+  part.visit("Adadelta", [&](auto* g, auto* p, int64_t n) {
+    kernels::adadelta({update.lr, update.grad_scale, update.weight_decay}, {options_.rho, options_.eps}, g, p,
+                      part.slot(0, p), part.slot(1, p), n);
   });
 }
 

@@ -13,9 +13,8 @@
 
 namespace gradus::nn {
 
-/// @throws Error "[Linear] in_features must be positive: 0", or "... at most 2147483647: 4611686018427387904":
-/// no layer is
-///   that large, and a few of them multiplied by its gates still fit an int64_t.
+/// @throws Error "[Linear] in_features must be positive: 0", or "... must be at most 2147483647: 5000000000": no
+/// layer is that large, and a few of them multiplied by its gates still fit an int64_t.
 void must_be_positive(const char* where, const char* what, int64_t value,
                       int64_t most = std::numeric_limits<int32_t>::max());
 /// Layers upon each other, of a stack that anybody would wait for: a file may say any number.
@@ -26,15 +25,14 @@ void must_be_positive(const char* where, const char* what, double value);
 void must_not_be_negative(const char* where, const char* what, double value);
 /// @throws Error "[Dropout] p must be in [0, 1): 1.5"
 void must_be_probability(const char* where, const char* what, double p);
-/// A count that a saved state has as a number. @throws Error "[Adam] step.weight must be a whole number from 0
-/// on: nan"
+/// A saved state's count. @throws Error "[Adam] step.weight must be a whole number from 0 on: nan"
 int64_t saved_count(const char* where, const std::string& what, double value);
 /// @throws Error unless lengths is undefined or i32 [B] with entries in 0 .. T.
 void must_be_lengths(const char* where, const Tensor& lengths, int64_t B, int64_t T);
-/// "missing a, b; unexpected c": what is wrong with a saved state, each kind with its names; "" when nothing is.
+/// "missing a, b; unexpected c": what is wrong with a saved state, each kind with its names; "" for nothing.
 std::string all_wrong(const std::vector<std::pair<const char*, std::vector<std::string>>>& kinds);
-/// Throws Error "[cell_type] unknown cell \"gur\": one of gru, lstm (file.cc:line); hint: gru?": `what` was
-/// asked for by a name that is none of `known`. The hint is the nearest of these, if one is near.
+/// Throws Error "[cell_type] unknown cell \"gur\": one of gru, lstm (file.cc:line); hint: gru?". The hint is
+/// the nearest of `known`, if one is near.
 [[noreturn]] void unknown_name(const char* where, const char* what, std::string_view name,
                                const std::vector<std::string>& known);
 

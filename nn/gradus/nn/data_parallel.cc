@@ -24,8 +24,8 @@ struct Sum {
   std::vector<Tensor> parts;
 };
 
-// Gradients that are dense in all shards, which is nearly all of the numbers, are taken out of the shards
-// here; the threads then share the elements between them. The order of additions is the same for every split.
+// Takes the gradients that are dense in all shards, nearly all of the numbers, out of them: the threads share
+// their elements. The order of additions is the same for every split.
 std::vector<Sum> take_dense(std::vector<Gradients>& shards) {
   std::vector<Sum> sums;
   std::unordered_set<const Node*> taken;

@@ -16,11 +16,10 @@ struct ParallelGradients {
 
 /// Runs f(shard), shard = 0 .. shards-1, and its backward on the threads of the pool, all on one shared
 /// model, and adds the gradients in the order of the shards: the same number of shards gives the same bits,
-/// whatever the number of threads and however they are scheduled. Gradients are SUMMED: f weights its loss by
-/// its shard's share, e.g. loss * (tokens of the shard / tokens of the batch). A shard may return an
-/// undefined Var: it is left out. When the caller is under Training, so is every shard, with a seed of its
-/// own drawn from the caller's; CheckFinite is passed on too. @throws what f throws,
-/// and Error for no shards.
+/// whatever the threads. Gradients are SUMMED: f weights its loss by its shard's share, e.g. loss * (tokens
+/// of the shard / tokens of the batch). A shard that returns an undefined Var is left out. When the caller is
+/// under Training, so is every shard, with a seed of its own drawn from the caller's; so with CheckFinite.
+/// @throws what f throws, and Error for no shards.
 ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::function<Var(int shard)>& f);
 
 /// What a shard hands to the output layer that all share.
@@ -45,9 +44,8 @@ struct OutputGradients {
 
 /// parallel_gradients for a model that ends in linear_cross_entropy. f(shard) returns the input of the output
 /// layer. The layer then runs once on the rows of all shards, divided among the threads by vocabulary, and each
-/// shard runs its own backward from there. So logits and the gradient of the layer's weight, often the largest
-/// of all, exist once, not once a shard. The loss is over the targets of all shards: f weights nothing. The
-/// same number of shards gives the same bits, as above.
+/// shard runs its own backward from there. So logits and the gradient of the layer's weight exist once, not
+/// once a shard. The loss is over the targets of all shards: f weights nothing.
 /// @throws as parallel_gradients and linear_cross_entropy.
 OutputGradients parallel_output_gradients(ThreadPool& pool, int shards,
                                           const std::function<ShardOutput(int shard)>& f,

@@ -95,8 +95,6 @@ Tensor target_words(const Tensor& ids, const Tensor& lengths) {
   return words;
 }
 
-// ---- recurrent ----
-
 RecurrentDecoder::RecurrentDecoder(const DecoderSizes& s, std::unique_ptr<Attention> a, const RngInput& rng,
                                    const DecoderOptions& o)
     : order(o.order),

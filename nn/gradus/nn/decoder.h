@@ -22,8 +22,7 @@ struct DecoderState {
   AttentionState attention = {};  ///< what the attention's steps hand on to each other
 
   /// The rows rows[0], rows[1], ... (i32 [N]) of everything it holds, the source included; one may be taken
-  /// several times.
-  /// @throws Error for a row that does not exist.
+  /// several times. @throws Error for a row that does not exist.
   DecoderState rows(const Tensor& rows) const;
   /// The same without the source: for a beam, where a row takes the place of another one of the same sentence.
   DecoderState reordered(const Tensor& rows) const;
@@ -47,8 +46,7 @@ struct DecoderSizes {
 
 enum class ReadoutKind { tanh, maxout };
 
-/// When a decoder attends: before the cell, whose input the context is (Bahdanau et al. 2014), or after it
-/// (Luong et al. 2015).
+/// Whether a decoder attends before the cell (Bahdanau et al. 2014) or after it (Luong et al. 2015).
 enum class Order { before_cell, after_cell };
 
 struct DecoderOptions {
@@ -158,15 +156,15 @@ struct RecurrentDecoder final : Decoder {
 /// The decoder as one of those; null when it is one's own.
 const RecurrentDecoder* as_recurrent(const Decoder& decoder);
 
-/// The generator of an encoder, a decoder and an output layer, whatever the decoder: Decoder::step, and copies
-/// of what its rows need. The plain way, which the fast ones are tested against.
+/// The generator of an encoder, any decoder and an output layer: Decoder::step, and copies of what its rows
+/// need. The plain way, which the fast ones are tested against.
 std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,
                                               const Linear& output);
 
 /// The same with packed weights, which allocates nothing after the first step. It needs the library's encoder
 /// and decoder, plain GRUs in f32, and no attention or one that states the form of its scores, without top_k;
-/// otherwise this is composed_generator. A sentence's translation does not depend on the rest of its batch or
-/// on threads. With AMX, searches of many rows use another product than those of few, which rounds differently.
+/// otherwise this is composed_generator. A sentence's translation depends neither on the rest of its batch nor
+/// on threads. With AMX, many rows are searched by another product than few, which rounds differently.
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
                                           const Linear& output);
 

@@ -6,8 +6,7 @@ namespace gradus::nn {
 
 struct EMAOptions {
   double decay = 0.999;
-  /// Decay min(decay, (1 + t) / (10 + t)) at update t = 1, 2, ...: a short run is not averaged with its
-  /// start.
+  /// Decay min(decay, (1 + t) / (10 + t)) at update t = 1, 2, ...: a short run forgets its start.
   bool warmup = false;
 };
 

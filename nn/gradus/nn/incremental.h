@@ -20,15 +20,13 @@ class IncrementalDecoder {
  public:
   virtual ~IncrementalDecoder() = default;
   /// previous i32 [R], the last word of each row -> logits f32 [R, V] of the next one, valid until the next
-  /// call.
-  /// @throws Error for ids that are not i32 [R], or not in the vocabulary.
+  /// call. @throws Error for ids that are not i32 [R], or not in the vocabulary.
   virtual const Tensor& step(const Tensor& previous) = 0;
   /// The same step for a caller that asks for no more than the most probable word of each row: best i32 [R] is
   /// written, and may be `previous` itself. Of equal ones it is the first; words of `never` are passed over,
   /// -1: no other is left.
   virtual void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best);
-  /// Alignment weights f32 [R, S] of the last step, valid until the next call; undefined for a decoder without
-  /// them.
+  /// Alignment weights f32 [R, S] of the last step, valid until the next call; undefined if there are none.
   virtual const Tensor& weights() const = 0;
   /// Row i of the steps to come continues row rows[i] of the last one; a row that is not named is dropped. Rows
   /// of one sentence stay within the `rows_per_sentence` it was started with.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include <gradus/error.h>
@@ -30,12 +31,6 @@ Fans fans(const char* where, const Parameter& p, const InitOptions& options) {
   return {in, out, options.mode == Fan::in ? in : out};
 }
 
-double dot(const double* a, const double* b, int64_t n) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
 // count orthonormal rows of length n >= count. Gram-Schmidt on normal rows; each is orthogonalised twice,
 // which is enough to reach the last bits (Kahan and Parlett's "twice is enough"). A row's part that is
 // orthogonal to the earlier ones keeps its direction, which is R's diagonal being positive.
@@ -49,10 +44,10 @@ std::vector<double> orthonormal_rows(int64_t count, int64_t n, Rng& rng) {
       for (int pass = 0; pass < 2; ++pass)
         for (int64_t j = 0; j < i; ++j) {
           const double* other = q.data() + j * n;
-          double along = dot(row, other, n);
+          double along = std::inner_product(row, row + n, other, 0.0);
           for (int64_t k = 0; k < n; ++k) row[k] -= along * other[k];
         }
-      length = std::sqrt(dot(row, row, n));
+      length = std::sqrt(std::inner_product(row, row + n, row, 0.0));
     }
     for (int64_t k = 0; k < n; ++k) row[k] /= length;
   }

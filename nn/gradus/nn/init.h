@@ -7,8 +7,7 @@
 
 // Starting values, under the names of torch.nn.init. All work in place on a Parameter of either element type
 // and draw in double, so that f32 and f64 models of one seed start from the same numbers up to rounding. A
-// weight is [out, in]: fan_in = in, fan_out = out; further axes [out, in, k...] multiply both fans by their
-// size.
+// weight is [out, in]: fan_in = in, fan_out = out, both times the size of further axes.
 // @throws Error "[xavier_uniform_] needs a weight [out, in, ...]: [3]".
 
 namespace gradus::nn::init {
@@ -21,13 +20,11 @@ void uniform_(Parameter& p, double low, double high, const RngInput& rng);
 void normal_(Parameter& p, double mean, double deviation, const RngInput& rng);
 
 /// N(mean, deviation^2) without what lies outside [low, high].
-/// @throws Error when the mean is more than 2 deviations away from the interval (PyTorch warns: its numbers
-/// are wrong there), or the interval is empty.
+/// @throws Error when the mean is more than 2 deviations away from it (PyTorch warns), or it is empty.
 void trunc_normal_(Parameter& p, const RngInput& rng, double mean = 0, double deviation = 1, double low = -2,
                    double high = 2);
-/// The recommended gain after a nonlinearity: "linear" and "sigmoid" 1;
-/// "tanh" 5/3; "relu" sqrt(2); "leaky_relu" sqrt(2 / (1 + slope^2)); "selu" 3/4. @throws Error for another
-/// name.
+/// The recommended gain after a nonlinearity: "linear" and "sigmoid" 1; "tanh" 5/3; "relu" sqrt(2);
+/// "leaky_relu" sqrt(2 / (1 + slope^2)); "selu" 3/4. @throws Error for another name.
 double calculate_gain(const std::string& nonlinearity, double slope = 0.01);
 
 /// Which fan kaiming's deviation is for: fan_in keeps the size of the activations forward, fan_out that of
@@ -45,8 +42,7 @@ struct InitOptions {
 void xavier_uniform_(Parameter& p, const RngInput& rng, const InitOptions& options = {});
 /// N(0, gain^2 2 / (fan_in + fan_out)) (Glorot & Bengio 2010).
 void xavier_normal_(Parameter& p, const RngInput& rng, const InitOptions& options = {});
-/// U(-a, a), a = gain sqrt(3 / fan) (He et al. 2015). PyTorch's default gain here is sqrt(2), of relu; ours
-/// is 1.
+/// U(-a, a), a = gain sqrt(3 / fan) (He et al. 2015). PyTorch's default gain is relu's here; ours is 1.
 void kaiming_uniform_(Parameter& p, const RngInput& rng, const InitOptions& options = {});
 /// N(0, gain^2 / fan) (He et al. 2015), gain as above.
 void kaiming_normal_(Parameter& p, const RngInput& rng, const InitOptions& options = {});

@@ -10,7 +10,9 @@ struct LSTMCell : RecurrentCell {
   LSTMCell(int64_t in, int64_t hidden, const RngInput& rng, const CellType& cell_type = {})
       : RecurrentCell(of_kind(CellKind::lstm, cell_type, "LSTMCell", rng.caller()), in, hidden, rng,
                       "LSTMCell") {}
-  RecurrentState operator()(const Input& x, const Var& h = {}, const Var& c = {}) const { return step(x, {h, c}); }
+  RecurrentState operator()(const Input& x, const Var& h = {}, const Var& c = {}) const {
+    return step(x, {h, c});
+  }
 };
 
 /// An LSTM over time: x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), h0 and c0

@@ -97,19 +97,18 @@ void take_over(const std::vector<NamedParameter>& parameters, const StateDict& d
 // The parameters in f64 for the lifetime of this object, then the numbers they had, bit for bit.
 class InDouble {
  public:
-  explicit InDouble(const std::vector<NamedParameter>& parameters) {
-    for (const NamedParameter& p : parameters) {
-      before_.emplace_back(p.parameter, p.parameter->value());
-      p.parameter->assign(p.parameter->value().to(DType::f64));
-    }
+  explicit InDouble(const ParameterList& parameters)
+      : parameters_(parameters), before_(state_dict(parameters)) {
+    to(parameters, DType::f64);
   }
   ~InDouble() {
-    for (auto& [parameter, value] : before_) parameter->assign(value);
+    for (size_t i = 0; i < before_.size(); ++i) parameters_[i].parameter->assign(before_[i].second);
   }
   InDouble(const InDouble&) = delete;
 
  private:
-  std::vector<std::pair<Parameter*, Tensor>> before_;
+  ParameterList parameters_;
+  StateDict before_;
 };
 
 }  // namespace
@@ -200,8 +199,8 @@ std::string summary(const std::vector<ParamVisitor::Entry>& entries) {
     for (size_t i = 0; i < l.size(); ++i) width[i] = std::max(width[i], l[i].size());
   std::string out;
   for (const Line& l : lines)
-    out += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}{}", l[0], width[0], l[1], width[1], l[2], width[2], l[3],
-                       width[3], &l == &lines.back() ? "  " : "\n");
+    out += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}{}", l[0], width[0], l[1], width[1], l[2], width[2],
+                       l[3], width[3], &l == &lines.back() ? "  " : "\n");
   return out + fmt::format("({}, {})\n", readable_bytes(bytes), fmt::join(types, " and "));
 }
 

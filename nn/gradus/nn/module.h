@@ -32,9 +32,8 @@ class ParamVisitor;
 template <class M>
 concept Module = requires(M& m, ParamVisitor& visit) { m.params(visit); };
 
-/// Collects parameters under dotted names: "encoder.gru.weight_ih_l0", "layers.0.bias". What the functions
-/// below send through a module's `params`. A Parameter seen a second time (tied weights) keeps its first name
-/// only; undefined ones (no bias) are skipped.
+/// Collects parameters under dotted names: "encoder.gru.weight_ih_l0", "layers.0.bias". A Parameter seen a
+/// second time (tied weights) keeps its first name only; undefined ones (no bias) are skipped.
 class ParamVisitor {
  public:
   struct Entry {
@@ -76,8 +75,7 @@ class ParamVisitor {
   std::vector<Entry> entries_;
 };
 
-/// Everything a visit of the module finds, in the order of its `params`. A visit changes nothing, hence the
-/// cast.
+/// What a visit of the module finds, in the order of its `params`. It changes nothing, hence the cast.
 template <Module M>
 std::vector<ParamVisitor::Entry> visited(const M& module) {
   ParamVisitor visit;
@@ -138,8 +136,7 @@ void to(const ParameterList& parameters, DType dtype);
 /// Gives every parameter's graph node its dotted name, which error messages, tapes and traces then show.
 void label_parameters(const ParameterList& parameters);
 
-/// Writes the parameters to a safetensors file; the previous file survives a crash. @throws Error naming the
-/// file.
+/// Writes a safetensors file; the previous one survives a crash. @throws Error naming the file.
 template <Module M>
 void save(const M& module, const std::string& path, const std::map<std::string, std::string>& metadata = {}) {
   save(named_parameters(visited(module)), path, metadata);
@@ -160,8 +157,7 @@ template <class T>
 requires requires(const T& y) { y.vars(); }
 Var checkable(const T& y) { return checkable(y.vars()); }
 
-/// An input of gradcheck(layer, inputs) on its way into the layer, which may take it as a Var or as a Tensor
-/// (ids, lengths, masks).
+/// An input of gradcheck(layer, inputs), which the layer may take as a Var or a Tensor (ids, lengths, masks).
 class CheckInput {
  public:
   explicit CheckInput(const Var& x) : x_(x) {}
@@ -179,8 +175,7 @@ GradcheckReport gradcheck(const std::vector<NamedParameter>& parameters,
                           const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
 [[noreturn]] void not_callable_with(size_t inputs, const Caller& caller);
 
-/// gradcheck(model, [&] { return loss(model, batch); }): all parameters of the module. Floating constants
-/// that f uses must be f64.
+/// gradcheck(model, [&] { return loss(model, batch); }): all parameters. Floating constants of f must be f64.
 template <Module M>
 GradcheckReport gradcheck(M& module, const std::function<Var()>& f, const GradcheckOptions& options = {}) {
   return gradcheck(named_parameters(module), [&f](const std::vector<Var>&) { return f(); }, {}, options);

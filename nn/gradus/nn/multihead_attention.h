@@ -80,8 +80,7 @@ struct MultiheadAttention {
   /// Queries [T, B, E], not yet projected, on what project_memory made.
   MultiheadAttentionOutput attend(const Input& query, const Var& keys_values,
                                   const AttendOptions& options = {}) const;
-  /// Self-attention of one more word [1, B, E], which sees itself and what the cache holds; the cache grows
-  /// by it.
+  /// Self-attention of one more word [1, B, E], which joins the cache and sees all that it holds.
   Var step(const Input& x, KeyValueCache& cache) const;
 
  private:

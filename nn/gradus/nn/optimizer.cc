@@ -28,9 +28,8 @@ constexpr int64_t kWorthSharing = 1 << 13;
 // Elements of a sparse gradient that are laid out at a time.
 constexpr int64_t kLaidOut = 1 << 14;
 
-// Rewrites row gradients so that no id occurs twice: one RowGradient, ids in the order of first occurrence, rows
-// of equal ids summed in the order they came. The gradient stays the same one. Entries with a dense part are
-// left alone.
+// Rewrites row gradients so that no id occurs twice: one RowGradient, ids in the order of first occurrence,
+// rows of equal ids summed in the order they came. Entries with a dense part are left alone.
 void sum_repeated_rows(Gradients::Entry& entry) {
   if (entry.dense.defined() || entry.rows.empty()) return;
   int64_t width = entry.node->shape.stride(0);
@@ -77,8 +76,10 @@ void for_each_gradient(Gradients& grads, F&& f) {
 double grad_norm(Gradients& grads, ThreadPool* pool) {
   std::vector<Tensor> parts;
   for_each_gradient(grads, [&](const Gradients::Entry& entry) {
-    if (entry.dense.defined()) parts.push_back(entry.rows.empty() ? entry.dense : densify(entry));
-    else parts.push_back(entry.rows[0].rows);
+    if (entry.dense.defined())
+      parts.push_back(entry.rows.empty() ? entry.dense : densify(entry));
+    else
+      parts.push_back(entry.rows[0].rows);
   });
   struct Block {
     const Tensor* tensor;
@@ -226,8 +227,7 @@ void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, 
       apply(update, {given.rows.row(i), value, given.ids.i32()[i] * width, state});
     return;
   }
-  // Dense, for what the algorithm says: a row that did not occur has gradient 0 and still moves by its
-  // momentum. Some rows at a time are laid out with their zeros in a buffer that stays in the cache.
+  // Some rows at a time, with zeros for those that did not occur, are laid out in a buffer that stays in cache.
   Tensor places = Tensor::full({count}, -1, DType::i32);
   int32_t* place = places.i32();
   const int32_t* ids = given.ids.i32();
@@ -300,10 +300,12 @@ void Optimizer::load_state_dict(const ParameterList& parameters, const StateDict
   std::vector<std::string> slots = slot_names(), missing, misshaped;
   auto take = [&](const std::string& name, const Shape& shape, const std::string& whose) {
     auto found = given.extract(name);
-    if (found.empty()) missing.push_back(name);
+    if (found.empty())
+      missing.push_back(name);
     else if (found.mapped().shape() != shape)
       misshaped.push_back(fmt::format("{} ({}, given {})", name, whose, found.mapped().shape().str()));
-    else return found.mapped();
+    else
+      return found.mapped();
     return Tensor();
   };
   ByParameter<State> states;
@@ -332,8 +334,6 @@ void Optimizer::load_state_dict(const ParameterList& parameters, const StateDict
   for (int g = 0; rates.defined() && g < num_groups(); ++g) set_lr(rates.at(g), g);
 }
 
-// ---- SGD ----
-
 SGD::SGD(const SGDOptions& options, Caller caller)
     : Optimizer("SGD", options.lr, options.weight_decay, caller), options_(options) {
   At at(caller);
@@ -343,16 +343,12 @@ SGD::SGD(const SGDOptions& options, Caller caller)
 }
 
 void SGD::apply(const Update& update, const Elements& part) {
-  visit_floating(part.value, "SGD", [&](auto* p) {
-    using T = std::remove_pointer_t<decltype(p)>;
+  part.visit("SGD", [&](auto* g, auto* p, int64_t n) {
     kernels::sgd({update.lr, update.grad_scale, update.weight_decay},
-                 {options_.momentum, options_.dampening, options_.nesterov, part.state.step == 1},
-                 data<T>(part.grad), p + part.begin, options_.momentum != 0 ? part.slot<T>(0) : nullptr,
-                 part.size());
+                 {options_.momentum, options_.dampening, options_.nesterov, part.state.step == 1}, g, p,
+                 options_.momentum != 0 ? part.slot(0, p) : nullptr, n);
   });
 }
-
-// ---- Adam and AdamW ----
 
 Adam::Adam(const AdamOptions& options, Caller caller) : Adam("Adam", options, false, caller) {}
 
@@ -375,9 +371,8 @@ void Adam::apply(const Update& update, const Elements& part) {
                          .grad_scale = update.grad_scale,
                          .weight_decay = decoupled_ ? 0 : update.weight_decay,
                          .shrink = decoupled_ ? update.lr * update.weight_decay : 0};
-  visit_floating(part.value, "Adam", [&](auto* p) {
-    using T = std::remove_pointer_t<decltype(p)>;
-    kernels::adam(step, data<T>(part.grad), p + part.begin, part.slot<T>(0), part.slot<T>(1), part.size());
+  part.visit("Adam", [&](auto* g, auto* p, int64_t n) {
+    kernels::adam(step, g, p, part.slot(0, p), part.slot(1, p), n);
   });
 }
 }  // namespace gradus::nn

@@ -10,25 +10,21 @@
 
 namespace gradus::nn {
 
-/// Norm of all gradients together, sqrt(sum of squares over all parameters), summed in double. Rows of an
-/// embedding's gradient with the same id are summed first (in place; the gradient stays the same one): the
-/// dense norm is the truth. Gradients of kept intermediate values do not count. NaN or infinity when a
-/// gradient is not finite.
+/// sqrt(sum of squares of all parameters' gradients), in double; NaN or infinity when one is not finite. Rows
+/// of an embedding's gradient with the same id are summed first (in place; the gradient stays the same one).
 /// The sum runs over fixed blocks: the same bits with any number of threads in `pool` (null: this one).
 double grad_norm(Gradients& grads, ThreadPool* pool = nullptr);
 
-/// Scales all gradients by max_norm / norm where norm > max_norm; returns the norm before. When it is not
-/// finite nothing is scaled: test std::isfinite of the result and skip the step. A pass over memory that
-/// `step`'s grad_scale saves: `adam.step(model, grads, clip_factor(grad_norm(grads), max_norm))`.
+/// Scales all gradients by clip_factor; returns the norm before. When it is not finite, skip the step. A pass
+/// over memory that `step`'s grad_scale saves: `adam.step(model, grads, clip_factor(grad_norm(grads), 5))`.
 /// @throws Error "[clip_grad_norm] max_norm must be positive: -1".
 double clip_grad_norm(Gradients& grads, double max_norm);
 
-/// min(1, max_norm / norm), the factor that clip_grad_norm multiplies by; 1 when norm is not finite.
-/// @throws Error when max_norm is not positive.
+/// min(1, max_norm / norm); 1 when norm is not finite. @throws Error when max_norm is not positive.
 double clip_factor(double norm, double max_norm);
 
-/// Every entry into [-max_value, max_value] (Joulin & Mikolov 2015 clip at 15), of the summed rows too. Returns
-/// the largest |entry| before; NaN stays NaN. @throws Error when max_value is not positive.
+/// Every entry into [-max_value, max_value] (Joulin & Mikolov 2015 clip at 15), of rows once they are summed;
+/// NaN stays NaN. Returns the largest |entry| before. @throws Error when max_value is not positive.
 double clip_grad_value(Gradients& grads, double max_value);
 
 /// What a group of parameters has of its own; what is not given is the optimiser's.
@@ -39,10 +35,9 @@ struct ParamGroupOptions {
 /// Changes parameters by their gradients; keeps what it must remember per parameter (by identity, not by
 /// name). A parameter that the gradients lack is left alone, as PyTorch's with grad None.
 ///
-/// An embedding's gradient has rows for the words that occurred. What is done with them is what the algorithm
-/// does with a dense gradient that is 0 elsewhere: all rows move on by their momentum and decay. Only where
-/// that changes nothing (SGD without momentum and weight decay, Adagrad without weight decay) are the other
-/// rows not touched at all; see AdamOptions::lazy for the faster and different thing.
+/// Rows of an embedding without a gradient are treated as if it were 0: they move on by momentum and decay.
+/// Only where that changes nothing (SGD without momentum and weight decay, Adagrad without weight decay) are
+/// they not touched at all; see AdamOptions::lazy for the faster and different thing.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -88,15 +83,22 @@ class Optimizer {
   struct Update {
     double lr, weight_decay, grad_scale = 1;
   };
-  /// Elements begin .. begin + size() - 1 of a parameter's value, and what belongs to them.
+  /// Elements begin .. begin + grad.numel() - 1 of a parameter's value, and what belongs to them.
   struct Elements {
     const Tensor &grad, &value;
     int64_t begin;
     State& state;
 
-    int64_t size() const { return grad.numel(); }
+    /// f(gradient, numbers, how many), as pointers of the parameter's type.
+    template <class F>
+    void visit(const char* optimizer, F&& f) const {
+      visit_floating(value, optimizer, [&](auto* numbers) {
+        f(data<std::remove_pointer_t<decltype(numbers)>>(grad), numbers + begin, grad.numel());
+      });
+    }
+    /// A slot's elements, as pointers of the same type.
     template <class T>
-    T* slot(size_t i) const {
+    T* slot(size_t i, const T*) const {
       return data<T>(state.slots[i]) + begin;
     }
   };
@@ -164,9 +166,8 @@ struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;        ///< outside the root
   double weight_decay = 0;  ///< L2 term added to the gradient, as torch.optim.Adam
-  /// Of an embedding, update only the rows that occurred (torch.optim.SparseAdam). Faster for large
-  /// vocabularies, but a different algorithm: a row that does not occur neither moves on by its momentum nor
-  /// lets its averages decay.
+  /// Of an embedding, update only the rows that occurred (torch.optim.SparseAdam). Faster, but a different
+  /// algorithm: a row that does not occur neither moves on by its momentum nor lets its averages decay.
   bool lazy = false;
 };
 

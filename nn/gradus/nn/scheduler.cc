@@ -77,8 +77,6 @@ Schedule with_warmup(double steps, Schedule after) {
   };
 }
 
-// ---- Scheduler ----
-
 Scheduler::Scheduler(Optimizer& optimizer, Schedule schedule)
     : optimizer_(optimizer), schedule_(std::move(schedule)) {
   if (!schedule_) fail("Scheduler", "needs a schedule");
@@ -104,8 +102,6 @@ void Scheduler::load_state_dict(const StateDict& dict) {
   base_ = found[1].to_vector();
   step_to(found[0].item());
 }
-
-// ---- ReduceLROnPlateau ----
 
 ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options)
     : optimizer_(optimizer),

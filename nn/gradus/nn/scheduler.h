@@ -26,12 +26,10 @@ Schedule cosine_annealing_lr(double T_max, double eta_min = 0);
 /// base times a factor that goes from start_factor at t = 0 to end_factor at total_iters and stays there.
 /// Linear decay to nothing is linear_lr(1, 0, T), warm-up linear_lr(1.0 / n, 1, n - 1).
 Schedule linear_lr(double start_factor, double end_factor, double total_iters);
-/// factor model_size^-0.5 min(s^-0.5, s warmup^-1.5), s = t + 1: linear warm-up, then the inverse root
-/// (Vaswani et al. 2017, section 5.3). Does not look at base. @throws Error unless model_size and warmup are
-/// positive.
+/// factor model_size^-0.5 min(s^-0.5, s warmup^-1.5), s = t + 1, whatever the base: linear warm-up, then the
+/// inverse root (Vaswani et al. 2017, 5.3). @throws Error unless model_size and warmup are positive.
 Schedule noam_lr(double model_size, double warmup = 4000, double factor = 1);
-/// `after`, on the same clock, times min(1, (t + 1) / steps). @throws Error when steps is not positive or there
-/// is no `after`.
+/// `after`, on the same clock, times min(1, (t + 1) / steps). @throws Error for no `after` or steps <= 0.
 Schedule with_warmup(double steps, Schedule after);
 
 /// Sets an optimiser's learning rates, those of all groups, each from its own start.
@@ -50,8 +48,7 @@ class Scheduler {
 
   /// "t" and "base_lrs" [groups].
   StateDict state_dict() const;
-  /// Goes on from there, the optimiser's rates included. @throws Error for other names, and for another
-  /// number of groups.
+  /// Goes on from there, rates included. @throws Error for other names, and another number of groups.
   void load_state_dict(const StateDict& dict);
 
  private:

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gradus/nn/search.h>
 
 #include <algorithm>
@@ -24,8 +25,7 @@ constexpr int64_t kMostRows = 1000;  // of a sentence; candidates grow with thei
 void check_beam(int64_t beam_size) {
   if (beam_size < 1) fail("translate", "beam_size must be at least 1: " + std::to_string(beam_size));
   if (beam_size > kMostRows)
-    fail("translate",
-         "beam_size must be at most " + std::to_string(kMostRows) + ": " + std::to_string(beam_size));
+    fail("translate", fmt::format("beam_size must be at most {}: {}", kMostRows, beam_size));
 }
 
 class Beam {
@@ -144,8 +144,10 @@ class Beam {
     const float* x = logits.f32() + row * V;
     if (K_ == 1) {  // with one hypothesis to a sentence, what stands behind the best word is never taken
       int64_t v = kernels::argmax(x, V);
-      if (forbidden(v)) best_words(x, V, 1);
-      else best_.assign(1, static_cast<int32_t>(v));
+      if (forbidden(v))
+        best_words(x, V, 1);
+      else
+        best_.assign(1, static_cast<int32_t>(v));
     } else {
       best_words(x, V, std::min(K_ + 1, V));
     }
@@ -184,8 +186,8 @@ class Beam {
     weights_.insert(weights_.end(), w.f32(), w.f32() + w.numel());
   }
 
-  // A result of sentence b: the hypothesis that stood in `row` after step t, cut off there, or by </s> behind it
-  // where that was the step before.
+  // A result of sentence b: the hypothesis that stood in `row` after step t. It is cut off there if that was
+  // the last step, else </s> followed.
   void finish(int64_t b, int64_t t, int64_t row, double log_probability) {
     Hypothesis h = walk_back(t, row);
     h.finished = t + 1 < steps();

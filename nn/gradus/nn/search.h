@@ -34,9 +34,8 @@ struct Hypothesis {
 
 /// Beam search, batched over sentences and hypotheses; nothing is recorded. Source ids i32 [S, B], lengths i32
 /// [B]. Returns up to beam_size hypotheses per sentence, best first, in the order of the sentences. A finished
-/// hypothesis leaves the beam, and the batch; a sentence is done when beam_size of them have finished. <pad>
-/// and <s> are never produced. With a pool, each thread takes some of the sentences, or a part of each product
-/// when they are few; the result is the same whatever the number of threads.
+/// hypothesis leaves the beam; a sentence is done when beam_size of them have finished. With a pool, each
+/// thread takes some of the sentences, or a part of each product when they are few; the result is the same.
 /// @throws Error "[translate] beam_size must be at least 1: 0".
 std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Input& source,
                                                const Tensor& lengths, const SearchOptions& options = {});

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gradus/nn/transformer.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
@@ -31,8 +32,6 @@ TransformerDecoderOutput through(const TransformerDecoder& decoder, const Var& x
 
 }  // namespace
 
-// ---- the feed-forward part ----
-
 FeedForward::FeedForward(int64_t d_model, const RngInput& rng, const TransformerOptions& o)
     : linear1(d_model, o.dim_feedforward, rng, {}),
       linear2(o.dim_feedforward, d_model, rng, {}),
@@ -49,8 +48,6 @@ Var FeedForward::operator()(const Input& x) const {
   Var hidden = linear1(x);
   return linear2(dropout(gelu ? gradus::gelu(hidden) : relu(hidden)));
 }
-
-// ---- encoder ----
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng,
                                                  const TransformerOptions& o)
@@ -78,8 +75,6 @@ Var TransformerEncoder::operator()(const Input& x, const Tensor& mask) const {
   }
   return norm ? (*norm)(y) : y;
 }
-
-// ---- decoder ----
 
 TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng,
                                                  const TransformerOptions& o)
@@ -139,9 +134,8 @@ TransformerDecoderOutput TransformerDecoder::step(const Input& x, std::vector<Tr
                                                   const TransformerDecoderOptions& o) const {
   At at(x.caller());
   if (caches.size() != layers.size())
-    fail("TransformerDecoder", "needs what start() returned, a cache for each of " +
-                                   std::to_string(layers.size()) +
-                                   " layers: " + std::to_string(caches.size()));
+    fail("TransformerDecoder", fmt::format("needs what start() returned, a cache for each of {} layers: {}",
+                                           layers.size(), caches.size()));
   return through(*this, x, o, [&](size_t i, const Var& y, const TransformerDecoderOptions& own) {
     return layers[i].step(y, caches[i], own);
   });

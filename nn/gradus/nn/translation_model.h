@@ -21,8 +21,8 @@ struct LossOptions {
   double label_smoothing = 0;
   /// Multiplies loss and gradient, for a shard of a larger batch.
   double weight = 1;
-  /// What a word is expected to cost, nats, such as a moving average of the batches before. Of hard attention,
-  /// which draws in training and learns by REINFORCE; the loss's value stays the cross-entropy.
+  /// What a word is expected to cost, nats, such as a moving average of batches before: for hard attention,
+  /// which learns by REINFORCE. The loss's value stays the cross-entropy.
   double baseline = 0;
 };
 
@@ -31,12 +31,11 @@ class TranslationModel : public Generative {
  public:
   /// Teacher-forced cross-entropy over the real target words; logits exist for those only.
   CrossEntropy loss(const Seq2SeqBatch& batch, const LossOptions& options = {}) const;
-  /// What each target word costs under teacher forcing, nats, [T, B]; 0 at padding. Holds all the batch's
-  /// logits at once.
+  /// What each target word costs under teacher forcing, nats, [T, B]; 0 at padding. Holds all logits at once.
   Tensor word_losses(const Seq2SeqBatch& batch) const;
-  /// The input of the output layer, with the target of each row, so that shards of a batch can share that layer
-  /// (parallel_output_gradients). Rows are in the order of target_out: all T B of them, or those of real steps.
-  /// `extra` has the value 0 and the REINFORCE gradient of hard attention.
+  /// The input of the output layer and the target of each row, for parallel_output_gradients. Rows are in
+  /// the order of target_out: all T B of them, or those of real steps. `extra` has the value 0 and the REINFORCE
+  /// gradient of hard attention.
   virtual ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {}) const = 0;
   /// The layer behind them, and which target is padding.
   virtual OutputLayer output_layer() const = 0;

@@ -13,15 +13,11 @@ Parameter score_vector(int64_t n, const RngInput& rng) {
   return Parameter(Tensor::uniform({n}, -bound, bound, rng));
 }
 
-// ---- additive ----
-
 AdditiveAttention::AdditiveAttention(const AttentionSizes& s, const RngInput& rng)
     : FormedAttention(s.options),
       query(s.query_size, s.attention_size, rng, {.bias = false}),
       key(s.annotation_size, s.attention_size, rng, {.bias = false}),
       v(score_vector(s.attention_size, rng)) {}
-
-// ---- concat ----
 
 ConcatAttention::ConcatAttention(const AttentionSizes& s, const RngInput& rng)
     : FormedAttention(s.options),
@@ -34,8 +30,6 @@ ScoreForm ConcatAttention::form() const {
   return {ScoreForm::Kind::additive, WeightPart::of_columns(weight, 0, query_size),
           WeightPart::of_columns(weight, query_size, weight.shape()[1]), v};
 }
-
-// ---- concat with the identity ----
 
 ConcatIdentityAttention::ConcatIdentityAttention(const AttentionSizes& s, const RngInput& rng)
     : FormedAttention(s.options),

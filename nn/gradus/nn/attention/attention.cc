@@ -11,18 +11,14 @@
 namespace gradus::nn {
 namespace {
 
-void check_rows(const Tensor& rows, int64_t B) {
-  for (int64_t i = 0; i < rows.numel(); ++i)
-    if (rows.i32()[i] < 0 || rows.i32()[i] >= B)
-      fail("rows", "must be in 0 .. " + std::to_string(B - 1) + ": " + std::to_string(rows.i32()[i]));
-}
-
 // Columns of a time-major [S, B, ...]: copied, where nobody wants a gradient of them.
 Var take_columns(const Var& x, const Tensor& rows) {
   if (!x.defined()) return x;
   if (x.requires_grad()) return transpose(gather_rows(transpose(x, 0, 1), rows), 0, 1);
   int64_t S = x.size(0), B = x.size(1), N = rows.numel();
-  check_rows(rows, B);
+  for (int64_t i = 0; i < N; ++i)
+    if (int32_t row = rows.i32()[i]; row < 0 || row >= B)
+      fail("rows", "must be in 0 .. " + std::to_string(B - 1) + ": " + std::to_string(row));
   Shape shape = x.shape();
   shape.set(1, N);
   Tensor out(shape, x.dtype());
@@ -127,7 +123,8 @@ Attended ScoredAttention::step(const Input& query, const AttentionMemory& memory
   return attend(normalise(scores(query, memory, state), memory.mask), memory, state);
 }
 
-BorrowingAttention::BorrowingAttention(const AttentionSizes& s, std::string_view otherwise, const RngInput& rng)
+BorrowingAttention::BorrowingAttention(const AttentionSizes& s, std::string_view otherwise,
+                                       const RngInput& rng)
     : ScoredAttention(s.options), score(make_score(s, otherwise, rng)) {}
 
 AttentionMemory BorrowingAttention::prepare(const Input& annotations, const Tensor& mask) const {

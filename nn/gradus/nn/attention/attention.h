@@ -138,12 +138,22 @@ struct AttentionKind {
   std::string name;                  ///< "general"
   std::vector<std::string> aliases;  ///< "luong"
   std::string description;           ///< one line for --help, with the formula
-  /// Which order of decoder it was published with, and "auto" takes: true: Luong's, the new state asks; false:
-  /// Bahdanau's.
+  /// The order it was published with, which "auto" takes: Luong's (the new state asks), or Bahdanau's.
   bool luong_order = false;
   bool equal_sizes = false;  ///< needs Q = D: the encoder's directions are made half as wide
   std::function<std::unique_ptr<Attention>(const AttentionSizes&, Rng&)> make;
 };
+
+/// The kind that makes a T(const AttentionSizes&, Rng&).
+template <class T>
+AttentionKind attention_kind_of(std::string name, std::string description,
+                                std::vector<std::string> aliases = {}, bool luong_order = false,
+                                bool equal_sizes = false) {
+  auto make = [](const AttentionSizes& sizes, Rng& rng) -> std::unique_ptr<Attention> {
+    return std::make_unique<T>(sizes, rng);
+  };
+  return {name, aliases, description, luong_order, equal_sizes, make};
+}
 
 /// All that are known, the library's own first.
 const std::vector<AttentionKind>& attention_kinds();
@@ -152,8 +162,7 @@ const AttentionKind& attention_kind(std::string_view name);
 /// @throws Error as attention_kind, and what the attention's constructor throws.
 std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionSizes& sizes,
                                           const RngInput& rng);
-/// The attention named by sizes.options.score, or `otherwise` where that is empty, for one that is built on
-/// scores.
+/// The attention named by sizes.options.score, or `otherwise` where that is empty, to build on its scores.
 /// @throws Error "[make_score] multihead has no scores of its own to build on".
 std::unique_ptr<ScoredAttention> make_score(const AttentionSizes& sizes, std::string_view otherwise,
                                             const RngInput& rng);
@@ -180,18 +189,10 @@ struct AttentionRegistration {
   explicit AttentionRegistration(AttentionKind kind) { register_attention(std::move(kind)); }
 };
 
-/// At namespace scope of a source file of your program, once: makes `Type(const AttentionSizes&, Rng&)` known
-/// as `name`.
+/// At namespace scope of a source file, once: makes `Type(const AttentionSizes&, Rng&)` known as `name`.
 ///   GRADUS_ATTENTION(MyAttention, "mine", "v . relu(W [query ; annotation])")
-#define GRADUS_ATTENTION(Type, name, description)                                             \
-  [[maybe_unused]] static const ::gradus::nn::AttentionRegistration gradus_attention_##Type(  \
-      {name,                                                                                  \
-       {},                                                                                    \
-       description,                                                                           \
-       false,                                                                                 \
-       false,                                                                                 \
-       [](const ::gradus::nn::AttentionSizes& sizes, ::gradus::Rng& rng) {                    \
-         return std::unique_ptr<::gradus::nn::Attention>(std::make_unique<Type>(sizes, rng)); \
-       }});
+#define GRADUS_ATTENTION(Type, name, description)                                            \
+  [[maybe_unused]] static const ::gradus::nn::AttentionRegistration gradus_attention_##Type( \
+      ::gradus::nn::attention_kind_of<Type>(name, description));
 
 }  // namespace gradus::nn

@@ -12,19 +12,6 @@ Tensor given_row(const char* who, const AttentionMemory& memory, int64_t t, DTyp
   return t < given.size(0) ? given.row(t).to(dtype) : Tensor();
 }
 
-Tensor uniform_weights(const AttentionMemory& memory) {
-  int64_t S = memory.annotations.size(0), B = memory.annotations.size(1);
-  Tensor out = Tensor::zeros({B, S}, memory.annotations.dtype());
-  auto real = [&](int64_t i) { return !memory.mask.defined() || memory.mask.u8()[i]; };
-  for (int64_t b = 0; b < B; ++b) {
-    int64_t n = 0;
-    for (int64_t s = 0; s < S; ++s) n += real(b * S + s);
-    for (int64_t s = 0; s < S; ++s)
-      if (real(b * S + s)) out.set(b * S + s, 1 / static_cast<double>(n));
-  }
-  return out;
-}
-
 Var UniformAttention::scores(const Input&, const AttentionMemory& memory, const AttentionState&) const {
   const Var& h = memory.annotations;
   return Tensor::zeros({h.size(1), h.size(0)}, h.dtype());

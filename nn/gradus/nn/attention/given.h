@@ -25,7 +25,4 @@ struct OracleAttention : UniformAttention {
 /// Row t of memory.given as [B, S], or undefined where it has none.
 Tensor given_row(const char* who, const AttentionMemory& memory, int64_t t, DType dtype);
 
-/// [B, S]: 1 / n at each of the n real positions of a sentence, 0 elsewhere.
-Tensor uniform_weights(const AttentionMemory& memory);
-
 }  // namespace gradus::nn

@@ -26,8 +26,8 @@ struct HardAttention : BorrowingAttention {
 /// before t are left out because a position drawn at t cannot change them. A baseline that does not depend on
 /// the draws changes only the variance.
 Var reinforce(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline);
-/// The same for a loss that is a mean over real words and counts `weight` times: a gradient, and no value. Some
-/// word must be real.
+/// The same for a loss that is a mean over real words, of which there are some, and counts `weight` times: a
+/// gradient, and no value.
 Var reinforce_term(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline,
                    double weight);
 

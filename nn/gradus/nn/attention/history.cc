@@ -3,15 +3,29 @@
 #include <cmath>
 
 #include <gradus/nn/attention/additive.h>
-#include <gradus/nn/attention/given.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention_scores.h>
 #include <gradus/ops/location_features.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
+namespace {
 
-// ---- location-aware ----
+// [B, S]: 1 / n at each of the n real positions of a sentence, 0 elsewhere.
+Tensor uniform_weights(const AttentionMemory& memory) {
+  int64_t S = memory.annotations.size(0), B = memory.annotations.size(1);
+  Tensor out = Tensor::zeros({B, S}, memory.annotations.dtype());
+  auto real = [&](int64_t i) { return !memory.mask.defined() || memory.mask.u8()[i]; };
+  for (int64_t b = 0; b < B; ++b) {
+    int64_t n = 0;
+    for (int64_t s = 0; s < S; ++s) n += real(b * S + s);
+    for (int64_t s = 0; s < S; ++s)
+      if (real(b * S + s)) out.set(b * S + s, 1 / static_cast<double>(n));
+  }
+  return out;
+}
+
+}  // namespace
 
 LocationAwareAttention::LocationAwareAttention(const AttentionSizes& s, const RngInput& rng)
     : ScoredAttention(s.options),
@@ -36,8 +50,6 @@ Var LocationAwareAttention::scores(const Input& q, const AttentionMemory& memory
   At at(q.caller());
   return additive_scores(query(q), memory.keys + location(location_features(state.weights, filters)), v);
 }
-
-// ---- coverage ----
 
 CoverageAttention::CoverageAttention(const AttentionSizes& s, const RngInput& rng)
     : ScoredAttention(s.options),

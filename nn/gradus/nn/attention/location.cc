@@ -28,8 +28,6 @@ std::vector<int64_t> lengths_of(const AttentionMemory& memory) {
 
 }  // namespace
 
-// ---- location ----
-
 LocationAttention::LocationAttention(const AttentionSizes& s, const RngInput& rng)
     : ScoredAttention(s.options), position(s.query_size, s.options.max_positions, rng, {.bias = false}) {}
 
@@ -53,8 +51,6 @@ Attended LocationAttention::step(const Input& query, const AttentionMemory& memo
   }
   return attend(normalise(scores(query, memory, state), mask), memory, state);
 }
-
-// ---- local ----
 
 LocalAttention::LocalAttention(const AttentionSizes& s, const RngInput& rng)
     : BorrowingAttention(s, "general", rng) {

@@ -14,44 +14,38 @@
 namespace gradus::nn {
 namespace {
 
-enum Published { bahdanau_order, luong_order, luong_order_equal_sizes };
-
-template <class T>
-AttentionKind kind_of(std::string name, std::vector<std::string> aliases, Published order,
-                      std::string description) {
-  auto make = [](const AttentionSizes& sizes, Rng& rng) -> std::unique_ptr<Attention> {
-    return std::make_unique<T>(sizes, rng);
-  };
-  return {name, aliases, description, order != bahdanau_order, order == luong_order_equal_sizes, make};
-}
+constexpr bool luong_order = true, equal_sizes = true;
 
 // The library's own. A new one is a line here.
 std::vector<AttentionKind> own() {
   return {
-      kind_of<AdditiveAttention>("bahdanau", {"additive", "mlp"}, bahdanau_order,
-                                 "v . tanh(W1 query + W2 annotation)"),
-      kind_of<DotAttention>("dot", {}, luong_order_equal_sizes, "query . annotation"),
-      kind_of<ScaledDotAttention>("scaled-dot", {"scaled_dot"}, luong_order_equal_sizes,
-                                  "query . annotation / sqrt(D)"),
-      kind_of<GeneralAttention>("general", {"luong"}, luong_order, "query . W annotation"),
-      kind_of<ConcatAttention>("concat", {}, luong_order, "v . tanh(W [query ; annotation])"),
-      kind_of<ConcatIdentityAttention>("concat-identity", {}, luong_order, "v . tanh(W query + annotation)"),
-      kind_of<LocationAttention>("location", {}, luong_order, "W query, whatever stands at the positions"),
-      kind_of<LocationAwareAttention>("location-aware", {"chorowski"}, bahdanau_order,
-                                      "additive, with the previous weights convolved into the score"),
-      kind_of<LocalMonotonicAttention>("local-m", {}, luong_order,
-                                       "general, in a window around the target's position"),
-      kind_of<LocalPredictiveAttention>("local-p", {}, luong_order,
-                                        "general, in a Gaussian window around a predicted position"),
-      kind_of<CoverageAttention>("coverage", {}, bahdanau_order,
-                                 "additive, with the sum of all previous weights in the score"),
-      kind_of<MultiheadSourceAttention>("multihead", {"multi-head"}, luong_order,
-                                        "scaled dot products of several heads, on projections of both sides"),
-      kind_of<HardAttention>("hard", {}, bahdanau_order,
-                             "one word at a time, drawn by additive scores, learned by REINFORCE"),
-      kind_of<UniformAttention>("uniform", {}, bahdanau_order, "all words equally: nothing to learn"),
-      kind_of<OracleAttention>("oracle", {}, bahdanau_order,
-                               "where the gold alignments of the data point: nothing to learn"),
+      attention_kind_of<AdditiveAttention>("bahdanau", "v . tanh(W1 query + W2 annotation)",
+                                           {"additive", "mlp"}),
+      attention_kind_of<DotAttention>("dot", "query . annotation", {}, luong_order, equal_sizes),
+      attention_kind_of<ScaledDotAttention>("scaled-dot", "query . annotation / sqrt(D)", {"scaled_dot"},
+                                            luong_order, equal_sizes),
+      attention_kind_of<GeneralAttention>("general", "query . W annotation", {"luong"}, luong_order),
+      attention_kind_of<ConcatAttention>("concat", "v . tanh(W [query ; annotation])", {}, luong_order),
+      attention_kind_of<ConcatIdentityAttention>("concat-identity", "v . tanh(W query + annotation)", {},
+                                                 luong_order),
+      attention_kind_of<LocationAttention>("location", "W query, whatever stands at the positions", {},
+                                           luong_order),
+      attention_kind_of<LocationAwareAttention>(
+          "location-aware", "additive, with the previous weights convolved into the score", {"chorowski"}),
+      attention_kind_of<LocalMonotonicAttention>(
+          "local-m", "general, in a window around the target's position", {}, luong_order),
+      attention_kind_of<LocalPredictiveAttention>(
+          "local-p", "general, in a Gaussian window around a predicted position", {}, luong_order),
+      attention_kind_of<CoverageAttention>("coverage",
+                                           "additive, with the sum of all previous weights in the score"),
+      attention_kind_of<MultiheadSourceAttention>(
+          "multihead", "scaled dot products of several heads, on projections of both sides", {"multi-head"},
+          luong_order),
+      attention_kind_of<HardAttention>("hard",
+                                       "one word at a time, drawn by additive scores, learned by REINFORCE"),
+      attention_kind_of<UniformAttention>("uniform", "all words equally: nothing to learn"),
+      attention_kind_of<OracleAttention>("oracle",
+                                         "where the gold alignments of the data point: nothing to learn"),
   };
 }
 

@@ -6,12 +6,10 @@
 
 namespace gradus::nn::packed {
 
-/// The most probable word of each row, for a greedy search that asks for nothing else: the logits are never all
-/// there.
+/// The most probable word of each row, for a greedy search: the logits are never all there.
 class BestWords {
  public:
-  /// For up to `most` rows. Allocates in the first call with other words that are never to be taken than
-  /// before.
+  /// For up to `most` rows. Allocates when the words that are never to be taken are others than before.
   void prepare(const Matrix& output, const float* bias, const std::vector<int32_t>& never, int64_t most,
                int members);
   /// This member's share: logits are x W^T + bias, x [R, k].

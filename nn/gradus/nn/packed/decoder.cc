@@ -28,7 +28,8 @@ bool is_f32(const Parameter& p) { return p.value().dtype() == DType::f32; }
 
 Tensor gathered(const Matrix& m, const Tensor& x, Team& team) {
   Tensor out({x.size(0), m.rows()}, DType::f32);
-  team.run([&](int member) { m.product(x.size(0), x.f32(), x.size(1), nullptr, out.f32(), member, team.size()); });
+  team.run(
+      [&](int member) { m.product(x.size(0), x.f32(), x.size(1), nullptr, out.f32(), member, team.size()); });
   return out;
 }
 

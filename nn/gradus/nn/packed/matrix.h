@@ -28,8 +28,7 @@ class Matrix {
   bool defined() const { return packed_.has_value(); }
   int64_t rows() const { return packed_ ? packed_->n() : 0; }  ///< columns of the result
 
-  /// out [m, rows()] = x [m, k] W^T + bias, rows of x `x_stride` apart; this member's columns. The bias [rows()]
-  /// may be null.
+  /// out [m, rows()] = x [m, k] W^T + bias (or null), rows of x `x_stride` apart; this member's columns.
   void product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member = 0,
                int members = 1) const;
 
