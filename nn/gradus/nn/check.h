@@ -13,8 +13,8 @@
 
 namespace gradus::nn {
 
-/// @throws Error "[Linear] in_features must be positive: 0", or "... must be at most 2147483647: 5000000000": no
-/// layer is that large, and a few of them multiplied by its gates still fit an int64_t.
+/// @throws Error "[Linear] in_features must be positive: 0", or "... at most 2147483647: 4611686018427387904":
+/// no layer is that large, and a few of them multiplied by its gates still fit an int64_t.
 void must_be_positive(const char* where, const char* what, int64_t value,
                       int64_t most = std::numeric_limits<int32_t>::max());
 /// Layers upon each other, of a stack that anybody would wait for: a file may say any number.

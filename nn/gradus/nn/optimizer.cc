@@ -227,7 +227,7 @@ void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, 
       apply(update, {given.rows.row(i), value, given.ids.i32()[i] * width, state});
     return;
   }
-  // Some rows at a time, with zeros for those that did not occur, are laid out in a buffer that stays in cache.
+  // Some rows at a time, with zeros for those that did not occur, are laid out in a buffer that stays cached.
   Tensor places = Tensor::full({count}, -1, DType::i32);
   int32_t* place = places.i32();
   const int32_t* ids = given.ids.i32();

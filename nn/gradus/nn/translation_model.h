@@ -34,8 +34,8 @@ class TranslationModel : public Generative {
   /// What each target word costs under teacher forcing, nats, [T, B]; 0 at padding. Holds all logits at once.
   Tensor word_losses(const Seq2SeqBatch& batch) const;
   /// The input of the output layer and the target of each row, for parallel_output_gradients. Rows are in
-  /// the order of target_out: all T B of them, or those of real steps. `extra` has the value 0 and the REINFORCE
-  /// gradient of hard attention.
+  /// the order of target_out: all T B of them, or those of real steps. `extra` has the value 0 and the
+  /// REINFORCE gradient of hard attention.
   virtual ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {}) const = 0;
   /// The layer behind them, and which target is padding.
   virtual OutputLayer output_layer() const = 0;
