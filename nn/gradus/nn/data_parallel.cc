@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <unordered_set>
 
@@ -72,11 +71,10 @@ Gradients sum_of(ThreadPool& pool, std::vector<std::optional<Gradients>>& found)
 Tensor concat_tensors(const std::vector<Tensor>& parts, int64_t rows) {
   if (parts.size() == 1) return parts[0];
   Tensor out(parts[0].dims() == 1 ? Shape{rows} : Shape{rows, parts[0].size(1)}, parts[0].dtype());
-  char* to = static_cast<char*>(out.raw());
+  int64_t at = 0;
   for (const Tensor& part : parts) {
-    size_t bytes = static_cast<size_t>(part.numel() * size_of(part.dtype()));
-    if (bytes > 0) std::memcpy(to, part.raw(), bytes);
-    to += bytes;
+    if (part.numel() > 0) out.rows(at, at + part.size(0)).copy_from(part);
+    at += part.size(0);
   }
   return out;
 }

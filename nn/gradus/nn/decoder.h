@@ -50,17 +50,13 @@ enum class ReadoutKind { tanh, maxout };
 enum class Order { before_cell, after_cell };
 
 struct DecoderOptions {
-  /// On embeddings and readout.
-  double dropout = 0;
+  double dropout = 0;  ///< on embeddings and readout
   int32_t padding_idx = 1;
   Order order = Order::before_cell;
-  /// After the cell only.
-  bool input_feeding = false;
-  /// False: always step by step, for tests and readers.
-  bool fused = true;
+  bool input_feeding = false;  ///< after the cell only
+  bool fused = true;           ///< false: always step by step, for tests and readers
   ReadoutKind readout = ReadoutKind::tanh;
-  /// The unit; the fused op of additive attention knows only the GRU, reset after.
-  CellType cell = {};
+  CellType cell = {};  ///< the unit; the fused op of additive attention knows only the GRU, reset after
 };
 
 /// What makes one vector of all that is known at a step, [.., in] -> [.., R]:
@@ -76,8 +72,7 @@ struct Readout {
 };
 
 struct TeacherForcing {
-  /// i32 [B], real steps of each target; undefined: all T.
-  Tensor lengths = {};
+  Tensor lengths = {};  ///< i32 [B], real steps of each target; undefined: all T
 };
 
 /// One interface for all decoders. R, the readout's size, is hidden_size.

@@ -22,8 +22,7 @@ struct Encoded {
 
 struct EncoderOptions {
   int32_t padding_idx = 1;
-  /// Both ways unless said otherwise; its dropout is on the embeddings, too.
-  RecurrentOptions rnn = {};
+  RecurrentOptions rnn = {};  ///< both ways unless said otherwise; its dropout is on the embeddings, too
 };
 
 /// Embedding and recurrent layers over a source (Bahdanau et al. 2014, appendix A.1.1). Annotations are

@@ -18,7 +18,7 @@ struct GRUCell : RecurrentCell {
 struct GRU : RecurrentStack {
   GRU(int64_t in, int64_t hidden, const RngInput& rng, const RecurrentOptions& o = {})
       : RecurrentStack("GRU", in, hidden, rng, of_kind(CellKind::gru, o, "GRU", rng.caller())) {}
-  /// @throws Error when a shape does not fit or a length is outside 0 .. T.
+  /// @throws Error as RecurrentStack.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {}, const Var& h0 = {}) const {
     return RecurrentStack::operator()(x, lengths, {h0, {}});
   }

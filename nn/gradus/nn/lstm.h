@@ -20,7 +20,7 @@ struct LSTMCell : RecurrentCell {
 struct LSTM : RecurrentStack {
   LSTM(int64_t in, int64_t hidden, const RngInput& rng, const RecurrentOptions& o = {})
       : RecurrentStack("LSTM", in, hidden, rng, of_kind(CellKind::lstm, o, "LSTM", rng.caller())) {}
-  /// @throws Error when a shape does not fit or a length is outside 0 .. T.
+  /// @throws Error as RecurrentStack.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {}, const Var& h0 = {},
                              const Var& c0 = {}) const {
     return RecurrentStack::operator()(x, lengths, {h0, c0});

@@ -134,14 +134,12 @@ void ParamVisitor::leave(size_t before) {
 
 std::vector<NamedParameter> named_parameters(const std::vector<ParamVisitor::Entry>& entries) {
   std::vector<NamedParameter> out;
-  out.reserve(entries.size());
   for (const ParamVisitor::Entry& e : entries) out.push_back({e.name, e.parameter});
   return out;
 }
 
 StateDict state_dict(const std::vector<NamedParameter>& parameters) {
   StateDict out;
-  out.reserve(parameters.size());
   for (const NamedParameter& p : parameters) out.emplace_back(p.name, p.parameter->value());
   return out;
 }

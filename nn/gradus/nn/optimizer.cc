@@ -76,10 +76,8 @@ void for_each_gradient(Gradients& grads, F&& f) {
 double grad_norm(Gradients& grads, ThreadPool* pool) {
   std::vector<Tensor> parts;
   for_each_gradient(grads, [&](const Gradients::Entry& entry) {
-    if (entry.dense.defined())
-      parts.push_back(entry.rows.empty() ? entry.dense : densify(entry));
-    else
-      parts.push_back(entry.rows[0].rows);
+    if (entry.dense.defined()) parts.push_back(entry.rows.empty() ? entry.dense : densify(entry));
+    else parts.push_back(entry.rows[0].rows);
   });
   struct Block {
     const Tensor* tensor;
@@ -300,12 +298,10 @@ void Optimizer::load_state_dict(const ParameterList& parameters, const StateDict
   std::vector<std::string> slots = slot_names(), missing, misshaped;
   auto take = [&](const std::string& name, const Shape& shape, const std::string& whose) {
     auto found = given.extract(name);
-    if (found.empty())
-      missing.push_back(name);
+    if (found.empty()) missing.push_back(name);
     else if (found.mapped().shape() != shape)
       misshaped.push_back(fmt::format("{} ({}, given {})", name, whose, found.mapped().shape().str()));
-    else
-      return found.mapped();
+    else return found.mapped();
     return Tensor();
   };
   ByParameter<State> states;

@@ -24,19 +24,16 @@ struct RecurrentOutput {
 /// Layers of a recurrent unit: what RNN, GRU, LSTM and Encoder are told.
 struct RecurrentOptions {
   int64_t num_layers = 1;
-  /// On what goes from layer to layer, under Training.
-  double dropout = 0;
+  double dropout = 0;  ///< on what goes from layer to layer, under Training
   /// Left open: no for RNN, GRU and LSTM, as in PyTorch; yes for an encoder.
   std::optional<bool> bidirectional = {};
   /// The mask of `dropout`, [B, dirs * H], is one for all steps (Gal & Ghahramani 2016).
   bool variational = false;
   /// On h_{t-1} within the recurrent product, one mask [B, H] for all steps (same paper).
   double recurrent_dropout = 0;
-  /// Each layer but the first adds its input to its output (Wu et al. 2016, 3.1).
-  bool residual = false;
+  bool residual = false;  ///< each layer but the first adds its input to its output (Wu et al. 2016, 3.1)
   CellType cell = {};
-  /// The composed twins instead of the fused ops: slow, for tests and readers.
-  bool reference = false;
+  bool reference = false;  ///< the composed twins instead of the fused ops: slow, for tests and readers
 };
 
 /// The same of options: their cell as a unit of this kind.

@@ -18,20 +18,16 @@ enum class CellKind { rnn, gru, lstm };
 
 /// A unit with its options. Equations: gradus/ops/rnn.h, gru.h, lstm.h; layer_norm's there too.
 struct CellType {
-  /// GRU, LSTM, RNN and their cells set it themselves.
-  CellKind kind = CellKind::gru;
-  /// False: no bias_ih, no bias_hh, and under layer_norm no offsets.
-  bool bias = true;
-  /// Of an rnn.
-  Nonlinearity nonlinearity = Nonlinearity::tanh;
+  CellKind kind = CellKind::gru;  ///< GRU, LSTM, RNN and their cells set it themselves
+  bool bias = true;               ///< false: no bias_ih, no bias_hh, and under layer_norm no offsets
+  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< of an rnn
   /// Of a gru. True: the reset gate acts after the product, as in PyTorch and cuDNN; false: before it (Cho v3).
   bool reset_after = true;
   /// The gru of Bahdanau et al. 2014: reset before, z weights the new state, no bias_hh.
   bool bahdanau = false;
   /// Of an lstm: added to the forget gate's bias_ih at the start; 1 in Jozefowicz et al. 2015.
   double forget_bias = 0;
-  /// Ba et al. 2016.
-  bool layer_norm = false;
+  bool layer_norm = false;  ///< Ba et al. 2016
 
   bool operator==(const CellType&) const = default;
   int64_t gates() const { return kind == CellKind::rnn ? 1 : kind == CellKind::gru ? 3 : 4; }

@@ -19,7 +19,7 @@ struct RNNCell : RecurrentCell {
 struct RNN : RecurrentStack {
   RNN(int64_t in, int64_t hidden, const RngInput& rng, const RecurrentOptions& o = {})
       : RecurrentStack("RNN", in, hidden, rng, of_kind(CellKind::rnn, o, "RNN", rng.caller())) {}
-  /// @throws Error when a shape does not fit or a length is outside 0 .. T.
+  /// @throws Error as RecurrentStack.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {}, const Var& h0 = {}) const {
     return RecurrentStack::operator()(x, lengths, {h0, {}});
   }

@@ -142,15 +142,10 @@ class Beam {
     }
     int64_t V = logits.size(1);
     const float* x = logits.f32() + row * V;
-    if (K_ == 1) {  // with one hypothesis to a sentence, what stands behind the best word is never taken
-      int64_t v = kernels::argmax(x, V);
-      if (forbidden(v))
-        best_words(x, V, 1);
-      else
-        best_.assign(1, static_cast<int32_t>(v));
-    } else {
-      best_words(x, V, std::min(K_ + 1, V));
-    }
+    // With one hypothesis to a sentence, what stands behind the best word is never taken.
+    int64_t first = K_ == 1 ? kernels::argmax(x, V) : -1;
+    if (first >= 0 && !forbidden(first)) best_.assign(1, static_cast<int32_t>(first));
+    else best_words(x, V, K_ == 1 ? 1 : std::min(K_ + 1, V));
     double log_sum = kernels::log_sum_exp(x, V);
     for (int32_t v : best_) candidates_.push_back({{row, v}, live_[row].log_probability + x[v] - log_sum});
   }

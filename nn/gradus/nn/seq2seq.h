@@ -13,18 +13,14 @@ namespace gradus::nn {
 struct Seq2SeqConfig {
   int64_t source_vocabulary = 0, target_vocabulary = 0;
   int64_t embedding_dim = 128, hidden_size = 128;
-  /// 0: hidden_size.
-  int64_t attention_size = 0;
+  int64_t attention_size = 0;  ///< 0: hidden_size
   /// The encoder's layers; their cell and their dropout (on embeddings and readouts) are the decoder's, too.
   RecurrentOptions rnn = {};
-  /// A name make_attention knows, or "none".
-  std::string attention = "bahdanau";
+  std::string attention = "bahdanau";  ///< a name make_attention knows, or "none"
   /// "bahdanau" or "luong" order; auto: the one the attention was published with.
   std::string decoder = "auto";
-  /// Of the Luong order.
-  bool input_feeding = true;
-  /// Or "maxout".
-  std::string readout = "tanh";
+  bool input_feeding = true;     ///< of the Luong order
+  std::string readout = "tanh";  ///< or "maxout"
   AttentionOptions attention_options = {};
 
   bool bidirectional() const { return rnn.bidirectional.value_or(true); }

@@ -19,8 +19,7 @@ struct Seq2SeqBatch {
 
 struct LossOptions {
   double label_smoothing = 0;
-  /// Multiplies loss and gradient, for a shard of a larger batch.
-  double weight = 1;
+  double weight = 1;  ///< multiplies loss and gradient, for a shard of a larger batch
   /// What a word is expected to cost, nats, such as a moving average of batches before: for hard attention,
   /// which learns by REINFORCE. The loss's value stays the cross-entropy.
   double baseline = 0;

@@ -32,8 +32,7 @@ class Matrix {
   void product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member = 0,
                int members = 1) const;
 
-  /// The widest block of columns that best_of works on at once.
-  static constexpr int64_t kBlock = 480;
+  static constexpr int64_t kBlock = 480;  ///< the widest block of columns that best_of works on at once
   /// What kernels::raise_best makes of the columns of x W^T + bias, this member's only. They come block by
   /// block, each looked at while it is in the cache; block [m, kBlock] holds it.
   void best_of(int64_t m, const float* x, int64_t x_stride, const float* bias, float* block, float* top,
