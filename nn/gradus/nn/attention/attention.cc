@@ -33,11 +33,6 @@ Var take_columns(const Var& x, const Tensor& rows) {
 
 Var take_rows(const Var& x, const Tensor& rows) { return x.defined() ? gather_rows(x, rows) : x; }
 
-Tensor take_mask(const Tensor& mask, const Tensor& rows) {
-  if (!mask.defined()) return mask;
-  return take_columns(mask.reshape({1, mask.size(0), mask.size(1)}), rows).value().row(0);
-}
-
 }  // namespace
 
 AttentionMemory AttentionMemory::rows(const Tensor& rows) const {
@@ -46,7 +41,8 @@ AttentionMemory AttentionMemory::rows(const Tensor& rows) const {
   // Dot's keys are the annotations.
   bool same = keys.defined() && keys.value().raw() == annotations.value().raw();
   out.keys = same ? out.annotations : take_columns(keys, rows);
-  out.mask = take_mask(mask, rows);
+  if (mask.defined())
+    out.mask = take_columns(mask.reshape({1, mask.size(0), mask.size(1)}), rows).value().row(0);
   out.given = take_columns(given, rows).value();
   for (const Var& x : extra) out.extra.push_back(take_columns(x, rows));
   return out;

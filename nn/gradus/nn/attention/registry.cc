@@ -16,9 +16,9 @@ namespace {
 
 constexpr bool luong_order = true, equal_sizes = true;
 
-// The library's own. A new one is a line here.
-std::vector<AttentionKind> own() {
-  return {
+// The library's own, of which a new one is a line here, and those that were registered.
+std::vector<AttentionKind>& kinds() {
+  static std::vector<AttentionKind> all = {
       attention_kind_of<AdditiveAttention>("bahdanau", "v . tanh(W1 query + W2 annotation)",
                                            {"additive", "mlp"}),
       attention_kind_of<DotAttention>("dot", "query . annotation", {}, luong_order, equal_sizes),
@@ -47,10 +47,6 @@ std::vector<AttentionKind> own() {
       attention_kind_of<OracleAttention>("oracle",
                                          "where the gold alignments of the data point: nothing to learn"),
   };
-}
-
-std::vector<AttentionKind>& kinds() {
-  static std::vector<AttentionKind> all = own();
   return all;
 }
 
