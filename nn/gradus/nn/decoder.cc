@@ -149,19 +149,17 @@ Var RecurrentDecoder::readout_input(const Input& state, const Var& context, cons
 
 InputColumns RecurrentDecoder::cell_columns() const {
   const Parameter& w = cell.weight_ih;
-  if (order == Order::after_cell) return {.word = w, .context = {}, .state = {}};
+  if (order == Order::after_cell) return {.word = w};
   int64_t E = embedding.weight.shape()[1];
   return {.word = WeightPart::of_columns(w, 0, E),
-          .context = WeightPart::of_columns(w, E, E + context_size),
-          .state = {}};
+          .context = WeightPart::of_columns(w, E, E + context_size)};
 }
 
 InputColumns RecurrentDecoder::readout_columns() const {
   const Parameter& w = readout.linear.weight;
   int64_t H = cell.hidden_size(), C = context_size;
   if (order == Order::after_cell)
-    return {
-        .word = {}, .context = WeightPart::of_columns(w, 0, C), .state = WeightPart::of_columns(w, C, C + H)};
+    return {.context = WeightPart::of_columns(w, 0, C), .state = WeightPart::of_columns(w, C, C + H)};
   return {.word = WeightPart::of_columns(w, H + C, w.shape()[1]),
           .context = WeightPart::of_columns(w, H, H + C),
           .state = WeightPart::of_columns(w, 0, H)};

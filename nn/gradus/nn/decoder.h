@@ -97,7 +97,7 @@ Tensor target_words(const Tensor& ids, const Tensor& lengths);
 
 /// The columns of a weight by the parts of its input; none for a part that does not enter.
 struct InputColumns {
-  WeightPart word, context, state;
+  WeightPart word = {}, context = {}, state = {};
 };
 
 /// The recurrent decoders of three papers. A step is attention and cell, in either order, then the readout:
