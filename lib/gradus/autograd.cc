@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 
 #include <gradus/kernels/elementwise.h>
 #include <gradus/numeric.h>
@@ -36,9 +37,8 @@ Node::Node(const char* op_name, const Shape& s, DType type)
     : op(op_name), shape(s), dtype(type), order(next_order()), scope(scope_path), caller(At::current()) {}
 
 // Without this, freeing a chain would recurse once per node. All references to inputs are moved to a list and
-// dropped one by one; whoever drops the last one to a node empties it first, so that its destructor finds
-// nothing to recurse into. (Looking only at inputs that nobody else holds would miss x + x, where the node
-// itself holds x twice.)
+// dropped one by one; whoever drops the last one to a node empties it first: its destructor has no inputs.
+// (Looking only at inputs that nobody else holds would miss x + x, where the node itself holds x twice.)
 Node::~Node() {
   std::vector<std::shared_ptr<Node>> doomed;
   auto adopt = [&](std::vector<std::shared_ptr<Node>>& all) {
@@ -95,10 +95,8 @@ Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backwa
   if (!wanted) return Var(std::move(output));
   auto node = std::make_shared<Node>(op, output.shape(), output.dtype());
   node->inputs.reserve(inputs.size());
-  node->input_shapes.reserve(inputs.size());
   for (const Var& input : inputs) {
     node->inputs.push_back(input.node());
-    node->input_shapes.push_back(input.shape());
     if (keep_values || check_finite_mode) node->input_values.push_back(input.value());
   }
   node->backward = std::move(backward);
@@ -137,6 +135,11 @@ Tensor densify(const Gradients::Entry& entry) {
   return out;
 }
 
+void Gradients::Entry::make_dense() {
+  dense = densify(*this);
+  rows.clear();
+}
+
 const Gradients::Entry* Gradients::find(const Var& x) const {
   if (!x.node()) return nullptr;
   auto at = std::lower_bound(entries_.begin(), entries_.end(), x.node()->order,
@@ -162,31 +165,26 @@ void Gradients::add(const Gradients& other) {
   if (&other == this) return scale(2);
   std::vector<Entry> sum;
   sum.reserve(std::max(entries_.size(), other.entries_.size()));
-  auto a = entries_.begin();
-  auto b = other.entries_.begin();
-  while (a != entries_.end() || b != other.entries_.end()) {
-    if (b == other.entries_.end() || (a != entries_.end() && a->node->order < b->node->order)) {
-      sum.push_back(std::move(*a++));
-    } else if (a == entries_.end() || b->node->order < a->node->order) {
-      sum.push_back(*b++);
-    } else {
-      Entry e = std::move(*a++);
-      if (!e.dense.defined() && !b->dense.defined()) {
-        e.rows.insert(e.rows.end(), b->rows.begin(), b->rows.end());
-      } else {
-        Tensor left = densify(e), right = densify(*b);
-        e.dense = Tensor();
-        e.rows.clear();
-        if (!left.sole_owner()) left = left.clone();
-        visit_floating(left, "add", [&](auto* p) {
-          kernels::add_into(data<std::remove_pointer_t<decltype(p)>>(right), p, left.numel());
-        });
-        e.dense = left;
-      }
-      sum.push_back(std::move(e));
-      ++b;
+  auto mine = std::make_move_iterator(entries_.begin()), end = std::make_move_iterator(entries_.end());
+  for (const Entry& theirs : other.entries_) {
+    while (mine != end && mine->node->order < theirs.node->order) sum.push_back(*mine++);
+    if (mine == end || mine->node != theirs.node) {
+      sum.push_back(theirs);
+      continue;
     }
+    Entry& e = sum.emplace_back(*mine++);
+    if (!e.dense.defined() && !theirs.dense.defined()) {
+      e.rows.insert(e.rows.end(), theirs.rows.begin(), theirs.rows.end());
+      continue;
+    }
+    e.make_dense();
+    if (!e.dense.sole_owner()) e.dense = e.dense.clone();
+    Tensor added = densify(theirs);
+    visit_floating(e.dense, "add", [&](auto* p) {
+      kernels::add_into(data<std::remove_pointer_t<decltype(p)>>(added), p, e.dense.numel());
+    });
   }
+  sum.insert(sum.end(), mine, end);
   entries_ = std::move(sum);
 }
 
@@ -207,23 +205,15 @@ void Gradients::scale(double factor) {
 
 // ---- modes ----
 
-NoGrad::NoGrad() : before_(no_grad) { no_grad = true; }
-NoGrad::~NoGrad() { no_grad = before_; }
+NoGrad::NoGrad() : ThreadMode(no_grad) {}
 bool NoGrad::active() { return no_grad; }
 
-Training::Training(uint64_t seed) : before_active_(training), before_(training_stream) {
-  training = true;
-  training_stream = {seed, 0};
-}
-Training::~Training() {
-  training = before_active_;
-  training_stream = before_;
-}
+Training::Training(uint64_t seed)
+    : ThreadMode(training), before_(std::exchange(training_stream, std::pair{seed, uint64_t{0}})) {}
+Training::~Training() { training_stream = before_; }
 bool Training::active() { return training; }
 std::pair<uint64_t, uint64_t> Training::next_stream() {
-  auto now = training_stream;
-  ++training_stream.second;
-  return now;
+  return {training_stream.first, training_stream.second++};
 }
 
 Scope::Scope(const std::string& name) : before_(scope_path) {
@@ -232,12 +222,10 @@ Scope::Scope(const std::string& name) : before_(scope_path) {
 Scope::~Scope() { scope_path = before_; }
 std::string Scope::path() { return scope_path ? *scope_path : std::string(); }
 
-KeepValues::KeepValues() : before_(keep_values) { keep_values = true; }
-KeepValues::~KeepValues() { keep_values = before_; }
+KeepValues::KeepValues() : ThreadMode(keep_values) {}
 bool KeepValues::active() { return keep_values; }
 
-CheckFinite::CheckFinite() : before_(check_finite_mode) { check_finite_mode = true; }
-CheckFinite::~CheckFinite() { check_finite_mode = before_; }
+CheckFinite::CheckFinite() : ThreadMode(check_finite_mode) {}
 bool CheckFinite::active() { return check_finite_mode; }
 
 }  // namespace gradus

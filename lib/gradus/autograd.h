@@ -50,8 +50,7 @@ class Var {
 };
 
 /// One recorded operation with exactly one differentiable output, or a leaf (no inputs, no backward). The graph
-/// is owned by the values computed from it; destruction is iterative, so chains may be as long as memory
-/// allows.
+/// is owned by the values computed from it; destruction is iterative: chains may be as long as memory allows.
 class Node {
  public:
   Node(const char* op, const Shape& shape, DType dtype);
@@ -66,7 +65,6 @@ class Node {
   std::string label;                          ///< a leaf's name or a tap's label, may be empty
   std::shared_ptr<const std::string> scope;   ///< path of the Scopes around the op, null for none
   std::vector<std::shared_ptr<Node>> inputs;  ///< null where an input was constant
-  std::vector<Shape> input_shapes;
   Backward backward;
   Caller caller;                              ///< the line of the user's code that called for it
   Tensor value;                               ///< kept only under KeepValues
@@ -146,8 +144,7 @@ Var variable(Tensor value, std::string name = "", Caller caller = Caller::curren
 Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward,
            Caller caller = Caller::current());
 
-/// A gradient with few non-zero rows, as an embedding's: row ids[i] of the parameter receives rows[i]. Ids may
-/// repeat.
+/// A gradient with few non-zero rows, as an embedding's: row ids[i] receives rows[i]. Ids may repeat.
 struct RowGradient {
   Tensor ids;   ///< i32 [N]
   Tensor rows;  ///< [N, E]
@@ -181,6 +178,7 @@ class Gradients {
     std::shared_ptr<Node> node;
     Tensor dense;                   ///< undefined while the gradient has only `rows`
     std::vector<RowGradient> rows;  ///< used only while `dense` is undefined
+    void make_dense();              ///< all of it into `dense`
   };
 
   /// The gradient, in the parameter's shape.
@@ -221,37 +219,41 @@ struct BackwardOptions {
 /// @throws Error when loss is not a scalar and no seed is given, needs no gradient, or its graph was freed.
 Gradients backward(const Input& loss, const BackwardOptions& options = {});
 
-/// y = x, under a label: gives one consumer of x a gradient of its own (ask for it with `keep`, or see the
-/// trace).
+/// y = x, under a label: gives one consumer of x a gradient of its own (see `keep`, or the trace).
 Var tap(const Input& x, std::string label);
 /// The value of x as a constant.
 Var stop_gradient(const Var& x);
 
-/// Within its lifetime, on this thread, nothing is recorded.
-class NoGrad {
+/// A mode of this thread that is on within the lifetime of an object of one of the classes below.
+class ThreadMode {
  public:
-  NoGrad();
-  ~NoGrad();
-  NoGrad(const NoGrad&) = delete;
-  static bool active();
+  ThreadMode(const ThreadMode&) = delete;
+  ~ThreadMode() { on_ = before_; }
+
+ protected:
+  explicit ThreadMode(bool& on) : on_(on), before_(std::exchange(on, true)) {}
 
  private:
-  bool before_;
+  bool &on_, before_;
+};
+
+/// Within its lifetime, on this thread, nothing is recorded.
+struct NoGrad : ThreadMode {
+  NoGrad();
+  static bool active();
 };
 
 /// Within its lifetime, on this thread, modules behave as in training: dropout drops. The same seed drops the
 /// same entries, provided the ops run in the same order.
-class Training {
+class Training : public ThreadMode {
  public:
   explicit Training(uint64_t seed);
   ~Training();
-  Training(const Training&) = delete;
   static bool active();
   /// A number for the next random op: (seed, how many were drawn before).
   static std::pair<uint64_t, uint64_t> next_stream();
 
  private:
-  bool before_active_;
   std::pair<uint64_t, uint64_t> before_;
 };
 
@@ -269,29 +271,17 @@ class Scope {
 };
 
 /// Within its lifetime, on this thread, nodes keep their values (for traces and error reports).
-class KeepValues {
- public:
+struct KeepValues : ThreadMode {
   KeepValues();
-  ~KeepValues();
-  KeepValues(const KeepValues&) = delete;
   static bool active();
-
- private:
-  bool before_;
 };
 
 /// Within its lifetime, on this thread, every recorded op's output is checked; the first NaN or infinity throws
 /// NotFinite "[op] ...", naming scope, the line of the call, shape, and ranges and counts of bad values of the
 /// inputs. Nodes keep their inputs, so that backward(loss, {.check_finite = true}) can tell as much.
-class CheckFinite {
- public:
+struct CheckFinite : ThreadMode {
   CheckFinite();
-  ~CheckFinite();
-  CheckFinite(const CheckFinite&) = delete;
   static bool active();
-
- private:
-  bool before_;
 };
 
 }  // namespace gradus

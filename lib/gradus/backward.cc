@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include <gradus/backward_pass.h>
+#include <gradus/print.h>
+#include <gradus/trace.h>
 
 namespace gradus {
 
@@ -16,7 +18,7 @@ Gradients BackwardPass::run(const Input& loss) {
   for (size_t k = nodes_.size(); k-- > 0;) {
     Node& node = *nodes_[k];
     Slot& slot = slots_[k];
-    if (options_.trace) watch_.visit(node, slot.arrived() ? densify(slot.entry) : Tensor());
+    if (options_.trace) trace_node(node, slot.arrived() ? densify(slot.entry) : Tensor());
     // A leaf (a parameter) keeps what has arrived: that is the result. Where nothing has, nothing is sent on.
     if (node.inputs.empty() || !slot.arrived()) continue;
 
@@ -35,7 +37,7 @@ Gradients BackwardPass::run(const Input& loss) {
       node.input_values.clear();
     }
   }
-  if (options_.trace) watch_.finish(nodes_);
+  if (options_.trace) finish_trace();
   return kept_gradients();
 }
 
@@ -89,14 +91,47 @@ Gradients BackwardPass::kept_gradients() {
   for (size_t k = 0; k < nodes_.size(); ++k) {
     Gradients::Entry& entry = slots_[k].entry;
     if (!slots_[k].arrived() || !(nodes_[k]->inputs.empty() || slots_[k].kept)) continue;
-    if (entry.dense.defined() && !entry.rows.empty()) {
-      entry.dense = densify(entry);
-      entry.rows.clear();
-    }
-    entry.node = nodes_[k];
+    if (entry.dense.defined()) entry.make_dense();
     out.entries_.push_back(std::move(entry));
   }
   return out;
+}
+
+// ---- looking on ----
+
+// A node's turn has come, with the gradient that arrived (undefined: none).
+void BackwardPass::trace_node(const Node& node, const Tensor& gradient) {
+  Seen& seen = seen_[&node];  // now: the values go with the graph
+  seen.gradient = gradient;
+  if (node.value.defined()) seen.value = node.value;
+  // A leaf keeps no value itself, its numbers may be updated; who used it does.
+  for (size_t i = 0; i < node.input_values.size(); ++i)
+    if (node.inputs[i] && node.inputs[i]->inputs.empty())
+      seen_[node.inputs[i].get()].value = node.input_values[i];
+}
+
+// Its closure sends g to its input i. @throws NotFinite, under check_finite.
+void BackwardPass::watch(const Node& node, int i, const Tensor& g) {
+  if (options_.check_finite && !all_finite(g)) {
+    std::string text = fmt::format("the gradient of input {} is not finite: {}, scope \"{}\"", i, describe(g),
+                                   node.scope ? *node.scope : std::string());
+    for (size_t k = 0; k < node.input_values.size(); ++k)
+      text += fmt::format("; input {}: {}", k, describe(node.input_values[k]));
+    text += fmt::format("; the gradient that arrived: {}", describe(dy_));
+    if (node.input_values.empty()) text += "; record under KeepValues to see the inputs' ranges";
+    fail_not_finite(std::string(node.op) + " backward", text);
+  }
+  // Later additions must not change what the trace holds, hence the copy.
+  if (options_.trace)
+    options_.trace->edges.push_back({node.inputs[static_cast<size_t>(i)]->order, node.order, i, g.clone()});
+}
+
+void BackwardPass::finish_trace() {
+  for (const auto& n : nodes_) {
+    const auto& [value, gradient] = seen_[n.get()];
+    options_.trace->nodes.push_back({n->order, n->op, n->scope ? *n->scope : std::string(), n->label,
+                                     n->shape, value, gradient, n->inputs.empty()});
+  }
 }
 
 }  // namespace gradus

@@ -1,37 +1,30 @@
 #pragma once
 
-// Internal: one run of backward. Not installed. The run itself is in backward.cc, what a closure's `dx` does in
-// grads.cc.
+// Internal: one run of backward (backward.cc), and what a closure's `dx` does (grads.cc). Not installed.
 
 #include <unordered_map>
 
 #include <gradus/autograd.h>
-#include <gradus/backward_watch.h>
 
 namespace gradus {
 
 class BackwardPass {
  public:
-  explicit BackwardPass(const BackwardOptions& options) : options_(options), watch_(options) {}
+  explicit BackwardPass(const BackwardOptions& options) : options_(options) {}
   Gradients run(const Input& loss);
 
-  // Grads, of the closure of `node`.
-  bool needed(const Node& node, int i) const;
-  void add(const Node& node, int i, const Tensor& g);
-  Tensor into(const Node& node, int i);
-  void add_rows(const Node& node, int i, const Tensor& ids, const Tensor& rows);
-
  private:
+  friend class Grads;
+
   // The gradient of a node, as far as it has been added up.
   struct Slot {
     Gradients::Entry entry;
     bool kept = false;  // asked for by BackwardOptions::keep
     bool arrived() const { return entry.dense.defined() || !entry.rows.empty(); }
   };
-  // A contribution that is wanted by itself and added when its closure has ended.
-  struct Part {
-    int input;
-    Tensor g;
+  // What the trace will tell of a node.
+  struct Seen {
+    Tensor value, gradient;
   };
 
   void collect(const Var& loss);
@@ -41,13 +34,21 @@ class BackwardPass {
   Slot& slot_of(const Node& node) { return slots_[index_.at(&node)]; }
   bool is_lent(const Slot& slot) const;
 
+  // Somebody looks on: each contribution is wanted by itself, before it is added to others.
+  bool watched() const { return options_.trace || options_.check_finite; }
+  void trace_node(const Node& node, const Tensor& gradient);
+  void watch(const Node& node, int i, const Tensor& g);
+  void finish_trace();
+
   const BackwardOptions& options_;
-  BackwardWatch watch_;
   std::vector<std::shared_ptr<Node>> nodes_;  // all that the loss depends on, oldest first
   std::vector<Slot> slots_;                   // of each
   std::unordered_map<const Node*, size_t> index_;
-  std::vector<Part> parts_;        // of the running closure
-  std::vector<const Slot*> lent_;  // whose accumulators the running closure holds through into()
+  // Of the running closure:
+  std::vector<std::pair<int, Tensor>> parts_;  // of inputs, what is wanted by itself and added at its end
+  std::vector<const Slot*> lent_;              // whose accumulators it holds through into()
+  Tensor dy_;                                  // under check_finite
+  std::unordered_map<const Node*, Seen> seen_;
 };
 
 }  // namespace gradus

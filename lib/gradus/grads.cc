@@ -49,70 +49,60 @@ void check_rows(const Node& node, int i, const Tensor& ids, const Tensor& rows) 
 
 }  // namespace
 
-bool BackwardPass::needed(const Node& node, int i) const { return input_of(node, i) != nullptr; }
+bool Grads::needed(int i) const { return input_of(node_, i) != nullptr; }
 
-void BackwardPass::add(const Node& node, int i, const Tensor& given) {
-  if (!needed(node, i)) return;
-  Tensor g = fitted(node, i, given);
-  watch_.contribution(node, i, g);
-  Slot& slot = slot_of(*node.inputs[static_cast<size_t>(i)]);
+void Grads::add(int i, const Tensor& given) {
+  if (!needed(i)) return;
+  Tensor g = fitted(node_, i, given);
+  pass_.watch(node_, i, g);
+  BackwardPass::Slot& slot = pass_.slot_of(*input_of(node_, i));
   Tensor& sum = slot.entry.dense;
   if (!sum.defined()) {
     sum = g;
     return;
   }
   // The stored tensor may be somebody's dy or a value saved in a closure: only what is ours alone is added to.
-  if (!is_lent(slot) && !sum.sole_owner()) sum = sum.clone();
+  if (!pass_.is_lent(slot) && !sum.sole_owner()) sum = sum.clone();
   visit_floating(sum, "backward", [&](auto* p) {
     kernels::add_into(data<std::remove_pointer_t<decltype(p)>>(g), p, sum.numel());
   });
 }
 
-Tensor BackwardPass::into(const Node& node, int i) {
-  const std::shared_ptr<Node>& input = input_of(node, i);
-  if (!input) fail(node.op, fmt::format("input {} is a constant: ask needed({}) first", i, i));
-  if (watch_.on()) {
-    parts_.push_back({i, Tensor::zeros(input->shape, input->dtype)});
-    return parts_.back().g;
-  }
-  Slot& slot = slot_of(*input);
+Tensor Grads::into(int i) {
+  const std::shared_ptr<Node>& input = input_of(node_, i);
+  if (!input) fail(node_.op, fmt::format("input {} is a constant: ask needed({}) first", i, i));
+  if (pass_.watched())
+    return pass_.parts_.emplace_back(i, Tensor::zeros(input->shape, input->dtype)).second;
+  BackwardPass::Slot& slot = pass_.slot_of(*input);
   Gradients::Entry& entry = slot.entry;
   // Two inputs may be one node (dot attention: keys and annotations); both then share one accumulator, which
   // must not be copied because the closure holds its first handle.
-  if (is_lent(slot)) return entry.dense;
-  lent_.push_back(&slot);
-  if (!entry.rows.empty()) {
-    entry.dense = densify(entry);
-    entry.rows.clear();
-  }
+  if (pass_.is_lent(slot)) return entry.dense;
+  pass_.lent_.push_back(&slot);
+  entry.make_dense();
   if (!entry.dense.defined()) entry.dense = Tensor::zeros(input->shape, input->dtype);
   else if (!entry.dense.sole_owner()) entry.dense = entry.dense.clone();
   return entry.dense;
 }
 
-void BackwardPass::add_rows(const Node& node, int i, const Tensor& ids, const Tensor& rows) {
-  if (!needed(node, i)) return;
-  check_rows(node, i, ids, rows);
-  const Node& input = *node.inputs[static_cast<size_t>(i)];
-  if (input.inputs.empty() && !watch_.on()) slot_of(input).entry.rows.push_back({ids, rows});
-  else add_rows_into({ids, rows}, into(node, i));
+void Grads::add_rows(int i, const Tensor& ids, const Tensor& rows) {
+  if (!needed(i)) return;
+  check_rows(node_, i, ids, rows);
+  const Node& input = *input_of(node_, i);
+  if (input.inputs.empty() && !pass_.watched()) pass_.slot_of(input).entry.rows.push_back({ids, rows});
+  else add_rows_into({ids, rows}, into(i));
 }
 
 void BackwardPass::run_closure(const Node& node, const Tensor& dy) {
   lent_.clear();
-  watch_.enter(dy);
+  if (options_.check_finite) dy_ = dy;
   Grads dx(*this, node);
   node.backward(dy, dx);
-  for (const Part& part : std::exchange(parts_, {})) add(node, part.input, part.g);
+  for (const auto& [input, g] : std::exchange(parts_, {})) dx.add(input, g);
 }
 
 bool BackwardPass::is_lent(const Slot& slot) const {
   return std::find(lent_.begin(), lent_.end(), &slot) != lent_.end();
 }
-
-bool Grads::needed(int i) const { return pass_.needed(node_, i); }
-void Grads::add(int i, const Tensor& g) { pass_.add(node_, i, g); }
-Tensor Grads::into(int i) { return pass_.into(node_, i); }
-void Grads::add_rows(int i, const Tensor& ids, const Tensor& rows) { pass_.add_rows(node_, i, ids, rows); }
 
 }  // namespace gradus
