@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -25,10 +26,7 @@ double relative(double a, double b, double floor) {
 
 // f itself is at fault.
 Diagnosis whole(Mistake mistake, const std::string& sentence) {
-  Diagnosis d;
-  d.mistake = mistake;
-  d.sentence = sentence;
-  return d;
+  return {.mistake = mistake, .sentence = sentence};
 }
 
 std::vector<double> values(const std::function<Var()>& f) {
@@ -75,18 +73,14 @@ class Examination {
   // One after the other.
   std::vector<double> all_gradients(const Tensor& dy) const {
     std::vector<double> out;
-    for (const Tensor& g : gradients(dy)) {
-      std::vector<double> v = g.to_vector();
-      out.insert(out.end(), v.begin(), v.end());
-    }
+    for (const Tensor& g : gradients(dy)) std::copy_n(g.f64(), g.numel(), std::back_inserter(out));
     return out;
   }
 
   // Each output by itself, or, of many, random sums.
   void choose_seeds() {
-    int64_t m = out_.numel();
-    each_output_ = m <= options_.max_outputs;
-    for (int64_t k = 0; k < (each_output_ ? m : 8); ++k) {
+    each_output_ = out_.numel() <= options_.max_outputs;
+    for (int64_t k = 0; k < (each_output_ ? out_.numel() : 8); ++k) {
       seeds_.push_back(each_output_ ? Tensor::zeros(out_, DType::f64)
                                     : random_dy(options_.seed + static_cast<uint64_t>(k)));
       if (each_output_) seeds_.back().set(k, 1);
@@ -97,16 +91,14 @@ class Examination {
     int64_t rows = static_cast<int64_t>(seeds_.size());
     std::vector<Evidence> evidence;
     for (const NamedParameter& p : parameters_) {
-      Evidence e;
-      e.name = p.name;
-      e.in = p.parameter->shape();
-      e.out = out_;
-      e.each_output = each_output_;
-      e.reached = false;
-      e.output = output_;
-      e.analytic = Matrix(rows, e.in.numel());
-      differentiate(*p.parameter, e);
-      evidence.push_back(std::move(e));
+      const Shape& in = p.parameter->shape();
+      evidence.push_back({.name = p.name,
+                          .in = in,
+                          .out = out_,
+                          .output = output_,
+                          .each_output = each_output_,
+                          .analytic = Matrix(rows, in.numel())});
+      differentiate(*p.parameter, evidence.back());
     }
     for (int64_t k = 0; k < rows && requires_grad; ++k) {
       // A trace has every contribution collected by itself: what an op sends, whatever becomes of others'.
@@ -153,12 +145,11 @@ class Examination {
       if (c < 20) look_for_float(plus, minus, h, at(x + h * 1e-4), at(x - h * 1e-4), 2e-4 * h);
       parameter.update([&](const Tensor& t) { t.set(i, x); });
       for (int64_t k = 0; k < rows; ++k) {
+        const double* w = seeds_[static_cast<size_t>(k)].f64();
         double slope = 0, bend = 0;
         for (size_t m = 0; m < plus.size(); ++m) {
-          double w = each_output_ ? (static_cast<int64_t>(m) == k ? 1.0 : 0.0)
-                                  : seeds_[static_cast<size_t>(k)].f64()[m];
-          slope += w * (8 * (half_plus[m] - half_minus[m]) - (plus[m] - minus[m])) / (6 * h);
-          bend += w * (4 * (half_plus[m] + half_minus[m]) - (plus[m] + minus[m]) - 6 * output_[m]) / h;
+          slope += w[m] * (8 * (half_plus[m] - half_minus[m]) - (plus[m] - minus[m])) / (6 * h);
+          bend += w[m] * (4 * (half_plus[m] + half_minus[m]) - (plus[m] + minus[m]) - 6 * output_[m]) / h;
         }
         e.numeric.at(k, c) = slope;
         e.bend.at(k, c) = bend;
@@ -170,8 +161,7 @@ class Examination {
     e.floor = std::max(kFloor * e.scale, 1e-15 * size / options_.step / options_.tolerance);
   }
 
-  // In double a step of 1e-9 to both sides moves the result in proportion; rounded to float it does not move,
-  // or jumps.
+  // In double a step of 1e-9 to both sides moves the result in proportion; in float it stays or jumps.
   void look_for_float(const std::vector<double>& plus, const std::vector<double>& minus, double h,
                       const std::vector<double>& tiny_plus, const std::vector<double>& tiny_minus, double t) {
     for (size_t m = 0; m < plus.size(); ++m) {
@@ -194,12 +184,8 @@ class Examination {
         Finding found = explain(evidence[i], evidence, options_.tolerance);
         in.mistake = found.mistake;
         in.sentence = found.sentence;
-        if (in.worst_error > worst) {
-          worst = in.worst_error;
-          d.mistake = in.mistake;
-          d.name = in.name;
-          d.sentence = in.sentence;
-        }
+        if (in.worst_error > worst) blame(d, in);
+        worst = worse(worst, in.worst_error);
       }
       d.inputs.push_back(std::move(in));
     }
@@ -223,6 +209,12 @@ class Examination {
     return d;
   }
 
+  static void blame(Diagnosis& d, const InputDiagnosis& in) {
+    d.mistake = in.mistake;
+    d.name = in.name;
+    d.sentence = in.sentence;
+  }
+
   // Of the gradients that are drawn, too.
   static void compare(InputDiagnosis& in) {
     for (int64_t i = 0; i < in.numeric.numel(); ++i) {
@@ -233,11 +225,9 @@ class Examination {
   }
 
   void ask_other_uses(Diagnosis& d, const Tensor& dy) const {
-    std::vector<Var> leaves;
-    for (const NamedParameter& p : parameters_) leaves.push_back(*p.parameter);
-    OtherUses uses = beside_other_uses(f_, leaves, dy);
+    OtherUses uses = beside_other_uses(f_, parameters_, dy);
     double most = 0;
-    for (size_t i = 0; i < leaves.size(); ++i) {
+    for (size_t i = 0; i < parameters_.size(); ++i) {
       if (uses.lost[i] == 0) continue;
       InputDiagnosis& in = d.inputs[i];
       in.mistake = Mistake::overwritten;
@@ -246,11 +236,8 @@ class Examination {
       in.numeric = uses.expected[i];
       compare(in);
       in.worst_error = worse(in.worst_error, uses.lost[i]);
-      if (uses.lost[i] <= most) continue;
-      most = uses.lost[i];
-      d.mistake = in.mistake;
-      d.name = in.name;
-      d.sentence = in.sentence;
+      if (uses.lost[i] > most) blame(d, in);
+      most = worse(most, uses.lost[i]);
     }
   }
 
@@ -267,11 +254,10 @@ class Examination {
   }
 
   InputDiagnosis measure(const Evidence& e, const Tensor& dy, const Tensor& yours) const {
-    InputDiagnosis in;
-    in.name = e.name;
-    in.floor = e.floor;
-    in.analytic = yours;
-    in.numeric = Tensor::full(e.in, std::numeric_limits<double>::quiet_NaN(), DType::f64);
+    InputDiagnosis in{.name = e.name,
+                      .analytic = yours,
+                      .numeric = Tensor::full(e.in, std::numeric_limits<double>::quiet_NaN(), DType::f64),
+                      .floor = e.floor};
     for (int64_t c = 0; c < e.numeric.cols; ++c) {
       int64_t i = e.elements[static_cast<size_t>(c)];
       double numeric = 0;
@@ -353,7 +339,8 @@ Diagnosis diagnose(const std::function<Var(const std::vector<Var>&)>& f, const s
   return diagnose(of.call, of.named, options);
 }
 
-OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Var>& leaves, const Tensor& dy) {
+OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<NamedParameter>& leaves,
+                            const Tensor& dy) {
   // Fills `all` with f's result and with what it was computed of, in the same order each time.
   auto run = [&](std::vector<Var>& all, Trace* trace) {
     all = {f()};
@@ -391,7 +378,8 @@ OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Var
     return worst <= rounding * largest ? 0 : std::isnan(worst) ? 1 : worst / largest;
   };
   OtherUses out;
-  for (const Var& leaf : leaves) {
+  for (const NamedParameter& p : leaves) {
+    const Var& leaf = *p.parameter;
     out.kept.push_back(kept.contains(leaf) ? kept[leaf] : Tensor());
     out.expected.push_back(expected.contains(leaf) ? expected[leaf] : Tensor());
     out.lost.push_back(lost(leaf, leaf));

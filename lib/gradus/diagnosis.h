@@ -15,8 +15,7 @@ struct NamedParameter {
   Parameter* parameter;
 };
 
-/// What is wrong with a gradient. J is the Jacobian, one row for each output, one column for each element of an
-/// input.
+/// What is wrong with a gradient. J is the Jacobian: a row for each output, a column for each input element.
 enum class Mistake {
   none,
   float_used,         ///< f is computed in f32 somewhere: central differences need f64
@@ -48,8 +47,8 @@ const char* name_of(Mistake mistake);
 struct InputDiagnosis {
   std::string name;
   Mistake mistake = Mistake::none;
-  std::string sentence;      ///< what to look for, with figures; empty when all is well
-  Tensor analytic, numeric;  ///< f64
+  std::string sentence = {};  ///< what to look for, with figures; empty when all is well
+  Tensor analytic, numeric;   ///< f64
   double worst_error = 0;    ///< largest |analytic - numeric| in J / max(floor, |analytic|, |numeric|)
   double floor = 1;          ///< a hundredth of the largest number in J, or what differences cannot tell from 0
   int64_t worst = -1;        ///< row-major position of that element
@@ -57,9 +56,9 @@ struct InputDiagnosis {
 
 struct Diagnosis {
   Mistake mistake = Mistake::none;  ///< of the worst input, or of f itself
-  std::string name;                 ///< of that input; empty where f itself is at fault
-  std::string sentence;
-  std::vector<InputDiagnosis> inputs;  ///< empty where f itself is at fault
+  std::string name = {};            ///< of that input; empty where f itself is at fault
+  std::string sentence = {};
+  std::vector<InputDiagnosis> inputs = {};  ///< empty where f itself is at fault
   explicit operator bool() const { return mistake == Mistake::none; }
 };
 
@@ -71,14 +70,12 @@ struct DiagnosisOptions {
   uint64_t seed = 1;
 };
 
-/// Finds out what kind of mistake a backward has, by comparing the Jacobian that the engine computes, one
-/// backward for each output, with the one of central differences. Parameters must be f64; f is any function of
-/// them.
+/// Finds out what kind of mistake a backward has: compares the Jacobian that the engine computes, a backward
+/// for each output, with that of central differences. f is any function of the parameters. These must be f64.
 Diagnosis diagnose(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
                    const DiagnosisOptions& options = {});
 
-/// The same for a plain function of tensors, converted to f64 and named input0, input1, ...; ids and masks are
-/// passed on as constants.
+/// The same for a plain function of tensors, in f64, named input0, input1, ...; ids and masks are constants.
 Diagnosis diagnose(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Tensor>& inputs,
                    const DiagnosisOptions& options = {});
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 
 #include <gradus/differences.h>
 
@@ -16,13 +18,18 @@ constexpr double kExplained = 1e-4;
 
 bool small(double v, const Evidence& e) { return std::abs(v) <= kExplained * e.scale; }
 
+template <class F>
+bool everywhere(const Evidence& e, F holds) {
+  for (int64_t k = 0; k < e.numeric.rows; ++k)
+    for (int64_t c = 0; c < e.numeric.cols; ++c)
+      if (!holds(k, c)) return false;
+  return true;
+}
+
 // True when analytic = expected(k, c) everywhere.
 template <class F>
 bool fits(const Evidence& e, F expected) {
-  for (int64_t k = 0; k < e.numeric.rows; ++k)
-    for (int64_t c = 0; c < e.numeric.cols; ++c)
-      if (!small(e.a(k, c) - expected(k, c), e)) return false;
-  return true;
+  return everywhere(e, [&](auto k, auto c) { return small(e.a(k, c) - expected(k, c), e); });
 }
 
 int64_t along(const Shape& shape, int axis, int64_t position) {
@@ -38,15 +45,14 @@ std::string list_of(const Evidence& e, const std::vector<int64_t>& positions) {
 
 std::optional<Finding> kink(const Evidence& e, double tolerance) {
   bool any = false;
-  for (int64_t k = 0; k < e.numeric.rows; ++k)
-    for (int64_t c = 0; c < e.numeric.cols; ++c) {
-      double a = e.a(k, c), b = e.b(k, c), bend = std::abs(e.bend.at(k, c));
-      if (relative_error(a, b, e.floor) <= tolerance) continue;
-      // Central differences lie between the slopes of both sides; so must a right gradient at a kink.
-      if (!(bend >= 1e-3 * std::max(e.floor, std::abs(b)) && std::abs(a - b) <= 0.51 * bend)) return {};
-      any = true;
-    }
-  if (!any) return {};
+  bool bent = everywhere(e, [&](auto k, auto c) {
+    double a = e.a(k, c), b = e.b(k, c), bend = std::abs(e.bend.at(k, c));
+    if (relative_error(a, b, e.floor) <= tolerance) return true;
+    any = true;
+    // Central differences lie between the slopes of both sides; so must a right gradient at a kink.
+    return bend >= 1e-3 * std::max(e.floor, std::abs(b)) && std::abs(a - b) <= 0.51 * bend;
+  });
+  if (!any || !bent) return {};
   return Finding{Mistake::kink, "the function has a kink there (relu, max, abs?): move the point"};
 }
 
@@ -58,19 +64,27 @@ std::optional<Finding> not_connected(const Evidence& e, double) {
                 : "no gradient reached it: the graph is not connected"};
 }
 
-// Column by column: right, or of a kind.
-std::optional<Finding> mask_leak(const Evidence& e, double) {
-  std::vector<int64_t> leaking;
+// Evidence::a or b.
+using Entry = double (Evidence::*)(int64_t k, int64_t c) const;
+
+// The elements whose columns are wrong, if all `entry`s of these columns are 0; none otherwise.
+std::vector<int64_t> wrong_where_zero(const Evidence& e, Entry entry) {
+  std::vector<int64_t> wrong;
   for (int64_t c = 0; c < e.numeric.cols; ++c) {
-    bool influence = false, right = true;
+    bool zero = true, right = true;
     for (int64_t k = 0; k < e.numeric.rows; ++k) {
-      influence = influence || !small(e.b(k, c), e);
+      zero = zero && small((e.*entry)(k, c), e);
       right = right && small(e.a(k, c) - e.b(k, c), e);
     }
     if (right) continue;
-    if (influence) return {};
-    leaking.push_back(e.elements[static_cast<size_t>(c)]);
+    if (!zero) return {};
+    wrong.push_back(e.element(c));
   }
+  return wrong;
+}
+
+std::optional<Finding> mask_leak(const Evidence& e, double) {
+  std::vector<int64_t> leaking = wrong_where_zero(e, &Evidence::b);
   if (leaking.empty()) return {};
   return Finding{
       Mistake::mask_leak,
@@ -80,17 +94,7 @@ std::optional<Finding> mask_leak(const Evidence& e, double) {
 }
 
 std::optional<Finding> incomplete(const Evidence& e, double) {
-  std::vector<int64_t> missing;
-  for (int64_t c = 0; c < e.numeric.cols; ++c) {
-    bool empty = true, right = true;
-    for (int64_t k = 0; k < e.numeric.rows; ++k) {
-      empty = empty && small(e.a(k, c), e);
-      right = right && small(e.a(k, c) - e.b(k, c), e);
-    }
-    if (right) continue;
-    if (!empty) return {};
-    missing.push_back(e.elements[static_cast<size_t>(c)]);
-  }
+  std::vector<int64_t> missing = wrong_where_zero(e, &Evidence::a);
   if (missing.empty() || static_cast<int64_t>(missing.size()) == e.numeric.cols) return {};
   return Finding{Mistake::incomplete,
                  fmt::format("some elements receive no gradient, the others the right one (does a "
@@ -139,41 +143,36 @@ std::optional<Finding> swapped(const Evidence& e, const std::vector<Evidence>& o
   return {};
 }
 
-// Where the element at `position` of a tensor of this shape ends up when two axes are exchanged and the numbers
-// are read in the old shape.
+Shape turned(const Shape& shape, int i, int j) {
+  Shape out = shape;
+  out.set(i, shape[j]);
+  out.set(j, shape[i]);
+  return out;
+}
+
+// Where the element at `position` is when two axes are exchanged and the numbers are read in the old shape.
 int64_t exchanged(const Shape& shape, int i, int j, int64_t position) {
-  Shape turned = shape;
-  turned.set(i, shape[j]);
-  turned.set(j, shape[i]);
+  const Shape to = turned(shape, i, j);
   int64_t out = 0;
   for (int axis = 0; axis < shape.dims(); ++axis) {
     int from = axis == i ? j : axis == j ? i : axis;
-    out += along(shape, from, position) * turned.stride(axis);
+    out += along(shape, from, position) * to.stride(axis);
   }
   return out;
 }
 
 std::optional<Finding> transposed(const Evidence& e, double) {
   for (int i = 0; i < e.in.dims(); ++i)
-    for (int j = i + 1; j < e.in.dims(); ++j) {
-      bool fit = true;
-      for (int64_t k = 0; k < e.numeric.rows && fit; ++k)
-        for (int64_t c = 0; c < e.numeric.cols && fit; ++c)
-          fit = small(e.analytic.at(k, exchanged(e.in, i, j, e.elements[static_cast<size_t>(c)])) - e.b(k, c),
-                      e);
-      if (fit)
+    for (int j = i + 1; j < e.in.dims(); ++j)
+      if (everywhere(e, [&](auto k, auto c) {
+            return small(e.analytic.at(k, exchanged(e.in, i, j, e.element(c))) - e.b(k, c), e);
+          }))
         return Finding{Mistake::transposed,
                        fmt::format("it is transposed: axes {} and {} are exchanged", i, j)};
-    }
-  if (e.each_output)
-    for (int i = 0; i < e.out.dims(); ++i)
-      for (int j = i + 1; j < e.out.dims(); ++j)
-        if (fits(e, [&](auto k, auto c) { return e.b(exchanged(e.out, i, j, k), c); }) ||
-            fits(e, [&](auto k, auto c) {
-              for (int64_t m = 0; m < e.numeric.rows; ++m)
-                if (exchanged(e.out, i, j, m) == k) return e.b(m, c);
-              return 0.0;
-            }))
+  for (int i = 0; e.each_output && i < e.out.dims(); ++i)
+    for (int j = i + 1; j < e.out.dims(); ++j)
+      for (const Shape& shape : {e.out, turned(e.out, i, j)})  // to and fro
+        if (fits(e, [&](auto k, auto c) { return e.b(exchanged(shape, i, j, k), c); }))
           return Finding{Mistake::transposed,
                          fmt::format("dy is transposed: its axes {} and {} are exchanged", i, j)};
   return {};
@@ -204,63 +203,47 @@ std::optional<Finding> softmax_diagonal(const Evidence& e, double) {
             "the others"};
 }
 
+// The places along an axis of dy with an `entry` in column c that is not 0.
+std::set<int64_t> places(const Evidence& e, int axis, Entry entry, int64_t c) {
+  std::set<int64_t> out;
+  for (int64_t k = 0; k < e.numeric.rows; ++k)
+    if (!small((e.*entry)(k, c), e)) out.insert(along(e.out, axis, k));
+  return out;
+}
+
 // Along an axis of dy, of all contributions to an element only one is there.
 std::optional<Finding> one_contribution(const Evidence& e, double) {
-  if (!e.each_output) return {};
-  for (int axis = 0; axis < e.out.dims(); ++axis) {
+  for (int axis = 0; e.each_output && axis < e.out.dims(); ++axis) {
     if (e.out[axis] < 2) continue;
-    // Of each element: the first and the last place along the axis that contributes, and the only one that is
-    // there.
-    bool fit = true, all_first = true, all_last = true, all_equal = true, full = true;
+    bool fit = true, all_first = true, all_last = true, all_equal = true, full = true, one_place = true;
     int64_t fixed = -1;
-    bool one_place = true;
     for (int64_t c = 0; c < e.numeric.cols && fit; ++c) {
-      std::vector<char> contributes(static_cast<size_t>(e.out[axis])), present = contributes;
-      for (int64_t k = 0; k < e.numeric.rows; ++k) {
-        size_t place = static_cast<size_t>(along(e.out, axis, k));
-        if (!small(e.b(k, c), e)) contributes[place] = 1;
-        if (!small(e.a(k, c), e)) present[place] = 1;
-      }
-      int64_t count = std::count(contributes.begin(), contributes.end(), 1), kept = -1;
-      if (count == 0) {
-        fit = std::count(present.begin(), present.end(), 1) == 0;
-        continue;
-      }
-      fit = std::count(present.begin(), present.end(), 1) == 1;
-      if (!fit) break;
-      kept = std::find(present.begin(), present.end(), 1) - present.begin();
-      for (int64_t k = 0; k < e.numeric.rows && fit; ++k)
-        fit = small(e.a(k, c) - (along(e.out, axis, k) == kept ? e.b(k, c) : 0), e);
-      int64_t first = std::find(contributes.begin(), contributes.end(), 1) - contributes.begin(),
-              last = first;
-      for (int64_t i = first; i < e.out[axis]; ++i)
-        if (contributes[static_cast<size_t>(i)]) last = i;
+      std::set<int64_t> contribute = places(e, axis, &Evidence::b, c);
+      std::set<int64_t> present = places(e, axis, &Evidence::a, c);
+      fit = present.size() == (contribute.empty() ? 0 : 1);
+      if (!fit || contribute.empty()) continue;
+      const int64_t kept = *present.begin(), first = *contribute.begin(), last = *contribute.rbegin();
       all_first = all_first && kept == first;
       all_last = all_last && kept == last;
-      full = full && count == e.out[axis];
+      full = full && static_cast<int64_t>(contribute.size()) == e.out[axis];
       one_place = one_place && (fixed < 0 || fixed == kept);
       fixed = kept;
-      // The same derivative at every place is what broadcasting gives.
       for (int64_t k = 0; k < e.numeric.rows; ++k) {
-        int64_t other = k + (first - along(e.out, axis, k)) * e.out.stride(axis);
+        const int64_t place = along(e.out, axis, k), other = k + (first - place) * e.out.stride(axis);
+        fit = fit && small(e.a(k, c) - (place == kept ? e.b(k, c) : 0), e);
+        // The same derivative at every place is what broadcasting gives.
         all_equal = all_equal && small(e.b(k, c) - e.b(other, c), e);
       }
     }
     if (!fit || fixed < 0) continue;
-    bool broadcast = full && all_equal && one_place;
-    if (broadcast && !all_last)
-      return Finding{
-          Mistake::broadcast_sum,
-          fmt::format("the sum over axis {} of dy is missing, along which it was broadcast: only entry {} of "
-                      "{} is there",
-                      axis, fixed, e.out[axis])};
     if (all_last)
       return Finding{
           Mistake::overwritten,
           fmt::format("contributions along axis {} of dy are overwritten instead of added (= where += is "
                       "needed): only the last one is there",
                       axis)};
-    if (all_first)
+    const bool broadcast = full && all_equal && one_place;
+    if (all_first && !broadcast)
       return Finding{
           Mistake::overwritten,
           fmt::format(
@@ -269,36 +252,30 @@ std::optional<Finding> one_contribution(const Evidence& e, double) {
               axis)};
     if (one_place)
       return Finding{Mistake::broadcast_sum,
-                     fmt::format("the sum over axis {} of dy is missing: only entry {} of {} is "
-                                 "there",
-                                 axis, fixed, e.out[axis])};
+                     fmt::format("the sum over axis {} of dy is missing{}: only entry {} of {} is there",
+                                 axis, broadcast ? ", along which it was broadcast" : "", fixed,
+                                 e.out[axis])};
   }
   return {};
 }
 
 // Some entries along an axis of dy send nothing, the others what they should.
 std::optional<Finding> skipped(const Evidence& e, double) {
-  if (!e.each_output) return {};
-  for (int axis = 0; axis < e.out.dims(); ++axis) {
-    std::vector<char> sends(static_cast<size_t>(e.out[axis])), should = sends;
-    for (int64_t k = 0; k < e.numeric.rows; ++k)
-      for (int64_t c = 0; c < e.numeric.cols; ++c) {
-        size_t place = static_cast<size_t>(along(e.out, axis, k));
-        if (!small(e.a(k, c), e)) sends[place] = 1;
-        if (!small(e.b(k, c), e)) should[place] = 1;
-      }
-    std::string missing;
-    for (size_t i = 0; i < sends.size(); ++i)
-      if (should[i] && !sends[i]) missing += (missing.empty() ? "" : ", ") + std::to_string(i);
-    if (missing.empty() || std::count(sends.begin(), sends.end(), 1) == 0) continue;
-    if (fits(e, [&](auto k, auto c) {
-          return sends[static_cast<size_t>(along(e.out, axis, k))] ? e.b(k, c) : 0.0;
-        }))
+  for (int axis = 0; e.each_output && axis < e.out.dims(); ++axis) {
+    std::set<int64_t> send, should;
+    for (int64_t c = 0; c < e.numeric.cols; ++c) {
+      send.merge(places(e, axis, &Evidence::a, c));
+      should.merge(places(e, axis, &Evidence::b, c));
+    }
+    std::vector<int64_t> missing;
+    std::set_difference(should.begin(), should.end(), send.begin(), send.end(), std::back_inserter(missing));
+    if (missing.empty() || send.empty()) continue;
+    if (fits(e, [&](auto k, auto c) { return send.count(along(e.out, axis, k)) ? e.b(k, c) : 0.0; }))
       return Finding{
           Mistake::incomplete,
           fmt::format("along axis {} of dy nothing comes from entry {}, the others are right: does a loop "
                       "begin late or end early?",
-                      axis, missing)};
+                      axis, fmt::join(missing, ", "))};
   }
   return {};
 }
@@ -306,17 +283,13 @@ std::optional<Finding> skipped(const Evidence& e, double) {
 std::optional<Finding> shifted(const Evidence& e, double) {
   for (int axis = 0; axis < e.in.dims(); ++axis)
     for (int64_t by : {-1, 1}) {
-      bool fit = true;
       int64_t compared = 0;
-      for (size_t c = 0; c < e.elements.size() && fit; ++c) {
-        int64_t place = along(e.in, axis, e.elements[c]) + by;
-        if (place < 0 || place >= e.in[axis]) continue;
-        int64_t other = e.elements[c] + by * e.in.stride(axis);
-        for (int64_t k = 0; k < e.numeric.rows && fit; ++k) {
-          fit = small(e.analytic.at(k, other) - e.b(k, static_cast<int64_t>(c)), e);
-          compared += !small(e.b(k, static_cast<int64_t>(c)), e);
-        }
-      }
+      bool fit = everywhere(e, [&](auto k, auto c) {
+        int64_t place = along(e.in, axis, e.element(c)) + by;
+        if (place < 0 || place >= e.in[axis]) return true;
+        compared += !small(e.b(k, c), e);
+        return small(e.analytic.at(k, e.element(c) + by * e.in.stride(axis)) - e.b(k, c), e);
+      });
       if (fit && compared > 1)
         return Finding{Mistake::shifted,
                        fmt::format("it is shifted by {} along axis {}: is an index off by one?", by, axis)};

@@ -19,25 +19,25 @@ struct Matrix {
   double at(int64_t r, int64_t c) const { return values[static_cast<size_t>(r * cols + c)]; }
 };
 
-/// All that the rules may look at for one input with N elements and an output seen through K sums of its
-/// elements.
+/// What the rules may look at: one input with N elements, an output seen through K sums of its elements.
 struct Evidence {
   std::string name;
   Shape in, out;
-  bool each_output;          ///< K outputs one by one, in row-major order; else random sums of them
-  bool reached;              ///< the engine returned a gradient at all
-  Matrix analytic;           ///< [K, N]
-  Matrix numeric;            ///< [K, C], one column for each of `elements`
-  Matrix bend;               ///< [K, C] slope to the right minus slope to the left
-  std::vector<int64_t> elements;  ///< row-major positions that were differentiated
-  std::vector<double> output;     ///< f's result
+  std::vector<double> output;  ///< f's result
+  bool each_output;            ///< K outputs one by one, in row-major order; else random sums of them
+  Matrix analytic;             ///< [K, N]
+  Matrix numeric = {};         ///< [K, C], one column for each of `elements`
+  Matrix bend = {};            ///< [K, C] slope to the right minus slope to the left
+  std::vector<int64_t> elements = {};  ///< row-major positions that were differentiated
+  bool reached = false;                ///< the engine returned a gradient at all
 
   /// Largest numeric derivative, at least a little.
   double scale = 1e-9;
   /// Smaller derivatives are compared as if they were of this size: they are not known better.
   double floor = 1;
+  int64_t element(int64_t c) const { return elements[static_cast<size_t>(c)]; }
   /// analytic at the c-th differentiated element
-  double a(int64_t k, int64_t c) const { return analytic.at(k, elements[static_cast<size_t>(c)]); }
+  double a(int64_t k, int64_t c) const { return analytic.at(k, element(c)); }
   double b(int64_t k, int64_t c) const { return numeric.at(k, c); }
 };
 
@@ -69,7 +69,8 @@ struct OtherUses {
   std::vector<double> lost;      ///< largest difference of the two in parts of the largest number
   std::string sentence;          ///< who loses them; empty where nothing is lost
 };
-OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Var>& leaves, const Tensor& dy);
+OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<NamedParameter>& leaves,
+                            const Tensor& dy);
 
 /// A function of tensors as one of parameters: floating inputs in f64 named input0, input1, ...; others are
 /// constants, undefined ones stay it. Refers to f and inputs.

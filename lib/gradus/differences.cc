@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 
 namespace gradus {
 
@@ -27,15 +28,13 @@ Difference difference(const Function& f, double step) {
 }
 
 Difference careful_difference(const Function& f, double floor, double enough) {
-  Difference best;
-  bool first = true;
+  std::optional<Difference> best;
   for (double step : {1e-2, 2.5e-3, 2e-4, 1e-5}) {
     Difference d = difference(f, step);
-    if (first || !(d.doubt + d.rounding >= best.doubt + best.rounding)) best = d;
-    first = false;
-    if (best.doubt <= std::max(best.rounding, enough * std::max(floor, std::abs(best.value)))) break;
+    if (!best || !(d.doubt + d.rounding >= best->doubt + best->rounding)) best = d;
+    if (best->doubt <= std::max(best->rounding, enough * std::max(floor, std::abs(best->value)))) break;
   }
-  return best;
+  return *best;
 }
 
 double relative_error(double a, double b, double floor) {

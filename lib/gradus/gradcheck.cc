@@ -49,8 +49,7 @@ class Checker {
 
  private:
   GradcheckReport problem(Mistake mistake, const std::string& text) {
-    report_.diagnosis.mistake = mistake;
-    report_.diagnosis.sentence = text;
+    report_.diagnosis = {.mistake = mistake, .sentence = text};
     report_.ok = false;
     report_.message = "[gradcheck] " + text;
     return report_;
@@ -155,10 +154,8 @@ class Checker {
 
   // By themselves all are right. And where the parameters have other uses?
   void ask_other_uses(const std::vector<NamedParameter>& parameters) {
-    std::vector<Var> leaves;
-    for (const NamedParameter& p : parameters) leaves.push_back(*p.parameter);
-    OtherUses uses = beside_other_uses(f_, leaves, weights_);
-    for (size_t i = 0; i < leaves.size(); ++i)
+    OtherUses uses = beside_other_uses(f_, parameters, weights_);
+    for (size_t i = 0; i < parameters.size(); ++i)
       if (uses.lost[i] > 0) failed_.push_back({uses.lost[i], parameters[i]});
     if (failed_.empty()) return;
     report_.ok = false;

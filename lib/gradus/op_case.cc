@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 
 #include <gradus/diagnosis_rules.h>
 #include <gradus/gradcheck.h>
@@ -39,16 +41,22 @@ Tensor weighting(const Var& y) {
   return Tensor::uniform(y.shape(), 0.5, 1.5, rng, y.dtype());
 }
 
-// The gradients of all floating inputs under it.
-std::vector<Tensor> gradients_of(const Var& y, const std::vector<Var>& inputs) {
-  Gradients grads = backward(y, {.seed = weighting(y)});
-  std::vector<Tensor> out;
-  for (const Var& x : inputs)
-    out.push_back(grads.contains(x)        ? grads[x]
-                  : is_floating(x.dtype()) ? Tensor::zeros(x.shape(), x.dtype())
-                                           : Tensor());
-  return out;
-}
+struct Computed {
+  Computed(const OpFunction& f, const std::vector<Var>& of) : inputs(of), y(f(inputs)) {}
+  Computed(const OpFunction& f, const std::vector<Tensor>& of) : Computed(f, as_variables(of)) {}
+  // The gradients of all floating inputs under that weighting.
+  std::vector<Tensor> gradients() const {
+    Gradients grads = backward(y, {.seed = weighting(y)});
+    std::vector<Tensor> out;
+    for (const Var& x : inputs)
+      out.push_back(grads.contains(x)        ? grads[x]
+                    : is_floating(x.dtype()) ? Tensor::zeros(x.shape(), x.dtype())
+                                             : Tensor());
+    return out;
+  }
+  std::vector<Var> inputs;
+  Var y;
+};
 
 double scaled_difference(double a, double b) {
   double difference = a == b ? 0 : std::abs(a - b) / std::max(1.0, std::abs(b));
@@ -75,7 +83,10 @@ class CaseChecker {
     guarded("wide range", [&] { over_a_wide_range(); });
     guarded("constants", [&] { constants(); });
     guarded("one Var twice", [&] { same_variable_twice(); });
-    guarded("NoGrad", [&] { without_graph(); });
+    guarded("NoGrad", [&] {
+      NoGrad guard;
+      if (Computed(case_.op, inputs_).y.requires_grad()) fail_case("records a graph under NoGrad");
+    });
     return failures_;
   }
 
@@ -92,38 +103,35 @@ class CaseChecker {
   }
 
   void gradient_check(const char* which, const OpFunction& f) {
-    GradcheckOptions options;
-    options.tolerance = case_.tolerance;
-    GradcheckReport report = gradcheck(f, inputs_, options);
+    GradcheckReport report = gradcheck(f, inputs_, {.tolerance = case_.tolerance});
     if (!report) fail_case(fmt::format("{}: {}", which, report.message));
   }
 
+  // Value and gradients of `a`, which is named "" or "f32 ", against those of `b`.
+  void compare(const char* name, const Computed& a, const char* other, const Computed& b,
+               double value_tolerance, double gradient_tolerance) {
+    if (double d = scaled_difference(a.y.value(), b.y.value()); d > value_tolerance)
+      fail_case(fmt::format("{}value differs from {} by {:.2g}", name, other, d));
+    std::vector<Tensor> da = a.gradients(), db = b.gradients();
+    for (size_t i = 0; i < da.size(); ++i)
+      if (da[i].defined())
+        if (double d = scaled_difference(da[i], db[i]); d > gradient_tolerance)
+          fail_case(fmt::format("{}gradient of input {} differs from {} by {:.2g}", name, i, other, d));
+  }
+
   void against_reference() {
-    std::vector<Var> a = as_variables(inputs_), b = as_variables(inputs_);
-    Var y = case_.op(a), z = case_.reference(b);
-    if (y.shape() != z.shape())
-      return fail_case("reference has shape " + z.shape().str() + ", op " + y.shape().str());
-    if (double d = scaled_difference(y.value(), z.value()); d > 1e-11)
-      fail_case(fmt::format("value differs from the reference by {:.2g}", d));
-    std::vector<Tensor> dy = gradients_of(y, a), dz = gradients_of(z, b);
-    for (size_t i = 0; i < dy.size(); ++i)
-      if (dy[i].defined())
-        if (double d = scaled_difference(dy[i], dz[i]); d > 1e-10)
-          fail_case(fmt::format("gradient of input {} differs from the reference by {:.2g}", i, d));
+    Computed op(case_.op, inputs_), reference(case_.reference, inputs_);
+    if (op.y.shape() != reference.y.shape())
+      return fail_case("reference has shape " + reference.y.shape().str() + ", op " + op.y.shape().str());
+    compare("", op, "the reference", reference, 1e-11, 1e-10);
   }
 
   void float_against_double() {
-    std::vector<Var> a = as_variables(inputs_), b = as_variables(sample_inputs(case_, DType::f32));
-    Var y = case_.op(a), z = case_.op(b);
-    if (z.dtype() != DType::f32) return fail_case("f32 inputs gave " + std::string(name_of(z.dtype())));
-    if (double d = scaled_difference(z.value(), y.value()); d > 2e-5)
-      fail_case(fmt::format("f32 value differs from f64 by {:.2g}", d));
-    std::vector<Tensor> dy = gradients_of(y, a), dz = gradients_of(z, b);
-    for (size_t i = 0; i < dy.size(); ++i)
-      if (dy[i].defined())
-        if (double d = scaled_difference(dz[i], dy[i]); d > 1e-4)
-          fail_case(fmt::format("f32 gradient of input {} differs from f64 by {:.2g}", i, d));
-    OtherUses uses = beside_other_uses([&] { return case_.op(b); }, b, weighting(z));
+    Computed wide(case_.op, inputs_), narrow(case_.op, sample_inputs(case_, DType::f32));
+    DType dtype = narrow.y.dtype();
+    if (dtype != DType::f32) return fail_case("f32 inputs gave " + std::string(name_of(dtype)));
+    compare("f32 ", narrow, "f64", wide, 2e-5, 1e-4);
+    OtherUses uses = beside_other_uses([&] { return case_.op(narrow.inputs); }, {}, weighting(narrow.y));
     if (!uses.sentence.empty()) fail_case("f32: " + uses.sentence);
   }
 
@@ -165,14 +173,14 @@ class CaseChecker {
       wide.push_back(x);
       narrow.push_back(x.to(DType::f32));
     }
-    std::vector<Var> a = as_variables(wide), b = as_variables(narrow);
-    Var y, reference;
+    std::optional<Computed> op, reference;
     try {
-      y = case_.op(a);
-      if (case_.reference) reference = case_.reference(as_variables(wide));
+      op.emplace(case_.op, wide);
+      if (case_.reference) reference.emplace(case_.reference, wide);
     } catch (const Error&) {
       return;  // takes its own shape only
     }
+    const Tensor& y = op->y.value();
     if (y.shape() != wide[0].shape()) return;
     // Where f32 ends, a product on the way may be infinite before the result is.
     auto agree = [&](const std::string& what, const Tensor& got, const Tensor& wanted, double tolerance) {
@@ -185,11 +193,11 @@ class CaseChecker {
         return fail_case(fmt::format("{} is {:.10g} at {}, not {:.10g}", what, v, place, w));
       }
     };
-    Var z = case_.op(b);
-    agree("f32 value", z.value(), y.value().to(DType::f32), 2e-5);
+    Computed z(case_.op, narrow);
+    agree("f32 value", z.y.value(), y.to(DType::f32), 2e-5);
     // A reference of exp and log loses digits far from 0.
-    if (reference.defined()) agree("value", y.value(), reference.value(), 1e-3);
-    std::vector<Tensor> dy = gradients_of(y, a), dz = gradients_of(z, b);
+    if (reference) agree("value", y, reference->y.value(), 1e-3);
+    std::vector<Tensor> dy = op->gradients(), dz = z.gradients();
     Tensor weights = weighting(y);
     for (size_t i = 0; i < wide.size(); ++i) {
       agree(fmt::format("f32 gradient of input {}", i), dz[i], dy[i].to(DType::f32), 1e-4);
@@ -208,20 +216,19 @@ class CaseChecker {
 
   // Each input in turn a constant: the other gradients must not change.
   void constants() {
-    std::vector<Var> all = as_variables(inputs_);
-    std::vector<Tensor> full = gradients_of(case_.op(all), all);
+    std::vector<Tensor> full = Computed(case_.op, inputs_).gradients();
     for (size_t k = 0; k < inputs_.size(); ++k) {
       if (!is_floating(inputs_[k].dtype())) continue;
       std::vector<Var> some = as_variables(inputs_);
       some[k] = Var(inputs_[k]);
-      Var y = case_.op(some);
+      Computed with(case_.op, some);
       bool left = std::any_of(some.begin(), some.end(), [](const Var& v) { return v.requires_grad(); });
-      if (y.requires_grad() != left) {
+      if (with.y.requires_grad() != left) {
         fail_case(fmt::format("with input {} constant the result {} a gradient", k, left ? "lacks" : "has"));
         continue;
       }
       if (!left) continue;
-      std::vector<Tensor> part = gradients_of(y, some);
+      std::vector<Tensor> part = with.gradients();
       for (size_t i = 0; i < part.size(); ++i)
         if (i != k && part[i].defined() && scaled_difference(part[i], full[i]) > 1e-12)
           fail_case(fmt::format("with input {} constant the gradient of input {} changes", k, i));
@@ -237,21 +244,14 @@ class CaseChecker {
           continue;
         std::vector<Tensor> equal = inputs_;
         equal[k] = equal[i];
-        std::vector<Var> apart = as_variables(equal), shared = as_variables(equal);
+        std::vector<Var> shared = as_variables(equal);
         shared[k] = shared[i];
-        std::vector<Tensor> two = gradients_of(case_.op(apart), apart);
-        Tensor sum = two[i].clone();
-        for (int64_t e = 0; e < sum.numel(); ++e) sum.set(e, two[i].at(e) + two[k].at(e));
-        Tensor one = gradients_of(case_.op(shared), shared)[i];
+        std::vector<Tensor> two = Computed(case_.op, equal).gradients();
+        Tensor sum = zip(two[i], two[k], std::plus());
+        Tensor one = Computed(case_.op, shared).gradients()[i];
         if (scaled_difference(one, sum) > 1e-12)
           fail_case(fmt::format("inputs {} and {} as one Var: the gradient is not the sum", i, k));
       }
-  }
-
-  void without_graph() {
-    NoGrad guard;
-    Var y = case_.op(as_variables(inputs_));
-    if (y.requires_grad()) fail_case("records a graph under NoGrad");
   }
 
   const OpCase& case_;
