@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -10,17 +13,10 @@ namespace gradus::io {
 namespace {
 
 void append_utf8(uint32_t code, std::string& out) {
-  auto put = [&](uint32_t byte) { out += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | code >> 6), put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12), put(0x80 | (code >> 6 & 0x3F)), put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | code >> 18), put(0x80 | (code >> 12 & 0x3F)), put(0x80 | (code >> 6 & 0x3F)),
-        put(0x80 | (code & 0x3F));
-  }
+  static constexpr uint32_t leads[] = {0, 0xC0, 0xE0, 0xF0};
+  int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes behind the first
+  out += static_cast<char>(leads[more] | code >> 6 * more);
+  while (more-- > 0) out += static_cast<char>(0x80 | (code >> 6 * more & 0x3F));
 }
 
 class Parser {
@@ -85,30 +81,25 @@ class Parser {
   HeaderEntry entry(const std::string& name) {
     HeaderEntry e;
     e.name = name;
-    bool dtype = false, shape = false, offsets = false;
-    auto once = [&](bool& seen, const std::string& key) {
-      if (seen) throw fmt::format("tensor \"{}\": {} occurs twice", name, key);
-      seen = true;
-    };
+    constexpr std::string_view fields[] = {"dtype", "shape", "data_offsets"};
+    std::set<std::string, std::less<>> seen;
     object([&](const std::string& key) {
+      if (std::find(std::begin(fields), std::end(fields), key) == std::end(fields))
+        throw fmt::format("tensor \"{}\": unknown field \"{}\"", name, key);
+      if (!seen.insert(key).second) throw fmt::format("tensor \"{}\": {} occurs twice", name, key);
       if (key == "dtype") {
-        once(dtype, key);
         e.dtype = string();
       } else if (key == "shape") {
-        once(shape, key);
         e.shape = numbers();
-      } else if (key == "data_offsets") {
-        once(offsets, key);
+      } else {
         std::vector<int64_t> two = numbers();
         if (two.size() != 2)
           throw fmt::format("tensor \"{}\": data_offsets must be two numbers: {} given", name, two.size());
         e.begin = two[0], e.end = two[1];
-      } else {
-        throw fmt::format("tensor \"{}\": unknown field \"{}\"", name, key);
       }
     });
-    for (auto [seen, key] : {std::pair(dtype, "dtype"), {shape, "shape"}, {offsets, "data_offsets"}})
-      if (!seen) throw fmt::format("tensor \"{}\": {} is missing", name, key);
+    for (std::string_view field : fields)
+      if (seen.count(field) == 0) throw fmt::format("tensor \"{}\": {} is missing", name, field);
     return e;
   }
 
@@ -125,7 +116,6 @@ class Parser {
   }
 
   int64_t number() {
-    const char* rule = "a whole number that is not negative";
     size_t start = at_;
     int64_t value = 0;
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
@@ -140,7 +130,7 @@ class Parser {
     bool leading_zero = at_ - start > 1 && text_[start] == '0';
     if (at_ == start || leading_zero || peek() == '.' || peek() == 'e' || peek() == 'E') {
       at_ = start;
-      wrong(rule);
+      wrong("a whole number that is not negative");
     }
     return value;
   }
@@ -186,11 +176,9 @@ class Parser {
   uint32_t hex4() {
     uint32_t value = 0;
     for (int i = 0; i < 4; ++i, ++at_) {
-      char c = peek();
-      if (c >= '0' && c <= '9') value = value * 16 + static_cast<uint32_t>(c - '0');
-      else if (c >= 'a' && c <= 'f') value = value * 16 + static_cast<uint32_t>(c - 'a' + 10);
-      else if (c >= 'A' && c <= 'F') value = value * 16 + static_cast<uint32_t>(c - 'A' + 10);
-      else wrong("a hexadecimal digit");
+      const size_t digit = std::string_view("0123456789abcdefABCDEF").find(peek());
+      if (digit == std::string_view::npos) wrong("a hexadecimal digit");
+      value = value * 16 + static_cast<uint32_t>(digit < 16 ? digit : digit - 6);
     }
     return value;
   }
@@ -215,13 +203,9 @@ bool valid_utf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     auto byte = [&](size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
     unsigned first = byte(0);
-    size_t length = first < 0x80         ? 1
-                    : first >> 5 == 0x6  ? 2
-                    : first >> 4 == 0xE  ? 3
-                    : first >> 3 == 0x1E ? 4
-                                         : 0;
+    size_t length = first < 0x80 ? 1 : first < 0xC0 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
     if (length == 0) return false;
-    uint32_t code = length == 1 ? first : first & (0x7Fu >> length);
+    uint32_t code = first & (0xFFu >> length);  // from 0xF8 on: too large
     for (size_t k = 1; k < length; ++k) {
       if (byte(k) >> 6 != 0x2) return false;
       code = code << 6 | (byte(k) & 0x3F);
@@ -236,24 +220,13 @@ bool valid_utf8(std::string_view text) {
 Header parse_header(std::string_view text) { return Parser(text).header(); }
 
 std::string write_header(const Header& header) {
-  std::string out = "{";
-  auto separate = [&] {
-    if (out.back() != '{') out += ',';
-  };
-  if (!header.metadata.empty()) {
-    out += "\"__metadata__\":{";
-    for (const auto& [key, value] : header.metadata) {
-      separate();
-      out += quoted(key) + ":" + quoted(value);
-    }
-    out += '}';
-  }
-  for (const HeaderEntry& e : header.tensors) {
-    separate();
-    out += fmt::format("{}:{{\"dtype\":{},\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted(e.name),
-                       quoted(e.dtype), fmt::join(e.shape, ","), e.begin, e.end);
-  }
-  return out + "}";
+  std::vector<std::string> metadata, members;
+  for (const auto& [key, value] : header.metadata) metadata.push_back(quoted(key) + ":" + quoted(value));
+  if (!metadata.empty()) members.push_back(fmt::format("\"__metadata__\":{{{}}}", fmt::join(metadata, ",")));
+  for (const HeaderEntry& e : header.tensors)
+    members.push_back(fmt::format("{}:{{\"dtype\":{},\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                                  quoted(e.name), quoted(e.dtype), fmt::join(e.shape, ","), e.begin, e.end));
+  return fmt::format("{{{}}}", fmt::join(members, ","));
 }
 
 }  // namespace gradus::io

@@ -24,8 +24,7 @@ struct Header {
 
 /// Strict: exactly an object of {dtype, shape, data_offsets} objects, one optional "__metadata__" object of
 /// strings, and white space around it. Does not recurse, so nesting cannot exhaust the stack.
-/// @throws std::string what is wrong, with its position: "the header is not valid JSON: expected ':' at byte
-/// 17".
+/// @throws std::string what is wrong, and where: "the header is not valid JSON: expected ':' at byte 17".
 Header parse_header(std::string_view text);
 
 /// The same text again.

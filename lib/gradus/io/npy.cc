@@ -1,6 +1,7 @@
 #include <gradus/io/npy.h>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -9,11 +10,12 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <limits>
+#include <utility>
 
 #include <gradus/error.h>
 #include <gradus/io/half.h>
 #include <gradus/io/npy_format.h>
+#include <gradus/numeric.h>
 
 static_assert(std::endian::native == std::endian::little, "npy files are written little-endian");
 
@@ -37,8 +39,7 @@ class HeaderReader {
   NpyHeader read() {
     NpyHeader h;
     bool descr = false, order = false, shape = false;
-    expect('{');
-    while (!accept('}')) {
+    list('{', '}', [&] {
       std::string key = word();
       expect(':');
       if (key == "descr")
@@ -49,11 +50,7 @@ class HeaderReader {
         h.shape = tuple(), shape = true;
       else
         complain_("has an unknown entry \"" + key + "\" in its header");
-      if (!accept(',')) {
-        expect('}');
-        break;
-      }
-    }
+    });
     if (!descr || !order || !shape) complain_("has a header without descr, fortran_order or shape");
     return h;
   }
@@ -70,6 +67,15 @@ class HeaderReader {
   }
   void expect(char c) {
     if (!accept(c)) complain_(fmt::format("has a damaged header: no '{}' at character {}", c, at_));
+  }
+  // Items with a comma between them, which may also stand behind the last one.
+  template <class Item>
+  void list(char open, char close, Item&& item) {
+    expect(open);
+    while (!accept(close)) {
+      item();
+      if (!accept(',')) return expect(close);
+    }
   }
   std::string word() {
     char quote = accept('\'') ? '\'' : '"';
@@ -97,8 +103,7 @@ class HeaderReader {
   }
   std::vector<int64_t> tuple() {
     std::vector<int64_t> out;
-    expect('(');
-    while (!accept(')')) {
+    list('(', ')', [&] {
       skip();
       int64_t n = 0;
       size_t begin = at_;
@@ -106,11 +111,7 @@ class HeaderReader {
         n = 10 * n + (text_[at_] - '0');
       if (at_ == begin) complain_("has a damaged header: a size that is no number");
       out.push_back(n);
-      if (!accept(',')) {
-        expect(')');
-        break;
-      }
-    }
+    });
     return out;
   }
 
@@ -130,77 +131,49 @@ T number(const char* from, bool swap) {
   return value;
 }
 
+struct Half {
+  uint16_t bits;
+  operator float() const { return from_half(bits); }
+};
+
+// The number in the file goes to place `at` of the tensor.
+template <class T>
+void put(const char* from, bool swap, const Tensor& t, int64_t at, const Complain& complain) {
+  const T value = number<T>(from, swap);
+  if constexpr (std::is_integral_v<T>)
+    if (!std::in_range<int32_t>(value)) complain("holds a whole number that does not fit into 32 bits");
+  visit(t, [&](auto* p) { p[at] = static_cast<std::remove_pointer_t<decltype(p)>>(value); });
+}
+
 struct Type {
   const char* name;  // without byte order
   size_t bytes;
   DType dtype;  // in memory
+  decltype(&put<float>) put;
 };
-constexpr Type kTypes[] = {{"f4", 4, DType::f32}, {"f8", 8, DType::f64}, {"i4", 4, DType::i32},
-                           {"u1", 1, DType::u8},  {"b1", 1, DType::u8},  {"f2", 2, DType::f32},
-                           {"i1", 1, DType::i32}, {"i2", 2, DType::i32}, {"u2", 2, DType::i32},
-                           {"u4", 4, DType::i32}, {"i8", 8, DType::i32}, {"u8", 8, DType::i32}};
-
-int32_t as_i32(int64_t value, bool fits, const Complain& complain) {
-  if (!fits || value < std::numeric_limits<int32_t>::min() || value > std::numeric_limits<int32_t>::max())
-    complain("holds a whole number that does not fit into 32 bits");
-  return static_cast<int32_t>(value);
+template <class T>
+constexpr Type type(const char* name, DType dtype) {
+  return {name, sizeof(T), dtype, put<T>};
 }
+// First of each element type the one that it is written as.
+constexpr Type kTypes[] = {
+    type<float>("f4", DType::f32),    type<double>("f8", DType::f64),  type<int32_t>("i4", DType::i32),
+    type<uint8_t>("u1", DType::u8),   type<uint8_t>("b1", DType::u8),  type<Half>("f2", DType::f32),
+    type<int8_t>("i1", DType::i32),   type<int16_t>("i2", DType::i32), type<uint16_t>("u2", DType::i32),
+    type<uint32_t>("u4", DType::i32), type<int64_t>("i8", DType::i32), type<uint64_t>("u8", DType::i32)};
 
-// The i-th number of the file goes to place `at` of the tensor.
-void put(const Type& type, const char* from, bool swap, const Tensor& t, int64_t at,
-         const Complain& complain) {
-  std::string_view name = type.name;
-  if (name == "f4")
-    t.f32()[at] = number<float>(from, swap);
-  else if (name == "f8")
-    t.f64()[at] = number<double>(from, swap);
-  else if (name == "i4")
-    t.i32()[at] = number<int32_t>(from, swap);
-  else if (name == "u1" || name == "b1")
-    t.u8()[at] = number<uint8_t>(from, false);
-  else if (name == "f2")
-    t.f32()[at] = from_half(number<uint16_t>(from, swap));
-  else if (name == "i1")
-    t.i32()[at] = static_cast<int8_t>(number<uint8_t>(from, false));
-  else if (name == "i2")
-    t.i32()[at] = number<int16_t>(from, swap);
-  else if (name == "u2")
-    t.i32()[at] = number<uint16_t>(from, swap);
-  else if (name == "u4")
-    t.i32()[at] = as_i32(number<uint32_t>(from, swap), true, complain);
-  else if (name == "i8")
-    t.i32()[at] = as_i32(number<int64_t>(from, swap), true, complain);
-  else {
-    uint64_t value = number<uint64_t>(from, swap);
-    t.i32()[at] = as_i32(static_cast<int64_t>(value), value <= std::numeric_limits<int32_t>::max(), complain);
-  }
-}
-
-const char* type_name(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return "<f4";
-    case DType::f64:
-      return "<f8";
-    case DType::i32:
-      return "<i4";
-    case DType::u8:
-      return "|u1";
-  }
-  return "?";
+const Type& type_of(DType dtype) {
+  return *std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Type& t) { return t.dtype == dtype; });
 }
 
 }  // namespace
 
 std::string npy_bytes(const Tensor& t, const Complain& complain) {
   if (!t.defined()) complain("an undefined tensor cannot be written");
-  std::string shape;
-  for (int axis = 0; axis < t.dims(); ++axis) shape += (axis ? ", " : "") + std::to_string(t.size(axis));
-  if (t.dims() == 1) shape += ",";
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type_name(t.dtype()), shape);
-  // NumPy leaves room for a first axis of 20 digits to grow in place, and ends the header at a multiple of 64
-  // bytes.
+  std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                                   t.dtype() == DType::u8 ? '|' : '<', type_of(t.dtype()).name,
+                                   fmt::join(t.shape(), ", "), t.dims() == 1 ? "," : "");
+  // NumPy leaves room for a first axis of 20 digits to grow in place, and ends the header at 64 n bytes.
   if (t.dims() > 0) header += std::string(21 - std::to_string(t.size(0)).size(), ' ');
   header += std::string(64 - (kMagic.size() + 5 + header.size()) % 64, ' ') + '\n';
   std::string out(kMagic);
@@ -241,7 +214,7 @@ Tensor npy_tensor(std::string_view bytes, const Complain& complain) {
   Tensor out(shape, type->dtype);
   bool swap = h.descr[0] == '>';
   // A "u4" is as long as an i32 and yet has numbers that are none.
-  bool as_it_is = !swap && !h.fortran_order && std::string_view(type->name) == type_name(type->dtype) + 1;
+  bool as_it_is = !swap && !h.fortran_order && type == &type_of(type->dtype);
   if (as_it_is && count > 0) {
     std::memcpy(out.raw(), numbers.data(), numbers.size());
     return out;
@@ -256,7 +229,7 @@ Tensor npy_tensor(std::string_view bytes, const Complain& complain) {
         at += index[axis] * shape.stride(static_cast<int>(axis));
       for (size_t axis = 0; axis < index.size() && ++index[axis] == h.shape[axis]; ++axis) index[axis] = 0;
     }
-    put(*type, numbers.data() + i * type->bytes, swap, out, at, complain);
+    type->put(numbers.data() + i * type->bytes, swap, out, at, complain);
   }
   return out;
 }
@@ -269,23 +242,19 @@ std::string read_file(const std::string& path, const Complain& complain) {
   return bytes;
 }
 
-}  // namespace io
-
-namespace {
-
-io::Complain complain_about(const std::string& path) {
-  return [path](const std::string& what) { fail("npy", path + ": " + what); };
+Complain complain_about(const char* format, const std::string& path) {
+  return [=](const std::string& what) { fail(format, path + ": " + what); };
 }
 
-}  // namespace
+}  // namespace io
 
 void save_npy(const std::string& path, const Tensor& t) {
-  io::Complain complain = complain_about(path);
+  io::Complain complain = io::complain_about("npy", path);
   io::replace_file(path, io::npy_bytes(t, complain), complain);
 }
 
 Tensor load_npy(const std::string& path) {
-  io::Complain complain = complain_about(path);
+  io::Complain complain = io::complain_about("npy", path);
   const std::string bytes = io::read_file(path, complain);
   if (bytes.starts_with("PK")) fail("npy", path + ": is no npy file", "an .npz archive: load_npz reads it");
   return io::npy_tensor(bytes, complain);

@@ -15,9 +15,8 @@ namespace gradus {
 /// @throws Error "[npy] data.npy: ..." when it cannot be written, or the tensor is undefined.
 void save_npy(const std::string& path, const Tensor& t);
 
-/// Reads formats 1.0 to 3.0, either byte order, C or Fortran order (turned into row-major). Types f4, f8, i4,
-/// u1 as they are; f2 becomes f32; b1 becomes u8; i1, i2, u2 and, where all values fit, i8, u4 and u8 become
-/// i32.
+/// Reads formats 1.0 to 3.0, either byte order, C or Fortran order (made row-major). Types f4, f8, i4, u1 as
+/// they are; f2 becomes f32; b1 u8; i1, i2, u2 and, where all values fit, i8, u4 and u8 become i32.
 /// @throws Error "[npy] data.npy: ..." for a file that is damaged, has another type, more than 6 axes, fields
 /// or Python objects (nothing is ever unpickled).
 Tensor load_npy(const std::string& path);
@@ -30,8 +29,7 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 void save_npz(const std::string& path, const NamedTensors& tensors);
 
 /// Reads what numpy.savez writes; checksums are verified.
-/// @throws Error "[npz] data.npz: ..." as load_npy; for a compressed entry (numpy.savez_compressed), which
-/// says so.
+/// @throws Error "[npz] data.npz: ..." as load_npy, and for a compressed entry (numpy.savez_compressed).
 NamedTensors load_npz(const std::string& path);
 
 }  // namespace gradus

@@ -21,6 +21,8 @@ std::string npz_bytes(const NamedTensors& tensors, const Complain& complain);
 /// The arrays in a .npz file.
 NamedTensors npz_tensors(std::string_view bytes, const Complain& complain);
 
+/// Complains with the file's name, in an Error of "npy" or "npz".
+Complain complain_about(const char* format, const std::string& path);
 std::string read_file(const std::string& path, const Complain& complain);
 
 }  // namespace gradus::io

@@ -1,10 +1,7 @@
-#include <fmt/core.h>
-
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <set>
 
-#include <gradus/error.h>
 #include <gradus/io/npy.h>
 #include <gradus/io/npy_format.h>
 
@@ -33,8 +30,16 @@ uint32_t crc32(std::string_view bytes) {
   return ~crc;
 }
 
-void add(std::string& to, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xFF);
+struct Field {
+  uint64_t value;
+  int bytes;
+};
+
+std::string record(std::initializer_list<Field> fields) {
+  std::string out;
+  for (const auto& [value, bytes] : fields)
+    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
+  return out;
 }
 
 uint64_t get(std::string_view from, size_t at, int bytes) {
@@ -44,26 +49,19 @@ uint64_t get(std::string_view from, size_t at, int bytes) {
   return value;
 }
 
-io::Complain complain_about_npz(const std::string& path) {
-  return [path](const std::string& what) { fail("npz", path + ": " + what); };
-}
-
 // What the local header and the directory say alike, from "version needed" to the length of the extra field.
 std::string description(const std::string& name, const std::string& data) {
-  std::string out;
-  bool ascii = true;
-  for (char c : name) ascii = ascii && static_cast<uint8_t>(c) < 128;
-  add(out, 20, 2);  // version needed
-  add(out, ascii ? 0 : kUtf8, 2);
-  add(out, 0, 2);     // stored
-  add(out, 0, 2);     // 00:00
-  add(out, 0x21, 2);  // 1980-01-01: equal tensors make equal files
-  add(out, crc32(data), 4);
-  add(out, data.size(), 4);
-  add(out, data.size(), 4);
-  add(out, name.size(), 2);
-  add(out, 0, 2);
-  return out;
+  bool ascii = std::all_of(name.begin(), name.end(), [](char c) { return static_cast<uint8_t>(c) < 128; });
+  return record({{20, 2},  // version needed
+                 {ascii ? uint64_t{0} : kUtf8, 2},
+                 {0, 2},     // stored
+                 {0, 2},     // 00:00
+                 {0x21, 2},  // 1980-01-01: equal tensors make equal files
+                 {crc32(data), 4},
+                 {data.size(), 4},
+                 {data.size(), 4},
+                 {name.size(), 2},
+                 {0, 2}});
 }
 
 }  // namespace
@@ -75,27 +73,16 @@ std::string io::npz_bytes(const NamedTensors& tensors, const Complain& complain)
     if (key.empty() || key.size() > 60000 || !seen.insert(key).second)
       complain("names must be given, and once each: \"" + key + "\"");
     std::string name = key + ".npy", data = io::npy_bytes(tensor, complain), about = description(name, data);
-    add(directory, kDirectory, 4);
-    add(directory, 20, 2);  // made by
-    directory += about;
-    add(directory, 0, 6);  // no comment, disk 0, internal attributes
-    add(directory, 0, 4);  // external attributes
-    add(directory, out.size(), 4);
-    directory += name;
-    add(out, kLocal, 4);
-    out += about + name + data;
+    directory += record({{kDirectory, 4}, {20, 2}}) + about;  // made by version 20
+    // No comment, disk 0, internal attributes; external ones; where the local header is.
+    directory += record({{0, 6}, {0, 4}, {out.size(), 4}}) + name;
+    out += record({{kLocal, 4}}) + about + name + data;
     if (out.size() > kLargest - directory.size()) complain("would be larger than 4 GB");
   }
   if (tensors.size() >= 0xFFFF) complain("would have too many arrays");
-  std::string end;
-  add(end, kEnd, 4);
-  add(end, 0, 4);
-  add(end, tensors.size(), 2);
-  add(end, tensors.size(), 2);
-  add(end, directory.size(), 4);
-  add(end, out.size(), 4);
-  add(end, 0, 2);
-  return out + directory + end;
+  const uint64_t count = tensors.size();
+  return out + directory +
+         record({{kEnd, 4}, {0, 4}, {count, 2}, {count, 2}, {directory.size(), 4}, {out.size(), 4}, {0, 2}});
 }
 
 NamedTensors io::npz_tensors(std::string_view bytes, const Complain& complain) {
@@ -138,12 +125,12 @@ NamedTensors io::npz_tensors(std::string_view bytes, const Complain& complain) {
 }
 
 void save_npz(const std::string& path, const NamedTensors& tensors) {
-  io::Complain complain = complain_about_npz(path);
+  io::Complain complain = io::complain_about("npz", path);
   io::replace_file(path, io::npz_bytes(tensors, complain), complain);
 }
 
 NamedTensors load_npz(const std::string& path) {
-  io::Complain complain = complain_about_npz(path);
+  io::Complain complain = io::complain_about("npz", path);
   return io::npz_tensors(io::read_file(path, complain), complain);
 }
 

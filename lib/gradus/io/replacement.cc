@@ -60,8 +60,7 @@ Replacement::Replacement(const std::string& path, Complain complain)
   }
 }
 
-// O_NOFOLLOW: a link of this name, in a directory that came from somewhere, must not choose what is
-// overwritten.
+// O_NOFOLLOW: a link of this name, in a directory from somewhere, must not choose what is overwritten.
 void Replacement::open_locked() {
   for (;;) {
     fd_ = open_file(temporary_, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK);

@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <limits>
 #include <set>
 
 #include <gradus/error.h>
@@ -25,50 +23,6 @@ namespace gradus {
 namespace {
 
 constexpr int64_t kLargestHeader = 100'000'000;  // as the format's own reader
-
-// A POSIX file whose every failure is an Error that names it.
-class File {
- public:
-  explicit File(std::string path) : path_(std::move(path)) {}
-  ~File() { close(); }
-  File(const File&) = delete;
-
-  [[noreturn]] void wrong(const std::string& what, std::string_view hint = {}) const {
-    fail("safetensors", path_ + ": " + what, hint);
-  }
-  [[noreturn]] void failed(const char* what) const {
-    wrong(fmt::format("{}: {}", what, std::strerror(errno)));
-  }
-
-  // O_NONBLOCK: opening a pipe must not wait for its other end. Errors name `path_`, whatever is really
-  // opened.
-  bool open(const std::string& real_path, int flags) {
-    do fd_ = ::open(real_path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666);
-    while (fd_ < 0 && errno == EINTR);
-    return fd_ >= 0;
-  }
-  void close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-  int fd() const { return fd_; }
-
-  void read(void* to, int64_t bytes) const {
-    for (char* at = static_cast<char*>(to); bytes > 0;) {
-      ssize_t got = ::read(fd_, at, static_cast<size_t>(bytes));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) failed("cannot be read");
-      if (got == 0) wrong("became shorter while it was read");
-      at += got, bytes -= got;
-    }
-  }
-
- private:
-  std::string path_;
-  int fd_ = -1;
-};
-
-// ---- reading ----
 
 struct FileType {
   const char* name;
@@ -88,15 +42,14 @@ const char* file_type_of(DType dtype) {
 
 class Reader {
  public:
-  explicit Reader(const std::string& path) : file_(path) {
-    if (!file_.open(path, O_RDONLY)) file_.failed("cannot be opened");
-    struct stat info;
-    if (fstat(file_.fd(), &info) != 0) file_.failed("cannot be read");
-    if (!S_ISREG(info.st_mode)) file_.wrong("is not a file");
-    size_ = info.st_size;
+  explicit Reader(std::string path) : path_(std::move(path)) {}
+  ~Reader() {
+    if (fd_ >= 0) ::close(fd_);
   }
+  Reader(const Reader&) = delete;
 
   SafetensorsFile run() {
+    open();
     io::Header header = read_header();
     std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const auto& a, const auto& b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -110,33 +63,59 @@ class Reader {
   }
 
  private:
+  [[noreturn]] void wrong(const std::string& what, std::string_view hint = {}) const {
+    fail("safetensors", path_ + ": " + what, hint);
+  }
+  [[noreturn]] void failed(const char* what) const {
+    wrong(fmt::format("{}: {}", what, std::strerror(errno)));
+  }
+
+  // O_NONBLOCK: opening a pipe must not wait for its other end.
+  void open() {
+    do fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (fd_ < 0 && errno == EINTR);
+    if (fd_ < 0) failed("cannot be opened");
+    struct stat info;
+    if (fstat(fd_, &info) != 0) failed("cannot be read");
+    if (!S_ISREG(info.st_mode)) wrong("is not a file");
+    size_ = info.st_size;
+  }
+
+  void read(void* to, int64_t bytes) const {
+    for (char* at = static_cast<char*>(to); bytes > 0;) {
+      ssize_t got = ::read(fd_, at, static_cast<size_t>(bytes));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) failed("cannot be read");
+      if (got == 0) wrong("became shorter while it was read");
+      at += got, bytes -= got;
+    }
+  }
+
   io::Header read_header() {
-    if (size_ == 0) file_.wrong("is empty");
-    if (size_ < 8)
-      file_.wrong(fmt::format("is truncated: {} bytes, the header's length alone takes 8", size_));
+    if (size_ == 0) wrong("is empty");
+    if (size_ < 8) wrong(fmt::format("is truncated: {} bytes, the header's length alone takes 8", size_));
     uint64_t length = 0;
-    file_.read(&length, 8);
+    read(&length, 8);
     // The first bytes of a zip archive, of which torch.save and numpy.savez make their files.
     if (char begin[5] = {}; std::memcpy(begin, &length, 4), std::string_view(begin) == "PK\3\4")
-      file_.wrong("is a zip archive, no safetensors file",
-                  "from torch.save? Use safetensors.torch.save_file");
+      wrong("is a zip archive, no safetensors file", "from torch.save? Use safetensors.torch.save_file");
     if (length > static_cast<uint64_t>(kLargestHeader))
-      file_.wrong(fmt::format("the header must not exceed {} bytes: {}", kLargestHeader, length),
-                  "is this a safetensors file?");
+      wrong(fmt::format("the header must not exceed {} bytes: {}", kLargestHeader, length),
+            "is this a safetensors file?");
     if (length > static_cast<uint64_t>(size_ - 8))
-      file_.wrong(fmt::format("is truncated: the header takes {} bytes, {} are left", length, size_ - 8));
+      wrong(fmt::format("is truncated: the header takes {} bytes, {} are left", length, size_ - 8));
     std::string text(length, '\0');
-    file_.read(text.data(), static_cast<int64_t>(length));
+    read(text.data(), static_cast<int64_t>(length));
     data_bytes_ = size_ - 8 - static_cast<int64_t>(length);
     try {
       return io::parse_header(text);
     } catch (const std::string& problem) {
-      file_.wrong(problem);
+      wrong(problem);
     }
   }
 
   [[noreturn]] void wrong(const io::HeaderEntry& e, const std::string& what) const {
-    file_.wrong(fmt::format("tensor \"{}\": {}", e.name, what));
+    wrong(fmt::format("tensor \"{}\": {}", e.name, what));
   }
 
   const FileType& type_of(const io::HeaderEntry& e) const {
@@ -171,9 +150,8 @@ class Reader {
       before = &e;
     }
     if (end > data_bytes_)
-      file_.wrong(
-          fmt::format("is truncated: the tensors take {} bytes, {} follow the header", end, data_bytes_));
-    if (end < data_bytes_) file_.wrong(fmt::format("{} bytes follow the last tensor", data_bytes_ - end));
+      wrong(fmt::format("is truncated: the tensors take {} bytes, {} follow the header", end, data_bytes_));
+    if (end < data_bytes_) wrong(fmt::format("{} bytes follow the last tensor", data_bytes_ - end));
   }
 
   // The file is read front to back; the layout was checked to be without gaps.
@@ -181,11 +159,11 @@ class Reader {
     const FileType& type = type_of(e);
     Tensor out(Shape(e.shape.data(), static_cast<int>(e.shape.size())), type.dtype);
     if (type.bytes == size_of(type.dtype)) {
-      file_.read(out.raw(), out.bytes());
+      read(out.raw(), out.bytes());
       return out;
     }
     std::string raw(static_cast<size_t>(e.end - e.begin), '\0');
-    file_.read(raw.data(), e.end - e.begin);
+    read(raw.data(), e.end - e.begin);
     for (int64_t i = 0; i < out.numel(); ++i) {
       const char* at = raw.data() + i * type.bytes;
       if (type.bytes == 8) {
@@ -203,7 +181,8 @@ class Reader {
     return out;
   }
 
-  File file_;
+  std::string path_;
+  int fd_ = -1;
   int64_t size_ = 0, data_bytes_ = 0;
 };
 

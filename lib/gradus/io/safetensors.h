@@ -23,9 +23,8 @@ struct SafetensorsFile {
 void save_safetensors(const std::string& path, const SafetensorsFile& file);
 
 /// Reads it. Types F32, F64, I32, U8, and I64, F16, BF16 converted to I32 resp. F32.
-/// @throws Error "[safetensors] model.safetensors: ..." for a file that is truncated, has a header that is
-/// too large or no JSON, overlapping or gapped offsets, sizes that do not fit the shape, an unknown dtype, or
-/// a duplicate name.
+/// @throws Error "[safetensors] model.safetensors: ..." for a file that is truncated, has a header too
+/// large or no JSON, offsets that overlap, have gaps or do not fit the shape, an unknown dtype, a name twice.
 SafetensorsFile load_safetensors(const std::string& path);
 
 }  // namespace gradus
