@@ -37,8 +37,7 @@ constexpr int64_t kPage = 4096;                 // and a multiple of this
 constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kSegment = int64_t{256} << 20;  // address space; memory only where it has been touched
 
-// Of small blocks. Four classes to an octave (64, 80, 96, 112, 128, 160, ...): at most a quarter of a block
-// is wasted.
+// Of small blocks, four to an octave (64, 80, 96, 112, 128, ...): at most a quarter of a block is wasted.
 struct SizeClass {
   int index;
   int64_t bytes;
@@ -253,17 +252,13 @@ class Cache {
 
  private:
   // The arena of this thread. Those of threads that have ended go to new ones.
-  struct Holder {
-    Arena* arena;
-    Holder() : arena(get().lease()) {}
-    ~Holder() {
+  static Arena* mine() {
+    static constexpr auto end_lease = [](Arena* arena) {
       std::lock_guard lock(get().mutex_);
       get().idle_.push_back(arena);
-    }
-  };
-  static Arena* mine() {
-    thread_local Holder holder;
-    return holder.arena;
+    };
+    thread_local const std::unique_ptr<Arena, decltype(end_lease)> arena(get().lease());
+    return arena.get();
   }
   Arena* lease() {
     std::lock_guard lock(mutex_);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -11,13 +10,11 @@ namespace gradus {
 /// and a zeroing when it returns). Large blocks of one thread share segments of memory in huge pages, where
 /// neighbours that are free join; a block goes back to the thread it came from, whoever frees it.
 /// Thread-safe. The content of a new block is undefined.
-/// @throws Error "[memory] there is no room for 100 bytes" when the system has no more, or all blocks together
-/// would
+/// @throws Error "[memory] there is no room for 100 bytes" when the system has no more, or all blocks would
 ///   exceed machine_memory(): a system gives out addresses for more, and ends the program that uses them.
 std::shared_ptr<void> allocate(int64_t bytes);
 
-/// Bytes that this process can use at most: the machine's memory and swap, or less where a container or a limit
-/// of the process says so.
+/// Bytes that this process can use at most: memory and swap, or a lower limit of a container or the process.
 int64_t machine_memory();
 
 struct MemoryStats {

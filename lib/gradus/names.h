@@ -6,8 +6,7 @@
 
 namespace gradus {
 
-/// For a hint: the nearest of the names that are known, "" where at none a third of the letters at most are
-/// wrong.
+/// For a hint: the nearest of the known names, "" where each has more than a third of the letters wrong.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace gradus

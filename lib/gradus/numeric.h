@@ -21,12 +21,18 @@ void visit(const Tensor& t, F&& f) {
   }
 }
 
-/// The same for f32 and f64 only. @throws Error "[where] needs f32 or f64 numbers".
+/// f(T{}) with T = float or double by the element type: for kernels that take several tensors of one type.
+template <class F>
+void with_type(DType dtype, const char* where, F&& f) {
+  if (dtype == DType::f32) return f(float{});
+  if (dtype == DType::f64) return f(double{});
+  fail(where, "needs f32 or f64 numbers");
+}
+
+/// The same as visit for f32 and f64 only. @throws Error "[where] needs f32 or f64 numbers".
 template <class F>
 void visit_floating(const Tensor& t, const char* where, F&& f) {
-  if (t.dtype() == DType::f32) return f(static_cast<float*>(t.raw()));
-  if (t.dtype() == DType::f64) return f(static_cast<double*>(t.raw()));
-  fail(where, "needs f32 or f64 numbers");
+  with_type(t.dtype(), where, [&](auto type) { f(static_cast<decltype(type)*>(t.raw())); });
 }
 
 /// The numbers of t as T*, T being float or double. @throws Error when t has another element type.
@@ -38,25 +44,24 @@ T* data(const Tensor& t) {
     return t.f64();
 }
 
-/// f(T{}) with T = float or double by the element type: for kernels that take several tensors of one type.
-template <class F>
-void with_type(DType dtype, const char* where, F&& f) {
-  if (dtype == DType::f32) return f(float{});
-  if (dtype == DType::f64) return f(double{});
-  fail(where, "needs f32 or f64 numbers");
+/// y_i = f(x_i, more_i, ...), all of one shape, for map and zip.
+template <class F, class... Tensors>
+Tensor each_element(const char* where, F&& f, const Tensor& x, const Tensors&... more) {
+  Tensor y(x.shape(), x.dtype());
+  with_type(x.dtype(), where, [&](auto type) {
+    using T = decltype(type);
+    auto loop = [&f, n = x.numel()](T* out, const auto*... in) {
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(f(in[i]...));
+    };
+    loop(data<T>(y), data<T>(x), data<T>(more)...);
+  });
+  return y;
 }
 
 /// y_i = f(x_i). @throws Error unless x is f32 or f64.
 template <class F>
 Tensor map(const Tensor& x, F&& f) {
-  Tensor y(x.shape(), x.dtype());
-  with_type(x.dtype(), "map", [&](auto type) {
-    using T = decltype(type);
-    const T* in = data<T>(x);
-    T* out = data<T>(y);
-    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = static_cast<T>(f(in[i]));
-  });
-  return y;
+  return each_element("map", f, x);
 }
 
 /// z_i = f(x_i, y_i). @throws Error unless all have one shape and one type, f32 or f64.
@@ -64,14 +69,7 @@ template <class F>
 Tensor zip(const Tensor& x, const Tensor& y, F&& f) {
   if (x.shape() != y.shape())
     fail("zip", "shapes must agree: " + x.shape().str() + " and " + y.shape().str());
-  Tensor z(x.shape(), x.dtype());
-  with_type(x.dtype(), "zip", [&](auto type) {
-    using T = decltype(type);
-    const T *a = data<T>(x), *b = data<T>(y);
-    T* out = data<T>(z);
-    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = static_cast<T>(f(a[i], b[i]));
-  });
-  return z;
+  return each_element("zip", f, x, y);
 }
 
 /// w_i = f(x_i, y_i, z_i), likewise.
@@ -79,14 +77,7 @@ template <class F>
 Tensor zip(const Tensor& x, const Tensor& y, const Tensor& z, F&& f) {
   if (x.shape() != y.shape() || x.shape() != z.shape())
     fail("zip", "shapes must agree: " + x.shape().str() + ", " + y.shape().str() + " and " + z.shape().str());
-  Tensor w(x.shape(), x.dtype());
-  with_type(x.dtype(), "zip", [&](auto type) {
-    using T = decltype(type);
-    const T *a = data<T>(x), *b = data<T>(y), *c = data<T>(z);
-    T* out = data<T>(w);
-    for (int64_t i = 0, n = x.numel(); i < n; ++i) out[i] = static_cast<T>(f(a[i], b[i], c[i]));
-  });
-  return w;
+  return each_element("zip", f, x, y, z);
 }
 
 /// x stretched to `shape` by NumPy's broadcasting (a copy, or x itself when nothing stretches).

@@ -28,9 +28,8 @@ int this_processor() {
 #endif
 }
 
-// Moves this thread to another processor if it stands on `taken`, and leaves it free to go anywhere
-// afterwards. Threads that wait for each other without sleeping are never spread by the system when it has
-// once put both on one processor.
+// Moves this thread to another processor if it stands on `taken`; afterwards it is free to go anywhere.
+// The system never spreads threads that wait for each other without sleeping, once they are on one processor.
 void leave(int taken) {
 #ifdef __linux__
   cpu_set_t allowed, others;
@@ -116,8 +115,7 @@ struct ThreadPool::State {
     }
   }
 
-  // Looks for a while, for the next job follows soon within a training step, and to fall asleep and be woken
-  // takes as long as a small job.
+  // The next job follows soon within a training step, and to sleep and be woken takes as long as a small job.
   template <class Ready>
   void watch(const Ready& ready) const {
     for (int64_t i = 0; i < patience && !ready(); ++i) pause_thread();

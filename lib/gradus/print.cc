@@ -11,12 +11,11 @@ namespace {
 
 class Printer {
  public:
-  Printer(const Tensor& t, const PrintOptions& options) : t_(t), options_(options) {
-    shorten_ = t.numel() > options.summarise_above;
-    walk(0, 0, [&](int64_t i) { width_ = std::max(width_, number(i).size()); });
-  }
+  Printer(const Tensor& t, const PrintOptions& options) : t_(t), options_(options) {}
 
   std::string str() {
+    print(0, 0);  // for the width
+    out_.clear();
     print(0, 0);
     return out_;
   }
@@ -37,7 +36,7 @@ class Printer {
     int64_t n = t_.size(axis), edge = options_.edge_items;
     std::vector<int64_t> out;
     for (int64_t i = 0; i < n; ++i) {
-      if (shorten_ && n > 2 * edge && i == edge) {
+      if (t_.numel() > options_.summarise_above && n > 2 * edge && i == edge) {
         out.push_back(-1);
         i = n - edge;
       }
@@ -46,26 +45,18 @@ class Printer {
     return out;
   }
 
-  template <class F>
-  void walk(int axis, int64_t base, F&& f) {
-    if (axis == t_.dims()) return f(base);
-    for (int64_t i : shown(axis))
-      if (i >= 0) walk(axis + 1, base + i * t_.shape().stride(axis), f);
-  }
-
   void print(int axis, int64_t base) {
     if (axis == t_.dims()) {
-      out_ += fmt::format("{:>{}}", number(base), width_);
+      std::string text = number(base);
+      width_ = std::max(width_, text.size());
+      out_ += fmt::format("{:>{}}", text, width_);
       return;
     }
     out_ += "[";
-    bool first = true;
+    std::string between;
     for (int64_t i : shown(axis)) {
-      if (!first) {
-        out_ += ",";
-        out_ += axis + 1 == t_.dims() ? " " : "\n" + std::string(static_cast<size_t>(axis) + 1, ' ');
-      }
-      first = false;
+      out_ += between;
+      between = axis + 1 == t_.dims() ? ", " : ",\n" + std::string(static_cast<size_t>(axis) + 1, ' ');
       if (i < 0) out_ += "...";
       else print(axis + 1, base + i * t_.shape().stride(axis));
     }
@@ -74,7 +65,6 @@ class Printer {
 
   const Tensor& t_;
   PrintOptions options_;
-  bool shorten_ = false;
   size_t width_ = 0;
   std::string out_;
 };

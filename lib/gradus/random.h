@@ -8,8 +8,7 @@
 namespace gradus {
 
 /// Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): the n-th block of four
-/// words of a stream is a function of (seed, stream, n) alone. The same numbers on every platform and any
-/// number of threads.
+/// words of a stream is a function of (seed, stream, n) alone, on every platform and any number of threads.
 std::array<uint32_t, 4> philox(uint64_t seed, uint64_t stream, uint64_t counter);
 
 /// A sequence of random numbers drawn from one Philox stream.

@@ -28,19 +28,17 @@ bool Shape::take(const int64_t* dims, int count) {
 
 void Shape::append(int64_t size) {
   if (dims_ == kMaxDims) fail("shape", kTooManyAxes);
-  size_[dims_++] = size;
-  if (countable(size_, dims_)) return;
-  const Shape wrong = *this;
-  --dims_;
-  wrong.refuse();
+  Shape longer = *this;
+  longer.size_[longer.dims_++] = size;
+  if (!countable(longer.size_, longer.dims_)) longer.refuse();
+  *this = longer;
 }
 
 void Shape::set(int axis, int64_t size) {
-  std::swap(size_[axis], size);
-  if (countable(size_, dims_)) return;
-  const Shape wrong = *this;
-  size_[axis] = size;
-  wrong.refuse();
+  Shape changed = *this;
+  changed.size_[axis] = size;
+  if (!countable(changed.size_, dims_)) changed.refuse();
+  *this = changed;
 }
 
 bool Shape::countable(const int64_t* dims, int count) {
@@ -93,24 +91,20 @@ bool Shape::operator==(const Shape& other) const {
 std::string Shape::str() const { return fmt::format("[{}]", fmt::join(begin(), end(), ", ")); }
 
 Shape broadcast(const Shape& a, const Shape& b, const char* where) {
-  const Shape& longer = a.dims() >= b.dims() ? a : b;
-  const Shape& shorter = a.dims() >= b.dims() ? b : a;
-  Shape out = longer;
-  int shift = longer.dims() - shorter.dims();
-  for (int i = 0; i < shorter.dims(); ++i) {
-    int64_t x = longer[i + shift], y = shorter[i];
+  Shape out = a.dims() >= b.dims() ? a : b;
+  for (int back = 1; back <= std::min(a.dims(), b.dims()); ++back) {
+    int64_t x = a[-back], y = b[-back];
     if (x != y && x != 1 && y != 1)
       fail(where, fmt::format("shapes do not broadcast: {} and {}", a.str(), b.str()));
-    out.set(i + shift, x == 1 ? y : x);
+    out.set(out.dims() - back, x == 1 ? y : x);
   }
   return out;
 }
 
 bool broadcasts_to(const Shape& from, const Shape& to) {
   if (from.dims() > to.dims()) return false;
-  int shift = to.dims() - from.dims();
-  for (int i = 0; i < from.dims(); ++i)
-    if (from[i] != 1 && from[i] != to[i + shift]) return false;
+  for (int back = 1; back <= from.dims(); ++back)
+    if (from[-back] != 1 && from[-back] != to[-back]) return false;
   return true;
 }
 

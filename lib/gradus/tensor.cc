@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include <gradus/error.h>
 #include <gradus/kernels/random.h>

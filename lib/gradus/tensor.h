@@ -19,8 +19,7 @@ class Tensor {
  public:
   /// No tensor at all: defined() is false.
   Tensor() = default;
-  // Not inline: they stand in every line that computes, and giving up a shared reference is much code to repeat
-  // there.
+  // Not inline: they stand in every line that computes, and giving up a shared reference is much code.
   Tensor(const Tensor& other);
   Tensor(Tensor&& other) noexcept = default;
   Tensor& operator=(const Tensor& other);
@@ -33,8 +32,7 @@ class Tensor {
   static Tensor ones(const Shape& shape, DType dtype = DType::f32);
   static Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
   static Tensor scalar(double value, DType dtype = DType::f32) { return full({}, value, dtype); }
-  /// From numbers in row-major order, converted to `dtype`. @throws Error when the count does not fit the
-  /// shape.
+  /// From numbers in row-major order, converted to `dtype`. @throws Error when they do not fill the shape.
   static Tensor from(const Shape& shape, const std::vector<double>& values, DType dtype = DType::f32,
                      Caller caller = Caller::current());
   static Tensor from_ids(const Shape& shape, const std::vector<int32_t>& ids,
@@ -55,22 +53,13 @@ class Tensor {
   DType dtype() const { return dtype_; }
 
   /// The numbers. @throws Error when the tensor has another element type.
-  float* f32() const {
-    return static_cast<float*>(typed(DType::f32));
-  }
-  double* f64() const {
-    return static_cast<double*>(typed(DType::f64));
-  }
-  int32_t* i32() const {
-    return static_cast<int32_t*>(typed(DType::i32));
-  }
-  uint8_t* u8() const {
-    return static_cast<uint8_t*>(typed(DType::u8));
-  }
+  float* f32() const { return as<float>(DType::f32); }
+  double* f64() const { return as<double>(DType::f64); }
+  int32_t* i32() const { return as<int32_t>(DType::i32); }
+  uint8_t* u8() const { return as<uint8_t>(DType::u8); }
   void* raw() const { return data_; }
 
-  /// One number by its row-major position, as double whatever the element type. @throws Error when out of
-  /// range.
+  /// One number by its row-major position, as double whatever its type. @throws Error when out of range.
   double at(int64_t i) const;
   void set(int64_t i, double value) const;
   /// The only number of a one-element tensor. @throws Error when there are more.
@@ -101,6 +90,10 @@ class Tensor {
 
  private:
   void* typed(DType wanted) const;
+  template <class T>
+  T* as(DType wanted) const {
+    return static_cast<T*>(typed(wanted));
+  }
 
   Shape shape_;
   int64_t numel_ = 0;

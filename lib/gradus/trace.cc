@@ -1,11 +1,11 @@
 #include <gradus/trace.h>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
-#include <unordered_set>
 
 #include <gradus/autograd.h>
 
@@ -29,30 +29,22 @@ const Trace::Node& Trace::find(const std::string& label) const {
 }
 
 std::string tape(const Var& loss) {
-  std::vector<const gradus::Node*> nodes, stack;
-  std::unordered_set<const gradus::Node*> seen;
-  auto visit_node = [&](const gradus::Node* n) {
-    if (n && seen.insert(n).second) stack.push_back(n);
-  };
-  visit_node(loss.node().get());
+  std::map<uint64_t, const Node*> nodes;  // by order
+  std::vector<const Node*> stack{loss.node().get()};
   while (!stack.empty()) {
-    const gradus::Node* n = stack.back();
+    const Node* n = stack.back();
     stack.pop_back();
-    nodes.push_back(n);
-    for (const auto& input : n->inputs) visit_node(input.get());
+    if (!n || !nodes.emplace(n->order, n).second) continue;
+    for (const auto& input : n->inputs) stack.push_back(input.get());
   }
-  std::sort(nodes.begin(), nodes.end(), [](auto* a, auto* b) { return a->order < b->order; });
-  std::unordered_map<const gradus::Node*, size_t> number;
+  std::unordered_map<const Node*, size_t> number;
   std::string out;
-  for (const gradus::Node* n : nodes) {
-    size_t id = number.size();
-    number[n] = id;
-    std::string inputs;
-    for (const auto& input : n->inputs) {
-      if (!inputs.empty()) inputs += ", ";
-      inputs += input ? fmt::format("%{}", number.at(input.get())) : std::string("constant");
-    }
-    std::string call = n->inputs.empty() ? std::string(n->op) : fmt::format("{}({})", n->op, inputs);
+  for (const auto& [order, n] : nodes) {
+    const size_t id = number.emplace(n, number.size()).first->second;
+    std::vector<std::string> inputs;
+    for (const auto& input : n->inputs)
+      inputs.push_back(input ? fmt::format("%{}", number.at(input.get())) : "constant");
+    std::string call = n->inputs.empty() ? n->op : fmt::format("{}({})", n->op, fmt::join(inputs, ", "));
     if (!n->label.empty()) call += fmt::format(" \"{}\"", n->label);
     out += fmt::format("%{:<3} {:<32} {} {}", id, call, name_of(n->dtype), n->shape.str());
     if (n->scope) out += "  in " + *n->scope;

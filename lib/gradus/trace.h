@@ -21,8 +21,7 @@ struct Trace {
     Tensor grad;        ///< undefined when no gradient arrived: not the same as zero
     bool leaf = false;
   };
-  /// The gradient that `to` (consumer) sent to `from` (its input number `input`), before it was summed with
-  /// others.
+  /// The gradient that `to` (consumer) sent to `from` (its input number `input`), before others were added.
   struct Edge {
     uint64_t from, to;
     int input;
@@ -31,13 +30,11 @@ struct Trace {
   std::vector<Node> nodes;  ///< oldest first
   std::vector<Edge> edges;  ///< in the order the backward visited them
 
-  /// The node with this label, or with this path "scope/op" when no label fits. @throws Error when there is
-  /// none.
+  /// The node with this label, or with this path "scope/op" when no label fits. @throws Error for none.
   const Node& find(const std::string& label) const;
 };
 
-/// The recorded operations behind `loss`, oldest first, one a line: number, op, shape, inputs, scope. A table
-/// for people.
+/// The operations behind `loss`, oldest first, one a line for people: number, op, inputs, shape, scope.
 std::string tape(const Var& loss);
 /// The same table with gradients' norms, from a trace.
 std::string to_string(const Trace& trace);

@@ -1,7 +1,6 @@
 #pragma once
 
-// Internal: several row-major arrays walked together, run by run, under broadcasting. Not installed; for .cc
-// files.
+// Internal: several row-major arrays walked together, run by run, under broadcasting. Not installed.
 
 #include <cstdint>
 
