@@ -22,11 +22,10 @@
 #include <sys/sysinfo.h>
 #endif
 
-// Small blocks are kept in free lists by size. Large ones are cut out of segments of address space by best fit,
-// and a freed block is joined with its free neighbours, so that buffers of all sizes reuse the same memory.
-// (Free lists alone left a fifth of a training step's memory idle.) Each thread has its own arena, and a block
-// returns to the arena that it came from, whichever thread frees it. So what a thread asks of the system in a
-// step does not depend on what the others do meanwhile, and neither does the memory that a steady state needs.
+// Small blocks are kept in free lists by size. Large ones are cut out of segments of addresses by best fit,
+// and a freed one is joined with its free neighbours: buffers of all sizes reuse the same memory. (Free lists
+// alone left a fifth of a training step's memory idle.) Each thread has an arena, to which its blocks return
+// whoever frees them: neither what it asks of the system nor what a steady state needs depends on others.
 
 namespace gradus {
 namespace {
@@ -52,10 +51,16 @@ SizeClass size_class(int64_t bytes) {
           static_cast<int64_t>((uint64_t{1} << octave) + quarter * step)};
 }
 
+void* aligned_block(int64_t alignment, int64_t bytes) {
+  void* block = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(bytes));
+  if (!block) throw std::bad_alloc();
+  return block;
+}
+
 /// Segments ask for huge pages, once: a product of matrices walks rows that lie a page or more apart, and
 /// with pages of 4 KB the processor's table of addresses (TLB) is too short for a block of them.
-char* segment_from_system(int64_t bytes) {
 #ifdef MADV_HUGEPAGE
+char* segment_from_system(int64_t bytes) {
   int64_t whole = bytes + kHugePage;  // to begin at a huge page
   void* found = ::mmap(nullptr, static_cast<size_t>(whole), PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -66,29 +71,18 @@ char* segment_from_system(int64_t bytes) {
   ::munmap(begin + before + bytes, static_cast<size_t>(kHugePage - before));
   ::madvise(begin + before, static_cast<size_t>(bytes), MADV_HUGEPAGE);  // a wish: without it, ordinary pages
   return begin + before;
-#else
-  void* block = std::aligned_alloc(kPage, static_cast<size_t>(bytes));
-  if (!block) throw std::bad_alloc();
-  return static_cast<char*>(block);
-#endif
 }
 
-void segment_to_system(char* begin, int64_t bytes) {
-#ifdef MADV_HUGEPAGE
-  ::munmap(begin, static_cast<size_t>(bytes));
-#else
-  (void)bytes;
-  std::free(begin);
-#endif
-}
+void segment_to_system(char* begin, int64_t bytes) { ::munmap(begin, static_cast<size_t>(bytes)); }
 
 void pages_to_system(char* begin, int64_t bytes) {
-#ifdef MADV_HUGEPAGE
   ::madvise(begin, static_cast<size_t>(bytes), MADV_DONTNEED);
-#else
-  (void)begin, (void)bytes;
-#endif
 }
+#else
+char* segment_from_system(int64_t bytes) { return static_cast<char*>(aligned_block(kPage, bytes)); }
+void segment_to_system(char* begin, int64_t) { std::free(begin); }
+void pages_to_system(char*, int64_t) {}
+#endif
 
 // Free memory of one thread's segments. "Used" has been touched and keeps its pages; "fresh" has none: to
 // touch it costs a fault and a zeroing, so it counts as asking the system.
@@ -107,10 +101,7 @@ class Arena {
       list.pop_back();
       return {block, false, size.bytes};
     }
-    int64_t whole = (size.bytes + kAlign - 1) / kAlign * kAlign;
-    void* block = std::aligned_alloc(static_cast<size_t>(kAlign), static_cast<size_t>(whole));
-    if (!block) throw std::bad_alloc();
-    return {block, true, 0};
+    return {aligned_block(kAlign, (size.bytes + kAlign - 1) / kAlign * kAlign), true, 0};
   }
   void give_back_small(void* block, const SizeClass& size) {
     try {

@@ -19,29 +19,23 @@ namespace {
 
 constexpr int64_t kPatience = 4000;  // pauses, some 50 to 200 us
 
-// Where the caller runs; -1 where that cannot be known.
-int this_processor() {
 #ifdef __linux__
-  return sched_getcpu();
-#else
-  return -1;
-#endif
-}
+int this_processor() { return sched_getcpu(); }
 
 // Moves this thread to another processor if it stands on `taken`; afterwards it is free to go anywhere.
 // The system never spreads threads that wait for each other without sleeping, once they are on one processor.
 void leave(int taken) {
-#ifdef __linux__
   cpu_set_t allowed, others;
   if (taken < 0 || sched_getcpu() != taken || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
   others = allowed;
   CPU_CLR(taken, &others);
   if (CPU_COUNT(&others) == 0) return;
   if (sched_setaffinity(0, sizeof(others), &others) == 0) sched_setaffinity(0, sizeof(allowed), &allowed);
-#else
-  (void)taken;
-#endif
 }
+#else
+int this_processor() { return -1; }  // not known
+void leave(int) {}
+#endif
 
 // Keeps glibc from shrinking a thread's heap and growing it again, by some pages in the first thread and by one
 // in others, with a system call each time in the middle of a step. Blocks allocated and freed leave room for a

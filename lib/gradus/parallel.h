@@ -20,8 +20,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
 
   int size() const;
-  /// Returns when all are done. Errors in it name the place that At names here. The first exception (lowest
-  /// worker number) is thrown again here.
+  /// Returns when all are done. Errors name the place that At names here; the lowest worker's is thrown.
   void run(const std::function<void(int)>& job);
 
  private:

@@ -31,20 +31,6 @@ class Printer {
     return fmt::format("{:.{}f}", v, options_.precision);
   }
 
-  // Indices of an axis that are shown; -1 stands for "...".
-  std::vector<int64_t> shown(int axis) const {
-    int64_t n = t_.size(axis), edge = options_.edge_items;
-    std::vector<int64_t> out;
-    for (int64_t i = 0; i < n; ++i) {
-      if (t_.numel() > options_.summarise_above && n > 2 * edge && i == edge) {
-        out.push_back(-1);
-        i = n - edge;
-      }
-      out.push_back(i);
-    }
-    return out;
-  }
-
   void print(int axis, int64_t base) {
     if (axis == t_.dims()) {
       std::string text = number(base);
@@ -52,13 +38,18 @@ class Printer {
       out_ += fmt::format("{:>{}}", text, width_);
       return;
     }
+    const int64_t n = t_.size(axis), edge = options_.edge_items;
+    const bool shorten = t_.numel() > options_.summarise_above && n > 2 * edge;
+    const bool last = axis + 1 == t_.dims();
+    const std::string between = last ? ", " : ",\n" + std::string(static_cast<size_t>(axis) + 1, ' ');
     out_ += "[";
-    std::string between;
-    for (int64_t i : shown(axis)) {
-      out_ += between;
-      between = axis + 1 == t_.dims() ? ", " : ",\n" + std::string(static_cast<size_t>(axis) + 1, ' ');
-      if (i < 0) out_ += "...";
-      else print(axis + 1, base + i * t_.shape().stride(axis));
+    for (int64_t i = 0; i < n; ++i) {
+      if (i > 0) out_ += between;
+      if (shorten && i == edge) {
+        out_ += "..." + between;
+        i = n - edge;
+      }
+      print(axis + 1, base + i * t_.shape().stride(axis));
     }
     out_ += "]";
   }

@@ -40,9 +40,8 @@ class Rng {
   std::array<uint32_t, 4> block_{};
 };
 
-/// An Rng, and the line that the call stands on: for what draws numbers as it is made, a layer above all, so
-/// that an error names the line that constructs it. Made implicitly from an Rng, as Input is from a Var. Only
-/// for parameters: it refers to the Rng it was made of.
+/// An Rng, and the line that the call stands on, as Input is of a Var: for what draws numbers as it is made,
+/// layers above all. Made implicitly. Only for parameters: it refers to the Rng it was made of.
 class RngInput {
  public:
   RngInput(Rng& rng, Caller caller = Caller::current()) : rng_(rng), caller_(caller) {}

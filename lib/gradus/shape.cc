@@ -10,20 +10,14 @@ namespace gradus {
 
 static constexpr const char* kTooManyAxes = "a tensor has at most 6 axes";
 
-Shape::Shape(std::initializer_list<int64_t> dims, Caller caller) {
-  if (take(dims.begin(), static_cast<int>(dims.size()))) return;
+Shape::Shape(std::initializer_list<int64_t> dims, Caller caller)
+    : Shape(dims.begin(), static_cast<int>(dims.size()), caller) {}
+
+Shape::Shape(const int64_t* dims, int count, Caller caller) : dims_(count) {
+  for (int i = 0; i < std::min(count, kMaxDims); ++i) size_[i] = dims[i];
+  if (count <= kMaxDims && countable(size_, dims_)) return;
   At at(caller);
   refuse();
-}
-
-Shape::Shape(const int64_t* dims, int count) {
-  if (!take(dims, count)) refuse();
-}
-
-bool Shape::take(const int64_t* dims, int count) {
-  dims_ = count;
-  for (int i = 0; i < std::min(count, kMaxDims); ++i) size_[i] = dims[i];
-  return count <= kMaxDims && countable(size_, dims_);
 }
 
 void Shape::append(int64_t size) {

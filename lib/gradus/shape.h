@@ -19,7 +19,7 @@ class Shape {
   Shape() = default;
   /// @throws Error for more than 6 axes, a negative size, or "[shape] too many elements, at most 2^56: [..]".
   Shape(std::initializer_list<int64_t> dims, Caller caller = Caller::current());
-  Shape(const int64_t* dims, int count);
+  Shape(const int64_t* dims, int count, Caller caller = {});
 
   int dims() const { return dims_; }
   /// Size of an axis; negative axes count from the end (-1 is the last). @throws Error when out of range.
@@ -47,8 +47,7 @@ class Shape {
   std::string str() const;
 
  private:
-  // Both for constructors: false where no shape can have these sizes, and the error that then says why.
-  bool take(const int64_t* dims, int count);
+  // Says why no shape can have these sizes.
   [[noreturn]] void refuse() const;
 
   int dims_ = 0;
