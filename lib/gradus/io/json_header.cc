@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <set>
 
 namespace gradus::io {
@@ -26,20 +26,19 @@ class Parser {
   Header header() {
     if (!valid_utf8(text_)) throw std::string("the header is not valid UTF-8");
     Header out;
-    bool metadata_seen = false;
     std::set<std::string> names;
     skip_space();
     object([&](const std::string& name) {
+      const bool again = !names.insert(name).second;
       if (name == "__metadata__") {
-        if (metadata_seen) throw std::string("__metadata__ occurs twice");
-        metadata_seen = true;
+        if (again) throw std::string("__metadata__ occurs twice");
         object([&](const std::string& key) {
           if (!out.metadata.emplace(key, string()).second)
             throw fmt::format("the metadata \"{}\" occurs twice", key);
         });
         return;
       }
-      if (!names.insert(name).second) throw fmt::format("tensor \"{}\" occurs twice", name);
+      if (again) throw fmt::format("tensor \"{}\" occurs twice", name);
       out.tensors.push_back(entry(name));
     });
     skip_space();
@@ -116,22 +115,16 @@ class Parser {
   }
 
   int64_t number() {
-    size_t start = at_;
+    const char* begin = text_.data() + at_;
     int64_t value = 0;
-    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
-      int64_t digit = text_[at_] - '0';
-      if (value > (std::numeric_limits<int64_t>::max() - digit) / 10) {
-        at_ = start;
-        wrong("a number below 2^63");
-      }
-      value = value * 10 + digit;
-      ++at_;
-    }
-    bool leading_zero = at_ - start > 1 && text_[start] == '0';
-    if (at_ == start || leading_zero || peek() == '.' || peek() == 'e' || peek() == 'E') {
-      at_ = start;
+    auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
+    const char first = peek();
+    if (first != '-' && error == std::errc::result_out_of_range) wrong("a number below 2^63");
+    const bool leading_zero = first == '0' && end - begin > 1;
+    const std::string_view rest = text_.substr(at_ + static_cast<size_t>(end - begin), 1);
+    if (first == '-' || error != std::errc() || leading_zero || rest == "." || rest == "e" || rest == "E")
       wrong("a whole number that is not negative");
-    }
+    at_ += static_cast<size_t>(end - begin);
     return value;
   }
 

@@ -10,8 +10,7 @@
 
 namespace gradus {
 
-/// Writes `t` as numpy.save would, byte for byte (format 1.0): f32, f64, i32, u8. The file is written to
-/// `path`.tmp and renamed over `path`.
+/// Writes `t` as numpy.save would, byte for byte (format 1.0): f32, f64, i32, u8; by way of `path`.tmp.
 /// @throws Error "[npy] data.npy: ..." when it cannot be written, or the tensor is undefined.
 void save_npy(const std::string& path, const Tensor& t);
 

@@ -53,27 +53,22 @@ void write_in_place(const std::string& path, std::string_view bytes, const Compl
 Replacement::Replacement(const std::string& path, Complain complain)
     : path_(path), temporary_(path + ".tmp"), complain_(std::move(complain)) {
   try {
-    open_locked();
+    for (;;) {
+      // O_NOFOLLOW: a link of this name, in a directory from somewhere, must not choose what is overwritten.
+      fd_ = open_file(temporary_, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
+      if (fd_ < 0) failed(complain_, "cannot be written");
+      if (patiently([&] { return flock(fd_, LOCK_EX); }) != 0) failed(complain_, "cannot be written");
+      // While we waited, the other writer may have renamed the file that we have open.
+      struct stat mine, there;
+      if (fstat(fd_, &mine) == 0 && ::lstat(temporary_.c_str(), &there) == 0 && mine.st_ino == there.st_ino)
+        break;
+      ::close(fd_);
+    }
+    if (ftruncate(fd_, 0) != 0) failed(complain_, "cannot be written");
   } catch (...) {
     if (fd_ >= 0) ::close(fd_);
     throw;
   }
-}
-
-// O_NOFOLLOW: a link of this name, in a directory from somewhere, must not choose what is overwritten.
-void Replacement::open_locked() {
-  for (;;) {
-    fd_ = open_file(temporary_, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
-    if (fd_ < 0) failed(complain_, "cannot be written");
-    if (patiently([&] { return flock(fd_, LOCK_EX); }) != 0) failed(complain_, "cannot be written");
-    // While we waited, the other writer may have renamed the file that we have open.
-    struct stat mine, there;
-    if (fstat(fd_, &mine) == 0 && ::lstat(temporary_.c_str(), &there) == 0 && mine.st_ino == there.st_ino)
-      break;
-    ::close(fd_);
-    fd_ = -1;
-  }
-  if (ftruncate(fd_, 0) != 0) failed(complain_, "cannot be written");
   struct stat old;  // who could read the old one can read the new one
   if (::stat(path_.c_str(), &old) == 0 && S_ISREG(old.st_mode)) (void)!fchmod(fd_, old.st_mode & 0777);
 }

@@ -24,8 +24,6 @@ class Replacement {
   void commit();
 
  private:
-  void open_locked();
-
   std::string path_, temporary_;
   Complain complain_;
   int fd_ = -1;

@@ -162,21 +162,18 @@ class Reader {
       read(out.raw(), out.bytes());
       return out;
     }
-    std::string raw(static_cast<size_t>(e.end - e.begin), '\0');
-    read(raw.data(), e.end - e.begin);
-    for (int64_t i = 0; i < out.numel(); ++i) {
-      const char* at = raw.data() + i * type.bytes;
-      if (type.bytes == 8) {
-        int64_t value;
-        std::memcpy(&value, at, 8);
+    const size_t n = static_cast<size_t>(out.numel());
+    if (type.dtype == DType::i32) {
+      std::vector<int64_t> raw(n);
+      read(raw.data(), e.end - e.begin);
+      for (int64_t value : raw)
         if (value != static_cast<int32_t>(value)) wrong(e, fmt::format("{} does not fit in 32 bits", value));
-        out.i32()[i] = static_cast<int32_t>(value);
-      } else {
-        uint16_t value;
-        std::memcpy(&value, at, 2);
-        bool half = e.dtype == "F16";
-        out.f32()[i] = half ? io::from_half(value) : std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
-      }
+      std::transform(raw.begin(), raw.end(), out.i32(), [](int64_t v) { return static_cast<int32_t>(v); });
+    } else {
+      std::vector<uint16_t> raw(n);
+      read(raw.data(), e.end - e.begin);
+      const auto from_bfloat = [](uint16_t v) { return std::bit_cast<float>(uint32_t{v} << 16); };
+      std::transform(raw.begin(), raw.end(), out.f32(), e.dtype == "F16" ? io::from_half : +from_bfloat);
     }
     return out;
   }

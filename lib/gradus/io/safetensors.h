@@ -16,8 +16,7 @@ struct SafetensorsFile {
 
 /// Writes the safetensors format: 8 bytes little-endian header length, JSON header {name: {dtype, shape,
 /// data_offsets}}, then the numbers. F32, F64, I32 and U8; wider types come first so that all are aligned,
-/// otherwise the order is kept. The file is written to `path`.tmp, flushed to disk and renamed over `path`,
-/// so that a crash at any moment leaves the previous file whole.
+/// otherwise the order is kept. A crash at any moment leaves the previous file whole (see io::Replacement).
 /// @throws Error "[safetensors] PATH: ..." when it cannot be written, or a tensor is undefined, a name is not
 /// UTF-8, is "__metadata__" or occurs twice.
 void save_safetensors(const std::string& path, const SafetensorsFile& file);
