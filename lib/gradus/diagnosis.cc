@@ -48,7 +48,13 @@ class Examination {
     if (y.requires_grad() && all_gradients(random_dy(1)) != all_gradients(random_dy(1)))
       return whole(Mistake::not_deterministic,
                    "the backward is not deterministic: two runs gave two gradients");
-    choose_seeds();
+    // Each output by itself, or, of many, random sums.
+    each_output_ = out_.numel() <= options_.max_outputs;
+    for (int64_t k = 0; k < (each_output_ ? out_.numel() : 8); ++k) {
+      seeds_.push_back(each_output_ ? Tensor::zeros(out_, DType::f64)
+                                    : random_dy(options_.seed + static_cast<uint64_t>(k)));
+      if (each_output_) seeds_.back().set(k, 1);
+    }
     return judge(y.requires_grad());
   }
 
@@ -77,27 +83,12 @@ class Examination {
     return out;
   }
 
-  // Each output by itself, or, of many, random sums.
-  void choose_seeds() {
-    each_output_ = out_.numel() <= options_.max_outputs;
-    for (int64_t k = 0; k < (each_output_ ? out_.numel() : 8); ++k) {
-      seeds_.push_back(each_output_ ? Tensor::zeros(out_, DType::f64)
-                                    : random_dy(options_.seed + static_cast<uint64_t>(k)));
-      if (each_output_) seeds_.back().set(k, 1);
-    }
-  }
-
   Diagnosis judge(bool requires_grad) {
     int64_t rows = static_cast<int64_t>(seeds_.size());
     std::vector<Evidence> evidence;
     for (const NamedParameter& p : parameters_) {
       const Shape& in = p.parameter->shape();
-      evidence.push_back({.name = p.name,
-                          .in = in,
-                          .out = out_,
-                          .output = output_,
-                          .each_output = each_output_,
-                          .analytic = Matrix(rows, in.numel())});
+      evidence.push_back({p.name, in, out_, output_, each_output_, Matrix(rows, in.numel())});
       differentiate(*p.parameter, evidence.back());
     }
     for (int64_t k = 0; k < rows && requires_grad; ++k) {
@@ -107,9 +98,8 @@ class Examination {
       for (size_t i = 0; i < parameters_.size(); ++i) {
         if (!grads.contains(*parameters_[i].parameter)) continue;
         evidence[i].reached = true;
-        std::vector<double> g = grads[*parameters_[i].parameter].to_vector();
-        Matrix& analytic = evidence[i].analytic;  // of no columns when the input is empty
-        std::copy(g.begin(), g.end(), analytic.values.begin() + k * analytic.cols);
+        Tensor g = grads[*parameters_[i].parameter];
+        std::copy_n(g.f64(), g.numel(), evidence[i].analytic.values.begin() + k * g.numel());
       }
     }
     return conclude(evidence);
@@ -262,7 +252,8 @@ class Examination {
       int64_t i = e.elements[static_cast<size_t>(c)];
       double numeric = 0;
       for (int64_t k = 0; k < e.numeric.rows; ++k) {
-        numeric += weight(dy, k) * e.b(k, c);
+        // Random sums stand for themselves in the gradient under dy, the first one alone.
+        numeric += (each_output_ ? dy.f64()[k] : k == 0 ? 1 : 0) * e.b(k, c);
         double error = relative(e.a(k, c), e.b(k, c), e.floor);
         if (error > in.worst_error || in.worst < 0) in.worst_error = error, in.worst = i;
       }
@@ -270,9 +261,6 @@ class Examination {
     }
     return in;
   }
-
-  // Of row k of the Jacobian in the gradient under dy: random sums stand for themselves, the first one alone.
-  double weight(const Tensor& dy, int64_t k) const { return each_output_ ? dy.f64()[k] : k == 0 ? 1 : 0; }
 
   const std::function<Var()>& f_;
   const std::vector<NamedParameter>& parameters_;
@@ -319,16 +307,13 @@ OfParameters::OfParameters(const std::function<Var(const std::vector<Var>&)>& f,
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) continue;
     std::string name = i < names.size() ? names[i] : fmt::format("input{}", i);
-    parameters[i] =
-        Parameter(inputs[i].dtype() == DType::f64 ? inputs[i].clone() : inputs[i].to(DType::f64), name);
+    parameters[i] = Parameter(inputs[i].to(DType::f64).clone(), name);
     named.push_back({name, &parameters[i]});
   }
   call = [this, &f, &inputs] {
     std::vector<Var> args;
     for (size_t i = 0; i < inputs.size(); ++i)
-      args.push_back(parameters[i].defined() ? parameters[i].var()
-                     : inputs[i].defined()   ? Var(inputs[i])
-                                             : Var());
+      args.push_back(parameters[i].defined() ? parameters[i].var() : Var(inputs[i]));
     return f(args);
   };
 }

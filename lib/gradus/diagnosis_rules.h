@@ -46,12 +46,10 @@ struct Finding {
   std::string sentence;
 };
 
-/// The first rule that explains the whole difference; Mistake::unknown when none does. `others` are all inputs,
-/// for the rule that looks for exchanged ones.
+/// The first rule that explains the whole difference, or Mistake::unknown. `others` are all inputs.
 Finding explain(const Evidence& e, const std::vector<Evidence>& others, double tolerance);
 
-/// What makes f unfit for differences at all, in words: other types than f64, a result that is not finite or
-/// not the same twice. None of the mistakes otherwise.
+/// Why f is unfit for differences: not f64, not finite, not the same twice. Mistake::none where it is fit.
 Diagnosis unfit(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters);
 
 /// "[3,17]" for a row-major position; "" for a scalar.

@@ -43,8 +43,7 @@ struct GradcheckReport {
 GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
                           const GradcheckOptions& options = {});
 
-/// The same for a plain function of tensors: inputs are converted to f64; their names are the options'. Inputs
-/// of other element types (ids, masks) are passed on as constants.
+/// The same for a plain function of tensors, in f64; those of other types (ids, masks) are constants.
 GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f,
                           const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
 
