@@ -3,10 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <charconv>
-#include <functional>
-#include <iterator>
 #include <set>
 
 namespace gradus::io {
@@ -80,24 +77,23 @@ class Parser {
   HeaderEntry entry(const std::string& name) {
     HeaderEntry e;
     e.name = name;
-    constexpr std::string_view fields[] = {"dtype", "shape", "data_offsets"};
-    std::set<std::string, std::less<>> seen;
+    std::set<std::string> seen;
     object([&](const std::string& key) {
-      if (std::find(std::begin(fields), std::end(fields), key) == std::end(fields))
-        throw fmt::format("tensor \"{}\": unknown field \"{}\"", name, key);
       if (!seen.insert(key).second) throw fmt::format("tensor \"{}\": {} occurs twice", name, key);
       if (key == "dtype") {
         e.dtype = string();
       } else if (key == "shape") {
         e.shape = numbers();
-      } else {
+      } else if (key == "data_offsets") {
         std::vector<int64_t> two = numbers();
         if (two.size() != 2)
           throw fmt::format("tensor \"{}\": data_offsets must be two numbers: {} given", name, two.size());
         e.begin = two[0], e.end = two[1];
+      } else {
+        throw fmt::format("tensor \"{}\": unknown field \"{}\"", name, key);
       }
     });
-    for (std::string_view field : fields)
+    for (const char* field : {"dtype", "shape", "data_offsets"})
       if (seen.count(field) == 0) throw fmt::format("tensor \"{}\": {} is missing", name, field);
     return e;
   }
