@@ -131,22 +131,17 @@ std::vector<double> Tensor::to_vector() const {
 
 Tensor Tensor::reshape(const std::vector<int64_t>& dims) const {
   std::vector<int64_t> sizes = dims;
-  int unknown = -1;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] != -1) continue;
-    if (unknown >= 0) fail("reshape", "only one axis may be -1");
-    unknown = static_cast<int>(i);
-    sizes[i] = 1;
-  }
-  Shape shape(sizes.data(), static_cast<int>(sizes.size()));
-  if (unknown >= 0) {
-    const int64_t known = shape.numel();
-    if (known == 0 || numel_ % known != 0)
-      fail("reshape",
-           fmt::format("axis {} cannot be worked out: {} elements over {}", unknown, numel_, known));
-    shape.set(unknown, numel_ / known);
-  }
-  return reshape(shape);
+  const auto shape = [&] { return Shape(sizes.data(), static_cast<int>(sizes.size())); };
+  auto unknown = std::find(sizes.begin(), sizes.end(), -1);
+  if (unknown == sizes.end()) return reshape(shape());
+  if (std::find(unknown + 1, sizes.end(), -1) != sizes.end()) fail("reshape", "only one axis may be -1");
+  *unknown = 1;
+  const int64_t known = shape().numel();
+  if (known == 0 || numel_ % known != 0)
+    fail("reshape", fmt::format("axis {} cannot be worked out: {} elements over {}", unknown - sizes.begin(),
+                                numel_, known));
+  *unknown = numel_ / known;
+  return reshape(shape());
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
