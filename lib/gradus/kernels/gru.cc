@@ -29,17 +29,10 @@ HWY_INLINE V mix(D, V z, V n, V h_prev) {
   return hn::MulAdd(z, hn::Sub(h_prev, n), n);
 }
 
-/// What the backward of both variants begins with: the pre-activation gradients of n and z, and dh z.
+/// What gates r (k < H) and z come of.
 template <class D, class P>
-HWY_INLINE void state_back(D d, P part, const Num<D>* z, const Num<D>* n, const Num<D>* h_prev,
-                           const Num<D>* dh, hn::Vec<D> sign, Num<D>* dgi_z, Num<D>* dgi_n, Num<D>* dh_prev) {
-  const auto one = hn::Set(d, 1);
-  const auto vz = part.load(d, z), vn = part.load(d, n), vdh = part.load(d, dh);
-  const auto dn = hn::Mul(hn::Mul(vdh, hn::Sub(one, vz)), hn::NegMulAdd(vn, vn, one));
-  const auto dz = hn::Mul(hn::Mul(vdh, hn::Sub(part.load(d, h_prev), vn)), hn::NegMulAdd(vz, vz, vz));
-  part.store(dn, d, dgi_n);
-  part.store(hn::Mul(sign, dz), d, dgi_z);
-  part.store(hn::Mul(vdh, vz), d, dh_prev);
+HWY_INLINE hn::Vec<D> gate_sum(D d, P part, const Num<D>* gi, const Num<D>* gh, const Num<D>* b_hh, int64_t k) {
+  return hn::Add(hn::Add(part.load(d, gi + k), part.load(d, gh + k)), bias_at(d, part, b_hh, k));
 }
 
 template <class T>
@@ -47,16 +40,11 @@ void gru_reset_after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_
                      UpdateGate update, T* h, T* gates) {
   const Tag<T> d;
   const auto sign = sign_of(d, update);
-  const T* b_r = b_hh;
-  const T* b_z = b_hh ? b_hh + H : nullptr;
-  const T* b_n = b_hh ? b_hh + 2 * H : nullptr;
   for (int64_t b = 0; b < B; ++b, gi += 3 * H, gh += 3 * H, h_prev += H, h += H, gates += 4 * H) {
     for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
-      const auto gr = hn::Add(part.load(d, gi + i), part.load(d, gh + i));
-      const auto gz = hn::Add(part.load(d, gi + H + i), part.load(d, gh + H + i));
-      const auto r = sigmoid_lanes(d, hn::Add(gr, bias_at(d, part, b_r, i)));
-      const auto z = sigmoid_lanes(d, hn::Mul(sign, hn::Add(gz, bias_at(d, part, b_z, i))));
-      const auto gn = hn::Add(part.load(d, gh + 2 * H + i), bias_at(d, part, b_n, i));
+      const auto r = sigmoid_lanes(d, gate_sum(d, part, gi, gh, b_hh, i));
+      const auto z = sigmoid_lanes(d, hn::Mul(sign, gate_sum(d, part, gi, gh, b_hh, H + i)));
+      const auto gn = hn::Add(part.load(d, gh + 2 * H + i), bias_at(d, part, b_hh, 2 * H + i));
       const auto n = tanh_lanes(d, hn::MulAdd(r, gn, part.load(d, gi + 2 * H + i)));
       part.store(r, d, gates + i);
       part.store(z, d, gates + H + i);
@@ -71,19 +59,24 @@ template <class T>
 void gru_reset_after_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
                               UpdateGate update, T* dgi, T* dgh, T* dh_prev) {
   const Tag<T> d;
-  const auto sign = sign_of(d, update);
-  for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dgh += 3 * H,
-       dh_prev += H) {
+  const auto sign = sign_of(d, update), one = hn::Set(d, 1);
+  for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dh_prev += H) {
     for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
-      state_back(d, part, gates + H + i, gates + 2 * H + i, h_prev + i, dh + i, sign, dgi + H + i,
-                 dgi + 2 * H + i, dh_prev + i);
+      const auto z = part.load(d, gates + H + i), n = part.load(d, gates + 2 * H + i);
+      const auto vdh = part.load(d, dh + i), change = hn::Sub(part.load(d, h_prev + i), n);
+      const auto dn = hn::Mul(hn::Mul(vdh, hn::Sub(one, z)), hn::NegMulAdd(n, n, one));
+      const auto dz = hn::Mul(sign, hn::Mul(hn::Mul(vdh, change), hn::NegMulAdd(z, z, z)));
+      part.store(dn, d, dgi + 2 * H + i);
+      part.store(dz, d, dgi + H + i);
+      part.store(hn::Mul(vdh, z), d, dh_prev + i);
+      if (!dgh) return;
+      T* dgh_i = dgh + b * 3 * H + i;
       const auto r = part.load(d, gates + i), gn = part.load(d, gates + 3 * H + i);
-      const auto dn = part.load(d, dgi + 2 * H + i);
       const auto dr = hn::Mul(hn::Mul(dn, gn), hn::NegMulAdd(r, r, r));
       part.store(dr, d, dgi + i);
-      part.store(dr, d, dgh + i);
-      part.store(part.load(d, dgi + H + i), d, dgh + H + i);
-      part.store(hn::Mul(dn, r), d, dgh + 2 * H + i);
+      part.store(dr, d, dgh_i);
+      part.store(dz, d, dgh_i + H);
+      part.store(hn::Mul(dn, r), d, dgh_i + 2 * H);
     });
   }
 }
@@ -93,14 +86,12 @@ void gru_reset_before_gates(int64_t B, int64_t H, const T* gi, const T* gh, cons
                             UpdateGate update, T* gates, T* rh) {
   const Tag<T> d;
   const auto sign = sign_of(d, update);
-  const T* b_z = b_hh ? b_hh + H : nullptr;
   for (int64_t b = 0; b < B; ++b, gi += 3 * H, gh += 3 * H, h_prev += H, gates += 4 * H, rh += H) {
     for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
-      const auto gr = hn::Add(part.load(d, gi + i), part.load(d, gh + i));
-      const auto gz = hn::Add(part.load(d, gi + H + i), part.load(d, gh + H + i));
-      const auto r = sigmoid_lanes(d, hn::Add(gr, bias_at(d, part, b_hh, i)));
+      const auto r = sigmoid_lanes(d, gate_sum(d, part, gi, gh, b_hh, i));
+      const auto z = sigmoid_lanes(d, hn::Mul(sign, gate_sum(d, part, gi, gh, b_hh, H + i)));
       part.store(r, d, gates + i);
-      part.store(sigmoid_lanes(d, hn::Mul(sign, hn::Add(gz, bias_at(d, part, b_z, i)))), d, gates + H + i);
+      part.store(z, d, gates + H + i);
       part.store(hn::Mul(r, part.load(d, h_prev + i)), d, rh + i);
     });
   }
@@ -110,10 +101,9 @@ template <class T>
 void gru_reset_before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, const T* b_hh, const T* h_prev,
                             T* h, T* gates) {
   const Tag<T> d;
-  const T* b_n = b_hh ? b_hh + 2 * H : nullptr;
   for (int64_t b = 0; b < B; ++b, gi += 3 * H, gh_n += H, h_prev += H, h += H, gates += 4 * H) {
     for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
-      const auto gn = hn::Add(part.load(d, gh_n + i), bias_at(d, part, b_n, i));
+      const auto gn = hn::Add(part.load(d, gh_n + i), bias_at(d, part, b_hh, 2 * H + i));
       const auto n = tanh_lanes(d, hn::Add(part.load(d, gi + 2 * H + i), gn));
       part.store(n, d, gates + 2 * H + i);
       part.store(gn, d, gates + 3 * H + i);
@@ -125,14 +115,7 @@ void gru_reset_before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, co
 template <class T>
 void gru_reset_before_state_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
                                      UpdateGate update, T* dgi, T* dh_prev) {
-  const Tag<T> d;
-  const auto sign = sign_of(d, update);
-  for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dh_prev += H) {
-    for_lanes(d, H, [&](int64_t i, auto part) HWY_ATTR {
-      state_back(d, part, gates + H + i, gates + 2 * H + i, h_prev + i, dh + i, sign, dgi + H + i,
-                 dgi + 2 * H + i, dh_prev + i);
-    });
-  }
+  HWY_NAMESPACE::gru_reset_after_backward<T>(B, H, gates, h_prev, dh, update, dgi, nullptr, dh_prev);
 }
 
 template <class T>
