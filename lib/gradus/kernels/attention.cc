@@ -72,27 +72,32 @@ HWY_INLINE void attend(int64_t S, int64_t B, int64_t queries, int64_t D, const T
 }
 
 /// The backward of softmax and weighted sum, the same for both: adds a_s dc to dannotations, and calls
-/// with_de(s, de) for each real s, in order. The pointers are those of one query, rows `stride` apart.
+/// with_de(b, s, de) for each real s, in order.
 template <class T, class WithDe>
-HWY_INLINE void attend_back(int64_t S, int64_t D, const T* annotations, int64_t stride, const uint8_t* mask,
-                            const T* weights, const T* dc, T* dannotations, const WithDe& with_de) {
+HWY_INLINE void attend_back(int64_t S, int64_t B, int64_t queries, int64_t D, const T* annotations,
+                            const uint8_t* mask, const T* weights, const T* dcontext, int64_t dcontext_stride,
+                            T* dannotations, const WithDe& with_de) {
   // da_s is wanted twice, before and after its mean is known. It is kept for the usual lengths and computed
   // again beyond: no allocation, no limit on S.
   constexpr int64_t kKept = 512;
   T kept[kKept];
-  const auto da_at = [&](int64_t s) HWY_ATTR { return dot_lanes(annotations + s * stride, dc, D); };
-  T mean = 0;
-  for (int64_t s = 0; s < S; ++s) {
-    if (mask && !mask[s]) continue;
-    const T da = da_at(s);
-    if (s < kKept) kept[s] = da;
-    mean += weights[s] * da;
-  }
-  for (int64_t s = 0; s < S; ++s) {
-    if (mask && !mask[s]) continue;
-    const T de = weights[s] * ((s < kKept ? kept[s] : da_at(s)) - mean);
-    if (dannotations) axpy_lanes(weights[s], dc, dannotations + s * stride, D);
-    with_de(s, de);
+  for (int64_t b = 0; b < queries; ++b, weights += S, dcontext += dcontext_stride) {
+    const uint8_t* real = mask ? mask + b * S : nullptr;
+    const auto da_at = [&](int64_t s)
+                           HWY_ATTR { return dot_lanes(annotations + (s * B + b) * D, dcontext, D); };
+    T mean = 0;
+    for (int64_t s = 0; s < S; ++s) {
+      if (real && !real[s]) continue;
+      const T da = da_at(s);
+      if (s < kKept) kept[s] = da;
+      mean += weights[s] * da;
+    }
+    for (int64_t s = 0; s < S; ++s) {
+      if (real && !real[s]) continue;
+      const T de = weights[s] * ((s < kKept ? kept[s] : da_at(s)) - mean);
+      if (dannotations) axpy_lanes(weights[s], dcontext, dannotations + (s * B + b) * D, D);
+      with_de(b, s, de);
+    }
   }
 }
 
@@ -149,23 +154,21 @@ void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, con
   const Tag<T> d;
   const auto one = hn::Set(d, 1);
   if (queries == kAllQueries) queries = B;
-  for (int64_t b = 0; b < queries; ++b, u += A, du += A) {
-    std::fill_n(du, A, T(0));
-    const auto through_score = [&](int64_t s, T de) HWY_ATTR {
-      const T* key = keys + (s * B + b) * A;
-      T* dkey = dkeys ? dkeys + (s * B + b) * A : nullptr;
-      const auto factor = hn::Set(d, de);
-      for_lanes(d, A, [&](int64_t i, auto part) HWY_ATTR {
-        const auto t = tanh_lanes(d, hn::Add(part.load(d, u + i), part.load(d, key + i)));
-        const auto dz = hn::Mul(hn::Mul(factor, part.load(d, v + i)), hn::NegMulAdd(t, t, one));
-        part.store(hn::Add(part.load(d, du + i), dz), d, du + i);
-        part.store(hn::MulAdd(factor, t, part.load(d, dv + i)), d, dv + i);
-        if (dkey) part.store(hn::Add(part.load(d, dkey + i), dz), d, dkey + i);
-      });
-    };
-    attend_back(S, D, annotations + b * D, B * D, mask ? mask + b * S : nullptr, weights + b * S,
-                dcontext + b * dcontext_stride, dannotations ? dannotations + b * D : nullptr, through_score);
-  }
+  std::fill_n(du, queries * A, T(0));
+  const auto through_score = [&](int64_t b, int64_t s, T de) HWY_ATTR {
+    const T *query = u + b * A, *key = keys + (s * B + b) * A;
+    T *dquery = du + b * A, *dkey = dkeys ? dkeys + (s * B + b) * A : nullptr;
+    const auto factor = hn::Set(d, de);
+    for_lanes(d, A, [&](int64_t i, auto part) HWY_ATTR {
+      const auto t = tanh_lanes(d, hn::Add(part.load(d, query + i), part.load(d, key + i)));
+      const auto dz = hn::Mul(hn::Mul(factor, part.load(d, v + i)), hn::NegMulAdd(t, t, one));
+      part.store(hn::Add(part.load(d, dquery + i), dz), d, dquery + i);
+      part.store(hn::MulAdd(factor, t, part.load(d, dv + i)), d, dv + i);
+      if (dkey) part.store(hn::Add(part.load(d, dkey + i), dz), d, dkey + i);
+    });
+  };
+  attend_back(S, B, queries, D, annotations, mask, weights, dcontext, dcontext_stride, dannotations,
+              through_score);
 }
 
 template <class T>
@@ -182,16 +185,13 @@ void multiplicative_attention_backward(int64_t S, int64_t B, int64_t D, int64_t 
                                        const T* annotations, const T* q, T scale, const uint8_t* mask,
                                        const T* weights, const T* dcontext, int64_t dcontext_stride, T* dq,
                                        T* dkeys, T* dannotations) {
-  for (int64_t b = 0; b < B; ++b, q += D, dq += D) {
-    std::fill_n(dq, D, T(0));
-    const auto through_score = [&](int64_t s, T de) HWY_ATTR {
-      const int64_t row = (s * B + b) * D;
-      axpy_lanes(scale * de, keys + row, dq, D);
-      if (dkeys) axpy_lanes(scale * de, q, dkeys + row, D);
-    };
-    attend_back(S, Da, annotations + b * Da, B * Da, mask ? mask + b * S : nullptr, weights + b * S,
-                dcontext + b * dcontext_stride, dannotations ? dannotations + b * Da : nullptr, through_score);
-  }
+  std::fill_n(dq, B * D, T(0));
+  const auto through_score = [&](int64_t b, int64_t s, T de) HWY_ATTR {
+    const int64_t row = (s * B + b) * D;
+    axpy_lanes(scale * de, keys + row, dq + b * D, D);
+    if (dkeys) axpy_lanes(scale * de, q + b * D, dkeys + row, D);
+  };
+  attend_back(S, B, B, Da, annotations, mask, weights, dcontext, dcontext_stride, dannotations, through_score);
 }
 
 }  // namespace
