@@ -52,24 +52,14 @@ HWY_INLINE T sum_of_exp(const T* x, T top, int64_t V, T* out, T& shifted) {
 template <class T>
 HWY_INLINE T add_and_max(const T* bias, T* x, int64_t V) {
   const Tag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const T lowest = -std::numeric_limits<T>::infinity();
-  auto top0 = hn::Set(d, lowest), top1 = top0;
-  int64_t k = 0;
-  for (; k + 2 * lanes <= V; k += 2 * lanes) {
-    const auto a = hn::Add(hn::LoadU(d, x + k), hn::LoadU(d, bias + k));
-    const auto b = hn::Add(hn::LoadU(d, x + k + lanes), hn::LoadU(d, bias + k + lanes));
-    hn::StoreU(a, d, x + k);
-    hn::StoreU(b, d, x + k + lanes);
-    top0 = hn::Max(top0, a);
-    top1 = hn::Max(top1, b);
-  }
-  for_lanes(d, V - k, [&](int64_t i, auto part) HWY_ATTR {
-    const auto a = hn::Add(part.load(d, x + k + i), part.load(d, bias + k + i));
-    part.store(a, d, x + k + i);
-    top0 = hn::Max(top0, part.keep(d, a, lowest));
+  hn::Vec<Tag<T>> tops[] = {hn::Set(d, lowest), hn::Set(d, lowest)};
+  for_lanes_by<2>(d, V, [&](int64_t i, int k, auto part) HWY_ATTR {
+    const auto a = hn::Add(part.load(d, x + i), part.load(d, bias + i));
+    part.store(a, d, x + i);
+    tops[k] = hn::Max(tops[k], part.keep(d, a, lowest));
   });
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(top0, top1)));
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(tops[0], tops[1])));
 }
 
 /// One row, added to the sums; its nll. dx and dbias may be null, dx may be x.

@@ -13,34 +13,22 @@ namespace {
 
 template <class T>
 void exp(const T* x, T* y, int64_t n) {
-  const Tag<T> d;
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    part.store(exp_lanes(d, part.load(d, x + i)), d, y + i);
-  });
+  map_lanes(n, y, [](auto v) HWY_ATTR { return exp_lanes(Tag<T>(), v); }, x);
 }
 
 template <class T>
 void tanh(const T* x, T* y, int64_t n) {
-  const Tag<T> d;
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    part.store(tanh_lanes(d, part.load(d, x + i)), d, y + i);
-  });
+  map_lanes(n, y, [](auto v) HWY_ATTR { return tanh_lanes(Tag<T>(), v); }, x);
 }
 
 template <class T>
 void sigmoid(const T* x, T* y, int64_t n) {
-  const Tag<T> d;
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    part.store(sigmoid_lanes(d, part.load(d, x + i)), d, y + i);
-  });
+  map_lanes(n, y, [](auto v) HWY_ATTR { return sigmoid_lanes(Tag<T>(), v); }, x);
 }
 
 template <class T>
 void add_into(const T* x, T* y, int64_t n) {
-  const Tag<T> d;
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    part.store(hn::Add(part.load(d, y + i), part.load(d, x + i)), d, y + i);
-  });
+  map_lanes(n, y, [](auto u, auto v) HWY_ATTR { return hn::Add(u, v); }, y, x);
 }
 
 template <class T>
@@ -50,21 +38,13 @@ void axpy(T a, const T* x, T* y, int64_t n) {
 
 template <class T>
 void tanh_backward(const T* y, const T* dy, T* dx, int64_t n) {
-  const Tag<T> d;
-  const auto one = hn::Set(d, 1);
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    const auto v = part.load(d, y + i);
-    part.store(hn::Mul(part.load(d, dy + i), hn::NegMulAdd(v, v, one)), d, dx + i);
-  });
+  const auto one = hn::Set(Tag<T>(), 1);
+  map_lanes(n, dx, [&](auto v, auto up) HWY_ATTR { return hn::Mul(up, hn::NegMulAdd(v, v, one)); }, y, dy);
 }
 
 template <class T>
 void sigmoid_backward(const T* y, const T* dy, T* dx, int64_t n) {
-  const Tag<T> d;
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    const auto v = part.load(d, y + i);
-    part.store(hn::Mul(part.load(d, dy + i), hn::NegMulAdd(v, v, v)), d, dx + i);
-  });
+  map_lanes(n, dx, [](auto v, auto up) HWY_ATTR { return hn::Mul(up, hn::NegMulAdd(v, v, v)); }, y, dy);
 }
 
 template <class T>

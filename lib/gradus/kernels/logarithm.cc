@@ -15,9 +15,7 @@ namespace {
 
 template <class T>
 void log(const T* x, T* y, int64_t n) {
-  const Tag<T> d;
-  for_lanes(d, n,
-            [&](int64_t i, auto part) HWY_ATTR { part.store(log_lanes(d, part.load(d, x + i)), d, y + i); });
+  map_lanes(n, y, [](auto v) HWY_ATTR { return log_lanes(Tag<T>(), v); }, x);
 }
 
 // ---- powers ----
@@ -55,21 +53,18 @@ HWY_INLINE void powers(const float* x, const Exponent& exponent, float* y, int64
   const Tag<double> d;
   const hn::Rebind<float, Tag<double>> narrow;  // as many floats as a vector has doubles
   for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    const auto base = hn::PromoteTo(d, part.load(narrow, x + i));
-    part.store(narrowed(narrow, d, pow_lanes(d, base, exponent(i, part))), narrow, y + i);
+    const auto power = pow_lanes(d, load_doubles(part, x + i), exponent(i, part));
+    part.store(narrowed(narrow, d, power), narrow, y + i);
   });
 }
 
 void pow_by_one_f32(const float* x, float e, float* y, int64_t n) {
-  const Tag<double> d;
-  const auto exponent = hn::Set(d, static_cast<double>(e));
+  const auto exponent = hn::Set(Tag<double>(), static_cast<double>(e));
   powers(x, [&](int64_t, auto) HWY_ATTR { return exponent; }, y, n);
 }
 
 void pow_by_each_f32(const float* x, const float* e, float* y, int64_t n) {
-  const Tag<double> d;
-  const hn::Rebind<float, Tag<double>> narrow;
-  powers(x, [&](int64_t i, auto part) HWY_ATTR { return hn::PromoteTo(d, part.load(narrow, e + i)); }, y, n);
+  powers(x, [&](int64_t i, auto part) HWY_ATTR { return load_doubles(part, e + i); }, y, n);
 }
 
 // ---- log-softmax ----
@@ -91,9 +86,7 @@ void log_softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64
       sum = hn::Add(sum, part.keep(d, exp_down_lanes(d, shifted), T(0)));
     });
     const auto log_sum = hn::Set(d, static_cast<T>(std::log(hn::GetLane(hn::SumOfLanes(d, sum)))));
-    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-      part.store(hn::Sub(part.load(d, y + i), log_sum), d, y + i);
-    });
+    map_lanes(n, y, [&](auto shifted) HWY_ATTR { return hn::Sub(shifted, log_sum); }, y);
     if (!mask) continue;
     for (int64_t i = 0; i < n; ++i) y[i] = mask[i] ? y[i] : T(0);
     mask += n;
@@ -112,10 +105,7 @@ void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* 
     auto lanes = hn::Zero(d);
     for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR { lanes = hn::Add(lanes, part.load(d, up + i)); });
     const auto sum = hn::SumOfLanes(d, lanes);
-    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-      const auto p = exp_lanes(d, part.load(d, y + i));
-      part.store(hn::NegMulAdd(p, sum, part.load(d, up + i)), d, dx + i);
-    });
+    map_lanes(n, dx, [&](auto v, auto u) HWY_ATTR { return hn::NegMulAdd(exp_lanes(d, v), sum, u); }, y, up);
     if (!mask) continue;
     for (int64_t i = 0; i < n; ++i) dx[i] = mask[i] ? dx[i] : T(0);
     mask += n;
@@ -124,13 +114,14 @@ void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* 
 
 // ---- losses ----
 
-/// y = f(x, t).
-template <class T, class F>
-HWY_INLINE void pairs(const T* x, const T* t, T* y, int64_t n, const F& f) {
-  const Tag<T> d;
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    part.store(f(part.load(d, x + i), part.load(d, t + i)), d, y + i);
-  });
+template <class T, class Term, class Dx, class Dt>
+HWY_INLINE void loss_part(LossPart what, const Term& term, const Dx& dx, const Dt& dt, const T* x, const T* t,
+                          T* y, int64_t n) {
+  switch (what) {
+    case LossPart::term: return map_lanes(n, y, term, x, t);
+    case LossPart::dx: return map_lanes(n, y, dx, x, t);
+    case LossPart::dt: return map_lanes(n, y, dt, x, t);
+  }
 }
 
 /// With w = 1 + (pos_weight - 1) t:  term = (1 - t) x + w softplus(-x), dx = (1 - t) - w sigmoid(-x),
@@ -140,20 +131,14 @@ void bce_with_logits(LossPart what, T pos_weight, const T* x, const T* t, T* y, 
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const V one = hn::Set(d, 1), extra = hn::Set(d, pos_weight - T(1));
-  switch (what) {
-    case LossPart::term:
-      return pairs(x, t, y, n, [&](V a, V b) HWY_ATTR {
-        return hn::MulAdd(hn::Sub(one, b), a,
-                          hn::Mul(hn::MulAdd(extra, b, one), softplus_of_minus_lanes(d, a)));
-      });
-    case LossPart::dx:
-      return pairs(x, t, y, n, [&](V a, V b) HWY_ATTR {
-        return hn::NegMulAdd(hn::MulAdd(extra, b, one), sigmoid_lanes(d, hn::Neg(a)), hn::Sub(one, b));
-      });
-    case LossPart::dt:
-      return pairs(x, t, y, n,
-                   [&](V a, V) HWY_ATTR { return hn::MulSub(extra, softplus_of_minus_lanes(d, a), a); });
-  }
+  const auto term = [&](V a, V b) HWY_ATTR {
+    return hn::MulAdd(hn::Sub(one, b), a, hn::Mul(hn::MulAdd(extra, b, one), softplus_of_minus_lanes(d, a)));
+  };
+  const auto dx = [&](V a, V b) HWY_ATTR {
+    return hn::NegMulAdd(hn::MulAdd(extra, b, one), sigmoid_lanes(d, hn::Neg(a)), hn::Sub(one, b));
+  };
+  const auto dt = [&](V a, V) HWY_ATTR { return hn::MulSub(extra, softplus_of_minus_lanes(d, a), a); };
+  loss_part(what, term, dx, dt, x, t, y, n);
 }
 
 template <class T>
@@ -161,20 +146,15 @@ void kl_div(LossPart what, const T* x, const T* t, T* y, int64_t n) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const V zero = hn::Zero(d), one = hn::Set(d, 1);
-  const auto where_positive = [&](V t_lanes, V v)
-                                  HWY_ATTR { return hn::IfThenElseZero(hn::Gt(t_lanes, zero), v); };
-  switch (what) {
-    case LossPart::term:
-      return pairs(x, t, y, n, [&](V a, V b) HWY_ATTR {
-        return where_positive(b, hn::Mul(b, hn::Sub(log_lanes(d, b), a)));
-      });
-    case LossPart::dx:
-      return pairs(x, t, y, n, [&](V, V b) HWY_ATTR { return where_positive(b, hn::Neg(b)); });
-    case LossPart::dt:
-      return pairs(x, t, y, n, [&](V a, V b) HWY_ATTR {
-        return where_positive(b, hn::Add(log_lanes(d, b), hn::Sub(one, a)));
-      });
-  }
+  const auto where_positive = [&](V b, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(b, zero), v); };
+  const auto term = [&](V a, V b) HWY_ATTR {
+    return where_positive(b, hn::Mul(b, hn::Sub(log_lanes(d, b), a)));
+  };
+  const auto dx = [&](V, V b) HWY_ATTR { return where_positive(b, hn::Neg(b)); };
+  const auto dt = [&](V a, V b) HWY_ATTR {
+    return where_positive(b, hn::Add(log_lanes(d, b), hn::Sub(one, a)));
+  };
+  loss_part(what, term, dx, dt, x, t, y, n);
 }
 
 template <class T>
@@ -182,28 +162,17 @@ void kl_div_of_logs(LossPart what, const T* x, const T* t, T* y, int64_t n) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const V one = hn::Set(d, 1);
-  switch (what) {
-    case LossPart::term:
-      return pairs(x, t, y, n, [&](V a, V b) HWY_ATTR { return hn::Mul(exp_lanes(d, b), hn::Sub(b, a)); });
-    case LossPart::dx: return pairs(x, t, y, n, [&](V, V b) HWY_ATTR { return hn::Neg(exp_lanes(d, b)); });
-    case LossPart::dt:
-      return pairs(x, t, y, n,
-                   [&](V a, V b) HWY_ATTR { return hn::Mul(exp_lanes(d, b), hn::Add(hn::Sub(b, a), one)); });
-  }
+  const auto term = [&](V a, V b) HWY_ATTR { return hn::Mul(exp_lanes(d, b), hn::Sub(b, a)); };
+  const auto dx = [&](V, V b) HWY_ATTR { return hn::Neg(exp_lanes(d, b)); };
+  const auto dt = [&](V a, V b) HWY_ATTR { return hn::Mul(exp_lanes(d, b), hn::Add(hn::Sub(b, a), one)); };
+  loss_part(what, term, dx, dt, x, t, y, n);
 }
 
 template <class T>
 double sum(const T* x, int64_t n) {
   const Tag<double> d;
-  const hn::Rebind<T, Tag<double>> narrow;
   auto lanes = hn::Zero(d);
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    if constexpr (sizeof(T) == 4) {
-      lanes = hn::Add(lanes, hn::PromoteTo(d, part.load(narrow, x + i)));
-    } else {
-      lanes = hn::Add(lanes, part.load(d, x + i));
-    }
-  });
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR { lanes = hn::Add(lanes, load_doubles(part, x + i)); });
   return hn::GetLane(hn::SumOfLanes(d, lanes));
 }
 

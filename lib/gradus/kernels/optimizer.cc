@@ -16,30 +16,12 @@ namespace {
 template <class T>
 double sum_squares(const T* x, int64_t n) {
   const Tag<double> d;
-  const hn::Rebind<T, Tag<double>> narrow;  // as many floats as a vector has doubles
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto at = [&](int64_t i, auto part) HWY_ATTR {
-    if constexpr (sizeof(T) == 4) {
-      return hn::PromoteTo(d, part.load(narrow, x + i));
-    } else {
-      return part.load(d, x + i);
-    }
-  };
-  auto s0 = hn::Zero(d), s1 = hn::Zero(d), s2 = hn::Zero(d), s3 = hn::Zero(d);
-  int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    const auto a = at(i, Whole()), b = at(i + lanes, Whole());
-    const auto c = at(i + 2 * lanes, Whole()), e = at(i + 3 * lanes, Whole());
-    s0 = hn::MulAdd(a, a, s0);
-    s1 = hn::MulAdd(b, b, s1);
-    s2 = hn::MulAdd(c, c, s2);
-    s3 = hn::MulAdd(e, e, s3);
-  }
-  for_lanes(d, n - i, [&](int64_t j, auto part) HWY_ATTR {
-    const auto a = at(i + j, part);
-    s0 = hn::MulAdd(a, a, s0);
+  hn::Vec<Tag<double>> sums[] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  for_lanes_by<4>(d, n, [&](int64_t i, int k, auto part) HWY_ATTR {
+    const auto a = load_doubles(part, x + i);
+    sums[k] = hn::MulAdd(a, a, sums[k]);
   });
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
 }
 
 template <class T>

@@ -75,6 +75,17 @@ struct Part {
   }
 };
 
+/// As many numbers as a vector has doubles, as doubles.
+template <class P, class T>
+HWY_INLINE hn::Vec<Tag<double>> load_doubles(P part, const T* x) {
+  const Tag<double> d;
+  if constexpr (sizeof(T) == 4) {
+    return hn::PromoteTo(d, part.load(hn::Rebind<T, Tag<double>>(), x));
+  } else {
+    return part.load(d, x);
+  }
+}
+
 /// Calls body(i, part) for i = 0, N, 2N, ... with N the lanes of `d`; `part` loads and stores at i. Where the
 /// vectors begin depends on n alone, never on addresses, so the same numbers always give the same bits.
 template <class D, class Body>
@@ -85,33 +96,42 @@ HWY_INLINE void for_lanes(D d, int64_t n, const Body& body) {
   if (i < n) body(i, Part{static_cast<size_t>(n - i)});
 }
 
+/// The same, K whole vectors at a time as long as there are so many: body(i, k, part) has a running sum of its
+/// own for each k < K. That hides the latency of additions, and short sums lose less.
+template <int K, class D, class Body>
+HWY_INLINE void for_lanes_by(D d, int64_t n, const Body& body) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + K * lanes <= n; i += K * lanes) {
+    HWY_UNROLL(8)
+    for (int k = 0; k < K; ++k) body(i + k * lanes, k, Whole());
+  }
+  for_lanes(d, n - i, [&](int64_t j, auto part) HWY_ATTR { body(i + j, 0, part); });
+}
+
+/// y = f(x, ...), y may be one of those.
+template <class T, class F, class... X>
+HWY_INLINE void map_lanes(int64_t n, T* y, const F& f, const X*... x) {
+  const Tag<T> d;
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR { part.store(f(part.load(d, x + i)...), d, y + i); });
+}
+
 /// y += a x.
 template <class T>
 HWY_INLINE void axpy_lanes(T a, const T* x, T* y, int64_t n) {
-  const Tag<T> d;
-  const auto factor = hn::Set(d, a);
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    part.store(hn::MulAdd(factor, part.load(d, x + i), part.load(d, y + i)), d, y + i);
-  });
+  const auto factor = hn::Set(Tag<T>(), a);
+  map_lanes(n, y, [&](auto u, auto v) HWY_ATTR { return hn::MulAdd(factor, u, v); }, x, y);
 }
 
-/// sum_i x_i y_i. Four running sums hide the latency of the additions.
+/// sum_i x_i y_i.
 template <class T>
 HWY_INLINE T dot_lanes(const T* x, const T* y, int64_t n) {
   const Tag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto s0 = hn::Zero(d), s1 = hn::Zero(d), s2 = hn::Zero(d), s3 = hn::Zero(d);
-  int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    s0 = hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, y + i), s0);
-    s1 = hn::MulAdd(hn::LoadU(d, x + i + lanes), hn::LoadU(d, y + i + lanes), s1);
-    s2 = hn::MulAdd(hn::LoadU(d, x + i + 2 * lanes), hn::LoadU(d, y + i + 2 * lanes), s2);
-    s3 = hn::MulAdd(hn::LoadU(d, x + i + 3 * lanes), hn::LoadU(d, y + i + 3 * lanes), s3);
-  }
-  for_lanes(d, n - i, [&](int64_t j, auto part) HWY_ATTR {
-    s0 = hn::MulAdd(part.load(d, x + i + j), part.load(d, y + i + j), s0);
+  hn::Vec<Tag<T>> sums[] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  for_lanes_by<4>(d, n, [&](int64_t i, int k, auto part) HWY_ATTR {
+    sums[k] = hn::MulAdd(part.load(d, x + i), part.load(d, y + i), sums[k]);
   });
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
 }
 
 /// The largest of n numbers, -infinity for n = 0. NaN may or may not be passed over.
@@ -241,20 +261,17 @@ HWY_INLINE V scale_by_power(D d, V p, V biased) {
 #endif
 }
 
-template <class D, class V>
-HWY_INLINE V exp_lanes(D d, V x) {
-  using C = ExpConstants<Num<D>>;
-  V biased;
-  const V p = reduced_expm1(d, at_most(d, at_least(d, x, C::lowest), C::highest), biased);
-  return scale_by_power(d, p, biased);
-}
-
 /// exp for x <= 0.
 template <class D, class V>
 HWY_INLINE V exp_down_lanes(D d, V x) {
   V biased;
   const V p = reduced_expm1(d, at_least(d, x, ExpConstants<Num<D>>::lowest), biased);
   return scale_by_power(d, p, biased);
+}
+
+template <class D, class V>
+HWY_INLINE V exp_lanes(D d, V x) {
+  return exp_down_lanes(d, at_most(d, x, ExpConstants<Num<D>>::highest));
 }
 
 /// From e = exp(-2 |x|): tanh |x| = (1 - e) / (1 + e), with e - 1 computed as such.
@@ -362,9 +379,7 @@ HWY_INLINE void softmax_lanes(T* x, int64_t n) {
     sum = hn::Add(sum, part.keep(d, e, T(0)));
   });
   const auto factor = hn::Set(d, T(1) / hn::GetLane(hn::SumOfLanes(d, sum)));
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    part.store(hn::Mul(part.load(d, x + i), factor), d, x + i);
-  });
+  map_lanes(n, x, [&](auto e) HWY_ATTR { return hn::Mul(e, factor); }, x);
 }
 
 }  // namespace gradus::kernels::HWY_NAMESPACE

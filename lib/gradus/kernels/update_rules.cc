@@ -93,12 +93,9 @@ void adadelta(const UpdateStep& step, const AdadeltaRule& rule, const T* g, T* p
 
 template <class T>
 void move_average(double decay, const T* x, T* average, int64_t n) {
-  const Tag<T> d;
-  const auto share = hn::Set(d, static_cast<T>(1 - decay));
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-    const auto before = part.load(d, average + i);
-    part.store(hn::MulAdd(share, hn::Sub(part.load(d, x + i), before), before), d, average + i);
-  });
+  const auto share = hn::Set(Tag<T>(), static_cast<T>(1 - decay));
+  const auto moved = [&](auto now, auto mean) HWY_ATTR { return hn::MulAdd(share, hn::Sub(now, mean), mean); };
+  map_lanes(n, average, moved, x, average);
 }
 
 }  // namespace
