@@ -1,7 +1,6 @@
 #include <gradus/kernels/products/amx.h>
-#include <gradus/kernels/products/amx_gemm.h>
-#include <gradus/kernels/products/block_gemm.h>
 #include <gradus/kernels/products/gemm.h>
+#include <gradus/kernels/products/own_gemm.h>
 #include <gradus/kernels/products/packed_gemm.h>
 
 #include <bit>

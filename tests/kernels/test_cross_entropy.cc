@@ -1,4 +1,4 @@
-#include <gradus/kernels/cross_entropy.h>
+#include <gradus/kernels/softmax.h>
 
 #include "util.h"
 

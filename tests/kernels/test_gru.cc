@@ -1,4 +1,4 @@
-#include <gradus/kernels/gru.h>
+#include <gradus/kernels/recurrent.h>
 
 #include "util.h"
 

@@ -1,4 +1,4 @@
-#include <gradus/kernels/gru.h>
+#include <gradus/kernels/recurrent.h>
 #include <gradus/kernels/inference.h>
 
 #include "util.h"

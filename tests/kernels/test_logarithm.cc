@@ -1,4 +1,5 @@
 #include <gradus/kernels/logarithm.h>
+#include <gradus/kernels/softmax.h>
 
 #include "util.h"
 

@@ -1,4 +1,4 @@
-#include <gradus/kernels/lstm.h>
+#include <gradus/kernels/recurrent.h>
 
 #include "util.h"
 

@@ -1,7 +1,7 @@
 // The rules themselves are checked against PyTorch's numbers in tests/training; here, that whole vectors,
 // their remainders and single elements give the same, and nothing behind the end is touched.
 
-#include <gradus/kernels/update_rules.h>
+#include <gradus/kernels/optimizer.h>
 
 #include <algorithm>
 #include <cmath>

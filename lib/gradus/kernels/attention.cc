@@ -191,7 +191,8 @@ void multiplicative_attention_backward(int64_t S, int64_t B, int64_t D, int64_t 
     axpy_lanes(scale * de, keys + row, dq + b * D, D);
     if (dkeys) axpy_lanes(scale * de, q + b * D, dkeys + row, D);
   };
-  attend_back(S, B, B, Da, annotations, mask, weights, dcontext, dcontext_stride, dannotations, through_score);
+  attend_back(S, B, B, Da, annotations, mask, weights, dcontext, dcontext_stride, dannotations,
+              through_score);
 }
 
 }  // namespace

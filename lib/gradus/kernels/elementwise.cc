@@ -13,22 +13,22 @@ namespace {
 
 template <class T>
 void exp(const T* x, T* y, int64_t n) {
-  map_lanes(n, y, [](auto v) HWY_ATTR { return exp_lanes(Tag<T>(), v); }, x);
+  map_lanes(n, x, y, [](auto v) HWY_ATTR { return exp_lanes(Tag<T>(), v); });
 }
 
 template <class T>
 void tanh(const T* x, T* y, int64_t n) {
-  map_lanes(n, y, [](auto v) HWY_ATTR { return tanh_lanes(Tag<T>(), v); }, x);
+  map_lanes(n, x, y, [](auto v) HWY_ATTR { return tanh_lanes(Tag<T>(), v); });
 }
 
 template <class T>
 void sigmoid(const T* x, T* y, int64_t n) {
-  map_lanes(n, y, [](auto v) HWY_ATTR { return sigmoid_lanes(Tag<T>(), v); }, x);
+  map_lanes(n, x, y, [](auto v) HWY_ATTR { return sigmoid_lanes(Tag<T>(), v); });
 }
 
 template <class T>
 void add_into(const T* x, T* y, int64_t n) {
-  map_lanes(n, y, [](auto u, auto v) HWY_ATTR { return hn::Add(u, v); }, y, x);
+  map_lanes(n, y, x, y, [](auto u, auto v) HWY_ATTR { return hn::Add(u, v); });
 }
 
 template <class T>
@@ -39,12 +39,12 @@ void axpy(T a, const T* x, T* y, int64_t n) {
 template <class T>
 void tanh_backward(const T* y, const T* dy, T* dx, int64_t n) {
   const auto one = hn::Set(Tag<T>(), 1);
-  map_lanes(n, dx, [&](auto v, auto up) HWY_ATTR { return hn::Mul(up, hn::NegMulAdd(v, v, one)); }, y, dy);
+  map_lanes(n, y, dy, dx, [&](auto v, auto up) HWY_ATTR { return hn::Mul(up, hn::NegMulAdd(v, v, one)); });
 }
 
 template <class T>
 void sigmoid_backward(const T* y, const T* dy, T* dx, int64_t n) {
-  map_lanes(n, dx, [](auto v, auto up) HWY_ATTR { return hn::Mul(up, hn::NegMulAdd(v, v, v)); }, y, dy);
+  map_lanes(n, y, dy, dx, [](auto v, auto up) HWY_ATTR { return hn::Mul(up, hn::NegMulAdd(v, v, v)); });
 }
 
 template <class T>

@@ -43,7 +43,8 @@ void gru_state(int64_t R, int64_t H, const GruStateInputs& in, float* h, int64_t
       });
       for_lanes(d, some, [&](int64_t j, auto part) HWY_ATTR {
         const int64_t i = first + j;
-        const auto reset = hn::MulAdd(part.load(d, r + j), of_state(2 * H + i, part), of_input(2 * H + i, part));
+        const auto reset =
+            hn::MulAdd(part.load(d, r + j), of_state(2 * H + i, part), of_input(2 * H + i, part));
         const auto n = tanh_lanes(d, reset);
         part.store(hn::MulAdd(part.load(d, z + j), hn::Sub(part.load(d, before + i), n), n), d, h + i);
       });
@@ -123,7 +124,8 @@ void raise_best(int64_t rows, int64_t n, const float* x, int64_t stride, const f
 int64_t first_above(const float* x, int64_t begin, int64_t n, float bound) {
   const Tag<float> d;
   const auto limit = hn::Set(d, bound);
-  return first_where(begin, n, [&](int64_t i, auto part) HWY_ATTR { return hn::Gt(part.load(d, x + i), limit); });
+  return first_where(begin, n,
+                     [&](int64_t i, auto part) HWY_ATTR { return hn::Gt(part.load(d, x + i), limit); });
 }
 
 double log_sum_exp(const float* x, int64_t n) {

@@ -15,7 +15,7 @@ namespace {
 
 template <class T>
 void log(const T* x, T* y, int64_t n) {
-  map_lanes(n, y, [](auto v) HWY_ATTR { return log_lanes(Tag<T>(), v); }, x);
+  map_lanes(n, x, y, [](auto v) HWY_ATTR { return log_lanes(Tag<T>(), v); });
 }
 
 // ---- powers ----
@@ -49,7 +49,7 @@ HWY_INLINE hn::Vec<DF> narrowed(DF narrow, D d, V v) {
 }
 
 template <class Exponent>
-HWY_INLINE void powers(const float* x, const Exponent& exponent, float* y, int64_t n) {
+HWY_INLINE void powers(const float* x, float* y, int64_t n, const Exponent& exponent) {
   const Tag<double> d;
   const hn::Rebind<float, Tag<double>> narrow;  // as many floats as a vector has doubles
   for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
@@ -60,56 +60,11 @@ HWY_INLINE void powers(const float* x, const Exponent& exponent, float* y, int64
 
 void pow_by_one_f32(const float* x, float e, float* y, int64_t n) {
   const auto exponent = hn::Set(Tag<double>(), static_cast<double>(e));
-  powers(x, [&](int64_t, auto) HWY_ATTR { return exponent; }, y, n);
+  powers(x, y, n, [&](int64_t, auto) HWY_ATTR { return exponent; });
 }
 
 void pow_by_each_f32(const float* x, const float* e, float* y, int64_t n) {
-  powers(x, [&](int64_t i, auto part) HWY_ATTR { return load_doubles(part, e + i); }, y, n);
-}
-
-// ---- log-softmax ----
-
-template <class T>
-void log_softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
-  const Tag<T> d;
-  for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
-    const T* from = x;
-    if (mask) {  // exp(-infinity) is 0: the vector code need not know of the mask
-      for (int64_t i = 0; i < n; ++i) y[i] = mask[i] ? x[i] : -std::numeric_limits<T>::infinity();
-      from = y;
-    }
-    const auto top = hn::Set(d, max_lanes(from, n));
-    auto sum = hn::Zero(d);
-    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-      const auto shifted = hn::Sub(part.load(d, from + i), top);
-      part.store(shifted, d, y + i);
-      sum = hn::Add(sum, part.keep(d, exp_down_lanes(d, shifted), T(0)));
-    });
-    const auto log_sum = hn::Set(d, static_cast<T>(std::log(hn::GetLane(hn::SumOfLanes(d, sum)))));
-    map_lanes(n, y, [&](auto shifted) HWY_ATTR { return hn::Sub(shifted, log_sum); }, y);
-    if (!mask) continue;
-    for (int64_t i = 0; i < n; ++i) y[i] = mask[i] ? y[i] : T(0);
-    mask += n;
-  }
-}
-
-template <class T>
-void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* dx, int64_t rows, int64_t n) {
-  const Tag<T> d;
-  for (int64_t r = 0; r < rows; ++r, y += n, dy += n, dx += n) {
-    const T* up = dy;
-    if (mask) {
-      for (int64_t i = 0; i < n; ++i) dx[i] = mask[i] ? dy[i] : T(0);
-      up = dx;
-    }
-    auto lanes = hn::Zero(d);
-    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR { lanes = hn::Add(lanes, part.load(d, up + i)); });
-    const auto sum = hn::SumOfLanes(d, lanes);
-    map_lanes(n, dx, [&](auto v, auto u) HWY_ATTR { return hn::NegMulAdd(exp_lanes(d, v), sum, u); }, y, up);
-    if (!mask) continue;
-    for (int64_t i = 0; i < n; ++i) dx[i] = mask[i] ? dx[i] : T(0);
-    mask += n;
-  }
+  powers(x, y, n, [&](int64_t i, auto part) HWY_ATTR { return load_doubles(part, e + i); });
 }
 
 // ---- losses ----
@@ -118,9 +73,9 @@ template <class T, class Term, class Dx, class Dt>
 HWY_INLINE void loss_part(LossPart what, const Term& term, const Dx& dx, const Dt& dt, const T* x, const T* t,
                           T* y, int64_t n) {
   switch (what) {
-    case LossPart::term: return map_lanes(n, y, term, x, t);
-    case LossPart::dx: return map_lanes(n, y, dx, x, t);
-    case LossPart::dt: return map_lanes(n, y, dt, x, t);
+    case LossPart::term: return map_lanes(n, x, t, y, term);
+    case LossPart::dx: return map_lanes(n, x, t, y, dx);
+    case LossPart::dt: return map_lanes(n, x, t, y, dt);
   }
 }
 
@@ -146,14 +101,10 @@ void kl_div(LossPart what, const T* x, const T* t, T* y, int64_t n) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const V zero = hn::Zero(d), one = hn::Set(d, 1);
-  const auto where_positive = [&](V b, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(b, zero), v); };
-  const auto term = [&](V a, V b) HWY_ATTR {
-    return where_positive(b, hn::Mul(b, hn::Sub(log_lanes(d, b), a)));
-  };
-  const auto dx = [&](V, V b) HWY_ATTR { return where_positive(b, hn::Neg(b)); };
-  const auto dt = [&](V a, V b) HWY_ATTR {
-    return where_positive(b, hn::Add(log_lanes(d, b), hn::Sub(one, a)));
-  };
+  const auto if_above = [&](V b, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(b, zero), v); };
+  const auto term = [&](V a, V b) HWY_ATTR { return if_above(b, hn::Mul(b, hn::Sub(log_lanes(d, b), a))); };
+  const auto dx = [&](V, V b) HWY_ATTR { return if_above(b, hn::Neg(b)); };
+  const auto dt = [&](V a, V b) HWY_ATTR { return if_above(b, hn::Add(log_lanes(d, b), hn::Sub(one, a))); };
   loss_part(what, term, dx, dt, x, t, y, n);
 }
 
@@ -184,8 +135,6 @@ HWY_AFTER_NAMESPACE();
 namespace gradus::kernels {
 
 GRADUS_KERNEL(log, 3);
-GRADUS_KERNEL(log_softmax_rows, 5);
-GRADUS_KERNEL(log_softmax_rows_backward, 6);
 GRADUS_KERNEL(bce_with_logits, 6);
 GRADUS_KERNEL(kl_div, 5);
 GRADUS_KERNEL(kl_div_of_logs, 5);

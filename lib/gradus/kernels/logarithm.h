@@ -17,15 +17,6 @@ void pow(const double* x, double e, double* y, int64_t n);
 void pow(const float* x, const float* e, float* y, int64_t n);
 void pow(const double* x, const double* e, double* y, int64_t n);
 
-/// y[r, :] = x - log sum_k exp x_k over the n entries of x[r, :], of those with a mask (as softmax_rows') only;
-/// 0 at masked ones. NaN, and a row of nothing but -infinity, give NaN. y may be x.
-template <class T>
-void log_softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n);
-/// dx = dy - exp(y) sum_k dy_k over the real entries, 0 at masked ones whatever stands in dy there; dx may be
-/// dy.
-template <class T>
-void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* dx, int64_t rows, int64_t n);
-
 /// What to compute of a loss of input x and target t, element by element.
 enum class LossPart { term, dx, dt };
 

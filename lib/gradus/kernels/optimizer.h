@@ -23,4 +23,46 @@ struct AdamStep {
 template <class T>
 void adam(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n);
 
+// One step of the rarer optimisers on n elements of a parameter p with gradient g. All are PyTorch's forms,
+// and all begin with  g = grad_scale g + weight_decay p.
+
+struct UpdateStep {
+  double lr;
+  double grad_scale = 1;    ///< the clipping factor, applied while the gradient is read
+  double weight_decay = 0;  ///< L2 term added to the gradient
+};
+
+struct SgdRule {
+  double momentum = 0, dampening = 0;
+  bool nesterov = false;
+  bool first = false;  ///< u starts as g, undamped
+};
+/// u = momentum u + (1 - dampening) g;  p -= lr u, Nesterov: p -= lr (g + momentum u). u is null without
+/// momentum: p -= lr g.
+template <class T>
+void sgd(const UpdateStep& step, const SgdRule& rule, const T* g, T* p, T* u, int64_t n);
+
+/// sum += g^2;  p -= lr g / (sqrt(sum) + eps)
+template <class T>
+void adagrad(const UpdateStep& step, double eps, const T* g, T* p, T* sum, int64_t n);
+
+struct RmspropRule {
+  double alpha, eps, momentum = 0;
+};
+/// v = alpha v + (1 - alpha) g^2;  m likewise of g, or null: not centered;
+/// d = g / (sqrt(v - m^2) + eps);  u = momentum u + d, or null;  p -= lr u (lr d)
+template <class T>
+void rmsprop(const UpdateStep& step, const RmspropRule& rule, const T* g, T* p, T* v, T* m, T* u, int64_t n);
+
+struct AdadeltaRule {
+  double rho, eps;
+};
+/// v = rho v + (1 - rho) g^2;  d = g sqrt(a + eps) / sqrt(v + eps);  a = rho a + (1 - rho) d^2;  p -= lr d
+template <class T>
+void adadelta(const UpdateStep& step, const AdadeltaRule& rule, const T* g, T* p, T* v, T* a, int64_t n);
+
+/// average += (1 - decay) (x - average)
+template <class T>
+void move_average(double decay, const T* x, T* average, int64_t n);
+
 }  // namespace gradus::kernels

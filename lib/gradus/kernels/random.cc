@@ -75,50 +75,47 @@ HWY_INLINE hn::Vec<Tag<double>> unit(V draws) {
   return hn::Mul(hn::ConvertTo(d, hn::BitCast(whole, bits)), hn::Set(d, 0x1p-53));
 }
 
-/// Stores x as floats; where x +- error are two of them, exact(lane) instead.
-template <class F>
-HWY_INLINE void store_exactly(hn::Vec<Tag<double>> x, double error, float* p, const F& exact) {
+/// All n numbers, of `each` draws: a vector of them is lanes_of(draws). Where one of those +- error is two
+/// floats, each is exact(draws, a, b) instead.
+template <class LanesOf>
+HWY_INLINE void fill(const uint64_t* draws, int64_t n, int64_t each, double a, double b, double error,
+                     float* p, Exact exact, const LanesOf& lanes_of) {
   const Tag<double> d;
   const hn::Rebind<float, Tag<double>> narrow;
-  const auto below = hn::DemoteTo(narrow, hn::Sub(x, hn::Set(d, error)));
-  const auto above = hn::DemoteTo(narrow, hn::Add(x, hn::Set(d, error)));
-  if (HWY_LIKELY(hn::AllTrue(narrow, hn::Eq(below, above)))) {
-    hn::StoreU(below, narrow, p);
-  } else {
-    for (int64_t k = 0; k < static_cast<int64_t>(hn::Lanes(d)); ++k) p[k] = exact(k);
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes, draws += lanes * each) {
+    const auto x = lanes_of(draws);
+    const auto below = hn::DemoteTo(narrow, hn::Sub(x, hn::Set(d, error)));
+    const auto above = hn::DemoteTo(narrow, hn::Add(x, hn::Set(d, error)));
+    if (HWY_LIKELY(hn::AllTrue(narrow, hn::Eq(below, above)))) {
+      hn::StoreU(below, narrow, p + i);
+    } else {
+      for (int64_t k = 0; k < lanes; ++k) p[i + k] = exact(draws + k * each, a, b);
+    }
   }
+  for (; i < n; ++i, draws += each) p[i] = exact(draws, a, b);
 }
 
 void uniform_f32(const uint64_t* draws, int64_t n, double low, double high, float* p, Exact exact) {
   const Tag<double> d;
-  const Tag<uint64_t> bits;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const double error = (std::fabs(low) + std::fabs(high)) * 1e-15;
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto u = unit(hn::LoadU(bits, draws + i));
-    const auto x = hn::MulAdd(hn::Set(d, high - low), u, hn::Set(d, low));
-    store_exactly(x, error, p + i, [&](int64_t k) { return exact(draws + i + k, low, high); });
-  }
-  for (; i < n; ++i) p[i] = exact(draws + i, low, high);
+  fill(draws, n, 1, low, high, error, p, exact, [&](const uint64_t* from) HWY_ATTR {
+    return hn::MulAdd(hn::Set(d, high - low), unit(hn::LoadU(Tag<uint64_t>(), from)), hn::Set(d, low));
+  });
 }
 
 void normal_f32(const uint64_t* draws, int64_t n, double mean, double deviation, float* p, Exact exact) {
   const Tag<double> d;
-  const Tag<uint64_t> bits;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const double error = std::fabs(deviation) * 1e-13 + std::fabs(mean) * 1e-15;
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
+  fill(draws, n, 2, mean, deviation, error, p, exact, [&](const uint64_t* from) HWY_ATTR {
     hn::Vec<Tag<uint64_t>> first, second;
-    hn::LoadInterleaved2(bits, draws + 2 * i, first, second);
+    hn::LoadInterleaved2(Tag<uint64_t>(), from, first, second);
     const auto u = hn::Sub(hn::Set(d, 1.0), unit(first));
     const auto angle = hn::Mul(hn::Set(d, 2.0 * std::numbers::pi), unit(second));
     const auto radius = hn::Sqrt(hn::Mul(hn::Set(d, -2.0), hn::Log(d, u)));
-    const auto x = hn::MulAdd(hn::Set(d, deviation), hn::Mul(radius, hn::Cos(d, angle)), hn::Set(d, mean));
-    store_exactly(x, error, p + i, [&](int64_t k) { return exact(draws + 2 * (i + k), mean, deviation); });
-  }
-  for (; i < n; ++i) p[i] = exact(draws + 2 * i, mean, deviation);
+    return hn::MulAdd(hn::Set(d, deviation), hn::Mul(radius, hn::Cos(d, angle)), hn::Set(d, mean));
+  });
 }
 
 }  // namespace
@@ -149,50 +146,44 @@ float exact_normal(const uint64_t* draws, double mean, double deviation) {
       mean + deviation * (std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v)));
 }
 
-// make(draws, i, count) for all n numbers of `each` draws, some at a time. False where the generator stands
-// in the middle of a draw.
+// make(draws, i, count) for numbers begin .. end - 1, of `each` draws, some at a time.
 template <class Make>
-bool by_blocks(Rng& rng, int64_t n, int64_t each, const Make& make) {
-  uint64_t position = rng.position();
-  if (position % 2 != 0) return false;
+void by_blocks(const Rng& rng, int64_t begin, int64_t end, int64_t each, const Make& make) {
+  const uint64_t position = rng.position() + static_cast<uint64_t>(2 * each * begin);
   alignas(64) uint64_t draws[2 * kBlocks + 2];
   uint64_t block = position / 4;
   int64_t skip = static_cast<int64_t>(position / 2 % 2),
           left = 0;  // left over from the blocks before, fewer than each
-  for (int64_t i = 0; i < n;) {
-    int64_t wanted = ((n - i) * each - left + skip + 1) / 2, blocks = std::min(kBlocks, wanted);
+  for (int64_t i = begin; i < end;) {
+    int64_t wanted = ((end - i) * each - left + skip + 1) / 2, blocks = std::min(kBlocks, wanted);
     philox_words(rng.seed(), rng.stream(), block, blocks, reinterpret_cast<uint32_t*>(draws + left));
     block += static_cast<uint64_t>(blocks);
     const uint64_t* from = draws + skip;
-    int64_t have = left + 2 * blocks - skip, count = std::min(n - i, have / each);
+    int64_t have = left + 2 * blocks - skip, count = std::min(end - i, have / each);
     skip = 0;
     make(from, i, count);
     i += count;
     left = have - count * each;
-    if (left >= each) break;  // all n are made
+    if (left >= each) break;  // all are made
     std::copy_n(from + count * each, left, draws);
   }
-  rng.seek(position + static_cast<uint64_t>(2 * each * n));
-  return true;
 }
 
-// The same with parts of the numbers on all processors, where there are many: a model's initialisation is
-// most of its program's start, and half of that is the system's zeroing of new pages. Numbers depend on their
-// place alone.
+// The same for all n numbers, parts of them on all processors where there are many: a model's initialisation
+// is most of its program's start, and half of that is the system's zeroing of new pages. Numbers depend on
+// their place alone. False where the generator stands in the middle of a draw.
 template <class Make>
 bool by_parts(Rng& rng, int64_t n, int64_t each, const Make& make) {
+  if (rng.position() % 2 != 0) return false;
   constexpr int64_t kPart = 1 << 20;
-  int parts = static_cast<int>(std::min<int64_t>({n / kPart + 1, available_threads(), 8}));
-  if (parts == 1 || rng.position() % 2 != 0) return by_blocks(rng, n, each, make);
-  ThreadPool pool(parts);
-  parts = pool.size();
-  pool.run([&](int part) {
-    int64_t begin = n * part / parts, end = n * (part + 1) / parts;
-    Rng own(rng.seed(), rng.stream());
-    own.seek(rng.position() + static_cast<uint64_t>(2 * each * begin));
-    by_blocks(own, end - begin, each,
-              [&](const uint64_t* draws, int64_t i, int64_t count) { make(draws, begin + i, count); });
-  });
+  const int parts = static_cast<int>(std::min<int64_t>({n / kPart + 1, available_threads(), 8}));
+  if (parts == 1) {
+    by_blocks(rng, 0, n, each, make);
+  } else {
+    ThreadPool pool(parts);
+    const int64_t size = pool.size();
+    pool.run([&](int part) { by_blocks(rng, n * part / size, n * (part + 1) / size, each, make); });
+  }
   rng.seek(rng.position() + static_cast<uint64_t>(2 * each * n));
   return true;
 }

@@ -109,18 +109,27 @@ HWY_INLINE void for_lanes_by(D d, int64_t n, const Body& body) {
   for_lanes(d, n - i, [&](int64_t j, auto part) HWY_ATTR { body(i + j, 0, part); });
 }
 
-/// y = f(x, ...), y may be one of those.
-template <class T, class F, class... X>
-HWY_INLINE void map_lanes(int64_t n, T* y, const F& f, const X*... x) {
+/// y = f(x), y may be x.
+template <class T, class F>
+HWY_INLINE void map_lanes(int64_t n, const T* x, T* y, const F& f) {
   const Tag<T> d;
-  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR { part.store(f(part.load(d, x + i)...), d, y + i); });
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR { part.store(f(part.load(d, x + i)), d, y + i); });
+}
+
+/// z = f(x, y), z may be either.
+template <class T, class F>
+HWY_INLINE void map_lanes(int64_t n, const T* x, const T* y, T* z, const F& f) {
+  const Tag<T> d;
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+    part.store(f(part.load(d, x + i), part.load(d, y + i)), d, z + i);
+  });
 }
 
 /// y += a x.
 template <class T>
 HWY_INLINE void axpy_lanes(T a, const T* x, T* y, int64_t n) {
   const auto factor = hn::Set(Tag<T>(), a);
-  map_lanes(n, y, [&](auto u, auto v) HWY_ATTR { return hn::MulAdd(factor, u, v); }, x, y);
+  map_lanes(n, x, y, y, [&](auto u, auto v) HWY_ATTR { return hn::MulAdd(factor, u, v); });
 }
 
 /// sum_i x_i y_i.
@@ -379,7 +388,7 @@ HWY_INLINE void softmax_lanes(T* x, int64_t n) {
     sum = hn::Add(sum, part.keep(d, e, T(0)));
   });
   const auto factor = hn::Set(d, T(1) / hn::GetLane(hn::SumOfLanes(d, sum)));
-  map_lanes(n, x, [&](auto e) HWY_ATTR { return hn::Mul(e, factor); }, x);
+  map_lanes(n, x, x, [&](auto e) HWY_ATTR { return hn::Mul(e, factor); });
 }
 
 }  // namespace gradus::kernels::HWY_NAMESPACE

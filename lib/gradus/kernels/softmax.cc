@@ -1,7 +1,9 @@
-#include <gradus/kernels/simd_targets.h>
 #include <gradus/kernels/softmax.h>
+#include <gradus/kernels/simd_targets.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradus/kernels/softmax.cc"
@@ -13,22 +15,31 @@ HWY_BEFORE_NAMESPACE();
 namespace gradus::kernels::HWY_NAMESPACE {
 namespace {
 
-template <class T>
-void softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
+/// row(r, from, y) for each row of x, in place where there is a mask: masked entries go in as `fill`, and come
+/// out as 0 whatever became of them.
+template <class T, class Row>
+HWY_INLINE void masked_rows(const T* x, const uint8_t* mask, T fill, T* y, int64_t rows, int64_t n,
+                            const Row& row) {
   for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
-    if (!mask) {
-      if (y != x) std::copy(x, x + n, y);
-      softmax_lanes(y, n);
-      continue;
-    }
-    // exp(-infinity) is exactly 0, so the vector code need not know of the mask. Only when the sum is NaN
-    // would masked entries turn NaN with the others.
-    const T out = -std::numeric_limits<T>::infinity();
-    for (int64_t i = 0; i < n; ++i) y[i] = mask[i] ? x[i] : out;
-    softmax_lanes(y, n);
+    for (int64_t i = 0; mask && i < n; ++i) y[i] = mask[i] ? x[i] : fill;
+    row(r, mask ? y : x, y);
+    if (!mask) continue;
     for (int64_t i = 0; i < n; ++i) y[i] = mask[i] ? y[i] : T(0);
     mask += n;
   }
+}
+
+/// What masked entries go into a softmax as: exp(-infinity) is exactly 0, so the vector code need not know of
+/// the mask. Only when the sum is NaN would they turn NaN with the others.
+template <class T>
+constexpr T kOut = -std::numeric_limits<T>::infinity();
+
+template <class T>
+void softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
+  masked_rows(x, mask, kOut<T>, y, rows, n, [&](int64_t, const T* from, T* to) HWY_ATTR {
+    if (to != from) std::copy(from, from + n, to);
+    softmax_lanes(to, n);
+  });
 }
 
 template <class T>
@@ -51,6 +62,145 @@ void softmax_rows_backward(const T* y, const T* dy, T* dx, int64_t rows, int64_t
   }
 }
 
+template <class T>
+void log_softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n) {
+  const Tag<T> d;
+  masked_rows(x, mask, kOut<T>, y, rows, n, [&](int64_t, const T* from, T* to) HWY_ATTR {
+    const auto top = hn::Set(d, max_lanes(from, n));
+    auto sum = hn::Zero(d);
+    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+      const auto shifted = hn::Sub(part.load(d, from + i), top);
+      part.store(shifted, d, to + i);
+      sum = hn::Add(sum, part.keep(d, exp_down_lanes(d, shifted), T(0)));
+    });
+    const auto log_sum = hn::Set(d, static_cast<T>(std::log(hn::GetLane(hn::SumOfLanes(d, sum)))));
+    map_lanes(n, to, to, [&](auto shifted) HWY_ATTR { return hn::Sub(shifted, log_sum); });
+  });
+}
+
+template <class T>
+void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* dx, int64_t rows, int64_t n) {
+  const Tag<T> d;
+  masked_rows(dy, mask, T(0), dx, rows, n, [&](int64_t r, const T* up, T* to) HWY_ATTR {
+    auto lanes = hn::Zero(d);
+    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR { lanes = hn::Add(lanes, part.load(d, up + i)); });
+    const auto sum = hn::SumOfLanes(d, lanes);
+    map_lanes(n, y + r * n, up, to,
+              [&](auto v, auto u) HWY_ATTR { return hn::NegMulAdd(exp_lanes(d, v), sum, u); });
+  });
+}
+
+// ---- cross-entropy ----
+
+/// sum_k exp(x_k - top), with the terms going to `out` where it is not null, and
+/// `shifted` = sum_k (x_k - top).
+template <class T>
+HWY_INLINE T sum_of_exp(const T* x, T top, int64_t V, T* out, T& shifted) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, top);
+  // Two pairs of running sums: a vocabulary has tens of thousands of terms, and short sums lose less.
+  auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), all0 = hn::Zero(d), all1 = hn::Zero(d);
+  int64_t k = 0;
+  for (; k + 2 * lanes <= V; k += 2 * lanes) {
+    const auto a = hn::Sub(hn::LoadU(d, x + k), shift), b = hn::Sub(hn::LoadU(d, x + k + lanes), shift);
+    const auto p = exp_down_lanes(d, a), q = exp_down_lanes(d, b);
+    if (out) {
+      hn::StoreU(p, d, out + k);
+      hn::StoreU(q, d, out + k + lanes);
+    }
+    sum0 = hn::Add(sum0, p);
+    sum1 = hn::Add(sum1, q);
+    all0 = hn::Add(all0, a);
+    all1 = hn::Add(all1, b);
+  }
+  for_lanes(d, V - k, [&](int64_t i, auto part) HWY_ATTR {
+    const auto a = part.keep(d, hn::Sub(part.load(d, x + k + i), shift), T(0));
+    const auto p = exp_down_lanes(d, a);
+    if (out) part.store(p, d, out + k + i);
+    sum0 = hn::Add(sum0, part.keep(d, p, T(0)));
+    all0 = hn::Add(all0, a);
+  });
+  shifted = hn::GetLane(hn::SumOfLanes(d, hn::Add(all0, all1)));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
+}
+
+/// x += bias; the largest of the sums.
+template <class T>
+HWY_INLINE T add_and_max(const T* bias, T* x, int64_t V) {
+  const Tag<T> d;
+  const T lowest = -std::numeric_limits<T>::infinity();
+  hn::Vec<Tag<T>> tops[] = {hn::Set(d, lowest), hn::Set(d, lowest)};
+  for_lanes_by<2>(d, V, [&](int64_t i, int k, auto part) HWY_ATTR {
+    const auto a = hn::Add(part.load(d, x + i), part.load(d, bias + i));
+    part.store(a, d, x + i);
+    tops[k] = hn::Max(tops[k], part.keep(d, a, lowest));
+  });
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(tops[0], tops[1])));
+}
+
+/// One row, added to the sums; its nll. dx and dbias may be null, dx may be x.
+template <class T>
+HWY_INLINE double row_of(const T* x, T top, int32_t target, int64_t V, T smoothing, T* dx, T* dbias,
+                         CrossEntropySums& sums) {
+  const Tag<T> d;
+  const double at_target = static_cast<double>(x[target]) - top;  // before dx, which may be x
+  T shifted;
+  const T sum = sum_of_exp(x, top, V, dx, shifted);
+  const double log_sum = std::log(static_cast<double>(sum));
+  const double nll = log_sum - at_target;
+  double loss = nll;
+  if (smoothing != T(0)) {
+    const double share = smoothing;
+    loss = (1 - share) * nll + share * (log_sum - static_cast<double>(shifted) / static_cast<double>(V));
+  }
+  sums.loss += loss;
+  sums.nll += nll;
+  ++sums.count;
+  if (!dx) return nll;
+  const auto factor = hn::Set(d, T(1) / sum), floor = hn::Set(d, smoothing / static_cast<T>(V));
+  for_lanes(d, V, [&](int64_t k, auto part) HWY_ATTR {
+    const auto g = hn::MulSub(part.load(d, dx + k), factor, floor);
+    part.store(g, d, dx + k);
+    if (dbias) part.store(hn::Add(part.load(d, dbias + k), g), d, dbias + k);
+  });
+  dx[target] -= T(1) - smoothing;
+  if (dbias) dbias[target] -= T(1) - smoothing;
+  return nll;
+}
+
+template <class T>
+CrossEntropySums cross_entropy_rows(const T* logits, const int32_t* targets, int64_t rows, int64_t V,
+                                    int32_t ignore_index, T smoothing, T* dlogits, T* row_nll) {
+  CrossEntropySums sums;
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* x = logits + r * V;
+    T* dx = dlogits ? dlogits + r * V : nullptr;
+    if (targets[r] == ignore_index) {
+      if (dx) std::fill_n(dx, V, T(0));
+      if (row_nll) row_nll[r] = T(0);
+      continue;
+    }
+    const double nll =
+        row_of(x, max_lanes(x, V), targets[r], V, smoothing, dx, static_cast<T*>(nullptr), sums);
+    if (row_nll) row_nll[r] = static_cast<T>(nll);
+  }
+  return sums;
+}
+
+template <class T>
+CrossEntropySums cross_entropy_of_layer(T* logits, const T* bias, const int32_t* targets, int64_t rows,
+                                        int64_t V, T smoothing, bool gradient, T* dbias) {
+  CrossEntropySums sums;
+  for (int64_t r = 0; r < rows; ++r) {
+    T* x = logits + r * V;
+    const T top = bias ? add_and_max(bias, x, V) : max_lanes(x, V);
+    row_of(static_cast<const T*>(x), top, targets[r], V, smoothing, gradient ? x : nullptr,
+           gradient ? dbias : nullptr, sums);
+  }
+  return sums;
+}
+
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -60,6 +210,10 @@ namespace gradus::kernels {
 
 GRADUS_KERNEL(softmax_rows, 5);
 GRADUS_KERNEL(softmax_rows_backward, 5);
+GRADUS_KERNEL(log_softmax_rows, 5);
+GRADUS_KERNEL(log_softmax_rows_backward, 6);
+GRADUS_KERNEL(cross_entropy_rows, 8);
+GRADUS_KERNEL(cross_entropy_of_layer, 8);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

@@ -4,9 +4,9 @@
 
 #include <gradus/kernels/attention.h>
 #include <gradus/kernels/elementwise.h>
-#include <gradus/kernels/gru.h>
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/kernels/products/packed_gemm.h>
+#include <gradus/kernels/recurrent.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/attention.h>
 #include <gradus/ops/gru.h>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <gradus/kernels/cross_entropy.h>
+#include <gradus/kernels/softmax.h>
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/operands.h>

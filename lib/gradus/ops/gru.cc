@@ -1,6 +1,6 @@
 #include <gradus/ops/gru.h>
 
-#include <gradus/kernels/gru.h>
+#include <gradus/kernels/recurrent.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>
@@ -17,7 +17,7 @@
 // Reset before: 2. is for r and z alone, and 3. has
 //      q_n = W_hn (r m h_{t-1}) + b_hn,  n = tanh(ai_n + N_hh(q_n))
 // Bahdanau et al. 2014 let z weight the new state, h_t = (1 - z) h_{t-1} + z n: the kernels know both, and add
-// b_hh, see kernels/gru.h.
+// b_hh, see kernels/recurrent.h.
 // Backward, newest step first, from dh, N' being the backward of N (layer_norm.h):
 //   3. at the tanh and the sigmoids:
 //      dn = dh (1 - z) (1 - n^2),  dz = dh (h_{t-1} - n) z (1 - z),  dr = dn ah_n r (1 - r)

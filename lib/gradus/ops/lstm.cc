@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <gradus/kernels/lstm.h>
+#include <gradus/kernels/recurrent.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <gradus/kernels/cross_entropy.h>
+#include <gradus/kernels/softmax.h>
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/op_case.h>

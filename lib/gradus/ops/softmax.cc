@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include <gradus/kernels/logarithm.h>
 #include <gradus/kernels/softmax.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/cases.h>

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <gradus/error.h>
-#include <gradus/kernels/update_rules.h>
+#include <gradus/kernels/optimizer.h>
 #include <gradus/nn/check.h>
 #include <gradus/numeric.h>
 

@@ -6,7 +6,7 @@
 
 #include <gradus/error.h>
 #include <gradus/nn/check.h>
-#include <gradus/kernels/update_rules.h>
+#include <gradus/kernels/optimizer.h>
 #include <gradus/numeric.h>
 
 namespace gradus::nn {

@@ -8,7 +8,6 @@
 
 #include <gradus/error.h>
 #include <gradus/kernels/elementwise.h>
-#include <gradus/kernels/update_rules.h>
 #include <gradus/nn/check.h>
 
 namespace gradus::nn {

@@ -61,39 +61,32 @@ struct Tiles {
 constexpr int64_t kLine = 16;  // numbers in a line of the cache
 
 /// Walks over memory that will be needed, eight lines at a time, and stays at its end.
-class Walk {
- public:
-  explicit Walk(const AmxAhead& ahead)
-      : row_(ahead.at), columns_(ahead.columns), ld_(ahead.ld), rows_(ahead.rows) {}
-  void go() {
-    for (int64_t i = 0; i < 8; ++i) __builtin_prefetch(row_ + column_ + i * kLine, 0, 2);
-    column_ += 8 * kLine;
-    const bool over = column_ >= columns_;
-    column_ = over ? 0 : column_;
-    row_ += over && rows_ > 1 ? ld_ : 0;
-    rows_ -= over;
-  }
+struct Walk {
+  AmxAhead left;
+  int64_t column = 0;
 
- private:
-  const float* row_;
-  int64_t columns_, ld_, rows_, column_ = 0;
+  void go() {
+    for (int64_t i = 0; i < 8; ++i) __builtin_prefetch(left.at + column + i * kLine, 0, 2);
+    column += 8 * kLine;
+    const bool over = column >= left.columns;
+    column = over ? 0 : column;
+    left.at += over && left.rows > 1 ? left.ld : 0;
+    left.rows -= over;
+  }
 };
 
 /// The lines of C that the next block adds to, or replaces: of two rows at a time.
-class NextC {
- public:
-  NextC(float* at, int64_t row) : at_(at), row_(row) {}
-  void go() {
-    __builtin_prefetch(at_, 1, 3);
-    __builtin_prefetch(at_ + kAmxSide, 1, 3);
-    __builtin_prefetch(at_ + row_, 1, 3);
-    __builtin_prefetch(at_ + row_ + kAmxSide, 1, 3);
-    at_ += 2 * row_;
-  }
+struct NextC {
+  float* at;
+  int64_t row;
 
- private:
-  float* at_;
-  int64_t row_;
+  void go() {
+    __builtin_prefetch(at, 1, 3);
+    __builtin_prefetch(at + kAmxSide, 1, 3);
+    __builtin_prefetch(at + row, 1, 3);
+    __builtin_prefetch(at + row + kAmxSide, 1, 3);
+    at += 2 * row;
+  }
 };
 
 /// The hardware that stores tiles seems to power down after five steps without a store, and to need the time of
@@ -228,7 +221,7 @@ void block(int64_t rows, int64_t columns, int64_t steps, AmxPanels left, AmxPane
   if (cut && add) copy(rows, columns, c, ldc, whole, kWide);
   if constexpr (kRows == 2) {
     const uint16_t* a[] = {left[0], left[kAmxSide < rows ? 1 : 0]};
-    two_by_two(steps, a, b, add, to, row * kFloat, NextC(next, ldc), ahead, waste);
+    two_by_two(steps, a, b, add, to, row * kFloat, NextC{next, ldc}, ahead, waste);
   } else {
     one_by_four(steps, left[0], b, add, to, row * kFloat, waste);
   }
@@ -247,7 +240,7 @@ void amx_multiply(int64_t rows, int64_t columns, int64_t depth, AmxPanels left, 
   const Tiles tiles;
   const int64_t steps = (depth + kAmxStep - 1) / kAmxStep;
   constexpr int64_t kTwo = 2 * kAmxSide;
-  Walk walk(ahead);
+  Walk walk{ahead};
   for (int64_t j = 0; j < columns; j += 2 * kTwo) {
     const AmxPanels b{right[j / kAmxSide], right.stride}, more{b[2], right.stride};
     const int64_t wide = std::min(2 * kTwo, columns - j);

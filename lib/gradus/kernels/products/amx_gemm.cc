@@ -1,7 +1,6 @@
 #include <gradus/kernels/products/amx.h>
-#include <gradus/kernels/products/amx_gemm.h>
-#include <gradus/kernels/products/block_gemm.h>
 #include <gradus/kernels/products/gemm.h>
+#include <gradus/kernels/products/own_gemm.h>
 #include <gradus/memory.h>
 
 #include <algorithm>
@@ -19,12 +18,6 @@ constexpr int64_t kShallow = 128;            // where C stays in the second-leve
 constexpr int64_t kSmallC = 256 << 10;       // numbers of such a C
 constexpr int64_t kPart = 4 * kAmxSide;      // rows or columns that are packed at a time
 constexpr double kPlain = 1, kTurned = 1.8;  // time to pack a number, by the way it lies
-
-/// The next of the even parts of n of at most `most`, each but the last a multiple of `unit`.
-int64_t next_part(int64_t n, int64_t most, int64_t unit) {
-  const int64_t parts = (n + most - 1) / most, size = (n + parts - 1) / parts;
-  return std::min(n, (size + unit - 1) / unit * unit);
-}
 
 /// op(A) or op(B): how it lies, and how it is packed.
 struct Side {
@@ -50,8 +43,7 @@ struct Side {
   }
   /// Of packing it `times` times.
   double cost(int64_t times) const {
-    const bool turned = transposed;
-    return static_cast<double>(times) * static_cast<double>(n) * (turned ? kTurned : kPlain);
+    return static_cast<double>(times) * static_cast<double>(n) * (transposed ? kTurned : kPlain);
   }
 };
 

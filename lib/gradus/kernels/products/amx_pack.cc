@@ -115,55 +115,30 @@ GRADUS_AMX inline void transpose_part(const float* from, int64_t ld, int64_t row
   transpose(whole, 16, to);
 }
 
-/// A panel whose tiles' rows lie along the memory's rows: 16 rows of A, k along them (kAlongK), or 16 columns
-/// of B, k across.
-template <bool kAlongK>
-GRADUS_AMX void pack_panel(int64_t side, int64_t depth, __m512 alpha, const float* from, int64_t ld,
-                           Splitter& splitter, uint16_t* out) {
-  for (int64_t p = 0; p < depth; p += kAmxStep, out += 3 * kAmxTile) {
-    const int64_t left = depth - p;
-    const float* x = kAlongK ? from + p : from + p * ld;
-    const float* y = kAlongK ? x + kAmxSide : x + kAmxSide * ld;
-    if (side >= kAmxSide && left >= kAmxStep) {
-      pack_rows<true>(x, y, ld, 16, 16, 16, 16, alpha, splitter, out);
-    } else if (kAlongK) {
-      pack_rows<false>(x, y, ld, side, side, left, left - kAmxSide, alpha, splitter, out);
-    } else {
-      pack_rows<false>(x, y, ld, left, left - kAmxSide, side, side, alpha, splitter, out);
-    }
-  }
-}
-
-/// The same from the transposed matrix: A stored [k, rows] (kAlongK: k is to lie along the tiles' rows), or B
-/// stored [columns, k].
-template <bool kAlongK>
-GRADUS_AMX void pack_turned(int64_t side, int64_t depth, __m512 alpha, const float* from, int64_t ld,
-                            Splitter& splitter, uint16_t* out) {
-  alignas(64) float x[256], y[256];
-  for (int64_t p = 0; p < depth; p += kAmxStep, out += 3 * kAmxTile) {
-    const int64_t left = depth - p;
-    if (kAlongK) {
-      transpose_part(from + p * ld, ld, left, side, x);
-      transpose_part(from + (p + kAmxSide) * ld, ld, left - kAmxSide, side, y);
-    } else {
-      transpose_part(from + p, ld, side, left, x);
-      transpose_part(from + p + kAmxSide, ld, side, left - kAmxSide, y);
-    }
-    pack_rows<true>(x, y, 16, 16, 16, 16, 16, alpha, splitter, out);
-  }
-}
-
-/// All panels of a matrix of n rows or columns.
-template <bool kLeft>
-GRADUS_AMX bool pack(bool transposed, int64_t n, int64_t depth, float alpha, const float* from, int64_t ld,
-                     uint16_t* packed) {
+/// All panels of a matrix of n rows (`left`) or columns. The memory's rows lie along k where A's rows, or the
+/// columns of a transposed B, are stored; the tiles' rows lie along them unless the matrix is transposed.
+GRADUS_AMX bool pack(bool left, bool transposed, int64_t n, int64_t depth, float alpha, const float* from,
+                     int64_t ld, uint16_t* packed) {
   Splitter splitter;
   const __m512 factor = _mm512_set1_ps(alpha);
-  for (int64_t i = 0; i < n; i += kAmxSide, packed += amx_panel(depth)) {
-    if (transposed) {
-      pack_turned<kLeft>(n - i, depth, factor, kLeft ? from + i : from + i * ld, ld, splitter, packed);
-    } else {
-      pack_panel<kLeft>(n - i, depth, factor, kLeft ? from + i * ld : from + i, ld, splitter, packed);
+  const bool along_k = left != transposed;
+  alignas(64) float turned_x[256], turned_y[256];
+  for (int64_t i = 0; i < n; i += kAmxSide) {
+    for (int64_t p = 0; p < depth; p += kAmxStep, packed += 3 * kAmxTile) {
+      const int64_t side = n - i, deep = depth - p;
+      const float* x = along_k ? from + i * ld + p : from + p * ld + i;
+      const float* y = along_k ? x + kAmxSide : x + kAmxSide * ld;
+      const int64_t x_rows = along_k ? side : deep, y_rows = along_k ? side : deep - kAmxSide;
+      const int64_t x_columns = along_k ? deep : side, y_columns = along_k ? deep - kAmxSide : side;
+      if (transposed) {
+        transpose_part(x, ld, x_rows, x_columns, turned_x);
+        transpose_part(y, ld, y_rows, y_columns, turned_y);
+        pack_rows<true>(turned_x, turned_y, 16, 16, 16, 16, 16, factor, splitter, packed);
+      } else if (side >= kAmxSide && deep >= kAmxStep) {
+        pack_rows<true>(x, y, ld, 16, 16, 16, 16, factor, splitter, packed);
+      } else {
+        pack_rows<false>(x, y, ld, x_rows, y_rows, x_columns, y_columns, factor, splitter, packed);
+      }
     }
   }
   return splitter.finite();
@@ -173,12 +148,12 @@ GRADUS_AMX bool pack(bool transposed, int64_t n, int64_t depth, float alpha, con
 
 bool amx_pack_left(bool transposed, int64_t rows, int64_t depth, float alpha, const float* a, int64_t lda,
                    uint16_t* packed) {
-  return pack<true>(transposed, rows, depth, alpha, a, lda, packed);
+  return pack(true, transposed, rows, depth, alpha, a, lda, packed);
 }
 
 bool amx_pack_right(bool transposed, int64_t columns, int64_t depth, const float* b, int64_t ldb,
                     uint16_t* packed) {
-  return pack<false>(transposed, columns, depth, 1, b, ldb, packed);
+  return pack(false, transposed, columns, depth, 1, b, ldb, packed);
 }
 
 #else

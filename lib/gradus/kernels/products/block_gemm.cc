@@ -1,5 +1,5 @@
-#include <gradus/kernels/products/block_gemm.h>
 #include <gradus/kernels/products/gemm.h>
+#include <gradus/kernels/products/own_gemm.h>
 #include <gradus/kernels/simd_targets.h>
 #include <gradus/memory.h>
 
@@ -30,19 +30,12 @@ constexpr int64_t kBlockRows = 256;  // of op(A), packed at a time
 constexpr int64_t kFewRows = 640;    // of op(A): with no more than these, packing B waits for memory
 constexpr int64_t kFromMemory = int64_t{4} << 20;  // numbers: more than stay in the last cache
 constexpr int64_t kTileDepth = 256;                // a longer sum in one register loses digits
-constexpr int64_t kRowsAtOnce = 8;  // of B, packed from one end to the other, as memory is read fastest
 
 /// A block of op(B): 768 KB of panels.
 struct BlockShape {
   int64_t depth, columns;  // columns: a multiple of a panel's for every vector length
 };
 constexpr BlockShape kBlockShapes[] = {{256, 768}, {384, 528}, {512, 384}};
-
-/// The next of the even parts of n of at most `most`, each but the last a multiple of `unit`.
-int64_t next_part(int64_t n, int64_t most, int64_t unit) {
-  const int64_t parts = (n + most - 1) / most, size = (n + parts - 1) / parts;
-  return std::min(n, (size + unit - 1) / unit * unit);
-}
 
 /// The shape with which fewest numbers of A and C go by: C is written for each block of k, and read for each
 /// but the first; A is read for each block of n. It matters where they come from memory; the first is best in
@@ -57,11 +50,6 @@ BlockShape block_shape(int64_t m, int64_t n, int64_t k) {
     if (least == 0 || numbers < least) best = s, least = numbers;
   }
   return best;
-}
-
-int64_t packed_rows(int64_t n) {
-  const int64_t lanes = float_lanes();
-  return (n + lanes - 1) / lanes * lanes;
 }
 
 /// op(A)[rows, depth]: tile after tile, each [depth][its rows].
@@ -143,28 +131,13 @@ void multiply(int64_t m, int64_t n, int64_t depth, float alpha, const float* a, 
   }
 }
 
-void pack_panels(bool transposed, int64_t n, int64_t depth, const float* b, int64_t ldb, float* to) {
-  const int64_t at_once = transposed ? depth : kRowsAtOnce;
-  for (int64_t p = 0; p < depth; p += at_once) {
-    const int64_t rows = std::min(at_once, depth - p);
-    float* panels = to;
-    for (int64_t q = 0; q < n;) {
-      const Panel panel(n - q);
-      pack_panel(transposed, panel, rows, transposed ? b + q * ldb : b + p * ldb + q, ldb,
-                 panels + p * panel.stride);
-      panels += depth * panel.stride;
-      q += panel.columns;
-    }
-  }
-}
-
 void blocked(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
              int64_t lda, const float* b, int64_t ldb, bool add, float* c, int64_t ldc) {
   const int64_t unit = kPanelVectors * float_lanes(), size = static_cast<int64_t>(sizeof(float));
   const BlockShape shape = block_shape(m, n, k);
   const bool pack_a = trans_a || (lda % 1024 == 0 && m > kTileRows);
   const int64_t depth_most = next_part(k, shape.depth, 1), columns_most = next_part(n, shape.columns, unit);
-  const std::shared_ptr<void> panels_memory = allocate(packed_rows(columns_most) * depth_most * size);
+  const std::shared_ptr<void> panels_memory = allocate(packed_length(columns_most, depth_most) * size);
   const std::shared_ptr<void> tiles_memory =
       pack_a ? allocate(std::min(m, kBlockRows) * depth_most * size) : std::shared_ptr<void>();
   float* panels = static_cast<float*>(panels_memory.get());
@@ -194,8 +167,6 @@ void blocked(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float 
   }
 }
 
-bool wide_vectors() { return true; }
-
 #else
 
 void blocked(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
@@ -203,9 +174,9 @@ void blocked(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float 
   blas_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, add ? 1.0f : 0.0f, c, ldc);
 }
 
-bool wide_vectors() { return false; }
-
 #endif
+
+bool wide_vectors() { return HWY_TARGET == HWY_AVX3; }
 
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE

@@ -1,15 +1,15 @@
 #include <gradus/kernels/products/gemm.h>
 
 #include <gradus/error.h>
-#include <gradus/kernels/products/amx_gemm.h>
 #include <gradus/kernels/products/blas_core.h>
-#include <gradus/kernels/products/block_gemm.h>
+#include <gradus/kernels/products/own_gemm.h>
 
 #include <cblas.h>
 
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 namespace gradus::kernels {
 namespace {
@@ -24,26 +24,13 @@ blasint narrow(int64_t n) {
 
 CBLAS_TRANSPOSE flag(bool trans) { return trans ? CblasTrans : CblasNoTrans; }
 
-void call_blas(bool ta, bool tb, blasint m, blasint n, blasint k, float alpha, const float* a, blasint lda,
-               const float* b, blasint ldb, float beta, float* c, blasint ldc) {
-  cblas_sgemm(CblasRowMajor, flag(ta), flag(tb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
-void call_blas(bool ta, bool tb, blasint m, blasint n, blasint k, double alpha, const double* a, blasint lda,
-               const double* b, blasint ldb, double beta, double* c, blasint ldc) {
-  cblas_dgemm(CblasRowMajor, flag(ta), flag(tb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
-void blas_gemv(bool trans, blasint rows, blasint cols, float alpha, const float* a, blasint lda,
-               const float* x, blasint incx, float beta, float* y, blasint incy) {
-  cblas_sgemv(CblasRowMajor, flag(trans), rows, cols, alpha, a, lda, x, incx, beta, y, incy);
-}
-void blas_gemv(bool trans, blasint rows, blasint cols, double alpha, const double* a, blasint lda,
-               const double* x, blasint incx, double beta, double* y, blasint incy) {
-  cblas_dgemv(CblasRowMajor, flag(trans), rows, cols, alpha, a, lda, x, incx, beta, y, incy);
-}
-
-template <class T>
-void clear(int64_t m, int64_t n, T* c, int64_t ldc) {
-  for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T(0));
+/// The BLAS's function for T, of those for f32 and f64.
+template <class T, class F32, class F64>
+auto blas_for(F32* f32, F64* f64) {
+  if constexpr (std::is_same_v<T, float>)
+    return f32;
+  else
+    return f64;
 }
 
 template <class T>
@@ -58,21 +45,23 @@ void product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, const T
     return;
   }
   if (m > 1 && n > 1) {
-    call_blas(ta, tb, narrow(m), narrow(n), narrow(k), alpha, a, narrow(lda), b, narrow(ldb), beta, c,
-              narrow(ldc));
+    blas_for<T>(cblas_sgemm, cblas_dgemm)(CblasRowMajor, flag(ta), flag(tb), narrow(m), narrow(n), narrow(k),
+                                          alpha, a, narrow(lda), b, narrow(ldb), beta, c, narrow(ldc));
     return;
   }
   if (beta == T(0)) {  // gemv may multiply the old y by 0, and NaN would stay
-    clear(m, n, c, ldc);
+    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T(0));
     beta = T(1);
   }
+  const auto gemv = blas_for<T>(cblas_sgemv, cblas_dgemv);
   if (m == 1) {  // c = op(B)^T a: B is stored [k, n], or [n, k] when transposed
     const blasint step = ta ? narrow(lda) : 1;
-    blas_gemv(!tb, narrow(tb ? n : k), narrow(tb ? k : n), alpha, b, narrow(ldb), a, step, beta, c, 1);
+    gemv(CblasRowMajor, flag(!tb), narrow(tb ? n : k), narrow(tb ? k : n), alpha, b, narrow(ldb), a, step,
+         beta, c, 1);
   } else {  // c = op(A) b: A is stored [m, k], or [k, m] when transposed
     const blasint step = tb ? 1 : narrow(ldb);
-    blas_gemv(ta, narrow(ta ? k : m), narrow(ta ? m : k), alpha, a, narrow(lda), b, step, beta, c,
-              narrow(ldc));
+    gemv(CblasRowMajor, flag(ta), narrow(ta ? k : m), narrow(ta ? m : k), alpha, a, narrow(lda), b, step,
+         beta, c, narrow(ldc));
   }
 }
 

@@ -53,21 +53,6 @@ void packed_product(int64_t begin, int64_t end, int64_t m, int64_t k, const floa
   }
 }
 
-/// The length of the packed form of [k, n].
-int64_t packed_length(int64_t n, int64_t k) {
-  const int64_t lanes = float_lanes();
-  return (n + lanes - 1) / lanes * lanes * k;
-}
-
-void pack(bool transposed, int64_t n, int64_t k, const float* w, int64_t ldw, float* packed) {
-  for (int64_t j = 0; j < n;) {
-    const Panel panel(n - j);
-    pack_panel(transposed, panel, k, transposed ? w + j * ldw : w + j, ldw, packed);
-    packed += k * panel.stride;
-    j += panel.columns;
-  }
-}
-
 using Product = decltype(&packed_product);
 Product product_here() { return &packed_product; }
 
@@ -79,7 +64,7 @@ HWY_AFTER_NAMESPACE();
 namespace gradus::kernels {
 
 HWY_EXPORT(packed_length);
-HWY_EXPORT(pack);
+HWY_EXPORT(pack_panels);
 HWY_EXPORT(float_lanes);
 HWY_EXPORT(product_here);
 
@@ -127,28 +112,20 @@ PackedMatrix<T>::PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t
     : use_(use), n_(n), k_(k), w_(w), ldw_(ldw) {
   if constexpr (std::is_same_v<T, float>) {
     if (plan.products < 3 || plan.rows < 2 || plan.rows > 256) return;
-    if (has_layout_for(plan.rows) && pack_for_amx()) return;
-    const size_t bytes = static_cast<size_t>(HWY_DYNAMIC_DISPATCH(packed_length)(n, k)) * sizeof(float);
-    packed_ = allocate(static_cast<int64_t>(bytes));
-    HWY_DYNAMIC_DISPATCH(pack)(use == Use::transposed, n, k, w, ldw, static_cast<float*>(packed_.get()));
+    if (has_layout_for(plan.rows)) {
+      packed_ = allocate(amx_panels(n) * amx_panel(k) * static_cast<int64_t>(sizeof(uint16_t)));
+      if (amx_pack_right(use == Use::transposed, n, k, w, ldw, static_cast<uint16_t*>(packed_.get()))) {
+        product_ = amx_product;
+        return;
+      }
+      packed_.reset();  // W holds what pieces cannot stand for
+    }
+    packed_ = allocate(HWY_DYNAMIC_DISPATCH(packed_length)(n, k) * static_cast<int64_t>(sizeof(float)));
+    HWY_DYNAMIC_DISPATCH(pack_panels)
+    (use == Use::transposed, n, k, w, ldw, static_cast<float*>(packed_.get()));
     product_ = HWY_DYNAMIC_DISPATCH(product_here)();
     lanes_ = HWY_DYNAMIC_DISPATCH(float_lanes)();
   }
-}
-
-/// False when W holds what pieces cannot stand for.
-template <class T>
-bool PackedMatrix<T>::pack_for_amx() {
-  if constexpr (std::is_same_v<T, float>) {
-    const int64_t pieces = amx_panels(n_) * amx_panel(k_);
-    packed_ = allocate(pieces * static_cast<int64_t>(sizeof(uint16_t)));
-    if (amx_pack_right(use_ == Use::transposed, n_, k_, w_, ldw_, static_cast<uint16_t*>(packed_.get()))) {
-      product_ = amx_product;
-      return true;
-    }
-    packed_.reset();
-  }
-  return false;
 }
 
 template <class T>

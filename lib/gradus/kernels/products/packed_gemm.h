@@ -52,8 +52,6 @@ class PackedMatrix {
   using Product = void (*)(int64_t first, int64_t end, int64_t m, int64_t k, const T* a, int64_t lda,
                            const void* packed, bool add, T* c, int64_t ldc);
 
-  bool pack_for_amx();
-
   Use use_;
   int64_t n_, k_;
   const T* w_;

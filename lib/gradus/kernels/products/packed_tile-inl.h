@@ -13,6 +13,8 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 // The right-hand matrix stands in panels of two or three vectors' width (one, where it has no more), within a
 // panel row after row; the columns behind the end are 0 up to a whole vector. A tile is up to kTileRows rows
@@ -30,6 +32,12 @@ constexpr int kTileRows = 4;
 constexpr int kPanelVectors = 3;
 
 HWY_INLINE int64_t float_lanes() { return static_cast<int64_t>(hn::Lanes(Tag<float>())); }
+
+/// Numbers in the packed form of [k, n].
+HWY_INLINE int64_t packed_length(int64_t n, int64_t k) {
+  const int64_t lanes = float_lanes();
+  return (n + lanes - 1) / lanes * lanes * k;
+}
 
 /// The next panel of a matrix of which n columns are left.
 struct Panel {
@@ -115,26 +123,18 @@ HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, 
 using Tile = void (*)(int64_t, float, const float*, int64_t, const float*, bool, float*, int64_t, size_t,
                       const float*, int64_t);
 
-template <int N, bool kPackedA>
-HWY_INLINE Tile tile_of(int rows) {
-  if constexpr (kTileRows == 8) {
-    constexpr Tile tiles[] = {tile<1, N, kPackedA>, tile<2, N, kPackedA>, tile<3, N, kPackedA>,
-                              tile<4, N, kPackedA>, tile<5, N, kPackedA>, tile<6, N, kPackedA>,
-                              tile<7, N, kPackedA>, tile<8, N, kPackedA>};
-    return tiles[rows - 1];
-  } else {
-    constexpr Tile tiles[] = {tile<1, N, kPackedA>, tile<2, N, kPackedA>, tile<3, N, kPackedA>,
-                              tile<4, N, kPackedA>};
-    return tiles[rows - 1];
-  }
+template <int N, bool kPackedA, int... R>
+constexpr std::array<Tile, sizeof...(R)> tiles(std::integer_sequence<int, R...>) {
+  return {tile<R + 1, N, kPackedA>...};
 }
 
 /// tile<rows, vectors>
 template <bool kPackedA>
 HWY_INLINE Tile tile_of(int rows, int64_t vectors) {
-  return vectors == 3   ? tile_of<3, kPackedA>(rows)
-         : vectors == 2 ? tile_of<2, kPackedA>(rows)
-                        : tile_of<1, kPackedA>(rows);
+  constexpr auto heights = std::make_integer_sequence<int, kTileRows>();
+  constexpr std::array by_width = {tiles<1, kPackedA>(heights), tiles<2, kPackedA>(heights),
+                                   tiles<3, kPackedA>(heights)};
+  return by_width[static_cast<size_t>(vectors - 1)][static_cast<size_t>(rows - 1)];
 }
 
 /// Rows of the next tile when `rows` are left: spread evenly, so that 50 rows are 8 7 7 7 7 7 7, not six times
@@ -205,6 +205,24 @@ HWY_INLINE void pack_panel(bool transposed, const Panel& panel, int64_t k, const
   }
   for (int64_t p = 0; panel.columns < panel.stride && p < k; ++p) {
     std::fill(packed + p * panel.stride + panel.columns, packed + (p + 1) * panel.stride, 0.0f);
+  }
+}
+
+/// All panels, k deep, of the n columns of op(W); `packed` has room for packed_length(n, k) numbers.
+HWY_INLINE void pack_panels(bool transposed, int64_t n, int64_t k, const float* w, int64_t ldw,
+                            float* packed) {
+  // Rows of W are packed from one end to the other, some at a time, as memory is read fastest.
+  const int64_t at_once = transposed ? k : 8;
+  for (int64_t p = 0; p < k; p += at_once) {
+    const int64_t rows = std::min(at_once, k - p);
+    float* panels = packed;
+    for (int64_t j = 0; j < n;) {
+      const Panel panel(n - j);
+      pack_panel(transposed, panel, rows, transposed ? w + j * ldw : w + p * ldw + j, ldw,
+                 panels + p * panel.stride);
+      panels += k * panel.stride;
+      j += panel.columns;
+    }
   }
 }
 
