@@ -1,6 +1,6 @@
 #include <gradus/kernels/products/amx.h>
+#include <gradus/kernels/products/behind_gemm.h>
 #include <gradus/kernels/products/gemm.h>
-#include <gradus/kernels/products/own_gemm.h>
 #include <gradus/kernels/products/packed_gemm.h>
 
 #include <bit>

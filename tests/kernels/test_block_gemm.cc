@@ -1,5 +1,5 @@
+#include <gradus/kernels/products/behind_gemm.h>
 #include <gradus/kernels/products/gemm.h>
-#include <gradus/kernels/products/own_gemm.h>
 
 #include <thread>
 

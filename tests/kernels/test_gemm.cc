@@ -1,4 +1,4 @@
-#include <gradus/kernels/products/blas_core.h>
+#include <gradus/kernels/products/behind_gemm.h>
 #include <gradus/kernels/products/gemm.h>
 
 #include <cstdlib>

@@ -25,12 +25,6 @@ HWY_INLINE hn::Vec<D> sign_of(D d, UpdateGate update) {
   return hn::Set(d, update == UpdateGate::keeps_old ? Num<D>(1) : Num<D>(-1));
 }
 
-/// h = (1 - z) n + z h_prev = n + z (h_prev - n)
-template <class D, class V>
-HWY_INLINE V mix(D, V z, V n, V h_prev) {
-  return hn::MulAdd(z, hn::Sub(h_prev, n), n);
-}
-
 /// What gates r (k < H) and z come of.
 template <class D, class P>
 HWY_INLINE hn::Vec<D> gate_sum(D d, P part, const Num<D>* gi, const Num<D>* gh, const Num<D>* b_hh,
@@ -53,7 +47,7 @@ void gru_reset_after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_
       part.store(z, d, gates + H + i);
       part.store(n, d, gates + 2 * H + i);
       part.store(gn, d, gates + 3 * H + i);
-      part.store(mix(d, z, n, part.load(d, h_prev + i)), d, h + i);
+      part.store(hn::MulAdd(z, hn::Sub(part.load(d, h_prev + i), n), n), d, h + i);  // n + z (h_prev - n)
     });
   }
 }
@@ -110,7 +104,8 @@ void gru_reset_before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, co
       const auto n = tanh_lanes(d, hn::Add(part.load(d, gi + 2 * H + i), gn));
       part.store(n, d, gates + 2 * H + i);
       part.store(gn, d, gates + 3 * H + i);
-      part.store(mix(d, part.load(d, gates + H + i), n, part.load(d, h_prev + i)), d, h + i);
+      const auto z = part.load(d, gates + H + i);
+      part.store(hn::MulAdd(z, hn::Sub(part.load(d, h_prev + i), n), n), d, h + i);
     });
   }
 }

@@ -181,8 +181,7 @@ CrossEntropySums cross_entropy_rows(const T* logits, const int32_t* targets, int
       if (row_nll) row_nll[r] = T(0);
       continue;
     }
-    const double nll =
-        row_of(x, max_lanes(x, V), targets[r], V, smoothing, dx, static_cast<T*>(nullptr), sums);
+    const double nll = row_of<T>(x, max_lanes(x, V), targets[r], V, smoothing, dx, nullptr, sums);
     if (row_nll) row_nll[r] = static_cast<T>(nll);
   }
   return sums;
@@ -195,8 +194,7 @@ CrossEntropySums cross_entropy_of_layer(T* logits, const T* bias, const int32_t*
   for (int64_t r = 0; r < rows; ++r) {
     T* x = logits + r * V;
     const T top = bias ? add_and_max(bias, x, V) : max_lanes(x, V);
-    row_of(static_cast<const T*>(x), top, targets[r], V, smoothing, gradient ? x : nullptr,
-           gradient ? dbias : nullptr, sums);
+    row_of<T>(x, top, targets[r], V, smoothing, gradient ? x : nullptr, gradient ? dbias : nullptr, sums);
   }
   return sums;
 }

@@ -1,6 +1,6 @@
 #include <gradus/kernels/products/amx.h>
+#include <gradus/kernels/products/behind_gemm.h>
 #include <gradus/kernels/products/gemm.h>
-#include <gradus/kernels/products/own_gemm.h>
 #include <gradus/memory.h>
 
 #include <algorithm>
@@ -47,8 +47,9 @@ struct Side {
   }
 };
 
-std::shared_ptr<void> pieces(int64_t panels, int64_t depth) {
-  return allocate(panels * amx_panel(depth) * static_cast<int64_t>(sizeof(uint16_t)));
+std::shared_ptr<uint16_t> pieces(int64_t panels, int64_t depth) {
+  const int64_t bytes = panels * amx_panel(depth) * static_cast<int64_t>(sizeof(uint16_t));
+  return std::static_pointer_cast<uint16_t>(allocate(bytes));
 }
 
 }  // namespace
@@ -62,19 +63,16 @@ void amx_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float
   const bool hold_left =
       sides[0].cost(1) + sides[1].cost(parts(sides[0])) <= sides[1].cost(1) + sides[0].cost(parts(sides[1]));
   const Side &held = sides[hold_left ? 0 : 1], &passing = sides[hold_left ? 1 : 0];
-  const std::shared_ptr<void> held_memory = pieces(amx_panels(std::min(held.n, most)), deepest);
-  const std::shared_ptr<void> part_memory = pieces(kPart / kAmxSide, deepest);
-  uint16_t* const panels = static_cast<uint16_t*>(held_memory.get());
-  uint16_t* const part = static_cast<uint16_t*>(part_memory.get());
-
+  const std::shared_ptr<uint16_t> panels = pieces(amx_panels(std::min(held.n, most)), deepest);
+  const std::shared_ptr<uint16_t> part = pieces(kPart / kAmxSide, deepest);
   for (int64_t p = 0, depth; p < k; p += depth) {
     depth = next_part(k - p, deepest, kAmxStep);
     for (int64_t h = 0, size; h < held.n; h += size) {
       size = next_part(held.n - h, most, kAmxSide);
-      const bool held_finite = held.pack(h, size, p, depth, panels);
+      const bool held_finite = held.pack(h, size, p, depth, panels.get());
       for (int64_t q = 0; q < passing.n; q += kPart) {
         const int64_t width = std::min(kPart, passing.n - q);
-        const bool finite = passing.pack(q, width, p, depth, part) && held_finite;
+        const bool finite = passing.pack(q, width, p, depth, part.get()) && held_finite;
         const int64_t i = hold_left ? h : q, j = hold_left ? q : h;
         const int64_t rows = hold_left ? size : width, columns = hold_left ? width : size;
         float* to = c + i * ldc + j;
@@ -85,8 +83,9 @@ void amx_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float
           ahead = passing.memory(0, std::min(kPart, passing.n), p + depth, std::min(depth, k - p - depth));
         }
         if (finite) {
-          amx_multiply(rows, columns, depth, {hold_left ? panels : part, amx_panel(depth)},
-                       {hold_left ? part : panels, amx_panel(depth)}, add || p > 0, to, ldc, ahead);
+          const AmxPanels of_held{panels.get(), amx_panel(depth)}, of_part{part.get(), amx_panel(depth)};
+          amx_multiply(rows, columns, depth, hold_left ? of_held : of_part, hold_left ? of_part : of_held,
+                       add || p > 0, to, ldc, ahead);
         } else {
           block_gemm(trans_a, trans_b, rows, columns, depth, alpha, sides[0].from(i, p), lda,
                      sides[1].from(j, p), ldb, add || p > 0, to, ldc);

@@ -1,5 +1,5 @@
 #include <gradus/error.h>
-#include <gradus/kernels/products/blas_core.h>
+#include <gradus/kernels/products/behind_gemm.h>
 #include <gradus/kernels/products/gemm.h>
 
 #include <cblas.h>

@@ -1,8 +1,7 @@
 #include <gradus/kernels/products/gemm.h>
 
 #include <gradus/error.h>
-#include <gradus/kernels/products/blas_core.h>
-#include <gradus/kernels/products/own_gemm.h>
+#include <gradus/kernels/products/behind_gemm.h>
 
 #include <cblas.h>
 

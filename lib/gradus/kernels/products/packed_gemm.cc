@@ -53,8 +53,7 @@ void packed_product(int64_t begin, int64_t end, int64_t m, int64_t k, const floa
   }
 }
 
-using Product = decltype(&packed_product);
-Product product_here() { return &packed_product; }
+auto product_here() { return &packed_product; }
 
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
@@ -126,11 +125,6 @@ PackedMatrix<T>::PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t
     product_ = HWY_DYNAMIC_DISPATCH(product_here)();
     lanes_ = HWY_DYNAMIC_DISPATCH(float_lanes)();
   }
-}
-
-template <class T>
-void PackedMatrix<T>::product(int64_t m, const T* a, int64_t lda, bool add, T* c, int64_t ldc) const {
-  product_columns(0, n_, m, a, lda, add, c, ldc);
 }
 
 template <class T>

@@ -35,7 +35,9 @@ class PackedMatrix {
 
   /// C[m, n] = A[m, k] op(W), or C += with `add`. Rows of A and C are `lda` and `ldc` apart. C must not
   /// overlap A. Threads may share the object.
-  void product(int64_t m, const T* a, int64_t lda, bool add, T* c, int64_t ldc) const;
+  void product(int64_t m, const T* a, int64_t lda, bool add, T* c, int64_t ldc) const {
+    product_columns(0, n_, m, a, lda, add, c, ldc);
+  }
 
   /// Columns first .. end - 1 of the same product only, to the same bits, for threads that share one. Both come
   /// from column_at. c is where column 0 of C would be.

@@ -2,12 +2,25 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
-// What gemm uses in f32 where it is faster than the BLAS. Both take gemm's arguments:
-// C[m,n] = alpha op(A) op(B), or C += that with `add`. Blocks depend on the sizes alone, so the same numbers
-// always give the same bits. Buffers come from the caching allocator.
+// What stands behind gemm.
 
 namespace gradus::kernels {
+
+/// Sees to it, once per process, that OpenBLAS runs single-threaded and on kernels that fit this CPU.
+/// Thread-safe; must have returned before the first BLAS call of a thread.
+/// @throws Error when there is no room for OpenBLAS's work area.
+void prepare_blas();
+
+/// Makes OpenBLAS use the kernels called `name` ("SkylakeX", "Haswell", "Prescott", ...) from now on. Returns
+/// false, with the kernels in use before still in place, when this OpenBLAS has no such kernels, or cannot
+/// switch. No BLAS call may be running.
+bool switch_blas_core(const std::string& name);
+
+// In f32 two products of our own, where they are faster. Both take gemm's arguments: C[m,n] = alpha op(A) op(B),
+// or C += that with `add`. Blocks depend on the sizes alone, so the same numbers always give the same bits.
+// Buffers come from the caching allocator.
 
 /// By blocks that stay in the caches, with the tiles of packed_gemm. The BLAS's product without AVX-512.
 void block_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
