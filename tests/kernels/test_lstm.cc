@@ -117,14 +117,14 @@ TEST_CASE_TEMPLATE("lstm in two halves: with nothing between them the step, forw
       Step<T> step(B, H, rng);
       step.run();
       Row<T> gates = step.pre, c(B * H), h(B * H);
-      kernels::lstm_cell_state(B, H, gates.data(), step.c_prev.data(), c.data());
+      kernels::lstm_step<T>(B, H, gates.data(), step.c_prev.data(), nullptr, c.data());
       CHECK((gates.same_bits(step.gates) && c.same_bits(step.c)));
       Row<T> tanh_y = c;
       kernels::lstm_output(B, H, gates.data(), tanh_y.data(), h.data());
       CHECK(h.same_bits(step.h));
       CHECK((gates.intact() && c.intact() && h.intact() && tanh_y.intact()));
       Row<T> in_place = step.c_prev, again = step.pre;
-      kernels::lstm_cell_state(B, H, again.data(), in_place.data(), in_place.data());
+      kernels::lstm_step<T>(B, H, again.data(), in_place.data(), nullptr, in_place.data());
       CHECK(in_place.same_bits(c));
 
       const Row<T> dh = Row<T>::random(B * H, rng), dc = Row<T>::random(B * H, rng);
@@ -135,8 +135,8 @@ TEST_CASE_TEMPLATE("lstm in two halves: with nothing between them the step, forw
       kernels::lstm_output_backward(B, H, gates.data(), tanh_y.data(), dh_half.data(), halves.data(),
                                     dy.data());
       for (int64_t k = 0; k < B * H; ++k) dc_half[k] += dy[k];  // y is c
-      kernels::lstm_cell_state_backward(B, H, gates.data(), step.c_prev.data(), dc_half.data(),
-                                        halves.data());
+      kernels::lstm_step_backward<T>(B, H, gates.data(), step.c_prev.data(), nullptr, dc_half.data(),
+                                     halves.data());
       Row<double> want(B * 4 * H), want_dc(B * H);
       for (int64_t k = 0; k < B * 4 * H; ++k) want[k] = double(whole[k]);
       for (int64_t k = 0; k < B * H; ++k) want_dc[k] = double(dc_whole[k]);

@@ -151,11 +151,6 @@ void lstm_step(int64_t B, int64_t H, T* gates, const T* c_prev, T* h, T* c) {
   }
 }
 
-template <class T>
-void lstm_cell_state(int64_t B, int64_t H, T* gates, const T* c_prev, T* c) {
-  lstm_step<T>(B, H, gates, c_prev, nullptr, c);
-}
-
 // c and tanh(c) are computed again: cheaper than tensors that keep them.
 template <class T>
 void lstm_step_backward(int64_t B, int64_t H, const T* gates, const T* c_prev, T* dh, T* dc, T* dgates) {
@@ -179,11 +174,6 @@ void lstm_step_backward(int64_t B, int64_t H, const T* gates, const T* c_prev, T
       part.store(hn::Mul(dnow, f), d, dc + k);
     });
   }
-}
-
-template <class T>
-void lstm_cell_state_backward(int64_t B, int64_t H, const T* gates, const T* c_prev, T* dc, T* dgates) {
-  lstm_step_backward<T>(B, H, gates, c_prev, nullptr, dc, dgates);
 }
 
 template <class T>
@@ -228,10 +218,8 @@ GRADUS_KERNEL(gru_reset_before_state_backward, 8);
 GRADUS_KERNEL(gru_reset_before_gates_backward, 7);
 GRADUS_KERNEL(lstm_step, 6);
 GRADUS_KERNEL(lstm_step_backward, 7);
-GRADUS_KERNEL(lstm_cell_state, 5);
 GRADUS_KERNEL(lstm_output, 5);
 GRADUS_KERNEL(lstm_output_backward, 7);
-GRADUS_KERNEL(lstm_cell_state_backward, 6);
 
 }  // namespace gradus::kernels
 #endif  // HWY_ONCE

@@ -96,8 +96,8 @@ HWY_INLINE void for_lanes(D d, int64_t n, const Body& body) {
   if (i < n) body(i, Part{static_cast<size_t>(n - i)});
 }
 
-/// The same, K whole vectors at a time as long as there are so many: body(i, k, part) has a running sum of its
-/// own for each k < K. That hides the latency of additions, and short sums lose less.
+/// The same, K whole vectors at a time while there are so many: body(i, k, part) has a running sum of its own
+/// for each k < K. That hides the latency of additions, and short sums lose less.
 template <int K, class D, class Body>
 HWY_INLINE void for_lanes_by(D d, int64_t n, const Body& body) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));

@@ -90,7 +90,7 @@ struct Lstm : Recurrence {
       std::copy_n(data<T>(cell), n * H, old);
       if (normed) {
         T *c_t = data<T>(c) + first * H, *y_t = data<T>(tanh_y) + first * H;
-        kernels::lstm_cell_state(n, H, units_t, old, c_t);  // 3
+        kernels::lstm_step<T>(n, H, units_t, old, nullptr, c_t);  // 3
         std::copy_n(c_t, n * H, data<T>(cell));
         norm_c.forward(first, n, c_t, H, false, y_t, H);  // 4
         kernels::lstm_output(n, H, units_t, y_t, data<T>(h));
@@ -124,7 +124,7 @@ struct Lstm : Recurrence {
           T* dy_t = data<T>(dy);
           kernels::lstm_output_backward(n, H, units_t, data<T>(tanh_y) + first * H, g, dpre_t, dy_t);  // 4
           norm_c.backward(first, n, data<T>(c) + first * H, H, dy_t, H, true, dcell, H, of_c);
-          kernels::lstm_cell_state_backward(n, H, units_t, old, dcell, dpre_t);  // 3
+          kernels::lstm_step_backward<T>(n, H, units_t, old, nullptr, dcell, dpre_t);  // 3
         } else {
           kernels::lstm_step_backward(n, H, units_t, old, g, dcell, dpre_t);  // 4 and 3
         }

@@ -18,9 +18,9 @@ void prepare_blas();
 /// switch. No BLAS call may be running.
 bool switch_blas_core(const std::string& name);
 
-// In f32 two products of our own, where they are faster. Both take gemm's arguments: C[m,n] = alpha op(A) op(B),
-// or C += that with `add`. Blocks depend on the sizes alone, so the same numbers always give the same bits.
-// Buffers come from the caching allocator.
+// In f32 two products of our own, where they are faster. Both take gemm's arguments:
+// C[m,n] = alpha op(A) op(B), or C += that with `add`. Blocks depend on the sizes alone, so the same numbers
+// always give the same bits. Buffers come from the caching allocator.
 
 /// By blocks that stay in the caches, with the tiles of packed_gemm. The BLAS's product without AVX-512.
 void block_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
