@@ -62,8 +62,8 @@ void gru_reset_before_gates_backward(int64_t B, int64_t H, const T* gates, const
 //
 //   i, f, o = sigmoid(.)   g = tanh(.)   c = f c_prev + i g   h = o tanh(c)
 
-/// gates [B, 4H] arrives as W_ih x + b_ih + W_hh h_prev + b_hh and leaves as i, f, g, o. c may be c_prev. h may
-/// be null: for a unit with something between c and tanh, y = N(c), which has h from lstm_output.
+/// gates [B, 4H] arrives as W_ih x + b_ih + W_hh h_prev + b_hh and leaves as i, f, g, o. c may be c_prev. h
+/// may be null: for a unit with something between c and tanh, y = N(c), which has h from lstm_output.
 template <class T>
 void lstm_step(int64_t B, int64_t H, T* gates, const T* c_prev, T* h, T* c);
 /// y becomes tanh(y); h = o tanh(y).
@@ -71,8 +71,8 @@ template <class T>
 void lstm_output(int64_t B, int64_t H, const T* gates, T* y, T* h);
 
 /// dh, dc [B, H] arrive; writes dgates [B, 4H], the gradients before the activations, turns dc into dc_prev,
-/// and dh into 0: all that reaches h_prev is the product dgates W_hh, which the caller adds. With dh null dc is
-/// all that reaches c, and o's block of dgates is left to lstm_output_backward.
+/// and dh into 0: all that reaches h_prev is the product dgates W_hh, which the caller adds. With dh null dc
+/// is all that reaches c, and o's block of dgates is left to lstm_output_backward.
 template <class T>
 void lstm_step_backward(int64_t B, int64_t H, const T* gates, const T* c_prev, T* dh, T* dc, T* dgates);
 /// tanh_y and dh [B, H] arrive; writes o's block of dgates [B, 4H] and dy [B, H], and turns dh into 0.

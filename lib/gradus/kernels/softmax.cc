@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace gradus::kernels::HWY_NAMESPACE {
 namespace {
 
-/// row(r, from, y) for each row of x, in place where there is a mask: masked entries go in as `fill`, and come
-/// out as 0 whatever became of them.
+/// row(r, from, y) for each row of x, in place where there is a mask: masked entries go in as `fill`, and
+/// come out as 0 whatever became of them.
 template <class T, class Row>
 HWY_INLINE void masked_rows(const T* x, const uint8_t* mask, T fill, T* y, int64_t rows, int64_t n,
                             const Row& row) {

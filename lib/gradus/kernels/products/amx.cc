@@ -18,7 +18,7 @@
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#ifndef __clang__  // g++ 12 takes the undefined operands of its own AVX-512 functions for ours (GCC bug 105593)
+#ifndef __clang__  // g++ 12 takes undefined operands of its own AVX-512 functions for ours (GCC bug 105593)
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
@@ -162,8 +162,8 @@ GRADUS_AMX inline void transpose_part(const float* from, int64_t ld, int64_t row
   transpose(whole, 16, to);
 }
 
-/// All panels of a matrix of n rows (`left`: A) or columns (B). The memory's rows lie along k for A, and for a
-/// transposed B; the tiles' rows lie along the memory's, unless the matrix is transposed.
+/// All panels of a matrix of n rows (`left`: A) or columns (B). The memory's rows lie along k for A as it is
+/// and for B transposed; the tiles' rows lie along the memory's, unless the matrix is transposed.
 GRADUS_AMX bool pack(bool left, bool transposed, int64_t n, int64_t depth, float alpha, const float* from,
                      int64_t ld, uint16_t* packed) {
   Splitter splitter;
