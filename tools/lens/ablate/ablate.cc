@@ -7,6 +7,8 @@
 #include <gradus/nn/optimizer.h>
 #include <gradus/ops.h>
 
+#include "norms.h"
+
 namespace lens {
 namespace {
 
@@ -16,14 +18,6 @@ using gradus::Var;
 
 constexpr int64_t kDigits = 10;
 constexpr int32_t kBegin = 10;  // what the decoder is fed first
-
-double norm(const gradus::Gradients& grads, const Var& x) {
-  if (!grads.contains(x)) return 0;  // nothing arrived
-  Tensor g = grads[x];
-  double sum = 0;
-  for (int64_t i = 0; i < g.numel(); ++i) sum += g.at(i) * g.at(i);
-  return std::sqrt(sum);
-}
 
 }  // namespace
 
@@ -124,9 +118,10 @@ Ways ways_of(const ToyTranslator& model, const Digits& digits, Cut cut) {
   std::vector<Var> keep = r.recurrent;
   keep.insert(keep.end(), {r.value, r.score});
   gradus::Gradients grads = gradus::backward(r.loss, {.keep = keep});
+  auto arrived = [&](const Var& x) { return grads.contains(x) ? norm(grads[x]) : 0; };
   double squares = 0;
-  for (const Var& h : r.recurrent) squares += std::pow(norm(grads, h), 2);
-  return {norm(grads, r.value), norm(grads, r.score), std::sqrt(squares)};
+  for (const Var& h : r.recurrent) squares += std::pow(arrived(h), 2);
+  return {arrived(r.value), arrived(r.score), std::sqrt(squares)};
 }
 
 namespace {

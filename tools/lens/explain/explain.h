@@ -57,7 +57,5 @@ std::string explain_text(const Subject& subject, const Dissection& d, const Sent
 
 /// The model's choice at a step: the likeliest word that may be said.
 int32_t choice(const Step& step);
-/// A station's name in words: "context".
-std::string station_title(const std::string& name, bool luong_order);
 
 }  // namespace lens

@@ -1,33 +1,15 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+
+#include <gradus/numeric.h>
 
 #include "explain.h"
+#include "norms.h"
 
 namespace lens {
 namespace {
 
 using gradus::Tensor;
-
-// Lengths of rows.
-std::vector<double> norms(const Tensor& x) {
-  std::vector<double> out;
-  int64_t n = x.size(-1);
-  for (int64_t r = 0; r < x.numel() / n; ++r) {
-    double sum = 0;
-    for (int64_t c = 0; c < n; ++c) sum += x.f64()[r * n + c] * x.f64()[r * n + c];
-    out.push_back(std::sqrt(sum));
-  }
-  return out;
-}
-
-std::vector<int32_t> likeliest(const Tensor& p, size_t count) {
-  std::vector<int32_t> ids(static_cast<size_t>(p.numel()));
-  std::iota(ids.begin(), ids.end(), 0);
-  std::stable_sort(ids.begin(), ids.end(), [&](int32_t a, int32_t b) { return p.f64()[a] > p.f64()[b]; });
-  ids.resize(std::min(ids.size(), count));
-  return ids;
-}
 
 // Entries of a [1, V] tensor.
 Tensor chosen(const Tensor& x, const std::vector<int32_t>& ids) {
@@ -70,8 +52,7 @@ class Writer {
     const Step& s = trace_.steps[t];
     const StepGradients& g = trace_.gradients[t];
     const Tensor& p = s.probabilities.value();
-    std::vector<int32_t> top = likeliest(p, 8);
-    if (std::find(top.begin(), top.end(), s.target) == top.end()) top.back() = s.target;
+    std::vector<int32_t> top = likeliest(p, s.target);
     json words = json::array();
     for (int32_t id : top) words.push_back(word(id));
     return {{"t", t},
@@ -156,12 +137,12 @@ class Writer {
   }
 
   json paths(const StepGradients& g) const {
-    Tensor rest = g.neighbours.clone();
-    for (int64_t i = 0; i < rest.numel(); ++i) rest.f64()[i] += g.earlier.f64()[i] + g.start.f64()[i];
-    return {{"score_path_exists", g.score_path}, {"value", number_(norms(g.value))},
-            {"score", number_(norms(g.score))},  {"recurrent", number_(norms(rest))},
-            {"earlier", number_(norms(g.earlier))}, {"neighbours", number_(norms(g.neighbours))},
-            {"start", number_(norms(g.start))},  {"full", number_(norms(g.full))}};
+    auto norms = [&](const Tensor& x) { return number_(row_norms(x)); };
+    Tensor rest = zip(g.neighbours, g.earlier, g.start, [](auto a, auto b, auto c) { return a + (b + c); });
+    return {{"score_path_exists", g.score_path}, {"value", norms(g.value)},
+            {"score", norms(g.score)},           {"recurrent", norms(rest)},
+            {"earlier", norms(g.earlier)},       {"neighbours", norms(g.neighbours)},
+            {"start", norms(g.start)},           {"full", norms(g.full)}};
   }
 
   // [station, row or null, column or null, engine, numeric, error]; of logits and probabilities the column is
@@ -201,22 +182,6 @@ int32_t choice(const Step& step) {
   for (int32_t id = 0; id < z.numel(); ++id)
     if (id != gradus::nn::kPad && id != gradus::nn::kBos && z.f64()[id] > z.f64()[best]) best = id;
   return best;
-}
-
-std::string station_title(const std::string& name, bool luong_order) {
-  if (name == "s_prev") return "state before";
-  if (name == "h") return "annotations";
-  if (name == "q") return "query, projected";
-  if (name == "k") return "annotations, projected";
-  if (name == "u") return "hidden layer of the score";
-  if (name == "e") return "scores";
-  if (name == "alpha") return "weights";
-  if (name == "c") return "context";
-  if (name == "s") return "new state";
-  if (name == "a") return luong_order ? "attention vector" : "readout";
-  if (name == "z") return "logits";
-  if (name == "p") return "probabilities";
-  return name;
 }
 
 json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace, const ExplainJson& o) {

@@ -7,8 +7,10 @@
 
 #include <common/heat_map.h>
 #include <common/utf8.h>
+#include <gradus/numeric.h>
 
 #include "explain.h"
+#include "norms.h"
 
 namespace lens {
 namespace {
@@ -128,6 +130,7 @@ class Report {
         "A source word gains attention when its annotation beats the current mix in the direction that lowers "
         "the\n"
         "loss: dL/de_j = alpha_j g.(h_j - c), g = dL/dc. |dL/dh_j| by the way the gradient came:\n";
+    Tensor rest = zip(g.neighbours, g.earlier, g.start, [](auto a, auto b, auto c) { return a + b + c; });
     for (int64_t m = 0; m < d_.anatomy().heads; ++m) {
       if (d_.anatomy().heads > 1) out_ += fmt::format("Head {}\n", m + 1);
       out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11} | {:>9} {:>9} {:>9}\n", "source word",
@@ -142,20 +145,12 @@ class Report {
           least = pull;
           best = j;
         }
-        auto length = [j](const Tensor& x, const Tensor* more = nullptr, const Tensor* most = nullptr) {
-          double sum = 0;
-          for (int64_t k = j * x.size(1); k < (j + 1) * x.size(1); ++k) {
-            double v = x.f64()[k] + (more ? more->f64()[k] : 0) + (most ? most->f64()[k] : 0);
-            sum += v * v;
-          }
-          return std::sqrt(sum);
-        };
         out_ += fmt::format(
             "{} {:>9.4f} {:>9.4f} {:>+11.3e} {:>+11.3e} {:>+11.3e} | {:>9.2e} {:>9} {:>9.2e}\n",
             padded(subject_.source[static_cast<size_t>(j)], 14), s.attending.scores.value().f64()[i],
             s.attending.weights.value().f64()[i], g.gain.f64()[i], g.gain.f64()[i] - g.mix.f64()[m], pull,
-            length(g.value), g.score_path ? fmt::format("{:.2e}", length(g.score)) : "none",
-            length(g.neighbours, &g.earlier, &g.start));
+            norm(g.value.row(j)), g.score_path ? fmt::format("{:.2e}", norm(g.score.row(j))) : "none",
+            norm(rest.row(j)));
       }
       if (best >= 0)
         out_ += fmt::format(
@@ -180,11 +175,6 @@ class Report {
         ++count;
         if (!worst || !(c.error <= worst->error)) worst = &c;
       }
-      auto norm = [](const Tensor& t) {
-        double sum = 0;
-        for (double v : t.to_vector()) sum += v * v;
-        return std::sqrt(sum);
-      };
       out_ += fmt::format("{:<27} {:>12} {:>11.4e} {:>11}",
                           name + "  " + station_title(name, d_.luong_order()), x.shape().str(),
                           norm(x.value()), grad.defined() ? fmt::format("{:.4e}", norm(grad)) : "none");

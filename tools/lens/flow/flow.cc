@@ -12,6 +12,7 @@
 #include <gradus/ops.h>
 
 #include "commands.h"
+#include "norms.h"
 #include "sentence/dissection.h"
 
 namespace lens {
@@ -20,41 +21,6 @@ namespace {
 using namespace gradus;
 
 constexpr size_t kCheckedWords = 8;  // of a setting that is not checked in full
-
-void accumulate(const Tensor& sum, const Gradients& grads, const Var& x, int64_t row = 0,
-                int64_t column = 0) {
-  if (!x.defined() || !grads.contains(x)) return;
-  Tensor g = grads[x];
-  double* out = sum.f64() + row * sum.size(1) + column;
-  for (int64_t i = 0; i < g.numel(); ++i) out[i] += g.f64()[i];
-}
-
-// What arrived at states of both directions, a row a word.
-void accumulate_states(const Tensor& sum, const Gradients& grads, const std::vector<Var>& forward,
-                       const std::vector<Var>& backward) {
-  int64_t H = sum.size(1) / (backward.empty() ? 1 : 2);
-  for (size_t j = 0; j < forward.size(); ++j) {
-    accumulate(sum, grads, forward[j], static_cast<int64_t>(j));
-    if (!backward.empty()) accumulate(sum, grads, backward[j], static_cast<int64_t>(j), H);
-  }
-}
-
-std::vector<double> row_lengths(const Tensor& x) {
-  std::vector<double> out;
-  int64_t n = x.size(-1);
-  for (int64_t r = 0; r < x.numel() / n; ++r) {
-    double sum = 0;
-    for (int64_t c = 0; c < n; ++c) sum += x.at(r * n + c) * x.at(r * n + c);
-    out.push_back(std::sqrt(sum));
-  }
-  return out;
-}
-
-std::vector<Var> states_of(const Reading& r) {
-  std::vector<Var> out = r.forward;
-  out.insert(out.end(), r.backward.begin(), r.backward.end());
-  return out;
-}
 
 Tensor empty_rows(const Reading& r) {
   return Tensor::zeros({r.annotations.size(0), r.annotations.size(2)}, DType::f64);
@@ -66,26 +32,21 @@ FlowGradients with_attention(const nn::Seq2Seq& network, const std::vector<int32
   Reading r;
   std::vector<Step> steps;
   d.run(r, steps);
-  BackwardOptions options{.keep = states_of(r), .retain_graph = true};
+  BackwardOptions options{.keep = arrivals(r), .retain_graph = true};
   for (const Step& s : steps)
     options.keep.insert(options.keep.end(), {s.value_annotations, s.score_annotations});
-  for (auto* links : {&r.forward_link, &r.backward_link})
-    options.keep.insert(options.keep.end(), links->begin(), links->end());
-  options.keep.push_back(r.forward_start);
-  if (r.backward_start.defined()) options.keep.push_back(r.backward_start);
   FlowGradients out{{}, empty_rows(r), empty_rows(r), empty_rows(r), {}};
   for (const Step& step : steps) {
     Gradients grads = backward(step.loss, options);
     out.losses.push_back(step.loss.item());
     out.steps.push_back(empty_rows(r));
-    accumulate_states(out.steps.back(), grads, r.forward, r.backward);
+    add_gradients(out.steps.back(), grads, r.forward, r.backward);
     for (const Step& s : steps) {
-      accumulate(out.value, grads, s.value_annotations);
-      accumulate(out.score, grads, s.score_annotations);
+      add_gradient(out.value, grads, s.value_annotations);
+      add_gradient(out.score, grads, s.score_annotations);
     }
-    accumulate_states(out.recurrent, grads, r.forward_link, r.backward_link);
-    accumulate(out.recurrent, grads, r.forward_start, r.annotations.size(0) - 1);
-    accumulate(out.recurrent, grads, r.backward_start, 0, r.annotations.size(2) / 2);
+    add_gradients(out.recurrent, grads, r.forward_link, r.backward_link);
+    add_start_gradients(out.recurrent, grads, r);
   }
   return out;
 }
@@ -97,11 +58,9 @@ FlowGradients without_attention(const nn::Seq2Seq& network, FlowMode mode, const
   if (mode == FlowMode::cut) {
     std::vector<Var> annotations;
     for (size_t j = 0; j < S; ++j) {
-      Var f = j + 1 == S ? r.forward[j] : stop_gradient(r.forward[j]);
-      if (r.backward.empty())
-        annotations.push_back(f);
-      else
-        annotations.push_back(concat({f, j == 0 ? r.backward[j] : stop_gradient(r.backward[j])}, -1));
+      Var h = j + 1 == S ? r.forward[j] : stop_gradient(r.forward[j]);
+      if (!r.backward.empty()) h = concat({h, j == 0 ? r.backward[j] : stop_gradient(r.backward[j])}, -1);
+      annotations.push_back(h);
     }
     // In a residual encoder an annotation is its state and something from below, which has no part in this.
     Var states = stack(annotations, 0);
@@ -115,13 +74,12 @@ FlowGradients without_attention(const nn::Seq2Seq& network, FlowMode mode, const
   Var logits = network.output(reshape(readout, {T, readout.size(-1)}));
   FlowGradients out;
   for (int64_t t = 0; t < T; ++t) {
-    Var loss =
-        cross_entropy(slice(logits, 0, t, t + 1), Tensor::from_ids({1}, {target[static_cast<size_t>(t)]}))
-            .loss;
+    Tensor word = Tensor::from_ids({1}, {target[static_cast<size_t>(t)]});
+    Var loss = cross_entropy(slice(logits, 0, t, t + 1), word).loss;
     out.losses.push_back(loss.item());
     out.steps.push_back(empty_rows(r));
-    accumulate_states(out.steps.back(), backward(loss, {.keep = states_of(r), .retain_graph = true}),
-                      r.forward, r.backward);
+    Gradients grads = backward(loss, {.keep = arrivals(r), .retain_graph = true});
+    add_gradients(out.steps.back(), grads, r.forward, r.backward);
   }
   return out;
 }
@@ -141,33 +99,44 @@ std::vector<size_t> spread(size_t words, size_t most) {
   return out;
 }
 
-// Measures one network on one pair, and checks it.
-Flow measure(const nn::Seq2Seq& network, FlowMode mode, const std::vector<int32_t>& source,
-             const std::vector<int32_t>& target, size_t checked, FlowChecks& checks) {
-  FlowGradients g = flow_gradients(network, mode, source, target);
-  if (checked > 0) checks.add(check_flow(network, mode, source, target, g, spread(source.size(), checked)));
-  return lengths_of(g);
-}
-
-size_t words_to_check(const FlowAsked& asked, int seed, int64_t length) {
-  if (asked.thorough) return static_cast<size_t>(length);
-  return seed == 1 ? kCheckedWords : 0;
-}
-
 double median(std::vector<double> x) {
   std::sort(x.begin(), x.end());
   size_t n = x.size();
   return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
-FlowResult empty_result(const nn::Seq2SeqConfig& config, const char* weights, int64_t length) {
-  FlowResult out;
-  out.weights = weights;
-  out.cell = nn::cell_name(config.rnn.cell);
-  out.bidirectional = config.bidirectional();
-  out.length = length;
-  return out;
+size_t words_to_check(const FlowAsked& asked, int seed, size_t length) {
+  return asked.thorough ? length : seed == 1 ? kCheckedWords : 0;
 }
+
+// What was measured on pairs of sentences, and checked.
+struct Measured {
+  std::vector<Flow> with, without;
+  FlowChecks checks;
+
+  // A network with attention, and one without; nullptr: the same with its short cut cut.
+  void add(const nn::Seq2Seq& attentive, const nn::Seq2Seq* plain, const std::vector<int32_t>& source,
+           const std::vector<int32_t>& target, size_t checked) {
+    auto measure = [&](const nn::Seq2Seq& network, FlowMode mode) {
+      FlowGradients g = flow_gradients(network, mode, source, target);
+      std::vector<size_t> words = spread(source.size(), checked);
+      if (checked > 0) checks.add(check_flow(network, mode, source, target, g, words));
+      return lengths_of(g);
+    };
+    with.push_back(measure(attentive, FlowMode::with));
+    without.push_back(plain ? measure(*plain, FlowMode::without) : measure(attentive, FlowMode::cut));
+  }
+
+  FlowResult result(const nn::Seq2SeqConfig& config, const char* weights, int64_t length) const {
+    return {.weights = weights,
+            .cell = nn::cell_name(config.rnn.cell),
+            .bidirectional = config.bidirectional(),
+            .length = length,
+            .with = summarize(with),
+            .without = summarize(without),
+            .checks = checks};
+  }
+};
 
 }  // namespace
 
@@ -185,12 +154,12 @@ Tensor FlowGradients::whole() const {
 }
 
 Flow lengths_of(const FlowGradients& g) {
-  Flow out{row_lengths(g.whole()), {}, {}, {}, {}};
-  for (const Tensor& step : g.steps) out.steps.push_back(row_lengths(step));
+  Flow out{row_norms(g.whole()), {}, {}, {}, {}};
+  for (const Tensor& step : g.steps) out.steps.push_back(row_norms(step));
   if (!g.value.defined()) return out;
-  out.value = row_lengths(g.value);
-  out.score = row_lengths(g.score);
-  out.recurrent = row_lengths(g.recurrent);
+  out.value = row_norms(g.value);
+  out.score = row_norms(g.score);
+  out.recurrent = row_norms(g.recurrent);
   return out;
 }
 
@@ -198,14 +167,13 @@ FlowLine summarize(const std::vector<Flow>& flows) {
   FlowLine out;
   size_t S = flows[0].full.size(), T = flows[0].steps.size();
   double count = static_cast<double>(flows.size());
-  auto median_of = [&](auto&& number) {
-    std::vector<double> all;
-    for (const Flow& f : flows) all.push_back(std::log10(number(f)));
-    return median(all);
+  auto logs_of = [&](auto&& number) {
+    std::vector<double> logs;
+    for (const Flow& f : flows) logs.push_back(std::log10(number(f)));
+    return logs;
   };
   for (size_t j = 0; j < S; ++j) {
-    std::vector<double> logs;
-    for (const Flow& f : flows) logs.push_back(std::log10(f.full[j] / f.full[S - 1]));
+    std::vector<double> logs = logs_of([&](const Flow& f) { return f.full[j] / f.full[S - 1]; });
     out.median.push_back(median(logs));
     out.low.push_back(*std::min_element(logs.begin(), logs.end()));
     out.high.push_back(*std::max_element(logs.begin(), logs.end()));
@@ -224,7 +192,7 @@ FlowLine summarize(const std::vector<Flow>& flows) {
   for (size_t t = 0; t < T; ++t) {
     out.map.emplace_back();
     for (size_t j = 0; j < S; ++j)
-      out.map.back().push_back(median_of([&](const Flow& f) { return f.steps[t][j]; }));
+      out.map.back().push_back(median(logs_of([&](const Flow& f) { return f.steps[t][j]; })));
   }
   return out;
 }
@@ -297,8 +265,7 @@ std::string flow_setup(const nn::Seq2SeqConfig& c, const FlowAsked& asked) {
 }
 
 FlowResult flow_fresh(const nn::Seq2SeqConfig& config, int64_t length, const FlowAsked& asked) {
-  FlowResult out = empty_result(config, "fresh", length);
-  std::vector<Flow> with, without;
+  Measured measured;
   for (int seed = 1; seed <= asked.seeds; ++seed) {
     Rng rng(static_cast<uint64_t>(seed));
     auto made = [&](const std::string& attention, uint64_t stream) {
@@ -316,43 +283,30 @@ FlowResult flow_fresh(const nn::Seq2SeqConfig& config, int64_t length, const Flo
     std::vector<int32_t> source = words(length, config.source_vocabulary, draw);
     std::vector<int32_t> target = words(asked.steps, config.target_vocabulary, draw);
     target.back() = nn::kEos;
-    size_t checked = words_to_check(asked, seed, length);
-    with.push_back(measure(attentive, FlowMode::with, source, target, checked, out.checks));
-    without.push_back(measure(plain, FlowMode::without, source, target, checked, out.checks));
+    measured.add(attentive, &plain, source, target, words_to_check(asked, seed, source.size()));
   }
-  out.with = summarize(with);
-  out.without = summarize(without);
-  return out;
+  return measured.result(config, "fresh", length);
 }
 
 FlowResult flow_trained(const nn::Seq2Seq& network, const nn::Seq2Seq* without, int64_t length,
                         const FlowAsked& asked) {
-  FlowResult out = empty_result(network.config, "trained", length);
-  std::vector<Flow> with, other;
+  Measured measured;
   for (int seed = 1; seed <= asked.seeds; ++seed) {
     Rng draw(static_cast<uint64_t>(seed));
     std::vector<int32_t> source = words(length - 1, network.config.source_vocabulary, draw);
     std::vector<int32_t> target = words(asked.steps, network.config.target_vocabulary, draw);
     source.push_back(nn::kEos);
     target.back() = nn::kEos;
-    size_t checked = words_to_check(asked, seed, length);
-    with.push_back(measure(network, FlowMode::with, source, target, checked, out.checks));
-    other.push_back(without ? measure(*without, FlowMode::without, source, target, checked, out.checks)
-                            : measure(network, FlowMode::cut, source, target, checked, out.checks));
+    measured.add(network, without, source, target, words_to_check(asked, seed, source.size()));
   }
-  out.with = summarize(with);
-  out.without = summarize(other);
-  return out;
+  return measured.result(network.config, "trained", length);
 }
 
 FlowResult flow_sentence(const nn::Seq2Seq& network, const nn::Seq2Seq* without,
                          const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
-  FlowResult out = empty_result(network.config, "trained", static_cast<int64_t>(source.size()));
-  out.with = summarize({measure(network, FlowMode::with, source, target, source.size(), out.checks)});
-  out.without =
-      summarize({without ? measure(*without, FlowMode::without, source, target, source.size(), out.checks)
-                         : measure(network, FlowMode::cut, source, target, source.size(), out.checks)});
-  return out;
+  Measured measured;
+  measured.add(network, without, source, target, source.size());
+  return measured.result(network.config, "trained", static_cast<int64_t>(source.size()));
 }
 
 }  // namespace lens

@@ -81,7 +81,7 @@ struct FlowResult {
   std::string cell = "gru";
   bool bidirectional = false;
   int64_t length = 30;
-  std::vector<std::string> source, target;  ///< words of a sentence; empty where they were drawn at random
+  std::vector<std::string> source = {}, target = {};  ///< words; empty where they were drawn at random
   FlowLine with, without;
   FlowChecks checks;
 };

@@ -8,6 +8,8 @@
 
 #include <gradus/numeric.h>
 
+#include "norms.h"
+
 namespace lens {
 namespace {
 
@@ -16,13 +18,6 @@ using gradus::Trace;
 
 constexpr size_t kMaxOperations = 400;
 constexpr int64_t kStrip = 16;  // numbers of a node that are drawn
-
-double norm(const Tensor& t) {
-  double sum = 0;
-  if (t.defined())
-    for (double v : t.to_vector()) sum += v * v;
-  return std::sqrt(sum);
-}
 
 std::vector<std::string> split(const std::string& path) {
   std::vector<std::string> out(1);

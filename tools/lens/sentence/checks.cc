@@ -53,34 +53,16 @@ Direction element(int64_t row, int64_t column, int64_t columns) {
   return {row, column, {{row * columns + column, 1.0}}};
 }
 
-// Rows begin .. end-1 and columns begin .. end-1, each element by one size, with random signs: no unit is left
-// out.
-Direction block(int64_t row, int64_t rows, int64_t column, int64_t count, int64_t columns, Rng& rng) {
-  Direction d;
-  double size = 1 / std::sqrt(static_cast<double>(rows * count));
-  for (int64_t r = row; r < row + rows; ++r)
-    for (int64_t c = column; c < column + count; ++c)
+// A row, or `count` columns from one on (-1: all of them), each element by one size, with random signs: no unit
+// is left out.
+Direction block(int64_t row, int64_t column, int64_t rows, int64_t columns, Rng& rng, int64_t count = 1) {
+  Direction d{row, column, {}};
+  int64_t top = row < 0 ? 0 : row, bottom = row < 0 ? rows : row + 1;
+  int64_t left = column < 0 ? 0 : column, right = column < 0 ? columns : column + count;
+  double size = 1 / std::sqrt(static_cast<double>((bottom - top) * (right - left)));
+  for (int64_t r = top; r < bottom; ++r)
+    for (int64_t c = left; c < right; ++c)
       d.parts.emplace_back(r * columns + c, rng.next_u32() & 1 ? size : -size);
-  return d;
-}
-
-Direction whole_row(int64_t row, int64_t columns, Rng& rng) {
-  Direction d = block(row, 1, 0, columns, columns, rng);
-  d.row = row;
-  d.column = -1;
-  return d;
-}
-
-Direction whole_columns(int64_t column, int64_t count, int64_t rows, int64_t columns, Rng& rng) {
-  Direction d = block(0, rows, column, count, columns, rng);
-  d.row = -1;
-  d.column = column;
-  return d;
-}
-
-Direction everywhere(int64_t rows, int64_t columns, Rng& rng) {
-  Direction d = block(0, rows, 0, columns, columns, rng);
-  d.row = d.column = -1;
   return d;
 }
 
@@ -124,16 +106,13 @@ class StepChecks {
     for (const StationInfo& info : stations_made()) {
       Tensor g = grads_.at(info.name);
       if (!g.defined()) continue;
-      auto place = [name = std::string(info.name)](Step& s) -> Var& {
-        return const_cast<Var&>(station(s, name));
-      };
       size_t after = position(info.made) + 1;
-      if (std::string_view(info.name) == "p")
+      if (info.made == Stage::probabilities)
         probabilities(g);
       else if (info.by_word)
-        matrix(info.name, g, after, place);
+        matrix(info.name, g, after, info.place);
       else
-        vector(info.name, g, after, place);
+        vector(info.name, g, after, info.place);
     }
     if (grads_.score_path)
       matrix("h, score path", grads_.score, position(Stage::keys),
@@ -143,21 +122,21 @@ class StepChecks {
   }
 
  private:
-  using Place = std::function<Var&(Step&)>;
+  using Place = Var& (*)(Step&);
 
   size_t position(Stage stage) const {
     return static_cast<size_t>(std::find(d_.stages().begin(), d_.stages().end(), stage) -
                                d_.stages().begin());
   }
 
-  std::vector<Step> variants(const Place& place, const Direction& where, const Tensor& x,
+  std::vector<Step> variants(Place place, const Direction& where, const Tensor& x,
                              const std::vector<double>& by) const {
     std::vector<Step> out(by.size(), step_);
     for (size_t i = 0; i < by.size(); ++i) place(out[i]) = where.shifted(x, by[i]);
     return out;
   }
 
-  Function losses(const Place& place, const Direction& where, const Tensor& x, size_t from) const {
+  Function losses(Place place, const Direction& where, const Tensor& x, size_t from) const {
     return [this, place, where, x, from](const std::vector<double>& by) {
       std::vector<Step> all = variants(place, where, x, by);
       if (from <= position(Stage::logits)) d_.compute_all(all, from, Stage::logits);
@@ -171,7 +150,7 @@ class StepChecks {
   // of the loss that depends on the scores, and it keeps the digits of the smallest weights, which a loss has
   // no room for: where all but 10^-12 of the weight is on one word, so is all but 10^-12 of the loss. The
   // slopes are differences, too.
-  Function worths(const Place& place, const Direction& where, const Tensor& x, size_t from) const {
+  Function worths(Place place, const Direction& where, const Tensor& x, size_t from) const {
     return [this, place, where, x, from](const std::vector<double>& by) {
       std::vector<double> out;
       for (Step& s : variants(place, where, x, by)) {
@@ -194,7 +173,7 @@ class StepChecks {
     return std::max(kFloor, kCancelled * terms / largest(e));
   }
 
-  void compare(const std::string& name, const Tensor& g, size_t from, const Place& place,
+  void compare(const std::string& name, const Tensor& g, size_t from, Place place,
                const std::vector<Direction>& directions) {
     Step own = step_;
     Tensor x = place(own).value();
@@ -211,48 +190,37 @@ class StepChecks {
   }
 
   // [1, n], of scores and weights [M, S]
-  void vector(const std::string& name, const Tensor& g, size_t from, const Place& place) {
+  void vector(const std::string& name, const Tensor& g, size_t from, Place place) {
     int64_t n = g.numel(), columns = g.size(-1);
-    if (name == "z" && !shown_) return compare(name, g, from, place, likeliest());
-    bool few = name == "e" || name == "alpha";
-    if (!shown_ && !few) return compare(name, g, from, place, directions(1, n));
     std::vector<Direction> all;
-    int64_t count = shown_ ? n : std::min(n, kElements);
-    for (int64_t i = 0; i < count; ++i)
-      all.push_back(element(i * n / count / columns, i * n / count % columns, columns));
+    if (shown_ || name == "e" || name == "alpha") {
+      int64_t count = shown_ ? n : std::min(n, kElements);
+      for (int64_t i = 0; i < count; ++i)
+        all.push_back(element(i * n / count / columns, i * n / count % columns, columns));
+    } else if (name == "z") {
+      for (int32_t id : likeliest(step_.logits.value(), step_.target)) all.push_back(element(0, id, n));
+    } else {
+      all = directions(1, n);
+    }
     compare(name, g, from, place, all);
-  }
-
-  // Logits of the likeliest words and of the right one.
-  std::vector<Direction> likeliest() const {
-    Tensor z = step_.logits.value();
-    std::vector<int64_t> which;
-    for (int64_t i = 0; i < z.numel(); ++i) which.push_back(i);
-    std::stable_sort(which.begin(), which.end(),
-                     [&](int64_t a, int64_t b) { return z.f64()[a] > z.f64()[b]; });
-    which.resize(static_cast<size_t>(std::min<int64_t>(z.numel(), 8)));
-    if (std::find(which.begin(), which.end(), step_.target) == which.end()) which.back() = step_.target;
-    std::vector<Direction> out;
-    for (int64_t i : which) out.push_back(element(0, i, z.numel()));
-    return out;
   }
 
   std::vector<Direction> directions(int64_t rows, int64_t columns) {
     std::vector<Direction> out;
-    for (int64_t k = 0; k < kDirections; ++k) out.push_back(everywhere(rows, columns, rng_));
+    for (int64_t k = 0; k < kDirections; ++k) out.push_back(block(-1, -1, rows, columns, rng_));
     return out;
   }
 
   // [S, 1, n]
-  void matrix(const std::string& name, const Tensor& g, size_t from, const Place& place) {
+  void matrix(const std::string& name, const Tensor& g, size_t from, Place place) {
     int64_t columns = g.size(-1), rows = g.numel() / columns;
     if (!shown_) return compare(name, g, from, place, directions(rows, columns));
     std::vector<Direction> all;
     if (g.numel() <= kMatrixElements) {
       for (int64_t i = 0; i < g.numel(); ++i) all.push_back(element(i / columns, i % columns, columns));
     } else {
-      for (int64_t j = 0; j < rows; ++j) all.push_back(whole_row(j, columns, rng_));
-      for (int64_t c = 0; c < columns; ++c) all.push_back(whole_columns(c, 1, rows, columns, rng_));
+      for (int64_t j = 0; j < rows; ++j) all.push_back(block(j, -1, rows, columns, rng_));
+      for (int64_t c = 0; c < columns; ++c) all.push_back(block(-1, c, rows, columns, rng_));
     }
     compare(name, g, from, place, all);
   }
@@ -291,53 +259,41 @@ class StepChecks {
 // The whole gradients by h: the states are shifted as the encoder makes them, and everything after is computed
 // anew, which gives all steps' losses at once. A row for each word, compared in every step; in the shown one
 // columns, too.
-class AnnotationChecks {
- public:
-  AnnotationChecks(const Dissection& d, const SentenceTrace& trace, std::vector<Job>& jobs)
-      : d_(d), trace_(trace), jobs_(jobs) {}
-
-  void add() {
-    Rng rng(0, 1);
-    int64_t rows = trace_.reading.annotations.size(0), columns = trace_.gradients[0].full.size(1);
-    for (int64_t j = 0; j < rows; ++j) add(whole_row(j, columns, rng), 0, trace_.steps.size());
-    int64_t blocks = std::min(columns, kBlocks);
-    size_t t = static_cast<size_t>(trace_.shown);
-    for (int64_t b = 0; b < blocks; ++b) {
-      int64_t begin = b * columns / blocks, end = (b + 1) * columns / blocks;
-      add(whole_columns(begin, end - begin, rows, columns, rng), t, t + 1);
-    }
-  }
-
- private:
-  void add(const Direction& where, size_t begin, size_t end) {
-    jobs_.push_back([this, where, begin, end] {
+void add_annotations(const Dissection& d, const SentenceTrace& trace, std::vector<Job>& jobs) {
+  auto add = [&](const Direction& where, size_t begin, size_t end) {
+    jobs.push_back([&d, &trace, where, begin, end] {
       std::map<double, std::vector<double>> losses;  // by how far, for all steps at once
-      Tensor nowhere = Tensor::zeros(trace_.gradients[0].full.shape(), DType::f64);
+      Tensor nowhere = Tensor::zeros(trace.gradients[0].full.shape(), DType::f64);
       std::vector<Compared> out;
       for (size_t t = begin; t < end; ++t) {
         Function loss = [&](const std::vector<double>& by) {
           if (!losses.contains(by[0])) {
             std::vector<Tensor> shifts;
             for (double x : by) shifts.push_back(where.shifted(nowhere, x));
-            auto all = d_.shifted_losses(shifts, static_cast<int64_t>(end));
+            auto all = d.shifted_losses(shifts, end);
             for (size_t i = 0; i < by.size(); ++i) losses[by[i]] = std::move(all[i]);
           }
           std::vector<double> y;
           for (double x : by) y.push_back(losses[x][t]);
           return y;
         };
-        const Tensor& full = trace_.gradients[t].full;
+        const Tensor& full = trace.gradients[t].full;
         out.push_back(
             compared("h", static_cast<int64_t>(t), where, where.along(full), kFloor * largest(full), loss));
       }
       return out;
     });
+  };
+  Rng rng(0, 1);
+  int64_t rows = trace.reading.annotations.size(0), columns = trace.gradients[0].full.size(1);
+  for (int64_t j = 0; j < rows; ++j) add(block(j, -1, rows, columns, rng), 0, trace.steps.size());
+  int64_t blocks = std::min(columns, kBlocks);
+  size_t t = static_cast<size_t>(trace.shown);
+  for (int64_t b = 0; b < blocks; ++b) {
+    int64_t begin = b * columns / blocks, end = (b + 1) * columns / blocks;
+    add(block(-1, begin, rows, columns, rng, end - begin), t, t + 1);
   }
-
-  const Dissection& d_;
-  const SentenceTrace& trace_;
-  std::vector<Job>& jobs_;
-};
+}
 
 }  // namespace
 
@@ -350,8 +306,7 @@ std::vector<Compared> check_trace(const Dissection& d, const SentenceTrace& trac
     });
   };
   std::vector<Job> jobs;
-  AnnotationChecks annotations(d, trace, jobs);
-  annotations.add();
+  add_annotations(d, trace, jobs);
   std::vector<StepChecks> steps;
   for (size_t t = 0; t < trace.steps.size(); ++t) steps.emplace_back(d, trace, t, jobs);
   everywhere(steps.size(), [&](size_t t) { steps[t].prepare(); });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include <gradus/ops.h>
@@ -16,8 +17,6 @@ const nn::RecurrentDecoder& attending_decoder(const nn::Seq2Seq& network) {
   if (decoder && decoder->attention) return *decoder;
   fail("lens", "this model has no attention to look at (it was trained with attention \"none\")");
 }
-
-std::string numbered(const char* name, int64_t i) { return name + std::to_string(i); }
 
 }  // namespace
 
@@ -78,7 +77,7 @@ void Dissection::run(Reading& reading, std::vector<Step>& steps) const {
   start(walk, reading);
   steps.assign(target_.size(), {});
   for (size_t t = 0; t < steps.size(); ++t) {
-    Scope step_scope(numbered("t", static_cast<int64_t>(t)));
+    Scope step_scope("t" + std::to_string(t));
     enter(walk, steps[t], reading, t);
     compute(steps[t]);
     leave(walk, steps[t]);
@@ -86,7 +85,7 @@ void Dissection::run(Reading& reading, std::vector<Step>& steps) const {
 }
 
 std::vector<std::vector<double>> Dissection::shifted_losses(const std::vector<Tensor>& shifts,
-                                                            int64_t count) const {
+                                                            size_t count) const {
   NoGrad guard;
   std::vector<Reading> readings;
   std::vector<Walk> walks(shifts.size());
@@ -96,7 +95,7 @@ std::vector<std::vector<double>> Dissection::shifted_losses(const std::vector<Te
   }
   std::vector<std::vector<double>> losses(shifts.size());
   std::vector<Step> steps(shifts.size());
-  for (size_t t = 0; t < static_cast<size_t>(count); ++t) {
+  for (size_t t = 0; t < count; ++t) {
     for (size_t i = 0; i < steps.size(); ++i) enter(walks[i], steps[i], readings[i], t);
     compute_all(steps, 0, Stage::logits);
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -117,39 +116,30 @@ void Dissection::compute(Step& step, size_t from, Stage last) const {
 void Dissection::compute_all(std::vector<Step>& variants, size_t from, Stage last) const {
   auto together = [&](auto member) {
     std::vector<Var> all;
-    for (Step& s : variants) {
-      if (!member(s).defined()) return Var();
-      all.push_back(member(s));
+    for (const Step& s : variants) {
+      const Var& x = std::invoke(member, s);
+      if (!x.defined()) return Var();
+      all.push_back(x);
     }
     return concat(all, 0);
   };
-  auto apart = [&](const Var& all, auto member) {
-    for (size_t i = 0; i < variants.size() && all.defined(); ++i)
-      member(variants[i]) = slice(all, 0, static_cast<int64_t>(i), static_cast<int64_t>(i) + 1);
+  auto apart = [&](const Step& all, Var Step::*member) {
+    for (size_t i = 0; i < variants.size() && (all.*member).defined(); ++i)
+      variants[i].*member = slice(all.*member, 0, static_cast<int64_t>(i), static_cast<int64_t>(i) + 1);
   };
-  auto word = [](Step& s) -> Var& { return s.word; };
-  auto context = [](Step& s) -> Var& { return s.attending.context; };
-  auto before = [](Step& s) -> Var& { return s.state_before; };
-  auto cell_before = [](Step& s) -> Var& { return s.cell_before; };
-  auto feed = [](Step& s) -> Var& { return s.feed; };
-  auto state = [](Step& s) -> Var& { return s.state; };
-  auto cell = [](Step& s) -> Var& { return s.cell; };
-  auto readout = [](Step& s) -> Var& { return s.readout; };
   for (size_t k = from; k < stages_.size(); ++k) {
     Stage stage = stages_[k];
     if (stage == Stage::state || stage == Stage::readout || stage == Stage::logits) {
       Step all;
-      for (auto member : {+word, +context, +before, +cell_before, +feed, +state, +readout})
-        member(all) = together(member);
+      for (Var Step::*member :
+           {&Step::word, &Step::state_before, &Step::cell_before, &Step::feed, &Step::state, &Step::readout})
+        all.*member = together(member);
+      all.attending.context = together([](const Step& s) -> const Var& { return s.attending.context; });
       compute_stage(all, stage);
-      if (stage == Stage::state) {
-        apart(all.state, state);
-        apart(all.cell, cell);
-      } else if (stage == Stage::readout) {
-        apart(all.readout, readout);
-      } else {
-        apart(all.logits, [](Step& s) -> Var& { return s.logits; });
-      }
+      apart(all, stage == Stage::state     ? &Step::state
+                 : stage == Stage::readout ? &Step::readout
+                                           : &Step::logits);
+      if (stage == Stage::state) apart(all, &Step::cell);
     } else {
       for (Step& s : variants) compute_stage(s, stage);
     }

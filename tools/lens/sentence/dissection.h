@@ -58,7 +58,7 @@ class Dissection {
   /// Losses of the first `count` steps where the source's states are shifted, [S, D], as read_source does: one
   /// row for each shift. Without a graph.
   std::vector<std::vector<double>> shifted_losses(const std::vector<gradus::Tensor>& shifts,
-                                                  int64_t count) const;
+                                                  size_t count) const;
   /// Computes a step's stages from number `from` of `stages` on, the earlier ones being there, up to `last`.
   void compute(Step& step, size_t from = 0, Stage last = Stage::loss) const;
   /// The same for variants of one step, with one product for all of them where weights are large. Without a

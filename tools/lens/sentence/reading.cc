@@ -53,4 +53,32 @@ Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& sour
   return r;
 }
 
+std::vector<Var> arrivals(const Reading& r) {
+  std::vector<Var> out = {r.forward_start};
+  if (r.backward_start.defined()) out.push_back(r.backward_start);
+  for (auto* states : {&r.forward, &r.backward, &r.forward_link, &r.backward_link})
+    out.insert(out.end(), states->begin(), states->end());
+  return out;
+}
+
+void add_gradient(const Tensor& sum, const Gradients& grads, const Var& x, int64_t row, int64_t column) {
+  if (!x.defined() || !grads.contains(x)) return;
+  Tensor g = grads[x];
+  double* out = sum.f64() + row * sum.size(1) + column;
+  for (int64_t i = 0; i < g.numel(); ++i) out[i] += g.f64()[i];
+}
+
+void add_gradients(const Tensor& sum, const Gradients& grads, const std::vector<Var>& forward,
+                   const std::vector<Var>& backward) {
+  for (size_t j = 0; j < forward.size(); ++j) {
+    add_gradient(sum, grads, forward[j], static_cast<int64_t>(j));
+    if (!backward.empty()) add_gradient(sum, grads, backward[j], static_cast<int64_t>(j), sum.size(1) / 2);
+  }
+}
+
+void add_start_gradients(const Tensor& sum, const Gradients& grads, const Reading& r) {
+  add_gradient(sum, grads, r.forward_start, sum.size(0) - 1);
+  add_gradient(sum, grads, r.backward_start, 0, sum.size(1) / 2);
+}
+
 }  // namespace lens

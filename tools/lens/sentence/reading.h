@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <gradus/autograd.h>
 #include <gradus/nn/encoder.h>
 
 namespace lens {
@@ -23,5 +24,17 @@ struct Reading {
 /// H], to those of all.
 Reading read_source(const gradus::nn::Encoder& encoder, const std::vector<int32_t>& source, int64_t word = -1,
                     const gradus::Tensor& shift = {});
+
+/// What a backward must keep for the gradients of the states, and of what each hands on.
+std::vector<gradus::Var> arrivals(const Reading& reading);
+/// Adds the gradient of x to `sum` [S, D], from this row and column on. Of an undefined x, or where nothing
+/// arrived, it is 0.
+void add_gradient(const gradus::Tensor& sum, const gradus::Gradients& grads, const gradus::Var& x,
+                  int64_t row = 0, int64_t column = 0);
+/// The same of states of both directions, a row a word; the backward ones may be missing.
+void add_gradients(const gradus::Tensor& sum, const gradus::Gradients& grads,
+                   const std::vector<gradus::Var>& forward, const std::vector<gradus::Var>& backward);
+/// And of what the decoder's first state starts from.
+void add_start_gradients(const gradus::Tensor& sum, const gradus::Gradients& grads, const Reading& reading);
 
 }  // namespace lens

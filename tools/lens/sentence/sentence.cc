@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <gradus/numeric.h>
 #include <gradus/ops.h>
@@ -15,50 +16,42 @@ namespace {
 
 using namespace gradus;
 
+// The first two come in, the others are computed.
+const StationInfo kStations[] = {
+    {"s_prev", "state before", {}, false, [](Step& s) -> Var& { return s.state_before; }},
+    {"h", "annotations", {}, true, [](Step& s) -> Var& { return s.value_annotations; }},
+    {"q", "query, projected", Stage::projected, false, [](Step& s) -> Var& { return s.attending.projected; }},
+    {"k", "annotations, projected", Stage::keys, true, [](Step& s) -> Var& { return s.attending.keys; }},
+    {"u", "hidden layer of the score", Stage::hidden, true,
+     [](Step& s) -> Var& { return s.attending.hidden; }},
+    {"e", "scores", Stage::scores, false, [](Step& s) -> Var& { return s.attending.scores; }},
+    {"alpha", "weights", Stage::weights, false, [](Step& s) -> Var& { return s.attending.weights; }},
+    {"c", "context", Stage::context, false, [](Step& s) -> Var& { return s.attending.context; }},
+    {"s", "new state", Stage::state, false, [](Step& s) -> Var& { return s.state; }},
+    {"a", "readout", Stage::readout, false, [](Step& s) -> Var& { return s.readout; }},
+    {"z", "logits", Stage::logits, false, [](Step& s) -> Var& { return s.logits; }},
+    {"p", "probabilities", Stage::probabilities, false, [](Step& s) -> Var& { return s.probabilities; }}};
+
+const StationInfo& info_of(const std::string& name) {
+  return *std::find_if(std::begin(kStations), std::end(kStations), [&](auto& i) { return i.name == name; });
+}
+
 double dot(const Tensor& a, const Tensor& b) {
   double sum = 0;
   for (int64_t i = 0; i < a.numel(); ++i) sum += a.f64()[i] * b.f64()[i];
   return sum;
 }
 
-// Rows of states side by side: forward_j and backward_j into [S, D]; undefined or missing ones are 0.
-class Joined {
- public:
-  Joined(const Gradients& grads, int64_t S, int64_t H, int64_t D)
-      : grads_(grads), out_(Tensor::zeros({S, D}, DType::f64)), H_(H) {}
-  void put(const Var& x, int64_t j, int direction) {
-    if (!x.defined() || !grads_.contains(x)) return;
-    Tensor g = grads_[x];
-    for (int64_t i = 0; i < g.numel(); ++i) out_.f64()[j * out_.size(1) + direction * H_ + i] += g.f64()[i];
-  }
-  Tensor take() { return out_; }
-
- private:
-  const Gradients& grads_;
-  Tensor out_;
-  int64_t H_;
-};
-
-void add_to(const Tensor& sum, const Gradients& grads, const Var& x) {
-  if (!grads.contains(x)) return;
-  Tensor g = grads[x];
-  for (int64_t i = 0; i < sum.numel(); ++i) sum.f64()[i] += g.f64()[i];
-}
-
 StepGradients differentiate(const Dissection& d, const SentenceTrace& trace, size_t t) {
   const Reading& r = trace.reading;
   const Step& step = trace.steps[t];
-  BackwardOptions options{.retain_graph = true};
-  options.keep = {step.state_before};
+  BackwardOptions options{.keep = arrivals(r), .retain_graph = true};
+  options.keep.push_back(step.state_before);
   for (const StationInfo& info : stations_made())
     if (const Var& x = station(step, info.name); x.defined()) options.keep.push_back(x);
   for (size_t i = 0; i <= t; ++i)
     for (const Var& x : {trace.steps[i].value_annotations, trace.steps[i].score_annotations})
       options.keep.push_back(x);
-  for (auto* states : {&r.forward, &r.backward, &r.forward_link, &r.backward_link})
-    options.keep.insert(options.keep.end(), states->begin(), states->end());
-  options.keep.push_back(r.forward_start);
-  if (r.backward_start.defined()) options.keep.push_back(r.backward_start);
   Gradients grads = backward(step.loss, options);
 
   StepGradients out;
@@ -68,32 +61,19 @@ StepGradients differentiate(const Dissection& d, const SentenceTrace& trace, siz
   note("s_prev", step.state_before);
   for (const StationInfo& info : stations_made()) note(info.name, station(step, info.name));
 
-  int64_t S = r.annotations.size(0), D = r.annotations.size(2), H = r.forward[0].size(1);
-  auto zeros = [&] { return Tensor::zeros({S, D}, DType::f64); };
-  out.value = zeros();
-  out.score = zeros();
-  out.earlier = zeros();
-  add_to(out.value, grads, step.value_annotations);
-  add_to(out.score, grads, step.score_annotations);
+  int64_t S = r.annotations.size(0), D = r.annotations.size(2);
+  for (Tensor* part : {&out.value, &out.score, &out.earlier, &out.neighbours, &out.start, &out.full})
+    *part = Tensor::zeros({S, D}, DType::f64);
+  add_gradient(out.value, grads, step.value_annotations);
+  add_gradient(out.score, grads, step.score_annotations);
   out.score_path = grads.contains(step.score_annotations);
   for (size_t i = 0; i < t; ++i) {
-    add_to(out.earlier, grads, trace.steps[i].value_annotations);
-    add_to(out.earlier, grads, trace.steps[i].score_annotations);
+    add_gradient(out.earlier, grads, trace.steps[i].value_annotations);
+    add_gradient(out.earlier, grads, trace.steps[i].score_annotations);
   }
-  Joined neighbours(grads, S, H, D), start(grads, S, H, D), full(grads, S, H, D);
-  for (int64_t j = 0; j < S; ++j) {
-    size_t at = static_cast<size_t>(j);
-    neighbours.put(r.forward_link[at], j, 0);
-    full.put(r.forward[at], j, 0);
-    if (r.backward.empty()) continue;
-    neighbours.put(r.backward_link[at], j, 1);
-    full.put(r.backward[at], j, 1);
-  }
-  start.put(r.forward_start, S - 1, 0);
-  start.put(r.backward_start, 0, 1);
-  out.neighbours = neighbours.take();
-  out.start = start.take();
-  out.full = full.take();
+  add_gradients(out.neighbours, grads, r.forward_link, r.backward_link);
+  add_start_gradients(out.start, grads, r);
+  add_gradients(out.full, grads, r.forward, r.backward);
 
   Anatomy::Contributions parts = d.anatomy().contributions(r.annotations.value());
   Tensor g = out.at("c");
@@ -154,36 +134,28 @@ std::vector<std::string> station_names(const Dissection& d) {
   return out;
 }
 
-const std::vector<StationInfo>& stations_made() {
-  static const std::vector<StationInfo> all = {
-      {"q", Stage::projected, false},   {"k", Stage::keys, true},     {"u", Stage::hidden, true},
-      {"e", Stage::scores, false},      {"alpha", Stage::weights, false}, {"c", Stage::context, false},
-      {"s", Stage::state, false},       {"a", Stage::readout, false}, {"z", Stage::logits, false},
-      {"p", Stage::probabilities, false}};
-  return all;
+std::span<const StationInfo> stations_made() { return std::span(kStations).subspan(2); }
+
+const Var& station(const Step& step, const std::string& name) {
+  return info_of(name).place(const_cast<Step&>(step));
 }
 
-const Var& station(const Step& s, const std::string& name) {
-  static const Var none;
-  const Attending& a = s.attending;
-  if (name == "s_prev") return s.state_before;
-  if (name == "h") return s.value_annotations;
-  if (name == "q") return a.projected;
-  if (name == "k") return a.keys;
-  if (name == "u") return a.hidden;
-  if (name == "e") return a.scores;
-  if (name == "alpha") return a.weights;
-  if (name == "c") return a.context;
-  if (name == "s") return s.state;
-  if (name == "a") return s.readout;
-  if (name == "z") return s.logits;
-  if (name == "p") return s.probabilities;
-  return none;
+std::string station_title(const std::string& name, bool luong_order) {
+  return name == "a" && luong_order ? "attention vector" : info_of(name).title;
 }
 
 int64_t worst_step(const std::vector<Step>& steps) {
   auto worse = [](const Step& a, const Step& b) { return a.loss.item() < b.loss.item(); };
   return std::max_element(steps.begin(), steps.end(), worse) - steps.begin();
+}
+
+std::vector<int32_t> likeliest(const Tensor& x, int32_t target) {
+  std::vector<int32_t> ids(static_cast<size_t>(x.numel()));
+  std::iota(ids.begin(), ids.end(), 0);
+  std::stable_sort(ids.begin(), ids.end(), [&](int32_t a, int32_t b) { return x.f64()[a] > x.f64()[b]; });
+  ids.resize(std::min<size_t>(ids.size(), 8));
+  if (std::find(ids.begin(), ids.end(), target) == ids.end()) ids.back() = target;
+  return ids;
 }
 
 SentenceTrace trace_sentence(const Dissection& d, int64_t shown) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,13 +58,16 @@ struct SentenceTrace {
 std::vector<std::string> station_names(const Dissection& d);
 /// The value at a station; undefined where the step has no such.
 const gradus::Var& station(const Step& step, const std::string& name);
-/// What is computed in a step, before it is known which of them a model has.
+/// A station's name in words: "context".
+std::string station_title(const std::string& name, bool luong_order);
 struct StationInfo {
-  const char* name;
-  Stage made;
+  const char *name, *title;
+  Stage made;    ///< of s_prev and h, which come in, without meaning
   bool by_word;  ///< a row for each source word
+  gradus::Var& (*place)(Step&);
 };
-const std::vector<StationInfo>& stations_made();
+/// What is computed in a step, before it is known which of them a model has.
+std::span<const StationInfo> stations_made();
 
 /// @param shown the step to compare in full; -1: the one with the largest loss.
 /// @throws gradus::Error when the taken-apart network does not compute what the network computes: then its
@@ -72,5 +76,9 @@ SentenceTrace trace_sentence(const Dissection& d, int64_t shown = -1);
 
 /// The step with the largest loss.
 int64_t worst_step(const std::vector<Step>& steps);
+
+/// The eight entries of x that are the largest, that first; the last gives way to the target if it is not among
+/// them.
+std::vector<int32_t> likeliest(const gradus::Tensor& x, int32_t target);
 
 }  // namespace lens
