@@ -32,9 +32,8 @@ struct ExplainOptions : SentenceOptions {
 };
 int explain(const ExplainOptions& options);
 
-struct FlowOptions {
-  std::string model, versus;  ///< empty: fresh networks
-  std::string source = "he doesn't like apples", target;  ///< of a model; target empty: its own translation
+struct FlowOptions : SentenceOptions {  ///< without a model: fresh networks; `step` says nothing here
+  std::string versus;
   std::string cell = "gru", init;  ///< of fresh networks; init empty: "lecun", for a model's shape "pytorch"
   bool bidirectional = false;
   int64_t length = 0;  ///< random words; 0: 30, or with a model the sentence first

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/core.h>
 #include <gradus/nn/recurrent_cell.h>
 #include <common/tell.h>
 
@@ -32,8 +33,7 @@ std::function<void()> add_sentence(const Command& c, std::shared_ptr<lens::Sente
   auto words = std::make_shared<std::vector<std::string>>();
   c.option("model-and-sentence", *words,
            "Model directory (made by `translator train`) and source sentence; one of them alone is the "
-           "sentence, if "
-           "there is no such directory")
+           "sentence, if there is no such directory")
       .expected(0, 2)
       .type_name("[MODEL] [SENTENCE]");
   c.option("-t,--target", o->target, "What it should say (default: what the model says)");
@@ -42,20 +42,28 @@ std::function<void()> add_sentence(const Command& c, std::shared_ptr<lens::Sente
   return [o, words] { lens::take_words(*o, *words); };
 }
 
+// What is written: its name depends on --json, so that it is chosen when all is read.
+template <class Options>
+std::function<void()> add_out(const Command& c, std::shared_ptr<Options> o, const std::string& name) {
+  std::string help =
+      fmt::format("File to write; - is stdout (default: {0}.html, {0}.json with --json)", name);
+  auto out = c.option("-o,--out", o->out, help).type_name("FILE");
+  return [=] {
+    if (o->json && !out.given()) o->out = name + ".json";
+  };
+}
+
 void add_explain(const Command& app, int& code) {
   auto o = std::make_shared<lens::ExplainOptions>();
   Command c = app.add_command(
       "explain", "The attention microscope: one output word's gradient, back to every source word");
-  auto finish = add_sentence(c, o);
-  auto out = c.option("-o,--out", o->out,
-                      "File to write; - is stdout (default: explain.html, explain.json with --json)")
-                 .type_name("FILE");
+  auto finish = add_sentence(c, o), finish_out = add_out(c, o, "explain");
   auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page");
   c.flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md").excludes(text);
   c.option("--units", o->units, "Units of a vector that are drawn").show_default().range(4, 4096);
   c.callback([=, &code] {
     finish();
-    if (o->json && !out.given()) o->out = "explain.json";
+    finish_out();
     code = lens::explain(*o);
   });
 }
@@ -64,10 +72,7 @@ void add_graph(const Command& app, int& code) {
   auto o = std::make_shared<lens::GraphOptions>();
   Command c =
       app.add_command("graph", "The graph of one step: values, gradients, and what every edge contributes");
-  auto finish = add_sentence(c, o);
-  auto out =
-      c.option("-o,--out", o->out, "File to write; - is stdout (default: graph.html, graph.json with --json)")
-          .type_name("FILE");
+  auto finish = add_sentence(c, o), finish_out = add_out(c, o, "graph");
   c.option("--dot", o->dot, "Write the graph for Graphviz, too").type_name("FILE");
   c.option(
        "--level", [o](const std::string& level) { o->operations = level == "op"; },
@@ -77,7 +82,7 @@ void add_graph(const Command& app, int& code) {
   c.flag("--json", o->json, "The trace alone").excludes(text);
   c.callback([=, &code] {
     finish();
-    if (o->json && !out.given()) o->out = "graph.json";
+    finish_out();
     code = lens::graph(*o);
   });
 }
@@ -108,26 +113,20 @@ void add_flow(const Command& app, int& code) {
   c.option("--seeds", o->seeds, "Pairs of networks, or random sentences of a model")
       .range(1, 100)
       .show_default();
-  auto out =
-      c.option("-o,--out", o->out, "File to write; - is stdout (default: flow.html, flow.json with --json)")
-          .type_name("FILE");
+  auto finish_out = add_out(c, o, "flow");
   c.option("--svg", o->svg, "Write the chart as a picture, too").type_name("FILE");
   auto text = c.flag("--text", o->text, "Text alone, no page");
   c.flag("--json", o->json, "The trace instead of a page").excludes(text);
   c.footer(
       "Fresh networks have 16 units, embeddings of 16 from N(0, 1) and a vocabulary of 24. The encoder is read "
-      "in one "
-      "direction unless --bidirectional; the decoder starts from tanh(W h + b) of the encoder's last state and "
-      "says 4 "
-      "random words, whose losses are added. With: additive attention. Without: that last state stands where "
-      "the "
-      "context would be. The factor is |dL/dh_1| / |dL/dh_S|, median over the seeds. It depends on how the "
-      "weights "
-      "start: see --init and docs/backprop-through-attention.md.");
+      "in one direction unless --bidirectional; the decoder starts from tanh(W h + b) of the encoder's last "
+      "state and says 4 random words, whose losses are added. With: additive attention. Without: that last "
+      "state stands where the context would be. The factor is |dL/dh_1| / |dL/dh_S|, median over the seeds. It "
+      "depends on how the weights start: see --init and docs/backprop-through-attention.md.");
   c.callback([=, &code] {
     if (!words->empty()) o->model = (*words)[0];
     if (words->size() > 1) o->source = (*words)[1];
-    if (o->json && !out.given()) o->out = "flow.json";
+    finish_out();
     code = lens::flow(*o);
   });
 }
@@ -167,10 +166,11 @@ void add_course(const Command& app, int& code, bool lab) {
   Command c =
       lab ? app.add_command("lab", "Programs with something wrong in them, to find and to mend")
           : app.add_command("lesson", "Twelve chapters: you write the backward, the check names the mistake");
-  c.option("what", o->what,
-           lab ? "Number of a lab; verify N judges your file"
-               : "Number of a chapter (default: list them; with --watch the first that is open); verify "
-                 "tests all")
+  c.option(
+       "what", o->what,
+       lab ? "Number of a lab; verify N judges your file"
+           : "Number of a chapter (default: list them; with --watch the first that is open); verify tests "
+             "all")
       .type_name("[N | verify [N]]");
   c.option("--folder", o->folder, "Where your files are").show_default().type_name("DIR");
   if (!lab) c.flag("-w,--watch", o->watch, "Build and check again whenever the file is saved");

@@ -90,14 +90,12 @@ std::string row_hint(const gradus::InputDiagnosis& in, const Tensor& x) {
   if (uneven_row(in.numeric, one, x, sum) < 0 && (row = uneven_row(in.analytic, one, x, sum)) >= 0)
     return fmt::format(
         "Each row of the gradient must sum to 0, as the result does not change when a whole row of {} is "
-        "shifted; "
-        "row {} of yours sums to {:.3g}.",
+        "shifted; row {} of yours sums to {:.3g}.",
         in.name, row, sum);
   if (uneven_row(in.numeric, itself, x, sum) < 0 && (row = uneven_row(in.analytic, itself, x, sum)) >= 0)
     return fmt::format(
         "Each row of the gradient times its row of {0} must sum to 0, as the result does not change when a row "
-        "of "
-        "{0} is scaled; row {1} of yours gives {2:.3g}.",
+        "of {0} is scaled; row {1} of yours gives {2:.3g}.",
         in.name, row, sum);
   return "";
 }

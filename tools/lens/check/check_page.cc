@@ -10,8 +10,6 @@
 
 #include <common/error.h>
 
-#include <common/tell.h>
-
 #include "commands.h"
 #include <common/json_text.h>
 #include "report/log_lines.h"
@@ -21,12 +19,9 @@
 namespace lens {
 namespace {
 
-void write_page(const json& data, const std::string& out) {
-  std::string page = assemble_page("check", data);
-  write_file(out, page);
-  if (out != "-")
-    translator::tell("{}: {} check{}, {} KB\n", out, data["checks"].size(),
-                     data["checks"].size() == 1 ? "" : "s", page.size() / 1000);
+void write_checks(const std::string& out, const json& data) {
+  size_t count = data["checks"].size();
+  write_page(out, "check", data, fmt::format("{} check{}", count, count == 1 ? "" : "s"));
 }
 
 }  // namespace
@@ -63,13 +58,13 @@ int with_check_page(const std::string& out, const std::function<int()>& command)
     fmt::print(stderr, "nothing was checked: no page\n");
     return code;
   }
-  write_page(read_check_log(log.string()), out);
+  write_checks(out, read_check_log(log.string()));
   return code;
 }
 
 int check_page(const std::string& log, const std::string& out) {
   json data = read_check_log(log);
-  write_page(data, out);
+  write_checks(out, data);
   return std::any_of(data["checks"].begin(), data["checks"].end(),
                      [](const json& c) { return c["ok"] != true; });
 }

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <chrono>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -11,6 +10,7 @@
 
 #include "commands.h"
 #include "explain.h"
+#include "jobs.h"
 #include <common/json_text.h>
 
 namespace lens {
@@ -49,38 +49,29 @@ int verdict(const std::string& what, double worst, double allowed) {
 }
 
 int explain(const ExplainOptions& o) {
-  auto started = std::chrono::steady_clock::now();
+  Stopwatch watch;
   Subject subject = subject_of(o);
   Dissection d = subject.dissect();
   if (o.step > static_cast<int>(subject.target.size()))
     throw UsageError(
         fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
   SentenceTrace trace = trace_sentence(d, o.step - 1);
-  auto code = [&] { return verdict("a gradient and finite differences differ", trace.worst()); };
-  if (o.text) {
-    translator::TerminalStyle style = translator::terminal_style(1);
-    fmt::print("{}",
-               explain_text(subject, d, trace, style.width, style.color != translator::Color::none));
-    return code();
-  }
   ExplainJson options{
       .digits = o.json ? 17 : 6, .packed = !o.json, .units = o.units, .what_if = !o.json, .paths = o.json};
-  json data = to_json(subject, d, trace, options);
-  if (o.json) {
+  if (o.text) {
+    translator::TerminalStyle style = translator::terminal_style(1);
+    fmt::print("{}", explain_text(subject, d, trace, style.width, style.color != translator::Color::none));
+  } else if (json data = to_json(subject, d, trace, options); o.json) {
     write_file(o.out, json_text::dump(data) + "\n");
-    return code();
+  } else {
+    write_page(
+        o.out, "explain", data,
+        fmt::format("{} source words, {} target words, {} numbers checked by finite differences, worst "
+                    "relative error {:.1e}; {:.1f} s",
+                    subject.source.size(), subject.target.size(), trace.checks.size(), trace.worst(),
+                    watch.seconds()));
   }
-  std::string page = assemble_page("explain", data);
-  write_file(o.out, page);
-  if (o.out == "-") return code();
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  translator::tell(
-      "{}: {} source words, {} target words, {} numbers checked by finite differences, worst relative error "
-      "{:.1e}; "
-      "{:.1f} s, {} KB\n",
-      o.out, subject.source.size(), subject.target.size(), trace.checks.size(), trace.worst(), seconds,
-      page.size() / 1000);
-  return code();
+  return verdict("a gradient and finite differences differ", trace.worst());
 }
 
 }  // namespace lens

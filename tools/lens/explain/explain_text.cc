@@ -128,8 +128,7 @@ class Report {
                         t_ == 0 ? "<s>" : subject_.target[static_cast<size_t>(t_ - 1)], s.loss.item());
     out_ +=
         "A source word gains attention when its annotation beats the current mix in the direction that lowers "
-        "the\n"
-        "loss: dL/de_j = alpha_j g.(h_j - c), g = dL/dc. |dL/dh_j| by the way the gradient came:\n";
+        "the\nloss: dL/de_j = alpha_j g.(h_j - c), g = dL/dc. |dL/dh_j| by the way the gradient came:\n";
     Tensor rest = zip(g.neighbours, g.earlier, g.start, [](auto a, auto b, auto c) { return a + b + c; });
     for (int64_t m = 0; m < d_.anatomy().heads; ++m) {
       if (d_.anatomy().heads > 1) out_ += fmt::format("Head {}\n", m + 1);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,14 @@ FlowResult flow_trained(const gradus::nn::Seq2Seq& network, const gradus::nn::Se
 /// The same on one sentence; both end with </s>.
 FlowResult flow_sentence(const gradus::nn::Seq2Seq& network, const gradus::nn::Seq2Seq* without,
                          const std::vector<int32_t>& source, const std::vector<int32_t>& target);
+
+/// From the least to the largest of finite numbers.
+struct FlowRange {
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  void take(const std::vector<double>& all);
+};
+/// Of both maps of steps and words.
+FlowRange range_of_maps(const FlowResult& result);
 
 /// The words on a page or in a terminal that say what was measured.
 struct FlowTitles {

@@ -1,18 +1,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <functional>
 #include <optional>
 
-#include <gradus/parallel.h>
 #include <common/tell.h>
 #include <common/utf8.h>
 
 #include "commands.h"
 #include "explain/explain.h"
 #include "flow.h"
+#include "jobs.h"
 #include <common/json_text.h>
 
 namespace lens {
@@ -49,7 +47,6 @@ std::string title_of(const FlowOptions& o, const FlowResult& r, const std::strin
 // The model that stands for "without", and that it fits.
 std::optional<translator::Model> model_without(const FlowOptions& o, const Subject& subject) {
   if (o.versus.empty()) return {};
-  if (o.model.empty()) throw UsageError("--vs needs a model to compare with");
   std::optional<translator::Model> out = translator::Model::load(o.versus);
   gradus::nn::to(*out->network, gradus::DType::f64);
   if (network_of(*out).attends())
@@ -62,26 +59,21 @@ std::optional<translator::Model> model_without(const FlowOptions& o, const Subje
 }  // namespace
 
 int flow(const FlowOptions& o) {
-  auto started = std::chrono::steady_clock::now();
+  Stopwatch watch;
   bool page = !o.text && !o.json;
   bool sentence = !o.model.empty() && o.length == 0;  // shown first
   int64_t length = o.length > 0 ? o.length : 30;
   std::optional<Subject> subject;
   std::optional<translator::Model> other;
+  if (!o.versus.empty() && o.model.empty()) throw UsageError("--vs needs a model to compare with");
   if (!o.model.empty() || page) {
-    SentenceOptions s;
-    s.model = o.model;
-    s.source = o.source;
-    s.target = o.target;
     if (!o.model.empty()) {  // say what is wrong in this command's words first
       translator::Model model = translator::Model::load_description(o.model);
       if (!network_of(model).attends())
         throw UsageError("the first model must have attention; one without goes behind --vs");
     }
-    subject = subject_of(s);
+    subject = subject_of(o);
     other = model_without(o, *subject);
-  } else if (!o.versus.empty()) {
-    throw UsageError("--vs needs a model to compare with");
   }
   const Seq2Seq* without = other ? &network_of(*other) : nullptr;
   const Seq2Seq* trained = subject ? &subject->network() : nullptr;
@@ -101,51 +93,45 @@ int flow(const FlowOptions& o) {
   std::vector<std::function<FlowResult()>> jobs;
   size_t show = 0;
   gradus::nn::Seq2SeqConfig shape = o.model.empty() ? flow_config(o.cell, o.bidirectional) : trained->config;
-  auto add_fresh = [&](const gradus::nn::Seq2SeqConfig& config, bool shown) {
+  auto add = [&](bool shown, auto job) {
+    if (shown) show = jobs.size();
+    if (page || shown) jobs.push_back(job);
+  };
+  auto add_lengths = [&](bool shown, auto measure) {
     for (int64_t n : lengths) {
       bool now = shown && n == length;
-      if (now) show = jobs.size();
-      if (page || now) jobs.push_back([=] { return flow_fresh(config, n, now ? thorough : asked); });
+      add(now, [=] { return measure(n, now ? thorough : asked); });
     }
+  };
+  auto add_fresh = [&](bool shown, const gradus::nn::Seq2SeqConfig& config) {
+    add_lengths(shown, [config](int64_t n, const FlowAsked& a) { return flow_fresh(config, n, a); });
   };
   if (o.model.empty()) {
     std::vector<std::string> cells = {"rnn", "gru", "lstm"};
     if (std::find(cells.begin(), cells.end(), o.cell) == cells.end()) cells.push_back(o.cell);
     for (const std::string& cell : cells)
-      for (bool both : {false, true}) {
-        bool shown = cell == o.cell && both == o.bidirectional;
-        if (page || shown) add_fresh(flow_config(cell, both), shown);
-      }
-  } else if (page) {
-    add_fresh(shape, false);
+      for (bool both : {false, true})
+        add_fresh(cell == o.cell && both == o.bidirectional, flow_config(cell, both));
+  } else {
+    add_fresh(false, shape);
   }
   if (trained) {
-    if (sentence) show = jobs.size();
-    if (page || sentence)
-      jobs.push_back([&] {
-        std::vector<int32_t> target = subject->target_ids;
-        target.push_back(gradus::nn::kEos);
-        FlowResult r = flow_sentence(*trained, without, subject->source_ids, target);
-        r.source = subject->source;
-        r.target = subject->target;
-        return r;
-      });
-    for (int64_t n : lengths) {
-      bool now = !o.model.empty() && !sentence && n == length;
-      if (now) show = jobs.size();
-      if (page || now)
-        jobs.push_back([&, n, now] { return flow_trained(*trained, without, n, now ? thorough : asked); });
-    }
+    add(sentence, [&] {
+      std::vector<int32_t> target = subject->target_ids;
+      target.push_back(gradus::nn::kEos);
+      FlowResult r = flow_sentence(*trained, without, subject->source_ids, target);
+      r.source = subject->source;
+      r.target = subject->target;
+      return r;
+    });
+    add_lengths(!o.model.empty() && !sentence,
+                [&](int64_t n, const FlowAsked& a) { return flow_trained(*trained, without, n, a); });
   }
   std::vector<FlowResult> results(jobs.size());
-  std::atomic<size_t> next{0};
-  {
-    gradus::ThreadPool pool(std::min(gradus::available_threads(), static_cast<int>(jobs.size())));
-    pool.run([&](int) {  // the last ones are the longest: from behind
-      for (size_t i = next++; i < jobs.size(); i = next++)
-        results[jobs.size() - 1 - i] = jobs[jobs.size() - 1 - i]();
-    });
-  }
+  run_jobs(jobs.size(), [&](size_t i, int) {
+    size_t k = jobs.size() - 1 - i;  // the last ones are the longest: from behind
+    results[k] = jobs[k]();
+  });
 
   FlowTitles titles;
   titles.model = subject ? subject->name : "";
@@ -164,12 +150,11 @@ int flow(const FlowOptions& o) {
   if (page) write_file(o.out, assemble_page("flow", data));
   FlowChecks checks;
   for (const FlowResult& r : results) checks.add(r.checks);
-  auto code = [&] { return verdict("a gradient and finite differences differ", checks.worst); };
-  if (o.out == "-" && !o.text) return code();
-  fmt::print("{}", translator::utf8::printable_lines(flow_text(results[show], titles)));
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  if (!o.text) translator::tell("{}: {} settings, {:.1f} s\n", o.out, results.size(), seconds);
-  return code();
+  bool to_file = !o.text && o.out != "-";
+  if (o.text || to_file)
+    fmt::print("{}", translator::utf8::printable_lines(flow_text(results[show], titles)));
+  if (to_file) translator::tell("{}: {} settings, {:.1f} s\n", o.out, results.size(), watch.seconds());
+  return verdict("a gradient and finite differences differ", checks.worst);
 }
 
 }  // namespace lens

@@ -12,6 +12,8 @@
 namespace lens {
 namespace {
 
+using translator::utf8::display_width, translator::utf8::fit, translator::utf8::wrapped;
+
 std::string power(double log10) { return fmt::format("10^{:.1f}", log10); }
 
 // "word 1 gets 1/300000 of word 30: 10^-5.5 (10^-6.8 to 10^-4.9)"
@@ -27,8 +29,9 @@ size_t worst_off(const FlowLine& l) {
 }
 
 // A row of blocks: one height a number, on a scale from low to high.
-std::string blocks(const std::vector<double>& row, double low, double high) {
+std::string blocks(const std::vector<double>& row, const FlowRange& range) {
   static const char* const shapes[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  auto [low, high] = range;
   std::string out;
   for (double x : row) {
     double part = high > low ? (std::clamp(x, low, high) - low) / (high - low) : 1;
@@ -37,40 +40,39 @@ std::string blocks(const std::vector<double>& row, double low, double high) {
   return out;
 }
 
-struct Range {
-  double low = HUGE_VAL, high = -HUGE_VAL;
-  void take(const std::vector<double>& all) {
-    for (double x : all)
-      if (std::isfinite(x)) {
-        low = std::min(low, x);
-        high = std::max(high, x);
-      }
-  }
-};
-
 std::string map_text(const FlowResult& r) {
-  Range range;
-  for (const FlowLine* l : {&r.without, &r.with})
-    for (const auto& row : l->map) range.take(row);
+  FlowRange range = range_of_maps(r);
   std::string out =
       fmt::format("\n|dL_t/dh_j| of each target word's loss alone, both on one log scale, {} ▁ to {} █{}\n",
                   power(range.low), power(range.high), r.source.empty() ? ", median" : "");
   int width = 2;
-  for (const std::string& word : r.target) width = std::max(width, translator::utf8::display_width(word));
+  for (const std::string& word : r.target) width = std::max(width, display_width(word));
   width = std::min(width, 14);
   for (auto [name, line] : {std::pair("without", &r.without), std::pair("with", &r.with)})
     for (size_t t = 0; t < line->map.size(); ++t) {
-      std::string label =
-          r.target.empty() ? std::to_string(t + 1) : translator::utf8::fit(r.target[t], width);
-      out +=
-          fmt::format("  {:<8} {}{}  {}\n", t ? "" : name,
-                      std::string(static_cast<size_t>(width - translator::utf8::display_width(label)), ' '),
-                      label, blocks(line->map[t], range.low, range.high));
+      std::string label = r.target.empty() ? std::to_string(t + 1) : fit(r.target[t], width);
+      std::string space(static_cast<size_t>(width - display_width(label)), ' ');
+      out += fmt::format("  {:<8} {}{}  {}\n", t ? "" : name, space, label, blocks(line->map[t], range));
     }
   return out;
 }
 
 }  // namespace
+
+void FlowRange::take(const std::vector<double>& all) {
+  for (double x : all)
+    if (std::isfinite(x)) {
+      low = std::min(low, x);
+      high = std::max(high, x);
+    }
+}
+
+FlowRange range_of_maps(const FlowResult& r) {
+  FlowRange range;
+  for (const FlowLine* l : {&r.without, &r.with})
+    for (const auto& row : l->map) range.take(row);
+  return range;
+}
 
 std::string as_fraction(double log10) {
   if (!std::isfinite(log10)) return log10 < 0 ? "nothing of" : "infinitely more than";
@@ -84,19 +86,19 @@ std::string as_fraction(double log10) {
 }
 
 std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
-  Range range{0, 0};
+  FlowRange range{0, 0};
   for (const FlowLine* l : {&r.with, &r.without}) range.take(l->median);
-  std::string out = translator::utf8::wrapped(titles.title, 100);
+  std::string out = wrapped(titles.title, 100);
   out += fmt::format("|dL/dh_j| over the source words, log scale{}\n\n",
                      r.source.empty() ? fmt::format(", median of {}", titles.seeds) : "");
   if (!r.source.empty()) {
     std::string names;
     for (size_t j = 0; j < r.source.size(); ++j)
       names += fmt::format("{}{} {}", j ? "  " : "", j + 1, r.source[j]);
-    out += translator::utf8::wrapped(names, 100, 2) + "\n";
+    out += wrapped(names, 100, 2) + "\n";
   }
   for (auto [name, line] : {std::pair("without", &r.without), std::pair("with", &r.with)})
-    out += fmt::format("  {:<8} {}\n", name, blocks(line->median, range.low, range.high));
+    out += fmt::format("  {:<8} {}\n", name, blocks(line->median, range));
   out += "\n";
   for (auto [name, line] : {std::pair("without", &r.without), std::pair("with", &r.with)}) {
     out += fmt::format("  {:<8} {}\n", name, factor(r, *line, 0));
@@ -106,39 +108,36 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
   }
   out += fmt::format(
       "\nOf what reaches word 1 with attention: {:.0f} % by the value path (through the mixture), {:.0f} % by "
-      "the score "
-      "path\n(through the weights), {:.0f} % by the recurrent path (from state to state).\n",
+      "the score path\n(through the weights), {:.0f} % by the recurrent path (from state to state).\n",
       100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]);
   out += map_text(r) + "\n";
-  if (titles.without != "no attention")
-    out += translator::utf8::wrapped("without: " + titles.without + ".", 100);
-  if (r.weights == "fresh") out += translator::utf8::wrapped(titles.setup + ".", 100);
-  out += translator::utf8::wrapped(
-      fmt::format(
-          "{} lengths compared with finite differences, worst relative error {:.0e}{}.{}", r.checks.count,
-          r.checks.worst,
-          r.checks.small
-              ? fmt::format(" ({} are too small for them, about 10^-7 of the loss, and compared with that)",
-                            r.checks.small)
-              : "",
-          r.checks.undecided
-              ? fmt::format(" {} more lie between kinks of a relu too near for differences of any step.",
-                            r.checks.undecided)
-              : ""),
-      100);
-  return out;
+  if (titles.without != "no attention") out += wrapped("without: " + titles.without + ".", 100);
+  if (r.weights == "fresh") out += wrapped(titles.setup + ".", 100);
+  std::string checks = fmt::format("{} lengths compared with finite differences, worst relative error {:.0e}",
+                                   r.checks.count, r.checks.worst);
+  if (r.checks.small)
+    checks += fmt::format(" ({} are too small for them, about 10^-7 of the loss, and compared with that)",
+                          r.checks.small);
+  checks += ".";
+  if (r.checks.undecided)
+    checks += fmt::format(" {} more lie between kinks of a relu too near for differences of any step.",
+                          r.checks.undecided);
+  return out + wrapped(checks, 100);
 }
 
 json flow_json(const std::vector<FlowResult>& results, const FlowTitles& titles, size_t show) {
   Numbers number{4};
-  auto line_json = [&](const FlowLine& l) {
-    json out = {{"median", number(l.median)}, {"low", number(l.low)}, {"high", number(l.high)}};
-    for (auto [name, x] :
-         {std::pair("value", &l.value), std::pair("score", &l.score), std::pair("recurrent", &l.recurrent)})
-      out[name] = x->empty() ? json(nullptr) : number(*x);
-    out["map"] = json::array();
-    for (const auto& row : l.map) out["map"].push_back(number(row));
-    return out;
+  auto or_null = [](const auto& x) { return x.empty() ? json(nullptr) : json(x); };
+  auto line_json = [&](const FlowLine& l) -> json {
+    json map = json::array();
+    for (const auto& row : l.map) map.push_back(number(row));
+    return {{"median", number(l.median)},
+            {"low", number(l.low)},
+            {"high", number(l.high)},
+            {"value", or_null(number(l.value))},
+            {"score", or_null(number(l.score))},
+            {"recurrent", or_null(number(l.recurrent))},
+            {"map", map}};
   };
   json all = json::array();
   FlowChecks checks;
@@ -148,8 +147,8 @@ json flow_json(const std::vector<FlowResult>& results, const FlowTitles& titles,
                    {"cell", r.cell},
                    {"directions", r.bidirectional ? 2 : 1},
                    {"length", r.length},
-                   {"source", r.source.empty() ? json(nullptr) : json(r.source)},
-                   {"target", r.target.empty() ? json(nullptr) : json(r.target)},
+                   {"source", or_null(r.source)},
+                   {"target", or_null(r.target)},
                    {"with", line_json(r.with)},
                    {"without", line_json(r.without)}});
   }
@@ -158,7 +157,7 @@ json flow_json(const std::vector<FlowResult>& results, const FlowTitles& titles,
           {"kind", "flow"},
           {"title", titles.title},
           {"setup", titles.setup},
-          {"model", titles.model.empty() ? json(nullptr) : json(titles.model)},
+          {"model", or_null(titles.model)},
           {"without", titles.without},
           {"versus", titles.versus},
           {"seeds", titles.seeds},

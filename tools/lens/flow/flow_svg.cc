@@ -125,11 +125,7 @@ std::string axis(const FlowResult& r, const Scale& s, double y) {
 
 // Rows are target words, columns source words; deeper is larger, on one log scale for both maps.
 std::string maps(const FlowResult& r, const std::string& other, double top) {
-  double low = HUGE_VAL, high = -HUGE_VAL;
-  for (const FlowLine* l : {&r.without, &r.with})
-    for (const auto& row : l->map)
-      for (double x : row)
-        if (std::isfinite(x)) low = std::min(low, x), high = std::max(high, x);
+  auto [low, high] = range_of_maps(r);
   size_t T = r.with.map.size(), S = r.with.median.size();
   double gap = 28, width = (kWidth - kLeft - kRight - gap) / 2, cell = width / static_cast<double>(S);
   std::string out;
@@ -157,8 +153,7 @@ std::string maps(const FlowResult& r, const std::string& other, double top) {
   }
   out += fmt::format(
       "<text class=\"quiet small\" x=\"{:.1f}\" y=\"{:.1f}\">a row a target word, a column a source word; pale "
-      "10^{:.1f}, deep "
-      "10^{:.1f}, one log scale</text>\n",
+      "10^{:.1f}, deep 10^{:.1f}, one log scale</text>\n",
       kLeft, top + kCell * static_cast<double>(T) + 16, low, high);
   return out;
 }
@@ -177,8 +172,7 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
   double height = map + kCell * static_cast<double>(r.with.map.size()) + 28;
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
-      "role=\"img\" "
-      "aria-label=\"{2}\">\n<style>\n{3}</style>\n<rect class=\"back\" width=\"{0}\" height=\"{1}\"/>\n"
+      "role=\"img\" aria-label=\"{2}\">\n<style>\n{3}</style>\n<rect class=\"back\" width=\"{0}\" height=\"{1}\"/>\n"
       "<text class=\"title\" x=\"18\" y=\"28\">{2}</text>\n",
       kWidth, height, xml(translator::utf8::fit(titles.title, 80)), kStyle);
   int decades = static_cast<int>(s.high - s.low), every = decades > 8 ? 2 : 1;
@@ -198,8 +192,7 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
        {std::tuple("with", std::string("with"), &r.with), std::tuple("without", other, &r.without)}) {
     out += fmt::format(
         "<polyline class=\"{0}\" points=\"18,{1:.1f} 52,{1:.1f}\"/><text class=\"{0}\" x=\"59\" "
-        "y=\"{2:.1f}\">{3}: word 1 gets "
-        "{4} word {5}</text>\n",
+        "y=\"{2:.1f}\">{3}: word 1 gets {4} word {5}</text>\n",
         name, key, key + 5, text, as_fraction(l->median[0]), s.words);
     key += 19;
   }
@@ -209,8 +202,7 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
                              std::pair("rest", "recurrent path: from state to state")}) {
     out += fmt::format(
         "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"12\"/><text class=\"quiet small\" "
-        "x=\"{:.1f}\" "
-        "y=\"{:.1f}\">{}</text>\n",
+        "x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
         name, x, legend - 11, x + 19, legend, words);
     x += 226;
   }

@@ -13,6 +13,7 @@
 #include <gradus/io/replacement.h>
 
 #include <common/json_text.h>
+#include <common/tell.h>
 
 namespace lens {
 
@@ -121,6 +122,13 @@ void write_file(const std::string& path, const std::string& text) {
   if (path != "-") return gradus::io::replace_file(path, text, complain);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     complain(fmt::format("cannot be written: {}", std::strerror(errno)));
+}
+
+void write_page(const std::string& path, const std::string& name, const json& data,
+                const std::string& about) {
+  std::string page = assemble_page(name, data);
+  write_file(path, page);
+  if (path != "-") translator::tell("{}: {}, {} KB\n", path, about, page.size() / 1000);
 }
 
 }  // namespace lens

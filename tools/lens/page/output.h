@@ -42,5 +42,7 @@ std::string assemble_page(const std::string& name, const json& data);
 
 /// Writes the file, or throws. "-" is standard output.
 void write_file(const std::string& path, const std::string& text);
+/// Writes the page `name`, and if that is a file a line to stderr: "FILE: about, 12 KB".
+void write_page(const std::string& path, const std::string& name, const json& data, const std::string& about);
 
 }  // namespace lens

@@ -48,10 +48,7 @@ int report(const ReportOptions& o) {
     fmt::print("{}", report_text(run, style.width, style.color != translator::Color::none));
     return 0;
   }
-  std::string page = assemble_page("report", run);
-  write_file(o.out, page);
-  if (o.out != "-")
-    translator::tell("{}: {} validations, {} KB\n", o.out, run["validations"].size(), page.size() / 1000);
+  write_page(o.out, "report", run, fmt::format("{} validations", run["validations"].size()));
   return 0;
 }
 

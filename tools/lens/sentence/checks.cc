@@ -6,7 +6,8 @@
 
 #include <gradus/differences.h>
 #include <gradus/ops.h>
-#include <gradus/parallel.h>
+
+#include "jobs.h"
 
 namespace lens {
 namespace {
@@ -298,11 +299,10 @@ void add_annotations(const Dissection& d, const SentenceTrace& trace, std::vecto
 }  // namespace
 
 std::vector<Compared> check_trace(const Dissection& d, const SentenceTrace& trace) {
-  ThreadPool pool(available_threads());
-  auto everywhere = [&](size_t count, const std::function<void(size_t)>& job) {
-    pool.run([&](int worker) {
+  auto everywhere = [&](size_t count, auto job) {
+    run_jobs(count, [&](size_t k, int) {
       NoGrad guard;
-      for (size_t k = static_cast<size_t>(worker); k < count; k += static_cast<size_t>(pool.size())) job(k);
+      job(k);
     });
   };
   std::vector<Job> jobs;

@@ -26,14 +26,13 @@ std::vector<std::string> words_of(const translator::Model& model, const std::str
 
 const gradus::nn::Seq2Seq& Subject::network() const {
   if (const gradus::nn::Seq2Seq* found = model.recurrent()) return *found;
-  gradus::fail("lens",
-               "this model is a Transformer: it looks at the source once a layer, several heads at a time, and "
-               "its decoder looks at "
-               "itself; only recurrent translators, with one attention a step, are taken apart; hint: train "
-               "one with `translator "
-               "train --model gru --attention multihead --out DIR` for attention in heads, then `lens explain "
-               "DIR`; of this one, "
-               "`translator translate --attention-map` shows where it looks, `lens report` its training");
+  gradus::fail(
+      "lens",
+      "this model is a Transformer: it looks at the source once a layer, several heads at a time, and "
+      "its decoder looks at itself; only recurrent translators, with one attention a step, are taken "
+      "apart; hint: train one with `translator train --model gru --attention multihead --out DIR` for "
+      "attention in heads, then `lens explain DIR`; of this one, `translator translate "
+      "--attention-map` shows where it looks, `lens report` its training");
 }
 
 Subject make_subject(const std::string& directory, const std::string& source, const std::string& target) {
