@@ -24,14 +24,15 @@ class Checker {
     print(toned(title, Tone::strong, style_) + "\n\n");
   }
 
-  int run(const OpFunction& f, const std::vector<CheckInput>& inputs) {
-    int code = look(f, inputs);
-    log_.write();
-    return code;
-  }
-
-  int run(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters) {
-    int code = look(f, parameters);
+  // Of an operation and its inputs, or of a model and its parameters.
+  template <class F, class Inputs>
+  int run(const F& f, const Inputs& inputs) {
+    int code = 1;
+    try {
+      code = look(f, inputs);
+    } catch (const std::exception& error) {
+      failed("error", error.what(), "");
+    }
     log_.write();
     return code;
   }
@@ -54,34 +55,25 @@ class Checker {
         in.push_back(parameters[i].defined() ? parameters[i].var() : Var(values[i]));
       return f(in);
     };
-    try {
-      const Exercise* e = options_.exercise.empty() ? nullptr : &exercise(options_.exercise);
-      if (e && compare_values(f, *e, values, inputs)) return 1;
-      Diagnosis d = diagnose(call, named, options_.diagnosis);
-      if (e && !d && !d.inputs.empty()) ask_suspects(f, *e, values, d);
-      if (d.mistake == Mistake::unknown && d.sentence.find('\n') == std::string::npos) {
-        NoGrad guard;
-        Tensor y = f(as_vars(values)).value();
-        for (InputDiagnosis& in : d.inputs)
-          for (size_t i = 0; i < inputs.size(); ++i)
-            if (in.mistake == Mistake::unknown && inputs[i].name == in.name)
-              if (std::string hint = hint_of(in, values[i], y); !hint.empty())
-                d.name = in.name, d.sentence = hint;
-      }
-      return report(d, inputs);
-    } catch (const std::exception& error) {
-      return failed("error", error.what(), "");
+    const Exercise* e = options_.exercise.empty() ? nullptr : &exercise(options_.exercise);
+    if (e && compare_values(f, *e, values, inputs)) return 1;
+    Diagnosis d = diagnose(call, named, options_.diagnosis);
+    if (e && !d && !d.inputs.empty()) ask_suspects(f, *e, values, d);
+    if (d.mistake == Mistake::unknown && d.sentence.find('\n') == std::string::npos) {
+      NoGrad guard;
+      Tensor y = f(as_vars(values)).value();
+      for (InputDiagnosis& in : d.inputs)
+        for (size_t i = 0; i < inputs.size(); ++i)
+          if (in.mistake == Mistake::unknown && inputs[i].name == in.name)
+            if (std::string hint = hint_of(in, values[i], y); !hint.empty())
+              d.name = in.name, d.sentence = hint;
     }
+    return report(d, inputs);
   }
 
   int look(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters) {
-    try {
-      Diagnosis d = diagnose(f, parameters, options_.diagnosis);
-      if (report(d, {})) return 1;
-      return ignored(d);
-    } catch (const std::exception& error) {
-      return failed("error", error.what(), "");
-    }
+    Diagnosis d = diagnose(f, parameters, options_.diagnosis);
+    return report(d, {}) || ignored(d);
   }
 
   static void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
@@ -104,10 +96,9 @@ class Checker {
     NoGrad guard;
     Tensor yours = f(as_vars(values)).value(), right = e.right(as_vars(values)).value();
     if (!yours.defined()) return failed("no result", "The function returns an undefined Var.", "");
-    if (yours.shape() != right.shape())
-      return failed("wrong shape",
-                    fmt::format("The result is {}, it must be {}.", yours.shape().str(), right.shape().str()),
-                    "");
+    std::string shapes =
+        fmt::format("The result is {}, it must be {}.", yours.shape().str(), right.shape().str());
+    if (yours.shape() != right.shape()) return failed("wrong shape", shapes, "");
     if (all_close(yours, right, 1e-9, 1e-9)) return false;
     std::vector<std::string> words;
     for (const CheckInput& in : inputs)
@@ -119,11 +110,8 @@ class Checker {
       if (wrong.shape() == yours.shape() && all_close(yours, wrong, 1e-9, 1e-9))
         return failed(s.kind, s.sentence, "the result");
     }
-    return failed("wrong value",
-                  e.otherwise.empty()
-                      ? "The result itself is not what the formula says; the gradients come after that."
-                      : e.otherwise,
-                  "the result");
+    const char* general = "The result itself is not what the formula says; the gradients come after that.";
+    return failed("wrong value", e.otherwise.empty() ? general : e.otherwise, "the result");
   }
 
   // All gradients under one random dy.
@@ -131,14 +119,10 @@ class Checker {
     std::vector<Var> in;
     for (const Tensor& t : values) in.push_back(is_floating(t.dtype()) ? variable(t.clone()) : Var(t));
     Var y = f(in);
-    std::vector<Tensor> out;
-    if (!y.requires_grad()) {
-      for (const Var& x : in)
-        out.push_back(is_floating(x.dtype()) ? Tensor::zeros(x.shape(), DType::f64) : Tensor());
-      return out;
-    }
     Rng rng(23);
-    Gradients grads = backward(y, {.seed = Tensor::uniform(y.shape(), -1, 1, rng, DType::f64)});
+    Gradients grads;
+    if (y.requires_grad()) grads = backward(y, {.seed = Tensor::uniform(y.shape(), -1, 1, rng, DType::f64)});
+    std::vector<Tensor> out;
     for (const Var& x : in)
       out.push_back(!is_floating(x.dtype()) ? Tensor()
                     : grads.contains(x)     ? grads[x]
@@ -166,46 +150,40 @@ class Checker {
     const InputDiagnosis* shown = nullptr;
     double worst = 0;
     size_t name_width = 0, shape_width = 0;
-    auto labelled = [&](const InputDiagnosis& in) {
-      return std::any_of(inputs.begin(), inputs.end(),
-                         [&](auto& i) { return i.name == in.name && !i.words.empty(); });
+    auto words_of = [&](const std::string& name) {
+      for (const CheckInput& in : inputs)
+        if (in.name == name) return in.words;
+      return std::vector<std::string>();
     };
     // The picture is of the worst input; of wrong ones rather of one whose rows are words.
     auto interest = [&](const InputDiagnosis& in) {
-      bool wrong = in.worst_error > options_.diagnosis.tolerance;
-      return std::pair(wrong ? 1 + labelled(in) : 0, wrong || !labelled(in) ? in.worst_error : 1.0);
+      bool wrong = in.worst_error > options_.diagnosis.tolerance, labelled = !words_of(in.name).empty();
+      return std::pair(wrong ? 1 + labelled : 0, wrong || !labelled ? in.worst_error : 1.0);
     };
     for (const InputDiagnosis& in : d.inputs) {
       if (!shown || interest(in) > interest(*shown)) shown = &in;
       worst = gradus::worse(worst, in.worst_error);
       name_width = std::max(name_width, in.name.size());
       shape_width = std::max(shape_width, in.analytic.shape().str().size());
-    }
-    auto words_of = [&](const std::string& name) {
-      for (const CheckInput& in : inputs)
-        if (in.name == name) return in.words;
-      return std::vector<std::string>();
-    };
-    for (const InputDiagnosis& in : d.inputs)
       log_.add(in.name, in.analytic, in.numeric, "numeric", words_of(in.name), in.worst_error,
                options_.diagnosis.tolerance, in.floor);
+    }
     if (shown) {
-      std::vector<std::string> words = words_of(shown->name);
       std::string shape = shown->analytic.shape().str();
       print("  " + toned("the gradient of " + shown->name + " " + shape, Tone::quiet, style_) + "\n");
-      print(
-          draw({shown->name, shown->analytic, shown->numeric, words, "numeric", options_.diagnosis.tolerance,
-                shown->floor},
-               style_) +
-          "\n");
+      Picture picture{shown->name,           shown->analytic, shown->numeric,
+                      words_of(shown->name), "numeric",       options_.diagnosis.tolerance,
+                      shown->floor};
+      print(draw(picture, style_) + "\n");
     }
     for (const InputDiagnosis& in : d.inputs) {
       bool wrong = in.worst_error > options_.diagnosis.tolerance, idle = !wrong && without_influence(in);
       Tone tone = wrong ? Tone::bad : idle ? Tone::quiet : Tone::good;
       std::string line = fmt::format("{:<{}} {:<{}}  largest relative error {:.1e}", in.name, name_width,
                                      in.analytic.shape().str(), shape_width, in.worst_error);
-      std::string what = in.mistake == Mistake::unknown ? "wrong" : name_of(in.mistake);
-      if (wrong || idle) line += "   " + (idle ? std::string("no influence") : what);
+      if (idle) line += "   no influence";
+      if (wrong)
+        line += in.mistake == Mistake::unknown ? "   wrong" : std::string("   ") + name_of(in.mistake);
       print("  " + toned(wrong ? "✗" : idle ? "○" : "✓", tone, style_) + " " + line + "\n");
     }
     print("\n");
@@ -247,13 +225,11 @@ class Checker {
       if (without_influence(in) && ++count <= 4) names += (names.empty() ? "" : ", ") + in.name;
     if (count == 0) return 0;
     if (count > 4) names += fmt::format(" and {} more", count - 4);
-    return failed(
-        "ignored",
-        fmt::format(
-            "The result does not depend on {}: no gradient arrives there, and no training will ever move "
-            "them. Is that part of the model wired in?",
-            names),
-        "");
+    std::string sentence = fmt::format(
+        "The result does not depend on {}: no gradient arrives there, and no training will ever move them. Is "
+        "that part of the model wired in?",
+        names);
+    return failed("ignored", sentence, "");
   }
 
   static std::string sentence_case(std::string text) {

@@ -39,17 +39,15 @@ Shade mix(const int (&a)[3], const int (&b)[3], double t) {
 
 // Orange for -1 over grey to teal for 1. The square root lets small ones be seen.
 Shade diverging(double t, const PictureStyle& style) {
-  if (style.color ==
-      Color::palette16) {  // two steps each way; the mixtures below would come out as any colour
-    double size = std::sqrt(std::min(std::abs(t), 1.0));
-    if (size < 0.25) return {85, 85, 85, 240};
-    if (t < 0) return size < 0.7 ? Shade{170, 85, 0, 130} : Shade{255, 255, 85, 227};
-    return size < 0.7 ? Shade{0, 170, 170, 37} : Shade{85, 255, 255, 87};
+  double share = std::sqrt(std::min(std::abs(t), 1.0));
+  if (style.color == Color::palette16) {  // two steps each way; mixtures would come out as any colour
+    if (share < 0.25) return {85, 85, 85, 240};
+    if (t < 0) return share < 0.7 ? Shade{170, 85, 0, 130} : Shade{255, 255, 85, 227};
+    return share < 0.7 ? Shade{0, 170, 170, 37} : Shade{85, 255, 255, 87};
   }
   constexpr int grey[2][3] = {{43, 47, 54}, {238, 238, 236}}, orange[2][3] = {{255, 150, 50}, {206, 92, 0}},
                 teal[2][3] = {{53, 205, 188}, {0, 122, 112}};
   int light = style.background == Background::light;
-  double share = std::sqrt(std::min(std::abs(t), 1.0));
   Shade shade = mix(grey[light], t < 0 ? orange[light] : teal[light], share);
   shade.index = index_of_256(t > 0, share, light);
   return shade;
@@ -66,7 +64,7 @@ class Maps {
  public:
   Maps(const Picture& p, const PictureStyle& style) : p_(p), style_(style) {
     const gradus::Shape& shape = p.yours.shape();
-    bool downwards = shape.dims() == 1 && !p.words.empty();
+    bool downwards = shape.dims() < 2 && !p.words.empty();
     columns_ = shape.dims() == 0 || downwards ? 1 : shape[-1];
     rows_ = columns_ == 0 ? 0 : p.yours.numel() / columns_;
     for (int64_t i = 0; i < p.yours.numel(); ++i) {
@@ -81,50 +79,48 @@ class Maps {
     shown_rows_ = std::min(rows_, kMaxRows);
     while (scale_ > 0 && scale_ * std::pow(10, exponent_) < 0.1 && exponent_ < 12) exponent_ += 3;
     label_rows(shape, downwards);
-    plan();
+    choose_cells();
+    spaced_ = any_ && shown_rows_ <= kSpacedRows && !stacked_;
   }
 
   std::string draw() {
     std::string out;
-    if (stacked_) {
-      for (int map = 0; map < 3; ++map) {
-        if (map) out += '\n';
-        lines(out, {map});
-      }
-    } else {
-      lines(out, {0, 1, 2});
+    if (!stacked_) lines(out, {0, 1, 2});
+    for (int map = 0; stacked_ && map < 3; ++map) {
+      if (map) out += '\n';
+      lines(out, {map});
     }
-    std::string legend =
-        style_.color == Color::none ? "" : swatch(-1) + " negative  " + swatch(1) + " positive";
-    if (any_) legend += fmt::format("{}{} differs", legend.empty() ? "" : "  ", spaced_ ? "┏━┓" : "[ ]");
-    if (exponent_ && cell_ > 2)
-      legend += fmt::format("{}in units of 1e-{}", legend.empty() ? "" : "  ", exponent_);
+    std::string legend;
+    auto explain = [&](const std::string& text) { legend += (legend.empty() ? "" : "  ") + text; };
+    if (style_.color != Color::none) explain(swatch(-1) + " negative  " + swatch(1) + " positive");
+    if (any_) explain(spaced_ ? "┏━┓ differs" : "[ ] differs");
+    if (exponent_ && cell_ > 2) explain(fmt::format("in units of 1e-{}", exponent_));
     if (shown_rows_ < rows_ || shown_columns_ < columns_)
-      legend += fmt::format("{}the first {} x {} of {} x {}", legend.empty() ? "" : "  ", shown_rows_,
-                            shown_columns_, rows_, columns_);
+      explain(fmt::format("the first {} x {} of {} x {}", shown_rows_, shown_columns_, rows_, columns_));
     return legend.empty() ? out : out + (spaced_ ? "  " : "\n  ") + legend + "\n";
   }
 
  private:
+  // What entry i of the first axis is called.
+  std::string word(int64_t i) const {
+    size_t k = static_cast<size_t>(i);
+    return k < p_.words.size() ? p_.words[k] : std::to_string(i);
+  }
+
   void label_rows(const gradus::Shape& shape, bool downwards) {
     for (int64_t r = 0; r < shown_rows_; ++r) {
       std::string label;
-      if (shape.dims() == 1 && !downwards)
-        label = "";
-      else if (shape.dims() > 2) {
+      if (shape.dims() > 2) {
         int64_t rest = r;
         for (int axis = shape.dims() - 2; axis >= 0; --axis) {
           int64_t i = rest % shape[axis];
           rest /= shape[axis];
-          std::string name = axis == 0 && i < static_cast<int64_t>(p_.words.size())
-                                 ? p_.words[static_cast<size_t>(i)]
-                                 : std::to_string(i);
+          std::string name = axis == 0 ? word(i) : std::to_string(i);
           label = label.empty() ? name : name + "," + label;
         }
-      } else if (r < static_cast<int64_t>(p_.words.size()))
-        label = p_.words[static_cast<size_t>(r)];
-      else if (shape.dims() > 0)
-        label = std::to_string(r);
+      } else if (shape.dims() == 2 || downwards) {
+        label = word(r);
+      }
       labels_.push_back(utf8::fit(label, 10));
       label_width_ = std::max(label_width_, utf8::display_width(labels_.back()));
     }
@@ -135,11 +131,6 @@ class Maps {
 
   // Cells with numbers side by side; cells without; numbers one below the other; and if nothing helps, fewer
   // columns.
-  void plan() {
-    choose_cells();
-    spaced_ = any_ && shown_rows_ <= kSpacedRows && !stacked_;
-  }
-
   void choose_cells() {
     shown_columns_ = columns_;
     bool coloured = style_.color != Color::none;
@@ -244,36 +235,33 @@ class Maps {
   }
 
   void lines(std::string& out, const std::vector<int>& maps) const {
-    const std::string left = "  ", gap = "   ";
+    const std::string left = "  ";
     int64_t width = map_width(shown_columns_, cell_);
     std::string blank = spaces(label_width_ + 1);
     const char* titles[] = {"yours", p_.expected_title, "difference"};
     std::string title, axis;
+    auto before = [&](int map) { return map == maps.front() ? "" : "   "; };
     for (int map : maps) {
-      title += (map != maps.front() ? gap : "") + pad_right(titles[map], std::max<int64_t>(width, 0));
-      axis += map != maps.front() ? gap : "";
+      title += before(map) + pad_right(titles[map], width);
+      axis += before(map);
       for (int64_t c = 0; c < shown_columns_; ++c)
         axis += (any_ ? " " : "") + pad_left(std::to_string(c), cell_ > 5 ? cell_ - 1 : cell_) +
                 (cell_ > 5 ? " " : "");
       if (any_) axis += " ";
     }
-    bool narrow = width < 10 && maps.size() > 1;  // the titles need more room than the maps: one line each
-    if (narrow) {
-      out += left + blank +
-             toned(fmt::format("{} | {} | {}", titles[0], titles[1], titles[2]), Tone::quiet, style_) + '\n';
-    } else {
-      out += left + blank + toned(title, Tone::quiet, style_) + '\n';
-    }
+    if (width < 10 && maps.size() > 1)  // the titles need more room than the maps
+      title = fmt::format("{} | {} | {}", titles[0], titles[1], titles[2]);
+    out += left + blank + toned(title, Tone::quiet, style_) + '\n';
     if (columns_ > 1) out += left + blank + toned(axis, Tone::quiet, style_) + '\n';
     for (int64_t r = 0; r <= shown_rows_; ++r) {
       if (spaced_) {
         std::string line;
-        for (int map : maps) line += (map != maps.front() ? gap : "") + between(map, r);
+        for (int map : maps) line += before(map) + between(map, r);
         if (line.find_first_not_of(' ') != std::string::npos || r > 0) out += left + blank + line + '\n';
       }
       if (r == shown_rows_) break;
       out += left + pad_left(labels_[static_cast<size_t>(r)], label_width_) + " ";
-      for (int map : maps) out += (map != maps.front() ? gap : "") + row(map, r);
+      for (int map : maps) out += before(map) + row(map, r);
       out += '\n';
     }
   }
@@ -306,30 +294,15 @@ std::string draw(const Picture& picture, const PictureStyle& style) {
 
 std::string toned(const std::string& text, Tone tone, const PictureStyle& style) {
   if (style.color == Color::none || tone == Tone::plain) return text;
-  bool light = style.background == Background::light;
-  std::string begin;
-  switch (tone) {
-    case Tone::quiet:
-      begin = translator::set_quiet(style.color);
-      break;
-    case Tone::strong:
-      begin = "\x1b[1m";
-      break;
-    case Tone::good:
-      begin =
-          translator::set_foreground(light ? Shade{0, 122, 60, 29} : Shade{70, 200, 120, 78}, style.color);
-      break;
-    case Tone::bad:
-      begin = translator::set_foreground(light ? Shade{190, 20, 40, 124} : Shade{255, 105, 105, 203},
-                                         style.color);
-      break;
-    case Tone::code:
-      begin =
-          translator::set_foreground(light ? Shade{8, 81, 156, 25} : Shade{125, 184, 247, 111}, style.color);
-      break;
-    case Tone::plain:
-      break;
-  }
+  auto colour = [&](const Shade& on_light, const Shade& on_dark) {
+    return translator::set_foreground(style.background == Background::light ? on_light : on_dark,
+                                      style.color);
+  };
+  std::string begin = tone == Tone::quiet    ? translator::set_quiet(style.color)
+                      : tone == Tone::strong ? "\x1b[1m"
+                      : tone == Tone::good   ? colour({0, 122, 60, 29}, {70, 200, 120, 78})
+                      : tone == Tone::bad    ? colour({190, 20, 40, 124}, {255, 105, 105, 203})
+                                             : colour({8, 81, 156, 25}, {125, 184, 247, 111});
   return begin + text + translator::reset(style.color);
 }
 

@@ -9,6 +9,7 @@
 
 #include "sentence/dissection.h"
 #include "flow.h"
+#include "norms.h"
 
 namespace lens {
 namespace {
@@ -34,10 +35,46 @@ constexpr std::array<double, 4> kSix = {3.0 / 4, -3.0 / 20, 1.0 / 60, 0};
 // What sees the moved state: everything after it, or one way only.
 enum class Seen { everywhere, value, score, recurrent };
 
-struct Column {
+// A difference of one step.
+struct Tried {
+  double step = kSteps[0], slope = 0, doubt = HUGE_VAL;
+};
+
+// A length, and what differences along its gradient say.
+struct Item {
   size_t word;
   Seen seen;
-  const std::vector<double>* direction;  // of length 1
+  int64_t step;                   // -1: the whole target
+  std::vector<double> direction;  // of length 1
+  double engine, loss;
+  Tried taken = {};
+  double least = 0;  // how far apart the neighbours are
+  std::vector<Tried> tried = {};
+  double floor() const { return loss * std::max(kSmallest, kRounding / taken.step); }
+  // Beside a kink the two orders of one step may agree by chance; not with the step before as well.
+  bool sure(bool kinks) const {
+    double enough = kEnough * std::max(std::abs(taken.slope), kSmallest * loss);
+    if (!kinks) return taken.doubt <= enough;
+    return tried.size() > 1 && taken.doubt <= enough &&
+           std::abs(taken.slope - tried[tried.size() - 2].slope) <= 10 * enough;
+  }
+  // No step was sure: of the two neighbours that agree best, the one that agrees best with itself. How far they
+  // are apart tells what the result is worth.
+  void choose() {
+    least = HUGE_VAL;
+    for (size_t i = 0; i + 1 < tried.size(); ++i) {
+      const Tried &a = tried[i], &b = tried[i + 1];
+      double apart = gradus::worse(worse(a.doubt, b.doubt), std::abs(a.slope - b.slope));
+      if (i > 0 && !(apart < least)) continue;
+      least = apart;
+      taken = b.doubt < a.doubt ? b : a;
+    }
+  }
+};
+
+// One of a batch: a state moved along the direction of its item.
+struct Column {
+  const Item* item;
   double by;
 };
 
@@ -48,7 +85,11 @@ class Batch {
       : network_(network), mode_(mode), source_(source), target_(target) {
     NoGrad guard;
     still_ = read_source(network.encoder, source);
-    below_ = last_input();
+    // What the last layer reads: [S, 1, I]. No state below it moves.
+    const nn::RecurrentStack& rnn = network.encoder.rnn;
+    below_ = network.encoder.embedding(Tensor::from_ids({static_cast<int64_t>(source.size()), 1}, source));
+    for (int64_t layer = 0; layer + 1 < rnn.options.num_layers; ++layer)
+      below_ = rnn.joined(layer, below_, rnn.states(layer, below_));
   }
 
   /// L_t of each column, [columns][T].
@@ -74,26 +115,17 @@ class Batch {
   }
 
  private:
-  // What the last layer reads: [S, 1, I]. No state below it moves.
-  Var last_input() const {
-    const nn::RecurrentStack& rnn = network_.encoder.rnn;
-    Var x = network_.encoder.embedding(Tensor::from_ids({static_cast<int64_t>(source_.size()), 1}, source_));
-    for (int64_t layer = 0; layer + 1 < rnn.options.num_layers; ++layer)
-      x = rnn.joined(layer, x, rnn.states(layer, x));
-    return x;
-  }
-
-  // The states of one direction at one word, moved in the columns that `chosen` takes.
-  template <class Chosen>
-  Var moved(const Var& h, const std::vector<Column>& columns, size_t word, int64_t d, Chosen chosen) const {
+  // The states of one direction at one word, moved in the columns that are seen this way.
+  static Var moved(const Var& h, const std::vector<Column>& columns, size_t word, int64_t d, Seen way) {
     Tensor shift;
     int64_t H = h.size(1);
     for (size_t b = 0; b < columns.size(); ++b) {
       const Column& c = columns[b];
-      if (c.word != word || !chosen(c.seen)) continue;
+      if (c.item->word != word || (c.item->seen != way && c.item->seen != Seen::everywhere)) continue;
       if (!shift.defined()) shift = Tensor::zeros(h.shape(), DType::f64);
       for (int64_t k = 0; k < H; ++k)
-        shift.f64()[static_cast<int64_t>(b) * H + k] = c.by * (*c.direction)[static_cast<size_t>(d * H + k)];
+        shift.f64()[static_cast<int64_t>(b) * H + k] =
+            c.by * c.item->direction[static_cast<size_t>(d * H + k)];
     }
     return shift.defined() ? h + shift : h;
   }
@@ -109,9 +141,7 @@ class Batch {
     nn::LayerStates value(static_cast<size_t>(rnn.directions()), std::vector<Var>(source_.size()));
     auto score = rnn.states(last_layer, below, [&](const Var& h, int64_t d, int64_t j) {
       size_t side = static_cast<size_t>(d), word = static_cast<size_t>(j);
-      auto as = [&](Seen way) {
-        return moved(h, columns, word, d, [way](Seen s) { return s == way || s == Seen::everywhere; });
-      };
+      auto as = [&](Seen way) { return moved(h, columns, word, d, way); };
       Var& of_value = value[side][word];
       of_value = as(Seen::value);
       nn::StateUse use{as(Seen::score), as(Seen::recurrent)};
@@ -135,50 +165,9 @@ class Batch {
   Var below_;
 };
 
-struct Tried {
-  double step, slope, doubt;
-};
-
-struct Item {
-  size_t word;
-  Seen seen;
-  int64_t step;  // -1: the whole target
-  std::vector<double> direction;
-  double engine, loss;
-  double slope = 0, doubt = HUGE_VAL, taken = kSteps[0];
-  double least = 0;  // how far apart the neighbours are
-  std::vector<Tried> tried = {};
-  double floor() const { return loss * std::max(kSmallest, kRounding / taken); }
-  void take(const Tried& t) {
-    slope = t.slope;
-    doubt = t.doubt;
-    taken = t.step;
-  }
-  // Beside a kink the two orders of one step may agree by chance; not with the step before as well.
-  bool sure(bool kinks) const {
-    double enough = kEnough * std::max(std::abs(slope), kSmallest * loss);
-    if (!kinks) return doubt <= enough;
-    return tried.size() > 1 && doubt <= enough &&
-           std::abs(slope - tried[tried.size() - 2].slope) <= 10 * enough;
-  }
-  // No step was sure: of the two neighbours that agree best, the one that agrees best with itself. How far they
-  // are apart tells what the result is worth.
-  void choose() {
-    least = HUGE_VAL;
-    for (size_t i = 0; i + 1 < tried.size(); ++i) {
-      const Tried &a = tried[i], &b = tried[i + 1];
-      double apart = gradus::worse(worse(a.doubt, b.doubt), std::abs(a.slope - b.slope));
-      if (i > 0 && !(apart < least)) continue;
-      least = apart;
-      take(b.doubt < a.doubt ? b : a);
-    }
-  }
-};
-
 Item item_of(const Tensor& rows, size_t word, Seen seen, int64_t step, double loss) {
-  Item out{word, seen, step, rows.row(static_cast<int64_t>(word)).to_vector(), 0, loss};
-  for (double x : out.direction) out.engine += x * x;
-  out.engine = std::sqrt(out.engine);
+  Tensor row = rows.row(static_cast<int64_t>(word));
+  Item out{word, seen, step, row.to_vector(), norm(row), loss};
   // Where there is no gradient the loss must be level along any direction.
   for (double& x : out.direction)
     x = out.engine > 0 ? x / out.engine : 1 / std::sqrt(static_cast<double>(out.direction.size()));
@@ -220,9 +209,7 @@ FlowChecks check_flow(const nn::Seq2Seq& network, FlowMode mode, const std::vect
       std::vector<Column> columns;
       for (size_t i = 0; i < n; ++i)
         for (int k = 1; k <= 4; ++k)
-          for (int sign : {1, -1})
-            columns.push_back(
-                {open[begin + i]->word, open[begin + i]->seen, &open[begin + i]->direction, sign * k * h});
+          for (int sign : {1, -1}) columns.push_back({open[begin + i], sign * k * h});
       auto losses = batch.losses(columns);
       for (size_t i = 0; i < n; ++i) {
         Item& item = *open[begin + i];
@@ -239,7 +226,7 @@ FlowChecks check_flow(const nn::Seq2Seq& network, FlowMode mode, const std::vect
       }
     }
     std::erase_if(open, [kinks](Item* item) {
-      item->take(item->tried.back());
+      item->taken = item->tried.back();
       return item->sure(kinks);
     });
     if (open.empty()) break;
@@ -247,11 +234,11 @@ FlowChecks check_flow(const nn::Seq2Seq& network, FlowMode mode, const std::vect
   for (Item* item : open) item->choose();
   FlowChecks out;
   for (const Item& item : items) {
-    if (kinks && item.least > kApart * std::max(std::abs(item.slope), item.floor())) {
+    if (kinks && item.least > kApart * std::max(std::abs(item.taken.slope), item.floor())) {
       ++out.undecided;
       continue;
     }
-    double error = relative_error(item.engine, item.slope, item.floor());
+    double error = relative_error(item.engine, item.taken.slope, item.floor());
     out.add({.count = 1, .small = item.engine < item.floor(), .worst = error});
   }
   return out;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 
 #include <gradus/error.h>
 #include <common/utf8.h>
@@ -34,48 +33,6 @@ bool is(std::string_view type, std::string_view wanted) {
   return type == wanted || (wanted == "number" && type == "integer");
 }
 
-enum class Rule {
-  type,
-  constant,
-  enumeration,
-  minimum,
-  maximum,
-  required,
-  properties,
-  additional,
-  items,
-  prefix_items,
-  min_items,
-  max_items,
-  one_of,
-  ref,
-  about
-};
-
-Rule rule_of(const std::string& name) {
-  static const std::unordered_map<std::string_view, Rule> known = {{"type", Rule::type},
-                                                                   {"const", Rule::constant},
-                                                                   {"enum", Rule::enumeration},
-                                                                   {"minimum", Rule::minimum},
-                                                                   {"maximum", Rule::maximum},
-                                                                   {"required", Rule::required},
-                                                                   {"properties", Rule::properties},
-                                                                   {"additionalProperties", Rule::additional},
-                                                                   {"items", Rule::items},
-                                                                   {"prefixItems", Rule::prefix_items},
-                                                                   {"minItems", Rule::min_items},
-                                                                   {"maxItems", Rule::max_items},
-                                                                   {"oneOf", Rule::one_of},
-                                                                   {"$ref", Rule::ref},
-                                                                   {"description", Rule::about},
-                                                                   {"title", Rule::about},
-                                                                   {"$schema", Rule::about},
-                                                                   {"$defs", Rule::about}};
-  auto at = known.find(name);
-  if (at == known.end()) gradus::fail("schema", "unknown rule \"" + name + "\"");
-  return at->second;
-}
-
 // A place within a document, put into words only when something is wrong there.
 struct Where {
   const Where* around = nullptr;  // nullptr: this is the document
@@ -96,7 +53,7 @@ class Validator {
 
   void check(const json& x, const json& schema, const Where& where) {
     for (const auto& [rule, value] : schema.get_ref<const json::object_t&>()) {
-      apply(rule_of(rule), value, x, schema, where);
+      apply(rule, value, x, schema, where);
       if (broken && !say_) return;
     }
   }
@@ -112,63 +69,51 @@ class Validator {
     found.push_back(translator::utf8::printable((place.empty() ? "document" : place) + ": " + what()));
   }
 
-  void apply(Rule rule, const json& value, const json& x, const json& schema, const Where& where) {
-    switch (rule) {
-      case Rule::type:
-        return type(value, x, where);
-      case Rule::constant:
-        if (x != value) report(where, [&] { return fmt::format("must be {}, is {}", brief(value), brief(x)); });
-        return;
-      case Rule::enumeration:
-        if (std::find(value.begin(), value.end(), x) == value.end())
-          report(where,
-                 [&] { return fmt::format("must be one of {}, is {}", json_text::dump(value), brief(x)); });
-        return;
-      case Rule::minimum:
-        if (x.is_number() && x.get<double>() < value.get<double>())
-          report(where, [&] { return fmt::format("must be at least {}, is {}", brief(value), brief(x)); });
-        return;
-      case Rule::maximum:
-        if (x.is_number() && x.get<double>() > value.get<double>())
-          report(where, [&] { return fmt::format("must be at most {}, is {}", brief(value), brief(x)); });
-        return;
-      case Rule::required:
-        if (!x.is_object()) return;
-        for (const json& name : value)
-          if (!x.contains(name.get_ref<const std::string&>()))
-            report(where, [&] { return "lacks " + json_text::dump(name); });
-        return;
-      case Rule::properties:
-        if (!x.is_object()) return;
-        for (const auto& [name, sub] : value.get_ref<const json::object_t&>())
-          if (auto at = x.find(name); at != x.end()) check(*at, sub, {&where, name});
-        return;
-      case Rule::additional:
-        return additional(value, x, schema, where);
-      case Rule::items:
-        if (!x.is_array()) return;
-        for (size_t i = schema.contains("prefixItems") ? schema.at("prefixItems").size() : 0; i < x.size(); ++i)
-          check(x[i], value, {&where, "", i});
-        return;
-      case Rule::prefix_items:
-        for (size_t i = 0; x.is_array() && i < std::min(x.size(), value.size()); ++i)
-          check(x[i], value[i], {&where, "", i});
-        return;
-      case Rule::min_items:
-        if (x.is_array() && x.size() < value.get<size_t>()) report(where, [] { return "has too few entries"; });
-        return;
-      case Rule::max_items:
-        if (x.is_array() && x.size() > value.get<size_t>())
-          report(where, [&] {
-            return fmt::format("has too many entries: {}, at most {}", x.size(), value.get<size_t>());
-          });
-        return;
-      case Rule::one_of:
-        return one_of(value, x, where);
-      case Rule::ref:
-        return check(x, root_.at("$defs").at(value.get_ref<const std::string&>().substr(kDefs.size())), where);
-      case Rule::about:
-        return;
+  void apply(const std::string& rule, const json& value, const json& x, const json& schema,
+             const Where& where) {
+    if (rule == "type") {
+      type(value, x, where);
+    } else if (rule == "const") {
+      if (x != value) report(where, [&] { return fmt::format("must be {}, is {}", brief(value), brief(x)); });
+    } else if (rule == "enum") {
+      if (std::find(value.begin(), value.end(), x) == value.end())
+        report(where,
+               [&] { return fmt::format("must be one of {}, is {}", json_text::dump(value), brief(x)); });
+    } else if (rule == "minimum") {
+      if (x.is_number() && x.get<double>() < value.get<double>())
+        report(where, [&] { return fmt::format("must be at least {}, is {}", brief(value), brief(x)); });
+    } else if (rule == "maximum") {
+      if (x.is_number() && x.get<double>() > value.get<double>())
+        report(where, [&] { return fmt::format("must be at most {}, is {}", brief(value), brief(x)); });
+    } else if (rule == "required") {
+      for (const json& name : value)
+        if (x.is_object() && !x.contains(name.get_ref<const std::string&>()))
+          report(where, [&] { return "lacks " + json_text::dump(name); });
+    } else if (rule == "properties") {
+      if (!x.is_object()) return;
+      for (const auto& [name, sub] : value.get_ref<const json::object_t&>())
+        if (auto at = x.find(name); at != x.end()) check(*at, sub, {&where, name});
+    } else if (rule == "additionalProperties") {
+      additional(value, x, schema, where);
+    } else if (rule == "items") {
+      for (size_t i = schema.contains("prefixItems") ? schema.at("prefixItems").size() : 0;
+           x.is_array() && i < x.size(); ++i)
+        check(x[i], value, {&where, "", i});
+    } else if (rule == "prefixItems") {
+      for (size_t i = 0; x.is_array() && i < std::min(x.size(), value.size()); ++i)
+        check(x[i], value[i], {&where, "", i});
+    } else if (rule == "minItems") {
+      if (x.is_array() && x.size() < value.get<size_t>()) report(where, [] { return "has too few entries"; });
+    } else if (rule == "maxItems") {
+      size_t most = value.get<size_t>();
+      if (x.is_array() && x.size() > most)
+        report(where, [&] { return fmt::format("has too many entries: {}, at most {}", x.size(), most); });
+    } else if (rule == "oneOf") {
+      one_of(value, x, where);
+    } else if (rule == "$ref") {
+      check(x, root_.at("$defs").at(value.get_ref<const std::string&>().substr(kDefs.size())), where);
+    } else if (rule != "description" && rule != "title" && rule != "$schema" && rule != "$defs") {
+      gradus::fail("schema", "unknown rule \"" + rule + "\"");
     }
   }
 
