@@ -20,8 +20,8 @@ using translator::utf8::printable;
 
 std::string padded(const std::string& word, int width) {
   std::string fitted = translator::utf8::fit(printable(word), width);
-  return std::string(static_cast<size_t>(std::max(0, width - translator::utf8::display_width(fitted))), ' ') +
-         fitted;
+  int space = std::max(0, width - translator::utf8::display_width(fitted));
+  return std::string(static_cast<size_t>(space), ' ') + fitted;
 }
 
 // 24-bit teal for what gains, orange for what loses.
@@ -35,19 +35,15 @@ std::string signed_cell(double x, double scale, bool colors) {
                 : fmt::format("\x1b[38;2;{};{};{}m{}\x1b[0m", mix(240), mix(130), mix(20), text);
 }
 
-// The largest number of a row of numbers, by size.
-double scale_of(const std::vector<std::vector<double>>& rows) {
-  double m = 0;
-  for (const auto& row : rows)
-    for (double x : row)
-      if (std::isfinite(x)) m = std::max(m, std::abs(x));
-  return m;
-}
-
 class Report {
  public:
   Report(const Subject& s, const Dissection& d, const SentenceTrace& trace, int width, bool colors)
-      : subject_(s), d_(d), trace_(trace), t_(trace.shown), width_(width), colors_(colors) {}
+      : subject_(s),
+        d_(d),
+        trace_(trace),
+        t_(static_cast<size_t>(trace.shown)),
+        width_(width),
+        colors_(colors) {}
 
   std::string run() {
     head();
@@ -73,11 +69,11 @@ class Report {
     out_ += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject_.has_reference ? "should say" : "says",
                         "would choose", "p", "loss");
     for (size_t t = 0; t < trace_.steps.size(); ++t) {
-      const gradus::Tensor& p = trace_.steps[t].probabilities.value();
-      std::string said = subject_.model.target.token(choice(trace_.steps[t]));
-      out_ += fmt::format("{:<24}{:<24}{:>9.4f}{:>9.4f}{}\n", subject_.target[t], said,
-                          p.f64()[trace_.steps[t].target], trace_.steps[t].loss.item(),
-                          choice(trace_.steps[t]) == trace_.steps[t].target ? "" : "  wrong");
+      const Step& s = trace_.steps[t];
+      int32_t said = choice(s);
+      out_ += fmt::format("{:<24}{:<24}{:>9.4f}{:>9.4f}{}\n", subject_.target[t],
+                          subject_.model.target.token(said), s.probabilities.value().f64()[s.target],
+                          s.loss.item(), said == s.target ? "" : "  wrong");
     }
   }
 
@@ -100,12 +96,13 @@ class Report {
 
   template <class F>
   void table(F&& f) {
-    std::vector<std::vector<double>> rows;
-    for (size_t t = 0; t < trace_.steps.size(); ++t) {
-      rows.emplace_back();
-      for (size_t j = 0; j < subject_.source.size(); ++j) rows.back().push_back(f(t, j));
-    }
-    double scale = scale_of(rows);
+    std::vector<std::vector<double>> rows(trace_.steps.size());
+    double scale = 0;  // the largest number by size
+    for (size_t t = 0; t < rows.size(); ++t)
+      for (size_t j = 0; j < subject_.source.size(); ++j) {
+        double x = rows[t].emplace_back(f(t, j));
+        if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
+      }
     size_t columns = static_cast<size_t>(std::max(1, (width_ - 13) / 7));
     for (size_t begin = 0; begin < subject_.source.size(); begin += columns) {
       size_t end = std::min(begin + columns, subject_.source.size());
@@ -121,11 +118,10 @@ class Report {
   }
 
   void one_step() {
-    const StepGradients& g = trace_.gradients[static_cast<size_t>(t_)];
-    const Step& s = trace_.steps[static_cast<size_t>(t_)];
+    const StepGradients& g = trace_.gradients[t_];
+    const Step& s = trace_.steps[t_];
     out_ += fmt::format("\nStep {} of {}: \"{}\" after \"{}\", loss {:.4f}\n", t_ + 1, trace_.steps.size(),
-                        subject_.target[static_cast<size_t>(t_)],
-                        t_ == 0 ? "<s>" : subject_.target[static_cast<size_t>(t_ - 1)], s.loss.item());
+                        subject_.target[t_], t_ == 0 ? "<s>" : subject_.target[t_ - 1], s.loss.item());
     out_ +=
         "A source word gains attention when its annotation beats the current mix in the direction that lowers "
         "the\nloss: dL/de_j = alpha_j g.(h_j - c), g = dL/dc. |dL/dh_j| by the way the gradient came:\n";
@@ -140,10 +136,8 @@ class Report {
       for (int64_t j = 0; j < S; ++j) {
         int64_t i = m * S + j;
         double pull = e.defined() ? e.f64()[i] : 0;
-        if (pull < least) {
-          least = pull;
-          best = j;
-        }
+        if (pull < least) best = j;
+        least = std::min(least, pull);
         out_ += fmt::format(
             "{} {:>9.4f} {:>9.4f} {:>+11.3e} {:>+11.3e} {:>+11.3e} | {:>9.2e} {:>9} {:>9.2e}\n",
             padded(subject_.source[static_cast<size_t>(j)], 14), s.attending.scores.value().f64()[i],
@@ -170,7 +164,7 @@ class Report {
       const Compared* worst = nullptr;
       int count = 0;
       for (const Compared& c : trace_.checks) {
-        if (c.step != t_ || c.station != name) continue;
+        if (c.step != s.t || c.station != name) continue;
         ++count;
         if (!worst || !(c.error <= worst->error)) worst = &c;
       }
@@ -191,7 +185,7 @@ class Report {
   const Subject& subject_;
   const Dissection& d_;
   const SentenceTrace& trace_;
-  int64_t t_;
+  size_t t_;
   int width_;
   bool colors_;
   std::string out_;

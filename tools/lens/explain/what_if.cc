@@ -57,9 +57,11 @@ json output_json(const Subject& subject, const Dissection& d, const SentenceTrac
   std::vector<int32_t> ids = shown_words(d, trace);
   Tensor which = Tensor::from_ids({static_cast<int64_t>(ids.size())}, ids);
   json words = json::array(), rest = json::array();
-  for (int32_t id : ids) words.push_back(subject.model.target.token(id));
   std::vector<bool> shown(static_cast<size_t>(trace.steps[0].logits.numel()));
-  for (int32_t id : ids) shown[static_cast<size_t>(id)] = true;
+  for (int32_t id : ids) {
+    words.push_back(subject.model.target.token(id));
+    shown[static_cast<size_t>(id)] = true;
+  }
   for (const Step& s : trace.steps) {
     const double* z = s.logits.value().f64();
     double top = -HUGE_VAL, sum = 0;
@@ -85,8 +87,7 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
   NoGrad guard;
   const nn::RecurrentCell& cell = d.decoder().cell;
   const nn::Readout& readout = d.decoder().readout;
-  Anatomy::Contributions parts =
-      d.anatomy().contributions(trace.reading.annotations.value());
+  Anatomy::Contributions parts = d.anatomy().contributions(trace.reading.annotations.value());
   int64_t D = parts.each.size(2), H = cell.hidden_size();
   bool luong = d.luong_order();
   json out = {{"luong", luong}};
@@ -102,13 +103,10 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
     Var of_word = in.word.var(), of_context = in.context.var();
     json unit = {{"type", nn::cell_name(cell.type)}, {"hidden", H}};
     unit["context"] = array(linear(Var(parts.each), of_context).value());
-    unit["word"] = array(over_steps(trace, [&](const Step& s) {
-      Var y = linear(s.word, of_word, cell.bias_ih.defined() ? cell.bias_ih.var() : Var());
-      return of_offset(of_context, y);
-    }));
-    unit["state"] = array(over_steps(trace, [&](const Step& s) {
-      return linear(s.state_before, cell.weight_hh, cell.bias_hh.defined() ? cell.bias_hh.var() : Var());
-    }));
+    unit["word"] = array(over_steps(
+        trace, [&](const Step& s) { return of_offset(of_context, linear(s.word, of_word, cell.bias_ih)); }));
+    unit["state"] = array(over_steps(
+        trace, [&](const Step& s) { return linear(s.state_before, cell.weight_hh, cell.bias_hh); }));
     bool reset_before = cell.type.kind == nn::CellKind::gru && (!cell.type.reset_after || cell.type.bahdanau);
     if (reset_before) {
       unit["weight_hn"] = base64_f32(slice(cell.weight_hh, 0, 2 * H, 3 * H).value());
@@ -130,9 +128,8 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
                {"size", readout.linear.weight.shape()[0]}};
   read["context"] = array(linear(Var(parts.each), of_context).value());
   read["rest"] = array(over_steps(trace, [&](const Step& s) {
-    Var y = luong ? linear(s.state, of_state, readout.linear.bias)
-                  : linear(s.word, in.word.var(), readout.linear.bias);
-    return of_offset(of_context, y);
+    return of_offset(of_context, luong ? linear(s.state, of_state, readout.linear.bias)
+                                       : linear(s.word, in.word.var(), readout.linear.bias));
   }));
   read["state"] = luong ? json(nullptr) : json(base64_f32(of_state.value()));
   out["readout"] = read;

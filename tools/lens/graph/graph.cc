@@ -36,9 +36,8 @@ int64_t numbered(const std::string& part, char letter) {
 }
 
 // Rows of the decoder, top down, in the order of computation. Row 0 is for weights that are cut up before any
-// step.
+// step, row 1 for the first state.
 int decoder_row(const std::string& part, bool luong) {
-  if (part == "start") return 1;
   if (part == "word") return 2;
   if (part == "attention") return luong ? 4 : 3;
   if (part == "cell") return luong ? 3 : 4;
@@ -97,12 +96,8 @@ std::string time_of(const Subject& s, const GraphModule& m) {
 std::string dot_string(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
-    if (c == '\n') {
-      out += "\\n";
-      continue;
-    }
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    if (c == '"' || c == '\\' || c == '\n') out += '\\';
+    out += c == '\n' ? 'n' : c;
   }
   return out + "\"";
 }
@@ -158,17 +153,22 @@ json graph_json(const Subject& subject, const StepGraph& g, size_t checks, doubl
     for (int64_t i = 0; i < std::min(x.numel(), kStrip); ++i) out.push_back(number(x.at(i)));
     return out;
   };
+  auto length = [&](const Tensor& x) { return x.defined() ? number(norm(x)) : json(nullptr); };
   json modules = json::array(), nodes = json::array(), edges = json::array();
   for (const GraphModule& m : g.modules)
     modules.push_back({{"path", m.path}, {"title", m.title}, {"decoder", m.decoder}, {"row", m.row},
                        {"column", m.column < 0 ? json(nullptr) : json(m.column)}});
   for (const Trace::Node& n : g.trace.nodes) {
     auto at = g.module_of.find(n.id);
-    nodes.push_back({{"id", n.id}, {"op", n.op}, {"label", n.label}, {"shape", n.shape.str()},
+    nodes.push_back({{"id", n.id},
+                     {"op", n.op},
+                     {"label", n.label},
+                     {"shape", n.shape.str()},
                      {"module", at == g.module_of.end() ? json(nullptr) : json(at->second)},
-                     {"value", strip(n.value)}, {"gradient", strip(n.grad)},
-                     {"value_norm", n.value.defined() ? number(norm(n.value)) : json(nullptr)},
-                     {"gradient_norm", n.grad.defined() ? number(norm(n.grad)) : json(nullptr)}});
+                     {"value", strip(n.value)},
+                     {"gradient", strip(n.grad)},
+                     {"value_norm", length(n.value)},
+                     {"gradient_norm", length(n.grad)}});
   }
   for (const Trace::Edge& e : g.trace.edges)
     edges.push_back({e.from, e.to, e.input, number(norm(e.contribution))});
@@ -190,17 +190,13 @@ std::string graph_dot(const Subject& subject, const StepGraph& g, bool operation
   std::string out =
       "digraph step {\n  rankdir=TB; node [shape=box, style=rounded, fontname=\"sans-serif\"]; edge "
       "[arrowsize=0.5];\n";
-  if (operations && g.module_of.size() > kMaxOperations)
-    gradus::fail(
-        "lens",
-        fmt::format(
-            "{} operations make no picture ({} at most): take an earlier --step, a shorter sentence, or "
-            "--level module",
-            g.module_of.size(), kMaxOperations));
+  if (size_t n = g.module_of.size(); operations && n > kMaxOperations)
+    gradus::fail("lens", fmt::format("{} operations make no picture ({} at most): take an earlier --step, a "
+                                     "shorter sentence, or --level module",
+                                     n, kMaxOperations));
   std::unordered_map<uint64_t, size_t> of;
-  auto box = [&](size_t k) {
-    const GraphModule& m = g.modules[k];
-    return m.title + (m.column < 0 ? "" : "\n" + time_of(subject, m));
+  auto box = [&](const GraphModule& m) {
+    return dot_string(m.title + (m.column < 0 ? "" : "\n" + time_of(subject, m)));
   };
   if (operations) {
     std::vector<std::string> clusters(g.modules.size());
@@ -209,18 +205,17 @@ std::string graph_dot(const Subject& subject, const StepGraph& g, bool operation
       auto at = g.module_of.find(n.id);
       if (at == g.module_of.end()) continue;
       of[n.id] = i;
-      clusters[at->second] +=
-          fmt::format("    n{} [label={}];\n", i,
-                      dot_string(fmt::format("{} {}\n|g| {:.2e}", n.op, n.shape.str(), norm(n.grad))));
+      std::string label = fmt::format("{} {}\n|g| {:.2e}", n.op, n.shape.str(), norm(n.grad));
+      clusters[at->second] += fmt::format("    n{} [label={}];\n", i, dot_string(label));
     }
     for (size_t k = 0; k < clusters.size(); ++k)
-      out += fmt::format("  subgraph cluster_{} {{ label={};\n{}  }}\n", k, dot_string(box(k)), clusters[k]);
+      out += fmt::format("  subgraph cluster_{} {{ label={};\n{}  }}\n", k, box(g.modules[k]), clusters[k]);
   } else {
     of = g.module_of;
     std::map<std::pair<bool, int>, std::string> ranks;
     for (size_t k = 0; k < g.modules.size(); ++k) {
       const GraphModule& m = g.modules[k];
-      out += fmt::format("  n{} [label={}];\n", k, dot_string(box(k)));
+      out += fmt::format("  n{} [label={}];\n", k, box(m));
       ranks[{m.decoder, m.row}] += fmt::format(" n{};", k);
     }
     for (const auto& [row, members] : ranks) out += fmt::format("  {{ rank=same;{} }}\n", members);

@@ -59,6 +59,13 @@ json Numbers::grid(const gradus::Tensor& x, int64_t units) const {
   return out;
 }
 
+const json& field(const json& x, const char* name) {
+  static const json none;
+  if (!x.is_object()) return none;
+  auto at = x.find(name);
+  return at == x.end() ? none : *at;
+}
+
 namespace {
 
 std::string base64(const std::string& bytes) {

@@ -25,6 +25,9 @@ struct Numbers {
   json grid(const gradus::Tensor& x, int64_t units) const;
 };
 
+/// What stands there under a name; null where nothing does, or x is no object.
+const json& field(const json& x, const char* name);
+
 /// The leading bytes of a tensor's numbers as f64, big-endian, rounded, base64. 3 bytes keep 4 digits, 4 bytes
 /// 6, 5 bytes 9, all of them the range of f64, NaN and infinities.
 std::string packed(const gradus::Tensor& x, int bytes);

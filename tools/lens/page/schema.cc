@@ -212,9 +212,9 @@ std::vector<std::string> event_problems(const json& event) {
   if (std::find(std::begin(kEvents), std::end(kEvents), kind) == std::end(kEvents)) return {};
   std::vector<std::string> found = problems(event, part_of(schema, kind));
   if (!found.empty() || kind != "validation") return found;
-  if (!event.contains("probe") || !event.at("probe").is_object()) return found;
-  const json &probe = event.at("probe"), &rows = probe.at("weights"), &columns = probe.at("source_words");
+  const json &probe = field(event, "probe"), &rows = field(probe, "weights");
   if (rows.is_null()) return {};
+  const json& columns = probe.at("source_words");
   if (rows.size() != probe.at("target_words").size())
     return {fmt::format("probe.weights: must be {} rows, one for each of target_words; is {}",
                         probe.at("target_words").size(), rows.size())};

@@ -31,10 +31,9 @@ json load_config(const fs::path& path, std::istream* file) {
   if (!out.is_object()) throw translator::InputError(path.string(), 0, "is not a JSON object");
   auto check = [&](const json& from, const std::string& where, std::initializer_list<const char*> keys) {
     for (const char* key : keys)
-      if (from.contains(key) && from.at(key).is_structured())
+      if (const json& x = field(from, key); x.is_structured())
         throw translator::InputError(
-            path.string(), 0,
-            fmt::format("{}{} must be text or a number, is {}", where, key, from.at(key).type_name()));
+            path.string(), 0, fmt::format("{}{} must be text or a number, is {}", where, key, x.type_name()));
   };
   check(out, "", {"model"});
   json& network = out["network"];
@@ -47,18 +46,18 @@ json load_config(const fs::path& path, std::istream* file) {
 }
 
 int64_t step_of(const json& event) {
-  auto at = event.find("step");
-  return at != event.end() && at->is_number() ? at->get<int64_t>() : 0;
+  const json& step = field(event, "step");
+  return step.is_number() ? step.get<int64_t>() : 0;
 }
 
 json facts_of(const json& config, const json& start) {
   json facts = json::array();
   auto add = [&](const char* name, const json& from, const char* key) {
-    if (from.contains(key) && !from.at(key).is_null()) facts.push_back({name, words(from.at(key))});
+    if (const json& x = field(from, key); !x.is_null()) facts.push_back({name, words(x)});
   };
-  const json network = config.contains("network") ? config.at("network") : json::object();
+  const json& network = field(config, "network");
   add("model", config, "model");
-  if (!config.contains("model") || config.at("model") != "transformer") {
+  if (field(config, "model") != "transformer") {
     add("cell", network, "cell");
     add("attention", network, "attention");
     add("hidden size", network, "hidden_size");
@@ -67,14 +66,14 @@ json facts_of(const json& config, const json& start) {
     add("heads", network, "num_heads");
     add("layers", network, "num_layers");
   }
-  if (start.contains("parameters") && start.at("parameters").is_number())
-    facts.push_back({"parameters", translator::format_count(start.at("parameters").get<double>())});
+  if (const json& parameters = field(start, "parameters"); parameters.is_number())
+    facts.push_back({"parameters", translator::format_count(parameters.get<double>())});
   add("pairs", start, "pairs");
   add("batch size", start, "batch_size");
   add("learning rate", start, "lr");
   add("seed", start, "seed");
-  if (start.contains("recipe") && start.at("recipe").is_object())
-    for (const auto& [option, value] : start.at("recipe").items())
+  if (const json& recipe = field(start, "recipe"); recipe.is_object())
+    for (const auto& [option, value] : recipe.items())
       if (option == "--optimizer" || option == "--schedule")
         facts.push_back({option.substr(2), words(value)});
   return facts;
@@ -111,7 +110,7 @@ json read_run(const std::string& directory, std::istream& log, std::istream* con
   int64_t unread = 0, behind = 0, version = 1;
   while (lines.next()) {
     json event = json_text::parse_or_discarded(lines.text());
-    if (!event.is_object() || !event.contains("event") || !event.at("event").is_string()) {
+    if (!field(event, "event").is_string()) {
       ++unread;
       continue;
     }
@@ -119,21 +118,18 @@ json read_run(const std::string& directory, std::istream& log, std::istream* con
       throw translator::InputError(path, lines.number(), wrong[0]);
     std::string kind = event.at("event").get<std::string>();
     if (kind == "start" || kind == "resume") {
-      if (event.contains("version") && event.at("version").is_number_integer())
-        version = event.at("version").get<int64_t>();
+      if (const json& x = field(event, "version"); x.is_number_integer()) version = x.get<int64_t>();
       if (event.contains("layers")) layers = event.at("layers");
       end = nullptr;
     }
     if (kind == "start") start = event;
     if (kind == "end") end = event;
-    if (kind == "validation") {
-      validations.push_back(std::move(event));
-      continue;
+    if (kind == "resume") {
+      int64_t step = step_of(event);
+      behind += std::erase_if(validations, [&](const json& v) { return step_of(v) > step; });
+      resumes.push_back({{"epoch", field(event, "epoch")}, {"step", step}});
     }
-    if (kind != "resume") continue;
-    int64_t step = step_of(event);
-    behind += std::erase_if(validations, [&](const json& v) { return step_of(v) > step; });
-    resumes.push_back({{"epoch", event.value("epoch", json())}, {"step", step}});
+    if (kind == "validation") validations.push_back(std::move(event));
   }
   std::string state = version < 2 ? "not logged how it ended" : "going on, or ended without a word";
   if (end.is_object())
@@ -148,7 +144,7 @@ json read_run(const std::string& directory, std::istream& log, std::istream* con
     notes.push_back(fmt::format("{} validation{} left out: the run was killed, and went on from before.",
                                 behind, behind == 1 ? " is" : "s are"));
   for (json& v : validations)
-    if (v.contains("probe") && v.at("probe").is_object()) v.erase("samples");
+    if (field(v, "probe").is_object()) v.erase("samples");
   size_t left_out = 0;
   json shown = thinned(validations, left_out);
   if (left_out > 0)
@@ -177,8 +173,7 @@ std::string explain_command(const std::string& directory, const std::string& sou
 json last_worst(const json& run) {
   const json& all = run.at("validations");
   for (size_t i = all.size(); i-- > 0;)
-    if (all[i].contains("worst") && all[i].at("worst").is_array() && !all[i].at("worst").empty())
-      return all[i].at("worst");
+    if (const json& worst = field(all[i], "worst"); worst.is_array() && !worst.empty()) return worst;
   return json::array();
 }
 

@@ -25,16 +25,11 @@ std::optional<double> number(const json& x) {
   return std::nullopt;
 }
 
-std::optional<double> number(const json& from, const char* key) {
-  return from.contains(key) ? number(from.at(key)) : std::nullopt;
-}
+std::optional<double> number(const json& from, const char* key) { return number(field(from, key)); }
 
 std::string text(const json& from, const char* key) {
-  return from.contains(key) && from.at(key).is_string() ? printable(from.at(key).get<std::string>()) : "";
-}
-
-std::string figure(std::optional<double> x, int decimals = 3) {
-  return x ? fmt::format("{:.{}f}", *x, decimals) : "not logged";
+  const json& x = field(from, key);
+  return x.is_string() ? printable(x.get<std::string>()) : "";
 }
 
 // One quantity over all validations: a sparkline, the first number and the last.
@@ -69,19 +64,20 @@ std::string layers(const json& run, bool ratio, int width) {
     out += fmt::format("{:>6}", translator::format_count(number(all[c], "step").value_or(0)));
   out += "\n";
   for (size_t i = 0; i < run.at("layers").size(); ++i) {
-    out += "  " + translator::utf8::fit(text(run.at("layers")[i], "name"), static_cast<int>(name_width));
-    out += std::string(name_width - std::min(name_width, text(run.at("layers")[i], "name").size()), ' ');
+    std::string name = text(run.at("layers")[i], "name");
+    out += "  " + fit(name, static_cast<int>(name_width));
+    out += std::string(name_width - std::min(name_width, name.size()), ' ');
     for (size_t c : columns) {
       std::optional<double> x;
-      if (all[c].contains("norms") && all[c].at("norms").is_object()) {
-        const json& norms = all[c].at("norms");
-        auto at = [&](const char* key) {
-          return norms.contains(key) && norms.at(key).size() > i ? number(norms.at(key)[i]) : std::nullopt;
-        };
-        auto update = at("update"), weight = at("weight");
-        if (!ratio) x = at("gradient");
-        else if (update && weight && *weight > 0) x = *update / *weight;
-      }
+      auto at = [&](const char* key) {
+        const json& norms = field(field(all[c], "norms"), key);
+        return norms.size() > i ? number(norms[i]) : std::nullopt;
+      };
+      auto update = at("update"), weight = at("weight");
+      if (!ratio)
+        x = at("gradient");
+      else if (update && weight && *weight > 0)
+        x = *update / *weight;
       out += !x                 ? "     ."
              : std::isnan(*x)   ? "   nan"
              : std::isinf(*x)   ? "   inf"
@@ -94,8 +90,8 @@ std::string layers(const json& run, bool ratio, int width) {
 }
 
 std::string probe(const json& v, int width, bool colors) {
-  if (!v.contains("probe") || !v.at("probe").is_object()) return "  attention not logged\n";
-  const json& p = v.at("probe");
+  const json& p = field(v, "probe");
+  if (!p.is_object()) return "  attention not logged\n";
   if (!p.at("weights").is_array()) return "  no attention to draw\n";
   std::vector<std::string> source = p.at("source_words"), target = p.at("target_words");
   std::vector<float> flat;
@@ -140,20 +136,16 @@ std::string report_text(const json& run, int width, bool colors) {
   out += "\ngradient norm, log10\n" + layers(run, false, width);
   out += "\nupdate / weight, log10 (-3 is usual)\n" + layers(run, true, width);
 
-  bool logged = all.back().contains("probe") && all.back().at("probe").is_object();
-  const json& samples = all.back().contains("samples") ? all.back().at("samples") : json::array();
-  out += "\nprobe: " +
-         (logged             ? text(all.back().at("probe"), "source")
-          : !samples.empty() ? text(samples[0], "source")
-                             : "not logged") +
-         "\n";
-  for (const json& v : all) {
-    std::string said = "not logged";
-    if (v.contains("probe") && v.at("probe").is_object()) said = text(v.at("probe"), "output");
-    else if (v.contains("samples") && v.at("samples").is_array() && !v.at("samples").empty())
-      said = text(v.at("samples")[0], "output");
-    out += fit(fmt::format("  step {:<7} {}", number(v, "step").value_or(0), said), width) + "\n";
-  }
+  // What a validation's one sentence says: the probe's, or of old logs a sample's.
+  auto said = [](const json& v, const char* key) {
+    const json &probe = field(v, "probe"), &samples = field(v, "samples");
+    if (probe.is_object()) return text(probe, key);
+    return samples.is_array() && !samples.empty() ? text(samples[0], key) : "not logged";
+  };
+  out += "\nprobe: " + said(all.back(), "source") + "\n";
+  for (const json& v : all)
+    out +=
+        fit(fmt::format("  step {:<7} {}", number(v, "step").value_or(0), said(v, "output")), width) + "\n";
   out += "\n" + probe(all.back(), width, colors);
 
   out += "\nworst sentences at the last validation\n";
@@ -161,7 +153,9 @@ std::string report_text(const json& run, int width, bool colors) {
   if (worst.empty()) out += "  not logged\n";
   for (size_t i = 0; i < worst.size(); ++i) {
     const json& w = worst[i];
-    out += fmt::format("  {} nats a word  {}\n", figure(number(w, "loss"), 2), text(w, "source"));
+    auto loss = number(w, "loss");
+    out += fmt::format("  {} nats a word  {}\n", loss ? fmt::format("{:.2f}", *loss) : "not logged",
+                       text(w, "source"));
     out +=
         fmt::format("       reference  {}\n           model  {}\n", text(w, "reference"), text(w, "output"));
     if (run.at("explained").size() > i) {
