@@ -64,12 +64,16 @@ struct ReportOptions {
 };
 int report(const ReportOptions& options);
 
-struct AblateOptions {
-  std::vector<std::string>
-      cuts;  ///< value, score, recurrent; empty: all three. One without a cut is always there
-  std::string task = "reverse";
-  int64_t length = 7, hidden = 32, epochs = 16;
+struct AblateTask {
+  std::string kind = "reverse";  ///< the digits backwards; or "copy"
+  int64_t length = 7;            ///< digits
+  int64_t hidden = 32;
+  int64_t epochs = 16, steps = 60, batch = 32;  ///< steps an epoch
+  double lr = 0.005;
   uint64_t seed = 1;
+};
+struct AblateOptions : AblateTask {
+  std::vector<std::string> cuts;  ///< value, score, recurrent; empty: all three. One without is always there
   int seeds = 4;  ///< seed, seed + 1, ...: the first is drawn, the others show what is chance
   std::string out = "ablate.html";
   bool text = false;

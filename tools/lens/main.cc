@@ -28,21 +28,7 @@ namespace {
 
 using command_line::Command;
 
-// The words are put into the options by what they are: `finish` does it, when all is read.
-std::function<void()> add_sentence(const Command& c, std::shared_ptr<lens::SentenceOptions> o) {
-  auto words = std::make_shared<std::vector<std::string>>();
-  c.option("model-and-sentence", *words,
-           "Model directory (made by `translator train`) and source sentence; one of them alone is the "
-           "sentence, if there is no such directory")
-      .expected(0, 2)
-      .type_name("[MODEL] [SENTENCE]");
-  c.option("-t,--target", o->target, "What it should say (default: what the model says)");
-  c.option("-s,--step", o->step, "Target word to show first, from 1 (default: the one with the largest loss)")
-      .positive();
-  return [o, words] { lens::take_words(*o, *words); };
-}
-
-// What is written: its name depends on --json, so that it is chosen when all is read.
+// A file's name depends on --json: what is returned chooses it, when all is read.
 template <class Options>
 std::function<void()> add_out(const Command& c, std::shared_ptr<Options> o, const std::string& name) {
   std::string help =
@@ -53,17 +39,35 @@ std::function<void()> add_out(const Command& c, std::shared_ptr<Options> o, cons
   };
 }
 
+// The words, too, are put into the options by what they are.
+template <class Options>
+std::function<void()> add_sentence(const Command& c, std::shared_ptr<Options> o, const std::string& name) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  c.option("model-and-sentence", *words,
+           "Model directory (made by `translator train`) and source sentence; one of them alone is the "
+           "sentence, if there is no such directory")
+      .expected(0, 2)
+      .type_name("[MODEL] [SENTENCE]");
+  c.option("-t,--target", o->target, "What it should say (default: what the model says)");
+  c.option("-s,--step", o->step, "Target word to show first, from 1 (default: the one with the largest loss)")
+      .positive();
+  auto finish = add_out(c, o, name);
+  return [=] {
+    lens::take_words(*o, *words);
+    finish();
+  };
+}
+
 void add_explain(const Command& app, int& code) {
   auto o = std::make_shared<lens::ExplainOptions>();
   Command c = app.add_command(
       "explain", "The attention microscope: one output word's gradient, back to every source word");
-  auto finish = add_sentence(c, o), finish_out = add_out(c, o, "explain");
+  auto finish = add_sentence(c, o, "explain");
   auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page");
   c.flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md").excludes(text);
   c.option("--units", o->units, "Units of a vector that are drawn").show_default().range(4, 4096);
   c.callback([=, &code] {
     finish();
-    finish_out();
     code = lens::explain(*o);
   });
 }
@@ -72,7 +76,7 @@ void add_graph(const Command& app, int& code) {
   auto o = std::make_shared<lens::GraphOptions>();
   Command c =
       app.add_command("graph", "The graph of one step: values, gradients, and what every edge contributes");
-  auto finish = add_sentence(c, o), finish_out = add_out(c, o, "graph");
+  auto finish = add_sentence(c, o, "graph");
   c.option("--dot", o->dot, "Write the graph for Graphviz, too").type_name("FILE");
   c.option(
        "--level", [o](const std::string& level) { o->operations = level == "op"; },
@@ -82,7 +86,6 @@ void add_graph(const Command& app, int& code) {
   c.flag("--json", o->json, "The trace alone").excludes(text);
   c.callback([=, &code] {
     finish();
-    finish_out();
     code = lens::graph(*o);
   });
 }
@@ -113,7 +116,7 @@ void add_flow(const Command& app, int& code) {
   c.option("--seeds", o->seeds, "Pairs of networks, or random sentences of a model")
       .range(1, 100)
       .show_default();
-  auto finish_out = add_out(c, o, "flow");
+  auto finish = add_out(c, o, "flow");
   c.option("--svg", o->svg, "Write the chart as a picture, too").type_name("FILE");
   auto text = c.flag("--text", o->text, "Text alone, no page");
   c.flag("--json", o->json, "The trace instead of a page").excludes(text);
@@ -126,7 +129,7 @@ void add_flow(const Command& app, int& code) {
   c.callback([=, &code] {
     if (!words->empty()) o->model = (*words)[0];
     if (words->size() > 1) o->source = (*words)[1];
-    finish_out();
+    finish();
     code = lens::flow(*o);
   });
 }
@@ -204,7 +207,7 @@ void add_ablate(const Command& app, int& code) {
       .delimiter(',')
       .take_all()
       .one_of({"value", "score", "recurrent"});
-  c.option("--task", o->task, "reverse or copy digits").one_of({"reverse", "copy"}).show_default();
+  c.option("--task", o->kind, "reverse or copy digits").one_of({"reverse", "copy"}).show_default();
   c.option("-n,--length", o->length, "Digits").range(2, 15).show_default();
   c.option("--hidden", o->hidden, "Units").range(4, 256).show_default();
   c.option("-e,--epochs", o->epochs, "Of 60 batches of 32").range(1, 200).show_default();

@@ -5,21 +5,18 @@
 namespace lens {
 namespace {
 
-std::string& stored() {
-  static std::string name = "lens";
-  return name;
-}
+std::string called = "lens";
 
 }  // namespace
 
-const std::string& program() { return stored(); }
+const std::string& program() { return called; }
 
 void called_as(const char* argv0) {
   const std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+";
   const std::string name = argv0 ? argv0 : "";
   if (name.find('/') == std::string::npos) return;
-  stored() = name.find_first_not_of(plain) == std::string::npos ? name : shell_quoted(name);
+  called = name.find_first_not_of(plain) == std::string::npos ? name : shell_quoted(name);
 }
 
 std::string shell_quoted(const std::string& word) {

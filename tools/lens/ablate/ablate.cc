@@ -12,9 +12,7 @@
 namespace lens {
 namespace {
 
-namespace nn = gradus::nn;
-using gradus::Tensor;
-using gradus::Var;
+using namespace gradus;
 
 constexpr int64_t kDigits = 10;
 constexpr int32_t kBegin = 10;  // what the decoder is fed first
@@ -22,16 +20,14 @@ constexpr int32_t kBegin = 10;  // what the decoder is fed first
 }  // namespace
 
 std::string name_of(Cut cut) {
-  return cut == Cut::value       ? "value"
-         : cut == Cut::score     ? "score"
-         : cut == Cut::recurrent ? "recurrent"
-                                 : "none";
+  static const char* const names[] = {"none", "value", "score", "recurrent"};
+  return names[static_cast<int>(cut)];
 }
 
 Cut cut_of(const std::string& name) {
   for (Cut cut : {Cut::none, Cut::value, Cut::score, Cut::recurrent})
     if (name_of(cut) == name) return cut;
-  gradus::fail("ablate", "unknown cut \"" + name + "\": one of value, score, recurrent, none");
+  fail("ablate", "unknown cut \"" + name + "\": one of value, score, recurrent, none");
 }
 
 int64_t position_of(const AblateTask& task, int64_t t) {
@@ -39,9 +35,8 @@ int64_t position_of(const AblateTask& task, int64_t t) {
 }
 
 Digits draw(const AblateTask& task, uint64_t stream, int64_t count) {
-  gradus::Rng rng(task.seed, stream);
-  Digits d{Tensor({task.length, count}, gradus::DType::i32),
-           Tensor({task.length, count}, gradus::DType::i32)};
+  Rng rng(task.seed, stream);
+  Digits d{Tensor({task.length, count}, DType::i32), Tensor({task.length, count}, DType::i32)};
   for (int64_t i = 0; i < d.source.numel(); ++i) d.source.i32()[i] = static_cast<int32_t>(rng.below(kDigits));
   for (int64_t t = 0; t < task.length; ++t)
     for (int64_t b = 0; b < count; ++b)
@@ -49,7 +44,7 @@ Digits draw(const AblateTask& task, uint64_t stream, int64_t count) {
   return d;
 }
 
-ToyTranslator::ToyTranslator(int64_t hidden, gradus::Rng& rng)
+ToyTranslator::ToyTranslator(int64_t hidden, Rng& rng)
     : source_embedding(kDigits, hidden, rng),
       target_embedding(kDigits + 1, hidden, rng),
       encoder(nn::cell_type("gru"), hidden, hidden, rng),
@@ -78,18 +73,18 @@ ToyTranslator::Result ToyTranslator::operator()(const Digits& digits, Cut cut) c
   for (int64_t j = 0; j < L; ++j) {
     Var before = h;
     if (j > 0) {
-      out.recurrent.push_back(gradus::tap(h, "recurrent"));
-      before = cut == Cut::recurrent ? gradus::stop_gradient(out.recurrent.back()) : out.recurrent.back();
+      out.recurrent.push_back(tap(h, "recurrent"));
+      before = cut == Cut::recurrent ? stop_gradient(out.recurrent.back()) : out.recurrent.back();
     }
-    h = encoder.step(gradus::select(words, 0, j), {before, {}}).h;
+    h = encoder.step(select(words, 0, j), {before, {}}).h;
     out.states.push_back(h);
   }
-  Var annotations = gradus::stack(out.states, 1);  // [B, L, H]
-  out.value = gradus::tap(annotations, "value");
-  out.score = gradus::tap(annotations, "score");
-  Var values = cut == Cut::value ? gradus::stop_gradient(out.value) : out.value;
+  Var annotations = stack(out.states, 1);  // [B, L, H]
+  out.value = tap(annotations, "value");
+  out.score = tap(annotations, "score");
+  Var values = cut == Cut::value ? stop_gradient(out.value) : out.value;
   Var keys = key(out.score);
-  Tensor previous({L, B}, gradus::DType::i32);
+  Tensor previous({L, B}, DType::i32);
   for (int64_t i = 0; i < previous.numel(); ++i)
     previous.i32()[i] = i < B ? kBegin : digits.target.i32()[i - B];
   Var fed = target_embedding(previous);
@@ -97,18 +92,18 @@ ToyTranslator::Result ToyTranslator::operator()(const Digits& digits, Cut cut) c
   std::vector<Var> logits;
   out.weights = Tensor({L, B, L}, s.dtype());
   for (int64_t t = 0; t < L; ++t) {
-    Var u = gradus::tanh(keys + gradus::reshape(query(s), {B, 1, H}));
-    Var scores = gradus::reshape(v(u), {B, L});  // e_tj = v . tanh(Wa s_{t-1} + Ua h_j)
-    if (cut == Cut::score) scores = gradus::stop_gradient(scores);
-    Var weights = gradus::softmax(scores);
+    Var u = tanh(keys + reshape(query(s), {B, 1, H}));
+    Var scores = reshape(v(u), {B, L});  // e_tj = v . tanh(Wa s_{t-1} + Ua h_j)
+    if (cut == Cut::score) scores = stop_gradient(scores);
+    Var weights = softmax(scores);
     for (int64_t i = 0; i < B * L; ++i) out.weights.set(t * B * L + i, weights.value().at(i));
-    Var context = gradus::reshape(gradus::matmul(gradus::reshape(weights, {B, 1, L}), values), {B, H});
-    s = decoder.step(gradus::concat({gradus::select(fed, 0, t), context}, 1), {s, {}}).h;
-    logits.push_back(output(gradus::concat({s, context}, 1)));
+    Var context = reshape(matmul(reshape(weights, {B, 1, L}), values), {B, H});
+    s = decoder.step(concat({select(fed, 0, t), context}, 1), {s, {}}).h;
+    logits.push_back(output(concat({s, context}, 1)));
   }
-  Var all = gradus::stack(logits, 0);  // [T, B, 10]
-  out.loss = gradus::cross_entropy(all, digits.target).loss;
-  Tensor best = gradus::argmax(all.value());
+  Var all = stack(logits, 0);  // [T, B, 10]
+  out.loss = cross_entropy(all, digits.target).loss;
+  Tensor best = argmax(all.value());
   for (int64_t i = 0; i < best.numel(); ++i) out.right += best.i32()[i] == digits.target.i32()[i];
   return out;
 }
@@ -117,7 +112,7 @@ Ways ways_of(const ToyTranslator& model, const Digits& digits, Cut cut) {
   ToyTranslator::Result r = model(digits, cut);
   std::vector<Var> keep = r.recurrent;
   keep.insert(keep.end(), {r.value, r.score});
-  gradus::Gradients grads = gradus::backward(r.loss, {.keep = keep});
+  Gradients grads = backward(r.loss, {.keep = keep});
   auto arrived = [&](const Var& x) { return grads.contains(x) ? norm(grads[x]) : 0; };
   double squares = 0;
   for (const Var& h : r.recurrent) squares += std::pow(arrived(h), 2);
@@ -129,7 +124,7 @@ namespace {
 AblateEpoch look(const AblateTask& task, const ToyTranslator& model, const Digits& digits, Cut cut) {
   AblateEpoch out;
   out.ways = ways_of(model, digits, cut);
-  gradus::NoGrad guard;
+  NoGrad guard;
   ToyTranslator::Result r = model(digits, cut);
   int64_t L = task.length, B = digits.source.size(1);
   out.loss = r.loss.item();
@@ -156,7 +151,7 @@ AblateEpoch look(const AblateTask& task, const ToyTranslator& model, const Digit
 }  // namespace
 
 Ablation ablate(const AblateTask& task, Cut cut, const std::function<void()>& told) {
-  gradus::Rng rng(task.seed);
+  Rng rng(task.seed);
   ToyTranslator model(task.hidden, rng);
   nn::Adam adam({.lr = task.lr});
   Digits unseen = draw(task, 1, 64);
@@ -164,7 +159,7 @@ Ablation ablate(const AblateTask& task, Cut cut, const std::function<void()>& to
   uint64_t stream = 2;
   for (int64_t epoch = 0; epoch < task.epochs; ++epoch) {
     for (int64_t step = 0; step < task.steps; ++step) {
-      gradus::Gradients grads = gradus::backward(model(draw(task, stream++, task.batch), cut).loss);
+      Gradients grads = backward(model(draw(task, stream++, task.batch), cut).loss);
       nn::clip_grad_norm(grads, 1);
       adam.step(model, grads);
     }

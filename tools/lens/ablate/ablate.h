@@ -8,6 +8,7 @@
 #include <gradus/nn/linear.h>
 #include <gradus/nn/recurrent_cell.h>
 
+#include "commands.h"
 #include "page/output.h"
 
 // A small encoder-decoder whose gradient can be stopped on one of its ways, to see which way teaches what.
@@ -22,15 +23,6 @@ enum class Cut { none, value, score, recurrent };
 std::string name_of(Cut cut);
 /// @throws gradus::Error for another name.
 Cut cut_of(const std::string& name);
-
-struct AblateTask {
-  std::string kind = "reverse";  ///< the digits backwards; or "copy"
-  int64_t length = 7;            ///< digits
-  int64_t hidden = 32;
-  int64_t epochs = 16, steps = 60, batch = 32;  ///< steps an epoch
-  double lr = 0.005;
-  uint64_t seed = 1;
-};
 
 /// Digits [L, B] and what is to be said for them.
 struct Digits {

@@ -8,14 +8,13 @@
 #include <common/terminal.h>
 
 #include "ablate.h"
-#include "commands.h"
 #include "jobs.h"
 
 namespace lens {
 
 int ablate(const AblateOptions& o) {
   Stopwatch watch;
-  AblateTask task{.kind = o.task, .length = o.length, .hidden = o.hidden, .epochs = o.epochs, .seed = o.seed};
+  const AblateTask& task = o;
   std::vector<Ablation> all = {{Cut::none, {}}};
   for (const std::string& name :
        o.cuts.empty() ? std::vector<std::string>{"value", "score", "recurrent"} : o.cuts) {

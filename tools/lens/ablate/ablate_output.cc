@@ -17,10 +17,8 @@ namespace {
 const AblateEpoch& last(const Ablation& a) { return a.epochs.back(); }
 
 std::string title(Cut cut) {
-  return cut == Cut::value       ? "value path cut"
-         : cut == Cut::score     ? "scores cut"
-         : cut == Cut::recurrent ? "recurrent path cut"
-                                 : "nothing cut";
+  static const char* const titles[] = {"nothing cut", "value path cut", "scores cut", "recurrent path cut"};
+  return titles[static_cast<int>(cut)];
 }
 
 // After the last epoch with the k-th seed.
@@ -112,28 +110,25 @@ json to_json(const AblateTask& task, const std::vector<Ablation>& all) {
   Numbers number{.digits = 5};
   json columns = json::array(), expected = json::array();
   for (int64_t t = 0; t < task.length; ++t) expected.push_back(position_of(task, t));
+  auto outcome = [&](const AblateEpoch& e) -> json {
+    return {{"loss", number(e.loss)},
+            {"accuracy", number(e.accuracy)},
+            {"on_place", number(e.on_place)},
+            {"one_later", number(e.one_later)}};
+  };
   for (const Ablation& a : all) {
-    json epochs = json::array();
+    json epochs = json::array(), repeats = json::array();
     for (const AblateEpoch& e : a.epochs) {
-      json rows = json::array();
-      for (const auto& row : e.alignment) rows.push_back(number(row));
-      epochs.push_back({{"loss", number(e.loss)},
-                        {"accuracy", number(e.accuracy)},
-                        {"on_place", number(e.on_place)},
-                        {"one_later", number(e.one_later)},
-                        {"hits", number(e.hits)},
-                        {"ways",
-                         {{"value", number(e.ways.value)},
-                          {"score", number(e.ways.score)},
-                          {"recurrent", number(e.ways.recurrent)}}},
-                        {"alignment", rows}});
+      json one = outcome(e);
+      one["hits"] = number(e.hits);
+      one["ways"] = {{"value", number(e.ways.value)},
+                     {"score", number(e.ways.score)},
+                     {"recurrent", number(e.ways.recurrent)}};
+      one["alignment"] = json::array();
+      for (const auto& row : e.alignment) one["alignment"].push_back(number(row));
+      epochs.push_back(one);
     }
-    json repeats = json::array();
-    for (const AblateEpoch& e : a.repeats)
-      repeats.push_back({{"loss", number(e.loss)},
-                         {"accuracy", number(e.accuracy)},
-                         {"on_place", number(e.on_place)},
-                         {"one_later", number(e.one_later)}});
+    for (const AblateEpoch& e : a.repeats) repeats.push_back(outcome(e));
     columns.push_back(
         {{"cut", name_of(a.cut)}, {"title", title(a.cut)}, {"epochs", epochs}, {"repeats", repeats}});
   }
@@ -160,32 +155,27 @@ std::string ablate_text(const AblateTask& task, const std::vector<Ablation>& all
   options.color = colors ? options.color : translator::Color::none;
   options.width = width;
   options.name_largest = options.legend = options.cursor = false;
-  std::vector<std::string> source, target;
-  for (int64_t j = 0; j < task.length; ++j)
-    source.push_back(std::to_string(j + 1)), target.push_back(std::to_string(j + 1));
+  std::vector<std::string> places;
+  for (int64_t j = 0; j < task.length; ++j) places.push_back(std::to_string(j + 1));
   for (const Ablation& a : all) {
     const AblateEpoch& e = last(a);
-    std::vector<double> losses, places, later;
-    for (const AblateEpoch& one : a.epochs) {
-      losses.push_back(one.loss);
-      places.push_back(one.on_place);
-      later.push_back(one.one_later);
-    }
+    auto curve = [&](const char* name, double AblateEpoch::*number, int digits) {
+      std::vector<double> x;
+      for (const AblateEpoch& one : a.epochs) x.push_back(one.*number);
+      out += fmt::format("  {:<18} {}  {:.{}f} -> {:.{}f}\n", name, translator::sparkline(x, 40), x.front(),
+                         digits, x.back(), digits);
+    };
     out += fmt::format("\n{}\n", title(a.cut));
     std::vector<float> flat;
     for (const auto& row : e.alignment)
       for (double w : row) flat.push_back(static_cast<float>(w));
-    out += translator::draw_heat_map({task.length, task.length, flat}, source, target, options);
-    out += fmt::format("  loss               {}  {:.3f} -> {:.3f}\n", translator::sparkline(losses, 40),
-                       losses.front(), losses.back());
-    out += fmt::format("  weight in place    {}  {:.2f} -> {:.2f}\n", translator::sparkline(places, 40),
-                       places.front(), places.back());
-    out += fmt::format("  one place later    {}  {:.2f} -> {:.2f}\n", translator::sparkline(later, 40),
-                       later.front(), later.back());
-    out +=
-        translator::utf8::wrapped(fmt::format("gradient by way: value {:.3g}, score {:.3g}, recurrent {:.3g}",
-                                              e.ways.value, e.ways.score, e.ways.recurrent),
-                                  width, 2);
+    out += translator::draw_heat_map({task.length, task.length, flat}, places, places, options);
+    curve("loss", &AblateEpoch::loss, 3);
+    curve("weight in place", &AblateEpoch::on_place, 2);
+    curve("one place later", &AblateEpoch::one_later, 2);
+    std::string ways = fmt::format("gradient by way: value {:.3g}, score {:.3g}, recurrent {:.3g}",
+                                   e.ways.value, e.ways.score, e.ways.recurrent);
+    out += translator::utf8::wrapped(ways, width, 2);
   }
   out += "\n";
   for (const std::string& text : findings(task, all)) out += translator::utf8::wrapped(text, width);

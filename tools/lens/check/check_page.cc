@@ -34,13 +34,13 @@ json read_check_log(const std::string& path) {
 }
 
 json read_check_log(std::istream& log, const std::string& path) {
-  LogLines lines(log, path);
   json checks = json::array();
-  while (lines.next()) {
-    json one = json_text::parse_or_discarded(lines.text());
-    if (!one.is_object()) throw translator::InputError(path, lines.number(), "this is not what a check logs");
+  std::string line;
+  for (int64_t number = 1; next_line(log, path, number, line); ++number) {
+    json one = json_text::parse_or_discarded(line);
+    if (!one.is_object()) throw translator::InputError(path, number, "this is not what a check logs");
     if (auto wrong = check_problems(one); !wrong.empty())
-      throw translator::InputError(path, lines.number(), "this is not what a check logs: " + wrong[0]);
+      throw translator::InputError(path, number, "this is not what a check logs: " + wrong[0]);
     checks.push_back(std::move(one));
   }
   if (checks.empty()) gradus::fail("lens", path + " holds no check");

@@ -4,18 +4,17 @@
 
 namespace lens {
 
-bool LogLines::next() {
+bool next_line(std::istream& log, const std::string& path, int64_t number, std::string& line) {
   constexpr size_t kLongest = 64'000'000;
-  text_.clear();
-  ++number_;
-  std::streambuf* from = in_.rdbuf();
+  line.clear();
+  std::streambuf* from = log.rdbuf();
   for (int c; (c = from->sbumpc()) != std::char_traits<char>::eof();) {
     if (c == '\n') return true;
-    if (text_.size() == kLongest)
-      throw translator::InputError(path_, number_, "the line is longer than 64 MB: this is no log");
-    text_ += static_cast<char>(c);
+    if (line.size() == kLongest)
+      throw translator::InputError(path, number, "the line is longer than 64 MB: this is no log");
+    line += static_cast<char>(c);
   }
-  return !text_.empty();
+  return !line.empty();
 }
 
 }  // namespace lens

@@ -104,18 +104,18 @@ json read_run(const std::string& directory) {
 
 json read_run(const std::string& directory, std::istream& log, std::istream* config) {
   const std::string path = (fs::path(directory) / "train.log").string();
-  LogLines lines(log, path);
   json start = json::object(), end, layers, resumes = json::array(), notes = json::array();
   std::vector<json> validations;
   int64_t unread = 0, behind = 0, version = 1;
-  while (lines.next()) {
-    json event = json_text::parse_or_discarded(lines.text());
+  std::string line;
+  for (int64_t number = 1; next_line(log, path, number, line); ++number) {
+    json event = json_text::parse_or_discarded(line);
     if (!field(event, "event").is_string()) {
       ++unread;
       continue;
     }
     if (auto wrong = event_problems(event); !wrong.empty())
-      throw translator::InputError(path, lines.number(), wrong[0]);
+      throw translator::InputError(path, number, wrong[0]);
     std::string kind = event.at("event").get<std::string>();
     if (kind == "start" || kind == "resume") {
       if (const json& x = field(event, "version"); x.is_number_integer()) version = x.get<int64_t>();

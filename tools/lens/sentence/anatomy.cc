@@ -42,48 +42,44 @@ Anatomy::Anatomy(const nn::Attention& attention) : attention_(attention) {
   }
 }
 
-void Anatomy::project_query(Attending& a) const {
-  a.projected = query_weight_.defined() ? linear(a.query, query_weight_, query_bias_) : Var();
-}
-
-void Anatomy::make_keys(Attending& a, const Var& annotations) const {
-  a.keys = kind == Kind::other ? Var() : attention_.prepare(annotations, {}).keys;
-  if (multihead_) a.keys = slice(a.keys, -1, 0, multihead_->embed_dim);  // the values stand behind them
-}
-
-void Anatomy::make_hidden(Attending& a) const {
-  a.hidden = kind == Kind::additive ? tanh(a.keys + compared(a)) : Var();
-}
-
-void Anatomy::make_scores(Attending& a, const Var& annotations, const nn::AttentionState& state) const {
-  if (kind == Kind::other) {
-    a.scores = scored_->scores(a.query, attention_.prepare(annotations, {}), state);
-    return;
+void Anatomy::compute(Stage stage, Attending& a, const Var& scored, const Var& mixed,
+                      const nn::AttentionState& state) const {
+  switch (stage) {
+    case Stage::projected:
+      a.projected = query_weight_.defined() ? linear(a.query, query_weight_, query_bias_) : Var();
+      break;
+    case Stage::keys:
+      a.keys = kind == Kind::other ? Var() : attention_.prepare(scored, {}).keys;
+      if (multihead_) a.keys = slice(a.keys, -1, 0, multihead_->embed_dim);  // the values stand behind them
+      break;
+    case Stage::hidden: a.hidden = kind == Kind::additive ? tanh(a.keys + compared(a)) : Var(); break;
+    case Stage::scores: a.scores = scores(a, scored, state); break;
+    case Stage::weights:
+      a.weights = softmax(temperature() == 1 ? a.scores : a.scores * (1 / temperature()));
+      break;
+    case Stage::context: a.context = context(a, mixed); break;
+    default: break;
   }
+}
+
+Var Anatomy::scores(const Attending& a, const Var& annotations, const nn::AttentionState& state) const {
+  if (kind == Kind::other) return scored_->scores(a.query, attention_.prepare(annotations, {}), state);
   if (multihead_) {
     int64_t S = a.keys.size(0), n = multihead_->embed_dim / heads;
     Var each = reshape(a.keys, {S, heads, n}) * reshape(a.projected, {1, heads, n});
-    a.scores = transpose(sum(each, {.axes = {-1}}), 0, 1) * scale_;
-    return;
+    return transpose(sum(each, {.axes = {-1}}), 0, 1) * scale_;
   }
   Var each = kind == Kind::additive ? a.hidden * score_vector_ : a.keys * compared(a);
   Var e = transpose(sum(each, {.axes = {-1}}), 0, 1);
-  a.scores = scale_ == 1 ? e : e * scale_;
+  return scale_ == 1 ? e : e * scale_;
 }
 
-void Anatomy::make_weights(Attending& a) const {
-  a.weights = softmax(temperature() == 1 ? a.scores : a.scores * (1 / temperature()));
-}
-
-void Anatomy::make_context(Attending& a, const Var& annotations) const {
-  if (!multihead_) {
-    a.context = weighted_sum(a.weights, annotations);
-    return;
-  }
+Var Anatomy::context(const Attending& a, const Var& annotations) const {
+  if (!multihead_) return weighted_sum(a.weights, annotations);
   int64_t S = annotations.size(0), E = multihead_->embed_dim;
   Var values = reshape(slice(multihead_->project_memory(annotations), -1, E, 2 * E), {S, heads, E / heads});
   Var mixed = matmul(reshape(a.weights, {heads, 1, S}), transpose(values, 0, 1));
-  a.context = multihead_->out_proj(reshape(mixed, {1, E}));
+  return multihead_->out_proj(reshape(mixed, {1, E}));
 }
 
 nn::AttentionMemory Anatomy::mixing(nn::AttentionMemory memory, const Var& annotations) const {

@@ -8,6 +8,21 @@
 
 namespace lens {
 
+/// What is computed in a step; `Dissection::stages` is the order.
+enum class Stage {
+  projected,
+  keys,
+  hidden,
+  scores,
+  weights,
+  context,
+  state,
+  readout,
+  logits,
+  probabilities,
+  loss
+};
+
 /// What happens inside a step of attention, one value after the other. S source words, one sentence, M heads.
 struct Attending {
   gradus::Var query;      ///< [1, Q], what asks
@@ -31,15 +46,10 @@ class Anatomy {
   Kind kind = Kind::other;
   int64_t heads = 1;
 
-  // Each fills one field from the ones before it.
-  void project_query(Attending& a) const;
-  void make_keys(Attending& a, const gradus::Var& annotations) const;
-  void make_hidden(Attending& a) const;
-  /// Only attentions of kind `other` read the annotations and the state.
-  void make_scores(Attending& a, const gradus::Var& annotations,
-                   const gradus::nn::AttentionState& state) const;
-  void make_weights(Attending& a) const;
-  void make_context(Attending& a, const gradus::Var& annotations) const;
+  /// Fills the field of a stage, up to the context, from the fields before it. Keys are made of the annotations
+  /// `scored`, the context of `mixed`; scores of kind `other` read `scored` and the state themselves.
+  void compute(Stage stage, Attending& a, const gradus::Var& scored, const gradus::Var& mixed,
+               const gradus::nn::AttentionState& state) const;
   /// A source's memory with contexts made of other annotations than scores are.
   gradus::nn::AttentionMemory mixing(gradus::nn::AttentionMemory memory, const gradus::Var& annotations) const;
   /// What the next step gets.
@@ -55,6 +65,10 @@ class Anatomy {
   double temperature() const { return attention_.options.temperature; }
 
  private:
+  gradus::Var scores(const Attending& a, const gradus::Var& annotations,
+                     const gradus::nn::AttentionState& state) const;
+  gradus::Var context(const Attending& a, const gradus::Var& annotations) const;
+
   const gradus::nn::Attention& attention_;
   const gradus::nn::MultiheadAttention* multihead_ = nullptr;
   const gradus::nn::ScoredAttention* scored_ = nullptr;  // of kind `other`

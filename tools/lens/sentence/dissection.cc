@@ -153,15 +153,8 @@ void Dissection::compute_stage(Step& s, Stage stage) const {
   if (stage <= Stage::context) scope.emplace("attention");
   else if (stage >= Stage::logits) scope.emplace("output");
   else scope.emplace(stage == Stage::state ? "cell" : "readout");
+  if (stage == Stage::projected) a.query = luong_order() ? s.state : s.state_before;
   switch (stage) {
-    case Stage::projected:
-      a.query = luong_order() ? s.state : s.state_before;
-      return anatomy_.project_query(a);
-    case Stage::keys: return anatomy_.make_keys(a, s.score_annotations);
-    case Stage::hidden: return anatomy_.make_hidden(a);
-    case Stage::scores: return anatomy_.make_scores(a, s.score_annotations, s.attention_before);
-    case Stage::weights: return anatomy_.make_weights(a);
-    case Stage::context: return anatomy_.make_context(a, s.value_annotations);
     case Stage::state: {
       nn::RecurrentState next = decoder_.cell.step(decoder_.cell_input(s.word, a.context, s.feed),
                                                    {s.state_before, s.cell_before});
@@ -175,6 +168,7 @@ void Dissection::compute_stage(Step& s, Stage stage) const {
     case Stage::logits: s.logits = network_.output(s.readout); return;
     case Stage::probabilities: s.probabilities = softmax(s.logits); return;
     case Stage::loss: s.loss = -log(select(s.probabilities, 1, s.target)); return;
+    default: return anatomy_.compute(stage, a, s.score_annotations, s.value_annotations, s.attention_before);
   }
 }
 

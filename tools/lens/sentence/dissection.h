@@ -29,21 +29,6 @@ struct Step {
   gradus::Var state, cell, readout, logits, probabilities, loss;
 };
 
-/// What is computed in a step; `Dissection::stages` is the order.
-enum class Stage {
-  projected,
-  keys,
-  hidden,
-  scores,
-  weights,
-  context,
-  state,
-  readout,
-  logits,
-  probabilities,
-  loss
-};
-
 /// A translator's network taken apart for one sentence pair: the library's modules, called in pieces. Needs a
 /// network in double precision; refers to it.
 class Dissection {
