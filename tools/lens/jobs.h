@@ -9,7 +9,7 @@
 
 namespace lens {
 
-/// job(i, worker) for each i below count, on all processors: who is done takes the next. Worker 0 is the caller.
+/// job(i, worker) for each i below count, on all processors: who is done takes the next. Worker 0 calls.
 inline void run_jobs(size_t count, const std::function<void(size_t i, int worker)>& job) {
   gradus::ThreadPool pool(std::min(gradus::available_threads(), static_cast<int>(count)));
   std::atomic<size_t> next{0};

@@ -15,8 +15,7 @@ namespace lens {
 namespace fs = std::filesystem;
 namespace {
 
-// What the handler of a signal removes: it may do little more than unlink() and rmdir(), so names lie ready in
-// plain arrays.
+// What a signal's handler removes. It may do little more than unlink() and rmdir(): names lie ready in arrays.
 struct Entry {
   char path[PATH_MAX];
   std::atomic<bool> used;

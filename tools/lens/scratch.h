@@ -8,8 +8,7 @@
 namespace lens {
 
 /// A folder of one's own for what is compiled, run or believed: its name cannot be foreseen, nobody else may
-/// enter it, and it goes with all its files in the end, also when Ctrl-C, a kill or a closed terminal is that
-/// end.
+/// enter it, and it goes with all its files in the end, be that Ctrl-C, a kill or a closed terminal.
 class Scratch {
  public:
   /// @throws gradus::Error when the system has none to give.

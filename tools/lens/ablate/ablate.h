@@ -15,9 +15,8 @@
 
 namespace lens {
 
-/// The way on which gradient is stopped: from the mixture to the annotations (alpha_tj g_t), at the scores (so
-/// that neither the annotations nor the attention's own weights learn from where they look), or from one
-/// encoder state to the one before.
+/// The way on which gradient is stopped: from the mixture to the annotations (alpha_tj g_t), at the scores
+/// (neither annotations nor attention's own weights learn from where they look), or from a state to the last.
 enum class Cut { none, value, score, recurrent };
 /// "none", "value", "score", "recurrent".
 std::string name_of(Cut cut);

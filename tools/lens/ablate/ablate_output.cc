@@ -34,8 +34,11 @@ std::string percent(double x) { return fmt::format("{:.0f} %", 100 * x); }
 std::vector<std::string> findings(const AblateTask& task, const std::vector<Ablation>& all) {
   std::vector<std::string> out;
   const Ablation* whole = nullptr;
+  std::vector<const Ablation*> cuts;
   for (const Ablation& a : all)
     if (a.cut == Cut::none) whole = &a;
+    else
+      cuts.push_back(&a);
   double n = static_cast<double>(task.length), even = 1 / n, even_later = (n - 1) / (n * n);
   for (const Ablation& a : all) {
     const AblateEpoch& e = last(a);
@@ -57,9 +60,6 @@ std::vector<std::string> findings(const AblateTask& task, const std::vector<Abla
     out.push_back(text);
   }
   // Which cut costs most, seed by seed; only what differs clearly is told apart.
-  std::vector<const Ablation*> cuts;
-  for (const Ablation& a : all)
-    if (a.cut != Cut::none) cuts.push_back(&a);
   size_t seeds = all.front().repeats.size() + 1;
   if (cuts.size() > 1) {
     std::map<std::string, int> verdicts;

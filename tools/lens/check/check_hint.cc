@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <vector>
 
 namespace lens {
@@ -14,30 +13,31 @@ using gradus::Tensor;
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
+using Both = double (*)(double x, double y);
+double one(double, double) { return 1; }
+double itself(double x, double) { return x; }
+
 // What derivatives of functions of one number are made of; {} stands for the input's name.
 struct Term {
   const char* text;
-  double (*of)(double x, double y);
+  Both of;
 };
-constexpr Term kTerms[] = {{"{}", [](double x, double) { return x; }},
-                           {"y", [](double, double y) { return y; }},
-                           {"1 - y", [](double, double y) { return 1 - y; }},
-                           {"1 - y^2", [](double, double y) { return 1 - y * y; }},
-                           {"y (1 - y)", [](double, double y) { return y * (1 - y); }},
-                           {"s({})", [](double x, double) { return logistic(x); }},
-                           {"1 - s({})", [](double x, double) { return 1 - logistic(x); }},
-                           {"s({0}) (1 - s({0}))",
-                            [](double x, double) { return logistic(x) * (1 - logistic(x)); }},
-                           {"1 - {}^2", [](double x, double) { return 1 - x * x; }},
-                           {"{0} (1 - {0})", [](double x, double) { return x * (1 - x); }}};
+constexpr Term kTerms[] = {
+    {"{}", itself},
+    {"y", [](double, double y) { return y; }},
+    {"1 - y", [](double, double y) { return 1 - y; }},
+    {"1 - y^2", [](double, double y) { return 1 - y * y; }},
+    {"y (1 - y)", [](double, double y) { return y * (1 - y); }},
+    {"s({})", [](double x, double) { return logistic(x); }},
+    {"1 - s({})", [](double x, double) { return 1 - logistic(x); }},
+    {"s({0}) (1 - s({0}))", [](double x, double) { return logistic(x) * (1 - logistic(x)); }},
+    {"1 - {}^2", [](double x, double) { return 1 - x * x; }},
+    {"{0} (1 - {0})", [](double x, double) { return x * (1 - x); }}};
 
 std::string text_of(const Term& t, const std::string& name) { return fmt::format(fmt::runtime(t.text), name); }
 
-using Both = std::function<double(double x, double y)>;
-
 // Whether yours times `left` is the right one times `right`, everywhere, at three elements or more.
-bool fits(const gradus::InputDiagnosis& in, const Tensor& x, const Tensor& y, const Both& left,
-          const Both& right) {
+bool fits(const gradus::InputDiagnosis& in, const Tensor& x, const Tensor& y, Both left, Both right) {
   int64_t seen = 0;
   double largest = 0;
   for (double v : in.numeric.to_vector())
@@ -53,7 +53,6 @@ bool fits(const gradus::InputDiagnosis& in, const Tensor& x, const Tensor& y, co
 }
 
 std::string factor_hint(const gradus::InputDiagnosis& in, const Tensor& x, const Tensor& y) {
-  auto one = [](double, double) { return 1.0; };
   for (const Term& t : kTerms) {
     if (fits(in, x, y, t.of, one)) return fmt::format("The factor {} is missing.", text_of(t, in.name));
     if (fits(in, x, y, one, t.of)) return fmt::format("It has a factor {} too many.", text_of(t, in.name));
@@ -66,7 +65,7 @@ std::string factor_hint(const gradus::InputDiagnosis& in, const Tensor& x, const
 }
 
 // The first row of t whose sum, weighted with w, is not 0 beside the size of its terms; -1 when there is none.
-int64_t uneven_row(const Tensor& t, const Both& weight, const Tensor& x, double& sum) {
+int64_t uneven_row(const Tensor& t, Both weight, const Tensor& x, double& sum) {
   int64_t columns = t.size(-1);
   for (int64_t r = 0; r < t.numel() / columns; ++r) {
     double size = 0;
@@ -84,8 +83,6 @@ int64_t uneven_row(const Tensor& t, const Both& weight, const Tensor& x, double&
 std::string row_hint(const gradus::InputDiagnosis& in, const Tensor& x) {
   if (x.dims() == 0 || x.size(-1) < 2 || x.numel() == 0) return "";
   double sum = 0;
-  auto one = [](double, double) { return 1.0; };
-  auto itself = [](double u, double) { return u; };
   int64_t row = -1;
   if (uneven_row(in.numeric, one, x, sum) < 0 && (row = uneven_row(in.analytic, one, x, sum)) >= 0)
     return fmt::format(

@@ -7,8 +7,7 @@
 
 namespace lens {
 
-/// What a check found, as one line of JSON (docs/trace-schema.md, "check"), for the page that `lens check
-/// --from` makes.
+/// What a check found, a line of JSON (docs/trace-schema.md, "check"), for the page of `lens check --from`.
 class CheckLog {
  public:
   explicit CheckLog(std::string title) : title_(std::move(title)) {}

@@ -129,8 +129,7 @@ class Maps {
   // Of one map without its row labels.
   int64_t map_width(int64_t columns, int cell) const { return columns * cell + (any_ ? columns + 1 : 0); }
 
-  // Cells with numbers side by side; cells without; numbers one below the other; and if nothing helps, fewer
-  // columns.
+  // Numbers side by side; cells without; numbers one below the other; and if nothing helps, fewer columns.
   void choose_cells() {
     shown_columns_ = columns_;
     bool coloured = style_.color != Color::none;

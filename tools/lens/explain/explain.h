@@ -25,8 +25,7 @@ struct Subject {
   Dissection dissect() const { return {network(), source_ids, target_ids}; }
 };
 
-/// Loads a model directory and reads the sentences. An empty target is replaced by the model's greedy
-/// translation.
+/// Loads a model directory and reads the sentences; an empty target is the model's greedy translation.
 /// @throws translator::InputError for files, gradus::Error for a sentence without words or too long a one.
 Subject make_subject(const std::string& directory, const std::string& source, const std::string& target);
 /// The same with a model at hand.

@@ -18,8 +18,7 @@ namespace lens {
 std::string own_model() {
   namespace fs = std::filesystem;
   std::error_code ignored;
-  // Beside the program where it was installed, wherever that was moved; in the source tree; where it should
-  // have gone.
+  // Beside the installed program, wherever that was moved; in the source tree; where it should have gone.
   fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   fs::path moved = program.parent_path() / fs::path(LENS_DATA).lexically_relative(LENS_BIN) / "model";
   for (const fs::path& place : {moved, fs::path(LENS_MODEL), fs::path(LENS_DATA) / "model"})

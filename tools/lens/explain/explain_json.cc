@@ -19,49 +19,47 @@ Tensor chosen(const Tensor& x, const std::vector<int32_t>& ids) {
   return Tensor::from({1, static_cast<int64_t>(v.size())}, v, gradus::DType::f64);
 }
 
-class Writer {
- public:
-  Writer(const Subject& subject, const Dissection& d, const SentenceTrace& trace, const ExplainJson& o)
-      : subject_(subject),
-        d_(d),
-        trace_(trace),
-        options_(o),
-        number_{o.digits},
-        precise_{std::max(o.digits, 13)} {}
+struct Writer {
+  const Subject& subject;
+  const Dissection& d;
+  const SentenceTrace& trace;
+  const ExplainJson& options;
+  Numbers number{options.digits};
+  Numbers precise{std::max(options.digits, 13)};  // for what a page computes on with
 
   json model() const {
-    const auto& c = subject_.model.config;
+    const auto& c = subject.model.config;
     const auto& n = c.network;
-    return {{"name", subject_.name},
+    return {{"name", subject.name},
             {"source_language", c.source_language},
             {"target_language", c.target_language},
             {"attention", n.attention},
-            {"order", d_.luong_order() ? "luong" : "bahdanau"},
+            {"order", d.luong_order() ? "luong" : "bahdanau"},
             {"cell", gradus::nn::cell_name(n.rnn.cell)},
-            {"heads", d_.anatomy().heads},
-            {"temperature", precise_(d_.anatomy().temperature())},
+            {"heads", d.anatomy().heads},
+            {"temperature", precise(d.anatomy().temperature())},
             {"embedding_dim", n.embedding_dim},
             {"hidden_size", n.hidden_size},
-            {"annotation_size", trace_.reading.annotations.size(2)},
+            {"annotation_size", trace.reading.annotations.size(2)},
             {"directions", n.bidirectional() ? 2 : 1},
             {"source_vocabulary", n.source_vocabulary},
             {"target_vocabulary", n.target_vocabulary}};
   }
 
   json step(size_t t) const {
-    const Step& s = trace_.steps[t];
-    const StepGradients& g = trace_.gradients[t];
+    const Step& s = trace.steps[t];
+    const StepGradients& g = trace.gradients[t];
     const Tensor& p = s.probabilities.value();
     std::vector<int32_t> top = likeliest(p, s.target);
     json words = json::array();
     for (int32_t id : top) words.push_back(word(id));
     return {{"t", t},
-            {"previous", t == 0 ? "<s>" : subject_.target[t - 1]},
-            {"target", subject_.target[t]},
+            {"previous", t == 0 ? "<s>" : subject.target[t - 1]},
+            {"target", subject.target[t]},
             {"target_id", s.target},
             {"choice", word(choice(s))},
-            {"loss", precise_(s.loss.item())},
-            {"p_target", number_(p.f64()[s.target])},
+            {"loss", precise(s.loss.item())},
+            {"p_target", number(p.f64()[s.target])},
             {"top", {{"ids", top}, {"words", words}}},
             {"stations", stations(s, g, top)},
             {"heads", heads(s, g)},
@@ -70,39 +68,38 @@ class Writer {
   }
 
   json summary() const {
-    return {{"count", trace_.checks.size()},
-            {"worst", number_(trace_.worst())},
+    return {{"count", trace.checks.size()},
+            {"worst", number(trace.worst())},
             {"tolerance", 1e-6},
-            {"loss", number_(trace_.loss)},
-            {"network_loss", number_(trace_.network_loss)},
-            {"path_residual", number_(trace_.path_residual)},
-            {"score_sum", number_(trace_.score_sum)},
-            {"identity_residual", number_(trace_.identity_residual)}};
+            {"loss", number(trace.loss)},
+            {"network_loss", number(trace.network_loss)},
+            {"path_residual", number(trace.path_residual)},
+            {"score_sum", number(trace.score_sum)},
+            {"identity_residual", number(trace.identity_residual)}};
   }
 
- private:
-  std::string word(int32_t id) const { return subject_.model.target.token(id); }
+  std::string word(int32_t id) const { return subject.model.target.token(id); }
 
   json stations(const Step& s, const StepGradients& g, const std::vector<int32_t>& top) const {
-    Numbers write{options_.digits, options_.packed ? (s.t == trace_.shown ? 4 : 3) : 0};
+    Numbers write{options.digits, options.packed ? (s.t == trace.shown ? 4 : 3) : 0};
     json out = json::object();
-    for (const std::string& name : station_names(d_)) {
+    for (const std::string& name : station_names(d)) {
       const gradus::Var& x = station(s, name);
       if (!x.defined()) continue;
       bool vocabulary = name == "z" || name == "p";
       Tensor value = vocabulary ? chosen(x.value(), top) : x.value();
       Tensor grad = vocabulary ? chosen(g.at(name), top) : g.at(name);
-      json station = {{"title", station_title(name, d_.luong_order())}};
+      json station = {{"title", station_title(name, d.luong_order())}};
       // Annotations and keys are the same at all steps: once, at the top of the trace.
       if (name == "h") {
-        station["gradient"] = write.grid(g.full, options_.units);
-        if (options_.paths) {
-          station["value_path"] = write.grid(g.value, options_.units);
-          station["score_path"] = g.score_path ? write.grid(g.score, options_.units) : json(nullptr);
+        station["gradient"] = write.grid(g.full, options.units);
+        if (options.paths) {
+          station["value_path"] = write.grid(g.value, options.units);
+          station["score_path"] = g.score_path ? write.grid(g.score, options.units) : json(nullptr);
         }
       } else {
-        if (name != "k") station["value"] = write.grid(value, vocabulary ? 8 : options_.units);
-        station["gradient"] = write.grid(grad, vocabulary ? 8 : options_.units);
+        if (name != "k") station["value"] = write.grid(value, vocabulary ? 8 : options.units);
+        station["gradient"] = write.grid(grad, vocabulary ? 8 : options.units);
       }
       station["checks"] = checked(s.t, name);
       out[name] = station;
@@ -114,7 +111,7 @@ class Writer {
   json checked(int64_t t, const std::string& name) const {
     int64_t count = 0;
     double worst = 0;
-    for (const Compared& c : trace_.checks)
+    for (const Compared& c : trace.checks)
       if (c.step == t && (c.station == name || (name == "h" && c.station.starts_with("h,")))) {
         ++count;
         if (!std::isnan(worst) && !(c.error <= worst)) worst = c.error;
@@ -124,20 +121,20 @@ class Writer {
 
   json heads(const Step& s, const StepGradients& g) const {
     json out = json::array();
-    for (int64_t m = 0; m < d_.anatomy().heads; ++m) {
-      auto row = [&](const Tensor& x) { return x.defined() ? precise_(x.row(m)) : json(nullptr); };
+    for (int64_t m = 0; m < d.anatomy().heads; ++m) {
+      auto row = [&](const Tensor& x) { return x.defined() ? precise(x.row(m)) : json(nullptr); };
       out.push_back({{"scores", row(s.attending.scores.value())},
                      {"weights", row(s.attending.weights.value())},
                      {"score_gradient", row(g.at("e"))},
                      {"weight_gradient", row(g.at("alpha"))},
                      {"gain", row(g.gain)},
-                     {"mix", precise_(g.mix.f64()[m])}});
+                     {"mix", precise(g.mix.f64()[m])}});
     }
     return out;
   }
 
   json paths(const StepGradients& g) const {
-    auto norms = [&](const Tensor& x) { return number_(row_norms(x)); };
+    auto norms = [&](const Tensor& x) { return number(row_norms(x)); };
     Tensor rest = zip(g.neighbours, g.earlier, g.start, [](auto a, auto b, auto c) { return a + (b + c); });
     return {{"score_path_exists", g.score_path}, {"value", norms(g.value)},
             {"score", norms(g.score)},           {"recurrent", norms(rest)},
@@ -145,33 +142,25 @@ class Writer {
             {"start", norms(g.start)},           {"full", norms(g.full)}};
   }
 
-  // [station, row or null, column or null, engine, numeric, error]; of logits and probabilities the column is
-  // that of `top`.
+  // [station, row or null, column or null, engine, numeric, error]; a column of logits or p is that of `top`.
   json checks(int64_t t, const std::vector<int32_t>& top) const {
     json out = json::array();
-    for (const Compared& c : trace_.checks) {
+    for (const Compared& c : trace.checks) {
       if (c.step != t) continue;
       int64_t column = c.column;
       if (c.station == "z" || c.station == "p") {
         auto at = std::find(top.begin(), top.end(), static_cast<int32_t>(c.column));
         if (at == top.end()) continue;
         column = at - top.begin();
-      } else if (options_.packed && column >= options_.units) {
+      } else if (options.packed && column >= options.units) {
         continue;
       }
       auto place = [](int64_t i) { return i < 0 ? json(nullptr) : json(i); };
-      out.push_back({c.station, place(c.row), place(column), number_(c.engine), number_(c.numeric),
-                     Numbers{3}(c.error)});
+      out.push_back(
+          {c.station, place(c.row), place(column), number(c.engine), number(c.numeric), Numbers{3}(c.error)});
     }
     return out;
   }
-
-  const Subject& subject_;
-  const Dissection& d_;
-  const SentenceTrace& trace_;
-  const ExplainJson& options_;
-  Numbers number_;
-  Numbers precise_;  // for what a page computes on with
 };
 
 }  // namespace
@@ -185,7 +174,7 @@ int32_t choice(const Step& step) {
 }
 
 json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace, const ExplainJson& o) {
-  Writer write(subject, d, trace, o);
+  Writer write{subject, d, trace, o};
   json out = {{"format", "gradus-lens-trace"},
               {"version", 1},
               {"kind", "explain"},

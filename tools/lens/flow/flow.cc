@@ -1,5 +1,4 @@
-// What `lens flow` computes: gradients at the source words, in networks fresh or trained, and lines made of
-// their lengths.
+// What `lens flow` computes: gradients at the source words, of networks fresh or trained, and their lengths.
 
 #include "flow.h"
 

@@ -41,12 +41,10 @@ Flow lengths_of(const FlowGradients& gradients);
 /// own decoder.
 struct FlowChecks {
   int64_t count = 0;  ///< lengths compared
-  /// Of them, those too small for differences in double precision to tell to six digits: below 10^-7 of the
-  /// loss, or below 5 10^-10 of it over the step where a kink forces a smaller one. They are compared with
-  /// that.
+  /// Of them, those too small for differences in double precision to tell to six digits, and compared with what
+  /// is: 10^-7 of the loss, or 5 10^-10 of it over the step where a kink forces a smaller one.
   int64_t small = 0;
-  /// Not among them: those of a relu with a kink on either side so near that differences of no step tell six
-  /// digits.
+  /// Not among them: those of a relu whose kinks are so near that differences of no step tell six digits.
   int64_t undecided = 0;
   double worst = 0;  ///< |a - b| / max(|a|, |b|, what is too small)
   void add(const FlowChecks& other);
@@ -59,8 +57,7 @@ FlowChecks check_flow(const gradus::nn::Seq2Seq& network, FlowMode mode, const s
 /// One line of the chart over several seeds: log10 |dL/dh_j| / |dL/dh_S|, S the last word.
 struct FlowLine {
   std::vector<double> median, low, high;
-  std::vector<double> value, score,
-      recurrent;                         ///< mean shares of the three norms' sum; empty without attention
+  std::vector<double> value, score, recurrent;  ///< mean shares of the three norms' sum; empty without
   std::vector<std::vector<double>> map;  ///< [T][S] median of log10 |dL_t/dh_j|
 };
 FlowLine summarize(const std::vector<Flow>& flows);
@@ -87,8 +84,7 @@ struct FlowResult {
   FlowChecks checks;
 };
 
-/// Fresh networks of this shape, one a seed, random words; beside each one with attention another one
-/// without.
+/// Fresh networks of this shape, one a seed, on random words; for each with attention another one without.
 FlowResult flow_fresh(const gradus::nn::Seq2SeqConfig& config, int64_t length, const FlowAsked& asked = {});
 /// A trained network on random words of its vocabulary; `without`, where given, is another one, trained
 /// without attention; otherwise the network's own short cut is cut.

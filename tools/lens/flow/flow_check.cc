@@ -25,8 +25,7 @@ constexpr double kEnough = 1e-8;  // doubt, as a part of the slope
 // Of the loss: what is smaller is compared with that. Where a kink forces small steps, rounding of the loss
 // (1e-16 of it, over the step) leaves six digits only to larger slopes.
 constexpr double kSmallest = 1e-7, kRounding = 5e-10;
-// Between kinks no step may be wide enough to tell six digits: then neighbouring steps disagree by more than
-// this part.
+// Where no step between kinks is wide enough to tell six digits, neighbouring ones disagree by more than this.
 constexpr double kApart = 1e-7;
 // f(k h) - f(-k h), k = 1 .. 4, with these weights: eight points, error of order h^8; six, of order h^6.
 constexpr std::array<double, 4> kEight = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
@@ -130,8 +129,7 @@ class Batch {
     return shift.defined() ? h + shift : h;
   }
 
-  // Reads the source in all columns: into `encoded` as scores see it; returns the annotations as mixtures see
-  // them.
+  // Reads the source in all columns: `encoded` is as scores see it, what is returned as mixtures see it.
   Var read(const std::vector<Column>& columns, nn::Encoded& encoded) const {
     const nn::RecurrentStack& rnn = network_.encoder.rnn;
     int64_t B = static_cast<int64_t>(columns.size()), S = static_cast<int64_t>(source_.size());

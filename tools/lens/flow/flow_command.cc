@@ -82,8 +82,6 @@ int flow(const FlowOptions& o) {
   asked.seeds = o.seeds;
   // A model's shape starts as its training did, fresh ones from weights that keep sizes in balance.
   asked.init = !o.init.empty() ? o.init : o.model.empty() ? "lecun" : "pytorch";
-  FlowAsked thorough = asked;
-  thorough.thorough = true;
   std::vector<int64_t> lengths;
   for (int64_t n = 5; n <= 60; n += 5) lengths.push_back(n);
   if (length % 5 != 0) lengths.push_back(length);
@@ -99,8 +97,9 @@ int flow(const FlowOptions& o) {
   };
   auto add_lengths = [&](bool shown, auto measure) {
     for (int64_t n : lengths) {
-      bool now = shown && n == length;
-      add(now, [=] { return measure(n, now ? thorough : asked); });
+      FlowAsked own = asked;
+      own.thorough = shown && n == length;
+      add(own.thorough, [=] { return measure(n, own); });
     }
   };
   auto add_fresh = [&](bool shown, const gradus::nn::Seq2SeqConfig& config) {

@@ -1,5 +1,4 @@
-// The picture of `lens flow`: the two lines, the ways under the one with attention, and the maps of steps and
-// words.
+// The picture of `lens flow`: the two lines, the ways under the one with attention, and the two maps.
 
 #include <fmt/core.h>
 

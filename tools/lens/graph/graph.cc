@@ -35,8 +35,7 @@ int64_t numbered(const std::string& part, char letter) {
   return std::stoll(part.substr(1));
 }
 
-// Rows of the decoder, top down, in the order of computation. Row 0 is for weights that are cut up before any
-// step, row 1 for the first state.
+// Rows of the decoder, top down. Row 0 is for weights that are cut up before any step, 1 for the first state.
 int decoder_row(const std::string& part, bool luong) {
   if (part == "word") return 2;
   if (part == "attention") return luong ? 4 : 3;

@@ -20,8 +20,7 @@ struct GraphModule {
   int64_t column = -1;  ///< source word or target step; -1: of all
 };
 
-/// The graph of one step's loss, as the engine recorded it, with values, gradients and what every edge
-/// contributed.
+/// The graph of one step's loss, as recorded, with values, gradients and what every edge contributed.
 struct StepGraph {
   size_t step = 0;
   gradus::Trace trace;

@@ -14,15 +14,7 @@
 namespace lens {
 namespace {
 
-const char* type_of(const json& x) {
-  if (x.is_object()) return "object";
-  if (x.is_array()) return "array";
-  if (x.is_string()) return "string";
-  if (x.is_boolean()) return "boolean";
-  if (x.is_number_integer()) return "integer";
-  if (x.is_number()) return "number";
-  return "null";
-}
+const char* type_of(const json& x) { return x.is_number_integer() ? "integer" : x.type_name(); }
 
 // A value in a message.
 std::string brief(const json& x) {

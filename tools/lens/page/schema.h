@@ -10,8 +10,7 @@ namespace lens {
 /// What in a document breaks a schema, a line each: "steps[2].loss: must be number or string, is null". Empty:
 /// nothing. The part of JSON Schema that it knows: type (a name or several), const, enum, minimum, maximum,
 /// required, properties, additionalProperties (false or a schema), items, prefixItems, minItems, maxItems,
-/// oneOf, $ref to "#/$defs/NAME", and description. Anything else in a schema throws, so that no rule is
-/// overlooked.
+/// oneOf, $ref to "#/$defs/NAME", and description. Anything else throws, so that no rule is overlooked.
 std::vector<std::string> problems(const json& document, const json& schema);
 
 /// The schema of traces, tools/lens/page/trace.schema.json.
@@ -20,8 +19,7 @@ const json& trace_schema();
 const json& run_log_schema();
 
 /// What breaks the schema in a line of train.log whose "event" is text, whichever version wrote it: what is
-/// there is as the schema has it, but fields may be missing or unknown; of a validation and a resume where they
-/// are must be there.
+/// there is as the schema has it, but fields may be missing or unknown; not of where a validation or resume is.
 std::vector<std::string> event_problems(const json& event);
 /// In a line of what checks logged, its numbers' count included.
 std::vector<std::string> check_problems(const json& check);

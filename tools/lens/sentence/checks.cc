@@ -54,8 +54,7 @@ Direction element(int64_t row, int64_t column, int64_t columns) {
   return {row, column, {{row * columns + column, 1.0}}};
 }
 
-// A row, or `count` columns from one on (-1: all of them), each element by one size, with random signs: no unit
-// is left out.
+// A row, or `count` columns from one on (-1: all), each element by one size, with random signs.
 Direction block(int64_t row, int64_t column, int64_t rows, int64_t columns, Rng& rng, int64_t count = 1) {
   Direction d{row, column, {}};
   int64_t top = row < 0 ? 0 : row, bottom = row < 0 ? rows : row + 1;
@@ -257,9 +256,8 @@ class StepChecks {
   std::vector<Job>& jobs_;
 };
 
-// The whole gradients by h: the states are shifted as the encoder makes them, and everything after is computed
-// anew, which gives all steps' losses at once. A row for each word, compared in every step; in the shown one
-// columns, too.
+// The whole gradients by h: the states are shifted as the encoder makes them, and what comes after is computed
+// anew, which gives all steps' losses at once. Words' rows in every step, in the shown one columns, too.
 void add_annotations(const Dissection& d, const SentenceTrace& trace, std::vector<Job>& jobs) {
   auto add = [&](const Direction& where, size_t begin, size_t end) {
     jobs.push_back([&d, &trace, where, begin, end] {

@@ -90,7 +90,7 @@ std::vector<std::vector<double>> Dissection::shifted_losses(const std::vector<Te
   std::vector<Reading> readings;
   std::vector<Walk> walks(shifts.size());
   for (size_t i = 0; i < shifts.size(); ++i) {
-    readings.push_back(read_source(network_.encoder, source_, -1, shifts[i]));
+    readings.push_back(read_source(network_.encoder, source_, shifts[i]));
     start(walks[i], readings[i]);
   }
   std::vector<std::vector<double>> losses(shifts.size());

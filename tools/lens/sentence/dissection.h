@@ -40,14 +40,12 @@ class Dissection {
 
   /// Reads the source and takes all steps.
   void run(Reading& reading, std::vector<Step>& steps) const;
-  /// Losses of the first `count` steps where the source's states are shifted, [S, D], as read_source does: one
-  /// row for each shift. Without a graph.
+  /// Losses of the first `count` steps, a row for each shift of read_source. Without a graph.
   std::vector<std::vector<double>> shifted_losses(const std::vector<gradus::Tensor>& shifts,
                                                   size_t count) const;
   /// Computes a step's stages from number `from` of `stages` on, the earlier ones being there, up to `last`.
   void compute(Step& step, size_t from = 0, Stage last = Stage::loss) const;
-  /// The same for variants of one step, with one product for all of them where weights are large. Without a
-  /// graph.
+  /// The same for variants of one step, where weights are large with one product for all. Without a graph.
   void compute_all(std::vector<Step>& variants, size_t from, Stage last) const;
 
   const std::vector<Stage>& stages() const { return stages_; }

@@ -14,8 +14,7 @@ Var part(const Tensor& shift, int64_t begin, int64_t n) {
 
 }  // namespace
 
-Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& source, int64_t word,
-                    const Tensor& shift) {
+Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& source, const Tensor& shift) {
   Scope scope("encoder");
   Reading r;
   const nn::RecurrentStack& rnn = encoder.rnn;
@@ -28,9 +27,7 @@ Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& sour
     bool last = layer + 1 == rnn.options.num_layers;
     nn::LayerStates links(2, std::vector<Var>(source.size()));
     nn::LayerStates states = rnn.states(layer, x, [&](const Var& h, int64_t d, int64_t j) {
-      Var out = h;
-      if (last && shift.defined() && (word == -1 || j == word))
-        out = out + part(shift, (word == -1 ? j * rnn.directions() : 0) * H + d * H, H);
+      Var out = last && shift.defined() ? h + part(shift, (j * rnn.directions() + d) * H, H) : h;
       Var& link = links[static_cast<size_t>(d)][static_cast<size_t>(j)];
       link = tap(out, "to the next state");
       return nn::StateUse{out, link};

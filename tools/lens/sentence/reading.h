@@ -8,8 +8,7 @@
 
 namespace lens {
 
-/// A source, read state by state, so that what one state hands on to the next can be told from what attention
-/// reads of it.
+/// A source, read state by state: what one hands on to the next can be told from what attention reads of it.
 struct Reading {
   gradus::Var annotations;  ///< [S, 1, D]
   // Of the last layer, by position; the backward ones are empty in an encoder of one direction.
@@ -19,16 +18,14 @@ struct Reading {
   gradus::nn::Encoded encoded;                           ///< all of it as a decoder takes it
 };
 
-/// Where `shift` is defined it is added to the states as they are made, so that everything that comes after
-/// sees it: for finite differences. [directions H], to those of source word `word`; with word -1 [S, directions
-/// H], to those of all.
-Reading read_source(const gradus::nn::Encoder& encoder, const std::vector<int32_t>& source, int64_t word = -1,
+/// Where `shift` [S, directions H] is defined it is added to the states as they are made, so that everything
+/// that comes after sees it: for finite differences.
+Reading read_source(const gradus::nn::Encoder& encoder, const std::vector<int32_t>& source,
                     const gradus::Tensor& shift = {});
 
 /// What a backward must keep for the gradients of the states, and of what each hands on.
 std::vector<gradus::Var> arrivals(const Reading& reading);
-/// Adds the gradient of x to `sum` [S, D], from this row and column on. Of an undefined x, or where nothing
-/// arrived, it is 0.
+/// Adds the gradient of x, if anything arrived there, to `sum` [S, D], from this row and column on.
 void add_gradient(const gradus::Tensor& sum, const gradus::Gradients& grads, const gradus::Var& x,
                   int64_t row = 0, int64_t column = 0);
 /// The same of states of both directions, a row a word; the backward ones may be missing.

@@ -22,8 +22,7 @@ struct Compared {
 
 /// The gradient of one step's loss L_t, taken apart.
 struct StepGradients {
-  /// By station: s_prev, q, k, u, e, alpha, c, s, a, z, p; undefined where the step has no such station, or
-  /// nothing arrived there.
+  /// By station: s_prev, q, k, u, e, alpha, c, s, a, z, p; undefined where there is none, or nothing arrived.
   gradus::Tensor at(const std::string& station) const;
   std::vector<std::pair<std::string, gradus::Tensor>> stations;
   // dL_t/dh_j by the way it came, [S, D] each; they add up to `full`.
@@ -77,8 +76,7 @@ SentenceTrace trace_sentence(const Dissection& d, int64_t shown = -1);
 /// The step with the largest loss.
 int64_t worst_step(const std::vector<Step>& steps);
 
-/// The eight entries of x that are the largest, that first; the last gives way to the target if it is not among
-/// them.
+/// The eight largest entries of x, downwards; the last gives way to a target that is not among them.
 std::vector<int32_t> likeliest(const gradus::Tensor& x, int32_t target);
 
 }  // namespace lens
