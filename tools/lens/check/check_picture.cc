@@ -278,8 +278,9 @@ class Maps {
 }  // namespace
 
 PictureStyle style_of_stdout() {
-  translator::TerminalStyle t = translator::terminal_style(1);
-  return {t.color, t.background, std::clamp(t.width, 40, 120)};
+  PictureStyle style = translator::terminal_style(1);
+  style.width = std::clamp(style.width, 40, 120);
+  return style;
 }
 
 std::string draw(const Picture& picture, const PictureStyle& style) {

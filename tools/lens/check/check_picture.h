@@ -9,13 +9,9 @@
 
 namespace lens {
 
-struct PictureStyle {
-  translator::Color color = translator::Color::none;
-  translator::Background background = translator::Background::unknown;
-  int width = 80;
-};
+using PictureStyle = translator::TerminalStyle;
 
-/// What stdout can show.
+/// What stdout can show, 40 to 120 columns wide.
 PictureStyle style_of_stdout();
 
 /// Two tensors of one shape, and where they differ.

@@ -175,27 +175,25 @@ int32_t choice(const Step& step) {
 
 json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace, const ExplainJson& o) {
   Writer write{subject, d, trace, o};
-  json out = {{"format", "gradus-lens-trace"},
-              {"version", 1},
-              {"kind", "explain"},
-              {"model", write.model()},
-              {"source", subject.source},
-              {"target", subject.target},
-              {"has_reference", subject.has_reference}};
-  json unknown = json::array();
-  for (int32_t id : subject.source_ids) unknown.push_back(id == gradus::nn::kUnk);
-  out["source_unknown"] = unknown;
-  out["show"] = {{"step", trace.shown}};
-  out["stations"] = station_names(d);
   Numbers grids{o.digits, o.packed ? 4 : 0};
-  out["annotations"] = grids.grid(trace.reading.annotations.value(), o.units);
-  out["keys"] = grids.grid(trace.steps[0].attending.keys.value(), o.units);
-  json steps = json::array();
+  json unknown = json::array(), steps = json::array();
+  for (int32_t id : subject.source_ids) unknown.push_back(id == gradus::nn::kUnk);
   for (size_t t = 0; t < trace.steps.size(); ++t) steps.push_back(write.step(t));
-  out["steps"] = steps;
-  out["checks"] = write.summary();
-  out["what_if"] = o.what_if ? what_if_json(subject, d, trace) : json(nullptr);
-  return out;
+  return {{"format", "gradus-lens-trace"},
+          {"version", 1},
+          {"kind", "explain"},
+          {"model", write.model()},
+          {"source", subject.source},
+          {"target", subject.target},
+          {"has_reference", subject.has_reference},
+          {"source_unknown", unknown},
+          {"show", {{"step", trace.shown}}},
+          {"stations", station_names(d)},
+          {"annotations", grids.grid(trace.reading.annotations.value(), o.units)},
+          {"keys", grids.grid(trace.steps[0].attending.keys.value(), o.units)},
+          {"steps", steps},
+          {"checks", write.summary()},
+          {"what_if", o.what_if ? what_if_json(subject, d, trace) : json(nullptr)}};
 }
 
 }  // namespace lens

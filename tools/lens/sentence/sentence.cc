@@ -18,8 +18,8 @@ using namespace gradus;
 
 // The first two come in, the others are computed.
 const StationInfo kStations[] = {
-    {"s_prev", "state before", {}, false, [](Step& s) -> Var& { return s.state_before; }},
     {"h", "annotations", {}, true, [](Step& s) -> Var& { return s.value_annotations; }},
+    {"s_prev", "state before", {}, false, [](Step& s) -> Var& { return s.state_before; }},
     {"q", "query, projected", Stage::projected, false, [](Step& s) -> Var& { return s.attending.projected; }},
     {"k", "annotations, projected", Stage::keys, true, [](Step& s) -> Var& { return s.attending.keys; }},
     {"u", "hidden layer of the score", Stage::hidden, true,
@@ -46,8 +46,8 @@ StepGradients differentiate(const Dissection& d, const SentenceTrace& trace, siz
   const Reading& r = trace.reading;
   const Step& step = trace.steps[t];
   BackwardOptions options{.keep = arrivals(r), .retain_graph = true};
-  options.keep.push_back(step.state_before);
-  for (const StationInfo& info : stations_made())
+  auto but_h = std::span(kStations).subspan(1);
+  for (const StationInfo& info : but_h)
     if (const Var& x = station(step, info.name); x.defined()) options.keep.push_back(x);
   for (size_t i = 0; i <= t; ++i)
     for (const Var& x : {trace.steps[i].value_annotations, trace.steps[i].score_annotations})
@@ -55,11 +55,9 @@ StepGradients differentiate(const Dissection& d, const SentenceTrace& trace, siz
   Gradients grads = backward(step.loss, options);
 
   StepGradients out;
-  auto note = [&](const std::string& name, const Var& x) {
-    if (x.defined() && grads.contains(x)) out.stations.emplace_back(name, grads[x]);
-  };
-  note("s_prev", step.state_before);
-  for (const StationInfo& info : stations_made()) note(info.name, station(step, info.name));
+  for (const StationInfo& info : but_h)
+    if (const Var& x = station(step, info.name); x.defined() && grads.contains(x))
+      out.stations.emplace_back(info.name, grads[x]);
 
   int64_t S = r.annotations.size(0), D = r.annotations.size(2);
   for (Tensor* part : {&out.value, &out.score, &out.earlier, &out.neighbours, &out.start, &out.full})
