@@ -171,8 +171,8 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
   double height = map + kCell * static_cast<double>(r.with.map.size()) + 28;
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
-      "role=\"img\" aria-label=\"{2}\">\n<style>\n{3}</style>\n<rect class=\"back\" width=\"{0}\" height=\"{1}\"/>\n"
-      "<text class=\"title\" x=\"18\" y=\"28\">{2}</text>\n",
+      "role=\"img\" aria-label=\"{2}\">\n<style>\n{3}</style>\n<rect class=\"back\" width=\"{0}\" "
+      "height=\"{1}\"/>\n<text class=\"title\" x=\"18\" y=\"28\">{2}</text>\n",
       kWidth, height, xml(translator::utf8::fit(titles.title, 80)), kStyle);
   int decades = static_cast<int>(s.high - s.low), every = decades > 8 ? 2 : 1;
   for (int d = static_cast<int>(s.high); d >= static_cast<int>(s.low); d -= every)
