@@ -1,5 +1,7 @@
 #pragma once
 
+// Internal to decoding with packed weights and not installed.
+
 #include <memory>
 #include <optional>
 
