@@ -54,8 +54,7 @@ void add_files(const Command& c, bench::Options& o) {
 int main(int argc, char** argv) {
   command_line::Program app{
       "Speed of Gradus. Sizes: toy (V 2000, E 64, H 128, B 32, T 10), small (V 8000, E 256, H 256, B 64, T "
-      "16), "
-      "base (V 16000, E 512, H 512, B 64, T 24)",
+      "16), base (V 16000, E 512, H 512, B 64, T 24)",
       "bench"};
   bench::Options o;
   int code = 0;

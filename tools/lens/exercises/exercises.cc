@@ -159,8 +159,7 @@ const Exercise kSoftmax{
       [](auto& in) { return with_gradient_of(softmax(in[0]), in[0] * cut(softmax(in[0]))); }},
      {"average added",
       "The average is added to dy: it must be subtracted, since what counts is how much better than the "
-      "average a "
-      "word is.",
+      "average a word is.",
       [](auto& in) {
         return softmax_with(in[0], [](auto& r, int64_t k) { return r.y[k] * (r.dy[k] + r.mix()); });
       }},

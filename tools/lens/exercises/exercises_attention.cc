@@ -133,8 +133,7 @@ const Exercise kAdditive{
       [](auto& in) { return additive(in, {.weights = softmax_without_mix}); }},
      {"softmax diagonal",
       "The score gradient uses alpha (1 - alpha), the diagonal of the softmax Jacobian. Each score moves all "
-      "weights: "
-      "delta_j = alpha_j g.(h_j - c).",
+      "weights: delta_j = alpha_j g.(h_j - c).",
       [](auto& in) { return additive(in, {.weights = softmax_diagonal}); }},
      {"sign of delta",
       "The score path has the wrong sign: delta_j = alpha_j g.(h_j - c), the word's annotation minus the "
@@ -144,8 +143,7 @@ const Exercise kAdditive{
       [](auto& in) { return additive(in, {.squash = tanh_as_identity}); }},
      {"no score path to h",
       "h receives the value path only, although the projections are right: a source word is also what the "
-      "scores look "
-      "at. Add Ua^T ((1 - u_j^2) v) delta_j to dh_j.",
+      "scores look at. Add Ua^T ((1 - u_j^2) v) delta_j to dh_j.",
       [](auto& in) { return additive(in, {.score = cut}); }},
      {"no value path",
       "The value path is missing: the context is a mix of the annotations themselves, so dh_j starts with "
@@ -153,8 +151,7 @@ const Exercise kAdditive{
       [](auto& in) { return additive(in, {.value = cut}); }},
      {"detached query",
       "No gradient arrives at the query s: the decoder cannot learn what to ask for. ds = Wa^T sum_j (1 - "
-      "u_j^2) v "
-      "delta_j.",
+      "u_j^2) v delta_j.",
       [](auto& in) { return additive(in, {.query = cut}); }},
      {"overwritten",
       "dh_j is set (=) where the score path arrives: the value path, and all units a but the last, are lost. "
@@ -172,21 +169,18 @@ const Exercise kAdditive{
       "From e_j = v . u_j down to u_j the gradient takes the factor v: dz_j = (1 - u_j^2) v delta_j.",
       [](auto& in) { return additive_with(in, Slip::no_v); }},
      {"u forgotten",
-      "dv is the sum of delta_j without u_j, and the delta sum to 0: what one word gains, the others lose. dv "
-      "= sum_j "
-      "delta_j u_j.",
+      "dv is the sum of delta_j without u_j, and the delta sum to 0: what one word gains, the others lose. "
+      "dv = sum_j delta_j u_j.",
       [](auto& in) { return additive_with(in, Slip::no_u); }},
      {"alpha forgotten",
-      "delta_j lacks the factor alpha_j: a word that nobody looks at has no say, however good it is. delta_j = "
-      "alpha_j "
-      "g.(h_j - c).",
+      "delta_j lacks the factor alpha_j: a word that nobody looks at has no say, however good it is. delta_j "
+      "= alpha_j g.(h_j - c).",
       [](auto& in) { return additive_with(in, Slip::no_alpha); }},
      {"half of tanh", "The slope of tanh is 1 - u^2; here it is 1 - u.",
       [](auto& in) { return additive_with(in, Slip::half_tanh); }},
      {"plain average",
-      "Each annotation is compared with the plain average of all. Compare it with c, the mix that the weights "
-      "make: "
-      "delta_j = alpha_j g.(h_j - c).",
+      "Each annotation is compared with the plain average of all. Compare it with c, the mix that the "
+      "weights make: delta_j = alpha_j g.(h_j - c).",
       [](auto& in) { return additive_with(in, Slip::plain_mix); }},
      {"transposed",
       "ds is Wa dz; the way back goes through the transpose: ds_i += dz_a Wa_ai, Wa_[a][i] in the file.",
@@ -218,15 +212,13 @@ const Exercise kDot{
     [](auto& in) { return dot(in, root(in)); },
     {{"softmax diagonal",
       "The score gradient takes only the diagonal of the softmax Jacobian, alpha (1 - alpha) (g.h). Raising "
-      "one score "
-      "lowers all other weights: delta_j = alpha_j g.(h_j - c).",
+      "one score lowers all other weights: delta_j = alpha_j g.(h_j - c).",
       [](auto& in) { return dot(in, root(in), {.weights = softmax_diagonal}); }},
      {"no competition", "The score gradient lacks - alpha_j (g.c): delta_j = alpha_j g.(h_j - c).",
       [](auto& in) { return dot(in, root(in), {.weights = softmax_without_mix}); }},
      {"scale forgotten",
       "The forward divides the scores by the root of the width, the backward does not: delta takes the same "
-      "factor on "
-      "its way down.",
+      "factor on its way down.",
       scale_in_forward_only},
      {"no scale", "The scores are not divided by the root of the width.",
       [](auto& in) { return dot(in, 1); }}}};
@@ -240,8 +232,7 @@ const Exercise kBilinear{"bilinear-weights",
                          },
                          {{"ignores the source",
                            "The weights come from the decoder state alone: whatever the source says, they "
-                           "stay. Each score must look at its "
-                           "annotation, e_j = h_j . (W s).",
+                           "stay. Each score must look at its annotation, e_j = h_j . (W s).",
                            [](auto& in) {
                              Var q = linear(reshape(in[0], {1, -1}), in[2]);
                              return softmax(reshape(slice(q, 1, 0, in[1].size(0)), {-1}));
@@ -258,13 +249,11 @@ const Exercise kMasked{
     [](auto& in) { return softmax(in[0], {.mask = in[1].value()}); },
     {{"mask after softmax",
       "The padding is removed after the softmax: it has already taken its share, and the weights of a "
-      "sentence no longer "
-      "sum to 1. Remove it from the scores before.",
+      "sentence no longer sum to 1. Remove it from the scores before.",
       [](auto& in) { return softmax(in[0]) * Var(in[1].value().to(in[0].dtype())); }},
      {"mask as factor",
       "Scores of padding are multiplied by 0. A score of 0 still gets exp(0) = 1 of the softmax: padding "
-      "needs minus "
-      "infinity, or a very negative number.",
+      "needs minus infinity, or a very negative number.",
       [](auto& in) { return softmax(in[0] * Var(in[1].value().to(in[0].dtype()))); }},
      {"no mask", "Padding gets attention: the mask is not used.", [](auto& in) { return softmax(in[0]); }},
      {"mask inverted", "The mask is the wrong way round: 1 stands for a word, 0 for padding.",
@@ -276,8 +265,7 @@ const Exercise kMasked{
         return softmax(where(in[1].value(), in[0], Tensor::scalar(-1e30, in[0].dtype())), {.axis = 0});
       }}},
     "Each row must sum to 1 over its words and be exactly 0 at padding. Is the number in the place of "
-    "padding's scores "
-    "negative enough?"};
+    "padding's scores negative enough?"};
 
 }  // namespace
 

@@ -65,8 +65,7 @@ const Exercise kCarry{
     [](auto& in) { return carried(in, true); },
     {{"not carried back",
       "Each step sees only its own dy. h_t is also what step t+1 starts from: the gradient must be carried "
-      "from step to "
-      "step, dh = dy_t + z_(t+1) dh, down to h0.",
+      "from step to step, dh = dy_t + z_(t+1) dh, down to h0.",
       [](auto& in) { return carried(in, false); }},
      {"gate forgotten",
       "The state's gradient passes each step undiminished: it must be multiplied by the gate, z_t.",
@@ -81,9 +80,8 @@ const Exercise kCarry{
       "dh passes from h_t to h_(t-1) through the gate of step t; here it is that of step t-1.",
       [](auto& in) { return carried_with(in, CarrySlip::other_step); }},
      {"multiplied too early",
-      "dh is multiplied by z_t before dz_t and dn_t take it: they want all that arrived at h_t. First use it, "
-      "then pass "
-      "it on.",
+      "dh is multiplied by z_t before dz_t and dn_t take it: they want all that arrived at h_t. First use "
+      "it, then pass it on.",
       [](auto& in) { return carried_with(in, CarrySlip::too_early); }},
      {"one gate missing",
       "h0 receives what arrived at the first state of the loop. Between the two lies one more gate, z_0.",

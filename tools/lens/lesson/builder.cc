@@ -192,8 +192,7 @@ bool build_program(const fs::path& source, const fs::path& program, bool coloure
   if (!can_run(command[0]))
     throw std::runtime_error(
         fmt::format("there is no compiler {}, which this program builds your file with: install it (Debian: "
-                    "apt install g++), or "
-                    "name another one that knows C++20: CXX=clang++ lens ...",
+                    "apt install g++), or name another one that knows C++20: CXX=clang++ lens ...",
                     command[0]));
   for (const char* flag : kFlags) command.push_back(flag);
   for (const char* flag : {"-std=c++20", "-O0", "-Wall", "-Wextra"}) command.push_back(flag);
