@@ -74,6 +74,24 @@ TEST_CASE("of equal words, only attentions that know positions or their own past
   }
 }
 
+TEST_CASE("local and hard attention begin as the scores do that they borrow") {
+  for (const char* name : {"local-m", "local-p", "hard"})
+    for (const char* score : {"coverage", "location-aware"}) {
+      CAPTURE(name);
+      CAPTURE(score);
+      Rng rng(23);
+      nn::AttentionSizes s = sizes();
+      s.options.score = score;
+      auto attention = nn::make_attention(name, s, rng);
+      nn::AttentionMemory memory = attention->prepare(equal_words(rng), {});
+      nn::AttentionState state = attention->start(memory);
+      CHECK(state.coverage.defined() == (score == std::string("coverage")));
+      CHECK(state.weights.defined() == (score == std::string("location-aware")));
+      Tensor all = roll(*attention, memory, queries(rng)).weights;
+      for (int64_t i = 0; i < all.numel(); ++i) CHECK(std::isfinite(all.at(i)));
+    }
+}
+
 TEST_CASE("coverage and previous weights add up over the steps") {
   Rng rng(22);
   nn::CoverageAttention coverage(sizes(), rng);

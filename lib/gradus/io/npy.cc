@@ -142,7 +142,7 @@ void put(const char* from, bool swap, const Tensor& t, int64_t at, const Complai
   const T value = number<T>(from, swap);
   if constexpr (std::is_integral_v<T>)
     if (!std::in_range<int32_t>(value)) complain("holds a whole number that does not fit into 32 bits");
-  visit(t, [&](auto* p) { p[at] = static_cast<std::remove_pointer_t<decltype(p)>>(value); });
+  visit(t, [&](auto* p) { p[at] = static_cast<std::remove_pointer_t<decltype(p)>>(+value); });
 }
 
 struct Type {

@@ -172,6 +172,7 @@ class BorrowingAttention : public ScoredAttention {
   std::unique_ptr<ScoredAttention> score;
 
   AttentionMemory prepare(const Input& annotations, const Tensor& mask) const override;
+  AttentionState start(const AttentionMemory& memory) const override { return score->start(memory); }
   Var scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const override;
   void params(ParamVisitor& visit) override { visit("score", *score); }
 

@@ -13,7 +13,6 @@ namespace gradus::nn {
 struct HardAttention : BorrowingAttention {
   HardAttention(const AttentionSizes& sizes, const RngInput& rng)
       : BorrowingAttention(sizes, "bahdanau", rng) {}
-  AttentionState start(const AttentionMemory& memory) const override { return score->start(memory); }
   /// The weights are 1 at the position that was chosen.
   Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
 };
