@@ -16,7 +16,6 @@
 #include "commands.h"
 #include "program.h"
 #include "fuzz.h"
-#include "lesson/commands.h"
 
 namespace {
 

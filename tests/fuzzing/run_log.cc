@@ -54,7 +54,7 @@ FUZZ_TARGET(
   std::istringstream log(files[0].second), config(files.back().second);
   return accepts<gradus::Error, translator::InputError>([&] {
     lens::json run = lens::read_run("model", log, files.size() > 1 ? &config : nullptr);
-    std::string text = lens::report_text(run, 80, false);
+    std::string text = lens::report_text(run, {.width = 80});
     must(!translator::utf8::first_invalid_byte(text), "a report is UTF-8");
     for (char32_t c : translator::utf8::decode(text))
       must(c == '\n' || !translator::utf8::is_control(c), "a report has no control character");

@@ -9,7 +9,7 @@
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "../show_json.h"
-#include "sentence/checks.h"
+#include "sentence/sentence.h"
 #include "commands.h"
 #include "page/schema.h"
 #include "subjects.h"
@@ -227,7 +227,7 @@ TEST_CASE("an attention that ignores the encoder has no score path: exactly zero
   CHECK(j["steps"][1]["stations"]["h"]["score_path"].is_null());
   CHECK(j["steps"][1]["paths"]["score_path_exists"] == false);
   CHECK(lens::problems(j, lens::trace_schema()).empty());
-  CHECK(lens::explain_text(subject, d, trace, 100, false).find("none") != std::string::npos);
+  CHECK(lens::explain_text(subject, d, trace, {.width = 100}).find("none") != std::string::npos);
 }
 
 TEST_CASE("what cannot be taken apart is refused, not shown wrongly") {
@@ -282,7 +282,7 @@ TEST_CASE("the model that comes with the program knows its sentence") {
   CHECK(trace.worst() < 1e-6);
   CHECK(trace.path_residual < 1e-12);
   CHECK(trace.score_sum < 1e-12);
-  std::string text = lens::explain_text(subject, d, trace, 100, false);
+  std::string text = lens::explain_text(subject, d, trace, {.width = 100});
   CHECK(text.find("gains most: its annotation is better than the mix by") != std::string::npos);
   CHECK(text.find("\x1b") == std::string::npos);
 }

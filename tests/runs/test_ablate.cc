@@ -185,9 +185,9 @@ TEST_CASE("the text keeps to the terminal's width") {
   AblateTask task = tiny();
   std::vector<Ablation> all = {ablate(task, Cut::none), ablate(task, Cut::score)};
   for (int width : {60, 80}) {
-    std::istringstream text(ablate_text(task, all, width, false));
+    std::istringstream text(ablate_text(task, all, {.width = width}));
     for (std::string line; std::getline(text, line);)
       CHECK_MESSAGE(translator::utf8::display_width(line) <= width, line);
   }
-  CHECK(ablate_text(task, all, 80, false).find("score 0, ") != std::string::npos);
+  CHECK(ablate_text(task, all, {.width = 80}).find("score 0, ") != std::string::npos);
 }

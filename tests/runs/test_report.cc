@@ -65,14 +65,15 @@ TEST_CASE("a run of two epochs on a fixed seed becomes a page and a text") {
     CHECK(runs::read(out + "/" + link).starts_with("<!DOCTYPE html>"));
   }
 
-  std::string text = lens::report_text(run, 100, false);
+  std::string text = lens::report_text(run, {.width = 100});
   CHECK(text.find("not logged") == std::string::npos);
   CHECK(text.find("  BLEU ") != std::string::npos);
   CHECK(count(text, "encoder.embedding.weight") == 2);  // gradient, and update against weight
   CHECK(text.find("probe: " + run["validations"][1]["probe"]["source"].get<std::string>()) !=
         std::string::npos);
   CHECK(count(text, "nats a word") == 5);
-  for (int width : {40, 80}) CHECK_NOTHROW(lens::report_text(run, width, true));
+  for (int width : {40, 80})
+    CHECK_NOTHROW(lens::report_text(run, {.color = translator::Color::truecolor, .width = width}));
 }
 
 TEST_CASE("without --explain each of the worst has its command") {
@@ -91,7 +92,7 @@ TEST_CASE("a log of version 1 is drawn with its gaps marked") {
   CHECK(has(run["notes"], "The log is of version 1: layers, attention and worst sentences were not logged."));
   CHECK(run["layers"].is_null());
   CHECK(run["validations"][0]["samples"].size() == 1);
-  std::string text = lens::report_text(run, 80, false);
+  std::string text = lens::report_text(run, {.width = 80});
   CHECK(text.find("attention entropy  not logged") != std::string::npos);
   CHECK(count(text, "  not logged\n") >= 3);  // two of layers, the worst
   CHECK(text.find("attention not logged") != std::string::npos);
@@ -124,7 +125,7 @@ TEST_CASE("broken lines, an interruption, a kill") {
   CHECK(has(run["notes"], "1 validation is left out: the run was killed, and went on from before."));
 
   json none = lens::read_run(log_directory("none", start));
-  CHECK(lens::report_text(none, 80, false).find("no validation yet") != std::string::npos);
+  CHECK(lens::report_text(none, {.width = 80}).find("no validation yet") != std::string::npos);
   CHECK_THROWS_WITH((void)lens::read_run(runs::directory("nothing")),
                     doctest::Contains("has no train.log: it is no run of `translator train`"));
 }
@@ -174,7 +175,7 @@ TEST_CASE("what a log holds is held to the schema: file, line and field are name
   auto config = [&](const std::string& text) {
     std::ofstream(out + "/config.json") << text;
     try {
-      return lens::report_text(lens::read_run(out), 80, false).substr(0, 0);
+      return lens::report_text(lens::read_run(out), {.width = 80}).substr(0, 0);
     } catch (const translator::InputError& e) {
       return std::string(e.what()).substr((out + "/").size());
     }
@@ -199,7 +200,7 @@ TEST_CASE("an exploded run shows NaN and infinity, and a very long one is thinne
   CHECK(run["validations"].size() <= 242);
   CHECK(run["validations"].back()["step"] == 600);
   CHECK(run["left_out"] == 600 - run["validations"].size());
-  std::string text = lens::report_text(run, 80, false);
+  std::string text = lens::report_text(run, {.width = 80});
   CHECK(text.find("   inf") != std::string::npos);
   CHECK(text.find("   nan") != std::string::npos);
 }

@@ -21,7 +21,6 @@
 #include <common/tell.h>
 
 #include "commands.h"
-#include "lesson/commands.h"
 #include "program.h"
 
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <common/terminal.h>
 #include <gradus/nn/embedding.h>
 #include <gradus/nn/linear.h>
 #include <gradus/nn/recurrent_cell.h>
@@ -79,6 +80,7 @@ Ablation ablate(const AblateTask& task, Cut cut, const std::function<void()>& to
 /// What the numbers say, a sentence each, worked out from them.
 std::vector<std::string> findings(const AblateTask& task, const std::vector<Ablation>& all);
 json to_json(const AblateTask& task, const std::vector<Ablation>& all);
-std::string ablate_text(const AblateTask& task, const std::vector<Ablation>& all, int width, bool colors);
+std::string ablate_text(const AblateTask& task, const std::vector<Ablation>& all,
+                        const translator::TerminalStyle& style);
 
 }  // namespace lens

@@ -45,8 +45,7 @@ int ablate(const AblateOptions& o) {
       a.repeats.push_back(found[i].epochs.back());
   }
   if (o.text) {
-    translator::TerminalStyle style = translator::terminal_style(1);
-    fmt::print("{}", ablate_text(task, all, style.width, style.color != translator::Color::none));
+    fmt::print("{}", ablate_text(task, all, translator::terminal_style(1)));
     return 0;
   }
   write_page(o.out, "ablate", to_json(task, all), fmt::format("{} models, {:.1f} s", jobs, watch.seconds()));

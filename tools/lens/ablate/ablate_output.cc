@@ -148,12 +148,11 @@ json to_json(const AblateTask& task, const std::vector<Ablation>& all) {
           {"findings", findings(task, all)}};
 }
 
-std::string ablate_text(const AblateTask& task, const std::vector<Ablation>& all, int width, bool colors) {
+std::string ablate_text(const AblateTask& task, const std::vector<Ablation>& all,
+                        const translator::TerminalStyle& style) {
   std::string out = fmt::format("{} {} digits, {} epochs of {} batches of {}, seed {}\n", task.kind,
                                 task.length, task.epochs, task.steps, task.batch, task.seed);
-  translator::HeatMapOptions options = translator::heat_map_options(translator::terminal_style(1));
-  options.color = colors ? options.color : translator::Color::none;
-  options.width = width;
+  translator::HeatMapOptions options = translator::heat_map_options(style);
   options.name_largest = options.legend = options.cursor = false;
   std::vector<std::string> places;
   for (int64_t j = 0; j < task.length; ++j) places.push_back(std::to_string(j + 1));
@@ -175,10 +174,10 @@ std::string ablate_text(const AblateTask& task, const std::vector<Ablation>& all
     curve("one place later", &AblateEpoch::one_later, 2);
     std::string ways = fmt::format("gradient by way: value {:.3g}, score {:.3g}, recurrent {:.3g}",
                                    e.ways.value, e.ways.score, e.ways.recurrent);
-    out += translator::utf8::wrapped(ways, width, 2);
+    out += translator::utf8::wrapped(ways, style.width, 2);
   }
   out += "\n";
-  for (const std::string& text : findings(task, all)) out += translator::utf8::wrapped(text, width);
+  for (const std::string& text : findings(task, all)) out += translator::utf8::wrapped(text, style.width);
   return out;
 }
 

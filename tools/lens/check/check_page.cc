@@ -12,7 +12,6 @@
 
 #include "commands.h"
 #include <common/json_text.h>
-#include "report/log_lines.h"
 #include "page/schema.h"
 #include "scratch.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <common/terminal.h>
 #include <translator/model.h>
 
 #include "page/output.h"
@@ -51,8 +52,8 @@ json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& t
 json what_if_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace);
 
 /// What a terminal gets: the blame maps, and one step's stations with engine and differences side by side.
-std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace, int width,
-                         bool colors);
+std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
+                         const translator::TerminalStyle& style);
 
 /// The model's choice at a step: the likeliest word that may be said.
 int32_t choice(const Step& step);

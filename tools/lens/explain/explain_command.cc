@@ -57,19 +57,17 @@ int explain(const ExplainOptions& o) {
   SentenceTrace trace = trace_sentence(d, o.step - 1);
   ExplainJson options{
       .digits = o.json ? 17 : 6, .packed = !o.json, .units = o.units, .what_if = !o.json, .paths = o.json};
-  if (o.text) {
-    translator::TerminalStyle style = translator::terminal_style(1);
-    fmt::print("{}", explain_text(subject, d, trace, style.width, style.color != translator::Color::none));
-  } else if (json data = to_json(subject, d, trace, options); o.json) {
+  if (o.text)
+    fmt::print("{}", explain_text(subject, d, trace, translator::terminal_style(1)));
+  else if (json data = to_json(subject, d, trace, options); o.json)
     write_file(o.out, json_text::dump(data) + "\n");
-  } else {
+  else
     write_page(
         o.out, "explain", data,
         fmt::format("{} source words, {} target words, {} numbers checked by finite differences, worst "
                     "relative error {:.1e}; {:.1f} s",
                     subject.source.size(), subject.target.size(), trace.checks.size(), trace.worst(),
                     watch.seconds()));
-  }
   return verdict("a gradient and finite differences differ", trace.worst());
 }
 

@@ -35,15 +35,13 @@ std::string signed_cell(double x, double scale, bool colors) {
                 : fmt::format("\x1b[38;2;{};{};{}m{}\x1b[0m", mix(240), mix(130), mix(20), text);
 }
 
-class Report {
- public:
-  Report(const Subject& s, const Dissection& d, const SentenceTrace& trace, int width, bool colors)
-      : subject_(s),
-        d_(d),
-        trace_(trace),
-        t_(static_cast<size_t>(trace.shown)),
-        width_(width),
-        colors_(colors) {}
+struct Report {
+  const Subject& subject_;
+  const Dissection& d_;
+  const SentenceTrace& trace_;
+  const translator::TerminalStyle& style_;
+  const size_t t_ = static_cast<size_t>(trace_.shown);
+  std::string out_ = {};
 
   std::string run() {
     head();
@@ -61,7 +59,8 @@ class Report {
     return out_;
   }
 
- private:
+  bool has_colors() const { return style_.color != translator::Color::none; }
+
   void head() {
     out_ += fmt::format("{} ({}, {} order, {} cells)\n", printable(subject_.name),
                         subject_.model.config.network.attention, d_.luong_order() ? "Luong's" : "Bahdanau's",
@@ -89,8 +88,8 @@ class Report {
       }
     }
     translator::HeatMapOptions o;
-    o.width = width_;
-    o.color = colors_ ? translator::Color::truecolor : translator::Color::none;
+    o.width = style_.width;
+    if (has_colors()) o.color = translator::Color::truecolor;
     out_ += translator::draw_heat_map({T, S, w}, subject_.source, subject_.target, o);
   }
 
@@ -103,7 +102,7 @@ class Report {
         double x = rows[t].emplace_back(f(t, j));
         if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
       }
-    size_t columns = static_cast<size_t>(std::max(1, (width_ - 13) / 7));
+    size_t columns = static_cast<size_t>(std::max(1, (style_.width - 13) / 7));
     for (size_t begin = 0; begin < subject_.source.size(); begin += columns) {
       size_t end = std::min(begin + columns, subject_.source.size());
       out_ += std::string(12, ' ');
@@ -111,7 +110,7 @@ class Report {
       out_ += "\n";
       for (size_t t = 0; t < rows.size(); ++t) {
         out_ += padded(subject_.target[t], 12);
-        for (size_t j = begin; j < end; ++j) out_ += " " + signed_cell(rows[t][j], scale, colors_);
+        for (size_t j = begin; j < end; ++j) out_ += " " + signed_cell(rows[t][j], scale, has_colors());
         out_ += "\n";
       }
     }
@@ -181,21 +180,13 @@ class Report {
         "The paths add up to the whole gradient within {:.1e}; sum of dL/de_j is 0 within {:.1e}.\n",
         trace_.checks.size(), trace_.worst(), trace_.path_residual, trace_.score_sum);
   }
-
-  const Subject& subject_;
-  const Dissection& d_;
-  const SentenceTrace& trace_;
-  size_t t_;
-  int width_;
-  bool colors_;
-  std::string out_;
 };
 
 }  // namespace
 
-std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace, int width,
-                         bool colors) {
-  return Report(subject, d, trace, width, colors).run();
+std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
+                         const translator::TerminalStyle& style) {
+  return Report{subject, d, trace, style}.run();
 }
 
 }  // namespace lens

@@ -60,6 +60,12 @@ bool can_run(const std::string& program) {
   return false;
 }
 
+// Bytes that a learner's program may take.
+int64_t memory_limit() {
+  int64_t half = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
+  return std::min<int64_t>(int64_t{4} << 30, half);
+}
+
 // Bytes that a process holds; 0 when it is gone.
 int64_t memory_of(pid_t process) {
   std::ifstream in(fmt::format("/proc/{}/statm", process));
@@ -70,11 +76,6 @@ int64_t memory_of(pid_t process) {
 }  // namespace
 
 fs::path course_folder() { return places().data; }
-
-int64_t memory_limit() {
-  int64_t half = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
-  return std::min<int64_t>(int64_t{4} << 30, half);
-}
 
 Ended run_program(const std::vector<std::string>& command, std::string* output, int seconds) {
   std::fflush(stdout);

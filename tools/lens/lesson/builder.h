@@ -21,11 +21,8 @@ struct Ended {
 };
 
 /// Runs a program; its output goes to stdout, or (10 MB of it) is added to *output. With `seconds` it is ended
-/// after so many, and when it has taken more than memory_limit().
+/// after so many, and when it has taken more than 4 GB, or half of what the machine has where that is less.
 Ended run_program(const std::vector<std::string>& command, std::string* output = nullptr, int seconds = 0);
-
-/// Bytes: 4 GB, or half of what the machine has where that is less.
-int64_t memory_limit();
 
 /// A learner's file, and what decides: an expression for the exit status, `learners_main` being the file's
 /// main().

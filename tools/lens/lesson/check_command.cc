@@ -8,7 +8,6 @@
 #include "check/check_picture.h"
 #include "../commands.h"
 #include "../program.h"
-#include "commands.h"
 
 namespace lens {
 namespace {

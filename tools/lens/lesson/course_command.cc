@@ -13,7 +13,6 @@
 #include "../commands.h"
 #include "../program.h"
 #include "builder.h"
-#include "commands.h"
 #include "course.h"
 #include "scratch.h"
 

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include <gradus/error.h>
-#include <common/utf8.h>
-
+#include <common/error.h>
 #include <common/json_text.h>
+#include <common/utf8.h>
 
 namespace lens {
 namespace {
@@ -160,21 +160,6 @@ class Validator {
   bool say_;  // otherwise only `broken` is told, at the first of them
 };
 
-}  // namespace
-
-std::vector<std::string> problems(const json& document, const json& schema) {
-  Validator v(schema);
-  v.check(document, schema, {});
-  return v.found;
-}
-
-const json& run_log_schema() {
-  static const json schema = json_text::parse(page_file("run-log.schema.json"));
-  return schema;
-}
-
-namespace {
-
 // The schema of one of another's parts.
 json part_of(const json& whole, const std::string& name) {
   return {{"$ref", "#/$defs/" + name}, {"$defs", whole.at("$defs")}};
@@ -197,6 +182,17 @@ json schema_of_events() {
 }
 
 }  // namespace
+
+std::vector<std::string> problems(const json& document, const json& schema) {
+  Validator v(schema);
+  v.check(document, schema, {});
+  return v.found;
+}
+
+const json& run_log_schema() {
+  static const json schema = json_text::parse(page_file("run-log.schema.json"));
+  return schema;
+}
 
 std::vector<std::string> event_problems(const json& event) {
   static const json schema = schema_of_events();
@@ -242,6 +238,19 @@ std::vector<std::string> check_problems(const json& check) {
 const json& trace_schema() {
   static const json schema = json_text::parse(page_file("trace.schema.json"));
   return schema;
+}
+
+bool next_line(std::istream& log, const std::string& path, int64_t number, std::string& line) {
+  constexpr size_t kLongest = 64'000'000;
+  line.clear();
+  std::streambuf* from = log.rdbuf();
+  for (int c; (c = from->sbumpc()) != std::char_traits<char>::eof();) {
+    if (c == '\n') return true;
+    if (line.size() == kLongest)
+      throw translator::InputError(path, number, "the line is longer than 64 MB: this is no log");
+    line += static_cast<char>(c);
+  }
+  return !line.empty();
 }
 
 }  // namespace lens

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <istream>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,9 @@ const json& run_log_schema();
 std::vector<std::string> event_problems(const json& event);
 /// In a line of what checks logged, its numbers' count included.
 std::vector<std::string> check_problems(const json& check);
+
+/// Reads a log's next line; false at its end. Errors call the log `path`, and the line by its number.
+/// @throws translator::InputError for a line of more than 64 MB: whatever that is, it is no log.
+bool next_line(std::istream& log, const std::string& path, int64_t number, std::string& line);
 
 }  // namespace lens

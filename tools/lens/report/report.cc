@@ -10,7 +10,6 @@
 #include <common/progress.h>
 
 #include <common/json_text.h>
-#include "log_lines.h"
 #include "program.h"
 #include "page/schema.h"
 

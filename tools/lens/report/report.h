@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <common/terminal.h>
+
 #include "page/output.h"
 
 namespace lens {
@@ -30,6 +32,6 @@ std::string explain_command(const std::string& directory, const std::string& sou
 json last_worst(const json& run);
 
 /// The run for a terminal.
-std::string report_text(const json& run, int width, bool colors);
+std::string report_text(const json& run, const translator::TerminalStyle& style);
 
 }  // namespace lens

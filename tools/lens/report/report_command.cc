@@ -43,8 +43,7 @@ int report(const ReportOptions& o) {
     run["explained"].push_back(one);
   }
   if (o.text) {
-    translator::TerminalStyle style = translator::terminal_style(1);
-    fmt::print("{}", report_text(run, style.width, style.color != translator::Color::none));
+    fmt::print("{}", report_text(run, translator::terminal_style(1)));
     return 0;
   }
   write_page(o.out, "report", run, fmt::format("{} validations", run["validations"].size()));

@@ -89,7 +89,7 @@ std::string layers(const json& run, bool ratio, int width) {
   return out;
 }
 
-std::string probe(const json& v, int width, bool colors) {
+std::string probe(const json& v, const translator::TerminalStyle& style) {
   const json& p = field(v, "probe");
   if (!p.is_object()) return "  attention not logged\n";
   if (!p.at("weights").is_array()) return "  no attention to draw\n";
@@ -98,10 +98,8 @@ std::string probe(const json& v, int width, bool colors) {
   for (const json& row : p.at("weights"))
     for (const json& w : row) flat.push_back(static_cast<float>(number(w).value_or(NAN)));
   if (flat.size() != source.size() * target.size()) return "  attention damaged\n";
-  translator::HeatMapOptions options = translator::heat_map_options(translator::terminal_style(1));
-  options.color = colors ? options.color : translator::Color::none;
+  translator::HeatMapOptions options = translator::heat_map_options(style);
   options.cursor = false;
-  options.width = width;
   return translator::draw_heat_map(
       {static_cast<int64_t>(target.size()), static_cast<int64_t>(source.size()), flat}, source, target,
       options);
@@ -109,7 +107,8 @@ std::string probe(const json& v, int width, bool colors) {
 
 }  // namespace
 
-std::string report_text(const json& run, int width, bool colors) {
+std::string report_text(const json& run, const translator::TerminalStyle& style) {
+  const int width = style.width;
   const json& all = run.at("validations");
   std::string out = fmt::format("{}: {}\n", printable(run.at("name").get<std::string>()),
                                 run.at("state").get<std::string>());
@@ -146,7 +145,7 @@ std::string report_text(const json& run, int width, bool colors) {
   for (const json& v : all)
     out +=
         fit(fmt::format("  step {:<7} {}", number(v, "step").value_or(0), said(v, "output")), width) + "\n";
-  out += "\n" + probe(all.back(), width, colors);
+  out += "\n" + probe(all.back(), style);
 
   out += "\nworst sentences at the last validation\n";
   json worst = last_worst(run);

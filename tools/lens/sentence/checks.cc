@@ -1,4 +1,4 @@
-#include "checks.h"
+#include "sentence.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,8 +9,6 @@
 #include <gradus/numeric.h>
 #include <gradus/ops.h>
 
-#include "checks.h"
-
 namespace lens {
 namespace {
 
