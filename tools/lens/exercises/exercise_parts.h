@@ -34,14 +34,13 @@ struct SoftmaxRow {
 /// Softmax over the last axis with a backward of one's own: dx_k of a row.
 inline gradus::Var softmax_with(const gradus::Var& x, double (*dx_k)(const SoftmaxRow& row, int64_t k)) {
   gradus::Tensor y = gradus::softmax(x).value();
-  return gradus::record("softmax", {x}, y,
-                        [x = x.value(), y, dx_k](const gradus::Tensor& dy, gradus::Grads& grads) {
-                          gradus::Tensor dx = gradus::Tensor::zeros(y.shape(), gradus::DType::f64);
-                          for (int64_t i = 0, n = y.size(-1); i < y.numel(); i += n)
-                            for (int64_t k = 0; k < n; ++k)
-                              dx.f64()[i + k] = dx_k({x.f64() + i, y.f64() + i, dy.f64() + i, n}, k);
-                          grads.add(0, dx);
-                        });
+  auto backward = [x = x.value(), y, dx_k](const gradus::Tensor& dy, gradus::Grads& grads) {
+    gradus::Tensor dx = gradus::Tensor::zeros(y.shape(), gradus::DType::f64);
+    for (int64_t i = 0, n = y.size(-1); i < y.numel(); i += n)
+      for (int64_t k = 0; k < n; ++k) dx.f64()[i + k] = dx_k({x.f64() + i, y.f64() + i, dy.f64() + i, n}, k);
+    grads.add(0, dx);
+  };
+  return gradus::record("softmax", {x}, y, backward);
 }
 
 }  // namespace lens

@@ -23,9 +23,11 @@ Var with_slopes(const Var& y, const In& in, const std::vector<Var>& slopes) {
 // ---- 1: x, w -> x s(w x) ----
 
 // dw is right; dx is made of x, w, s and s' = s (1 - s).
-Var chain(const In& in, Var (*dx)(const Var& x, const Var& w, const Var& s, const Var& slope)) {
-  Var x = in[0], s = sigmoid(in[1] * x), slope = s * (1.0 - s);
-  return with_slopes(x * s, in, {dx(x, in[1], s, slope), x * x * slope});
+OpFunction chain(Var (*dx)(const Var& x, const Var& w, const Var& s, const Var& slope)) {
+  return [dx](const In& in) {
+    Var x = in[0], s = sigmoid(in[1] * x), slope = s * (1.0 - s);
+    return with_slopes(x * s, in, {dx(x, in[1], s, slope), x * x * slope});
+  };
 }
 
 const Exercise kChain{
@@ -40,26 +42,22 @@ const Exercise kChain{
       [](auto& in) { return cut(in[0]) * sigmoid(in[1] * in[0]); }},
      {"inner derivative missing",
       "The path through sigmoid(w x) lacks the last step: the derivative of w x with respect to x is w.",
-      [](auto& in) { return chain(in, [](auto& x, auto&, auto& s, auto& slope) { return s + x * slope; }); }},
+      chain([](auto& x, auto&, auto& s, auto& slope) { return s + x * slope; })},
      {"wrong inner derivative",
       "The last step of the path through sigmoid(w x) is the derivative of w x with respect to x. That is w; x "
       "is the one with respect to w.",
-      [](auto& in) {
-        return chain(in, [](auto& x, auto&, auto& s, auto& slope) { return s + x * slope * x; });
-      }},
+      chain([](auto& x, auto&, auto& s, auto& slope) { return s + x * slope * x; })},
      {"outer factor missing",
       "The path through sigmoid(w x) begins with the product in front, which hands dy times its other factor, "
       "x.",
-      [](auto& in) { return chain(in, [](auto&, auto& w, auto& s, auto& slope) { return s + slope * w; }); }},
+      chain([](auto&, auto& w, auto& s, auto& slope) { return s + slope * w; })},
      {"slope of the sigmoid",
       "The path through sigmoid(w x) has s where its slope belongs: s' = s (1 - s), which the file calls "
       "slope.",
-      [](auto& in) { return chain(in, [](auto& x, auto& w, auto& s, auto&) { return s + x * s * w; }); }},
+      chain([](auto& x, auto& w, auto& s, auto&) { return s + x * s * w; })},
      {"paths subtracted",
       "Both paths are there, and one is subtracted from the other. What arrives on several paths is added.",
-      [](auto& in) {
-        return chain(in, [](auto& x, auto& w, auto& s, auto& slope) { return s - x * slope * w; });
-      }}}};
+      chain([](auto& x, auto& w, auto& s, auto& slope) { return s - x * slope * w; })}}};
 
 // ---- 2, 3 ----
 
@@ -104,9 +102,11 @@ const Exercise kScale{
 struct Gate {
   Var a, b, s, t;
 };
-Var gate(const In& in, Var (*da)(const Gate&), Var (*db)(const Gate&)) {
-  Gate g{in[0], in[1], sigmoid(in[0]), tanh(in[1])};
-  return with_slopes(g.s * g.t, in, {da(g), db(g)});
+OpFunction gate(Var (*da)(const Gate&), Var (*db)(const Gate&)) {
+  return [da, db](const In& in) {
+    Gate g{in[0], in[1], sigmoid(in[0]), tanh(in[1])};
+    return with_slopes(g.s * g.t, in, {da(g), db(g)});
+  };
 }
 Var right_a(const Gate& g) { return g.t * g.s * (1.0 - g.s); }
 Var right_b(const Gate& g) { return g.s * (1.0 - g.t * g.t); }
@@ -118,38 +118,40 @@ const Exercise kGate{
     [](auto& in) { return sigmoid(in[0]) * tanh(in[1]); },
     {{"input for output",
       "The derivative of sigmoid is s (1 - s) with s the OUTPUT; a (1 - a) takes the input.",
-      [](auto& in) { return gate(in, input_a, right_b); }},
+      gate(input_a, right_b)},
      {"input for output", "The derivative of tanh is 1 - t^2 with t the OUTPUT; 1 - b^2 takes the input.",
-      [](auto& in) { return gate(in, right_a, input_b); }},
+      gate(right_a, input_b)},
      {"input for output",
       "The derivatives of sigmoid and tanh are written in their OUTPUTS: s (1 - s) and 1 - t^2.",
-      [](auto& in) { return gate(in, input_a, input_b); }},
+      gate(input_a, input_b)},
      {"product rule",
       "The other factor is missing: of s t the gate's part is dy t s (1 - s), the candidate's dy s (1 - "
       "t^2).",
-      [](auto& in) {
-        return gate(in, [](auto& g) { return g.s * (1.0 - g.s); }, [](auto& g) { return 1.0 - g.t * g.t; });
-      }},
+      gate([](auto& g) { return g.s * (1.0 - g.s); }, [](auto& g) { return 1.0 - g.t * g.t; })},
      {"product rule",
       "In da the other factor is missing: y = s t, so s receives dy t, and da goes on with s (1 - s).",
-      [](auto& in) { return gate(in, [](auto& g) { return g.s * (1.0 - g.s); }, right_b); }},
+      gate([](auto& g) { return g.s * (1.0 - g.s); }, right_b)},
      {"product rule",
       "In db the other factor is missing: y = s t, so t receives dy s, and db goes on with 1 - t^2.",
-      [](auto& in) { return gate(in, right_a, [](auto& g) { return 1.0 - g.t * g.t; }); }},
+      gate(right_a, [](auto& g) { return 1.0 - g.t * g.t; })},
      {"own factor",
       "In da s stands where t belongs: in a product each factor receives dy times the OTHER one.",
-      [](auto& in) { return gate(in, [](auto& g) { return g.s * g.s * (1.0 - g.s); }, right_b); }},
+      gate([](auto& g) { return g.s * g.s * (1.0 - g.s); }, right_b)},
      {"own factor",
       "In db t stands where s belongs: in a product each factor receives dy times the OTHER one.",
-      [](auto& in) { return gate(in, right_a, [](auto& g) { return g.t * (1.0 - g.t * g.t); }); }},
+      gate(right_a, [](auto& g) { return g.t * (1.0 - g.t * g.t); })},
      {"half a slope", "The slope of sigmoid is s (1 - s), and one of these two factors is missing in da.",
-      [](auto& in) { return gate(in, [](auto& g) { return g.t * (1.0 - g.s); }, right_b); }},
+      gate([](auto& g) { return g.t * (1.0 - g.s); }, right_b)},
      {"half a slope", "The slope of sigmoid is s (1 - s), and one of these two factors is missing in da.",
-      [](auto& in) { return gate(in, [](auto& g) { return g.t * g.s; }, right_b); }},
+      gate([](auto& g) { return g.t * g.s; }, right_b)},
      {"sign in a slope", "The slope of tanh is 1 - t^2, with a minus: flat where t is near 1 or -1.",
-      [](auto& in) { return gate(in, right_a, [](auto& g) { return g.s * (1.0 + g.t * g.t); }); }}}};
+      gate(right_a, [](auto& g) { return g.s * (1.0 + g.t * g.t); })}}};
 
 // ---- 5, 6, 7 ----
+
+OpFunction softmax_by(double (*dx_k)(const SoftmaxRow& row, int64_t k)) {
+  return [dx_k](const In& in) { return softmax_with(in[0], dx_k); };
+}
 
 const Exercise kSoftmax{
     "softmax",
@@ -160,26 +162,18 @@ const Exercise kSoftmax{
      {"average added",
       "The average is added to dy: it must be subtracted, since what counts is how much better than the "
       "average a word is.",
-      [](auto& in) {
-        return softmax_with(in[0], [](auto& r, int64_t k) { return r.y[k] * (r.dy[k] + r.mix()); });
-      }},
+      softmax_by([](auto& r, int64_t k) { return r.y[k] * (r.dy[k] + r.mix()); })},
      {"factor y missing", "The bracket dy - (dy . y) is right; the factor y in front of it is missing.",
-      [](auto& in) { return softmax_with(in[0], [](auto& r, int64_t k) { return r.dy[k] - r.mix(); }); }},
+      softmax_by([](auto& r, int64_t k) { return r.dy[k] - r.mix(); })},
      {"brackets", "The factor y belongs to both terms: y (dy - (dy . y)), not y dy - (dy . y).",
-      [](auto& in) {
-        return softmax_with(in[0], [](auto& r, int64_t k) { return r.y[k] * r.dy[k] - r.mix(); });
-      }},
+      softmax_by([](auto& r, int64_t k) { return r.y[k] * r.dy[k] - r.mix(); })},
      {"input for output",
       "The average of dy is weighted by the inputs x: its weights are the outputs y, which sum to 1.",
-      [](auto& in) {
-        return softmax_with(in[0], [](auto& r, int64_t k) { return r.y[k] * (r.dy[k] - r.along(r.x)); });
-      }},
+      softmax_by([](auto& r, int64_t k) { return r.y[k] * (r.dy[k] - r.along(r.x)); })},
      {"plain average", "The average of dy counts all alike; its weights are the outputs: sum_i y_i dy_i.",
-      [](auto& in) {
-        return softmax_with(in[0], [](auto& r, int64_t k) {
-          return r.y[k] * (r.dy[k] - std::accumulate(r.dy, r.dy + r.n, 0.0) / static_cast<double>(r.n));
-        });
-      }}}};
+      softmax_by([](auto& r, int64_t k) {
+        return r.y[k] * (r.dy[k] - std::accumulate(r.dy, r.dy + r.n, 0.0) / static_cast<double>(r.n));
+      })}}};
 
 const Exercise kCrossEntropy{
     "cross-entropy",

@@ -59,62 +59,48 @@ Var additive_value_only(const In& in) {
 }
 
 // The backward of the chapter by hand, with one of the slips that loops over j, a and d invite.
-enum class Slip {
-  set_dh,
-  set_dv,
-  set_dUa,
-  set_dWa,
-  set_ds,
-  no_v,
-  no_u,
-  no_alpha,
-  half_tanh,
-  plain_mix,
-  turned_Wa
-};
+enum class Slip { set_dh, set_dv, set_dUa, set_dWa, set_ds, no_v, no_u, no_alpha, half_tanh, plain, turned };
 Var additive_with(const In& in, Slip slip) {
   Tensor c = additive(in).value();
-  return record("attention", in, c,
-                [=, s = in[0].value(), h = in[1].value(), Wa = in[2].value(), Ua = in[3].value(),
-                 v = in[4].value()](const Tensor& g, Grads& grads) {
-                  int64_t S = h.size(0), D = h.size(1), H = s.size(0), A = v.size(0);
-                  std::vector<Tensor> d;
-                  for (const Tensor* t : {&s, &h, &Wa, &Ua, &v})
-                    d.push_back(Tensor::zeros(t->shape(), DType::f64));
-                  Tensor u =
-                      tanh(linear(reshape(Var(s), {1, -1}), Var(Wa)) + linear(Var(h), Var(Ua))).value();
-                  Tensor alpha = softmax(sum(Var(u) * Var(v), {.axes = {1}})).value();
-                  auto along = [&](const Tensor& t, int64_t row) {
-                    double sum = 0;
-                    for (int64_t k = 0; k < D; ++k) sum += g.at(k) * t.at(row * D + k);
-                    return sum;
-                  };
-                  auto put = [&](size_t i, int64_t at, double value, bool set) {
-                    d[i].set(at, set ? value : d[i].at(at) + value);
-                  };
-                  double mean = 0;
-                  for (int64_t j = 0; j < S; ++j) mean += along(h, j) / static_cast<double>(S);
-                  for (int64_t j = 0; j < S; ++j) {
-                    for (int64_t k = 0; k < D; ++k) put(1, j * D + k, alpha.at(j) * g.at(k), false);
-                    double delta = along(h, j) - (slip == Slip::plain_mix ? mean : along(c, 0));
-                    if (slip != Slip::no_alpha) delta *= alpha.at(j);
-                    for (int64_t a = 0; a < A; ++a) {
-                      double u_a = u.at(j * A + a), dz = slip == Slip::half_tanh ? 1 - u_a : 1 - u_a * u_a;
-                      dz *= (slip == Slip::no_v ? 1 : v.at(a)) * delta;
-                      put(4, a, slip == Slip::no_u ? delta : u_a * delta, slip == Slip::set_dv);
-                      for (int64_t k = 0; k < D; ++k) {
-                        put(3, a * D + k, dz * h.at(j * D + k), slip == Slip::set_dUa);
-                        put(1, j * D + k, dz * Ua.at(a * D + k), slip == Slip::set_dh);
-                      }
-                      for (int64_t i = 0; i < H; ++i) {
-                        put(2, a * H + i, dz * s.at(i), slip == Slip::set_dWa);
-                        bool turned = slip == Slip::turned_Wa && H == A;
-                        put(0, i, dz * Wa.at(turned ? i * H + a : a * H + i), slip == Slip::set_ds);
-                      }
-                    }
-                  }
-                  for (size_t i = 0; i < d.size(); ++i) grads.add(static_cast<int>(i), d[i]);
-                });
+  auto backward = [=, s = in[0].value(), h = in[1].value(), Wa = in[2].value(), Ua = in[3].value(),
+                   v = in[4].value()](const Tensor& g, Grads& grads) {
+    int64_t S = h.size(0), D = h.size(1), H = s.size(0), A = v.size(0);
+    std::vector<Tensor> d;
+    for (const Tensor* t : {&s, &h, &Wa, &Ua, &v}) d.push_back(Tensor::zeros(t->shape(), DType::f64));
+    Tensor u = tanh(linear(reshape(Var(s), {1, -1}), Var(Wa)) + linear(Var(h), Var(Ua))).value();
+    Tensor alpha = softmax(sum(Var(u) * Var(v), {.axes = {1}})).value();
+    auto along = [&](const Tensor& t, int64_t row) {
+      double sum = 0;
+      for (int64_t k = 0; k < D; ++k) sum += g.at(k) * t.at(row * D + k);
+      return sum;
+    };
+    auto put = [&](size_t i, int64_t at, double value, bool set) {
+      d[i].set(at, set ? value : d[i].at(at) + value);
+    };
+    double mean = 0;
+    for (int64_t j = 0; j < S; ++j) mean += along(h, j) / static_cast<double>(S);
+    for (int64_t j = 0; j < S; ++j) {
+      for (int64_t k = 0; k < D; ++k) put(1, j * D + k, alpha.at(j) * g.at(k), false);
+      double delta = along(h, j) - (slip == Slip::plain ? mean : along(c, 0));
+      if (slip != Slip::no_alpha) delta *= alpha.at(j);
+      for (int64_t a = 0; a < A; ++a) {
+        double u_a = u.at(j * A + a), dz = slip == Slip::half_tanh ? 1 - u_a : 1 - u_a * u_a;
+        dz *= (slip == Slip::no_v ? 1 : v.at(a)) * delta;
+        put(4, a, slip == Slip::no_u ? delta : u_a * delta, slip == Slip::set_dv);
+        for (int64_t k = 0; k < D; ++k) {
+          put(3, a * D + k, dz * h.at(j * D + k), slip == Slip::set_dUa);
+          put(1, j * D + k, dz * Ua.at(a * D + k), slip == Slip::set_dh);
+        }
+        for (int64_t i = 0; i < H; ++i) {
+          put(2, a * H + i, dz * s.at(i), slip == Slip::set_dWa);
+          bool turned = slip == Slip::turned && H == A;
+          put(0, i, dz * Wa.at(turned ? i * H + a : a * H + i), slip == Slip::set_ds);
+        }
+      }
+    }
+    for (size_t i = 0; i < d.size(); ++i) grads.add(static_cast<int>(i), d[i]);
+  };
+  return record("attention", in, c, backward);
 }
 
 // All of the score path but the part that ends in h.
@@ -123,8 +109,7 @@ const Exercise kAdditive{
     [](auto& in) { return additive(in); },
     {{"value path only",
       "Only the value path is there, alpha_j g. The weights move, too: a word gains attention when its "
-      "annotation beats "
-      "the current mix, delta_j = alpha_j g.(h_j - c), and delta goes on through e, u and the projections.",
+      "annotation beats the current mix, delta_j = alpha_j g.(h_j - c), and delta goes on through e, u and the projections.",
       additive_value_only},
      {"no competition",
       "The score gradient is alpha_j (g.h_j). The numeric one also subtracts alpha_j (g.c): the weights sum "
@@ -139,7 +124,8 @@ const Exercise kAdditive{
       "The score path has the wrong sign: delta_j = alpha_j g.(h_j - c), the word's annotation minus the "
       "mix.",
       [](auto& in) { return additive(in, {.weights = softmax_wrong_way}); }},
-     {"tanh forgotten", "The score path does not go through tanh: multiply by 1 - u^2 before the projections.",
+     {"tanh forgotten",
+      "The score path does not go through tanh: multiply by 1 - u^2 before the projections.",
       [](auto& in) { return additive(in, {.squash = tanh_as_identity}); }},
      {"no score path to h",
       "h receives the value path only, although the projections are right: a source word is also what the "
@@ -181,10 +167,10 @@ const Exercise kAdditive{
      {"plain average",
       "Each annotation is compared with the plain average of all. Compare it with c, the mix that the "
       "weights make: delta_j = alpha_j g.(h_j - c).",
-      [](auto& in) { return additive_with(in, Slip::plain_mix); }},
+      [](auto& in) { return additive_with(in, Slip::plain); }},
      {"transposed",
       "ds is Wa dz; the way back goes through the transpose: ds_i += dz_a Wa_ai, Wa_[a][i] in the file.",
-      [](auto& in) { return additive_with(in, Slip::turned_Wa); }}}};
+      [](auto& in) { return additive_with(in, Slip::turned); }}}};
 
 // ---- dot products: q [D], h [S, D] -> c [D] ----
 

@@ -103,11 +103,13 @@ Var forced(const In& in, int64_t by, bool skip_padding = true) {
 }
 
 // What step t reads, by rule.
-Var reading(const In& in, int (*reads)(const Tensor& targets, int64_t t)) {
-  const Tensor& targets = in[1].value();
-  Tensor inputs = targets.clone();
-  for (int64_t t = 0; t < targets.numel(); ++t) inputs.i32()[t] = reads(targets, t);
-  return cross_entropy(embedding(in[0], inputs), targets, {.ignore_index = 0}).loss;
+OpFunction reading(int (*reads)(const Tensor& targets, int64_t t)) {
+  return [reads](const In& in) {
+    const Tensor& targets = in[1].value();
+    Tensor inputs = targets.clone();
+    for (int64_t t = 0; t < targets.numel(); ++t) inputs.i32()[t] = reads(targets, t);
+    return cross_entropy(embedding(in[0], inputs), targets, {.ignore_index = 0}).loss;
+  };
 }
 
 const Exercise kSequenceLoss{
@@ -122,22 +124,16 @@ const Exercise kSequenceLoss{
       [](auto& in) { return forced(in, -1); }},
      {"sees the answer",
       "From step 1 on the decoder is given the word it must say: it reads target t where target t-1 belongs.",
-      [](auto& in) {
-        return reading(in, [](const Tensor& y, int64_t t) { return t == 0 ? 1 : y.i32()[t]; });
-      }},
+      reading([](const Tensor& y, int64_t t) { return t == 0 ? 1 : y.i32()[t]; })},
      {"no beginning",
       "Step 0 does not read <bos>. The decoder has said nothing yet, and that is what <bos> stands for.",
-      [](auto& in) {
-        return reading(in, [](const Tensor& y, int64_t t) { return t == 0 ? 0 : y.i32()[t - 1]; });
-      }},
+      reading([](const Tensor& y, int64_t t) { return t == 0 ? 0 : y.i32()[t - 1]; })},
      {"no beginning",
       "Step 0 reads the first word it must say. It has said nothing yet: that is what <bos> stands for.",
-      [](auto& in) {
-        return reading(in, [](const Tensor& y, int64_t t) { return y.i32()[std::max<int64_t>(t - 1, 0)]; });
-      }},
+      reading([](const Tensor& y, int64_t t) { return y.i32()[std::max<int64_t>(t - 1, 0)]; })},
      {"read after overwriting",
       "All steps read <bos>: inputs[t-1] has been overwritten when step t reads it. Take targets[t-1].",
-      [](auto& in) { return reading(in, [](const Tensor&, int64_t) { return 1; }); }},
+      reading([](const Tensor&, int64_t) { return 1; })},
      {"two steps back", "The decoder is given target t-2: shift by one only.",
       [](auto& in) { return forced(in, 2); }},
      {"counts padding", "Padding counts in the loss: the mean is over the real words only.",
