@@ -39,7 +39,7 @@ constexpr Term kTerms[] = {
     {"1 - {}^2", [](double x, double) { return 1 - x * x; }},
     {"{0} (1 - {0})", [](double x, double) { return x * (1 - x); }}};
 
-std::string text_of(const Term& t, const std::string& name) { return fmt::format(fmt::runtime(t.text), name); }
+std::string text_of(const Term& t, const std::string& x) { return fmt::format(fmt::runtime(t.text), x); }
 
 // Whether yours times `left` is the right one times `right`, everywhere, at three elements or more.
 bool fits(const InputDiagnosis& in, const Tensor& x, const Tensor& y, Both left, Both right) {

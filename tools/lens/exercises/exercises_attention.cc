@@ -109,12 +109,13 @@ const Exercise kAdditive{
     [](auto& in) { return additive(in); },
     {{"value path only",
       "Only the value path is there, alpha_j g. The weights move, too: a word gains attention when its "
-      "annotation beats the current mix, delta_j = alpha_j g.(h_j - c), and delta goes on through e, u and the projections.",
+      "annotation beats the current mix, delta_j = alpha_j g.(h_j - c), and delta goes on through e, u and "
+      "the projections.",
       additive_value_only},
      {"no competition",
       "The score gradient is alpha_j (g.h_j). The numeric one also subtracts alpha_j (g.c): the weights sum "
-      "to 1, so "
-      "that a word gains only what it is better than the current mix. delta_j = alpha_j g.(h_j - c).",
+      "to 1, so that a word gains only what it is better than the current mix. delta_j = alpha_j "
+      "g.(h_j - c).",
       [](auto& in) { return additive(in, {.weights = softmax_without_mix}); }},
      {"softmax diagonal",
       "The score gradient uses alpha (1 - alpha), the diagonal of the softmax Jacobian. Each score moves all "

@@ -117,8 +117,8 @@ const Exercise kSequenceLoss{
     [](auto& in) { return forced(in, 1); },
     {{"sees the answer",
       "The decoder is given the word it must say: its loss falls to nothing in training, and it says "
-      "nonsense when it "
-      "translates. The input of step t is the word BEFORE, target t-1, and BOS at the start.",
+      "nonsense when it translates. The input of step t is the word BEFORE, target t-1, and BOS at the "
+      "start.",
       [](auto& in) { return forced(in, 0); }},
      {"sees the future", "The decoder is given target t+1: shift the targets the other way.",
       [](auto& in) { return forced(in, -1); }},

@@ -33,8 +33,15 @@ class Desk {
     fmt::print("{}{}", toned(text, tone, style_), end);
   }
 
-  void show(const Unit& unit, const char* file) const {
-    fmt::print("{}", render(read_text(unit.folder / file), style_));
+  void show(const Unit& unit, const char* file, const char* end = "") const {
+    fmt::print("{}{}", render(read_text(unit.folder / file), style_), end);
+  }
+
+  // All units, and how to go on.
+  void list(const char* title, const char* usage) const {
+    say(title, Tone::strong, "\n\n");
+    fmt::print("{}", listed(course_, work_, style_));
+    fmt::print(fmt::runtime(usage), program());
   }
 
   // --reset, --hint and --solution; false when none was asked for.
@@ -60,10 +67,12 @@ class Desk {
     return {.source = file, .seconds = options_.time_limit, .coloured = style_.color != translator::Color::none};
   }
 
-  // Every unit as it is handed out must fail as the list says, every answer pass.
-  int verify(const std::vector<const Unit*>& units,
+  // Each of these units, or of all, must fail as the list says when it is handed out, and its answer pass.
+  int verify(std::vector<const Unit*> units,
              const std::function<Judged(const Unit&, const fs::path&, std::string*)>& judged) const {
     int failures = 0;
+    if (units.empty())
+      for (const Unit& unit : course_.units()) units.push_back(&unit);
     for (const Unit* unit : units)
       for (bool answer : {false, true}) {
         Scratch scratch;
@@ -129,14 +138,11 @@ class Lessons : public Desk {
   explicit Lessons(const CourseOptions& o) : Desk("lesson", o) {}
 
   int list() const {
-    say("Twelve chapters: you write the backward, the check names the mistake", Tone::strong, "\n\n");
-    fmt::print("{}", listed(course_, work_, style_));
-    fmt::print(
-        "\n  {0} lesson N            text, file, result\n"
-        "  {0} lesson N --watch    the same again whenever you save\n"
-        "  {0} lesson N --hint     or --solution; --reset hands the file out anew\n\n"
-        "  ● passed  ◐ begun  ○ open. Chapter 9 is what the others lead to.\n",
-        program());
+    Desk::list("Twelve chapters: you write the backward, the check names the mistake",
+               "\n  {0} lesson N            text, file, result\n"
+               "  {0} lesson N --watch    the same again whenever you save\n"
+               "  {0} lesson N --hint     or --solution; --reset hands the file out anew\n\n"
+               "  ● passed  ◐ begun  ○ open. Chapter 9 is what the others lead to.\n");
     const Unit* next = first_open();
     if (next) fmt::print("  Your next step: {} lesson {} --watch\n", program(), next->number);
     return 0;
@@ -155,8 +161,7 @@ class Lessons : public Desk {
     if (options_.watch) return watch(unit);
     if (!options_.quiet) {
       fmt::print("{}", heading(unit));
-      show(unit, "text.md");
-      fmt::print("\n");
+      show(unit, "text.md", "\n");
     }
     say_file("Your file: ", unit, fresh);
     int code = attempt(unit);
@@ -192,10 +197,7 @@ class Lessons : public Desk {
     if (!judged.why.empty()) say("✗ " + judged.why, Tone::bad, "\n\n");
     if (!judged.passed) return 1;
     work_.remember(unit);
-    if (fs::exists(unit.folder / "after.md")) {
-      show(unit, "after.md");
-      fmt::print("\n");
-    }
+    if (fs::exists(unit.folder / "after.md")) show(unit, "after.md", "\n");
     say(fmt::format("● chapter {} done. {}", unit.number,
                     is_last(unit) ? fmt::format("That was the last one: {} lab", program())
                                   : fmt::format("Next: {} lesson {}", program(), unit.number + 1)),
@@ -212,10 +214,7 @@ class Lessons : public Desk {
       auto saved = fs::last_write_time(work_.file(*unit));
       if (style_.color != translator::Color::none) fmt::print("\x1b[2J\x1b[H");
       fmt::print("{}", heading(*unit));
-      if (text) {
-        show(*unit, "text.md");
-        fmt::print("\n");
-      }
+      if (text) show(*unit, "text.md", "\n");
       say_file("Your file: ", *unit, false);
       bool passed = attempt(*unit) == 0, more = passed && !is_last(*unit);
       const char* known_keys = !keys.is_terminal() ? ""
@@ -250,24 +249,18 @@ class Labs : public Desk {
   explicit Labs(const CourseOptions& o) : Desk("lab", o) {}
 
   int list() const {
-    say("Programs with something wrong in them: find it with the tools", Tone::strong, "\n\n");
-    fmt::print("{}", listed(course_, work_, style_));
-    fmt::print(
-        "\n  {0} lab N           what is the matter, and the file to mend\n"
-        "  {0} lab verify N    is it right now?\n"
-        "  {0} lab N --hint    or --solution; --reset hands the file out anew\n\n"
-        "  ● solved  ◐ begun  ○ open\n",
-        program());
+    Desk::list("Programs with something wrong in them: find it with the tools",
+               "\n  {0} lab N           what is the matter, and the file to mend\n"
+               "  {0} lab verify N    is it right now?\n"
+               "  {0} lab N --hint    or --solution; --reset hands the file out anew\n\n"
+               "  ● solved  ◐ begun  ○ open\n");
     return 0;
   }
 
   int present(const Unit& unit) const {
     if (looked(unit)) return 0;
     bool fresh = work_.hand_out(unit);
-    if (!options_.quiet) {
-      show(unit, "text.md");
-      fmt::print("\n");
-    }
+    if (!options_.quiet) show(unit, "text.md", "\n");
     say_file("The file: ", unit, fresh);
     Scratch scratch;
     fs::path program = scratch.file("program");
@@ -298,9 +291,7 @@ class Labs : public Desk {
   }
 
   int verify_all() const {
-    std::vector<const Unit*> units;
-    for (const Unit& unit : course_.units()) units.push_back(&unit);
-    return Desk::verify(units, [&](auto&&... what) { return verdict(what...); });
+    return Desk::verify({}, [&](auto&&... what) { return verdict(what...); });
   }
 
  private:
@@ -330,8 +321,6 @@ int lesson_command(const CourseOptions& options) {
   if (!verify) return lessons.chapter(lessons.course().find(options.what[0]));
   std::vector<const Unit*> units;
   for (size_t i = 1; i < options.what.size(); ++i) units.push_back(&lessons.course().find(options.what[i]));
-  if (units.empty())
-    for (const Unit& unit : lessons.course().units()) units.push_back(&unit);
   return lessons.verify(units);
 }
 
