@@ -4,24 +4,12 @@
 #include <unordered_set>
 
 #include <translator/corpus/corpus.h>
-#include <translator/text/detokenizer.h>
 #include <translator/text/tokenizer.h>
 
 namespace translator {
 namespace {
 
 constexpr int kHeldOut = 1000;  // embedded validation and test sentences, each
-
-SentencePair to_pair(const AlignedPair& a) {
-  return {a.source, a.target, detokenize(a.source, {.typography = Typography::english}),
-          detokenize(a.target, {.typography = Typography::french}), GoldAlignment{.sure = a.links}};
-}
-
-std::vector<SentencePair> to_pairs(const std::vector<AlignedPair>& pairs) {
-  std::vector<SentencePair> out(pairs.size());
-  std::transform(pairs.begin(), pairs.end(), out.begin(), to_pair);
-  return out;
-}
 
 Data embedded(const DataOptions& options) {
   int max_length = options.read.max_length > 0 ? static_cast<int>(options.read.max_length) : kCorpusLength;
@@ -30,14 +18,14 @@ Data embedded(const DataOptions& options) {
                                    .valid = kHeldOut,
                                    .test = kHeldOut,
                                    .max_length = max_length});
-  Data data{.train = to_pairs(corpus.train),
-            .valid = to_pairs(corpus.valid),
+  Data data{.train = std::move(corpus.train),
+            .valid = std::move(corpus.valid),
             .embedded = true,
             .source_language = "English",
             .target_language = "French",
             .trained_on = {"embedded", kCorpusVersion, options.corpus_size,
                            static_cast<int64_t>(options.corpus_seed), max_length}};
-  data.probes = {to_pair(held_out_pair()), data.valid.at(0), data.valid.at(1)};
+  data.probes = {held_out_pair(), data.valid.at(0), data.valid.at(1)};
   return data;
 }
 
@@ -101,7 +89,7 @@ std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count
                                    .valid = wanted("valid"),
                                    .test = wanted("test"),
                                    .max_length = max_length});
-  return to_pairs(split == "train" ? corpus.train : split == "valid" ? corpus.valid : corpus.test);
+  return std::move(split == "train" ? corpus.train : split == "valid" ? corpus.valid : corpus.test);
 }
 
 }  // namespace translator

@@ -18,7 +18,7 @@ using corpus::Gender;
 using Broken = gradus::testing::FunctionRef<bool(const Tokens&, size_t)>;
 void check_neighbours(const char* rule, const Broken& broken) {
   int count = 0;
-  for (const AlignedPair& pair : large_sample().train) {
+  for (const SentencePair& pair : large_sample().train) {
     for (size_t i = 0; i + 1 < pair.target.size(); ++i) {
       if (broken(pair.target, i) && ++count == 1) FAIL_CHECK((std::string(rule) + ":" + padded(pair.target)));
     }
@@ -131,7 +131,7 @@ TEST_CASE("articles and other determiners agree with the noun behind them") {
 
 TEST_CASE("negation and its articles") {
   int both = 0, broken = 0;
-  for (const AlignedPair& pair : large_sample().train) {
+  for (const SentencePair& pair : large_sample().train) {
     int ne = 0, pas = 0;
     for (const std::string& token : pair.target) {
       ne += token == "ne" || token == "n'";

@@ -8,21 +8,21 @@ using namespace translator;
 
 TEST_CASE("links are in range, sorted, without repeats, and leave no token out") {
   int out_of_range = 0, unsorted = 0, unlinked = 0;
-  for (const AlignedPair& pair : large_sample().train) {
+  for (const SentencePair& pair : large_sample().train) {
     std::vector<bool> source(pair.source.size()), target(pair.target.size());
-    for (size_t k = 0; k < pair.links.size(); ++k) {
-      const auto [i, j] = pair.links[k];
+    for (size_t k = 0; k < pair.alignment->sure.size(); ++k) {
+      const auto [i, j] = pair.alignment->sure[k];
       if (i < 0 || j < 0 || i >= static_cast<int>(source.size()) || j >= static_cast<int>(target.size())) {
         ++out_of_range;
         continue;
       }
       source[i] = target[j] = true;
-      unsorted += k > 0 && pair.links[k] <= pair.links[k - 1];
+      unsorted += k > 0 && pair.alignment->sure[k] <= pair.alignment->sure[k - 1];
     }
     const bool complete = std::find(source.begin(), source.end(), false) == source.end() &&
                           std::find(target.begin(), target.end(), false) == target.end();
     if (!complete && ++unlinked < 5)
-      MESSAGE((padded(pair.source) + "|" + padded(pair.target) + format_moses(pair.links)));
+      MESSAGE((padded(pair.source) + "|" + padded(pair.target) + format_moses(pair.alignment->sure)));
   }
   CHECK(out_of_range == 0);
   CHECK(unsorted == 0);
@@ -30,8 +30,8 @@ TEST_CASE("links are in range, sorted, without repeats, and leave no token out")
 }
 
 TEST_CASE("links join words with their translation") {
-  const auto linked = [](const AlignedPair& pair, const std::string& english, const std::string& french) {
-    return std::any_of(pair.links.begin(), pair.links.end(), [&](const Link& link) {
+  const auto linked = [](const SentencePair& pair, const std::string& english, const std::string& french) {
+    return std::any_of(pair.alignment->sure.begin(), pair.alignment->sure.end(), [&](const Link& link) {
       return pair.source[link.source] == english && pair.target[link.target] == french;
     });
   };
@@ -47,7 +47,7 @@ TEST_CASE("links join words with their translation") {
     CAPTURE(english);
     size_t sentences = 0;
     for (size_t n = 0; n < 30000; ++n) {
-      const AlignedPair& pair = large_sample().train[n];
+      const SentencePair& pair = large_sample().train[n];
       if (!has(pair.source, english)) continue;
       ++sentences;
       if (!linked(pair, english, french)) {

@@ -135,7 +135,7 @@ Sentence two(Say first, Join join, Say second, bool comma = false, Join lead = J
 }
 
 void check(const Sentence& sentence, const std::string& english, const std::string& french) {
-  const AlignedPair r = realise(sentence);
+  const SentencePair r = realise(sentence);
   CHECK(detokenize(r.source, {.typography = Typography::english}) == english);
   CHECK(detokenize(r.target, {.typography = Typography::french}) == french);
 }

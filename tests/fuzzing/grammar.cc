@@ -37,14 +37,14 @@ FUZZ_TARGET(grammar, {"\5\2\2\50\1"s, "\0\0\0\3"s, "\50\0\1\x64\7seed"s,
        "as many sentences as asked for");
   std::set<std::vector<std::string>> seen;
   for (const auto* part : {&corpus.train, &corpus.valid, &corpus.test})
-    for (const AlignedPair& p : *part) {
+    for (const SentencePair& p : *part) {
       must(static_cast<int>(std::max(p.source.size(), p.target.size())) <= options.max_length,
            "no sentence is too long");
       must(seen.insert(p.source).second, "no sentence comes twice");
-      const GoldAlignment gold{.sure = p.links};
+      const GoldAlignment gold{.sure = p.alignment->sure};
       must(fits(gold, static_cast<int64_t>(p.source.size()), static_cast<int64_t>(p.target.size())),
            "links lie within the sentences");
-      must(parse_moses(format_moses(p.links)) == gold, "links are read as they were written");
+      must(parse_moses(format_moses(p.alignment->sure)) == gold, "links are read as they were written");
       const std::string english = detokenize(p.source, {.typography = Typography::english}),
                         french = detokenize(p.target, {.typography = Typography::french});
       must(tokenize(english) == p.source && tokenize(french) == p.target,

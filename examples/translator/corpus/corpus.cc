@@ -54,7 +54,7 @@ Corpus generate_corpus(const CorpusOptions& options) {
   const size_t limit = options.max_length < 0 ? 0 : static_cast<size_t>(options.max_length);
   const int64_t total = int64_t{options.train} + options.valid + options.test;
   Corpus corpus;
-  const std::array<std::pair<std::vector<AlignedPair>*, int>, 3> parts = {
+  const std::array<std::pair<std::vector<SentencePair>*, int>, 3> parts = {
       {{&corpus.train, options.train}, {&corpus.valid, options.valid}, {&corpus.test, options.test}}};
   for (const auto& [pairs, wanted] : parts) pairs->reserve(static_cast<size_t>(wanted));
   std::unordered_set<std::string> seen;
@@ -64,7 +64,7 @@ Corpus generate_corpus(const CorpusOptions& options) {
       throw std::invalid_argument(fmt::format(
           "the grammar has no {} different sentences of at most {} tokens", total, options.max_length));
     }
-    AlignedPair pair = corpus::realise(grammar.sentence());
+    SentencePair pair = corpus::realise(grammar.sentence());
     if (pair.source.size() > limit || pair.target.size() > limit || has_held_out(pair.source)) continue;
     const auto& [pairs, wanted] = parts[part_of(pair.target)];
     if (pairs->size() == static_cast<size_t>(wanted) || !seen.insert(identity(pair.source)).second) continue;
@@ -75,7 +75,7 @@ Corpus generate_corpus(const CorpusOptions& options) {
   return corpus;
 }
 
-AlignedPair held_out_pair() {
+SentencePair held_out_pair() {
   const corpus::NounPhrase apples{
       .noun = &corpus::noun("apple"), .plural = true, .determiner = corpus::Determiner::bare};
   const corpus::Clause clause{.subject = {.pronoun = corpus::Pronoun::he},

@@ -4,15 +4,14 @@
 #include <string>
 #include <vector>
 
-#include <translator/text/alignment.h>
+#include <translator/text/parallel.h>
 
 /// The data the translator learns from when nobody gives it any: English and French sentences made by a
 /// grammar, with the words that translate each other.
 namespace translator {
 
-/// Lower-case tokens as translator::tokenize() cuts them (`l'`, `n'`, `qu'` apart, `doesn't` whole).
-///
-/// Links, 0-based. A French word without an English word of its own belongs to the word that calls for it, so
+/// English and French, lower-case tokens as translator::tokenize() cuts them (`l'`, `n'`, `qu'` apart, `doesn't`
+/// whole), and that written as text, with sure links, sorted. A French word without an English word of its own belongs to the word that calls for it, so
 /// that every token of both sides is linked:
 ///   ate - a mangé; will eat - mangera; is eating - mange; want to eat: want - veux, to eat - manger;
 ///   doesn't - n' pas; didn't - n' a pas; won't - n' pas mangera; never - n' jamais;
@@ -22,10 +21,8 @@ namespace translator {
 ///   of the teacher's book: the - du (de + le), teacher's - du professeur, book - le livre;
 ///   because - parce que; every - tous les, day - jours; there is: there - il y, is - a;
 ///   listens to - écoute; talks to him: talks - parle, to him - lui; at home: at - à, home - la maison.
-struct AlignedPair {
-  std::vector<std::string> source;  ///< English
-  std::vector<std::string> target;  ///< French
-  Links links;                      ///< sorted
+struct Corpus {
+  std::vector<SentencePair> train, valid, test;
 };
 
 struct CorpusOptions {
@@ -34,10 +31,6 @@ struct CorpusOptions {
   int valid = 1000;
   int test = 1000;
   int max_length = 40;  ///< tokens, on either side, the final stop included
-};
-
-struct Corpus {
-  std::vector<AlignedPair> train, valid, test;
 };
 
 /// Which part a sentence belongs to changed last with this version; a model's config.json keeps the one of its
@@ -57,6 +50,6 @@ constexpr int64_t kCorpusVersion = 2;
 Corpus generate_corpus(const CorpusOptions& options);
 
 /// "he doesn't like apples" / "il n'aime pas les pommes".
-AlignedPair held_out_pair();
+SentencePair held_out_pair();
 
 }  // namespace translator

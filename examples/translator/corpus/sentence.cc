@@ -1,5 +1,7 @@
 #include <translator/corpus/sentence.h>
 
+#include <translator/text/detokenizer.h>
+
 #include <algorithm>
 
 namespace translator::corpus {
@@ -51,7 +53,7 @@ Agreement agreement(const NounPhrase& phrase) {
   return result;
 }
 
-AlignedPair realise(Sentence sentence) {
+SentencePair realise(Sentence sentence) {
   int next = 1;
   for (Part& part : sentence.parts) number(part.clause, next);
   std::vector<Word> english = to_english(sentence), french = to_french(sentence);
@@ -59,15 +61,15 @@ AlignedPair realise(Sentence sentence) {
   if (asks || sentence.stop) {
     for (std::vector<Word>* words : {&english, &french}) words->push_back({asks ? "?" : ".", {0}});
   }
-  AlignedPair result;
+  SentencePair result;
   for (const Word& word : english) result.source.push_back(word.text);
   for (const Word& word : french) result.target.push_back(word.text);
-  for (size_t i = 0; i < english.size(); ++i) {
-    for (size_t j = 0; j < french.size(); ++j) {
-      if (share_key(english[i], french[j]))
-        result.links.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j)});
-    }
-  }
+  result.source_text = detokenize(result.source, {.typography = Typography::english});
+  result.target_text = detokenize(result.target, {.typography = Typography::french});
+  Links& links = result.alignment.emplace().sure;
+  for (size_t i = 0; i < english.size(); ++i)
+    for (size_t j = 0; j < french.size(); ++j)
+      if (share_key(english[i], french[j])) links.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j)});
   return result;
 }
 

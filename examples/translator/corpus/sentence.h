@@ -126,6 +126,6 @@ inline int key(int id, int role) { return id * 32 + role; }
 std::vector<Word> to_english(const Sentence& sentence);
 std::vector<Word> to_french(const Sentence& sentence);
 
-AlignedPair realise(Sentence sentence);
+SentencePair realise(Sentence sentence);
 
 }  // namespace translator::corpus
