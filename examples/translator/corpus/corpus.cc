@@ -1,7 +1,6 @@
 #include <translator/corpus/corpus.h>
 
 #include <translator/corpus/grammar.h>
-#include <translator/corpus/rng.h>
 
 #include <fmt/format.h>
 

@@ -2,13 +2,11 @@
 
 #include <translator/text/tokenizer.h>
 
+#include <cstring>
+
 // English: word order, do-support, agreement in number.
 namespace translator::corpus {
 namespace {
-
-bool contains_vowel_first(const std::string& word) {
-  return std::string("aeio").find(word[0]) != std::string::npos;  // no "u" word and no mute h in the lexicon
-}
 
 class English {
  public:
@@ -74,9 +72,10 @@ class English {
     static constexpr const char* kPlain[] = {"",      "",     "the", "",    "",    "",    "two",
                                              "three", "many", "my",  "his", "her", "our", "their"};
     const Keys keys = {key(np.id, kDeterminer)};
-    const std::string next = np.adjective != nullptr ? np.adjective->english : np.noun->english;
+    const char* next = np.adjective != nullptr ? np.adjective->english : np.noun->english;
+    const bool vowel = std::strchr("aeio", *next);  // no "u" word and no mute h in the lexicon
     switch (np.determiner) {
-      case Determiner::a: return say(contains_vowel_first(next) ? "an" : "a", keys);
+      case Determiner::a: return say(vowel ? "an" : "a", keys);
       case Determiner::some: return say(negated ? "any" : "some", keys);
       case Determiner::this_: return say(np.plural ? "these" : "this", keys);
       case Determiner::whose: {

@@ -69,7 +69,8 @@ SentencePair realise(Sentence sentence) {
   Links& links = result.alignment.emplace().sure;
   for (size_t i = 0; i < english.size(); ++i)
     for (size_t j = 0; j < french.size(); ++j)
-      if (share_key(english[i], french[j])) links.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j)});
+      if (share_key(english[i], french[j]))
+        links.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j)});
   return result;
 }
 
