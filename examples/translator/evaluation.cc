@@ -16,13 +16,20 @@ namespace nn = gradus::nn;
 
 constexpr size_t kAtOnce = 64;  // sentences
 
-// Links under teacher forcing: row t of the weights belongs to target word t in Bahdanau's order (the state
-// before it looked) as in Luong's with the new state; </s> is no word on either side.
-struct Attention {
-  AlignmentScore links;
-  double entropy = 0;
-  int64_t words = 0;
-};
+// What add(part, chosen) adds up over batches, for each thread and then for all.
+template <class Add>
+Total total(const std::vector<EncodedPair>& pairs, const Work& work, const Add& add) {
+  std::vector<Total> parts(static_cast<size_t>(std::max(1, work.threads)));
+  for_each_batch(pairs, kAtOnce, work, [&](size_t worker, const std::vector<size_t>& chosen) {
+    add(parts[worker], chosen);
+  });
+  Total sum;
+  for (const Total& p : parts) {
+    sum.nats += p.nats;
+    sum.tokens += p.tokens;
+  }
+  return sum;
+}
 
 // - sum_s p_s log p_s, p = w / sum w (local-p's weights sum to less than 1).
 double entropy_of(const float* w, int64_t n) {
@@ -32,38 +39,35 @@ double entropy_of(const float* w, int64_t n) {
   return h;
 }
 
-Attention attention_of(const Model& model, const std::vector<SentencePair>& pairs,
+// Entropy and links under teacher forcing: row t of the weights belongs to target word t in Bahdanau's order
+// (the state before it looked) as in Luong's with the new state; </s> is no word on either side.
+void look_at_attention(Evaluation& out, const Model& model, const std::vector<SentencePair>& pairs,
                        const std::vector<EncodedPair>& encoded, const Work& work) {
-  std::vector<Attention> parts(static_cast<size_t>(std::max(1, work.threads)));
-  for_each_batch(encoded, kAtOnce, work, [&](size_t worker, const std::vector<size_t>& chosen) {
-    Attention& part = parts[worker];
+  std::vector<Links> links(encoded.size());
+  Total entropy = total(encoded, work, [&](Total& part, const std::vector<size_t>& chosen) {
     gradus::Tensor weights = model.network->align(make_batch(encoded, chosen));  // [T, B, S]
     int64_t B = weights.size(1), S = weights.size(2);
     for (int64_t b = 0; b < B; ++b) {
-      const SentencePair& pair = pairs[chosen[b]];
-      int64_t rows = static_cast<int64_t>(pair.target.size());
+      const size_t i = chosen[b];
+      int64_t rows = static_cast<int64_t>(pairs[i].target.size());
       std::vector<float> own;
       for (int64_t t = 0; t < rows; ++t) {
         const float* w = weights.f32() + (t * B + b) * S;
         own.insert(own.end(), w, w + S);
-        part.entropy += entropy_of(w, static_cast<int64_t>(encoded[chosen[b]].source.size()));
+        part.nats += entropy_of(w, static_cast<int64_t>(encoded[i].source.size()));
       }
-      part.words += rows;
-      if (!pair.alignment) continue;
-      Links links = links_from_attention({rows, S, own}, static_cast<int64_t>(pair.source.size()), rows);
-      part.links.add(links, *pair.alignment, {.ignore_unaligned_targets = true});
+      part.tokens += rows;
+      links[i] = links_from_attention({rows, S, own}, static_cast<int64_t>(pairs[i].source.size()), rows);
     }
   });
-  Attention sum;
-  for (const Attention& p : parts) {
-    sum.links.system += p.links.system;
-    sum.links.sure += p.links.sure;
-    sum.links.sure_hits += p.links.sure_hits;
-    sum.links.possible_hits += p.links.possible_hits;
-    sum.entropy += p.entropy;
-    sum.words += p.words;
+  if (entropy.tokens) out.entropy = entropy.nats / static_cast<double>(entropy.tokens);
+  std::optional<AlignmentScore> score;
+  for (size_t i = 0; i < encoded.size(); ++i) {
+    if (!pairs[i].alignment) continue;
+    if (!score) score.emplace();
+    score->add(links[i], *pairs[i].alignment, {.ignore_unaligned_targets = true});
   }
-  return sum;
+  if (score) out.aer = score->error_rate();
 }
 
 // Greedy, step by step, with the gold alignment of each reference: only a model that is given alignments needs
@@ -99,19 +103,12 @@ std::vector<std::vector<std::string>> translate_aligned(const Model& model,
 
 }  // namespace
 
-TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, const Work& work) {
-  std::vector<TotalLoss> parts(static_cast<size_t>(std::max(1, work.threads)));
-  for_each_batch(pairs, kAtOnce, work, [&](size_t worker, const std::vector<size_t>& chosen) {
+Total total_loss(const Model& model, const std::vector<EncodedPair>& pairs, const Work& work) {
+  return total(pairs, work, [&](Total& part, const std::vector<size_t>& chosen) {
     gradus::CrossEntropy loss = model.network->loss(make_batch(pairs, chosen));
-    parts[worker].nll += loss.nll;
-    parts[worker].tokens += loss.tokens;
+    part.nats += loss.nll;
+    part.tokens += loss.tokens;
   });
-  TotalLoss sum;
-  for (const TotalLoss& p : parts) {
-    sum.nll += p.nll;
-    sum.tokens += p.tokens;
-  }
-  return sum;
 }
 
 Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
@@ -128,9 +125,9 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
       };
     return work;
   };
-  TotalLoss loss = total_loss(model, encoded, work_on("loss", pairs.size()));
+  Total loss = total_loss(model, encoded, work_on("loss", pairs.size()));
   out.tokens = loss.tokens;
-  out.nll = loss.tokens ? loss.nll / static_cast<double>(loss.tokens) : 0;
+  out.nll = loss.tokens ? loss.nats / static_cast<double>(loss.tokens) : 0;
   out.perplexity = std::exp(out.nll);
 
   size_t n = pairs.size();
@@ -164,14 +161,9 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
     out.exact_match = static_cast<double>(exact) / static_cast<double>(n);
   }
   if (options.alignment && model.network->attends()) {
-    size_t some = pairs.size();
-    if (options.align_at_most > 0) some = std::min(some, static_cast<size_t>(options.align_at_most));
-    encoded.resize(some);
-    bool gold = std::any_of(pairs.begin(), pairs.begin() + static_cast<long>(some),
-                            [](const SentencePair& p) { return p.alignment.has_value(); });
-    Attention found = attention_of(model, pairs, encoded, work_on("aligning", some));
-    if (found.words) out.entropy = found.entropy / static_cast<double>(found.words);
-    if (gold) out.aer = found.links.error_rate();
+    if (options.align_at_most > 0)
+      encoded.resize(std::min(encoded.size(), static_cast<size_t>(options.align_at_most)));
+    look_at_attention(out, model, pairs, encoded, work_on("aligning", encoded.size()));
   }
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return out;

@@ -43,11 +43,12 @@ struct EvaluationOptions {
 Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
                     const EvaluationOptions& options = {});
 
-/// Teacher-forced loss alone: nats, summed, and the tokens it is summed over.
-struct TotalLoss {
-  double nll = 0;
+/// Nats, summed, and the tokens they are summed over.
+struct Total {
+  double nats = 0;
   int64_t tokens = 0;
 };
-TotalLoss total_loss(const Model& model, const std::vector<EncodedPair>& pairs, const Work& work);
+/// Teacher-forced loss alone.
+Total total_loss(const Model& model, const std::vector<EncodedPair>& pairs, const Work& work);
 
 }  // namespace translator

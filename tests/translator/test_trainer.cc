@@ -171,7 +171,7 @@ TEST_CASE("each epoch meets each pair once, whatever the batches; what was measu
     Model model = tiny::model();
     auto pairs = many(83);
     pairs.push_back(tiny::pair("he sees apples today", "il voit des pommes"));
-    TotalLoss all = total_loss(model, encode(pairs, model), {});
+    Total all = total_loss(model, encode(pairs, model), {});
     TrainOptions o = plain(directory);
     o.lr = 1e-30;
     o.epochs = 3;
@@ -184,7 +184,7 @@ TEST_CASE("each epoch meets each pair once, whatever the batches; what was measu
     REQUIRE(trainer.validations().size() == 3);
     for (int64_t k = 0; k < 3; ++k) {
       const Validation& v = trainer.validations()[static_cast<size_t>(k)];
-      CHECK(v.train_loss == about(all.nll / static_cast<double>(all.tokens), 1e-5));
+      CHECK(v.train_loss == about(all.nats / static_cast<double>(all.tokens), 1e-5));
       CHECK(v.evaluation.nll == about(v.train_loss, 1e-5));
       CHECK(v.epoch == k + 1);
       CHECK(v.step == (k + 1) * batches);
