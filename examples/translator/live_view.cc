@@ -24,7 +24,6 @@ std::string quiet(const std::string& text, Color color) { return set_quiet(color
 // `loss        █▅▂▁  5.61 -> 0.41`
 std::string curve(const char* name, const std::vector<double>& values, const char* number,
                   const TerminalStyle& style) {
-  if (values.empty()) return "";
   std::string figures = fmt::format(fmt::runtime(number), values.front());
   if (values.size() > 1) figures += " -> " + fmt::format(fmt::runtime(number), values.back());
   int room = room_of(style) - 14 - static_cast<int>(figures.size());
@@ -64,21 +63,30 @@ std::string map_of(const ProbeResult& p, const TerminalStyle& style) {
 
 }  // namespace
 
-std::string draw_live_view(const LiveView& view, const TerminalStyle& style) {
-  std::string head = curve("train loss", view.train_loss, "{:.3f}", style) +
-                     curve("valid loss", view.valid_loss, "{:.3f}", style) +
-                     curve("BLEU", view.bleu, "{:.1f}", style) +
-                     curve("exact match", view.exact_match, "{:.1f} %", style);
+std::string draw_live_view(const std::vector<Validation>& validations, const RunLog::Details& newest,
+                           const TerminalStyle& style) {
+  std::string head;
+  auto add_curve = [&](const char* name, const char* number, auto&& value) {
+    std::vector<double> values;
+    for (const Validation& v : validations) values.push_back(value(v));
+    head += curve(name, values, number, style);
+  };
+  add_curve("train loss", "{:.3f}", [](const Validation& v) { return v.train_loss; });
+  if (validations.back().evaluation.sentences > 0) {
+    add_curve("valid loss", "{:.3f}", [](const Validation& v) { return v.evaluation.nll; });
+    add_curve("BLEU", "{:.1f}", [](const Validation& v) { return v.evaluation.bleu.score; });
+    add_curve("exact match", "{:.1f} %", [](const Validation& v) { return 100 * v.evaluation.exact_match; });
+  }
   const std::string margin = margin_of(style);
   int room = std::max(room_of(style), 4);
-  auto sample = [&](const std::pair<std::string, std::string>& s) {
-    return margin + quiet(utf8::fit(utf8::printable(s.first), room), style.color) + "\n" + margin +
-           utf8::fit("-> " + utf8::printable(s.second), room) + "\n";
+  auto sample = [&](const RunLog::Sample& s) {
+    return margin + quiet(utf8::fit(utf8::printable(s.source), room), style.color) + "\n" + margin +
+           utf8::fit("-> " + utf8::printable(s.output), room) + "\n";
   };
   std::string samples, map;
-  for (size_t i = 1; i < view.samples.size(); ++i) samples += sample(view.samples[i]);
-  if (!view.samples.empty()) head += sample(view.samples[0]);
-  if (view.probe) map = map_of(*view.probe, style);
+  for (size_t i = 1; i < newest.samples.size(); ++i) samples += sample(newest.samples[i]);
+  if (!newest.samples.empty()) head += sample(newest.samples[0]);
+  if (newest.probe) map = map_of(*newest.probe, style);
   // The validation's line stands above, the progress bar below; what the window has no room for goes.
   int64_t most = style.height > 0 ? style.height - 3 : 1000;
   std::string out;

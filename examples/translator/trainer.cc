@@ -308,17 +308,7 @@ void Trainer::show(Progress& bar, const RunLog::Details& d) const {
   }
   bar.set_panel("");  // its lines would be drawn twice
   bar.print(text);
-  LiveView view;
-  for (const Validation& v : validations_) {
-    view.train_loss.push_back(v.train_loss);
-    if (valid_.empty()) continue;
-    view.valid_loss.push_back(v.evaluation.nll);
-    view.bleu.push_back(v.evaluation.bleu.score);
-    view.exact_match.push_back(100 * v.evaluation.exact_match);
-  }
-  for (const RunLog::Sample& s : d.samples) view.samples.emplace_back(s.source, s.output);
-  view.probe = d.probe;
-  bar.set_panel(draw_live_view(view, style));
+  bar.set_panel(draw_live_view(validations_, d, style));
 }
 
 // One line; what a narrow terminal has no room for is left out, the least telling first.

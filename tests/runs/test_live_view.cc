@@ -11,18 +11,28 @@ using namespace translator;
 
 namespace {
 
-LiveView view() {
-  LiveView v;
-  v.train_loss = {5, 3, 2};
-  v.valid_loss = {4.5, 3.5, 2.25};
-  v.bleu = {0, 10, 40};
-  v.exact_match = {0, 0, 12.5};
-  v.probe = ProbeResult{{"the", "cat", "</s>"},
-                        {"le", "chat", "</s>"},
-                        "le chat",
-                        {{0.9f, 0.1f, 0}, {0.2f, 0.75f, 0.05f}, {0, 0, 1}}};
-  v.samples = {{"the cat", "le chat"}, {"a dog", "un chien"}};
-  return v;
+const std::vector<Validation> kThree = [] {
+  std::vector<Validation> out(3);
+  const double train[] = {5, 3, 2}, valid[] = {4.5, 3.5, 2.25}, bleu[] = {0, 10, 40}, exact[] = {0, 0, 0.125};
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i].train_loss = train[i];
+    Evaluation& e = out[i].evaluation;
+    e.sentences = 8;
+    e.nll = valid[i];
+    e.bleu.score = bleu[i];
+    e.exact_match = exact[i];
+  }
+  return out;
+}();
+
+std::string view(const TerminalStyle& style) {
+  RunLog::Details newest;
+  newest.probe = ProbeResult{{"the", "cat", "</s>"},
+                             {"le", "chat", "</s>"},
+                             "le chat",
+                             {{0.9f, 0.1f, 0}, {0.2f, 0.75f, 0.05f}, {0, 0, 1}}};
+  newest.samples = {{"the cat", "", "le chat"}, {"a dog", "", "un chien"}};
+  return draw_live_view(kThree, newest, style);
 }
 
 std::vector<std::string> lines(const std::string& text) {
@@ -35,7 +45,7 @@ std::vector<std::string> lines(const std::string& text) {
 }  // namespace
 
 TEST_CASE("the live view: sparklines, the probe over its map, the other samples") {
-  CHECK(draw_live_view(view(), {.is_terminal = true, .width = 80, .height = 40}) ==
+  CHECK(view({.is_terminal = true, .width = 80, .height = 40}) ==
         "          train loss  █▃▁  5.000 -> 2.000\n"
         "          valid loss  █▅▁  4.500 -> 2.250\n"
         "          BLEU        ▁▃█  0.0 -> 40.0\n"
@@ -55,23 +65,20 @@ TEST_CASE("the live view: sparklines, the probe over its map, the other samples"
 TEST_CASE("no line is wider than the terminal, and there are never more than it holds") {
   for (int width : {20, 38, 60, 100})
     for (int height : {5, 12, 24, 0}) {
-      std::string text = draw_live_view(view(), {.is_terminal = true, .width = width, .height = height});
+      std::string text = view({.is_terminal = true, .width = width, .height = height});
       CAPTURE(width);
       CAPTURE(height);
       for (const std::string& line : lines(text)) CHECK_MESSAGE(utf8::display_width(line) < width, line);
       if (height > 0) CHECK(static_cast<int>(lines(text).size()) <= height - 3);
     }
-  std::string low = draw_live_view(view(), {.is_terminal = true, .width = 80, .height = 12});
+  std::string low = view({.is_terminal = true, .width = 80, .height = 12});
   CHECK(low.find("(no room for the heat map)") != std::string::npos);
   CHECK(low.find("╭") == std::string::npos);
 }
 
 TEST_CASE("colours only where the terminal has them; a first validation; no attention, no probe") {
-  LiveView v = view();
-  CHECK(draw_live_view(v, {.is_terminal = true}).find('\x1b') == std::string::npos);
-  CHECK(draw_live_view(v, {.is_terminal = true, .color = Color::truecolor}).find("\x1b[48;2;") !=
+  CHECK(view({.is_terminal = true}).find('\x1b') == std::string::npos);
+  CHECK(view({.is_terminal = true, .color = Color::truecolor}).find("\x1b[48;2;") !=
         std::string::npos);
-  LiveView first;
-  first.train_loss = {5};
-  CHECK(draw_live_view(first, {.is_terminal = true}) == "          train loss  ▁  5.000\n");
+  CHECK(draw_live_view({{.train_loss = 5}}, {}, {.is_terminal = true}) == "          train loss  ▁  5.000\n");
 }
