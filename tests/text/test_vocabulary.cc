@@ -104,12 +104,5 @@ TEST_CASE("vocabulary: what is wrong with a file is said with its line") {
                        InputError);
   CHECK_THROWS_WITH_AS(Vocabulary::load("/nonexistent/vocab"),
                        "/nonexistent/vocab: cannot be opened: No such file or directory", InputError);
-  try {
-    load_text(kHead + "\n");
-    FAIL("no error");
-  } catch (const InputError& error) {
-    CHECK(error.file() == "vocab.txt");
-    CHECK(error.line() == 5);
-    CHECK(error.reason() == "the token is empty");
-  }
+  CHECK_THROWS_WITH_AS(load_text(kHead + "\n"), "vocab.txt:5: the token is empty", InputError);
 }

@@ -160,7 +160,7 @@ void Progress::update(int64_t done, std::string detail, double counted) {
   const double units = counted < 0 ? static_cast<double>(done) : counted;
   state_.rate = state_.elapsed > 0 ? units / state_.elapsed : 0;
   const bool terminal = options_.style.is_terminal;
-  const double wait = terminal ? options_.refresh_seconds : options_.line_seconds;
+  const double wait = terminal ? 0.1 : 10;  // seconds between two drawings, or two lines
   if (state_.elapsed < options_.delay_seconds) return;
   // The bar comes at once; a plain line when it is due, or once the delay is over.
   const bool first = !shown_ && (terminal || (options_.delay_seconds > 0 && last_shown_ == start_));

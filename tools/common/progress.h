@@ -41,8 +41,6 @@ std::string render_progress(const ProgressState& state, int width, Color color);
 
 struct ProgressOptions {
   std::string unit = {};         ///< of the rate
-  double refresh_seconds = 0.1;  ///< between two drawings on a terminal
-  double line_seconds = 10;      ///< between two lines where there is no terminal
   double delay_seconds = 0;      ///< nothing is shown before: what is over soon needs no bar
   bool quiet = false;            ///< show nothing at all
   TerminalStyle style = terminal_style(2);
