@@ -155,17 +155,13 @@ Option Command::option(const std::string& names, std::vector<std::string>& value
   return Option(app_->add_option(names, values, help)->check(kNotEmpty));
 }
 
-Option Command::option(const std::string& names, int& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help)->check(whole<int>()));
+template <std::integral Whole>
+Option Command::option(const std::string& names, Whole& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help)->check(whole<Whole>()));
 }
-
-Option Command::option(const std::string& names, int64_t& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help)->check(whole<int64_t>()));
-}
-
-Option Command::option(const std::string& names, uint64_t& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help)->check(whole<uint64_t>()));
-}
+template Option Command::option(const std::string&, int&, const std::string&) const;
+template Option Command::option(const std::string&, int64_t&, const std::string&) const;
+template Option Command::option(const std::string&, uint64_t&, const std::string&) const;
 
 Option Command::option(const std::string& names, double& value, const std::string& help) const {
   return Option(app_->add_option(names, value, help)->check(number_check([](double) { return true; }, "", "")));

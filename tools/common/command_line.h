@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -62,9 +63,9 @@ class Command {
   Option option(const std::string& names, std::string& value, const std::string& help) const;
   Option option(const std::string& names, std::optional<std::string>& value, const std::string& help) const;
   Option option(const std::string& names, std::vector<std::string>& values, const std::string& help) const;
-  Option option(const std::string& names, int& value, const std::string& help) const;
-  Option option(const std::string& names, int64_t& value, const std::string& help) const;
-  Option option(const std::string& names, uint64_t& value, const std::string& help) const;
+  /// Of int, int64_t and uint64_t.
+  template <std::integral Whole>
+  Option option(const std::string& names, Whole& value, const std::string& help) const;
   Option option(const std::string& names, double& value, const std::string& help) const;
   Option option(const std::string& names, const std::function<void(const std::string& value)>& take,
                 const std::string& help) const;
