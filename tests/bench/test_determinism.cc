@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <step.h>
+#include <workload.h>
 
 #include "../quick_doctest.h"
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include <step.h>
+#include <workload.h>
 
 #include "../quick_doctest.h"
 #include "../skip.h"

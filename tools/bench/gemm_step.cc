@@ -46,20 +46,9 @@ GemmStep::Linear GemmStep::linear(int64_t rows, int64_t in, int64_t out) {
 }
 
 GemmStep::Recurrence GemmStep::recurrence(int64_t in, int64_t total) {
-  int64_t N = size_.T * B_, H = size_.H;
-  return {in,
-          total,
-          random(N, in),
-          random(3 * H, total),
-          random(3 * H, H),
-          random(N, 3 * H),
-          random(B_, 3 * H),
-          random(N + B_, H),
-          random(N, in),
-          random(3 * H, total),
-          random(3 * H, H),
-          random(N, 3 * H),
-          random(B_, H)};
+  int64_t N = size_.T * B_, H = size_.H, G = 3 * H;
+  return {random(N, in), random(G, total), random(G, H), random(N, G), random(B_, G), random(N + B_, H),
+          random(N, in), random(G, total), random(G, H), random(N, G), random(B_, H)};
 }
 
 void GemmStep::product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
@@ -86,13 +75,13 @@ void GemmStep::backward(const Linear& l) {
 // An encoder's direction or the decoder; of the latter, where the context goes into the cell, the products of
 // Bahdanau's attention as well.
 void GemmStep::forward(const Recurrence& r) {
-  const int64_t H = size_.H, E = size_.E, D = 2 * H, G = 3 * H;
-  product(false, true, size_.T * B_, G, r.in, r.x.f32(), r.in, r.w_ih.f32(), r.total, 0, r.gi.f32(), G);
+  const int64_t H = size_.H, E = size_.E, D = 2 * H, G = 3 * H, in = r.x.size(1), total = r.w_ih.size(1);
+  product(false, true, size_.T * B_, G, in, r.x.f32(), in, r.w_ih.f32(), total, 0, r.gi.f32(), G);
   for (int64_t t = 0; t < size_.T; ++t) {
     const float* s = r.h.f32() + t * B_ * H;
-    if (r.total > r.in) {
+    if (total > in) {
       product(false, true, B_, H, H, s, H, w1_.f32(), H, 0, u_.f32() + t * B_ * H, H);
-      product(false, true, B_, G, D, contexts_.f32() + t * B_ * D, D, r.w_ih.f32() + E, r.total, 1,
+      product(false, true, B_, G, D, contexts_.f32() + t * B_ * D, D, r.w_ih.f32() + E, total, 1,
               r.gi.f32() + t * B_ * G, G);
     }
     product(false, true, B_, G, H, s, H, r.w_hh.f32(), H, 0, r.gh.f32(), G);
@@ -100,21 +89,21 @@ void GemmStep::forward(const Recurrence& r) {
 }
 
 void GemmStep::backward(const Recurrence& r) {
-  const int64_t H = size_.H, E = size_.E, D = 2 * H, G = 3 * H, T = size_.T, N = T * B_;
+  const int64_t H = size_.H, E = size_.E, D = 2 * H, G = 3 * H, T = size_.T, N = T * B_, in = r.x.size(1),
+                total = r.w_ih.size(1);  // columns of W_ih: those of x, which one product takes, and all
   for (int64_t t = T; t-- > 0;) {
     const float* dgates = r.dgi.f32() + t * B_ * G;
     product(false, false, B_, H, G, dgates, G, r.w_hh.f32(), H, 1, r.dh.f32(), H);
-    if (r.total == r.in) continue;
-    product(false, false, B_, D, G, dgates, G, r.w_ih.f32() + E, r.total, 1, dcontexts_.f32() + t * B_ * D,
-            D);
+    if (total == in) continue;
+    product(false, false, B_, D, G, dgates, G, r.w_ih.f32() + E, total, 1, dcontexts_.f32() + t * B_ * D, D);
     product(false, false, B_, H, H, du_.f32() + t * B_ * H, H, w1_.f32(), H, 1, r.dh.f32(), H);
   }
   // Once for all steps: dx, dW_ih (of the inputs x), dW_hh.
-  product(false, false, N, r.in, G, r.dgi.f32(), G, r.w_ih.f32(), r.total, 0, r.dx.f32(), r.in);
-  product(true, false, G, r.in, N, r.dgi.f32(), G, r.x.f32(), r.in, 1, r.dw_ih.f32(), r.total);
+  product(false, false, N, in, G, r.dgi.f32(), G, r.w_ih.f32(), total, 0, r.dx.f32(), in);
+  product(true, false, G, in, N, r.dgi.f32(), G, r.x.f32(), in, 1, r.dw_ih.f32(), total);
   product(true, false, G, H, N, r.dgi.f32(), G, r.h.f32(), H, 1, r.dw_hh.f32(), H);
-  if (r.total == r.in) return;
-  product(true, false, G, D, N, r.dgi.f32(), G, contexts_.f32(), D, 1, r.dw_ih.f32() + E, r.total);
+  if (total == in) return;
+  product(true, false, G, D, N, r.dgi.f32(), G, contexts_.f32(), D, 1, r.dw_ih.f32() + E, total);
   product(true, false, H, H, N, du_.f32(), H, r.h.f32(), H, 1, dw1_.f32(), H);
   for (int64_t b = 0; b < B_; ++b)  // annotations by way of the contexts, a product for each sentence
     product(true, false, T, D, T, weights_.f32() + b * T, B_ * T, dcontexts_.f32() + b * D, B_ * D, 1,

@@ -28,7 +28,6 @@ class GemmStep {
     gradus::Tensor x, w, y, dx, dw, dy;
   };
   struct Recurrence {
-    int64_t in, total;  // of the weight's columns: those that one product over all steps takes, and all
     gradus::Tensor x, w_ih, w_hh, gi, gh, h, dx, dw_ih, dw_hh, dgi, dh;
   };
   Linear linear(int64_t rows, int64_t in, int64_t out);

@@ -3,7 +3,6 @@
 #include "commands.h"
 #include "gemm_step.h"
 #include "measure.h"
-#include "step.h"
 
 namespace bench {
 namespace {

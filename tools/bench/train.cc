@@ -6,7 +6,6 @@
 
 #include "commands.h"
 #include "measure.h"
-#include "step.h"
 
 namespace bench {
 namespace {

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "measure.h"
+
 namespace bench {
 namespace {
 
@@ -214,6 +216,43 @@ void save_for_peer(const Network& network, const std::string& variant, const std
   for (auto& [name, tensor] : nn::state_dict(network))
     file.tensors.emplace_back(renamed(name, variant, &Renaming::ours, &Renaming::peer), tensor);
   gradus::save_safetensors(path, file);
+}
+
+std::vector<Work> prepare(const std::vector<Batch>& batches, int threads) {
+  std::vector<Work> out;
+  for (const Batch& b : batches) out.push_back({split(b, threads), b.target_tokens, b.source_tokens});
+  return out;
+}
+
+StepTimes TrainingStep::run(const Work& work) {
+  StepTimes times;
+  Stopwatch whole, watch;
+  size_t count = work.shards.size();
+  std::vector<double> forward(count);
+  gradus::Training training(1);
+  nn::OutputGradients out = nn::parallel_output_gradients(
+      pool_, static_cast<int>(count),
+      [&](int k) {
+        Stopwatch own;
+        size_t i = static_cast<size_t>(k);
+        nn::ShardOutput shard = network_.outputs(work.shards[i]);
+        forward[i] = own.lap();
+        return shard;
+      },
+      {network_.output.weight, network_.output.bias, {.ignore_index = kPad}});
+  double both = watch.lap();
+  times.forward = *std::max_element(forward.begin(), forward.end());
+  times.backward = both - times.forward;
+  double norm = nn::grad_norm(out.gradients, &pool_);
+  times.clip = watch.lap();
+  adam_.step(network_, out.gradients, nn::clip_factor(norm, 1), &pool_);
+  times.adam = watch.lap();
+  times.loss = out.nll / static_cast<double>(out.tokens);
+  out = {};  // the peer's gradients are freed within a step, too
+  times.total = whole.lap();
+  times.target = static_cast<double>(work.target_tokens) / times.total * 1e3;
+  times.words = static_cast<double>(work.target_tokens + work.source_tokens) / times.total * 1e3;
+  return times;
 }
 
 }  // namespace bench
