@@ -124,12 +124,6 @@ void take_over(TrainCommand& o) {
   o.data.read.lowercase = there.lowercase;
 }
 
-Model resumed_model(const TrainCommand& o, const Data& data) {
-  Model model = Model::load_description(o.train.out);
-  must_fit_this_machine(model.config, o, data);
-  return model;
-}
-
 }  // namespace
 
 const std::atomic<bool>& stop_on_signals() {
@@ -204,7 +198,8 @@ int run(TrainCommand& o) {
   if (data.train.empty())
     throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
   fill_defaults(o, data.embedded);
-  Model model = o.resume ? resumed_model(o, data) : fresh_model(o, data);
+  Model model = o.resume ? Model::load_description(o.train.out) : fresh_model(o, data);
+  if (o.resume) must_fit_this_machine(model.config, o, data);
   const std::string complaint = o.resume ? vocabulary_complaint(o, data, model) : "";
   const size_t pairs = data.train.size();
   const bool validated = !data.valid.empty();

@@ -34,6 +34,15 @@ const std::vector<OptimizerKind> kOptimizers = {
        return new nn::Adadelta({.lr = o.lr, .rho = 0.95, .eps = 1e-6, .weight_decay = o.weight_decay});
      }}};
 
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const OptimizerKind& kind : kOptimizers) names.push_back(kind.name);
+  return names;
+}
+
+const std::vector<std::string> kSchedules = {"linear", "cosine",  "exponential", "step",
+                                             "noam",   "plateau", "constant"};
+
 const OptimizerKind& optimizer_kind(const std::string& optimizer) {
   for (const OptimizerKind& kind : kOptimizers)
     if (kind.name == optimizer) return kind;
@@ -66,7 +75,7 @@ Fields TrainOptions::recipe() {
       {"--momentum", Number{&momentum, 0, 0.9999}, "Of sgd and rmsprop"},
       {"--weight-decay", Number{&weight_decay, 0, kMostDecay},
        "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)"},
-      {"--schedule", Word{&schedule, schedule_names()},
+      {"--schedule", Word{&schedule, kSchedules},
        "Learning rate over the run; step is halved from the middle on, noam the inverse root of the steps, "
        "plateau is halved when validation stalls"},
       {"--warmup", Whole{&warmup, 1, 1000000000},
@@ -79,16 +88,6 @@ Fields TrainOptions::recipe() {
       {"--scheduled-sampling", Number{&scheduled_sampling, 0, 1},
        "Feed the model's own word instead of the reference with a probability that rises to this"},
       {"--label-smoothing", Number{&label_smoothing, 0, 0.9}, "Spread over all words"}};
-}
-
-std::vector<std::string> optimizer_names() {
-  std::vector<std::string> names;
-  for (const OptimizerKind& kind : kOptimizers) names.push_back(kind.name);
-  return names;
-}
-
-std::vector<std::string> schedule_names() {
-  return {"linear", "cosine", "exponential", "step", "noam", "plateau", "constant"};
 }
 
 std::unique_ptr<nn::Optimizer> make_optimizer(const TrainOptions& o) {
@@ -110,7 +109,7 @@ double learning_rate(const std::string& schedule, double base, double progress, 
   if (schedule == "exponential") return warm * nn::exponential_lr(0.01)(base, progress);
   if (schedule == "step") return warm * nn::multi_step_lr({0.5, 0.625, 0.75, 0.875}, 0.5)(base, progress);
   if (schedule == "constant" || schedule == "plateau") return warm * base;
-  nn::unknown_name("train", "schedule", schedule, schedule_names());
+  nn::unknown_name("train", "schedule", schedule, kSchedules);
 }
 
 std::map<std::string, std::string> recipe(const TrainOptions& options) {

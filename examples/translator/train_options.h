@@ -44,9 +44,6 @@ struct TrainOptions {
   Fields budget();  ///< what it can change, and its batches, which it compares by itself
 };
 
-std::vector<std::string> optimizer_names();
-std::vector<std::string> schedule_names();
-
 /// The optimiser that the options name. @throws gradus::Error for an unknown name.
 std::unique_ptr<gradus::nn::Optimizer> make_optimizer(const TrainOptions& options);
 

@@ -18,10 +18,6 @@ constexpr const char* kMark = "╺╸";  // half lines that meet in the middle o
 
 std::string spaces(int n) { return std::string(static_cast<size_t>(std::max(n, 0)), ' '); }
 
-std::string pad_left(const std::string& text, int width) {
-  return spaces(width - utf8::display_width(text)) + text;
-}
-
 // Two digits: `.93`, and `1.0` from where `.99` would be too little.
 std::string digits(float weight) {
   if (std::isnan(weight)) return "??";
@@ -164,7 +160,7 @@ class HeatMap {
   void draw_row(int64_t row, const Block& block) {
     const std::string label = utf8::fit(target_[static_cast<size_t>(row)], label_width_);
     const int64_t largest = weights_.largest_of(row);
-    std::string line = pad_left(label, label_width_) + " " + settle(label, left_);
+    std::string line = spaces(label_width_ - utf8::display_width(label)) + label + " " + settle(label, left_);
     for (int64_t column = block.first; column < block.last; ++column) {
       const float weight = weights_.at(row, column);
       line += colored() ? color_cell(weight, column == largest) : plain_cell(weight, column == largest);

@@ -161,15 +161,11 @@ double smoothing_value(const BleuOptions& options) {
   return options.smoothing == Smoothing::floor ? 0.1 : 1.0;
 }
 
-double brevity_penalty(int64_t hypothesis, int64_t reference) {
-  if (hypothesis >= reference) return 1;
-  if (hypothesis == 0) return 0;
-  return std::exp(1 - static_cast<double>(reference) / static_cast<double>(hypothesis));
-}
-
 // score = BP exp(mean over n of log p_n), from the counts.
 void finish(BleuScore& bleu, const BleuOptions& options) {
-  bleu.brevity_penalty = brevity_penalty(bleu.hypothesis_length, bleu.reference_length);
+  const auto hypothesis = static_cast<double>(bleu.hypothesis_length);
+  const auto reference = static_cast<double>(bleu.reference_length);
+  if (hypothesis < reference) bleu.brevity_penalty = hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
   const bool any = std::any_of(bleu.correct.begin(), bleu.correct.end(), [](int64_t c) { return c > 0; });
   if (!any) return;
   double halving = 1;

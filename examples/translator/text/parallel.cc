@@ -74,20 +74,16 @@ std::string_view trim(std::string_view text) {
 
 bool is_blank(std::string_view line) { return trim(line).empty(); }
 
-class Collector {
- public:
-  Collector(std::string name, const ReadOptions& options) : options_(options) {
-    data_.report.name = std::move(name);
-  }
+struct Collector {
+  const ReadOptions& options;
+  ParallelData data;
 
-  bool full() const { return options_.max_pairs > 0 && data_.report.pairs >= options_.max_pairs; }
-  void count_line() { ++data_.report.lines; }
-  void count_blank() { ++data_.report.blank; }
+  bool full() const { return options.max_pairs > 0 && data.report.pairs >= options.max_pairs; }
 
   void bad(const Lines& file, const std::string& reason) {
     const InputError error(file.name(), file.number(), reason);
-    if (options_.strict) throw error;
-    if (data_.report.bad++ < options_.kept_messages) data_.report.messages.emplace_back(error.what());
+    if (options.strict) throw error;
+    if (data.report.bad++ < options.kept_messages) data.report.messages.emplace_back(error.what());
   }
 
   // The two sides with the files they come from (the same one for columns).
@@ -105,37 +101,31 @@ class Collector {
     if (!is_blank(links)) pair.alignment = parse_moses(links);
     const Lines* source_file = &first_file;
     const Lines* target_file = &second_file;
-    if (options_.swap_columns) {
+    if (options.swap_columns) {
       std::swap(pair.source_text, pair.target_text);
       std::swap(source_file, target_file);
       if (pair.alignment) pair.alignment = swapped(std::move(*pair.alignment));
     }
     pair.line = source_file->number();
-    pair.source = tokenize(pair.source_text, {.lowercase = options_.lowercase});
-    pair.target = tokenize(pair.target_text, {.lowercase = options_.lowercase});
+    pair.source = tokenize(pair.source_text, {.lowercase = options.lowercase});
+    pair.target = tokenize(pair.target_text, {.lowercase = options.lowercase});
     if (pair.source.empty()) return bad(*source_file, "the source side is empty");
     if (pair.target.empty()) return bad(*target_file, "the target side is empty");
 
     const auto source_length = static_cast<int64_t>(pair.source.size());
     const auto target_length = static_cast<int64_t>(pair.target.size());
-    if (options_.max_length > 0 && std::max(source_length, target_length) > options_.max_length) {
-      ++data_.report.too_long;
+    if (options.max_length > 0 && std::max(source_length, target_length) > options.max_length) {
+      ++data.report.too_long;
       return;
     }
     if (pair.alignment && !fits(*pair.alignment, source_length, target_length)) {
       pair.alignment.reset();
-      ++data_.report.bad_alignments;
+      ++data.report.bad_alignments;
     }
-    data_.report.aligned += pair.alignment ? 1 : 0;
-    ++data_.report.pairs;
-    data_.pairs.push_back(std::move(pair));
+    data.report.aligned += pair.alignment ? 1 : 0;
+    ++data.report.pairs;
+    data.pairs.push_back(std::move(pair));
   }
-
-  ParallelData finish() { return std::move(data_); }
-
- private:
-  ReadOptions options_;
-  ParallelData data_;
 };
 
 }  // namespace
@@ -153,18 +143,15 @@ std::string ReadReport::summary() const {
 
 ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOptions& options) {
   Lines lines(in, name);
-  Collector collector(name, options);
+  Collector collector{options, {.report = {.name = name}}};
   std::string line;
   while (!collector.full() && lines.next(line)) {
-    collector.count_line();
+    ++collector.data.report.lines;
     const std::string_view text = line;
     const size_t tab = text.find('\t');
     if (tab == std::string_view::npos) {
-      if (is_blank(text)) {
-        collector.count_blank();
-      } else {
-        collector.bad(lines, "no tab between source and target");
-      }
+      if (is_blank(text)) ++collector.data.report.blank;
+      else collector.bad(lines, "no tab between source and target");
       continue;
     }
     const size_t second_tab = std::min(text.find('\t', tab + 1), text.size());
@@ -172,7 +159,7 @@ ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOpt
     const std::string_view rest = text.substr(std::min(second_tab + 1, text.size()));
     collector.add(lines, text.substr(0, tab), lines, target, rest.substr(0, rest.find('\t')));
   }
-  return collector.finish();
+  return std::move(collector.data);
 }
 
 ParallelData read_pairs(const std::string& path, const ReadOptions& options) {
@@ -184,30 +171,25 @@ ParallelData read_pairs(std::istream& source, const std::string& source_name, st
                         const std::string& target_name, const ReadOptions& options) {
   Lines sources(source, source_name);
   Lines targets(target, target_name);
-  Collector collector(source_name + ", " + target_name, options);
+  Collector collector{options, {.report = {.name = source_name + ", " + target_name}}};
   std::string first;
   std::string second;
   while (!collector.full()) {
     const bool more_source = sources.next(first);
     const bool more_target = targets.next(second);
     if (more_source != more_target) {
-      while (sources.next(first)) {
-      }
-      while (targets.next(second)) {
+      while (sources.next(first) || targets.next(second)) {
       }
       throw InputError(
           source_name, 0,
           fmt::format("has {} lines, but {} has {}", sources.number(), target_name, targets.number()));
     }
     if (!more_source) break;
-    collector.count_line();
-    if (is_blank(first) && is_blank(second)) {
-      collector.count_blank();
-    } else {
-      collector.add(sources, first, targets, second, {});
-    }
+    ++collector.data.report.lines;
+    if (is_blank(first) && is_blank(second)) ++collector.data.report.blank;
+    else collector.add(sources, first, targets, second, {});
   }
-  return collector.finish();
+  return std::move(collector.data);
 }
 
 ParallelData read_pairs(const std::string& source_path, const std::string& target_path,

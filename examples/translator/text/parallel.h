@@ -39,15 +39,15 @@ struct ReadReport {
   int64_t too_long = 0;        ///< left out because of max_length
   int64_t bad = 0;             ///< left out because something is wrong with them
   int64_t bad_alignments = 0;  ///< kept without their alignment, whose links point outside the sentences
-  std::vector<std::string> messages;  ///< `pairs.tsv:17: no tab between source and target`, the first few
+  std::vector<std::string> messages = {};  ///< `pairs.tsv:17: no tab between source and target`, some
 
   /// `pairs.tsv: 98 of 101 lines read, 1 blank, 2 bad`.
   std::string summary() const;
 };
 
 struct ParallelData {
-  std::vector<SentencePair> pairs;
-  ReadReport report;
+  std::vector<SentencePair> pairs = {};
+  ReadReport report = {};
 };
 
 /// Reads `source TAB target` lines; `-` is standard input. Columns beyond the second are left alone, but that
