@@ -20,9 +20,8 @@ constexpr size_t kAtOnce = 64;  // sentences
 template <class Add>
 Total total(const std::vector<EncodedPair>& pairs, const Work& work, const Add& add) {
   std::vector<Total> parts(static_cast<size_t>(std::max(1, work.threads)));
-  for_each_batch(pairs, kAtOnce, work, [&](size_t worker, const std::vector<size_t>& chosen) {
-    add(parts[worker], chosen);
-  });
+  for_each_batch(pairs, kAtOnce, work,
+                 [&](size_t worker, const std::vector<size_t>& chosen) { add(parts[worker], chosen); });
   Total sum;
   for (const Total& p : parts) {
     sum.nats += p.nats;

@@ -78,7 +78,6 @@ TEST_CASE("no line is wider than the terminal, and there are never more than it 
 
 TEST_CASE("colours only where the terminal has them; a first validation; no attention, no probe") {
   CHECK(view({.is_terminal = true}).find('\x1b') == std::string::npos);
-  CHECK(view({.is_terminal = true, .color = Color::truecolor}).find("\x1b[48;2;") !=
-        std::string::npos);
+  CHECK(view({.is_terminal = true, .color = Color::truecolor}).find("\x1b[48;2;") != std::string::npos);
   CHECK(draw_live_view({{.train_loss = 5}}, {}, {.is_terminal = true}) == "          train loss  ▁  5.000\n");
 }

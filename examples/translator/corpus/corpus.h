@@ -10,8 +10,8 @@
 namespace translator {
 
 /// English and French: lower-case tokens as translator::tokenize() cuts them (`l'`, `n'`, `qu'` apart,
-/// `doesn't` whole), the same as text, and links, all of them sure and sorted. A French word without an English
-/// word of its own belongs to the word that calls for it, so that every token of both sides is linked:
+/// `doesn't` whole), the same as text, and links, all sure and sorted. A French word without an English word
+/// of its own belongs to the word that calls for it, so that every token of both sides is linked:
 ///   ate - a mangé; will eat - mangera; is eating - mange; want to eat: want - veux, to eat - manger;
 ///   doesn't - n' pas; didn't - n' a pas; won't - n' pas mangera; never - n' jamais;
 ///   do, does, did in a question - est-ce que (did - a as well); what - que (of qu' est-ce que);

@@ -165,7 +165,8 @@ double smoothing_value(const BleuOptions& options) {
 void finish(BleuScore& bleu, const BleuOptions& options) {
   const auto hypothesis = static_cast<double>(bleu.hypothesis_length);
   const auto reference = static_cast<double>(bleu.reference_length);
-  if (hypothesis < reference) bleu.brevity_penalty = hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
+  if (hypothesis < reference)
+    bleu.brevity_penalty = hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
   const bool any = std::any_of(bleu.correct.begin(), bleu.correct.end(), [](int64_t c) { return c > 0; });
   if (!any) return;
   double halving = 1;

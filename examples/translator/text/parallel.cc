@@ -150,8 +150,10 @@ ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOpt
     const std::string_view text = line;
     const size_t tab = text.find('\t');
     if (tab == std::string_view::npos) {
-      if (is_blank(text)) ++collector.data.report.blank;
-      else collector.bad(lines, "no tab between source and target");
+      if (is_blank(text))
+        ++collector.data.report.blank;
+      else
+        collector.bad(lines, "no tab between source and target");
       continue;
     }
     const size_t second_tab = std::min(text.find('\t', tab + 1), text.size());
@@ -186,8 +188,10 @@ ParallelData read_pairs(std::istream& source, const std::string& source_name, st
     }
     if (!more_source) break;
     ++collector.data.report.lines;
-    if (is_blank(first) && is_blank(second)) ++collector.data.report.blank;
-    else collector.add(sources, first, targets, second, {});
+    if (is_blank(first) && is_blank(second))
+      ++collector.data.report.blank;
+    else
+      collector.add(sources, first, targets, second, {});
   }
   return std::move(collector.data);
 }
