@@ -67,7 +67,7 @@ Corpus generate_corpus(const CorpusOptions& options) {
     if (pair.source.size() > limit || pair.target.size() > limit || has_held_out(pair.source)) continue;
     const auto& [pairs, wanted] = parts[part_of(pair.target)];
     if (pairs->size() == static_cast<size_t>(wanted) || !seen.insert(identity(pair.source)).second) continue;
-    pairs->push_back(std::move(pair));
+    pairs->push_back(corpus::with_texts(std::move(pair)));
     --missing;
     tries = 0;
   }
@@ -81,7 +81,7 @@ SentencePair held_out_pair() {
                               .verb = &corpus::verb("like"),
                               .polarity = corpus::Polarity::negative,
                               .object = {apples}};
-  return corpus::realise({.parts = {{.clause = clause}}, .stop = false});
+  return corpus::with_texts(corpus::realise({.parts = {{.clause = clause}}, .stop = false}));
 }
 
 }  // namespace translator

@@ -64,14 +64,18 @@ SentencePair realise(Sentence sentence) {
   SentencePair result;
   for (const Word& word : english) result.source.push_back(word.text);
   for (const Word& word : french) result.target.push_back(word.text);
-  result.source_text = detokenize(result.source, {.typography = Typography::english});
-  result.target_text = detokenize(result.target, {.typography = Typography::french});
   Links& links = result.alignment.emplace().sure;
   for (size_t i = 0; i < english.size(); ++i)
     for (size_t j = 0; j < french.size(); ++j)
       if (share_key(english[i], french[j]))
         links.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j)});
   return result;
+}
+
+SentencePair with_texts(SentencePair pair) {
+  pair.source_text = detokenize(pair.source, {.typography = Typography::english});
+  pair.target_text = detokenize(pair.target, {.typography = Typography::french});
+  return pair;
 }
 
 }  // namespace translator::corpus

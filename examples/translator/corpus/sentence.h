@@ -126,6 +126,8 @@ inline int key(int id, int role) { return id * 32 + role; }
 std::vector<Word> to_english(const Sentence& sentence);
 std::vector<Word> to_french(const Sentence& sentence);
 
+/// Tokens and links; with_texts adds what a person would write, which only pairs that are kept need.
 SentencePair realise(Sentence sentence);
+SentencePair with_texts(SentencePair pair);
 
 }  // namespace translator::corpus

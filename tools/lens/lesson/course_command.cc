@@ -58,8 +58,8 @@ class Desk {
   }
 
   void say_file(const std::string& label, const Unit& unit, bool fresh) const {
-    fmt::print("{}{}\n\n", toned(label, Tone::quiet, style_),
-               work_.file(unit).string() + (fresh ? toned("  (new)", Tone::quiet, style_) : ""));
+    fmt::print("{}{}{}\n\n", toned(label, Tone::quiet, style_), work_.file(unit).string(),
+               fresh ? toned("  (new)", Tone::quiet, style_) : "");
   }
 
   // A trial of a file, without what decides.
