@@ -35,7 +35,7 @@ for header in $headers; do
     fail "$header is not the source tree's"
 done
 # Those that stay at home are for the library's own .cc files and say so, or have a reason in this list.
-internal='^gradus/(kernels/.*|io/json_header)\.h$'
+internal='^gradus/(kernels/.*|nn/packed/.*|io/json_header)\.h$'
 for header in $({ cd "$source/lib" && find gradus -name '*.h'; cd "$source/nn" && find gradus -name '*.h'; }); do
   [ ! -f "$include/$header" ] || continue
   file="$source/lib/$header"

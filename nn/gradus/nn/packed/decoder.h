@@ -1,7 +1,5 @@
 #pragma once
 
-// Internal to decoding with packed weights and not installed.
-
 #include <memory>
 #include <optional>
 
