@@ -56,6 +56,7 @@ void look_at_attention(Evaluation& out, const Model& model, const std::vector<Se
         part.nats += entropy_of(w, static_cast<int64_t>(encoded[i].source.size()));
       }
       part.tokens += rows;
+      if (!pairs[i].alignment) continue;
       links[i] = links_from_attention({rows, S, own}, static_cast<int64_t>(pairs[i].source.size()), rows);
     }
   });

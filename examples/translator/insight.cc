@@ -20,8 +20,7 @@ double squares(const gradus::Tensor& x) {
 
 double gradient_norm(const gradus::Gradients::Entry* entry) {
   if (!entry) return 0;  // an embedding none of whose words occurred
-  if (entry->dense.defined())
-    return std::sqrt(squares(entry->rows.empty() ? entry->dense : gradus::densify(*entry)));
+  if (entry->dense.defined()) return std::sqrt(squares(gradus::densify(*entry)));
   double sum = 0;
   for (const gradus::RowGradient& part : entry->rows) sum += squares(part.rows);
   return std::sqrt(sum);

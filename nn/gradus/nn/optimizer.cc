@@ -75,7 +75,7 @@ void for_each_gradient(Gradients& grads, F&& f) {
 double grad_norm(Gradients& grads, ThreadPool* pool) {
   std::vector<Tensor> parts;
   for_each_gradient(grads, [&](const Gradients::Entry& entry) {
-    if (entry.dense.defined()) parts.push_back(entry.rows.empty() ? entry.dense : densify(entry));
+    if (entry.dense.defined()) parts.push_back(densify(entry));
     else parts.push_back(entry.rows[0].rows);
   });
   struct Block {
@@ -115,10 +115,7 @@ double clip_grad_value(Gradients& grads, double max_value) {
   must_be_positive("clip_grad_value", "max_value", max_value);
   double largest = 0;
   for_each_gradient(grads, [&](Gradients::Entry& entry) {
-    if (entry.dense.defined() && !entry.rows.empty()) {
-      entry.dense = densify(entry);
-      entry.rows.clear();
-    }
+    if (entry.dense.defined()) entry.make_dense();
     Tensor& g = entry.dense.defined() ? entry.dense : entry.rows[0].rows;
     double most = 0;
     visit_floating(g, "clip_grad_value", [&](const auto* x) {
@@ -180,7 +177,7 @@ void Optimizer::step(const ParameterList& parameters, const Gradients& grads, do
       if (!entry->dense.defined())
         apply_rows(update, *entry, value, state, pool);
       else
-        apply_shared(update, entry->rows.empty() ? entry->dense : densify(*entry), value, state, pool);
+        apply_shared(update, densify(*entry), value, state, pool);
     });
   }
 }
