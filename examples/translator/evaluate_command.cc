@@ -1,11 +1,14 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
+#include <tuple>
 
 #include <translator/commands.h>
 #include <translator/corpus/corpus.h>
@@ -13,6 +16,8 @@
 #include <translator/evaluation.h>
 #include <translator/files.h>
 #include <translator/text/alignment.h>
+#include <translator/text/metric.h>
+#include <translator/text/python_text.h>
 #include <common/error.h>
 #include <common/json_text.h>
 #include <common/progress.h>
@@ -39,7 +44,8 @@ void add_alignments(std::vector<SentencePair>& pairs, const std::string& path, b
           fmt::format("has links outside a sentence of {} and {} tokens", p.source.size(), p.target.size()));
   }
   while (std::getline(file, line)) ++number;
-  if (number > lines) throw InputError(path, 0, fmt::format("has {} lines, the pairs have {}", number, lines));
+  if (number > lines)
+    throw InputError(path, 0, fmt::format("has {} lines, the pairs have {}", number, lines));
 }
 
 // Leaves out what the model cannot read or learn: as bad a line as one without a tab.
@@ -85,67 +91,128 @@ void must_not_know_the_test(const std::string& directory, const TrainingData& tr
                                  "others were test sentences than in version {}: train it anew",
                                  trained_on.version, kCorpusVersion));
   if (trained_on.corpus != "embedded")
-    tell("translator: {} learnt from sentences of its own, not from the embedded corpus; if the test "
-               "sentences are among them, the scores mean nothing\n",
-               directory);
+    tell(
+        "translator: {} learnt from sentences of its own, not from the embedded corpus; if the test "
+        "sentences are among them, the scores mean nothing\n",
+        directory);
 }
 
-// What is found of sentences whose source has so many words; the last range holds those of two others again.
-struct LengthRow {
-  const char* source_words;
-  size_t from, to;
-  Evaluation found = {};
+// What is found of some sentences. Translations were made once, of all.
+struct Part {
+  const char* source_words = "";
+  int64_t sentences = 0;
+  std::vector<Score> scores = {};  // of the usual metrics, in their order
+  double exact_match = 0, perplexity = 0;
 };
 
-std::vector<LengthRow> by_length(const Model& model, const std::vector<SentencePair>& pairs,
-                                 const EvaluationOptions& options) {
-  std::vector<LengthRow> rows = {{"1 .. 5", 1, 5},          {"6 .. 10", 6, 10},   {"11 .. 15", 11, 15},
-                                 {"16 .. 20", 16, 20},      {"21 .. 30", 21, 30}, {"> 30", 31, SIZE_MAX},
-                                 {"all > 20", 21, SIZE_MAX}};
-  for (LengthRow& row : rows) {
-    std::vector<SentencePair> some;
-    for (const SentencePair& p : pairs)
-      if (p.source.size() >= row.from && p.source.size() <= row.to) some.push_back(p);
-    if (!some.empty()) row.found = evaluate(model, some, options);
+// The translations of all sentences with what the metrics count of each.
+class Scored {
+ public:
+  Scored(const Model& model, const std::vector<SentencePair>& pairs, const Evaluation& all)
+      : model_(model), pairs_(pairs), all_(all), metrics_(usual_metrics(model.config.lowercase)) {
+    for (const Metric& m : metrics_) counts_.push_back(count(m, all.hypotheses, all.references));
   }
-  std::erase_if(rows, [](const LengthRow& row) { return row.found.sentences == 0; });
-  return rows;
+
+  std::vector<Score> scores(const std::vector<size_t>& chosen) const {
+    std::vector<Score> out;
+    for (size_t m = 0; m < metrics_.size(); ++m)
+      out.push_back(score_of(metrics_[m], counts_[m].some(chosen), Resampling()));
+    return out;
+  }
+
+  // By source length; the last range holds the sentences of two others again.
+  std::vector<Part> by_length(const Work& work) const {
+    static constexpr std::tuple<const char*, size_t, size_t> kRanges[] = {
+        {"1 .. 5", 1, 5},     {"6 .. 10", 6, 10},     {"11 .. 15", 11, 15},      {"16 .. 20", 16, 20},
+        {"21 .. 30", 21, 30}, {"> 30", 31, SIZE_MAX}, {"all > 20", 21, SIZE_MAX}};
+    std::vector<Part> out;
+    for (const auto& [name, from, to] : kRanges) {
+      std::vector<size_t> chosen;
+      for (size_t i = 0; i < pairs_.size(); ++i)
+        if (pairs_[i].source.size() >= from && pairs_[i].source.size() <= to) chosen.push_back(i);
+      if (!chosen.empty()) out.push_back(part(name, chosen, work));
+    }
+    return out;
+  }
+
+ private:
+  Part part(const char* name, const std::vector<size_t>& chosen, const Work& work) const {
+    std::vector<SentencePair> some;
+    int64_t exact = 0;
+    for (size_t i : chosen) {
+      some.push_back(pairs_[i]);
+      exact += is_exact(all_.hypotheses[i], all_.references[i], model_.config.lowercase);
+    }
+    const Total loss = total_loss(model_, encode(some, model_), work);
+    const auto n = static_cast<int64_t>(chosen.size());
+    return {name, n, scores(chosen), static_cast<double>(exact) / static_cast<double>(n),
+            std::exp(loss.nats / static_cast<double>(loss.tokens))};
+  }
+
+  const Model& model_;
+  const std::vector<SentencePair>& pairs_;
+  const Evaluation& all_;
+  std::vector<Metric> metrics_;
+  std::vector<CorpusCounts> counts_;  // of each metric
+};
+
+// The name of a metric in JSON: bleu, chrf2, chrf2++.
+std::string key_of(const Score& s) { return python_text::lower(s.name); }
+
+nlohmann::ordered_json confidence_of(const std::vector<Score>& scores) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  for (const Score& s : scores)
+    if (s.interval) out[key_of(s)] = {{"mean", s.interval->mean}, {"half_width", s.interval->half_width}};
+  return out;
 }
 
-void show(const Evaluation& e, const std::vector<LengthRow>& rows, bool as_json) {
-  if (as_json) {
-    nlohmann::ordered_json j = {
-        {"sentences", e.sentences},    {"tokens", e.tokens},   {"loss", e.nll},
-        {"perplexity", e.perplexity},  {"bleu", e.bleu.score}, {"signature", e.bleu.signature},
-        {"exact_match", e.exact_match}};
-    if (e.aer) j["aer"] = *e.aer;
-    j["seconds"] = e.seconds;
-    for (const LengthRow& r : rows)
-      j["by_length"].push_back({{"source_words", r.source_words},
-                                {"sentences", r.found.sentences},
-                                {"bleu", r.found.bleu.score},
-                                {"exact_match", r.found.exact_match},
-                                {"perplexity", r.found.perplexity}});
-    fmt::print("{}\n", json_text::dump(j));
-    return;
+void show_json(const Evaluation& e, const std::vector<Score>& scores, const std::vector<Part>& parts) {
+  nlohmann::ordered_json j = {
+      {"sentences", e.sentences}, {"tokens", e.tokens}, {"loss", e.nll}, {"perplexity", e.perplexity}};
+  for (const Score& s : scores) j[key_of(s)] = s.value;
+  j["exact_match"] = e.exact_match;
+  j["exact_match_own_spelling"] = e.exact_in_own_spelling;
+  if (e.aer) j["aer"] = *e.aer;
+  j["seconds"] = e.seconds;
+  j["confidence"] = confidence_of(scores);
+  for (const Score& s : scores) j["signatures"][key_of(s)] = s.signature;
+  for (const Part& p : parts) {
+    nlohmann::ordered_json row = {{"source_words", p.source_words}, {"sentences", p.sentences}};
+    for (const Score& s : p.scores) row[key_of(s)] = s.value;
+    row["exact_match"] = p.exact_match;
+    row["perplexity"] = p.perplexity;
+    row["confidence"] = confidence_of(p.scores);
+    j["by_length"].push_back(row);
   }
+  fmt::print("{}\n", json_text::dump(j));
+}
+
+void show(const Evaluation& e, const std::vector<Score>& scores, const std::vector<Part>& parts) {
   fmt::print("sentences    {}\n", e.sentences);
   fmt::print("loss         {:.4f} nats per target token ({} tokens, </s> counted)\n", e.nll, e.tokens);
   fmt::print("perplexity   {:.3f}\n", e.perplexity);
-  fmt::print("BLEU         {}\n             {}\n", e.bleu.format(), e.bleu.signature);
+  for (const Score& s : scores) fmt::print("{:<12} {}\n{:13}{}\n", s.name, s.format(), "", s.signature);
   fmt::print("exact match  {:.2f} %\n", 100 * e.exact_match);
+  if (e.exact_in_own_spelling != e.exact_match)
+    fmt::print("{:13}{:.2f} % in the model's spelling: of references as the model reads and writes them\n",
+               "", 100 * e.exact_in_own_spelling);
   if (e.aer)
     fmt::print(
         "AER          {:.4f} (teacher-forced argmax against gold links; target words without one are "
         "not counted)\n",
         *e.aer);
   fmt::print("time         {}\n", format_duration(e.seconds));
-  if (!rows.empty())
-    fmt::print("\n{:<16} {:>9} {:>8} {:>12} {:>10}\n", "source words", "sentences", "BLEU", "exact match",
-               "perplexity");
-  for (const LengthRow& r : rows)
-    fmt::print("{:<16} {:>9} {:>8.1f} {:>10.1f} % {:>10.3f}\n", r.source_words, r.found.sentences,
-               r.found.bleu.score, 100 * r.found.exact_match, r.found.perplexity);
+  if (parts.empty()) return;
+  fmt::print("\n{:<16} {:>9}", "source words", "sentences");
+  for (const Score& s : scores) fmt::print(" {:>14}", s.name);
+  fmt::print(" {:>12} {:>10}\n", "exact match", "perplexity");
+  for (const Part& p : parts) {
+    fmt::print("{:<16} {:>9}", p.source_words, p.sentences);
+    for (const Score& s : p.scores)
+      fmt::print(" {:>7.1f}{:<7}", s.value,
+                 s.interval ? fmt::format(" ± {:.1f}", s.interval->half_width) : "");
+    fmt::print(" {:>10.1f} % {:>10.3f}\n", 100 * p.exact_match, p.perplexity);
+  }
 }
 
 }  // namespace
@@ -185,12 +252,18 @@ int run(EvaluateCommand& o) {
     bar->update(done);
   };
   Evaluation all = evaluate(model, pairs, options);
-  std::vector<LengthRow> rows;
-  if (o.by_length) rows = by_length(model, pairs, options);
   bar.reset();
-  show(all, rows, o.json);
+  const Scored scored(model, pairs, all);
+  std::vector<size_t> each(pairs.size());
+  std::iota(each.begin(), each.end(), size_t{0});
+  const std::vector<Score> scores = scored.scores(each);
+  std::vector<Part> parts;
+  if (o.by_length) parts = scored.by_length({.threads = o.common.threads});
+  o.json ? show_json(all, scores, parts) : show(all, scores, parts);
+  std::vector<std::string> references;
+  for (const auto& one : all.references) references.push_back(fmt::format("{}", fmt::join(one, "\t")));
   write_lines(o.hypotheses, all.hypotheses, pairs, lines);
-  write_lines(o.references, all.references, pairs, lines);
+  write_lines(o.references, references, pairs, lines);
   return 0;
 }
 

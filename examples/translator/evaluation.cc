@@ -8,6 +8,7 @@
 #include <gradus/nn/seq2seq.h>
 #include <gradus/ops/reduce.h>
 #include <translator/text/alignment.h>
+#include <translator/text/python_text.h>
 
 namespace translator {
 namespace {
@@ -93,8 +94,10 @@ std::vector<std::vector<std::string>> translate_aligned(const Model& model,
         int32_t& word = words.i32()[b];
         if (word == nn::kEos) continue;
         word = best.i32()[b];
-        if (word == nn::kEos) --going;
-        else out[chosen[static_cast<size_t>(b)]].push_back(model.target.token(word));
+        if (word == nn::kEos)
+          --going;
+        else
+          out[chosen[static_cast<size_t>(b)]].push_back(model.target.token(word));
       }
     }
   });
@@ -108,6 +111,13 @@ Total total_loss(const Model& model, const std::vector<EncodedPair>& pairs, cons
     gradus::CrossEntropy loss = model.network->loss(make_batch(pairs, chosen));
     part.nats += loss.nll;
     part.tokens += loss.tokens;
+  });
+}
+
+bool is_exact(const std::string& hypothesis, const std::vector<std::string>& references, bool lowercase) {
+  auto spelling = [&](const std::string& text) { return lowercase ? python_text::lower(text) : text; };
+  return std::any_of(references.begin(), references.end(), [&](const std::string& reference) {
+    return spelling(hypothesis) == spelling(reference);
   });
 }
 
@@ -135,7 +145,9 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   std::vector<std::vector<std::string>> sources;
   for (size_t i = 0; i < n; ++i) {
     sources.push_back(pairs[i].source);
-    out.references.push_back(readable(model, pairs[i].target));
+    out.references.push_back({pairs[i].target_text});
+    out.references[i].insert(out.references[i].end(), pairs[i].further_targets.begin(),
+                             pairs[i].further_targets.end());
   }
   std::vector<std::vector<std::string>> best(n);
   const Work translating = work_on("translating", n);
@@ -148,17 +160,18 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
     for (size_t i = 0; i < n; ++i)
       if (!translations[i].empty()) best[i] = translations[i][0].tokens;
   }
-  int64_t exact = 0;
+  const bool lowercase = model.config.lowercase;  // no capitals are asked of a model that writes none
+  int64_t exact = 0, exact_in_own_spelling = 0;
   for (size_t i = 0; i < n; ++i) {
-    exact += best[i] == pairs[i].target;
     out.hypotheses.push_back(readable(model, best[i]));
+    exact += is_exact(out.hypotheses[i], out.references[i], lowercase);
+    exact_in_own_spelling += out.hypotheses[i] == readable(model, pairs[i].target);
   }
   out.translated = static_cast<int64_t>(n);
   if (n > 0) {
-    // References are read as the model writes: a model without capitals is not asked for any, and the signature
-    // says so.
-    out.bleu = corpus_bleu(out.hypotheses, out.references, {.lowercase = model.config.lowercase});
+    out.bleu = corpus_bleu(out.hypotheses, out.references, {.lowercase = lowercase});
     out.exact_match = static_cast<double>(exact) / static_cast<double>(n);
+    out.exact_in_own_spelling = static_cast<double>(exact_in_own_spelling) / static_cast<double>(n);
   }
   if (options.alignment && model.network->attends()) {
     if (options.align_at_most > 0)

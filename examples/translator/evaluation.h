@@ -16,8 +16,10 @@ struct Evaluation {
   double nll = 0;         ///< teacher-forced, mean over real target tokens (</s> counted), nats, unsmoothed
   double perplexity = 0;  ///< exp(nll)
   int64_t tokens = 0;
-  BleuScore bleu;             ///< 13a, of the readable text; case:lc of a model that writes no capitals
-  double exact_match = 0;     ///< share of sentences whose tokens are the reference's
+  BleuScore bleu;          ///< 13a, against the references; case:lc of a model that writes no capitals
+  double exact_match = 0;  ///< share of the translated sentences, see is_exact
+  double exact_in_own_spelling =
+      0;  ///< the same against the first reference as the model reads and writes it
   /// Where pairs have gold alignments and the model attends. Lenient: a target word without a gold link is not
   /// counted, wherever the model looks for it.
   std::optional<double> aer;
@@ -25,20 +27,24 @@ struct Evaluation {
   std::optional<double> entropy;
   int64_t sentences = 0, translated = 0;
   double seconds = 0;
-  std::vector<std::string> hypotheses;  ///< readable, of the translated sentences
-  std::vector<std::string> references;  ///< what they are compared with: read and written by the model
+  std::vector<std::string> hypotheses;               ///< readable, of the translated sentences
+  std::vector<std::vector<std::string>> references;  ///< their targets' text, as it stands in the file
 };
 
 struct EvaluationOptions {
   gradus::nn::SearchOptions search = {};
   int64_t translate_at_most = 0;  ///< sentences that get translated; 0: all
   bool alignment = true;
-  int64_t align_at_most = 0;      ///< sentences whose attention is looked at; 0: all
+  int64_t align_at_most = 0;  ///< sentences whose attention is looked at; 0: all
   int threads = 1;
   /// Told, on the calling thread, how much is done: what, sentences, and of how many.
   std::function<void(const char* what, int64_t done, int64_t total)> on_progress = {};
   const std::atomic<bool>* stop = nullptr;  ///< once set, Interrupted is thrown
 };
+
+/// Whether a translation is one of the references, letter for letter; `lowercase` overlooks capitals, as a
+/// metric with case:lc does.
+bool is_exact(const std::string& hypothesis, const std::vector<std::string>& references, bool lowercase);
 
 Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
                     const EvaluationOptions& options = {});

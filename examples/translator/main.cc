@@ -224,14 +224,19 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
 
 void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code) {
   Command c =
-      app.add_command("evaluate", "Perplexity, BLEU, exact match and alignment error on sentence pairs");
+      app.add_command("evaluate", "Perplexity, BLEU, chrF, exact match and alignment error on sentence pairs");
   c.option("model", o.model, "Model directory").required().type_name("DIR");
   auto pairs =
       file(c, "pairs", o.pairs, "TSV: source, target and perhaps links (0-0 1-2); or sources, with --target");
   file(c, "--target", o.target, "Targets, line by line").needs(pairs);
   auto embedded =
       c.flag("--embedded", o.embedded, "The 1000 test sentences of the embedded corpus").excludes(pairs);
-  c.flag("--swap", o.read.swap_columns, "The second column is what is translated from").excludes(embedded);
+  auto swap =
+      c.flag("--swap", o.read.swap_columns, "The second column is what is translated from").excludes(embedded);
+  c.flag("--multi-reference", o.read.multi_reference,
+         "All columns behind the first are translations of it, as many as each line has")
+      .needs(pairs)
+      .excludes(swap);
   c.flag("--strict", o.read.strict, "Stop at the first bad line instead of leaving it out");
   file(c, "--alignments", o.alignments,
        "Gold links in Moses form, a line for each line of the pairs; alignment error counts only the target "
@@ -242,7 +247,7 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
   file(c, "--hypotheses", o.hypotheses,
        "File to write the translations to, a line for each line of the pairs; empty where one was left out");
   file(c, "--references", o.references,
-       "The same of what they are compared with: the targets in the model's spelling");
+       "The same of what they are compared with: the targets as they stand in the pairs");
   c.flag("--json", o.json, "One JSON object instead of the tables");
   add_common_options(c, o.common);
   c.callback([&o, &exit_code] { exit_code = run(o); });

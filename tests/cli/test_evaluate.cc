@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include <translator/text/bleu.h>
 
 #include "../about.h"
@@ -20,6 +22,12 @@ void test_pairs() {
               .code == 0);
 }
 
+std::vector<std::vector<std::string>> one_each(const std::vector<std::string>& references) {
+  std::vector<std::vector<std::string>> out;
+  for (const std::string& r : references) out.push_back({r});
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("from corpus to BLEU: evaluate prints loss, BLEU, exact match, and AER where links are given") {
@@ -31,14 +39,21 @@ TEST_CASE("from corpus to BLEU: evaluate prints loss, BLEU, exact match, and AER
   CHECK(r.err.empty());
   CHECK(count(r.out, "sentences    200\n") == 1);
   CHECK(count(r.out, "AER          0.") == 1);
-  CHECK(count(r.out, "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp") == 1);
+  CHECK(count(r.out, "nrefs:1|bs:1000|seed:12345|case:lc|eff:no|tok:13a|smooth:exp|") == 1);
+  CHECK(count(r.out, "nrefs:1|bs:1000|seed:12345|case:lc|eff:yes|nc:6|nw:2|space:no|") == 1);
   CHECK(count(r.out, "1 .. 5") == 1);
   auto hypotheses = lines_of(read_file("hypotheses")), references = lines_of(read_file("references"));
   REQUIRE(hypotheses.size() == 200);
   REQUIRE(references.size() == 200);
-  translator::BleuScore bleu = translator::corpus_bleu(hypotheses, references);
-  CHECK(count(r.out, "BLEU         " + bleu.format() + "\n") == 1);
-  CHECK(bleu.score > 1);
+  for (const translator::Metric& metric : translator::usual_metrics(true)) {
+    const auto counts = translator::count(metric, hypotheses, one_each(references));
+    const translator::Score score = translator::score_of(metric, counts, translator::Resampling());
+    CHECK(count(r.out, fmt::format("{:<12} {}\n", metric.name, score.format())) == 1);
+    CHECK(score.value > 1);
+    REQUIRE(score.interval);
+    CHECK(score.interval->half_width > 0.1);
+    CHECK(std::abs(score.interval->mean - score.value) < 1);
+  }
   // The same sentences through translate.
   std::string sources;
   for (const std::string& line : lines_of(read_file("test.tsv")))
@@ -49,6 +64,7 @@ TEST_CASE("from corpus to BLEU: evaluate prints loss, BLEU, exact match, and AER
   for (const std::string& line : lines_of(read_file("test.tsv")))
     targets += line.substr(line.find('\t') + 1) + "\n";
   CHECK(read_file("references") == targets);
+  CHECK(count(r.out, "in the model's spelling") == 0);
 }
 
 TEST_CASE("evaluate --json is one object with the table's figures") {
@@ -72,7 +88,8 @@ TEST_CASE("evaluate --json is one object with the table's figures") {
   std::string own;
   const auto pairs = lines_of(read_file("test.tsv"));
   for (size_t i = 0; i < pairs.size(); ++i)
-    own += pairs[i].substr(0, pairs[i].find('\t')) + "\t" + (i % 2 ? hypotheses[i] : "nothing like it") + "\n";
+    own +=
+        pairs[i].substr(0, pairs[i].find('\t')) + "\t" + (i % 2 ? hypotheses[i] : "nothing like it") + "\n";
   write_file("own.tsv", own);
   auto half = json_text::parse(run({"evaluate", trained_model(), "own.tsv", "--json"}).out);
   CHECK(half.at("exact_match").get<double>() == about(0.5, 1e-12));
@@ -133,18 +150,62 @@ TEST_CASE("evaluate takes two files, swaps columns with their links, and counts 
   CHECK(strict.err == "translator: swapped.tsv:201: no tab between source and target\n");
 }
 
-TEST_CASE("evaluate: case:lc where references are written without capitals, case:mixed where with them") {
-  write_file("capitals.tsv", "She eats apples\tElle mange des pommes\nHe sings\tIl chante\n");
-  auto signature = [](const std::string& model) {
+TEST_CASE(
+    "evaluate: references are what the file says; case:lc is asked of a model that writes no capitals") {
+  // Capitals, the file's own spaces and apostrophes: nothing of it is respelled.
+  const std::string targets = "Elle mange  des pommes\u00A0!\nL\u2019homme n'est pas là...\n";
+  std::string pairs;
+  for (const std::string& line : lines_of(targets)) pairs += "She eats apples\t " + line + " \n";
+  write_file("capitals.tsv", pairs);
+  auto found = [](const std::string& model) {
     Result r = run({"evaluate", model, "capitals.tsv", "--json", "--references", "capitals"});
     REQUIRE_MESSAGE(r.code == 0, r.err);
-    return json_text::parse(r.out).at("signature").get<std::string>();
+    return json_text::parse(r.out);
   };
-  CHECK(count(signature(trained_model()), "|case:lc|") == 1);
-  CHECK(read_file("capitals") == "elle mange des pommes\nil chante\n");
+  auto signatures = [](const nlohmann::ordered_json& j) {
+    std::string all;
+    for (const auto& signature : j.at("signatures")) all += signature.get<std::string>();
+    return all;
+  };
+  CHECK(count(signatures(found(trained_model())), "|case:lc|") == 3);
+  CHECK(read_file("capitals") == targets);
   REQUIRE(run(small_run("mixed", {"--epochs", "1", "--case-sensitive", "-q"})).code == 0);
-  CHECK(count(signature("mixed"), "|case:mixed|") == 1);
-  CHECK(read_file("capitals") == "Elle mange des pommes\nIl chante\n");
+  CHECK(count(signatures(found("mixed")), "|case:mixed|") == 3);
+  CHECK(read_file("capitals") == targets);
+}
+
+TEST_CASE("evaluate: exact is on text, and a second line says it in the model's spelling") {
+  // The model's own translations, in capitals and with other spaces in half of the lines.
+  const std::string said = lines_of(run({"translate", trained_model()}, {.input = "she eats\n"}).out).at(0);
+  REQUIRE_FALSE(said.empty());
+  std::string capitals = said;
+  capitals[0] = static_cast<char>(std::toupper(capitals[0]));
+  write_file("spelt.tsv",
+             "she eats\t" + capitals + "\nshe eats\t " + said + " .\n" + "she eats\t" + said + "\u200B\n");
+  Result r = run({"evaluate", trained_model(), "spelt.tsv"});
+  CHECK(count(r.out, "exact match  33.33 %\n             66.67 % in the model's spelling") == 1);
+  auto j = json_text::parse(run({"evaluate", trained_model(), "spelt.tsv", "--json"}).out);
+  CHECK(j.at("exact_match").get<double>() == about(1 / 3.0));
+  CHECK(j.at("exact_match_own_spelling").get<double>() == about(2 / 3.0));
+}
+
+TEST_CASE("evaluate --multi-reference: columns behind the second are references, as many as there are") {
+  const std::string said = lines_of(run({"translate", trained_model()}, {.input = "she eats\n"}).out).at(0);
+  write_file("many.tsv", "she eats\tone of them\t" + said + "\t\tanother\nhe sings\tonly one\n");
+  Result r =
+      run({"evaluate", trained_model(), "many.tsv", "--multi-reference", "--json", "--references", "many"});
+  REQUIRE_MESSAGE(r.code == 0, r.err);
+  auto j = json_text::parse(r.out);
+  CHECK(j.at("exact_match").get<double>() == about(0.5));
+  CHECK(j.at("signatures").at("bleu").get<std::string>().starts_with("nrefs:var|"));
+  CHECK(read_file("many") == "one of them\t" + said + "\tanother\nonly one\n");
+  // Without the option the columns are left alone.
+  auto one = json_text::parse(run({"evaluate", trained_model(), "many.tsv", "--json"}).out);
+  CHECK(one.at("exact_match") == 0.0);
+  CHECK(one.at("chrf2") < j.at("chrf2"));
+  CHECK(run({"evaluate", trained_model(), "many.tsv", "--multi-reference", "--swap"}).code == 2);
+  write_file("bad.tsv", "she eats\tone\tna\xEFve\nhe sings\ttwo\tthree\n");
+  CHECK(run({"evaluate", trained_model(), "bad.tsv", "--multi-reference"}).says("bad.tsv:1: byte 16 (0xef)"));
 }
 
 TEST_CASE("evaluate: lines that are left out shift no other") {
@@ -180,7 +241,8 @@ TEST_CASE("evaluate: lines that are left out shift no other") {
   CHECK(more.says("translator: holes.links: has 9 lines, the pairs have 8\n"));
 }
 
-TEST_CASE("evaluate --by-length: rows of the table and of --json are the same, and every sentence is in one") {
+TEST_CASE(
+    "evaluate --by-length: rows of the table and of --json are the same, and every sentence is in one") {
   test_pairs();
   std::string longer;
   for (int i = 0; i < 1200; ++i) longer += "she ";
@@ -194,6 +256,9 @@ TEST_CASE("evaluate --by-length: rows of the table and of --json are the same, a
     std::string name = row.at("source_words");
     if (name != "all > 20") sum += row.at("sentences").get<int64_t>();
     CHECK(count(table.out, "\n" + name + " ") == 1);
+    CHECK(row.at("perplexity") > 1);
+    for (const char* metric : {"bleu", "chrf2", "chrf2++"}) CHECK(row.at(metric) >= 0);
+    if (row.at("sentences") > 20) CHECK(row.at("confidence").at("chrf2").at("half_width") > 0);
   }
   CHECK(sum == 201);
   CHECK(rows.back().at("sentences") == 1);  // all > 20

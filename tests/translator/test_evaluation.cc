@@ -71,26 +71,45 @@ TEST_CASE("translations, exact matches and BLEU are of the first so many sentenc
   std::vector<std::vector<std::string>> sources;
   for (const SentencePair& p : pairs) sources.push_back(p.source);
   auto found = translate(model, sources);
-  int exact = 0;
-  std::vector<std::string> hypotheses, references;
+  int exact = 0, exact_in_own_spelling = 0;
+  std::vector<std::string> hypotheses;
+  std::vector<std::vector<std::string>> references;
   for (size_t i = 0; i < pairs.size(); ++i) {
-    if (i % 3 == 0) pairs[i].target = found[i][0].tokens;  // what the model says is right
+    if (i % 3 == 0) {  // what the model says is right, but that every second of these files has other spaces
+      pairs[i].target = found[i][0].tokens;
+      pairs[i].target_text = (i % 2 ? "  " : "") + readable(model, pairs[i].target);
+    }
+    if (i % 5 == 1) pairs[i].further_targets = {"nothing like it", readable(model, found[i][0].tokens)};
     if (i >= 100) continue;
-    exact += pairs[i].target == found[i][0].tokens;
     hypotheses.push_back(readable(model, found[i][0].tokens));
-    references.push_back(readable(model, pairs[i].target));
+    references.push_back({pairs[i].target_text});
+    for (const std::string& text : pairs[i].further_targets) references.back().push_back(text);
+    exact += std::count(references.back().begin(), references.back().end(), hypotheses.back()) > 0;
+    exact_in_own_spelling += pairs[i].target == found[i][0].tokens;
   }
   Evaluation e = evaluate(model, pairs, {.translate_at_most = 100});
   CHECK(e.sentences == 150);
   CHECK(e.translated == 100);
   CHECK(e.hypotheses == hypotheses);
   CHECK(e.references == references);
+  CHECK(exact > 20);
   CHECK(e.exact_match == exact / 100.0);
-  CHECK(e.bleu.score == corpus_bleu(hypotheses, references).score);
+  CHECK(e.exact_in_own_spelling == exact_in_own_spelling / 100.0);
+  CHECK(e.exact_match != e.exact_in_own_spelling);
+  CHECK(e.bleu.score == corpus_bleu(hypotheses, references, {.lowercase = true}).score);
+  CHECK(e.bleu.signature.starts_with("nrefs:var|case:lc|"));
   CHECK(e.bleu.score > 0);
   Evaluation all = evaluate(model, pairs, {.translate_at_most = 1000});
   CHECK(all.translated == 150);
   CHECK(all.hypotheses.size() == 150);
+}
+
+TEST_CASE("a translation is exact when it is one of the references, letter for letter") {
+  CHECK(is_exact("Il dort.", {"Elle dort.", "Il dort."}, false));
+  CHECK_FALSE(is_exact("il dort.", {"Il dort."}, false));
+  CHECK(is_exact("il dort.", {"Il dort."}, true));
+  CHECK_FALSE(is_exact("il dort .", {"Il dort."}, true));
+  CHECK_FALSE(is_exact("il dort", {"Il dort."}, true));
 }
 
 TEST_CASE("alignment error and entropy are those of the weights, word by word") {

@@ -1,6 +1,6 @@
 #include <translator/text/bleu.h>
 
-#include <common/utf8.h>
+#include <translator/text/python_text.h>
 #include <translator/text/tokenizer.h>
 
 #include <fmt/format.h>
@@ -9,8 +9,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <set>
-#include <stdexcept>
 #include <unordered_map>
 
 namespace translator {
@@ -18,15 +16,11 @@ namespace {
 
 using std::string_view;
 
-constexpr string_view kVersion = "gradus-0.1";
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // ASCII punctuation that 13a always sets apart: all of it but ' , - .
 bool is_apart(char c) {
-  const bool punctuation =
-      (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
-  return punctuation && c != '\'' && c != ',' && c != '-' && c != '.';
+  return python_text::is_punctuation(c) && c != '\'' && c != ',' && c != '-' && c != '.';
 }
 
 void replace_all(std::string& text, string_view what, string_view with) {
@@ -53,67 +47,16 @@ std::string space_pairs(string_view text, Match match, string_view before, strin
   return out;
 }
 
-// White space as Python's str.split() sees it.
-bool is_blank(char32_t c) { return utf8::is_space(c) || (c >= 0x1C && c <= 0x1F); }
-
-// The tokens of a text between white space, and that white space made single spaces.
-std::vector<std::string> split(string_view text) {
-  std::vector<std::string> out;
-  std::string token;
-  for (char32_t c : utf8::decode_lossy(text)) {
-    if (!is_blank(c)) {
-      utf8::append(token, c);
-    } else if (!token.empty()) {
-      out.push_back(std::move(token));
-      token.clear();
-    }
-  }
-  if (!token.empty()) out.push_back(std::move(token));
-  return out;
-}
-
-std::string trim_end(string_view text) {
-  std::u32string code = utf8::decode_lossy(text);
-  while (!code.empty() && is_blank(code.back())) code.pop_back();
-  return utf8::encode(code);
-}
-
-bool has_case(char32_t c) { return utf8::to_lower(c) != c || utf8::to_upper(c) != c; }
-
-// Whether a letter with case stands next to code[at] in the direction of `step`, apostrophes and accents not
-// counted.
-bool beside_letter(const std::u32string& code, size_t at, size_t step) {
-  constexpr std::u32string_view kIgnored = U"'.:^`\u00A8\u00AD\u00B4\u00B7\u2018\u2019";
-  for (at += step; at < code.size(); at += step) {  // below 0 it is beyond the end
-    if (kIgnored.find(code[at]) == kIgnored.npos && !utf8::is_mark(code[at])) return has_case(code[at]);
-  }
-  return false;
-}
-
-// As Python's str.lower() does, which is sacreBLEU's: a sigma at the end of a word is another letter there, and
-// the capital i with a dot becomes two characters.
-std::string lower(string_view text) {
-  const std::u32string code = utf8::decode_lossy(text);
-  std::string out;
-  for (size_t i = 0; i < code.size(); ++i) {
-    const bool final_sigma =
-        code[i] == U'\u03A3' && beside_letter(code, i, size_t(-1)) && !beside_letter(code, i, 1);
-    utf8::append(out, final_sigma ? U'\u03C2' : code[i] == U'\u0130' ? U'i' : utf8::to_lower(code[i]));
-    if (code[i] == U'\u0130') utf8::append(out, U'\u0307');
-  }
-  return out;
-}
-
 std::vector<std::string> words_of(const std::string& line, const BleuOptions& options) {
-  const std::string trimmed = trim_end(options.lowercase ? lower(line) : line);
-  return split(options.tokenize_13a ? tokenize_13a(trimmed) : trimmed);
+  const std::string trimmed = python_text::trim_end(options.lowercase ? python_text::lower(line) : line);
+  return python_text::split(options.tokenize_13a ? tokenize_13a(trimmed) : trimmed);
 }
 
 // n-grams of every order and their counts. Words are joined by a character that split() removed from them.
-using Counts = std::unordered_map<std::string, int64_t>;
+using NGramCounts = std::unordered_map<std::string, int64_t>;
 
-std::vector<Counts> count_ngrams(const std::vector<std::string>& words, int max_order) {
-  std::vector<Counts> out(static_cast<size_t>(max_order));
+std::vector<NGramCounts> count_ngrams(const std::vector<std::string>& words, int max_order) {
+  std::vector<NGramCounts> out(static_cast<size_t>(max_order));
   for (size_t start = 0; start < words.size(); ++start) {
     std::string ngram;
     for (size_t n = 0; n < out.size() && start + n < words.size(); ++n) {
@@ -125,35 +68,38 @@ std::vector<Counts> count_ngrams(const std::vector<std::string>& words, int max_
   return out;
 }
 
-// Adds one sentence to the counts of the corpus.
-void add_sentence(BleuScore& sums, const std::string& hypothesis, const std::vector<std::string>& references,
-                  const BleuOptions& options) {
+// Lengths of the hypothesis and of the closest reference; of each order the clipped matches, then the n-grams.
+Counts bleu_counts(const std::string& hypothesis, const std::vector<std::string>& references,
+                   const BleuOptions& options) {
   const auto words = words_of(hypothesis, options);
   const auto length = static_cast<int64_t>(words.size());
-  std::vector<Counts> allowed(static_cast<size_t>(options.max_order));
+  const auto orders = static_cast<size_t>(options.max_order);
+  std::vector<NGramCounts> allowed(orders);
   std::pair closest{std::numeric_limits<int64_t>::max(), int64_t{0}};  // distance, length
   for (const std::string& reference : references) {
     const auto reference_words = words_of(reference, options);
     const auto candidate = static_cast<int64_t>(reference_words.size());
     closest = std::min(closest, {std::abs(candidate - length), candidate});
     const auto counts = count_ngrams(reference_words, options.max_order);
-    for (size_t n = 0; n < allowed.size(); ++n) {
+    for (size_t n = 0; n < orders; ++n) {
       for (const auto& [ngram, count] : counts[n]) {
         int64_t& most = allowed[n][ngram];
         most = std::max(most, count);
       }
     }
   }
+  Counts out(2 + 2 * orders);
+  out[0] = length;
+  out[1] = closest.second;
   const auto counts = count_ngrams(words, options.max_order);
-  for (size_t n = 0; n < counts.size(); ++n) {
+  for (size_t n = 0; n < orders; ++n) {
     for (const auto& [ngram, count] : counts[n]) {
-      sums.total[n] += count;
+      out[2 + orders + n] += count;
       const auto found = allowed[n].find(ngram);
-      if (found != allowed[n].end()) sums.correct[n] += std::min(count, found->second);
+      if (found != allowed[n].end()) out[2 + n] += std::min(count, found->second);
     }
   }
-  sums.hypothesis_length += length;
-  sums.reference_length += closest.second;
+  return out;
 }
 
 double smoothing_value(const BleuOptions& options) {
@@ -162,13 +108,20 @@ double smoothing_value(const BleuOptions& options) {
 }
 
 // score = BP exp(mean over n of log p_n), from the counts.
-void finish(BleuScore& bleu, const BleuOptions& options) {
+BleuScore bleu_of(const Counts& sum, const BleuOptions& options) {
+  const auto begin = sum.begin() + 2, middle = begin + options.max_order;
+  BleuScore bleu{.correct = {begin, middle},
+                 .total = {middle, sum.end()},
+                 .precisions = std::vector<double>(static_cast<size_t>(options.max_order)),
+                 .hypothesis_length = sum[0],
+                 .reference_length = sum[1],
+                 .signature = {}};
   const auto hypothesis = static_cast<double>(bleu.hypothesis_length);
   const auto reference = static_cast<double>(bleu.reference_length);
   if (hypothesis < reference)
     bleu.brevity_penalty = hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
   const bool any = std::any_of(bleu.correct.begin(), bleu.correct.end(), [](int64_t c) { return c > 0; });
-  if (!any) return;
+  if (!any) return bleu;
   double halving = 1;
   size_t orders = bleu.precisions.size();
   for (size_t n = 0; n < bleu.precisions.size(); ++n) {
@@ -188,10 +141,21 @@ void finish(BleuScore& bleu, const BleuOptions& options) {
   }
   double logs = 0;
   for (size_t n = 0; n < orders; ++n) {
-    if (bleu.precisions[n] == 0) return;  // a factor of 0
+    if (bleu.precisions[n] == 0) return bleu;  // a factor of 0
     logs += std::log(bleu.precisions[n]);
   }
   bleu.score = bleu.brevity_penalty * std::exp(logs / static_cast<double>(orders));
+  return bleu;
+}
+
+std::string settings_of(const BleuOptions& options) {
+  static constexpr const char* kNames[] = {"exp", "floor", "add-k", "none"};
+  std::string smoothing = kNames[static_cast<int>(options.smoothing)];
+  if (options.smoothing == Smoothing::floor || options.smoothing == Smoothing::add_k)
+    smoothing += fmt::format("[{:.2f}]", smoothing_value(options));
+  return fmt::format("case:{}|eff:{}|tok:{}|smooth:{}", options.lowercase ? "lc" : "mixed",
+                     options.effective_order ? "yes" : "no", options.tokenize_13a ? "13a" : "none",
+                     smoothing);
 }
 
 }  // namespace
@@ -213,44 +177,43 @@ std::string tokenize_13a(string_view line) {
   }
   spaced += ' ';
   const auto stop = [](char c) { return c == '.' || c == ','; };
-  spaced = space_pairs(spaced, [&](char a, char b) { return !is_digit(a) && stop(b); }, "", " ", " ");
-  spaced = space_pairs(spaced, [&](char a, char b) { return stop(a) && !is_digit(b); }, " ", " ", "");
-  spaced = space_pairs(spaced, [](char a, char b) { return is_digit(a) && b == '-'; }, "", " ", " ");
-  return join_tokens(split(spaced));
+  spaced = space_pairs(
+      spaced, [&](char a, char b) { return !is_digit(a) && stop(b); }, "", " ", " ");
+  spaced = space_pairs(
+      spaced, [&](char a, char b) { return stop(a) && !is_digit(b); }, " ", " ", "");
+  spaced = space_pairs(
+      spaced, [](char a, char b) { return is_digit(a) && b == '-'; }, "", " ", " ");
+  return join_tokens(python_text::split(spaced));
 }
 
-std::string BleuScore::format() const {
+std::string BleuScore::details() const {
   std::vector<std::string> percents;
   for (double precision : precisions) percents.push_back(fmt::format("{:.1f}", precision));
   const double ratio = reference_length > 0
                            ? static_cast<double>(hypothesis_length) / static_cast<double>(reference_length)
                            : 0;
-  return fmt::format("{:.2f} {} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", score,
-                     fmt::join(percents, "/"), brevity_penalty, ratio, hypothesis_length, reference_length);
+  return fmt::format("{} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", fmt::join(percents, "/"),
+                     brevity_penalty, ratio, hypothesis_length, reference_length);
+}
+
+Metric bleu_metric(const BleuOptions& options) {
+  return {.name = "BLEU",
+          .settings = settings_of(options),
+          .count =
+              [options](const std::string& hypothesis, const std::vector<std::string>& references) {
+                return bleu_counts(hypothesis, references, options);
+              },
+          .score = [options](const Counts& sum) { return bleu_of(sum, options).score; },
+          .details = [options](const Counts& sum) { return bleu_of(sum, options).details(); }};
 }
 
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
                       const std::vector<std::vector<std::string>>& references, const BleuOptions& options) {
-  if (hypotheses.size() != references.size()) {
-    throw std::invalid_argument(fmt::format("corpus_bleu: as many hypotheses as references: {} and {}",
-                                            hypotheses.size(), references.size()));
-  }
-  const auto orders = static_cast<size_t>(options.max_order);
-  BleuScore bleu;
-  bleu.correct.assign(orders, 0);
-  bleu.total.assign(orders, 0);
-  bleu.precisions.assign(orders, 0);
-  std::set<size_t> reference_counts;
-  for (size_t i = 0; i < hypotheses.size(); ++i) {
-    if (references[i].empty()) {
-      throw std::invalid_argument(fmt::format("corpus_bleu: sentence {} has no reference", i + 1));
-    }
-    reference_counts.insert(references[i].size());
-    add_sentence(bleu, hypotheses[i], references[i], options);
-  }
-  finish(bleu, options);
-  const bool same = reference_counts.size() == 1;
-  bleu.signature = bleu_signature(options, same ? static_cast<int64_t>(*reference_counts.begin()) : 0);
+  const Metric metric = bleu_metric(options);
+  const CorpusCounts counts = count(metric, hypotheses, references);
+  const Counts none(2 + 2 * static_cast<size_t>(options.max_order));
+  BleuScore bleu = bleu_of(counts.sentences() > 0 ? counts.sum() : none, options);
+  bleu.signature = signature_of(metric, counts.references);
   return bleu;
 }
 
@@ -259,17 +222,6 @@ BleuScore corpus_bleu(const std::vector<std::string>& hypotheses, const std::vec
   std::vector<std::vector<std::string>> one_each;
   for (const std::string& reference : references) one_each.push_back({reference});
   return corpus_bleu(hypotheses, one_each, options);
-}
-
-std::string bleu_signature(const BleuOptions& options, int64_t references) {
-  static constexpr const char* kNames[] = {"exp", "floor", "add-k", "none"};
-  std::string smoothing = kNames[static_cast<int>(options.smoothing)];
-  if (options.smoothing == Smoothing::floor || options.smoothing == Smoothing::add_k)
-    smoothing += fmt::format("[{:.2f}]", smoothing_value(options));
-  return fmt::format("nrefs:{}|case:{}|eff:{}|tok:{}|smooth:{}|version:{}",
-                     references > 0 ? std::to_string(references) : "var", options.lowercase ? "lc" : "mixed",
-                     options.effective_order ? "yes" : "no", options.tokenize_13a ? "13a" : "none", smoothing,
-                     kVersion);
 }
 
 }  // namespace translator

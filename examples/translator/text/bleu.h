@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <translator/text/metric.h>
+
 namespace translator {
 
 /// What becomes of an n-gram order without a match (Chen and Cherry 2014, W14-3346).
@@ -35,8 +37,8 @@ struct BleuScore {
   int64_t reference_length = 0;  ///< of the closest references
   std::string signature;         ///< nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:gradus-0.1
 
-  /// `56.88 77.4/69.2/57.1/38.9 (BP = 0.968 ratio = 0.969 hyp_len = 31 ref_len = 32)`, sacreBLEU's line.
-  std::string format() const;
+  /// `77.4/69.2/57.1/38.9 (BP = 0.968 ratio = 0.969 hyp_len = 31 ref_len = 32)`, as sacreBLEU has it.
+  std::string details() const;
 };
 
 /// The tokens of mteval-v13a as sacreBLEU has them, one space between: ASCII punctuation apart, but `.` `,`
@@ -44,10 +46,11 @@ struct BleuScore {
 /// is dropped.
 std::string tokenize_13a(std::string_view line);
 
-/// Corpus BLEU (Papineni et al. 2002) exactly as sacreBLEU 2 computes it: clipped counts summed over the
-/// corpus, brevity over the corpus with the closest reference of each sentence, the shorter of two equally
-/// close. `references[i]` are the translations, one or more, of the sentence that `hypotheses[i]` translates.
-/// Throws std::invalid_argument when the numbers differ, or a sentence has no reference.
+/// BLEU (Papineni et al. 2002) exactly as sacreBLEU 2 computes it: clipped counts summed over the corpus, brevity
+/// over the corpus with the closest reference of each sentence, the shorter of two equally close.
+Metric bleu_metric(const BleuOptions& options = {});
+
+/// The score of a corpus with the counts it comes from. Throws as `count` does.
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
                       const std::vector<std::vector<std::string>>& references,
                       const BleuOptions& options = {});
@@ -55,8 +58,5 @@ BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
 /// The same with one reference each.
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
                       const BleuOptions& options = {});
-
-/// What one must know to compare a score: `references` each, 0 for a varying number.
-std::string bleu_signature(const BleuOptions& options, int64_t references = 1);
 
 }  // namespace translator

@@ -86,10 +86,11 @@ struct Collector {
     if (data.report.bad++ < options.kept_messages) data.report.messages.emplace_back(error.what());
   }
 
-  // The two sides with the files they come from (the same one for columns).
+  // The two sides with the files they come from (the same one for columns), and the columns behind them.
   void add(const Lines& first_file, std::string_view first, const Lines& second_file, std::string_view second,
-           std::string_view links) {
-    for (const auto& [file, text] : {std::pair{&first_file, first}, std::pair{&second_file, second}}) {
+           std::string_view rest) {
+    for (const auto& [file, text] : {std::pair{&first_file, first}, std::pair{&second_file, second},
+                                     std::pair{&first_file, options.multi_reference ? rest : ""}}) {
       // Counts the bad byte from the start of the line, not of the column.
       const auto before = &first_file == &second_file ? static_cast<size_t>(text.data() - first.data()) : 0;
       if (const std::string fault = utf8::describe_invalid_byte(text, before); !fault.empty())
@@ -98,7 +99,16 @@ struct Collector {
     SentencePair pair;
     pair.source_text = trim(first);
     pair.target_text = trim(second);
-    if (!is_blank(links)) pair.alignment = parse_moses(links);
+    if (options.multi_reference) {
+      for (size_t begin = 0; begin < rest.size();) {
+        const size_t end = std::min(rest.find('\t', begin), rest.size());
+        const std::string_view column = trim(rest.substr(begin, end - begin));
+        if (!column.empty()) pair.further_targets.emplace_back(column);
+        begin = end + 1;
+      }
+    } else if (const std::string_view links = rest.substr(0, rest.find('\t')); !is_blank(links)) {
+      pair.alignment = parse_moses(links);
+    }
     const Lines* source_file = &first_file;
     const Lines* target_file = &second_file;
     if (options.swap_columns) {
@@ -158,8 +168,8 @@ ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOpt
     }
     const size_t second_tab = std::min(text.find('\t', tab + 1), text.size());
     const std::string_view target = text.substr(tab + 1, second_tab - tab - 1);
-    const std::string_view rest = text.substr(std::min(second_tab + 1, text.size()));
-    collector.add(lines, text.substr(0, tab), lines, target, rest.substr(0, rest.find('\t')));
+    collector.add(lines, text.substr(0, tab), lines, target,
+                  text.substr(std::min(second_tab + 1, text.size())));
   }
   return std::move(collector.data);
 }

@@ -14,9 +14,10 @@ struct ReadOptions {
   bool swap_columns = false;  ///< the second column (or file) is the source
   bool strict = false;        ///< throw InputError at the first bad line instead of leaving it out
   bool lowercase = true;
-  int64_t max_length = 0;     ///< pairs with more tokens on either side are left out; 0 is no limit
-  int64_t max_pairs = 0;      ///< stop after so many pairs; 0 is no limit
-  int64_t kept_messages = 5;  ///< bad lines whose reasons are kept as text
+  bool multi_reference = false;  ///< columns beyond the second are further translations, not links
+  int64_t max_length = 0;        ///< pairs with more tokens on either side are left out; 0 is no limit
+  int64_t max_pairs = 0;         ///< stop after so many pairs; 0 is no limit
+  int64_t kept_messages = 5;     ///< bad lines whose reasons are kept as text
 };
 
 /// One sentence and its translation.
@@ -25,8 +26,9 @@ struct SentencePair {
   std::vector<std::string> target;
   std::string source_text;  ///< as in the file, without the outer white space
   std::string target_text;
-  std::optional<GoldAlignment> alignment;  ///< token indices, where the third column held Moses links
-  int64_t line = 0;                        ///< in the file, from 1
+  std::vector<std::string> further_targets = {};  ///< other translations, as target_text; of multi_reference
+  std::optional<GoldAlignment> alignment;         ///< token indices, where the third column held Moses links
+  int64_t line = 0;                               ///< in the file, from 1
 };
 
 /// What became of the lines of a file.
@@ -51,7 +53,8 @@ struct ParallelData {
 };
 
 /// Reads `source TAB target` lines; `-` is standard input. Columns beyond the second are left alone, but that
-/// a third one of Moses links becomes the pair's alignment. CRLF, a BOM and a last line without a line end
+/// a third one of Moses links becomes the pair's alignment, or, with `multi_reference`, that they are further
+/// targets, as many as a line has (an empty column is none). CRLF, a BOM and a last line without a line end
 /// are all right; blank lines are counted and skipped.
 ///
 /// Bad lines (no tab, invalid UTF-8, a side without a word) are counted and left out, or with `strict` thrown
