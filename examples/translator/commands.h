@@ -8,6 +8,7 @@
 
 #include <gradus/nn/search.h>
 #include <translator/data.h>
+#include <translator/given_pairs.h>
 #include <translator/model.h>
 #include <translator/trainer.h>
 
@@ -77,11 +78,28 @@ struct TranslateCommand {
 };
 
 struct EvaluateCommand {
-  std::string model, pairs, target, alignments, hypotheses, references;
-  ReadOptions read;
+  std::string model, alignments, hypotheses, references;
+  GivenPairsOptions given;
   gradus::nn::SearchOptions search;
   CommonOptions common;
   bool embedded = false, json = false, by_length = false;
+};
+
+struct ScoreCommand {
+  std::string model;
+  GivenPairsOptions given;
+  CommonOptions common;
+  bool words = false, json = false;
+};
+
+struct DiffCommand {
+  std::string a, b;  ///< model directories, or files with a translation for each line of the pairs
+  GivenPairsOptions given;
+  std::string train;  ///< pairs whose target words are counted; empty: the references' are
+  gradus::nn::SearchOptions search;
+  CommonOptions common;
+  uint64_t seed = 12345;  ///< of the bootstrap
+  bool lowercase = false, json = false;
 };
 
 struct ReplayCommand {
@@ -94,6 +112,8 @@ int run(TrainCommand& command);
 int run(CompareCommand& command);
 int run(TranslateCommand& command);
 int run(EvaluateCommand& command);
+int run(ScoreCommand& command);
+int run(DiffCommand& command);
 int run(ReplayCommand& command);
 
 }  // namespace translator

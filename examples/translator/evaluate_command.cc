@@ -8,16 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
-#include <tuple>
 
 #include <translator/commands.h>
 #include <translator/corpus/corpus.h>
 #include <translator/data.h>
 #include <translator/evaluation.h>
 #include <translator/files.h>
+#include <translator/given_pairs.h>
 #include <translator/text/alignment.h>
 #include <translator/text/metric.h>
-#include <translator/text/python_text.h>
 #include <common/error.h>
 #include <common/json_text.h>
 #include <common/progress.h>
@@ -46,36 +45,6 @@ void add_alignments(std::vector<SentencePair>& pairs, const std::string& path, b
   while (std::getline(file, line)) ++number;
   if (number > lines)
     throw InputError(path, 0, fmt::format("has {} lines, the pairs have {}", number, lines));
-}
-
-// Leaves out what the model cannot read or learn: as bad a line as one without a tab.
-void drop_too_long(ParallelData& data, const Model& model, const EvaluateCommand& o) {
-  std::erase_if(data.pairs, [&](const SentencePair& p) {
-    std::string fault;
-    for (const auto& [side, words] : {std::pair("source", &p.source), std::pair("target", &p.target)})
-      if (fault.empty() && !(fault = model.length_fault(words->size())).empty())
-        fault = fmt::format("the {} side {}", side, fault);
-    if (fault.empty()) return false;
-    InputError error(data.report.name, p.line, fault);
-    if (o.read.strict) throw error;
-    --data.report.pairs;
-    if (data.report.bad++ < o.read.kept_messages) data.report.messages.emplace_back(error.what());
-    return true;
-  });
-}
-
-// Line n belongs to line n of the data: where a line was left out there is an empty one.
-void write_lines(const std::string& path, const std::vector<std::string>& texts,
-                 const std::vector<SentencePair>& pairs, int64_t lines) {
-  if (path.empty()) return;
-  int64_t written = 0;
-  std::string text;
-  for (size_t i = 0; i < texts.size(); ++i, ++written) {
-    for (; written + 1 < pairs[i].line; ++written) text += "\n";
-    text += texts[i] + "\n";
-  }
-  for (; written < lines; ++written) text += "\n";
-  write_file(path, text);
 }
 
 // The embedded test sentences tell something about a model that did not learn from them.
@@ -120,35 +89,27 @@ class Scored {
     return out;
   }
 
-  // By source length; the last range holds the sentences of two others again.
   std::vector<Part> by_length(const Work& work) const {
-    static constexpr std::tuple<const char*, size_t, size_t> kRanges[] = {
-        {"1 .. 5", 1, 5},     {"6 .. 10", 6, 10},     {"11 .. 15", 11, 15},      {"16 .. 20", 16, 20},
-        {"21 .. 30", 21, 30}, {"> 30", 31, SIZE_MAX}, {"all > 20", 21, SIZE_MAX}};
+    const auto losses = token_losses(model_, encode(pairs_, model_), work);
     std::vector<Part> out;
-    for (const auto& [name, from, to] : kRanges) {
-      std::vector<size_t> chosen;
-      for (size_t i = 0; i < pairs_.size(); ++i)
-        if (pairs_[i].source.size() >= from && pairs_[i].source.size() <= to) chosen.push_back(i);
-      if (!chosen.empty()) out.push_back(part(name, chosen, work));
+    for (const LengthRange& range : length_ranges()) {
+      const std::vector<size_t> chosen = range.chosen(pairs_);
+      if (chosen.empty()) continue;
+      int64_t exact = 0;
+      std::vector<double> own;
+      for (size_t i : chosen) {
+        exact += is_exact(all_.hypotheses[i], all_.references[i], model_.config.lowercase);
+        own.insert(own.end(), losses[i].begin(), losses[i].end());
+      }
+      const auto n = static_cast<double>(chosen.size()), tokens = static_cast<double>(own.size());
+      out.push_back({range.name, static_cast<int64_t>(chosen.size()), scores(chosen),
+                     static_cast<double>(exact) / n,
+                     std::exp(std::accumulate(own.begin(), own.end(), 0.0) / tokens)});
     }
     return out;
   }
 
  private:
-  Part part(const char* name, const std::vector<size_t>& chosen, const Work& work) const {
-    std::vector<SentencePair> some;
-    int64_t exact = 0;
-    for (size_t i : chosen) {
-      some.push_back(pairs_[i]);
-      exact += is_exact(all_.hypotheses[i], all_.references[i], model_.config.lowercase);
-    }
-    const Total loss = total_loss(model_, encode(some, model_), work);
-    const auto n = static_cast<int64_t>(chosen.size());
-    return {name, n, scores(chosen), static_cast<double>(exact) / static_cast<double>(n),
-            std::exp(loss.nats / static_cast<double>(loss.tokens))};
-  }
-
   const Model& model_;
   const std::vector<SentencePair>& pairs_;
   const Evaluation& all_;
@@ -156,29 +117,26 @@ class Scored {
   std::vector<CorpusCounts> counts_;  // of each metric
 };
 
-// The name of a metric in JSON: bleu, chrf2, chrf2++.
-std::string key_of(const Score& s) { return python_text::lower(s.name); }
-
 nlohmann::ordered_json confidence_of(const std::vector<Score>& scores) {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   for (const Score& s : scores)
-    if (s.interval) out[key_of(s)] = {{"mean", s.interval->mean}, {"half_width", s.interval->half_width}};
+    if (s.interval) out[s.key()] = {{"mean", s.interval->mean}, {"half_width", s.interval->half_width}};
   return out;
 }
 
 void show_json(const Evaluation& e, const std::vector<Score>& scores, const std::vector<Part>& parts) {
   nlohmann::ordered_json j = {
       {"sentences", e.sentences}, {"tokens", e.tokens}, {"loss", e.nll}, {"perplexity", e.perplexity}};
-  for (const Score& s : scores) j[key_of(s)] = s.value;
+  for (const Score& s : scores) j[s.key()] = s.value;
   j["exact_match"] = e.exact_match;
   j["exact_match_own_spelling"] = e.exact_in_own_spelling;
   if (e.aer) j["aer"] = *e.aer;
   j["seconds"] = e.seconds;
   j["confidence"] = confidence_of(scores);
-  for (const Score& s : scores) j["signatures"][key_of(s)] = s.signature;
+  for (const Score& s : scores) j["signatures"][s.key()] = s.signature;
   for (const Part& p : parts) {
     nlohmann::ordered_json row = {{"source_words", p.source_words}, {"sentences", p.sentences}};
-    for (const Score& s : p.scores) row[key_of(s)] = s.value;
+    for (const Score& s : p.scores) row[s.key()] = s.value;
     row["exact_match"] = p.exact_match;
     row["perplexity"] = p.perplexity;
     row["confidence"] = confidence_of(p.scores);
@@ -219,27 +177,17 @@ void show(const Evaluation& e, const std::vector<Score>& scores, const std::vect
 
 int run(EvaluateCommand& o) {
   apply(o.common);
-  if (o.pairs.empty() && !o.embedded) throw UsageError("evaluate needs a file of pairs, or --embedded");
+  if (o.given.pairs.empty() && !o.embedded) throw UsageError("evaluate needs a file of pairs, or --embedded");
   Model model = Model::load(o.model);
-  o.read.lowercase = model.config.lowercase;
-  std::vector<SentencePair> pairs;
-  int64_t lines = 0;  // of the data, those that were left out among them
+  GivenPairs given;
   if (o.embedded) {
     must_not_know_the_test(o.model, model.config.trained_on);
-    pairs = embedded_pairs("test", 1000, 1, kCorpusLength);
+    given.pairs = embedded_pairs("test", 1000, 1, kCorpusLength);
   } else {
-    ParallelData data =
-        o.target.empty() ? read_pairs(o.pairs, o.read) : read_pairs(o.pairs, o.target, o.read);
-    drop_too_long(data, model, o);
-    lines = data.report.lines;
-    if (data.report.bad > 0 || data.report.blank > 0) {
-      tell("{}\n", data.report.summary());
-      for (const std::string& m : data.report.messages) tell("  {}\n", m);
-    }
-    pairs = std::move(data.pairs);
+    given = read_given_pairs(o.given, {&model});
   }
-  if (!o.alignments.empty()) add_alignments(pairs, o.alignments, o.read.swap_columns, lines);
-  if (pairs.empty()) throw InputError(o.pairs, 0, "has no usable sentence pairs");
+  std::vector<SentencePair>& pairs = given.pairs;
+  if (!o.alignments.empty()) add_alignments(pairs, o.alignments, o.given.read.swap_columns, given.lines);
   EvaluationOptions options{.search = o.search, .threads = o.common.threads};
   // A bar for each stage, on stderr, for what takes longer than two seconds.
   std::optional<Progress> bar;
@@ -262,8 +210,8 @@ int run(EvaluateCommand& o) {
   o.json ? show_json(all, scores, parts) : show(all, scores, parts);
   std::vector<std::string> references;
   for (const auto& one : all.references) references.push_back(fmt::format("{}", fmt::join(one, "\t")));
-  write_lines(o.hypotheses, all.hypotheses, pairs, lines);
-  write_lines(o.references, references, pairs, lines);
+  if (!o.hypotheses.empty()) write_file(o.hypotheses, line_by_line(all.hypotheses, given));
+  if (!o.references.empty()) write_file(o.references, line_by_line(references, given));
   return 0;
 }
 

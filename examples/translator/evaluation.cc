@@ -74,13 +74,12 @@ void look_at_attention(Evaluation& out, const Model& model, const std::vector<Se
 // Greedy, step by step, with the gold alignment of each reference: only a model that is given alignments needs
 // it, and there search would not know whose row comes next.
 std::vector<std::vector<std::string>> translate_aligned(const Model& model,
-                                                        const std::vector<EncodedPair>& pairs, size_t count,
+                                                        const std::vector<EncodedPair>& pairs,
                                                         const Work& work) {
-  std::vector<EncodedPair> some(pairs.begin(), pairs.begin() + static_cast<long>(count));
-  std::vector<std::vector<std::string>> out(count);
+  std::vector<std::vector<std::string>> out(pairs.size());
   const nn::Seq2Seq& network = *model.recurrent();
-  for_each_batch(some, kAtOnce, work, [&](size_t, const std::vector<size_t>& chosen) {
-    nn::Seq2SeqBatch batch = make_batch(some, chosen);
+  for_each_batch(pairs, kAtOnce, work, [&](size_t, const std::vector<size_t>& chosen) {
+    nn::Seq2SeqBatch batch = make_batch(pairs, chosen);
     nn::Encoded source = network.encoder(batch.source, batch.source_lengths);
     source.alignment = batch.alignment;
     nn::DecoderState state = network.decoder->start(source);
@@ -114,6 +113,59 @@ Total total_loss(const Model& model, const std::vector<EncodedPair>& pairs, cons
   });
 }
 
+std::vector<std::string> references_of(const SentencePair& pair) {
+  std::vector<std::string> out = {pair.target_text};
+  out.insert(out.end(), pair.further_targets.begin(), pair.further_targets.end());
+  return out;
+}
+
+std::vector<size_t> LengthRange::chosen(const std::vector<SentencePair>& pairs) const {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < pairs.size(); ++i)
+    if (pairs[i].source.size() >= from && pairs[i].source.size() <= to) out.push_back(i);
+  return out;
+}
+
+const std::vector<LengthRange>& length_ranges() {
+  static const std::vector<LengthRange> kRanges = {
+      {"1 .. 5", 1, 5},     {"6 .. 10", 6, 10},     {"11 .. 15", 11, 15},      {"16 .. 20", 16, 20},
+      {"21 .. 30", 21, 30}, {"> 30", 31, SIZE_MAX}, {"all > 20", 21, SIZE_MAX}};
+  return kRanges;
+}
+
+std::vector<std::string> translate_pairs(const Model& model, const std::vector<SentencePair>& pairs,
+                                         size_t count, const nn::SearchOptions& search, const Work& work) {
+  std::vector<std::vector<std::string>> best(count);
+  if (model.takes_alignments()) {
+    best = translate_aligned(model, encode({pairs.begin(), pairs.begin() + static_cast<long>(count)}, model),
+                             work);
+  } else {
+    std::vector<std::vector<std::string>> sources;
+    for (size_t i = 0; i < count; ++i) sources.push_back(pairs[i].source);
+    nn::SearchOptions how = search;
+    how.scores = false;  // nobody looks at them
+    auto translations = translate(model, *model.network->generator(), sources, how, work);
+    for (size_t i = 0; i < count; ++i)
+      if (!translations[i].empty()) best[i] = translations[i][0].tokens;
+  }
+  std::vector<std::string> out;
+  for (const auto& tokens : best) out.push_back(readable(model, tokens));
+  return out;
+}
+
+std::vector<std::vector<double>> token_losses(const Model& model, const std::vector<EncodedPair>& pairs,
+                                              const Work& work) {
+  constexpr size_t kLogits = 16;  // sentences: all logits of a batch are held at once
+  std::vector<std::vector<double>> out(pairs.size());
+  for_each_batch(pairs, kLogits, work, [&](size_t, const std::vector<size_t>& chosen) {
+    gradus::Tensor losses = model.network->word_losses(make_batch(pairs, chosen));  // [T, B]
+    for (size_t b = 0; b < chosen.size(); ++b)
+      for (size_t t = 0; t <= pairs[chosen[b]].target.size(); ++t)
+        out[chosen[b]].push_back(losses.at(static_cast<int64_t>(t * chosen.size() + b)));
+  });
+  return out;
+}
+
 bool is_exact(const std::string& hypothesis, const std::vector<std::string>& references, bool lowercase) {
   auto spelling = [&](const std::string& text) { return lowercase ? python_text::lower(text) : text; };
   return std::any_of(references.begin(), references.end(), [&](const std::string& reference) {
@@ -142,28 +194,11 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
 
   size_t n = pairs.size();
   if (options.translate_at_most > 0) n = std::min(n, static_cast<size_t>(options.translate_at_most));
-  std::vector<std::vector<std::string>> sources;
-  for (size_t i = 0; i < n; ++i) {
-    sources.push_back(pairs[i].source);
-    out.references.push_back({pairs[i].target_text});
-    out.references[i].insert(out.references[i].end(), pairs[i].further_targets.begin(),
-                             pairs[i].further_targets.end());
-  }
-  std::vector<std::vector<std::string>> best(n);
-  const Work translating = work_on("translating", n);
-  if (model.takes_alignments()) {
-    best = translate_aligned(model, encoded, n, translating);
-  } else {
-    nn::SearchOptions search = options.search;
-    search.scores = false;  // nobody looks at them
-    auto translations = translate(model, *model.network->generator(), sources, search, translating);
-    for (size_t i = 0; i < n; ++i)
-      if (!translations[i].empty()) best[i] = translations[i][0].tokens;
-  }
+  for (size_t i = 0; i < n; ++i) out.references.push_back(references_of(pairs[i]));
+  out.hypotheses = translate_pairs(model, pairs, n, options.search, work_on("translating", n));
   const bool lowercase = model.config.lowercase;  // no capitals are asked of a model that writes none
   int64_t exact = 0, exact_in_own_spelling = 0;
   for (size_t i = 0; i < n; ++i) {
-    out.hypotheses.push_back(readable(model, best[i]));
     exact += is_exact(out.hypotheses[i], out.references[i], lowercase);
     exact_in_own_spelling += out.hypotheses[i] == readable(model, pairs[i].target);
   }

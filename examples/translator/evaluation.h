@@ -42,6 +42,25 @@ struct EvaluationOptions {
   const std::atomic<bool>* stop = nullptr;  ///< once set, Interrupted is thrown
 };
 
+/// The text of the pair's targets, as it stands in the file.
+std::vector<std::string> references_of(const SentencePair& pair);
+
+/// Source lengths in words that tables have a row for; the last range is two others together.
+struct LengthRange {
+  const char* name;
+  size_t from, to;
+
+  /// The pairs whose sources have such a length.
+  std::vector<size_t> chosen(const std::vector<SentencePair>& pairs) const;
+};
+const std::vector<LengthRange>& length_ranges();
+
+/// The model's translations of the first `count` sources, readable; empty where it says nothing. A model that
+/// is given alignments gets those of the pairs, and translates greedily.
+std::vector<std::string> translate_pairs(const Model& model, const std::vector<SentencePair>& pairs,
+                                         size_t count, const gradus::nn::SearchOptions& search,
+                                         const Work& work);
+
 /// Whether a translation is one of the references, letter for letter; `lowercase` overlooks capitals, as a
 /// metric with case:lc does.
 bool is_exact(const std::string& hypothesis, const std::vector<std::string>& references, bool lowercase);
@@ -56,5 +75,9 @@ struct Total {
 };
 /// Teacher-forced loss alone.
 Total total_loss(const Model& model, const std::vector<EncodedPair>& pairs, const Work& work);
+
+/// Teacher-forced loss of each target token of each pair, that of </s> last: nats, unsmoothed.
+std::vector<std::vector<double>> token_losses(const Model& model, const std::vector<EncodedPair>& pairs,
+                                              const Work& work);
 
 }  // namespace translator

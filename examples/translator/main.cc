@@ -7,7 +7,6 @@
 // *_command.cc and commands.cc hold the commands, trainer.cc the training loop; this file only reads the
 // command line.
 
-#include <common/command_line.h>
 #include <fmt/core.h>
 
 #include <cerrno>
@@ -21,7 +20,7 @@
 #include <variant>
 
 #include <gradus/nn/attention/attention.h>
-#include <translator/commands.h>
+#include <translator/options.h>
 #include <common/tell.h>
 
 namespace translator {
@@ -63,11 +62,6 @@ void add(const Command& c, const Fields& fields, const std::set<std::string>& on
   }
 }
 
-// Where a file is.
-Option file(const Command& c, const std::string& names, std::string& path, const std::string& help) {
-  return c.option(names, path, help).type_name("FILE");
-}
-
 // What follows from what is given: of the data, and that options of both kinds of network have one value.
 void finish(const Command& c, TrainCommand& o) {
   const bool own_data = !o.data.data.empty() || !o.data.source.empty();
@@ -89,11 +83,6 @@ std::string list_attentions() {
     out += fmt::format("  {:<26} {}\n", names, kind.description);
   }
   return out + fmt::format("  {:<26} {}", "none", "no attention: one vector for the whole source");
-}
-
-void add_common_options(const Command& c, CommonOptions& o) {
-  c.option("--threads", o.threads, "Threads (default: the processors this process may use)").range(1, 256);
-  c.flag("-v,--verbose", o.verbose, "Say on stderr which BLAS kernels and how many threads are used");
 }
 
 void add_corpus_command(const Command& app, CorpusCommand& o, int& exit_code) {
@@ -198,13 +187,6 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
   });
 }
 
-void add_search_options(const Command& c, gradus::nn::SearchOptions& o) {
-  c.option("-k,--beam-size", o.beam_size, "Hypotheses kept; 1 is greedy").show_default().range(1, 100);
-  c.option("--length-penalty", o.length_penalty, "Alpha of Wu et al. 2016; 0 is off")
-      .show_default()
-      .range(0, 100);
-}
-
 void add_translate_command(const Command& app, TranslateCommand& o, int& exit_code) {
   Command c = app.add_command("translate", "Translate a sentence, stdin line by line, or at a prompt");
   c.option("model", o.model, "Model directory").required().type_name("DIR");
@@ -226,22 +208,13 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
   Command c =
       app.add_command("evaluate", "Perplexity, BLEU, chrF, exact match and alignment error on sentence pairs");
   c.option("model", o.model, "Model directory").required().type_name("DIR");
-  auto pairs =
-      file(c, "pairs", o.pairs, "TSV: source, target and perhaps links (0-0 1-2); or sources, with --target");
-  file(c, "--target", o.target, "Targets, line by line").needs(pairs);
-  auto embedded =
-      c.flag("--embedded", o.embedded, "The 1000 test sentences of the embedded corpus").excludes(pairs);
-  auto swap =
-      c.flag("--swap", o.read.swap_columns, "The second column is what is translated from").excludes(embedded);
-  c.flag("--multi-reference", o.read.multi_reference,
-         "All columns behind the first are translations of it, as many as each line has")
-      .needs(pairs)
-      .excludes(swap);
-  c.flag("--strict", o.read.strict, "Stop at the first bad line instead of leaving it out");
+  auto given = add_given_pairs(c, o.given);
+  add_multi_reference(c, o.given, given);
+  c.flag("--embedded", o.embedded, "The 1000 test sentences of the embedded corpus").excludes(given.file);
   file(c, "--alignments", o.alignments,
        "Gold links in Moses form, a line for each line of the pairs; alignment error counts only the target "
        "words that have one")
-      .needs(pairs);
+      .needs(given.file);
   add_search_options(c, o.search);
   c.flag("--by-length", o.by_length, "The same for ranges of source length");
   file(c, "--hypotheses", o.hypotheses,
@@ -250,6 +223,33 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
        "The same of what they are compared with: the targets as they stand in the pairs");
   c.flag("--json", o.json, "One JSON object instead of the tables");
   add_common_options(c, o.common);
+  c.callback([&o, &exit_code] { exit_code = run(o); });
+}
+
+void add_score_command(const Command& app, ScoreCommand& o, int& exit_code) {
+  Command c = app.add_command("score", "Log probability and perplexity of given pairs, a line each");
+  c.option("model", o.model, "Model directory").required().type_name("DIR");
+  add_given_pairs(c, o.given).file.required();
+  auto words =
+      c.flag("--words", o.words, "Add a column with the log probability of each target word (elle:-0.12)");
+  c.flag("--json", o.json, "A JSON object a line, with the words").excludes(words);
+  add_common_options(c, o.common);
+  c.footer(
+      "Columns: log probability (natural logarithm; </s> counted), target tokens, perplexity of one, source, "
+      "target.\nLines stay in their order; an empty one (null with --json) stands for a line that is left "
+      "out.\nA word that the model does not know has the probability of <unk>.\n"
+      "Worst first: translator score model pairs.tsv | sort -t $'\\t' -k 3,3gr");
+  c.callback([&o, &exit_code] { exit_code = run(o); });
+}
+
+void add_diff_command(const Command& app, DiffCommand& o, int& exit_code) {
+  Command c =
+      app.add_command("diff", "Two systems on the same pairs: where one is better, and whether by chance");
+  add_diff_options(c, o);
+  c.flag("--json", o.json, "One JSON object instead of the tables, with all sentences");
+  c.footer(
+      "p is that of the paired bootstrap (Koehn 2004), as sacrebleu --paired-bs has it: how probable such a "
+      "difference is if there is none. `lens diff` makes a page of the same.");
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
@@ -276,12 +276,16 @@ int run_program(int argc, char** argv) {
   CompareCommand compare;
   TranslateCommand translate;
   EvaluateCommand evaluate;
+  ScoreCommand score;
+  DiffCommand diff;
   ReplayCommand replay;
   add_corpus_command(app, corpus, exit_code);
   add_train_command(app, train, exit_code);
   add_compare_command(app, compare, exit_code);
   add_translate_command(app, translate, exit_code);
   add_evaluate_command(app, evaluate, exit_code);
+  add_score_command(app, score, exit_code);
+  add_diff_command(app, diff, exit_code);
   add_replay_command(app, replay, exit_code);
   if (!app.parse(argc, argv)) exit_code = app.report();
   if (std::fflush(stdout) != 0 || std::ferror(stdout))

@@ -128,9 +128,13 @@ TEST_CASE("--help names every option and goes to stdout") {
        {"model", "sentence", "--beam-size", "--length-penalty", "--max-length", "--n-best", "--attention-map",
         "--scores", "--alignments", "--threads", "--verbose"}},
       {"evaluate",
-       {"model", "pairs", "--target", "--embedded", "--swap", "--strict", "--alignments", "--beam-size",
-        "--length-penalty", "--by-length", "--hypotheses", "--references", "--json", "--threads",
-        "--verbose"}}};
+       {"model", "pairs", "--target", "--embedded", "--swap", "--strict", "--multi-reference", "--alignments",
+        "--beam-size", "--length-penalty", "--by-length", "--hypotheses", "--references", "--json",
+        "--threads", "--verbose"}},
+      {"score", {"model", "pairs", "--target", "--swap", "--strict", "--words", "--json", "--threads"}},
+      {"diff",
+       {"a", "b", "pairs", "--target", "--swap", "--strict", "--multi-reference", "--train", "--lowercase",
+        "--seed", "--beam-size", "--json", "--threads"}}};
   Result all = run({"--help"});
   CHECK(all.code == 0);
   CHECK(all.err.empty());
@@ -154,7 +158,7 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong on stderr") {
       {{}, "A subcommand is required"},
       {{"sing"},
        "translator: there is no command \"sing\", only corpus, train, compare, translate, evaluate, "
-       "replay\n"},
+       "score, diff, replay\n"},
       {{"corpus", "--split", "all"}, "--split"},
       {{"translate"}, "model is required"},
       {{"translate", "m", "she", "eats"}, "eats"},

@@ -112,6 +112,14 @@ TEST_CASE("sentences with control characters: trained on, evaluated, translated,
   CHECK(acts_on_terminal(read_file("h")) == "");
   CHECK(read_file("r") == kHostile + "elle mange\n\n");  // to compare with, byte for byte
 
+  Result compared = run({"diff", trained_model(), "h", "few" + kHostile});
+  CHECK(compared.code == 0);
+  check_harmless(compared);
+  // What score writes is data again, byte for byte, but to a terminal.
+  Result scored = run({"score", trained_model(), "few" + kHostile});
+  CHECK(scored.out.ends_with(kHostile + "she eats\t" + kHostile + "elle mange\n\n"));
+  CHECK(acts_on_terminal(scored.err) == "");
+
   // A word nobody knows is copied from the source: from a hostile source it must come without what is hostile.
   Result piped = run({"translate", trained_model(), "--attention-map", "--scores", "--alignments"},
                      {.input = kHostile + "zyx " + kHostile + "\n" + kHostile + "\xFF\n"});

@@ -385,4 +385,11 @@ TEST_CASE("translate: a configuration whose languages hold control characters is
   CHECK(r.err.find("\x1b") == std::string::npos);
   CHECK(r.err.find("\xC2\x9B") == std::string::npos);
 }
+
+TEST_CASE("score: a terminal gets the columns, and nothing that acts on it") {
+  write_file("acting.tsv", "she \x1b[31meats\telle \xC2\x9B\xE2\x80\xAEmange\n");
+  Terminal t({"score", trained_model(), "acting.tsv"});
+  CHECK(WEXITSTATUS(t.wait()) == 0);
+  CHECK(count(t.seen(), "\tshe \xEF\xBF\xBD[31meats\telle \xEF\xBF\xBD\xEF\xBF\xBDmange") == 1);
+}
 #endif

@@ -52,6 +52,9 @@ std::vector<Wrong> all_wrong() {
       {TRANSLATOR, {"translate", "m"}, {"--length-penalty"}, true},
       {TRANSLATOR, {"evaluate", "m", "p"}, {"--beam-size", "--threads"}, false},
       {TRANSLATOR, {"evaluate", "m", "p"}, {"--length-penalty"}, true},
+      {TRANSLATOR, {"score", "m", "p"}, {"--threads"}, false},
+      {TRANSLATOR, {"diff", "a", "b", "p"}, {"--beam-size", "--threads"}, false},
+      {LENS, {"diff", "a", "b", "p"}, {"--beam-size", "--threads"}, false},
       {LENS, {"explain"}, {"--step", "--units"}, false},
       {LENS, {"graph"}, {"--step"}, false},
       {LENS, {"flow"}, {"--length", "--seeds"}, false},
@@ -106,7 +109,10 @@ std::vector<Wrong> all_wrong() {
   add(TRANSLATOR, {"evaluate", "m", "p"}, "--hypotheses", "", "--hypotheses: it is empty");
   out.push_back({TRANSLATOR, {"translate", ""}, "model: it is empty"});
   out.push_back({TRANSLATOR, {"evaluate", "m", ""}, "pairs: it is empty"});
+  out.push_back({TRANSLATOR, {"score", "m", ""}, "pairs: it is empty"});
+  out.push_back({TRANSLATOR, {"diff", "a", "", "p"}, "b: it is empty"});
   out.push_back({TRANSLATOR, {"replay", ""}, "bundle: it is empty"});
+  add(LENS, {"diff", "a", "b", "p"}, "--out", "", "--out: it is empty");
   add(LENS, {"explain"}, "--out", "", "--out: it is empty");
   add(LENS, {"explain"}, "--target", "", "--target: it is empty");
   add(LENS, {"report", "m"}, "--out", "", "--out: it is empty");
@@ -173,8 +179,8 @@ TEST_CASE("what has no such name is told the nearest one that there is") {
         "translator evaluate: there is no option --data; hint: these are named by their places: evaluate model "
         "[pairs]\n");
   CHECK(said(TRANSLATOR, {"trian"}) ==
-        "translator: there is no command \"trian\", only corpus, train, compare, translate, evaluate, replay; "
-        "hint: "
+        "translator: there is no command \"trian\", only corpus, train, compare, translate, evaluate, score, "
+        "diff, replay; hint: "
         "train?\n");
   CHECK(said(TRANSLATOR, {"train", "--cell", "lsmt"}).starts_with(
       "--cell: there is no cell \"lsmt\", only gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: "

@@ -14,6 +14,7 @@
 
 #include "../../tools/bench/commands.h"
 #include "commands.h"
+#include "diff/diff.h"
 #include "program.h"
 #include "fuzz.h"
 
@@ -87,7 +88,12 @@ int parsed(TranslateCommand& o) {
   between(1, static_cast<double>(o.n_best), 100, "--n-best");
   return 0;
 }
-int parsed(EvaluateCommand& o) { return ++commands_run, check(o.search), check(o.read), 0; }
+int parsed(EvaluateCommand& o) { return ++commands_run, check(o.search), check(o.given.read), 0; }
+int parsed(ScoreCommand& o) { return ++commands_run, check(o.given.read), 0; }
+int parsed(DiffCommand& o) {
+  must(!o.a.empty() && !o.b.empty() && !o.given.pairs.empty(), "there is something to compare");
+  return ++commands_run, check(o.search), check(o.given.read), 0;
+}
 int parsed(ReplayCommand&) { return ++commands_run, 0; }
 
 }  // namespace
@@ -117,6 +123,7 @@ static int ablate(const AblateOptions& o) {
   between(4, static_cast<double>(o.hidden), 256, "--hidden");
   return ++commands_run, 0;
 }
+static int diff(DiffOptions& o) { return translator::parsed(o.systems); }
 static int check_command(const CheckCommandOptions&) { return ++commands_run, 0; }
 static int check_page(const std::string&, const std::string&) { return ++commands_run, 0; }
 static int lesson_command(const CourseOptions&) { return ++commands_run, 0; }
@@ -199,6 +206,8 @@ FUZZ_TARGET(
      "translator\ncompare\n-a\ndot,none\n--seeds\n2\n--work\nx",
      "translator\ntranslate\nm\na b\n-k\n5\n--n-best=3",
      "translator\nevaluate\nm\n--embedded\n--by-length\n--json",
+     "translator\nscore\nm\np.tsv\n--words",
+     "translator\ndiff\na\nb\np.tsv\n--train\nt.tsv\n--lowercase\n--seed\n3",
      "translator\nreplay\nx\n--all",
      "translator\n--help",
      "translator\n--version",
@@ -211,6 +220,7 @@ FUZZ_TARGET(
      "lens\nlesson\nverify\n3\n--hint",
      "lens\nlab\n2\n--reset",
      "lens\nreport\nx\n--text",
+     "lens\ndiff\na\nb\np.tsv\n-o\nd.html",
      "lens\nablate\n--cut\nvalue,score\n--task\ncopy",
      "bench\ntrain\n--size\ntoy\n--threads\n2\n--losses\n3",
      "bench\nops\nsoftmax\n--factor\n2",

@@ -2,13 +2,16 @@
 """Corpora drawn from seeds 1 to N, the same everywhere, and what sacreBLEU says of them: BLEU, chrF2 and chrF2++, a corpus a line.
 
 Several scripts, punctuation, capitals, white space of all kinds, empty sentences, one to four references, a varying number of
-them in some. tests/text/test_scores.cc compares with a thousand where python3 has sacreBLEU, and everywhere with
+them in some. With "paired" two systems on longer corpora, with intervals and the p of the paired bootstrap.
+tests/text/test_scores.cc compares with a thousand where python3 has sacreBLEU, and everywhere with
   tests/golden/make_scores.py 48 > tests/golden/scores.json
+  tests/golden/make_scores.py 8 paired > tests/golden/paired.json
 """
 import json
 import sys
 
 from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.significance import PairedTest
 
 WORDS = [
     ['the', 'The', 'cat', 'sat,', 'on', 'mat.', "it's", '3.5', '1,000', 'U.S.', '(so)', '"no"', '-', 'a-b', '5-6', '...'],
@@ -69,15 +72,42 @@ class Draw:
         return {'lowercase': self.below(3) == 0, 'hypotheses': hypotheses, 'references': references}
 
 
+    def systems(self):
+        """Of which the second differs from the first in some sentences, for the better or for the worse."""
+        words = self.of(WORDS) + self.of(WORDS)
+        references = [self.sentence(words, 8) for _ in range(70)]
+        first = [self.changed(r, words) for r in references]
+        other = 2 + self.below(12)
+        second = [a if self.below(other) else self.changed(r, words) for a, r in zip(first, references)]
+        return {'lowercase': False, 'a': first, 'b': second, 'references': [[r] for r in references]}
+
+
 def streams(references):
     """By reference, not by sentence; None where a sentence has fewer."""
     return [[r[i] if i < len(r) else None for r in references] for i in range(max(map(len, references)))]
 
 
-for seed in range(1, int(sys.argv[1]) + 1):
-    corpus = Draw(seed).corpus()
-    metrics = BLEU(lowercase=corpus['lowercase']), CHRF(lowercase=corpus['lowercase']), CHRF(lowercase=corpus['lowercase'], word_order=2)
-    for metric in metrics:
+def metrics(lowercase):
+    return BLEU(lowercase=lowercase), CHRF(lowercase=lowercase), CHRF(lowercase=lowercase, word_order=2)
+
+
+def add_scores(corpus):
+    for metric in metrics(corpus['lowercase']):
         score = metric.corpus_score(corpus['hypotheses'], streams(corpus['references']))
         corpus[score.name] = {'score': score.score, 'signature': metric.get_signature().format()}
+
+
+def add_tests(corpus):
+    named = [('a', corpus['a']), ('b', corpus['b'])]
+    by_name = {metric.__class__.__name__ + str(n): metric for n, metric in enumerate(metrics(corpus['lowercase']))}
+    signatures, results = PairedTest(named, by_name, streams(corpus['references']), test_type='bs', n_samples=1000)()
+    for name, signature in signatures.items():
+        a, b = results[name]
+        corpus[name] = {'score_a': a.score, 'score_b': b.score, 'mean_a': float(a.mean), 'mean_b': float(b.mean),
+                        'half_width_a': float(a.ci), 'half_width_b': float(b.ci), 'p': b.p_value, 'signature': signature.format()}
+
+
+for seed in range(1, int(sys.argv[1]) + 1):
+    if sys.argv[2:] == ['paired']: add_tests(corpus := Draw(seed).systems())
+    else: add_scores(corpus := Draw(seed).corpus())
     print(json.dumps(corpus, ensure_ascii=False))

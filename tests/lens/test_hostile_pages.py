@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """test_hostile_pages.py LENS TRANSLATOR [--shots DIR]: what stands in the inputs is never run by a page.
 
-Every text and every number of every input (train.log, config.json, logs of checks, vocabularies, sentences, names of
+Every text and every number of every input (train.log, config.json, logs of checks, vocabularies, sentences, translations, names of
 directories and files) is replaced in turn by text that would run a script wherever it were taken for markup, and numbers by
 numbers that nobody expects. Either lens refuses the input, and names the file and the field, or a page with it (and with
 others that lens took) opens in a headless Chromium: no script of ours ran, no element of ours is there, the content security
@@ -293,11 +293,28 @@ def of_models(h):
             h.tried('config.json, %s = %.40r' % ('.'.join(map(str, path)), value), (), '', 'explain', model, *short)
 
 
+def of_diffs(h):
+    """Pairs and translations of them, and the names of their files."""
+    def write(name, lines):
+        path = os.path.join(h.work, name)
+        with open(path, 'w', encoding='utf-8') as f:
+            f.writelines(line + '\n' for line in lines)
+        return path
+
+    before = refused
+    pairs = write('pairs.tsv', [p + '\t' + q for p, q in zip(PAYLOADS, reversed(PAYLOADS))])
+    for name in PAYLOADS:
+        a, b = write('a' + name.replace('/', '|'), PAYLOADS), write('b', reversed(PAYLOADS))
+        h.tried('diff, a file called %r' % name, (), '', 'diff', a, b, pairs, '--multi-reference')
+    check(refused == before, 'diff: hostile text is taken')
+
+
 def run(shop, chromium, shots):
     h = Hostile(shop, chromium, shots)
     of_checks(h)
     of_report(h, sys.argv[2])
     of_models(h)
+    of_diffs(h)
     print('%d inputs refused, %d pages and pictures opened, %d failures' % (refused, opened, browser.failures))
 
 

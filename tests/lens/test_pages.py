@@ -226,6 +226,42 @@ def graph_variant(page, name):
         check(0 < off < page.ask('lens.data.modules.length'), '%s: the paths from word %d: %d off' % (name, word, off))
 
 
+def diff_page(page, name):
+    rows = 'document.querySelectorAll("#%s tbody tr").length'
+    check(page.ask(rows % 'scores') == 3, name + ': three scores')
+    check(page.ask('document.querySelectorAll("#scores circle").length') == 6, name + ': of both, drawn')
+    check(page.ask('document.querySelector("#lengths tbody tr").cells[2].textContent') == str(page.ask('lens.data.won')), name + ': sentences won')
+    check(page.ask(rows % 'lengths') == 1 + page.ask('lens.data.by_length.length') > 2, name + ': a row for each length')
+    check(page.ask(rows % 'frequencies') == page.ask('lens.data.by_frequency.length') > 0, name + ': a row for each frequency')
+    shown = 'document.querySelectorAll("#sentences .sentence").length'
+    check(page.ask(shown) == 20, name + ': some sentences')
+    gains = '[...document.querySelectorAll("#sentences .gain")].map((e) => Number(e.textContent.replace("−", "-")))'
+    check(page.ask(gains) == sorted(page.ask(gains)), name + ': what B loses most comes first')
+    page.ask('(() => { const o = document.getElementById("order"); o.value = "won"; o.dispatchEvent(new Event("change")); })()')
+    check(page.ask(gains) == sorted(page.ask(gains), reverse=True) and page.ask(gains)[0] > 0, name + ': or what it wins')
+    page.ask('document.getElementById("more").click()')
+    check(page.ask(shown) > 20, name + ': More')
+    page.ask('(() => { const s = document.getElementById("search"); s.value = "NUMBER 7"; s.dispatchEvent(new Event("input")); })()')
+    found = page.ask('[...document.querySelectorAll("#sentences .sentence")].map((e) => e.children[2].textContent)')
+    check(found == ['sentence number 7 and some more'], '%s: letters find their sentences: %s' % (name, found))
+    others = page.ask('[...document.querySelectorAll("#sentences .other")].map((e) => e.textContent)')
+    check(others == ['non', 'sept'], '%s: words in no reference are marked, where they stand: %s' % (name, others))
+
+
+def made_diff(shop):
+    """Two systems on thirty sentences; sentence 7 has words that its reference lacks."""
+    def write(name, line):
+        path = os.path.join(shop.work, name)
+        with open(path, 'w', encoding='utf-8') as f:
+            f.writelines(line(i) + '\n' for i in range(30))
+        return path
+
+    pairs = write('diff.tsv', lambda i: 'sentence number %d%s\tphrase numéro %d' % (i, ' and some more' * (i % 3), i))
+    a = write('diff.a', lambda i: 'phrase numéro %d' % (i if i % 3 else 99) if i != 7 else 'phrase, non, numéro 7')
+    b = write('diff.b', lambda i: 'phrase numéro %d' % (i if i % 2 else 98) if i != 7 else 'Phrase numéro sept')
+    return shop.make('diff', 'diff', a, b, pairs)
+
+
 def pages(shop):
     lesson = os.path.join(shop.work, 'lesson.html')
     subprocess.run([shop.lens, 'lesson', '9', '--quiet', '--folder', os.path.join(shop.work, 'lessons'), '--out', lesson],
@@ -240,6 +276,7 @@ def pages(shop):
             ('check-wrong', lesson, check_pages(True), True),
             ('flow', shop.make('flow', 'flow', '--seeds', '3'), flow_page, True),
             ('flow-model', shop.make('flow-model', 'flow', MODEL, WORDS, '--target', WRONG, '--seeds', '2'), flow_model_page, True),
+            ('diff', made_diff(shop), diff_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True)] + [
                 (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else variant_page, False) for name in sorted(os.listdir(variants))]
 

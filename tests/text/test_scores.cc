@@ -157,3 +157,66 @@ TEST_CASE("intervals: printed as sacreBLEU prints them") {
     CHECK_FALSE(score_of(metric, count(metric, {"a"}, {{"b"}}), Resampling()).interval);  // nothing but 0
   }
 }
+
+TEST_CASE("paired bootstrap: sacreBLEU's intervals and p, within what two samplings differ by") {
+  std::ifstream file(TRANSLATOR_GOLDEN_DIR "/paired.json");
+  REQUIRE(file);
+  int tested = 0, equal = 0;
+  for (std::string line; std::getline(file, line);) {
+    const nlohmann::ordered_json j = json_text::parse(line);
+    const auto references = j.at("references").get<std::vector<Strings>>();
+    for (const Metric& metric : usual_metrics(false)) {
+      const nlohmann::ordered_json& want = j.at(metric.name);
+      auto number = [&](const char* name) { return want.at(name).get<double>(); };
+      const CorpusCounts a = count(metric, j.at("a").get<Strings>(), references),
+                         b = count(metric, j.at("b").get<Strings>(), references);
+      const PairedScores found = paired_scores(metric, a, b);
+      CAPTURE(found.a.value);
+      CAPTURE(found.b.value);
+      CHECK(found.a.value == about(number("score_a"), 1e-9));
+      CHECK(found.b.value == about(number("score_b"), 1e-9));
+      CHECK(but_for_version(found.a.signature) == but_for_version(want.at("signature").get<std::string>()));
+      REQUIRE(found.a.interval);
+      REQUIRE(found.b.interval);
+      // Half of 95 % is 1.96 deviations, and a mean of 1000 draws deviates by 1/sqrt(1000) of one.
+      const double deviation = number("half_width_a") / 1.96;
+      CHECK(std::abs(found.a.interval->mean - number("mean_a")) < 5 * deviation * std::sqrt(2 / 1000.0));
+      CHECK(found.a.interval->half_width == about(number("half_width_a"), 0.15));
+      CHECK(found.b.interval->half_width == about(number("half_width_b"), 0.15));
+      if (found.a.value == found.b.value) {
+        CHECK_FALSE(found.p);
+        ++equal;
+        continue;
+      }
+      REQUIRE(found.p);
+      const double p = number("p");
+      CHECK(std::abs(*found.p - p) < 5 * std::sqrt(2 * p * (1 - p) / 1000));
+      ++tested;
+    }
+  }
+  CHECK(tested == 21);
+  CHECK(equal == 3);
+}
+
+TEST_CASE("paired bootstrap: the same sentences for both, so that a difference in all of them is no chance") {
+  // b has one point of 20 more in each sentence, but the sentences differ by far more.
+  const Metric sum{
+      .name = "sum",
+      .settings = "",
+      .count =
+          [](const std::string& text, const Strings&) {
+            return Counts{std::stoll(text), 20};
+          },
+      .score = [](const Counts& c) { return 100 * static_cast<double>(c[0]) / static_cast<double>(c[1]); }};
+  Strings a, b;
+  for (int i = 0; i < 40; ++i) {
+    a.push_back(std::to_string(i % 2 ? 0 : 19));
+    b.push_back(std::to_string(i % 2 ? 1 : 20));
+  }
+  const std::vector<Strings> references(40, Strings{""});
+  const PairedScores found = paired_scores(sum, count(sum, a, references), count(sum, b, references));
+  REQUIRE(found.p);
+  CHECK(*found.p == about(1 / 1001.0));
+  CHECK(found.a.interval->half_width > 10);
+  CHECK(found.b.value - found.a.value == about(5));
+}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include <translator/evaluation.h>
@@ -62,6 +63,38 @@ TEST_CASE("the loss is that of the sentences one by one, on any number of thread
     CHECK(e.translated == 150);
     CHECK(e.seconds > 0);
   }
+}
+
+TEST_CASE("the losses of tokens are those of the sentences, word for word, on any number of threads") {
+  Model model = tiny::model();
+  auto pairs = many();
+  const auto encoded = encode(pairs, model);
+  const auto alone = token_losses(model, encoded, {});
+  REQUIRE(alone.size() == pairs.size());
+  CHECK((token_losses(model, encoded, {.threads = 3}) == alone));
+  for (size_t i = 0; i < 6; ++i) {
+    const CrossEntropy one = loss_of(model, pairs[i]);
+    CHECK(alone[i].size() == encoded[i].target.size() + 1);
+    CHECK(std::accumulate(alone[i].begin(), alone[i].end(), 0.0) == about(one.nll, 1e-5));
+  }
+  // A word that cannot come costs what it is given, and no other word's place.
+  tiny::set(model, "output.bias", model.target.id(pairs[1].target[2]), -20);
+  const auto dearer = token_losses(model, encode({pairs[1]}, model), {});
+  for (size_t t = 0; t < dearer[0].size(); ++t) CHECK((dearer[0][t] > alone[1][t] + 15) == (t == 2));
+}
+
+TEST_CASE("each source length is in one range, and in the last one when it is long") {
+  const auto& ranges = length_ranges();
+  std::vector<SentencePair> pairs(100);
+  for (size_t i = 0; i < pairs.size(); ++i) pairs[i].source.assign(i + 1, "a");
+  std::vector<int> seen(pairs.size());
+  for (size_t r = 0; r < ranges.size(); ++r)
+    for (size_t i : ranges[r].chosen(pairs)) {
+      if (r + 1 == ranges.size()) CHECK(i >= 20);
+      else ++seen[i];
+    }
+  CHECK(std::count(seen.begin(), seen.end(), 1) == 100);
+  CHECK(ranges.back().chosen(pairs).size() == 80);
 }
 
 TEST_CASE("translations, exact matches and BLEU are of the first so many sentences, in their order") {

@@ -19,8 +19,10 @@
 #include <fmt/core.h>
 #include <gradus/nn/recurrent_cell.h>
 #include <common/tell.h>
+#include <translator/options.h>
 
 #include "commands.h"
+#include "diff/diff.h"
 #include "program.h"
 
 namespace {
@@ -198,6 +200,16 @@ void add_report(const Command& app, int& code) {
   c.callback([=, &code] { code = lens::report(*o); });
 }
 
+void add_diff(const Command& app, int& code) {
+  auto o = std::make_shared<lens::DiffOptions>();
+  Command c = app.add_command(
+      "diff", "Two translators on the same pairs: scores, who wins which sentences and words");
+  translator::add_diff_options(c, o->systems);
+  c.option("-o,--out", o->out, "File to write; - is stdout").show_default().type_name("FILE");
+  c.footer("`translator diff` tells the same as text and as JSON.");
+  c.callback([=, &code] { code = lens::diff(*o); });
+}
+
 void add_ablate(const Command& app, int& code) {
   auto o = std::make_shared<lens::AblateOptions>();
   Command c =
@@ -244,6 +256,7 @@ int main(int argc, char** argv) {
   add_course(app, code, false);
   add_course(app, code, true);
   add_report(app, code);
+  add_diff(app, code);
   add_ablate(app, code);
   auto failed = [](const std::string& what, int status) {
     translator::tell("lens: {}\n", what);

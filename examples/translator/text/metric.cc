@@ -2,10 +2,12 @@
 
 #include <translator/text/bleu.h>
 #include <translator/text/chrf.h>
+#include <translator/text/python_text.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -18,6 +20,19 @@ constexpr const char* kVersion = "gradus-0.1";
 // A number below n, the same everywhere, which the standard's distributions need not be.
 size_t below(size_t n, std::mt19937_64& random) {
   return static_cast<size_t>((static_cast<unsigned __int128>(random()) * n) >> 64);
+}
+
+// `drawn` are its resampled scores, if there are any.
+Score with_interval(const Metric& metric, const CorpusCounts& corpus, const std::optional<Resampling>& how,
+                    const std::vector<double>& drawn) {
+  const Counts sum = corpus.sum();
+  Score out{metric.name, 0, {}, {}, signature_of(metric, corpus.references, how)};
+  if (sum.empty()) return out;
+  out.value = metric.score(sum);
+  if (metric.details) out.details = metric.details(sum);
+  const Interval interval = interval_of(drawn);
+  if (interval.mean > 0) out.interval = interval;
+  return out;
 }
 
 }  // namespace
@@ -67,11 +82,13 @@ std::vector<double> resampled_scores(const Metric& metric, const CorpusCounts& c
   const size_t n = corpus.sentences();
   std::vector<double> out;
   for (int64_t resample = 0; n > 0 && resample < how.resamples; ++resample) {
+    // How often each is drawn, and then all in their order: memory is slow where it is read here and there.
+    std::vector<int64_t> times(n);
+    for (size_t drawn = 0; drawn < n; ++drawn) ++times[below(n, random)];
     Counts sum(corpus.width);
-    for (size_t drawn = 0; drawn < n; ++drawn) {
-      const int64_t* row = corpus.counts.data() + below(n, random) * corpus.width;
-      for (size_t k = 0; k < corpus.width; ++k) sum[k] += row[k];
-    }
+    const int64_t* row = corpus.counts.data();
+    for (size_t i = 0; i < n; ++i, row += corpus.width)
+      for (size_t k = 0; k < corpus.width; ++k) sum[k] += times[i] * row[k];
     out.push_back(metric.score(sum));
   }
   return out;
@@ -85,6 +102,8 @@ Interval interval_of(std::vector<double> scores) {
           (scores[scores.size() - 1 - cut] - scores[cut]) / 2};
 }
 
+std::string Score::key() const { return python_text::lower(name); }
+
 std::string Score::format() const {
   std::string out = fmt::format("{:.2f}", value);
   if (interval) out += fmt::format(" (μ = {:.2f} ± {:.2f})", interval->mean, interval->half_width);
@@ -92,13 +111,21 @@ std::string Score::format() const {
 }
 
 Score score_of(const Metric& metric, const CorpusCounts& corpus, const std::optional<Resampling>& how) {
-  const Counts sum = corpus.sum();
-  Score out{metric.name, 0, {}, {}, signature_of(metric, corpus.references, how)};
-  if (sum.empty()) return out;
-  out.value = metric.score(sum);
-  if (metric.details) out.details = metric.details(sum);
-  if (how) out.interval = interval_of(resampled_scores(metric, corpus, *how));
-  if (out.interval && !(out.interval->mean > 0)) out.interval.reset();
+  return with_interval(metric, corpus, how,
+                       how ? resampled_scores(metric, corpus, *how) : std::vector<double>());
+}
+
+PairedScores paired_scores(const Metric& metric, const CorpusCounts& a, const CorpusCounts& b,
+                           const Resampling& how) {
+  const std::vector<double> of_a = resampled_scores(metric, a, how), of_b = resampled_scores(metric, b, how);
+  PairedScores out{with_interval(metric, a, how, of_a), with_interval(metric, b, how, of_b), {}};
+  const double real = std::abs(out.b.value - out.a.value), n = static_cast<double>(of_a.size());
+  if (real == 0) return out;
+  std::vector<double> drawn;
+  for (size_t i = 0; i < of_a.size(); ++i) drawn.push_back(std::abs(of_b[i] - of_a[i]));
+  const double mean = std::accumulate(drawn.begin(), drawn.end(), 0.0) / n;
+  const auto larger = std::count_if(drawn.begin(), drawn.end(), [&](double d) { return d - mean > real; });
+  out.p = (static_cast<double>(larger) + 1) / (n + 1);
   return out;
 }
 

@@ -43,8 +43,8 @@ struct CorpusCounts {
 CorpusCounts count(const Metric& metric, const std::vector<std::string>& hypotheses,
                    const std::vector<std::vector<std::string>>& references);
 
-/// How often a bootstrap draws, and from which seed: sacreBLEU's defaults. Its generator is NumPy's, so that what
-/// is drawn is not.
+/// How often a bootstrap draws, and from which seed: sacreBLEU's defaults. What is drawn is not the same as there,
+/// where NumPy draws.
 struct Resampling {
   int64_t resamples = 1000;
   uint64_t seed = 12345;
@@ -68,12 +68,24 @@ struct Score {
   std::optional<Interval> interval;  ///< none for a score of 0, as in sacreBLEU
   std::string details, signature;
 
+  std::string key() const;  ///< its name in JSON: bleu, chrf2, chrf2++
   /// `56.88 (μ = 56.80 ± 3.21) 77.4/69.2/57.1/38.9 (BP = 0.968 ...)`: sacreBLEU's line.
   std::string format() const;
 };
 
 /// With an interval where `how` is given.
 Score score_of(const Metric& metric, const CorpusCounts& corpus, const std::optional<Resampling>& how = {});
+
+/// Two systems on the same sentences.
+struct PairedScores {
+  Score a, b;
+  /// How probable a difference at least as large is, were there none: as `sacrebleu --paired-bs` has it, the
+  /// share of draws whose difference exceeds the mean of all by more than the real one, which is itself counted
+  /// among them. None where the scores are equal, of which sacreBLEU would say 1/(resamples + 1).
+  std::optional<double> p;
+};
+PairedScores paired_scores(const Metric& metric, const CorpusCounts& a, const CorpusCounts& b,
+                           const Resampling& how = {});
 
 /// What one must know to compare a score, as sacreBLEU writes it:
 /// nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:gradus-0.1.

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <gradus/nn/search.h>
+#include <translator/commands.h>
+#include <translator/text/metric.h>
+
+namespace translator {
+
+/// Of some of the sentences that two systems translated.
+struct DiffPart {
+  std::string source_words;            ///< a range
+  std::vector<double> a = {}, b = {};  ///< the usual metrics' scores
+  int64_t won = 0, lost = 0,
+          tied = 0;  ///< sentences that b translates better than a, worse, and equally well
+};
+
+/// Of the target words that occur so often.
+struct DiffWords {
+  std::string frequency;    ///< a range
+  int64_t words = 0;        ///< of the references
+  double f_a = 0, f_b = 0;  ///< percent, see Diff::by_frequency
+};
+
+/// Two systems compared on the same sentences: b is held against a.
+struct Diff {
+  std::string a, b;  ///< models' directories, or files
+  std::vector<SentencePair> pairs;
+  std::vector<std::vector<std::string>> references;
+  std::vector<std::string> a_says, b_says;             ///< translations of each pair's source
+  std::vector<PairedScores> scores;                    ///< of the usual metrics
+  std::vector<std::pair<double, double>> by_sentence;  ///< chrF2 of each sentence, which says who wins it
+  DiffPart all;
+  std::vector<DiffPart> by_length;
+  /// Harmonic mean of precision and recall of the words of each range, as compare-mt has it (Neubig et al.
+  /// 2019, arXiv:1903.07926): words as BLEU's 13a splits them, matches clipped within a sentence, the first
+  /// reference.
+  std::vector<DiffWords> by_frequency;
+  bool of_training = false;  ///< frequencies are those in a training file, not of the references
+};
+
+/// Translates with models, reads files, and compares. @throws InputError for files that do not fit the pairs.
+Diff diff(const DiffCommand& command);
+
+/// The sentences from the one that b loses most to the one that it wins most.
+std::vector<size_t> by_gain(const Diff& diff);
+
+nlohmann::ordered_json to_json(const Diff& diff);
+
+}  // namespace translator

@@ -1,0 +1,62 @@
+#include <translator/given_pairs.h>
+
+#include <fmt/core.h>
+
+#include <common/error.h>
+#include <common/tell.h>
+#include <translator/text/tokenizer.h>
+
+namespace translator {
+namespace {
+
+// Leaves out what the model cannot take: as bad a line as one without a tab.
+void drop_too_long(ParallelData& data, const Model& model, const ReadOptions& options) {
+  std::erase_if(data.pairs, [&](const SentencePair& p) {
+    std::string fault;
+    for (const auto& [side, words] : {std::pair("source", &p.source), std::pair("target", &p.target)})
+      if (fault.empty() && !(fault = model.length_fault(words->size())).empty())
+        fault = fmt::format("the {} side {}", side, fault);
+    if (fault.empty()) return false;
+    InputError error(data.report.name, p.line, fault);
+    if (options.strict) throw error;
+    --data.report.pairs;
+    if (data.report.bad++ < options.kept_messages) data.report.messages.emplace_back(error.what());
+    return true;
+  });
+}
+
+}  // namespace
+
+std::vector<SentencePair> as_read_by(const Model& model, std::vector<SentencePair> pairs) {
+  for (SentencePair& p : pairs) {
+    p.source = tokenize(p.source_text, {.lowercase = model.config.lowercase});
+    p.target = tokenize(p.target_text, {.lowercase = model.config.lowercase});
+  }
+  return pairs;
+}
+
+GivenPairs read_given_pairs(const GivenPairsOptions& o, const std::vector<const Model*>& models) {
+  ReadOptions read = o.read;
+  if (!models.empty()) read.lowercase = models[0]->config.lowercase;
+  ParallelData data = o.target.empty() ? read_pairs(o.pairs, read) : read_pairs(o.pairs, o.target, read);
+  for (const Model* model : models) drop_too_long(data, *model, read);
+  if (data.report.bad > 0 || data.report.blank > 0) {
+    tell("{}\n", data.report.summary());
+    for (const std::string& m : data.report.messages) tell("  {}\n", m);
+  }
+  if (data.pairs.empty()) throw InputError(data.report.name, 0, "has no usable sentence pairs");
+  return {std::move(data.pairs), data.report.lines, data.report.bad};
+}
+
+std::string line_by_line(const std::vector<std::string>& texts, const GivenPairs& given) {
+  std::string out;
+  int64_t written = 0;
+  for (size_t i = 0; i < texts.size(); ++i, ++written) {
+    for (; written + 1 < given.pairs[i].line; ++written) out += "\n";
+    out += texts[i] + "\n";
+  }
+  for (; written < given.lines; ++written) out += "\n";
+  return out;
+}
+
+}  // namespace translator

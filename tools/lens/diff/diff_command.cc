@@ -1,0 +1,17 @@
+#include <fmt/core.h>
+
+#include <translator/diff.h>
+
+#include "diff/diff.h"
+#include "page/output.h"
+
+namespace lens {
+
+int diff(DiffOptions& o) {
+  translator::apply(o.systems.common);
+  const translator::Diff found = translator::diff(o.systems);
+  write_page(o.out, "diff", to_json(found), fmt::format("{} sentences", found.pairs.size()));
+  return 0;
+}
+
+}  // namespace lens
