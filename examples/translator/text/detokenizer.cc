@@ -29,12 +29,26 @@ bool opens(string_view token) {
   return one_of(token, {"(", "[", "{", "“", "‘", "„", "¿", "¡", "‹", "$", "£", "#", "@"});
 }
 
+// Han, kana, Thai ..., and the stops and brackets that are written with Han.
+bool is_of_unspaced(string_view token) {
+  if (token.empty() || static_cast<unsigned char>(token[0]) < 0xE0) return false;
+  const std::u32string code = utf8::decode_lossy(token);
+  const char32_t first = code.front();
+  return is_unspaced(first) || (first >= 0x3000 && first <= 0x303F) || (first >= 0xFF00 && first <= 0xFF65);
+}
+
 bool ends_sentence(string_view token) { return one_of(token, {".", "?", "!", "।", "॥"}); }
 
 bool starts_with_digit(string_view token) { return !token.empty() && token[0] >= '0' && token[0] <= '9'; }
 
 // `i`, `i'm`, `i'd've`.
 bool is_english_i(string_view token) { return token == "i" || token.starts_with("i'"); }
+
+constexpr string_view kJoinedMark = "\uFFED", kSpacedMark = "\u2581";
+
+bool is_marked(string_view token, string_view mark) {
+  return token.size() > mark.size() && token.starts_with(mark);
+}
 
 // Which sides of a token want no space.
 struct Spacing {
@@ -46,12 +60,18 @@ class Joiner {
  public:
   explicit Joiner(const DetokenizerOptions& options) : options_(options) {}
 
-  void add(string_view token, string_view next) {
-    const Spacing spacing = space(token, next);
-    if (!out_.empty() && !glue_ && !spacing.glue_before) out_.push_back(' ');
+  // Whether a space belongs before the token, which comes next.
+  bool wants_space(string_view token, string_view next) {
+    spacing_ = space(token, next);
+    return !first_ && !glue_ && !spacing_.glue_before;
+  }
+
+  void add(string_view token, bool space) {
+    if (space) out_.push_back(' ');
     out_ += options_.capitalize ? with_capital(token) : std::string(token);
-    glue_ = spacing.glue_after;
+    glue_ = spacing_.glue_after;
     previous_ = token;
+    first_ = false;
   }
 
   std::string text() { return std::move(out_); }
@@ -71,6 +91,8 @@ class Joiner {
     if (token == "«") return {.glue_after = !french()};
     if (token == "€") return {.glue_after = !french() && starts_with_digit(next)};
     if (token == "/") return {.glue_before = true, .glue_after = true};
+    if (is_of_unspaced(token))
+      return {.glue_before = is_of_unspaced(previous_), .glue_after = is_of_unspaced(next)};
     return {.glue_after = is_elision(token)};
   }
 
@@ -93,6 +115,8 @@ class Joiner {
   DetokenizerOptions options_;
   std::string out_;
   string_view previous_;
+  Spacing spacing_;
+  bool first_ = true;
   bool glue_ = false;
   bool double_open_ = false;
   bool single_open_ = false;
@@ -101,12 +125,36 @@ class Joiner {
 
 }  // namespace
 
+string_view without_mark(string_view token) {
+  for (string_view mark : {kJoinedMark, kSpacedMark})
+    if (is_marked(token, mark)) return token.substr(mark.size());
+  return token;
+}
+
 std::string detokenize(const std::vector<std::string>& tokens, const DetokenizerOptions& options) {
   Joiner joiner(options);
   for (size_t i = 0; i < tokens.size(); ++i) {
-    joiner.add(tokens[i], i + 1 < tokens.size() ? string_view(tokens[i + 1]) : string_view());
+    const string_view token = without_mark(tokens[i]);
+    bool space =
+        joiner.wants_space(token, i + 1 < tokens.size() ? without_mark(tokens[i + 1]) : string_view());
+    if (is_marked(tokens[i], kJoinedMark)) space = false;
+    if (is_marked(tokens[i], kSpacedMark)) space = i > 0;
+    joiner.add(token, space);
   }
   return joiner.text();
+}
+
+std::vector<std::string> mark_spaces(const std::vector<std::string>& tokens, const std::vector<bool>& spaced,
+                                     const DetokenizerOptions& options) {
+  std::vector<std::string> out = tokens;
+  Joiner joiner(options);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const string_view next = i + 1 < tokens.size() ? string_view(tokens[i + 1]) : string_view();
+    const bool space = joiner.wants_space(tokens[i], next);
+    if (i > 0 && space != spaced[i]) out[i].insert(0, spaced[i] ? kSpacedMark : kJoinedMark);
+    joiner.add(tokens[i], space);
+  }
+  return out;
 }
 
 }  // namespace translator

@@ -18,6 +18,7 @@ constexpr char32_t kJoiner = 0x200D;
 
 // The plain spelling of the typographic variants that texts mix at will.
 char32_t plain_spelling(char32_t c) {
+  if (c < 0x80 && c > U' ' && c != U'`') return c;
   const auto is_one_of = [c](Code variants) { return variants.find(c) != Code::npos; };
   if (is_one_of(U"\u2018\u2019\u201B\u2032\u02BC\uFF07\u00B4`")) return U'\'';
   if (is_one_of(U"\u201C\u201D\u201E\u201F\u2033\uFF02")) return U'"';
@@ -26,6 +27,19 @@ char32_t plain_spelling(char32_t c) {
 }
 
 bool is_joiner(char32_t c) { return c == kJoiner || c == kNonJoiner; }
+
+// SentencePiece's sign for a space, which a text cannot have as well.
+constexpr char32_t kPieceSpace = 0x2581;
+constexpr char32_t kByteOrderMark = 0xFEFF;
+
+// What a character is read as; 0 where it is dropped.
+char32_t read_as(char32_t c, const TokenizerOptions& options) {
+  const char32_t plain = plain_spelling(c);
+  if (plain == U' ') return U' ';
+  if (options.plain) return utf8::is_control(c) || (utf8::is_format(c) && !is_joiner(c)) ? 0 : plain;
+  if (utf8::is_unprintable(c) || c == kByteOrderMark) return 0;
+  return c == kPieceSpace ? U'_' : c;
+}
 
 // Latin letters as far as apostrophes care: Basic Latin to Extended-B, Extended Additional.
 bool is_latin(char32_t c) { return c < 0x250 || (c >= 0x1E00 && c < 0x1F00) || utf8::is_mark(c); }
@@ -66,31 +80,43 @@ Code after_hyphen(Code word) {
 // how many tokens ' went before: a property of the tokens alone, which is what keeps tokenize() idempotent.
 class Scanner {
  public:
-  explicit Scanner(Code text) : text_(text) {}
+  Scanner(Code text, Unspaced unspaced) : text_(text), unspaced_(unspaced) {}
 
-  std::vector<std::string> run() {
+  std::vector<WordRange> run() {
     while (at_ < text_.size()) {
       const char32_t c = text_[at_];
       if (c == U' ' || is_joiner(c)) {
         ++at_;
       } else {
-        emit(starts_word(c) ? scan_word() : scan_symbol());
+        emit(is_unspaced(c) ? scan_unspaced() : starts_word(c) ? scan_word() : scan_symbol());
       }
     }
-    return std::move(tokens_);
+    return std::move(words_);
   }
 
  private:
+  static bool is_spaced_letter(char32_t c) { return utf8::is_letter(c) && !is_unspaced(c); }
+
   static bool starts_word(char32_t c) { return utf8::is_letter(c) || utf8::is_number(c) || utf8::is_mark(c); }
 
   char32_t peek(size_t ahead) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : U' '; }
 
   void emit(Code token) {
     if (token == U"'") quote_open_ = !quote_open_;
-    tokens_.push_back(utf8::encode(token));
+    words_.push_back({at_ - token.size(), at_});
   }
 
   Code since(size_t start) const { return text_.substr(start, at_ - start); }
+
+  // A character, or all that stand together, with its marks.
+  Code scan_unspaced() {
+    const size_t start = at_++;
+    while (at_ < text_.size() && (utf8::is_mark(text_[at_]) || is_joiner(text_[at_]) ||
+                                  (unspaced_ == Unspaced::whole && is_unspaced(text_[at_])))) {
+      ++at_;
+    }
+    return since(start);
+  }
 
   // `p.m.`: single letters with a stop each, at least two.
   bool scan_initials() {
@@ -111,10 +137,11 @@ class Scanner {
     if (scan_initials()) return since(start);
     while (at_ < text_.size()) {
       const char32_t c = text_[at_];
+      if (is_unspaced(c)) break;
       if (starts_word(c) || is_joiner(c)) {
         ++at_;
       } else if (c == U'-') {
-        if (!utf8::is_letter(peek(1)) && !utf8::is_number(peek(1))) break;
+        if (!is_spaced_letter(peek(1)) && !utf8::is_number(peek(1))) break;
         ++at_;
       } else if (c == U'.' || c == U',' || c == U':') {
         if (!utf8::is_digit(text_[at_ - 1]) || !utf8::is_digit(peek(1))) break;
@@ -137,13 +164,13 @@ class Scanner {
     const std::u32string folded = lower(word);
     const Code stem = after_hyphen(folded);
     const bool letter_before = !stem.empty() && !utf8::is_number(stem.back());
-    if (!utf8::is_letter(peek(1))) {
+    if (!is_spaced_letter(peek(1))) {
       if (is_elidable(stem)) return Apostrophe::last;
       const bool ends_word = letter_before && !quote_open_ && !utf8::is_number(peek(1));
       return ends_word ? Apostrophe::last : Apostrophe::apart;
     }
     size_t end = at_ + 1;
-    while (end < text_.size() && (utf8::is_letter(text_[end]) || utf8::is_mark(text_[end]))) ++end;
+    while (end < text_.size() && (is_spaced_letter(text_[end]) || utf8::is_mark(text_[end]))) ++end;
     const std::u32string suffix = lower(text_.substr(at_ + 1, end - at_ - 1));
     if (!letter_before) return suffix == U"s" ? Apostrophe::inside : Apostrophe::apart;  // 1990's; 6'tall
     if (stem == U"n" && suffix == U"t") return Apostrophe::inside;
@@ -173,9 +200,10 @@ class Scanner {
   }
 
   Code text_;
+  Unspaced unspaced_;
   size_t at_ = 0;
   bool quote_open_ = false;
-  std::vector<std::string> tokens_;
+  std::vector<WordRange> words_;
 };
 
 std::u32string normalized_code(std::string_view line, const TokenizerOptions& options) {
@@ -183,9 +211,8 @@ std::u32string normalized_code(std::string_view line, const TokenizerOptions& op
   out.reserve(line.size());
   bool ascii = true;
   for (char32_t c : utf8::decode_lossy(utf8::nfc(line))) {
-    c = plain_spelling(c);
-    if (utf8::is_control(c) || (utf8::is_format(c) && !is_joiner(c))) continue;
-    if (c == U' ' && (out.empty() || out.back() == U' ')) continue;
+    c = read_as(c, options);
+    if (c == 0 || (c == U' ' && (out.empty() || out.back() == U' '))) continue;
     if (options.lowercase) c = utf8::to_lower(c);
     ascii = ascii && c < 0x80;
     out.push_back(c);
@@ -197,13 +224,67 @@ std::u32string normalized_code(std::string_view line, const TokenizerOptions& op
 
 }  // namespace
 
+bool is_unspaced(char32_t c) {
+  const auto within = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
+  const bool east_asian = within(0x3005, 0x3007) || within(0x3040, 0x30FF) || within(0x31F0, 0x31FF) ||
+                          within(0x3400, 0x9FFF) || within(0xF900, 0xFAFF) || within(0xFF66, 0xFF9D) ||
+                          within(0x20000, 0x3FFFF);
+  const bool south_east_asian = within(0x0E00, 0x0EFF) || within(0x1000, 0x109F) || within(0x1780, 0x17FF);
+  return (east_asian || south_east_asian) && (utf8::is_letter(c) || utf8::is_number(c)) && !utf8::is_digit(c);
+}
+
+void ChangedCharacters::add(std::string_view line, const TokenizerOptions& options) {
+  const auto harmless = [](char c) { return c >= ' ' && c < 0x7F && c != '`'; };
+  if (std::all_of(line.begin(), line.end(), harmless)) return;
+  const std::string composed = utf8::nfc(line);
+  if (composed != line) ++composed_;
+  for (char32_t c : utf8::decode_lossy(composed)) {
+    const char32_t read = read_as(c, options);
+    if (read != c && !utf8::is_space(c)) ++counts_[{c, read}];
+  }
+}
+
+std::string ChangedCharacters::summary() const {
+  constexpr size_t kShown = 5;
+  std::vector<std::pair<int64_t, std::string>> kinds;
+  int64_t all = 0;
+  for (const auto& [change, count] : counts_) {
+    const auto [from, to] = change;
+    std::string shown = fmt::format("U+{:04X}", static_cast<uint32_t>(from));
+    if (!utf8::is_control(from) && !utf8::is_format(from))
+      shown += " " + utf8::printable(utf8::encode({&from, 1}));
+    kinds.emplace_back(-count, shown + (to ? " as " + utf8::encode({&to, 1}) : " dropped"));
+    all += count;
+  }
+  std::sort(kinds.begin(), kinds.end());
+  std::string out;
+  if (all > 0)
+    out = fmt::format("{} character{} read otherwise than written: ", all, all == 1 ? " is" : "s are");
+  for (size_t i = 0; i < kinds.size() && i < kShown; ++i)
+    out += fmt::format("{}{} ({})", i ? ", " : "", kinds[i].second, -kinds[i].first);
+  if (kinds.size() > kShown) out += fmt::format(" and {} others", kinds.size() - kShown);
+  if (composed_ > 0)
+    out += fmt::format("{}{} line{} composed (NFC)", out.empty() ? "" : "; ", composed_,
+                       composed_ == 1 ? " is" : "s are");
+  return out;
+}
+
 std::string normalize(std::string_view line, const TokenizerOptions& options) {
   return utf8::encode(normalized_code(line, options));
 }
 
+std::vector<WordRange> word_ranges(Code text, Unspaced unspaced) {
+  std::u32string plain(text);
+  for (char32_t& c : plain) c = plain_spelling(c);
+  return Scanner(plain, unspaced).run();
+}
+
 std::vector<std::string> tokenize(std::string_view line, const TokenizerOptions& options) {
   const std::u32string code = normalized_code(line, options);
-  return Scanner(code).run();
+  std::vector<std::string> out;
+  for (const auto& [begin, end] : word_ranges(code))
+    out.push_back(utf8::encode(Code(code).substr(begin, end - begin)));
+  return out;
 }
 
 std::vector<std::string> split_tokens(std::string_view line) {

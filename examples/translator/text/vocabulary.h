@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <istream>
-#include <map>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -77,7 +77,10 @@ class Vocabulary {
   void append(std::string token);
 
   std::vector<std::string> tokens_;
-  std::map<std::string, int32_t, std::less<>> ids_;  // without the specials
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;  // a view is found without a copy of it
+  };
+  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;  // without the specials
 };
 
 }  // namespace translator

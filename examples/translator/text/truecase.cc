@@ -1,0 +1,73 @@
+#include <translator/text/truecase.h>
+
+#include <common/error.h>
+#include <common/utf8.h>
+#include <translator/text/tokenizer.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace translator {
+namespace {
+
+bool is_upper(char32_t c) { return utf8::to_lower(c) != c; }
+
+std::string lower_case(std::u32string word) {
+  for (char32_t& c : word) c = utf8::to_lower(c);
+  return utf8::encode(word);
+}
+
+}  // namespace
+
+void Truecaser::count(const std::vector<std::string>& words) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::u32string code = utf8::decode_lossy(words[i]);
+    if (!utf8::is_letter(code[0])) continue;
+    excess_[lower_case(code)] += is_upper(code[0]) ? 1 : -1;
+  }
+}
+
+void Truecaser::decide() {
+  for (const auto& [word, excess] : excess_)
+    if (excess > 0) kept_.insert(word);
+  excess_.clear();
+}
+
+std::string Truecaser::fold(const std::string& sentence) const {
+  std::u32string code = utf8::decode_lossy(sentence);
+  for (const auto& [begin, end] : word_ranges(code, Unspaced::whole)) {
+    if (!utf8::is_letter(code[begin])) continue;
+    const std::u32string word = code.substr(begin, end - begin);
+    const bool capitals = std::any_of(word.begin() + 1, word.end(), is_upper);
+    if (!capitals && !kept_.contains(lower_case(word))) code[begin] = utf8::to_lower(code[begin]);
+    break;
+  }
+  return utf8::encode(code);
+}
+
+std::string Truecaser::text() const {
+  std::string out;
+  for (const std::string& word : kept_) out += word + '\n';
+  return out;
+}
+
+Truecaser Truecaser::load(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw InputError(path, 0, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  Truecaser out;
+  std::string line;
+  for (int64_t number = 1; std::getline(in, line); ++number) {
+    std::string bad = utf8::describe_invalid_byte(line);
+    if (line.empty()) bad = "the word is empty";
+    if (bad.empty() && utf8::printable(line) != line) bad = "the word has a control character in it";
+    if (!bad.empty()) throw InputError(path, number, bad);
+    out.kept_.insert(line);
+  }
+  return out;
+}
+
+}  // namespace translator
