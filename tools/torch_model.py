@@ -2,6 +2,8 @@
 """The translator in PyTorch: rebuilt from a model directory, weights loaded key for key.
 
   tools/torch_model.py MODEL "she eats apples ."       greedy translation of a tokenised sentence
+  tools/torch_model.py MODEL "She eats apples."        of a sentence, by a model of pieces; needs sentencepiece
+  tools/torch_model.py MODEL "▁She ▁eats ▁app les ."   of its pieces
 
     import sys; sys.path.append("tools")
     from torch_model import load
@@ -9,20 +11,22 @@
     logits = model(source, lengths, target_in)         # [S, B], [B], [T, B] -> [T, B, V]
 
 Both ways: save(model, "model/model.safetensors") writes weights that Gradus reads.
-Needs torch only.
+Needs torch only, and for sentences that are to be split into pieces the package sentencepiece.
 """
 import argparse
 import json
 import os
+import re
 import struct
 import sys
+import unicodedata
 
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
-TYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32, "U8": torch.uint8}
+TYPES = {"F16": torch.float16, "F32": torch.float32, "F64": torch.float64, "I32": torch.int32, "U8": torch.uint8}
 
 
 def read_safetensors(path):
@@ -252,7 +256,8 @@ def save(model, path):
 
 # What config.json may hold, with the values that are rebuilt here; None: any. Dropout is for training alone: a model
 # goes on without it.
-CONFIG = dict.fromkeys(["network", "source_language", "target_language", "lowercase", "french_typography"]) | {
+CONFIG = dict.fromkeys(["network", "source_language", "target_language", "french_typography", "trained_on", "case",
+                        "lowercase", "subwords", "subword_model"]) | {  # "lowercase": of files before there was "case"
     "format": ["gradus-translator"], "version": [1], "model": ["gru", "transformer"]}
 TRANSLATOR = dict.fromkeys(["source_vocabulary", "target_vocabulary", "embedding_dim", "hidden_size", "attention_size",
                             "num_layers", "bidirectional", "input_feeding", "dropout", "attention_options"]) | {
@@ -287,9 +292,13 @@ def build(config):
     return Translator(network)
 
 
-def load(directory):
+def read_config(directory):
     with open(os.path.join(directory, "config.json")) as f:
-        model = build(json.load(f))
+        return json.load(f)
+
+
+def load(directory):
+    model = build(read_config(directory))
     weights = read_safetensors(os.path.join(directory, "model.safetensors"))
     if "output.weight" not in weights:  # tied: stored once
         weights["output.weight"] = weights["target_embedding.weight"]
@@ -302,20 +311,51 @@ def vocabulary(directory, side):
         return f.read().splitlines()
 
 
+def pieces_of(directory, config, sentence):
+    """A sentence as Gradus splits it, but for characters that it drops, and rare cases of which word is the first."""
+    from sentencepiece import SentencePieceProcessor
+    text = " ".join(unicodedata.normalize("NFC", sentence).split())
+    if config["case"] == "lower":
+        text = text.lower()
+    first = re.search(r"[^\W\d_]\w*", text)
+    if config["case"] == "first" and first and first[0][1:] == first[0][1:].lower():
+        with open(os.path.join(directory, "source.truecase"), encoding="utf-8") as f:
+            keeps_its_capital = first[0].lower() in f.read().splitlines()
+        if not keeps_its_capital:
+            text = text[:first.start()] + text[first.start()].lower() + text[first.start() + 1:]
+    name = "pieces.model" if config["subword_model"] == "joint" else "source.model"
+    return SentencePieceProcessor(model_file=os.path.join(directory, name)).encode(" " + text, out_type=str)
+
+
+def text_of(config, pieces):
+    """The text that pieces are; <0xE2> is a byte."""
+    raw = b"".join(bytes([int(p[3:5], 16)]) if re.fullmatch("<0x[0-9A-F]{2}>", p) else p.encode() for p in pieces)
+    text = " ".join(raw.decode(errors="replace").replace("▁", " ").split())
+    return re.sub(r"^([\W_]*)([^\W\d_])", lambda m: m[1] + m[2].upper(), text) if config["case"] == "first" else text
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("model")
-    p.add_argument("sentence", help="tokens with spaces between them")
+    p.add_argument("sentence", help="tokens with spaces between them, and the answer is such; or, where the model's "
+                   "tokens are pieces of words and none of these begins with ▁, a sentence, answered by one")
     a = p.parse_args()
-    ids = {w: i for i, w in enumerate(vocabulary(a.model, "source"))}
-    source = torch.tensor([[ids.get(w, UNK)] for w in a.sentence.split()] + [[EOS]])
     try:
-        model = load(a.model)
+        config, model = read_config(a.model), load(a.model)
     except ValueError as e:
         sys.exit(f"torch_model: {os.path.join(a.model, 'config.json')}: {e}")
+    whole = config.get("subwords", "none") != "none" and "▁" not in a.sentence
+    try:
+        tokens = pieces_of(a.model, config, a.sentence) if whole else a.sentence.split()
+    except ImportError:
+        sys.exit("torch_model: this model reads pieces of words: `pip install sentencepiece`, or give the pieces with "
+                 "spaces between them (`lens explain --json` has them, source)")
+    ids = {w: i for i, w in enumerate(vocabulary(a.model, "source"))}
+    source = torch.tensor([[ids.get(w, UNK)] for w in tokens] + [[EOS]])
     words = greedy(model, source, torch.tensor([len(source)]), 2 * len(source) + 10)[:, 0].tolist()
     target = vocabulary(a.model, "target")
-    print(" ".join(target[w] for w in words if w not in (EOS, PAD)))
+    said = [target[w] for w in words if w not in (EOS, PAD)]
+    print(text_of(config, said) if whole else " ".join(said))
 
 
 if __name__ == "__main__":

@@ -20,20 +20,21 @@ namespace {
 
 namespace nn = gradus::nn;
 
-// Column b of time-major ids without what pads it.
-std::string words(const Vocabulary& vocabulary, const gradus::Tensor& ids, int64_t b) {
+// The words of column b of time-major ids, without what pads it.
+std::string words(const Segmenter& side, const Vocabulary& vocabulary, const gradus::Tensor& ids, int64_t b) {
   std::vector<int32_t> own;
   for (int64_t t = 0; t < ids.size(0); ++t) {
     int32_t id = ids.i32()[t * ids.size(1) + b];
     if (id != nn::kPad && id != nn::kBos && id != nn::kEos) own.push_back(id);
   }
-  return join_tokens(vocabulary.decode(own));
+  return join_tokens(side.words_of(vocabulary.decode(own)).words);
 }
 
 std::vector<std::string> sentences(const Model& model, const nn::Seq2SeqBatch& part) {
   std::vector<std::string> out;
   for (int64_t b = 0; b < part.source.size(1); ++b)
-    out.push_back(words(model.source, part.source, b) + "  ->  " + words(model.target, part.target_out, b));
+    out.push_back(words(model.reads, model.source, part.source, b) + "  ->  " +
+                  words(model.writes, model.target, part.target_out, b));
   return out;
 }
 

@@ -44,7 +44,8 @@ struct TrainCommand {
   TrainOptions train;
   CommonOptions common;
   ModelConfig model;
-  int64_t min_count = 0;  ///< words seen less often are <unk>; 0: by the data
+  int64_t subword_size = 0;  ///< 0: by the data
+  int64_t min_count = 0;     ///< words seen less often are <unk>; 0: by the data
   int64_t max_vocabulary = 20000;
   bool resume = false, force = false;
   std::string probe;  ///< sentence whose attention is watched; empty: the first probe of the data
@@ -54,8 +55,17 @@ struct TrainCommand {
 /// Fills in what was not given, by the kind of network and of data. @throws UsageError for a run that would
 /// never end.
 void fill_defaults(TrainCommand& command, bool embedded);
-/// A fresh model for the data: vocabularies, languages, weights from the seed.
-Model fresh_model(const TrainCommand& command, const Data& data);
+
+/// How the data's text is read and written: what every model of a race has in common.
+struct LearntText {
+  Vocabulary source, target;
+  TextModels models = {};
+  bool french = false;  ///< which spacing leaves fewer marks
+};
+/// @throws UsageError for options of words among those of pieces, and the other way round.
+LearntText learn_text(const TrainCommand& command, const Data& data);
+/// A fresh model for the data: languages, weights from the seed.
+Model fresh_model(const TrainCommand& command, const Data& data, const LearntText& text);
 /// From now on the first Ctrl-C (SIGTERM, SIGHUP) sets what is returned; a second ends the program as usual.
 const std::atomic<bool>& stop_on_signals();
 
@@ -74,6 +84,8 @@ struct TranslateCommand {
   gradus::nn::SearchOptions search;
   int64_t n_best = 1;
   bool map = false, scores = false, alignments = false;
+  bool pieces = false;  ///< the map shows pieces, not words
+  bool json = false;
   CommonOptions common;
 };
 

@@ -72,16 +72,18 @@ std::optional<RaceRun> finished_run(const Entry& e) {
 
 // The weights under the reference, </s> included on both sides.
 SentenceMap map_of(const Model& model, const SentencePair& pair) {
-  SentenceMap map{pair.source, pair.target, {}};
-  map.source.push_back("</s>");
-  map.target.push_back("</s>");
-  if (!model.network->attends()) return map;
-  gradus::Tensor w = model.network->align(make_batch(encode({pair}, model), {0}));  // [T, 1, S]
-  for (size_t t = 0; t < map.target.size(); ++t) {
-    const float* row = w.f32() + static_cast<int64_t>(t) * w.size(2);
-    map.weights.emplace_back(row, row + map.source.size());
+  const Segmented source = model.reads.split(pair.source_text), target = model.writes.split(pair.target_text);
+  std::vector<std::vector<float>> weights(model.network->attends() ? target.pieces.size() + 1 : 0);
+  if (!weights.empty()) {
+    gradus::Tensor w = model.network->align(make_batch(encode({pair}, model), {0}));  // [T, 1, S]
+    for (size_t t = 0; t < weights.size(); ++t) {
+      const float* row = w.f32() + static_cast<int64_t>(t) * w.size(2);
+      weights[t].assign(row, row + w.size(2));
+    }
   }
-  return map;
+  WordPicture out = picture_of(source, target, weights);
+  if (weights.empty()) out.target.push_back("</s>");
+  return {std::move(out.source), std::move(out.target), std::move(out.weights)};
 }
 
 class Race {
@@ -92,12 +94,13 @@ class Race {
     test_ = data_.embedded ? embedded_pairs("test", 1000, o.train.data.corpus_seed, kCorpusLength) : own_test();
     if (test_.empty() || data_.train.empty())
       throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
+    text_ = learn_text(o.train, data_);  // of what is left when test sentences are taken out
     // By seed first: a race that is stopped has all attentions with the seeds that it got to.
     for (int64_t s = 0; s < o.seeds; ++s)
       for (const std::string& name : o.attentions)
         entries_.push_back(entry(name, o.train.train.seed + static_cast<uint64_t>(s)));
     for (size_t i = 0; i < o.attentions.size(); ++i)
-      fresh_model(entries_[i].command, data_);  // what cannot be built fails before hours are spent
+      fresh_model(entries_[i].command, data_, text_);  // what cannot be built fails before hours are spent
   }
 
   /// False when it was interrupted.
@@ -180,7 +183,7 @@ class Race {
 
   // Nothing when it was interrupted.
   std::optional<RaceRun> race(const Entry& e, const std::atomic<bool>& stop) const {
-    Model model = fresh_model(e.command, data_);
+    Model model = fresh_model(e.command, data_, text_);
     TrainOptions options = e.command.train;
     options.title =
         fmt::format("{}/{} {}, seed {}", runs_.size() + 1, entries_.size(), e.attention, options.seed);
@@ -221,6 +224,7 @@ class Race {
 
   CompareCommand& o_;
   Data data_;
+  LearntText text_;
   std::vector<SentencePair> test_;
   std::vector<Entry> entries_;
   std::vector<RaceRun> runs_;
@@ -231,6 +235,7 @@ class Race {
 int run(CompareCommand& o) {
   apply(o.train.common);
   o.train.train.threads = o.train.common.threads;
+  fill_defaults(o.train, o.train.data.embedded());
   Data data = load_data(o.train.data);
   for (const std::string& line : data.reports)
     if (!o.train.train.quiet) tell("{}\n", line);

@@ -56,8 +56,10 @@ Data load_data(const DataOptions& options) {
   auto report = [&](const ReadReport& r) {
     data.reports.push_back(r.summary());
     for (const std::string& message : r.messages) data.reports.push_back("  " + message);
+    if (const std::string changed = r.changed.summary(); !changed.empty())
+      data.reports.push_back("  " + changed);
   };
-  if (options.data.empty() && options.source.empty()) {
+  if (options.embedded()) {
     data = embedded(options);
     if (!has_valid) return data;
     data.probes.resize(1);

@@ -17,6 +17,8 @@ struct DataOptions {
   ReadOptions read;
   int64_t corpus_size = 40000;  ///< embedded training pairs
   uint64_t corpus_seed = 1;
+
+  bool embedded() const { return data.empty() && source.empty(); }
 };
 
 constexpr int kCorpusLength = 40;  ///< tokens of an embedded sentence, unless another length is asked for

@@ -56,7 +56,7 @@ class System {
     Progress bar("translating, " + path_, static_cast<int64_t>(given.pairs.size()),
                  {.unit = "sentences/s", .delay_seconds = 2});
     const Work work{.threads = o.common.threads, .on_progress = [&](int64_t done) { bar.update(done); }};
-    return translate_pairs(*model_, as_read_by(*model_, given.pairs), given.pairs.size(), o.search, work);
+    return translate_pairs(*model_, given.pairs, given.pairs.size(), o.search, work);
   }
 
  private:
@@ -146,7 +146,7 @@ Diff diff(const DiffCommand& o) {
   out.pairs = std::move(given.pairs);
   for (const SentencePair& p : out.pairs) out.references.push_back(references_of(p));
   const bool lowercase = o.lowercase || std::any_of(models.begin(), models.end(),
-                                                    [](const Model* m) { return m->config.lowercase; });
+                                                    [](const Model* m) { return m->config.lowercase(); });
 
   const std::vector<Metric> metrics = usual_metrics(lowercase);
   std::vector<std::pair<CorpusCounts, CorpusCounts>> counts;

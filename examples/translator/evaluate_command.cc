@@ -78,7 +78,7 @@ struct Part {
 class Scored {
  public:
   Scored(const Model& model, const std::vector<SentencePair>& pairs, const Evaluation& all)
-      : model_(model), pairs_(pairs), all_(all), metrics_(usual_metrics(model.config.lowercase)) {
+      : model_(model), pairs_(pairs), all_(all), metrics_(usual_metrics(model.config.lowercase())) {
     for (const Metric& m : metrics_) counts_.push_back(count(m, all.hypotheses, all.references));
   }
 
@@ -98,7 +98,7 @@ class Scored {
       int64_t exact = 0;
       std::vector<double> own;
       for (size_t i : chosen) {
-        exact += is_exact(all_.hypotheses[i], all_.references[i], model_.config.lowercase);
+        exact += is_exact(all_.hypotheses[i], all_.references[i], model_.config.lowercase());
         own.insert(own.end(), losses[i].begin(), losses[i].end());
       }
       const auto n = static_cast<double>(chosen.size()), tokens = static_cast<double>(own.size());

@@ -32,15 +32,16 @@ Total total(const std::vector<EncodedPair>& pairs, const Work& work, const Add& 
 }
 
 // - sum_s p_s log p_s, p = w / sum w (local-p's weights sum to less than 1).
-double entropy_of(const float* w, int64_t n) {
-  double sum = std::accumulate(w, w + n, 0.0), h = 0;
-  for (int64_t s = 0; s < n; ++s)
-    if (w[s] > 0) h -= w[s] / sum * std::log(w[s] / sum);
+double entropy_of(const std::vector<float>& weights) {
+  double sum = std::accumulate(weights.begin(), weights.end(), 0.0), h = 0;
+  for (float w : weights)
+    if (w > 0) h -= w / sum * std::log(w / sum);
   return h;
 }
 
-// Entropy and links under teacher forcing: row t of the weights belongs to target word t in Bahdanau's order
-// (the state before it looked) as in Luong's with the new state; </s> is no word on either side.
+// Entropy and links of words under teacher forcing: row t of the weights belongs to target word t in
+// Bahdanau's order (the state before it looked) as in Luong's with the new state; </s> is no word on either
+// side.
 void look_at_attention(Evaluation& out, const Model& model, const std::vector<SentencePair>& pairs,
                        const std::vector<EncodedPair>& encoded, const Work& work) {
   std::vector<Links> links(encoded.size());
@@ -49,16 +50,17 @@ void look_at_attention(Evaluation& out, const Model& model, const std::vector<Se
     int64_t B = weights.size(1), S = weights.size(2);
     for (int64_t b = 0; b < B; ++b) {
       const size_t i = chosen[b];
-      int64_t rows = static_cast<int64_t>(pairs[i].target.size());
-      std::vector<float> own;
-      for (int64_t t = 0; t < rows; ++t) {
-        const float* w = weights.f32() + (t * B + b) * S;
-        own.insert(own.end(), w, w + S);
-        part.nats += entropy_of(w, static_cast<int64_t>(encoded[i].source.size()));
+      const Segmented source = model.reads.split(pairs[i].source_text),
+                      target = model.writes.split(pairs[i].target_text);
+      std::vector<std::vector<float>> own;
+      for (size_t t = 0; t < target.pieces.size(); ++t) {
+        const float* w = weights.f32() + (static_cast<int64_t>(t) * B + b) * S;
+        own.emplace_back(w, w + encoded[i].source.size());
       }
-      part.tokens += rows;
-      if (!pairs[i].alignment) continue;
-      links[i] = links_from_attention({rows, S, own}, static_cast<int64_t>(pairs[i].source.size()), rows);
+      const WordPicture words = picture_of(source, target, own);
+      for (const std::vector<float>& row : words.weights) part.nats += entropy_of(row);
+      part.tokens += static_cast<int64_t>(target.words.size());
+      if (pairs[i].alignment) links[i] = links_of(words);
     }
   });
   if (entropy.tokens) out.entropy = entropy.nats / static_cast<double>(entropy.tokens);
@@ -140,8 +142,8 @@ std::vector<std::string> translate_pairs(const Model& model, const std::vector<S
     best = translate_aligned(model, encode({pairs.begin(), pairs.begin() + static_cast<long>(count)}, model),
                              work);
   } else {
-    std::vector<std::vector<std::string>> sources;
-    for (size_t i = 0; i < count; ++i) sources.push_back(pairs[i].source);
+    std::vector<Segmented> sources;
+    for (size_t i = 0; i < count; ++i) sources.push_back(model.reads.split(pairs[i].source_text));
     nn::SearchOptions how = search;
     how.scores = false;  // nobody looks at them
     auto translations = translate(model, *model.network->generator(), sources, how, work);
@@ -149,7 +151,7 @@ std::vector<std::string> translate_pairs(const Model& model, const std::vector<S
       if (!translations[i].empty()) best[i] = translations[i][0].tokens;
   }
   std::vector<std::string> out;
-  for (const auto& tokens : best) out.push_back(readable(model, tokens));
+  for (const auto& tokens : best) out.push_back(model.writes.join(tokens));
   return out;
 }
 
@@ -196,11 +198,12 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   if (options.translate_at_most > 0) n = std::min(n, static_cast<size_t>(options.translate_at_most));
   for (size_t i = 0; i < n; ++i) out.references.push_back(references_of(pairs[i]));
   out.hypotheses = translate_pairs(model, pairs, n, options.search, work_on("translating", n));
-  const bool lowercase = model.config.lowercase;  // no capitals are asked of a model that writes none
+  const bool lowercase = model.config.lowercase();  // no capitals are asked of a model that writes none
   int64_t exact = 0, exact_in_own_spelling = 0;
   for (size_t i = 0; i < n; ++i) {
     exact += is_exact(out.hypotheses[i], out.references[i], lowercase);
-    exact_in_own_spelling += out.hypotheses[i] == readable(model, pairs[i].target);
+    const Segmented reference = model.writes.split(pairs[i].target_text);
+    exact_in_own_spelling += out.hypotheses[i] == model.writes.join(reference.pieces);
   }
   out.translated = static_cast<int64_t>(n);
   if (n > 0) {

@@ -8,8 +8,7 @@ namespace {
 namespace nn = gradus::nn;
 
 struct ValueText {
-  bool negated;
-  std::string operator()(const Switch& kind) const { return *kind.value != negated ? "yes" : "no"; }
+  std::string operator()(const Switch& kind) const { return *kind.value ? "yes" : "no"; }
   std::string operator()(const Word& kind) const {
     auto alias = kind.aliases.find(*kind.value);
     return alias == kind.aliases.end() ? *kind.value : alias->second;
@@ -35,9 +34,7 @@ std::string Field::option() const {
   return begin == all.npos ? "" : std::string(all.substr(begin, all.find(',', begin) - begin));
 }
 
-std::string Field::text() const {
-  return std::visit(ValueText{*flags == '!'}, value);
-}
+std::string Field::text() const { return std::visit(ValueText{}, value); }
 
 void Field::assign(const Field& other) const {
   auto take = [&](const auto& kind) {

@@ -144,8 +144,8 @@ std::string why_training_is_too_large(const ModelConfig& config, const TrainOpti
   if (bytes <= there) return "";
   return fmt::format(
       "{}: about {:.2g} parameters; to train them with {} on batches of {} takes at least {}, and there "
-      "are {} of memory here. Smaller --hidden, --embedding, --layers, --max-vocabulary, --batch-size or "
-      "--max-length take less",
+      "are {} of memory here. Smaller --hidden, --embedding, --layers, --max-vocabulary, --subword-size, "
+      "--batch-size or --max-length take less",
       shape_of(config), foretold_parameters(config), o.optimizer, o.batch_size, format_bytes(bytes),
       format_bytes(there));
 }

@@ -4,7 +4,6 @@
 
 #include <common/error.h>
 #include <common/tell.h>
-#include <translator/text/tokenizer.h>
 
 namespace translator {
 namespace {
@@ -13,9 +12,10 @@ namespace {
 void drop_too_long(ParallelData& data, const Model& model, const ReadOptions& options) {
   std::erase_if(data.pairs, [&](const SentencePair& p) {
     std::string fault;
-    for (const auto& [side, words] : {std::pair("source", &p.source), std::pair("target", &p.target)})
-      if (fault.empty() && !(fault = model.length_fault(words->size())).empty())
-        fault = fmt::format("the {} side {}", side, fault);
+    if (fault = model.length_fault(model.reads, p.source_text); !fault.empty())
+      fault = "the source side " + fault;
+    else if (fault = model.length_fault(model.writes, p.target_text); !fault.empty())
+      fault = "the target side " + fault;
     if (fault.empty()) return false;
     InputError error(data.report.name, p.line, fault);
     if (options.strict) throw error;
@@ -27,17 +27,9 @@ void drop_too_long(ParallelData& data, const Model& model, const ReadOptions& op
 
 }  // namespace
 
-std::vector<SentencePair> as_read_by(const Model& model, std::vector<SentencePair> pairs) {
-  for (SentencePair& p : pairs) {
-    p.source = tokenize(p.source_text, {.lowercase = model.config.lowercase});
-    p.target = tokenize(p.target_text, {.lowercase = model.config.lowercase});
-  }
-  return pairs;
-}
-
 GivenPairs read_given_pairs(const GivenPairsOptions& o, const std::vector<const Model*>& models) {
   ReadOptions read = o.read;
-  if (!models.empty()) read.lowercase = models[0]->config.lowercase;
+  if (!models.empty()) read.text = models[0]->reads.reading();
   ParallelData data = o.target.empty() ? read_pairs(o.pairs, read) : read_pairs(o.pairs, o.target, read);
   for (const Model* model : models) drop_too_long(data, *model, read);
   if (data.report.bad > 0 || data.report.blank > 0) {

@@ -12,7 +12,7 @@ namespace translator {
 struct GivenPairsOptions {
   std::string pairs;   ///< TSV; - is standard input
   std::string target;  ///< another file with the targets, line by line; empty: they are in the TSV
-  ReadOptions read;    ///< `lowercase` is the models'
+  ReadOptions read;    ///< `text` is the first model's
 };
 
 /// The pairs of a file, and how many lines it has: some may be left out.
@@ -21,9 +21,6 @@ struct GivenPairs {
   int64_t lines = 0;
   int64_t bad = 0;  ///< of the lines that are left out, those that something is wrong with
 };
-
-/// The pairs with the words that a model splits their text into.
-std::vector<SentencePair> as_read_by(const Model& model, std::vector<SentencePair> pairs);
 
 /// What one of the models cannot take is left out, as bad lines are; stderr is told what was left out and why.
 /// Pairs have the words of the first model.

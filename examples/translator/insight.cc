@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <gradus/kernels/optimizer.h>
 #include <gradus/numeric.h>
@@ -65,39 +66,31 @@ StepNorms StepMeter::take() { return std::exchange(norms_, {}); }
 
 ProbeResult probe(const Model& model, const SentencePair& pair) {
   ProbeResult out;
-  out.source = pair.source;
-  out.source.push_back("</s>");
+  const Segmented source = model.reads.split(pair.source_text);
+  static_cast<WordPicture&>(out) = picture_of(source, {}, {});
   if (model.takes_alignments()) {  // only its own evaluation can give it what it looks at
     out.output = evaluate(model, {pair}, {.alignment = false}).hypotheses.at(0);
     return out;
   }
-  std::vector<Translation> found = translate(model, {pair.source}, {.weights = true})[0];
+  std::vector<Translation> found = translate(model, {source}, {.weights = true})[0];
   if (found.empty()) return out;
   Translation& best = found[0];
-  out.output = readable(model, best.tokens);
-  out.target = std::move(best.tokens);
-  out.weights = std::move(best.weights);
-  if (out.weights.size() == out.target.size() + 1) out.target.push_back("</s>");
+  out.output = model.writes.join(best.tokens);
+  static_cast<WordPicture&>(out) =
+      picture_of(source, model.writes.words_of(std::move(best.tokens)), best.weights);
   return out;
 }
 
 std::vector<WorstSentence> worst_sentences(const Model& model, const std::vector<SentencePair>& pairs,
                                            size_t among, size_t count, const Work& work) {
-  constexpr size_t kBatch = 16;  // all logits of a batch are held at once
-  std::vector<EncodedPair> encoded =
-      encode({pairs.begin(), pairs.begin() + static_cast<long>(std::min(among, pairs.size()))}, model);
-  std::vector<WorstSentence> all(encoded.size());
-  for_each_batch(encoded, kBatch, work, [&](size_t, const std::vector<size_t>& chosen) {
-    gradus::Tensor losses = model.network->word_losses(make_batch(encoded, chosen));  // [T, B]
-    int64_t T = losses.size(0), B = losses.size(1);
-    for (int64_t b = 0; b < B; ++b) {
-      double sum = 0;
-      for (int64_t t = 0; t < T; ++t) sum += losses.at(t * B + b);
-      size_t i = chosen[static_cast<size_t>(b)];
-      int64_t tokens = static_cast<int64_t>(encoded[i].target.size()) + 1;
-      all[i] = {i, sum / static_cast<double>(tokens), tokens};
-    }
-  });
+  const auto losses = token_losses(
+      model, encode({pairs.begin(), pairs.begin() + static_cast<long>(std::min(among, pairs.size()))}, model),
+      work);
+  std::vector<WorstSentence> all;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    const double sum = std::accumulate(losses[i].begin(), losses[i].end(), 0.0);
+    all.push_back({i, sum / static_cast<double>(losses[i].size()), static_cast<int64_t>(losses[i].size())});
+  }
   auto badness = [](const WorstSentence& s) { return std::isnan(s.loss) ? INFINITY : s.loss; };
   std::stable_sort(all.begin(), all.end(),
                    [&](const WorstSentence& a, const WorstSentence& b) { return badness(a) > badness(b); });

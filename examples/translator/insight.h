@@ -41,11 +41,8 @@ class StepMeter {
 };
 
 /// What the model makes of one sentence, greedily.
-struct ProbeResult {
-  std::vector<std::string> source;   ///< words, and </s>
-  std::vector<std::string> target;   ///< the model's words, and </s> when it came to an end
-  std::string output;                ///< as text
-  std::vector<std::vector<float>> weights;  ///< [target, source]; empty without attention
+struct ProbeResult : WordPicture {
+  std::string output;  ///< as text
 };
 ProbeResult probe(const Model& model, const SentencePair& pair);
 

@@ -39,10 +39,7 @@ struct AddOption {
     Option option = c.option(f.flags, *kind.value, f.help);
     return least == kAboveZero ? option.positive(most) : option.range(least, most);
   }
-  Option operator()(const Switch& kind) const {
-    if (*f.flags != '!') return c.flag(f.flags, *kind.value, f.help);
-    return c.flag(f.flags + 1, [kind] { *kind.value = false; }, f.help);
-  }
+  Option operator()(const Switch& kind) const { return c.flag(f.flags, *kind.value, f.help); }
   Option operator()(const Word& kind) const {
     return c.option(f.flags, *kind.value, f.help).one_of(kind.names, kind.aliases);
   }
@@ -68,7 +65,6 @@ void finish(const Command& c, TrainCommand& o) {
   if (o.data.read.swap_columns && !own_data)
     throw UsageError("--swap needs --data or --source: the embedded corpus is English to French");
   if (own_data && o.data.read.max_length == 0) o.data.read.max_length = 50;
-  o.data.read.lowercase = o.model.lowercase;
   for (const std::string& option : c.given()) o.given.insert(option);
   for (const Field& to : network_fields(o.model, "transformer"))
     for (const Field& from : network_fields(o.model, "gru"))
@@ -118,14 +114,19 @@ void add_data_options(const Command& c, TrainCommand& o) {
   valid_source.needs(valid_target);
   c.flag("--swap", o.data.read.swap_columns, "The second column (or --target) is what is translated from");
   c.flag("--strict", o.data.read.strict, "Stop at the first bad line instead of leaving it out");
-  c.option("--max-length", o.data.read.max_length, "Leave out pairs with more tokens on a side (default: 50)")
+  c.option("--max-length", o.data.read.max_length, "Leave out pairs with more words on a side (default: 50)")
       .range(1, 100000);
   c.option("--corpus-size", o.data.corpus_size, "Embedded training pairs").show_default().range(100, 2000000);
-  add(c, common_fields(o.model), {"--case-sensitive", "--french"});
+  add(c, common_fields(o.model), {"--case", "--subwords", "--subword-model"});
+  c.option("--subword-size", o.subword_size,
+           "Pieces at most, 256 bytes among them (default: by the data, 1000 to 8000)")
+      .range(300, kMostWords);
   c.option("--min-count", o.min_count,
-           "Words seen less often are <unk> (default: 2; 1 for the embedded corpus)")
+           "Without pieces: words seen less often are <unk> (default: 2; 1 for the embedded corpus)")
       .range(1, 1000000000);
-  c.option("--max-vocabulary", o.max_vocabulary, "Words a side at most").show_default().range(5, kMostWords);
+  c.option("--max-vocabulary", o.max_vocabulary, "Without pieces: words a side at most")
+      .show_default()
+      .range(5, kMostWords);
 }
 
 void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
@@ -198,15 +199,21 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
       .show_default()
       .range(1, 100);
   c.flag("--attention-map", o.map, "Draw the attention weights: source across, translation down");
-  c.flag("--scores", o.scores, "Add a column with the log probability (nats)");
+  c.flag("--pieces", o.pieces,
+         "The map has a row and a column for each piece: of a word's pieces, rows are averaged and "
+         "columns added otherwise");
+  c.flag("--scores", o.scores,
+         "Add a column with the log probability (nats), and one with unknown words where there "
+         "are any");
   c.flag("--alignments", o.alignments, "Add a column with the strongest source word of each word (0-0 1-2)");
+  c.flag("--json", o.json, "A JSON object a line, with what is asked for");
   add_common_options(c, o.common);
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
 void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code) {
-  Command c =
-      app.add_command("evaluate", "Perplexity, BLEU, chrF, exact match and alignment error on sentence pairs");
+  Command c = app.add_command("evaluate",
+                              "Perplexity, BLEU, chrF, exact match and alignment error on sentence pairs");
   c.option("model", o.model, "Model directory").required().type_name("DIR");
   auto given = add_given_pairs(c, o.given);
   add_multi_reference(c, o.given, given);

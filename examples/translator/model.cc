@@ -9,6 +9,7 @@
 #include <memory>
 #include <numeric>
 #include <string_view>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -16,7 +17,6 @@
 #include <gradus/parallel.h>
 #include <translator/files.h>
 #include <translator/forecast.h>
-#include <translator/text/detokenizer.h>
 #include <common/error.h>
 
 namespace translator {
@@ -51,6 +51,37 @@ std::string found_in(const std::string& directory, const char* file) {
   return fs::exists(ready, ignored) ? ready.string() : in(directory, file);
 }
 
+// Where the pieces of a side are.
+std::string pieces_file(const ModelConfig& config, const char* side) {
+  return (config.subword_model == "joint" ? "pieces" : std::string(side)) + ".model";
+}
+
+TextModels text_models(const std::string& directory, const ModelConfig& config) {
+  TextModels out;
+  if (config.subwords != "none") {
+    auto load = [&](const char* side) {
+      return std::make_shared<const Subwords>(
+          Subwords::load(found_in(directory, pieces_file(config, side).c_str())));
+    };
+    out.source = load("source");
+    out.target = config.subword_model == "joint" ? out.source : load("target");
+  }
+  if (config.letter_case == "first") {
+    auto load = [&](const char* file) {
+      return std::make_shared<const Truecaser>(Truecaser::load(found_in(directory, file)));
+    };
+    out.source_case = load("source.truecase");
+    out.target_case = load("target.truecase");
+  }
+  return out;
+}
+
+SegmenterOptions target_text(const ModelConfig& config) {
+  return {.letter_case = config.letter_case,
+          .typography = config.french ? Typography::french : Typography::other,
+          .marks = true};
+}
+
 // The model of a directory but for its weights, which are to come from the file `weights`, if it is there.
 Model described(const std::string& directory, const std::string& weights) {
   if (!fs::is_directory(directory))
@@ -65,10 +96,16 @@ Model described(const std::string& directory, const std::string& weights) {
       throw InputError(name, 0, fmt::format("has {} entries, config.json says {}", found.size(), said));
     return found;
   };
+  const TextModels text = text_models(directory, config);
   Vocabulary source =
       words("source.vocab", config.transformer.source_vocabulary, config.network.source_vocabulary);
   Vocabulary target =
       words("target.vocab", config.transformer.target_vocabulary, config.network.target_vocabulary);
+  for (const auto& [side, entries, pieces] :
+       {std::tuple("source", &source, &text.source), std::tuple("target", &target, &text.target)})
+    if (*pieces && !((*pieces)->vocabulary() == *entries))
+      throw InputError(found_in(directory, pieces_file(config, side).c_str()), 0,
+                       fmt::format("has other pieces than {}.vocab: they do not belong together", side));
   auto fault = [&](const std::string& what) {
     return InputError(path, 0, "describes no network that can be built: " + what);
   };
@@ -83,7 +120,7 @@ Model described(const std::string& directory, const std::string& weights) {
           fmt::format("describes a network of about {:.2g} parameters, but {} has {} bytes: they "
                       "do not belong together",
                       parameters, weights, bytes));
-    return Model(config, std::move(source), std::move(target), 0);
+    return Model(config, std::move(source), std::move(target), 0, text);
   } catch (const gradus::Error& e) {  // an unknown attention, a size that does not fit
     throw fault(e.message());
   } catch (const std::bad_alloc&) {
@@ -112,6 +149,16 @@ gradus::Tensor alignment_of(const std::vector<EncodedPair>& pairs, const std::ve
   return weights;
 }
 
+// What links between words are between their pieces.
+Links links_of_pieces(const Links& links, const Segmented& source, const Segmented& target) {
+  Links out;
+  for (size_t s = 0; s < source.pieces.size(); ++s)
+    for (size_t t = 0; t < target.pieces.size(); ++t)
+      if (std::find(links.begin(), links.end(), Link{source.word_of[s], target.word_of[t]}) != links.end())
+        out.push_back({static_cast<int32_t>(s), static_cast<int32_t>(t)});
+  return out;
+}
+
 // Calls f(worker, k), which returns how many sentences it has done, for k = 0 .. count-1: the same ones on
 // each worker every time.
 template <class F>
@@ -128,26 +175,28 @@ void divide(gradus::ThreadPool& pool, size_t count, const Work& work, F&& f) {
   });
 }
 
-Translation to_translation(const Model& model, const nn::Hypothesis& h,
-                           const std::vector<std::string>& source, bool keep_weights) {
+Translation to_translation(const Model& model, const nn::Hypothesis& h, const Segmented& source,
+                           bool keep_weights) {
   Translation out;
   out.log_probability = h.log_probability;
   for (size_t t = 0; t < h.tokens.size(); ++t) {
     std::string token = model.target.token(h.tokens[t]);
     if (h.tokens[t] == nn::kUnk && t < h.weights.size()) {
-      auto end = h.weights[t].begin() + static_cast<long>(source.size());
+      auto end = h.weights[t].begin() + static_cast<long>(source.pieces.size());
       size_t from = static_cast<size_t>(std::max_element(h.weights[t].begin(), end) - h.weights[t].begin());
-      if (from < source.size()) token = source[from];
+      if (from < source.pieces.size()) token = source.words[static_cast<size_t>(source.word_of[from])];
     }
     out.tokens.push_back(std::move(token));
   }
   if (keep_weights)
     for (const auto& row : h.weights)
-      out.weights.emplace_back(row.begin(), row.begin() + static_cast<long>(source.size()) + 1);
+      out.weights.emplace_back(row.begin(), row.begin() + static_cast<long>(source.pieces.size()) + 1);
   return out;
 }
 
 constexpr size_t kBatch = 64;  // sentences translated together
+// What a search keeps of a sentence grows with the square of its tokens: 200 MB for so many.
+constexpr int64_t kMostTokens = 5000;
 
 // Which of the sentences, in their order by falling length, go together: [begin, end).
 struct Together {
@@ -180,10 +229,12 @@ std::vector<Together> batches_of(const std::vector<size_t>& words, int64_t most_
 
 }  // namespace
 
-Model::Model(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed)
+Model::Model(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed, TextModels text)
     : config(sized(std::move(c), s, t)),
       source(std::move(s)),
       target(std::move(t)),
+      reads({.letter_case = config.letter_case}, std::move(text.source), std::move(text.source_case)),
+      writes(target_text(config), std::move(text.target), std::move(text.target_case)),
       network(fresh(config, seed)) {}
 
 // A model holds whichever network its description names; this is the one place that tells them apart.
@@ -195,13 +246,20 @@ int64_t Model::most_positions() const {
   return !recurrent() && config.transformer.positions == "learned" ? config.transformer.max_positions : 0;
 }
 
-std::string Model::length_fault(size_t words) const {
-  constexpr int64_t kLongest = 5000;  // what a search keeps grows with the square: 200 MB for so many
-  int64_t n = static_cast<int64_t>(words), positions = most_positions();
+std::string Model::length_fault(size_t tokens) const {
+  int64_t n = static_cast<int64_t>(tokens), positions = most_positions();
+  const char* what = reads.subwords() ? "pieces" : "words";
   if (positions > 0 && n >= positions)
-    return fmt::format("has {} words, but this model has learned {} positions: {} words and </s>", n,
-                       positions, positions - 1);
-  return n > kLongest ? fmt::format("has {} words; {} at most are taken", n, kLongest) : "";
+    return fmt::format("has {} {}, but this model has learned {} positions: {} {} and </s>", n, what,
+                       positions, positions - 1, what);
+  return n > kMostTokens ? fmt::format("has {} {}; {} at most are taken", n, what, kMostTokens) : "";
+}
+
+std::string Model::length_fault(const Segmenter& side, const std::string& text) const {
+  const int64_t positions = most_positions(), bytes = static_cast<int64_t>(text.size());
+  if (bytes <= kMostTokens && (positions == 0 || bytes < positions))
+    return "";  // a token has a byte at the least
+  return length_fault(side.split(text).pieces.size());
 }
 
 Model Model::load_description(const std::string& directory) { return described(directory, ""); }
@@ -217,6 +275,12 @@ void Model::save_description(const std::string& directory) const {
   make_directory(directory);
   write_file(in(directory, "source.vocab"), source.text());
   write_file(in(directory, "target.vocab"), target.text());
+  for (const auto& [side, text] : {std::pair("source", &reads), std::pair("target", &writes)}) {
+    if (text->subwords())
+      write_file(in(directory, pieces_file(config, side).c_str()), text->subwords()->bytes());
+    if (text->truecaser())
+      write_file(in(directory, (std::string(side) + ".truecase").c_str()), text->truecaser()->text());
+  }
   write_file(in(directory, "config.json"), to_json(config) + "\n");
 }
 
@@ -264,14 +328,25 @@ void Model::save_weights(const std::string& directory,
   nn::save(*network, in(directory, "model.safetensors"), metadata);
 }
 
-std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Model& model) {
+std::vector<int32_t> ids_of(const Vocabulary& vocabulary, const std::vector<std::string>& tokens) {
+  std::vector<int32_t> out = vocabulary.encode(tokens);
+  for (size_t i = 0; i < out.size(); ++i)
+    if (out[i] == Vocabulary::kUnknown) out[i] = vocabulary.id(without_mark(tokens[i]));
+  return out;
+}
+
+std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Model& model, double dropout,
+                                const std::function<void(int64_t pairs)>& on_progress) {
   std::vector<EncodedPair> out;
   out.reserve(pairs.size());
   for (const SentencePair& p : pairs) {
-    EncodedPair e{model.source.encode(p.source), model.target.encode(p.target)};
+    const Segmented source = model.reads.split(p.source_text, dropout),
+                    target = model.writes.split(p.target_text, dropout);
+    EncodedPair e{ids_of(model.source, source.pieces), ids_of(model.target, target.pieces)};
     e.source.push_back(Vocabulary::kEnd);
-    if (p.alignment && model.takes_alignments()) e.links = p.alignment->sure;
+    if (p.alignment && model.takes_alignments()) e.links = links_of_pieces(p.alignment->sure, source, target);
     out.push_back(std::move(e));
+    if (on_progress && out.size() % 1000 == 0) on_progress(static_cast<int64_t>(out.size()));
   }
   return out;
 }
@@ -331,18 +406,18 @@ SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences
 }
 
 std::vector<std::vector<Translation>> translate(const Model& model, const nn::Generator& generator,
-                                                const std::vector<std::vector<std::string>>& sources,
+                                                const std::vector<Segmented>& sources,
                                                 nn::SearchOptions options, const Work& work) {
   bool keep_weights = options.weights;
   options.weights = true;  // for unknown words
   std::vector<size_t> order(sources.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
+                   [&](size_t a, size_t b) { return sources[a].pieces.size() > sources[b].pieces.size(); });
   std::vector<std::vector<Translation>> out(sources.size());
-  std::vector<size_t> words;
-  for (size_t i : order) words.push_back(sources[i].size());
-  const std::vector<Together> batches = batches_of(words, model.most_positions(), options);
+  std::vector<size_t> lengths;
+  for (size_t i : order) lengths.push_back(sources[i].pieces.size());
+  const std::vector<Together> batches = batches_of(lengths, model.most_positions(), options);
   gradus::ThreadPool all(std::max(1, work.threads)), caller(1);
   const bool whole = batches.size() >= static_cast<size_t>(all.size());  // batches for each thread
   if (!whole) options.pool = &all;
@@ -352,7 +427,7 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
     how.max_length = max_length;
     std::vector<std::vector<int32_t>> ids;
     for (size_t i = begin; i < end; ++i) {
-      ids.push_back(model.source.encode(sources[order[i]]));
+      ids.push_back(model.source.encode(sources[order[i]].pieces));
       ids.back().push_back(nn::kEos);
     }
     SourceBatch batch = make_source_batch(ids);
@@ -365,14 +440,38 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
   return out;
 }
 
-std::vector<std::vector<Translation>> translate(const Model& model,
-                                                const std::vector<std::vector<std::string>>& sources,
+std::vector<std::vector<Translation>> translate(const Model& model, const std::vector<Segmented>& sources,
                                                 nn::SearchOptions options, int threads) {
   return translate(model, *model.network->generator(), sources, options, {.threads = threads});
 }
 
-std::string readable(const Model& model, const std::vector<std::string>& tokens) {
-  return detokenize(tokens, {.typography = model.config.french ? Typography::french : Typography::other});
+WordPicture picture_of(const Segmented& source, const Segmented& target,
+                       const std::vector<std::vector<float>>& weights) {
+  WordPicture out{source.words, target.words, {}};
+  if (weights.size() >= target.pieces.size())
+    out.weights = weights_of_words(weights, target.word_of, source.word_of);
+  out.source.push_back("</s>");
+  out.ended = weights.size() > target.pieces.size();
+  if (out.ended) out.target.push_back("</s>");
+  return out;
+}
+
+Links links_of(const WordPicture& words) {
+  std::vector<float> flat;
+  for (const std::vector<float>& row : words.weights) flat.insert(flat.end(), row.begin(), row.end());
+  const auto rows = static_cast<int64_t>(words.weights.size()),
+             columns = static_cast<int64_t>(words.source.size());
+  return links_from_attention({rows, columns, flat}, columns - 1, rows - (words.ended ? 1 : 0));
+}
+
+WordPicture picture_of_pieces(const Segmented& source, const Segmented& target,
+                              const std::vector<std::vector<float>>& weights) {
+  auto each = [](const Segmented& s) {
+    Segmented out{.pieces = s.pieces, .word_of = s.word_of, .words = s.pieces};
+    std::iota(out.word_of.begin(), out.word_of.end(), 0);
+    return out;
+  };
+  return picture_of(each(source), each(target), weights);
 }
 
 }  // namespace translator

@@ -186,6 +186,17 @@ Fields fields_of(TrainingData& d) {
           {"", Whole{&d.max_length, 0, kAny}, "", "max_length"}};
 }
 
+// Of the texts that are one of some names; the networks look at theirs themselves.
+void must_be_known(const std::string& path, const Fields& fields) {
+  for (const Field& f : fields)
+    if (const Word* word = std::get_if<Word>(&f.value);
+        word && !word->names.empty() && f.option() != "--model" &&
+        std::find(word->names.begin(), word->names.end(), *word->value) == word->names.end())
+      throw InputError(path, 0,
+                       fmt::format("is of a model whose \"{}\" is {}, which this program does not know",
+                                   f.name, *word->value));
+}
+
 }  // namespace
 
 Word attention_name(std::string& value) {
@@ -197,12 +208,21 @@ Word attention_name(std::string& value) {
 }
 
 Fields common_fields(ModelConfig& c) {
-  return {{"-m,--model", Word{&c.model, {"gru", "transformer"}}, "gru is recurrent, with attention", "model"},
-          {"", Word{&c.source_language}, "", "source_language"},
-          {"", Word{&c.target_language}, "", "target_language"},
-          {"!--case-sensitive", Switch{&c.lowercase}, "Keep capitals", "lowercase"},
-          {"--french", Switch{&c.french}, "Write French spacing (before ? ! : ;) in the output",
-           "french_typography"}};
+  return {
+      {"-m,--model", Word{&c.model, {"gru", "transformer"}}, "gru is recurrent, with attention", "model"},
+      {"", Word{&c.source_language}, "", "source_language"},
+      {"", Word{&c.target_language}, "", "target_language"},
+      {"--case", Word{&c.letter_case, {"keep", "first", "lower"}},
+       "keep: as it is; first: a sentence's first word as it is spelt inside, its capital given back; lower "
+       "(default: keep; lower for the embedded corpus)",
+       "case"},
+      {"", Switch{&c.french}, "", "french_typography"},
+      {"--subwords", Word{&c.subwords, {"bpe", "unigram", "char", "none"}},
+       "What tokens are: pieces of words, learnt by SentencePiece, characters, or words (default: bpe; none for "
+       "the embedded corpus)",
+       "subwords"},
+      {"--subword-model", Word{&c.subword_model, {"joint", "separate"}},
+       "Pieces of both languages together, or of each", "subword_model"}};
 }
 
 Fields network_fields(ModelConfig& c, const std::string& model) {
@@ -229,7 +249,14 @@ ModelConfig read_config(std::istream& file, const std::string& path) {
   try {
     json j = json_text::parse(file);
     ModelConfig c;
+    c.letter_case = "";
     read_json(j, path, "", common_fields(c));
+    if (c.letter_case.empty()) {  // of before there were three
+      bool lowercase = true;
+      read_json(j, path, "", {{"", Switch{&lowercase}, "", "lowercase"}});
+      c.letter_case = lowercase ? "lower" : "keep";
+    }
+    must_be_known(path, common_fields(c));
     read_json(j, path, "trained_on.", fields_of(c.trained_on));
     read_json(j, path, "network.", network_fields(c, c.model));
     return c;

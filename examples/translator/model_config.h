@@ -29,10 +29,14 @@ struct ModelConfig {
   std::string model = "gru";                  ///< or "transformer": which of the two networks it is
   gradus::nn::Seq2SeqConfig network;          ///< of a "gru"
   gradus::nn::TransformerConfig transformer;  ///< of a "transformer"
-  bool lowercase = true;                      ///< how its text was read
-  bool french = false;                        ///< typography of the output
+  std::string letter_case = "lower";          ///< how its text is read, see SegmenterOptions
+  bool french = false;                        ///< typography of the output, where tokens are words
+  std::string subwords = "none";           ///< what tokens are: words, or pieces of kind bpe, unigram, char
+  std::string subword_model = "separate";  ///< or "joint": one for both sides
   std::string source_language = "source", target_language = "target";  ///< for people
   TrainingData trained_on = {};
+
+  bool lowercase() const { return letter_case == "lower"; }
 };
 
 /// What config.json holds, as lists: what both kinds of network have, and what one kind has.

@@ -16,35 +16,43 @@
 namespace translator {
 namespace {
 
-// A pair with the losses of its target's tokens.
+// A pair with the losses of its target's tokens, and of its words, </s> behind them.
 struct ScoredPair {
   const SentencePair& pair;
   const std::vector<double>& losses;
+  std::vector<std::string> words = {};
+  std::vector<double> word_losses = {};
+
+  ScoredPair(const SentencePair& p, const Segmented& target, const std::vector<double>& l)
+      : pair(p), losses(l) {
+    words = target.words;
+    words.push_back("</s>");
+    word_losses.resize(words.size());
+    for (size_t t = 0; t < losses.size(); ++t)
+      word_losses[t < target.word_of.size() ? static_cast<size_t>(target.word_of[t]) : words.size() - 1] +=
+          losses[t];
+  }
 
   double log_probability() const { return -std::accumulate(losses.begin(), losses.end(), 0.0); }
   double perplexity() const { return std::exp(-log_probability() / static_cast<double>(losses.size())); }
-  const std::string& word(size_t t) const {
-    static const std::string kEnd = "</s>";
-    return t < pair.target.size() ? pair.target[t] : kEnd;
-  }
 
   std::string json() const {
-    nlohmann::ordered_json words = nlohmann::ordered_json::array();
-    for (size_t t = 0; t < losses.size(); ++t)
-      words.push_back({{"word", word(t)}, {"log_probability", -losses[t]}});
+    nlohmann::ordered_json each = nlohmann::ordered_json::array();
+    for (size_t w = 0; w < words.size(); ++w)
+      each.push_back({{"word", words[w]}, {"log_probability", -word_losses[w]}});
     return json_text::dump({{"log_probability", log_probability()},
                             {"tokens", losses.size()},
                             {"perplexity", perplexity()},
                             {"source", pair.source_text},
                             {"target", pair.target_text},
-                            {"words", words}});
+                            {"words", each}});
   }
 
   std::string text(bool with_words) const {
     std::string out = fmt::format("{:.4f}\t{}\t{:.3f}\t{}\t{}", log_probability(), losses.size(),
                                   perplexity(), pair.source_text, pair.target_text);
-    for (size_t t = 0; with_words && t < losses.size(); ++t)
-      out += fmt::format("{}{}:{:.4f}", t == 0 ? '\t' : ' ', word(t), -losses[t]);
+    for (size_t w = 0; with_words && w < words.size(); ++w)
+      out += fmt::format("{}{}:{:.4f}", w == 0 ? '\t' : ' ', words[w], -word_losses[w]);
     return out;
   }
 };
@@ -77,7 +85,7 @@ int run(ScoreCommand& o) {
     std::string text;
     for (size_t i = 0; i < some.size(); ++i) {
       for (++line; line < some[i].line; ++line) text += none;
-      const ScoredPair scored{some[i], losses[i]};
+      const ScoredPair scored(some[i], model.writes.split(given.pairs[begin + i].target_text), losses[i]);
       text += (o.json ? scored.json() : scored.text(o.words)) + "\n";
     }
     if (begin + kBlock >= n)

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include <gradus/nn/module.h>
@@ -15,7 +16,6 @@
 #include <common/error.h>
 #include <common/progress.h>
 #include <common/tell.h>
-#include <translator/text/tokenizer.h>
 #include <translator/trainer.h>
 
 namespace translator {
@@ -47,12 +47,7 @@ std::string kind_of(const ModelConfig& c) {
                      c.transformer.num_layers, c.transformer.num_heads);
 }
 
-Vocabulary vocabulary_of(const std::vector<SentencePair>& pairs, std::vector<std::string> SentencePair::*side,
-                         const TrainCommand& o) {
-  TokenCounts counts;
-  for (const SentencePair& p : pairs) counts.add(p.*side);
-  return Vocabulary::build(counts, {.min_count = o.min_count, .max_size = o.max_vocabulary});
-}
+const char* kind_of_tokens(const ModelConfig& c) { return c.subwords == "none" ? "words" : "pieces"; }
 
 // Before any of it is asked for.
 void must_fit_this_machine(const ModelConfig& config, const TrainCommand& o, const Data& data) {
@@ -64,24 +59,24 @@ void must_fit_this_machine(const ModelConfig& config, const TrainCommand& o, con
 // nothing.
 std::string vocabulary_complaint(const TrainCommand& o, const Data& data, const Model& model) {
   std::string options;
-  for (const char* option : {"--min-count", "--max-vocabulary"})
+  for (const char* option : {"--min-count", "--max-vocabulary", "--subword-size"})
     if (o.given.count(option)) options += std::string(options.empty() ? "" : " and ") + option;
   if (options.empty()) return "";
-  int64_t source = vocabulary_of(data.train, &SentencePair::source, o).size(),
-          target = vocabulary_of(data.train, &SentencePair::target, o).size();
-  if (source == model.source.size() && target == model.target.size()) return "";
+  const LearntText others = learn_text(o, data);
+  if (others.source.size() == model.source.size() && others.target.size() == model.target.size()) return "";
   return fmt::format(
-      "the model in {} knows {} and {} words, {} would make it {} and {}: --resume cannot change them",
-      o.train.out, model.source.size(), model.target.size(), options, source, target);
+      "the model in {} knows {} and {} {}, {} would make it {} and {}: --resume cannot change them",
+      o.train.out, model.source.size(), model.target.size(), kind_of_tokens(model.config), options,
+      others.source.size(), others.target.size());
 }
 
 // The sentence that --probe names, read as the data are.
 SentencePair probe_of(const TrainCommand& o, const Model& model) {
   SentencePair p;
   p.source_text = o.probe;
-  p.source = tokenize(o.probe, {.lowercase = model.config.lowercase});
+  p.source = model.reads.split(o.probe).words;
   if (p.source.empty()) throw UsageError("--probe: the sentence has no words");
-  if (auto fault = model.length_fault(p.source.size()); !fault.empty())
+  if (auto fault = model.length_fault(model.reads, o.probe); !fault.empty())
     throw UsageError("--probe: the sentence " + fault);
   return p;
 }
@@ -121,7 +116,6 @@ void take_over(TrainCommand& o) {
     throw UsageError(fmt::format("the model in {} has {}: --resume cannot change {}", o.train.out,
                                  fmt::join(others, "; "), others.size() == 1 ? "it" : "them"));
   o.model.model = there.model;
-  o.data.read.lowercase = there.lowercase;
 }
 
 }  // namespace
@@ -151,6 +145,9 @@ void fill_defaults(TrainCommand& o, bool embedded) {
     n.rnn.dropout = embedded ? 0 : 0.2;
     t.dropout = embedded ? 0 : 0.1;
   }
+  if (open("--case")) o.model.letter_case = embedded ? "lower" : "keep";
+  if (open("--subwords")) o.model.subwords = embedded || !Subwords::available() ? "none" : "bpe";
+  o.data.read.text = {.lowercase = o.model.lowercase(), .plain = o.model.subwords == "none"};
   if (open("--min-count")) o.min_count = embedded ? 1 : 2;
   if (open("--lr")) {
     run.lr = default_lr(run.optimizer, embedded);
@@ -163,22 +160,23 @@ void fill_defaults(TrainCommand& o, bool embedded) {
     throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
 }
 
-Model fresh_model(const TrainCommand& o, const Data& data) {
+Model fresh_model(const TrainCommand& o, const Data& data, const LearntText& text) {
   ModelConfig config = o.model;
   config.source_language = data.source_language;
   config.target_language = data.target_language;
   config.trained_on = data.trained_on;
-  config.french = config.french || data.embedded;
-  Vocabulary source = vocabulary_of(data.train, &SentencePair::source, o),
-             target = vocabulary_of(data.train, &SentencePair::target, o);
-  config.network.source_vocabulary = config.transformer.source_vocabulary = source.size();
-  config.network.target_vocabulary = config.transformer.target_vocabulary = target.size();
+  config.french = text.french;
+  config.network.source_vocabulary = config.transformer.source_vocabulary = text.source.size();
+  config.network.target_vocabulary = config.transformer.target_vocabulary = text.target.size();
   must_fit_this_machine(config, o, data);
-  Model model(config, std::move(source), std::move(target), o.train.seed);
+  Model model(config, text.source, text.target, o.train.seed, text.models);
   for (const auto* part : {&data.train, &data.valid})
-    for (const SentencePair& p : *part)
-      if (auto fault = model.length_fault(std::max(p.source.size(), p.target.size())); !fault.empty())
+    for (const SentencePair& p : *part) {
+      std::string fault = model.length_fault(model.reads, p.source_text);
+      if (fault.empty()) fault = model.length_fault(model.writes, p.target_text);
+      if (!fault.empty())
         throw UsageError("a sentence " + fault + "; a smaller --max-length leaves such pairs out");
+    }
   return model;
 }
 
@@ -193,12 +191,20 @@ int run(TrainCommand& o) {
   if (o.resume) take_over(o);
   refuse_options_of_the_other(o);
 
+  fill_defaults(o, o.data.embedded());
+  std::optional<Model> there;
+  if (o.resume) {
+    there.emplace(Model::load_description(o.train.out));
+    o.model = there->config;
+    o.data.read.text = there->reads.reading();
+  }
+  if (!Subwords::available() && !o.data.embedded() && !o.resume && !o.given.count("--subwords"))
+    say("this build has no SentencePiece (libsentencepiece-dev): words are the tokens, as with --subwords none");
   Data data = load_data(o.data);
   for (const std::string& line : data.reports) say(line);
   if (data.train.empty())
     throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
-  fill_defaults(o, data.embedded);
-  Model model = o.resume ? Model::load_description(o.train.out) : fresh_model(o, data);
+  Model model = there ? std::move(*there) : fresh_model(o, data, learn_text(o, data));
   if (o.resume) must_fit_this_machine(model.config, o, data);
   const std::string complaint = o.resume ? vocabulary_complaint(o, data, model) : "";
   const size_t pairs = data.train.size();
@@ -216,9 +222,9 @@ int run(TrainCommand& o) {
       trainer.save_start(where);
     });
   }
-  say(fmt::format("{} pairs, {} and {} words, {}, {} parameters, {} thread{}",
+  say(fmt::format("{} pairs, {} and {} {}, {}, {} parameters, {} thread{}",
                   format_count(static_cast<double>(pairs)), model.source.size(), model.target.size(),
-                  kind_of(model.config),
+                  kind_of_tokens(model.config), kind_of(model.config),
                   format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))),
                   o.train.threads, o.train.threads == 1 ? "" : "s"));
 

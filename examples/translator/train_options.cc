@@ -87,6 +87,9 @@ Fields TrainOptions::recipe() {
        "Validate and keep a moving average of the weights with this decay, as 0.999 (default: none)"},
       {"--scheduled-sampling", Number{&scheduled_sampling, 0, 1},
        "Feed the model's own word instead of the reference with a probability that rises to this"},
+      {"--subword-dropout", Number{&subword_dropout, 0, 0.9},
+       "Split words into pieces anew each epoch, leaving out merges with this probability: BPE-dropout; unigram "
+       "draws splits, the more evenly the higher it is"},
       {"--label-smoothing", Number{&label_smoothing, 0, 0.9}, "Spread over all words"}};
 }
 

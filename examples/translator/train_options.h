@@ -29,6 +29,7 @@ struct TrainOptions {
   double clip_value = 0;  ///< before the norm is taken
   double ema = 0;
   double scheduled_sampling = 0;
+  double subword_dropout = 0;
   double label_smoothing = 0;
   int64_t validate_every = 0;  ///< steps; 0: once an epoch
   bool check_finite = false;

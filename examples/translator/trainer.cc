@@ -43,12 +43,19 @@ uint64_t fingerprint(const std::vector<EncodedPair>& pairs) {
   return hash;
 }
 
+std::vector<EncodedPair> encode_with_bar(const std::vector<SentencePair>& pairs, const Model& model,
+                                         const TrainOptions& options) {
+  Progress bar("splitting sentences", static_cast<int64_t>(pairs.size()),
+               {.unit = "pairs/s", .delay_seconds = 2, .quiet = options.quiet});
+  return encode(pairs, model, 0, [&](int64_t done) { bar.update(done); });
+}
+
 }  // namespace
 
 Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid,
                  const TrainOptions& options)
     : model_(model),
-      train_(encode(train, model)),
+      train_(encode_with_bar(train, model, options)),
       valid_(std::move(valid)),
       options_(options),
       optimizer_(make_optimizer(options)),
@@ -64,10 +71,23 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
     throw InputError("training data", 0,
                      "has no alignments (a third column, 0-0 1-2), which oracle attention takes");
   batches_per_epoch_ = static_cast<int64_t>(batches_of(0).size());
-  for (const EncodedPair& p : train_) tokens_per_epoch_ += static_cast<int64_t>(p.target.size()) + 1;
+  // Split anew, a text has a token a byte at most.
+  for (size_t i = 0; i < train_.size(); ++i)
+    tokens_per_epoch_ +=
+        1 + static_cast<int64_t>(options_.subword_dropout > 0 ? train[i].target_text.size() + 1
+                                                              : train_[i].target.size());
   fingerprint_ = fingerprint(train_);
+  if (options_.subword_dropout > 0) texts_ = std::move(train);
   int64_t tenth = options_.epochs > 0 ? options_.epochs * batches_per_epoch_ / 10 : 100;
   warmup_ = options_.warmup > 0 ? options_.warmup : std::clamp<int64_t>(tenth, 1, 100);
+}
+
+// With --subword-dropout an epoch has its own pieces: a function of seed and epoch, as its batches.
+void Trainer::split_anew() {
+  if (texts_.empty()) return;
+  const uint64_t seed =
+      gradus::Rng(options_.seed, static_cast<uint64_t>(epoch_) + (uint64_t{1} << 41)).next_u64();
+  Subwords::seeded(seed, [&] { train_ = encode(texts_, model_, options_.subword_dropout); });
 }
 
 // Shuffled, sorted by length within pools of 50 batches (so that a batch pads little and the order stays
@@ -203,6 +223,7 @@ bool Trainer::run(const std::atomic<bool>& stop) {
   int64_t counted = 0;
   if (validation_due_ && !validate(bar)) return interrupted(bar);
   while (progress() < 1) {
+    split_anew();
     std::vector<std::vector<size_t>> batches = batches_of(epoch_);
     bar.set_label(label());
     while (batch_ < batches_per_epoch_ && progress() < 1) {
@@ -281,13 +302,13 @@ bool Trainer::validate(Progress& bar) {
 // What the model as it is says of single sentences.
 RunLog::Details Trainer::look_closer(const Evaluation& e) const {
   RunLog::Details d;
-  std::vector<std::vector<std::string>> sources;
-  for (const SentencePair& p : probes_) sources.push_back(p.source);
+  std::vector<Segmented> sources;
+  for (const SentencePair& p : probes_) sources.push_back(model_.reads.split(p.source_text));
   auto translations = translate(model_, *model_.network->generator(), sources, {}, {.stop = stop_});
   for (size_t i = 0; i < probes_.size(); ++i)
     d.samples.push_back(
         {probes_[i].source_text, probes_[i].target_text,
-         translations[i].empty() ? std::string() : readable(model_, translations[i][0].tokens)});
+         translations[i].empty() ? std::string() : model_.writes.join(translations[i][0].tokens)});
   if (!probes_.empty()) d.probe = probe(model_, probes_[0]);
   const Work work{.threads = options_.threads, .stop = stop_};
   for (const WorstSentence& w : worst_sentences(model_, valid_, e.hypotheses.size(), kWorst, work)) {

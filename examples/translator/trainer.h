@@ -55,6 +55,7 @@ class Trainer {
   double seconds() const { return seconds_; }
 
  private:
+  void split_anew();
   std::vector<std::vector<size_t>> batches_of(int64_t epoch) const;
   int64_t train_step(const std::vector<size_t>& batch);  // returns its target words
   double progress() const;
@@ -75,6 +76,7 @@ class Trainer {
 
   Model& model_;
   std::vector<EncodedPair> train_;
+  std::vector<SentencePair> texts_;  // of train_, where each epoch splits them anew
   std::vector<SentencePair> valid_, probes_;
   TrainOptions options_;
   std::unique_ptr<gradus::nn::Optimizer> optimizer_;
@@ -85,7 +87,7 @@ class Trainer {
   StepMeter meter_;
   RunLog log_;
   int64_t epoch_ = 0, batch_ = 0, step_ = 0, batches_per_epoch_ = 0, skipped_ = 0, warmup_ = 1;
-  int64_t tokens_per_epoch_ = 0;
+  int64_t tokens_per_epoch_ = 0;  // at most
   bool validation_due_ = false;  // it was interrupted
   const std::atomic<bool>* stop_ = nullptr;
   uint64_t fingerprint_ = 0;  // of the training pairs as ids

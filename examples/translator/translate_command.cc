@@ -1,13 +1,15 @@
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <new>
+#include <nlohmann/json.hpp>
 
 #include <gradus/error.h>
 #include <translator/commands.h>
@@ -16,35 +18,20 @@
 #include <common/heat_map.h>
 #include <common/tell.h>
 #include <common/terminal.h>
-#include <translator/text/tokenizer.h>
+#include <common/json_text.h>
 #include <common/utf8.h>
 
 namespace translator {
 namespace {
 
-// The first `columns` of `rows` rows, one row behind the other.
-std::vector<float> flat(const Translation& t, size_t columns, size_t rows) {
-  std::vector<float> out;
-  for (size_t r = 0; r < rows; ++r)
-    out.insert(out.end(), t.weights[r].begin(), t.weights[r].begin() + static_cast<long>(columns));
-  return out;
-}
-
-Links links(const std::vector<std::string>& source, const Translation& t) {
-  if (t.weights.size() < t.tokens.size()) return {};
-  std::vector<float> w = flat(t, source.size(), t.tokens.size());
-  return links_from_attention(
-      {static_cast<int64_t>(t.tokens.size()), static_cast<int64_t>(source.size()), w});
-}
-
-void draw(const std::vector<std::string>& source, const Translation& t) {
-  if (t.weights.size() < t.tokens.size() || t.weights.empty()) return;
-  std::vector<std::string> columns = source, rows = t.tokens;
-  columns.push_back("</s>");
-  if (t.weights.size() > rows.size()) rows.push_back("</s>");
-  std::vector<float> w = flat(t, columns.size(), rows.size());
-  Weights weights{static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size()), w};
-  fmt::print("{}", draw_heat_map(weights, columns, rows, heat_map_options(terminal_style(1))));
+void draw(const WordPicture& picture) {
+  if (picture.weights.empty()) return;
+  std::vector<float> flat;
+  for (const std::vector<float>& row : picture.weights) flat.insert(flat.end(), row.begin(), row.end());
+  const Weights weights{static_cast<int64_t>(picture.target.size()),
+                        static_cast<int64_t>(picture.source.size()), flat};
+  fmt::print("{}",
+             draw_heat_map(weights, picture.source, picture.target, heat_map_options(terminal_style(1))));
 }
 
 // Standard input line by line. Before it waits for more input it calls `before_wait`, so that what was read
@@ -100,9 +87,10 @@ class Translator {
   }
 
   int sentence(const std::string& text) {
-    Words words;
-    if (auto fault = read(text, words); !fault.empty()) throw InputError("the sentence", 0, fault);
-    print(words, translated({words})[0], 1);
+    Segmented source;
+    if (auto fault = read(text, source); !fault.empty()) throw InputError("the sentence", 0, fault);
+    tell_unknown("", source);
+    print(source, translated({source})[0], 1);
     return 0;
   }
 
@@ -119,12 +107,13 @@ class Translator {
       if (prompt) fmt::print(stderr, "> ");
       if (!input.next(text)) break;
       ++read_;
-      Words words;
-      if (auto fault = read(text, words); !fault.empty()) {
+      Segmented source;
+      if (auto fault = read(text, source); !fault.empty()) {
         complain(read_, fault);
-        words.clear();
+        source = {};
       }
-      waiting_.push_back(std::move(words));
+      tell_unknown(InputError::locate("standard input", read_) + ": ", source);
+      waiting_.push_back(std::move(source));
       if (waiting_.size() == block) flush();
     }
     flush();
@@ -133,32 +122,67 @@ class Translator {
   }
 
  private:
-  using Words = std::vector<std::string>;
-
-  // The words of a line; what is returned says why it has none that can be translated.
-  std::string read(const std::string& text, Words& words) const {
+  // A line, split; what is returned says why it has nothing that can be translated.
+  std::string read(const std::string& text, Segmented& source) const {
     if (text.size() > LineReader::kLongest) return fmt::format("has more than {} bytes", LineReader::kLongest);
     if (auto bad = utf8::describe_invalid_byte(text); !bad.empty()) return bad;
-    words = tokenize(text, {.lowercase = model_.config.lowercase});
-    return model_.length_fault(words.size());
+    source = model_.reads.split(text);
+    return model_.length_fault(source.pieces.size());
   }
 
-  std::vector<std::vector<Translation>> translated(const std::vector<Words>& sources) const {
+  // Words that the model reads as <unk>, each once.
+  std::vector<std::string> unknown(const Segmented& source) const {
+    std::vector<std::string> out;
+    for (size_t i = 0; i < source.pieces.size(); ++i) {
+      const std::string& word = source.words[static_cast<size_t>(source.word_of[i])];
+      const bool known = model_.source.contains(source.pieces[i]);
+      if (!known && std::find(out.begin(), out.end(), word) == out.end()) out.push_back(word);
+    }
+    return out;
+  }
+
+  void tell_unknown(const std::string& where, const Segmented& source) const {
+    if (const auto words = unknown(source); !words.empty())
+      tell("translator: {}unknown: {}\n", where, fmt::join(words, ", "));
+  }
+
+  std::vector<std::vector<Translation>> translated(const std::vector<Segmented>& sources) const {
     return translate(model_, *generator_, sources, o_.search, {.threads = o_.common.threads});
   }
 
   // At least `lines` lines, the missing ones empty: who counts them can tell which belong together.
-  void print(const Words& source, const std::vector<Translation>& found, int64_t lines) const {
-    int64_t n = source.empty() ? 0 : std::min<int64_t>(o_.n_best, static_cast<int64_t>(found.size()));
+  void print(const Segmented& source, const std::vector<Translation>& found, int64_t lines) const {
+    int64_t n = source.pieces.empty() ? 0 : std::min<int64_t>(o_.n_best, static_cast<int64_t>(found.size()));
     for (int64_t i = 0; i < n; ++i) {
       const Translation& t = found[static_cast<size_t>(i)];
-      std::string text = readable(model_, t.tokens);
-      if (o_.scores) text += fmt::format("\t{:.4f}", t.log_probability);
-      if (o_.alignments) text += "\t" + format_moses(links(source, t));
-      fmt::print("{}\n", text);
-      if (o_.map) draw(source, t);
+      const Segmented target = model_.writes.words_of(t.tokens);
+      const WordPicture words = picture_of(source, target, t.weights);
+      const WordPicture shown = o_.pieces ? picture_of_pieces(source, target, t.weights) : words;
+      fmt::print("{}\n", o_.json ? json_of(source, t, words, shown) : text_of(source, t, words));
+      if (o_.map && !o_.json) draw(shown);
     }
-    for (int64_t i = n; i < lines; ++i) fmt::print("\n");
+    for (int64_t i = n; i < lines; ++i) fmt::print("{}\n", o_.json ? "{\"translation\":null}" : "");
+  }
+
+  std::string text_of(const Segmented& source, const Translation& t, const WordPicture& words) const {
+    std::string text = model_.writes.join(t.tokens);
+    if (o_.scores) text += fmt::format("\t{:.4f}", t.log_probability);
+    if (o_.alignments) text += "\t" + format_moses(links_of(words));
+    const auto not_known = unknown(source);
+    if (o_.scores && !not_known.empty()) text += fmt::format("\tunknown: {}", fmt::join(not_known, ", "));
+    return text;
+  }
+
+  std::string json_of(const Segmented& source, const Translation& t, const WordPicture& words,
+                      const WordPicture& shown) const {
+    nlohmann::ordered_json j = {{"translation", model_.writes.join(t.tokens)},
+                                {"source_words", source.words}};
+    if (o_.scores) j["log_probability"] = t.log_probability;
+    if (const auto not_known = unknown(source); !not_known.empty()) j["unknown"] = not_known;
+    if (o_.alignments) j["alignment"] = format_moses(links_of(words));
+    if (o_.map)
+      j["attention"] = {{"source", shown.source}, {"target", shown.target}, {"weights", shown.weights}};
+    return json_text::dump(j);
   }
 
   void complain(int64_t number, const std::string& fault) {
@@ -176,14 +200,14 @@ class Translator {
       found = translated(waiting_);
     } catch (const std::exception&) {
       int64_t number = read_ - static_cast<int64_t>(waiting_.size());
-      for (const Words& source : waiting_) found.push_back(alone(++number, source));
+      for (const Segmented& source : waiting_) found.push_back(alone(++number, source));
     }
     for (size_t i = 0; i < waiting_.size(); ++i) print(waiting_[i], found[i], o_.n_best);
     std::fflush(stdout);
     waiting_.clear();
   }
 
-  std::vector<Translation> alone(int64_t number, const Words& source) {
+  std::vector<Translation> alone(int64_t number, const Segmented& source) {
     try {
       return translated({source})[0];
     } catch (const gradus::Error& e) {
@@ -199,7 +223,7 @@ class Translator {
   TranslateCommand& o_;
   Model model_;
   std::unique_ptr<gradus::nn::Generator> generator_;
-  std::vector<Words> waiting_;  // the last of the lines that were read
+  std::vector<Segmented> waiting_;  // the last of the lines that were read
   int64_t read_ = 0;
   int code_ = 0;
 };

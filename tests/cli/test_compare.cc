@@ -130,9 +130,10 @@ TEST_CASE("compare on own data is measured on pairs that neither trained a run n
   std::string pairs;
   for (int i = 1; i <= 2000; ++i) pairs += "w" + name(i) + " b\tv" + name(i) + " c\n";
   write_file("own.tsv", pairs);
-  Result r = run({"compare",  "--data",      "own.tsv",   "--hidden", "8",       "--embedding", "8",
-                  "--epochs", "1",           "--threads", "1",        "--seeds", "1",           "--attention",
-                  "none",     "--min-count", "1",         "--work",   "own",     "--out",       "own.md"});
+  Result r =
+      run({"compare", "--data",     "own.tsv", "--hidden", "8",   "--embedding", "8",     "--epochs",
+           "1",       "--threads",  "1",       "--seeds",  "1",   "--attention", "none",  "--min-count",
+           "1",       "--subwords", "none",    "--work",   "own", "--out",       "own.md"});
   INFO(r.err);
   REQUIRE(r.code == 0);
   // 100 of 2000 choose the weights, 95 of the 1900 left are what is measured on, the rest is trained on.

@@ -10,9 +10,10 @@ using namespace cli;
 namespace {
 
 Arguments memorise(const std::string& out, const Arguments& data) {
-  Arguments a = {"train", "--out",    out,    "--hidden",         "32",  "--embedding",  "32", "--threads",
-                 "1",     "--lr",     "0.02", "--min-count",      "1",   "--batch-size", "4",  "--dropout",
-                 "0",     "--epochs", "60",   "--validate-every", "1000"};
+  Arguments a = {"train", "--out",    out,    "--hidden",         "32",   "--embedding",  "32",   "--threads",
+                 "1",     "--lr",     "0.02", "--min-count",      "1",    "--batch-size", "4",    "--dropout",
+                 "0",     "--epochs", "60",   "--validate-every", "1000", "--subwords",   "none", "--case",
+                 "lower"};
   a.insert(a.end(), data.begin(), data.end());
   return a;
 }
@@ -59,8 +60,8 @@ TEST_CASE("a pair of files in English and French, with typographic apostrophes a
   write_file(
       "a.fr",
       "Il ne chante pas.\nEst-ce qu’il chante\xC2\xA0?\nJ’aime l’eau.\nElle mange.\nViens\xE2\x80\xAF!\n");
-  Result r = run(memorise("files", {"--source", "a.en", "--target", "a.fr", "--french", "--valid-source",
-                                    "a.en", "--valid-target", "a.fr"}));
+  Result r = run(memorise(
+      "files", {"--source", "a.en", "--target", "a.fr", "--valid-source", "a.en", "--valid-target", "a.fr"}));
   INFO(r.err);
   REQUIRE(r.code == 0);
   CHECK(r.says("a.en, a.fr: 5 of 5 lines read\n"));
@@ -76,8 +77,8 @@ TEST_CASE("a pair of files in English and French, with typographic apostrophes a
   CHECK(run({"translate", "files_back", "elle mange."}).out == "she eats.\n");
 }
 
-TEST_CASE("training pairs from standard input; --case-sensitive keeps capitals") {
-  Result r = run(memorise("from_stdin", {"--data", "-", "--case-sensitive"}),
+TEST_CASE("training pairs from standard input; --case keep keeps capitals") {
+  Result r = run(memorise("from_stdin", {"--data", "-", "--case", "keep"}),
                  {.input = "Anna sings\tAnna chante\nPaul eats\tPaul mange\n"});
   INFO(r.err);
   REQUIRE(r.code == 0);

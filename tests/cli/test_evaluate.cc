@@ -169,7 +169,7 @@ TEST_CASE(
   };
   CHECK(count(signatures(found(trained_model())), "|case:lc|") == 3);
   CHECK(read_file("capitals") == targets);
-  REQUIRE(run(small_run("mixed", {"--epochs", "1", "--case-sensitive", "-q"})).code == 0);
+  REQUIRE(run(small_run("mixed", {"--epochs", "1", "--case", "keep", "-q"})).code == 0);
   CHECK(count(signatures(found("mixed")), "|case:mixed|") == 3);
   CHECK(read_file("capitals") == targets);
 }

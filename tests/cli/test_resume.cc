@@ -211,7 +211,7 @@ TEST_CASE("--resume refuses what contradicts the run, and says what the run has 
       {{"--attention", "general"}, head + "--attention bahdanau, not general: --resume cannot change it\n"},
       {{"--no-input-feeding"}, head + "--input-feeding yes, not no: --resume cannot change it\n"},
       {{"--temperature", "0.5"}, head + "--temperature 1, not 0.5: --resume cannot change it\n"},
-      {{"--case-sensitive"}, head + "--case-sensitive no, not yes: --resume cannot change it\n"},
+      {{"--case", "keep"}, head + "--case lower, not keep: --resume cannot change it\n"},
       {{"--dropout", "0.3", "--readout", "maxout"},
        head + "--dropout 0.1, not 0.3; --readout tanh, not maxout: --resume cannot change them\n"}};
   for (const auto& [more, text] : refused) {

@@ -236,7 +236,7 @@ TEST_CASE("train --model transformer: the same commands, the same directory") {
   Arguments options = {"--model", "transformer", "--heads", "2",           "--ffn",
                        "48",      "--layers",    "1",       "--positions", "learned"};
   Arguments first = options, more = options;
-  first.insert(first.end(), {"--epochs", "8", "--french"});
+  first.insert(first.end(), {"--epochs", "8"});
   auto small_run = [](const std::string& out, const Arguments& own) {
     Arguments all = cli::small_run(out, own);
     auto hidden = std::find(all.begin(), all.end(), "--hidden");

@@ -111,13 +111,14 @@ FUZZ_TARGET(model_directory, (variants())) {
     gradus::nn::SearchOptions search;
     search.beam_size = 2;
     search.max_length = 4;
-    std::vector<std::vector<std::string>> sentences = {{"a", "b"}, {"c"}, {}};
+    std::vector<translator::Segmented> sentences;
+    for (const char* text : {"a b", "c", ""}) sentences.push_back(model.reads.split(text));
     auto translations = translator::translate(model, sentences, search);
     must(translations.size() == sentences.size(), "every sentence is translated");
     for (const auto& found : translations)
       for (const translator::Translation& t : found) {
         must(!std::isnan(t.log_probability), "a translation has a probability");
-        translator::readable(model, t.tokens);
+        model.writes.join(t.tokens);
       }
   });
 }

@@ -94,7 +94,7 @@ FUZZ_TARGET(pairs, {"\0\0she sings\telle chante\t0-0 1-1\nno tab\n\n"s,
   int kind = choices.upto(7), flags = choices.upto(255);
   ReadOptions options{.swap_columns = (flags & 1) != 0,
                       .strict = (flags & 2) != 0,
-                      .lowercase = (flags & 4) == 0,
+                      .text = {.lowercase = (flags & 4) == 0, .plain = (flags & 32) == 0},
                       .max_length = (flags & 8) ? 3 : 0,
                       .max_pairs = (flags & 16) ? 2 : 0};
   std::string text(choices.rest());

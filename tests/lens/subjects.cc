@@ -11,6 +11,24 @@ translator::Vocabulary vocabulary(const char* words) {
   return translator::Vocabulary::build(counts);
 }
 
+// Pieces learnt from so little that words which are not among the most frequent have several.
+std::shared_ptr<const translator::Subwords> learnt(const char* text) {
+  translator::TokenCounts words;
+  for (const std::string& word : translator::split_tokens(text)) words.add(" " + word);
+  return std::make_shared<const translator::Subwords>(
+      translator::Subwords::learn(words, {.size = 300, .quiet = true}));
+}
+
+translator::Model model_of(const translator::ModelConfig& config, const Small& s) {
+  if (!s.subwords)
+    return {config, vocabulary("the cat eats fish </b> dog"),
+            vocabulary("le chat mange du poisson le chien un"), s.seed};
+  translator::TextModels text;
+  text.source = learnt("the the the eats eats eats c a t f i s h d o g k r z");
+  text.target = learnt("le le mange mange du c h a t p o i s n e u");
+  return {config, text.source->vocabulary(), text.target->vocabulary(), s.seed, text};
+}
+
 }  // namespace
 
 Subject subject(const Small& s, const std::string& target) {
@@ -30,9 +48,8 @@ Subject subject(const Small& s, const std::string& target) {
   n.rnn.num_layers = s.layers;
   n.attention_options.temperature = s.temperature;
   n.attention_options.heads = 2;
-  return make_subject(translator::Model(config, vocabulary("the cat eats fish </b> dog"),
-                                        vocabulary("le chat mange du poisson le chien un"), s.seed),
-                      "small", "the cat eats fish", target);
+  if (s.subwords) config.subwords = "bpe";
+  return make_subject(model_of(config, s), "small", s.source, target, s.pieces);
 }
 
 size_t count(const std::string& text, const std::string& part) {

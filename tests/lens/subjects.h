@@ -12,9 +12,14 @@ struct Small {
   int64_t layers = 1;
   double temperature = 1;
   uint64_t seed = 1;
+  std::string source = "the cat eats fish";
+  bool subwords =
+      false;  ///< the model reads and writes pieces: "the", "eats" and "mange" are some, others several
+  bool pieces = false;  ///< and they are what is shown
 };
 
-/// A fresh model of 8 units over a dozen words, and "the cat eats fish" with a target of three words.
+/// A fresh model of 8 units over a dozen words, or pieces, and "the cat eats fish" with a target of three
+/// words.
 Subject subject(const Small& s = {}, const std::string& target = "le chat mange");
 
 /// How often a part occurs.

@@ -263,9 +263,10 @@ TEST_CASE("a Transformer is refused with what to do instead") {
 TEST_CASE("without a target the model's own words are looked at; sentences are checked") {
   lens::Subject own = lens::test::subject({}, "");
   CHECK(!own.has_reference);
-  CHECK(own.target.back() == "</s>");
-  CHECK(own.target.size() == own.target_ids.size() + 1);
-  CHECK(own.source == std::vector<std::string>{"the", "cat", "eats", "fish", "</s>"});
+  CHECK(own.target.pieces.back() == "</s>");
+  CHECK(own.target.pieces.size() == own.target_ids.size() + 1);
+  CHECK(own.source.pieces == std::vector<std::string>{"the", "cat", "eats", "fish", "</s>"});
+  CHECK(!own.in_words());
   lens::SentenceTrace trace = lens::trace_sentence(own.dissect());
   for (size_t t = 0; t + 1 < trace.steps.size(); ++t)
     CHECK(lens::choice(trace.steps[t]) == own.target_ids[t]);
@@ -276,7 +277,8 @@ TEST_CASE("without a target the model's own words are looked at; sentences are c
 
 TEST_CASE("the model that comes with the program knows its sentence") {
   lens::Subject subject = lens::make_subject(lens::own_model(), "he doesn't like apples", "");
-  CHECK(subject.target == std::vector<std::string>{"il", "n'", "aime", "pas", "les", "pommes", "</s>"});
+  CHECK(subject.target.pieces ==
+        std::vector<std::string>{"il", "n'", "aime", "pas", "les", "pommes", "</s>"});
   lens::Dissection d = subject.dissect();
   lens::SentenceTrace trace = lens::trace_sentence(d);
   CHECK(trace.worst() < 1e-6);

@@ -100,12 +100,12 @@ TEST_CASE("the DOT file has every module or operation once, and refuses what nob
   CHECK(modules.find("[label=\"forward\\nthe\"];") != std::string::npos);
   // Words cannot leave their strings.
   Subject odd = test::subject();
-  odd.source[0] = "a\"b\\c";
+  odd.source.words[0] = "a\"b\\c";
   CHECK(graph_dot(odd, m.graph, false).find("a\\\"b\\\\c\"") != std::string::npos);
   std::string long_target;
   for (int i = 0; i < 40; ++i) long_target += "le chat ";
   Subject lengthy = test::subject({}, long_target.substr(0, 40 * 5));
-  StepGraph large = trace_step(lengthy.dissect(), lengthy.target.size() - 1);
+  StepGraph large = trace_step(lengthy.dissect(), lengthy.target.pieces.size() - 1);
   CHECK(large.module_of.size() > 400);
   CHECK_THROWS_AS(graph_dot(lengthy, large, true), gradus::Error);
   CHECK(graph_dot(lengthy, large, false).size() > 1000);

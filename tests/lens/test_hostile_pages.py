@@ -210,7 +210,7 @@ def of_report(h, translator):
     write_lines(log)(lines)
     config = os.path.join(run, 'config.json')
     whole = json.load(open(config))
-    shown = {key: whole[key] for key in whole if key in ('model', 'network')}
+    shown = {key: whole[key] for key in whole if key in ('model', 'subwords', 'network')}
     h.each([shown], lambda all: open(config, 'w').write(json.dumps({**whole, **all[0]})), 'config.json', ['report', run])
     for name in PAYLOADS:
         name = name.replace('/', '|')
@@ -309,12 +309,33 @@ def of_diffs(h):
     check(refused == before, 'diff: hostile text is taken')
 
 
+def of_pieces(h, translator):
+    """A model whose pieces are learnt from scripts."""
+    data, model = os.path.join(h.work, 'scripts.tsv'), os.path.join(h.work, 'pieces')
+    with open(data, 'w') as f:
+        for payload in [p for p in PAYLOADS if p.isprintable()] * 8:
+            f.write('%s\t%s\n' % (payload, payload))
+    ran = subprocess.run([translator, 'train', '--data', data, '--subwords', 'bpe', '--subword-size', '400', '--hidden', '8',
+                          '--embedding', '8', '--epochs', '1', '--threads', '1', '-q', '--out', model], capture_output=True, text=True)
+    if 'needs SentencePiece' in ran.stderr:
+        print('[skipped] this build has no SentencePiece: no page of a hostile model of pieces was opened')
+        return
+    check(ran.returncode == 0, 'training on scripts: ' + ran.stderr)
+    for command in ('explain', 'graph', 'flow'):
+        more = ['--seeds', '1'] if command == 'flow' else []
+        for pieces in ([], ['--pieces']):
+            before = refused
+            h.tried('%s of pieces %s' % (command, pieces), (), '', command, model, SENTENCES[0], '--target', SENTENCES[1], *more, *pieces)
+            check(refused == before, command + ': pieces of scripts are taken')
+
+
 def run(shop, chromium, shots):
     h = Hostile(shop, chromium, shots)
     of_checks(h)
     of_report(h, sys.argv[2])
     of_models(h)
     of_diffs(h)
+    of_pieces(h, sys.argv[2])
     print('%d inputs refused, %d pages and pictures opened, %d failures' % (refused, opened, browser.failures))
 
 

@@ -109,6 +109,58 @@ def variant_page(page, name):
     check('differ by 0' in differ or 'e−' in differ, name + ': the Jacobian: ' + differ)
 
 
+def pieces_page(page, name):
+    """A model of pieces: the maps' numbers are sums and means of the trace's, which are by piece."""
+    variant_page(page, name)
+    check('columns of pieces are added' in page.ask('document.getElementById("pieces").innerText'), name + ': says that they are')
+    page.ask('document.querySelectorAll("#head-choice button")[0].click()')
+    data = page.ask('({words: lens.data.words, steps: lens.data.steps.map((s) => s.heads[0])})')
+    source, target = data['words']['source'], data['words']['target']
+    check(len(source['word_of']) > len(source['words']), name + ': some words have several pieces')
+
+    def pieces(side, word):
+        return [i for i, w in enumerate(side['word_of']) if w == word]
+
+    def near(said, value):
+        return abs(float(said.replace('−', '-').replace('NaN', 'nan')) - value) <= 6e-3 * abs(value) + 1e-12
+
+    off = []
+    for t in range(len(target['words'])):
+        for j in range(len(source['words'])):
+            tips = page.ask('[0, 1].map((map) => document.querySelectorAll("#maps table")[map].cell(%d, %d).getAttribute("aria-label"))' % (t, j))
+            pairs = [(s, p) for s in pieces(target, t) for p in pieces(source, j)]
+            weight = sum(data['steps'][s]['weights'][p] for s, p in pairs) / len(pieces(target, t))
+            pull = -sum(data['steps'][s]['score_gradient'][p] for s, p in pairs)
+            if not near(tips[0].split('weight ')[1], weight) or not near(tips[1].split('pull ')[1], pull):
+                off.append((t, j, tips, weight, pull))
+    check(not off, '%s: weights are added by column and averaged by row, pulls added: %s' % (name, off[:2]))
+    # What is chosen: a piece by its chip, a word's strongest by a cell; its stations are the piece's.
+    last = pieces(source, 1)[-1]
+    page.ask('document.querySelector("#source [data-at=\\"%d\\"]").click()' % last)
+    check(page.ask('[lens.state.j, lens.state.piece].join()') == '1,%d' % last, name + ': a chip chooses a piece')
+    check(' of cat' in page.ask('document.querySelector("#stations [data-station=e] .forward").textContent'), name + ': a piece is named by its word')
+    page.ask('document.querySelectorAll("#maps table")[0].cell(1, 3).click()')
+    check(page.ask('lens.state.j') == 3 and page.ask('lens.state.t') in pieces(target, 1), name + ': a cell chooses a word')
+    check(page.ask('lens.state.piece') in pieces(source, 3), name + ': and one of its pieces')
+    # What if: a word's pieces move together, and a step along its score does what the sum of their gradients says.
+    before = page.ask('document.getElementById("what-result").textContent')
+    page.ask('(() => { const r = document.querySelectorAll("#what-if input[type=range]")[1]; r.value = +r.value + 0.01; r.dispatchEvent(new Event("input")); })()')
+    said = page.ask('document.getElementById("what-result").textContent').replace('−', '-')
+    told, is_it = (float(said.split(part)[1].split()[0].rstrip('.;')) for part in ('a change of ', 'it is '))
+    check(said != before and abs(told - is_it) <= 0.05 * abs(is_it) + 1e-9, '%s: moving a word: %s' % (name, said))
+    page.ask('document.querySelectorAll("#what-if input[type=checkbox]")[1].click()')
+    check(page.ask('document.querySelectorAll("#what-if .hatch").length') == 1, name + ': a masked word is hatched')
+    check(page.messages() == [], name + ': and nothing on the console: %s' % page.messages())
+
+
+def unknown_page(page, name):
+    variant_page(page, name)
+    marked = page.ask('[...document.querySelectorAll("#maps th.unknown")].map((th) => th.textContent).join()')
+    check(marked.startswith('Zork <unk>,Con… <unk>'), '%s: unknown words are marked: %s' % (name, marked))
+    check(page.ask('[...document.querySelectorAll("#source .chip.unknown")].map((c) => c.textContent).join()') == 'Zork <unk>,Constantinople <unk>',
+          name + ': in the strip, too')
+
+
 def flow_page(page, name):
     check(page.ask('document.getElementById("check-badge").className') == 'badge good', name + ': checked by differences')
     answer = 'document.getElementById("answer").textContent'
@@ -219,7 +271,14 @@ def graph_variant(page, name):
     operations = page.ask('document.querySelectorAll("#graph .op").length')
     check(operations > 10, name + ': Open this step')
     check(page.ask('document.querySelectorAll("#graph .op rect:not(.box)").length') > operations, name + ': strips of numbers')
-    words = page.ask('lens.data.source.length')
+    words = page.ask('document.querySelectorAll("#words button").length') - 1
+    if name.startswith('graph-pieces'):
+        check(words < page.ask('lens.data.source.length'), name + ': words have several pieces')
+        heads = page.ask('[...document.querySelectorAll("#graph text.head")].map((t) => t.textContent).join()')
+        check(heads.startswith('the,cat,eats,fish,</s>,'), '%s: columns stand under words: %s' % (name, heads))
+        check('pieces stand under it' in page.ask('document.getElementById("pieces").innerText'), name + ': and it says so')
+    else:
+        check(words == page.ask('lens.data.source.length'), name + ': a button for each word')
     for word in range(1, words + 1):
         page.ask('document.querySelectorAll("#words button")[%d].click()' % word)
         off = page.ask('document.querySelectorAll("#graph .module.off").length')
@@ -268,7 +327,8 @@ def pages(shop):
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     variants = os.path.join(shop.work, 'variants')
     os.mkdir(variants)
-    subprocess.run([sys.argv[2], variants], check=True, stdout=subprocess.DEVNULL)
+    made = subprocess.run([sys.argv[2], variants], check=True, stdout=subprocess.PIPE, text=True).stdout
+    print(''.join(line for line in made.splitlines(True) if line.startswith('[skipped]')), end='')
     return [('explain', shop.make('explain', 'explain'), explain_page, True),
             ('explain-long', shop.make('explain-long', 'explain', WORDS, '--target', WRONG), explain_page, True),
             ('explain-longer', shop.make('explain-longer', 'explain', LONGER), explain_page, True),
@@ -278,7 +338,8 @@ def pages(shop):
             ('flow-model', shop.make('flow-model', 'flow', MODEL, WORDS, '--target', WRONG, '--seeds', '2'), flow_model_page, True),
             ('diff', made_diff(shop), diff_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True)] + [
-                (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else variant_page, False) for name in sorted(os.listdir(variants))]
+                (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else
+                 {'multihead-pieces.html': pieces_page, 'unknown.html': unknown_page}.get(name, variant_page), False) for name in sorted(os.listdir(variants))]
 
 
 if __name__ == '__main__':

@@ -23,17 +23,26 @@ int main(int argc, char** argv) {
   all.emplace_back("multihead-bahdanau",
                    Small{.attention = "multihead", .cell = "lstm", .decoder = "bahdanau", .temperature = 2});
   all.emplace_back("layer-norm", Small{.layer_norm = true});
+  all.emplace_back("unknown", Small{.source = "the Zork eats Constantinople"});
+  // Graphs whose modules differ: other orders, cells with a second state, layers.
+  std::vector<std::pair<std::string, Small>> graphs = {
+      {"graph-luong", {.attention = "general"}},
+      {"graph-lstm", {.attention = "multihead", .cell = "lstm", .layers = 2}},
+      {"graph-one-direction", {.attention = "concat", .cell = "rnn", .bidirectional = false}}};
+  if (translator::Subwords::available()) {
+    all.emplace_back("multihead-pieces",
+                     Small{.attention = "multihead", .temperature = 1.3, .subwords = true});
+    all.emplace_back("pieces-shown", Small{.subwords = true, .pieces = true});
+    graphs.emplace_back("graph-pieces", Small{.subwords = true});
+  } else {
+    std::puts("[skipped] this build has no SentencePiece: no pages of pieces");
+  }
   for (const auto& [name, small] : all) {
     lens::Subject subject = lens::test::subject(small);
     lens::Dissection d = subject.dissect();
     lens::json trace = lens::to_json(subject, d, lens::trace_sentence(d), {.digits = 6, .packed = true});
     lens::write_file(std::string(argv[1]) + "/" + name + ".html", lens::assemble_page("explain", trace));
   }
-  // Graphs whose modules differ: other orders, cells with a second state, layers.
-  std::vector<std::pair<std::string, Small>> graphs = {
-      {"graph-luong", {.attention = "general"}},
-      {"graph-lstm", {.attention = "multihead", .cell = "lstm", .layers = 2}},
-      {"graph-one-direction", {.attention = "concat", .cell = "rnn", .bidirectional = false}}};
   for (const auto& [name, small] : graphs) {
     lens::Subject subject = lens::test::subject(small);
     lens::StepGraph g = lens::trace_step(subject.dissect(), 2);

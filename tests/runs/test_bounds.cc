@@ -104,7 +104,8 @@ TEST_CASE(
     if (kind == std::string("gru"))
       for (const auto& [key, value] : good.at("network").at("attention_options").items())
         spoil(json::json_pointer("/network/attention_options/" + key));
-    for (const char* key : {"model", "source_language", "lowercase", "french_typography", "network"})
+    for (const char* key :
+         {"model", "source_language", "case", "subwords", "subword_model", "french_typography", "network"})
       if (key != std::string("network")) spoil(json::json_pointer(std::string("/") + key));
     CHECK(refused > 150);
     for (const json& bad : {json(nullptr), json::array(), json("x"), json(5)}) {

@@ -27,10 +27,11 @@ const std::vector<Validation> kThree = [] {
 
 std::string view(const TerminalStyle& style) {
   RunLog::Details newest;
-  newest.probe = ProbeResult{{"the", "cat", "</s>"},
-                             {"le", "chat", "</s>"},
-                             "le chat",
-                             {{0.9f, 0.1f, 0}, {0.2f, 0.75f, 0.05f}, {0, 0, 1}}};
+  newest.probe = ProbeResult{{{"the", "cat", "</s>"},
+                              {"le", "chat", "</s>"},
+                              {{0.9f, 0.1f, 0}, {0.2f, 0.75f, 0.05f}, {0, 0, 1}},
+                              true},
+                             "le chat"};
   newest.samples = {{"the cat", "", "le chat"}, {"a dog", "", "un chien"}};
   return draw_live_view(kThree, newest, style);
 }

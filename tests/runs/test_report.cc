@@ -100,6 +100,35 @@ TEST_CASE("a log of version 1 is drawn with its gaps marked") {
   CHECK(count(lens::assemble_page("report", run), "</script>") == 2);
 }
 
+TEST_CASE("of a model of pieces losses are counted by piece, and the probe's words are put together") {
+  const std::string more =
+      R"(,"probe":{"source":"a cat","reference":null,"output":"le chat","source_words":["cat","</s>"],)"
+      R"("target_words":["chat"],"weights":[[0.75,0.25]]},"worst":[{"source":"a","reference":"b","output":"c",)"
+      R"("loss":2,"tokens":3}])";
+  const std::string start = R"({"event":"start","version":2,"layers":[]})"
+                            "\n";
+  std::string out = log_directory("pieces", start + validation(10, more));
+  auto described = [&](const std::string& config) {
+    std::ofstream(out + "/config.json") << config;
+    return lens::read_run(out);
+  };
+  json run = described(R"({"model":"gru","subwords":"unigram"})");
+  CHECK(run["pieces"] == true);
+  CHECK(run["facts"][1] == json({"subwords", "unigram"}));
+  std::string text = lens::report_text(run, {.width = 80});
+  CHECK(text.find("2.00 nats a piece") != std::string::npos);
+  CHECK(text.find("pieces as words: columns added, rows averaged\n") != std::string::npos);
+  for (const char* words : {R"({"model":"gru","subwords":"none"})", R"({"model":"gru"})"}) {
+    run = described(words);
+    CHECK(run["pieces"] == false);
+    CHECK(run["facts"].size() == 1);
+    text = lens::report_text(run, {.width = 80});
+    CHECK(text.find("2.00 nats a word") != std::string::npos);
+    CHECK(text.find("columns added") == std::string::npos);
+  }
+  CHECK_THROWS_WITH((void)described(R"({"subwords":["bpe"]})"), doctest::Contains("subwords must be text"));
+}
+
 TEST_CASE("broken lines, an interruption, a kill") {
   const std::string start = R"({"event":"start","version":2,"layers":[]})" "\n";
   std::string stopped =

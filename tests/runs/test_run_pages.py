@@ -52,6 +52,12 @@ def report_page(page, name):
     check(page.ask('document.querySelectorAll("#curves svg").length') == 4, name + ': four charts')
 
 
+def pieces_report_page(page, name):
+    text = page.ask('document.body.innerText')
+    for said in ('Loss, nats per piece', 'Perplexity per piece', 'columns of pieces are added, rows averaged', 'cost the model most, per piece'):
+        check(said in text, '%s: says "%s"' % (name, said))
+
+
 def old_report_page(page, name):
     check(page.ask('document.querySelectorAll(".missing").length') == 4, name + ': entropy, attention, layers, worst are not logged')
     check('not logged' in page.ask('document.getElementById("layers").textContent'), name + ': layers say so')
@@ -68,25 +74,29 @@ def ablate_page(page, name):
     check(page.ask('document.querySelectorAll("#findings li").length') == columns + 2, name + ': findings')
 
 
-# A short run, as `translator train` leaves it, and one as an older program logged it.
+# A short run, as `translator train` leaves it, the same as if its words were pieces, and as an older program logged it.
 def make_run(translator, work):
     run = os.path.join(work, 'run')
     subprocess.run([translator, 'train', '--corpus-size', '400', '--hidden', '16', '--embedding', '16', '--epochs', '3', '--lr',
                     '0.01', '--threads', '1', '-q', '--out', run], check=True)
-    old = os.path.join(work, 'old')
+    old, pieces = os.path.join(work, 'old'), os.path.join(work, 'pieces')
     shutil.copytree(run, old)
+    shutil.copytree(run, pieces)
+    config = json.load(open(os.path.join(run, 'config.json')))
+    json.dump({**config, 'subwords': 'bpe'}, open(os.path.join(pieces, 'config.json'), 'w'))
     new_ones = ('version', 'layers', 'sentences', 'attention_entropy', 'norms', 'probe', 'worst')
     events = [json.loads(line) for line in open(os.path.join(run, 'train.log'))]
     with open(os.path.join(old, 'train.log'), 'w') as f:
         for e in events:
             if e['event'] != 'end':
                 f.write(json.dumps({k: v for k, v in e.items() if k not in new_ones}) + '\n')
-    return run, old
+    return run, old, pieces
 
 
 def pages(shop):
-    run, old = make_run(sys.argv[2], shop.work)
+    run, old, pieces = make_run(sys.argv[2], shop.work)
     return [('report', shop.make('report', 'report', run, '--explain'), report_page, True),
+            ('report-pieces', shop.make('report-pieces', 'report', pieces), pieces_report_page, True),
             ('report-old', shop.make('report-old', 'report', old), old_report_page, True),
             ('ablate', shop.make('ablate', 'ablate', '--epochs', '4', '--length', '5', '--hidden', '16'), ablate_page, True)]
 

@@ -127,8 +127,8 @@ TEST_CASE("bleu: nothing to compare") {
   CHECK(corpus_bleu(Strings{}, Strings{}).score == 0.0);
   CHECK(corpus_bleu({""}, Strings{"a b"}).score == 0.0);
   CHECK(corpus_bleu({"a b"}, Strings{""}).score == 0.0);
-  CHECK_THROWS_WITH_AS(corpus_bleu({"a"}, Strings{}),
-                       "BLEU: as many hypotheses as references: 1 and 0", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(corpus_bleu({"a"}, Strings{}), "BLEU: as many hypotheses as references: 1 and 0",
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS(corpus_bleu({"a"}, Sets{Strings{}}), "BLEU: sentence 1 has no reference",
                        std::invalid_argument);
 }

@@ -44,7 +44,7 @@ TEST_CASE("parallel: pairs with their tokens and texts") {
   CHECK(data.report.pairs == 2);
   CHECK(data.report.bad == 0);
   CHECK(data.report.summary() == "pairs.tsv: 2 of 2 lines read");
-  CHECK(read("He\tIl\n", {.lowercase = false}).pairs[0].source == Tokens{"He"});
+  CHECK(read("He\tIl\n", {.text = {.lowercase = false}}).pairs[0].source == Tokens{"He"});
 }
 
 TEST_CASE("parallel: line ends, BOM, blank lines") {

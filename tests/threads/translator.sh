@@ -12,7 +12,7 @@ cd "$work"
 for threads in 2 8; do
   for attention in bahdanau general; do
     out=model-$threads-$attention
-    "$translator" train --data pairs.tsv --valid valid.tsv --hidden 16 --embedding 12 --epochs 2 --batch-size 16 \
+    "$translator" train --subwords none --data pairs.tsv --valid valid.tsv --hidden 16 --embedding 12 --epochs 2 --batch-size 16 \
       --attention "$attention" --threads "$threads" --out "$out" 2>"$out.log" || { cat "$out.log"; exit 1; }
     "$translator" train --resume --out "$out" --data pairs.tsv --valid valid.tsv --batch-size 16 --epochs 3 \
       --threads "$threads" \

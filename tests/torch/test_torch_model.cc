@@ -117,6 +117,7 @@ void make(const std::string& directory, const translator::ModelConfig& config, u
 
 translator::ModelConfig gru(const nn::Seq2SeqConfig& network) {
   translator::ModelConfig c;
+  c.trained_on.corpus = "own";
   c.network = network;
   c.network.embedding_dim = 10;
   c.network.hidden_size = 12;
@@ -153,7 +154,10 @@ std::vector<std::pair<std::string, translator::ModelConfig>> models() {
                                             .tie_embeddings = false})}};
 }
 
-bool has_torch() { return std::system("python3 -c 'import torch' >/dev/null 2>&1") == 0; }
+bool has(const std::string& packages) {
+  return std::system(("python3 -c 'import " + packages + "' >/dev/null 2>&1").c_str()) == 0;
+}
+bool has_torch() { return has("torch"); }
 
 }  // namespace
 
@@ -234,4 +238,66 @@ TEST_CASE("what would be rebuilt wrongly is refused, and said by name") {
   }
   REQUIRE(std::system((command + " > '" + scratch.file("said") + "'").c_str()) == 0);
   CHECK(scratch::read(scratch.file("said")) == expected);
+}
+
+TEST_CASE("a sentence is split into the pieces that are read here, and what comes back is text") {
+  if (!translator::Subwords::available()) return gradus::testing::skipped("this build has no SentencePiece");
+  if (!has("torch, sentencepiece"))
+    return gradus::testing::skipped(
+        "python3 has no PyTorch or no sentencepiece here: no sentence was split there");
+  scratch::Directory scratch;
+  auto translated = [&](const std::string& directory, const std::string& sentence) {
+    const std::string said = scratch.file("said");
+    REQUIRE(std::system(("python3 " TORCH_TESTS "/../../tools/torch_model.py '" + directory + "' \"" +
+                         sentence + "\" > '" + said + "'")
+                            .c_str()) == 0);
+    return scratch::read(said);
+  };
+  auto spaced = [](const std::vector<std::string>& pieces) {
+    std::string out;
+    for (const std::string& piece : pieces) out += (out.empty() ? "" : " ") + piece;
+    return out;
+  };
+  translator::TokenCounts counts;
+  auto truecaser = std::make_shared<translator::Truecaser>();
+  const translator::Segmenter counting({.letter_case = "keep"});
+  for (const char* line :
+       {"the cats eat the fish , don't they ?", "she and Tom eat", "O\u00f9 est-elle ? Et l\u00e0 ?"}) {
+    counting.count_words(line, counts);
+    truecaser->count(translator::split_tokens(line));
+  }
+  truecaser->decide();
+  translator::TextModels text;
+  text.source = text.target = std::make_shared<translator::Subwords>(
+      translator::Subwords::learn(counts, {.size = 320, .quiet = true}));
+  text.source_case = text.target_case = truecaser;
+  // NFD, several spaces, a name in front, a character that no piece has.
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"first", "The cats  eat fish, don't they?"},
+      {"first", "Tom eats."},
+      {"keep", "The Ou\u0300 est-elle ? \U0001F408"},
+      {"lower", "The Fish"}};
+  for (const auto& [letter_case, sentence] : cases) {
+    CAPTURE(letter_case);
+    CAPTURE(sentence);
+    translator::ModelConfig config = gru({.attention = "bahdanau"});
+    config.letter_case = letter_case;
+    config.subwords = "bpe";
+    config.subword_model = "joint";
+    Model model(config, text.source->vocabulary(), text.source->vocabulary(), 3, text);
+    for (const NamedParameter& p : nn::named_parameters(*model.network))
+      if (p.name == "output.bias")  // so that no <unk> and no bytes are said, of which few make text
+        p.parameter->update([](const Tensor& b) {
+          for (int64_t i = 0; i < 4 + 256; ++i)
+            if (i != nn::kEos) b.set(i, -50);
+        });
+    const std::string directory = scratch.file(letter_case);
+    model.save_description(directory);
+    model.save_weights(directory);
+    const translator::Segmented source = model.reads.split(sentence);
+    const auto found = translator::translate(model, {source})[0].at(0);
+    CHECK(translated(directory, sentence) == model.writes.join(found.tokens) + "\n");
+    if (sentence == "Tom eats.")
+      CHECK(translated(directory, spaced(source.pieces)) == spaced(found.tokens) + "\n");
+  }
 }

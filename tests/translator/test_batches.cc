@@ -72,13 +72,14 @@ TEST_CASE("pairs become ids, with their links where the model takes them") {
 
 TEST_CASE("many sentences translated together come out as each does alone, in their order, on any threads") {
   Model model = tiny::model();
-  std::vector<std::vector<std::string>> sources;
+  std::vector<std::string> texts;
   for (int i = 0; i < 150; ++i) {  // more than two batches
     std::vector<std::string> words;
     for (int w = 0; w < i % 7; ++w)
       words.push_back(tiny::pairs()[static_cast<size_t>(i * w % 6)].source[w % 2]);
-    sources.push_back(words);
+    texts.push_back(join_tokens(words));
   }
+  const std::vector<Segmented> sources = tiny::split(model, texts);
   auto generator = model.network->generator();
   for (int threads : {1, 2, 4}) {
     CAPTURE(threads);
@@ -91,18 +92,18 @@ TEST_CASE("many sentences translated together come out as each does alone, in th
     if (threads == 1) CHECK(told == std::vector<int64_t>{64, 128, 150});
     for (size_t i = 0; i < sources.size(); ++i) {
       CAPTURE(i);
-      auto alone = translate(model, *generator, {sources[i]}, {.beam_size = 2, .weights = true});
+      auto alone = translate(model, *generator, std::vector{sources[i]}, {.beam_size = 2, .weights = true});
       REQUIRE(all[i].size() == alone[0].size());
       for (size_t k = 0; k < all[i].size(); ++k) {
         CHECK(all[i][k].tokens == alone[0][k].tokens);
         CHECK(all[i][k].log_probability == about(alone[0][k].log_probability, 1e-4));
         REQUIRE(all[i][k].weights.size() == alone[0][k].weights.size());
-        for (const auto& row : all[i][k].weights) CHECK(row.size() == sources[i].size() + 1);
+        for (const auto& row : all[i][k].weights) CHECK(row.size() == sources[i].pieces.size() + 1);
       }
     }
   }
   // Weights only for those who ask.
-  CHECK(translate(model, {sources[6]})[0][0].weights.empty());
+  CHECK(translate(model, std::vector{sources[6]})[0][0].weights.empty());
 }
 
 TEST_CASE("an unknown word in a translation is the source word it looks at") {
@@ -110,7 +111,8 @@ TEST_CASE("an unknown word in a translation is the source word it looks at") {
   Model model = tiny::model();
   tiny::set(model, "output.bias", nn::kUnk, 50);
   const std::vector<std::string> source = {"she", "strange", "eats"};
-  auto found = translate(model, {source}, {.max_length = 5, .weights = true})[0][0];
+  auto found =
+      translate(model, tiny::split(model, {"she strange eats"}), {.max_length = 5, .weights = true})[0][0];
   REQUIRE(found.tokens.size() == 5);
   for (size_t t = 0; t < 5; ++t) {
     const auto& row = found.weights[t];

@@ -90,8 +90,10 @@ TEST_CASE("each source length is in one range, and in the last one when it is lo
   std::vector<int> seen(pairs.size());
   for (size_t r = 0; r < ranges.size(); ++r)
     for (size_t i : ranges[r].chosen(pairs)) {
-      if (r + 1 == ranges.size()) CHECK(i >= 20);
-      else ++seen[i];
+      if (r + 1 == ranges.size())
+        CHECK(i >= 20);
+      else
+        ++seen[i];
     }
   CHECK(std::count(seen.begin(), seen.end(), 1) == 100);
   CHECK(ranges.back().chosen(pairs).size() == 80);
@@ -101,20 +103,20 @@ TEST_CASE("translations, exact matches and BLEU are of the first so many sentenc
   Model model = tiny::model();
   tiny::set(model, "output.bias", nn::kEos, -5);  // it says something, if only the longest it may
   auto pairs = many();
-  std::vector<std::vector<std::string>> sources;
-  for (const SentencePair& p : pairs) sources.push_back(p.source);
-  auto found = translate(model, sources);
+  std::vector<std::string> sources;
+  for (const SentencePair& p : pairs) sources.push_back(p.source_text);
+  auto found = translate(model, tiny::split(model, sources));
   int exact = 0, exact_in_own_spelling = 0;
   std::vector<std::string> hypotheses;
   std::vector<std::vector<std::string>> references;
   for (size_t i = 0; i < pairs.size(); ++i) {
     if (i % 3 == 0) {  // what the model says is right, but that every second of these files has other spaces
       pairs[i].target = found[i][0].tokens;
-      pairs[i].target_text = (i % 2 ? "  " : "") + readable(model, pairs[i].target);
+      pairs[i].target_text = (i % 2 ? "  " : "") + model.writes.join(pairs[i].target);
     }
-    if (i % 5 == 1) pairs[i].further_targets = {"nothing like it", readable(model, found[i][0].tokens)};
+    if (i % 5 == 1) pairs[i].further_targets = {"nothing like it", model.writes.join(found[i][0].tokens)};
     if (i >= 100) continue;
-    hypotheses.push_back(readable(model, found[i][0].tokens));
+    hypotheses.push_back(model.writes.join(found[i][0].tokens));
     references.push_back({pairs[i].target_text});
     for (const std::string& text : pairs[i].further_targets) references.back().push_back(text);
     exact += std::count(references.back().begin(), references.back().end(), hypotheses.back()) > 0;

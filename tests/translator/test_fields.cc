@@ -21,7 +21,7 @@ TEST_CASE("a field's option is the first long name of its flags, and its text wh
   CHECK(texts.at("--cell") == "lstm");
   CHECK(texts.at("--dropout") == "0.25");
   CHECK(texts.at("--input-feeding") == "yes");
-  CHECK(texts.at("--case-sensitive") == "no");  // the opposite of what it switches
+  CHECK(texts.at("--case") == "lower");
 }
 
 TEST_CASE("an option that both networks have is explained once, has one kind of value, and can be handed on") {

@@ -109,6 +109,7 @@ TEST_CASE("what a run cannot change when it goes on, each option under its own n
   o.label_smoothing = 0.0625;
   o.ema = 0.75;
   o.scheduled_sampling = 0.375;
+  o.subword_dropout = 0.1875;
   CHECK(recipe(o) == std::map<std::string, std::string>{{"--optimizer", "sgd"},
                                                         {"--momentum", "0.5"},
                                                         {"--lr", "0.25"},
@@ -119,5 +120,6 @@ TEST_CASE("what a run cannot change when it goes on, each option under its own n
                                                         {"--clip-value", "3"},
                                                         {"--label-smoothing", "0.0625"},
                                                         {"--ema", "0.75"},
-                                                        {"--scheduled-sampling", "0.375"}});
+                                                        {"--scheduled-sampling", "0.375"},
+                                                        {"--subword-dropout", "0.1875"}});
 }

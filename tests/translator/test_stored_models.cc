@@ -1,6 +1,6 @@
 // Models of each kind as the translator of commit 3735772 saved them, with what it made of stored/sources.txt:
-// `translate MODEL -k 3 --n-best 2 --scores --alignments --threads 1`. Such files are people's; whatever happens
-// to the code, they load and say the same.
+// `translate MODEL -k 3 --n-best 2 --scores --alignments --threads 1`. Such files are people's; whatever
+// happens to the code, they load and say the same.
 
 #include <filesystem>
 #include <fstream>
@@ -49,8 +49,7 @@ Links links_of(const Translation& t, size_t source_words) {
 }  // namespace
 
 TEST_CASE("models that an older version saved load, and translate as they did") {
-  std::vector<std::vector<std::string>> sources;
-  for (const std::string& line : lines_of(kStored / "sources.txt")) sources.push_back(split_tokens(line));
+  const std::vector<std::string> sources = lines_of(kStored / "sources.txt");
   REQUIRE(sources.size() == 5);
   int models = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(kStored)) {
@@ -63,7 +62,8 @@ TEST_CASE("models that an older version saved load, and translate as they did") 
     const Model model = Model::load(entry.path().string());
     for (int threads : {1, 2}) {
       CAPTURE(threads);
-      const auto found = translate(model, sources, {.beam_size = 3, .weights = true}, threads);
+      const auto found =
+          translate(model, tiny::split(model, sources), {.beam_size = 3, .weights = true}, threads);
       for (size_t i = 0; i < told.size(); ++i) {
         CAPTURE(i);
         const Translation& t = found[i / 2].at(i % 2);
@@ -71,7 +71,7 @@ TEST_CASE("models that an older version saved load, and translate as they did") 
         REQUIRE(columns.size() == 3);
         CHECK(join_tokens(t.tokens) == columns[0]);
         CHECK(t.log_probability == about(std::stod(columns[1]), 1e-5, 1e-4));  // four decimals are told
-        CHECK(format_moses(links_of(t, sources[i / 2].size())) == columns[2]);
+        CHECK(format_moses(links_of(t, split_tokens(sources[i / 2]).size())) == columns[2]);
       }
     }
   }

@@ -351,7 +351,7 @@ TEST_CASE("a run goes on with the pairs it began with and no others") {
   std::swap(other[0], other[1]);
   CHECK_THROWS_WITH(resumed(other), doctest::Contains("other training data"));
   other = many(20);
-  other[7].target.back() = other[7].target.front();
+  other[7].target_text = other[7].target.front();
   CHECK_THROWS_WITH(resumed(other), doctest::Contains("other training data"));
   CHECK_THROWS_WITH(resumed(many(19)), doctest::Contains("other training data"));
 }

@@ -48,4 +48,10 @@ void set(Model& model, const std::string& parameter, int64_t i, double value) {
   gradus::nn::load_state_dict(*model.network, state);
 }
 
+std::vector<Segmented> split(const Model& model, const std::vector<std::string>& texts) {
+  std::vector<Segmented> out;
+  for (const std::string& text : texts) out.push_back(model.reads.split(text));
+  return out;
+}
+
 }  // namespace tiny

@@ -20,4 +20,8 @@ translator::Model model(const std::string& attention = "bahdanau", double dropou
 /// Sets one number of a parameter.
 void set(translator::Model& model, const std::string& parameter, int64_t i, double value);
 
+/// Sentences as the model reads them.
+std::vector<translator::Segmented> split(const translator::Model& model,
+                                         const std::vector<std::string>& texts);
+
 }  // namespace tiny

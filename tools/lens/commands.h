@@ -20,6 +20,7 @@ struct SentenceOptions {
   std::string source = "he doesn't like apples";
   std::string target;  ///< empty: the model's own translation
   int step = 0;        ///< from 1; 0: where the loss is largest
+  bool pieces = false;  ///< show a model's pieces, not the words that they make
 };
 /// At most two words of the command line: model directory and sentence; one alone is the sentence, if there is
 /// no such directory.

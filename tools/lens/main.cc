@@ -40,6 +40,12 @@ std::function<void()> add_out(const Command& c, std::shared_ptr<Options> o, cons
   };
 }
 
+template <class Options>
+void add_pieces(const Command& c, std::shared_ptr<Options> o) {
+  c.flag("--pieces", o->pieces,
+         "Show the pieces that the model reads and writes, not the words that they make");
+}
+
 // The words, too, are put into the options by what they are.
 template <class Options>
 std::function<void()> add_sentence(const Command& c, std::shared_ptr<Options> o, const std::string& name) {
@@ -50,8 +56,10 @@ std::function<void()> add_sentence(const Command& c, std::shared_ptr<Options> o,
       .expected(0, 2)
       .type_name("[MODEL] [SENTENCE]");
   c.option("-t,--target", o->target, "What it should say (default: what the model says)");
-  c.option("-s,--step", o->step, "Target word to show first, from 1 (default: the one with the largest loss)")
+  c.option("-s,--step", o->step,
+           "Target word to show first, or piece of one, from 1 (default: the one with the largest loss)")
       .positive();
+  add_pieces(c, o);
   auto finish = add_out(c, o, name);
   return [=] {
     lens::take_words(*o, *words);
@@ -101,6 +109,7 @@ void add_flow(const Command& app, int& code) {
       .expected(0, 2)
       .type_name("[MODEL [SENTENCE]]");
   c.option("-t,--target", o->target, "What the model should say (default: what it says)");
+  add_pieces(c, o);
   c.option("--vs", o->versus, "A model trained without attention, to compare with").type_name("DIR");
   c.option("--cell", o->cell, "Of fresh networks: rnn, gru, lstm, ...")
       .one_of(gradus::nn::cell_names())

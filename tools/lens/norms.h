@@ -22,4 +22,13 @@ inline std::vector<double> row_norms(const gradus::Tensor& x) {
   return out;
 }
 
+/// Rows of pieces [pieces, D] added up to those of words [words, D]; word_of as in translator::Segmented.
+inline gradus::Tensor rows_of_words(const gradus::Tensor& x, const std::vector<int32_t>& word_of) {
+  const int64_t D = x.size(1);
+  gradus::Tensor out = gradus::Tensor::zeros({word_of.back() + 1, D}, gradus::DType::f64);
+  for (int64_t i = 0; i < x.numel(); ++i)
+    out.f64()[word_of[static_cast<size_t>(i / D)] * D + i % D] += x.f64()[i];
+  return out;
+}
+
 }  // namespace lens

@@ -46,8 +46,8 @@ struct BleuScore {
 /// is dropped.
 std::string tokenize_13a(std::string_view line);
 
-/// BLEU (Papineni et al. 2002) exactly as sacreBLEU 2 computes it: clipped counts summed over the corpus, brevity
-/// over the corpus with the closest reference of each sentence, the shorter of two equally close.
+/// BLEU (Papineni et al. 2002) exactly as sacreBLEU 2 computes it: clipped counts summed over the corpus,
+/// brevity over the corpus with the closest reference of each sentence, the shorter of two equally close.
 Metric bleu_metric(const BleuOptions& options = {});
 
 /// The score of a corpus with the counts it comes from. Throws as `count` does.

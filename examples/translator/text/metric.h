@@ -43,8 +43,8 @@ struct CorpusCounts {
 CorpusCounts count(const Metric& metric, const std::vector<std::string>& hypotheses,
                    const std::vector<std::vector<std::string>>& references);
 
-/// How often a bootstrap draws, and from which seed: sacreBLEU's defaults. What is drawn is not the same as there,
-/// where NumPy draws.
+/// How often a bootstrap draws, and from which seed: sacreBLEU's defaults. What is drawn is not the same as
+/// there, where NumPy draws.
 struct Resampling {
   int64_t resamples = 1000;
   uint64_t seed = 12345;

@@ -117,8 +117,8 @@ struct Collector {
       if (pair.alignment) pair.alignment = swapped(std::move(*pair.alignment));
     }
     pair.line = source_file->number();
-    pair.source = tokenize(pair.source_text, {.lowercase = options.lowercase});
-    pair.target = tokenize(pair.target_text, {.lowercase = options.lowercase});
+    pair.source = tokenize(pair.source_text, options.text);
+    pair.target = tokenize(pair.target_text, options.text);
     if (pair.source.empty()) return bad(*source_file, "the source side is empty");
     if (pair.target.empty()) return bad(*target_file, "the target side is empty");
 
@@ -134,6 +134,8 @@ struct Collector {
     }
     data.report.aligned += pair.alignment ? 1 : 0;
     ++data.report.pairs;
+    for (const std::string* text : {&pair.source_text, &pair.target_text})
+      data.report.changed.add(*text, options.text);
     data.pairs.push_back(std::move(pair));
   }
 };

@@ -7,27 +7,28 @@
 #include <vector>
 
 #include <translator/text/alignment.h>
+#include <translator/text/tokenizer.h>
 
 namespace translator {
 
 struct ReadOptions {
   bool swap_columns = false;  ///< the second column (or file) is the source
   bool strict = false;        ///< throw InputError at the first bad line instead of leaving it out
-  bool lowercase = true;
+  TokenizerOptions text = {};
   bool multi_reference = false;  ///< columns beyond the second are further translations, not links
-  int64_t max_length = 0;        ///< pairs with more tokens on either side are left out; 0 is no limit
+  int64_t max_length = 0;        ///< pairs with more words on either side are left out; 0 is no limit
   int64_t max_pairs = 0;         ///< stop after so many pairs; 0 is no limit
   int64_t kept_messages = 5;     ///< bad lines whose reasons are kept as text
 };
 
 /// One sentence and its translation.
 struct SentencePair {
-  std::vector<std::string> source;  ///< tokens
+  std::vector<std::string> source;  ///< words, see tokenize()
   std::vector<std::string> target;
   std::string source_text;  ///< as in the file, without the outer white space
   std::string target_text;
   std::vector<std::string> further_targets = {};  ///< other translations, as target_text; of multi_reference
-  std::optional<GoldAlignment> alignment;         ///< token indices, where the third column held Moses links
+  std::optional<GoldAlignment> alignment;         ///< word indices, where the third column held Moses links
   int64_t line = 0;                               ///< in the file, from 1
 };
 
@@ -41,6 +42,7 @@ struct ReadReport {
   int64_t too_long = 0;        ///< left out because of max_length
   int64_t bad = 0;             ///< left out because something is wrong with them
   int64_t bad_alignments = 0;  ///< kept without their alignment, whose links point outside the sentences
+  ChangedCharacters changed = {};          ///< of the kept pairs
   std::vector<std::string> messages = {};  ///< `pairs.tsv:17: no tab between source and target`, some
 
   /// `pairs.tsv: 98 of 101 lines read, 1 blank, 2 bad`.

@@ -4,7 +4,8 @@
 #include <string_view>
 #include <vector>
 
-// Text as Python's str has it, which is what sacreBLEU's scores are made with. Ill-formed bytes are read as U+FFFD.
+// Text as Python's str has it, which is what sacreBLEU's scores are made with. Ill-formed bytes are read as
+// U+FFFD.
 
 namespace translator::python_text {
 

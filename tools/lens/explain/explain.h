@@ -16,26 +16,40 @@ namespace lens {
 struct Subject {
   translator::Model model;           ///< in double precision
   std::string name;                  ///< of the model, for people
-  std::vector<std::string> source;   ///< words as they were given, and </s>
-  std::vector<std::string> target;   ///< and </s>
+  /// What the model reads and writes, and </s>. A piece is a word where the model has no others, or pieces are
+  /// what is asked for. What the model does not know is marked: "Zork <unk>".
+  translator::Segmented source, target;
   std::vector<int32_t> source_ids, target_ids;  ///< the former with </s>, the latter without
   bool has_reference = false;        ///< the target was given; otherwise it is the model's own translation
 
+  /// Pieces are put together into words.
+  bool in_words() const { return source.words != source.pieces || target.words != target.pieces; }
   /// @throws gradus::Error for a Transformer: it has no single attention to follow.
   const gradus::nn::Seq2Seq& network() const;
   Dissection dissect() const { return {network(), source_ids, target_ids}; }
 };
 
-/// Loads a model directory and reads the sentences; an empty target is the model's greedy translation.
-/// @throws translator::InputError for files, gradus::Error for a sentence without words or too long a one.
-Subject make_subject(const std::string& directory, const std::string& source, const std::string& target);
+/// Loads a model directory and reads the sentences; an empty target is the model's greedy translation. With
+/// `pieces` each piece stands for a word.
+/// @throws translator::InputError for files, and for a sentence without words or too long a one.
+Subject make_subject(const std::string& directory, const std::string& source, const std::string& target,
+                     bool pieces = false);
 /// The same with a model at hand.
 Subject make_subject(translator::Model model, const std::string& name, const std::string& source,
-                     const std::string& target);
+                     const std::string& target, bool pieces = false);
+/// A side's pieces by name, for text: "k of Zork" where a word has several.
+std::vector<std::string> piece_names(const translator::Segmented& side);
+/// "pieces" where the model has them, else "words".
+const char* tokens_of(const Subject& subject);
+/// Adds to the trace of a model of pieces how they are shown, "pieces", and where they are put together
+/// "words".
+void add_pieces(json& trace, const Subject& subject);
 
 struct SentenceOptions;
 /// The same from the command line; without a model the program's own.
 Subject subject_of(const SentenceOptions& options);
+/// The step that --step asks for, from 0; -1: none. @throws UsageError when the target has fewer.
+int64_t step_of(const SentenceOptions& options, const Subject& subject);
 
 struct ExplainJson {
   int digits = 17;

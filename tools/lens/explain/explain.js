@@ -2,24 +2,51 @@
 
 (function () {
   const data = unpackAll(JSON.parse($("data").textContent));
-  const S = data.source.length, T = data.steps.length;
-  const state = {t: Math.min(data.show.step, T - 1), j: 0, m: 0, pick};
-  const head = (t = state.t) => data.steps[t].heads[state.m];
+  // Columns are source words; what a step and its stations are about is a piece, which is a word where there are no others.
+  const source = wordsOf(data, "source"), target = wordsOf(data, "target"), S = source.length, T = data.steps.length;
+  const state = {t: Math.min(data.show.step, T - 1), j: 0, piece: 0, m: 0, source, pick, pickPiece};
+  const pieces = {source: data.source, target: data.target};
+  data.source = pieceNames(data.source, source);
+  data.target = pieceNames(data.target, target);
+  data.steps.forEach((s, t) => { s.target = data.target[t]; s.previous = t ? data.target[t - 1] : s.previous; });
+  const wordAt = (words, i) => words.findIndex(({parts}) => parts.includes(i));
+
+  /** A step's head by word: weights and gradients of a word's pieces are added, and its annotation is the mean of theirs by
+   *  weight, so that all formulas hold for words as well. */
+  function byWord(h) {
+    if (!data.words) return h;
+    const T = number(data.model.temperature), w = h.weights.map(number);
+    const sum = (x) => x && source.map(({parts}) => parts.reduce((a, j) => a + number(x[j]), 0));
+    const total = sum(w);
+    const mean = (x) => x && source.map(({parts}, k) =>
+      parts.reduce((a, j) => a + number(x[j]) * (total[k] > 0 ? w[j] / total[k] : 1 / parts.length), 0));
+    const score = ({parts}) => {
+      const top = Math.max(...parts.map((j) => number(h.scores[j])));
+      return top + T * Math.log(parts.reduce((a, j) => a + Math.exp((number(h.scores[j]) - top) / T), 0));
+    };
+    return {scores: source.map(score), weights: total, score_gradient: sum(h.score_gradient), weight_gradient: mean(h.weight_gradient),
+      gain: mean(h.gain), mix: h.mix};
+  }
+  const heads = data.steps.map((s) => s.heads.map(byWord));
+  const head = (t = state.t) => heads[t][state.m];
   const strongest = (t) => head(t).weights.reduce((best, w, j) => (number(w) > number(head(t).weights[best]) ? j : best), 0);
   const scoreGradient = (t) => (head(t).score_gradient || new Array(S).fill(null)).map(number);
 
   // ---- the strip ----
 
   function chips() {
-    $("source").replaceChildren(...data.source.map((word, j) => {
-      const unknown = data.source_unknown[j];
+    /** A chip for each piece, those of one word together under it. */
+    const grouped = (words, chip) => words.map(({name, parts}) =>
+      parts.length === 1 ? chip(parts[0], name) : el("span", {class: "group"}, el("small", {}, name), ...parts.map((i) => chip(i, null))));
+    $("source").replaceChildren(...grouped(source, (i, name) => {
+      const unknown = data.source_unknown[i];
       return el("button", {type: "button", class: "chip" + (unknown ? " unknown" : ""), title: unknown ? "unknown to the model: <unk>" : null,
-        onclick: () => pick(state.t, j)}, word);
+        "data-at": i, onclick: () => pickPiece(i)}, name || pieces.source[i]);
     }));
-    $("target").replaceChildren(...data.steps.map((s, t) => {
-      const wrong = s.choice !== s.target;
-      return el("button", {type: "button", class: "chip" + (wrong ? " wrong" : ""), onclick: () => pick(t, null),
-        title: `loss ${show(s.loss, 4)}, probability ${show(s.p_target, 4)}`}, s.target,
+    $("target").replaceChildren(...grouped(target, (t, name) => {
+      const s = data.steps[t], wrong = s.choice !== s.top.words[s.top.ids.indexOf(s.target_id)];
+      return el("button", {type: "button", class: "chip" + (wrong ? " wrong" : ""), onclick: () => pick(t, null), "data-at": t,
+        title: `loss ${show(s.loss, 4)}, probability ${show(s.p_target, 4)}`}, name || pieces.target[t],
         el("small", {}, wrong ? `says ${s.choice} · ${show(s.loss, 2)}` : show(s.loss, 2)));
     }));
     $("target-side").textContent = data.has_reference ? "should say" : "says";
@@ -35,14 +62,14 @@
       data.model.temperature !== 1 ? [M.o("/"), M.i("τ")] : [], M.o(","), M.t("  "), M.b("g"), M.o("="), M.frac([M.i("∂"), M.i("L")], [M.i("∂"), M.b("c")])));
     const better = (j) => mix - number(h.gain[j]);
     const compared = (j, digits) => `${better(j) < 0 ? "worse" : "better"} than the mix by ${show(Math.abs(better(j)), digits)}`;
-    const word = data.source[state.j];
+    const word = source[state.j].name;
     if (gradient.some((x) => x === null)) {
       $("lesson").textContent = "The loss does not depend on the scores of this step: nothing can gain or lose attention.";
     } else {
       const most = gradient.reduce((best, x, j) => (x < gradient[best] ? j : best), 0);
       const least = gradient.reduce((best, x, j) => (x > gradient[best] ? j : best), 0);
       put($("lesson"), html`To make “${step.target}” more likely after “${step.previous}”, attention should move from
-        <b class="less">${data.source[least]}</b> to <b class="more">${data.source[most]}</b>.
+        <b class="less">${source[least].name}</b> to <b class="more">${source[most].name}</b>.
         For “${word}”: weight ${show(h.weights[state.j], 4)} × ${compared(state.j, 4)}
         = pull ${signed(-gradient[state.j] * number(data.model.temperature), 4)}, so it ${gradient[state.j] < 0 ? html`<b class="more">gains</b>` : gradient[state.j] > 0 ? html`<b class="less">loses</b>` : "stays"}.`);
     }
@@ -50,7 +77,7 @@
     const title = (text, wide) => el("span", {class: "h num" + (wide ? " wide" : "")}, text);
     box.append(title("word"), title("weight", true), el("span", {class: "h"}, "how much better than the mix: (−g)·(h − c)"), title("pull"), title("", true));
     const largest = Math.max(...h.gain.map((_, j) => Math.abs(better(j)))) || 1, largestPull = largestOf(gradient);
-    data.source.forEach((name, j) => {
+    source.forEach(({name}, j) => {
       const x = better(j), width = (48 * Math.abs(x)) / largest;
       const side = x >= 0 ? `left:50%;width:${width}%;background:var(--teal)` : `right:50%;width:${width}%;background:var(--orange)`;
       const track = el("span", {class: "track", title: compared(j, 5)});
@@ -73,7 +100,18 @@
   /** Few words get larger cells, many smaller ones; a narrow window decides for itself. */
   const cellSize = (share, least) => (innerWidth > 640 ? `--cell:${Math.floor(Math.max(least, Math.min(36, share / S)))}px` : null);
   function blame() {
-    const words = data.steps.map((s) => s.target), common = {rows: words, columns: data.source, cross: true, pick, at: () => [state.t, state.j]};
+    const rows = target.map(({name}) => name), columns = source.map(({name}) => name), worst = ({parts}) =>
+      parts.reduce((best, t) => (number(data.steps[t].loss) > number(data.steps[best].loss) ? t : best), parts[0]);
+    const common = {rows, columns, cross: true, at: () => [wordAt(target, state.t), state.j],
+      pick: (row, j) => pick(target[row].parts.includes(state.t) ? state.t : worst(target[row]), j)};
+    // Of a target word's pieces weights are averaged, gradients added; a table for each head.
+    const tables = heads[0].map((_, m) => {
+      const added = (key) => target.map(({parts}) => columns.map((_, j) =>
+        parts.reduce((a, t) => (heads[t][m][key] && a !== null ? a + number(heads[t][m][key][j]) : null), 0)));
+      const pulls = added("score_gradient");
+      return {weights: added("weights").map((row, r) => row.map((w) => w / target[r].parts.length)), pulls, most: largestOf(pulls.flat())};
+    });
+    const paths = data.words ? data.words.paths : data.steps.map((s) => s.paths);
     const titled = (title, note, map) => {
       maps.push(map);
       const scroll = el("div", {class: "scroll"}, map);
@@ -84,27 +122,26 @@
       return el("div", {style: S > 16 ? cellSize(290 - S, 8) : cellSize(270 - 1.5 * S, 15)}, el("h3", {}, title), scroll, note);
     };
     const note = (markup) => { const p = el("p", {class: "legend"}); put(p, markup); return p; };
-    const pair = (t, j) => `${data.steps[t].target} ← ${data.source[j]}`;
-    const allPulls = () => largestOf(data.steps.flatMap((_, t) => scoreGradient(t)));
-    const full = data.steps.map((s) => s.paths.full.map(number));
+    const pair = (row, j) => `${rows[row]} ← ${columns[j]}`;
+    const full = paths.map((p) => p.full.map(number));
     const logs = full.flat().filter((x) => x > 0 && Number.isFinite(x)).map(Math.log10);
     const low = Math.floor(Math.min(...logs)), high = Math.ceil(Math.max(...logs)), decades = Math.max(1, high - low);
     $("maps").classList.toggle("tight", S > 16);
     $("maps").classList.toggle("tiny", S > 24);
     $("maps").append(
       titled("Weights: where it looks", note(html`<span>0<span class="ramp value"></span>1</span>`), heatMap({...common, label: "Attention weights",
-        cell: (t, j) => ({class: blue(head(t).weights[j], 1), tip: `${pair(t, j)}\nweight ${show(head(t).weights[j], 4)}`})})),
+        cell: (row, j) => { const w = tables[state.m].weights[row][j]; return {class: blue(w, 1), tip: `${pair(row, j)}\nweight ${show(w, 4)}`}; }})),
       titled("Score pull, −∂L/∂e", note(html`<span class="less">less</span><span class="ramp gradient"></span><span class="more">more attention</span>`), heatMap({...common, label: "Score pull",
-        cell: (t, j) => { const x = scoreGradient(t)[j]; return {class: pull(x === null ? null : -x, allPulls()), tip: `${pair(t, j)}\npull ${x === null ? "not computed" : signed(-x, 4)}`,
-          html: x !== null && Math.abs(x) > 0.15 * allPulls() ? html`<span class="mark">${x < 0 ? "+" : "−"}</span>` : []}; }})),
+        cell: (row, j) => { const {pulls, most} = tables[state.m], x = pulls[row][j]; return {class: pull(x === null ? null : -x, most), tip: `${pair(row, j)}\npull ${x === null ? "not computed" : signed(-x, 4)}`,
+          html: x !== null && Math.abs(x) > 0.15 * most ? html`<span class="mark">${x < 0 ? "+" : "−"}</span>` : []}; }})),
       titled("Blame, |∂L/∂h|, by path", note(html`<span><span class="key p-value"></span>value: through the mixture</span><span><span class="key p-score"></span>score: through the weights</span>
         <span><span class="key p-rest"></span>recurrent: through other states</span><span>length: log scale, 1e${low} … 1e${high}</span>`), heatMap({...common, label: "Gradient by path",
-        cell: (t, j) => {
-          const p = data.steps[t].paths, parts = [p.value[j], p.score[j], p.recurrent[j]].map(number), sum = parts.reduce((a, b) => a + b, 0);
-          const size = full[t][j], width = size > 0 ? Math.max(0.04, (Math.log10(size) - low) / decades) : 0;
+        cell: (row, j) => {
+          const p = paths[row], parts = [p.value[j], p.score[j], p.recurrent[j]].map(number), sum = parts.reduce((a, b) => a + b, 0);
+          const size = full[row][j], width = size > 0 ? Math.max(0.04, (Math.log10(size) - low) / decades) : 0;
           const bar = sum > 0 ? ["value", "score", "rest"].map((name, k) => html`<i class="p-${name}" data-style="width:${(100 * parts[k]) / sum}%"></i>`) : [];
           return {class: Number.isFinite(size) ? "" : "odd", html: html`<span class="parts" data-style="width:calc(${94 * width}%)">${bar}</span>`,
-            tip: `${pair(t, j)}\n|∂L/∂h| ${show(size, 4)}\nvalue path ${show(parts[0], 4)}\nscore path ${p.score_path_exists ? show(parts[1], 4) : "0: the scores do not read the words"}\nrecurrent ${show(parts[2], 4)}` +
+            tip: `${pair(row, j)}\n|∂L/∂h| ${show(size, 4)}\nvalue path ${show(parts[0], 4)}\nscore path ${p.score_path_exists ? show(parts[1], 4) : "0: the scores do not read the words"}\nrecurrent ${show(parts[2], 4)}` +
               `\n  earlier steps ${show(p.earlier[j])}, neighbours ${show(p.neighbours[j])}, first state ${show(p.start[j])}`};
         }})));
   }
@@ -114,6 +151,7 @@
   let jacobianRow = -1, jacobianColumn = -1;
   function jacobian() {
     const h = head(), w = h.weights.map(number), T = number(data.model.temperature), gain = (h.weight_gradient || h.gain).map(number);
+    const names = source.map(({name}) => name);
     const entry = (i, j) => (w[i] * ((i === j ? 1 : 0) - w[j])) / T, largest = Math.max(...w.map((_, i) => entry(i, i)));
     const scores = w.map((_, i) => gain.reduce((sum, g, j) => sum + entry(i, j) * g, 0));
     const say = el("div", {class: "say"});
@@ -123,17 +161,17 @@
       [...left.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === j));
       [...right.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === i));
       const rest = scores[i] - entry(i, j) * gain[j];
-      put(say, html`<h3>“${data.source[i]}”, through the weight of “${data.source[j]}”</h3>
-        <p class="mono small">${i === j ? "α(1 − α)" : "−α α"} = ${show(entry(i, j), 4)}<br>× ∂L/∂α of “${data.source[j]}” = ${show(gain[j], 4)}<br>
-        = ${show(entry(i, j) * gain[j], 4)}; all other weights ${show(rest, 4)}<br>δ of “${data.source[i]}” = <b>${show(scores[i], 4)}</b></p>
-        <p class="small quiet">${i === j ? "Its own score raises its own weight…" : `Raising the score of “${data.source[i]}” takes weight from “${data.source[j]}”…`}
+      put(say, html`<h3>“${names[i]}”, through the weight of “${names[j]}”</h3>
+        <p class="mono small">${i === j ? "α(1 − α)" : "−α α"} = ${show(entry(i, j), 4)}<br>× ∂L/∂α of “${names[j]}” = ${show(gain[j], 4)}<br>
+        = ${show(entry(i, j) * gain[j], 4)}; all other weights ${show(rest, 4)}<br>δ of “${names[i]}” = <b>${show(scores[i], 4)}</b></p>
+        <p class="small quiet">${i === j ? "Its own score raises its own weight…" : `Raising the score of “${names[i]}” takes weight from “${names[j]}”…`}
         and the weight's gradient says what that is worth. The column δ always sums to 0: here ${show(scores.reduce((a, b) => a + b, 0), 2)}.</p>`);
     };
-    const matrix = heatMap({rows: data.source, columns: data.source, label: "Jacobian of the softmax", hover: light, pick: light,
-      cell: (i, j) => ({class: pull(entry(i, j), largest), tip: `∂α(${data.source[j]}) / ∂e(${data.source[i]}) = ${show(entry(i, j), 4)}`})});
+    const matrix = heatMap({rows: names, columns: names, label: "Jacobian of the softmax", hover: light, pick: light,
+      cell: (i, j) => ({class: pull(entry(i, j), largest), tip: `∂α(${names[j]}) / ∂e(${names[i]}) = ${show(entry(i, j), 4)}`})});
     const column = (title, x, words) => {
-      const map = heatMap({rows: words ? data.source : x.map(() => ""), columns: [title], label: title, hover: (i) => light(i, i), pick: (i) => light(i, i),
-        cell: (i) => ({class: pull(-x[i], largestOf(x)), tip: `${data.source[i]}: ${show(x[i], 5)}`})});
+      const map = heatMap({rows: words ? names : x.map(() => ""), columns: [title], label: title, hover: (i) => light(i, i), pick: (i) => light(i, i),
+        cell: (i) => ({class: pull(-x[i], largestOf(x)), tip: `${names[i]}: ${show(x[i], 5)}`})});
       map.classList.add("column");
       return map;
     };
@@ -149,16 +187,16 @@
   // ---- checks ----
 
   function checks() {
-    const c = data.checks, ok = number(c.worst) < c.tolerance;
+    const c = data.checks, ok = number(c.worst) < c.tolerance, token = data.pieces ? "piece" : "word";
     put($("checks"), html`<p>${c.count} gradients were computed a second time, by central finite differences in double precision, as this page was made.
       The largest relative error is <b class="${ok ? "more" : "less"}">${show(c.worst, 2)}</b>; ${show(c.tolerance)} is allowed.
-      Of “${data.steps[data.show.step].target}” (word ${data.show.step + 1}) every element of every vector was compared, of larger matrices every row and every column
-      along a random direction; of the other words, each station along two directions, scores, weights and likely logits one by one. <code>--step</code> chooses the word.</p>
+      Of “${data.steps[data.show.step].target}” (${token} ${data.show.step + 1}) every element of every vector was compared, of larger matrices every row and every column
+      along a random direction; of the other ${token}s, each station along two directions, scores, weights and likely logits one by one. <code>--step</code> chooses the ${token}.</p>
       <p class="small quiet">Errors are relative to the number itself, but to no less than 10<sup>−4</sup> of the largest gradient in its grid; for the scores and what leads to them, no less than
       10<sup>−9</sup> of the terms α g·h whose differences they are. Less than that, sixteen digits cannot hold to six.</p>
       <table class="list"><tbody>
       <tr><td>value + score + recurrent path = whole gradient</td><td class="num">within ${show(c.path_residual, 2)}</td></tr>
-      <tr><td>sum of δ over the source words = 0</td><td class="num">within ${show(c.score_sum, 2)}</td></tr>
+      <tr><td>sum of δ over the source ${token}s = 0</td><td class="num">within ${show(c.score_sum, 2)}</td></tr>
       <tr><td>δ = α g·(h − c)</td><td class="num">within ${show(c.identity_residual, 2)}</td></tr>
       <tr><td>loss, taken apart and by the fused ops</td><td class="num">${show(c.loss, 9)}, ${show(c.network_loss, 9)}</td></tr></tbody></table>
       <details><summary>The step's numbers, one by one</summary><div class="scroll"><table class="list mono"><thead><tr><th>station</th><th>where</th><th>engine</th><th>differences</th><th>error</th></tr></thead>
@@ -174,18 +212,21 @@
 
   // ---- together ----
 
-  function pick(t, j) {
-    const moved = t !== state.t;
+  /** Step t and source word j, null: the strongest; of its pieces `piece`, or that with the largest weight. */
+  function pick(t, j, piece = null) {
+    const moved = t !== state.t, w = (i) => number(data.steps[t].heads[state.m].weights[i]);
     state.t = t;
     state.j = j === null ? strongest(t) : Math.max(0, Math.min(S - 1, j));
+    state.piece = piece !== null ? piece : source[state.j].parts.reduce((best, i) => (w(i) > w(best) ? i : best));
     if (moved || j !== null) jacobianRow = jacobianColumn = -1;
     draw(moved);
   }
+  function pickPiece(i) { pick(state.t, wordAt(source, i), i); }
   let stations, whatIf;
   function draw(moved = true) {
-    [...$("source").children].forEach((chip, j) => chip.setAttribute("aria-pressed", j === state.j));
-    [...$("target").children].forEach((chip, t) => chip.setAttribute("aria-pressed", t === state.t));
-    const chosen = $("target").children[state.t], strip = $("target");
+    for (const [side, at] of [["source", state.piece], ["target", state.t]])
+      for (const chip of $(side).querySelectorAll(".chip")) chip.setAttribute("aria-pressed", +chip.dataset.at === at);
+    const strip = $("target"), chosen = strip.querySelector(`[data-at="${state.t}"]`);
     if (strip.scrollWidth > strip.clientWidth) strip.scrollLeft = chosen.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + chosen.offsetWidth / 2;
     lesson();
     maps.forEach((map) => map.draw());
@@ -195,16 +236,17 @@
     if (moved) whatIf.draw();
   }
 
-  document.title = `lens: ${data.source.slice(0, -1).join(" ")}`;
+  document.title = `lens: ${source.slice(0, -1).map(({name}) => name).join(" ")}`;
   const m = data.model;
   $("about").textContent = `${m.name}: ${m.attention} attention in ${m.order === "luong" ? "Luong’s" : "Bahdanau’s"} order, ${m.cell} cells, ` +
-    `${m.hidden_size} units, ${m.target_vocabulary} target words. ${data.has_reference ? "The target was given." : "The target is the model’s own translation."}`;
+    `${m.hidden_size} units, ${m.target_vocabulary} target ${data.pieces ? "pieces" : "words"}. ${data.has_reference ? "The target was given." : "The target is the model’s own translation."}`;
   $("theme").append(themeButton());
   const ok = number(data.checks.worst) < data.checks.tolerance;
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `${data.checks.count} gradients checked by differences, worst error ${show(data.checks.worst, 2)} ${ok ? "✓" : "✗"}`));
-  state.j = strongest(state.t);
-  if (hash.has("t")) state.t = Math.max(0, Math.min(T - 1, +hash.get("t") - 1 || 0)), state.j = strongest(state.t);
-  if (hash.has("j")) state.j = Math.max(0, Math.min(S - 1, +hash.get("j") - 1 || 0));
+  $("pieces").hidden = !data.words;
+  $("pieces").textContent = "The model reads and writes pieces of words. Maps and lists show words: columns of pieces are added, rows of weights averaged, " +
+    "gradients summed; a word’s annotation is the mean of its pieces’ by weight. A step is a piece, and so is a row of a station. lens explain --pieces shows pieces everywhere.";
+  if (hash.has("t")) state.t = Math.max(0, Math.min(T - 1, +hash.get("t") - 1 || 0));
   chips();
   blame();
   checks();
@@ -220,6 +262,7 @@
       f: stations.forward, b: stations.backward, a: stations.all}[e.key];
     if (act) { act(); e.preventDefault(); }
   });
-  draw();
+  pick(state.t, hash.has("j") ? +hash.get("j") - 1 || 0 : null);
+  whatIf.draw();
   window.lens = {data, state, stations};
 })();

@@ -37,8 +37,16 @@ void take_words(SentenceOptions& o, const std::vector<std::string>& words) {
 }
 
 Subject subject_of(const SentenceOptions& o) {
-  if (!o.model.empty()) return make_subject(o.model, o.source, o.target);
-  return make_subject(translator::Model::load(own_model()), "the small model", o.source, o.target);
+  if (!o.model.empty()) return make_subject(o.model, o.source, o.target, o.pieces);
+  return make_subject(translator::Model::load(own_model()), "the small model", o.source, o.target, o.pieces);
+}
+
+int64_t step_of(const SentenceOptions& o, const Subject& subject) {
+  const size_t steps = subject.target.pieces.size();
+  if (o.step > static_cast<int>(steps))
+    throw UsageError(
+        fmt::format("--step {}: the target has {} {}, </s> included", o.step, steps, tokens_of(subject)));
+  return o.step - 1;
 }
 
 int verdict(const std::string& what, double worst, double allowed) {
@@ -51,10 +59,7 @@ int explain(const ExplainOptions& o) {
   Stopwatch watch;
   Subject subject = subject_of(o);
   Dissection d = subject.dissect();
-  if (o.step > static_cast<int>(subject.target.size()))
-    throw UsageError(
-        fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
-  SentenceTrace trace = trace_sentence(d, o.step - 1);
+  SentenceTrace trace = trace_sentence(d, step_of(o, subject));
   ExplainJson options{
       .digits = o.json ? 17 : 6, .packed = !o.json, .units = o.units, .what_if = !o.json, .paths = o.json};
   if (o.text)
@@ -62,12 +67,11 @@ int explain(const ExplainOptions& o) {
   else if (json data = to_json(subject, d, trace, options); o.json)
     write_file(o.out, json_text::dump(data) + "\n");
   else
-    write_page(
-        o.out, "explain", data,
-        fmt::format("{} source words, {} target words, {} numbers checked by finite differences, worst "
-                    "relative error {:.1e}; {:.1f} s",
-                    subject.source.size(), subject.target.size(), trace.checks.size(), trace.worst(),
-                    watch.seconds()));
+    write_page(o.out, "explain", data,
+               fmt::format("{0} source {2}, {1} target {2}, {3} numbers checked by finite differences, worst "
+                           "relative error {4:.1e}; {5:.1f} s",
+                           subject.source.pieces.size(), subject.target.pieces.size(), tokens_of(subject),
+                           trace.checks.size(), trace.worst(), watch.seconds()));
   return verdict("a gradient and finite differences differ", trace.worst());
 }
 

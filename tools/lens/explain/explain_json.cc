@@ -54,8 +54,8 @@ struct Writer {
     json words = json::array();
     for (int32_t id : top) words.push_back(word(id));
     return {{"t", t},
-            {"previous", t == 0 ? "<s>" : subject.target[t - 1]},
-            {"target", subject.target[t]},
+            {"previous", t == 0 ? "<s>" : subject.target.pieces[t - 1]},
+            {"target", subject.target.pieces[t]},
             {"target_id", s.target},
             {"choice", word(choice(s))},
             {"loss", precise(s.loss.item())},
@@ -179,21 +179,29 @@ json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& t
   json unknown = json::array(), steps = json::array();
   for (int32_t id : subject.source_ids) unknown.push_back(id == gradus::nn::kUnk);
   for (size_t t = 0; t < trace.steps.size(); ++t) steps.push_back(write.step(t));
-  return {{"format", "gradus-lens-trace"},
-          {"version", 1},
-          {"kind", "explain"},
-          {"model", write.model()},
-          {"source", subject.source},
-          {"target", subject.target},
-          {"has_reference", subject.has_reference},
-          {"source_unknown", unknown},
-          {"show", {{"step", trace.shown}}},
-          {"stations", station_names(d)},
-          {"annotations", grids.grid(trace.reading.annotations.value(), o.units)},
-          {"keys", grids.grid(trace.steps[0].attending.keys.value(), o.units)},
-          {"steps", steps},
-          {"checks", write.summary()},
-          {"what_if", o.what_if ? what_if_json(subject, d, trace) : json(nullptr)}};
+  json out = {{"format", "gradus-lens-trace"},
+              {"version", 1},
+              {"kind", "explain"},
+              {"model", write.model()},
+              {"source", subject.source.pieces},
+              {"target", subject.target.pieces},
+              {"has_reference", subject.has_reference},
+              {"source_unknown", unknown},
+              {"show", {{"step", trace.shown}}},
+              {"stations", station_names(d)},
+              {"annotations", grids.grid(trace.reading.annotations.value(), o.units)},
+              {"keys", grids.grid(trace.steps[0].attending.keys.value(), o.units)},
+              {"steps", steps},
+              {"checks", write.summary()},
+              {"what_if", o.what_if ? what_if_json(subject, d, trace) : json(nullptr)}};
+  add_pieces(out, subject);
+  if (!out.contains("words")) return out;
+  json paths = json::array();
+  for (int32_t word = 0; word <= subject.target.word_of.back(); ++word)
+    paths.push_back(
+        write.paths(gradients_of_word(trace, word, subject.target.word_of, subject.source.word_of)));
+  out["words"]["paths"] = paths;
+  return out;
 }
 
 }  // namespace lens

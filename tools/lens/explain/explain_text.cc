@@ -41,6 +41,8 @@ struct Report {
   const SentenceTrace& trace_;
   const translator::TerminalStyle& style_;
   const size_t t_ = static_cast<size_t>(trace_.shown);
+  const std::vector<std::string> source_ = piece_names(subject_.source),
+                                 target_ = piece_names(subject_.target);
   std::string out_ = {};
 
   std::string run() {
@@ -48,13 +50,7 @@ struct Report {
     out_ += "\nWeights: where each word looks\n";
     weights();
     out_ += "\nScore pull, -dL/de: + would get more attention by a step of gradient descent, - less\n";
-    table([&](size_t t, size_t j) {
-      Tensor e = trace_.gradients[t].at("e");
-      double sum = 0;
-      for (int64_t m = 0; e.defined() && m < e.size(0); ++m)
-        sum -= e.f64()[m * e.size(1) + static_cast<int64_t>(j)];
-      return sum;
-    });
+    pulls();
     one_step();
     return out_;
   }
@@ -65,51 +61,71 @@ struct Report {
     out_ += fmt::format("{} ({}, {} order, {} cells)\n", printable(subject_.name),
                         subject_.model.config.network.attention, d_.luong_order() ? "Luong's" : "Bahdanau's",
                         gradus::nn::cell_name(subject_.model.config.network.rnn.cell));
+    if (subject_.in_words())
+      out_ += translator::utf8::wrapped(
+          "The model reads and writes pieces of words, a piece a step. Maps show words: columns of pieces are "
+          "added, rows averaged, gradients summed. --pieces shows pieces.",
+          100);
+    for (const auto* side : {&subject_.source, &subject_.target})  // in narrow columns the mark has no room
+      for (const std::string& word : side->words)
+        if (word.ends_with(" <unk>")) out_ += fmt::format("unknown: {}\n", printable(word));
     out_ += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject_.has_reference ? "should say" : "says",
                         "would choose", "p", "loss");
     for (size_t t = 0; t < trace_.steps.size(); ++t) {
       const Step& s = trace_.steps[t];
       int32_t said = choice(s);
-      out_ += fmt::format("{:<24}{:<24}{:>9.4f}{:>9.4f}{}\n", subject_.target[t],
-                          subject_.model.target.token(said), s.probabilities.value().f64()[s.target],
-                          s.loss.item(), said == s.target ? "" : "  wrong");
+      out_ += fmt::format("{:<24}{:<24}{:>9.4f}{:>9.4f}{}\n", target_[t], subject_.model.target.token(said),
+                          s.probabilities.value().f64()[s.target], s.loss.item(),
+                          said == s.target ? "" : "  wrong");
     }
   }
 
   void weights() {
-    int64_t T = static_cast<int64_t>(trace_.steps.size()), S = static_cast<int64_t>(subject_.source.size());
-    std::vector<float> w;
+    const translator::Segmented &source = subject_.source, &target = subject_.target;
+    std::vector<std::vector<float>> rows;
     for (const Step& s : trace_.steps) {
       const Tensor& a = s.attending.weights.value();
+      int64_t S = a.size(1);
+      std::vector<float>& row = rows.emplace_back();
       for (int64_t j = 0; j < S; ++j) {
         double sum = 0;
         for (int64_t m = 0; m < a.size(0); ++m) sum += a.f64()[m * S + j];
-        w.push_back(static_cast<float>(sum / static_cast<double>(a.size(0))));
+        row.push_back(static_cast<float>(sum / static_cast<double>(a.size(0))));
       }
     }
+    std::vector<float> w;
+    for (const auto& row : translator::weights_of_words(rows, target.word_of, source.word_of))
+      w.insert(w.end(), row.begin(), row.end());
     translator::HeatMapOptions o;
     o.width = style_.width;
     if (has_colors()) o.color = translator::Color::truecolor;
-    out_ += translator::draw_heat_map({T, S, w}, subject_.source, subject_.target, o);
+    out_ += translator::draw_heat_map(
+        {static_cast<int64_t>(target.words.size()), static_cast<int64_t>(source.words.size()), w},
+        source.words, target.words, o);
   }
 
-  template <class F>
-  void table(F&& f) {
-    std::vector<std::vector<double>> rows(trace_.steps.size());
+  // Those of all heads, and of all pieces of a word with those of another, added.
+  void pulls() {
+    const translator::Segmented &source = subject_.source, &target = subject_.target;
+    std::vector<std::vector<double>> rows(target.words.size(), std::vector<double>(source.words.size()));
+    for (size_t t = 0; t < trace_.steps.size(); ++t) {
+      Tensor e = trace_.gradients[t].at("e");
+      std::vector<double>& row = rows[static_cast<size_t>(target.word_of[t])];
+      for (int64_t i = 0; e.defined() && i < e.numel(); ++i)
+        row[static_cast<size_t>(source.word_of[static_cast<size_t>(i % e.size(1))])] -= e.f64()[i];
+    }
     double scale = 0;  // the largest number by size
-    for (size_t t = 0; t < rows.size(); ++t)
-      for (size_t j = 0; j < subject_.source.size(); ++j) {
-        double x = rows[t].emplace_back(f(t, j));
+    for (const auto& row : rows)
+      for (double x : row)
         if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
-      }
     size_t columns = static_cast<size_t>(std::max(1, (style_.width - 13) / 7));
-    for (size_t begin = 0; begin < subject_.source.size(); begin += columns) {
-      size_t end = std::min(begin + columns, subject_.source.size());
+    for (size_t begin = 0; begin < source.words.size(); begin += columns) {
+      size_t end = std::min(begin + columns, source.words.size());
       out_ += std::string(12, ' ');
-      for (size_t j = begin; j < end; ++j) out_ += " " + padded(subject_.source[j], 6);
+      for (size_t j = begin; j < end; ++j) out_ += " " + padded(source.words[j], 6);
       out_ += "\n";
       for (size_t t = 0; t < rows.size(); ++t) {
-        out_ += padded(subject_.target[t], 12);
+        out_ += padded(target.words[t], 12);
         for (size_t j = begin; j < end; ++j) out_ += " " + signed_cell(rows[t][j], scale, has_colors());
         out_ += "\n";
       }
@@ -120,7 +136,7 @@ struct Report {
     const StepGradients& g = trace_.gradients[t_];
     const Step& s = trace_.steps[t_];
     out_ += fmt::format("\nStep {} of {}: \"{}\" after \"{}\", loss {:.4f}\n", t_ + 1, trace_.steps.size(),
-                        subject_.target[t_], t_ == 0 ? "<s>" : subject_.target[t_ - 1], s.loss.item());
+                        target_[t_], t_ == 0 ? "<s>" : target_[t_ - 1], s.loss.item());
     out_ +=
         "A source word gains attention when its annotation beats the current mix in the direction that lowers "
         "the\nloss: dL/de_j = alpha_j g.(h_j - c), g = dL/dc. |dL/dh_j| by the way the gradient came:\n";
@@ -130,7 +146,7 @@ struct Report {
       out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11} | {:>9} {:>9} {:>9}\n", "source word",
                           "score", "weight", "g.h_j", "g.(h_j-c)", "dL/de_j", "value", "score", "recurrent");
       double least = 0;
-      int64_t best = -1, S = static_cast<int64_t>(subject_.source.size());
+      int64_t best = -1, S = static_cast<int64_t>(source_.size());
       Tensor e = g.at("e");
       for (int64_t j = 0; j < S; ++j) {
         int64_t i = m * S + j;
@@ -139,7 +155,7 @@ struct Report {
         least = std::min(least, pull);
         out_ += fmt::format(
             "{} {:>9.4f} {:>9.4f} {:>+11.3e} {:>+11.3e} {:>+11.3e} | {:>9.2e} {:>9} {:>9.2e}\n",
-            padded(subject_.source[static_cast<size_t>(j)], 14), s.attending.scores.value().f64()[i],
+            padded(source_[static_cast<size_t>(j)], 14), s.attending.scores.value().f64()[i],
             s.attending.weights.value().f64()[i], g.gain.f64()[i], g.gain.f64()[i] - g.mix.f64()[m], pull,
             norm(g.value.row(j)), g.score_path ? fmt::format("{:.2e}", norm(g.score.row(j))) : "none",
             norm(rest.row(j)));
@@ -147,7 +163,7 @@ struct Report {
       if (best >= 0)
         out_ += fmt::format(
             "\"{}\" gains most: its annotation is better than the mix by {:.3e}, times its weight {:.4f}.\n",
-            subject_.source[static_cast<size_t>(best)], g.mix.f64()[m] - g.gain.f64()[m * S + best],
+            source_[static_cast<size_t>(best)], g.mix.f64()[m] - g.gain.f64()[m * S + best],
             s.attending.weights.value().f64()[m * S + best]);
     }
     stations(g, s);

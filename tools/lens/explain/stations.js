@@ -72,8 +72,8 @@ const Stations = (function () {
         const svg = event.target.closest("svg[data-rows]");
         if (!svg) return;
         const box = svg.getBoundingClientRect();
-        if (byWord(name)) state.pick(state.t, Math.floor(((event.clientY - box.top) / box.height) * +svg.dataset.rows));
-        else if (perWord(name)) state.pick(state.t, Math.floor(((event.clientX - box.left) / box.width) * +svg.dataset.columns));
+        if (byWord(name)) state.pickPiece(Math.floor(((event.clientY - box.top) / box.height) * +svg.dataset.rows));
+        else if (perWord(name)) state.pickPiece(Math.floor(((event.clientX - box.left) / box.width) * +svg.dataset.columns));
       });
       box.append(card);
       return card;
@@ -124,8 +124,8 @@ const Stations = (function () {
         <svg viewBox="0 0 240 ${size}" height="${size}" preserveAspectRatio="xMinYMin slice" aria-hidden="true"><rect width="1000" height="${size}" class="none"/></svg>`;
       let mark = [];
       const ring = (x, y, w, v) => html`<rect x="${x}" y="${y}" width="${w}" height="${v}" fill="none" stroke="var(--ink)" stroke-width="1.6" vector-effect="non-scaling-stroke"/>`;
-      if (byWord(name)) mark = ring(0, state.j, columns, 1);
-      if (perWord(name)) mark = ring(state.j, state.m, 1, 1);
+      if (byWord(name)) mark = ring(0, state.piece, columns, 1);
+      if (perWord(name)) mark = ring(state.piece, state.m, 1, 1);
       if (byVocabulary(name)) mark = ring(step().top.ids.indexOf(step().target_id), 0, 1, 1);
       const cut = columns < all && !byVocabulary(name) ? `first ${columns} of ${all}` : byVocabulary(name) ? `${columns} likeliest of ${all === columns ? data.model.target_vocabulary : all}` : `${rows > 1 ? rows + "×" : ""}${all}`;
       const range = kind === "value" ? (sign ? `±${show(largest, 2)}` : `0 … ${show(largest, 2)}`) : `±${show(largest, 2)}`;
@@ -137,9 +137,9 @@ const Stations = (function () {
     /** The place in a grid that formulas and checks are about: the chosen word, the unit with the largest gradient. */
     function focus(name) {
       if (name === "L") return [0, 0];
-      if (perWord(name)) return [state.m, state.j];
+      if (perWord(name)) return [state.m, state.piece];
       if (byVocabulary(name)) return [0, step().top.ids.indexOf(step().target_id)];
-      const grid = gridOf(name, "gradient") || gridOf(name, "value"), row = byWord(name) ? state.j : 0;
+      const grid = gridOf(name, "gradient") || gridOf(name, "value"), row = byWord(name) ? state.piece : 0;
       let best = 0;
       for (let c = 1; c < grid.shown; ++c) if (Math.abs(at(grid, row, c)) > Math.abs(at(grid, row, best))) best = c;
       return [row, best];
@@ -147,7 +147,7 @@ const Stations = (function () {
 
     /** The formula with this step's numbers, for the chosen word and the unit with the largest gradient. */
     function numbers(name) {
-      const s = step(), j = state.j, head = s.heads[state.m], word = data.source[j];
+      const s = step(), j = state.piece, head = s.heads[state.m], word = data.source[j];
       const i = focus(name)[1], n = `[${i + 1}]`;
       const v = (station, row, column) => show(at(values(station), row, column), 4);
       switch (name) {

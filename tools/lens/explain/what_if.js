@@ -136,17 +136,23 @@ const WhatIf = (function () {
         el("div", {}, rows, el("p", {class: "bar small temperature", style: "margin-top:8px"}, "temperature ", temperature, temperatureText), buttons),
         el("div", {}, el("p", {class: "bar small"}, "should say ", select), probabilities, result)));
 
+    /** A word's score: that of a piece which would get the weights of all of its pieces. They are moved together. */
+    function scoreOf(parts, scores) {
+      if (parts.length === 1) return scores[parts[0]];
+      const T = number(data.model.temperature), top = Math.max(...parts.map((j) => scores[j]));
+      return top + T * Math.log(parts.reduce((sum, j) => sum + Math.exp((scores[j] - top) / T), 0));
+    }
     let sliders = [];
     function build() {
       rows.replaceChildren(...["source word", "in", "score", "", "weight", ""].map((x) => el("span", {class: "h"}, x)));
-      sliders = data.source.map((word, j) => {
-        const scores = edit.scores[state.m], middle = number(data.steps[state.t].heads[state.m].scores[j]);
-        const box = el("input", {type: "checkbox", "aria-label": `look at ${word}`, onchange: () => { edit.mask[j] = box.checked; update(); }});
+      sliders = state.source.map(({name: word, parts}) => {
+        const scores = edit.scores[state.m], middle = scoreOf(parts, data.steps[state.t].heads[state.m].scores.map(number));
+        const box = el("input", {type: "checkbox", "aria-label": `look at ${word}`, onchange: () => { parts.forEach((j) => { edit.mask[j] = box.checked; }); update(); }});
         const range = el("input", {type: "range", min: middle - 8, max: middle + 8, step: "any", "aria-label": `score of ${word}`,
-          oninput: () => { scores[j] = +range.value; update(); }});
+          oninput: () => { const by = +range.value - scoreOf(parts, scores); parts.forEach((j) => { scores[j] += by; }); update(); }});
         const text = el("span", {class: "num"}), bar = el("span", {class: "weight"}), weight = el("span", {class: "num"});
         rows.append(el("span", {}, word), box, range, text, bar, weight);
-        return {box, range, text, bar, weight};
+        return {parts, box, range, text, bar, weight};
       });
     }
     temperature.addEventListener("input", () => { edit.temperature = 2 ** +temperature.value; update(); });
@@ -162,16 +168,17 @@ const WhatIf = (function () {
     function update() {
       const s = data.steps[state.t], before = s.heads[state.m];
       const now = step.run(state.t, edit.scores, edit.temperature, edit.mask);
-      sliders.forEach((row, j) => {
-        row.box.checked = edit.mask[j];
-        const score = edit.scores[state.m][j];
+      sliders.forEach((row) => {
+        const added = (weights) => row.parts.reduce((sum, j) => sum + number(weights[j]), 0), weight = added(now.weights[state.m]);
+        const looked = edit.mask[row.parts[0]], score = scoreOf(row.parts, edit.scores[state.m]);
+        row.box.checked = looked;
         if (score < +row.range.min) row.range.min = score;
         if (score > +row.range.max) row.range.max = score;
         row.range.value = score;
-        row.range.disabled = !edit.mask[j];
+        row.range.disabled = !looked;
         row.text.textContent = show(score, 4);
-        put(row.bar, edit.mask[j] ? html`<i data-style="width:${100 * now.weights[state.m][j]}%"></i><u data-style="left:calc(${100 * number(before.weights[j])}% - 1px)"></u>` : html`<i class="hatch" data-style="width:100%"></i>`);
-        row.weight.textContent = edit.mask[j] ? now.weights[state.m][j].toFixed(3) : "masked";
+        put(row.bar, looked ? html`<i data-style="width:${100 * weight}%"></i><u data-style="left:calc(${100 * added(before.weights)}% - 1px)"></u>` : html`<i class="hatch" data-style="width:100%"></i>`);
+        row.weight.textContent = looked ? weight.toFixed(3) : "masked";
       });
       temperature.value = Math.log2(edit.temperature);
       temperatureText.textContent = edit.temperature.toFixed(2);

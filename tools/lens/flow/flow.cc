@@ -115,12 +115,12 @@ struct Measured {
 
   // A network with attention, and one without; nullptr: the same with its short cut cut.
   void add(const nn::Seq2Seq& attentive, const nn::Seq2Seq* plain, const std::vector<int32_t>& source,
-           const std::vector<int32_t>& target, size_t checked) {
+           const std::vector<int32_t>& target, size_t checked, const Subject* by_word = nullptr) {
     auto measure = [&](const nn::Seq2Seq& network, FlowMode mode) {
       FlowGradients g = flow_gradients(network, mode, source, target);
       std::vector<size_t> words = spread(source.size(), checked);
       if (checked > 0) checks.add(check_flow(network, mode, source, target, g, words));
-      return lengths_of(g);
+      return lengths_of(by_word ? by_words(g, by_word->source.word_of, by_word->target.word_of) : g);
     };
     with.push_back(measure(attentive, FlowMode::with));
     without.push_back(plain ? measure(*plain, FlowMode::without) : measure(attentive, FlowMode::cut));
@@ -149,6 +149,24 @@ Tensor FlowGradients::whole() const {
   Tensor out = steps.at(0).clone();
   for (size_t t = 1; t < steps.size(); ++t)
     for (int64_t i = 0; i < out.numel(); ++i) out.f64()[i] += steps[t].f64()[i];
+  return out;
+}
+
+FlowGradients by_words(const FlowGradients& pieces, const std::vector<int32_t>& source_word_of,
+                       const std::vector<int32_t>& target_word_of) {
+  FlowGradients out;
+  for (size_t t = 0; t < pieces.steps.size(); ++t) {
+    Tensor rows = rows_of_words(pieces.steps[t], source_word_of);
+    if (t > 0 && target_word_of[t] == target_word_of[t - 1]) {
+      out.steps.back() = zip(out.steps.back(), rows, [](auto a, auto b) { return a + b; });
+      out.losses.back() += pieces.losses[t];
+    } else {
+      out.steps.push_back(rows);
+      out.losses.push_back(pieces.losses[t]);
+    }
+  }
+  for (Tensor FlowGradients::*way : {&FlowGradients::value, &FlowGradients::score, &FlowGradients::recurrent})
+    if ((pieces.*way).defined()) out.*way = rows_of_words(pieces.*way, source_word_of);
   return out;
 }
 
@@ -299,11 +317,16 @@ FlowResult flow_trained(const nn::Seq2Seq& network, const nn::Seq2Seq* without, 
   return measured.result(network.config, "trained", length);
 }
 
-FlowResult flow_sentence(const nn::Seq2Seq& network, const nn::Seq2Seq* without,
-                         const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+FlowResult flow_sentence(const Subject& subject, const nn::Seq2Seq* without) {
   Measured measured;
-  measured.add(network, without, source, target, source.size());
-  return measured.result(network.config, "trained", static_cast<int64_t>(source.size()));
+  std::vector<int32_t> target = subject.target_ids;
+  target.push_back(nn::kEos);
+  measured.add(subject.network(), without, subject.source_ids, target, subject.source_ids.size(), &subject);
+  FlowResult out =
+      measured.result(subject.network().config, "trained", static_cast<int64_t>(subject.source.words.size()));
+  out.source = subject.source.words;
+  out.target = subject.target.words;
+  return out;
 }
 
 }  // namespace lens

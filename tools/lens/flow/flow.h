@@ -6,7 +6,7 @@
 
 #include <gradus/nn/seq2seq.h>
 
-#include "page/output.h"
+#include "explain/explain.h"
 
 namespace lens {
 
@@ -27,6 +27,11 @@ struct FlowGradients {
 /// target ends with </s>. Needs a network in double precision.
 FlowGradients flow_gradients(const gradus::nn::Seq2Seq& network, FlowMode mode,
                              const std::vector<int32_t>& source, const std::vector<int32_t>& target);
+
+/// The same by word: of a target word's pieces the steps are added, and of a source word's the rows;
+/// `*_word_of` as in translator::Segmented, </s> among them.
+FlowGradients by_words(const FlowGradients& pieces, const std::vector<int32_t>& source_word_of,
+                       const std::vector<int32_t>& target_word_of);
 
 /// The same as lengths |.|, a number a word.
 struct Flow {
@@ -90,9 +95,8 @@ FlowResult flow_fresh(const gradus::nn::Seq2SeqConfig& config, int64_t length, c
 /// without attention; otherwise the network's own short cut is cut.
 FlowResult flow_trained(const gradus::nn::Seq2Seq& network, const gradus::nn::Seq2Seq* without,
                         int64_t length, const FlowAsked& asked = {});
-/// The same on one sentence; both end with </s>.
-FlowResult flow_sentence(const gradus::nn::Seq2Seq& network, const gradus::nn::Seq2Seq* without,
-                         const std::vector<int32_t>& source, const std::vector<int32_t>& target);
+/// The same on a sentence, by its words.
+FlowResult flow_sentence(const Subject& subject, const gradus::nn::Seq2Seq* without);
 
 /// From the least to the largest of finite numbers.
 struct FlowRange {
@@ -108,8 +112,11 @@ struct FlowTitles {
   std::string model = {};                ///< name of the trained one; empty: none
   std::string without = "no attention";  ///< what its line "without" is
   bool versus = false;                   ///< it is another model
+  std::string pieces = {};               ///< of a model of pieces: in its sentence "added" or "shown"
   int seeds = 8;
 };
+/// What a result's columns are: "word" or "piece".
+const char* unit_of(const FlowResult& result, const FlowTitles& titles);
 /// How fresh networks were made, in words.
 std::string flow_setup(const gradus::nn::Seq2SeqConfig& config, const FlowAsked& asked);
 

@@ -35,7 +35,8 @@
   const W = Math.max(300, Math.min(1160, $("chart").clientWidth)), narrow = W < 600;
   const left = narrow ? 44 : 74, right = 12, top = 12;
   const svg = (height, inside, label) => html`<svg class="plot" viewBox="0 0 ${W} ${height}" role="img" tabindex="0" aria-label="${label}">${inside}</svg>`;
-  const clip = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
+  // Of a model of pieces, what the columns are.
+  const unit = () => (!data.pieces || state.weights === "fresh" || (state.sentence && data.pieces === "added") ? "word" : "piece");
   const decade = (x, y, d) => html`<text x="${x}" y="${y}" text-anchor="end">10<tspan dy="-5" font-size="10">${String(d).replace("-", "−")}</tspan></text>`;
   // Source words stand in the middle of columns, which chart and maps share.
   const column = (n) => (W - left - right) / n, middle = (j, n) => left + (j + 0.5) * column(n);
@@ -88,7 +89,7 @@
     const r = current(), n = r.length, x = (j) => middle(j, n), names = axis(r, 0), foot = names.height + (r.source ? 6 : 20), height = (narrow ? 260 : 370) + foot;
     const without = {...r.without, name: "without"}, withIt = {...r.with, name: "with"};
     const p = plot(height, foot, x, [without, withIt], kBars + 4);
-    const label = r.source ? [] : html`<text x="${(left + W - right) / 2}" y="${height - 2}" text-anchor="middle">source word</text>`;
+    const label = r.source ? [] : html`<text x="${(left + W - right) / 2}" y="${height - 2}" text-anchor="middle">source ${unit()}</text>`;
     put($("chart"), svg(height, [p.grid, axis(r, height - foot + 17).out, label, bars(p, r, kBars), p.draw(without), p.draw(withIt),
       html`<line class="cursor" y1="${top}" y2="${height - foot}"/>`], "log10 of the gradient at each source word; arrow keys go from word to word"));
     follow($("chart").firstChild, n, false);
@@ -144,10 +145,10 @@
       showTip(mapText(), c.right, c.bottom);
     });
   }
-  const wordName = (r, j) => (r.source ? `“${r.source[j]}”` : `word ${j + 1}`);
+  const wordName = (r, j) => (r.source ? `“${r.source[j]}”` : `${unit()} ${j + 1}`);
   function mapText() {
     const r = current(), at = (line) => (number(line.map[state.t][state.j]) === -Infinity ? "0" : `10^${show(line.map[state.t][state.j], 3)}`);
-    return `loss of ${r.target ? `“${r.target[state.t]}”` : `target word ${state.t + 1}`} at ${wordName(r, state.j)}\n${otherName().toLowerCase()} ${at(r.without)}\nwith attention ${at(r.with)}`;
+    return `loss of ${r.target ? `“${r.target[state.t]}”` : `target ${unit()} ${state.t + 1}`} at ${wordName(r, state.j)}\n${otherName().toLowerCase()} ${at(r.without)}\nwith attention ${at(r.with)}`;
   }
   function here() {
     const r = current(), n = r.length, j = state.j, x = middle(j, n);
@@ -174,7 +175,7 @@
     };
     const height = narrow ? 230 : 300, foot = 36, x = (i) => left + ((W - left - right) * i) / (all.length - 1), p = plot(height, foot, x, [at("without"), at("with")]);
     const i = all.indexOf(state.length), names = all.map((n, k) => html`<text x="${x(k)}" y="${height - foot + 16}" text-anchor="middle">${n}</text>`);
-    put($("lengths"), svg(height, [p.grid, names, html`<text x="${(left + W - right) / 2}" y="${height - 2}" text-anchor="middle">words in the source</text>`, p.draw(at("without")), p.draw(at("with")),
+    put($("lengths"), svg(height, [p.grid, names, html`<text x="${(left + W - right) / 2}" y="${height - 2}" text-anchor="middle">${unit()}s in the source</text>`, p.draw(at("without")), p.draw(at("with")),
       html`<line class="cursor" x1="${x(i)}" x2="${x(i)}" y1="${top}" y2="${height - foot}"/>`], "Gradient of the worst-off word by length; arrow keys change the length"));
     const box = $("lengths").firstChild;
     const go = (k) => { state.length = all[Math.max(0, Math.min(all.length - 1, k))]; draw(); };
@@ -202,13 +203,15 @@
     group("weights", "weights", (w) => (w === "fresh" ? "untrained" : `trained: ${data.model}`), []);
     group("cells", "cell", (c) => c.toUpperCase(), ["weights"]);
     group("directions", "directions", (d) => (d === 1 ? "one direction" : "both directions"), ["weights", "cell"]);
-    group("texts", "sentence", (s) => (s ? "a sentence" : "random words"), ["weights", "cell", "directions"]);
+    group("texts", "sentence", (s) => (s ? "a sentence" : `random ${data.pieces && state.weights !== "fresh" ? "pieces" : "words"}`), ["weights", "cell", "directions"]);
     if (focused) for (const b of document.querySelectorAll(".controls button")) if (b.textContent === focused) b.focus();
     const all = lengths();
     $("length").max = all.length - 1;
     $("length").value = all.indexOf(state.length);
     $("length-label").hidden = all.length < 2;
     $("length-text").textContent = state.length;
+    $("length-unit").textContent = unit() + "s";
+    $("pieces").hidden = data.pieces !== "added" || !state.sentence;
     const fresh = state.weights === "fresh";
     $("without-name").textContent = fresh ? "without: one vector for the whole source" : `without: ${data.without}`;
     $("band-name").hidden = state.sentence;
@@ -216,7 +219,7 @@
       (state.directions === 2 ? "An encoder that reads both ways makes a V without attention: its backward half ends at word 1, so the words in the middle are far from everything." : "");
     const r = current();
     $("setup").textContent = (fresh ? data.setup : state.sentence ? `${data.model} on “${r.source.slice(0, -1).join(" ")}”, target “${r.target.slice(0, -1).join(" ")}”`
-      : `${data.model} on ${data.seeds} random sentences of its vocabulary, targets of ${r.with.map.length} random words`) + `. Lines: |∂L/∂h| of each word over that of the last, L the loss of the whole target.`;
+      : `${data.model} on ${data.seeds} random sentences of its vocabulary, targets of ${r.with.map.length} random ${unit()}s`) + `. Lines: |∂L/∂h| of each ${unit()} over that of the last, L the loss of the whole target.`;
     chart();
     maps();
     byLength();
@@ -226,9 +229,11 @@
   $("about").textContent = "How long the gradient ∂L/∂h is at each source word, compared with the last one, when the decoder may look back at every word and when it must live on the last state.";
   const c = data.checks, ok = number(c.worst) < 1e-6;
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `${c.count.toLocaleString("en")} gradients checked by differences, worst error ${show(c.worst, 2)} ${ok ? "✓" : "✗"}`));
+  const tokens = data.pieces ? "pieces" : "words";
   $("checked").textContent = `Checked by finite differences as they were computed, in double precision: ${c.count.toLocaleString("en")} lengths, each the slope of the loss along its own gradient ` +
-    "(of every target word, of the whole target, and of each way). In the setting shown first all words of all networks; elsewhere eight words, the first and the last among them, of the first network. " +
+    "(of every target word, of the whole target, and of each way). In the setting shown first all " + tokens + " of all networks; elsewhere eight " + tokens + ", the first and the last among them, of the first network. " +
     (c.small ? `${c.small.toLocaleString("en")} of them are too small for differences in double precision to tell to six digits (below 10⁻⁷ of the loss, or more where a kink forces small steps); their error is relative to that. ` : "") + (c.undecided ? `${c.undecided.toLocaleString("en")} more lie between kinks of a relu so near that differences of no step tell six digits. ` : "") + `Largest relative error ${show(c.worst, 2)}.`;
+  $("pieces").textContent = "The model reads and writes pieces of words, and words are shown: the gradients of a source word’s pieces are added, and so are the losses of a target word’s. lens flow --pieces shows pieces.";
   $("theme").append(themeButton());
   $("length").addEventListener("input", () => { state.length = lengths()[+$("length").value]; draw(); });
   draw();

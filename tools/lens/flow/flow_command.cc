@@ -35,13 +35,14 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-std::string title_of(const FlowOptions& o, const FlowResult& r, const std::string& model) {
+std::string title_of(const FlowOptions& o, const FlowResult& r, const FlowTitles& titles) {
+  const std::string& model = titles.model;
   if (!r.source.empty()) return fmt::format("{}: “{}” to “{}”", model, joined(r.source), joined(r.target));
   std::string who = r.weights == "trained" ? model
                     : o.model.empty()      ? "untrained"
                                            : model + "'s shape, untrained";
-  return fmt::format("How much gradient reaches each word: {}, {}, {} words", who,
-                     upper(r.cell) + (r.bidirectional ? " both ways" : ""), r.length);
+  return fmt::format("How much gradient reaches each {3}: {0}, {1}, {2} {3}s", who,
+                     upper(r.cell) + (r.bidirectional ? " both ways" : ""), r.length, unit_of(r, titles));
 }
 
 // The model that stands for "without", and that it fits.
@@ -115,14 +116,7 @@ int flow(const FlowOptions& o) {
     add_fresh(false, shape);
   }
   if (trained) {
-    add(sentence, [&] {
-      std::vector<int32_t> target = subject->target_ids;
-      target.push_back(gradus::nn::kEos);
-      FlowResult r = flow_sentence(*trained, without, subject->source_ids, target);
-      r.source = subject->source;
-      r.target = subject->target;
-      return r;
-    });
+    add(sentence, [&] { return flow_sentence(*subject, without); });
     add_lengths(!o.model.empty() && !sentence,
                 [&](int64_t n, const FlowAsked& a) { return flow_trained(*trained, without, n, a); });
   }
@@ -134,7 +128,8 @@ int flow(const FlowOptions& o) {
 
   FlowTitles titles;
   titles.model = subject ? subject->name : "";
-  titles.title = title_of(o, results[show], titles.model);
+  if (subject && subject->model.reads.subwords()) titles.pieces = subject->in_words() ? "added" : "shown";
+  titles.title = title_of(o, results[show], titles);
   titles.setup = flow_setup(shape, asked);
   titles.seeds = o.seeds;
   titles.versus = other.has_value();

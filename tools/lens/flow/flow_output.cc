@@ -17,9 +17,9 @@ using translator::utf8::display_width, translator::utf8::fit, translator::utf8::
 std::string power(double log10) { return fmt::format("10^{:.1f}", log10); }
 
 // "word 1 gets 1/300000 of word 30: 10^-5.5 (10^-6.8 to 10^-4.9)"
-std::string factor(const FlowResult& r, const FlowLine& l, size_t j) {
-  std::string out = fmt::format("word {} gets {} word {}: {}", j + 1, as_fraction(l.median[j]),
-                                l.median.size(), power(l.median[j]));
+std::string factor(const FlowResult& r, const FlowLine& l, size_t j, const char* unit) {
+  std::string out = fmt::format("{4} {0} gets {1} {4} {2}: {3}", j + 1, as_fraction(l.median[j]),
+                                l.median.size(), power(l.median[j]), unit);
   if (r.source.empty()) out += fmt::format(" ({} to {})", power(l.low[j]), power(l.high[j]));
   return out;
 }
@@ -89,7 +89,8 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
   FlowRange range{0, 0};
   for (const FlowLine* l : {&r.with, &r.without}) range.take(l->median);
   std::string out = wrapped(titles.title, 100);
-  out += fmt::format("|dL/dh_j| over the source words, log scale{}\n\n",
+  const char* unit = unit_of(r, titles);
+  out += fmt::format("|dL/dh_j| over the source {}s, log scale{}\n\n", unit,
                      r.source.empty() ? fmt::format(", median of {}", titles.seeds) : "");
   if (!r.source.empty()) {
     std::string names;
@@ -101,16 +102,21 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
     out += fmt::format("  {:<8} {}\n", name, blocks(line->median, range));
   out += "\n";
   for (auto [name, line] : {std::pair("without", &r.without), std::pair("with", &r.with)}) {
-    out += fmt::format("  {:<8} {}\n", name, factor(r, *line, 0));
+    out += fmt::format("  {:<8} {}\n", name, factor(r, *line, 0, unit));
     // Read both ways the first word is near one end; the middle is far from both.
     if (size_t worst = worst_off(*line); r.bidirectional && worst > 0 && worst + 1 < line->median.size())
-      out += fmt::format("  {:<8} {}\n", "", factor(r, *line, worst));
+      out += fmt::format("  {:<8} {}\n", "", factor(r, *line, worst, unit));
   }
   out += fmt::format(
-      "\nOf what reaches word 1 with attention: {:.0f} % by the value path (through the mixture), {:.0f} % by "
+      "\nOf what reaches {} 1 with attention: {:.0f} % by the value path (through the mixture), {:.0f} % by "
       "the score path\n(through the weights), {:.0f} % by the recurrent path (from state to state).\n",
-      100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]);
+      unit, 100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]);
   out += map_text(r) + "\n";
+  if (titles.pieces == "added" && !r.source.empty())
+    out += wrapped(
+        "The model reads and writes pieces of words: the gradients of a word's pieces are added, and so "
+        "are a target word's losses. --pieces shows pieces.",
+        100);
   if (titles.without != "no attention") out += wrapped("without: " + titles.without + ".", 100);
   if (r.weights == "fresh") out += wrapped(titles.setup + ".", 100);
   std::string checks = fmt::format("{} lengths compared with finite differences, worst relative error {:.0e}",
@@ -123,6 +129,12 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
     checks += fmt::format(" {} more lie between kinks of a relu too near for differences of any step.",
                           r.checks.undecided);
   return out + wrapped(checks, 100);
+}
+
+const char* unit_of(const FlowResult& r, const FlowTitles& titles) {
+  const bool words =
+      titles.pieces.empty() || r.weights == "fresh" || (!r.source.empty() && titles.pieces == "added");
+  return words ? "word" : "piece";
 }
 
 json flow_json(const std::vector<FlowResult>& results, const FlowTitles& titles, size_t show) {
@@ -152,22 +164,24 @@ json flow_json(const std::vector<FlowResult>& results, const FlowTitles& titles,
                    {"with", line_json(r.with)},
                    {"without", line_json(r.without)}});
   }
-  return {{"format", "gradus-lens-trace"},
-          {"version", 1},
-          {"kind", "flow"},
-          {"title", titles.title},
-          {"setup", titles.setup},
-          {"model", or_null(titles.model)},
-          {"without", titles.without},
-          {"versus", titles.versus},
-          {"seeds", titles.seeds},
-          {"show", show},
-          {"checks",
-           {{"count", checks.count},
-            {"small", checks.small},
-            {"undecided", checks.undecided},
-            {"worst", number(checks.worst)}}},
-          {"results", all}};
+  json out = {{"format", "gradus-lens-trace"},
+              {"version", 1},
+              {"kind", "flow"},
+              {"title", titles.title},
+              {"setup", titles.setup},
+              {"model", or_null(titles.model)},
+              {"without", titles.without},
+              {"versus", titles.versus},
+              {"seeds", titles.seeds},
+              {"show", show},
+              {"checks",
+               {{"count", checks.count},
+                {"small", checks.small},
+                {"undecided", checks.undecided},
+                {"worst", number(checks.worst)}}},
+              {"results", all}};
+  if (!titles.pieces.empty()) out["pieces"] = titles.pieces;
+  return out;
 }
 
 }  // namespace lens

@@ -123,7 +123,7 @@ std::string axis(const FlowResult& r, const Scale& s, double y) {
 }
 
 // Rows are target words, columns source words; deeper is larger, on one log scale for both maps.
-std::string maps(const FlowResult& r, const std::string& other, double top) {
+std::string maps(const FlowResult& r, const std::string& other, const char* unit, double top) {
   auto [low, high] = range_of_maps(r);
   size_t T = r.with.map.size(), S = r.with.median.size();
   double gap = 28, width = (kWidth - kLeft - kRight - gap) / 2, cell = width / static_cast<double>(S);
@@ -151,9 +151,9 @@ std::string maps(const FlowResult& r, const std::string& other, double top) {
     left += width + gap;
   }
   out += fmt::format(
-      "<text class=\"quiet small\" x=\"{:.1f}\" y=\"{:.1f}\">a row a target word, a column a source word; pale "
-      "10^{:.1f}, deep 10^{:.1f}, one log scale</text>\n",
-      kLeft, top + kCell * static_cast<double>(T) + 16, low, high);
+      "<text class=\"quiet small\" x=\"{0:.1f}\" y=\"{1:.1f}\">a row a target {4}, a column a source {4}; pale "
+      "10^{2:.1f}, deep 10^{3:.1f}, one log scale</text>\n",
+      kLeft, top + kCell * static_cast<double>(T) + 16, low, high, unit);
   return out;
 }
 
@@ -182,8 +182,8 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
   out += axis(r, s, bottom + 19);
   if (r.source.empty())
     out += fmt::format(
-        "<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">source word</text>\n",
-        (kLeft + kWidth - kRight) / 2, bottom + 38);
+        "<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">source {}</text>\n",
+        (kLeft + kWidth - kRight) / 2, bottom + 38, unit_of(r, titles));
   out += bars(s, r.with) + line(s, r.without, "without") + line(s, r.with, "with");
   std::string other = r.weights == "fresh" || titles.versus ? "without" : "short cut stopped";
   double key = 51;
@@ -191,8 +191,8 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
        {std::tuple("with", std::string("with"), &r.with), std::tuple("without", other, &r.without)}) {
     out += fmt::format(
         "<polyline class=\"{0}\" points=\"18,{1:.1f} 52,{1:.1f}\"/><text class=\"{0}\" x=\"59\" "
-        "y=\"{2:.1f}\">{3}: word 1 gets {4} word {5}</text>\n",
-        name, key, key + 5, text, as_fraction(l->median[0]), s.words);
+        "y=\"{2:.1f}\">{3}: {6} 1 gets {4} {6} {5}</text>\n",
+        name, key, key + 5, text, as_fraction(l->median[0]), s.words, unit_of(r, titles));
     key += 19;
   }
   double x = kLeft;
@@ -205,7 +205,7 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
         name, x, legend - 11, x + 19, legend, words);
     x += 226;
   }
-  return out + maps(r, other, map) + "</svg>\n";
+  return out + maps(r, other, unit_of(r, titles), map) + "</svg>\n";
 }
 
 }  // namespace lens

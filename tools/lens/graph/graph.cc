@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include <common/utf8.h>
 #include <gradus/numeric.h>
 
 #include "norms.h"
@@ -85,11 +86,14 @@ std::map<std::pair<size_t, size_t>, double> gathered(const StepGraph& g,
   return out;
 }
 
-std::string time_of(const Subject& s, const GraphModule& m) {
-  if (m.column < 0) return "";
-  const auto& words = m.decoder ? s.target : s.source;
-  return words[static_cast<size_t>(m.column)];
-}
+// What a module is about: a word, or a piece of one.
+struct Names {
+  std::vector<std::string> source, target;
+  explicit Names(const Subject& s) : source(piece_names(s.source)), target(piece_names(s.target)) {}
+  std::string operator()(const GraphModule& m) const {
+    return m.column < 0 ? "" : (m.decoder ? target : source)[static_cast<size_t>(m.column)];
+  }
+};
 
 // A string of the DOT language; a line end becomes its escape.
 std::string dot_string(const std::string& text) {
@@ -171,18 +175,21 @@ json graph_json(const Subject& subject, const StepGraph& g, size_t checks, doubl
   }
   for (const Trace::Edge& e : g.trace.edges)
     edges.push_back({e.from, e.to, e.input, number(norm(e.contribution))});
-  return {{"format", "gradus-lens-trace"},
-          {"version", 1},
-          {"kind", "graph"},
-          {"model", {{"name", subject.name}}},
-          {"source", subject.source},
-          {"target", subject.target},
-          {"step", g.step},
-          {"modules", modules},
-          {"nodes", nodes},
-          {"edges", edges},
-          {"checks",
-           {{"count", checks}, {"worst", number(worst_error)}, {"sum_residual", number(g.sum_residual)}}}};
+  json out = {
+      {"format", "gradus-lens-trace"},
+      {"version", 1},
+      {"kind", "graph"},
+      {"model", {{"name", subject.name}}},
+      {"source", subject.source.pieces},
+      {"target", subject.target.pieces},
+      {"step", g.step},
+      {"modules", modules},
+      {"nodes", nodes},
+      {"edges", edges},
+      {"checks",
+       {{"count", checks}, {"worst", number(worst_error)}, {"sum_residual", number(g.sum_residual)}}}};
+  add_pieces(out, subject);
+  return out;
 }
 
 std::string graph_dot(const Subject& subject, const StepGraph& g, bool operations) {
@@ -194,9 +201,8 @@ std::string graph_dot(const Subject& subject, const StepGraph& g, bool operation
                                      "shorter sentence, or --level module",
                                      n, kMaxOperations));
   std::unordered_map<uint64_t, size_t> of;
-  auto box = [&](const GraphModule& m) {
-    return dot_string(m.title + (m.column < 0 ? "" : "\n" + time_of(subject, m)));
-  };
+  const Names name(subject);
+  auto box = [&](const GraphModule& m) { return dot_string(m.title + (m.column < 0 ? "" : "\n" + name(m))); };
   if (operations) {
     std::vector<std::string> clusters(g.modules.size());
     for (size_t i = 0; i < g.trace.nodes.size(); ++i) {
@@ -226,9 +232,12 @@ std::string graph_dot(const Subject& subject, const StepGraph& g, bool operation
 }
 
 std::string graph_text(const Subject& subject, const StepGraph& g) {
+  const Names name(subject);
+  int wide = 12;
+  for (const GraphModule& m : g.modules) wide = std::max(wide, translator::utf8::display_width(name(m)));
   std::string out = fmt::format(
-      "The loss of \"{}\" (step {}): {} operations in {} modules\n\n{:<14} {:<12} {:>4} {:>11} {:>11}  {}\n",
-      subject.target[g.step], g.step + 1, g.module_of.size(), g.modules.size(), "module", "word", "ops",
+      "The loss of \"{}\" (step {}): {} operations in {} modules\n\n{:<14} {:<{}} {:>4} {:>11} {:>11}  {}\n",
+      name.target[g.step], g.step + 1, g.module_of.size(), g.modules.size(), "module", "word", wide, "ops",
       "|value|", "|gradient|", "gradient comes from");
   std::vector<size_t> count(g.modules.size());
   std::vector<const Trace::Node*> last(g.modules.size());
@@ -248,11 +257,11 @@ std::string graph_text(const Subject& subject, const StepGraph& g) {
     std::string names;
     for (size_t i = 0; i < from.size() && i < 3; ++i) {
       const GraphModule& m = g.modules[from[i].second];
-      names += fmt::format("{}{} {} ({:.1e})", i ? ", " : "", m.title, time_of(subject, m), from[i].first);
+      names += fmt::format("{}{} {} ({:.1e})", i ? ", " : "", m.title, name(m), from[i].first);
     }
     if (from.size() > 3) names += ", ...";
-    out += fmt::format("{:<14} {:<12} {:>4} {:>11.3e} {:>11}  {}\n", g.modules[k].title,
-                       time_of(subject, g.modules[k]), count[k], norm(last[k]->value),
+    out += fmt::format("{:<14} {:<{}} {:>4} {:>11.3e} {:>11}  {}\n", g.modules[k].title, name(g.modules[k]),
+                       wide, count[k], norm(last[k]->value),
                        last[k]->grad.defined() ? fmt::format("{:.3e}", norm(last[k]->grad)) : "not run",
                        names.empty() ? "the loss" : names);
   }

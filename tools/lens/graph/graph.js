@@ -2,6 +2,8 @@
 
 (function () {
   const data = JSON.parse($("data").textContent);
+  const source = wordsOf(data, "source"), target = wordsOf(data, "target");
+  const names = {source: pieceNames(data.source, source), target: pieceNames(data.target, target)};
   const ops = data.nodes.filter((n) => n.module !== null), opOf = new Map(ops.map((n) => [n.id, n]));
   const byId = new Map(data.nodes.map((n) => [n.id, n])), members = data.modules.map(() => []);
   ops.forEach((n) => members[n.module].push(n));
@@ -32,14 +34,15 @@
       });
       const left = [16];
       widths.forEach((w, c) => left.push(left[c] + w + kGapX));
-      const y = [top + 30];
+      const y = [top + (data.words ? 48 : 30)];
       heights.forEach((h, r) => y.push(y[r] + (h ? h + kGapY : 0)));
       mine.forEach((k) => {
         const m = data.modules[k], s = size(k), wide = m.column === null && !state.open.has(k);
         boxes[k] = m.column === null ? {x: 16, y: y[m.row], w: wide && m.title !== "final state" && !decoder ? left[columns] - kGapX - 16 : s.w, h: s.h}
           : {x: left[m.column] + (widths[m.column] - s.w) / 2, y: y[m.row], w: s.w, h: s.h};
       });
-      bands.push({decoder, top, left, widths, words: decoder ? data.target.slice(0, data.step + 1) : data.source});
+      bands.push({decoder, top, left, widths, words: (decoder ? target : source).map(({name, parts}) => ({name, parts: parts.filter((c) => c < columns)}))
+        .filter(({parts}) => parts.length), pieces: decoder ? data.target : data.source});
       top = y[rows] + 10;
     }
     return {boxes, bands, width: Math.max(...bands.map((b) => b.left[b.left.length - 1])) + 4, height: top};
@@ -54,7 +57,7 @@
   /** Operations that the word's states lead to, themselves included; null: all. */
   function reached() {
     if (state.word === null) return null;
-    const start = new RegExp(`^encoder\\.(forward|backward)_l\\d+\\.j${state.word}$`), found = new Set(), next = new Map();
+    const start = new RegExp(`^encoder\\.(forward|backward)_l\\d+\\.j(${source[state.word].parts.join("|")})$`), found = new Set(), next = new Map();
     edges.forEach(([from, to]) => { if (!next.has(from)) next.set(from, []); next.get(from).push(to); });
     const stack = ops.filter((n) => start.test(data.modules[n.module].path)).map((n) => n.id);
     while (stack.length) {
@@ -67,7 +70,7 @@
   }
 
   const opName = (n) => n.op + (n.label ? ` “${n.label}”` : "");
-  const word = (m) => m.column === null ? "" : (m.decoder ? data.target : data.source)[m.column];
+  const word = (m) => m.column === null ? "" : (m.decoder ? names.target : names.source)[m.column];
   const moduleName = (k) => `${data.modules[k].title} ${word(data.modules[k])}`.trim();
 
   function strip(values, x, y, w, h, kind) {
@@ -75,7 +78,6 @@
     const largest = largestOf(values), sign = values.some((v) => number(v) < 0), cell = w / values.length;
     return values.map((v, i) => html`<rect x="${(x + i * cell).toFixed(2)}" y="${y}" width="${(cell + 0.3).toFixed(2)}" height="${h}" class="${kind === "value" ? blue(v, largest, sign) : pull(-number(v), largest)}"/>`);
   }
-  const clip = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
 
   // Widths are measured by the largest edge between modules, so that they stay when one is opened; within one, edges may
   // be larger (1/p behind a logarithm) and are as wide as that.
@@ -135,7 +137,13 @@
     });
     for (const band of bands) {
       out.push(html`<text class="quiet" x="16" y="${band.top}">${band.decoder ? "decoder" : "encoder"}</text>`);
-      band.words.forEach((w, c) => { out.push(html`<text x="${band.left[c] + band.widths[c] / 2}" y="${band.top + 21}" text-anchor="middle" class="head">${clip(w, 13)}</text>`); });
+      for (const {name, parts} of band.words) {
+        const from = band.left[parts[0]], last = parts[parts.length - 1], to = band.left[last] + band.widths[last];
+        out.push(html`<text x="${(from + to) / 2}" y="${band.top + 21}" text-anchor="middle" class="head">${clip(name, 13 * parts.length)}</text>`);
+        // Of a word's pieces each has a column; they stand under it.
+        if (parts.length > 1) out.push(html`<line class="under" x1="${from}" x2="${to}" y1="${band.top + 26}" y2="${band.top + 26}"/>`,
+          parts.map((c) => html`<text x="${band.left[c] + band.widths[c] / 2}" y="${band.top + 40}" text-anchor="middle" class="quiet">${clip(band.pieces[c], 13)}</text>`));
+      }
     }
     data.modules.forEach((m, k) => {
       const b = boxes[k], open = state.open.has(k), last = result[k];
@@ -162,7 +170,7 @@
     put($("widths"), all.length ? [0, 1, 2, 3].map((k) => html`<span><svg width="34" height="12" aria-hidden="true"><line class="edge" x1="0" x2="34" y1="6" y2="6" stroke-width="${thick(10 ** (top - k)).toFixed(2)}"/></svg> 10<sup>${String(top - k).replace("-", "−")}</sup></span>`) : []);
     [...$("words").children].forEach((b, k) => b.setAttribute("aria-pressed", state.word === (k === 0 ? null : k - 1)));
     $("said").textContent = on === null ? `${ops.length} operations in ${data.modules.length} modules, ${edges.length} edges.`
-      : `${on.size} of ${ops.length} operations lie on paths from “${data.source[state.word]}” to the loss.`;
+      : `${on.size} of ${ops.length} operations lie on paths from “${source[state.word].name}” to the loss.`;
   }
   let drawn = [];
 
@@ -204,11 +212,13 @@
   $("open-step").addEventListener("click", () => { data.modules.forEach((m, k) => { if (m.decoder && m.column === data.step) state.open.add(k); }); draw(); });
   $("close").addEventListener("click", () => { state.open.clear(); draw(); });
   const choose = (text, value) => el("button", {type: "button", onclick: () => { state.word = value; draw(); }}, text);
-  $("words").append(choose("everywhere", null), ...data.source.map((w, j) => choose(w, j)));
+  $("words").append(choose("everywhere", null), ...source.map(({name}, j) => choose(name, j)));
 
-  $("title").textContent = `The graph behind “${data.target[data.step]}”`;
-  document.title = `lens graph: ${data.target[data.step]}`;
-  $("about").textContent = `${data.model.name}: “${data.source.slice(0, -1).join(" ")}”, the loss of target word ${data.step + 1} of ${data.target.length}, as the engine recorded it.`;
+  $("title").textContent = `The graph behind “${names.target[data.step]}”`;
+  document.title = `lens graph: ${names.target[data.step]}`;
+  $("pieces").hidden = !data.words;
+  $("pieces").textContent = "The model reads and writes pieces of words, one by one: the columns of a word’s pieces stand under it, and the paths from a word are those from all of its pieces. lens graph --pieces shows pieces alone.";
+  $("about").textContent = `${data.model.name}: “${source.slice(0, -1).map(({name}) => name).join(" ")}”, the loss of target ${data.pieces ? "piece" : "word"} ${data.step + 1} of ${data.target.length}, as the engine recorded it.`;
   const ok = number(data.checks.worst) < 1e-6 && number(data.checks.sum_residual) < 1e-10;
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"},
     `${data.checks.count} gradients checked by differences, worst error ${show(data.checks.worst, 2)}; edges add up within ${show(data.checks.sum_residual, 2)} ${ok ? "✓" : "✗"}`));

@@ -16,10 +16,7 @@ int graph(const GraphOptions& o) {
   Subject subject = subject_of(o);
   gradus::nn::label_parameters(*subject.model.network);
   Dissection d = subject.dissect();
-  if (o.step > static_cast<int>(subject.target.size()))
-    throw UsageError(
-        fmt::format("--step {}: the target has {} words, </s> included", o.step, subject.target.size()));
-  SentenceTrace checked = trace_sentence(d, o.step - 1);
+  SentenceTrace checked = trace_sentence(d, step_of(o, subject));
   int64_t step = checked.shown;
   double worst = 0;
   size_t count = 0;

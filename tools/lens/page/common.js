@@ -136,6 +136,27 @@ function showTip(text, x, y) {
 }
 const hideTip = () => { tip.style.display = "none"; };
 
+// ---- words and pieces ----
+
+/** The words of a side of a trace, each with the places of its pieces: {name, parts}. Where pieces are not put together
+ *  each is a word. */
+function wordsOf(data, side) {
+  if (!data.words) return data[side].map((name, i) => ({name, parts: [i]}));
+  const {words, word_of} = data.words[side];
+  return words.map((name, w) => ({name, parts: word_of.map((_, i) => i).filter((i) => word_of[i] === w)}));
+}
+/** Names of what a model reads or writes: words, and "k of Zork" for a piece of one. */
+function pieceNames(pieces, words) {
+  const names = pieces.slice();
+  for (const {name, parts} of words) for (const i of parts) names[i] = parts.length === 1 ? name : `${pieces[i]} of ${name}`;
+  return names;
+}
+/** A name cut to n characters; that it is unknown stays to be seen. */
+function clip(text, n) {
+  const mark = text.endsWith(" <unk>") ? " <unk>" : "", word = text.slice(0, text.length - mark.length);
+  return text.length > n ? word.slice(0, Math.max(1, n - mark.length - 1)) + "…" + mark : text;
+}
+
 // ---- heat maps ----
 
 /** A table of cells that the arrow keys walk through.
@@ -143,11 +164,16 @@ const hideTip = () => { tip.style.display = "none"; };
 function heatMap(o) {
   const table = el("table", {class: "heat", role: "grid", "aria-label": o.label});
   const head = el("tr", {}, el("th"));
-  o.columns.forEach((word) => head.append(el("th", {scope: "col", title: word}, el("span", {}, word))));
+  // The style sheet cuts names, but not the mark of an unknown one.
+  const heading = (scope, word) => {
+    const unknown = word.endsWith(" <unk>");
+    return el("th", {scope, title: word, class: unknown && "unknown"}, el("span", {}, unknown ? clip(word, 10) : word));
+  };
+  o.columns.forEach((word) => head.append(heading("col", word)));
   table.append(el("thead", {}, head));
   const body = el("tbody");
   const cells = o.rows.map((word, r) => {
-    const row = el("tr", {}, el("th", {scope: "row", title: word}, word));
+    const row = el("tr", {}, heading("row", word));
     body.append(row);
     return o.columns.map((_, c) => {
       const td = el("td", {role: "gridcell", tabindex: -1});

@@ -34,7 +34,7 @@ json load_config(const fs::path& path, std::istream* file) {
         throw translator::InputError(
             path.string(), 0, fmt::format("{}{} must be text or a number, is {}", where, key, x.type_name()));
   };
-  check(out, "", {"model"});
+  check(out, "", {"model", "subwords"});
   json& network = out["network"];
   if (network.is_null()) network = json::object();
   if (!network.is_object())
@@ -49,6 +49,12 @@ int64_t step_of(const json& event) {
   return step.is_number() ? step.get<int64_t>() : 0;
 }
 
+// Whether what the model reads and writes are pieces of words.
+bool has_pieces(const json& config) {
+  const json& kind = field(config, "subwords");
+  return !kind.is_null() && kind != "none";
+}
+
 json facts_of(const json& config, const json& start) {
   json facts = json::array();
   auto add = [&](const char* name, const json& from, const char* key) {
@@ -56,6 +62,7 @@ json facts_of(const json& config, const json& start) {
   };
   const json& network = field(config, "network");
   add("model", config, "model");
+  if (has_pieces(config)) add("subwords", config, "subwords");
   if (field(config, "model") != "transformer") {
     add("cell", network, "cell");
     add("attention", network, "attention");
@@ -150,10 +157,12 @@ json read_run(const std::string& directory, std::istream& log, std::istream* con
     notes.push_back(fmt::format("{} of {} validations are shown.", shown.size(), validations.size()));
   fs::path plain = fs::path(directory).lexically_normal();
   std::string name = (plain.has_filename() ? plain.filename() : plain.parent_path().filename()).string();
+  const json description = load_config(fs::path(directory) / "config.json", config);
   return {{"format", "gradus-lens-report"},
           {"version", 1},
           {"name", name.empty() ? directory : name},
-          {"facts", facts_of(load_config(fs::path(directory) / "config.json", config), start)},
+          {"facts", facts_of(description, start)},
+          {"pieces", has_pieces(description)},
           {"state", state},
           {"notes", notes},
           {"resumes", resumes},

@@ -80,9 +80,13 @@
     figure.append(holder);
     return {figure, draw() { cursor.setAttribute("x1", x(all[state.at])); cursor.setAttribute("x2", x(all[state.at])); }};
   }
+  // What losses are counted by; the probe comes in words.
+  const token = data.pieces ? "piece" : "word";
+  $("pieces").textContent = data.pieces ? " The model reads and writes pieces of words, and words are shown: columns of pieces are added, rows averaged." : "";
+  $("worst-unit").textContent = token;
   const plots = n === 0 ? [] : [
-    plot("Loss, nats per word", [["valid_loss", 1, "validation"], ["train_loss", 1, "training"]]),
-    plot("Perplexity", [["perplexity", 1, "perplexity"]], true),
+    plot(`Loss, nats per ${token}`, [["valid_loss", 1, "validation"], ["train_loss", 1, "training"]]),
+    plot(data.pieces ? "Perplexity per piece" : "Perplexity", [["perplexity", 1, "perplexity"]], true),
     plot("BLEU, and exact matches in %", [["bleu", 1, "BLEU"], ["exact_match", 100, "exact match, %"]]),
     plot("Entropy of attention, nats", [["attention_entropy", 1, "entropy"]]),
   ];

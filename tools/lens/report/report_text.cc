@@ -146,6 +146,7 @@ std::string report_text(const json& run, const translator::TerminalStyle& style)
     out +=
         fit(fmt::format("  step {:<7} {}", number(v, "step").value_or(0), said(v, "output")), width) + "\n";
   out += "\n" + probe(all.back(), style);
+  if (run.at("pieces") == true) out += "pieces as words: columns added, rows averaged\n";
 
   out += "\nworst sentences at the last validation\n";
   json worst = last_worst(run);
@@ -153,8 +154,8 @@ std::string report_text(const json& run, const translator::TerminalStyle& style)
   for (size_t i = 0; i < worst.size(); ++i) {
     const json& w = worst[i];
     auto loss = number(w, "loss");
-    out += fmt::format("  {} nats a word  {}\n", loss ? fmt::format("{:.2f}", *loss) : "not logged",
-                       text(w, "source"));
+    out += fmt::format("  {} nats a {}  {}\n", loss ? fmt::format("{:.2f}", *loss) : "not logged",
+                       run.at("pieces") == true ? "piece" : "word", text(w, "source"));
     out +=
         fmt::format("       reference  {}\n           model  {}\n", text(w, "reference"), text(w, "output"));
     if (run.at("explained").size() > i) {

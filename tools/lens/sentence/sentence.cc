@@ -9,6 +9,8 @@
 #include <gradus/numeric.h>
 #include <gradus/ops.h>
 
+#include "norms.h"
+
 namespace lens {
 namespace {
 
@@ -152,6 +154,25 @@ std::vector<int32_t> likeliest(const Tensor& x, int32_t target) {
   ids.resize(std::min<size_t>(ids.size(), 8));
   if (std::find(ids.begin(), ids.end(), target) == ids.end()) ids.back() = target;
   return ids;
+}
+
+StepGradients gradients_of_word(const SentenceTrace& trace, int32_t word,
+                                const std::vector<int32_t>& target_word_of,
+                                const std::vector<int32_t>& source_word_of) {
+  StepGradients out;
+  for (size_t t = 0; t < trace.gradients.size(); ++t) {
+    if (target_word_of[t] != word) continue;
+    const StepGradients& g = trace.gradients[t];
+    out.score_path = out.score_path || g.score_path;
+    for (Tensor StepGradients::*part :
+         {&StepGradients::value, &StepGradients::score, &StepGradients::earlier, &StepGradients::neighbours,
+          &StepGradients::start, &StepGradients::full}) {
+      const Tensor rows = rows_of_words(g.*part, source_word_of);
+      Tensor& sum = out.*part;
+      sum = sum.defined() ? zip(sum, rows, [](auto a, auto b) { return a + b; }) : rows;
+    }
+  }
+  return out;
 }
 
 SentenceTrace trace_sentence(const Dissection& d, int64_t shown) {

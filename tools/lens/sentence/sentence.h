@@ -73,6 +73,13 @@ std::span<const StationInfo> stations_made();
 /// attention does something between scores and context that a softmax does not.
 SentenceTrace trace_sentence(const Dissection& d, int64_t shown = -1);
 
+/// The gradient of a target word's loss, which is the sum of its pieces', by the way it came: value, score,
+/// earlier, neighbours, start and full, a row for each source word, in which its pieces' rows are added.
+/// `*_word_of` as in translator::Segmented, </s> among them.
+StepGradients gradients_of_word(const SentenceTrace& trace, int32_t word,
+                                const std::vector<int32_t>& target_word_of,
+                                const std::vector<int32_t>& source_word_of);
+
 /// Compares the gradients of a trace with central differences, in double precision, on all processors. Shown
 /// step: every element of vectors and of matrices of up to kMatrixElements; each row and each column of larger
 /// ones, along a direction of length 1. Other steps: some elements, some random directions, and the rows of the

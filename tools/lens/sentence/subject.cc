@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include <common/error.h>
-#include <translator/text/tokenizer.h>
 #include <common/utf8.h>
 
 #include "explain/explain.h"
@@ -9,17 +11,45 @@
 namespace lens {
 namespace {
 
-constexpr size_t kMaxWords = 60;
+using translator::Segmented;
 
-std::vector<std::string> words_of(const translator::Model& model, const std::string& text, const char* what) {
+constexpr size_t kMaxPieces = 60;
+
+Segmented read_side(const translator::Segmenter& side, const std::string& text, const char* what) {
   if (auto bad = translator::utf8::describe_invalid_byte(text); !bad.empty())
     throw translator::InputError(what, 0, bad);
-  auto words = translator::tokenize(text, {.lowercase = model.config.lowercase});
-  if (words.empty()) throw translator::InputError(what, 0, "has no words");
-  if (words.size() > kMaxWords)
-    throw translator::InputError(
-        what, 0, fmt::format("has {} words; {} at most can be looked at", words.size(), kMaxWords));
-  return words;
+  Segmented out = side.split(text);
+  if (out.pieces.empty()) throw translator::InputError(what, 0, "has no words");
+  if (out.pieces.size() > kMaxPieces)
+    throw translator::InputError(what, 0,
+                                 fmt::format("has {} {}; {} at most can be looked at", out.pieces.size(),
+                                             side.subwords() ? "pieces" : "words", kMaxPieces));
+  return out;
+}
+
+void mark_unknown(std::string& text) {
+  if (!text.ends_with("<unk>")) text += " <unk>";
+}
+
+// A side as it is shown. Words are those of the vocabulary, with a mark that it may have of their spacing.
+Segmented labelled(Segmented side, const std::vector<int32_t>& ids, const translator::Vocabulary& vocabulary,
+                   bool whole_words, bool pieces) {
+  for (size_t i = 0; i < side.pieces.size(); ++i) {
+    std::string& word = side.words[static_cast<size_t>(side.word_of[i])];
+    const bool known = ids[i] != gradus::nn::kUnk;
+    if (whole_words) side.pieces[i] = known ? vocabulary.token(ids[i]) : word;
+    if (known) continue;
+    mark_unknown(side.pieces[i]);
+    mark_unknown(word);
+  }
+  if (whole_words || pieces) {
+    side.words = side.pieces;
+    std::iota(side.word_of.begin(), side.word_of.end(), 0);
+  }
+  side.word_of.push_back(static_cast<int32_t>(side.words.size()));
+  side.words.push_back("</s>");
+  side.pieces.push_back("</s>");
+  return side;
 }
 
 }  // namespace
@@ -35,28 +65,53 @@ const gradus::nn::Seq2Seq& Subject::network() const {
       "--attention-map` shows where it looks, `lens report` its training");
 }
 
-Subject make_subject(const std::string& directory, const std::string& source, const std::string& target) {
+Subject make_subject(const std::string& directory, const std::string& source, const std::string& target,
+                     bool pieces) {
   std::string name = directory;
   while (name.size() > 1 && name.back() == '/') name.pop_back();
   return make_subject(translator::Model::load(directory), name.substr(name.find_last_of('/') + 1), source,
-                      target);
+                      target, pieces);
 }
 
 Subject make_subject(translator::Model model, const std::string& name, const std::string& source,
-                     const std::string& target) {
+                     const std::string& target, bool pieces) {
   Subject s{std::move(model), name, {}, {}, {}, {}, !target.empty()};
-  s.source = words_of(s.model, source, "the source sentence");
-  s.source_ids = s.model.source.encode(s.source);
-  if (s.has_reference) s.target = words_of(s.model, target, "the target sentence");
-  else s.target = translator::translate(s.model, {s.source})[0].at(0).tokens;
-  if (s.target.size() > kMaxWords)
-    s.target.resize(kMaxWords);  // an untrained model may not know where to stop
-  s.target_ids = s.model.target.encode(s.target);
-  s.source.push_back("</s>");
+  const translator::Model& m = s.model;
+  s.source = read_side(m.reads, source, "the source sentence");
+  if (s.has_reference) {
+    s.target = read_side(m.writes, target, "the target sentence");
+  } else {
+    std::vector<std::string> said = translator::translate(m, {s.source})[0].at(0).tokens;
+    if (said.size() > kMaxPieces) said.resize(kMaxPieces);  // an untrained model may not know where to stop
+    s.target = m.writes.words_of(std::move(said));
+  }
+  s.source_ids = translator::ids_of(m.source, s.source.pieces);
+  s.target_ids = translator::ids_of(m.target, s.target.pieces);
+  s.source = labelled(std::move(s.source), s.source_ids, m.source, !m.reads.subwords(), pieces);
+  s.target = labelled(std::move(s.target), s.target_ids, m.target, !m.writes.subwords(), pieces);
   s.source_ids.push_back(gradus::nn::kEos);
-  s.target.push_back("</s>");
   gradus::nn::to(*s.model.network, gradus::DType::f64);
   return s;
+}
+
+std::vector<std::string> piece_names(const Segmented& side) {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < side.pieces.size(); ++i) {
+    const std::string& word = side.words[static_cast<size_t>(side.word_of[i])];
+    const bool alone = std::count(side.word_of.begin(), side.word_of.end(), side.word_of[i]) == 1;
+    out.push_back(alone ? word : side.pieces[i] + " of " + word);
+  }
+  return out;
+}
+
+const char* tokens_of(const Subject& subject) { return subject.model.reads.subwords() ? "pieces" : "words"; }
+
+void add_pieces(json& trace, const Subject& subject) {
+  if (!subject.model.reads.subwords()) return;
+  trace["pieces"] = subject.in_words() ? "added" : "shown";
+  if (!subject.in_words()) return;
+  auto side = [](const Segmented& s) -> json { return {{"words", s.words}, {"word_of", s.word_of}}; };
+  trace["words"] = {{"source", side(subject.source)}, {"target", side(subject.target)}};
 }
 
 }  // namespace lens

@@ -1,0 +1,256 @@
+// Sentences of one's own in pieces: whole on the way in and out, told apart from words, resumable, and
+// refused where the files do not fit.
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include <gradus/io/safetensors.h>
+
+#include <translator/text/subwords.h>
+
+#include "../about.h"
+#include "../quick_doctest.h"
+#include "../skip.h"
+#include <common/json_text.h>
+#include "program.h"
+
+using namespace cli;
+using gradus::testing::skipped;
+
+namespace {
+
+bool without_pieces() {
+  if (!translator::Subwords::available()) skipped("this build has no SentencePiece");
+  return !translator::Subwords::available();
+}
+
+const char* const kOwn =
+    "Anna doesn't sing.\tAnna ne chante pas.\n"
+    "Does Paul sing?\tEst-ce que Paul chante\u202F?\n"
+    "Paul sings!\tPaul chante\u202F!\n"
+    "Anna sleeps.\tAnna dort.\n"
+    "Paul eats apples.\tPaul mange des pommes.\n"
+    "The USA sings.\tL\u2019Amérique chante.\n"
+    "今天天气很好。\tIl fait beau aujourd'hui \U0001F600.\n"
+    "मुझे पानी चाहिए।\tJ'ai besoin d'eau.\n";
+
+Arguments own_run(const std::string& out, const Arguments& more) {
+  write_file("own.tsv", kOwn);
+  Arguments a = {"train", "--data",           "own.tsv", "--out",     out, "--hidden",
+                 "32",    "--embedding",      "32",      "--threads", "1", "--lr",
+                 "0.02",  "--batch-size",     "4",       "--dropout", "0", "--subword-size",
+                 "400",   "--validate-every", "1000",    "-q"};
+  a.insert(a.end(), more.begin(), more.end());
+  return a;
+}
+
+const std::string& in_pieces() {
+  static const std::string name = [] {
+    Result r = run(own_run("in_pieces", {"--epochs", "60"}));
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    return std::string("in_pieces");
+  }();
+  return name;
+}
+
+// A copy of the model in which one file is another.
+std::string with_file(const std::string& name, const std::string& file, const std::string& bytes) {
+  std::filesystem::remove_all(scratch_path() / name);
+  std::filesystem::copy(scratch_path() / in_pieces(), scratch_path() / name);
+  write_file(name + "/" + file, bytes);
+  return name;
+}
+
+}  // namespace
+
+TEST_CASE("pieces: capitals, punctuation, other scripts and emoji go in and come out whole") {
+  if (without_pieces()) return;
+  const std::string model = in_pieces();
+  for (const char* file : {"source.model", "target.model", "source.vocab", "config.json"})
+    CHECK_MESSAGE(exists(model + "/" + file), file);
+  auto config = json_text::parse(read_file(model + "/config.json"));
+  CHECK(config.at("case") == "keep");
+  CHECK(config.at("subwords") == "bpe");
+  Result r =
+      run({"translate", model},
+          {.input = "Anna doesn't sing.\nDoes Paul sing?\n今天天气很好。\nमुझे पानी चाहिए।\nThe USA sings.\n"});
+  CHECK(r.code == 0);
+  CHECK(r.err.empty());
+  CHECK(r.out ==
+        "Anna ne chante pas.\nEst-ce que Paul chante ?\nIl fait beau aujourd'hui \U0001F600.\n"
+        "J'ai besoin d'eau.\nL\u2019Amérique chante.\n");
+  // What was never seen is spelt in bytes: no word is unknown.
+  Result strange = run({"translate", model, "Zork \U0001F996 Ωmega", "--scores"});
+  CHECK(strange.code == 0);
+  CHECK(strange.err.empty());
+  CHECK(count(strange.out, "unknown") == 0);
+}
+
+TEST_CASE("pieces: maps, links and JSON are of words; --pieces shows pieces") {
+  if (without_pieces()) return;
+  const std::string sentence = "Paul eats apples.";
+  Result words = run({"translate", in_pieces(), sentence, "--attention-map"});
+  CHECK(count(words.out, "╭ apples\n") == 1);
+  CHECK(count(words.out, "\u2581") == 0);
+  Result pieces = run({"translate", in_pieces(), sentence, "--attention-map", "--pieces"});
+  CHECK(count(pieces.out, "\u2581") > 2);
+  Result whole = run({"translate", in_pieces(), "Annabel eats", "--attention-map"});
+  Result parts = run({"translate", in_pieces(), "Annabel eats", "--attention-map", "--pieces"});
+  CHECK(count(whole.out, "╭ Annabel\n") == 1);
+  CHECK(count(parts.out, "╭") > count(whole.out, "╭"));
+  Result json =
+      run({"translate", in_pieces(), sentence, "--json", "--attention-map", "--scores", "--alignments"});
+  auto j = json_text::parse(json.out);
+  CHECK(j.at("translation") == "Paul mange des pommes.");
+  CHECK(j.at("source_words") == std::vector<std::string>{"Paul", "eats", "apples", "."});
+  CHECK(j.at("attention").at("source") == std::vector<std::string>{"Paul", "eats", "apples", ".", "</s>"});
+  CHECK(j.at("attention").at("target") ==
+        std::vector<std::string>{"Paul", "mange", "des", "pommes", ".", "</s>"});
+  for (const auto& row : j.at("attention").at("weights")) {
+    double sum = 0;
+    for (double w : row) sum += w;
+    CHECK(sum == about(1, 1e-4));
+  }
+  CHECK(j.at("log_probability") < 0);
+  CHECK(!j.contains("unknown"));
+  const auto links = lines_of(run({"translate", in_pieces(), sentence, "--alignments"}).out);
+  CHECK(links.at(0) == "Paul mange des pommes.\t" + j.at("alignment").get<std::string>());
+}
+
+TEST_CASE("pieces: evaluate compares with the file as it is") {
+  if (without_pieces()) return;
+  auto j = json_text::parse(run({"evaluate", in_pieces(), "own.tsv", "--json"}).out);
+  CHECK(j.at("bleu").get<double>() == about(100));
+  CHECK(j.at("exact_match").get<double>() ==
+        about(0.75));  // of two references the space before ! and ? is a narrow one
+  CHECK(j.dump().find("case:mixed") != std::string::npos);
+}
+
+TEST_CASE("pieces: dropout gives each epoch its own, and a run goes on as if it had not stopped") {
+  if (without_pieces()) return;
+  const Arguments kept = {"--subword-dropout", "0.3", "--schedule", "constant", "--warmup", "3"};
+  auto trained = [&](const std::string& out, const Arguments& more) {
+    Arguments all = kept;
+    all.insert(all.end(), more.begin(), more.end());
+    Result r = run(own_run(out, all));
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+  };
+  trained("dropped", {"--epochs", "6"});
+  trained("stopped", {"--epochs", "3"});
+  trained("stopped", {"--epochs", "6", "--resume"});
+  auto tensors = [](const std::string& name) {
+    return gradus::load_safetensors(in_scratch(name + "/last.safetensors")).tensors;
+  };
+  const auto straight = tensors("dropped"), resumed = tensors("stopped");
+  REQUIRE(straight.size() == resumed.size());
+  for (size_t i = 0; i < straight.size(); ++i) {
+    const auto& [name, a] = straight[i];
+    CAPTURE(name);
+    CHECK(std::memcmp(a.raw(), resumed[i].second.raw(), static_cast<size_t>(a.bytes())) == 0);
+  }
+  trained("undropped", {"--epochs", "6", "--subword-dropout", "0"});
+  CHECK(read_file("undropped/model.safetensors") != read_file("dropped/model.safetensors"));
+  Result other = run(own_run("dropped", {"--epochs", "6", "--resume", "--subword-dropout", "0.2",
+                                         "--schedule", "constant", "--warmup", "3"}));
+  CHECK(other.code == 1);
+  CAPTURE(other.err);
+  CHECK(other.says("was made with another --subword-dropout"));
+}
+
+TEST_CASE("pieces: one model for both sides, unigrams, characters, a folded first word") {
+  if (without_pieces()) return;
+  struct {
+    Arguments options;
+    std::vector<const char*> files, missing;
+  } const kinds[] = {
+      {{"--subword-model", "joint", "--epochs", "60"}, {"pieces.model"}, {"source.model", "target.model"}},
+      {{"--subwords", "unigram", "--epochs", "60"}, {"source.model", "target.model"}, {"pieces.model"}},
+      {{"--subwords", "char", "--epochs", "120"}, {"source.model"}, {"pieces.model"}},
+      {{"--case", "first", "--epochs", "60"}, {"source.truecase", "target.truecase"}, {}},
+      {{"--subwords", "none", "--case", "first", "--epochs", "60"}, {"source.truecase"}, {"source.model"}}};
+  int number = 0;
+  for (const auto& kind : kinds) {
+    const std::string out = "kind" + std::to_string(number++);
+    CAPTURE(out);
+    Arguments options = kind.options;
+    if (number == 5) options.insert(options.end(), {"--min-count", "1"});
+    Arguments all = own_run(out, options);
+    if (number == 5)
+      all.erase(std::find(all.begin(), all.end(), "--subword-size"),
+                std::find(all.begin(), all.end(), "--validate-every"));
+    Result r = run(all);
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    for (const char* file : kind.files) CHECK_MESSAGE(exists(out + "/" + file), file);
+    for (const char* file : kind.missing) CHECK_MESSAGE(!exists(out + "/" + file), file);
+    CHECK(run({"translate", out, "Paul eats apples."}).out == "Paul mange des pommes.\n");
+  }
+}
+
+TEST_CASE("pieces: a damaged or foreign model of pieces, or one of other words, is refused by name") {
+  if (without_pieces()) return;
+  auto fault = [](const std::string& model) {
+    Result r = run({"translate", model, "Anna"});
+    CHECK(r.code == 1);
+    CHECK(r.out.empty());
+    return r.err;
+  };
+  CHECK(fault(with_file("damaged", "source.model", "no model")) ==
+        "translator: damaged/source.model: is no SentencePiece model, or damaged\n");
+  const std::string target = read_file(in_pieces() + "/target.model");
+  CHECK(fault(with_file("mixed", "source.model", target)) ==
+        "translator: mixed/source.model: has other pieces than source.vocab: they do not belong together\n");
+  with_file("gone", "config.json", read_file(in_pieces() + "/config.json"));
+  std::filesystem::remove(scratch_path() / "gone/target.model");
+  CHECK(fault("gone") == "translator: gone/target.model: cannot be opened: No such file or directory\n");
+  std::string config = read_file(in_pieces() + "/config.json");
+  config.replace(config.find("\"bpe\""), 5, "\"zip\"");
+  CHECK(
+      fault(with_file("zipped", "config.json", config)) ==
+      "translator: zipped/config.json: is of a model whose \"subwords\" is zip, which this program does not know\n");
+}
+
+TEST_CASE("pieces: bad lines in a stream cost no other line its translation") {
+  if (without_pieces()) return;
+  const std::string input = "Anna sleeps.\nbro\xFFken\n" + std::string((1 << 20) + 1, 'a') + "\n" +
+                            std::string(1 << 19, 'b') + "\n\nAnna sleeps.";
+  Result r = run({"translate", in_pieces()}, {.input = input});
+  CHECK(r.code == 1);
+  CHECK(r.out == "Anna dort.\n\n\n\n\nAnna dort.\n");
+  CHECK(r.says("standard input:2: byte 4 (0xff) is not valid UTF-8; an empty line stands for it\n"));
+  CHECK(r.says("standard input:3: has more than 1048576 bytes; an empty line stands for it\n"));
+  CHECK(r.says("standard input:4: has "));
+  CHECK(r.says(" pieces; 5000 at most are taken; an empty line stands for it\n"));
+}
+
+TEST_CASE("pieces: options of words among those of pieces, and the other way round, are wrong usage") {
+  if (without_pieces()) return;
+  auto fault = [](const Arguments& more) {
+    Result r = run(own_run("refused", more));
+    CHECK(r.code == 2);
+    CHECK_FALSE(exists("refused"));
+    return r.err;
+  };
+  CHECK(
+      fault({"--min-count", "2"}) ==
+      "translator: --min-count is for words: with pieces nothing is unknown; --subwords none makes words the tokens\n");
+  CHECK(fault({"--subwords", "none"}) ==
+        "translator: --subword-size is for pieces, but words are the tokens here\n");
+  CHECK(
+      fault({"--subwords", "char", "--subword-dropout", "0.1"}) ==
+      "translator: --subword-dropout has nothing to choose from: a text has its characters in one way only\n");
+}
+
+TEST_CASE(
+    "words: unknown ones are named once a sentence, marked beside the score and in JSON, copied as they are") {
+  const std::string model = trained_model();
+  Result r = run({"translate", model, "Zork sees the Zork", "--scores"});
+  CHECK(r.err == "translator: unknown: Zork\n");
+  CHECK(r.out.find("\tunknown: Zork\n") != std::string::npos);
+  Result lines = run({"translate", model}, {.input = "the cat sleeps\nthe Zork and the Blah sleep\n"});
+  CHECK(lines.err == "translator: standard input:2: unknown: Zork, Blah\n");
+  CHECK(count(lines.out, "unknown") == 0);
+  auto j = json_text::parse(run({"translate", model, "the Zork", "--json"}).out);
+  CHECK(j.at("unknown") == std::vector<std::string>{"Zork"});
+  CHECK(count(lines.out + run({"translate", model, "the Zork sleeps"}).out, "zork") == 0);
+}
