@@ -47,6 +47,13 @@ TEST_CASE("parallel: pairs with their tokens and texts") {
   CHECK(read("He\tIl\n", {.text = {.lowercase = false}}).pairs[0].source == Tokens{"He"});
 }
 
+TEST_CASE("parallel: a line that is one endless word is too long, too") {
+  const std::string endless(501, 'a');
+  const auto data = read("a b\tc\n" + endless + "\tx\nx\t" + endless.substr(1) + "\n", {.max_length = 5});
+  CHECK(data.pairs.size() == 2);
+  CHECK(data.report.too_long == 1);
+}
+
 TEST_CASE("parallel: line ends, BOM, blank lines") {
   const auto data = read(
       "\xEF\xBB\xBF"

@@ -124,7 +124,11 @@ struct Collector {
 
     const auto source_length = static_cast<int64_t>(pair.source.size());
     const auto target_length = static_cast<int64_t>(pair.target.size());
-    if (options.max_length > 0 && std::max(source_length, target_length) > options.max_length) {
+    // A line without a space is one word, and may be thousands of pieces.
+    constexpr int64_t kWordBytes = 100;
+    const auto bytes = static_cast<int64_t>(std::max(pair.source_text.size(), pair.target_text.size()));
+    if (options.max_length > 0 && (std::max(source_length, target_length) > options.max_length ||
+                                   bytes > kWordBytes * options.max_length)) {
       ++data.report.too_long;
       return;
     }

@@ -16,7 +16,8 @@ struct ReadOptions {
   bool strict = false;        ///< throw InputError at the first bad line instead of leaving it out
   TokenizerOptions text = {};
   bool multi_reference = false;  ///< columns beyond the second are further translations, not links
-  int64_t max_length = 0;        ///< pairs with more words on either side are left out; 0 is no limit
+  /// Pairs with more words on either side, or a hundred times as many bytes, are left out; 0 is no limit.
+  int64_t max_length = 0;
   int64_t max_pairs = 0;         ///< stop after so many pairs; 0 is no limit
   int64_t kept_messages = 5;     ///< bad lines whose reasons are kept as text
 };
