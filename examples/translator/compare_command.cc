@@ -54,8 +54,16 @@ std::string settings_of(const TrainCommand& o, size_t pairs) {
                 n.embedding_dim, n.hidden_size, n.rnn.num_layers, n.rnn.dropout, n.decoder,
                 n.input_feeding ? "on" : "off", n.readout, n.attention_options.heads,
                 n.attention_options.window, n.attention_options.temperature);
-  return fmt::format("data {}, {} pairs; {}; batch {}, lr {}, epochs {}, minutes {}, threads {}", given,
-                     pairs, model, o.train.batch_size, o.train.lr, o.train.epochs, o.train.max_minutes,
+  // The embedded corpus is read in one way, and its races of before go on.
+  const std::string text =
+      o.data.embedded() ? ""
+      : o.model.subwords == "none"
+          ? fmt::format("case {}, words seen {} times; ", o.model.letter_case, o.min_count)
+          : fmt::format("case {}, {} pieces of kind {}, {}; ", o.model.letter_case,
+                        o.subword_size ? std::to_string(o.subword_size) : "as many as the data give",
+                        o.model.subwords, o.model.subword_model);
+  return fmt::format("data {}, {} pairs; {}{}; batch {}, lr {}, epochs {}, minutes {}, threads {}", given,
+                     pairs, text, model, o.train.batch_size, o.train.lr, o.train.epochs, o.train.max_minutes,
                      o.train.threads);
 }
 
