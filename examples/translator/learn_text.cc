@@ -22,11 +22,12 @@ Vocabulary vocabulary_of(const std::vector<SentencePair>& pairs, Text side, cons
   return Vocabulary::build(counts, {.min_count = o.min_count, .max_size = o.max_vocabulary});
 }
 
+// Nothing where sentences do not begin with a capital.
 std::shared_ptr<const Truecaser> case_of(const std::vector<SentencePair>& pairs, Text side) {
   auto out = std::make_shared<Truecaser>();
   for (const SentencePair& p : pairs) out->count(tokenize(p.*side, {.lowercase = false, .plain = false}));
   out->decide();
-  return out;
+  return out->begins_with_capital() ? out : nullptr;
 }
 
 // Fewer pairs see each piece less often, so that there must be fewer pieces (docs/measured.md); besides those

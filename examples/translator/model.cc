@@ -70,8 +70,8 @@ TextModels text_models(const std::string& directory, const ModelConfig& config) 
     auto load = [&](const char* file) {
       return std::make_shared<const Truecaser>(Truecaser::load(found_in(directory, file)));
     };
-    out.source_case = load("source.truecase");
-    out.target_case = load("target.truecase");
+    if (config.source_folded) out.source_case = load("source.truecase");
+    if (config.target_folded) out.target_case = load("target.truecase");
   }
   return out;
 }

@@ -214,8 +214,10 @@ Fields common_fields(ModelConfig& c) {
       {"", Word{&c.target_language}, "", "target_language"},
       {"--case", Word{&c.letter_case, {"keep", "first", "lower"}},
        "keep: as it is; first: a sentence's first word as it is spelt inside, its capital given back; lower "
-       "(default: keep; lower for the embedded corpus)",
+       "(default: first; lower for the embedded corpus)",
        "case"},
+      {"", Switch{&c.source_folded}, "", "source_folded"},
+      {"", Switch{&c.target_folded}, "", "target_folded"},
       {"", Switch{&c.french}, "", "french_typography"},
       {"--subwords", Word{&c.subwords, {"bpe", "unigram", "char", "none"}},
        "What tokens are: pieces of words, learnt by SentencePiece, characters, or words (default: bpe; none for "

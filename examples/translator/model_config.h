@@ -30,6 +30,7 @@ struct ModelConfig {
   gradus::nn::Seq2SeqConfig network;          ///< of a "gru"
   gradus::nn::TransformerConfig transformer;  ///< of a "transformer"
   std::string letter_case = "lower";          ///< how its text is read, see SegmenterOptions
+  bool source_folded = true, target_folded = true;  ///< of case "first": a capital begins their sentences
   bool french = false;                        ///< typography of the output, where tokens are words
   std::string subwords = "none";           ///< what tokens are: words, or pieces of kind bpe, unigram, char
   std::string subword_model = "separate";  ///< or "joint": one for both sides

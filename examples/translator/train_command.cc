@@ -145,7 +145,7 @@ void fill_defaults(TrainCommand& o, bool embedded) {
     n.rnn.dropout = embedded ? 0 : 0.2;
     t.dropout = embedded ? 0 : 0.1;
   }
-  if (open("--case")) o.model.letter_case = embedded ? "lower" : "keep";
+  if (open("--case")) o.model.letter_case = embedded ? "lower" : "first";
   if (open("--subwords")) o.model.subwords = embedded || !Subwords::available() ? "none" : "bpe";
   o.data.read.text = {.lowercase = o.model.lowercase(), .plain = o.model.subwords == "none"};
   if (open("--min-count")) o.min_count = embedded ? 1 : 2;
@@ -166,6 +166,8 @@ Model fresh_model(const TrainCommand& o, const Data& data, const LearntText& tex
   config.target_language = data.target_language;
   config.trained_on = data.trained_on;
   config.french = text.french;
+  config.source_folded = text.models.source_case != nullptr;
+  config.target_folded = text.models.target_case != nullptr;
   config.network.source_vocabulary = config.transformer.source_vocabulary = text.source.size();
   config.network.target_vocabulary = config.transformer.target_vocabulary = text.target.size();
   must_fit_this_machine(config, o, data);

@@ -206,6 +206,13 @@ TEST_CASE("segmenter: case kept, folded at the beginning of a sentence and given
     names->count(tokenize(line, {.lowercase = false}));
   names->decide();
   CHECK(names->text() == "paris\ntom\nusa\n");
+  CHECK(names->begins_with_capital());
+  Truecaser small, none;
+  small.count({"the", "Tom"});
+  none.count({"मुझे", "पानी"});
+  CHECK_FALSE(small.begins_with_capital());
+  CHECK_FALSE(none.begins_with_capital());
+  CHECK(Segmenter({.letter_case = "first"}).join({"the", "dog"}) == "the dog");  // nothing was folded
   CHECK(names->fold("The dog") == "the dog");
   CHECK(names->fold("Tom sleeps") == "Tom sleeps");
   CHECK(names->fold("\"The dog\"") == "\"the dog\"");

@@ -78,6 +78,16 @@ void make_valid(std::vector<std::string>& words) {
   for (std::string& word : words) word = utf8::encode(utf8::decode_lossy(word));
 }
 
+// The words as people see them, whatever the model reads.
+void capitalize_first(std::vector<std::string>& words) {
+  for (std::string& word : words) {
+    const std::u32string code = utf8::decode_lossy(word);
+    if (std::none_of(code.begin(), code.end(), utf8::is_letter)) continue;
+    word = utf8::capitalize(word);
+    break;
+  }
+}
+
 }  // namespace
 
 Segmenter::Segmenter(SegmenterOptions options, std::shared_ptr<const Subwords> subwords,
@@ -88,18 +98,18 @@ TokenizerOptions Segmenter::reading() const {
   return {.lowercase = options_.letter_case == "lower", .plain = subwords_ == nullptr};
 }
 
-std::string Segmenter::folded(std::string_view line) const {
-  std::string text = normalize(line, reading());
-  return options_.letter_case == "first" && truecaser_ ? truecaser_->fold(text) : text;
+std::string Segmenter::folded(const std::string& normal) const {
+  return folds() ? truecaser_->fold(normal) : normal;
 }
 
 void Segmenter::count_words(std::string_view line, TokenCounts& counts) const {
-  const std::u32string code = utf8::decode_lossy(folded(line));
+  const std::u32string code = utf8::decode_lossy(folded(normalize(line, reading())));
   for (const WordRange& part : parts_of(code)) counts.add(text_of(code, part));
 }
 
 Segmented Segmenter::split(std::string_view line, double dropout) const {
-  const std::u32string code = utf8::decode_lossy(folded(line));
+  const std::string normal = normalize(line, reading()), text = folded(normal);
+  const std::u32string code = utf8::decode_lossy(text);
   Segmented out;
   if (!subwords_) {
     std::vector<bool> spaced;
@@ -123,6 +133,7 @@ Segmented Segmenter::split(std::string_view line, double dropout) const {
     }
   }
   make_valid(out.words);
+  if (text != normal) capitalize_first(out.words);
   return out;
 }
 
@@ -133,6 +144,7 @@ Segmented Segmenter::words_of(std::vector<std::string> pieces) const {
       out.word_of.push_back(static_cast<int32_t>(out.words.size()));
       out.words.emplace_back(without_mark(piece));
     }
+    if (folds()) capitalize_first(out.words);
     out.pieces = std::move(pieces);
     return out;
   }
@@ -149,6 +161,7 @@ Segmented Segmenter::words_of(std::vector<std::string> pieces) const {
     last = part;
   }
   make_valid(out.words);
+  if (folds()) capitalize_first(out.words);
   out.pieces = std::move(pieces);
   return out;
 }
@@ -161,7 +174,7 @@ std::string Segmenter::join(const std::vector<std::string>& pieces) const {
   } else {
     text = detokenize(pieces, {.typography = options_.typography});
   }
-  return options_.letter_case == "first" ? utf8::capitalize(text) : text;
+  return folds() ? utf8::capitalize(text) : text;
 }
 
 std::vector<std::vector<float>> weights_of_words(const std::vector<std::vector<float>>& weights,

@@ -54,7 +54,8 @@ class Segmenter {
   const Truecaser* truecaser() const { return truecaser_.get(); }
 
  private:
-  std::string folded(std::string_view line) const;
+  bool folds() const { return options_.letter_case == "first" && truecaser_; }
+  std::string folded(const std::string& normal) const;
 
   SegmenterOptions options_;
   std::shared_ptr<const Subwords> subwords_;

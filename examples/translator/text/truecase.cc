@@ -24,9 +24,16 @@ std::string lower_case(std::u32string word) {
 }  // namespace
 
 void Truecaser::count(const std::vector<std::string>& words) {
-  for (size_t i = 1; i < words.size(); ++i) {
-    const std::u32string code = utf8::decode_lossy(words[i]);
+  bool begun = false;
+  for (const std::string& word : words) {
+    const std::u32string code = utf8::decode_lossy(word);
     if (!utf8::is_letter(code[0])) continue;
+    if (!begun) {
+      begun = true;
+      if (is_upper(code[0])) ++capitals_;
+      else if (utf8::to_upper(code[0]) != code[0]) --capitals_;
+      continue;
+    }
     excess_[lower_case(code)] += is_upper(code[0]) ? 1 : -1;
   }
 }

@@ -13,10 +13,14 @@ namespace translator {
 /// have it elsewhere (Lita et al. 2003, "tRuEcasIng", its unigram case).
 class Truecaser {
  public:
-  /// Counts the words of a sentence but for its first one, which tells nothing.
+  /// Counts the words of a sentence; the first one tells only whether sentences begin with a capital.
   void count(const std::vector<std::string>& words);
   /// After counting: what is capitalised more often than not.
   void decide();
+
+  /// Whether more of the counted sentences begin with a capital than with a small letter: where they do not, there
+  /// is nothing to fold, and no capital to give back.
+  bool begins_with_capital() const { return capitals_ > 0; }
 
   /// The sentence, normalised, with its first word as it would be spelt inside: in lower case, unless it is
   /// known to keep its capital, or has more than one.
@@ -28,8 +32,9 @@ class Truecaser {
   static Truecaser load(const std::string& path);
 
  private:
-  std::unordered_map<std::string, int64_t>
-      excess_;  // of the capitalised over the others, by the word in lower case
+  // Of the capitalised over the others: of the first words, and by the word in lower case.
+  int64_t capitals_ = 0;
+  std::unordered_map<std::string, int64_t> excess_;
   std::set<std::string, std::less<>> kept_;
 };
 
