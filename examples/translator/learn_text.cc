@@ -38,7 +38,7 @@ int64_t default_subword_size(size_t pairs, const TokenCounts& words) {
   for (const auto& [word, count] : words.all())
     for (char32_t c : utf8::decode_lossy(word)) characters.insert(c);
   const size_t many = characters.size() > kAlphabet ? 2 * (characters.size() - kAlphabet) : 0;
-  return (pairs < 10'000 ? 1000 : pairs < 60'000 ? 4000 : 8000) + static_cast<int64_t>(many);
+  return (pairs < 10'000 ? 1000 : pairs < 400'000 ? 4000 : 8000) + static_cast<int64_t>(many);
 }
 
 std::shared_ptr<const Subwords> subwords_of(const std::vector<SentencePair>& pairs,
