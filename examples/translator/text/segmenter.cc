@@ -103,7 +103,8 @@ std::string Segmenter::folded(const std::string& normal) const {
 }
 
 void Segmenter::count_words(std::string_view line, TokenCounts& counts) const {
-  const std::u32string code = utf8::decode_lossy(folded(normalize(line, reading())));
+  const TokenizerOptions with_pieces{.lowercase = reading().lowercase, .plain = false};
+  const std::u32string code = utf8::decode_lossy(folded(normalize(line, with_pieces)));
   for (const WordRange& part : parts_of(code)) counts.add(text_of(code, part));
 }
 
