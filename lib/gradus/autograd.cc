@@ -55,11 +55,17 @@ Node::~Node() {
 }
 
 Parameter::Parameter(Tensor value, std::string name, Caller caller)
-    : var_(variable(std::move(value), std::move(name), caller)) {}
+    : var_(std::make_shared<Var>(variable(std::move(value), std::move(name), caller))) {}
+
+Parameter Parameter::tied() const {
+  Parameter out;
+  out.var_ = var_;
+  return out;
+}
 
 void Parameter::update(const std::function<void(const Tensor&)>& change) {
   if (!defined()) fail("update", "the parameter is undefined");
-  if (!value().sole_owner()) var_ = Var(value().clone(), var_.node());
+  if (!value().sole_owner()) *var_ = Var(value().clone(), var_->node());
   change(value());
 }
 
@@ -68,8 +74,8 @@ void Parameter::assign(Tensor value) {
   if (value.shape() != shape())
     fail("assign",
          fmt::format("the shape must stay: parameter {}, value {}", shape().str(), value.shape().str()));
-  var_.node()->dtype = value.dtype();
-  var_ = Var(std::move(value), var_.node());
+  var_->node()->dtype = value.dtype();
+  *var_ = Var(std::move(value), var_->node());
 }
 
 Var variable(Tensor value, std::string name, Caller caller) {

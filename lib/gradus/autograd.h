@@ -83,11 +83,14 @@ class Parameter {
   Parameter(const Parameter&) = delete;
   Parameter& operator=(const Parameter&) = delete;
 
-  operator const Var&() const { return var_; }
-  const Var& var() const { return var_; }
-  const Tensor& value() const { return var_.value(); }
-  const Shape& shape() const { return var_.shape(); }
-  bool defined() const { return var_.defined(); }
+  operator const Var&() const { return *var_; }
+  const Var& var() const { return *var_; }
+  const Tensor& value() const { return var_->value(); }
+  const Shape& shape() const { return var_->shape(); }
+  bool defined() const { return var_ && var_->defined(); }
+
+  /// The same parameter for a second place: numbers and gradient are one (weight tying).
+  Parameter tied() const;
 
   /// Runs `change` on the numbers, in place. If a live graph saved them they are copied first, so that its
   /// backward still sees what its forward saw.
@@ -98,7 +101,7 @@ class Parameter {
   void assign(Tensor value);
 
  private:
-  Var var_;
+  std::shared_ptr<Var> var_ = std::make_shared<Var>();  // of all places that it is tied to
 };
 
 /// What a public op or module takes as its first operand: a Var, and the line that the call stands on, for

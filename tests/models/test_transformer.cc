@@ -57,7 +57,7 @@ Tensor all_logits(const nn::TransformerSeq2Seq& model, const nn::Seq2SeqBatch& b
   Var hidden =
       model.decoder(model.embed_target(b.target_in), model.encode(b.source, mask), {.memory_mask = mask})
           .output;
-  return linear(hidden, model.output_matrix(), model.output_bias).value();
+  return linear(hidden, model.output_weight, model.output_bias).value();
 }
 
 }  // namespace
@@ -66,7 +66,8 @@ TEST_CASE("shards of a Transformer may share its output layer, tied to the word 
   for (bool tie : {false, true}) {
     CAPTURE(tie);
     nn::TransformerConfig config = tiny();
-    config.tie_embeddings = tie;
+    config.tie_embeddings = config.tie_source = tie;
+    if (tie) config.target_vocabulary = config.source_vocabulary;
     nn::TransformerSeq2Seq model = make(config, DType::f64);
     check_shared_output(model, batch());
   }
@@ -80,6 +81,8 @@ TEST_CASE("the whole Transformer passes the gradient check") {
       nn::TransformerConfig config = tiny();
       config.norm_first = norm_first;
       config.tie_embeddings = tie;
+      config.tie_source = tie && norm_first;
+      if (config.tie_source) config.target_vocabulary = config.source_vocabulary;
       config.positions = tie ? "sinusoidal" : "learned";
       nn::TransformerSeq2Seq model = make(config, DType::f64);
       CHECK(nn::named_parameters(model).back().name == "output.bias");

@@ -34,6 +34,13 @@ void must_be_probability(const char* where, const char* what, double p) {
   if (!(p >= 0 && p < 1)) fail(where, fmt::format("{} must be in [0, 1): {}", what, p));
 }
 
+void must_share_words(const char* where, int64_t source, int64_t target) {
+  if (source != target)
+    fail(where,
+         fmt::format("tie_source needs one vocabulary for both sides: {} source words, {} target words",
+                     source, target));
+}
+
 int64_t saved_count(const char* where, const std::string& what, double value) {
   constexpr double kLargest = 9007199254740992.0;  // up to here every whole number is a double
   if (!(value >= 0 && value <= kLargest && value == std::floor(value)))

@@ -25,6 +25,8 @@ void must_be_positive(const char* where, const char* what, double value);
 void must_not_be_negative(const char* where, const char* what, double value);
 /// @throws Error "[Dropout] p must be in [0, 1): 1.5"
 void must_be_probability(const char* where, const char* what, double p);
+/// Where one table of word vectors is for both sides. @throws Error unless the vocabularies have one size.
+void must_share_words(const char* where, int64_t source_vocabulary, int64_t target_vocabulary);
 /// A saved state's count. @throws Error "[Adam] step.weight must be a whole number from 0 on: nan"
 int64_t saved_count(const char* where, const std::string& what, double value);
 /// @throws Error unless lengths is undefined or i32 [B] with entries in 0 .. T.

@@ -1,7 +1,9 @@
 #include <gradus/nn/decoder.h>
 
 #include <gradus/nn/attention/formed.h>
+#include <gradus/nn/check.h>
 #include <gradus/ops/activation.h>
+#include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention_decoder.h>
 #include <gradus/ops/concat_rows.h>
 #include <gradus/ops/reduce.h>
@@ -47,6 +49,7 @@ DecoderState DecoderState::reordered(const Tensor& rows) const {
   out.hidden = take(hidden, rows);
   out.feed = take(feed, rows);
   out.c = take(c, rows);
+  for (RecurrentState& layer : out.above) layer = {take(layer.h, rows), take(layer.c, rows)};
   out.attention = attention.rows(rows);
   return out;
 }
@@ -68,16 +71,17 @@ DecoderOutputs Decoder::teacher_forced(const Tensor& previous, const Encoded& so
                                        const TeacherForcing& options) const {
   Scope scope("decoder");
   DecoderState state = start(source);
-  std::vector<Var> readouts, weights, drawn;
+  std::vector<Var> readouts, weights, drawn, queries;
   for (int64_t t = 0; t < previous.size(0); ++t) {
     Scope step_scope("t" + std::to_string(t));
     DecoderStep out = step(previous.row(t), state);
     readouts.push_back(out.readout);
     if (out.weights.defined()) weights.push_back(out.weights);
     if (out.log_probability.defined()) drawn.push_back(out.log_probability);
+    if (options.queries && out.query.defined()) queries.push_back(out.query);
   }
   return {packed(stack(readouts, 0), options.lengths), weights.empty() ? Tensor() : stack(weights, 0).value(),
-          drawn.empty() ? Var() : stack(drawn, 0)};
+          drawn.empty() ? Var() : stack(drawn, 0), queries.empty() ? Var() : stack(queries, 0)};
 }
 
 Tensor target_lengths(const Tensor& ids, int32_t padding_idx) {
@@ -105,20 +109,28 @@ RecurrentDecoder::RecurrentDecoder(const DecoderSizes& s, std::unique_ptr<Attent
       attention(std::move(a)),
       context_size(attention ? attention->context_size(s.annotation_size) : s.annotation_size),
       cell(o.cell,
-           s.embedding_dim + (order == Order::before_cell ? context_size : input_feeding ? s.hidden_size : 0),
+           s.embedding_dim + (order == Order::before_cell ? context_size
+                              : input_feeding             ? s.hidden_size
+                                                          : 0),
            s.hidden_size, rng, "RecurrentDecoder"),
+      residual(o.residual),
       bridge(attention ? s.summary_size : s.annotation_size, s.hidden_size, rng, {}),
-      readout(s.hidden_size + context_size + (order == Order::before_cell ? s.embedding_dim : 0), s.hidden_size,
-              o.readout, rng) {
+      readout(s.hidden_size + context_size + (order == Order::before_cell ? s.embedding_dim : 0),
+              s.hidden_size, o.readout, rng) {
   if (!attention && order == Order::after_cell)
     fail(rng.caller(), "RecurrentDecoder", "order after_cell needs an attention",
          "before_cell goes without one");
+  must_be_positive("RecurrentDecoder", "num_layers", o.num_layers, kMostLayers);
+  for (int64_t layer = 1; layer < o.num_layers; ++layer)
+    above.emplace_back(o.cell, s.hidden_size, s.hidden_size, rng, "RecurrentDecoder");
 }
 
 DecoderState RecurrentDecoder::start(const Encoded& source) const {
   if (!attention) {
     Var summary = source.final_states();
-    return {tanh(bridge(summary)), {}, {}, summary};
+    DecoderState state{tanh(bridge(summary)), {}, {}, summary};
+    state.above.assign(above.size(), {state.hidden, {}});
+    return state;
   }
   Var hidden = tanh(bridge(source.summary()));
   Var feed = input_feeding ? Var(Tensor::zeros(hidden.shape(), hidden.dtype())) : Var();
@@ -129,6 +141,7 @@ DecoderState RecurrentDecoder::start(const Encoded& source) const {
   memory.given = source.alignment;  // weights from outside come with the source
   DecoderState state{hidden, feed, memory, {}};
   state.attention = attention->start(state.memory);
+  state.above.assign(above.size(), {hidden, {}});
   return state;
 }
 
@@ -165,17 +178,32 @@ InputColumns RecurrentDecoder::readout_columns() const {
           .state = WeightPart::of_columns(w, 0, H)};
 }
 
+Var RecurrentDecoder::climb(Var x, std::vector<RecurrentState>& states) const {
+  for (size_t k = 0; k < above.size(); ++k) {
+    Scope scope("above." + std::to_string(k));
+    Var in = dropout(x), out;
+    if (x.dims() == 2)
+      out = (states[k] = above[k].step(in, states[k])).h;
+    else
+      out = above[k].over_time(in, states[k]);
+    x = residual ? out + x : out;
+  }
+  return x;
+}
+
 DecoderStep RecurrentDecoder::step(const Tensor& previous, DecoderState& state) const {
   Var y = dropout(embedding(previous));
   Attended found{.context = state.summary, .weights = {}};
+  Var query = state.hidden;
   if (attention && order == Order::before_cell) found = attend(*attention, state.hidden, state);
   RecurrentState next = cell.step(cell_input(y, found.context, state.feed), {state.hidden, state.c});
   state.hidden = next.h;
   state.c = next.c;
-  if (attention && order == Order::after_cell) found = attend(*attention, state.hidden, state);
-  Var read = readout(readout_input(state.hidden, found.context, y));
+  Var highest = climb(state.hidden, state.above);
+  if (attention && order == Order::after_cell) found = attend(*attention, query = highest, state);
+  Var read = readout(readout_input(highest, found.context, y));
   if (input_feeding) state.feed = read;
-  return {dropout(read), found.weights, found.log_probability};
+  return {dropout(read), found.weights, found.log_probability, query};
 }
 
 DecoderOutputs RecurrentDecoder::teacher_forced(const Tensor& previous, const Encoded& source,
@@ -195,26 +223,37 @@ DecoderOutputs RecurrentDecoder::teacher_forced(const Tensor& previous, const En
         attention_decoder({y, state.hidden, memory.keys, memory.annotations, form.query.var(), form.v,
                            cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh},
                           memory.mask, lengths);
-    return {dropout(readout(readout_input(out.states_contexts, {}, y, lengths))), out.weights};
+    const int64_t H = cell.hidden_size(), B = previous.size(1);
+    Var query;
+    if (options.queries)  // s_{t-1}
+      query = slice(concat({reshape(state.hidden, {1, B, H}), slice(out.states_contexts, 2, 0, H)}, 0), 0, 0,
+                    previous.size(0));
+    if (above.empty())
+      return {dropout(readout(readout_input(out.states_contexts, {}, y, lengths))), out.weights, {}, query};
+    Var highest = climb(slice(out.states_contexts, 2, 0, H), state.above),
+        context = slice(out.states_contexts, 2, H, H + context_size);
+    return {dropout(readout(readout_input(highest, context, y, lengths))), out.weights, {}, query};
   }
   if (!attention) {
     Var summary = expand(state.summary, {previous.size(0), previous.size(1), context_size});
-    Var hidden = cell.over_time(cell_input(y, summary, {}), {state.hidden, state.c});
+    Var hidden = climb(cell.over_time(cell_input(y, summary, {}), {state.hidden, state.c}), state.above);
     return {packed(dropout(readout(readout_input(hidden, summary, y))), lengths), {}};
   }
   // The cell never sees a context: all states, then attention for all, then the readouts as one product.
-  Var hidden = cell.over_time(cell_input(y, {}, {}), {state.hidden, state.c}, lengths);
+  Var hidden = climb(cell.over_time(cell_input(y, {}, {}), {state.hidden, state.c}, lengths), state.above);
   AttendedSequence all = [&] {
     Scope attention_scope("attention");
     return attention->sequence(hidden, state.memory);
   }();
-  return {dropout(readout(readout_input(hidden, all.context, y, lengths))), all.weights, all.log_probability};
+  return {dropout(readout(readout_input(hidden, all.context, y, lengths))), all.weights, all.log_probability,
+          hidden};
 }
 
 void RecurrentDecoder::params(ParamVisitor& visit) {
   visit("embedding", embedding);
   visit("attention", attention);
   visit("cell", cell);
+  visit("above", above);
   visit("bridge", bridge);
   visit(order == Order::before_cell ? "readout" : "attention_vector", readout);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include <gradus/nn/attention/attention.h>
 #include <gradus/nn/dropout.h>
@@ -19,6 +20,7 @@ struct DecoderState {
   AttentionMemory memory;  ///< of the source; undefined without attention
   Var summary;             ///< [B, D], the fixed context of a decoder without attention
   Var c = {};              ///< [B, H] of an LSTM, zeros (undefined) at first; otherwise undefined
+  std::vector<RecurrentState> above = {};  ///< of the layers above the first
   AttentionState attention = {};  ///< what the attention's steps hand on to each other
 
   /// The rows rows[0], rows[1], ... (i32 [N]) of everything it holds, the source included; one may be taken
@@ -34,6 +36,7 @@ struct DecoderStep {
   Tensor weights;  ///< [B, S]; undefined without attention
   /// [B] of the position that hard attention drew in training; undefined elsewhere.
   Var log_probability = {};
+  Var query = {};  ///< [B, H], what the attention was asked with; of a whole target where that is wanted
 };
 /// Of T steps: the same with an axis T before the others, or readouts [N, R] of the real steps.
 using DecoderOutputs = DecoderStep;
@@ -50,7 +53,9 @@ enum class ReadoutKind { tanh, maxout };
 enum class Order { before_cell, after_cell };
 
 struct DecoderOptions {
-  double dropout = 0;  ///< on embeddings and readout
+  double dropout = 0;  ///< on embeddings, readout and what goes from layer to layer
+  int64_t num_layers = 1;
+  bool residual = false;  ///< each layer but the first adds its input to its output
   int32_t padding_idx = 1;
   Order order = Order::before_cell;
   bool input_feeding = false;  ///< after the cell only
@@ -73,6 +78,7 @@ struct Readout {
 
 struct TeacherForcing {
   Tensor lengths = {};  ///< i32 [B], real steps of each target; undefined: all T
+  bool queries = false;  ///< whether DecoderOutputs::query is wanted
 };
 
 /// One interface for all decoders. R, the readout's size, is hidden_size.
@@ -110,10 +116,14 @@ struct InputColumns {
 /// Without attention (Cho et al. 2014) the order is before_cell, and the final states of all directions [B, D]
 /// are both the summary and the context of every step.
 ///
+/// Further layers stand upon the cell, each with the states of the one below as its input: h_t the highest state,
+/// s_t the lowest. Bahdanau's attention is asked by s_{t-1}, Luong's by h_t; the readout is made of h_t. All
+/// layers start from the same state.
+///
 /// Takes any attention. Teacher forcing is one fused op if the order is before_cell, the cell a plain GRU and
 /// the attention states an additive form. After the cell without input feeding, and without attention, no state
 /// depends on an attended context, so the cell runs over the whole target first. Otherwise step by step.
-/// Parameters: embedding, attention, cell, bridge (W_b), readout (W_r; after the cell "attention_vector").
+/// Parameters: embedding, attention, cell, above, bridge (W_b), readout (W_r; after the cell "attention_vector").
 struct RecurrentDecoder final : Decoder {
   Order order;
   bool input_feeding, fused;
@@ -122,6 +132,8 @@ struct RecurrentDecoder final : Decoder {
   std::unique_ptr<Attention> attention;  ///< null: none
   int64_t context_size;
   RecurrentCell cell;
+  std::vector<RecurrentCell> above;  ///< the layers upon the cell, lowest first
+  bool residual;
   Linear bridge;
   Readout readout;
 
@@ -133,12 +145,15 @@ struct RecurrentDecoder final : Decoder {
   DecoderOutputs teacher_forced(const Tensor& previous, const Encoded& source,
                                 const TeacherForcing& options = {}) const override;
   void params(ParamVisitor& visit) override;
+  /// What the layers above make of the first one's states: of a step [B, H], which changes theirs, or of all
+  /// [T, B, H].
+  Var climb(Var state, std::vector<RecurrentState>& above) const;
 
   // What the orders differ in. Whoever takes a step calls these; who lays its weights out reads the columns.
 
   /// Of the cell: word [.., E] beside context [.., D], or after the cell beside what is fed back [.., R].
   Var cell_input(const Input& word, const Var& context, const Var& feed) const;
-  /// Of the readout, from the new state [.., H]. With lengths, of real steps alone, [T, B, ..] -> [N, ..].
+  /// Of the readout, from the new state [.., H], the highest. With lengths, of real steps alone, [T, B, ..] -> [N, ..].
   /// Before the cell the state may come with its context beside it, [.., H + D], and none be given.
   Var readout_input(const Input& state, const Var& context, const Var& word,
                     const Tensor& lengths = {}) const;

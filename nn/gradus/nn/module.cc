@@ -116,7 +116,7 @@ class InDouble {
 void ParamVisitor::operator()(const std::string& name, Parameter& parameter) {
   if (!parameter.defined()) return;
   for (const Entry& e : entries_)
-    if (e.parameter == &parameter) return;
+    if (e.parameter->var().node() == parameter.var().node()) return;
   entries_.push_back({prefix_ + name, layers_.empty() ? std::string() : layers_.back(), &parameter});
 }
 

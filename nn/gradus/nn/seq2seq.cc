@@ -1,7 +1,14 @@
 #include <gradus/nn/seq2seq.h>
 
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include <gradus/nn/attention/guided.h>
 #include <gradus/nn/attention/hard.h>
 #include <gradus/nn/check.h>
+#include <gradus/nn/init.h>
+#include <gradus/ops/arithmetic.h>
 
 namespace gradus::nn {
 namespace {
@@ -33,6 +40,8 @@ std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation
   DecoderSizes sizes{c.target_vocabulary, c.embedding_dim, c.hidden_size, annotation_size,
                      encoder_hidden_size(c, rng.caller())};
   DecoderOptions options{.dropout = c.rnn.dropout,
+                         .num_layers = c.decoder_layers,
+                         .residual = c.rnn.residual,
                          .padding_idx = kPad,
                          .order = order_of(c),
                          .input_feeding = c.input_feeding,
@@ -60,19 +69,49 @@ Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, const RngInput& rng)
       encoder(c.source_vocabulary, c.embedding_dim, encoder_hidden_size(c, rng.caller()), rng,
               {.padding_idx = kPad, .rnn = c.rnn}),
       decoder(make_decoder(c, encoder.annotation_size, rng)),
-      output(c.hidden_size, c.target_vocabulary, rng, {}) {}
+      output(c.hidden_size, c.target_vocabulary, rng, {}) {
+  At at(rng.caller());
+  must_be_positive("Seq2Seq", "embedding_deviation", c.embedding_deviation);
+  Parameter words = as_recurrent(*decoder)->embedding.weight.tied();
+  if (c.embedding_deviation != 1)
+    for (Parameter* table : {&encoder.embedding.weight, &words})
+      table->update([&](const Tensor& t) {
+        for (int64_t i = 0; i < t.numel(); ++i) t.set(i, c.embedding_deviation * t.at(i));
+      });
+  if (c.tie_source) {
+    must_share_words("Seq2Seq", c.source_vocabulary, c.target_vocabulary);
+    encoder.embedding.weight = words.tied();
+  }
+  if (!c.tie_embeddings) return;
+  if (c.embedding_dim != c.hidden_size)
+    fail("Seq2Seq",
+         fmt::format("tied embeddings have the size of the states: embedding_dim {}, hidden_size {}",
+                     c.embedding_dim, c.hidden_size));
+  init::normal_(words, 0, 1 / std::sqrt(static_cast<double>(c.embedding_dim)), rng);
+  words.update([](const Tensor& t) { t.row(kPad).fill(0); });
+  output.weight = std::move(words);
+}
 
 ShardOutput Seq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions& options) const {
   Encoded source = encoder(batch.source, batch.source_lengths);
   source.alignment = batch.alignment;
   Tensor lengths = target_lengths(batch.target_out, kPad);
-  DecoderOutputs out = decoder->teacher_forced(batch.target_in, source, {.lengths = lengths});
+  const bool guided = options.guided_alignment > 0 && batch.alignment.defined();
+  DecoderOutputs out =
+      decoder->teacher_forced(batch.target_in, source, {.lengths = lengths, .queries = guided});
   ShardOutput states{out.readout, target_words(batch.target_out, lengths)};
   if (out.log_probability.defined() && states.targets.numel() > 0) {
     Scope scope("output");
     Tensor costs = word_costs(states, batch.target_out, options.label_smoothing);
     states.extra = reinforce_term(out.log_probability, costs, real_words(batch.target_out), options.baseline,
                                   options.weight);
+  }
+  const RecurrentDecoder* own = as_recurrent(*decoder);
+  if (guided && own && own->attention && states.targets.numel() > 0) {
+    Scope scope("guided_alignment");
+    const AttentionMemory memory = own->attention->prepare(source.annotations, source.mask);
+    states.extra = guided_alignment(*own->attention, out.query, memory, batch.alignment, lengths) *
+                   (options.guided_alignment * options.weight);
   }
   return states;
 }

@@ -13,14 +13,18 @@ namespace gradus::nn {
 struct Seq2SeqConfig {
   int64_t source_vocabulary = 0, target_vocabulary = 0;
   int64_t embedding_dim = 128, hidden_size = 128;
+  double embedding_deviation = 1;  ///< word vectors that are not tied start from N(0, its square)
   int64_t attention_size = 0;  ///< 0: hidden_size
-  /// The encoder's layers; their cell and their dropout (on embeddings and readouts) are the decoder's, too.
+  /// The encoder's layers; their cell, dropout (on embeddings and readouts) and residual are the decoder's, too.
   RecurrentOptions rnn = {};
+  int64_t decoder_layers = 1;
   std::string attention = "bahdanau";  ///< a name make_attention knows, or "none"
   /// "bahdanau" or "luong" order; auto: the one the attention was published with.
   std::string decoder = "auto";
   bool input_feeding = true;     ///< of the Luong order
   std::string readout = "tanh";  ///< or "maxout"
+  bool tie_embeddings = false;   ///< one matrix for target words going in and coming out (Press & Wolf 2017)
+  bool tie_source = false;       ///< and for source words, of the same vocabulary
   AttentionOptions attention_options = {};
 
   bool bidirectional() const { return rnn.bidirectional.value_or(true); }
@@ -33,7 +37,8 @@ struct Seq2Seq : TranslationModel {
   std::unique_ptr<Decoder> decoder;
   Linear output;  ///< logits = W readout + b, [.., V]
 
-  /// @throws Error for an unknown attention, decoder or readout.
+  /// Tied word vectors start from N(0, 1 / embedding_dim), so that the first logits are not far from 0.
+  /// @throws Error for an unknown attention, decoder or readout, and for ties of what has not one size.
   Seq2Seq(const Seq2SeqConfig& config, const RngInput& rng);
   /// Of real steps only.
   ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {}) const override;

@@ -48,9 +48,12 @@ TransformerSeq2Seq::TransformerSeq2Seq(const TransformerConfig& c, const RngInpu
   };
   for_all(encoder);
   for_all(decoder);
-  if (!c.tie_embeddings)
-    output_weight =
-        Parameter(Tensor::normal({c.target_vocabulary, c.d_model}, 0, deviation, rng), "output.weight");
+  if (c.tie_source) must_share_words("TransformerSeq2Seq", c.source_vocabulary, c.target_vocabulary);
+  if (c.tie_source) source_embedding.weight = target_embedding.weight.tied();
+  output_weight =
+      c.tie_embeddings
+          ? target_embedding.weight.tied()
+          : Parameter(Tensor::normal({c.target_vocabulary, c.d_model}, 0, deviation, rng), "output.weight");
   output_bias = Parameter(Tensor::zeros({c.target_vocabulary}), "output.bias");
 }
 
@@ -62,10 +65,6 @@ Var TransformerSeq2Seq::embed_target(const Tensor& ids, int64_t first) const {
   return embed(target_embedding, target_positions.get(), dropout, ids, first);
 }
 
-const Var& TransformerSeq2Seq::output_matrix() const {
-  return output_weight.defined() ? output_weight.var() : target_embedding.weight.var();
-}
-
 ShardOutput TransformerSeq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions&) const {
   Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
   Var memory = encode(batch.source, mask);
@@ -75,7 +74,7 @@ ShardOutput TransformerSeq2Seq::hidden_states(const Seq2SeqBatch& batch, const L
 }
 
 OutputLayer TransformerSeq2Seq::output_layer() const {
-  return {output_matrix(), output_bias, {.ignore_index = kPad}};
+  return {output_weight, output_bias, {.ignore_index = kPad}};
 }
 
 Tensor TransformerSeq2Seq::align(const Seq2SeqBatch& batch) const {
@@ -111,7 +110,7 @@ class CachedDecoder : public IncrementalDecoder {
     TransformerDecoderOutput out =
         model_.decoder.step(x, caches_, {.memory_mask = mask_, .weights = weights_wanted_});
     weights_ = out.weights.defined() ? out.weights.row(0).to(DType::f32) : Tensor();
-    logits_ = linear(out.output, model_.output_matrix(), model_.output_bias).value().row(0).to(DType::f32);
+    logits_ = linear(out.output, model_.output_weight, model_.output_bias).value().row(0).to(DType::f32);
     return logits_;
   }
 

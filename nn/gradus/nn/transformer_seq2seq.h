@@ -22,6 +22,7 @@ struct TransformerConfig {
   std::string positions = "sinusoidal";  ///< a name make_positions knows
   int64_t max_positions = 256;           ///< of learned positions
   bool tie_embeddings = true;  ///< one matrix for target words going in and coming out (Press & Wolf 2017)
+  bool tie_source = false;     ///< and for source words, of the same vocabulary (Vaswani et al. 2017, 3.4)
 };
 
 /// The translator of Vaswani et al. 2017: words times sqrt(d_model) plus positions, encoder, decoder, output
@@ -33,7 +34,7 @@ struct TransformerSeq2Seq : TranslationModel {
   Dropout dropout;                                                ///< on words and positions
   TransformerEncoder encoder;
   TransformerDecoder decoder;
-  Parameter output_weight;  ///< [V, d_model]; undefined when tied to target_embedding.weight
+  Parameter output_weight;  ///< [V, d_model]; tied to target_embedding.weight, or its own
   Parameter output_bias;    ///< [V]
 
   /// @throws Error for sizes that do not fit, unknown positions or activation.
@@ -62,8 +63,6 @@ struct TransformerSeq2Seq : TranslationModel {
   Var encode(const Tensor& ids, const Tensor& mask) const;
   /// Target words i32 [T, B], the first of them at position `first`, ready for the decoder: [T, B, d_model].
   Var embed_target(const Tensor& ids, int64_t first = 0) const;
-  /// What hidden states [.., d_model] are multiplied with to become logits [.., V].
-  const Var& output_matrix() const;
 };
 
 }  // namespace gradus::nn

@@ -14,12 +14,16 @@ struct Seq2SeqBatch {
   Tensor target_in;           ///< i32 [T, B], <s> first: what the decoder is fed
   Tensor target_out;          ///< i32 [T, B], </s> last: what it should say
   int64_t target_tokens = 0;  ///< real entries of target_out
-  Tensor alignment = {};      ///< [T, B, S] weights from outside, for oracle attention; undefined: none
+  Tensor alignment =
+      {};  ///< [T, B, S] where words look: for oracle attention, or to guide one; undefined: none
 };
 
 struct LossOptions {
   double label_smoothing = 0;
   double weight = 1;  ///< multiplies loss and gradient, for a shard of a larger batch
+  /// How much attention weights count that do not look where batch.alignment says; see guided_alignment. 0: they do
+  /// not.
+  double guided_alignment = 0;
   /// What a word is expected to cost, nats, such as a moving average of batches before: for hard attention,
   /// which learns by REINFORCE. The loss's value stays the cross-entropy.
   double baseline = 0;

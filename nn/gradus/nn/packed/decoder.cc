@@ -46,8 +46,8 @@ void reorder(Tensor& x, Tensor& spare, const std::vector<int64_t>& rows, int64_t
 
 bool DecoderWeights::fits(const Decoder& decoder, const Linear& output) {
   const RecurrentDecoder* d = as_recurrent(decoder);
-  if (!d || !d->cell.type.is_plain_gru() || !is_f32(d->cell.weight_hh) || !is_f32(output.weight) ||
-      !is_f32(d->embedding.weight))
+  if (!d || !d->above.empty() || !d->cell.type.is_plain_gru() || !is_f32(d->cell.weight_hh) ||
+      !is_f32(output.weight) || !is_f32(d->embedding.weight))
     return false;
   if (!d->attention) return true;
   NoGrad guard;

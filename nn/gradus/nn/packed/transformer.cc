@@ -58,7 +58,7 @@ Tensor without_padding(const Tensor& x, const std::vector<int64_t>& begin) {
 }  // namespace
 
 bool TransformerWeights::fits(const TransformerSeq2Seq& model) {
-  return model.output_bias.value().dtype() == DType::f32 && model.output_matrix().dtype() == DType::f32;
+  return model.output_bias.value().dtype() == DType::f32 && model.output_weight.var().dtype() == DType::f32;
 }
 
 TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, int64_t rows) {
@@ -70,8 +70,7 @@ TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, int64_t 
   norm_first = first.norm_first;
   for (const TransformerDecoderLayer& l : model.decoder.layers) layers.push_back(layer_of(l, E, rows));
   if (model.decoder.norm) last = norm_of(*model.decoder.norm);
-  const Parameter& weight = model.output_weight.defined() ? model.output_weight : model.target_embedding.weight;
-  out = rows_of(weight, model.output_bias, 0, V, rows);
+  out = rows_of(model.output_weight, model.output_bias, 0, V, rows);
 }
 
 PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
