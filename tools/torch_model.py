@@ -130,7 +130,9 @@ class Decoder(nn.Module):
         if order != "none":
             self.attention = ATTENTIONS[c["attention"]](c["attention_size"] or H, H, D)
         self.bridge = nn.Linear(summary, H)
-        self.cell = CELLS[c["cell"]][1](E + (H * self.feeds if order == "luong" else D), H)
+        kind = CELLS[c["cell"]][1]
+        self.cell = kind(E + (H * self.feeds if order == "luong" else D), H)
+        self.above = nn.ModuleList([kind(H, H) for _ in range(1, c["decoder_layers"])])
         R = 2 * H if self.maxout else H
         if order == "luong":
             self.attention_vector = nn.Linear(D + H, R)
@@ -139,12 +141,15 @@ class Decoder(nn.Module):
 
     def start(self, last):
         h = torch.tanh(self.bridge(last))
-        return h, torch.zeros_like(h), torch.zeros_like(h)  # hidden, cell state of an LSTM, what is fed back
+        zero = torch.zeros_like(h)
+        return [(h, zero)] * (1 + len(self.above)), zero  # hidden and cell state of each layer, what is fed back
 
-    def advance(self, x, state):
-        if isinstance(self.cell, nn.LSTMCell):
-            return self.cell(x, state[:2])
-        return self.cell(x, state[0]), state[1]
+    def advance(self, x, layers):
+        out = []
+        for cell, (h, c) in zip([self.cell, *self.above], layers):
+            out.append(cell(x, (h, c)) if isinstance(cell, nn.LSTMCell) else (cell(x, h), c))
+            x = out[-1][0]
+        return out
 
     def context(self, h, annotations, padding):
         weights = self.attention(h, annotations).masked_fill(padding, float("-inf")).softmax(0)
@@ -154,20 +159,21 @@ class Decoder(nn.Module):
         return x.unflatten(1, (-1, 2)).amax(2) if self.maxout else torch.tanh(x)
 
     def step(self, word, state, annotations, padding, summary):
-        y = self.embedding(word)
+        y, (layers, fed) = self.embedding(word), state
         if self.order == "luong":
-            h, c = self.advance(torch.cat([y, state[2]], 1) if self.feeds else y, state)
+            layers = self.advance(torch.cat([y, fed], 1) if self.feeds else y, layers)
+            h = layers[-1][0]
             out = self.read(self.attention_vector(torch.cat([self.context(h, annotations, padding), h], 1)))
-            return out, (h, c, out)
-        context = summary if self.order == "none" else self.context(state[0], annotations, padding)
-        h, c = self.advance(torch.cat([y, context], 1), state)
-        return self.read(self.readout(torch.cat([h, context, y], 1))), (h, c, h)
+            return out, (layers, out)
+        context = summary if self.order == "none" else self.context(layers[0][0], annotations, padding)
+        layers = self.advance(torch.cat([y, context], 1), layers)
+        return self.read(self.readout(torch.cat([layers[-1][0], context, y], 1))), (layers, fed)
 
 
 class Translator(nn.Module):
     def __init__(self, c):  # config.json's "network"
         super().__init__()
-        c = {"cell": "gru", "readout": "tanh", **c}
+        c = {"cell": "gru", "readout": "tanh", "decoder_layers": 1, **c}
         order = "luong" if c["attention"] in LUONG else "bahdanau"
         order = "none" if c["attention"] == "none" else order if c["decoder"] == "auto" else c["decoder"]
         directions = 2 if c["bidirectional"] else 1
@@ -177,6 +183,10 @@ class Translator(nn.Module):
         self.encoder = Encoder(c, H)
         self.decoder = Decoder(c, order, directions * H, self.read_of_last * H)
         self.output = nn.Linear(c["hidden_size"], c["target_vocabulary"])
+        if c.get("tie_source"):
+            self.encoder.embedding.weight = self.decoder.embedding.weight
+        if c.get("tie_embeddings"):
+            self.output.weight = self.decoder.embedding.weight
 
     def encode(self, source, lengths):
         annotations, last = self.encoder(source, lengths)
@@ -214,6 +224,8 @@ class Transformer(nn.Module):
             nn.TransformerDecoderLayer(E, c["num_heads"], **options), c["num_layers"],
             nn.LayerNorm(E) if c["norm_first"] else None)
         self.output = nn.Linear(E, vocabulary)
+        if c.get("tie_source"):
+            self.source_embedding.weight = self.target_embedding.weight
         if c["tie_embeddings"]:
             self.output.weight = self.target_embedding.weight
 
@@ -257,10 +269,12 @@ def save(model, path):
 # What config.json may hold, with the values that are rebuilt here; None: any. Dropout is for training alone: a model
 # goes on without it.
 CONFIG = dict.fromkeys(["network", "source_language", "target_language", "french_typography", "trained_on", "case",
-                        "lowercase", "subwords", "subword_model"]) | {  # "lowercase": of files before there was "case"
+                        "source_folded", "target_folded", "subwords", "subword_model",
+                        "lowercase"]) | {  # of files before there was "case"
     "format": ["gradus-translator"], "version": [1], "model": ["gru", "transformer"]}
 TRANSLATOR = dict.fromkeys(["source_vocabulary", "target_vocabulary", "embedding_dim", "hidden_size", "attention_size",
-                            "num_layers", "bidirectional", "input_feeding", "dropout", "attention_options"]) | {
+                            "num_layers", "decoder_layers", "bidirectional", "input_feeding", "dropout",
+                            "tie_embeddings", "tie_source", "attention_options"]) | {
     "attention": [*ATTENTIONS, "none"], "decoder": ["auto", "bahdanau", "luong"], "cell": [*CELLS],
     "readout": ["tanh", "maxout"], "layer_norm": [False], "residual": [False], "variational": [False],
     "recurrent_dropout": [0]}
@@ -268,7 +282,8 @@ TRANSLATOR = dict.fromkeys(["source_vocabulary", "target_vocabulary", "embedding
 OPTIONS = dict.fromkeys(["heads", "window", "max_positions", "filters", "filter_width"]) | {
     "temperature": [1], "top_k": [0]}
 TRANSFORMER = dict.fromkeys(["source_vocabulary", "target_vocabulary", "d_model", "num_heads", "num_layers",
-                             "dim_feedforward", "dropout", "norm_first", "max_positions", "tie_embeddings"]) | {
+                             "dim_feedforward", "dropout", "norm_first", "max_positions", "tie_embeddings",
+                             "tie_source"]) | {
     "activation": ["relu", "gelu"], "positions": ["sinusoidal", "learned", "none"]}
 
 
@@ -300,9 +315,10 @@ def read_config(directory):
 def load(directory):
     model = build(read_config(directory))
     weights = read_safetensors(os.path.join(directory, "model.safetensors"))
-    if "output.weight" not in weights:  # tied: stored once
-        weights["output.weight"] = weights["target_embedding.weight"]
-    model.load_state_dict(weights)
+    own = dict(model.named_parameters()).keys()  # tied ones once, under their first name, as the file has them
+    if own != weights.keys():
+        raise ValueError(f"the weights are not this network's: {', '.join(sorted(own ^ weights.keys()))}")
+    model.load_state_dict(weights, strict=False)
     return model.eval()
 
 
@@ -318,7 +334,8 @@ def pieces_of(directory, config, sentence):
     if config["case"] == "lower":
         text = text.lower()
     first = re.search(r"[^\W\d_]\w*", text)
-    if config["case"] == "first" and first and first[0][1:] == first[0][1:].lower():
+    folds = config["case"] == "first" and config.get("source_folded", True)
+    if folds and first and first[0][1:] == first[0][1:].lower():
         with open(os.path.join(directory, "source.truecase"), encoding="utf-8") as f:
             keeps_its_capital = first[0].lower() in f.read().splitlines()
         if not keeps_its_capital:
@@ -331,7 +348,9 @@ def text_of(config, pieces):
     """The text that pieces are; <0xE2> is a byte."""
     raw = b"".join(bytes([int(p[3:5], 16)]) if re.fullmatch("<0x[0-9A-F]{2}>", p) else p.encode() for p in pieces)
     text = " ".join(raw.decode(errors="replace").replace("▁", " ").split())
-    return re.sub(r"^([\W_]*)([^\W\d_])", lambda m: m[1] + m[2].upper(), text) if config["case"] == "first" else text
+    if config["case"] != "first" or not config.get("target_folded", True):
+        return text
+    return re.sub(r"^([\W_]*)([^\W\d_])", lambda m: m[1] + m[2].upper(), text)
 
 
 def main():

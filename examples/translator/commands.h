@@ -49,12 +49,40 @@ struct TrainCommand {
   int64_t max_vocabulary = 20000;
   bool resume = false, force = false;
   std::string probe;  ///< sentence whose attention is watched; empty: the first probe of the data
-  std::set<std::string> given = {};  ///< options on the command line, "--cell"; fill_defaults sets the others
+  std::string from;   ///< model directory to start from; empty: a fresh model
+  bool extend_vocabulary = false;
+  std::string config;                     ///< file with options, see take_config
+  bool print_config = false;              ///< and do nothing else
+  std::set<std::string> given = {};       ///< options on the command line, "--cell"
+  std::set<std::string> configured = {};  ///< options that a file says and the command line does not
+
+  /// What fill_defaults sets.
+  bool open(const char* option) const { return given.count(option) + configured.count(option) == 0; }
+  /// What --subword-size and its like are: how the tokens are learnt.
+  Fields token_fields();
+  /// What it starts from.
+  Fields start_fields();
 };
 
-/// Fills in what was not given, by the kind of network and of data. @throws UsageError for a run that would
-/// never end.
-void fill_defaults(TrainCommand& command, bool embedded);
+/// The text of training.json: all that a run is told, so that the same data and program make the same model of
+/// it. Paths are absolute.
+std::string to_json(const TrainCommand& command);
+/// Takes over what the file says of options that are not on the command line. With another --model there,
+/// what the file says of its own network is left alone, and so with --optimizer, --subwords and where pairs
+/// come from.
+/// @throws InputError naming the file, and the field where it is to blame.
+void take_config(TrainCommand& command, const std::string& path);
+/// The same of the training.json of the run in command.train.out, if it is one that holds all options.
+void take_own_config(TrainCommand& command);
+
+/// Fills in what was not given of how text is read, before it is.
+/// @throws UsageError for --swap of the embedded corpus.
+void fill_text_defaults(TrainCommand& command);
+/// Fills in the rest, by the kind of network and the number of pairs to train on. Says in a line what was chosen
+/// by that number; "": nothing. @throws UsageError for a run that would never end.
+std::string fill_defaults(TrainCommand& command, int64_t pairs);
+/// Pieces of a text in a script of few characters, where --subword-size is not given.
+int64_t default_pieces(int64_t pairs);
 
 /// How the data's text is read and written: what every model of a race has in common.
 struct LearntText {
@@ -66,6 +94,9 @@ struct LearntText {
 LearntText learn_text(const TrainCommand& command, const Data& data);
 /// A fresh model for the data: languages, weights from the seed.
 Model fresh_model(const TrainCommand& command, const Data& data, const LearntText& text);
+/// Makes a trained model one for the data: the command's options, and new words where it wants them.
+/// @throws UsageError for options of a vocabulary that stays, and for new words in a model of pieces.
+void prepare(Model& trained, const TrainCommand& command, const Data& data);
 /// From now on the first Ctrl-C (SIGTERM, SIGHUP) sets what is returned; a second ends the program as usual.
 const std::atomic<bool>& stop_on_signals();
 
@@ -114,6 +145,18 @@ struct DiffCommand {
   bool lowercase = false, json = false;
 };
 
+struct DoctorCommand {
+  std::string pairs, target;  ///< as GivenPairsOptions
+  std::string valid, test;    ///< pairs that are not to be trained on
+  std::string clean;          ///< file for what is worth keeping; what is not goes to clean + ".rejected"
+  std::string model;          ///< directory of one that is asked what it believes least
+  ReadOptions read;
+  int64_t max_length = 50;  ///< words: train leaves out what has more
+  double seconds = 3;       ///< of training that is measured; 0: none
+  CommonOptions common;
+  bool json = false;
+};
+
 struct ReplayCommand {
   std::string bundle;
   bool all = false;  ///< all sentences
@@ -126,6 +169,7 @@ int run(TranslateCommand& command);
 int run(EvaluateCommand& command);
 int run(ScoreCommand& command);
 int run(DiffCommand& command);
+int run(DoctorCommand& command);
 int run(ReplayCommand& command);
 
 }  // namespace translator

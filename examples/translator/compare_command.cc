@@ -5,6 +5,7 @@
 #include <set>
 
 #include <gradus/nn/module.h>
+#include <translator/batches.h>
 #include <translator/commands.h>
 #include <translator/comparison.h>
 #include <translator/data.h>
@@ -14,6 +15,7 @@
 #include <common/progress.h>
 #include <common/tell.h>
 #include <common/terminal.h>
+#include <translator/text/word_picture.h>
 #include <translator/trainer.h>
 
 namespace translator {
@@ -79,7 +81,7 @@ std::optional<RaceRun> finished_run(const Entry& e) {
 }
 
 // The weights under the reference, </s> included on both sides.
-SentenceMap map_of(const Model& model, const SentencePair& pair) {
+WordPicture map_of(const Model& model, const SentencePair& pair) {
   const Segmented source = model.reads.split(pair.source_text), target = model.writes.split(pair.target_text);
   std::vector<std::vector<float>> weights(model.network->attends() ? target.pieces.size() + 1 : 0);
   if (!weights.empty()) {
@@ -91,7 +93,7 @@ SentenceMap map_of(const Model& model, const SentencePair& pair) {
   }
   WordPicture out = picture_of(source, target, weights);
   if (weights.empty()) out.target.push_back("</s>");
-  return {std::move(out.source), std::move(out.target), std::move(out.weights)};
+  return out;
 }
 
 class Race {
@@ -185,7 +187,7 @@ class Race {
     else o.model.network.attention = attention;
     o.train.seed = seed;
     o.train.out = in(o_.work, attention + "-" + std::to_string(seed));
-    fill_defaults(o, data_.embedded);
+    fill_defaults(o, static_cast<int64_t>(data_.train.size()));
     return {attention, o, settings_of(o, data_.train.size())};
   }
 
@@ -243,11 +245,14 @@ class Race {
 int run(CompareCommand& o) {
   apply(o.train.common);
   o.train.train.threads = o.train.common.threads;
-  fill_defaults(o.train, o.train.data.embedded());
+  fill_text_defaults(o.train);
   Data data = load_data(o.train.data);
   for (const std::string& line : data.reports)
     if (!o.train.train.quiet) tell("{}\n", line);
   if (data.train.empty()) throw InputError(o.train.data.data, 0, "has no usable sentence pairs");
+  if (std::string chosen = fill_defaults(o.train, static_cast<int64_t>(data.train.size()));
+      !chosen.empty() && !o.train.train.quiet)
+    tell("{}\n", chosen);
   Race race(o, std::move(data));
   bool finished = race.run();
   std::vector<RaceRow> rows = race_rows(race.runs());

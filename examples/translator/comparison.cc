@@ -103,14 +103,14 @@ struct Size {
   double left, top, width, height;  // of the words' margins, and of the whole
 };
 
-Size size_of(const SentenceMap& m) {
+Size size_of(const WordPicture& m) {
   double left = longest(m.target) + 8, top = longest(m.source) * 0.75 + 34;
   return {left, top, left + kCell * static_cast<double>(m.source.size()) + 0.6 * longest(m.source),
           top + kCell * static_cast<double>(m.target.size())};
 }
 
 std::string one_map(const RaceRow& row, double x, double y) {
-  const SentenceMap& m = row.map;
+  const WordPicture& m = row.map;
   Size s = size_of(m);
   std::string out = fmt::format("<g transform=\"translate({:.0f} {:.0f})\">\n", x, y);
   out += fmt::format("<text x=\"0\" y=\"14\" class=\"name\">{}</text>\n", escaped(row.attention));
@@ -152,12 +152,21 @@ std::optional<RaceRun> race_run_from_json(const std::string& text, const std::st
   try {
     json j = json_text::parse(text);
     if (j.at("settings") != settings) return std::nullopt;
-    return RaceRun{j.at("attention"),   j.at("seed"),
-                   j.at("parameters"),  j.at("tokens_per_second"),
-                   j.at("epochs"),      j.at("loss"),
-                   j.at("exact_match"), j.at("bleu"),
-                   number_or_none(j.at("aer")), number_or_none(j.at("entropy")),
-                   {j.at("source"), j.at("target"), j.at("weights")}};
+    RaceRun run{j.at("attention"),
+                j.at("seed"),
+                j.at("parameters"),
+                j.at("tokens_per_second"),
+                j.at("epochs"),
+                j.at("loss"),
+                j.at("exact_match"),
+                j.at("bleu"),
+                number_or_none(j.at("aer")),
+                number_or_none(j.at("entropy")),
+                {j.at("source"), j.at("target"), j.at("weights")}};
+    for (const std::vector<float>& row : run.map.weights)
+      if (run.map.weights.size() != run.map.target.size() || row.size() != run.map.source.size())
+        return std::nullopt;
+    return run;
   } catch (const json::exception&) {
     return std::nullopt;
   }
@@ -268,16 +277,12 @@ std::string race_maps(const std::vector<RaceRow>& rows, int width) {
   };
   for (const RaceRow& r : rows) {
     if (r.map.weights.empty()) continue;
-    std::vector<float> flat;
-    for (const auto& row : r.map.weights) flat.insert(flat.end(), row.begin(), row.end());
-    Weights weights{static_cast<int64_t>(r.map.target.size()), static_cast<int64_t>(r.map.source.size()),
-                    flat};
-    std::vector<std::string> block = lines_of(r.attention + "\n" +
-                                              draw_heat_map(weights, r.map.source, r.map.target,
-                                                            {.width = width,
-                                                             .header = HeatMapOptions::Header::vertical,
-                                                             .name_largest = false,
-                                                             .legend = false}));
+    std::vector<std::string> block =
+        lines_of(r.attention + "\n" +
+                 draw_heat_map(r.map, {.width = width,
+                                       .header = HeatMapOptions::Header::vertical,
+                                       .name_largest = false,
+                                       .legend = false}));
     int w = 0;
     for (const std::string& line : block) w = std::max(w, utf8::display_width(line));
     if (!beside.empty() && utf8::display_width(beside[0]) + 3 + w > width) flush();

@@ -5,15 +5,11 @@
 #include <string>
 #include <vector>
 
+#include <translator/text/word_picture.h>
+
 // The race of the attentions: what single runs found, and what they say together.
 
 namespace translator {
-
-/// Attention weights of one sentence pair, the reference being forced: the same rows for every model.
-struct SentenceMap {
-  std::vector<std::string> source, target;   ///< both with </s>
-  std::vector<std::vector<float>> weights;   ///< one row a target word; empty without attention
-};
 
 /// One training run, and how good its best model is on sentences it has not seen.
 struct RaceRun {
@@ -26,7 +22,7 @@ struct RaceRun {
   double exact_match = 0;        ///< share
   double bleu = 0;
   std::optional<double> aer, entropy;  ///< nats; undefined without attention or without gold alignments
-  SentenceMap map;
+  WordPicture map;                     ///< the reference being forced: the same rows for every model
 };
 
 std::string to_json(const RaceRun& run, const std::string& settings);
@@ -45,7 +41,7 @@ struct RaceRow {
   int64_t parameters = 0, runs = 0;
   std::optional<Spread> tokens_per_second, loss, exact_match, bleu, aer,
       entropy;      ///< of the runs that have it
-  SentenceMap map;  ///< of the first seed
+  WordPicture map;  ///< of the first seed
 };
 
 /// One row per attention, in the order in which they first come.

@@ -1,10 +1,18 @@
 #include <translator/data.h>
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <iterator>
 #include <unordered_set>
 
+#include <common/error.h>
 #include <translator/corpus/corpus.h>
+#include <translator/files.h>
 #include <translator/text/tokenizer.h>
+#include <translator/text/vocabulary.h>
 
 namespace translator {
 namespace {
@@ -29,6 +37,40 @@ Data embedded(const DataOptions& options) {
   return data;
 }
 
+// What is left would measure memory.
+void drop_sources_of(const std::vector<SentencePair>& held_out, std::vector<SentencePair>& pairs) {
+  std::unordered_set<std::string> held;
+  for (const SentencePair& p : held_out) held.insert(join_tokens(p.source));
+  std::erase_if(pairs, [&](const SentencePair& p) { return held.count(join_tokens(p.source)) > 0; });
+}
+
+// The weight and tag behind the = of an item; what is wrong with them, or "".
+std::string take_weight_and_tag(CorpusFile& file, std::string_view text) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), file.weight);
+  if (error != std::errc() || !(file.weight >= 0.001 && file.weight <= 1000))
+    return "= must stand from 0.001 to 1000, how often an epoch goes through the file";
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  if (text.empty()) return "";
+  file.tag = text.substr(1);
+  if (text[0] == ':' && Vocabulary::is_tag(file.tag)) return "";
+  return "the weight may stand a tag, a word in angle brackets: 0.5:<bt>";
+}
+
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return path == "-" || std::filesystem::exists(path, ignored);
+}
+
+CorpusFile corpus_file(const std::string& item) {
+  const size_t equals = item.rfind('=');
+  CorpusFile out{.path = item.substr(0, equals)};
+  if (is_there(item) || equals == item.npos) return {.path = item};
+  const std::string wrong = take_weight_and_tag(out, std::string_view(item).substr(equals + 1));
+  if (wrong.empty()) return out;
+  if (!is_there(out.path)) return {.path = item};  // it may be one with = in its name
+  throw InputError("--data " + item, 0, "behind " + wrong);
+}
+
 ParallelData read(const std::string& tsv, const std::string& source, const std::string& target,
                   const ReadOptions& options) {
   return tsv.empty() ? read_pairs(source, target, options) : read_pairs(tsv, options);
@@ -36,22 +78,60 @@ ParallelData read(const std::string& tsv, const std::string& source, const std::
 
 }  // namespace
 
+Fields DataOptions::fields() {
+  return {
+      {"--data", Free{&data},
+       "Training pairs, a TSV file: source TAB target; - is stdin. Several with commas between, each with how "
+       "often an epoch goes through it, and a tag in front of its sources: a.tsv=3,b.tsv,bt.tsv=0.5:<bt>"},
+      {"--source", Free{&source}, "Source sentences, one a line, instead of --data"},
+      {"--target", Free{&target}, "Their translations, line by line"},
+      {"--valid", Free{&valid},
+       "Validation pairs, TSV (default: a twentieth of the data, at most 1000 pairs)"},
+      {"--valid-source", Free{&valid_source}, "Validation sources, one a line"},
+      {"--valid-target", Free{&valid_target}, "Validation targets, one a line"},
+      {"--swap", Switch{&read.swap_columns}, "The second column (or --target) is what is translated from"},
+      {"--strict", Switch{&read.strict}, "Stop at the first bad line instead of leaving it out"},
+      {"--max-length", Whole{&read.max_length, 1, 100000, kOrZero},
+       "Leave out pairs with more words on a side (default: 50)"},
+      {"--corpus-size", Whole{&corpus_size, 100, 2000000}, "Embedded training pairs"}};
+}
+
 std::vector<SentencePair> hold_out(std::vector<SentencePair>& pairs) {
   std::vector<SentencePair> out;
   size_t wanted = std::min<size_t>(1000, pairs.size() / 20);
   if (wanted == 0) return out;
   size_t every = pairs.size() / wanted;
-  std::unordered_set<std::string> held;
-  for (size_t i = 0; i < pairs.size() && out.size() < wanted; i += every) {
-    held.insert(join_tokens(pairs[i].source));
-    out.push_back(pairs[i]);
+  for (size_t i = 0; i < pairs.size() && out.size() < wanted; i += every) out.push_back(pairs[i]);
+  drop_sources_of(out, pairs);
+  return out;
+}
+
+std::vector<CorpusFile> corpus_files(const std::string& text) {
+  if (is_there(text)) return {{.path = text}};
+  std::vector<CorpusFile> out;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    if (end == at) throw InputError("--data " + text, 0, "has no file between two commas, or at an end");
+    out.push_back(corpus_file(text.substr(at, end - at)));
+    at = end + 1;
   }
-  std::erase_if(pairs, [&](const SentencePair& p) { return held.count(join_tokens(p.source)) > 0; });
+  return out;
+}
+
+std::string absolute_corpus_files(const std::string& text) {
+  if (text.empty()) return "";
+  std::string out;
+  for (const CorpusFile& file : corpus_files(text)) {
+    out += (out.empty() ? "" : ",") + absolute_path(file.path);
+    if (file.weight != 1 || !file.tag.empty())
+      out += fmt::format("={}{}{}", file.weight, file.tag.empty() ? "" : ":", file.tag);
+  }
   return out;
 }
 
 Data load_data(const DataOptions& options) {
   Data data;
+  std::vector<SentencePair> others;  // of files but the first
   const bool has_valid = !options.valid.empty() || !options.valid_source.empty();
   auto report = [&](const ReadReport& r) {
     data.reports.push_back(r.summary());
@@ -64,9 +144,22 @@ Data load_data(const DataOptions& options) {
     if (!has_valid) return data;
     data.probes.resize(1);
   } else {
-    ParallelData train = read(options.data, options.source, options.target, options.read);
-    data.train = std::move(train.pairs);
-    report(train.report);
+    std::vector<CorpusFile> files =
+        options.data.empty() ? std::vector<CorpusFile>(1) : corpus_files(options.data);
+    if (!has_valid && !files[0].tag.empty())
+      throw InputError(
+          "--data", 0,
+          "the first file's pairs are held out for validation, which is without tags: put one without "
+          "a tag first, or name --valid");
+    for (const CorpusFile& file : files) {
+      ParallelData train = read(file.path, options.source, options.target, options.read);
+      report(train.report);
+      for (SentencePair& p : train.pairs) {
+        p.tag = file.tag;
+        p.weight = file.weight;
+        (&file == &files[0] ? data.train : others).push_back(std::move(p));
+      }
+    }
   }
   if (has_valid) {
     ParallelData valid = read(options.valid, options.valid_source, options.valid_target, options.read);
@@ -74,10 +167,12 @@ Data load_data(const DataOptions& options) {
     report(valid.report);
   } else {
     data.valid = hold_out(data.train);
+    drop_sources_of(data.valid, others);
     if (!data.valid.empty())
       data.reports.push_back("no validation data given: " + std::to_string(data.valid.size()) +
                              " pairs held out of the training data");
   }
+  std::move(others.begin(), others.end(), std::back_inserter(data.train));
   for (size_t i = 0; i < std::min<size_t>(3, data.valid.size()); ++i)
     data.probes.push_back(data.valid[i * std::max<size_t>(1, data.valid.size() / 3)]);
   return data;

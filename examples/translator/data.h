@@ -3,14 +3,29 @@
 #include <string>
 #include <vector>
 
+#include <translator/fields.h>
 #include <translator/model_config.h>
 #include <translator/text/parallel.h>
 
 namespace translator {
 
+/// A file of pairs among several.
+struct CorpusFile {
+  std::string path;
+  double weight = 1;     ///< how often an epoch goes through it
+  std::string tag = {};  ///< in front of each source; empty: none
+};
+/// Those that a text names: a.tsv=3,b.tsv,bt.tsv=0.5:<bt>. What is a file itself is one, whatever its name has
+/// in it.
+/// @throws InputError for a weight or a tag that is none.
+std::vector<CorpusFile> corpus_files(const std::string& text);
+/// The text with absolute paths.
+std::string absolute_corpus_files(const std::string& text);
+
 /// Where sentence pairs come from.
 struct DataOptions {
-  std::string data;  ///< TSV with source, target; empty with `source` empty too: the embedded corpus
+  std::string
+      data;  ///< TSV with source, target, see corpus_files; empty with `source` empty too: the embedded corpus
   std::string source, target;  ///< two files, line by line
   std::string valid;           ///< TSV; empty: a part of the training data is held out
   std::string valid_source, valid_target;
@@ -19,6 +34,7 @@ struct DataOptions {
   uint64_t corpus_seed = 1;
 
   bool embedded() const { return data.empty() && source.empty(); }
+  Fields fields();
 };
 
 constexpr int kCorpusLength = 40;  ///< tokens of an embedded sentence, unless another length is asked for
@@ -32,6 +48,7 @@ struct Data {
   std::vector<std::string> reports = {};  ///< what happened to the lines of each file, for people
 };
 
+/// Where no validation pairs are named, some of the first file's are held out.
 /// @throws InputError naming file and line.
 Data load_data(const DataOptions& options);
 

@@ -9,6 +9,8 @@
 #include <gradus/ops/reduce.h>
 #include <translator/text/alignment.h>
 #include <translator/text/python_text.h>
+#include <translator/text/word_picture.h>
+#include <translator/translation.h>
 
 namespace translator {
 namespace {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <gradus/nn/search.h>
+#include <translator/batches.h>
 #include <translator/model.h>
 #include <translator/text/bleu.h>
 

@@ -14,8 +14,9 @@ struct ValueText {
     return alias == kind.aliases.end() ? *kind.value : alias->second;
   }
   std::string operator()(const Cell& kind) const { return nn::cell_name(*kind.value); }
-  template <class T>
-  std::string operator()(const Range<T>& kind) const {
+  std::string operator()(const Free& kind) const { return *kind.value; }
+  template <class Kind>
+  std::string operator()(const Kind& kind) const {
     return fmt::format("{}", *kind.value);
   }
 };

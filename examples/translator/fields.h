@@ -24,8 +24,20 @@ struct Range {
 };
 using Whole = Range<int64_t>;
 using Number = Range<double>;
+using Few = Range<int>;
 /// The least of what must be positive.
 constexpr double kAboveZero = 5e-324;
+
+/// Of random numbers: any.
+struct Seed {
+  uint64_t* value;
+};
+
+/// A text that is none of some names: a sentence, or what it is a `kind` of. A FILE and a DIR are paths.
+struct Free {
+  std::string* value;
+  const char* kind = "FILE";
+};
 
 struct Switch {
   bool* value;
@@ -48,7 +60,7 @@ struct Cell {
 struct Field {
   /// As for Command::option, or flag: "-e,--epochs"; empty: not on the command line.
   const char* flags;
-  std::variant<Whole, Number, Switch, Word, Cell> value;
+  std::variant<Whole, Number, Few, Seed, Switch, Word, Free, Cell> value;
   /// Empty where another list explains the same option.
   const char* help = "";
   /// In a file, with a dot where it stands in an object of its own: "attention_options.window".
@@ -63,6 +75,9 @@ struct Field {
   /// Takes the value of a field of the same kind.
   void assign(const Field& other) const;
 };
+
+/// Of a Range, and of a Field.
+constexpr bool kOrZero = true, kRequired = true;
 
 using Fields = std::vector<Field>;
 

@@ -1,5 +1,6 @@
 #include <translator/files.h>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
 
 #include <gradus/io/replacement.h>
@@ -35,8 +37,22 @@ std::string in(const std::string& directory, const std::string& file) {
   return (std::filesystem::path(directory) / file).string();
 }
 
+std::string absolute_path(const std::string& path) {
+  if (path.empty() || path == "-") return path;
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
 void write_file(const std::string& path, const std::string& text) {
   gradus::io::replace_file(path, text, [&](const std::string& what) { throw InputError(path, 0, what); });
+}
+
+// Not by fs::directory_iterator, which ends the program where there is no memory.
+std::vector<std::string> names_in(const std::string& directory) {
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(directory.c_str()), ::closedir);
+  std::vector<std::string> names;
+  while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr)
+    if (std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+  return names;
 }
 
 void make_directory(const std::string& path) {

@@ -1,14 +1,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace translator {
 
 /// The path of a file in a directory.
 std::string in(const std::string& directory, const std::string& file);
+/// The same place from everywhere. Standard input (-) and no path (empty) stay.
+std::string absolute_path(const std::string& path);
 /// Writes a whole file: it stands under its name complete or not at all, and until then what stood there before
 /// (gradus/io/replacement.h). @throws InputError "PATH: cannot be written: No space left on device".
 void write_file(const std::string& path, const std::string& text);
+/// The names in a directory, in no order; none where there is no such directory.
+std::vector<std::string> names_in(const std::string& directory);
 /// With those above it. @throws InputError "DIR: cannot be made: Permission denied".
 void make_directory(const std::string& path);
 /// @throws InputError.

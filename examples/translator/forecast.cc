@@ -22,7 +22,8 @@ double real(int64_t size) { return static_cast<double>(size); }
 struct Recurrent {
   const nn::Seq2SeqConfig& c;
   double embedding = real(c.embedding_dim), hidden = real(c.hidden_size), layers = real(c.rnn.num_layers),
-         directions = c.bidirectional() ? 2 : 1, gates = real(c.rnn.cell.gates()), encoder = hidden;
+         above = real(c.decoder_layers - 1), directions = c.bidirectional() ? 2 : 1,
+         gates = real(c.rnn.cell.gates()), encoder = hidden;
   bool attends = c.attention != "none", luong = false;
 
   explicit Recurrent(const nn::Seq2SeqConfig& config) : c(config) {
@@ -61,7 +62,9 @@ double recurrent_parameters(const nn::Seq2SeqConfig& c) {
   else if (n.luong) decoder += n.cell(E + (c.input_feeding ? H : 0), H) + readout * H * (C + H);
   else decoder += n.cell(E + C, H) + readout * H * (H + C + E);
   if (n.attends) decoder += attention_parameters(n);
-  return (real(c.source_vocabulary) + words) * E + encoder + decoder + words * (H + 1);
+  decoder += n.above * n.cell(H, H);
+  const double tables = (c.tie_source ? 0 : real(c.source_vocabulary)) + words;
+  return tables * E + encoder + decoder + words * ((c.tie_embeddings ? 0 : H) + 1);
 }
 
 double feed_forward(const nn::TransformerConfig& c) {
@@ -73,7 +76,8 @@ double transformer_parameters(const nn::TransformerConfig& c) {
   double source = real(c.source_vocabulary), target = real(c.target_vocabulary);
   double layers = L * (3 * (4 * d * d + 4 * d) + 2 * (2 * d * F + F + d) + 10 * d);
   double positions = c.positions == "learned" ? 2 * real(c.max_positions) * d : 0;
-  return (source + (c.tie_embeddings ? 1 : 2) * target) * d + target + layers + positions;
+  return ((c.tie_source ? 0 : source) + (c.tie_embeddings ? 1 : 2) * target) * d + target + layers +
+         positions;
 }
 
 // Numbers that one word of the source and one of the target leave for the way back: each state, and what its
@@ -90,7 +94,7 @@ PerWord states_of(const ModelConfig& config) {
   }
   Recurrent n(config.network);
   return {n.embedding + n.layers * n.directions * n.encoder * (1 + n.gates),
-          n.embedding + n.hidden * (2 + n.gates) + n.context()};
+          n.embedding + n.hidden * (2 + n.gates) + n.context() + n.above * n.hidden * (2 + n.gates)};
 }
 
 std::string shape_of(const ModelConfig& c) {
@@ -115,7 +119,10 @@ double foretold_training(const ModelConfig& config, const TrainOptions& o,
     source = std::max(source, p.source.size() + 1);
     target = std::max(target, p.target.size() + 1);
   }
-  double batch = std::min(static_cast<double>(o.batch_size), static_cast<double>(pairs.size()));
+  const double most = o.batch_tokens > 0
+                          ? std::max(1.0, real(o.batch_tokens) / static_cast<double>(source + target))
+                          : real(o.batch_size);
+  double batch = std::min(most, static_cast<double>(pairs.size()));
   PerWord words = states_of(config);
   double states =
       batch * (static_cast<double>(source) * words.source + static_cast<double>(target) * words.target);
@@ -146,8 +153,9 @@ std::string why_training_is_too_large(const ModelConfig& config, const TrainOpti
       "{}: about {:.2g} parameters; to train them with {} on batches of {} takes at least {}, and there "
       "are {} of memory here. Smaller --hidden, --embedding, --layers, --max-vocabulary, --subword-size, "
       "--batch-size or --max-length take less",
-      shape_of(config), foretold_parameters(config), o.optimizer, o.batch_size, format_bytes(bytes),
-      format_bytes(there));
+      shape_of(config), foretold_parameters(config), o.optimizer,
+      o.batch_tokens > 0 ? fmt::format("{} tokens", o.batch_tokens) : std::to_string(o.batch_size),
+      format_bytes(bytes), format_bytes(there));
 }
 
 }  // namespace translator

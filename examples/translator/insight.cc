@@ -1,4 +1,5 @@
 #include <translator/insight.h>
+#include <translator/translation.h>
 
 #include <algorithm>
 #include <cmath>

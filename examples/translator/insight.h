@@ -5,6 +5,7 @@
 
 #include <translator/evaluation.h>
 #include <translator/model.h>
+#include <translator/text/word_picture.h>
 
 // What a training run tells about itself besides its loss: docs/run-log.md.
 

@@ -30,15 +30,14 @@ std::shared_ptr<const Truecaser> case_of(const std::vector<SentencePair>& pairs,
   return out->begins_with_capital() ? out : nullptr;
 }
 
-// Fewer pairs see each piece less often, so that there must be fewer pieces (docs/measured.md); besides those
-// that scripts of many characters need.
+// More where scripts of many characters need them.
 int64_t default_subword_size(size_t pairs, const TokenCounts& words) {
   constexpr size_t kAlphabet = 200;  // characters of a text in a script of few
   std::set<char32_t> characters;
   for (const auto& [word, count] : words.all())
     for (char32_t c : utf8::decode_lossy(word)) characters.insert(c);
   const size_t many = characters.size() > kAlphabet ? 2 * (characters.size() - kAlphabet) : 0;
-  return (pairs < 10'000 ? 1000 : pairs < 400'000 ? 4000 : 8000) + static_cast<int64_t>(many);
+  return default_pieces(static_cast<int64_t>(pairs)) + static_cast<int64_t>(many);
 }
 
 std::shared_ptr<const Subwords> subwords_of(const std::vector<SentencePair>& pairs,
@@ -81,14 +80,62 @@ void refuse_options_of_other_tokens(const TrainCommand& o) {
     refuse({"--min-count", "--max-vocabulary"},
            "is for words: with pieces nothing is unknown; --subwords none makes words the tokens");
   } else {
-    refuse({"--subword-size", "--subword-model", "--subword-dropout"},
-           "is for pieces, but words are the tokens here");
+    refuse({"--subword-size", "--subword-model"}, "is for pieces, but words are the tokens here");
+    if (o.train.subword_dropout > 0)
+      refuse({"--subword-dropout"}, "is for pieces, but words are the tokens here");
   }
-  if (o.model.subwords == "char")
+  if (o.model.subwords == "char" && o.train.subword_dropout > 0)
     refuse({"--subword-dropout"}, "has nothing to choose from: a text has its characters in one way only");
 }
 
+// The words of the data that the vocabulary lacks, in whatever spacing.
+Vocabulary new_words(const Vocabulary& known, const std::vector<SentencePair>& pairs, Text side,
+                     const Segmenter& segmenter, const TrainCommand& o) {
+  const int64_t room = o.max_vocabulary - known.size();
+  if (room <= 0) return {};
+  TokenCounts counts;
+  for (const SentencePair& p : pairs)
+    for (const std::string& word : segmenter.split(p.*side).pieces)
+      if (!known.contains(word) && !known.contains(without_mark(word))) counts.add(word);
+  return Vocabulary::build(counts, {.min_count = o.min_count, .max_size = room + Vocabulary::kSpecials});
+}
+
+// Sources' tags are the last entries: pieces stand in the order of their model. Where both sides have the same
+// pieces they have the same entries, and may share one matrix.
+void add_tags(Vocabulary& source, Vocabulary& target, bool joint, const Data& data) {
+  TokenCounts tags;
+  for (const SentencePair& p : data.train)
+    if (!p.tag.empty()) tags.add(p.tag);
+  const Vocabulary found = Vocabulary::build(tags);
+  source = source.extended(found);
+  if (joint) target = target.extended(found);
+}
+
 }  // namespace
+
+void prepare(Model& model, const TrainCommand& o, const Data& data) {
+  Vocabulary source = model.source, target = model.target;
+  const bool pieces = model.config.subwords != "none";
+  const std::string keeps = fmt::format("--from keeps the {} of {}", model.config.tokens(), o.from);
+  auto refuse = [&](std::initializer_list<const char*> options, const std::string& why) {
+    for (const char* option : options)
+      if (o.given.count(option)) throw UsageError(fmt::format("{}: {}", option, why));
+  };
+  if (pieces)
+    refuse({"--extend-vocabulary", "--subword-size", "--min-count", "--max-vocabulary"},
+           keeps + ": what is new is spelt in smaller ones, and nothing is unknown");
+  refuse_options_of_other_tokens(o);
+  if (!o.extend_vocabulary)
+    refuse({"--min-count", "--max-vocabulary"}, keeps + "; --extend-vocabulary adds to them");
+  if (o.extend_vocabulary && !pieces) {
+    source = source.extended(new_words(source, data.train, &SentencePair::source_text, model.reads, o));
+    target = target.extended(new_words(target, data.train, &SentencePair::target_text, model.writes, o));
+  }
+  add_tags(source, target, pieces && model.config.subword_model == "joint", data);
+  ModelConfig config = o.model;
+  config.trained_on = data.trained_on;
+  model.extend(config, source, target, o.train.seed);
+}
 
 LearntText learn_text(const TrainCommand& o, const Data& data) {
   constexpr Text kSource = &SentencePair::source_text, kTarget = &SentencePair::target_text;
@@ -106,6 +153,7 @@ LearntText learn_text(const TrainCommand& o, const Data& data) {
     models.target = joint ? models.source : subwords_of(data.train, {kTarget}, models, o);
     out.source = models.source->vocabulary();
     out.target = models.target->vocabulary();
+    add_tags(out.source, out.target, joint, data);
     return out;
   }
   out.french = is_french(data.train);
@@ -115,6 +163,7 @@ LearntText learn_text(const TrainCommand& o, const Data& data) {
              .marks = true};
   out.source = vocabulary_of(data.train, kSource, Segmenter(source, nullptr, models.source_case), o);
   out.target = vocabulary_of(data.train, kTarget, Segmenter(target, nullptr, models.target_case), o);
+  add_tags(out.source, out.target, false, data);
   return out;
 }
 

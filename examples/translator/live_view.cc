@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include <common/heat_map.h>
 #include <common/progress.h>
@@ -50,18 +51,26 @@ std::string indented(const std::string& text, const std::string& margin) {
 }
 
 std::string map_of(const ProbeResult& p, const TerminalStyle& style) {
-  if (p.weights.empty() || p.weights.size() != p.target.size()) return "";
-  std::vector<float> flat;
-  for (const std::vector<float>& row : p.weights) flat.insert(flat.end(), row.begin(), row.end());
   HeatMapOptions options = heat_map_options(style);
   options.width = room_of(style);
   options.legend = false;
   options.cursor = false;  // positions within a line are counted from the margin
-  Weights weights{static_cast<int64_t>(p.target.size()), static_cast<int64_t>(p.source.size()), flat};
-  return indented(draw_heat_map(weights, p.source, p.target, options), margin_of(style));
+  return indented(draw_heat_map(p, options), margin_of(style));
 }
 
 }  // namespace
+
+std::string time_needed(double seconds, double epochs, double passes, double tokens_per_second, int width) {
+  const double needed = seconds / epochs * passes;
+  if (!(needed >= 120) || !std::isfinite(needed)) return "";
+  std::string out = utf8::wrapped(
+      fmt::format("Real text needs about {:.0f} minutes on this machine: {:.0f} passes over these "
+                  "pairs, at {} target tokens a second. Scores are low before.",
+                  needed / 60, passes, format_count(tokens_per_second)),
+      width, width > 60 ? 10 : 0);
+  out.pop_back();  // the last line's end
+  return out;
+}
 
 std::string draw_live_view(const std::vector<Validation>& validations, const RunLog::Details& newest,
                            const TerminalStyle& style) {

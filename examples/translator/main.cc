@@ -39,6 +39,10 @@ struct AddOption {
     Option option = c.option(f.flags, *kind.value, f.help);
     return least == kAboveZero ? option.positive(most) : option.range(least, most);
   }
+  Option operator()(const Seed& kind) const { return c.option(f.flags, *kind.value, f.help); }
+  Option operator()(const Free& kind) const {
+    return c.option(f.flags, *kind.value, f.help).type_name(kind.kind);
+  }
   Option operator()(const Switch& kind) const { return c.flag(f.flags, *kind.value, f.help); }
   Option operator()(const Word& kind) const {
     return c.option(f.flags, *kind.value, f.help).one_of(kind.names, kind.aliases);
@@ -51,20 +55,21 @@ struct AddOption {
 
 // Those of a list that are meant for the command line; of these, where names are given, no others. Their help
 // tells the default, or CLI11 does.
-void add(const Command& c, const Fields& fields, const std::set<std::string>& only = {}) {
+std::map<std::string, Option> add(const Command& c, const Fields& fields,
+                                  const std::set<std::string>& only = {}) {
+  std::map<std::string, Option> out;
   for (const Field& f : fields) {
     if (!*f.help || (!only.empty() && !only.count(f.option()))) continue;
     Option option = std::visit(AddOption{c, f}, f.value);
-    if (!std::get_if<Switch>(&f.value) && !std::strstr(f.help, "(default: ")) option.show_default();
+    const bool tells = std::get_if<Switch>(&f.value) || std::get_if<Free>(&f.value);
+    if (!tells && !std::strstr(f.help, "(default: ")) option.show_default();
+    out.emplace(f.option(), option);
   }
+  return out;
 }
 
-// What follows from what is given: of the data, and that options of both kinds of network have one value.
+// Notes what is given; options of both kinds of network have one value.
 void finish(const Command& c, TrainCommand& o) {
-  const bool own_data = !o.data.data.empty() || !o.data.source.empty();
-  if (o.data.read.swap_columns && !own_data)
-    throw UsageError("--swap needs --data or --source: the embedded corpus is English to French");
-  if (own_data && o.data.read.max_length == 0) o.data.read.max_length = 50;
   for (const std::string& option : c.given()) o.given.insert(option);
   for (const Field& to : network_fields(o.model, "transformer"))
     for (const Field& from : network_fields(o.model, "gru"))
@@ -100,33 +105,16 @@ void add_corpus_command(const Command& app, CorpusCommand& o, int& exit_code) {
 
 // Where pairs come from and how they are read, for train and compare.
 void add_data_options(const Command& c, TrainCommand& o) {
-  auto data = file(c, "--data", o.data.data, "Training pairs, a TSV file: source TAB target; - is stdin");
-  auto source = file(c, "--source", o.data.source, "Source sentences, one a line, instead of --data");
-  source.excludes(data);
-  auto target = file(c, "--target", o.data.target, "Their translations, line by line");
-  target.needs(source);
-  source.needs(target);
-  file(c, "--valid", o.data.valid,
-       "Validation pairs, TSV (default: a twentieth of the data, at most 1000 pairs)");
-  auto valid_source = file(c, "--valid-source", o.data.valid_source, "Validation sources, one a line");
-  auto valid_target = file(c, "--valid-target", o.data.valid_target, "Validation targets, one a line");
-  valid_target.needs(valid_source);
-  valid_source.needs(valid_target);
-  c.flag("--swap", o.data.read.swap_columns, "The second column (or --target) is what is translated from");
-  c.flag("--strict", o.data.read.strict, "Stop at the first bad line instead of leaving it out");
-  c.option("--max-length", o.data.read.max_length, "Leave out pairs with more words on a side (default: 50)")
-      .range(1, 100000);
-  c.option("--corpus-size", o.data.corpus_size, "Embedded training pairs").show_default().range(100, 2000000);
+  auto option = add(c, o.data.fields());
+  auto go_together = [&](const char* source, const char* target) {
+    option.at(target).needs(option.at(source));
+    option.at(source).needs(option.at(target));
+  };
+  option.at("--source").excludes(option.at("--data"));
+  go_together("--source", "--target");
+  go_together("--valid-source", "--valid-target");
   add(c, common_fields(o.model), {"--case", "--subwords", "--subword-model"});
-  c.option("--subword-size", o.subword_size,
-           "Pieces at most, 256 bytes among them (default: by the data, 1000 to 8000)")
-      .range(300, kMostWords);
-  c.option("--min-count", o.min_count,
-           "Without pieces: words seen less often are <unk> (default: 2; 1 for the embedded corpus)")
-      .range(1, 1000000000);
-  c.option("--max-vocabulary", o.max_vocabulary, "Without pieces: words a side at most")
-      .show_default()
-      .range(5, kMostWords);
+  add(c, o.token_fields());
 }
 
 void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
@@ -137,16 +125,23 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   add(c, common_fields(o.model), {"--model"});
   for (const char* kind : {"gru", "transformer"}) add(c, network_fields(o.model, kind));
   c.footer(list_attentions());
-  add(c, o.train.budget());
-  add(c, o.train.recipe());
+  auto start = add(c, o.start_fields());
+  start.at("--extend-vocabulary").needs(start.at("--from"));
+  auto budget = add(c, o.train.budget());
+  auto recipe = add(c, o.train.recipe());
+  recipe.at("--batch-tokens").excludes(budget.at("--batch-size"));
   c.option("--probe", o.probe,
            "Sentence whose translation and attention are watched at each validation (default: one of the "
            "validation's)")
       .type_name("SENTENCE");
   c.option("--seed", o.train.seed, "Of weights, order and dropout").show_default();
   c.option("-o,--out", o.train.out, "Model directory").show_default().type_name("DIR");
-  auto resume = c.flag("--resume", o.resume, "Go on with the run in --out (same data and options)");
+  auto resume = c.flag("--resume", o.resume, "Go on with the run in --out, with its data and options");
   c.flag("--force", o.force, "Replace the model in --out").excludes(resume);
+  file(c, "--config", o.config,
+       "Options of a run, as any training.json holds them; those on the command line come first");
+  c.flag("--print-config", o.print_config,
+         "Print all options, as training.json would hold them, and do no more");
   c.flag("-q,--quiet", o.train.quiet, "Errors only");
   add_common_options(c, o.common);
   c.callback([&o, c, &exit_code] {
@@ -260,6 +255,34 @@ void add_diff_command(const Command& app, DiffCommand& o, int& exit_code) {
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
+void add_doctor_command(const Command& app, DoctorCommand& o, int& exit_code) {
+  Command c =
+      app.add_command("doctor", "What is wrong with a file of pairs, and what training on it will take");
+  auto pairs = file(c, "pairs", o.pairs, "TSV: source, target; - is stdin");
+  auto source =
+      file(c, "--source", o.pairs, "Source sentences, one a line, instead of pairs").excludes(pairs);
+  auto target = file(c, "--target", o.target, "Their translations, line by line").needs(source);
+  source.needs(target);
+  c.flag("--swap", o.read.swap_columns, "The second column (or --target) is what is translated from");
+  file(c, "--valid", o.valid, "Validation pairs, TSV: no pair may have a side of theirs");
+  file(c, "--test", o.test, "Test pairs, TSV: the same");
+  c.option("--model", o.model, "A trained model: the pairs it believes least").type_name("DIR");
+  file(c, "--clean", o.clean, "File for the lines worth keeping; FILE.rejected has the others and why");
+  c.option("--max-length", o.max_length, "What train's has: pairs with more words on a side are left out")
+      .show_default()
+      .range(1, 100000);
+  c.option("--seconds", o.seconds, "Of training to measure; 0 is none").show_default().range(0, 3600);
+  c.flag("--json", o.json, "One JSON object, with all lines of every finding");
+  add_common_options(c, o.common);
+  c.footer(
+      "Exit status: 0 nothing that is worth leaving out, 1 something, or a file that cannot be read, 2 wrong "
+      "usage.\ndocs/doctor.md tells how each thing is found.");
+  c.callback([&o, &exit_code] {
+    if (o.pairs.empty()) throw UsageError("doctor: name a file of pairs, or --source and --target");
+    exit_code = run(o);
+  });
+}
+
 void add_replay_command(const Command& app, ReplayCommand& o, int& exit_code) {
   Command c = app.add_command("replay", "Run the step again at which train --check-finite stopped");
   c.option("bundle", o.bundle, "Directory that the training named").required().type_name("DIR");
@@ -285,6 +308,7 @@ int run_program(int argc, char** argv) {
   EvaluateCommand evaluate;
   ScoreCommand score;
   DiffCommand diff;
+  DoctorCommand doctor;
   ReplayCommand replay;
   add_corpus_command(app, corpus, exit_code);
   add_train_command(app, train, exit_code);
@@ -293,6 +317,7 @@ int run_program(int argc, char** argv) {
   add_evaluate_command(app, evaluate, exit_code);
   add_score_command(app, score, exit_code);
   add_diff_command(app, diff, exit_code);
+  add_doctor_command(app, doctor, exit_code);
   add_replay_command(app, replay, exit_code);
   if (!app.parse(argc, argv)) exit_code = app.report();
   if (std::fflush(stdout) != 0 || std::ferror(stdout))

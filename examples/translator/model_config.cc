@@ -2,7 +2,6 @@
 
 #include <common/error.h>
 #include <common/json_text.h>
-#include <common/utf8.h>
 #include <fmt/core.h>
 #include <gradus/error.h>
 #include <gradus/nn/attention/attention.h>
@@ -11,98 +10,13 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <translator/fields_json.h>
 
 namespace translator {
 namespace {
 
 using json = nlohmann::ordered_json;
 namespace nn = gradus::nn;
-
-// A field of a file that is being read. Whatever is wrong is said with both, before anything is made of it.
-struct Place {
-  const std::string& path;
-  std::string name;  // "network.hidden_size"
-
-  [[noreturn]] void fault(const std::string& what) const {
-    throw InputError(path, 0, "is not a translator's configuration: " + what);
-  }
-  // A long value is not repeated whole.
-  static std::string shown(const json& value) {
-    std::string text = json_text::dump(value);
-    return utf8::printable(text.substr(0, 60)) + (text.size() > 60 ? "..." : "");
-  }
-  void must_be(bool right, const char* kind, const json& value) const {
-    if (!right) fault(fmt::format("\"{}\" must be {}: {}", name, kind, shown(value)));
-  }
-
-  template <class T>
-  void read(const Range<T>& kind, const json& value) const {
-    if (std::is_integral_v<T>) must_be(value.is_number_integer(), "a whole number", value);
-    must_be(value.is_number(), "a number", value);
-    const T x = value.get<T>();
-    const bool wrapped = std::is_integral_v<T> && value.is_number_unsigned() && x < 0;
-    if (wrapped || !((x >= kind.least && x <= kind.most) || (kind.or_zero && x == 0)))
-      throw InputError(path, 0,
-                       fmt::format("describes no network that can be built: \"{}\" must be from {} to {}: {}",
-                                   name, kind.or_zero ? T{0} : kind.least, kind.most, shown(value)));
-    *kind.value = x;
-  }
-  void read(const Switch& kind, const json& value) const {
-    must_be(value.is_boolean(), "true or false", value);
-    *kind.value = value.get<bool>();
-  }
-  void read(const Word& kind, const json& value) const {
-    must_be(value.is_string(), "a text", value);
-    std::string text = value.get<std::string>();
-    // It stands in messages, on terminals.
-    must_be(text.size() <= 100 && utf8::printable(text) == text,
-            "a text of at most 100 bytes without control characters", value);
-    *kind.value = text;
-  }
-  void read(const Cell& kind, const json& value) const {
-    std::string cell;
-    read(Word{&cell}, value);
-    kind.set(cell);
-  }
-};
-
-// What is called `name` in `object`, or in an object there; null: nothing is. `place` ends where the search
-// did.
-const json* find(const json& object, std::string_view name, Place& place) {
-  if (!object.is_object()) place.fault((place.name.empty() ? "it" : place.name) + " is no object");
-  const size_t dot = name.find('.');
-  const std::string first(name.substr(0, dot));
-  place.name += (place.name.empty() ? "" : ".") + first;
-  auto at = object.find(first);
-  if (at == object.end()) return nullptr;
-  return dot == name.npos ? &*at : find(*at, name.substr(dot + 1), place);
-}
-
-json json_of(const Cell& kind) { return gradus::nn::cell_name(*kind.value); }
-template <class Kind>
-json json_of(const Kind& kind) {
-  return *kind.value;
-}
-
-void write_json(json& file, const std::string& place, const Fields& fields) {
-  for (const Field& f : fields) {
-    std::string pointer = "/" + place + f.name;
-    std::replace(pointer.begin(), pointer.end(), '.', '/');
-    file[json::json_pointer(pointer)] = std::visit([](const auto& kind) { return json_of(kind); }, f.value);
-  }
-}
-
-void read_json(const json& file, const std::string& path, const std::string& place, const Fields& fields) {
-  for (const Field& f : fields) {
-    Place at{path, ""};
-    if (const json* found = find(file, place + f.name, at))
-      std::visit([&](const auto& kind) { at.read(kind, *found); }, f.value);
-    else if (f.required)
-      at.fault(fmt::format("\"{}\" is missing", at.name));
-  }
-}
-
-constexpr bool kRequired = true, kOrZero = true;
 
 // In the order of config.json.
 Fields fields_of(nn::Seq2SeqConfig& n) {
@@ -118,31 +32,42 @@ Fields fields_of(nn::Seq2SeqConfig& n) {
        "Size of the states (default: 256; 128 for the embedded corpus)", "hidden_size", kRequired},
       {"", Whole{&n.attention_size, 0, kMostUnits}, "", "attention_size", kRequired},
       {"--layers,--num-layers", Whole{&n.rnn.num_layers, 1, kMostLayers},
-       "Layers of the encoder (default: 1); of a transformer, and of its decoder (default: 3; 2)", "num_layers",
-       kRequired},
-      {"", Switch{&*n.rnn.bidirectional}, "", "bidirectional", kRequired},
+       "Layers of the encoder (default: 1); of a transformer, and of its decoder (default: 3; 2)",
+       "num_layers", kRequired},
+      {"--decoder-layers", Whole{&n.decoder_layers, 1, kMostLayers}, "Layers of a recurrent decoder",
+       "decoder_layers"},
+      {"--bidirectional,!--unidirectional", Switch{&*n.rnn.bidirectional},
+       "Read the source both ways (default), or from its beginning only", "bidirectional", kRequired},
       {"-a,--attention", attention_name(n.attention),
        "How the decoder looks at the source: a name from the list below (default: bahdanau)", "attention",
        kRequired},
-      {"--decoder", Word{&n.decoder, {"auto", "bahdanau", "luong"}}, "Order of the decoder; auto: by attention",
-       "decoder", kRequired},
+      {"--decoder", Word{&n.decoder, {"auto", "bahdanau", "luong"}},
+       "Order of the decoder; auto: by attention", "decoder", kRequired},
       {"--input-feeding,!--no-input-feeding", Switch{&n.input_feeding},
        "Luong's order: each attention vector goes into the next step (default: yes)", "input_feeding",
        kRequired},
-      {"--dropout", Number{&n.rnn.dropout, 0, kMostDropout}, "On embeddings and readout (default: 0.2; 0)",
-       "dropout", kRequired},
+      {"--dropout", Number{&n.rnn.dropout, 0, kMostDropout},
+       "On embeddings and readout (default: by the pairs, 0.4 to 0.2; 0 for the embedded corpus)", "dropout",
+       kRequired},
       {"--readout", Word{&n.readout, {"tanh", "maxout"}},
        "What sums a step up: tanh, or maxout as Bahdanau's paper", "readout"},
       {"--cell", Cell{&n.rnn.cell}, "Unit of encoder and decoder (default: gru)", "cell"},
       {"--layer-norm", Switch{&n.rnn.cell.layer_norm},
        "Layer-normalised cells; the decoder then goes step by step", "layer_norm"},
-      {"--residual", Switch{&n.rnn.residual}, "Encoder layers but the first add their input", "residual"},
+      {"--residual", Switch{&n.rnn.residual}, "Recurrent layers but the first add their input", "residual"},
       {"--variational", Switch{&n.rnn.variational},
-       "The encoder's dropout: one mask for all words of a sentence", "variational"},
-      {"--recurrent-dropout", Number{&n.rnn.recurrent_dropout, 0, kMostDropout}, "On the encoder's states",
-       "recurrent_dropout"},
+       "The encoder's dropout: one mask for all words of a sentence (default: below 20,000 pairs)",
+       "variational"},
+      {"--recurrent-dropout", Number{&n.rnn.recurrent_dropout, 0, kMostDropout},
+       "On the encoder's states (default: 0.2 below 20,000 pairs, else 0)", "recurrent_dropout"},
+      {"--tie-embeddings,!--no-tie-embeddings", Switch{&n.tie_embeddings},
+       "One matrix for target words going in and coming out, and with joint pieces for source words "
+       "(default: yes; in a recurrent model of the embedded corpus no)",
+       "tie_embeddings"},
+      {"", Switch{&n.tie_source}, "", "tie_source"},
       {"--temperature", Number{&a.temperature, 1e-6, 1e6},
-       "Attention scores are divided by it: below 1 sharper, above 1 flatter", "attention_options.temperature"},
+       "Attention scores are divided by it: below 1 sharper, above 1 flatter",
+       "attention_options.temperature"},
       {"--top-k", Whole{&a.top_k, 0, kMostPositions},
        "Once trained, look at so many source words at a time at most; 0: all", "attention_options.top_k"},
       {"--heads", Whole{&a.heads, 1, kMostUnits}, "Of multihead, and of a transformer",
@@ -172,9 +97,8 @@ Fields fields_of(nn::TransformerConfig& n) {
       {"--positions", Word{&n.positions, {"sinusoidal", "learned", "none"}}, "How a transformer sees order",
        "positions", kRequired},
       {"", Whole{&n.max_positions, 1, kMostPositions}, "", "max_positions", kRequired},
-      {"--tie-embeddings,!--no-tie-embeddings", Switch{&n.tie_embeddings},
-       "Transformer: one matrix for target words going in and coming out (default: yes)", "tie_embeddings",
-       kRequired}};
+      {"--tie-embeddings,!--no-tie-embeddings", Switch{&n.tie_embeddings}, "", "tie_embeddings", kRequired},
+      {"", Switch{&n.tie_source}, "", "tie_source"}};
 }
 
 Fields fields_of(TrainingData& d) {
@@ -184,6 +108,10 @@ Fields fields_of(TrainingData& d) {
           {"", Whole{&d.pairs, 0, kAny}, "", "pairs"},
           {"", Whole{&d.seed, 0, kAny}, "", "seed"},
           {"", Whole{&d.max_length, 0, kAny}, "", "max_length"}};
+}
+
+FieldsFile kind_of_file(const std::string& path) {
+  return {path, "is not a translator's configuration", "describes no network that can be built"};
 }
 
 // Of the texts that are one of some names; the networks look at theirs themselves.
@@ -224,7 +152,7 @@ Fields common_fields(ModelConfig& c) {
        "the embedded corpus)",
        "subwords"},
       {"--subword-model", Word{&c.subword_model, {"joint", "separate"}},
-       "Pieces of both languages together, or of each", "subword_model"}};
+       "Pieces of both languages together (default), or of each", "subword_model"}};
 }
 
 Fields network_fields(ModelConfig& c, const std::string& model) {
@@ -234,9 +162,10 @@ Fields network_fields(ModelConfig& c, const std::string& model) {
 std::string to_json(const ModelConfig& config) {
   ModelConfig c = config;  // lists point into what they list
   json j = {{"format", "gradus-translator"}, {"version", 1}};
-  write_json(j, "", common_fields(c));
-  write_json(j, "network.", network_fields(c, c.model));
-  if (c.trained_on.corpus == "embedded") write_json(j, "trained_on.", fields_of(c.trained_on));
+  write_fields(j, "", common_fields(c));
+  write_fields(j, "network.", network_fields(c, c.model));
+  if (c.trained_on.corpus == "embedded")
+    write_fields(j, "trained_on.", fields_of(c.trained_on));
   else if (!c.trained_on.corpus.empty()) j["trained_on"] = {{"corpus", c.trained_on.corpus}};
   return json_text::dump(j, 2);
 }
@@ -252,15 +181,15 @@ ModelConfig read_config(std::istream& file, const std::string& path) {
     json j = json_text::parse(file);
     ModelConfig c;
     c.letter_case = "";
-    read_json(j, path, "", common_fields(c));
+    read_fields(j, kind_of_file(path), "", common_fields(c));
     if (c.letter_case.empty()) {  // of before there were three
       bool lowercase = true;
-      read_json(j, path, "", {{"", Switch{&lowercase}, "", "lowercase"}});
+      read_fields(j, kind_of_file(path), "", {{"", Switch{&lowercase}, "", "lowercase"}});
       c.letter_case = lowercase ? "lower" : "keep";
     }
     must_be_known(path, common_fields(c));
-    read_json(j, path, "trained_on.", fields_of(c.trained_on));
-    read_json(j, path, "network.", network_fields(c, c.model));
+    read_fields(j, kind_of_file(path), "trained_on.", fields_of(c.trained_on));
+    read_fields(j, kind_of_file(path), "network.", network_fields(c, c.model));
     return c;
   } catch (const json::exception& e) {
     std::string_view what = e.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."

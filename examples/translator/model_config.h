@@ -38,6 +38,8 @@ struct ModelConfig {
   TrainingData trained_on = {};
 
   bool lowercase() const { return letter_case == "lower"; }
+  /// What people are told that tokens are: words, or pieces.
+  const char* tokens() const { return subwords == "none" ? "words" : "pieces"; }
 };
 
 /// What config.json holds, as lists: what both kinds of network have, and what one kind has.

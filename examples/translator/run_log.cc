@@ -129,30 +129,34 @@ void RunLog::validation(const Validation& v, const Details& d) const {
              {"gradient", rounded(d.norms.gradient)},
              {"weight", rounded(d.norms.weight)},
              {"update", rounded(d.norms.update)}};
-  write({{"event", "validation"},
-         {"epoch", v.epoch},
-         {"step", v.step},
-         {"seconds", v.seconds},
-         {"lr", number(d.lr)},
-         {"train_loss", number(v.train_loss)},
-         {"valid_loss", number(e.nll)},
-         {"perplexity", number(e.perplexity)},
-         {"bleu", number(e.bleu.score)},
-         {"exact_match", e.exact_match},
-         {"sentences", e.sentences},
-         {"tokens_per_s", number(v.tokens_per_second)},
-         {"grad_norm", number(d.grad_norm)},
-         {"skipped_steps", d.skipped},
-         {"best", v.best},
-         {"attention_entropy", e.entropy ? number(*e.entropy) : json(nullptr)},
-         {"norms", norms},
-         {"probe", d.probe ? of(*d.probe, d.samples[0]) : json(nullptr)},
-         {"worst", worst},
-         {"samples", samples}});
+  json event = {{"event", "validation"},
+                {"epoch", v.epoch},
+                {"step", v.step},
+                {"seconds", v.seconds},
+                {"lr", number(d.lr)},
+                {"train_loss", number(v.train_loss)},
+                {"valid_loss", number(e.nll)},
+                {"perplexity", number(e.perplexity)},
+                {"bleu", number(e.bleu.score)},
+                {"exact_match", e.exact_match},
+                {"sentences", e.sentences},
+                {"tokens_per_s", number(v.tokens_per_second)},
+                {"grad_norm", number(d.grad_norm)},
+                {"skipped_steps", d.skipped},
+                {"best", v.best},
+                {"attention_entropy", e.entropy ? number(*e.entropy) : json(nullptr)},
+                {"norms", norms},
+                {"probe", d.probe ? of(*d.probe, d.samples[0]) : json(nullptr)},
+                {"worst", worst},
+                {"samples", samples}};
+  if (d.metric != "loss") event["score"] = number(v.score);
+  write(event);
 }
 
-void RunLog::end(bool finished, int64_t step, double seconds) const {
-  write({{"event", "end"}, {"finished", finished}, {"step", step}, {"seconds", seconds}});
+void RunLog::end(bool finished, int64_t step, double seconds, const std::vector<int64_t>& averaged) const {
+  json event = {{"event", "end"}, {"finished", finished}, {"step", step}, {"seconds", seconds}};
+  if (!averaged.empty()) event["averaged"] = averaged;
+  write(event);
 }
 
 }  // namespace translator

@@ -34,6 +34,7 @@ class RunLog {
     Sample sample;
   };
   struct Details {
+    std::string metric = "loss";
     double lr = 0, grad_norm = 0;
     int64_t skipped = 0;
     std::vector<Sample> samples;
@@ -42,7 +43,8 @@ class RunLog {
     std::vector<Worst> worst;
   };
   void validation(const Validation& v, const Details& d) const;
-  void end(bool finished, int64_t step, double seconds) const;
+  /// `averaged`: the steps whose mean is the best model, if one is.
+  void end(bool finished, int64_t step, double seconds, const std::vector<int64_t>& averaged = {}) const;
 
  private:
   void write(const nlohmann::ordered_json& event) const;

@@ -10,6 +10,7 @@
 #include <gradus/nn/module.h>
 #include <translator/commands.h>
 #include <translator/data.h>
+#include <translator/doctor/examine.h>
 #include <translator/files.h>
 #include <translator/forecast.h>
 #include <translator/model_config.h>
@@ -41,13 +42,22 @@ void refuse_options_of_the_other(TrainCommand& o) {
       throw UsageError(fmt::format("{} is of a {}: a {} has nothing for it", f.option(), other, own));
 }
 
+// Those that choose where to look by themselves, all at once.
+void must_be_guidable(const TrainCommand& o) {
+  if (o.train.guided_alignment == 0) return;
+  const std::string& attention = o.model.network.attention;
+  const bool recurrent = o.model.model != "transformer";
+  for (const char* other : {"none", "uniform", "oracle", "hard", "multihead"})
+    if (recurrent && attention == other)
+      throw UsageError("--guided-alignment has nothing to teach to attention " + attention);
+  if (!recurrent) throw UsageError("--guided-alignment is for recurrent models, with one attention");
+}
+
 std::string kind_of(const ModelConfig& c) {
   if (c.model != "transformer") return "attention " + c.network.attention;
   return fmt::format("transformer of {} + {} layers, {} heads", c.transformer.num_layers,
                      c.transformer.num_layers, c.transformer.num_heads);
 }
-
-const char* kind_of_tokens(const ModelConfig& c) { return c.subwords == "none" ? "words" : "pieces"; }
 
 // Before any of it is asked for.
 void must_fit_this_machine(const ModelConfig& config, const TrainCommand& o, const Data& data) {
@@ -61,12 +71,12 @@ std::string vocabulary_complaint(const TrainCommand& o, const Data& data, const 
   std::string options;
   for (const char* option : {"--min-count", "--max-vocabulary", "--subword-size"})
     if (o.given.count(option)) options += std::string(options.empty() ? "" : " and ") + option;
-  if (options.empty()) return "";
+  if (options.empty() || !o.from.empty()) return "";  // with --from others would take another model
   const LearntText others = learn_text(o, data);
   if (others.source.size() == model.source.size() && others.target.size() == model.target.size()) return "";
   return fmt::format(
       "the model in {} knows {} and {} {}, {} would make it {} and {}: --resume cannot change them",
-      o.train.out, model.source.size(), model.target.size(), kind_of_tokens(model.config), options,
+      o.train.out, model.source.size(), model.target.size(), model.config.tokens(), options,
       others.source.size(), others.target.size());
 }
 
@@ -79,6 +89,19 @@ SentencePair probe_of(const TrainCommand& o, const Model& model) {
   if (auto fault = model.length_fault(model.reads, o.probe); !fault.empty())
     throw UsageError("--probe: the sentence " + fault);
   return p;
+}
+
+// Sentences as long as the model can take.
+void must_be_readable(const Model& model, const Data& data) {
+  for (const auto* part : {&data.train, &data.valid})
+    for (const SentencePair& p : *part) {
+      std::string fault = model.length_fault(model.reads, p.source_text);
+      if (fault.empty() && !p.tag.empty() && model.most_positions() > 0)
+        fault = model.length_fault(model.reads.split(p.source_text).pieces.size() + 1);
+      if (fault.empty()) fault = model.length_fault(model.writes, p.target_text);
+      if (!fault.empty())
+        throw UsageError("a sentence " + fault + "; a smaller --max-length leaves such pairs out");
+    }
 }
 
 void must_be_there_or_not(const TrainCommand& o) {
@@ -95,27 +118,62 @@ void must_be_there_or_not(const TrainCommand& o) {
         "holds a model already: --resume goes on with it, --force replaces it, --out names another place");
 }
 
-// --resume goes on with the network that is there, and reads text as it does: what is given must be what its
-// config.json says.
+// --resume and --from go on with the network that is there, and read text as it does: what is given must be what
+// its config.json says. --from may drop out otherwise.
 void take_over(TrainCommand& o) {
-  ModelConfig here = o.model, there = read_config(in(o.train.out, "config.json"));
+  const std::string& directory = o.resume ? o.train.out : o.from;
+  const char* why = o.resume ? "--resume" : "--from";
+  const std::set<std::string> free = {"--dropout", "--recurrent-dropout", "--variational", "--word-dropout"};
+  ModelConfig here = o.model, there = read_config(in(directory, "config.json"));
   if (o.given.count("--model") && here.model != there.model)
     throw UsageError(
-        fmt::format("the model in {} is a {}: --resume cannot change it", o.train.out, there.model));
+        fmt::format("the model in {} is a {}: {} cannot change it", directory, there.model, why));
   if (there.transformer.dim_feedforward == 0)
     there.transformer.dim_feedforward = 4 * there.transformer.d_model;
   std::vector<std::string> others;
   auto compare = [&](const Fields& asked, const Fields& found) {
     for (size_t i = 0; i < asked.size(); ++i)
-      if (o.given.count(asked[i].option()) && asked[i].text() != found[i].text())
+      if (o.given.count(asked[i].option()) && asked[i].text() != found[i].text() &&
+          (o.resume || !free.count(asked[i].option())))
         others.push_back(fmt::format("{} {}, not {}", asked[i].option(), found[i].text(), asked[i].text()));
   };
   compare(network_fields(here, there.model), network_fields(there, there.model));
   compare(common_fields(here), common_fields(there));
   if (!others.empty())
-    throw UsageError(fmt::format("the model in {} has {}: --resume cannot change {}", o.train.out,
-                                 fmt::join(others, "; "), others.size() == 1 ? "it" : "them"));
+    throw UsageError(fmt::format("the model in {} has {}: {} cannot change {}", directory,
+                                 fmt::join(others, "; "), why, others.size() == 1 ? "it" : "them"));
   o.model.model = there.model;
+  if (o.resume) return;
+  const Fields asked = network_fields(here, there.model), found = network_fields(there, there.model);
+  for (size_t i = 0; i < asked.size(); ++i)
+    if (free.count(asked[i].option()) && !o.open(asked[i].option().c_str())) found[i].assign(asked[i]);
+  for (const Fields& settled : {found, common_fields(there)})
+    for (const Field& f : settled) o.configured.insert(f.option());
+  o.model = there;
+}
+
+// A trained model to go on from with other data.
+Model trained_model(const TrainCommand& o, const Data& data) {
+  Model model = Model::load(o.from);
+  prepare(model, o, data);
+  must_fit_this_machine(model.config, o, data);
+  must_be_readable(model, data);
+  return model;
+}
+
+// What is compared with validation pairs needs some.
+void must_have_validation(const TrainCommand& o, const Data& data) {
+  const TrainOptions& t = o.train;
+  if (!data.valid.empty() || (t.metric == "loss" && t.patience == 0 && t.kept() == 0)) return;
+  throw UsageError(
+      "--metric, --patience, --keep and --average look at validation pairs, and none could be held out: --valid "
+      "names some");
+}
+
+std::string best_of(const TrainOptions& o, const Trainer& trainer) {
+  const std::string score =
+      o.metric == "loss" ? "" : fmt::format("{} {:.2f}, ", o.metric, trainer.best_score());
+  return fmt::format("best model ({}validation loss {:.4f})", score, trainer.best_loss());
 }
 
 }  // namespace
@@ -125,39 +183,6 @@ const std::atomic<bool>& stop_on_signals() {
     if (std::signal(signal, on_interrupt) == SIG_IGN)
       std::signal(signal, SIG_IGN);  // nohup, jobs in the background
   return stop_requested;
-}
-
-// What is not given on the command line depends on the network and on the data: the embedded corpus is small
-// and clean.
-void fill_defaults(TrainCommand& o, bool embedded) {
-  const bool transformer = o.model.model == "transformer";
-  auto open = [&](const char* option) { return o.given.count(option) == 0; };
-  gradus::nn::Seq2SeqConfig& n = o.model.network;
-  gradus::nn::TransformerConfig& t = o.model.transformer;
-  TrainOptions& run = o.train;
-  if (open("--hidden")) n.hidden_size = embedded ? 128 : 256;
-  if (open("--embedding")) n.embedding_dim = t.d_model = embedded ? 128 : 256;
-  if (open("--layers")) {
-    n.rnn.num_layers = 1;
-    t.num_layers = embedded ? 2 : 3;
-  }
-  if (open("--dropout")) {
-    n.rnn.dropout = embedded ? 0 : 0.2;
-    t.dropout = embedded ? 0 : 0.1;
-  }
-  if (open("--case")) o.model.letter_case = embedded ? "lower" : "first";
-  if (open("--subwords")) o.model.subwords = embedded || !Subwords::available() ? "none" : "bpe";
-  o.data.read.text = {.lowercase = o.model.lowercase(), .plain = o.model.subwords == "none"};
-  if (open("--min-count")) o.min_count = embedded ? 1 : 2;
-  if (open("--lr")) {
-    run.lr = default_lr(run.optimizer, embedded);
-    if (transformer && embedded && run.optimizer.starts_with("adam")) run.lr = 2e-3;
-  }
-  if (open("--weight-decay")) run.weight_decay = run.optimizer == "adamw" ? 0.01 : 0;
-  if (open("--clip-norm")) run.clip = run.clip_value > 0 ? 0 : 1;
-  if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : embedded ? 7 : 12;
-  if (run.epochs == 0 && run.max_minutes <= 0)
-    throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
 }
 
 Model fresh_model(const TrainCommand& o, const Data& data, const LearntText& text) {
@@ -172,13 +197,7 @@ Model fresh_model(const TrainCommand& o, const Data& data, const LearntText& tex
   config.network.target_vocabulary = config.transformer.target_vocabulary = text.target.size();
   must_fit_this_machine(config, o, data);
   Model model(config, text.source, text.target, o.train.seed, text.models);
-  for (const auto* part : {&data.train, &data.valid})
-    for (const SentencePair& p : *part) {
-      std::string fault = model.length_fault(model.reads, p.source_text);
-      if (fault.empty()) fault = model.length_fault(model.writes, p.target_text);
-      if (!fault.empty())
-        throw UsageError("a sentence " + fault + "; a smaller --max-length leaves such pairs out");
-    }
+  must_be_readable(model, data);
   return model;
 }
 
@@ -186,27 +205,40 @@ int run(TrainCommand& o) {
   auto say = [quiet = o.train.quiet](const std::string& line) {
     if (!quiet) tell("{}\n", line);
   };
+  if (!o.print_config) Model::finish_replacing(o.train.out);
+  if (o.resume) take_own_config(o);
+  if (!o.config.empty()) take_config(o, o.config);
   apply(o.common);
   o.train.threads = o.common.threads;
-  Model::finish_replacing(o.train.out);
-  must_be_there_or_not(o);
-  if (o.resume) take_over(o);
+  if (!o.print_config) must_be_there_or_not(o);
+  if (o.resume || !o.from.empty()) take_over(o);
   refuse_options_of_the_other(o);
 
-  fill_defaults(o, o.data.embedded());
+  must_be_guidable(o);
+  fill_text_defaults(o);
   std::optional<Model> there;
   if (o.resume) {
     there.emplace(Model::load_description(o.train.out));
     o.model = there->config;
     o.data.read.text = there->reads.reading();
   }
-  if (!Subwords::available() && !o.data.embedded() && !o.resume && !o.given.count("--subwords"))
+  if (!Subwords::available() && !o.data.embedded() && !o.resume && o.open("--subwords"))
     say("this build has no SentencePiece (libsentencepiece-dev): words are the tokens, as with --subwords none");
   Data data = load_data(o.data);
-  for (const std::string& line : data.reports) say(line);
+  if (!o.print_config)
+    for (const std::string& line : data.reports) say(line);
   if (data.train.empty())
     throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
-  Model model = there ? std::move(*there) : fresh_model(o, data, learn_text(o, data));
+  const std::string chosen = fill_defaults(o, static_cast<int64_t>(data.train.size()));
+  if (o.print_config) return print_whole(to_json(o)), 0;
+  if (!chosen.empty() && !o.resume) say(chosen);
+  if (!o.resume && !data.embedded && !o.train.quiet) doctor::warn(data.train, o.common.threads);
+  must_have_validation(o, data);
+  Model model = there            ? std::move(*there)
+                : o.from.empty() ? fresh_model(o, data, learn_text(o, data))
+                                 : trained_model(o, data);
+  if (auto wrong = trained_parameters(*model.network, o.train.freeze).complaint; !wrong.empty())
+    throw UsageError("--freeze: " + wrong);
   if (o.resume) must_fit_this_machine(model.config, o, data);
   const std::string complaint = o.resume ? vocabulary_complaint(o, data, model) : "";
   const size_t pairs = data.train.size();
@@ -218,29 +250,39 @@ int run(TrainCommand& o) {
   if (o.resume) {
     trainer.resume();  // refuses other data first, which would have other words too
     if (!complaint.empty()) throw UsageError(complaint);
+    write_file(in(o.train.out, "training.json"), to_json(o));  // it may be prolonged
   } else {
     Model::replace(o.train.out, [&](const std::string& where) {
       model.save_description(where);
       trainer.save_start(where);
+      write_file(in(where, "training.json"), to_json(o));
     });
   }
   say(fmt::format("{} pairs, {} and {} {}, {}, {} parameters, {} thread{}",
                   format_count(static_cast<double>(pairs)), model.source.size(), model.target.size(),
-                  kind_of_tokens(model.config), kind_of(model.config),
+                  model.config.tokens(), kind_of(model.config),
                   format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))),
                   o.train.threads, o.train.threads == 1 ? "" : "s"));
 
   const int64_t first_step = trainer.step();
   if (!trainer.run(stop_on_signals())) {
-    tell("Interrupted at step {}; everything is saved in {}. Go on with the same command and --resume{}.\n",
-         trainer.step(), o.train.out, o.force ? " in place of --force" : "");
+    tell(
+        "Interrupted at step {}; everything is saved in {}. Go on with: translator train --resume --out {}\n",
+        trainer.step(), o.train.out, o.train.out);
     return 130;
   }
   if (o.resume && trainer.step() == first_step)
-    say("The run was over already: more --epochs or --max-minutes prolong it.");
+    say(fmt::format("The run was over already: more {}.", trainer.out_of_patience()
+                                                              ? "--patience prolongs it"
+                                                              : "--epochs or --max-minutes prolong it"));
+  if (trainer.out_of_patience())
+    say(fmt::format("No better {} in {} validations: stopped at step {}.", o.train.metric, o.train.patience,
+                    trainer.step()));
+  if (!trainer.averaged().empty())
+    say(fmt::format("The mean of the models of steps {} is better than each.",
+                    fmt::join(trainer.averaged(), ", ")));
   say(fmt::format("Trained in {}. The {} is in {}.", format_duration(trainer.seconds()),
-                  validated ? fmt::format("best model (validation loss {:.4f})", trainer.best_loss()) : "model",
-                  o.train.out));
+                  validated ? best_of(o.train, trainer) : "model", o.train.out));
   return 0;
 }
 

@@ -54,23 +54,36 @@ const OptimizerKind& optimizer_kind(const std::string& optimizer) {
 Fields TrainOptions::budget() {
   return {
       {"-e,--epochs", Whole{&epochs, 0, 1000000},
-       "Passes over the data (default: 12, 7 for the embedded corpus; no limit with --max-minutes)"},
-      {"--max-minutes", Number{&max_minutes, 1e-6, 1e7},
+       "Passes over the data (default: by the pairs, 12 to 40; 6 for the embedded corpus; no limit with "
+       "--max-minutes)"},
+      {"--max-minutes", Number{&max_minutes, 1e-6, 1e7, kOrZero},
        "Stop after so many minutes, learning rate decayed by then (default: no limit)"},
-      {"-b,--batch-size", Whole{&batch_size, 1, 1000000}, "Sentence pairs a step"},
-      {"--validate-every", Whole{&validate_every, 1, 1000000000},
+      {"-b,--batch-size", Whole{&batch_size, 1, 1000000},
+       "Sentence pairs a step (default: by the pairs, 32 to 64)"},
+      {"--validate-every", Whole{&validate_every, 1, 1000000000, kOrZero},
        "Steps between validations (default: once an epoch)"},
+      {"--patience", Whole{&patience, 1, 1000000, kOrZero},
+       "Stop after so many validations in a row that are no better by --metric (default: never)"},
+      {"--keep", Whole{&keep, 1, 1000, kOrZero},
+       "Keep so many of the best models as model directories DIR/kept/step-N (default: none; 5 with --average)"},
+      {"--average", Switch{&average},
+       "At the end, put the mean of the kept models' weights in the best one's place where it is better by "
+       "--metric"},
       {"--check-finite", Switch{&check_finite},
        "Stop at the first NaN or infinity, say where it came from, and keep all for `translator replay`"}};
 }
 
 Fields TrainOptions::recipe() {
   return {
+      {"--batch-tokens", Whole{&batch_tokens, 1, 1000000000, kOrZero},
+       "In place of --batch-size: tokens a step, of both sides together, padding included (default: none)"},
+      {"--accumulate", Whole{&accumulate, 1, 1000000},
+       "Batches whose gradients are summed up for a step: as one batch so much larger, in the memory of one"},
       {"--optimizer", Word{&optimizer, optimizer_names()},
        "What changes the weights; adadelta as Bahdanau's (rho 0.95, eps 1e-6)"},
       // A run may be blown up to see what --check-finite says, but a float must hold the rate.
       {"--lr", Number{&lr, kAboveZero, 1e30},
-       "Highest learning rate (default: 0.001, 0.003 for the embedded corpus; sgd and adadelta 1, "
+       "Highest learning rate (default: 0.003; a transformer's 0.001, 0.002 for the embedded corpus; sgd and adadelta 1, "
        "adagrad 0.05)"},
       {"--momentum", Number{&momentum, 0, 0.9999}, "Of sgd and rmsprop"},
       {"--weight-decay", Number{&weight_decay, 0, kMostDecay},
@@ -78,28 +91,41 @@ Fields TrainOptions::recipe() {
       {"--schedule", Word{&schedule, kSchedules},
        "Learning rate over the run; step is halved from the middle on, noam the inverse root of the steps, "
        "plateau is halved when validation stalls"},
-      {"--warmup", Whole{&warmup, 1, 1000000000},
+      {"--warmup", Whole{&warmup, 1, 1000000000, kOrZero},
        "Steps over which the learning rate rises first (default: 100, a tenth of the run at most)"},
       {"--clip-norm,--clip", Number{&clip, 0, 1e9},
        "Global gradient norm at most; 0: any (default: 1; with --clip-value any)"},
-      {"--clip-value", Number{&clip_value, 1e-30, 1e9}, "Every entry of a gradient at most (default: any)"},
+      {"--clip-value", Number{&clip_value, 1e-30, 1e9, kOrZero},
+       "Every entry of a gradient at most (default: any)"},
+      {"--metric", Word{&metric, {"loss", "bleu", "chrf", "exact"}},
+       "What the best model is, for what is kept, --patience and a plateau: validation loss, or a score of "
+       "greedy translations of the validation pairs, the first 1000 at most"},
       {"--ema", Number{&ema, 0, 0.999999},
-       "Validate and keep a moving average of the weights with this decay, as 0.999 (default: none)"},
+       "Validate and keep a moving average of the weights with this decay (default: 0.999; none for the embedded "
+       "corpus)"},
       {"--scheduled-sampling", Number{&scheduled_sampling, 0, 1},
        "Feed the model's own word instead of the reference with a probability that rises to this"},
       {"--subword-dropout", Number{&subword_dropout, 0, 0.9},
        "Split words into pieces anew each epoch, leaving out merges with this probability: BPE-dropout; unigram "
-       "draws splits, the more evenly the higher it is"},
-      {"--label-smoothing", Number{&label_smoothing, 0, 0.9}, "Spread over all words"}};
+       "draws splits, the more evenly the higher it is (default: 0.1 below 20,000 pairs, else 0)"},
+      {"--word-dropout", Number{&word_dropout, 0, 0.9},
+       "Put <unk> in the place of words that are read, of source and target, with this probability"},
+      {"--label-smoothing", Number{&label_smoothing, 0, 0.9}, "Spread over all words (default: 0.1)"},
+      {"--guided-alignment", Number{&guided_alignment, 0, 1000},
+       "Learn from the links of the data where to look: what the attention's weights cost beside them counts so "
+       "much (default: 0, not at all)"},
+      {"--freeze", Free{&freeze, "NAMES"},
+       "Parameters that stay as they are, with commas between: names, or what stands before one of their dots "
+       "(encoder)"}};
 }
 
 std::unique_ptr<nn::Optimizer> make_optimizer(const TrainOptions& o) {
   return std::unique_ptr<nn::Optimizer>(optimizer_kind(o.optimizer).make(o));
 }
 
-double default_lr(const std::string& optimizer, bool embedded) {
+double default_lr(const std::string& optimizer, bool transformer, bool embedded) {
   const double own = optimizer_kind(optimizer).lr;
-  return own > 0 ? own : embedded ? 3e-3 : 1e-3;
+  return own > 0 ? own : !transformer ? 3e-3 : embedded ? 2e-3 : 1e-3;
 }
 
 double learning_rate(const std::string& schedule, double base, double progress, int64_t step,

@@ -19,6 +19,8 @@ struct TrainOptions {
   int64_t epochs = 10;
   double max_minutes = 0;
   int64_t batch_size = 64;
+  int64_t batch_tokens = 0;
+  int64_t accumulate = 1;
   std::string optimizer = "adam";
   double lr = 1e-3;
   double momentum = 0;
@@ -30,12 +32,20 @@ struct TrainOptions {
   double ema = 0;
   double scheduled_sampling = 0;
   double subword_dropout = 0;
+  double word_dropout = 0;
+  double guided_alignment = 0;
   double label_smoothing = 0;
+  std::string freeze = {};
   int64_t validate_every = 0;  ///< steps; 0: once an epoch
+  std::string metric = "loss";
+  int64_t patience = 0;
+  int64_t keep = 0;
+  bool average = false;
   bool check_finite = false;
   uint64_t seed = 42;
   int threads = 1;
-  int64_t validation_translations = 200;  ///< sentences, for BLEU and exact match
+  int64_t validation_translations = 200;  ///< sentences, for BLEU and exact match; with --metric loss
+  double usual_epochs = 0;  ///< what such data need, told when the speed is known; 0: nothing is told
   std::string out = {};                   ///< model directory
   bool quiet = false;
   std::string title =
@@ -43,14 +53,17 @@ struct TrainOptions {
 
   Fields recipe();  ///< what a run cannot change when it goes on
   Fields budget();  ///< what it can change, and its batches, which it compares by itself
+
+  /// Sentences that a validation translates: one that a model is chosen by needs more of them.
+  int64_t translated() const { return metric == "loss" ? validation_translations : 1000; }
+  int64_t kept() const { return keep > 0 ? keep : average ? 5 : 0; }
 };
 
 /// The optimiser that the options name. @throws gradus::Error for an unknown name.
 std::unique_ptr<gradus::nn::Optimizer> make_optimizer(const TrainOptions& options);
 
-/// What --lr is when it is not given: of Adam and its like on the embedded corpus or on sentences of one's
-/// own, and of the others.
-double default_lr(const std::string& optimizer, bool embedded);
+/// What --lr is when it is not given: of Adam and its like by the network and the data, of the others their own.
+double default_lr(const std::string& optimizer, bool transformer, bool embedded);
 
 /// The learning rate from its base, the share of the run that is over (by epochs or by time, so that
 /// --max-minutes decays too), the steps done, and the length of the warm-up.

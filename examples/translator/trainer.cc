@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include <translator/autopsy.h>
 #include <translator/files.h>
 #include <translator/live_view.h>
+#include <translator/translation.h>
 #include <common/error.h>
 #include <common/progress.h>
 #include <common/utf8.h>
@@ -30,6 +32,7 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 constexpr int64_t kMeasureEvery = 100;
 constexpr size_t kWorst = 5;  // sentences that are logged
 constexpr int64_t kAlignAtMost = 100;
+constexpr double kKnown = 20;  // seconds after which the speed is known
 
 // FNV-1a over all ids: tells whether a run goes on with the data it began with.
 uint64_t fingerprint(const std::vector<EncodedPair>& pairs) {
@@ -39,6 +42,11 @@ uint64_t fingerprint(const std::vector<EncodedPair>& pairs) {
     for (int32_t id : p.source) mix(id);
     for (int32_t id : p.target) mix(id);
     mix(-1);
+    if (p.weight != 1) {
+      const auto bits = std::bit_cast<uint64_t>(p.weight);
+      mix(static_cast<int32_t>(bits));
+      mix(static_cast<int32_t>(bits >> 32));
+    }
   }
   return hash;
 }
@@ -47,7 +55,9 @@ std::vector<EncodedPair> encode_with_bar(const std::vector<SentencePair>& pairs,
                                          const TrainOptions& options) {
   Progress bar("splitting sentences", static_cast<int64_t>(pairs.size()),
                {.unit = "pairs/s", .delay_seconds = 2, .quiet = options.quiet});
-  return encode(pairs, model, 0, [&](int64_t done) { bar.update(done); });
+  return encode(pairs, model, {.links = options.guided_alignment > 0, .on_progress = [&](int64_t done) {
+                                 bar.update(done);
+                               }});
 }
 
 }  // namespace
@@ -55,27 +65,32 @@ std::vector<EncodedPair> encode_with_bar(const std::vector<SentencePair>& pairs,
 Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid,
                  const TrainOptions& options)
     : model_(model),
+      trained_(trained_parameters(*model.network, options.freeze).parameters),
       train_(encode_with_bar(train, model, options)),
       valid_(std::move(valid)),
       options_(options),
       optimizer_(make_optimizer(options)),
-      plateau_(*optimizer_, {.factor = 0.5, .patience = 1}),
+      plateau_(*optimizer_, {.maximize = options.metric != "loss", .factor = 0.5, .patience = 1}),
       ema_({.decay = options.ema, .warmup = true}),
       base_lr_(options.lr),
       pool_(options.threads),
       meter_(*model.network),
-      log_(options.out) {
+      log_(options.out),
+      checkpoints_(options.out, options.kept()) {
   if (train_.empty()) throw InputError("training data", 0, "has no sentence pairs");
-  if (model.takes_alignments() &&
+  const bool guided = options.guided_alignment > 0;
+  if ((guided || model.takes_alignments()) &&
       std::all_of(train_.begin(), train_.end(), [](const EncodedPair& p) { return p.links.empty(); }))
     throw InputError("training data", 0,
-                     "has no alignments (a third column, 0-0 1-2), which oracle attention takes");
-  batches_per_epoch_ = static_cast<int64_t>(batches_of(0).size());
+                     fmt::format("has no alignments (a third column, 0-0 1-2), which {}",
+                                 guided ? "--guided-alignment learns from" : "oracle attention takes"));
+  batches_per_epoch_ = steps_of(epoch_batches(train_, 0, epoch_options()));
   // Split anew, a text has a token a byte at most.
   for (size_t i = 0; i < train_.size(); ++i)
     tokens_per_epoch_ +=
-        1 + static_cast<int64_t>(options_.subword_dropout > 0 ? train[i].target_text.size() + 1
-                                                              : train_[i].target.size());
+        static_cast<int64_t>(std::ceil(train_[i].weight)) *
+        (1 + static_cast<int64_t>(options_.subword_dropout > 0 ? train[i].target_text.size() + 1
+                                                               : train_[i].target.size()));
   fingerprint_ = fingerprint(train_);
   if (options_.subword_dropout > 0) texts_ = std::move(train);
   int64_t tenth = options_.epochs > 0 ? options_.epochs * batches_per_epoch_ / 10 : 100;
@@ -87,52 +102,71 @@ void Trainer::split_anew() {
   if (texts_.empty()) return;
   const uint64_t seed =
       gradus::Rng(options_.seed, static_cast<uint64_t>(epoch_) + (uint64_t{1} << 41)).next_u64();
-  Subwords::seeded(seed, [&] { train_ = encode(texts_, model_, options_.subword_dropout); });
+  Subwords::seeded(seed, [&] {
+    train_ =
+        encode(texts_, model_, {.dropout = options_.subword_dropout, .links = options_.guided_alignment > 0});
+  });
 }
 
-// Shuffled, sorted by length within pools of 50 batches (so that a batch pads little and the order stays
-// random), cut into batches, which are shuffled. A function of seed and epoch alone: a resumed run sees the
-// same batches.
-std::vector<std::vector<size_t>> Trainer::batches_of(int64_t epoch) const {
-  gradus::Rng rng(options_.seed, static_cast<uint64_t>(epoch) + 1000);
-  auto shuffle = [&rng](auto& v) {
-    for (size_t i = v.size(); i > 1; --i)
-      std::swap(v[i - 1], v[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
-  };
-  std::vector<size_t> order(train_.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  shuffle(order);
-  size_t size = static_cast<size_t>(options_.batch_size), pool = size * 50;
-  std::vector<std::vector<size_t>> batches;
-  for (size_t begin = 0; begin < order.size(); begin += pool) {
-    auto first = order.begin() + static_cast<long>(begin);
-    auto last = order.begin() + static_cast<long>(std::min(order.size(), begin + pool));
-    std::stable_sort(first, last, [&](size_t a, size_t b) {
-      return std::pair(train_[a].target.size(), train_[a].source.size()) <
-             std::pair(train_[b].target.size(), train_[b].source.size());
-    });
-    for (auto at = first; at != last; at += static_cast<long>(batches.back().size()))
-      batches.emplace_back(at, at + std::min<long>(static_cast<long>(size), last - at));
+// The pieces and batches of this epoch.
+void Trainer::begin_epoch() {
+  split_anew();
+  batches_ = epoch_batches(train_, epoch_, epoch_options());
+  batches_per_epoch_ = steps_of(batches_);
+}
+
+EpochOptions Trainer::epoch_options() const {
+  return {.batch_size = options_.batch_size, .batch_tokens = options_.batch_tokens, .seed = options_.seed};
+}
+
+int64_t Trainer::steps_of(const std::vector<Batch>& batches) const {
+  return (static_cast<int64_t>(batches.size()) + options_.accumulate - 1) / options_.accumulate;
+}
+
+// Of the mean loss over the target words of all batches of the step.
+nn::OutputGradients Trainer::step_gradients() {
+  const size_t most = static_cast<size_t>(options_.accumulate), begin = static_cast<size_t>(batch_) * most,
+               count = std::min(most, batches_.size() - begin);
+  int64_t tokens = 0;
+  for (size_t k = 0; k < count; ++k)
+    for (size_t i : batches_[begin + k]) tokens += static_cast<int64_t>(train_[i].target.size()) + 1;
+  nn::OutputGradients sum;
+  for (size_t k = 0; k < count; ++k) {
+    const uint64_t own = k * 0x9E3779B97F4A7C15;  // each draws its own numbers
+    StepBatch work{.parts = parts_of(train_, batches_[begin + k], pool_.size()),
+                   .loss = {.label_smoothing = options_.label_smoothing,
+                            .guided_alignment = options_.guided_alignment,
+                            .baseline = baseline_},
+                   .training_seed = options_.seed * 1000003 + static_cast<uint64_t>(step_) + own,
+                   .step = step_};
+    if (options_.scheduled_sampling > 0) feed_own_words(work.parts, k);
+    if (options_.word_dropout > 0)
+      drop_words(work.parts, options_.word_dropout,
+                 gradus::Rng(options_.seed, static_cast<uint64_t>(step_) + (uint64_t{1} << 41)).split(k));
+    nn::OutputGradients out;
+    try {
+      std::optional<gradus::CheckFinite> checking;
+      if (options_.check_finite) checking.emplace();
+      out = differentiate(model_, work, pool_);
+    } catch (const gradus::NotFinite&) {
+      stop_for(work);
+    }
+    if (count > 1) out.gradients.scale(static_cast<double>(out.tokens) / static_cast<double>(tokens));
+    if (k == 0) {
+      sum = std::move(out);
+    } else {
+      sum.gradients.add(out.gradients);
+      sum.nll += out.nll;
+      sum.tokens += out.tokens;
+    }
   }
-  shuffle(batches);
-  return batches;
+  return sum;
 }
 
-int64_t Trainer::train_step(const std::vector<size_t>& batch) {
+int64_t Trainer::train_step() {
   auto start = Clock::now();
-  StepBatch work{.parts = parts_of(train_, batch, pool_.size()),
-                 .loss = {.label_smoothing = options_.label_smoothing, .baseline = baseline_},
-                 .training_seed = options_.seed * 1000003 + static_cast<uint64_t>(step_),
-                 .step = step_};
-  if (options_.scheduled_sampling > 0) feed_own_words(work.parts);
-  nn::OutputGradients out;
-  try {
-    std::optional<gradus::CheckFinite> checking;
-    if (options_.check_finite) checking.emplace();
-    out = differentiate(model_, work, pool_);
-  } catch (const gradus::NotFinite&) {
-    stop_for(work);
-  }
+  nn::OutputGradients out = step_gradients();
+  if (!options_.freeze.empty()) keep_only(trained_, out.gradients);
   if (options_.clip_value > 0) nn::clip_grad_value(out.gradients, options_.clip_value);
   double norm = nn::grad_norm(out.gradients, &pool_);
   bool measured = validates_after(step_ + 1, batch_ + 1) || step_ % kMeasureEvery == 0;
@@ -140,8 +174,8 @@ int64_t Trainer::train_step(const std::vector<size_t>& batch) {
   if (std::isfinite(norm)) {
     double factor = options_.clip > 0 ? nn::clip_factor(norm, options_.clip) : 1;
     optimizer_->set_lr(rate());
-    optimizer_->step(*model_.network, out.gradients, factor, &pool_);
-    if (options_.ema > 0) ema_.update(*model_.network);
+    optimizer_->step(trained_, out.gradients, factor, &pool_);
+    if (options_.ema > 0) ema_.update(trained_);
   } else {
     ++skipped_;
   }
@@ -167,9 +201,18 @@ void Trainer::stop_for(const StepBatch& batch) {
                                       autopsy.text(), bundle));
 }
 
+// Batches by tokens may be more in one epoch than in another: then only this one's are counted.
+double Trainer::epochs() const {
+  const double steps = static_cast<double>(batches_per_epoch_);
+  return options_.batch_tokens > 0 ? static_cast<double>(epoch_) + static_cast<double>(batch_) / steps
+                                   : static_cast<double>(step_) / steps;
+}
+
 double Trainer::progress() const {
   double steps = static_cast<double>(options_.epochs * batches_per_epoch_);
-  double by_epochs = options_.epochs > 0 ? static_cast<double>(step_) / steps : 0;
+  double by_epochs = options_.epochs == 0        ? 0
+                     : options_.batch_tokens > 0 ? epochs() / static_cast<double>(options_.epochs)
+                                                 : static_cast<double>(step_) / steps;
   double by_time = options_.max_minutes > 0 ? seconds_ / (60 * options_.max_minutes) : 0;
   return std::min(1.0, std::max(by_epochs, by_time));
 }
@@ -179,13 +222,13 @@ double Trainer::rate() const {
 }
 
 // The more of the run is over, the more often the decoder hears itself instead of the reference.
-void Trainer::feed_own_words(std::vector<nn::Seq2SeqBatch>& parts) {
+void Trainer::feed_own_words(std::vector<nn::Seq2SeqBatch>& parts, size_t nth) {
   auto generator = model_.network->generator();
   double probability = options_.scheduled_sampling * progress();
   pool_.run([&](int worker) {
     for (size_t k = static_cast<size_t>(worker); k < parts.size(); k += static_cast<size_t>(pool_.size())) {
-      gradus::Rng rng =
-          gradus::Rng(options_.seed, static_cast<uint64_t>(step_) + (uint64_t{1} << 40)).split(k);
+      gradus::Rng rng = gradus::Rng(options_.seed, static_cast<uint64_t>(step_) + (uint64_t{1} << 40))
+                            .split(nth * static_cast<size_t>(pool_.size()) + k);
       parts[k].target_in = nn::scheduled_sampling(*generator, parts[k], probability, rng);
     }
   });
@@ -195,7 +238,7 @@ void Trainer::feed_own_words(std::vector<nn::Seq2SeqBatch>& parts) {
 bool Trainer::interrupted(Progress& bar) {
   save_last(options_.out);
   if (best_loss_ == INFINITY) {  // no validation yet: what was learned so far is the best there is
-    nn::EMAWeights averages(ema_, *model_.network);
+    nn::EMAWeights averages(ema_, trained_);
     save_best(options_.out);
   }
   bar.finish();
@@ -221,15 +264,25 @@ bool Trainer::run(const std::atomic<bool>& stop) {
   Progress bar(label(), kBar, {.unit = "tokens/s", .quiet = options_.quiet});
   bar.start_at(static_cast<int64_t>(progress() * kBar));
   int64_t counted = 0;
+  // Once, when the speed is known; a run that goes on was told before.
+  bool told = before > 0 || options_.quiet || options_.usual_epochs == 0 || !options_.title.empty();
+  auto tell_time = [&] {
+    told = since(start) > kKnown;
+    if (!told) return;
+    const std::string text =
+        time_needed(since(start), epochs(), options_.usual_epochs,
+                    static_cast<double>(counted) / since(start), screen_width(terminal_style(2)));
+    if (!text.empty()) bar.print(text);
+  };
   if (validation_due_ && !validate(bar)) return interrupted(bar);
-  while (progress() < 1) {
-    split_anew();
-    std::vector<std::vector<size_t>> batches = batches_of(epoch_);
+  while (progress() < 1 && !out_of_patience()) {
+    begin_epoch();
     bar.set_label(label());
-    while (batch_ < batches_per_epoch_ && progress() < 1) {
+    while (batch_ < batches_per_epoch_ && progress() < 1 && !out_of_patience()) {
       if (stop) return interrupted(bar);
-      counted += train_step(batches[static_cast<size_t>(batch_)]);
+      counted += train_step();
       seconds_ = before + since(start);
+      if (!told) tell_time();
       bar.update(static_cast<int64_t>(progress() * kBar),
                  fmt::format("loss {:.3f}", window_nll_ / static_cast<double>(window_tokens_)),
                  static_cast<double>(counted));
@@ -244,29 +297,35 @@ bool Trainer::run(const std::atomic<bool>& stop) {
     if (window_tokens_ > 0 && over && !validate(bar)) return interrupted(bar);
     seconds_ = before + since(start);
   }
+  if (!average()) return interrupted(bar);
   bar.finish();
-  log_.end(true, step_, seconds_);
+  log_.end(true, step_, seconds_, averaged_);
   return true;
 }
 
 bool Trainer::validates_after(int64_t step, int64_t batch) const {
-  bool last = options_.epochs > 0 && step == options_.epochs * batches_per_epoch_;
+  bool last = options_.epochs > 0 && epoch_ + 1 >= options_.epochs && batch == batches_per_epoch_;
   return last ||
          (options_.validate_every > 0 ? step % options_.validate_every == 0 : batch == batches_per_epoch_);
 }
 
+Evaluation Trainer::evaluate_now() const {
+  return evaluate(model_, valid_,
+                  {.translate_at_most = options_.translated(),
+                   .align_at_most = kAlignAtMost,
+                   .threads = options_.threads,
+                   .stop = stop_});
+}
+
 // False when it was interrupted: nothing has changed then but that it is due.
 bool Trainer::validate(Progress& bar) {
-  std::optional<nn::EMAWeights> averages(std::in_place, ema_, *model_.network);  // until they are released
+  std::optional<nn::EMAWeights> averages(std::in_place, ema_, trained_);  // until they are released
   Validation v{.epoch = epoch_ + (batch_ == batches_per_epoch_ ? 1 : 0), .step = step_};
   v.train_loss = window_nll_ / static_cast<double>(window_tokens_);
   v.tokens_per_second = static_cast<double>(window_tokens_) / window_seconds_;
   RunLog::Details d;
   try {
-    v.evaluation = evaluate(model_, valid_, {.translate_at_most = options_.validation_translations,
-                                             .align_at_most = kAlignAtMost,
-                                             .threads = options_.threads,
-                                             .stop = stop_});
+    v.evaluation = evaluate_now();
     d = look_closer(v.evaluation);
   } catch (const Interrupted&) {
     validation_due_ = true;
@@ -274,26 +333,34 @@ bool Trainer::validate(Progress& bar) {
   }
   validation_due_ = false;
   v.seconds = seconds_ + v.evaluation.seconds;
-  v.best = valid_.empty() || v.evaluation.nll < best_loss_;
+  v.score = score_of(v.evaluation, options_.metric, model_.config.lowercase());
+  const double cost = cost_of(v.score, options_.metric);
+  v.best = valid_.empty() || (cost < best_cost_ && !std::isnan(v.evaluation.nll));
+  since_best_ = v.best ? 0 : since_best_ + 1;
   window_nll_ = window_seconds_ = 0;
   window_tokens_ = 0;
   const Evaluation& e = v.evaluation;
   if (v.best) {
     best_loss_ = e.nll;
+    best_cost_ = cost;
     save_best(options_.out);
   }
+  if (std::isfinite(cost) && !valid_.empty())
+    checkpoints_.offer(model_, {step_, cost}, facts_of(e.nll, v.score));
   if (options_.schedule == "plateau" && !valid_.empty()) {
     optimizer_->set_lr(base_lr_);
-    plateau_.step(e.nll);
+    plateau_.step(v.score);
     base_lr_ = optimizer_->lr();
   }
   averages.reset();
+  d.metric = options_.metric;
   d.lr = rate();
   d.grad_norm = last_norm_;
   d.skipped = skipped_;
   d.norms = meter_.take();
   log_.validation(v, d);  // before the state: what the log has too much, a run that goes on takes out of it
   save_last(options_.out);
+  checkpoints_.tidy();
   validations_.push_back(std::move(v));
   if (!options_.quiet && options_.title.empty()) show(bar, d);
   return true;
@@ -311,49 +378,12 @@ RunLog::Details Trainer::look_closer(const Evaluation& e) const {
          translations[i].empty() ? std::string() : model_.writes.join(translations[i][0].tokens)});
   if (!probes_.empty()) d.probe = probe(model_, probes_[0]);
   const Work work{.threads = options_.threads, .stop = stop_};
-  for (const WorstSentence& w : worst_sentences(model_, valid_, e.hypotheses.size(), kWorst, work)) {
+  const size_t among = std::min(e.hypotheses.size(), static_cast<size_t>(options_.validation_translations));
+  for (const WorstSentence& w : worst_sentences(model_, valid_, among, kWorst, work)) {
     const SentencePair& p = valid_[w.index];
     d.worst.push_back({w, {p.source_text, p.target_text, e.hypotheses[w.index]}});
   }
   return d;
-}
-
-void Trainer::show(Progress& bar, const RunLog::Details& d) const {
-  TerminalStyle style = terminal_style(2);
-  std::string text = describe(validations_.back(), style.is_terminal ? style.width : 200);
-  if (!style.is_terminal) {
-    for (const RunLog::Sample& s : d.samples)
-      text += fmt::format("\n          {}  ->  {}", utf8::printable(s.source), utf8::printable(s.output));
-    bar.print(text);
-    return;
-  }
-  bar.set_panel("");  // its lines would be drawn twice
-  bar.print(text);
-  bar.set_panel(draw_live_view(validations_, d, style));
-}
-
-// One line; what a narrow terminal has no room for is left out, the least telling first.
-std::string Trainer::describe(const Validation& v, int width) const {
-  const Evaluation& e = v.evaluation;
-  enum { kAlways, kLast, kThen, kFirst };  // in which order parts go
-  std::vector<std::pair<int, std::string>> parts = {
-      {kAlways, fmt::format("{:>8}  epoch {:<3} ", format_duration(v.seconds), v.epoch)},
-      {kThen, fmt::format("step {:<6} ", v.step)},
-      {valid_.empty() ? kAlways : kThen, fmt::format("train {:.3f}  ", v.train_loss)}};
-  if (!valid_.empty()) {
-    parts.emplace_back(kAlways, fmt::format("valid {:.3f}  ", e.nll));
-    parts.emplace_back(kFirst, fmt::format("perplexity {:<7.2f} ", e.perplexity));
-    parts.emplace_back(kLast, fmt::format("BLEU {:5.1f}  ", e.bleu.score));
-    parts.emplace_back(kLast, fmt::format("exact {:5.1f} %  ", 100 * e.exact_match));
-  }
-  parts.emplace_back(kFirst, format_count(v.tokens_per_second) + "/s");
-  if (v.best && !valid_.empty()) parts.emplace_back(kAlways, "  *");
-  for (int kept = kFirst;; --kept) {
-    std::string text;
-    for (const auto& [order, part] : parts)
-      if (order <= kept) text += part;
-    if (kept == kAlways || static_cast<int>(text.size()) < width) return text;
-  }
 }
 
 }  // namespace translator

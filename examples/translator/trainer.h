@@ -9,11 +9,14 @@
 #include <gradus/nn/optimizer.h>
 #include <gradus/nn/scheduler.h>
 #include <gradus/parallel.h>
+#include <translator/checkpoints.h>
+#include <translator/epoch.h>
 #include <translator/evaluation.h>
 #include <translator/insight.h>
 #include <translator/model.h>
 #include <translator/run_log.h>
 #include <translator/train_options.h>
+#include <translator/training_step.h>
 
 namespace translator {
 
@@ -22,6 +25,7 @@ struct Validation {
   int64_t epoch = 0, step = 0;
   double train_loss = 0;  ///< nats per token since the last validation
   Evaluation evaluation = {};
+  double score = 0;              ///< by --metric, see score_of
   double tokens_per_second = 0;  ///< target tokens
   double seconds = 0;            ///< since training began, validations included
   bool best = false;
@@ -29,8 +33,8 @@ struct Validation {
 
 /// Trains a model on sentence pairs: teacher forcing (or scheduled sampling), clipping, batches of similar
 /// length. Threads share the model, each differentiating its share of every batch. Writes model.safetensors
-/// (the best by validation loss), last.safetensors (to go on from), training.json (the options) and train.log
-/// (JSON lines) into options.out; with check_finite, where it stops, not-finite-STEP as well.
+/// (the best by options.metric), last.safetensors (to go on from) and train.log (JSON lines)
+/// into options.out, kept/step-N with options.keep; with check_finite, where it stops, not-finite-STEP as well.
 class Trainer {
  public:
   Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid,
@@ -44,25 +48,37 @@ class Trainer {
   void save_start(const std::string& where) const;
   /// Sentences whose translation is shown at each validation; the attention of the first one as well.
   void set_probes(std::vector<SentencePair> probes) { probes_ = std::move(probes); }
-  /// Until epochs or minutes are over, or `stop` is set: then the state is saved at once, and false returned.
+  /// Until epochs, minutes or patience are over, or `stop` is set: then the state is saved at once, and false
+  /// returned.
   bool run(const std::atomic<bool>& stop);
 
   const std::vector<Validation>& validations() const { return validations_; }
   double best_loss() const { return best_loss_; }
+  double best_score() const { return cost_of(best_cost_, options_.metric); }
+  /// Whether options.patience ended it, or would.
+  bool out_of_patience() const { return options_.patience > 0 && since_best_ >= options_.patience; }
+  /// The steps whose weights' mean is the best model; none where it is that of a step.
+  const std::vector<int64_t>& averaged() const { return averaged_; }
   int64_t step() const { return step_; }
+  int64_t warmup() const { return warmup_; }  ///< steps
   /// Passes over the data, in part too.
-  double epochs() const { return static_cast<double>(step_) / static_cast<double>(batches_per_epoch_); }
+  double epochs() const;
   double seconds() const { return seconds_; }
 
  private:
   void split_anew();
-  std::vector<std::vector<size_t>> batches_of(int64_t epoch) const;
-  int64_t train_step(const std::vector<size_t>& batch);  // returns its target words
+  void begin_epoch();
+  EpochOptions epoch_options() const;
+  int64_t steps_of(const std::vector<Batch>& batches) const;
+  gradus::nn::OutputGradients step_gradients();
+  int64_t train_step();  // returns its target words
   double progress() const;
   double rate() const;
   [[noreturn]] void stop_for(const struct StepBatch& batch);
-  void feed_own_words(std::vector<gradus::nn::Seq2SeqBatch>& parts);
+  void feed_own_words(std::vector<gradus::nn::Seq2SeqBatch>& parts, size_t nth);
+  Evaluation evaluate_now() const;
   bool validate(class Progress& bar);
+  bool average();
   /// Whether a validation follows `step` steps, `batch` of them in this epoch, as far as the steps tell.
   bool validates_after(int64_t step, int64_t batch) const;
   RunLog::Details look_closer(const Evaluation& evaluation) const;
@@ -71,10 +87,12 @@ class Trainer {
   void save_last(const std::string& where) const;
   void must_be_counts_of_steps(const std::string& path, const gradus::nn::StateDict& moments,
                                const gradus::nn::StateDict& averages) const;
+  std::map<std::string, std::string> facts_of(double loss, double score) const;
   void save_best(const std::string& where) const;
   std::string describe(const Validation& v, int width) const;
 
   Model& model_;
+  gradus::nn::ParameterList trained_;
   std::vector<EncodedPair> train_;
   std::vector<SentencePair> texts_;  // of train_, where each epoch splits them anew
   std::vector<SentencePair> valid_, probes_;
@@ -86,12 +104,18 @@ class Trainer {
   gradus::ThreadPool pool_;
   StepMeter meter_;
   RunLog log_;
+  std::vector<Batch> batches_;  // of this epoch, options.accumulate of them a step
+  // batch_ and batches_per_epoch_ count steps.
   int64_t epoch_ = 0, batch_ = 0, step_ = 0, batches_per_epoch_ = 0, skipped_ = 0, warmup_ = 1;
   int64_t tokens_per_epoch_ = 0;  // at most
   bool validation_due_ = false;  // it was interrupted
   const std::atomic<bool>* stop_ = nullptr;
   uint64_t fingerprint_ = 0;  // of the training pairs as ids
-  double best_loss_ = INFINITY, seconds_ = 0;
+  Checkpoints checkpoints_;
+  double best_loss_ = INFINITY, best_cost_ = INFINITY;  // of the best model by options.metric
+  int64_t since_best_ = 0;                              // validations
+  std::vector<int64_t> averaged_;
+  double seconds_ = 0;
   double baseline_ = 0;  // moving average of a word's cost, nats
   double window_nll_ = 0, window_seconds_ = 0, last_norm_ = 0;
   int64_t window_tokens_ = 0;

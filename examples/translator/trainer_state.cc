@@ -1,16 +1,14 @@
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include <gradus/error.h>
 #include <gradus/io/safetensors.h>
 #include <gradus/numeric.h>
 #include <translator/files.h>
 #include <common/error.h>
-#include <common/json_text.h>
 #include <common/utf8.h>
 #include <translator/trainer.h>
 
@@ -20,7 +18,6 @@ namespace translator {
 namespace {
 
 namespace nn = gradus::nn;
-using json = nlohmann::ordered_json;
 
 // What last.safetensors holds besides the weights, by the beginning of its name.
 const std::string kOptimizer = "optimizer.", kPlateau = "plateau.", kAverage = "ema.";
@@ -37,8 +34,7 @@ class Facts {
   bool has(const std::string& key) const { return all_.count(key) > 0; }
   const std::string& text(const std::string& key) const {
     auto at = all_.find(key);
-    if (at == all_.end())
-      throw InputError(path_, 0, "has no \"" + key + "\": not written by `translator train`");
+    if (at == all_.end()) fault("has no \"" + key + "\": not written by `translator train`");
     return at->second;
   }
   int64_t whole(const std::string& key, int64_t least, int64_t most) const {
@@ -54,12 +50,12 @@ class Facts {
     return value;
   }
   void same(const std::string& key, const std::string& now, const std::string& what) const {
-    if (text(key) != now)
-      throw InputError(path_, 0, fmt::format("was made with {}: the run cannot go on from it", what));
+    if (text(key) != now) fault(fmt::format("was made with {}: the run cannot go on from it", what));
   }
+  [[noreturn]] void fault(const std::string& what) const { throw InputError(path_, 0, what); }
   [[noreturn]] void must_be(const std::string& key, const std::string& what) const {
-    throw InputError(path_, 0, fmt::format("\"{}\" must be {}: {}", key, what,
-                                           utf8::printable(std::string_view(text(key)).substr(0, 60))));
+    fault(fmt::format("\"{}\" must be {}: {}", key, what,
+                      utf8::printable(std::string_view(text(key)).substr(0, 60))));
   }
 
  private:
@@ -76,7 +72,9 @@ class Facts {
   const std::map<std::string, std::string>& all_;
 };
 
-void must_be_sound(const std::string& path, const std::string& name, const gradus::Tensor& t) {
+// `no_best` is what a plateau's best is before there is one.
+void must_be_sound(const std::string& path, const std::string& name, const gradus::Tensor& t,
+                   double no_best) {
   auto wrong = [&](const std::string& what) {
     throw InputError(path, 0, fmt::format("tensor \"{}\": {}", name, what));
   };
@@ -88,7 +86,7 @@ void must_be_sound(const std::string& path, const std::string& name, const gradu
     if (name.starts_with(kOptimizer + of_squares)) least = 0;
   gradus::visit_floating(t, "resume", [&](const auto* x) {
     for (int64_t i = 0; i < t.numel(); ++i)
-      if (!std::isfinite(x[i]) && !(name == kPlateau + "best" && x[i] > 0))
+      if (!std::isfinite(x[i]) && !(name == kPlateau + "best" && x[i] == no_best))
         wrong(fmt::format("number {} is not finite: {}. --check-finite goes on and says where that shows", i,
                           x[i]));
       else if (x[i] < static_cast<decltype(*x + 0)>(least))
@@ -99,20 +97,50 @@ void must_be_sound(const std::string& path, const std::string& name, const gradu
 }  // namespace
 
 void Trainer::save_start(const std::string& where) const {
-  json options = {{"epochs", options_.epochs},         {"max_minutes", options_.max_minutes},
-                  {"batch_size", options_.batch_size}, {"lr", options_.lr},
-                  {"warmup_steps", warmup_},           {"seed", options_.seed}};
-  for (const auto& [name, value] : recipe(options_)) options.emplace(name.substr(2), value);  // lr is there
-  write_file(in(where, "training.json"), json_text::dump(options, 2) + "\n");
   save_best(where);
   save_last(where);
 }
 
-void Trainer::save_best(const std::string& where) const {
+// The metadata of a model as it is now.
+std::map<std::string, std::string> Trainer::facts_of(double loss, double score) const {
   std::map<std::string, std::string> facts = {{"step", std::to_string(step_)}};
-  if (std::isfinite(best_loss_) && !valid_.empty())
-    facts["validation_loss"] = fmt::format("{:.6f}", best_loss_);
-  model_.save_weights(where, facts);
+  if (std::isfinite(loss) && !valid_.empty()) {
+    facts["validation_loss"] = fmt::format("{:.6f}", loss);
+    if (options_.metric != "loss") facts["validation_" + options_.metric] = fmt::format("{:.6f}", score);
+  }
+  return facts;
+}
+
+void Trainer::save_best(const std::string& where) const {
+  model_.save_weights(where, facts_of(best_loss_, best_score()));
+}
+
+// At the end of a run, and again when one that is over is gone on with: the mean of the best models, if it is
+// better than the best of them, or that one. False when it was interrupted.
+bool Trainer::average() {
+  averaged_.clear();
+  const auto& best = checkpoints_.best();
+  if (!options_.average || best.size() < 2) return true;
+  const nn::StateDict own = nn::state_dict(*model_.network);
+  nn::load_state_dict(*model_.network, checkpoints_.mean());
+  bool whole = true;
+  try {
+    const Evaluation e = evaluate_now();
+    const double score = score_of(e, options_.metric, model_.config.lowercase());
+    if (cost_of(score, options_.metric) < best_cost_ && !std::isnan(e.nll)) {
+      for (const auto& checkpoint : best) averaged_.push_back(checkpoint.step);
+      auto facts = facts_of(e.nll, score);
+      facts["mean_of_steps"] = fmt::format("{}", fmt::join(averaged_, " "));
+      model_.save_weights(options_.out, facts);
+    } else if (best[0].cost == best_cost_) {
+      const char* file = "model.safetensors";  // it may be a mean of before the run was prolonged
+      write_file(in(options_.out, file), read_file(in(checkpoints_.path(best[0].step), file)));
+    }
+  } catch (const Interrupted&) {
+    whole = false;
+  }
+  nn::load_state_dict(*model_.network, own);
+  return whole;
 }
 
 void Trainer::save_last(const std::string& where) const {
@@ -128,6 +156,9 @@ void Trainer::save_last(const std::string& where) const {
                    {"batch", std::to_string(batch_)},
                    {"step", std::to_string(step_)},
                    {"best_loss", fmt::format("{}", best_loss_)},
+                   {"best_cost", fmt::format("{}", best_cost_)},
+                   {"since_best", std::to_string(since_best_)},
+                   {"kept", checkpoints_.text()},
                    {"seconds", fmt::format("{}", seconds_)},
                    {"batches_per_epoch", std::to_string(batches_per_epoch_)},
                    {"seed", std::to_string(options_.seed)},
@@ -151,21 +182,35 @@ void Trainer::resume() {
   facts.same("data", std::to_string(fingerprint_), "other training data");
   facts.same("batch_size", std::to_string(options_.batch_size), "another --batch-size");
   facts.same("seed", std::to_string(options_.seed), "another --seed");
-  for (const auto& [option, value] : recipe(options_))
+  // A state names its options, but for the oldest; one that it does not name was none yet.
+  const std::map<std::string, std::string> unnamed = recipe(TrainOptions());
+  const bool names_options = facts.has("--optimizer");
+  for (const auto& [option, value] : recipe(options_)) {
     if (facts.has(option)) facts.same(option, value, "another " + option);
+    else if (names_options && value != unnamed.at(option))
+      facts.fault(fmt::format("was made without {}: the run cannot go on from it", option));
+  }
 
   // Where in the run: each number by itself, and all of them together.
-  facts.whole("batches_per_epoch", batches_per_epoch_, batches_per_epoch_);
+  const bool varies = options_.batch_tokens > 0;
+  if (!varies) facts.whole("batches_per_epoch", batches_per_epoch_, batches_per_epoch_);
   epoch_ = facts.whole("epoch", 0, kMostSteps / batches_per_epoch_ - 1);
+  if (varies) begin_epoch();
   batch_ = facts.whole("batch", 0, batches_per_epoch_);
-  step_ = facts.whole("step", 0, kMostSteps);
-  if (step_ != epoch_ * batches_per_epoch_ + batch_)
+  step_ = facts.whole("step", varies ? epoch_ + batch_ : 0, kMostSteps);
+  if (!varies && step_ != epoch_ * batches_per_epoch_ + batch_)
     facts.must_be("step",
                   fmt::format("{}, after {} epochs of {} batches and {} batches",
                               epoch_ * batches_per_epoch_ + batch_, epoch_, batches_per_epoch_, batch_));
   skipped_ = facts.whole("skipped", 0, step_);
   validation_due_ = facts.has("validation_due") && facts.whole("validation_due", 0, 1) == 1;
   best_loss_ = facts.number("best_loss", 0, INFINITY);
+  const bool by_loss = options_.metric == "loss";
+  best_cost_ = by_loss && !facts.has("best_cost") ? best_loss_
+                                                  : facts.number("best_cost", by_loss ? 0 : -100, INFINITY);
+  since_best_ = facts.has("since_best") ? facts.whole("since_best", 0, step_) : 0;
+  if (facts.has("kept") && !checkpoints_.read(facts.text("kept")))
+    facts.must_be("kept", "steps and costs, the best first, as \"120 0.53;80 0.61\"");
   seconds_ = facts.number("seconds", 0, kMostSeconds);
   window_seconds_ = facts.number("window_seconds", 0, kMostSeconds);
   window_tokens_ = facts.whole("window_tokens", 0, (epoch_ + 1) * tokens_per_epoch_);
@@ -177,7 +222,7 @@ void Trainer::resume() {
 
   nn::StateDict weights, moments, plateau, averages;
   for (auto& [name, tensor] : file.tensors) {
-    if (!options_.check_finite) must_be_sound(path, name, tensor);
+    if (!options_.check_finite) must_be_sound(path, name, tensor, by_loss ? INFINITY : -INFINITY);
     if (name.starts_with(kOptimizer)) moments.emplace_back(name.substr(kOptimizer.size()), tensor);
     else if (name.starts_with(kPlateau)) plateau.emplace_back(name.substr(kPlateau.size()), tensor);
     else if (name.starts_with(kAverage)) averages.emplace_back(name.substr(kAverage.size()), tensor);
@@ -188,7 +233,7 @@ void Trainer::resume() {
     nn::load_state_dict(*model_.network, weights);
     optimizer_->load_state_dict(*model_.network, moments);
     ema_.load_state_dict(averages);
-    const nn::EMAWeights swapped(ema_, *model_.network);  // refuses averages of another network
+    const nn::EMAWeights swapped(ema_, trained_);  // refuses averages of another network
     if (options_.schedule == "plateau") plateau_.load_state_dict(plateau);
   } catch (const gradus::Error& e) {  // names, shapes and counts
     throw InputError(path, 0, e.message());

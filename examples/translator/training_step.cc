@@ -1,6 +1,9 @@
 #include <translator/training_step.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <unordered_set>
 
 #include <gradus/parallel.h>
 
@@ -16,6 +19,30 @@ nn::LossOptions StepBatch::loss_of(size_t part) const {
   return own;
 }
 
+Trained trained_parameters(nn::TranslationModel& network, const std::string& freeze) {
+  Trained out{nn::ParameterList(network), ""};
+  std::vector<std::string> names;
+  for (const gradus::NamedParameter& p : out.parameters) names.push_back(p.name);
+  for (size_t at = 0; at < freeze.size();) {
+    const size_t end = std::min(freeze.find(',', at), freeze.size());
+    const std::string part = freeze.substr(at, end - at);
+    auto named = [&](const std::string& name) { return name == part || name.starts_with(part + "."); };
+    if (std::none_of(names.begin(), names.end(), named))
+      out.complaint =
+          fmt::format("\"{}\" is no parameter, nor what one begins with: {}", part, fmt::join(names, ", "));
+    std::erase_if(out.parameters, [&](const gradus::NamedParameter& p) { return named(p.name); });
+    at = end + 1;
+  }
+  if (out.parameters.empty()) out.complaint = "no parameter is left to be trained";
+  return out;
+}
+
+void keep_only(const nn::ParameterList& parameters, gradus::Gradients& gradients) {
+  std::unordered_set<const gradus::Node*> kept;
+  for (const gradus::NamedParameter& p : parameters) kept.insert(p.parameter->var().node().get());
+  std::erase_if(gradients.entries(), [&](const auto& entry) { return kept.count(entry.node.get()) == 0; });
+}
+
 // Every part takes each n-th sentence of a batch sorted by length: equal work, little padding.
 std::vector<nn::Seq2SeqBatch> parts_of(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen,
                                        int count) {
@@ -27,6 +54,21 @@ std::vector<nn::Seq2SeqBatch> parts_of(const std::vector<EncodedPair>& pairs, co
     parts.push_back(make_batch(pairs, own));
   }
   return parts;
+}
+
+void drop_words(std::vector<nn::Seq2SeqBatch>& parts, double probability, const gradus::Rng& rng) {
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const int64_t B = parts[k].source.size(1);
+    for (int64_t b = 0; b < B; ++b) {
+      gradus::Rng own = rng.split(k + static_cast<size_t>(b) * parts.size());  // parts_of's order
+      for (const gradus::Tensor* ids : {&parts[k].source, &parts[k].target_in})
+        for (int64_t t = 0; t < ids->size(0); ++t) {
+          int32_t& id = ids->i32()[t * B + b];
+          const bool word = id != nn::kPad && id != nn::kBos && id != nn::kEos;
+          if (word && own.uniform() < probability) id = nn::kUnk;
+        }
+    }
+  }
 }
 
 nn::OutputGradients differentiate(const Model& model, const StepBatch& batch, gradus::ThreadPool& pool) {

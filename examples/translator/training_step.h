@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <gradus/nn/data_parallel.h>
+#include <translator/batches.h>
 #include <translator/model.h>
 
 // The heart of training: a batch of sentence pairs, its loss and its gradients.
@@ -21,9 +22,24 @@ struct StepBatch {
   gradus::nn::LossOptions loss_of(size_t part) const;
 };
 
+/// The parameters that `freeze` (names, or what stands before one of their dots, with commas between) leaves to
+/// be trained.
+struct Trained {
+  gradus::nn::ParameterList parameters;
+  std::string complaint;  ///< of a name that no parameter has, or that none is left; "": neither
+};
+Trained trained_parameters(gradus::nn::TranslationModel& network, const std::string& freeze);
+/// Takes the gradients of all others out.
+void keep_only(const gradus::nn::ParameterList& parameters, gradus::Gradients& gradients);
+
 /// The chosen pairs, padded, in `count` parts (fewer where there are fewer pairs).
 std::vector<gradus::nn::Seq2SeqBatch> parts_of(const std::vector<EncodedPair>& pairs,
                                                const std::vector<size_t>& chosen, int count);
+
+/// Word dropout: puts <unk> in the place of source words, and of target words that are fed, each with the given
+/// probability; </s> and <s> stay, and so does what the model is to say (Bowman et al. 2016, section 3.2;
+/// Sennrich and Zhang 2019). Each pair draws from its own split of `rng`, so the number of parts does not matter.
+void drop_words(std::vector<gradus::nn::Seq2SeqBatch>& parts, double probability, const gradus::Rng& rng);
 
 /// Loss and gradients of a step, each part differentiated by one thread, the output layer by all together.
 gradus::nn::OutputGradients differentiate(const Model& model, const StepBatch& batch,

@@ -14,6 +14,8 @@
 #include <gradus/error.h>
 #include <translator/commands.h>
 #include <translator/model.h>
+#include <translator/text/word_picture.h>
+#include <translator/translation.h>
 #include <common/error.h>
 #include <common/heat_map.h>
 #include <common/tell.h>
@@ -23,16 +25,6 @@
 
 namespace translator {
 namespace {
-
-void draw(const WordPicture& picture) {
-  if (picture.weights.empty()) return;
-  std::vector<float> flat;
-  for (const std::vector<float>& row : picture.weights) flat.insert(flat.end(), row.begin(), row.end());
-  const Weights weights{static_cast<int64_t>(picture.target.size()),
-                        static_cast<int64_t>(picture.source.size()), flat};
-  fmt::print("{}",
-             draw_heat_map(weights, picture.source, picture.target, heat_map_options(terminal_style(1))));
-}
 
 // Standard input line by line. Before it waits for more input it calls `before_wait`, so that what was read
 // can be answered first: the program works as one end of a conversation, not only on files.
@@ -159,7 +151,7 @@ class Translator {
       const WordPicture words = picture_of(source, target, t.weights);
       const WordPicture shown = o_.pieces ? picture_of_pieces(source, target, t.weights) : words;
       fmt::print("{}\n", o_.json ? json_of(source, t, words, shown) : text_of(source, t, words));
-      if (o_.map && !o_.json) draw(shown);
+      if (o_.map && !o_.json) fmt::print("{}", draw_heat_map(shown, heat_map_options(terminal_style(1))));
     }
     for (int64_t i = n; i < lines; ++i) fmt::print("{}\n", o_.json ? "{\"translation\":null}" : "");
   }

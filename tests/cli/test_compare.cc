@@ -108,8 +108,8 @@ TEST_CASE("compare races a Transformer beside the attentions, on the same data a
   CHECK(own.at("entropy").get<double>() > 0);
   // One budget, but the learning rate of each kind.
   std::string general = recurrent.at("settings"), transformer = own.at("settings");
-  CHECK(general.find("; batch 64, lr 0.003, epochs 1, ") != std::string::npos);
-  CHECK(transformer.find("; batch 64, lr 0.002, epochs 1, ") != std::string::npos);
+  CHECK(general.find("; batch 32, lr 0.003, epochs 1, ") != std::string::npos);
+  CHECK(transformer.find("; batch 32, lr 0.002, epochs 1, ") != std::string::npos);
   std::string page = read_file("kinds.md"), picture = read_file("kinds.svg");
   CHECK(lines_of(r.out)[2].starts_with("transformer  "));
   CHECK(page.find("| transformer | 2 | ") != std::string::npos);

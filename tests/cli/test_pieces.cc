@@ -37,10 +37,35 @@ const char* const kOwn =
 
 Arguments own_run(const std::string& out, const Arguments& more) {
   write_file("own.tsv", kOwn);
-  Arguments a = {"train", "--data",           "own.tsv", "--out",     out, "--hidden",
-                 "32",    "--embedding",      "32",      "--threads", "1", "--lr",
-                 "0.02",  "--batch-size",     "4",       "--dropout", "0", "--subword-size",
-                 "400",   "--validate-every", "1000",    "-q"};
+  Arguments a = {"train",
+                 "--data",
+                 "own.tsv",
+                 "--out",
+                 out,
+                 "--hidden",
+                 "32",
+                 "--embedding",
+                 "32",
+                 "--threads",
+                 "1",
+                 "--lr",
+                 "0.02",
+                 "--batch-size",
+                 "4",
+                 "--dropout",
+                 "0",
+                 "--validate-every",
+                 "1000",
+                 "-q",
+                 "--label-smoothing",
+                 "0",
+                 "--ema",
+                 "0",
+                 "--no-tie-embeddings",
+                 "--recurrent-dropout",
+                 "0",
+                 "--subword-dropout",
+                 "0"};
   a.insert(a.end(), more.begin(), more.end());
   return a;
 }
@@ -67,7 +92,7 @@ std::string with_file(const std::string& name, const std::string& file, const st
 TEST_CASE("pieces: capitals, punctuation, other scripts and emoji go in and come out whole") {
   if (without_pieces()) return;
   const std::string model = in_pieces();
-  for (const char* file : {"source.model", "target.model", "source.vocab", "config.json"})
+  for (const char* file : {"pieces.model", "source.vocab", "target.vocab", "config.json"})
     CHECK_MESSAGE(exists(model + "/" + file), file);
   auto config = json_text::parse(read_file(model + "/config.json"));
   CHECK(config.at("case") == "first");
@@ -137,12 +162,12 @@ TEST_CASE("pieces: dropout gives each epoch its own, and a run goes on as if it 
     REQUIRE_MESSAGE(r.code == 0, r.err);
   };
   trained("dropped", {"--epochs", "6"});
-  trained("stopped", {"--epochs", "3"});
-  trained("stopped", {"--epochs", "6", "--resume"});
+  trained("stopped_in_pieces", {"--epochs", "3"});
+  trained("stopped_in_pieces", {"--epochs", "6", "--resume"});
   auto tensors = [](const std::string& name) {
     return gradus::load_safetensors(in_scratch(name + "/last.safetensors")).tensors;
   };
-  const auto straight = tensors("dropped"), resumed = tensors("stopped");
+  const auto straight = tensors("dropped"), resumed = tensors("stopped_in_pieces");
   REQUIRE(straight.size() == resumed.size());
   for (size_t i = 0; i < straight.size(); ++i) {
     const auto& [name, a] = straight[i];
@@ -164,22 +189,20 @@ TEST_CASE("pieces: one model for both sides, unigrams, characters, a folded firs
     Arguments options;
     std::vector<const char*> files, missing;
   } const kinds[] = {
-      {{"--subword-model", "joint", "--epochs", "60"}, {"pieces.model"}, {"source.model", "target.model"}},
-      {{"--subwords", "unigram", "--epochs", "60"}, {"source.model", "target.model"}, {"pieces.model"}},
-      {{"--subwords", "char", "--epochs", "120"}, {"source.model"}, {"pieces.model"}},
-      {{"--case", "keep", "--epochs", "60"}, {}, {"source.truecase", "target.truecase"}},
-      {{"--subwords", "none", "--case", "first", "--epochs", "60"}, {"source.truecase"}, {"source.model"}}};
+      {{"--subword-model", "separate", "--epochs", "150"},
+       {"source.model", "target.model"},
+       {"pieces.model"}},
+      {{"--subwords", "unigram", "--epochs", "300"}, {"pieces.model"}, {"source.model"}},
+      {{"--subwords", "char", "--epochs", "600", "--tie-embeddings"}, {"pieces.model"}, {"source.model"}},
+      {{"--case", "keep", "--epochs", "150"}, {}, {"source.truecase", "target.truecase"}},
+      {{"--subwords", "none", "--min-count", "1", "--case", "first", "--epochs", "150"},
+       {"source.truecase"},
+       {"pieces.model"}}};
   int number = 0;
   for (const auto& kind : kinds) {
     const std::string out = "kind" + std::to_string(number++);
     CAPTURE(out);
-    Arguments options = kind.options;
-    if (number == 5) options.insert(options.end(), {"--min-count", "1"});
-    Arguments all = own_run(out, options);
-    if (number == 5)
-      all.erase(std::find(all.begin(), all.end(), "--subword-size"),
-                std::find(all.begin(), all.end(), "--validate-every"));
-    Result r = run(all);
+    Result r = run(own_run(out, kind.options));
     REQUIRE_MESSAGE(r.code == 0, r.err);
     for (const char* file : kind.files) CHECK_MESSAGE(exists(out + "/" + file), file);
     for (const char* file : kind.missing) CHECK_MESSAGE(!exists(out + "/" + file), file);
@@ -195,14 +218,14 @@ TEST_CASE("pieces: a damaged or foreign model of pieces, or one of other words, 
     CHECK(r.out.empty());
     return r.err;
   };
-  CHECK(fault(with_file("damaged", "source.model", "no model")) ==
-        "translator: damaged/source.model: is no SentencePiece model, or damaged\n");
-  const std::string target = read_file(in_pieces() + "/target.model");
-  CHECK(fault(with_file("mixed", "source.model", target)) ==
-        "translator: mixed/source.model: has other pieces than source.vocab: they do not belong together\n");
+  CHECK(fault(with_file("damaged", "pieces.model", "no model")) ==
+        "translator: damaged/pieces.model: is no SentencePiece model, or damaged\n");
+  REQUIRE(run(own_run("apart", {"--epochs", "1", "--subword-model", "separate"})).code == 0);
+  CHECK(fault(with_file("mixed", "pieces.model", read_file("apart/source.model"))) ==
+        "translator: mixed/pieces.model: has other pieces than source.vocab: they do not belong together\n");
   with_file("gone", "config.json", read_file(in_pieces() + "/config.json"));
-  std::filesystem::remove(scratch_path() / "gone/target.model");
-  CHECK(fault("gone") == "translator: gone/target.model: cannot be opened: No such file or directory\n");
+  std::filesystem::remove(scratch_path() / "gone/pieces.model");
+  CHECK(fault("gone") == "translator: gone/pieces.model: cannot be opened: No such file or directory\n");
   std::string config = read_file(in_pieces() + "/config.json");
   config.replace(config.find("\"bpe\""), 5, "\"zip\"");
   CHECK(
@@ -234,7 +257,7 @@ TEST_CASE("pieces: options of words among those of pieces, and the other way rou
   CHECK(
       fault({"--min-count", "2"}) ==
       "translator: --min-count is for words: with pieces nothing is unknown; --subwords none makes words the tokens\n");
-  CHECK(fault({"--subwords", "none"}) ==
+  CHECK(fault({"--subwords", "none", "--subword-size", "400"}) ==
         "translator: --subword-size is for pieces, but words are the tokens here\n");
   CHECK(
       fault({"--subwords", "char", "--subword-dropout", "0.1"}) ==

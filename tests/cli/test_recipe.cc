@@ -79,9 +79,33 @@ TEST_CASE("names that do not exist, and clipping that is off") {
   CHECK(run(small_run("none", {"--optimizer", "lion"})).code == 2);
   CHECK(run(small_run("none", {"--schedule", "wave"})).code == 2);
   REQUIRE(run(small_run("unclipped", {"--clip-norm", "0", "--epochs", "1", "--force"})).code == 0);
-  CHECK(json_text::parse(read_file("unclipped/training.json")).at("clip-norm") == "0");
+  CHECK(json_text::parse(read_file("unclipped/training.json")).at("clip-norm") == 0);
   REQUIRE(run(small_run("unclipped", {"--clip-value", "0.1", "--epochs", "1", "--force"})).code == 0);
   auto json = json_text::parse(read_file("unclipped/training.json"));
-  CHECK(json.at("clip-norm") == "0");
-  CHECK(json.at("clip-value") == "0.1");
+  CHECK(json.at("clip-norm") == 0);
+  CHECK(json.at("clip-value") == 0.1);
+}
+
+TEST_CASE("guided alignment: attention learns from the links of the data where to look") {
+  REQUIRE(run({"corpus", "-n", "1200", "--max-length", "7", "--links", "-o", "linked.tsv"}).code == 0);
+  auto error_rate = [&](const std::string& out, const Arguments& more) {
+    Arguments a = {"--data", "linked.tsv", "--epochs", "4"};
+    a.insert(a.end(), more.begin(), more.end());
+    Result r = run(small_run(out, a));
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    return json_text::parse(run({"evaluate", out, "linked.tsv", "--json"}).out).at("aer").get<double>();
+  };
+  const double alone = error_rate("unguided", {}), guided = error_rate("guided", {"--guided-alignment", "1"});
+  CHECK(guided < 0.4);
+  CHECK(guided < alone / 2);
+  CHECK(json_text::parse(read_file("guided/training.json")).at("guided-alignment") == 1);
+  auto refused = [&](const Arguments& more) { return run(small_run("unguidable", more)).err; };
+  CHECK(
+      refused({"--guided-alignment", "1"})
+          .find("training data: has no alignments (a third column, 0-0 1-2), which --guided-alignment learns "
+                "from\n") != std::string::npos);
+  CHECK(refused({"--guided-alignment", "1", "--attention", "multihead"}) ==
+        "translator: --guided-alignment has nothing to teach to attention multihead\n");
+  CHECK(run({"train", "--model", "transformer", "--guided-alignment", "1", "--out", "unguidable"}).err ==
+        "translator: --guided-alignment is for recurrent models, with one attention\n");
 }

@@ -86,7 +86,8 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
   CHECK(stopped.code == 130);
   CHECK(stopped.out.empty());
   CHECK(stopped.says("Interrupted at step "));
-  CHECK(stopped.says("; everything is saved in broken. Go on with the same command and --resume.\n"));
+  CHECK(
+      stopped.says("; everything is saved in broken. Go on with: translator train --resume --out broken\n"));
   Arguments resume = length;
   resume.push_back("--resume");
   Result rest = run(small_run("broken", resume));
@@ -123,7 +124,7 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
 
 TEST_CASE("the same with other optimisers, schedules, averages and scheduled sampling") {
   const std::vector<Arguments> recipes = {{"--optimizer", "adamw", "--schedule", "plateau", "--warmup", "20",
-                                           "--ema", "0.9", "--scheduled-sampling", "0.5"},
+                                           "--ema", "0.9", "--scheduled-sampling", "0.5", "--word-dropout", "0.2"},
                                           {"--optimizer", "rmsprop", "--momentum", "0.5", "--schedule",
                                            "noam", "--lr", "0.003", "--clip-value", "0.01"},
                                           {"--optimizer", "adadelta", "--schedule", "cosine",
@@ -146,11 +147,49 @@ TEST_CASE("the same with other optimisers, schedules, averages and scheduled sam
   auto json = json_text::parse(read_file("whole/training.json"));
   CHECK(json.at("optimizer") == "adadelta");
   CHECK(json.at("schedule") == "cosine");
-  CHECK(json.at("weight-decay") == "0.001");
-  CHECK(run(small_run("broken", {"--resume"}))
+  CHECK(json.at("weight-decay") == 0.001);
+  CHECK(run(small_run("broken", {"--resume", "--label-smoothing", "0.2"}))
             .says("translator: broken/last.safetensors: was made with another --label-smoothing: the run "
                   "cannot go "
                   "on from it\n"));
+}
+
+TEST_CASE("the same with batches by tokens, gradients of several summed, and pieces drawn anew each epoch") {
+  Arguments options = {"train", "--data",         short_pairs(), "--hidden",         "16", "--embedding",
+                       "16",    "--epochs",       "4",           "--validate-every", "5",  "--threads",
+                       "1",     "--batch-tokens", "300",         "--accumulate",     "2"};
+  Arguments pieces = options;
+  for (const char* more : {"--subwords", "bpe", "--subword-size", "400", "--subword-dropout", "0.3"})
+    pieces.push_back(more);
+  if (run({"train", "--print-config", "--subwords", "bpe", "--data", short_pairs()}).code == 0 &&
+      shell("$T train --subwords bpe --epochs 1 --corpus-size 100 --max-length 5 --out probe -q").code == 0)
+    options = pieces;
+  auto into = [](Arguments a, const std::string& out) {
+    a.insert(a.end(), {"--out", out, "--force"});
+    return a;
+  };
+  REQUIRE(run(into(options, "whole-tokens")).code == 0);
+  int code = 0;
+  for (int attempt = 0; attempt < 10 && code != 130; ++attempt) {
+    std::filesystem::remove_all(scratch_path() / "broken-tokens");
+    Running process(into(options, "broken-tokens"));
+    while (!process.ended() && !(exists("broken-tokens/train.log") &&
+                                 count(read_file("broken-tokens/train.log"), "\"validation\"") >= 4))
+      sleep_ms(2);
+    process.send(SIGINT);
+    code = process.wait().code;
+  }
+  REQUIRE(code == 130);
+  Result rest = run({"train", "--resume", "--out", "broken-tokens"});
+  INFO(rest.err);
+  REQUIRE(rest.code == 0);
+  check_same_tensors("whole-tokens/last.safetensors", "broken-tokens/last.safetensors");
+  CHECK(read_file("whole-tokens/model.safetensors") == read_file("broken-tokens/model.safetensors"));
+  CHECK(timeless("whole-tokens") == timeless("broken-tokens"));
+  CHECK(events("whole-tokens", "validation").back().at("epoch") == 4);
+  CHECK(run({"train", "--resume", "--out", "broken-tokens", "--batch-tokens", "200"})
+            .says("was made with another --batch-tokens: the run cannot go on from it\n"));
+  CHECK(run({"train", "--batch-tokens", "200", "--batch-size", "3"}).code == 2);
 }
 
 TEST_CASE("a run that is interrupted before its first validation can be used and gone on with") {

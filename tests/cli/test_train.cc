@@ -85,6 +85,19 @@ TEST_CASE("train leaves a whole model directory and a log of its validations; pr
   CHECK(log[2].at("train_loss") < log[1].at("train_loss"));
 }
 
+TEST_CASE("a sample is cut to the width of the screen, a file's being 200 columns") {
+  std::string sentence = "she";
+  for (int i = 0; i < 100; ++i) sentence += " eats";
+  Result r = run(small_run("wide", {"--epochs", "1", "--probe", sentence}));
+  REQUIRE(r.code == 0);
+  const std::vector<std::string> lines = lines_of(r.err);
+  const auto sample =
+      std::find_if(lines.begin(), lines.end(), [](auto& l) { return l.starts_with("          she"); });
+  REQUIRE(sample != lines.end());
+  CHECK(*sample == "          " + sentence.substr(0, 189) + "\xE2\x80\xA6");
+  CHECK(events("wide", "validation")[0].at("samples")[0].at("source") == sentence);
+}
+
 TEST_CASE("train -q says nothing when nothing is wrong") {
   Result r = run(small_run("quiet", {"--epochs", "1", "-q"}));
   CHECK(r.code == 0);
@@ -114,9 +127,10 @@ TEST_CASE("the same seed and threads give the same bytes; another seed does not"
 TEST_CASE("one thread and two learn the same, up to rounding") {
   // Without dropout: each thread draws masks of its own.
   for (const char* threads : {"1", "2"})
-    REQUIRE(run(small_run(std::string("threads") + threads,
-                          {"--epochs", "1", "--dropout", "0", "--threads", threads}))
-                .code == 0);
+    REQUIRE(
+        run(small_run(std::string("threads") + threads,
+                      {"--epochs", "1", "--dropout", "0", "--recurrent-dropout", "0", "--threads", threads}))
+            .code == 0);
   auto one = events("threads1", "validation"), two = events("threads2", "validation");
   REQUIRE(one.size() == 1);
   REQUIRE(two.size() == 1);
@@ -155,13 +169,13 @@ TEST_CASE("every attention trains and translates") {
 TEST_CASE("every cell trains and translates; models of before --cell still load") {
   for (const std::string cell : {"gru-bahdanau", "lstm", "rnn-relu"}) {
     CAPTURE(cell);
-    Result r = run(small_run("by_" + cell, {"--epochs", "3", "--cell", cell, "--layers", "2", "--residual",
-                                            "--variational", "--recurrent-dropout", "0.1"}));
+    Result r = run(small_run("by_" + cell, {"--epochs", "10", "--lr", "0.003", "--cell", cell, "--layers", "2",
+                                            "--residual", "--variational", "--recurrent-dropout", "0.1"}));
     CHECK(r.code == 0);
     auto config = json_text::parse(read_file("by_" + cell + "/config.json"));
     CHECK(config.at("network").at("cell") == cell);
     auto log = events("by_" + cell, "validation");
-    REQUIRE(log.size() == 3);
+    REQUIRE(log.size() == 10);
     CHECK(log.back().at("valid_loss") < loss_by_frequency() - 0.25);
     CHECK(run({"translate", "by_" + cell, "she eats apples"}).code == 0);
   }

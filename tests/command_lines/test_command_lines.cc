@@ -180,7 +180,7 @@ TEST_CASE("what has no such name is told the nearest one that there is") {
         "[pairs]\n");
   CHECK(said(TRANSLATOR, {"trian"}) ==
         "translator: there is no command \"trian\", only corpus, train, compare, translate, evaluate, score, "
-        "diff, replay; hint: "
+        "diff, doctor, replay; hint: "
         "train?\n");
   CHECK(said(TRANSLATOR, {"train", "--cell", "lsmt"}).starts_with(
       "--cell: there is no cell \"lsmt\", only gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: "

@@ -136,8 +136,8 @@ Sentence two(Say first, Join join, Say second, bool comma = false, Join lead = J
 
 void check(const Sentence& sentence, const std::string& english, const std::string& french) {
   const SentencePair r = realise(sentence);
-  CHECK(detokenize(r.source, {.typography = Typography::english}) == english);
-  CHECK(detokenize(r.target, {.typography = Typography::french}) == french);
+  CHECK(detokenize(r.source) == english);
+  CHECK(detokenize(r.target, Typography::french) == french);
 }
 
 const Tense kPast = Tense::past, kFuture = Tense::future;

@@ -43,7 +43,11 @@ void check(const gradus::nn::SearchOptions& o) {
 
 void check(translator::TrainCommand& o) {
   check(o.data.read);
-  if (!fuzzing::accepts<translator::UsageError>([&] { translator::fill_defaults(o, false); })) return;
+  if (!fuzzing::accepts<translator::UsageError>([&] {
+        translator::fill_text_defaults(o);
+        translator::fill_defaults(o, 1000);
+      }))
+    return;
   const translator::TrainOptions& t = o.train;
   between(0, t.lr, kMost, "--lr");
   between(0, t.momentum, 0.9999, "--momentum");
@@ -93,6 +97,12 @@ int parsed(ScoreCommand& o) { return ++commands_run, check(o.given.read), 0; }
 int parsed(DiffCommand& o) {
   must(!o.a.empty() && !o.b.empty() && !o.given.pairs.empty(), "there is something to compare");
   return ++commands_run, check(o.search), check(o.given.read), 0;
+}
+int parsed(DoctorCommand& o) {
+  must(!o.pairs.empty(), "there is something to look at");
+  between(0, o.seconds, 3600, "--seconds");
+  between(1, static_cast<double>(o.max_length), 100000, "--max-length");
+  return ++commands_run, check(o.read), 0;
 }
 int parsed(ReplayCommand&) { return ++commands_run, 0; }
 

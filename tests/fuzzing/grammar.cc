@@ -45,8 +45,7 @@ FUZZ_TARGET(grammar, {"\5\2\2\50\1"s, "\0\0\0\3"s, "\50\0\1\x64\7seed"s,
       must(fits(gold, static_cast<int64_t>(p.source.size()), static_cast<int64_t>(p.target.size())),
            "links lie within the sentences");
       must(parse_moses(format_moses(p.alignment->sure)) == gold, "links are read as they were written");
-      const std::string english = detokenize(p.source, {.typography = Typography::english}),
-                        french = detokenize(p.target, {.typography = Typography::french});
+      const std::string english = detokenize(p.source), french = detokenize(p.target, Typography::french);
       must(tokenize(english) == p.source && tokenize(french) == p.target,
            "a sentence that is written is read as the same words", [&] { return french; });
     }

@@ -13,6 +13,7 @@
 
 #include "fuzz.h"
 #include "small_model.h"
+#include <translator/translation.h>
 
 using namespace fuzzing;
 using translator::Model;

@@ -47,8 +47,7 @@ FUZZ_TARGET(tokenizer,
   Choices choices(input);
   bool lowercase = choices.yes();
   TokenizerOptions how{.lowercase = lowercase};
-  DetokenizerOptions people{.typography = static_cast<Typography>(choices.upto(2)),
-                            .capitalize = choices.yes()};
+  const Typography people = choices.yes() ? Typography::french : Typography::other;
   std::string_view text = choices.rest();
   std::string normal = normalize(text, how);
   must(!utf8::first_invalid_byte(normal), "normal text is UTF-8");

@@ -340,7 +340,7 @@ TEST_CASE("a gradient that is off by a hundred-thousandth is found at every stat
 
 TEST_CASE("weights too small for the loss to show are compared all the same") {
   // Scores some dozens apart: all but one weight are far below the rounding of the loss.
-  lens::Subject subject = lens::test::subject({.attention = "general", .temperature = 0.003});
+  lens::Subject subject = lens::test::subject({.attention = "general", .temperature = 0.0015});
   lens::Dissection d = subject.dissect();
   lens::SentenceTrace trace = lens::trace_sentence(d);
   double least = 1;

@@ -47,6 +47,21 @@ TEST_CASE("a run of two epochs logs what the schema says, the same each time") {
   CHECK(timeless(log) == timeless(runs::log(runs::train("again"))));
 }
 
+TEST_CASE("a run that is judged by its translations logs their score, and which models' mean is the best") {
+  translator::TrainOptions o = runs::options(runs::directory("judged"), 1);
+  o.metric = "chrf";
+  const std::vector<translator::SentencePair> data = runs::pairs("train", 60);
+  translator::Model model = runs::small_model(data);
+  translator::Trainer trainer(model, data, data, o);
+  const std::atomic<bool> never{false};
+  REQUIRE(trainer.run(never));
+  translator::RunLog(o.out).end(true, 7, 1.5, {3, 7});
+  std::vector<json> lines = runs::log(o.out);
+  check_schema(lines);
+  CHECK(lines[1]["score"].get<double>() == trainer.validations()[0].score);
+  CHECK(lines.back()["averaged"] == json{3, 7});
+}
+
 TEST_CASE("a model without attention logs no weights and no entropy") {
   std::vector<json> log = runs::log(runs::train("plain", 1, "none"));
   check_schema(log);

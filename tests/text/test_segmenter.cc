@@ -1,6 +1,7 @@
 // The way from text to pieces and back: nothing is lost, words stay whole, damaged models are refused.
 
 #include <translator/text/segmenter.h>
+#include <translator/text/word_picture.h>
 
 #include <common/error.h>
 #include <common/utf8.h>

@@ -9,6 +9,7 @@
 #include <gradus/nn/optimizer.h>
 #include <gradus/nn/search.h>
 #include <translator/model.h>
+#include <translator/translation.h>
 
 #include "../io/scratch.h"
 #include "../quick_doctest.h"
@@ -87,7 +88,8 @@ Tensor random_ids(const Shape& shape, int64_t vocabulary, Rng& rng) {
 
 // A model directory with random weights and a batch, as `translator train` would leave it.
 void make(const std::string& directory, const translator::ModelConfig& config, uint64_t seed) {
-  Model model(config, words(20), words(25), seed);
+  const bool one_vocabulary = config.network.tie_source || config.transformer.tie_source;
+  Model model(config, words(one_vocabulary ? 25 : 20), words(25), seed);
   Rng rng(seed);
   for (const NamedParameter& p : nn::named_parameters(*model.network))
     if (p.name == "output.weight")  // so that the most probable words are clear
@@ -132,6 +134,11 @@ translator::ModelConfig transformer(const nn::TransformerConfig& network) {
   return c;
 }
 
+translator::ModelConfig tied(translator::ModelConfig c) {
+  c.network.embedding_dim = c.network.hidden_size;
+  return c;
+}
+
 std::vector<std::pair<std::string, translator::ModelConfig>> models() {
   return {{"bahdanau", gru({.rnn = {.num_layers = 2}, .attention = "bahdanau"})},
           {"bahdanau-lstm", gru({.rnn = {.cell = nn::cell_type("lstm")}, .attention = "bahdanau"})},
@@ -144,7 +151,13 @@ std::vector<std::pair<std::string, translator::ModelConfig>> models() {
           {"concat", gru({.attention_size = 7, .attention = "concat"})},
           {"none", gru({.attention = "none"})},
           {"none-lstm", gru({.rnn = {.cell = nn::cell_type("lstm")}, .attention = "none"})},
+          {"bahdanau-deep", gru({.decoder_layers = 2, .attention = "bahdanau"})},
+          {"general-deep-lstm",
+           gru({.rnn = {.cell = nn::cell_type("lstm")}, .decoder_layers = 3, .attention = "general"})},
+          {"tied", tied(gru({.attention = "bahdanau", .tie_embeddings = true}))},
+          {"all-tied", tied(gru({.attention = "general", .tie_embeddings = true, .tie_source = true}))},
           {"transformer", transformer({.num_heads = 4, .num_layers = 2})},
+          {"transformer-all-tied", tied(transformer({.num_heads = 4, .num_layers = 2, .tie_source = true}))},
           {"transformer-post", transformer({.num_heads = 2,
                                             .num_layers = 1,
                                             .dim_feedforward = 20,

@@ -7,6 +7,7 @@
 #include "../about.h"
 #include "../check.h"
 #include "tiny.h"
+#include <translator/translation.h>
 
 using namespace gradus;
 using namespace translator;
@@ -66,6 +67,7 @@ TEST_CASE("pairs become ids, with their links where the model takes them") {
       CHECK(encoded[i].source == source);
       CHECK(encoded[i].target == model.target.encode(pairs[i].target));
       CHECK(encoded[i].links == (model.takes_alignments() ? pairs[i].alignment->sure : Links{}));
+      CHECK(encode(pairs, model, {.links = true})[i].links == pairs[i].alignment->sure);
     }
   }
 }

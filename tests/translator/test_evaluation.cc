@@ -6,6 +6,7 @@
 #include <set>
 
 #include <translator/evaluation.h>
+#include <translator/translation.h>
 
 #include "../about.h"
 #include "../check.h"

@@ -2,6 +2,7 @@
 
 #include <translator/evaluation.h>
 #include <translator/insight.h>
+#include <translator/translation.h>
 
 #include <algorithm>
 #include <cmath>
@@ -105,9 +106,9 @@ TEST_CASE("pieces: dropout splits the same text otherwise, and padding and order
   const Model model = pieces_model("bahdanau");
   const auto pairs = tiny::pairs();
   std::vector<EncodedPair> a, b, c;
-  Subwords::seeded(5, [&] { a = encode(pairs, model, 0.5); });
-  Subwords::seeded(5, [&] { b = encode(pairs, model, 0.5); });
-  Subwords::seeded(6, [&] { c = encode(pairs, model, 0.5); });
+  Subwords::seeded(5, [&] { a = encode(pairs, model, {.dropout = 0.5}); });
+  Subwords::seeded(5, [&] { b = encode(pairs, model, {.dropout = 0.5}); });
+  Subwords::seeded(6, [&] { c = encode(pairs, model, {.dropout = 0.5}); });
   auto same = [](const std::vector<EncodedPair>& x, const std::vector<EncodedPair>& y) {
     return std::equal(x.begin(), x.end(), y.begin(), [](const EncodedPair& p, const EncodedPair& q) {
       return p.source == q.source && p.target == q.target;

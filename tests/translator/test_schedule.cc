@@ -52,13 +52,15 @@ TEST_CASE("the warm-up is a ramp to the base, which is noam's peak too; behind i
 }
 
 TEST_CASE("rates that nobody gave") {
-  CHECK(default_lr("sgd", true) == 1);
-  CHECK(default_lr("adadelta", false) == 1);
-  CHECK(default_lr("adagrad", true) == 0.05);
-  CHECK(default_lr("rmsprop", true) == 1e-3);
+  CHECK(default_lr("sgd", false, true) == 1);
+  CHECK(default_lr("adadelta", false, false) == 1);
+  CHECK(default_lr("adagrad", true, true) == 0.05);
+  CHECK(default_lr("rmsprop", false, true) == 1e-3);
   for (const char* name : {"adam", "adamw"}) {
-    CHECK(default_lr(name, true) == 3e-3);
-    CHECK(default_lr(name, false) == 1e-3);
+    CHECK(default_lr(name, false, true) == 3e-3);
+    CHECK(default_lr(name, false, false) == 3e-3);
+    CHECK(default_lr(name, true, false) == 1e-3);
+    CHECK(default_lr(name, true, true) == 2e-3);
   }
 }
 
@@ -110,6 +112,12 @@ TEST_CASE("what a run cannot change when it goes on, each option under its own n
   o.ema = 0.75;
   o.scheduled_sampling = 0.375;
   o.subword_dropout = 0.1875;
+  o.word_dropout = 0.25;
+  o.guided_alignment = 0.75;
+  o.metric = "chrf";
+  o.freeze = "encoder,output.bias";
+  o.batch_tokens = 4096;
+  o.accumulate = 3;
   CHECK(recipe(o) == std::map<std::string, std::string>{{"--optimizer", "sgd"},
                                                         {"--momentum", "0.5"},
                                                         {"--lr", "0.25"},
@@ -121,5 +129,11 @@ TEST_CASE("what a run cannot change when it goes on, each option under its own n
                                                         {"--label-smoothing", "0.0625"},
                                                         {"--ema", "0.75"},
                                                         {"--scheduled-sampling", "0.375"},
-                                                        {"--subword-dropout", "0.1875"}});
+                                                        {"--subword-dropout", "0.1875"},
+                                                        {"--word-dropout", "0.25"},
+                                                        {"--guided-alignment", "0.75"},
+                                                        {"--metric", "chrf"},
+                                                        {"--batch-tokens", "4096"},
+                                                        {"--accumulate", "3"},
+                                                        {"--freeze", "encoder,output.bias"}});
 }

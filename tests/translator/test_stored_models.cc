@@ -8,6 +8,7 @@
 #include <translator/model.h>
 #include <translator/text/alignment.h>
 #include <translator/text/tokenizer.h>
+#include <translator/translation.h>
 
 #include "../about.h"
 #include "../check.h"

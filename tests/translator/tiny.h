@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <translator/batches.h>
 #include <translator/model.h>
 
 namespace tiny {

@@ -73,8 +73,8 @@ SentencePair realise(Sentence sentence) {
 }
 
 SentencePair with_texts(SentencePair pair) {
-  pair.source_text = detokenize(pair.source, {.typography = Typography::english});
-  pair.target_text = detokenize(pair.target, {.typography = Typography::french});
+  pair.source_text = detokenize(pair.source);
+  pair.target_text = detokenize(pair.target, Typography::french);
   return pair;
 }
 

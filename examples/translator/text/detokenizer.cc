@@ -37,12 +37,7 @@ bool is_of_unspaced(string_view token) {
   return is_unspaced(first) || (first >= 0x3000 && first <= 0x303F) || (first >= 0xFF00 && first <= 0xFF65);
 }
 
-bool ends_sentence(string_view token) { return one_of(token, {".", "?", "!", "।", "॥"}); }
-
 bool starts_with_digit(string_view token) { return !token.empty() && token[0] >= '0' && token[0] <= '9'; }
-
-// `i`, `i'm`, `i'd've`.
-bool is_english_i(string_view token) { return token == "i" || token.starts_with("i'"); }
 
 constexpr string_view kJoinedMark = "\uFFED", kSpacedMark = "\u2581";
 
@@ -58,7 +53,7 @@ struct Spacing {
 
 class Joiner {
  public:
-  explicit Joiner(const DetokenizerOptions& options) : options_(options) {}
+  explicit Joiner(Typography typography) : typography_(typography) {}
 
   // Whether a space belongs before the token, which comes next.
   bool wants_space(string_view token, string_view next) {
@@ -68,7 +63,7 @@ class Joiner {
 
   void add(string_view token, bool space) {
     if (space) out_.push_back(' ');
-    out_ += options_.capitalize ? with_capital(token) : std::string(token);
+    out_ += token;
     glue_ = spacing_.glue_after;
     previous_ = token;
     first_ = false;
@@ -77,7 +72,7 @@ class Joiner {
   std::string text() { return std::move(out_); }
 
  private:
-  bool french() const { return options_.typography == Typography::french; }
+  bool french() const { return typography_ == Typography::french; }
 
   Spacing space(string_view token, string_view next) {
     if (token == "\"") return quote(double_open_);
@@ -101,18 +96,7 @@ class Joiner {
     return open ? Spacing{.glue_after = true} : Spacing{.glue_before = true};
   }
 
-  std::string with_capital(string_view token) {
-    const bool english_i = options_.typography == Typography::english && is_english_i(token);
-    std::string out = sentence_start_ || english_i ? utf8::capitalize(token) : std::string(token);
-    const auto code = utf8::decode_lossy(token);
-    const bool has_word = std::any_of(code.begin(), code.end(),
-                                      [](char32_t c) { return utf8::is_letter(c) || utf8::is_number(c); });
-    if (has_word) sentence_start_ = false;
-    if (ends_sentence(token)) sentence_start_ = true;
-    return out;
-  }
-
-  DetokenizerOptions options_;
+  Typography typography_;
   std::string out_;
   string_view previous_;
   Spacing spacing_;
@@ -120,7 +104,6 @@ class Joiner {
   bool glue_ = false;
   bool double_open_ = false;
   bool single_open_ = false;
-  bool sentence_start_ = true;
 };
 
 }  // namespace
@@ -131,8 +114,8 @@ string_view without_mark(string_view token) {
   return token;
 }
 
-std::string detokenize(const std::vector<std::string>& tokens, const DetokenizerOptions& options) {
-  Joiner joiner(options);
+std::string detokenize(const std::vector<std::string>& tokens, Typography typography) {
+  Joiner joiner(typography);
   for (size_t i = 0; i < tokens.size(); ++i) {
     const string_view token = without_mark(tokens[i]);
     bool space =
@@ -145,9 +128,9 @@ std::string detokenize(const std::vector<std::string>& tokens, const Detokenizer
 }
 
 std::vector<std::string> mark_spaces(const std::vector<std::string>& tokens, const std::vector<bool>& spaced,
-                                     const DetokenizerOptions& options) {
+                                     Typography typography) {
   std::vector<std::string> out = tokens;
-  Joiner joiner(options);
+  Joiner joiner(typography);
   for (size_t i = 0; i < tokens.size(); ++i) {
     const string_view next = i + 1 < tokens.size() ? string_view(tokens[i + 1]) : string_view();
     const bool space = joiner.wants_space(tokens[i], next);

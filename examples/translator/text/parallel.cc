@@ -83,6 +83,7 @@ struct Collector {
   void bad(const Lines& file, const std::string& reason) {
     const InputError error(file.name(), file.number(), reason);
     if (options.strict) throw error;
+    if (options.on_bad) options.on_bad(file.number(), reason);
     if (data.report.bad++ < options.kept_messages) data.report.messages.emplace_back(error.what());
   }
 

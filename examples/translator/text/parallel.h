@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <istream>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ struct ReadOptions {
   int64_t max_length = 0;
   int64_t max_pairs = 0;         ///< stop after so many pairs; 0 is no limit
   int64_t kept_messages = 5;     ///< bad lines whose reasons are kept as text
+  std::function<void(int64_t line, const std::string& reason)> on_bad = {};  ///< told of every bad line
 };
 
 /// One sentence and its translation.
@@ -31,6 +33,8 @@ struct SentencePair {
   std::vector<std::string> further_targets = {};  ///< other translations, as target_text; of multi_reference
   std::optional<GoldAlignment> alignment;         ///< word indices, where the third column held Moses links
   int64_t line = 0;                               ///< in the file, from 1
+  std::string tag = {};  ///< a token in front of the source, that no text has; empty: none
+  double weight = 1;     ///< how often an epoch of training has it
 };
 
 /// What became of the lines of a file.

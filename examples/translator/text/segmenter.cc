@@ -121,7 +121,7 @@ Segmented Segmenter::split(std::string_view line, double dropout) const {
     }
     if (options_.letter_case != "keep") out.words = tokenize(line, {.lowercase = false});
     if (out.words.size() != out.pieces.size()) out.words = out.pieces;
-    if (options_.marks) out.pieces = mark_spaces(out.pieces, spaced, {.typography = options_.typography});
+    if (options_.marks) out.pieces = mark_spaces(out.pieces, spaced, options_.typography);
     return out;
   }
   for (const WordRange& range : parts_of(code)) {
@@ -173,32 +173,9 @@ std::string Segmenter::join(const std::vector<std::string>& pieces) const {
     for (const std::string& piece : pieces) text += text_of_piece(piece);
     text = normalize(text, {.lowercase = false, .plain = false});
   } else {
-    text = detokenize(pieces, {.typography = options_.typography});
+    text = detokenize(pieces, options_.typography);
   }
   return folds() ? utf8::capitalize(text) : text;
-}
-
-std::vector<std::vector<float>> weights_of_words(const std::vector<std::vector<float>>& weights,
-                                                 const std::vector<int32_t>& target_word_of,
-                                                 const std::vector<int32_t>& source_word_of) {
-  const auto word = [](const std::vector<int32_t>& word_of, size_t piece) {
-    const size_t words = word_of.empty() ? 0 : static_cast<size_t>(word_of.back()) + 1;
-    return piece < word_of.size() ? static_cast<size_t>(word_of[piece]) : words + piece - word_of.size();
-  };
-  std::vector<std::vector<float>> out;
-  std::vector<float> pieces;  // of each row
-  for (size_t t = 0; t < weights.size(); ++t) {
-    const size_t row = word(target_word_of, t);
-    if (row == out.size()) {
-      out.emplace_back(weights[t].empty() ? 0 : word(source_word_of, weights[t].size() - 1) + 1);
-      pieces.push_back(0);
-    }
-    for (size_t s = 0; s < weights[t].size(); ++s) out[row][word(source_word_of, s)] += weights[t][s];
-    ++pieces[row];
-  }
-  for (size_t row = 0; row < out.size(); ++row)
-    for (float& w : out[row]) w /= pieces[row];
-  return out;
 }
 
 }  // namespace translator

@@ -49,7 +49,6 @@ class Segmenter {
   void count_words(std::string_view line, TokenCounts& counts) const;
 
   TokenizerOptions reading() const;  ///< how text is normalised
-  const SegmenterOptions& options() const { return options_; }
   const Subwords* subwords() const { return subwords_.get(); }
   const Truecaser* truecaser() const { return truecaser_.get(); }
 
@@ -61,11 +60,5 @@ class Segmenter {
   std::shared_ptr<const Subwords> subwords_;
   std::shared_ptr<const Truecaser> truecaser_;
 };
-
-/// Weights of pieces [target, source] as weights of words: what a word's pieces look at is averaged, what its
-/// pieces are looked at is added. Rows and columns beyond the pieces (</s>) stay.
-std::vector<std::vector<float>> weights_of_words(const std::vector<std::vector<float>>& weights,
-                                                 const std::vector<int32_t>& target_word_of,
-                                                 const std::vector<int32_t>& source_word_of);
 
 }  // namespace translator

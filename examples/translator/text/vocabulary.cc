@@ -68,6 +68,30 @@ Vocabulary Vocabulary::build(const TokenCounts& counts, const VocabularyOptions&
   return out;
 }
 
+bool Vocabulary::is_tag(std::string_view token) {
+  constexpr size_t kLongest = 40;
+  const bool framed =
+      token.size() >= 3 && token.size() <= kLongest && token.front() == '<' && token.back() == '>';
+  if (!framed || is_special(token) || token.starts_with("<0x") || !fault_of(token).empty()) return false;
+  const std::u32string inside = utf8::decode(token.substr(1, token.size() - 2));
+  return std::all_of(inside.begin(), inside.end(), [](char32_t c) {
+    return utf8::is_letter(c) || utf8::is_mark(c) || utf8::is_number(c) || c == U'-' || c == U'_';
+  });
+}
+
+bool Vocabulary::is_with_tags(const Vocabulary& others) const {
+  const auto rest = tokens_.begin() + std::min(others.size(), size());
+  return others.size() <= size() && std::equal(tokens_.begin(), rest, others.tokens_.begin()) &&
+         std::all_of(rest, tokens_.end(), is_tag);
+}
+
+Vocabulary Vocabulary::extended(const Vocabulary& others) const {
+  Vocabulary out = *this;
+  for (const std::string& token : others.tokens_)
+    if (!is_special(token) && !contains(token)) out.append(token);
+  return out;
+}
+
 Vocabulary Vocabulary::load(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw InputError(path, 0, fmt::format("cannot be opened: {}", std::strerror(errno)));

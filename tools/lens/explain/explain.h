@@ -39,8 +39,6 @@ Subject make_subject(translator::Model model, const std::string& name, const std
                      const std::string& target, bool pieces = false);
 /// A side's pieces by name, for text: "k of Zork" where a word has several.
 std::vector<std::string> piece_names(const translator::Segmented& side);
-/// "pieces" where the model has them, else "words".
-const char* tokens_of(const Subject& subject);
 /// Adds to the trace of a model of pieces how they are shown, "pieces", and where they are put together
 /// "words".
 void add_pieces(json& trace, const Subject& subject);

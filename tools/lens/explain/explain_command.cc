@@ -44,8 +44,8 @@ Subject subject_of(const SentenceOptions& o) {
 int64_t step_of(const SentenceOptions& o, const Subject& subject) {
   const size_t steps = subject.target.pieces.size();
   if (o.step > static_cast<int>(steps))
-    throw UsageError(
-        fmt::format("--step {}: the target has {} {}, </s> included", o.step, steps, tokens_of(subject)));
+    throw UsageError(fmt::format("--step {}: the target has {} {}, </s> included", o.step, steps,
+                                 subject.model.config.tokens()));
   return o.step - 1;
 }
 
@@ -67,11 +67,12 @@ int explain(const ExplainOptions& o) {
   else if (json data = to_json(subject, d, trace, options); o.json)
     write_file(o.out, json_text::dump(data) + "\n");
   else
-    write_page(o.out, "explain", data,
-               fmt::format("{0} source {2}, {1} target {2}, {3} numbers checked by finite differences, worst "
-                           "relative error {4:.1e}; {5:.1f} s",
-                           subject.source.pieces.size(), subject.target.pieces.size(), tokens_of(subject),
-                           trace.checks.size(), trace.worst(), watch.seconds()));
+    write_page(
+        o.out, "explain", data,
+        fmt::format("{0} source {2}, {1} target {2}, {3} numbers checked by finite differences, worst "
+                    "relative error {4:.1e}; {5:.1f} s",
+                    subject.source.pieces.size(), subject.target.pieces.size(), subject.model.config.tokens(),
+                    trace.checks.size(), trace.worst(), watch.seconds()));
   return verdict("a gradient and finite differences differ", trace.worst());
 }
 

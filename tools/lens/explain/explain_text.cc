@@ -11,6 +11,7 @@
 
 #include "explain.h"
 #include "norms.h"
+#include <translator/text/word_picture.h>
 
 namespace lens {
 namespace {

@@ -7,6 +7,7 @@
 #include <common/utf8.h>
 
 #include "explain/explain.h"
+#include <translator/translation.h>
 
 namespace lens {
 namespace {
@@ -15,15 +16,16 @@ using translator::Segmented;
 
 constexpr size_t kMaxPieces = 60;
 
-Segmented read_side(const translator::Segmenter& side, const std::string& text, const char* what) {
+Segmented read_side(const translator::Segmenter& side, const std::string& text, const char* what,
+                    const char* tokens) {
   if (auto bad = translator::utf8::describe_invalid_byte(text); !bad.empty())
     throw translator::InputError(what, 0, bad);
   Segmented out = side.split(text);
   if (out.pieces.empty()) throw translator::InputError(what, 0, "has no words");
   if (out.pieces.size() > kMaxPieces)
-    throw translator::InputError(what, 0,
-                                 fmt::format("has {} {}; {} at most can be looked at", out.pieces.size(),
-                                             side.subwords() ? "pieces" : "words", kMaxPieces));
+    throw translator::InputError(
+        what, 0,
+        fmt::format("has {} {}; {} at most can be looked at", out.pieces.size(), tokens, kMaxPieces));
   return out;
 }
 
@@ -55,6 +57,10 @@ Segmented labelled(Segmented side, const std::vector<int32_t>& ids, const transl
 }  // namespace
 
 const gradus::nn::Seq2Seq& Subject::network() const {
+  if (model.recurrent() && model.config.network.decoder_layers > 1)
+    gradus::fail("lens",
+                 fmt::format("this model's decoder has {} layers; only decoders of one layer are taken apart",
+                             model.config.network.decoder_layers));
   if (const gradus::nn::Seq2Seq* found = model.recurrent()) return *found;
   gradus::fail(
       "lens",
@@ -77,9 +83,9 @@ Subject make_subject(translator::Model model, const std::string& name, const std
                      const std::string& target, bool pieces) {
   Subject s{std::move(model), name, {}, {}, {}, {}, !target.empty()};
   const translator::Model& m = s.model;
-  s.source = read_side(m.reads, source, "the source sentence");
+  s.source = read_side(m.reads, source, "the source sentence", m.config.tokens());
   if (s.has_reference) {
-    s.target = read_side(m.writes, target, "the target sentence");
+    s.target = read_side(m.writes, target, "the target sentence", m.config.tokens());
   } else {
     std::vector<std::string> said = translator::translate(m, {s.source})[0].at(0).tokens;
     if (said.size() > kMaxPieces) said.resize(kMaxPieces);  // an untrained model may not know where to stop
@@ -103,8 +109,6 @@ std::vector<std::string> piece_names(const Segmented& side) {
   }
   return out;
 }
-
-const char* tokens_of(const Subject& subject) { return subject.model.reads.subwords() ? "pieces" : "words"; }
 
 void add_pieces(json& trace, const Subject& subject) {
   if (!subject.model.reads.subwords()) return;

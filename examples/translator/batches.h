@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gradus/parallel.h>
+#include <translator/model.h>
+#include <translator/text/parallel.h>
+
+namespace translator {
+
+/// Ids of tokens. A word with a mark of its spacing that is not known counts as the word.
+std::vector<int32_t> ids_of(const Vocabulary& vocabulary, const std::vector<std::string>& tokens);
+
+/// One sentence pair as ids. Source without <s>, with </s>; target without either.
+struct EncodedPair {
+  std::vector<int32_t> source, target;
+  Links links = {};  ///< gold alignment, for a model that takes one
+  double weight = 1;  ///< how often an epoch of training has it
+};
+
+struct EncodeOptions {
+  double dropout = 0;                                   ///< Segmenter::split's
+  bool links = false;                                   ///< keep them, though the model takes none
+  std::function<void(int64_t pairs)> on_progress = {};  ///< told how many are done
+};
+/// With the links, where the model takes them: of words, so that each piece of a word has those of its word.
+/// A pair's tag is the first token of its source.
+std::vector<EncodedPair> encode(const std::vector<SentencePair>& pairs, const Model& model,
+                                const EncodeOptions& options = {});
+
+/// Pads the chosen pairs into one batch. Targets get <s> in front of the input and </s> behind the output.
+/// Where pairs have links, the batch has an alignment: a target word looks at the source words that it is
+/// linked to, equally; one without links at all words equally; </s> at </s>.
+gradus::nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen);
+
+/// Source sentences alone, as search wants them.
+struct SourceBatch {
+  gradus::Tensor ids, lengths;
+};
+SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences);
+
+/// Thrown out of work that takes long when its `stop` is set, between two batches.
+struct Interrupted {};
+
+/// How work on many sentences is done.
+struct Work {
+  int threads = 1;
+  std::function<void(int64_t sentences)> on_progress =
+      {};                                   ///< told, on the calling thread, how many are done
+  const std::atomic<bool>* stop = nullptr;  ///< once set, Interrupted is thrown
+};
+
+/// Calls f(worker, chosen) for batches of up to `size` pairs of similar length, so that little is padding.
+/// Each thread does whole batches, the same ones every time, and leaves no tape.
+void for_each_batch(const std::vector<EncodedPair>& pairs, size_t size, const Work& work,
+                    const std::function<void(size_t worker, const std::vector<size_t>& chosen)>& f);
+
+/// Calls f(worker, k), which returns how many sentences it has done, for k = 0 .. count-1: the same ones on
+/// each worker every time, and leaves no tape.
+void divide(gradus::ThreadPool& pool, size_t count, const Work& work,
+            const std::function<int64_t(size_t worker, size_t k)>& f);
+
+}  // namespace translator

@@ -1,0 +1,112 @@
+// What a training that was told nothing does. Why it is so: docs/recipes.md, "What the defaults come from".
+
+#include <array>
+#include <cstdint>
+
+#include <fmt/core.h>
+
+#include <common/error.h>
+#include <translator/commands.h>
+
+namespace translator {
+namespace {
+
+// Few pairs are learnt by heart sooner than they are understood: they want fewer pieces, much dropout of every kind,
+// and small batches, so that there are steps enough.
+struct BySize {
+  int64_t pairs;  // fewer than so many
+  int64_t pieces, batch, epochs;
+  double dropout, recurrent_dropout, subword_dropout;
+};
+constexpr std::array<BySize, 4> kBySize = {{{5'000, 2000, 32, 40, 0.4, 0.2, 0.1},
+                                            {20'000, 2000, 32, 30, 0.4, 0.2, 0.1},
+                                            {60'000, 6000, 64, 20, 0.4, 0, 0},
+                                            {INT64_MAX, 8000, 64, 12, 0.2, 0, 0}}};
+
+const BySize& of_size(int64_t pairs) {
+  size_t i = 0;
+  while (pairs >= kBySize[i].pairs) ++i;
+  return kBySize[i];
+}
+
+bool one_vocabulary(const ModelConfig& c) { return c.subwords != "none" && c.subword_model == "joint"; }
+
+}  // namespace
+
+int64_t default_pieces(int64_t pairs) { return of_size(pairs).pieces; }
+
+void fill_text_defaults(TrainCommand& o) {
+  const bool embedded = o.data.embedded();
+  if (o.data.read.swap_columns && embedded)
+    throw UsageError("--swap needs --data or --source: the embedded corpus is English to French");
+  if (o.data.read.max_length == 0 && !embedded) o.data.read.max_length = 50;
+  if (o.open("--case")) o.model.letter_case = embedded ? "lower" : "first";
+  if (o.open("--subwords")) o.model.subwords = embedded || !Subwords::available() ? "none" : "bpe";
+  if (o.open("--subword-model")) o.model.subword_model = "joint";
+  o.data.read.text = {.lowercase = o.model.lowercase(), .plain = o.model.subwords == "none"};
+  if (o.open("--min-count")) o.min_count = embedded ? 1 : 2;
+}
+
+std::string fill_defaults(TrainCommand& o, int64_t pairs) {
+  const bool embedded = o.data.embedded(), transformer = o.model.model == "transformer";
+  const BySize& own = of_size(pairs);
+  auto open = [&](const char* option) { return o.open(option); };
+  gradus::nn::Seq2SeqConfig& n = o.model.network;
+  gradus::nn::TransformerConfig& t = o.model.transformer;
+  TrainOptions& run = o.train;
+  std::string chosen;  // by the number of pairs, and said
+  auto choose = [&](const char* option, auto& value, auto by_size, const std::string& text) {
+    if (!open(option)) return;
+    value = by_size;
+    chosen += (chosen.empty() ? "" : ", ") + text;
+  };
+  if (open("--hidden")) n.hidden_size = embedded ? 128 : 256;
+  if (open("--embedding")) n.embedding_dim = t.d_model = embedded ? 128 : 256;
+  if (open("--layers")) {
+    n.rnn.num_layers = 1;
+    t.num_layers = embedded ? 2 : 3;
+  }
+  if (open("--tie-embeddings")) n.tie_embeddings = !embedded && n.embedding_dim == n.hidden_size;
+  if (!transformer && n.tie_embeddings && n.embedding_dim != n.hidden_size)
+    throw UsageError(fmt::format("--tie-embeddings needs --embedding and --hidden alike: {} and {}",
+                                 n.embedding_dim, n.hidden_size));
+  if (o.from.empty()) {  // of which a trained model may have none
+    n.tie_source = n.tie_embeddings && one_vocabulary(o.model);
+    t.tie_source = t.tie_embeddings && one_vocabulary(o.model);
+  }
+  if (open("--lr")) run.lr = default_lr(run.optimizer, transformer, embedded);
+  if (open("--label-smoothing")) run.label_smoothing = 0.1;
+  if (open("--weight-decay")) run.weight_decay = run.optimizer == "adamw" ? 0.01 : 0;
+  if (open("--clip-norm")) run.clip = run.clip_value > 0 ? 0 : 1;
+  if (embedded) {
+    if (open("--dropout")) n.rnn.dropout = t.dropout = 0;
+    if (open("--batch-size")) run.batch_size = 32;
+    if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : 6;
+  } else {
+    run.usual_epochs = static_cast<double>(own.epochs);
+    if (open("--subword-size") && (o.model.subwords == "bpe" || o.model.subwords == "unigram"))
+      chosen = fmt::format("{} pieces", own.pieces);
+    choose("--dropout", transformer ? t.dropout : n.rnn.dropout, own.dropout,
+           fmt::format("dropout {}", own.dropout));
+    if (run.batch_tokens == 0)
+      choose("--batch-size", run.batch_size, own.batch, fmt::format("batches of {}", own.batch));
+    if (run.max_minutes > 0 && open("--epochs"))
+      run.epochs = 0;
+    else
+      choose("--epochs", run.epochs, own.epochs, fmt::format("{} epochs", own.epochs));
+    if (own.recurrent_dropout > 0 && !transformer) {
+      choose("--recurrent-dropout", n.rnn.recurrent_dropout, own.recurrent_dropout,
+             fmt::format("recurrent dropout {}", own.recurrent_dropout));
+      if (open("--variational")) n.rnn.variational = true;
+    }
+    if (own.subword_dropout > 0 && (o.model.subwords == "bpe" || o.model.subwords == "unigram"))
+      choose("--subword-dropout", run.subword_dropout, own.subword_dropout,
+             fmt::format("subword dropout {}", own.subword_dropout));
+    if (open("--ema")) run.ema = 0.999;
+  }
+  if (run.epochs == 0 && run.max_minutes <= 0)
+    throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
+  return chosen.empty() ? "" : fmt::format("For {} pairs: {} (docs/recipes.md says why).", pairs, chosen);
+}
+
+}  // namespace translator

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace translator::doctor {
+
+/// What of a text stays when case, marks and spacing are left out: its words in lower case, with one space
+/// between them, and its question marks, which are meaning.
+struct Folded {
+  std::u32string text = {};
+  int32_t letters = 0, small = 0, capitals = 0;  ///< of the text as it stands; letters have a case or none
+  bool begins_small = false, begins_capital = false;
+
+  bool shouts() const { return small == 0 && capitals > 5 && words() > 1; }  ///< all in capitals
+
+  /// The number of words.
+  size_t words() const;
+  uint64_t hash() const;
+};
+Folded fold(std::u32string_view text);
+
+/// FNV-1a.
+uint64_t hash_of(std::u32string_view text, uint64_t seed = 14695981039346656037ull);
+
+}  // namespace translator::doctor

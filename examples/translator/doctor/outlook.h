@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <translator/commands.h>
+
+namespace translator::doctor {
+
+/// What training on the data will be like.
+struct Outlook {
+  /// Words left out for being seen less often than this, on both sides.
+  struct MinCount {
+    int64_t least = 1;
+    int64_t source_words = 0, target_words = 0;     ///< that stay
+    double source_unknown = 0, target_unknown = 0;  ///< share of running words that become <unk>
+  };
+  /// How long sentences are in pieces.
+  struct PieceSize {
+    int64_t size;                         ///< of each side
+    double source_pieces, target_pieces;  ///< a sentence, mean
+  };
+  std::vector<MinCount> min_counts = {};
+  std::vector<PieceSize> piece_sizes = {};  ///< empty in a build without pieces
+
+  // Of the model that `train` makes if it is told nothing else:
+  bool pieces = true;  ///< its tokens; else words
+  int64_t source_vocabulary = 0, target_vocabulary = 0, parameters = 0, epochs = 0;
+  int threads = 1;
+  // Measured by training it here; 0 where that was not asked for.
+  double measured_seconds = 0, tokens_per_second = 0, minutes = 0, bytes = 0;
+};
+
+/// @param command With its defaults filled in, and `text` learnt as it says. Other sizes of pieces are learnt
+///   from a sample of the data.
+/// @param seconds Of training to measure; 0: none.
+Outlook look_ahead(TrainCommand command, const Data& data, const LearntText& text, double seconds,
+                   const std::function<void(const std::string& stage)>& on_stage);
+
+}  // namespace translator::doctor

@@ -1,0 +1,81 @@
+#include <translator/epoch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <gradus/random.h>
+
+namespace translator {
+namespace {
+
+template <class T>
+void shuffle(std::vector<T>& v, gradus::Rng& rng) {
+  for (size_t i = v.size(); i > 1; --i)
+    std::swap(v[i - 1], v[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
+}
+
+// Adds the pairs, which are sorted by length, in batches.
+void cut(const std::vector<EncodedPair>& pairs, const Batch& sorted, const EpochOptions& o,
+         std::vector<Batch>& batches) {
+  size_t source = 0, target = 0;  // the longest of the batch
+  Batch batch;
+  for (size_t i : sorted) {
+    source = std::max(source, pairs[i].source.size());
+    target = std::max(target, pairs[i].target.size() + 1);
+    const size_t size = batch.size() + 1;
+    const bool fits = o.batch_tokens > 0 ? size * (source + target) <= static_cast<size_t>(o.batch_tokens)
+                                         : size <= static_cast<size_t>(o.batch_size);
+    if (!fits && !batch.empty()) {
+      batches.push_back(std::move(batch));
+      batch.clear();
+      source = pairs[i].source.size();
+      target = pairs[i].target.size() + 1;
+    }
+    batch.push_back(i);
+  }
+  if (!batch.empty()) batches.push_back(std::move(batch));
+}
+
+}  // namespace
+
+Batch epoch_pairs(const std::vector<EncodedPair>& pairs, int64_t epoch, uint64_t seed) {
+  Batch out;
+  std::map<double, Batch> in_part;  // by weight
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const double whole = std::floor(pairs[i].weight);
+    out.insert(out.end(), static_cast<size_t>(whole), i);
+    if (pairs[i].weight > whole) in_part[pairs[i].weight].push_back(i);
+  }
+  gradus::Rng rng(seed, static_cast<uint64_t>(epoch) + (uint64_t{1} << 42));
+  for (auto& [weight, some] : in_part) {
+    const double share = weight - std::floor(weight), count = share * static_cast<double>(some.size());
+    shuffle(some, rng);
+    some.resize(std::max<size_t>(1, static_cast<size_t>(std::llround(count))));
+    out.insert(out.end(), some.begin(), some.end());
+  }
+  return out;
+}
+
+std::vector<Batch> epoch_batches(const std::vector<EncodedPair>& pairs, int64_t epoch,
+                                 const EpochOptions& o) {
+  gradus::Rng rng(o.seed, static_cast<uint64_t>(epoch) + 1000);
+  Batch order = epoch_pairs(pairs, epoch, o.seed);
+  shuffle(order, rng);
+  const size_t pool = o.batch_tokens > 0 ? order.size() : static_cast<size_t>(o.batch_size) * 50;
+  std::vector<Batch> batches;
+  for (size_t begin = 0; begin < order.size(); begin += pool) {
+    Batch some(order.begin() + static_cast<long>(begin),
+               order.begin() + static_cast<long>(std::min(order.size(), begin + pool)));
+    std::stable_sort(some.begin(), some.end(), [&](size_t a, size_t b) {
+      return std::pair(pairs[a].target.size(), pairs[a].source.size()) <
+             std::pair(pairs[b].target.size(), pairs[b].source.size());
+    });
+    cut(pairs, some, o, batches);
+  }
+  shuffle(batches, rng);
+  return batches;
+}
+
+}  // namespace translator

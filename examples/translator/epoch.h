@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <translator/batches.h>
+
+namespace translator {
+
+/// Pairs by their numbers, that are trained on together.
+using Batch = std::vector<size_t>;
+
+struct EpochOptions {
+  int64_t batch_size = 64;   ///< pairs
+  int64_t batch_tokens = 0;  ///< of both sides, padding and </s> included; 0: batches have batch_size pairs
+  uint64_t seed = 0;
+};
+
+/// The pairs of an epoch: each as often as its weight says; of a weight that is no whole number, so many of its
+/// pairs once more, drawn anew each epoch, that it comes out right over all.
+Batch epoch_pairs(const std::vector<EncodedPair>& pairs, int64_t epoch, uint64_t seed);
+
+/// The batches of an epoch: a function of seed and epoch alone, so that a run that goes on sees the same.
+///
+/// By pairs: shuffled, sorted by length within pools of 50 batches (so that a batch pads little and the order
+/// stays random), cut into batches, which are shuffled. By tokens: sorted over all (pairs of equal lengths are
+/// shuffled), cut where one more pair would exceed them, so that longer sentences make smaller batches (Vaswani
+/// et al. 2017, 5.1); a pair that is longer than that is a batch by itself.
+std::vector<Batch> epoch_batches(const std::vector<EncodedPair>& pairs, int64_t epoch,
+                                 const EpochOptions& options);
+
+}  // namespace translator

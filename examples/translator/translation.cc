@@ -1,0 +1,103 @@
+#include <translator/translation.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace translator {
+namespace {
+
+namespace nn = gradus::nn;
+
+Translation to_translation(const Model& model, const nn::Hypothesis& h, const Segmented& source,
+                           bool keep_weights) {
+  Translation out;
+  out.log_probability = h.log_probability;
+  for (size_t t = 0; t < h.tokens.size(); ++t) {
+    std::string token = model.target.token(h.tokens[t]);
+    if (h.tokens[t] == nn::kUnk && t < h.weights.size()) {
+      auto end = h.weights[t].begin() + static_cast<long>(source.pieces.size());
+      size_t from = static_cast<size_t>(std::max_element(h.weights[t].begin(), end) - h.weights[t].begin());
+      if (from < source.pieces.size()) token = source.words[static_cast<size_t>(source.word_of[from])];
+    }
+    out.tokens.push_back(std::move(token));
+  }
+  if (keep_weights)
+    for (const auto& row : h.weights)
+      out.weights.emplace_back(row.begin(), row.begin() + static_cast<long>(source.pieces.size()) + 1);
+  return out;
+}
+
+constexpr size_t kBatch = 64;  // sentences translated together
+
+// Which of the sentences, in their order by falling length, go together: [begin, end).
+struct Together {
+  size_t begin, end;
+  int64_t max_length;  // target words; 0: the search's own rule
+};
+
+// Fewer of long ones, since what a search keeps of a sentence grows with the square of its length. Where
+// learned positions end so do translations, and only those: a sentence's limit does not depend on who it is
+// translated with.
+std::vector<Together> batches_of(const std::vector<size_t>& words, int64_t most_positions,
+                                 const nn::SearchOptions& options) {
+  constexpr size_t kAllTogether = 512;  // words, up to which kBatch sentences are
+  auto limit = [&](size_t i) {
+    int64_t own = nn::max_target_length(static_cast<int64_t>(words[i]) + 1, options);
+    return most_positions > 0 && own > most_positions ? most_positions : options.max_length;
+  };
+  std::vector<Together> out;
+  for (size_t i = 0; i < words.size(); ++i) {
+    bool fits = !out.empty() && limit(i) == out.back().max_length;
+    if (fits) {
+      size_t longest = std::max(words[out.back().begin], kAllTogether);
+      fits = (i - out.back().begin) * longest * longest < kBatch * kAllTogether * kAllTogether;
+    }
+    if (!fits) out.push_back({i, i, limit(i)});
+    ++out.back().end;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::vector<Translation>> translate(const Model& model, const nn::Generator& generator,
+                                                const std::vector<Segmented>& sources,
+                                                nn::SearchOptions options, const Work& work) {
+  bool keep_weights = options.weights;
+  options.weights = true;  // for unknown words
+  std::vector<size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sources[a].pieces.size() > sources[b].pieces.size(); });
+  std::vector<std::vector<Translation>> out(sources.size());
+  std::vector<size_t> lengths;
+  for (size_t i : order) lengths.push_back(sources[i].pieces.size());
+  const std::vector<Together> batches = batches_of(lengths, model.most_positions(), options);
+  gradus::ThreadPool all(std::max(1, work.threads)), caller(1);
+  const bool whole = batches.size() >= static_cast<size_t>(all.size());  // batches for each thread
+  if (!whole) options.pool = &all;
+  divide(whole ? all : caller, batches.size(), work, [&](size_t, size_t k) {
+    const auto [begin, end, max_length] = batches[k];
+    nn::SearchOptions how = options;
+    how.max_length = max_length;
+    std::vector<std::vector<int32_t>> ids;
+    for (size_t i = begin; i < end; ++i) {
+      ids.push_back(model.source.encode(sources[order[i]].pieces));
+      ids.back().push_back(nn::kEos);
+    }
+    SourceBatch batch = make_source_batch(ids);
+    auto found = nn::translate(generator, batch.ids, batch.lengths, how);
+    for (size_t i = begin; i < end; ++i)
+      for (const nn::Hypothesis& h : found[i - begin])
+        out[order[i]].push_back(to_translation(model, h, sources[order[i]], keep_weights));
+    return static_cast<int64_t>(end - begin);
+  });
+  return out;
+}
+
+std::vector<std::vector<Translation>> translate(const Model& model, const std::vector<Segmented>& sources,
+                                                nn::SearchOptions options, int threads) {
+  return translate(model, *model.network->generator(), sources, options, {.threads = threads});
+}
+
+}  // namespace translator

@@ -1,0 +1,205 @@
+// The options of a run as a file: --config, --print-config, and --resume that needs no others.
+
+#include <signal.h>
+
+#include <filesystem>
+
+#include "../quick_doctest.h"
+#include <common/json_text.h>
+#include "program.h"
+
+using namespace cli;
+using nlohmann::ordered_json;
+
+namespace {
+
+void check_same_model(const std::string& a, const std::string& b) {
+  for (const char* file :
+       {"model.safetensors", "config.json", "source.vocab", "target.vocab", "training.json"}) {
+    CAPTURE(file);
+    CHECK(read_file(a + "/" + file) == read_file(b + "/" + file));
+  }
+}
+
+// What --print-config says with these options.
+ordered_json printed(const Arguments& more) {
+  Arguments a = {"train", "--print-config"};
+  a.insert(a.end(), more.begin(), more.end());
+  Result r = run(a);
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(r.err.empty());
+  return json_text::parse(r.out);
+}
+
+const std::string& first_run() {
+  static const std::string name = [] {
+    Result r = run(small_run("first", {"--epochs", "2", "--seed", "7", "--label-smoothing", "0.1",
+                                       "--threads", "2", "--probe", "she eats", "--clip-value", "0.5"}));
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    return std::string("first");
+  }();
+  return name;
+}
+
+}  // namespace
+
+TEST_CASE("a run's training.json makes the same model again, to the last byte") {
+  Result r = run({"train", "--config", first_run() + "/training.json", "--out", "second"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  check_same_model("first", "second");
+  // Printed, it is the same file; without it, the same command.
+  CHECK(run({"train", "--config", "first/training.json", "--print-config"}).out ==
+        read_file("first/training.json"));
+  CHECK(printed({"--seed", "18446744073709551615"}).at("seed") == 18446744073709551615u);
+  CHECK_FALSE(exists("model"));
+  // A Transformer, of pieces where there are some, and pairs in two files.
+  REQUIRE(shell("cut -f1 short.tsv > short.en; cut -f2 short.tsv > short.fr").code == 0);
+  Result transformer = run({"train",       "--source",
+                            "short.en",    "--target",
+                            "short.fr",    "--model",
+                            "transformer", "--d-model",
+                            "16",          "--layers",
+                            "1",           "--epochs",
+                            "1",           "--subword-dropout",
+                            "0.1",         "--subword-size",
+                            "400",         "--out",
+                            "third",       "-q",
+                            "--threads",   "1"});
+  if (transformer.code != 0) return;  // without SentencePiece
+  REQUIRE(run({"train", "--config", "third/training.json", "--out", "fourth", "-q"}).code == 0);
+  check_same_model("third", "fourth");
+  CHECK(read_file("third/pieces.model") == read_file("fourth/pieces.model"));
+}
+
+TEST_CASE("the command line comes first, and what a file says of another kind of thing goes") {
+  const std::string file = first_run() + "/training.json";
+  ordered_json same = printed({"--config", file, "--lr", "0.02", "--attention", "general", "--epochs", "3"});
+  CHECK(same.at("lr") == 0.02);
+  CHECK(same.at("attention") == "general");
+  CHECK(same.at("epochs") == 3);
+  CHECK(same.at("hidden") == 32);
+  CHECK(same.at("optimizer") == "adam");
+  CHECK(same.at("data") == in_scratch("short.tsv"));
+  ordered_json sgd = printed({"--config", file, "--optimizer", "sgd"});
+  CHECK(sgd.at("lr") == 1);
+  CHECK(sgd.at("label-smoothing") == 0.1);
+  CHECK(printed({"--config", file, "--optimizer", "adam"}).at("lr") == 0.01);
+  ordered_json timed = printed({"--config", file, "--max-minutes", "2"});
+  CHECK(timed.at("epochs") == 0);
+  ordered_json other = printed({"--config", file, "--model", "transformer"});
+  CHECK(other.at("embedding") == 256);
+  CHECK(other.at("lr") == 0.001);
+  CHECK(other.at("label-smoothing") == 0.1);
+  CHECK_FALSE(other.contains("hidden"));
+  write_file("a", "one\ntwo\nthree\n");
+  write_file("b", "un\ndeux\ntrois\n");
+  ordered_json files = printed({"--config", file, "--source", "a", "--target", "b"});
+  CHECK(files.at("data") == "");
+  CHECK(files.at("source") == in_scratch("a"));
+  // A file may say a part.
+  write_file("part.json", "{\"hidden\": 48, \"lr\": 1, \"dropout\": 0}");
+  ordered_json part = printed({"--config", "part.json"});
+  CHECK(part.at("hidden") == 48);
+  CHECK(part.at("embedding") == 128);
+}
+
+TEST_CASE("a file that is no configuration is refused with its name and the field") {
+  const std::string head = "translator: bad.json: is not a configuration of a run: ";
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"{\"hiden\": 3}", head + "\"hiden\" is no option of a run with a gru; hint: hidden?\n"},
+      {"{\"model\": \"transformer\", \"hidden\": 3}",
+       head + "\"hidden\" is no option of a run with a transformer\n"},
+      {"{\"qqqqqqq\\u001b[31m\": 3}",
+       head + "\"qqqqqqq\xEF\xBF\xBD[31m\" is no option of a run with a gru\n"},
+      {"{\"hidden\": \"3\"}", head + "\"hidden\" must be a whole number: \"3\"\n"},
+      {"{\"hidden\": 0}", head + "\"hidden\" must be from 1 to 65536: 0\n"},
+      {"{\"hidden\": 18446744073709551615}",
+       head + "\"hidden\" must be from 1 to 65536: 18446744073709551615\n"},
+      {"{\"lr\": true}", head + "\"lr\" must be a number: true\n"},
+      {"{\"lr\": -1}", head + "\"lr\" must be from 5e-324 to 1e+30: -1\n"},
+      {"{\"patience\": -1}", head + "\"patience\" must be from 0 to 1000000: -1\n"},
+      {"{\"average\": 1}", head + "\"average\" must be true or false: 1\n"},
+      {"{\"optimizer\": \"adamm\"}", head + "\"optimizer\" cannot be adamm; hint: adam?\n"},
+      {"{\"cell\": \"gnu\"}", head + "\"cell\": "},
+      {"{\"model\": \"gpt\"}", head + "\"model\" cannot be gpt"},
+      {"{\"seed\": -1}", head + "\"seed\" must be a whole number from 0 on: -1\n"},
+      {"{\"data\": [\"a\"]}", head + "\"data\" must be a text: [\"a\"]\n"},
+      {"{\"format\": \"gradus-translator\"}",
+       head + "\"format\" must be gradus-training: \"gradus-translator\"\n"},
+      {"{\"version\": 2}", head + "\"version\" must be 1: it is of a newer program, or of none\n"},
+      {"[]", head + "it is no object\n"},
+      {"{\"lr\": 1", head + "parse error at line 1, column 9"},
+      {"", head + "parse error at line 1, column 1"},
+      {std::string(2 << 20, ' '), head + "it has more than a million bytes\n"}};
+  for (const auto& [text, said] : bad) {
+    CAPTURE(text.substr(0, 60));
+    write_file("bad.json", text);
+    Result r = run({"train", "--config", "bad.json", "--print-config"});
+    CHECK(r.code == 1);
+    CHECK(r.err.starts_with(said));
+    CHECK(r.out.empty());
+    CHECK(acts_on_terminal(r.err) == "");
+  }
+  CHECK(run({"train", "--config", "nowhere.json"}).err ==
+        "translator: nowhere.json: cannot be read: is there such a file?\n");
+  CHECK(run({"train", "--config", "."}).err == "translator: .: cannot be read: is there such a file?\n");
+  CHECK(run({"train", "--config", "/dev/zero"}).says("it has more than a million bytes"));
+  write_file("stdin.json", "{\"data\": \"-\"}");
+  Result r = run({"train", "--config", "stdin.json"});
+  CHECK(r.code == 2);
+  CHECK(r.err ==
+        "translator: stdin.json names standard input for --data: --data - reads it from there again\n");
+}
+
+TEST_CASE("--resume and --out suffice, from any directory, and what prolongs a run is remembered") {
+  const Arguments options = {"--epochs", "3",   "--validate-every", "7",
+                             "--ema",    "0.9", "--schedule",       "cosine"};
+  REQUIRE(run(small_run("unbroken", options)).code == 0);
+  int code = 0;
+  for (int attempt = 0; attempt < 10 && code != 130; ++attempt) {
+    Arguments a = options;
+    a.push_back("--force");
+    Running process(small_run("stopped", a));
+    while (!process.ended() &&
+           !(exists("stopped/train.log") && count(read_file("stopped/train.log"), "\"validation\"") >= 2)) {
+    }
+    process.send(SIGINT);
+    code = process.wait().code;
+  }
+  REQUIRE(code == 130);
+  Result rest = shell("mkdir -p elsewhere && cd elsewhere && $T train --resume --out ../stopped -q");
+  INFO(rest.err);
+  CHECK(rest.code == 0);
+  check_same_model("unbroken", "stopped");
+  CHECK(run({"train", "--resume", "--out", "stopped"})
+            .says("The run was over already: more --epochs or --max-minutes prolong it.\n"));
+  REQUIRE(run({"train", "--resume", "--out", "stopped", "--epochs", "4", "-q"}).code == 0);
+  CHECK(events("stopped", "validation").back().at("epoch") == 4);
+  CHECK(json_text::parse(read_file("stopped/training.json")).at("epochs") == 4);
+  CHECK(run({"train", "--resume", "--out", "stopped"}).says("The run was over already"));
+  CHECK(run({"train", "--resume", "--out", "stopped", "--lr", "0.5", "-q"}).err ==
+        "translator: stopped/last.safetensors: was made with another --lr: the run cannot go on from it\n");
+}
+
+TEST_CASE("pairs that are somewhere else now are named, and so is what helps") {
+  REQUIRE(shell("cp short.tsv pairs.tsv").code == 0);
+  REQUIRE(run(small_run("moved", {"--epochs", "1", "-q", "--data", "pairs.tsv"})).code == 0);
+  REQUIRE(shell("mv pairs.tsv there.tsv").code == 0);
+  Result r = run({"train", "--resume", "--out", "moved"});
+  CHECK(r.code == 1);
+  CHECK(r.err == "translator: " + in_scratch("pairs.tsv") +
+                     ": is not there, though moved/training.json names it: --data tells where it is now\n");
+  CHECK(run({"train", "--resume", "--out", "moved", "--data", "there.tsv"}).code == 0);
+  CHECK(run({"train", "--resume", "--out", "moved"}).code == 0);
+}
+
+TEST_CASE("a run whose training.json is of before it held all options goes on with the same command") {
+  REQUIRE(run(small_run("old", {"--epochs", "1", "-q"})).code == 0);
+  write_file("old/training.json", "{\n  \"epochs\": 1,\n  \"max_minutes\": 0.0,\n  \"lr\": 0.01\n}\n");
+  CHECK(run(small_run("old", {"--epochs", "2", "--resume", "-q"})).code == 0);
+  CHECK(events("old", "validation").size() == 2);
+  CHECK(run({"train", "--config", "old/training.json", "--print-config"}).code ==
+        0);  // of which it is one now
+}

@@ -1,0 +1,160 @@
+// `translator doctor`, and what `train` says of bad data.
+
+#include <fmt/format.h>
+
+#include "../quick_doctest.h"
+#include <common/json_text.h>
+#include "program.h"
+
+using namespace cli;
+
+namespace {
+
+// Sentences of the grammar with five lines that are none, all that the tests need of training left out.
+const std::string& harmed() {
+  static const std::string name = [] {
+    REQUIRE(run({"corpus", "-n", "2000", "-o", "sound.tsv"}).code == 0);
+    auto lines = lines_of(read_file("sound.tsv"));
+    lines[9] = lines[0];
+    lines[19] = "no tab";
+    lines[29] = lines[29].substr(0, lines[29].find('\t') + 1);
+    lines[39] = "She sings <b>now</b>\tElle chante maintenant\tmore";
+    lines[49] = "He is 31\tIl a 13 ans";
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    write_file("harmed.tsv", text);
+    return std::string("harmed.tsv");
+  }();
+  return name;
+}
+
+Arguments quick(const Arguments& more) {
+  Arguments out = {"doctor", "--seconds", "0"};
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("doctor: text, exit status, and JSON with all lines") {
+  Result r = run(quick({harmed()}));
+  CHECK(r.code == 1);
+  CHECK(r.err == "");
+  CHECK(r.out.starts_with("harmed.tsv: 1998 pairs in 2000 lines\n"));
+  CHECK(count(r.out, "Worth leaving out: 5 of 2000 lines\n") == 1);
+  CHECK(count(r.out, "    line 20: no tab between source and target\n") == 1);
+  CHECK(count(r.out, "    line 30: the target side is empty\n") == 1);
+  CHECK(count(r.out, "    line 10, the same as line 1: ") == 1);
+  CHECK(count(r.out, "    line 40, <b> in the source only: She sings <b>now</b> | Elle c") == 1);
+  CHECK(count(r.out, "    line 50, 31 against 13: He is 31 | Il a 13 ans\n") == 1);
+  CHECK(count(r.out, "Training, as train does it if told nothing else\n") == 1);
+  CHECK(count(r.out, " epochs: ") == 0);
+  for (const std::string& line : lines_of(r.out))
+    CHECK(line.size() <= 100);  // 80 columns, some in more bytes
+
+  Result json = run(quick({harmed(), "--json"}));
+  CHECK(json.code == 1);
+  const auto j = json_text::parse(json.out);
+  CHECK(j.at("lines") == 2000);
+  CHECK(j.at("left_out") == 5);
+  CHECK(j.at("judged_by_words") == true);
+  CHECK(j.at("findings").at(0).at("kind") == "unreadable");
+  CHECK(json_text::dump(j.at("findings").at(0).at("lines")) == "[20,30]");
+  CHECK(j.at("training").at("parameters") > 100000);
+  CHECK(j.at("training").at("min_counts").at(0).at("source_unknown") == 0);
+  // From standard input, and with another number of threads.
+  const auto same =
+      json_text::parse(run(quick({"-", "--json", "--threads", "1"}), {.input = read_file(harmed())}).out);
+  CHECK(same.at("file") == "standard input");
+  CHECK(same.at("findings") == j.at("findings"));
+}
+
+TEST_CASE("doctor: sound pairs end with 0, and training is measured") {
+  REQUIRE(exists(harmed()));
+  Result r = run({"doctor", "sound.tsv", "--seconds", "0.2", "--threads", "1"});
+  CHECK(r.code == 0);
+  CHECK(count(r.out, "Nothing that should be left out.\n") == 1);
+  CHECK(count(r.out, "  40 epochs: about ") == 1);
+  CHECK(count(r.out, "with 1 thread (") == 1);
+}
+
+TEST_CASE("doctor --clean: what is kept, what is not, and nothing over what is read") {
+  Result r = run(quick({harmed(), "--clean", "clean.tsv"}));
+  CHECK(r.code == 1);
+  const auto before = lines_of(read_file(harmed())), kept = lines_of(read_file("clean.tsv")),
+             rejected = lines_of(read_file("clean.tsv.rejected"));
+  REQUIRE(kept.size() == 1995);
+  CHECK(kept[0] == before[0]);
+  CHECK(kept[9] == before[10]);
+  CHECK(kept.back() == before.back());
+  REQUIRE(rejected.size() == 5);
+  CHECK(rejected[0] == "10\tduplicate: the same as line 1\t" + before[9]);
+  CHECK(rejected[1] == "20\tunreadable: no tab between source and target\tno tab");
+  CHECK(rejected[3] ==
+        "40\tmarkup: <b> in the source only\tShe sings <b>now</b>\tElle chante maintenant\tmore");
+  CHECK(run(quick({"clean.tsv"})).code == 0);
+  for (const char* out : {"harmed.tsv", "./harmed.tsv"}) {
+    Result own = run(quick({harmed(), "--clean", out}));
+    CHECK(own.code == 2);
+    CHECK(own.err == "translator: --clean: " + std::string(out) + " is what is read: name another file\n");
+  }
+  write_file("x.rejected", "kept");
+  CHECK(run(quick({"x.rejected", "--clean", "x"})).code == 2);
+  CHECK(read_file("x.rejected") == "kept");
+  Result nowhere = run(quick({harmed(), "--clean", "not/there.tsv"}));
+  CHECK(nowhere.code == 1);
+  CHECK(nowhere.out == "");
+  CHECK(nowhere.says("not/there.tsv.rejected: cannot be written: "));
+}
+
+TEST_CASE("doctor: two files, swapped columns, held-out pairs, a model") {
+  write_file("d.en", "she sings\nhe eats an apple\nfour\n");
+  write_file("d.fr", "elle chante\nil mange une pomme\n\n");
+  Result two = run(quick({"--source", "d.en", "--target", "d.fr", "--clean", "d.tsv"}));
+  CHECK(two.code == 1);
+  CHECK(two.out.starts_with("d.en, d.fr: 2 pairs in 3 lines\n"));
+  CHECK(read_file("d.tsv") == "she sings\telle chante\nhe eats an apple\til mange une pomme\n");
+  Result swapped = run(quick({"d.tsv", "--swap", "--json", "--test", "d.tsv"}));
+  const auto j = json_text::parse(swapped.out);
+  CHECK(j.at("findings").at(0).at("kind") == "overlap");
+  CHECK(j.at("findings").at(0).at("details").at(1) == "the sides are those of line 2 of d.tsv");
+  const auto model = json_text::parse(run(quick({"d.tsv", "--json", "--model", trained_model()})).out);
+  REQUIRE(model.at("least_believed").size() == 2);
+  CHECK(model.at("least_believed").at(0).at("perplexity") >
+        model.at("least_believed").at(1).at("perplexity"));
+}
+
+TEST_CASE("doctor: wrong usage and files that are none") {
+  CHECK(run({"doctor"}).code == 2);
+  CHECK(run({"doctor"}).says("translator: doctor: name a file of pairs, or --source and --target\n"));
+  CHECK(run({"doctor", "a.tsv", "--source", "b"}).code == 2);
+  CHECK(run({"doctor", "--source", "b"}).code == 2);
+  CHECK(run({"doctor", "a.tsv", "--target", "b"}).code == 2);
+  Result missing = run({"doctor", "missing.tsv"});
+  CHECK(missing.code == 1);
+  CHECK(missing.err == "translator: missing.tsv: cannot be read: No such file or directory\n");
+  CHECK(run({"doctor", "."}).err == "translator: .: is a directory\n");
+  Result none = run({"doctor", "-"}, {.input = "nothing\n"});
+  CHECK(none.code == 1);
+  CHECK(none.says("translator: standard input: has no usable sentence pairs\n"));
+  Result evil = run(quick({"-"}), {.input = "a \x1B[31m b\tc\nd e\tf \xE2\x80\xAE g\n"});
+  CHECK(acts_on_terminal(evil.out) == "");
+}
+
+TEST_CASE("train says what is seriously wrong with its data, and nothing else") {
+  std::string text = read_file(short_pairs());
+  for (int i = 0; i < 20; ++i) text += fmt::format("these are words {0}\tthese are words {0}\n", i);
+  write_file("copies.tsv", text);
+  Result r = run({"train", "--data", "copies.tsv", "--epochs", "1", "--hidden", "8", "--embedding", "8",
+                  "--batch-size", "256", "-o", "of-copies"});
+  REQUIRE(r.code == 0);
+  CHECK(r.says(" pairs: the target is the source\n"));
+  CHECK(r.says("`translator doctor` says which, and --clean leaves them out.\n"));
+  Result quiet = run({"train", "--data", "copies.tsv", "--epochs", "1", "--hidden", "8", "--embedding", "8",
+                      "--batch-size", "256", "-o", "of-copies", "--force", "-q"});
+  CHECK(quiet.err == "");
+  REQUIRE(exists(harmed()));
+  Result sound = run({"train", "--data", "sound.tsv", "--epochs", "1", "--hidden", "8", "--embedding", "8",
+                      "--batch-size", "256", "-o", "of-sound"});
+  CHECK_FALSE(sound.says("`translator doctor`"));
+}

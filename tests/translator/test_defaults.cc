@@ -1,0 +1,120 @@
+// What a run that is told little does, by the data and the network.
+
+#include <translator/commands.h>
+#include <common/error.h>
+
+#include "../quick_doctest.h"
+
+using namespace translator;
+
+namespace {
+
+TrainCommand own(const std::set<std::string>& given = {}) {
+  TrainCommand o;
+  o.data.data = "pairs.tsv";
+  o.given = given;
+  return o;
+}
+
+// The command as it is carried out for so many pairs, and what is said.
+std::string filled(TrainCommand& o, int64_t pairs) {
+  fill_text_defaults(o);
+  return fill_defaults(o, pairs);
+}
+
+}  // namespace
+
+TEST_CASE("defaults: fewer pairs get fewer pieces, more dropout and more passes, and are told so") {
+  int64_t pieces = 0, batch = 0, epochs = 1000;
+  double dropout = 1;
+  for (int64_t pairs : {1, 4'999, 5'000, 20'000, 60'000, 10'000'000}) {
+    CAPTURE(pairs);
+    TrainCommand o = own({"--subwords"});
+    o.model.subwords = "bpe";
+    const std::string said = filled(o, pairs);
+    const bool few = pairs < 20'000;
+    CHECK(said == "For " + std::to_string(pairs) + " pairs: " + std::to_string(default_pieces(pairs)) +
+                      " pieces, dropout " + (pairs < 60'000 ? "0.4" : "0.2") + ", batches of " +
+                      std::to_string(o.train.batch_size) + ", " + std::to_string(o.train.epochs) + " epochs" +
+                      (few ? ", recurrent dropout 0.2, subword dropout 0.1" : "") +
+                      " (docs/recipes.md says why).");
+    CHECK(o.model.network.rnn.recurrent_dropout == (few ? 0.2 : 0));
+    CHECK(o.model.network.rnn.variational == few);
+    CHECK(o.train.subword_dropout == (few ? 0.1 : 0));
+    CHECK(default_pieces(pairs) >= pieces);
+    CHECK(o.train.batch_size >= batch);
+    CHECK(o.train.epochs <= epochs);
+    CHECK(o.model.network.rnn.dropout <= dropout);
+    pieces = default_pieces(pairs);
+    batch = o.train.batch_size;
+    epochs = o.train.epochs;
+    dropout = o.model.network.rnn.dropout;
+  }
+  CHECK(pieces > default_pieces(1));
+}
+
+TEST_CASE("defaults: what is given stays, and is not told") {
+  TrainCommand o =
+      own({"--subwords", "--dropout", "--batch-size", "--epochs", "--lr", "--ema", "--recurrent-dropout"});
+  o.model.subwords = "none";
+  o.model.network.rnn.dropout = 0.75;
+  o.train.batch_size = 7;
+  o.train.epochs = 3;
+  o.train.lr = 0.5;
+  o.train.ema = 0;
+  CHECK(filled(o, 3000) == "");
+  CHECK(o.model.network.rnn.dropout == 0.75);
+  CHECK(o.train.batch_size == 7);
+  CHECK(o.train.epochs == 3);
+  CHECK(o.train.lr == 0.5);
+  CHECK(o.train.ema == 0);
+  TrainCommand timed = own({"--max-minutes"});
+  timed.train.max_minutes = 2;
+  CHECK(filled(timed, 3000).find("epochs") == std::string::npos);
+  CHECK(timed.train.epochs == 0);
+}
+
+TEST_CASE("defaults: word vectors are tied where they can be, and those of both sides with joint pieces") {
+  TrainCommand o = own({"--subwords"});
+  o.model.subwords = "bpe";
+  filled(o, 3000);
+  CHECK(o.model.subword_model == "joint");
+  CHECK(o.model.network.tie_embeddings);
+  CHECK(o.model.network.tie_source);
+  CHECK(o.model.transformer.tie_source);
+  TrainCommand words = own({"--subwords"});
+  words.model.subwords = "none";
+  filled(words, 3000);
+  CHECK(words.model.network.tie_embeddings);
+  CHECK_FALSE(words.model.network.tie_source);
+  TrainCommand narrow = own({"--embedding"});
+  narrow.model.network.embedding_dim = 128;
+  filled(narrow, 3000);
+  CHECK_FALSE(narrow.model.network.tie_embeddings);
+  narrow.given.insert("--tie-embeddings");
+  narrow.model.network.tie_embeddings = true;
+  try {
+    filled(narrow, 3000);
+    FAIL("must be refused");
+  } catch (const UsageError& e) {
+    CHECK(std::string(e.what()) == "--tie-embeddings needs --embedding and --hidden alike: 128 and 256");
+  }
+}
+
+TEST_CASE("defaults: the embedded corpus has its own, whatever its size, and says nothing") {
+  for (const char* model : {"gru", "transformer"}) {
+    TrainCommand o;
+    o.model.model = model;
+    CHECK(filled(o, 40'000) == "");
+    CHECK(o.model.subwords == "none");
+    CHECK(o.model.letter_case == "lower");
+    CHECK(o.model.network.hidden_size == 128);
+    CHECK(o.model.network.rnn.dropout == 0);
+    CHECK_FALSE(o.model.network.tie_embeddings);
+    CHECK(o.train.epochs == 6);
+    CHECK(o.train.batch_size == 32);
+    CHECK(o.train.ema == 0);
+    CHECK(o.train.label_smoothing == 0.1);
+    CHECK(o.train.lr == (o.model.model == "gru" ? 3e-3 : 2e-3));
+  }
+}
