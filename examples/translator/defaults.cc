@@ -11,17 +11,20 @@
 namespace translator {
 namespace {
 
-// Few pairs are learnt by heart sooner than they are understood: they want fewer pieces, much dropout of every kind,
-// and small batches, so that there are steps enough.
+// Few pairs are learnt by heart sooner than they are understood: they want fewer pieces, much dropout of every
+// kind, and small batches, so that there are steps enough.
 struct BySize {
   int64_t pairs;  // fewer than so many
+  const char* why;
   int64_t pieces, batch, epochs;
   double dropout, recurrent_dropout, subword_dropout;
 };
-constexpr std::array<BySize, 4> kBySize = {{{5'000, 2000, 32, 40, 0.4, 0.2, 0.1},
-                                            {20'000, 2000, 32, 30, 0.4, 0.2, 0.1},
-                                            {60'000, 6000, 64, 20, 0.4, 0, 0},
-                                            {INT64_MAX, 8000, 64, 12, 0.2, 0, 0}}};
+constexpr const char* kFew = "few are learnt by heart before they are understood";
+constexpr std::array<BySize, 4> kBySize = {
+    {{5'000, kFew, 2000, 32, 40, 0.4, 0.2, 0.1},
+     {20'000, kFew, 2000, 32, 30, 0.4, 0.2, 0.1},
+     {60'000, "so many are still learnt by heart without much dropout", 6000, 64, 20, 0.4, 0, 0},
+     {INT64_MAX, "so many are not soon learnt by heart", 8000, 64, 12, 0.2, 0, 0}}};
 
 const BySize& of_size(int64_t pairs) {
   size_t i = 0;
@@ -106,7 +109,7 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs) {
   }
   if (run.epochs == 0 && run.max_minutes <= 0)
     throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
-  return chosen.empty() ? "" : fmt::format("For {} pairs: {} (docs/recipes.md says why).", pairs, chosen);
+  return chosen.empty() ? "" : fmt::format("For {} pairs: {}; {} (docs/recipes.md).", pairs, chosen, own.why);
 }
 
 }  // namespace translator

@@ -40,6 +40,10 @@ void cut(const std::vector<EncodedPair>& pairs, const Batch& sorted, const Epoch
 
 }  // namespace
 
+gradus::Rng drawn(Draws what, uint64_t seed, int64_t when) {
+  return gradus::Rng(seed, static_cast<uint64_t>(when) + (uint64_t{1} << static_cast<uint64_t>(what)));
+}
+
 Batch epoch_pairs(const std::vector<EncodedPair>& pairs, int64_t epoch, uint64_t seed) {
   Batch out;
   std::map<double, Batch> in_part;  // by weight
@@ -48,7 +52,7 @@ Batch epoch_pairs(const std::vector<EncodedPair>& pairs, int64_t epoch, uint64_t
     out.insert(out.end(), static_cast<size_t>(whole), i);
     if (pairs[i].weight > whole) in_part[pairs[i].weight].push_back(i);
   }
-  gradus::Rng rng(seed, static_cast<uint64_t>(epoch) + (uint64_t{1} << 42));
+  gradus::Rng rng = drawn(Draws::shares, seed, epoch);
   for (auto& [weight, some] : in_part) {
     const double share = weight - std::floor(weight), count = share * static_cast<double>(some.size());
     shuffle(some, rng);

@@ -3,9 +3,14 @@
 #include <cstdint>
 #include <vector>
 
+#include <gradus/random.h>
 #include <translator/batches.h>
 
 namespace translator {
+
+/// What a run draws beside dropout: each has random numbers of its own, by epoch or step.
+enum class Draws : uint64_t { own_words = 40, pieces = 41, shares = 42, unknown_words = 43 };
+gradus::Rng drawn(Draws what, uint64_t seed, int64_t when);
 
 /// Pairs by their numbers, that are trained on together.
 using Batch = std::vector<size_t>;

@@ -70,22 +70,24 @@ bool is_french(const std::vector<SentencePair>& pairs) {
   return marks[true] < marks[false];
 }
 
+void refuse(const TrainCommand& o, std::initializer_list<const char*> options, const std::string& why) {
+  for (const char* option : options)
+    if (o.given.count(option)) throw UsageError(option + why);
+}
+
 void refuse_options_of_other_tokens(const TrainCommand& o) {
   const bool pieces = o.model.subwords != "none";
-  auto refuse = [&](std::initializer_list<const char*> options, const std::string& why) {
-    for (const char* option : options)
-      if (o.given.count(option)) throw UsageError(fmt::format("{} {}", option, why));
-  };
   if (pieces) {
-    refuse({"--min-count", "--max-vocabulary"},
-           "is for words: with pieces nothing is unknown; --subwords none makes words the tokens");
+    refuse(o, {"--min-count", "--max-vocabulary"},
+           " is for words: with pieces nothing is unknown; --subwords none makes words the tokens");
   } else {
-    refuse({"--subword-size", "--subword-model"}, "is for pieces, but words are the tokens here");
+    refuse(o, {"--subword-size", "--subword-model"}, " is for pieces, but words are the tokens here");
     if (o.train.subword_dropout > 0)
-      refuse({"--subword-dropout"}, "is for pieces, but words are the tokens here");
+      refuse(o, {"--subword-dropout"}, " is for pieces, but words are the tokens here");
   }
   if (o.model.subwords == "char" && o.train.subword_dropout > 0)
-    refuse({"--subword-dropout"}, "has nothing to choose from: a text has its characters in one way only");
+    refuse(o, {"--subword-dropout"},
+           " has nothing to choose from: a text has its characters in one way only");
 }
 
 // The words of the data that the vocabulary lacks, in whatever spacing.
@@ -116,17 +118,13 @@ void add_tags(Vocabulary& source, Vocabulary& target, bool joint, const Data& da
 void prepare(Model& model, const TrainCommand& o, const Data& data) {
   Vocabulary source = model.source, target = model.target;
   const bool pieces = model.config.subwords != "none";
-  const std::string keeps = fmt::format("--from keeps the {} of {}", model.config.tokens(), o.from);
-  auto refuse = [&](std::initializer_list<const char*> options, const std::string& why) {
-    for (const char* option : options)
-      if (o.given.count(option)) throw UsageError(fmt::format("{}: {}", option, why));
-  };
+  const std::string keeps = fmt::format(": --from keeps the {} of {}", model.config.tokens(), o.from);
   if (pieces)
-    refuse({"--extend-vocabulary", "--subword-size", "--min-count", "--max-vocabulary"},
+    refuse(o, {"--extend-vocabulary", "--subword-size", "--min-count", "--max-vocabulary"},
            keeps + ": what is new is spelt in smaller ones, and nothing is unknown");
   refuse_options_of_other_tokens(o);
   if (!o.extend_vocabulary)
-    refuse({"--min-count", "--max-vocabulary"}, keeps + "; --extend-vocabulary adds to them");
+    refuse(o, {"--min-count", "--max-vocabulary"}, keeps + "; --extend-vocabulary adds to them");
   if (o.extend_vocabulary && !pieces) {
     source = source.extended(new_words(source, data.train, &SentencePair::source_text, model.reads, o));
     target = target.extended(new_words(target, data.train, &SentencePair::target_text, model.writes, o));

@@ -118,8 +118,8 @@ void must_be_there_or_not(const TrainCommand& o) {
         "holds a model already: --resume goes on with it, --force replaces it, --out names another place");
 }
 
-// --resume and --from go on with the network that is there, and read text as it does: what is given must be what
-// its config.json says. --from may drop out otherwise.
+// --resume and --from go on with the network that is there, and read text as it does: what is given must be
+// what its config.json says. --from may drop out otherwise.
 void take_over(TrainCommand& o) {
   const std::string& directory = o.resume ? o.train.out : o.from;
   const char* why = o.resume ? "--resume" : "--from";
@@ -213,7 +213,6 @@ int run(TrainCommand& o) {
   if (!o.print_config) must_be_there_or_not(o);
   if (o.resume || !o.from.empty()) take_over(o);
   refuse_options_of_the_other(o);
-
   must_be_guidable(o);
   fill_text_defaults(o);
   std::optional<Model> there;

@@ -62,7 +62,8 @@ struct TrainOptions {
 /// The optimiser that the options name. @throws gradus::Error for an unknown name.
 std::unique_ptr<gradus::nn::Optimizer> make_optimizer(const TrainOptions& options);
 
-/// What --lr is when it is not given: of Adam and its like by the network and the data, of the others their own.
+/// What --lr is when it is not given: of Adam and its like by the network and the data, of the others their
+/// own.
 double default_lr(const std::string& optimizer, bool transformer, bool embedded);
 
 /// The learning rate from its base, the share of the run that is over (by epochs or by time, so that

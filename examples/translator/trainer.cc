@@ -100,9 +100,7 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
 // With --subword-dropout an epoch has its own pieces: a function of seed and epoch, as its batches.
 void Trainer::split_anew() {
   if (texts_.empty()) return;
-  const uint64_t seed =
-      gradus::Rng(options_.seed, static_cast<uint64_t>(epoch_) + (uint64_t{1} << 41)).next_u64();
-  Subwords::seeded(seed, [&] {
+  Subwords::seeded(drawn(Draws::pieces, options_.seed, epoch_).next_u64(), [&] {
     train_ =
         encode(texts_, model_, {.dropout = options_.subword_dropout, .links = options_.guided_alignment > 0});
   });
@@ -142,7 +140,7 @@ nn::OutputGradients Trainer::step_gradients() {
     if (options_.scheduled_sampling > 0) feed_own_words(work.parts, k);
     if (options_.word_dropout > 0)
       drop_words(work.parts, options_.word_dropout,
-                 gradus::Rng(options_.seed, static_cast<uint64_t>(step_) + (uint64_t{1} << 41)).split(k));
+                 drawn(Draws::unknown_words, options_.seed, step_).split(k));
     nn::OutputGradients out;
     try {
       std::optional<gradus::CheckFinite> checking;
@@ -227,8 +225,8 @@ void Trainer::feed_own_words(std::vector<nn::Seq2SeqBatch>& parts, size_t nth) {
   double probability = options_.scheduled_sampling * progress();
   pool_.run([&](int worker) {
     for (size_t k = static_cast<size_t>(worker); k < parts.size(); k += static_cast<size_t>(pool_.size())) {
-      gradus::Rng rng = gradus::Rng(options_.seed, static_cast<uint64_t>(step_) + (uint64_t{1} << 40))
-                            .split(nth * static_cast<size_t>(pool_.size()) + k);
+      gradus::Rng rng =
+          drawn(Draws::own_words, options_.seed, step_).split(nth * static_cast<size_t>(pool_.size()) + k);
       parts[k].target_in = nn::scheduled_sampling(*generator, parts[k], probability, rng);
     }
   });

@@ -38,7 +38,8 @@ std::vector<gradus::nn::Seq2SeqBatch> parts_of(const std::vector<EncodedPair>& p
 
 /// Word dropout: puts <unk> in the place of source words, and of target words that are fed, each with the given
 /// probability; </s> and <s> stay, and so does what the model is to say (Bowman et al. 2016, section 3.2;
-/// Sennrich and Zhang 2019). Each pair draws from its own split of `rng`, so the number of parts does not matter.
+/// Sennrich and Zhang 2019). Each pair draws from its own split of `rng`, so the number of parts does not
+/// matter.
 void drop_words(std::vector<gradus::nn::Seq2SeqBatch>& parts, double probability, const gradus::Rng& rng);
 
 /// Loss and gradients of a step, each part differentiated by one thread, the output layer by all together.

@@ -44,7 +44,8 @@ Seq2SeqConfig tied(Seq2SeqConfig c, bool source) {
 }
 
 // Every attention in the order of its paper and in the other one, with and without input feeding and maxout.
-// Then deep decoders and tied embeddings. Without hard attention, whose choices have no gradient of their own (see test_hard.cc).
+// Then deep decoders and tied embeddings. Without hard attention, whose choices have no gradient of their own
+// (see test_hard.cc).
 std::vector<Seq2SeqConfig> all_models() {
   std::vector<Seq2SeqConfig> out = {small("none"), maxout(small("none"))};
   for (const std::string& name : nn::attention_names()) {

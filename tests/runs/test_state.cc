@@ -85,8 +85,8 @@ gradus::SafetensorsFile good_state() { return gradus::load_safetensors(whole_run
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// The validations that are logged, without what a clock measured, and what a process that was interrupted knew of
-// its last step, which is not in the state.
+// The validations that are logged, without what a clock measured, and what a process that was interrupted knew
+// of its last step, which is not in the state.
 std::vector<nlohmann::ordered_json> resumable(const std::string& directory) {
   auto log = runs::log(directory, "validation");
   for (auto& event : log)

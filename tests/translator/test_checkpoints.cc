@@ -22,15 +22,11 @@ const std::atomic<bool> kNotStopped{false};
 
 // Steps so large that the loss goes up and down.
 TrainOptions bumpy(const scratch::Directory& directory) {
-  TrainOptions o;
+  TrainOptions o = tiny::plain(directory);
   o.epochs = 12;
   o.batch_size = 2;
-  o.optimizer = "sgd";
   o.lr = 4;
-  o.schedule = "constant";
-  o.warmup = 1;
-  o.out = directory.path().string();
-  o.quiet = true;
+  o.clip = 1;
   return o;
 }
 

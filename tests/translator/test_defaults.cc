@@ -37,7 +37,10 @@ TEST_CASE("defaults: fewer pairs get fewer pieces, more dropout and more passes,
                       " pieces, dropout " + (pairs < 60'000 ? "0.4" : "0.2") + ", batches of " +
                       std::to_string(o.train.batch_size) + ", " + std::to_string(o.train.epochs) + " epochs" +
                       (few ? ", recurrent dropout 0.2, subword dropout 0.1" : "") +
-                      " (docs/recipes.md says why).");
+                      (few              ? "; few are learnt by heart before they are understood"
+                       : pairs < 60'000 ? "; so many are still learnt by heart without much dropout"
+                                        : "; so many are not soon learnt by heart") +
+                      " (docs/recipes.md).");
     CHECK(o.model.network.rnn.recurrent_dropout == (few ? 0.2 : 0));
     CHECK(o.model.network.rnn.variational == few);
     CHECK(o.train.subword_dropout == (few ? 0.1 : 0));

@@ -46,29 +46,13 @@ void each_once(const std::vector<Batch>& batches, size_t n) {
   CHECK(seen.size() == n);
 }
 
-TrainOptions options(const scratch::Directory& directory) {
-  TrainOptions o;
-  o.epochs = 1;
-  o.optimizer = "sgd";
-  o.lr = 0.1;
-  o.schedule = "constant";
-  o.warmup = 1;
-  o.clip = 0;
-  o.out = directory.path().string();
-  o.quiet = true;
-  return o;
-}
-
-std::map<std::string, testing::Numbers> trained(const TrainOptions& o, const Model& start,
-                                                double* loss = nullptr) {
+tiny::Values trained(const TrainOptions& o, const Model& start, double* loss = nullptr) {
   Model model = tiny::model();
   nn::load_state_dict(*model.network, nn::state_dict(*start.network));
   Trainer trainer(model, tiny::pairs(), tiny::pairs(), o);
   REQUIRE(trainer.run(kRunsOn));
   if (loss) *loss = trainer.validations().back().train_loss;
-  std::map<std::string, testing::Numbers> out;
-  for (auto& [name, tensor] : nn::state_dict(*model.network)) out[name] = tensor.to_vector();
-  return out;
+  return tiny::weights(model);
 }
 
 }  // namespace
@@ -155,7 +139,7 @@ TEST_CASE("batches by pairs have so many of them, but for the last of each pool"
 TEST_CASE("gradients summed over batches of any sizes make the step of one large batch") {
   Model start = tiny::model();
   scratch::Directory a, b;
-  TrainOptions whole = options(a), parts = options(b);
+  TrainOptions whole = tiny::plain(a), parts = tiny::plain(b);
   whole.batch_size = 6;
   double loss = 0, other = 0;
   auto expected = trained(whole, start, &loss);
@@ -192,7 +176,7 @@ TEST_CASE("epochs by tokens end where they should, and go on to the same bits") 
     return nn::state_dict(*model.network);
   };
   scratch::Directory a, b;
-  TrainOptions o = options(a);
+  TrainOptions o = tiny::plain(a);
   o.batch_tokens = 20;
   o.accumulate = 2;
   o.epochs = 4;

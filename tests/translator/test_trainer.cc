@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <map>
 
 #include <gradus/io/safetensors.h>
 #include <translator/trainer.h>
@@ -19,31 +18,8 @@ namespace {
 
 const std::atomic<bool> kNever{false};
 
-// No randomness but the order, no clipping, no warm-up.
-TrainOptions plain(const scratch::Directory& directory) {
-  TrainOptions o;
-  o.epochs = 1;
-  o.batch_size = 100;
-  o.optimizer = "sgd";
-  o.lr = 0.1;
-  o.schedule = "constant";
-  o.warmup = 1;
-  o.clip = 0;
-  o.out = directory.path().string();
-  o.quiet = true;
-  return o;
-}
-
-using Values = std::map<std::string, testing::Numbers>;
-
-Values weights(const Model& model) {
-  Values out;
-  for (auto& [name, tensor] : nn::state_dict(*model.network)) out[name] = tensor.to_vector();
-  return out;
-}
-
 // Where it is not the given one, the largest difference decides; NaN is one.
-void check_near(const Values& seen, const Values& expected) {
+void check_near(const tiny::Values& seen, const tiny::Values& expected) {
   REQUIRE(seen.size() == expected.size());
   for (const auto& [name, numbers] : expected) {
     CAPTURE(name);
@@ -58,7 +34,7 @@ void check_near(const Values& seen, const Values& expected) {
 
 // Values and gradients of all pairs as one batch, before any step.
 struct Start {
-  Values weights, gradients;
+  tiny::Values weights, gradients;
   double norm = 0, nll = 0;
   int64_t tokens = 0;
 };
@@ -69,7 +45,7 @@ Start start_of(const Model& model, const std::vector<SentencePair>& pairs, doubl
   CrossEntropy loss =
       model.network->loss(make_batch(encode(pairs, model), all), {.label_smoothing = label_smoothing});
   Gradients grads = backward(loss.loss);
-  Start out{weights(model), {}, 0, loss.nll, loss.tokens};
+  Start out{tiny::weights(model), {}, 0, loss.nll, loss.tokens};
   for (const auto& p : nn::named_parameters(*model.network)) {
     auto& g = out.gradients[p.name] = grads[p.parameter->var()].to_vector();
     for (double x : g) out.norm += x * x;
@@ -79,8 +55,8 @@ Start start_of(const Model& model, const std::vector<SentencePair>& pairs, doubl
 }
 
 template <class F>
-Values moved(const Start& start, F&& step) {
-  Values out = start.weights;
+tiny::Values moved(const Start& start, F&& step) {
+  tiny::Values out = start.weights;
   for (auto& [name, numbers] : out)
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] -= step(start.gradients.at(name)[i]);
   return out;
@@ -113,13 +89,13 @@ TEST_CASE("one step is the weights minus the rate times the gradient of the mean
     scratch::Directory directory;
     Model model = tiny::model();
     Start start = start_of(model, pairs);
-    TrainOptions o = plain(directory);
+    TrainOptions o = tiny::plain(directory);
     o.threads = threads;
     Trainer trainer(model, pairs, pairs, o);
     CHECK(trainer.run(kNever));
     CHECK(trainer.step() == 1);
     CHECK(trainer.epochs() == 1);
-    check_near(weights(model), moved(start, [](double g) { return 0.1 * g; }));
+    check_near(tiny::weights(model), moved(start, [](double g) { return 0.1 * g; }));
     REQUIRE(trainer.validations().size() == 1);
     const Validation& v = trainer.validations()[0];
     CHECK(v.train_loss == about(start.nll / static_cast<double>(start.tokens), 1e-5));
@@ -139,11 +115,11 @@ TEST_CASE("clipping: the norm is brought down to the limit and no further; singl
   auto trained = [&](auto&& change) {
     scratch::Directory directory;
     Model model = tiny::model();
-    TrainOptions o = plain(directory);
+    TrainOptions o = tiny::plain(directory);
     change(o);
     Trainer trainer(model, pairs, {}, o);
     trainer.run(kNever);
-    return weights(model);
+    return tiny::weights(model);
   };
   Start start = start_of(tiny::model(), pairs);
   const double norm = start.norm;
@@ -157,7 +133,7 @@ TEST_CASE("clipping: the norm is brought down to the limit and no further; singl
   Start smoothed = start_of(tiny::model(), pairs, 0.2);
   check_near(trained([](TrainOptions& o) { o.label_smoothing = 0.2; }),
              moved(smoothed, [](double g) { return 0.1 * g; }));
-  Values decayed = moved(start, [](double g) { return 0.1 * g; });
+  tiny::Values decayed = moved(start, [](double g) { return 0.1 * g; });
   for (auto& [name, numbers] : decayed)
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] -= 0.1 * 0.5 * start.weights.at(name)[i];
   check_near(trained([](TrainOptions& o) { o.weight_decay = 0.5; }), decayed);
@@ -172,7 +148,7 @@ TEST_CASE("each epoch meets each pair once, whatever the batches; what was measu
     auto pairs = many(83);
     pairs.push_back(tiny::pair("he sees apples today", "il voit des pommes"));
     Total all = total_loss(model, encode(pairs, model), {});
-    TrainOptions o = plain(directory);
+    TrainOptions o = tiny::plain(directory);
     o.lr = 1e-30;
     o.epochs = 3;
     o.batch_size = batch_size;
@@ -203,7 +179,7 @@ TEST_CASE("each epoch meets each pair once, whatever the batches; what was measu
 TEST_CASE("validations come every so many steps and at the end") {
   scratch::Directory directory;
   Model model = tiny::model();
-  TrainOptions o = plain(directory);
+  TrainOptions o = tiny::plain(directory);
   o.epochs = 2;
   o.batch_size = 4;
   o.validate_every = 3;
@@ -221,7 +197,7 @@ TEST_CASE("validations come every so many steps and at the end") {
 TEST_CASE("a run by the clock ends with a validation, at the end of its schedule; its seconds only grow") {
   scratch::Directory directory;
   Model model = tiny::model();
-  TrainOptions o = plain(directory);
+  TrainOptions o = tiny::plain(directory);
   o.epochs = 0;
   o.max_minutes = 0.01;
   o.batch_size = 4;
@@ -249,7 +225,7 @@ TEST_CASE("a run by the clock ends with a validation, at the end of its schedule
 TEST_CASE("the probes' translations are logged, and where the first one's words look") {
   scratch::Directory directory;
   Model model = tiny::model();
-  Trainer trainer(model, tiny::pairs(), tiny::pairs(), plain(directory));
+  Trainer trainer(model, tiny::pairs(), tiny::pairs(), tiny::plain(directory));
   auto probes = tiny::pairs();
   probes.resize(4);
   trainer.set_probes(probes);
@@ -265,7 +241,7 @@ TEST_CASE("the probes' translations are logged, and where the first one's words 
 TEST_CASE("a plateau halves the rate when the second validation in a row is no better") {
   scratch::Directory directory;
   Model model = tiny::model();
-  TrainOptions o = plain(directory);
+  TrainOptions o = tiny::plain(directory);
   o.lr = 1e-6;  // too small to make a loss better by the ten thousandth that counts
   o.schedule = "plateau";
   const double factors[] = {1, 1, 0.5, 0.5, 0.25};
@@ -283,7 +259,7 @@ TEST_CASE("the baseline is a moving average of a word's cost") {
   scratch::Directory directory;
   Model model = tiny::model();
   Start start = start_of(model, tiny::pairs());
-  TrainOptions o = plain(directory);
+  TrainOptions o = tiny::plain(directory);
   o.epochs = 2;
   Trainer trainer(model, tiny::pairs(), tiny::pairs(), o);
   trainer.run(kNever);
@@ -296,14 +272,14 @@ TEST_CASE("a step whose gradient is not finite is left out and counted") {
   scratch::Directory directory;
   Model model = tiny::model();
   tiny::set(model, "output.bias", 5, testing::kNaN);
-  Values before = weights(model);
-  TrainOptions o = plain(directory);
+  tiny::Values before = tiny::weights(model);
+  TrainOptions o = tiny::plain(directory);
   o.batch_size = 3;
   Trainer trainer(model, tiny::pairs(), {}, o);
   trainer.run(kNever);
   CHECK(trainer.step() == 2);
   CHECK(metadata(directory).at("skipped") == "2");
-  for (const auto& [name, numbers] : weights(model))
+  for (const auto& [name, numbers] : tiny::weights(model))
     for (size_t i = 0; i < numbers.size(); ++i)
       if (name != "output.bias" || i != 5) REQUIRE(numbers[i] == before.at(name)[i]);
 }
@@ -312,7 +288,7 @@ TEST_CASE("a warm-up that nobody gave is a hundred steps, or a tenth of the run,
   auto warm_up = [](int64_t epochs, int64_t given, int64_t batch_size) {
     scratch::Directory directory;
     Model model = tiny::model();
-    TrainOptions o = plain(directory);
+    TrainOptions o = tiny::plain(directory);
     o.epochs = epochs;
     o.warmup = given;
     o.batch_size = batch_size;
@@ -328,7 +304,7 @@ TEST_CASE("a warm-up that nobody gave is a hundred steps, or a tenth of the run,
 
 TEST_CASE("a run goes on with the pairs it began with and no others") {
   scratch::Directory directory;
-  TrainOptions o = plain(directory);
+  TrainOptions o = tiny::plain(directory);
   o.batch_size = 4;
   {
     Model model = tiny::model();

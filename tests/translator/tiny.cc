@@ -38,6 +38,26 @@ Model model(const std::string& attention, double dropout) {
   return Model(config, Vocabulary::build(source), Vocabulary::build(target), 3);
 }
 
+TrainOptions plain(const scratch::Directory& directory) {
+  TrainOptions o;
+  o.epochs = 1;
+  o.batch_size = 100;
+  o.optimizer = "sgd";
+  o.lr = 0.1;
+  o.schedule = "constant";
+  o.warmup = 1;
+  o.clip = 0;
+  o.out = directory.path().string();
+  o.quiet = true;
+  return o;
+}
+
+Values weights(const Model& model) {
+  Values out;
+  for (auto& [name, tensor] : gradus::nn::state_dict(*model.network)) out[name] = tensor.to_vector();
+  return out;
+}
+
 void set(Model& model, const std::string& parameter, int64_t i, double value) {
   gradus::nn::StateDict state;
   for (auto& [name, tensor] : gradus::nn::state_dict(*model.network)) {

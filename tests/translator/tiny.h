@@ -1,10 +1,14 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include <translator/batches.h>
 #include <translator/model.h>
+#include <translator/train_options.h>
+
+#include "../io/scratch.h"
 
 namespace tiny {
 
@@ -17,6 +21,14 @@ std::vector<translator::SentencePair> pairs();
 
 /// A fresh model that knows all words of pairs().
 translator::Model model(const std::string& attention = "bahdanau", double dropout = 0);
+
+/// Sentences seen as one batch, plain gradient descent for one epoch: nothing random but the order, no clipping,
+/// no warm-up.
+translator::TrainOptions plain(const scratch::Directory& directory);
+
+/// All parameters by name.
+using Values = std::map<std::string, std::vector<double>>;
+Values weights(const translator::Model& model);
 
 /// Sets one number of a parameter.
 void set(translator::Model& model, const std::string& parameter, int64_t i, double value);

@@ -17,11 +17,11 @@ struct TokenizerOptions {
 /// One line of text as the translator reads it:
 /// - NFC; ill-formed bytes become U+FFFD (readers of files refuse them before);
 /// - every Unicode space and line separator becomes a plain space, runs of them one, none at either end;
-/// - with `plain` typographic apostrophes become ', typographic double quotes ", the Unicode hyphens and the minus
-///   sign -; controls and invisible format characters (U+FEFF, U+200B, U+00AD ...) are dropped, but for the
-///   joiners U+200C and U+200D, which change how Devanagari and emoji are read;
-/// - without it only what would act on a terminal, and U+FEFF, are dropped, and U+2581, which stands for a space in
-///   SentencePiece's pieces, becomes _.
+/// - with `plain` typographic apostrophes become ', typographic double quotes ", the Unicode hyphens and the
+///   minus sign -; controls and invisible format characters (U+FEFF, U+200B, U+00AD ...) are dropped, but for
+///   the joiners U+200C and U+200D, which change how Devanagari and emoji are read;
+/// - without it only what would act on a terminal, and U+FEFF, are dropped, and U+2581, which stands for a
+///   space in SentencePiece's pieces, becomes _.
 /// Doing it twice changes nothing.
 std::string normalize(std::string_view line, const TokenizerOptions& options = {});
 
@@ -56,8 +56,8 @@ std::vector<WordRange> word_ranges(std::u32string_view text, Unspaced unspaced =
 /// Words and punctuation of one line, after normalize().
 ///
 /// - A character of a script without spaces is a word by itself, with its marks.
-/// - Any other word is a run of letters, digits and combining marks; hyphens inside it stay (`est-ce`), and so do
-///   `.` `,` `:` between two digits (`3.14`, `1,000`, `10:30`) and the stops of initials (`p.m.`).
+/// - Any other word is a run of letters, digits and combining marks; hyphens inside it stay (`est-ce`), and so
+///   do `.` `,` `:` between two digits (`3.14`, `1,000`, `10:30`) and the stops of initials (`p.m.`).
 /// - Every other character is a token by itself, but a run of `.` or of `-` is one token.
 /// - Apostrophes, with one rule for all languages. What stands before the apostrophe (after the last hyphen)
 /// is

@@ -18,8 +18,8 @@ class Truecaser {
   /// After counting: what is capitalised more often than not.
   void decide();
 
-  /// Whether more of the counted sentences begin with a capital than with a small letter: where they do not, there
-  /// is nothing to fold, and no capital to give back.
+  /// Whether more of the counted sentences begin with a capital than with a small letter: where they do not,
+  /// there is nothing to fold, and no capital to give back.
   bool begins_with_capital() const { return capitals_ > 0; }
 
   /// The sentence, normalised, with its first word as it would be spelt inside: in lower case, unless it is

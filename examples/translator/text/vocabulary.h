@@ -48,8 +48,8 @@ class Vocabulary {
   /// not UTF-8, or when max_size is set below kSpecials.
   static Vocabulary build(const TokenCounts& counts, const VocabularyOptions& options = {});
 
-  /// Whether a token can be a tag of sources: a word in angle brackets, which no text has as a token, and none of
-  /// the specials and bytes.
+  /// Whether a token can be a tag of sources: a word in angle brackets, which no text has as a token, and none
+  /// of the specials and bytes.
   static bool is_tag(std::string_view token);
   /// Whether these are the others, and tags behind them.
   bool is_with_tags(const Vocabulary& others) const;

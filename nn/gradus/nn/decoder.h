@@ -116,14 +116,15 @@ struct InputColumns {
 /// Without attention (Cho et al. 2014) the order is before_cell, and the final states of all directions [B, D]
 /// are both the summary and the context of every step.
 ///
-/// Further layers stand upon the cell, each with the states of the one below as its input: h_t the highest state,
-/// s_t the lowest. Bahdanau's attention is asked by s_{t-1}, Luong's by h_t; the readout is made of h_t. All
-/// layers start from the same state.
+/// Further layers stand upon the cell, each with the states of the one below as its input: h_t the highest
+/// state, s_t the lowest. Bahdanau's attention is asked by s_{t-1}, Luong's by h_t; the readout is made of h_t.
+/// All layers start from the same state.
 ///
 /// Takes any attention. Teacher forcing is one fused op if the order is before_cell, the cell a plain GRU and
 /// the attention states an additive form. After the cell without input feeding, and without attention, no state
 /// depends on an attended context, so the cell runs over the whole target first. Otherwise step by step.
-/// Parameters: embedding, attention, cell, above, bridge (W_b), readout (W_r; after the cell "attention_vector").
+/// Parameters: embedding, attention, cell, above, bridge (W_b), readout (W_r; after the cell
+/// "attention_vector").
 struct RecurrentDecoder final : Decoder {
   Order order;
   bool input_feeding, fused;
@@ -153,8 +154,9 @@ struct RecurrentDecoder final : Decoder {
 
   /// Of the cell: word [.., E] beside context [.., D], or after the cell beside what is fed back [.., R].
   Var cell_input(const Input& word, const Var& context, const Var& feed) const;
-  /// Of the readout, from the new state [.., H], the highest. With lengths, of real steps alone, [T, B, ..] -> [N, ..].
-  /// Before the cell the state may come with its context beside it, [.., H + D], and none be given.
+  /// Of the readout, from the new state [.., H], the highest. With lengths, of real steps alone,
+  /// [T, B, ..] -> [N, ..]. Before the cell the state may come with its context beside it, [.., H + D], and
+  /// none be given.
   Var readout_input(const Input& state, const Var& context, const Var& word,
                     const Tensor& lengths = {}) const;
   /// Of cell.weight_ih; what is fed back belongs to the word.

@@ -62,6 +62,13 @@ Tensor real_words(const Tensor& targets) {
   return real;
 }
 
+void scale(Parameter& table, double factor) {
+  if (factor == 1) return;
+  table.update([&](const Tensor& t) {
+    for (int64_t i = 0; i < t.numel(); ++i) t.set(i, factor * t.at(i));
+  });
+}
+
 }  // namespace
 
 Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, const RngInput& rng)
@@ -73,23 +80,23 @@ Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, const RngInput& rng)
   At at(rng.caller());
   must_be_positive("Seq2Seq", "embedding_deviation", c.embedding_deviation);
   Parameter words = as_recurrent(*decoder)->embedding.weight.tied();
-  if (c.embedding_deviation != 1)
-    for (Parameter* table : {&encoder.embedding.weight, &words})
-      table->update([&](const Tensor& t) {
-        for (int64_t i = 0; i < t.numel(); ++i) t.set(i, c.embedding_deviation * t.at(i));
-      });
+  if (c.tie_embeddings) {
+    if (c.embedding_dim != c.hidden_size)
+      fail("Seq2Seq",
+           fmt::format("tied embeddings have the size of the states: embedding_dim {}, hidden_size {}",
+                       c.embedding_dim, c.hidden_size));
+    init::normal_(words, 0, 1 / std::sqrt(static_cast<double>(c.embedding_dim)), rng);
+    words.update([](const Tensor& t) { t.row(kPad).fill(0); });
+    output.weight = words.tied();
+  } else {
+    scale(words, c.embedding_deviation);
+  }
   if (c.tie_source) {
     must_share_words("Seq2Seq", c.source_vocabulary, c.target_vocabulary);
     encoder.embedding.weight = words.tied();
+  } else {
+    scale(encoder.embedding.weight, c.embedding_deviation);
   }
-  if (!c.tie_embeddings) return;
-  if (c.embedding_dim != c.hidden_size)
-    fail("Seq2Seq",
-         fmt::format("tied embeddings have the size of the states: embedding_dim {}, hidden_size {}",
-                     c.embedding_dim, c.hidden_size));
-  init::normal_(words, 0, 1 / std::sqrt(static_cast<double>(c.embedding_dim)), rng);
-  words.update([](const Tensor& t) { t.row(kPad).fill(0); });
-  output.weight = std::move(words);
 }
 
 ShardOutput Seq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions& options) const {

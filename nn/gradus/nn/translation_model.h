@@ -21,8 +21,8 @@ struct Seq2SeqBatch {
 struct LossOptions {
   double label_smoothing = 0;
   double weight = 1;  ///< multiplies loss and gradient, for a shard of a larger batch
-  /// How much attention weights count that do not look where batch.alignment says; see guided_alignment. 0: they do
-  /// not.
+  /// How much attention weights count that do not look where batch.alignment says; see guided_alignment. 0:
+  /// they do not.
   double guided_alignment = 0;
   /// What a word is expected to cost, nats, such as a moving average of batches before: for hard attention,
   /// which learns by REINFORCE. The loss's value stays the cross-entropy.
