@@ -152,7 +152,7 @@ Fields common_fields(ModelConfig& c) {
        "the embedded corpus)",
        "subwords"},
       {"--subword-model", Word{&c.subword_model, {"joint", "separate"}},
-       "Pieces of both languages together (default), or of each", "subword_model"}};
+       "Pieces of both languages together, or of each (default: joint)", "subword_model"}};
 }
 
 Fields network_fields(ModelConfig& c, const std::string& model) {

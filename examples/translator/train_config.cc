@@ -189,7 +189,7 @@ FieldsFile config_file(const std::string& path) {
 Fields TrainCommand::token_fields() {
   return {
       {"--subword-size", Whole{&subword_size, 300, kMostWords, kOrZero},
-       "Pieces at most, 256 bytes among them (default: by the pairs, 1000 to 8000)"},
+       "Pieces at most, 256 bytes among them (default: by the pairs, 2000 to 8000)"},
       {"--min-count", Whole{&min_count, 1, 1000000000, kOrZero},
        "Without pieces: words seen less often are <unk> (default: 2; 1 for the embedded corpus)"},
       {"--max-vocabulary", Whole{&max_vocabulary, 5, kMostWords}, "Without pieces: words a side at most"}};

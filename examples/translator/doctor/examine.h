@@ -22,8 +22,8 @@ struct Examination {
   std::vector<ShiftedBlock> blocks = {};
   bool by_words = false;  ///< there were pairs enough to learn which words translate which
   bool hopeless = false;  ///< there were, and yet the sides look as if thrown together
-  int64_t displaced =
-      0;  ///< lines that nearly all targets stand further down than their sources, or up (below 0)
+  /// Lines that nearly all targets stand further down than their sources, or up (below 0).
+  int64_t displaced = 0;
 
   /// What each pair is left out for: of `pairs` many, none for those that are kept.
   std::vector<const Finding*> reasons(size_t pairs) const;
