@@ -16,7 +16,7 @@ cli::Result gallery(const std::string& name, const cli::Arguments& arguments) {
   return cli::run_program(words);
 }
 
-const std::vector<std::string> kPrograms = {"feedforward"};
+const std::vector<std::string> kPrograms = {"feedforward", "recall"};
 
 }  // namespace
 
@@ -56,4 +56,17 @@ TEST_CASE("gallery-feedforward: people see it learn, and then the weights at the
   CHECK(found.out.find("10602 parameters") != std::string::npos);
   CHECK(cli::count(found.out, "times the mean") == 4);
   CHECK(found.out.find("█") != std::string::npos);
+}
+
+TEST_CASE("gallery-recall: a GRU recalls what was read four words ago, and its gradient is drawn") {
+  const cli::Result said = gallery("recall", {"--quick", "--json", "--cell", "gru", "--lag", "4"});
+  CHECK(said.code == 0);
+  nlohmann::ordered_json last;
+  for (const std::string& line : cli::lines_of(said.out)) last = json_text::parse(line);
+  CHECK(last.at("recalled") == 1.0);
+  CHECK(last.at("reach_before") > 0.0);
+  CHECK(last.at("reach_before") < 1.0);
+  const cli::Result shown = gallery("recall", {"--quick", "--cell", "gru", "--lag", "4"});
+  CHECK(shown.out.find("before training") != std::string::npos);
+  CHECK(cli::count(shown.out, "first / last = ") == 2);
 }
