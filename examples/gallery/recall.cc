@@ -1,5 +1,5 @@
-// How far back a recurrent network can look: the first word of a sequence is wanted at its end. Bengio, Simard and
-// Frasconi 1994, "Learning long-term dependencies with gradient descent is difficult"; Hochreiter and
+// How far back a recurrent network can look: the first word of a sequence is wanted at its end. Bengio, Simard
+// and Frasconi 1994, "Learning long-term dependencies with gradient descent is difficult"; Hochreiter and
 // Schmidhuber 1997; why it is attention that translators have.
 //
 // What it shows: what a network can learn to recall is what its gradient can reach. Beside the share that is

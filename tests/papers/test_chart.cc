@@ -60,5 +60,9 @@ TEST_CASE("chart: bars stand on the axis, and dark colours come along") {
   CHECK(cli::count(svg, "<rect class=\"f0\"") == 2);
   CHECK(svg.find("height=\"76.0\"") != std::string::npos);   // 4 / 10 of 190
   CHECK(svg.find("height=\"152.0\"") != std::string::npos);  // 8 / 10
+  CHECK(cli::count(svg, "class=\"guide\"") == 0);
+  panel.low = -22;
+  panel.guide = -5;
+  CHECK(cli::count(chart_svg("name", {panel}), "class=\"guide\"") == 1);
   CHECK(svg.find("prefers-color-scheme: dark") != std::string::npos);
 }

@@ -94,7 +94,7 @@ std::string axes(const Panel& p, const Scale& s) {
     out += fmt::format("<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>",
                        kLeft, kWidth - kRight, s.y(v), s.y(v)) +
            text(kLeft - 8, s.y(v) + 5, tick(p.factor * v), "end");
-  if (p.guide >= p.low)
+  if (std::isfinite(p.guide))
     out += fmt::format("<line class=\"guide\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
                        kLeft, kWidth - kRight, s.y(p.guide), s.y(p.guide));
   for (size_t i = 0; i < p.places.size(); ++i)

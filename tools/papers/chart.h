@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct Panel {
   double low = 0, high = 1;              ///< of the y axis
   bool log = false;                      ///< the y axis doubles from line to line; low is above 0
   double factor = 1;                     ///< of the numbers beside the y axis: 100 for per cent
-  double guide = -1;                     ///< a line across at this value; below `low`: none
+  double guide = NAN;                    ///< a line across at this value, where it is a number
 };
 
 /// Panels one below the other, each with a line or bars of means for every series, and the range of the seeds.

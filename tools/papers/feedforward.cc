@@ -99,8 +99,8 @@ Page feedforward_page(const std::vector<Log>& logs) {
       "Scale and data are the paper's: T as in the table, 100 units, batches of 100, epochs of 1000 "
       "updates, 1000 test sequences, Adam. Values are drawn as the authors' program does, which differs "
       "from their text: sums of U[-1, 1], products of U[0, 1].",
-      "One seed that is not among these chose the learning rate: 0.003; 0.001 for lengths that vary; with the mean 0.01 for sums and for "
-      "T from 500. The paper reports the best of four for each cell.",
+      "One seed that is not among these chose the learning rate: 0.003; 0.001 for lengths that vary; with "
+      "the mean 0.01 for sums and for T from 500. The paper reports the best of four for each cell.",
       "Training stops after 20 epochs, of T = 500 after 12 and of T = 1000 after 4; the paper trains up to "
       "100. T = 5000 and 10000 are left out.",
       "Varying lengths: 50 to 500 for at most 4 epochs, not 50 to 10000 for 100. A batch has one length, "

@@ -130,7 +130,7 @@ Page recall_page(const std::vector<Log>& logs) {
     page.findings.push_back(finding);
   };
   for (int lag : lags)
-    if (lag == 16 || lag == 64)
+    if (lag >= 32 || lag == *lags.rbegin())
       for (const char* gated : {"gru", "lstm"})
         for (const char* plain : {"rnn-relu", "rnn"})
           compare(fmt::format("After {} words, per cent recalled: ", lag),
