@@ -25,16 +25,6 @@ std::optional<double> number_or_none(const json& j) {
   return j.is_null() ? std::nullopt : std::optional<double>(j.get<double>());
 }
 
-Spread spread_of(const std::vector<double>& values) {
-  Spread s{.count = static_cast<int64_t>(values.size())};
-  double n = static_cast<double>(s.count);
-  for (double v : values) s.mean += v / n;
-  double squares = 0;
-  for (double v : values) squares += (v - s.mean) * (v - s.mean);
-  if (s.count > 1) s.deviation = std::sqrt(squares / (n - 1));
-  return s;
-}
-
 // A column of the table: its heading, and the text of a row.
 struct Column {
   std::string name;
@@ -42,9 +32,7 @@ struct Column {
 };
 
 std::string text_of(const std::optional<Spread>& s, double factor, int digits) {
-  if (!s) return "-";
-  std::string mean = fmt::format("{:.{}f}", factor * s->mean, digits);
-  return s->count > 1 ? fmt::format("{} ± {:.{}f}", mean, factor * s->deviation, digits) : mean;
+  return translator::text_of(s.value_or(Spread()), factor, digits);
 }
 
 std::vector<Column> columns() {
@@ -68,18 +56,6 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> out;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) out.push_back(line);
-  return out;
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : utf8::printable(text)) {  // XML has no control characters
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
-  }
   return out;
 }
 
@@ -113,14 +89,14 @@ std::string one_map(const RaceRow& row, double x, double y) {
   const WordPicture& m = row.map;
   Size s = size_of(m);
   std::string out = fmt::format("<g transform=\"translate({:.0f} {:.0f})\">\n", x, y);
-  out += fmt::format("<text x=\"0\" y=\"14\" class=\"name\">{}</text>\n", escaped(row.attention));
+  out += fmt::format("<text x=\"0\" y=\"14\" class=\"name\">{}</text>\n", utf8::markup(row.attention));
   for (size_t i = 0; i < m.source.size(); ++i)
     out += fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-45)\">{}</text>\n",
-                       s.left + kCell * (static_cast<double>(i) + 0.5), s.top - 6, escaped(m.source[i]));
+                       s.left + kCell * (static_cast<double>(i) + 0.5), s.top - 6, utf8::markup(m.source[i]));
   for (size_t t = 0; t < m.target.size(); ++t) {
     double top = s.top + kCell * static_cast<double>(t);
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", s.left - 5,
-                       top + 13, escaped(m.target[t]));
+                       top + 13, utf8::markup(m.target[t]));
     for (size_t i = 0; i < m.source.size(); ++i)
       out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\" fill=\"{}\"/>\n",
                          s.left + kCell * static_cast<double>(i), top, kCell - 1, kCell - 1,
@@ -250,9 +226,7 @@ std::vector<std::string> race_findings(const std::vector<RaceRow>& rows) {
       const std::optional<Spread>& s = r.*m.of;
       equal = equal && (!s || s->mean == top.mean);
       if (&r == best || !s || s->count < 2) continue;
-      auto error = [](const Spread& x) { return x.deviation * x.deviation / static_cast<double>(x.count); };
-      bool clear = std::abs(s->mean - top.mean) > 2 * std::sqrt(error(*s) + error(top));
-      (clear ? behind : open).push_back(r.attention);
+      (clearly_apart(*s, top) ? behind : open).push_back(r.attention);
     }
     if (equal) {
       out.push_back(fmt::format("{}: the same for all", m.name));

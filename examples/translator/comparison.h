@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <common/spread.h>
 #include <translator/text/word_picture.h>
 
 // The race of the attentions: what single runs found, and what they say together.
@@ -28,12 +29,6 @@ struct RaceRun {
 std::string to_json(const RaceRun& run, const std::string& settings);
 /// Nothing when the text is no run, or one with other settings.
 std::optional<RaceRun> race_run_from_json(const std::string& text, const std::string& settings);
-
-/// Mean and sample standard deviation.
-struct Spread {
-  double mean = 0, deviation = 0;
-  int64_t count = 0;
-};
 
 /// All runs of one attention.
 struct RaceRow {

@@ -166,6 +166,8 @@ TEST_CASE("activations") {
   Var x = variable(f64({3}, {-1, 0, 2}));
   CHECK(relu(x).value().to_vector() == Numbers{0, 0, 2});
   CHECK(gradient(relu(x), x) == Numbers{0, 0, 1});
+  CHECK(leaky_relu(x, 0.25).value().to_vector() == Numbers{-0.25, 0, 2});
+  CHECK(gradient(leaky_relu(x, 0.25), x) == Numbers{0.25, 0.25, 1});
   auto near = [](const Tensor& t, const Numbers& expected, double tolerance = 1e-12) {
     return all_close(t, f64(t.shape(), expected), tolerance, 1e-15);
   };
@@ -187,7 +189,7 @@ TEST_CASE("activations at the ends of the range") {
     CHECK(gradient(tanh(x), x) == Numbers{0, 0, 0, 0});
     CHECK(gradient(softplus(x), x) == Numbers{0, 1, 0, 1});
     Var nan = Tensor::from({1}, {kNaN}, type);
-    for (const Var& y : {tanh(nan), sigmoid(nan), relu(nan), gelu(nan), softplus(nan)})
+    for (const Var& y : {tanh(nan), sigmoid(nan), relu(nan), leaky_relu(nan), gelu(nan), softplus(nan)})
       CHECK(std::isnan(y.item()));
   }
 }
@@ -195,6 +197,7 @@ TEST_CASE("activations at the ends of the range") {
 TEST_CASE("misuse of arithmetic is named") {
   Var a = f32({2, 3}, {1, 2, 3, 4, 5, 6}), b = Tensor::zeros({4, 3}), d = Tensor::zeros({2, 3}, DType::f64);
   CHECK(op_error_of([&] { a + b; }) == "[add] shapes do not broadcast: [2, 3] and [4, 3]");
+  CHECK(op_error_of([&] { leaky_relu(a, 0); }) == "[leaky_relu] slope must be positive: 0");
   CHECK(op_error_of([&] { a - b; }) == "[sub] shapes do not broadcast: [2, 3] and [4, 3]");
   CHECK(op_error_of([&] { a * b; }) == "[mul] shapes do not broadcast: [2, 3] and [4, 3]");
   CHECK(op_error_of([&] { a / b; }) == "[div] shapes do not broadcast: [2, 3] and [4, 3]");

@@ -75,6 +75,7 @@ TEST_CASE("utf8: grapheme clusters, cutting, cleaning") {
   CHECK(utf8::printable("Héllo \u05E9\u05DC \u200D\U0001F600") == "Héllo \u05E9\u05DC \u200D\U0001F600");
   CHECK(utf8::printable_lines("a\x1b\n\nb\r\n") == "a\uFFFD\n\nb\uFFFD\n");
   CHECK(utf8::printable_lines("") == "");
+  CHECK(utf8::markup("a<b> & \"c\"\x1b") == "a&lt;b&gt; &amp; &quot;c&quot;\uFFFD");
 }
 
 TEST_CASE("wrapped keeps to the width, counted in columns, and leaves long words whole") {

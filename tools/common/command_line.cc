@@ -182,6 +182,7 @@ Option Command::flag(const std::string& names, const std::function<void()>& take
 }
 
 Command Command::add_command(const std::string& name, const std::string& help) const {
+  app_->require_subcommand(1);
   return Command(app_->add_subcommand(name, help));
 }
 
@@ -205,7 +206,6 @@ struct Program::State {
 Program::Program(const std::string& help, const std::string& name)
     : Command(nullptr), state_(new State{CLI::App(help, name), {}, {}}) {
   app_ = &state_->app;
-  app_->require_subcommand(1);
   for (int stream : {0, 1, 2})
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
       (void)!::open("/dev/null", stream == 1 ? O_RDONLY : O_WRONLY);
@@ -240,10 +240,10 @@ int Program::report() const {
   std::string text = complaint.str();
   const std::vector<CLI::App*> parsed = app_->get_subcommands();
   const std::vector<std::string> left = app_->remaining(true);
-  if (!state_->first.empty() && state_->first[0] != '-' && parsed.empty()) {
-    std::vector<std::string> names;
-    for (const CLI::App* command : app_->get_subcommands([](CLI::App*) { return true; }))
-      names.push_back(command->get_name());
+  std::vector<std::string> names;
+  for (const CLI::App* command : app_->get_subcommands([](CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  if (!names.empty() && !state_->first.empty() && state_->first[0] != '-' && parsed.empty()) {
     text = app_->get_name() + ": " + unknown_among("command", state_->first, names);
   } else if (!left.empty()) {
     const CLI::App& command = parsed.empty() ? *app_ : *parsed.back();

@@ -83,9 +83,9 @@ class Command {
   CLI::App* app_;
 };
 
-/// A program whose first argument is one of its commands. One that is started without a standard stream gets
-/// one that fails to be read or written: otherwise the first file it opens would take the number, and what is
-/// meant for people would be written into that file.
+/// A program, whose first argument is one of its commands where it has any. One that is started without a
+/// standard stream gets one that fails to be read or written: otherwise the first file it opens would take the
+/// number, and what is meant for people would be written into that file.
 class Program : public Command {
  public:
   /// Without a name --help shows the one the program was called by.

@@ -183,6 +183,23 @@ std::string printable_lines(std::string_view text) {
   }
 }
 
+std::string markup(std::string_view text) {
+  std::string out;
+  for (char c : printable(text)) {  // XML has no control characters
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
+  }
+  return out;
+}
+
 bool is_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13);
   return c == 0x85 || is_in(c, UTF8PROC_CATEGORY_ZS, UTF8PROC_CATEGORY_ZP);

@@ -57,6 +57,8 @@ bool is_unprintable(char32_t c);
 std::string printable(std::string_view text);
 /// The same for text of several lines: line feeds stay.
 std::string printable_lines(std::string_view text);
+/// printable, as text or attribute of XML and HTML: & < > " stand as &amp; &lt; &gt; &quot;.
+std::string markup(std::string_view text);
 
 // Classes of code points, by Unicode general category.
 bool is_space(char32_t c);    ///< Zs, Zl, Zp and the ASCII and Latin-1 white space controls

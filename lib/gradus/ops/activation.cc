@@ -17,6 +17,7 @@ namespace {
 Var sigmoid(const Var& x) { return 1 / (1 + exp(-x)); }
 Var tanh(const Var& x) { return 2 * reference::sigmoid(2 * x) - 1; }
 Var relu(const Var& x) { return maximum(x, Tensor::scalar(0, x.dtype())); }
+Var leaky_relu(const Var& x, double slope) { return maximum(x, slope * x); }
 Var softplus(const Var& x) { return log(1 + exp(x)); }
 
 }  // namespace
@@ -58,6 +59,17 @@ Var relu(const Input& x) {
   });
 }
 
+Var leaky_relu(const Input& x, double slope) {
+  At at(x.caller());
+  check_operand(x, "leaky_relu");
+  if (!(slope > 0)) refuse("leaky_relu", "slope must be positive: {}", slope);
+  Tensor y = map(x.value(), [slope]<class T>(T v) { return v < 0 ? static_cast<T>(slope) * v : v; });
+  // y has x's sign.
+  return record("leaky_relu", {x}, y, [y, slope](const Tensor& dy, Grads& dx) {
+    dx.add(0, zip(dy, y, [slope]<class T>(T g, T v) { return v > 0 ? g : static_cast<T>(slope) * g; }));
+  });
+}
+
 Var gelu(const Input& x) {
   At at(x.caller());
   check_operand(x, "gelu");
@@ -82,13 +94,16 @@ Var softplus(const Input& x) {
   });
 }
 
-GRADUS_OP_CASES({"tanh", {{{2, 9}, -3, 3}}, calls(tanh), calls(reference::tanh)},
-                {"tanh: scalar", {Shape{}}, calls(tanh), calls(reference::tanh)},
-                {"sigmoid", {{{2, 9}, -4, 4}}, calls(sigmoid), calls(reference::sigmoid)},
-                {"sigmoid: empty", {{0}}, calls(sigmoid)},
-                {"relu: right", {{{2, 3}, 0.1, 1}}, calls(relu), calls(reference::relu)},
-                {"relu: left", {{{2, 3}, -1, -0.1}}, calls(relu), calls(reference::relu)},
-                {"gelu", {{{2, 9}, -3, 3}}, calls(gelu)},
-                {"softplus", {{{2, 9}, -4, 4}}, calls(softplus), calls(reference::softplus)});
+GRADUS_OP_CASES(
+    {"tanh", {{{2, 9}, -3, 3}}, calls(tanh), calls(reference::tanh)},
+    {"tanh: scalar", {Shape{}}, calls(tanh), calls(reference::tanh)},
+    {"sigmoid", {{{2, 9}, -4, 4}}, calls(sigmoid), calls(reference::sigmoid)},
+    {"sigmoid: empty", {{0}}, calls(sigmoid)},
+    {"relu: right", {{{2, 3}, 0.1, 1}}, calls(relu), calls(reference::relu)},
+    {"relu: left", {{{2, 3}, -1, -0.1}}, calls(relu), calls(reference::relu)},
+    {"leaky_relu: right", {{{2, 3}, 0.1, 1}}, calls(leaky_relu, 0.2), calls(reference::leaky_relu, 0.2)},
+    {"leaky_relu: left", {{{2, 3}, -1, -0.1}}, calls(leaky_relu, 0.2), calls(reference::leaky_relu, 0.2)},
+    {"gelu", {{{2, 9}, -3, 3}}, calls(gelu)},
+    {"softplus", {{{2, 9}, -4, 4}}, calls(softplus), calls(reference::softplus)});
 
 }  // namespace gradus

@@ -32,17 +32,6 @@ const char* const kStyle =
     "stroke: none; }\n"
     "  .value { fill: #a78bfa; } .score { fill: #f472b6; } .rest { fill: #6f7b8c; } }\n";
 
-std::string xml(const std::string& text) {
-  std::string out;
-  for (char c : translator::utf8::printable(text))  // XML has no control characters
-    out += c == '&'   ? "&amp;"
-           : c == '<' ? "&lt;"
-           : c == '>' ? "&gt;"
-           : c == '"' ? "&quot;"
-                      : std::string(1, c);
-  return out;
-}
-
 std::string power(double x, double y, double exponent) {
   return fmt::format(
       "<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">10<tspan dy=\"-6\" "
@@ -112,7 +101,7 @@ std::string axis(const FlowResult& r, const Scale& s, double y) {
   });
   size_t step = r.source.empty() ? std::max<size_t>(1, s.words / 6) : std::max<size_t>(1, s.words / 24);
   for (size_t j = 0; j < s.words; j += step) {
-    std::string word = r.source.empty() ? std::to_string(j + 1) : xml(r.source[j]);
+    std::string word = r.source.empty() ? std::to_string(j + 1) : translator::utf8::markup(r.source[j]);
     std::string turned =
         slanted ? fmt::format(" transform=\"rotate(-35 {:.1f} {:.1f})\"", s.x(j) + 4, y - 4) : "";
     out += fmt::format("<text class=\"quiet{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n",
@@ -136,9 +125,11 @@ std::string maps(const FlowResult& r, const std::string& other, const char* unit
     for (size_t t = 0; t < T; ++t) {
       double y = top + kCell * static_cast<double>(t);
       if (line == &r.without)
-        out += fmt::format(
-            "<text class=\"quiet small\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", left - 6,
-            y + 12, r.target.empty() ? std::to_string(t + 1) : xml(translator::utf8::fit(r.target[t], 8)));
+        out +=
+            fmt::format("<text class=\"quiet small\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
+                        left - 6, y + 12,
+                        r.target.empty() ? std::to_string(t + 1)
+                                         : translator::utf8::markup(translator::utf8::fit(r.target[t], 8)));
       for (size_t j = 0; j < S; ++j) {
         double x = line->map[t][j], part = high > low && std::isfinite(x) ? (x - low) / (high - low) : 0;
         out += fmt::format(
@@ -173,7 +164,7 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
       "role=\"img\" aria-label=\"{2}\">\n<style>\n{3}</style>\n<rect class=\"back\" width=\"{0}\" "
       "height=\"{1}\"/>\n<text class=\"title\" x=\"18\" y=\"28\">{2}</text>\n",
-      kWidth, height, xml(translator::utf8::fit(titles.title, 80)), kStyle);
+      kWidth, height, translator::utf8::markup(translator::utf8::fit(titles.title, 80)), kStyle);
   int decades = static_cast<int>(s.high - s.low), every = decades > 8 ? 2 : 1;
   for (int d = static_cast<int>(s.high); d >= static_cast<int>(s.low); d -= every)
     out += fmt::format("<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>",

@@ -1,0 +1,108 @@
+// Logs on disk, and what is said of an order.
+
+#include <papers/experiment.h>
+#include <papers/log.h>
+#include <common/error.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "../about.h"
+#include "../cli/program.h"
+#include "../quick_doctest.h"
+
+using papers::Finding;
+using papers::json;
+using papers::Log;
+using papers::LogFile;
+using papers::Run;
+
+namespace {
+
+Run run_of(uint64_t seed) {
+  return {{{"task", "add"}}, seed, {{"gallery-feedforward", "--seed", std::to_string(seed)}}, 1};
+}
+
+Log log_of(uint64_t seed, const json& last) {
+  const Run run = run_of(seed);
+  return {run.setting, seed, papers::typed(run.commands), {{{"event", "epoch"}}, last}, 1.5};
+}
+
+std::string error_of(const std::string& path) {
+  try {
+    LogFile file(path);
+    return "";
+  } catch (const translator::InputError& e) {
+    return e.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("logs: they come back as they were written, in the order of the list") {
+  const std::string path = cli::in_scratch("order.jsonl");
+  const std::vector<Run> all = {run_of(1), run_of(2)};
+  LogFile file(path);
+  CHECK(file.logs().empty());
+  file.add(log_of(2, {{"right", 0.5}, {"no", nullptr}, {"done", true}}), all);
+  CHECK(file.has(all[1]));
+  CHECK_FALSE(file.has(all[0]));
+  file.add(log_of(1, {{"right", 0.25}}), all);
+
+  const LogFile again(path);
+  REQUIRE(again.logs().size() == 2);
+  CHECK(again.logs()[0].seed == 1);
+  CHECK(again.logs()[1].seed == 2);
+  CHECK(again.logs()[1].lines.size() == 2);
+  CHECK(again.logs()[1].seconds == about(1.5));
+  CHECK(papers::results(papers::where(again.logs(), {{"task", "add"}}), "right") ==
+        std::vector<double>{0.25, 0.5});
+  CHECK(papers::where(again.logs(), {{"task", "multiply"}}).empty());
+  CHECK(papers::where(again.logs(), {{"length", 5}}).empty());
+  CHECK(again.logs()[1].result("done") == 1);
+  CHECK(std::isnan(again.logs()[1].result("no")));
+  CHECK(std::isnan(again.logs()[1].result("other")));
+}
+
+TEST_CASE("logs: a run of other settings than those of today is left out") {
+  const std::string path = cli::in_scratch("today.jsonl");
+  LogFile file(path);
+  file.add(log_of(7, {{"right", 1}}), {run_of(7)});
+  file.add(log_of(1, {{"right", 1}}), {run_of(1)});
+  CHECK(LogFile(path).logs().size() == 1);
+}
+
+TEST_CASE("logs: a damaged file is named with its line, and with what to do") {
+  const std::string run = R"({"event":"run","setting":{},"seed":1,"commands":["a"]})",
+                    end = R"({"event":"end","seconds":1})";
+  auto wrong = [&](const std::string& text) {
+    cli::write_file("damaged.jsonl", text);
+    return error_of(cli::in_scratch("damaged.jsonl"));
+  };
+  CHECK(wrong(run + "\n{}\n" + end + "\n") == "");
+  const std::string advice = "; without the file, all runs are done again";
+  CHECK(wrong("{}\n").ends_with("damaged.jsonl:1: no run begins here" + advice));
+  CHECK(wrong(run + "\n" + run + "\n").ends_with(":2: a run has no end" + advice));
+  CHECK(wrong(run + "\n{}\n").ends_with(":2: the last run has no end" + advice));
+  CHECK(wrong(run + "\n{\"eve").ends_with(":2: not a line of a log" + advice));
+  CHECK(wrong("{\"event\":\"run\"}\n").ends_with(":1: not a line of a log" + advice));
+  CHECK(
+      wrong(run + "\n{\"event\":\"end\",\"seconds\":\"x\"}\n").ends_with(":2: not a line of a log" + advice));
+}
+
+TEST_CASE("rising: an order holds where each mean is below the next, and NaN is below nothing") {
+  const Finding clear = papers::rising({{"a", {1, 1.1}}, {"b", {2, 2.1}}, {"c", {5, 5.1}}});
+  CHECK(clear.holds);
+  CHECK(clear.text == "a (1.1 ± 0.1) < b (2.0 ± 0.1) < c (5.0 ± 0.1).");
+  const Finding open = papers::rising({{"a", {1, 3}}, {"b", {2, 3}}});
+  CHECK(open.holds);
+  CHECK(open.text.ends_with("; the seeds do not tell apart: a and b."));
+  const Finding wrong = papers::rising({{"a", {0.3}}, {"b", {0.2}}}, {100, 0});
+  CHECK_FALSE(wrong.holds);
+  CHECK(wrong.text == "a (30) < b (20); not so: a and b.");
+  CHECK_FALSE(papers::rising({{"a", {1}}, {"b", {1}}}).holds);
+  CHECK_FALSE(papers::rising({{"a", {NAN}}, {"b", {1}}}).holds);
+  CHECK_FALSE(papers::rising({{"a", {1}}, {"b", {NAN}}}).holds);
+  CHECK_FALSE(papers::rising({{"a", {}}, {"b", {1}}}).holds);
+}

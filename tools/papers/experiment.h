@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <common/spread.h>
+#include <nlohmann/json.hpp>
+
+// An experiment is a list of runs, each a few command lines that a person can type, and a page that is made of
+// what these printed and of nothing else.
+
+namespace papers {
+
+using json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+/// One training, and what is asked of it afterwards.
+struct Run {
+  json setting;  ///< what the page tells it by: {"task": "add", "length": 50}
+  uint64_t seed;
+  std::vector<Words>
+      commands;    ///< one after the other, in a scratch directory; the first word is a program's name
+  double seconds;  ///< about, on one core: what the time left is reckoned from
+};
+
+/// A run that is finished: every line that its commands printed is JSON.
+struct Log {
+  json setting;
+  uint64_t seed = 0;
+  std::vector<std::string> commands = {};  ///< as they are typed
+  std::vector<json> lines = {};
+  double seconds = 0;  ///< of processors
+  /// A number of the last line; NaN where it has none of this name.
+  double result(const std::string& name) const;
+};
+
+/// The logs whose setting has all that `part` has: {{"task", "add"}}.
+std::vector<Log> where(const std::vector<Log>& logs, const json& part);
+/// A result of each. NaN where it is missing.
+std::vector<double> results(const std::vector<Log>& logs, const std::string& name);
+
+/// What the logs say about an order that somebody claims.
+struct Finding {
+  bool holds;
+  std::string text;  ///< Markdown
+};
+
+/// A result of some runs, by the name it has on the page.
+struct Measured {
+  std::string name;
+  std::vector<double> values;
+};
+struct NumberFormat {
+  double factor = 1;  ///< 100 for shares in per cent
+  int digits = 1;
+};
+/// That each mean is below the next one. Says where it is not, and where the seeds do not tell two apart. A
+/// mean that is no number is below nothing.
+Finding rising(const std::vector<Measured>& order, const NumberFormat& format = {});
+
+struct Table {
+  std::string caption;  ///< Markdown, above it
+  Words head;
+  std::vector<Words> rows;  ///< text, not Markdown
+};
+
+/// What stands on a page, in this order.
+struct Page {
+  std::string title, claim, theory;
+  std::string svg, svg_text;  ///< the picture, and what it shows for who does not see it
+  std::vector<Table> tables;
+  std::vector<Finding> findings;
+  std::vector<std::string> differences;  ///< from the paper
+};
+
+struct Experiment {
+  std::string name, shows;
+  /// Seeds 1 to `seeds` of every setting. Quick ones hold the orders, not the numbers.
+  std::vector<Run> (*runs)(bool quick, int seeds);
+  Page (*page)(const std::vector<Log>& logs);
+};
+
+/// All, in the order in which they are listed.
+const std::vector<Experiment>& experiments();
+extern const Experiment kFeedForward, kRecall;
+
+}  // namespace papers

@@ -1,0 +1,10 @@
+#include "experiment.h"
+
+namespace papers {
+
+const std::vector<Experiment>& experiments() {
+  static const std::vector<Experiment> all = {kFeedForward, kRecall};
+  return all;
+}
+
+}  // namespace papers

@@ -1,0 +1,122 @@
+// Runs what papers claim, and writes a page on what came out. tools/experiments builds and starts it.
+
+#include <common/command_line.h>
+#include <common/progress.h>
+#include <common/tell.h>
+#include <fmt/core.h>
+#include <gradus/parallel.h>
+#include <translator/files.h>
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "experiment.h"
+#include "log.h"
+#include "page.h"
+#include "running.h"
+
+namespace papers {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> names;
+  std::string out;
+  int seeds = 3;
+  bool quick = false, draw = false;
+};
+
+std::string logs_of(const Options& o, const Experiment& e) {
+  return translator::in(o.out, e.name + ".jsonl");
+}
+
+// What each experiment shows, and how long it takes.
+void list(const Options& o) {
+  const double cores = gradus::available_threads();
+  for (const Experiment& e : experiments()) {
+    double seconds = 0;
+    for (const Run& run : e.runs(o.quick, o.seeds)) seconds += run.seconds;
+    fmt::print("  {:<14} {:<70} about {}\n", e.name, e.shows, translator::format_duration(seconds / cores));
+  }
+  fmt::print("\ntools/experiments NAME runs one and writes its page into {}; all runs all.\n", o.out);
+}
+
+void draw(const Options& o, const Experiment& e, const LogFile& file) {
+  const Page page = e.page(file.logs());
+  translator::write_file(translator::in(o.out, e.name + ".svg"), page.svg);
+  const std::string path = translator::in(o.out, e.name + ".md");
+  translator::write_file(path, markdown(e, page, file.logs()));
+  for (const Finding& f : page.findings)
+    fmt::print("{} {}\n", f.holds ? "  holds         " : "  does not hold ", f.text);
+  fmt::print("{}\n", path);
+}
+
+void draw_index(const Options& o) {
+  std::vector<std::string> rows;
+  for (const Experiment& e : experiments())
+    if (std::filesystem::exists(logs_of(o, e)))
+      rows.push_back(index_row(e, e.page(LogFile(logs_of(o, e)).logs())));
+  translator::write_file(translator::in(o.out, "README.md"), index_of(rows));
+}
+
+int run(Options o) {
+  if (o.out.empty())
+    o.out = std::string(PAPERS_SOURCE) + (o.quick ? "/experiments-quick" : "/docs/experiments");
+  if (o.names.empty()) {
+    list(o);
+    return 0;
+  }
+  for (const Experiment& e : experiments()) {
+    const bool asked = std::find(o.names.begin(), o.names.end(), e.name) != o.names.end();
+    if (!asked && o.names != std::vector<std::string>{"all"}) continue;
+    if (!o.draw) translator::make_directory(o.out);
+    LogFile file(logs_of(o, e));
+    if (!o.draw && !run_missing(e.name, e.runs(o.quick, o.seeds), file)) {
+      translator::tell("experiments: interrupted; the same command goes on with what is not finished\n");
+      return 130;
+    }
+    if (file.logs().empty())
+      throw std::runtime_error(e.name + ": nothing to draw: run it without --draw first");
+    draw(o, e, file);
+  }
+  draw_index(o);
+  return 0;
+}
+
+}  // namespace
+}  // namespace papers
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_DFL);
+  command_line::Program app{"Runs what papers on attention claim, and writes a page with a picture on each.",
+                            "experiments"};
+  papers::Options o;
+  std::vector<std::string> names = {"all"};
+  for (const papers::Experiment& e : papers::experiments()) names.push_back(e.name);
+  app.option("name", o.names, "Experiments, or all (default: list them)")
+      .one_of(names)
+      .expected(0, 100)
+      .type_name("[NAME]...");
+  app.flag("--quick", o.quick,
+           "Seconds instead of minutes: small runs that show the orders, not the numbers");
+  app.option("--seeds", o.seeds, "Runs of each setting").range(1, 100).show_default();
+  app.option("--out", o.out,
+             "Where pages, pictures and logs go (default: docs/experiments; of --quick experiments-quick)")
+      .type_name("DIR");
+  app.flag("--draw", o.draw, "Only make the pages anew, of the logs that are there");
+  app.footer(
+      "A run that is finished is not run again: Ctrl-C, and the same command goes on. NAME.jsonl has the "
+      "logs; without it all is run anew.\nExit status: 0 done, 1 a run failed, 2 wrong usage, 130 "
+      "interrupted.");
+  try {
+    if (!app.parse(argc, argv)) return app.report();
+    return papers::run(o);
+  } catch (const std::exception& e) {
+    translator::tell("experiments: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,114 @@
+#include "page.h"
+
+#include <common/progress.h>
+#include <common/utf8.h>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace papers {
+namespace {
+
+// Text as Markdown that shows it as it is, in a table too.
+std::string plain(const std::string& text) {
+  std::string out;
+  for (char c : translator::utf8::markup(text)) {
+    if (c == '|')
+      out += "&#124;";
+    else if (c == '`' || c == '*' || c == '_' || c == '[' || c == '\\')
+      out += std::string("\\") + c;
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string row_of(const Words& cells) {
+  Words shown;
+  for (const std::string& c : cells) shown.push_back(plain(c));
+  return fmt::format("| {} |\n", fmt::join(shown, " | "));
+}
+
+std::string text_of(const Table& table) {
+  Words rule(table.head.size(), "---");
+  std::string out =
+      table.caption + "\n\n" + row_of(table.head) + fmt::format("| {} |\n", fmt::join(rule, " | "));
+  for (const Words& row : table.rows) out += row_of(row);
+  return out + "\n";
+}
+
+std::string text_of(const Finding& finding) {
+  return fmt::format("- {} {}\n", finding.holds ? "Holds:" : "**Does not hold:**", finding.text);
+}
+
+}  // namespace
+
+Finding rising(const std::vector<Measured>& order, const NumberFormat& format) {
+  std::string text;
+  Words wrong, open;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const translator::Spread here = translator::spread_of(order[i].values);
+    text += fmt::format("{}{} ({})", i == 0 ? "" : " < ", order[i].name,
+                        translator::text_of(here, format.factor, format.digits));
+    if (i == 0) continue;
+    const translator::Spread before = translator::spread_of(order[i - 1].values);
+    const std::string pair = order[i - 1].name + " and " + order[i].name;
+    // Not the other way round, which NaN would pass.
+    const bool below = before.count > 0 && here.count > 0 && before.mean < here.mean;
+    if (!below)
+      wrong.push_back(pair);
+    else if (!translator::clearly_apart(before, here))
+      open.push_back(pair);
+  }
+  if (!wrong.empty()) text += fmt::format("; not so: {}", fmt::join(wrong, ", "));
+  if (!open.empty()) text += fmt::format("; the seeds do not tell apart: {}", fmt::join(open, ", "));
+  return {wrong.empty(), text + "."};
+}
+
+std::string markdown(const Experiment& experiment, const Page& page, const std::vector<Log>& logs) {
+  std::set<uint64_t> seeds;
+  double seconds = 0;
+  for (const Log& log : logs) {
+    seeds.insert(log.seed);
+    seconds += log.seconds;
+  }
+  const std::string& name = experiment.name;
+  std::string out =
+      fmt::format("# {}\n\n{}\n\n**What theory lets expect.** {}\n\n", page.title, page.claim, page.theory);
+  out += fmt::format("    tools/experiments {}\n", name);
+  if (!logs.empty())
+    for (const std::string& command : logs.front().commands) out += fmt::format("    {}\n", command);
+  out += fmt::format(
+      "\nThe first line runs all of it and makes this page; below it, one of the runs ([all]({0}.jsonl), "
+      "with what they printed): {1} runs, seeds {2}, {3} of one core. ± is the standard deviation over "
+      "seeds.\n\n![{4}]({0}.svg)\n\n",
+      name, logs.size(), fmt::join(seeds, ", "), translator::format_duration(seconds), plain(page.svg_text));
+  for (const Table& table : page.tables) out += text_of(table);
+  out += "## What was found\n\n";
+  for (const Finding& finding : page.findings) out += text_of(finding);
+  out += "\n## What is different from the paper\n\n";
+  for (const std::string& difference : page.differences) out += "- " + difference + "\n";
+  return out;
+}
+
+std::string index_row(const Experiment& experiment, const Page& page) {
+  const auto held =
+      std::count_if(page.findings.begin(), page.findings.end(), [](auto& f) { return f.holds; });
+  return fmt::format(
+      "| [{0}]({0}.md)<br>{1} | <a href=\"{0}.md\"><img src=\"{0}.svg\" width=\"240\" alt=\"\"></a> | {2} "
+      "of {3} |\n",
+      experiment.name, experiment.shows, held, page.findings.size());
+}
+
+std::string index_of(const std::vector<std::string>& rows) {
+  std::string out =
+      "# Experiments\n\nWhat papers on attention claim, run at home: `tools/experiments NAME` trains, "
+      "measures and makes the page. Its raw logs stand beside it, and all that it says is computed from "
+      "them.\n\n| | | orders that hold |\n| --- | --- | --- |\n";
+  for (const std::string& row : rows) out += row;
+  return out;
+}
+
+}  // namespace papers
