@@ -78,9 +78,10 @@ void take_own_config(TrainCommand& command);
 /// Fills in what was not given of how text is read, before it is.
 /// @throws UsageError for --swap of the embedded corpus.
 void fill_text_defaults(TrainCommand& command);
-/// Fills in the rest, by the kind of network and the number of pairs to train on. Says in a line what was
-/// chosen by that number; "": nothing. @throws UsageError for a run that would never end.
-std::string fill_defaults(TrainCommand& command, int64_t pairs);
+/// Fills in the rest, by the kind of network, the number of pairs and whether some have links. Says in a line
+/// what was chosen by that number; "": nothing. @throws UsageError for a run that would never end.
+std::string fill_defaults(TrainCommand& command, const Data& data);
+std::string fill_defaults(TrainCommand& command, int64_t pairs, bool linked = false);
 /// Pieces of a text in a script of few characters, where --subword-size is not given.
 int64_t default_pieces(int64_t pairs);
 

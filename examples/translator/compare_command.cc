@@ -187,7 +187,7 @@ class Race {
     else o.model.network.attention = attention;
     o.train.seed = seed;
     o.train.out = in(o_.work, attention + "-" + std::to_string(seed));
-    fill_defaults(o, static_cast<int64_t>(data_.train.size()));
+    fill_defaults(o, data_);
     return {attention, o, settings_of(o, data_.train.size())};
   }
 
@@ -250,8 +250,7 @@ int run(CompareCommand& o) {
   for (const std::string& line : data.reports)
     if (!o.train.train.quiet) tell("{}\n", line);
   if (data.train.empty()) throw InputError(o.train.data.data, 0, "has no usable sentence pairs");
-  if (std::string chosen = fill_defaults(o.train, static_cast<int64_t>(data.train.size()));
-      !chosen.empty() && !o.train.train.quiet)
+  if (std::string chosen = fill_defaults(o.train, data); !chosen.empty() && !o.train.train.quiet)
     tell("{}\n", chosen);
   Race race(o, std::move(data));
   bool finished = race.run();

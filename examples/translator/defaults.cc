@@ -1,5 +1,6 @@
 // What a training that was told nothing does. Why it is so: docs/recipes.md, "What the defaults come from".
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -50,7 +51,13 @@ void fill_text_defaults(TrainCommand& o) {
   if (o.open("--min-count")) o.min_count = embedded ? 1 : 2;
 }
 
-std::string fill_defaults(TrainCommand& o, int64_t pairs) {
+std::string fill_defaults(TrainCommand& o, const Data& data) {
+  const bool linked = std::any_of(data.train.begin(), data.train.end(),
+                                  [](const SentencePair& p) { return p.alignment.has_value(); });
+  return fill_defaults(o, static_cast<int64_t>(data.train.size()), linked);
+}
+
+std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
   const bool embedded = o.data.embedded(), transformer = o.model.model == "transformer";
   const BySize& own = of_size(pairs);
   auto open = [&](const char* option) { return o.open(option); };
@@ -79,6 +86,7 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs) {
   }
   if (open("--lr")) run.lr = default_lr(run.optimizer, transformer, embedded);
   if (open("--label-smoothing")) run.label_smoothing = 0.1;
+  if (open("--links")) run.links = linked || run.guided_alignment == 0 ? "given" : "learnt";
   if (open("--weight-decay")) run.weight_decay = run.optimizer == "adamw" ? 0.01 : 0;
   if (open("--clip-norm")) run.clip = run.clip_value > 0 ? 0 : 1;
   if (embedded) {

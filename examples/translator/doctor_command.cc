@@ -112,7 +112,7 @@ int run(DoctorCommand& o) {
   defaults.train.quiet = true;
   defaults.data.data = texts.data.report.name;
   fill_text_defaults(defaults);
-  fill_defaults(defaults, static_cast<int64_t>(data.train.size()));
+  fill_defaults(defaults, data);
   doctor::Examination found;
   LearntText text;
   gradus::ThreadPool both(std::min(2, o.common.threads));

@@ -228,7 +228,7 @@ int run(TrainCommand& o) {
     for (const std::string& line : data.reports) say(line);
   if (data.train.empty())
     throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
-  const std::string chosen = fill_defaults(o, static_cast<int64_t>(data.train.size()));
+  const std::string chosen = fill_defaults(o, data);
   if (o.print_config) return print_whole(to_json(o)), 0;
   if (!chosen.empty() && !o.resume) say(chosen);
   if (!o.resume && !data.embedded && !o.train.quiet) doctor::warn(data.train, o.common.threads);

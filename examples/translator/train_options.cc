@@ -112,8 +112,11 @@ Fields TrainOptions::recipe() {
        "Put <unk> in the place of words that are read, of source and target, with this probability"},
       {"--label-smoothing", Number{&label_smoothing, 0, 0.9}, "Spread over all words (default: 0.1)"},
       {"--guided-alignment", Number{&guided_alignment, 0, 1000},
-       "Learn from the links of the data where to look: what the attention's weights cost beside them counts so "
+       "Learn from links between words where to look: what the attention's weights cost beside them counts so "
        "much (default: 0, not at all)"},
+      {"--links", Word{&links, {"given", "learnt"}},
+       "With --guided-alignment: those in the data's third column, or what fast_align makes of the pairs (default: "
+       "given where the data have any)"},
       {"--freeze", Free{&freeze, "NAMES"},
        "Parameters that stay as they are, with commas between: names, or what stands before one of their dots "
        "(encoder)"}};

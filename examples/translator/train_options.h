@@ -34,6 +34,7 @@ struct TrainOptions {
   double subword_dropout = 0;
   double word_dropout = 0;
   double guided_alignment = 0;
+  std::string links = "given";  ///< or "learnt"
   double label_smoothing = 0;
   std::string freeze = {};
   int64_t validate_every = 0;  ///< steps; 0: once an epoch

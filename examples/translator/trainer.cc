@@ -12,6 +12,7 @@
 #include <gradus/nn/data_parallel.h>
 #include <gradus/nn/scheduled_sampling.h>
 #include <translator/autopsy.h>
+#include <translator/doctor/aligner.h>
 #include <translator/files.h>
 #include <translator/live_view.h>
 #include <translator/translation.h>
@@ -60,13 +61,24 @@ std::vector<EncodedPair> encode_with_bar(const std::vector<SentencePair>& pairs,
                                }});
 }
 
+// For --guided-alignment: a word aligner's links, which need no one who knows better.
+std::vector<SentencePair> linked(std::vector<SentencePair> pairs, const TrainOptions& o) {
+  if (o.guided_alignment == 0 || o.links == "given") return pairs;
+  gradus::ThreadPool pool(o.threads);
+  Progress bar("linking words", 100, {.delay_seconds = 2, .quiet = o.quiet});
+  auto links = doctor::align_words(
+      pairs, pool, {.on_progress = [&](double share) { bar.update(std::llround(100 * share)); }});
+  for (size_t i = 0; i < pairs.size(); ++i) pairs[i].alignment = GoldAlignment{.sure = std::move(links[i])};
+  return pairs;
+}
+
 }  // namespace
 
 Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<SentencePair> valid,
                  const TrainOptions& options)
     : model_(model),
       trained_(trained_parameters(*model.network, options.freeze).parameters),
-      train_(encode_with_bar(train, model, options)),
+      train_(encode_with_bar(train = linked(std::move(train), options), model, options)),
       valid_(std::move(valid)),
       options_(options),
       optimizer_(make_optimizer(options)),
