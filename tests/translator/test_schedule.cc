@@ -114,6 +114,7 @@ TEST_CASE("what a run cannot change when it goes on, each option under its own n
   o.subword_dropout = 0.1875;
   o.word_dropout = 0.25;
   o.guided_alignment = 0.75;
+  o.links = "learnt";
   o.metric = "chrf";
   o.freeze = "encoder,output.bias";
   o.batch_tokens = 4096;
@@ -132,6 +133,7 @@ TEST_CASE("what a run cannot change when it goes on, each option under its own n
                                                         {"--subword-dropout", "0.1875"},
                                                         {"--word-dropout", "0.25"},
                                                         {"--guided-alignment", "0.75"},
+                                                        {"--links", "learnt"},
                                                         {"--metric", "chrf"},
                                                         {"--batch-tokens", "4096"},
                                                         {"--accumulate", "3"},
