@@ -55,7 +55,7 @@ Question needed_only(const Question& q) {
   return out;
 }
 
-cli::Result gallery(const cli::Arguments& options) {
+cli::Result memory_network(const cli::Arguments& options) {
   cli::Arguments words = {std::string(GALLERY) + "/gallery-memory_network"};
   words.insert(words.end(), options.begin(), options.end());
   return cli::run_program(words);
@@ -125,7 +125,7 @@ TEST_CASE("memory network: hops see the weights of every fact, and they sum to 1
 
 TEST_CASE("memory network: one fact is found with one hop, two take two") {
   auto wrong = [](const char* task, const char* hops) {
-    const cli::Result run = gallery({"--quick", "--json", "--task", task, "--hops", hops});
+    const cli::Result run = memory_network({"--quick", "--json", "--task", task, "--hops", hops});
     REQUIRE(run.code == 0);
     const auto last = json_text::parse(cli::lines_of(run.out).back());
     REQUIRE(last.at("event") == "result");
@@ -137,10 +137,10 @@ TEST_CASE("memory network: one fact is found with one hop, two take two") {
 }
 
 TEST_CASE("memory network: what it learns, a story with its weights, and what is wrong with a command line") {
-  const cli::Result run = gallery({"--quick", "--task", "1", "--hops", "1"});
+  const cli::Result run = memory_network({"--quick", "--task", "1", "--hops", "1"});
   CHECK(run.code == 0);
   for (const char* said : {"epoch 30", "  * ", "is answered"}) CHECK(run.out.find(said) != std::string::npos);
-  const cli::Result bad = gallery({"--hops", "0"});
+  const cli::Result bad = memory_network({"--hops", "0"});
   CHECK(bad.code == 2);
   CHECK(bad.says("--hops"));
 }
