@@ -102,9 +102,11 @@ Page feedforward_page(const std::vector<Log>& logs) {
       "One seed that is not among these chose the learning rate: 0.003; 0.001 for lengths that vary; with "
       "the mean 0.01 for sums and for T from 500. The paper reports the best of four for each cell.",
       "Training stops after 20 epochs, of T = 500 after 12 and of T = 1000 after 4; the paper trains up to "
-      "100. T = 5000 and 10000 are left out.",
-      "Varying lengths: 50 to 500 for at most 4 epochs, not 50 to 10000 for 100. A batch has one length, "
-      "so that nothing is padded."};
+      "100. T = 5000 and 10000 are left out. A cell that was stopped agrees with the paper where the paper's "
+      "epochs are more. Its order is of the per cent right: by epochs both are at their end.",
+      "Varying lengths: 50 to 500 for at most 4 epochs, not 50 to 10000 for 100. A batch has one length, so that "
+      "nothing is padded. A first run at a rate of 0.003 was unstable, three seeds as well: 76.8 % right with "
+      "attention and 65.1 % with the mean for sums, 78.5 % and 69.8 % for products."};
 
   std::set<int64_t> lengths;
   for (const Log& log : logs)
