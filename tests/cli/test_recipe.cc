@@ -100,13 +100,13 @@ TEST_CASE("guided alignment: attention learns from the links of the data where t
   CHECK(guided < alone / 2);
   CHECK(json_text::parse(read_file("guided/training.json")).at("guided-alignment") == 1);
   // The same without those links: a word aligner's, which any pairs have.
-  const double by_itself = error_rate("learnt", {"--guided-alignment", "1", "--links", "learnt"});
+  const double by_itself = error_rate("guided_by_aligner", {"--guided-alignment", "1", "--links", "learnt"});
   CHECK(by_itself < alone / 1.5);
   CHECK(by_itself > guided);
   REQUIRE(run({"corpus", "-n", "300", "--max-length", "7", "-o", "unlinked.tsv"}).code == 0);
-  Arguments unlinked = small_run("learnt_too", {"--data", "unlinked.tsv", "--guided-alignment", "1"});
+  Arguments unlinked = small_run("guided_unlinked", {"--data", "unlinked.tsv", "--guided-alignment", "1"});
   REQUIRE(run(unlinked).code == 0);
-  CHECK(json_text::parse(read_file("learnt_too/training.json")).at("links") == "learnt");
+  CHECK(json_text::parse(read_file("guided_unlinked/training.json")).at("links") == "learnt");
   auto refused = [&](const Arguments& more) { return run(small_run("unguidable", more)).err; };
   CHECK(
       refused({"--guided-alignment", "1", "--links", "given"})
