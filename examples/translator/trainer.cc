@@ -52,24 +52,23 @@ uint64_t fingerprint(const std::vector<EncodedPair>& pairs) {
   return hash;
 }
 
-std::vector<EncodedPair> encode_with_bar(const std::vector<SentencePair>& pairs, const Model& model,
-                                         const TrainOptions& options) {
-  Progress bar("splitting sentences", static_cast<int64_t>(pairs.size()),
-               {.unit = "pairs/s", .delay_seconds = 2, .quiet = options.quiet});
-  return encode(pairs, model, {.links = options.guided_alignment > 0, .on_progress = [&](int64_t done) {
-                                 bar.update(done);
-                               }});
-}
-
 // For --guided-alignment: a word aligner's links, which need no one who knows better.
-std::vector<SentencePair> linked(std::vector<SentencePair> pairs, const TrainOptions& o) {
-  if (o.guided_alignment == 0 || o.links == "given") return pairs;
+void link_words(std::vector<SentencePair>& pairs, const TrainOptions& o) {
   gradus::ThreadPool pool(o.threads);
   Progress bar("linking words", 100, {.delay_seconds = 2, .quiet = o.quiet});
   auto links = doctor::align_words(
       pairs, pool, {.on_progress = [&](double share) { bar.update(std::llround(100 * share)); }});
   for (size_t i = 0; i < pairs.size(); ++i) pairs[i].alignment = GoldAlignment{.sure = std::move(links[i])};
-  return pairs;
+}
+
+std::vector<EncodedPair> encode_with_bar(std::vector<SentencePair>& pairs, const Model& model,
+                                         const TrainOptions& options) {
+  if (options.guided_alignment > 0 && options.links == "learnt") link_words(pairs, options);
+  Progress bar("splitting sentences", static_cast<int64_t>(pairs.size()),
+               {.unit = "pairs/s", .delay_seconds = 2, .quiet = options.quiet});
+  return encode(pairs, model, {.links = options.guided_alignment > 0, .on_progress = [&](int64_t done) {
+                                 bar.update(done);
+                               }});
 }
 
 }  // namespace
@@ -78,7 +77,7 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
                  const TrainOptions& options)
     : model_(model),
       trained_(trained_parameters(*model.network, options.freeze).parameters),
-      train_(encode_with_bar(train = linked(std::move(train), options), model, options)),
+      train_(encode_with_bar(train, model, options)),
       valid_(std::move(valid)),
       options_(options),
       optimizer_(make_optimizer(options)),
