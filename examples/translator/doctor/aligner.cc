@@ -17,6 +17,8 @@ using Ids = std::vector<int32_t>;
 
 constexpr int32_t kNoWord = 0;  // the word that those come from which come from no word
 constexpr int kIterated = 5;
+constexpr size_t kWordsLinked =
+    200;  // words of a sentence that are looked at: time and memory grow with their square
 constexpr double kFromNone = 0.08, kTension = 4, kDirichlet = 0.01;
 
 // The words of one side as numbers from 1.
@@ -29,8 +31,8 @@ Numbered numbered(const std::vector<SentencePair>& pairs, std::vector<std::strin
   std::unordered_map<std::string_view, int32_t> numbers;
   for (const SentencePair& p : pairs) {
     Ids& ids = out.sentences.emplace_back();
-    for (const std::string& word : p.*side) {
-      const auto [at, fresh] = numbers.emplace(word, out.words);
+    for (size_t i = 0; i < std::min((p.*side).size(), kWordsLinked); ++i) {
+      const auto [at, fresh] = numbers.emplace((p.*side)[i], out.words);
       if (fresh) ++out.words;
       ids.push_back(at->second);
     }
@@ -63,8 +65,8 @@ class OneWay {
   Ids best(size_t i) const {
     const Ids &from = given_.sentences[i], &words = explained_.sentences[i];
     Ids out;
-    for (size_t b = 0; b < words.size(); ++b) {
-      const double* prior = prior_of(b, words.size(), from.size());
+    const double* prior = priors(words.size(), from.size());
+    for (size_t b = 0; b < words.size(); ++b, prior += from.size()) {
       double most = kFromNone * theta(kNoWord, words[b]);
       out.push_back(-1);
       for (size_t a = 0; a < from.size(); ++a) {
@@ -79,8 +81,8 @@ class OneWay {
   }
 
  private:
-  // Of the b-th of m words that it comes from each of n.
-  const double* prior_of(size_t b, size_t m, size_t n) const {
+  // [m, n]: of each of m words that it comes from each of n.
+  const double* priors(size_t m, size_t n) const {
     std::vector<double>& all = priors_[{m, n}];
     if (all.empty())
       for (size_t i = 0; i < m; ++i) {
@@ -93,7 +95,7 @@ class OneWay {
         }
         for (size_t j = 0; j < n; ++j) all[i * n + j] *= (1 - kFromNone) / z;
       }
-    return all.data() + b * n;
+    return all.data();
   }
 
   // Where theta(word | from) stands; -1: they never stand in one pair.
@@ -151,8 +153,8 @@ class OneWay {
     size_t place = 0;
     for (size_t i = 0; i < given_.sentences.size(); i += every) {
       const size_t m = explained_.sentences[i].size(), n = given_.sentences[i].size();
-      for (size_t b = 0; b < m; ++b) {
-        const double* prior = prior_of(b, m, n);
+      const double* prior = priors(m, n);
+      for (size_t b = 0; b < m; ++b, prior += n) {
         share.assign(prior, prior + n);
         share.push_back(kFromNone);
         double sum = 0;
@@ -175,8 +177,8 @@ class OneWay {
   std::vector<int64_t> begin_;  // of each given word's row, and the end
   Ids words_;
   std::vector<float> theta_;
-  std::vector<uint32_t>
-      places_;  // of each word that is learnt from: theta of each given word of its pair, and of none
+  // Of each word that is learnt from, where theta stands of each given word of its pair, and of none.
+  std::vector<uint32_t> places_;
   mutable std::map<std::pair<size_t, size_t>, std::vector<double>> priors_;  // by m and n
 };
 
@@ -187,7 +189,8 @@ std::vector<Links> align_words(const std::vector<SentencePair>& pairs, gradus::T
   const Numbered source = numbered(pairs, &SentencePair::source),
                  target = numbered(pairs, &SentencePair::target);
   int64_t products = 0;
-  for (const SentencePair& p : pairs) products += static_cast<int64_t>(p.source.size() * p.target.size());
+  for (size_t i = 0; i < pairs.size(); ++i)
+    products += static_cast<int64_t>(source.sentences[i].size() * target.sentences[i].size());
   const auto every = static_cast<size_t>(1 + products / (o.most + 1));
   const double kPasses = (1 + kIterated + 1) * (pool.size() == 1 ? 2 : 1);
   double passes = 0;

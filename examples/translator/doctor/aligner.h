@@ -23,7 +23,7 @@ struct AlignerOptions {
 ///   p(t_i from none) = theta(t_i | none) p0                                        p0 = 0.08, lambda = 4
 ///
 /// theta is learnt by five iterations of variational Bayes, whose Dirichlet prior of 0.01 keeps rare words from
-/// explaining everything. The same with any number of threads.
+/// explaining everything. Of a sentence the first 200 words are looked at. The same with any number of threads.
 std::vector<Links> align_words(const std::vector<SentencePair>& pairs, gradus::ThreadPool& pool,
                                const AlignerOptions& options = {});
 
