@@ -6,16 +6,21 @@
 // written down as the formula says fails on scores as large as these.
 //
 //   build/examples/02_worked_attention
+//   build/examples/02_worked_attention --svg docs/worked-attention.svg      the forward pass as five heat maps
 
 #include <fmt/core.h>
 
 #include <cmath>
+#include <cstdio>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include <gradus/autograd.h>
 #include <gradus/ops.h>
 #include <gradus/print.h>
+
+#include "worked_heat_maps.h"
 
 using namespace gradus;
 
@@ -80,9 +85,25 @@ void softmax_as_written(DType dtype) {
   fmt::print("  exp(scores) / their sum  {}\n", to_string(weights.value(), {.precision = 2}));
 }
 
+// The forward pass in float: the softmax needs no more.
+int write_heat_maps(const std::string& path) {
+  Result f = attend(DType::f32);
+  std::ofstream out(path, std::ios::binary);
+  out << worked::heat_maps(Tensor::from({H}, kState), Tensor::from({S, H}, kAnnotations), f.scores, f.weights,
+                           f.context);
+  if (out.flush()) return 0;
+  fmt::print(stderr, "02_worked_attention: {} cannot be written\n", path);
+  return 1;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "--svg") return write_heat_maps(argv[2]);
+  if (argc > 1) {
+    fmt::print(stderr, "usage: 02_worked_attention [--svg FILE]\n");
+    return 2;
+  }
   Result f = attend(DType::f32), d = attend(DType::f64);
 
   fmt::print("Decoder state q  {}\n\nAnnotations h_s, one a line\n{}\n\n",

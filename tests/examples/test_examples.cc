@@ -127,6 +127,29 @@ TEST_CASE("02_worked_attention: the golden numbers, every gradient, float and do
   CHECK(out.has("[exp] the output is not finite: f32 [4], 4 infinite, scope \"attention\""));
 }
 
+TEST_CASE("02_worked_attention: the five heat maps are those of docs/, and it takes no other option") {
+  auto read = [](const std::string& path) {
+    std::ifstream in(path);
+    REQUIRE_MESSAGE(in, path);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  scratch::Directory directory;
+  const std::string file = directory.file("worked.svg");
+  Output out = run("02_worked_attention", "--svg '" + file + "'");
+  INFO(out.text);
+  CHECK(out.code == 0);
+  CHECK(out.text.empty());
+  const std::string svg = read(file);
+  CHECK_MESSAGE(svg == read(SOURCE_ROOT "/docs/worked-attention.svg"),
+                "run 02_worked_attention --svg docs/worked-attention.svg");
+  for (const char* number : {">927<", ">929<", ">0.1192<", ">0.8808<", ">5.364<", ">3.881<", ">45.26<"})
+    CHECK_MESSAGE(svg.find(number) != std::string::npos, number);
+  Output nowhere = run("02_worked_attention", "--svg /no/such/directory/worked.svg");
+  CHECK(nowhere.code == 1);
+  CHECK(nowhere.has("/no/such/directory/worked.svg cannot be written"));
+  CHECK(run("02_worked_attention", "--sing").code == 2);
+}
+
 TEST_CASE("03_custom_op: the right backward passes every check, the wrong one fails") {
   Output out = run("03_custom_op");
   INFO(out.text);

@@ -45,6 +45,8 @@ std::vector<lens::CheckInput> inputs_of(const std::string& name) {
   Tensor mask = Tensor::from({2, 4}, {1, 1, 1, 1, 1, 1, 0, 0}, DType::u8);
   auto ids = [](std::vector<int32_t> v) { return Tensor::from_ids({static_cast<int64_t>(v.size())}, v); };
   auto r = [](const Shape& s, uint64_t seed) { return lens::random(s, seed); };
+  if (name == "one-score") return {{"s", r({4}, 1)}, {"h_j", r({4}, 2)}};
+  if (name == "all-scores" || name == "weighted-sum") return {{"s", r({4}, 1)}, {"h", r({5, 4}, 2)}};
   if (name == "attention")
     return {
         {"s", r({3}, 1)}, {"h", r({5, 4}, 2)}, {"Wa", r({3, 3}, 3)}, {"Ua", r({3, 4}, 4)}, {"v", r({3}, 5)}};

@@ -53,7 +53,9 @@ struct Scratch {
 
 TEST_CASE("chapters: every starter fails with its diagnosis, every solution passes") {
   Course course("lesson");
-  REQUIRE(course.units().size() == 12);
+  REQUIRE(course.units().size() == 13);
+  CHECK(course.units()[0].number == 0);
+  CHECK(course.units()[12].number == 12);
   for (const Unit& unit : course.units()) {
     CAPTURE(unit.name);
     Ran starter = run(kZoo + " lessons/" + unit.name + "/starter");
@@ -86,7 +88,7 @@ TEST_CASE("chapters: no solution passes with one of its += as =, and where nothi
   CHECK(named >= 8);
 }
 
-TEST_CASE("chapters are short, have one hole, and a starter differs from its solution in the hole alone") {
+TEST_CASE("chapters are short, have one hole or three, and starters differ from solutions in holes alone") {
   Course course("lesson");
   for (const Unit& unit : course.units()) {
     CAPTURE(unit.name);
@@ -96,11 +98,13 @@ TEST_CASE("chapters are short, have one hole, and a starter differs from its sol
     for (std::string& text : files) {
       CHECK(lines_of_code(text) <= 65);
       for (const char* word : {"ANSWER", "#else", "#endif"}) CHECK(text.find(word) == std::string::npos);
-      size_t open = text.find("---- your turn"), close = text.find("---- end ----");
-      REQUIRE(open != std::string::npos);
-      REQUIRE(close != std::string::npos);
-      CHECK(text.find("---- your turn", open + 1) == std::string::npos);
-      text.erase(open, close - open);
+      int holes = 0;
+      for (size_t open; (open = text.find("---- your turn")) != std::string::npos; ++holes) {
+        size_t close = text.find("---- end ----", open);
+        REQUIRE(close != std::string::npos);
+        text.erase(open, close - open);
+      }
+      CHECK(holes == (unit.number == 0 ? 3 : 1));
     }
     CHECK(files[0] == files[1]);
   }
@@ -122,6 +126,50 @@ TEST_CASE("labs: every broken program is refused with its diagnosis, every mende
     CHECK(run(kZoo + " labs/" + unit.name + "/fixed").code == 0);
     CHECK(lens::read_text(unit.folder / "hint.md").size() > 20);
   }
+}
+
+TEST_CASE("chapter 0: the check goes from hole to hole, and the numbers of its example are the engine's") {
+  Scratch s;
+  const Course course("lesson");
+  const Unit& unit = course.find("0");
+  std::string file = lens::source(unit, false), answer = lens::source(unit, true);
+  const char *turn = "---- your turn", *end = "---- end ----";
+  auto fill = [&, from = size_t{0}, of = size_t{0}]() mutable {  // the next hole
+    from = file.find(turn, from + 1), of = answer.find(turn, of + 1);
+    std::string right = answer.substr(of, answer.find(end, of) - of);
+    file.replace(from, file.find(end, from) - from, right);
+    s.write("gradus-lessons/00-forward.cc", file);
+    return s.lens("lesson 0 -q");
+  };
+  CHECK(s.lens("lesson 0 -q").says("✗ state ignored"));
+  Ran first = fill();
+  CHECK_MESSAGE(first.code == 1, first.out);
+  CHECK(first.says("✓ right: agrees"));
+  CHECK_MESSAGE(first.says("✗ one annotation for all"), first.out);
+  Ran second = fill();
+  CHECK_MESSAGE(second.code == 1, second.out);
+  CHECK_MESSAGE(second.says("✗ weights ignored"), second.out);
+  Ran third = fill();
+  CHECK_MESSAGE(third.code == 0, third.out);
+  CHECK(third.says("● chapter 0 done. Next: " + kLens + " lesson 1"));
+
+  using namespace gradus;
+  const std::string text = lens::read_text(unit.folder / "text.md");
+  Tensor state = Tensor::from({3}, {5, 1, 20}, DType::f64);
+  Tensor h = Tensor::from({4, 3}, {3, 12, 45, 59, 2, 5, 1, 43, 5, 4, 3, 45.3}, DType::f64);
+  Tensor e = sum(Var(state) * Var(h), 1).value(), alpha = softmax(Var(e)).value();
+  auto vector = [](double a, double b, double c) {
+    return fmt::format("({:.3f}, {:.3f}, {:>6.3f})", a, b, c);
+  };
+  double c[3] = {};
+  for (int64_t j = 0; j < 4; ++j) {
+    double x[3];
+    for (int64_t d = 0; d < 3; ++d) c[d] += x[d] = alpha.at(j) * h.at(3 * j + d);
+    std::string row =
+        fmt::format("   {:.0f}     {:.4f}      {}\n", e.at(j), alpha.at(j), vector(x[0], x[1], x[2]));
+    CHECK_MESSAGE(text.find(row) != std::string::npos, row);
+  }
+  CHECK(text.find(vector(c[0], c[1], c[2])) != std::string::npos);
 }
 
 TEST_CASE("a learner's way through chapter 5") {
@@ -157,12 +205,12 @@ TEST_CASE("a learner's way through chapter 5") {
 
   Ran none = s.lens("lesson 13");
   CHECK(none.code == 2);
-  CHECK(none.says("lens: there is no lesson 13: they go from 1 to 12"));
+  CHECK(none.says("lens: there is no lesson 13: they go from 0 to 12"));
   CHECK(s.lens("lesson 1 2").code == 2);
 
   // Where to go on, and starting a chapter over.
-  CHECK(s.lens("lesson").says("Your next step: " + kLens + " lesson 1 --watch"));
-  CHECK(s.lens("lesson --hint").says("differentiated with respect to w"));
+  CHECK(s.lens("lesson").says("Your next step: " + kLens + " lesson 0 --watch"));
+  CHECK(s.lens("lesson --hint").says("The score is sum of s * h_j"));
   Ran reset = s.lens("lesson 5 --reset");
   CHECK(reset.code == 0);
   CHECK(reset.says("yours is kept as gradus-lessons/05-softmax.old-1.cc"));

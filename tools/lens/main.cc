@@ -21,6 +21,7 @@
 #include <common/tell.h>
 #include <translator/options.h>
 
+#include "blame/blame.h"
 #include "commands.h"
 #include "diff/diff.h"
 #include "program.h"
@@ -178,7 +179,9 @@ void add_course(const Command& app, int& code, bool lab) {
   o->folder = lab ? "gradus-labs" : "gradus-lessons";
   Command c =
       lab ? app.add_command("lab", "Programs with something wrong in them, to find and to mend")
-          : app.add_command("lesson", "Twelve chapters: you write the backward, the check names the mistake");
+          : app.add_command(
+                "lesson",
+                "Twelve chapters: you write the backward, the check names the mistake; 0: the forward pass");
   c.option(
        "what", o->what,
        lab ? "Number of a lab; verify N judges your file"
@@ -217,6 +220,21 @@ void add_diff(const Command& app, int& code) {
   c.option("-o,--out", o->out, "File to write; - is stdout").show_default().type_name("FILE");
   c.footer("`translator diff` tells the same as text and as JSON.");
   c.callback([=, &code] { code = lens::diff(*o); });
+}
+
+void add_blame(const Command& app, int& code) {
+  auto o = std::make_shared<lens::BlameOptions>();
+  Command c = app.add_command(
+      "blame", "Do weights explain? Attention beside gradients and left-out words, over many sentences");
+  c.option("model", o->model, "Model directory (made by `translator train`)").required().type_name("MODEL");
+  translator::add_given_pairs(c, o->given).file.required();
+  c.flag("--json", o->json, "As JSON");
+  c.footer(
+      "For each word of the given targets the source words, </s> among them, are ranked by four answers to how "
+      "much they matter: their attention weight; the gradient that reaches their annotation, |dL/dh_j|, the "
+      "blame of `lens explain`; the gradient that reaches their embedding, |dL/dx_j|; how far the prediction "
+      "moves when the word is left out. Exit status 1, too, when a line was left out.");
+  c.callback([=, &code] { code = lens::blame(*o); });
 }
 
 void add_ablate(const Command& app, int& code) {
@@ -266,6 +284,7 @@ int main(int argc, char** argv) {
   add_course(app, code, true);
   add_report(app, code);
   add_diff(app, code);
+  add_blame(app, code);
   add_ablate(app, code);
   auto failed = [](const std::string& what, int status) {
     translator::tell("lens: {}\n", what);

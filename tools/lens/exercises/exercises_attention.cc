@@ -13,6 +13,83 @@ namespace {
 
 using namespace gradus;
 
+// ---- one step, forward: s [D], h [S, D] ----
+
+Var dots(const In& in) { return sum(in[0] * in[1], 1); }  // [S]
+Var row(const In& in, int64_t j) { return select(in[1], 0, j); }
+int64_t last(const In& in) { return in[1].size(0) - 1; }
+// sum_j weight_j h_j with the weights that the right scores give, or what becomes of them.
+Var mixed(const In& in, Var (*weights)(const Var& alpha)) {
+  return sum(reshape(weights(softmax(dots(in))), {-1, 1}) * in[1], 0);
+}
+
+const Exercise kScore{
+    "one-score",
+    [](auto& in) { return sum(in[0] * in[1]); },
+    {{"state ignored",
+      "The numbers of the annotation alone are added, so that every state would give the same score. Multiply "
+      "each by the state's number in the same place first.",
+      [](auto& in) { return sum(in[1]); }},
+     {"annotation ignored",
+      "The numbers of the state alone are added, so that every word would get the same score. Multiply each by "
+      "the annotation's number in the same place first.",
+      [](auto& in) { return sum(in[0]); }},
+     {"not added up", "The products stand there, one for each place. Add them up: a score is one number.",
+      [](auto& in) { return in[0] * in[1]; }},
+     {"mean for sum", "The products are averaged. A dot product adds them up.",
+      [](auto& in) { return mean(in[0] * in[1]); }},
+     {"added, not multiplied",
+      "State and annotation are added place by place. A dot product multiplies them.",
+      [](auto& in) { return sum(in[0] + in[1]); }},
+     {"a distance",
+      "That is a distance, which grows the less the two have in common. A score grows the better they fit.",
+      [](auto& in) { return sum((in[0] - in[1]) * (in[0] - in[1])); }},
+     {"divided by sqrt(D)", "That is the Transformer's score. The one that is asked for is not scaled.",
+      [](auto& in) { return sum(in[0] * in[1]) / std::sqrt(static_cast<double>(in[0].numel())); }},
+     {"a cosine", "The lengths of both are divided out, so that no score is above 1. The formula keeps them.",
+      [](auto& in) { return sum(in[0] * in[1]) / sqrt(sum(in[0] * in[0]) * sum(in[1] * in[1])); }}}};
+
+const Exercise kScores{
+    "all-scores",
+    dots,
+    {{"one annotation for all", "All scores are that of the first annotation: take annotation j.",
+      [](auto& in) {
+        return dots({in[0], reshape(row(in, 0), {1, -1})}) + dots(in) * 0.0;
+      }},
+     {"one annotation for all", "All scores are that of the last annotation: take annotation j.",
+      [](auto& in) {
+        return dots({in[0], reshape(row(in, last(in)), {1, -1})}) + dots(in) * 0.0;
+      }},
+     {"the annotation asks",
+      "Each annotation is compared with itself. What is compared with all of them is the state.",
+      [](auto& in) { return sum(in[1] * in[1], 1); }},
+     {"the state answers",
+      "The state is compared with itself, the same number for all words. Compare it with annotation j.",
+      [](auto& in) { return sum(in[0] * in[0]) + dots(in) * 0.0; }},
+     {"weights for scores", "These are the weights already: exp and the division come behind the scores.",
+      [](auto& in) { return softmax(dots(in)); }}}};
+
+const Exercise kMix{
+    "weighted-sum",
+    [](auto& in) { return mixed(in, [](auto& alpha) { return alpha; }); },
+    {{"weights ignored",
+      "The annotations are added as they are, so that c is the same for every state. Times "
+      "its weight each.",
+      [](auto& in) { return sum(in[1], 0); }},
+     {"a mean", "Each annotation counts 1/S. Its own weight belongs there.",
+      [](auto& in) { return mean(in[1], 0); }},
+     {"one weight for all", "Each annotation is taken times the first weight. Its own is alpha_j.",
+      [](auto& in) { return mixed(in, [](auto& alpha) { return alpha * 0.0 + select(alpha, 0, 0); }); }},
+     {"annotations ignored",
+      "The weights alone are added, which gives 1 everywhere. Each weight times annotation j.",
+      [](auto& in) { return row(in, 0) * 0.0 + sum(softmax(dots(in))); }},
+     {"overwritten",
+      "Every annotation sets c anew, so that only the last is left. Add to what c has: c = c + ...",
+      [](auto& in) { return row(in, last(in)) * select(softmax(dots(in)), 0, last(in)); }},
+     {"the largest alone",
+      "c is the annotation with the largest weight. The others belong in it, too, by their weights.",
+      [](auto& in) { return row(in, argmax(dots(in)).i32()[0]); }}}};
+
 // ---- pieces with a mistake in their backward ----
 
 // Without - y (dy . y): the gradient of a softmax whose outputs do not compete.
@@ -257,7 +334,7 @@ const Exercise kMasked{
 }  // namespace
 
 const std::vector<Exercise>& attention_exercises() {
-  static const std::vector<Exercise> all{kAdditive, kDot, kBilinear, kMasked};
+  static const std::vector<Exercise> all{kScore, kScores, kMix, kAdditive, kDot, kBilinear, kMasked};
   return all;
 }
 

@@ -12,26 +12,37 @@
 
 namespace lens {
 
-/// A model and a sentence pair to look at.
-struct Subject {
-  translator::Model model;           ///< in double precision
-  std::string name;                  ///< of the model, for people
+/// @throws gradus::Error for a Transformer: it has no single attention to follow.
+const gradus::nn::Seq2Seq& network_to_dissect(const translator::Model& model);
+
+/// A sentence pair as a model has it.
+struct Sentence {
   /// What the model reads and writes, and </s>. A piece is a word where the model has no others, or pieces are
   /// what is asked for. What the model does not know is marked: "Zork <unk>".
   translator::Segmented source, target;
   std::vector<int32_t> source_ids, target_ids;  ///< the former with </s>, the latter without
-  bool has_reference = false;        ///< the target was given; otherwise it is the model's own translation
+  bool has_reference = false;  ///< the target was given; otherwise it is the model's own translation
 
   /// Pieces are put together into words.
   bool in_words() const { return source.words != source.pieces || target.words != target.pieces; }
-  /// @throws gradus::Error for a Transformer: it has no single attention to follow.
-  const gradus::nn::Seq2Seq& network() const;
+};
+/// Reads the sentences; an empty target is the model's greedy translation. With `pieces` each piece stands for
+/// a word.
+/// @throws translator::InputError for a sentence without words, or too long a one.
+Sentence read_sentence(const translator::Model& model, const std::string& source, const std::string& target,
+                       bool pieces = false);
+
+/// A model and a sentence pair to look at.
+struct Subject : Sentence {
+  translator::Model model;  ///< in double precision
+  std::string name;         ///< of the model, for people
+
+  const gradus::nn::Seq2Seq& network() const { return network_to_dissect(model); }
   Dissection dissect() const { return {network(), source_ids, target_ids}; }
 };
 
-/// Loads a model directory and reads the sentences; an empty target is the model's greedy translation. With
-/// `pieces` each piece stands for a word.
-/// @throws translator::InputError for files, and for a sentence without words or too long a one.
+/// Loads a model directory and reads the sentences.
+/// @throws translator::InputError for files, and as read_sentence does.
 Subject make_subject(const std::string& directory, const std::string& source, const std::string& target,
                      bool pieces = false);
 /// The same with a model at hand.

@@ -84,16 +84,7 @@ struct Report {
   void weights() {
     const translator::Segmented &source = subject_.source, &target = subject_.target;
     std::vector<std::vector<float>> rows;
-    for (const Step& s : trace_.steps) {
-      const Tensor& a = s.attending.weights.value();
-      int64_t S = a.size(1);
-      std::vector<float>& row = rows.emplace_back();
-      for (int64_t j = 0; j < S; ++j) {
-        double sum = 0;
-        for (int64_t m = 0; m < a.size(0); ++m) sum += a.f64()[m * S + j];
-        row.push_back(static_cast<float>(sum / static_cast<double>(a.size(0))));
-      }
-    }
+    for (const Step& s : trace_.steps) rows.push_back(mean_weights(s));
     std::vector<float> w;
     for (const auto& row : translator::weights_of_words(rows, target.word_of, source.word_of))
       w.insert(w.end(), row.begin(), row.end());

@@ -46,8 +46,8 @@ Course::Course(const std::string& k) : kind(k) {
     size_t space = line.find_first_of(" \t");
     if (line.empty() || line[0] == '#' || space == std::string::npos) continue;
     Unit unit;
-    unit.number = static_cast<int>(units_.size()) + 1;
     unit.name = line.substr(0, space);
+    unit.number = std::stoi(unit.name);
     unit.diagnosis = line.substr(line.find_first_not_of(" \t", space));
     unit.folder = root / unit.name;
     std::string text = read_text(unit.folder / "text.md");
@@ -65,7 +65,8 @@ const Unit& Course::find(const std::string& what) const {
       return unit;
   }
   const std::string nearest = gradus::nearest_name(what, topics);
-  throw UsageError(fmt::format("there is no {} {}: they go from 1 to {}{}", kind, what, units_.size(),
+  throw UsageError(fmt::format("there is no {} {}: they go from {} to {}{}", kind, what,
+                               units_.front().number, units_.back().number,
                                nearest.empty() ? "" : "; hint: " + nearest + "?"));
 }
 

@@ -142,7 +142,8 @@ class Lessons : public Desk {
                "\n  {0} lesson N            text, file, result\n"
                "  {0} lesson N --watch    the same again whenever you save\n"
                "  {0} lesson N --hint     or --solution; --reset hands the file out anew\n\n"
-               "  ● passed  ◐ begun  ○ open. Chapter 9 is what the others lead to.\n");
+               "  ● passed  ◐ begun  ○ open. Chapter 9 is what the others lead to; 0 is for those\n"
+               "  to whom attention is new: its forward pass.\n");
     const Unit* next = first_open();
     if (next) fmt::print("  Your next step: {} lesson {} --watch\n", program(), next->number);
     return 0;
@@ -179,7 +180,7 @@ class Lessons : public Desk {
   }
 
  private:
-  bool is_last(const Unit& unit) const { return unit.number == static_cast<int>(course_.units().size()); }
+  bool is_last(const Unit& unit) const { return unit.number == course_.units().back().number; }
 
   std::string heading(const Unit& unit) const {
     std::string map;
@@ -187,9 +188,9 @@ class Lessons : public Desk {
       map += u.number == unit.number ? toned("◉", Tone::code, style_)
              : work_.passed(u)       ? toned("●", Tone::good, style_)
                                      : toned("○", Tone::quiet, style_);
-    return fmt::format(
-        "{}  {}\n\n", map,
-        toned(fmt::format("chapter {} of {}", unit.number, course_.units().size()), Tone::quiet, style_));
+    return fmt::format("{}  {}\n\n", map,
+                       toned(fmt::format("chapter {} of {}", unit.number, course_.units().back().number),
+                             Tone::quiet, style_));
   }
 
   int attempt(const Unit& unit) const {

@@ -19,7 +19,7 @@ Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& sour
   Reading r;
   const nn::RecurrentStack& rnn = encoder.rnn;
   int64_t S = static_cast<int64_t>(source.size()), H = rnn.hidden_size;
-  Var x = [&] {
+  Var x = r.words = [&] {
     Scope words("words");
     return encoder.embedding(Tensor::from_ids({S, 1}, source));
   }();

@@ -10,6 +10,7 @@ namespace lens {
 
 /// A source, read state by state: what one hands on to the next can be told from what attention reads of it.
 struct Reading {
+  gradus::Var words;        ///< [S, 1, E], the embeddings
   gradus::Var annotations;  ///< [S, 1, D]
   // Of the last layer, by position; the backward ones are empty in an encoder of one direction.
   std::vector<gradus::Var> forward, backward;  ///< [1, H] states: what arrives here is the whole gradient

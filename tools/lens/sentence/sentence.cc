@@ -42,10 +42,11 @@ double dot(const Tensor& a, const Tensor& b) {
   return sum;
 }
 
-StepGradients differentiate(const Dissection& d, const SentenceTrace& trace, size_t t) {
+StepGradients differentiate_step(const Dissection& d, const SentenceTrace& trace, size_t t) {
   const Reading& r = trace.reading;
   const Step& step = trace.steps[t];
   BackwardOptions options{.keep = arrivals(r), .retain_graph = true};
+  options.keep.push_back(r.words);
   auto but_h = std::span(kStations).subspan(1);
   for (const StationInfo& info : but_h)
     if (const Var& x = station(step, info.name); x.defined()) options.keep.push_back(x);
@@ -72,6 +73,8 @@ StepGradients differentiate(const Dissection& d, const SentenceTrace& trace, siz
   add_gradients(out.neighbours, grads, r.forward_link, r.backward_link);
   add_start_gradients(out.start, grads, r);
   add_gradients(out.full, grads, r.forward, r.backward);
+  out.words = Tensor::zeros({S, r.words.size(2)}, DType::f64);
+  add_gradient(out.words, grads, r.words);
 
   Anatomy::Contributions parts = d.anatomy().contributions(r.annotations.value());
   Tensor g = out.at("c");
@@ -166,7 +169,7 @@ StepGradients gradients_of_word(const SentenceTrace& trace, int32_t word,
     out.score_path = out.score_path || g.score_path;
     for (Tensor StepGradients::*part :
          {&StepGradients::value, &StepGradients::score, &StepGradients::earlier, &StepGradients::neighbours,
-          &StepGradients::start, &StepGradients::full}) {
+          &StepGradients::start, &StepGradients::full, &StepGradients::words}) {
       const Tensor rows = rows_of_words(g.*part, source_word_of);
       Tensor& sum = out.*part;
       sum = sum.defined() ? zip(sum, rows, [](auto a, auto b) { return a + b; }) : rows;
@@ -175,7 +178,19 @@ StepGradients gradients_of_word(const SentenceTrace& trace, int32_t word,
   return out;
 }
 
-SentenceTrace trace_sentence(const Dissection& d, int64_t shown) {
+std::vector<float> mean_weights(const Step& step) {
+  const Tensor& a = step.attending.weights.value();
+  const int64_t M = a.size(0), S = a.size(1);
+  std::vector<float> out;
+  for (int64_t j = 0; j < S; ++j) {
+    double sum = 0;
+    for (int64_t m = 0; m < M; ++m) sum += a.f64()[m * S + j];
+    out.push_back(static_cast<float>(sum / static_cast<double>(M)));
+  }
+  return out;
+}
+
+SentenceTrace differentiate(const Dissection& d) {
   SentenceTrace trace;
   d.run(trace.reading, trace.steps);
   for (const Step& s : trace.steps) trace.loss += s.loss.item();
@@ -186,12 +201,17 @@ SentenceTrace trace_sentence(const Dissection& d, int64_t shown) {
              "taken apart, the model's loss is {:.12g}, in one piece {:.12g}: its attention is more than a "
              "softmax of scores and a mean",
              trace.loss, trace.network_loss));
-  trace.shown = shown < 0 ? worst_step(trace.steps) : shown;
   trace.gradients.resize(trace.steps.size());
   for (size_t t = 0; t < trace.steps.size(); ++t) {
-    trace.gradients[t] = differentiate(d, trace, t);
+    trace.gradients[t] = differentiate_step(d, trace, t);
     check_identities(d, trace, t);
   }
+  return trace;
+}
+
+SentenceTrace trace_sentence(const Dissection& d, int64_t shown) {
+  SentenceTrace trace = differentiate(d);
+  trace.shown = shown < 0 ? worst_step(trace.steps) : shown;
   trace.checks = check_trace(d, trace);
   return trace;
 }

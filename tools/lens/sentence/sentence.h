@@ -32,6 +32,7 @@ struct StepGradients {
   gradus::Tensor neighbours;  ///< through the encoder's next state (previous one, backwards)
   gradus::Tensor start;       ///< through the decoder's first state
   gradus::Tensor full;        ///< what arrived at the states, in one piece
+  gradus::Tensor words;       ///< [S, E] dL_t/dx_j, what of it arrived at the words' embeddings
   bool score_path = false;    ///< false: the scores do not read the annotations at all
   gradus::Tensor gain;        ///< [M, S] dL_t/dalpha_tj = g_t . (what word j puts into the mixture)
   gradus::Tensor mix;         ///< [M] the same of the mixture: sum_j alpha_tj gain_tj
@@ -68,13 +69,20 @@ struct StationInfo {
 /// What is computed in a step, before it is known which of them a model has.
 std::span<const StationInfo> stations_made();
 
+/// The loss and its gradients, nothing compared with differences.
+/// @throws gradus::Error as trace_sentence does.
+SentenceTrace differentiate(const Dissection& d);
+/// The same with `checks`.
 /// @param shown the step to compare in full; -1: the one with the largest loss.
 /// @throws gradus::Error when the taken-apart network does not compute what the network computes: then its
 /// attention does something between scores and context that a softmax does not.
 SentenceTrace trace_sentence(const Dissection& d, int64_t shown = -1);
 
+/// A step's weights by source word, the mean of its heads.
+std::vector<float> mean_weights(const Step& step);
+
 /// The gradient of a target word's loss, which is the sum of its pieces', by the way it came: value, score,
-/// earlier, neighbours, start and full, a row for each source word, in which its pieces' rows are added.
+/// earlier, neighbours, start, full and words, a row for each source word, in which its pieces' rows are added.
 /// `*_word_of` as in translator::Segmented, </s> among them.
 StepGradients gradients_of_word(const SentenceTrace& trace, int32_t word,
                                 const std::vector<int32_t>& target_word_of,

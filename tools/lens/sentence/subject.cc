@@ -56,7 +56,7 @@ Segmented labelled(Segmented side, const std::vector<int32_t>& ids, const transl
 
 }  // namespace
 
-const gradus::nn::Seq2Seq& Subject::network() const {
+const gradus::nn::Seq2Seq& network_to_dissect(const translator::Model& model) {
   if (model.recurrent() && model.config.network.decoder_layers > 1)
     gradus::fail("lens",
                  fmt::format("this model's decoder has {} layers; only decoders of one layer are taken apart",
@@ -81,8 +81,16 @@ Subject make_subject(const std::string& directory, const std::string& source, co
 
 Subject make_subject(translator::Model model, const std::string& name, const std::string& source,
                      const std::string& target, bool pieces) {
-  Subject s{std::move(model), name, {}, {}, {}, {}, !target.empty()};
-  const translator::Model& m = s.model;
+  Sentence sentence = read_sentence(model, source, target, pieces);
+  Subject s{std::move(sentence), std::move(model), name};
+  gradus::nn::to(*s.model.network, gradus::DType::f64);
+  return s;
+}
+
+Sentence read_sentence(const translator::Model& m, const std::string& source, const std::string& target,
+                       bool pieces) {
+  Sentence s;
+  s.has_reference = !target.empty();
   s.source = read_side(m.reads, source, "the source sentence", m.config.tokens());
   if (s.has_reference) {
     s.target = read_side(m.writes, target, "the target sentence", m.config.tokens());
@@ -96,7 +104,6 @@ Subject make_subject(translator::Model model, const std::string& name, const std
   s.source = labelled(std::move(s.source), s.source_ids, m.source, !m.reads.subwords(), pieces);
   s.target = labelled(std::move(s.target), s.target_ids, m.target, !m.writes.subwords(), pieces);
   s.source_ids.push_back(gradus::nn::kEos);
-  gradus::nn::to(*s.model.network, gradus::DType::f64);
   return s;
 }
 
