@@ -253,6 +253,8 @@ TEST_CASE("the Transformer's parts name the line of a wrong call") {
   CHECK_NAMES_THIS_LINE(nn::FeedForward(E, rng, {})(wrong));
   CHECK_NAMES_THIS_LINE(nn::TransformerEncoderLayer(E, 2, rng)(wrong));
   CHECK_NAMES_THIS_LINE(nn::TransformerEncoder(1, E, 2, rng)(wrong));
+  CHECK_NAMES_THIS_LINE(nn::TransformerEncoderLayer(E, 2, rng)(wrong, {.causal = true}));
+  CHECK_NAMES_THIS_LINE(nn::TransformerEncoder(1, E, 2, rng)(wrong, {.causal = true}));
   CHECK_NAMES_THIS_LINE(nn::TransformerDecoderLayer(E, 2, rng)(wrong, memory));
   nn::TransformerLayerCache layer_cache{{}, heads.project_memory(memory).value()};
   CHECK_NAMES_THIS_LINE(nn::TransformerDecoderLayer(E, 2, rng).step(numbers({1, B, E + 1}), layer_cache));

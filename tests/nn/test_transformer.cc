@@ -99,6 +99,9 @@ TEST_CASE("gradients through stacks of two layers") {
     Rng rng(5);
     nn::TransformerEncoder encoder(2, E, kHeads, rng, options(norm_first, "gelu"));
     CHECK_GRADIENTS(nn::gradcheck(encoder, {random({4, 2, E}, 1), memory_mask()}));
+    CHECK_GRADIENTS(nn::gradcheck(encoder, [&, x = random({4, 2, E}, 1)] {
+      return encoder(x, {.mask = memory_mask(), .causal = true});
+    }));
     nn::TransformerDecoder decoder(2, E, kHeads, rng, options(norm_first, "gelu"));
     CHECK_GRADIENTS(nn::gradcheck(decoder, {random({3, 2, E}, 1), random({4, 2, E}, 2)}));
   }
@@ -134,6 +137,28 @@ TEST_CASE("a decoder looks back only: later words change nothing before them") {
   CHECK(max_abs_difference(a.rows(3, 5), b.rows(3, 5)) > 0.1);
 }
 
+TEST_CASE("a causal encoder: a later position changes no earlier output, wherever it stands") {
+  NoGrad guard;
+  Rng rng(9);
+  for (bool norm_first : {false, true}) {
+    CAPTURE(norm_first);
+    nn::TransformerEncoder encoder(2, E, kHeads, rng, options(norm_first));
+    Tensor x = random({70, 2, E}, 1, DType::f32), all = encoder(x, {.causal = true}).value();
+    for (int64_t t : {0, 1, 33, 63, 64, 69}) {
+      CAPTURE(t);
+      Tensor other = x.clone();
+      for (int64_t i = 0; i < 2 * E; ++i) other.set(t * 2 * E + i, rng.uniform(-3, 3));
+      Tensor changed = encoder(other, {.causal = true}).value();
+      CHECK(test::same_bits(all.rows(0, t), changed.rows(0, t)));
+      CHECK(max_abs_difference(all.row(t), changed.row(t)) > 0.01);
+      CHECK(max_abs_difference(all.rows(t, 70), changed.rows(t, 70)) > 0.01);
+    }
+    // With the first t positions alone it says the same of them; without `causal` it does not.
+    CHECK(all_close(encoder(x.rows(0, 5), {.causal = true}).value(), all.rows(0, 5), 1e-4, 1e-5));
+    CHECK_FALSE(all_close(encoder(x.rows(0, 5)).value(), encoder(x).value().rows(0, 5), 1e-2, 1e-2));
+  }
+}
+
 TEST_CASE("dropout of a layer: under Training only, and the same again with the same seed") {
   Rng rng(8);
   nn::TransformerEncoderLayer layer(E, kHeads, rng, {.dim_feedforward = 6, .dropout = 0.5});
@@ -158,6 +183,8 @@ TEST_CASE("the lines that docs/transformer.md begins with") {
   nn::TransformerDecoder decoder(6, 8, 2, rng, {.dim_feedforward = 16, .norm_first = true});
   auto [y, weights] = decoder(target, memory, {.memory_mask = mask, .weights = true});
   CHECK(weights.shape() == Shape{3, 2, 4});
+  Var past = encoder(x, {.causal = true});
+  CHECK(past.shape() == Shape{4, 2, 8});
   auto caches = decoder.start(memory);
   for (int64_t t = 0; t < 3; ++t) {
     auto [next, looked_at] = decoder.step(target.rows(t, t + 1), caches, {.memory_mask = mask});

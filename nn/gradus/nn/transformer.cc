@@ -58,20 +58,21 @@ TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead,
       dropout(o.dropout, rng.caller()),
       norm_first(o.norm_first) {}
 
-Var TransformerEncoderLayer::operator()(const Input& x, const Tensor& mask) const {
+Var TransformerEncoderLayer::operator()(const Input& x, const TransformerEncoderOptions& o) const {
   At at(x.caller());
-  Var y = around(x, norm1, dropout, norm_first,
-                 [&](const Var& v) { return self_attn(v, v, v, {.mask = mask}).output; });
+  Var y = around(x, norm1, dropout, norm_first, [&](const Var& v) {
+    return self_attn(v, v, v, {.mask = o.mask, .causal = o.causal}).output;
+  });
   return around(y, norm2, dropout, norm_first, feed_forward);
 }
 
-Var TransformerEncoder::operator()(const Input& x, const Tensor& mask) const {
+Var TransformerEncoder::operator()(const Input& x, const TransformerEncoderOptions& o) const {
   At at(x.caller());
   Scope scope("encoder");
   Var y = x;
   for (size_t i = 0; i < layers.size(); ++i) {
     Scope layer_scope(layer_name(i));
-    y = layers[i](y, mask);
+    y = layers[i](y, o);
   }
   return norm ? (*norm)(y) : y;
 }

@@ -45,6 +45,14 @@ struct FeedForward {
   }
 };
 
+/// Which positions an encoder's self-attention looks at.
+struct TransformerEncoderOptions {
+  Tensor mask = {};     ///< u8 [B, T]; undefined: all are real
+  /// Position t looks at 0 .. t: no output depends on what comes after it, as a language model needs (Radford et
+  /// al. 2018, "GPT").
+  bool causal = false;
+};
+
 /// Self-attention, feed-forward.
 struct TransformerEncoderLayer {
   MultiheadAttention self_attn;
@@ -55,7 +63,8 @@ struct TransformerEncoderLayer {
 
   TransformerEncoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng,
                           const TransformerOptions& options = {});
-  Var operator()(const Input& x, const Tensor& mask = {}) const;
+  Var operator()(const Input& x, const TransformerEncoderOptions& options) const;
+  Var operator()(const Input& x, const Tensor& mask = {}) const { return (*this)(x, {.mask = mask}); }
   void params(ParamVisitor& visit) {
     visit("self_attn", self_attn);
     feed_forward.params(visit);
@@ -128,7 +137,8 @@ struct TransformerStack {
 
 struct TransformerEncoder : TransformerStack<TransformerEncoderLayer> {
   using TransformerStack::TransformerStack;
-  Var operator()(const Input& x, const Tensor& mask = {}) const;
+  Var operator()(const Input& x, const TransformerEncoderOptions& options) const;
+  Var operator()(const Input& x, const Tensor& mask = {}) const { return (*this)(x, {.mask = mask}); }
 };
 
 struct TransformerDecoder : TransformerStack<TransformerDecoderLayer> {
