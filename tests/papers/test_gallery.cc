@@ -16,8 +16,8 @@ cli::Result gallery(const std::string& name, const cli::Arguments& arguments) {
   return cli::run_program(words);
 }
 
-const std::vector<std::string> kPrograms = {"characters", "feedforward", "memory_network",
-                                            "recall",     "repeats",     "sums_and_dates"};
+const std::vector<std::string> kPrograms = {"characters", "digits",  "feedforward",   "memory_network",
+                                            "recall",     "repeats", "sums_and_dates"};
 
 }  // namespace
 
