@@ -17,6 +17,8 @@ cli::Result gallery(const std::string& name, const cli::Arguments& arguments) {
 }
 
 const std::vector<std::string> kPrograms = {"characters", "feedforward", "memory_network", "recall", "repeats"};
+const std::vector<std::string> kPrograms = {"characters", "digits",  "feedforward",   "memory_network",
+                                            "recall",     "repeats", "sums_and_dates"};
 
 }  // namespace
 
