@@ -16,7 +16,7 @@ cli::Result gallery(const std::string& name, const cli::Arguments& arguments) {
   return cli::run_program(words);
 }
 
-const std::vector<std::string> kPrograms = {"attentive_reader", "feedforward", "memory_network", "recall", "repeats"};
+const std::vector<std::string> kPrograms = {"attentive_reader", "captions", "feedforward", "memory_network", "recall", "repeats"};
 
 }  // namespace
 
