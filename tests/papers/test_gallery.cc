@@ -19,6 +19,7 @@ cli::Result gallery(const std::string& name, const cli::Arguments& arguments) {
 const std::vector<std::string> kPrograms = {"characters", "feedforward", "memory_network", "recall", "repeats"};
 const std::vector<std::string> kPrograms = {"characters", "digits",  "feedforward",   "memory_network",
                                             "recall",     "repeats", "sums_and_dates"};
+const std::vector<std::string> kPrograms = {"attentive_reader", "captions", "feedforward", "memory_network", "recall", "repeats"};
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 namespace papers {
 
 const std::vector<Experiment>& experiments() {
-  static const std::vector<Experiment> all = {kFeedForward, kRecall, kHops, kRepeats};
+  static const std::vector<Experiment> all = {kFeedForward, kRecall, kHops, kRepeats, kReader, kCaptions};
   return all;
 }
 

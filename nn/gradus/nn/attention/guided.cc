@@ -7,14 +7,6 @@
 namespace gradus::nn {
 namespace {
 
-// e_s at position s, of every sentence.
-Tensor identity(int64_t S, int64_t B, DType dtype) {
-  Tensor out = Tensor::zeros({S, B, S}, dtype);
-  for (int64_t s = 0; s < S; ++s)
-    for (int64_t b = 0; b < B; ++b) out.set((s * B + b) * S + s, 1);
-  return out;
-}
-
 // Rows of gold [N, S] without those that are alike at all real positions of their sentence.
 Tensor telling(const Tensor& gold, const Tensor& rows, const Tensor& mask, DType dtype) {
   const int64_t B = gold.size(1), S = gold.size(2), N = rows.numel();
@@ -32,6 +24,13 @@ Tensor telling(const Tensor& gold, const Tensor& rows, const Tensor& mask, DType
 
 }  // namespace
 
+Tensor unit_annotations(int64_t S, int64_t B, DType dtype) {
+  Tensor out = Tensor::zeros({S, B, S}, dtype);
+  for (int64_t s = 0; s < S; ++s)
+    for (int64_t b = 0; b < B; ++b) out.set((s * B + b) * S + s, 1);
+  return out;
+}
+
 Var guided_alignment(const Attention& attention, const Input& queries, const AttentionMemory& memory,
                      const Tensor& gold, const Tensor& lengths) {
   At at(queries.caller());
@@ -42,7 +41,7 @@ Var guided_alignment(const Attention& attention, const Input& queries, const Att
   if (gold.shape() != Shape{T, B, S})
     fail("guided_alignment", "gold must be [T, B, S] = " + Shape{T, B, S}.str() + ": " + gold.shape().str());
   AttentionMemory positions = memory;
-  positions.annotations = identity(S, B, queries.dtype());
+  positions.annotations = unit_annotations(S, B, queries.dtype());
   const Var weights = attention.sequence(queries, positions).context;
   const Tensor rows = real_rows(lengths, T);
   const Var chosen = concat_rows({weights}, rows);

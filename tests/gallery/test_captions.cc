@@ -1,0 +1,144 @@
+// Captions: the scenes, the gradients of all kinds of attention, and what the gaze finds.
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gradus/nn/module.h>
+
+#include <common/json_text.h>
+
+#include "../about.h"
+#include "../cli/program.h"
+#include "../quick_doctest.h"
+
+#define main captions_main
+#include "../../examples/gallery/captions.cc"
+#undef main
+
+namespace {
+
+cli::Result captions(const cli::Arguments& options) {
+  cli::Arguments words = {std::string(GALLERY) + "/gallery-captions"};
+  words.insert(words.end(), options.begin(), options.end());
+  return cli::run_program(words);
+}
+
+Batch small_batch(DType dtype) {
+  Rng rng(5);
+  Batch batch = scenes(2, rng);
+  batch.patches = batch.patches.to(dtype);
+  return batch;
+}
+
+}  // namespace
+
+TEST_CASE("captions: a sentence says what is drawn, first what is above or on the left") {
+  Rng rng(1);
+  const int64_t B = 200;
+  const Batch batch = scenes(B, rng);
+  std::set<int> said;
+  for (int64_t b = 0; b < B; ++b) {
+    auto word = [&](int64_t t) { return batch.words.row(t).i32()[b]; };
+    const int first = batch.cells.row(0).i32()[b], second = batch.cells.row(1).i32()[b];
+    CHECK(word(0) == kA);
+    CHECK(word(4) == kA);
+    const bool beside = kWords[word(3)] == "beside";
+    REQUIRE((beside || kWords[word(3)] == "above"));
+    CHECK((beside ? first / kGrid == second / kGrid : first % kGrid == second % kGrid));
+    CHECK(first < second);
+    for (int cell = 0; cell < kPatches; ++cell) {
+      const Tensor pixels = batch.patches.row(cell).row(b);
+      const double painted = max(pixels).item();
+      CHECK((painted > 0) == (cell == first || cell == second));
+      if (painted == 0) continue;
+      // The colour, whatever its brightness, by what a painted pixel has most of.
+      const int colour = word(cell == first ? 1 : 5);
+      int64_t i = 0;
+      while (pixels.at(i) == 0) ++i;
+      REQUIRE(i % 3 == 0);
+      for (int c = 0; c < 3; ++c)
+        CHECK(pixels.at(i + c) / pixels.at(i) == about(kColours[colour][c] / kColours[colour][0], 1e-5));
+    }
+    for (int64_t t = 0; t < kSaid; ++t) said.insert(word(t));
+  }
+  CHECK(said.size() == kWords.size());
+}
+
+TEST_CASE("captions: the forms differ in what they cover") {
+  std::vector<int64_t> covered;
+  for (int shape = 0; shape < kKinds; ++shape) {
+    Rng rng(2);  // one place for all
+    Tensor pixels = Tensor::zeros({kPixels});
+    paint(pixels.f32(), 0, shape, rng);
+    int64_t count = 0;
+    for (int64_t i = 0; i < kPixels; i += 3) count += pixels.at(i) > 0;
+    covered.push_back(count);
+  }
+  CHECK(covered[1] > covered[0]);  // a square has all that the circle has
+  CHECK(covered[0] > covered[2]);
+  CHECK(covered[3] < covered[1]);
+  for (int64_t count : covered) CHECK(count >= 6);
+}
+
+TEST_CASE("captions: gradients of all parameters, the doubly stochastic loss among them") {
+  for (const char* attention : {"uniform", "bahdanau"}) {
+    CAPTURE(attention);
+    Rng rng(2);
+    Captioner model(attention, rng);
+    const Batch batch = small_batch(DType::f64);
+    GradcheckReport report = nn::gradcheck(model, [&] {
+      const Caption said = model(batch);
+      return cross_entropy(said.logits, batch.words).loss + sum(pow(1 - sum(stack(said.gaze, 0), 0), 2));
+    });
+    INFO(report.message);
+    CHECK(report.ok);
+    CHECK(report.checked > 0);
+  }
+}
+
+TEST_CASE("captions: weights sum to 1; hard attention looks at one patch and says how likely that was in training") {
+  for (const char* attention : {"uniform", "bahdanau", "hard"}) {
+    CAPTURE(attention);
+    Rng rng(3);
+    Captioner model(attention, rng);
+    const Batch batch = small_batch(DType::f32);
+    const bool hard = attention == std::string("hard");
+    const Caption said = model(batch);
+    CHECK(said.logits.shape() == Shape{kSaid, 2, static_cast<int64_t>(kWords.size())});
+    CHECK_FALSE(said.log_probability.defined());
+    for (const Var& weights : said.gaze) {
+      CHECK(sum(weights.value().row(1)).item() == about(1, 1e-5));
+      CHECK((max(weights.value().row(1)).item() == 1) == hard);
+    }
+    Training training(7);
+    const Var log_probability = model(batch).log_probability;
+    REQUIRE(log_probability.defined() == hard);
+    if (hard) CHECK(max(log_probability).item() < 0);
+  }
+}
+
+TEST_CASE("captions: soft attention learns to look in a few hundred batches; a mean cannot look") {
+  auto last_of = [](const char* attention) {
+    const cli::Result run = captions({"--quick", "--json", "--attention", attention});
+    REQUIRE(run.code == 0);
+    const auto last = json_text::parse(cli::lines_of(run.out).back());
+    REQUIRE(last.at("event") == "result");
+    return last;
+  };
+  const auto soft = last_of("bahdanau"), mean = last_of("uniform");
+  CHECK(mean.at("gaze").get<double>() == about(1.0 / kPatches, 1e-5));
+  CHECK(soft.at("gaze") > 0.4);
+  CHECK(soft.at("right").get<double>() > mean.at("right").get<double>() + 0.1);
+}
+
+TEST_CASE("captions: what it learns, a picture with the gaze on it, and what is wrong with a command line") {
+  const cli::Result run = captions({"--quick", "--attention", "hard", "--doubly-stochastic"});
+  CHECK(run.code == 0);
+  CHECK(run.out.find("update   400") != std::string::npos);
+  // Hard attention looks at one patch for each of five words.
+  CHECK(cli::count(run.out.substr(run.out.find("The gaze")), "*") == 5);
+  const cli::Result bad = captions({"--attention", "general"});
+  CHECK(bad.code == 2);
+  CHECK(bad.says("--attention"));
+}
