@@ -1,5 +1,7 @@
 // The programs of the gallery: their command lines, and what they say to people and to programs.
 
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,15 +18,16 @@ cli::Result gallery(const std::string& name, const cli::Arguments& arguments) {
   return cli::run_program(words);
 }
 
-const std::vector<std::string> kPrograms = {"characters", "feedforward", "memory_network", "recall", "repeats"};
-const std::vector<std::string> kPrograms = {"characters", "digits",  "feedforward",   "memory_network",
-                                            "recall",     "repeats", "sums_and_dates"};
-const std::vector<std::string> kPrograms = {"attentive_reader", "captions", "feedforward", "memory_network", "recall", "repeats"};
+// Their names, with blanks between.
+std::vector<std::string> programs() {
+  std::istringstream names(GALLERY_PROGRAMS);
+  return {std::istream_iterator<std::string>(names), {}};
+}
 
 }  // namespace
 
 TEST_CASE("gallery: --help tells all, and what makes no sense ends with status 2") {
-  for (const std::string& name : kPrograms) {
+  for (const std::string& name : programs()) {
     CAPTURE(name);
     const cli::Result help = gallery(name, {"--help"});
     CHECK(help.code == 0);
