@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "../../tools/bench/commands.h"
+#include "blame/blame.h"
 #include "commands.h"
 #include "diff/diff.h"
 #include "program.h"
@@ -134,6 +135,10 @@ static int ablate(const AblateOptions& o) {
   return ++commands_run, 0;
 }
 static int diff(DiffOptions& o) { return translator::parsed(o.systems); }
+static int blame(const BlameOptions& o) {
+  must(!o.given.pairs.empty(), "there is something to look at");
+  return ++commands_run, check(o.given.read), 0;
+}
 static int check_command(const CheckCommandOptions&) { return ++commands_run, 0; }
 static int check_page(const std::string&, const std::string&) { return ++commands_run, 0; }
 static int lesson_command(const CourseOptions&) { return ++commands_run, 0; }
@@ -231,6 +236,7 @@ FUZZ_TARGET(
      "lens\nlab\n2\n--reset",
      "lens\nreport\nx\n--text",
      "lens\ndiff\na\nb\np.tsv\n-o\nd.html",
+     "lens\nblame\nm\np.tsv\n--json",
      "lens\nablate\n--cut\nvalue,score\n--task\ncopy",
      "bench\ntrain\n--size\ntoy\n--threads\n2\n--losses\n3",
      "bench\nops\nsoftmax\n--factor\n2",

@@ -120,6 +120,7 @@ FUZZ_TARGET(
      "translator\ntranslate\nm\n--- m.config.json\n{\"network\": {}}",
      "lens\nexplain\nm\na b\n--text",
      "lens\ngraph\nm\na b\n--json",
+     "lens\nblame\nm\npairs.tsv",
      "lens\nflow\n--text\n--seeds\n1\n--length\n5",
      "lens\ncheck\nswish\n--html",
      "lens\ncheck\n--from\nlog\n--- log\n{\"title\":\"x\",\"tensors\":[]}",

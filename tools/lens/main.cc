@@ -272,6 +272,7 @@ int main(int argc, char** argv) {
       "ablate\n"
       "  lens check softmax --html                   three heat maps: check.html, as text all the same\n"
       "  lens report model --explain                 a training run, its worst sentences explained\n"
+      "  lens blame model test.tsv                   do its weights tell what mattered? many sentences\n"
       "Exit status: 0 all is well; 1 an error, or a gradient that differs; 2 a command line that makes no "
       "sense.");
   app.last_wins();
