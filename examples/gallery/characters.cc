@@ -1,5 +1,5 @@
-// Which character comes next? Counts of n-grams, recurrent networks, and a small GPT (Radford et al. 2018), that
-// is, a Transformer (Vaswani et al. 2017) whose attention looks back only.
+// Which character comes next? Counts of n-grams, recurrent networks, and a small GPT (Radford et al. 2018), a
+// Transformer (Vaswani et al. 2017) whose attention looks back only.
 //
 // What it shows: all say p(next character | those before), so that one loop trains them, one number measures
 // them, and one function writes with them. Counts know most at first; networks also learn what is further back.

@@ -2,9 +2,9 @@
 // Dosovitskiy et al. 2020, arXiv:2010.11929; Vaswani et al. 2017).
 //
 // What it shows: a picture can be read like a sentence. It is cut into patches, each becomes a vector by one
-// linear layer and is told where it lies; from there on it is what a word is to a Transformer. There is no
-// convolution. With --layers 0 no patch knows of the others: a third is taken for another digit, and the weights
-// rest on the ink. With layers what stands at a patch has come from many, and its weight says little.
+// linear layer and is told where it lies; from there on it is what a word is to a Transformer, without any
+// convolution. With --layers 0 no patch knows of the others: a third is taken for another digit, and the
+// weights rest on the ink. With layers what stands at a patch has come from many; its weight says little.
 //
 //   gallery-digits --layers 0
 //
@@ -149,7 +149,9 @@ std::string drawn(const Pictures& one, const Tensor& weights) {
       const std::string number =
           y % kPatch == 1 ? fmt::format("{:^8.0f}", 100 * weight) : std::string(8, ' ');
       const translator::Shade blue = blue_shade(weight, style.background);
-      out += set_background(blue, style.color) + number + reset(style.color);
+      const auto ink = blue.is_bright() ? translator::Shade{} : translator::Shade{255, 255, 255, 231};
+      out +=
+          set_background(blue, style.color) + set_foreground(ink, style.color) + number + reset(style.color);
     }
     out += '\n';
   }

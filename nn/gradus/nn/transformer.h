@@ -48,8 +48,8 @@ struct FeedForward {
 /// Which positions an encoder's self-attention looks at.
 struct TransformerEncoderOptions {
   Tensor mask = {};     ///< u8 [B, T]; undefined: all are real
-  /// Position t looks at 0 .. t: no output depends on what comes after it, as a language model needs (Radford et
-  /// al. 2018, "GPT").
+  /// Position t looks at 0 .. t: no output depends on what comes after it. A language model of such layers is a
+  /// GPT (Radford et al. 2018).
   bool causal = false;
 };
 
