@@ -83,6 +83,6 @@ struct Experiment {
 
 /// All, in the order in which they are listed.
 const std::vector<Experiment>& experiments();
-extern const Experiment kFeedForward, kRecall, kHops, kRepeats, kReader, kCaptions;
+extern const Experiment kFeedForward, kRecall, kHops, kRepeats, kReader, kCaptions, kCopy, kTransformer;
 
 }  // namespace papers

@@ -1,0 +1,100 @@
+// Copying and reversing: what is to be said, how it is counted, and who can do it at all.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <common/json_text.h>
+
+#include "../about.h"
+#include "../cli/program.h"
+#include "../quick_doctest.h"
+
+#define main copy_main
+#include "../../examples/gallery/copy.cc"
+#undef main
+
+namespace {
+
+std::vector<int32_t> column(const Tensor& ids, int64_t b) {
+  std::vector<int32_t> out;
+  for (int64_t i = 0; i < ids.size(0); ++i) out.push_back(ids.i32()[i * ids.size(1) + b]);
+  return out;
+}
+
+// What a program that makes no mistake would say.
+std::vector<nn::Hypothesis> faultless(const nn::Seq2SeqBatch& batch) {
+  std::vector<nn::Hypothesis> out(batch.source.size(1));
+  for (size_t b = 0; b < out.size(); ++b) {
+    out[b].tokens = column(batch.target_out, static_cast<int64_t>(b));
+    out[b].tokens.pop_back();  // </s>
+  }
+  return out;
+}
+
+double symbols_right(const char* length, const cli::Arguments& options) {
+  cli::Arguments words = {std::string(GALLERY) + "/gallery-copy", "--quick", "--json"};
+  words.insert(words.end(), options.begin(), options.end());
+  const cli::Result run = cli::run_program(words);
+  REQUIRE(run.code == 0);
+  const auto last = json_text::parse(cli::lines_of(run.out).back());
+  REQUIRE(last.at("event") == "result");
+  return last.at(std::string("symbols_") + length).get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("copy: the target is the source's symbols in their order, or in the other one") {
+  Rng rng(1);
+  for (const std::string task : {"copy", "reverse"}) {
+    CAPTURE(task);
+    const nn::Seq2SeqBatch batch = draw(task, 7, 5, rng);
+    CHECK(batch.target_tokens == 8 * 5);
+    for (int64_t b = 0; b < 5; ++b) {
+      std::vector<int32_t> said = column(batch.source, b), fed = column(batch.target_in, b);
+      CHECK(batch.source_lengths.at(b) == 8);
+      CHECK(said.back() == nn::kEos);
+      for (size_t i = 0; i < 7; ++i) CHECK((said[i] >= kFirst && said[i] < kVocabulary));
+      if (task == "reverse") std::reverse(said.begin(), said.end() - 1);
+      CHECK(column(batch.target_out, b) == said);
+      said.pop_back();
+      said.insert(said.begin(), nn::kBos);
+      CHECK(fed == said);
+    }
+  }
+}
+
+TEST_CASE("copy: a symbol counts in its place, a sequence as a whole and where it ends") {
+  Rng rng(2);
+  const nn::Seq2SeqBatch batch = draw("copy", 4, 2, rng);
+  auto shares = [&](const std::vector<nn::Hypothesis>& said) {
+    const Right r = right(said, batch.target_out);
+    return std::vector<double>{r.symbols, r.sequences};
+  };
+  std::vector<nn::Hypothesis> said = faultless(batch);
+  CHECK(shares(said) == std::vector<double>{1, 1});
+  said[0].tokens.push_back(kFirst);  // does not end
+  CHECK(shares(said) == std::vector<double>{1, 0.5});
+  said[1].tokens.resize(1);  // ends too early
+  CHECK(shares(said) == std::vector<double>{0.625, 0});
+  said[0].tokens = {-1, -1, -1, -1};
+  CHECK(shares(said) == std::vector<double>{0.125, 0});
+}
+
+TEST_CASE("copy: attention learns it in seconds, a Transformer without positions cannot") {
+  CHECK(symbols_right("6", {"--model", "location-aware"}) > 0.6);
+  CHECK(symbols_right("6", {"--model", "transformer", "--positions", "none"}) < 0.4);
+}
+
+TEST_CASE("copy: people see the shares by length, and where it looked") {
+  auto shown = [](const char* model) {
+    return cli::run_program({std::string(GALLERY) + "/gallery-copy", "--quick", "--longest", "4", "--task",
+                             "reverse", "--model", model});
+  };
+  const cli::Result attends = shown("bahdanau"), none = shown("none");
+  CHECK(attends.code == 0);
+  CHECK(attends.out.find("trained up to 4") != std::string::npos);
+  CHECK(attends.out.find("5 symbols above") != std::string::npos);
+  CHECK(none.code == 0);
+  CHECK(none.out.find("no attention to be drawn") != std::string::npos);
+}
