@@ -1,6 +1,7 @@
 // Guided alignment: what it costs is what it says, its gradient is exact, and weights go where links point.
 
 #include <cmath>
+#include <memory>
 
 #include <gradus/nn/attention/guided.h>
 #include <gradus/nn/module.h>
@@ -119,4 +120,21 @@ TEST_CASE("an attention that cannot be guided says so, and gold of another shape
   b.alignment = Tensor::zeros({4, 3, 5});
   CHECK(op_error_of([&] { plain.loss(b, {.guided_alignment = 1}); }) ==
         "(no line) [guided_alignment] gold must be [T, B, S] = [4, 3, 4]: [4, 3, 5]");
+}
+
+TEST_CASE("unit annotations: contexts are the weights, and carry their gradient") {
+  Rng rng(4);
+  std::unique_ptr<nn::Attention> attention = nn::make_attention("bahdanau", {3, 5, 4}, rng);
+  nn::to(*attention, DType::f64);
+  const Tensor annotations = Tensor::normal({6, 2, 5}, 0, 1, rng, DType::f64);
+  const Tensor query = Tensor::normal({2, 3}, 0, 1, rng, DType::f64);
+  auto found = [&] {
+    nn::AttentionMemory memory = attention->prepare(annotations, {});
+    memory.annotations = nn::unit_annotations(6, 2, DType::f64);
+    return attention->step(query, memory, attention->start(memory));
+  };
+  CHECK(all_close(found().context.value(), found().weights));
+  const GradcheckReport report = nn::gradcheck(*attention, [&] { return sum(pow(found().context, 2)); });
+  INFO(report.message);
+  CHECK(report.ok);
 }

@@ -28,7 +28,7 @@ std::vector<Run> captions_runs(bool quick, int seeds) {
       if (gaze.doubly) words.push_back("--doubly-stochastic");
       if (quick) words.push_back("--quick");
       out.push_back(
-          {{{"gaze", gaze.name}, {"quick", quick}}, static_cast<uint64_t>(seed), {words}, quick ? 0.8 : 10});
+          {{{"gaze", gaze.name}, {"quick", quick}}, static_cast<uint64_t>(seed), {words}, quick ? 0.6 : 8});
     }
   return out;
 }
@@ -59,8 +59,8 @@ Page captions_page(const std::vector<Log>& logs) {
       "The doubly stochastic term counts once. 7 words cannot look at 16 patches once each, no more than the "
       "paper's words at 196 places; but there every place has something to be said about.",
       "The number of batches was chosen with seed 101, which is none of the page's, so that soft and hard "
-      "attention have learnt the task. A first form, with a layer between the mean and the first state, did "
-      "about the same with that seed. Nothing else was tried.",
+      "attention have learnt the task; the doubly stochastic one is still at it. A first form, with a layer "
+      "between the mean and the first state, did about the same with that seed. Nothing else was tried.",
       "`gallery-captions --attention hard` draws a picture with the gaze on it, word by word."};
 
   std::set<int64_t> updates;
@@ -113,14 +113,16 @@ Page captions_page(const std::vector<Log>& logs) {
     finding.text = about + finding.text;
     page.findings.push_back(finding);
   };
+  compare("Sentences right, per cent: ", {of(0, "right"), of(2, "right")});
   if (!quick) {  // hard attention has only begun there, and the doubly stochastic one has not lost yet
     compare("Sentences right, per cent: ", {of(0, "right"), of(1, "right")});
     compare("Sentences right, per cent, which the paper has the other way round: ",
             {of(1, "right"), of(2, "right")});
     compare("Sentences right, per cent: ", {of(3, "right"), of(2, "right")});
+    compare("Gaze on what is named, per cent: ", {of(1, "gaze"), of(2, "gaze")});
   }
-  compare("Sentences right, per cent: ", {of(0, "right"), of(2, "right")});
-  compare("Gaze on what is named, per cent: ", {of(0, "gaze"), of(1, "gaze"), of(2, "gaze")});
+  compare("Gaze on what is named, per cent: ", {of(0, "gaze"), of(1, "gaze")});
+  compare("Gaze on what is named, per cent: ", {of(0, "gaze"), of(2, "gaze")});
   compare("Gaze on what is named, per cent: ", {of(3, "gaze"), of(2, "gaze")});
   return page;
 }

@@ -16,8 +16,8 @@ Tensor unit_annotations(int64_t S, int64_t B, DType dtype = DType::f32);
 /// gold [T, B, S] the rows A, each of sum 1; a row that is alike at all positions says nothing and costs
 /// nothing.
 ///
-/// The weights are had as contexts of unit_annotations, so that any attention can be guided whose context is the
-/// mean of its annotations.
+/// The weights are had as contexts of unit_annotations, so that any attention can be guided whose context is
+/// the mean of its annotations.
 /// @throws Error for one whose context is not: of several heads, or without choice.
 Var guided_alignment(const Attention& attention, const Input& queries, const AttentionMemory& memory,
                      const Tensor& gold, const Tensor& lengths);
