@@ -3,8 +3,8 @@
 //
 // What it shows: a translator needs no words. Where it looks can be read like a working: at the digits of one
 // place of both numbers for each digit of a sum, and for dates wherever the form has put year, month and day.
-// Numbers and dates of the test are not among those that are learned. Without attention (--attention none) all
-// of the question has to pass through one vector.
+// Numbers and dates of the test are not among those that are learned. Without attention (--attention none) one
+// vector has to carry the question; it can for numbers as short as these, but nobody sees how.
 //
 //   gallery-sums_and_dates --task sums --attention none
 //
