@@ -83,6 +83,7 @@ struct Experiment {
 
 /// All, in the order in which they are listed.
 const std::vector<Experiment>& experiments();
-extern const Experiment kFeedForward, kRecall, kHops, kRepeats, kReader, kCaptions, kCopy, kTransformer;
+extern const Experiment kFeedForward, kRecall, kHops, kRepeats, kReader, kCaptions, kCopy, kTransformer,
+    kStack;
 
 }  // namespace papers

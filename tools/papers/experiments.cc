@@ -3,8 +3,8 @@
 namespace papers {
 
 const std::vector<Experiment>& experiments() {
-  static const std::vector<Experiment> all = {kFeedForward, kRecall,   kHops, kRepeats,
-                                              kReader,      kCaptions, kCopy, kTransformer};
+  static const std::vector<Experiment> all = {kFeedForward, kRecall, kHops,        kRepeats, kReader,
+                                              kCaptions,    kCopy,   kTransformer, kStack};
   return all;
 }
 

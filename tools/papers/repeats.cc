@@ -54,11 +54,12 @@ Page repeats_page(const std::vector<Log>& logs) {
       "wherever they stand; long utterances fail by it. They convolve the weights of the step before into the "
       "score: 18 % phoneme errors on TIMIT, and 20 % when utterances are repeated to ten times the length.";
   page.theory =
-      "Letters are written down in order, one of them stands at R places. An annotation sees its letter and the "
-      "one before it, and nothing of where they stand. So content can answer \"what follows X\" where X stands "
-      "once. Where it stands at R places, all have the same score, and what follows can only be guessed: who "
-      "remembers what is written already errs in 1 - (1 + 1/2 + ... + 1/R) / R of the cases, who does not in "
-      "1 - 1/R. The weights of the step before say which place it was; the next one is beside it.";
+      "Letters are written down in order, one of them stands at R places. An annotation sees its letter and "
+      "the one before it, and nothing of where they stand. So content can answer \"what follows X\" where X "
+      "stands once. Where it stands at R places, all have the same score, and what follows can only be "
+      "guessed: who remembers what is written already errs in 1 - (1 + 1/2 + ... + 1/R) / R of the cases, "
+      "who does not in 1 - 1/R. The weights of the step before say which place it was; the next one is "
+      "beside it.";
   page.differences = {
       "Letters in place of speech, 10 to 20 in training, with one letter at up to half of the places. It is "
       "made to show the cause alone: all other letters differ.",
@@ -67,9 +68,9 @@ Page repeats_page(const std::vector<Log>& logs) {
       "letters written before (Luong's order, no input feeding), in both cases the same.",
       "Wrong letters are counted with all letters before them given. A sequence is exact if all are right, "
       "which is so exactly where it is when written freely: then both read the same letters.",
-      "4000 updates of Adam at 0.003, 32 sequences each; 8 filters over 5 weights (the library's default). Rate "
-      "and number were chosen on seed 101, none of the page's: 500 updates are enough for the location, and "
-      "content still improves at 6000, towards the guess that remembers.",
+      "4000 updates of Adam at 0.003, 32 sequences each; 8 filters over 5 weights (the library's default). "
+      "Rate and number were chosen on seed 101, none of the page's: 500 updates are enough for the location, "
+      "and content still improves at 6000, towards the guess that remembers.",
       "`gallery-repeats --score bahdanau` draws the weights over a sequence."};
 
   const std::vector<int> repeats = {1, 2, 3, 4, 6, 8}, lengths = {kTrained, 30, 40, 50};
