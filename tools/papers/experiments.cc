@@ -4,7 +4,7 @@ namespace papers {
 
 const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> all = {kFeedForward, kRecall, kHops,        kRepeats, kReader,
-                                              kCaptions,    kCopy,   kTransformer, kStack};
+                                              kCaptions,    kCopy,   kTransformer, kStack,   kNeed};
   return all;
 }
 
