@@ -150,8 +150,7 @@ Page need_page(const std::vector<Log>& logs) {
 
 }  // namespace
 
-const Experiment kNeed = {
-    "need", "which source words a step needs: oracle, learned, uniform, none; top-k when tested", need_runs,
-    need_page};
+const Experiment kNeed = {"need", "which source words a step needs: weights of four kinds, and top-k",
+                          need_runs, need_page};
 
 }  // namespace papers
