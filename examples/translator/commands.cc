@@ -7,6 +7,7 @@
 #include <common/tell.h>
 #include <common/utf8.h>
 #include <gradus/kernels/products/gemm.h>
+#include <gradus/nn/seq2seq.h>
 #include <gradus/parallel.h>
 #include <translator/autopsy.h>
 #include <translator/data.h>
@@ -27,6 +28,17 @@ void apply(CommonOptions& options) {
   const char* best = gradus::kernels::blas_core_for_this_cpu();
   tell("OpenBLAS core {} (the CPU's best: {}), {} thread{}\n", gradus::kernels::blas_core(),
        *best ? best : "OpenBLAS's choice", options.threads, options.threads == 1 ? "" : "s");
+}
+
+void apply(const LookOptions& o, const Model& model) {
+  if (o.top_k == 0 && !o.last_only) return;
+  const gradus::nn::Seq2Seq* network = model.recurrent();
+  const gradus::nn::RecurrentDecoder* decoder =
+      network ? gradus::nn::as_recurrent(*network->decoder) : nullptr;
+  if (!decoder || !decoder->attention)
+    throw UsageError("--top-k and --last-only are for recurrent models with attention, which this is not");
+  decoder->attention->options.top_k = o.top_k;
+  decoder->attention->options.last_only = o.last_only;
 }
 
 int run(CorpusCommand& o) {

@@ -110,10 +110,19 @@ struct CompareCommand {
   bool force = false;
 };
 
+/// What a trained attention may look at.
+struct LookOptions {
+  int64_t top_k = 0;  ///< source words at a time; 0: as the model was trained
+  bool last_only = false;
+};
+/// @throws UsageError for a model that has no attention to cut.
+void apply(const LookOptions& options, const Model& model);
+
 struct TranslateCommand {
   std::string model;
   std::optional<std::string> sentence;  ///< none: standard input, line by line
   gradus::nn::SearchOptions search;
+  LookOptions look;
   int64_t n_best = 1;
   bool map = false, scores = false, alignments = false;
   bool pieces = false;  ///< the map shows pieces, not words
@@ -125,6 +134,7 @@ struct EvaluateCommand {
   std::string model, alignments, hypotheses, references;
   GivenPairsOptions given;
   gradus::nn::SearchOptions search;
+  LookOptions look;
   CommonOptions common;
   bool embedded = false, json = false, by_length = false;
 };

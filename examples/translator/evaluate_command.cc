@@ -179,6 +179,7 @@ int run(EvaluateCommand& o) {
   apply(o.common);
   if (o.given.pairs.empty() && !o.embedded) throw UsageError("evaluate needs a file of pairs, or --embedded");
   Model model = Model::load(o.model);
+  apply(o.look, model);
   GivenPairs given;
   if (o.embedded) {
     must_not_know_the_test(o.model, model.config.trained_on);

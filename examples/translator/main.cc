@@ -188,6 +188,7 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
   c.option("model", o.model, "Model directory").required().type_name("DIR");
   c.option("sentence", o.sentence, "What to translate (default: stdin)");
   add_search_options(c, o.search);
+  add_look_options(c, o.look);
   c.option("--max-length", o.search.max_length, "Words at most (default: twice the source and 10)")
       .range(1, 100000);
   c.option("--n-best", o.n_best, "Translations of a sentence, best first, a line each")
@@ -218,6 +219,7 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
        "words that have one")
       .needs(given.file);
   add_search_options(c, o.search);
+  add_look_options(c, o.look);
   c.flag("--by-length", o.by_length, "The same for ranges of source length");
   file(c, "--hypotheses", o.hypotheses,
        "File to write the translations to, a line for each line of the pairs; empty where one was left out");

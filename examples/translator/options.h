@@ -27,6 +27,15 @@ inline void add_search_options(const command_line::Command& c, gradus::nn::Searc
       .range(0, 100);
 }
 
+/// What is looked at, of a trained model.
+inline void add_look_options(const command_line::Command& c, LookOptions& o) {
+  auto top_k = c.option("--top-k", o.top_k,
+                        "Look at so many source words at a time at most (default: as the model was trained)")
+                   .range(1, kMostPositions);
+  c.flag("--last-only", o.last_only, "Look at the last source position only, the end of the sentence")
+      .excludes(top_k);
+}
+
 /// The options of given pairs.
 struct GivenOptions {
   command_line::Option file, target, swap;

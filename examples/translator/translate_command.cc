@@ -70,8 +70,9 @@ class LineReader {
 
 class Translator {
  public:
-  explicit Translator(TranslateCommand& o)
-      : o_(o), model_(Model::load(o.model)), generator_(model_.network->generator()) {
+  explicit Translator(TranslateCommand& o) : o_(o), model_(Model::load(o.model)) {
+    apply(o.look, model_);
+    generator_ = model_.network->generator();
     o.search.weights = o.map || o.alignments;
     o.search.beam_size = std::max(o.search.beam_size, o.n_best);
     o.search.scores = o.scores;

@@ -264,6 +264,23 @@ TEST_CASE(
   CHECK(rows.back().at("sentences") == 1);  // all > 20
 }
 
+TEST_CASE("evaluate --top-k and --last-only: loss and translations are those of what is looked at") {
+  write_file("few.tsv", "she eats apples\telle mange des pommes\nhe sings\til chante\n");
+  auto loss = [](const Arguments& more) {
+    Arguments a = {"evaluate", trained_model(), "few.tsv", "--json"};
+    a.insert(a.end(), more.begin(), more.end());
+    const Result r = run(a);
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    return json_text::parse(r.out).at("loss").get<double>();
+  };
+  const double all = loss({});
+  CHECK(loss({"--top-k", "100"}) == about(all, 1e-5));
+  CHECK(std::abs(loss({"--top-k", "1"}) - all) > 1e-3);
+  CHECK(std::abs(loss({"--last-only"}) - all) > 1e-3);
+  CHECK(std::abs(loss({"--last-only"}) - loss({"--top-k", "1"})) > 1e-3);
+}
+
 TEST_CASE("evaluate says what is wrong with alignments") {
   write_file("two.tsv", "she eats\telle mange\nhe sings\til chante\n");
   auto with = [](const std::string& links) {

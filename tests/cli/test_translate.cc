@@ -4,11 +4,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <vector>
+
 #if __has_include(<pty.h>)
 #include <poll.h>
 #include <pty.h>
 #define HAVE_PTY 1
 #endif
+
+#include <common/json_text.h>
 
 #include "../quick_doctest.h"
 #include "../skip.h"
@@ -47,6 +52,40 @@ TEST_CASE("translate: an argument, and the same sentence on standard input") {
   CHECK(translate({"  SHE  eats apples "}).out == r.out);
   CHECK(translate({""}).out == "\n");
   CHECK(translate({""}, {.input = "not read\n"}).out == "\n");
+}
+
+TEST_CASE("translate: --top-k and --last-only leave few weights, and are for models that attend") {
+  auto weights = [](const Arguments& more) {
+    Arguments a = {"she eats apples", "--attention-map", "--json"};
+    a.insert(a.end(), more.begin(), more.end());
+    const Result r = translate(a);
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    return json_text::parse(r.out).at("attention").at("weights").get<std::vector<std::vector<double>>>();
+  };
+  auto most_looked_at = [](const std::vector<std::vector<double>>& rows) {
+    int64_t most = 0;
+    for (const auto& row : rows)
+      most = std::max<int64_t>(most, std::count_if(row.begin(), row.end(), [](double w) { return w > 0; }));
+    return most;
+  };
+  CHECK(most_looked_at(weights({})) > 2);
+  CHECK(most_looked_at(weights({"--top-k", "2"})) == 2);
+  CHECK(weights({"--top-k", "100"}) == weights({"--top-k", "99"}));
+  for (const auto& row : weights({"--last-only"})) {
+    CHECK(row.back() == 1);
+    CHECK(most_looked_at({row}) == 1);
+  }
+  CHECK(translate({"she eats apples", "--last-only", "--top-k", "1"}).code == 2);
+
+  REQUIRE(run(small_run("one-vector", {"--attention", "none", "--epochs", "1"})).code == 0);
+  for (const Arguments& cut : {Arguments{"--top-k", "1"}, Arguments{"--last-only"}}) {
+    Arguments a = {"translate", "one-vector", "she eats"};
+    a.insert(a.end(), cut.begin(), cut.end());
+    const Result none = run(a);
+    CHECK(none.code == 2);
+    CHECK(none.says("--top-k and --last-only are for recurrent models with attention"));
+  }
 }
 
 TEST_CASE("translate: one line out for each line in; empty lines, CRLF, a BOM and a missing last line end") {

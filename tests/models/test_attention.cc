@@ -195,6 +195,33 @@ TEST_CASE("temperature divides the scores") {
   }
 }
 
+TEST_CASE("last_only looks at the last real position outside of training, and nowhere else") {
+  for (const std::string& name : soft_attentions()) {
+    if (name.starts_with("local")) continue;  // of what their window leaves
+    CAPTURE(name);
+    Rng rng(18), again(18);
+    nn::AttentionSizes cut = sizes();
+    cut.options.last_only = true;
+    auto plain = nn::make_attention(name, sizes(), rng), last = nn::make_attention(name, cut, again);
+    Tensor h = annotations(rng), q = queries(rng), real = mask();
+    auto first = [&](const nn::Attention& a) {
+      auto memory = a.prepare(h, real);
+      return a.step(q.row(0), memory, a.start(memory)).weights;
+    };
+    const Tensor found = first(*last);
+    for (int64_t b = 0; b < real.size(0); ++b) {
+      bool behind = false;  // a real position further right
+      for (int64_t s = S - 1; s >= 0; --s) {
+        const bool is_real = real.u8()[b * S + s] != 0;
+        CHECK(found.at(b * S + s) == about(is_real && !behind ? 1 : 0));
+        behind = behind || is_real;
+      }
+    }
+    Training training(1);
+    CHECK(max_abs_difference(first(*last), first(*plain)) < 1e-6);
+  }
+}
+
 TEST_CASE("top_k keeps the k largest weights outside of training, and their proportions") {
   for (const std::string& name : soft_attentions()) {
     if (name == "multihead" || name == "local-p") continue;

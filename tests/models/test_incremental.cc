@@ -376,6 +376,7 @@ TEST_CASE("models that have no packed form are decoded all the same") {
   check([](nn::Seq2SeqConfig& c) { c.rnn.cell.layer_norm = true; });
   check([](nn::Seq2SeqConfig& c) { c.rnn.cell.bias = false; });
   check([](nn::Seq2SeqConfig& c) { c.attention_options.top_k = 2; });
+  check([](nn::Seq2SeqConfig& c) { c.attention_options.last_only = true; });
   check([](nn::Seq2SeqConfig& c) { c.decoder_layers = 3; });
   for (const char* attention : {"local-p", "multihead", "location"})
     check([&](nn::Seq2SeqConfig& c) { c.attention = attention; });

@@ -2,6 +2,7 @@
 
 #include <papers/experiment.h>
 #include <papers/log.h>
+#include <papers/translations.h>
 #include <common/error.h>
 
 #include <cmath>
@@ -89,6 +90,21 @@ TEST_CASE("logs: a damaged file is named with its line, and with what to do") {
   CHECK(wrong("{\"event\":\"run\"}\n").ends_with(":1: not a line of a log" + advice));
   CHECK(
       wrong(run + "\n{\"event\":\"end\",\"seconds\":\"x\"}\n").ends_with(":2: not a line of a log" + advice));
+}
+
+TEST_CASE("of several evaluations each is had by its place, and its rows by the length of the source") {
+  const json short_one = {{"source_words", "1 .. 5"}, {"bleu", 80.0}};
+  const json last = {{"bleu", 70.0}, {"by_length", json::array({short_one})}};
+  const std::vector<Log> logs = {log_of(1, last), {json::object(), 2}};
+  CHECK(papers::nth_line(logs, 0).size() == 1);
+  CHECK(papers::nth_line(logs, 0)[0].lines == std::vector<json>{logs[0].lines[0]});
+  CHECK(papers::results(papers::nth_line(logs, 1), "bleu") == std::vector<double>{70});
+  CHECK(papers::nth_line(logs, 2).empty());
+  const std::vector<double> rows = papers::results_at(logs, "1 .. 5", "bleu");
+  CHECK(rows.at(0) == 80);
+  CHECK(std::isnan(rows.at(1)));
+  CHECK(std::isnan(papers::results_at(logs, "> 30", "bleu").at(0)));
+  CHECK(std::isnan(papers::results_at(logs, "1 .. 5", "aer").at(0)));
 }
 
 TEST_CASE("rising: an order holds where each mean is below the next, and NaN is below nothing") {

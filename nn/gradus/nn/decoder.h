@@ -174,7 +174,7 @@ std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Deco
                                               const Linear& output);
 
 /// The same with packed weights, which allocates nothing after the first step. It needs the library's encoder
-/// and decoder, plain GRUs in f32, and no attention or one that states the form of its scores, without top_k;
+/// and decoder, plain GRUs in f32, and no attention or one that states the form of its scores and cuts nothing off;
 /// otherwise this is composed_generator. A translation depends neither on its batch nor on threads.
 /// With AMX, many rows are searched by another product than few, which rounds differently.
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,

@@ -60,7 +60,11 @@ Attention::Attention(const AttentionOptions& o) : options(o) {
   if (o.top_k < 0) fail("Attention", "top_k must not be negative: " + std::to_string(o.top_k));
 }
 
-bool Attention::cuts() const { return options.top_k > 0 && !Training::active(); }
+bool Attention::cuts() const { return (options.top_k > 0 || options.last_only) && !Training::active(); }
+
+Tensor Attention::kept(const Tensor& weights, const Tensor& mask) const {
+  return options.last_only ? last_position(weights, mask) : largest_weights(weights, mask, options.top_k);
+}
 
 AttentionMemory Attention::prepare(const Input& annotations, const Tensor& mask) const {
   At at(annotations.caller());
@@ -99,9 +103,20 @@ Tensor largest_weights(const Tensor& weights, const Tensor& mask, int64_t k) {
   return out;
 }
 
+Tensor last_position(const Tensor& weights, const Tensor& mask) {
+  int64_t B = weights.size(0), S = weights.size(1);
+  Tensor out = Tensor::zeros({B, S}, DType::u8);
+  for (int64_t b = 0; b < B; ++b) {
+    int64_t s = S - 1;
+    while (s >= 0 && mask.defined() && !mask.u8()[b * S + s]) --s;
+    if (s >= 0) out.u8()[b * S + s] = 1;
+  }
+  return out;
+}
+
 Var ScoredAttention::normalise(const Var& scores, const Tensor& mask) const {
   Var e = options.temperature == 1 ? scores : scores * (1 / options.temperature);
-  return softmax(e, {.mask = cuts() ? largest_weights(e.value(), mask, options.top_k) : mask});
+  return softmax(e, {.mask = cuts() ? kept(e.value(), mask) : mask});
 }
 
 Attended ScoredAttention::attend(const Var& weights, const AttentionMemory& memory,

@@ -69,6 +69,7 @@ struct AttendedSequence {
 struct AttentionOptions {
   double temperature = 1;  ///< scores are divided by it: below 1 sharper, above 1 flatter
   int64_t top_k = 0;       ///< outside of Training only the k largest weights stay, and sum to 1; 0: all
+  bool last_only = false;  ///< outside of Training only the last real position stays
   std::string score = "";  ///< what local-m, local-p and hard score with; "": general, general, bahdanau
   int64_t heads = 4;       ///< of multihead
   int64_t window = 2;      ///< D of local-m and local-p: positions on either side of the centre
@@ -103,11 +104,15 @@ class Attention {
   virtual AttendedSequence sequence(const Input& queries, const AttentionMemory& memory) const;
   virtual void params(ParamVisitor&) {}
 
-  AttentionOptions options;  ///< temperature and top_k may be changed at any time
-  /// True where only the top_k weights stay now.
+  AttentionOptions options;  ///< temperature, top_k and last_only may be changed at any time
+  /// True where only some weights stay now: by top_k or last_only.
   bool cuts() const;
   /// Size of the contexts: D of the annotations, where they are means of these.
   virtual int64_t context_size(int64_t annotation_size) const { return annotation_size; }
+
+ protected:
+  /// u8 [B, S] of the positions that stay where it cuts; weights [B, S], or anything that rises with them.
+  Tensor kept(const Tensor& weights, const Tensor& mask) const;
 };
 
 /// An attention that is a score and a softmax: weights = softmax(scores / temperature) over the real positions,
@@ -122,7 +127,7 @@ class ScoredAttention : public Attention {
   Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
 
  protected:
-  /// scores [B, S] -> weights [B, S]: temperature, mask, softmax, and top_k where it is on.
+  /// scores [B, S] -> weights [B, S]: temperature, mask, softmax, of what stays where it cuts.
   Var normalise(const Var& scores, const Tensor& mask) const;
   /// Weights are known: context and the next state.
   Attended attend(const Var& weights, const AttentionMemory& memory, const AttentionState& state) const;
@@ -130,6 +135,8 @@ class ScoredAttention : public Attention {
 
 /// u8 [B, S] with ones at the k largest real weights [B, S] of each row; of equal ones the first.
 Tensor largest_weights(const Tensor& weights, const Tensor& mask, int64_t k);
+/// The same with a one at the last real position of each row that has one.
+Tensor last_position(const Tensor& weights, const Tensor& mask);
 
 // ---- by name ----
 

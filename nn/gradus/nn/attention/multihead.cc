@@ -21,8 +21,8 @@ MultiheadAttentionOutput MultiheadSourceAttention::attend(const Input& queries,
 }
 
 // A query [1, B, E]. Each head is a sentence of its own, so that each has its own mask.
-MultiheadAttentionOutput MultiheadSourceAttention::attend_to_largest(const Input& query,
-                                                                     const AttentionMemory& memory) const {
+MultiheadAttentionOutput MultiheadSourceAttention::attend_to_some(const Input& query,
+                                                                  const AttentionMemory& memory) const {
   At at(query.caller());
   int64_t B = query.size(1), S = memory.keys.size(0), E = heads.embed_dim, H = heads.num_heads, d = E / H;
   Var q = reshape(heads.project_queries(query), {1, B * H, d});
@@ -37,7 +37,7 @@ MultiheadAttentionOutput MultiheadSourceAttention::attend_to_largest(const Input
   {
     NoGrad guard;
     Tensor all = scaled_dot_product_attention(q, k, v, one).weights;
-    one.mask = largest_weights(all.reshape({B * H, S}), mask, options.top_k);
+    one.mask = kept(all.reshape({B * H, S}), mask);
   }
   ScaledDotProduct found = scaled_dot_product_attention(q, k, v, one);
   return heads.finish({reshape(found.output, {1, B, E}), found.weights.reshape({B, H, 1, S})});
@@ -48,7 +48,7 @@ Attended MultiheadSourceAttention::step(const Input& query, const AttentionMemor
   At at(query.caller());
   int64_t B = query.size(0), S = memory.annotations.size(0);
   Var q = reshape(query, {1, B, heads.embed_dim});
-  MultiheadAttentionOutput found = cuts() ? attend_to_largest(q, memory) : attend(q, memory);
+  MultiheadAttentionOutput found = cuts() ? attend_to_some(q, memory) : attend(q, memory);
   Attended out{reshape(found.output, {B, heads.embed_dim}), found.weights.row(0), state};
   ++out.state.step;
   out.head_weights = found.head_weights.reshape({B, heads.num_heads, S});

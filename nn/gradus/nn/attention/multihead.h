@@ -27,7 +27,7 @@ struct MultiheadSourceAttention : Attention {
 
  private:
   MultiheadAttentionOutput attend(const Input& queries, const AttentionMemory& memory) const;
-  MultiheadAttentionOutput attend_to_largest(const Input& query, const AttentionMemory& memory) const;
+  MultiheadAttentionOutput attend_to_some(const Input& query, const AttentionMemory& memory) const;
   double scale() const;
 };
 

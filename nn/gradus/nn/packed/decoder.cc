@@ -52,7 +52,7 @@ bool DecoderWeights::fits(const Decoder& decoder, const Linear& output) {
   if (!d->attention) return true;
   NoGrad guard;
   const FormedAttention* formed = as_formed(*d->attention);
-  return formed && formed->options.top_k == 0 &&
+  return formed && formed->options.top_k == 0 && !formed->options.last_only &&
          fits_sizes(formed->tempered_form(), d->cell.hidden_size(), d->context_size);
 }
 

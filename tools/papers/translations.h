@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "experiment.h"
+
+// What experiments with the translator have in common: models of its embedded English-French corpus.
+
+namespace papers {
+
+/// A small translator and evaluations of it, each with more options; translations are greedy. In full it
+/// learns from 6000 pairs and is asked for the 1000 embedded test sentences; a quick one from 1000 short pairs,
+/// and is asked for 200.
+struct Trial {
+  Words train;                            ///< more options of the training
+  std::vector<Words> evaluations = {{}};  ///< and of each evaluation
+  int epochs = 4;                         ///< in full
+  int max_length = 40;                    ///< tokens of a sentence that is learnt from
+  int quick_length = 8, quick_test = 8;   ///< the same of a quick one, and of its test sentences
+};
+std::vector<Words> commands_of(const Trial& trial, bool quick, int seed);
+
+/// What one of several evaluations printed, counted from 0; logs that have no such line are left out.
+std::vector<Log> nth_line(const std::vector<Log>& logs, size_t number);
+/// A result of evaluate --by-length for a range of lengths, "11 .. 15"; NaN where it has none.
+std::vector<double> results_at(const std::vector<Log>& logs, const std::string& source_words,
+                               const std::string& name);
+
+/// "80.1 ± 0.4", times `factor`.
+std::string shown(const std::vector<double>& values, double factor, int digits = 1);
+/// Values in hundredths: of BLEU, beside shares.
+std::vector<double> hundredths(std::vector<double> values);
+/// The finding with words in front.
+Finding about(const std::string& what, Finding finding);
+
+}  // namespace papers
