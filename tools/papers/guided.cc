@@ -64,7 +64,8 @@ Page guided_page(const std::vector<Log>& logs) {
       "Why the alignment error rises again for large w was not looked into; the perplexity of the words is "
       "worst there, and both come of the same states. The longer training was added after these results, "
       "for the question whether 0.05 can be reached; w = 0.3 is the only one that was tried.",
-      "The recipe is that of `need`, chosen on seed 101 without links."};
+      "The recipe is that of `need`, chosen on seed 101 without links. What is asked of the figures was worded "
+      "when the first of them were known."};
 
   Words weights;
   for (const Log& log : logs)
