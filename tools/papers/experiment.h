@@ -84,6 +84,6 @@ struct Experiment {
 /// All, in the order in which they are listed.
 const std::vector<Experiment>& experiments();
 extern const Experiment kFeedForward, kRecall, kHops, kRepeats, kReader, kCaptions, kCopy, kTransformer,
-    kStack, kNeed, kLength, kGuided;
+    kStack, kNeed, kLength, kGuided, kGrid;
 
 }  // namespace papers

@@ -1,0 +1,171 @@
+// Luong et al. 2015, tables 4 and 6: scores, windows and input feeding; translations beside alignments.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "chart.h"
+#include "experiment.h"
+#include "translations.h"
+
+namespace papers {
+namespace {
+
+// A row of the paper's tables.
+struct GridRow {
+  std::string attention;  // as the translator calls it
+  std::string shown;      // and the picture
+  bool feeding;
+  bool quick;
+};
+const std::vector<GridRow> kGridRows = {{"none", "none", false, true},
+                                        {"dot", "dot", true, false},
+                                        {"general", "general", true, false},
+                                        {"concat", "concat", true, false},
+                                        {"concat-identity", "identity", true, false},
+                                        {"location", "location", true, false},
+                                        {"local-m", "local-m", true, false},
+                                        {"local-p", "local-p", true, false},
+                                        {"location", "location", false, true},
+                                        {"general", "general", false, false},
+                                        {"local-p", "local-p", false, false}};
+
+std::vector<Run> grid_runs(bool quick, int seeds) {
+  std::vector<Run> out;
+  for (int seed = 1; seed <= seeds; ++seed)
+    for (const GridRow& row : kGridRows) {
+      if (quick && !row.quick) continue;
+      Trial trial{.train = {"--attention", row.attention}};
+      if (!row.feeding && row.attention != "none") trial.train.push_back("--no-input-feeding");
+      out.push_back({{{"attention", row.attention}, {"feeding", row.feeding}},
+                     static_cast<uint64_t>(seed),
+                     commands_of(trial, quick, seed),
+                     quick ? 0.8 : 8.0});
+    }
+  return out;
+}
+
+Page grid_page(const std::vector<Log>& logs) {
+  Page page;
+  page.title = "Luong's grid: scores, windows, input feeding";
+  page.claim =
+      "Luong, Pham and Manning, *Effective approaches to attention-based neural machine translation* (2015, "
+      "arXiv:1508.04025), compare scores (dot, general, concat, location), a look at all words (global) "
+      "with one at a window around step t (local-m) or around a predicted place (local-p), and input "
+      "feeding, by which a step is told what the step before found. BLEU and perplexity in their table 4, "
+      "English to German: location 18.1 and 6.4, dot 18.6 and 6.1, general 17.3 and 6.1, local-m with general "
+      "18.6 and 6.2, local-p with general 19.0 and 5.9. Without attention there are 14.0, with location 16.8, "
+      "and with input feeding 18.1 (table 1). Alignment error (AER) in table 6: location 0.39, local-p 0.36, "
+      "local-m 0.34. Concat fared badly, with a perplexity of 6.7, which a footnote blames on their program: "
+      "of its matrix only the block of the decoder's state is learned, that of the annotations is the "
+      "identity.";
+  page.theory =
+      "Location asks the state only how far it is: it can count words, not read them, so that it must miss "
+      "wherever the two languages differ in order or length. The other scores compare the state with what "
+      "stands at a position. In concat, v · tanh(W h + U s), the state h matters for what is looked at only "
+      "where the tanh bends: where it is a straight line, h adds as much to the score of every word. U can "
+      "bring the annotations s there; the identity in its place leaves them as they are. A window keeps far "
+      "words out, which helps where there are many; sentences are short here. Around a predicted place it "
+      "must find the place before anything in it can be learnt. Input feeding tells the decoder what it has "
+      "looked at, so that it can go on from there.";
+  page.differences = {
+      "One layer of GRU that reads both ways, 64 units, the embedded English-French corpus at the size of "
+      "the command above; the paper has four layers of LSTM of 1000 units that read one way, the source "
+      "reversed, 4.5 million pairs of English and German. So orders are compared, not numbers.",
+      "All in Luong's order (the state first, then the look), with his attention vector. For dot, which needs "
+      "annotations as wide as the decoder's state, the encoder's two directions have 32 units instead of "
+      "64: it has fewer weights than the others.",
+      "The window is two words to each side instead of ten, for sentences of some twelve tokens. Both "
+      "windows score with general: `translator` has no option for their score, so that the paper's rows "
+      "local-m and local-p with dot are missing.",
+      "AER is of the largest weight at each word of the reference, which the decoder is fed, against all "
+      "links of the word as sure ones; the gold links themselves have 0.029 (oracle in [need](need.md)). The "
+      "paper's own note 14 says that with content scores the weights of a step may belong to the word that "
+      "goes in rather than to the one that comes out. Exact match and BLEU are of greedy translations of "
+      "1000 test sentences.",
+      "The recipe is that of [need](need.md), chosen there on seed 101 for another attention: nothing was "
+      "tuned for any row. On seed 101, which is none of the page's, general and local-p were also tried "
+      "with an encoder that reads one way, as the paper's: general 68.2 BLEU and an AER of 0.251, both ways "
+      "72.2 and 0.185; local-p 7.7 and 20.1 BLEU. How the rows come out after a longer "
+      "training: [the attention race](../attention-race.md)."};
+
+  auto of = [&](const GridRow& row) {
+    return where(logs, {{"attention", row.attention}, {"feeding", row.feeding}});
+  };
+  Table table{
+      "Translated exactly in per cent, BLEU, perplexity, alignment error; concat-identity is concat as in the "
+      "paper's program.",
+      {"attention", "input feeding", "BLEU", "exact match", "perplexity", "AER"},
+      {}};
+  Panel bleu{.title = "BLEU",
+             .x_name = "identity: concat as in the paper's program; dashed: no attention",
+             .bars = true,
+             .factor = 100};
+  bleu.series = {{"input feeding", {}}, {"without", {}}};
+  Panel error = bleu;
+  error.title = "Alignment error, %";
+  error.x_name = "identity: concat as in the paper's program";
+  for (const GridRow& row : kGridRows) {
+    const std::vector<Log> some = of(row);
+    if (some.empty()) continue;  // quick
+    const bool none = row.attention == "none";
+    const std::vector<double> score = results(some, "bleu"), aer = results(some, "aer");
+    table.rows.push_back({row.attention,
+                          none          ? "-"
+                          : row.feeding ? "yes"
+                                        : "no",
+                          shown(score, 1), shown(results(some, "exact_match"), 100),
+                          shown(results(some, "perplexity"), 1, 2), none ? "-" : shown(aer, 1, 3)});
+    if (none) {
+      bleu.guide = translator::spread_of(hundredths(score)).mean;
+      continue;
+    }
+    // Those without input feeding come last: beside the bars that are there.
+    const auto at = static_cast<size_t>(std::find(bleu.places.begin(), bleu.places.end(), row.shown) -
+                                        bleu.places.begin());
+    for (Panel* panel : {&bleu, &error}) {
+      if (at == panel->places.size()) panel->places.push_back(row.shown);
+      Series& series = panel->series[row.feeding ? 0 : 1];
+      series.values.resize(panel->places.size());
+      series.values[at] = panel == &bleu ? hundredths(score) : aer;
+    }
+  }
+  page.tables = {table};
+  page.svg_text = "BLEU and alignment error of Luong's scores and windows, with and without input feeding";
+  page.svg = chart_svg(page.svg_text, {bleu, error});
+
+  // An order of rows, given as attention names, "-" in front of those without input feeding.
+  auto order = [&](const std::string& what, const Words& rows, const char* result, int digits) {
+    std::vector<Measured> values;
+    for (const std::string& name : rows) {
+      const bool feeding = name[0] != '-';
+      const std::string attention = feeding ? name : name.substr(1);
+      const std::vector<Log> some = where(logs, {{"attention", attention}, {"feeding", feeding}});
+      if (some.empty()) return;  // quick
+      const bool less = !feeding && attention != "none";
+      values.push_back({attention + (less ? " without input feeding" : ""), results(some, result)});
+    }
+    page.findings.push_back(about(what, rising(values, {1, digits})));
+  };
+  order("Table 1, BLEU: ", {"-none", "-location"}, "bleu", 1);
+  order("Table 1, input feeding, BLEU: ", {"-location", "location"}, "bleu", 1);
+  order("The same with general: ", {"-general", "general"}, "bleu", 1);
+  order("The same with local-p: ", {"-local-p", "local-p"}, "bleu", 1);
+  order("Table 4, perplexity: ", {"dot", "location"}, "perplexity", 2);
+  order("And ", {"general", "location"}, "perplexity", 2);
+  order("Table 4, global, BLEU: ", {"general", "location", "dot"}, "bleu", 1);
+  order("Table 4, general with windows, BLEU: ", {"general", "local-m", "local-p"}, "bleu", 1);
+  order("Concat is bad because of the identity, perplexity: ", {"concat", "concat-identity"}, "perplexity",
+        2);
+  order("Table 6, AER: ", {"local-m", "local-p", "location"}, "aer", 3);
+  order("Not in the paper's table, AER of a global look at what stands there: ", {"general", "location"},
+        "aer", 3);
+  return page;
+}
+
+}  // namespace
+
+const Experiment kGrid = {"grid", "Luong's scores, windows and input feeding: translations and alignments",
+                          grid_runs, grid_page};
+
+}  // namespace papers
