@@ -90,7 +90,7 @@ Page grid_page(const std::vector<Log>& logs) {
       "training: [the attention race](../attention-race.md).",
       "The row without attention was added when a quick run on seed 101 had location above general on its "
       "short sentences (35.0 and 26.3 BLEU): no order among scores can be told in seconds. The other orders "
-      "were put down before their figures were known; the last one is not in the paper."};
+      "were put down before any figure of the page's seeds was known; the last one is not in the paper."};
 
   auto of = [&](const GridRow& row) {
     return where(logs, {{"attention", row.attention}, {"feeding", row.feeding}});
@@ -155,11 +155,11 @@ Page grid_page(const std::vector<Log>& logs) {
   order("The same with general: ", {"-general", "general"}, "bleu", 1);
   order("The same with local-p: ", {"-local-p", "local-p"}, "bleu", 1);
   order("Table 4, perplexity: ", {"dot", "location"}, "perplexity", 2);
-  order("And ", {"general", "location"}, "perplexity", 2);
+  order("Table 4, perplexity: ", {"general", "location"}, "perplexity", 2);
   order("Table 4, global, BLEU: ", {"general", "location", "dot"}, "bleu", 1);
   order("Table 4, general with windows, BLEU: ", {"general", "local-m", "local-p"}, "bleu", 1);
-  order("Concat is bad because of the identity, perplexity: ", {"concat", "concat-identity"}, "perplexity",
-        2);
+  order("Concat is better with all of its matrix learned, perplexity: ", {"concat", "concat-identity"},
+        "perplexity", 2);
   order("Table 6, AER: ", {"local-m", "local-p", "location"}, "aer", 3);
   order("Not in the paper's table, AER of a global look at what stands there: ", {"general", "location"},
         "aer", 3);
