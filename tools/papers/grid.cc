@@ -101,13 +101,13 @@ Page grid_page(const std::vector<Log>& logs) {
       {"attention", "input feeding", "BLEU", "exact match", "perplexity", "AER"},
       {}};
   Panel bleu{.title = "BLEU",
-             .x_name = "identity: concat as in the paper's program; dashed: no attention",
+             .x_name = "identity: concat as published; dashed: no attention",
              .bars = true,
              .factor = 100};
   bleu.series = {{"input feeding", {}}, {"without", {}}};
   Panel error = bleu;
   error.title = "Alignment error, %";
-  error.x_name = "identity: concat as in the paper's program";
+  error.x_name = "identity: concat as published";
   for (const GridRow& row : kGridRows) {
     const std::vector<Log> some = of(row);
     if (some.empty()) continue;  // quick
