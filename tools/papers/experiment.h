@@ -83,7 +83,7 @@ struct Experiment {
 
 /// All, in the order in which they are listed.
 const std::vector<Experiment>& experiments();
-extern const Experiment kFeedForward, kRecall, kHops, kRepeats, kReader, kCaptions, kCopy, kTransformer,
-    kStack, kNeed, kLength, kGuided;
+extern const Experiment kFeedForward, kRecall, kHops, kRepeats, kReader, kCaptions, kCopy, kStart,
+    kTransformer, kStack, kNeed, kLength, kGuided;
 
 }  // namespace papers

@@ -3,9 +3,9 @@
 namespace papers {
 
 const std::vector<Experiment>& experiments() {
-  static const std::vector<Experiment> all = {kFeedForward, kRecall,   kHops,   kRepeats,
-                                              kReader,      kCaptions, kCopy,   kTransformer,
-                                              kStack,       kNeed,     kLength, kGuided};
+  static const std::vector<Experiment> all = {kFeedForward, kRecall, kHops,  kRepeats,     kReader,
+                                              kCaptions,    kCopy,   kStart, kTransformer, kStack,
+                                              kNeed,        kLength, kGuided};
   return all;
 }
 
