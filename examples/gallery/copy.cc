@@ -39,6 +39,7 @@ struct Settings {
   std::string task = "copy", model = "bahdanau", positions = "sinusoidal";
   int64_t longest = 20, updates = 1000;
   double lr = 0.003;
+  bool unidirectional = false;
 };
 
 // B sequences of n symbols each, as a translator reads and writes them.
@@ -71,6 +72,7 @@ std::unique_ptr<nn::TranslationModel> make_model(const Settings& s, Rng& rng) {
                                                          .target_vocabulary = kVocabulary,
                                                          .embedding_dim = 32,
                                                          .hidden_size = 64,
+                                                         .rnn = {.bidirectional = !s.unidirectional},
                                                          .attention = s.model},
                                        rng);
 }
@@ -88,21 +90,23 @@ std::vector<nn::Hypothesis> say(const nn::TranslationModel& model, const nn::Seq
 
 struct Right {
   double symbols = 0, sequences = 0;  // shares
+  std::vector<double> places;         // of each symbol of the target
 };
 
 // A symbol is right in its own place only, a sequence if all of it is and it ends there.
 Right right(const std::vector<nn::Hypothesis>& said, const Tensor& wanted) {
   const int64_t n = wanted.size(0) - 1, B = wanted.size(1);
   double symbols = 0, sequences = 0;
+  std::vector<double> places(n);
   for (int64_t b = 0; b < B; ++b) {
     const std::vector<int32_t>& words = said[b].tokens;
     int64_t same = 0;
     for (int64_t i = 0; i < std::min<int64_t>(n, std::ssize(words)); ++i)
-      same += words[i] == wanted.i32()[i * B + b];
+      if (words[i] == wanted.i32()[i * B + b]) ++same, places[i] += 1 / static_cast<double>(B);
     symbols += static_cast<double>(same);
     sequences += same == n && std::ssize(words) == n;
   }
-  return {symbols / static_cast<double>(n * B), sequences / static_cast<double>(B)};
+  return {symbols / static_cast<double>(n * B), sequences / static_cast<double>(B), places};
 }
 
 std::vector<std::string> letters(const Tensor& ids, int64_t n) {
@@ -154,6 +158,7 @@ void learn(const gallery::Program& program, const Settings& s) {
     const nn::Seq2SeqBatch test = draw(s.task, n, kTest, drawn);
     const Right share = right(say(*model, test), test.target_out);
     program.say("  {:>6} {:>13.1f} % {:>15.1f} %\n", n, 100 * share.symbols, 100 * share.sequences);
+    program.event("test", {{"length", n}, {"right_by_place", share.places}});
     result[fmt::format("symbols_{}", n)] = share.symbols;
     result[fmt::format("sequences_{}", n)] = share.sequences;
   }
@@ -177,6 +182,7 @@ int main(int argc, char** argv) {
   program.option("--positions", s.positions, "Of the Transformer")
       .one_of({"sinusoidal", "learned", "none"})
       .show_default();
+  program.flag("--unidirectional", s.unidirectional, "A recurrent encoder reads from the beginning only");
   program.option("--longest", s.longest, "Symbols of a sequence in training; tested to three times as many")
       .range(1, 80)
       .show_default();

@@ -32,13 +32,19 @@ std::vector<nn::Hypothesis> faultless(const nn::Seq2SeqBatch& batch) {
   return out;
 }
 
-double symbols_right(const char* length, const cli::Arguments& options) {
+std::vector<nlohmann::ordered_json> quick_run(const cli::Arguments& options) {
   cli::Arguments words = {std::string(GALLERY) + "/gallery-copy", "--quick", "--json"};
   words.insert(words.end(), options.begin(), options.end());
   const cli::Result run = cli::run_program(words);
   REQUIRE(run.code == 0);
-  const auto last = json_text::parse(cli::lines_of(run.out).back());
-  REQUIRE(last.at("event") == "result");
+  std::vector<nlohmann::ordered_json> out;
+  for (const std::string& line : cli::lines_of(run.out)) out.push_back(json_text::parse(line));
+  REQUIRE(out.back().at("event") == "result");
+  return out;
+}
+
+double symbols_right(const char* length, const cli::Arguments& options) {
+  const auto last = quick_run(options).back();
   return last.at(std::string("symbols_") + length).get<double>();
 }
 
@@ -77,8 +83,36 @@ TEST_CASE("copy: a symbol counts in its place, a sequence as a whole and where i
   CHECK(shares(said) == std::vector<double>{1, 0.5});
   said[1].tokens.resize(1);  // ends too early
   CHECK(shares(said) == std::vector<double>{0.625, 0});
+  CHECK(right(said, batch.target_out).places == std::vector<double>{1, 0.5, 0.5, 0.5});
   said[0].tokens = {-1, -1, -1, -1};
   CHECK(shares(said) == std::vector<double>{0.125, 0});
+  CHECK(right(said, batch.target_out).places == std::vector<double>{0.5, 0, 0, 0});
+}
+
+TEST_CASE("copy: a test says the share of each place, which make up that of all") {
+  const std::vector<nlohmann::ordered_json> lines = quick_run({"--model", "none", "--unidirectional"});
+  int tests = 0;
+  for (const auto& line : lines) {
+    if (line.at("event") != "test") continue;
+    const auto& places = line.at("right_by_place");
+    const std::string length = std::to_string(line.at("length").get<int>());
+    REQUIRE(std::to_string(places.size()) == length);
+    double sum = 0;
+    for (const auto& share : places) sum += share.get<double>();
+    CHECK(lines.back().at("symbols_" + length).get<double>() ==
+          about(sum / static_cast<double>(places.size())));
+    ++tests;
+  }
+  CHECK(tests == 9);
+}
+
+TEST_CASE("copy: an encoder that reads one way has half the recurrent weights") {
+  auto parameters = [](bool unidirectional) {
+    Rng rng(3);
+    return nn::num_parameters(*make_model({.model = "none", .unidirectional = unidirectional}, rng));
+  };
+  // Per direction a GRU of 32 inputs; every step's context and the bridge lose 64 of 128 inputs.
+  CHECK(parameters(true) < parameters(false) - 3 * (32 + 64) * 64);
 }
 
 TEST_CASE("copy: attention learns it in seconds, a Transformer without positions cannot") {

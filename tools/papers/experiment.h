@@ -83,7 +83,7 @@ struct Experiment {
 
 /// All, in the order in which they are listed.
 const std::vector<Experiment>& experiments();
-extern const Experiment kFeedForward, kRecall, kHops, kRepeats, kReader, kCaptions, kCopy, kTransformer,
-    kStack, kNeed, kLength, kGuided, kGrid;
+extern const Experiment kLength, kStart, kRecall, kGrid, kNeed, kGuided, kFeedForward, kHops, kStack, kReader,
+    kCaptions, kRepeats, kTransformer, kCopy;
 
 }  // namespace papers
