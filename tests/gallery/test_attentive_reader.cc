@@ -8,8 +8,8 @@
 #include <common/json_text.h>
 
 #include "../about.h"
-#include "../cli/program.h"
 #include "../quick_doctest.h"
+#include "run_gallery.h"
 
 #define main attentive_reader_main
 #include "../../examples/gallery/attentive_reader.cc"
@@ -33,9 +33,7 @@ std::vector<int> fact_of(const Batch& batch, int64_t b, int64_t begin, int64_t e
 }
 
 cli::Result attentive_reader(const cli::Arguments& options) {
-  cli::Arguments words = {std::string(GALLERY) + "/gallery-attentive_reader"};
-  words.insert(words.end(), options.begin(), options.end());
-  return cli::run_program(words);
+  return cli::run_gallery("attentive_reader", options);
 }
 
 }  // namespace

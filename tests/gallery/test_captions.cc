@@ -9,8 +9,8 @@
 #include <common/json_text.h>
 
 #include "../about.h"
-#include "../cli/program.h"
 #include "../quick_doctest.h"
+#include "run_gallery.h"
 
 #define main captions_main
 #include "../../examples/gallery/captions.cc"
@@ -18,11 +18,7 @@
 
 namespace {
 
-cli::Result captions(const cli::Arguments& options) {
-  cli::Arguments words = {std::string(GALLERY) + "/gallery-captions"};
-  words.insert(words.end(), options.begin(), options.end());
-  return cli::run_program(words);
-}
+cli::Result captions(const cli::Arguments& options) { return cli::run_gallery("captions", options); }
 
 Batch small_batch(DType dtype) {
   Rng rng(5);

@@ -10,8 +10,8 @@
 #include <common/json_text.h>
 
 #include "../about.h"
-#include "../cli/program.h"
 #include "../quick_doctest.h"
+#include "run_gallery.h"
 
 #define main characters_main
 #include "../../examples/gallery/characters.cc"
@@ -33,11 +33,7 @@ double p_after(const Model& model, const std::string& text, char next) {
   return softmax(model.logits(columns({text}))).value().row(std::ssize(text) - 1).at(next);
 }
 
-cli::Result characters(const cli::Arguments& options) {
-  cli::Arguments words = {std::string(GALLERY) + "/gallery-characters"};
-  words.insert(words.end(), options.begin(), options.end());
-  return cli::run_program(words);
-}
+cli::Result characters(const cli::Arguments& options) { return cli::run_gallery("characters", options); }
 
 }  // namespace
 

@@ -7,8 +7,8 @@
 #include <common/json_text.h>
 
 #include "../about.h"
-#include "../cli/program.h"
 #include "../quick_doctest.h"
+#include "run_gallery.h"
 
 #define main copy_main
 #include "../../examples/gallery/copy.cc"
@@ -33,9 +33,9 @@ std::vector<nn::Hypothesis> faultless(const nn::Seq2SeqBatch& batch) {
 }
 
 std::vector<nlohmann::ordered_json> quick_run(const cli::Arguments& options) {
-  cli::Arguments words = {std::string(GALLERY) + "/gallery-copy", "--quick", "--json"};
+  cli::Arguments words = {"--quick", "--json"};
   words.insert(words.end(), options.begin(), options.end());
-  const cli::Result run = cli::run_program(words);
+  const cli::Result run = cli::run_gallery("copy", words);
   REQUIRE(run.code == 0);
   std::vector<nlohmann::ordered_json> out;
   for (const std::string& line : cli::lines_of(run.out)) out.push_back(json_text::parse(line));
@@ -122,8 +122,7 @@ TEST_CASE("copy: attention learns it in seconds, a Transformer without positions
 
 TEST_CASE("copy: people see the shares by length, and where it looked") {
   auto shown = [](const char* model) {
-    return cli::run_program({std::string(GALLERY) + "/gallery-copy", "--quick", "--longest", "4", "--task",
-                             "reverse", "--model", model});
+    return cli::run_gallery("copy", {"--quick", "--longest", "4", "--task", "reverse", "--model", model});
   };
   const cli::Result attends = shown("bahdanau"), none = shown("none");
   CHECK(attends.code == 0);

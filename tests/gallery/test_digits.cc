@@ -8,8 +8,8 @@
 #include <common/json_text.h>
 
 #include "../about.h"
-#include "../cli/program.h"
 #include "../quick_doctest.h"
+#include "run_gallery.h"
 
 #define main digits_main
 #include "../../examples/gallery/digits.cc"
@@ -17,11 +17,7 @@
 
 namespace {
 
-cli::Result digits(const cli::Arguments& options) {
-  cli::Arguments words = {std::string(GALLERY) + "/gallery-digits"};
-  words.insert(words.end(), options.begin(), options.end());
-  return cli::run_program(words);
-}
+cli::Result digits(const cli::Arguments& options) { return cli::run_gallery("digits", options); }
 
 }  // namespace
 

@@ -9,8 +9,8 @@
 #include <common/json_text.h>
 
 #include "../about.h"
-#include "../cli/program.h"
 #include "../quick_doctest.h"
+#include "run_gallery.h"
 
 #define main memory_network_main
 #include "../../examples/gallery/memory_network.cc"
@@ -56,9 +56,7 @@ Question needed_only(const Question& q) {
 }
 
 cli::Result memory_network(const cli::Arguments& options) {
-  cli::Arguments words = {std::string(GALLERY) + "/gallery-memory_network"};
-  words.insert(words.end(), options.begin(), options.end());
-  return cli::run_program(words);
+  return cli::run_gallery("memory_network", options);
 }
 
 Batch small_batch(int64_t task) {

@@ -9,8 +9,8 @@
 #include <common/json_text.h>
 
 #include "../about.h"
-#include "../cli/program.h"
 #include "../quick_doctest.h"
+#include "run_gallery.h"
 
 #define main repeats_main
 #include "../../examples/gallery/repeats.cc"
@@ -18,11 +18,7 @@
 
 namespace {
 
-cli::Result repeats(const cli::Arguments& options) {
-  cli::Arguments words = {std::string(GALLERY) + "/gallery-repeats"};
-  words.insert(words.end(), options.begin(), options.end());
-  return cli::run_program(words);
-}
+cli::Result repeats(const cli::Arguments& options) { return cli::run_gallery("repeats", options); }
 
 // Logits of the first letter that is written, for one sequence that is given by its letters.
 Tensor first_logits(const Writer& model, const std::vector<int32_t>& letters) {

@@ -8,8 +8,8 @@
 
 #include <common/json_text.h>
 
-#include "../cli/program.h"
 #include "../quick_doctest.h"
+#include "run_gallery.h"
 
 #define main stack_rnn_main
 #include "../../examples/gallery/stack_rnn.cc"
@@ -17,11 +17,7 @@
 
 namespace {
 
-cli::Result stack_rnn(const cli::Arguments& options) {
-  cli::Arguments words = {std::string(GALLERY) + "/gallery-stack_rnn"};
-  words.insert(words.end(), options.begin(), options.end());
-  return cli::run_program(words);
-}
+cli::Result stack_rnn(const cli::Arguments& options) { return cli::run_gallery("stack_rnn", options); }
 
 // A column as text, '?' where nothing is known and '-' where nothing is there.
 std::string column(const Tensor& x, int64_t b, char none) {

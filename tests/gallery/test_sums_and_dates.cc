@@ -9,8 +9,8 @@
 #include <common/json_text.h>
 
 #include "../about.h"
-#include "../cli/program.h"
 #include "../quick_doctest.h"
+#include "run_gallery.h"
 
 #define main sums_and_dates_main
 #include "../../examples/gallery/sums_and_dates.cc"
@@ -19,9 +19,7 @@
 namespace {
 
 cli::Result sums_and_dates(const cli::Arguments& options) {
-  cli::Arguments words = {std::string(GALLERY) + "/gallery-sums_and_dates"};
-  words.insert(words.end(), options.begin(), options.end());
-  return cli::run_program(words);
+  return cli::run_gallery("sums_and_dates", options);
 }
 
 // The numbers of a text, and the number of the month that it names, from 1; 0: none.

@@ -5,18 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "../cli/program.h"
+#include "../gallery/run_gallery.h"
 #include "../quick_doctest.h"
 
 #include <common/json_text.h>
 
 namespace {
-
-cli::Result gallery(const std::string& name, const cli::Arguments& arguments) {
-  cli::Arguments words = {std::string(GALLERY) + "/gallery-" + name};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  return cli::run_program(words);
-}
 
 // Their names, with blanks between.
 std::vector<std::string> programs() {
@@ -29,15 +23,15 @@ std::vector<std::string> programs() {
 TEST_CASE("gallery: --help tells all, and what makes no sense ends with status 2") {
   for (const std::string& name : programs()) {
     CAPTURE(name);
-    const cli::Result help = gallery(name, {"--help"});
+    const cli::Result help = cli::run_gallery(name, {"--help"});
     CHECK(help.code == 0);
     for (const char* option : {"--seed", "--quick", "--json"})
       CHECK(help.out.find(option) != std::string::npos);
-    const cli::Result unknown = gallery(name, {"--quik"});
+    const cli::Result unknown = cli::run_gallery(name, {"--quik"});
     CHECK(unknown.code == 2);
     CHECK(unknown.says("gallery-" + name + ": there is no option --quik; hint: --quick?"));
-    CHECK(gallery(name, {"--seed", "-1"}).code == 2);
-    const cli::Result word = gallery(name, {"word"});
+    CHECK(cli::run_gallery(name, {"--seed", "-1"}).code == 2);
+    const cli::Result word = cli::run_gallery(name, {"word"});
     CHECK(word.code == 2);
     CHECK(word.says("\"word\" was not expected"));
   }
@@ -45,7 +39,8 @@ TEST_CASE("gallery: --help tells all, and what makes no sense ends with status 2
 
 TEST_CASE("gallery: under --json every line is JSON, the last one the result, and a seed says it again") {
   const cli::Arguments shortest = {"--quick", "--json", "--length", "20", "--epochs", "2", "--pool", "mean"};
-  const cli::Result first = gallery("feedforward", shortest), second = gallery("feedforward", shortest);
+  const cli::Result first = cli::run_gallery("feedforward", shortest),
+                    second = cli::run_gallery("feedforward", shortest);
   CHECK(first.code == 0);
   CHECK(first.err == "");
   CHECK(first.out == second.out);
@@ -57,7 +52,7 @@ TEST_CASE("gallery: under --json every line is JSON, the last one the result, an
 }
 
 TEST_CASE("gallery-feedforward: people see it learn, and then the weights at the marks") {
-  const cli::Result found = gallery("feedforward", {"--quick", "--length", "20", "--epochs", "2"});
+  const cli::Result found = cli::run_gallery("feedforward", {"--quick", "--length", "20", "--epochs", "2"});
   CHECK(found.code == 0);
   CHECK(found.out.find("10602 parameters") != std::string::npos);
   CHECK(cli::count(found.out, "times the mean") == 4);
@@ -65,14 +60,14 @@ TEST_CASE("gallery-feedforward: people see it learn, and then the weights at the
 }
 
 TEST_CASE("gallery-recall: a GRU recalls what was read four words ago, and its gradient is drawn") {
-  const cli::Result said = gallery("recall", {"--quick", "--json", "--cell", "gru", "--lag", "4"});
+  const cli::Result said = cli::run_gallery("recall", {"--quick", "--json", "--cell", "gru", "--lag", "4"});
   CHECK(said.code == 0);
   nlohmann::ordered_json last;
   for (const std::string& line : cli::lines_of(said.out)) last = json_text::parse(line);
   CHECK(last.at("recalled") == 1.0);
   CHECK(last.at("reach_before") > 0.0);
   CHECK(last.at("reach_before") < 1.0);
-  const cli::Result shown = gallery("recall", {"--quick", "--cell", "gru", "--lag", "4"});
+  const cli::Result shown = cli::run_gallery("recall", {"--quick", "--cell", "gru", "--lag", "4"});
   CHECK(shown.out.find("before training") != std::string::npos);
   CHECK(cli::count(shown.out, "first / last = ") == 2);
 }
