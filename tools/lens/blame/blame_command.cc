@@ -9,6 +9,7 @@
 #include <common/progress.h>
 #include <common/spread.h>
 #include <common/tell.h>
+#include <common/utf8.h>
 
 #include "blame.h"
 #include "jobs.h"
@@ -88,8 +89,8 @@ std::string to_text(const std::string& model, size_t sentences, const Agreement&
       "Do they put the source words in the same order? Spearman's rank correlation (1: the same, 0: no relation,\n"
       "-1: the other way round), mean and standard deviation over target words; and how often both put the\n"
       "same source word first (by chance {:.0f} %).\n\n{:<24}{:>18}{:>18}\n",
-      model, sentences, found.source_words.size(), mean(found.source_words), 100 * mean(found.chance), "",
-      "rank correlation", "same first word");
+      translator::utf8::printable(model), sentences, found.source_words.size(), mean(found.source_words),
+      100 * mean(found.chance), "", "rank correlation", "same first word");
   for (const Pair& p : found.pairs)
     out += fmt::format("  {:<10}{:<12}{:>18}{:>16.0f} %\n", kNames[p.a], kNames[p.b],
                        translator::text_of(translator::spread_of(p.ranks), 1, 2), 100 * mean(p.same_first));
