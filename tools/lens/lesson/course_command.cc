@@ -283,7 +283,8 @@ class Labs : public Desk {
     Judged judged = verdict(unit, work_.file(unit), nullptr);
     if (judged.passed) {
       work_.remember(unit);
-      say(fmt::format("● lab {} is solved.", unit.number), Tone::good);
+      say(fmt::format("● lab {} is solved.", unit.number), Tone::good, "\n\n");
+      show(unit, "after.txt");
       return 0;
     }
     if (!judged.why.empty()) say("✗ " + judged.why, Tone::bad);
