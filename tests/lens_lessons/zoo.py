@@ -1,6 +1,6 @@
 """zoo.py OUTPUT LENS_FOLDER: writes one C++ file with all chapters' starters and solutions and all labs in it, each in a
-namespace of its own, so that the tests need compile one file and not sixty. And all solutions with one of their `+=`
-set to `=`: lessons/01-chain-rule/set-0, set-1, ..."""
+namespace of its own, so that the tests need compile one file and not a hundred. And all solutions with one of their `+=`
+set to `=`: lessons/01-chain-rule/set-0, set-1, ... And the mistakes of mistakes.txt in their holes: mistakes/0, 1, ..."""
 import pathlib
 import re
 import sys
@@ -42,6 +42,15 @@ for line in (root / "lessons" / "list.txt").read_text().splitlines():
         at = hole + sum.start()
         bodies.append(f"namespace {space} {{\n{text[:at]}={text[at + 2:]}}}\n")
         programs.append((f"lessons/{name}/set-{k}", f"{space}::program"))
+for warning in ("conversion", "unused-parameter", "unused-variable"):  # learners are warned less
+    bodies.append(f'#pragma GCC diagnostic ignored "-W{warning}"\n')
+lines = (pathlib.Path(__file__).parent / "mistakes.txt").read_text().splitlines()
+for k, line in enumerate(line for line in lines if line and not line.startswith("#")):
+    name, code, _ = line.split(" | ")
+    text = solution((root / "lessons" / name / "unit.cc").read_text())
+    hole, end = text.index("\n", text.index("---- your turn")), text.index("// ---- end ----")
+    bodies.append(f"namespace mistake_{k} {{\n{text[:hole]}\n{code}\n{text[end:]}}}\n")
+    programs.append((f"mistakes/{k}", f"mistake_{k}::program"))
 # The files' own includes are done before the namespaces open, and do nothing within them.
 text = "".join(f"#include {h}\n" for h in sorted(headers)) + "\n#define main program\n" + "".join(bodies) + "#undef main\n"
 text += "\nint main(int argc, char** argv) {\n"
