@@ -1,5 +1,5 @@
-// Backwards that are wrong in a factor or in a term, each with the sentence that must name it; and that nothing is
-// named where nothing fits.
+// Backwards that are wrong in a factor or in a term, each with the sentence that must name it; and that nothing
+// is named where nothing fits.
 
 #include <gradus/diagnosis.h>
 #include <gradus/numeric.h>

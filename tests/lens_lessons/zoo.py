@@ -1,6 +1,6 @@
 """zoo.py OUTPUT LENS_FOLDER: writes one C++ file with all chapters' starters and solutions and all labs in it, each in a
-namespace of its own, so that the tests need compile one file and not a hundred. And all solutions with one of their `+=`
-set to `=`: lessons/01-chain-rule/set-0, set-1, ... And the mistakes of mistakes.txt in their holes: mistakes/0, 1, ..."""
+namespace of its own, so that the tests need compile one file and not a hundred. And all solutions with one of their
+`+=` set to `=`: lessons/01-chain-rule/set-0, set-1, ... And the mistakes of mistakes.txt in their holes: mistakes/0, 1, ..."""
 import pathlib
 import re
 import sys
@@ -44,7 +44,7 @@ for line in (root / "lessons" / "list.txt").read_text().splitlines():
         programs.append((f"lessons/{name}/set-{k}", f"{space}::program"))
 for warning in ("conversion", "unused-parameter", "unused-variable"):  # learners are warned less
     bodies.append(f'#pragma GCC diagnostic ignored "-W{warning}"\n')
-lines = (pathlib.Path(__file__).parent / "mistakes.txt").read_text().splitlines()
+lines = (pathlib.Path(__file__).parent / "mistakes.txt").read_text().replace("\\\n", "").splitlines()
 for k, line in enumerate(line for line in lines if line and not line.startswith("#")):
     name, code, _ = line.split(" | ")
     text = solution((root / "lessons" / name / "unit.cc").read_text())

@@ -51,7 +51,8 @@ struct Report {
     out_ += "\nWeights: where each word looks\n";
     weights();
     out_ +=
-        "\nScore pull, -dL/de: + would get more attention by a step of gradient descent, - less; +. and -. are below 0.0005\n";
+        "\nScore pull, -dL/de: + would get more attention by a step of gradient descent, - less; "
+        "+. and -. are below 0.0005\n";
     pulls();
     one_step();
     return out_;
