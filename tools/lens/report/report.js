@@ -25,13 +25,13 @@
 
   // ---- curves ----
 
-  /** A plot over steps of one or two quantities: [[key, factor, name]]. On a logarithmic scale where it spans much. */
-  function plot(title, keys) {
+  /** A plot over steps of one or two quantities: [[key, factor, name]]; of losses on a logarithmic scale where they span much. */
+  function plot(title, keys, losses) {
     const caption = el("figcaption", {}, title), figure = el("figure", {}, caption);
     const given = keys.filter(([key]) => logged(key));
     if (!given.length) { figure.append(missing(title)); return {figure, draw() {}}; }
     const raw = given.flatMap(([key]) => all.map((v) => number(get(v, key)))).filter((v) => v !== null && Number.isFinite(v));
-    const log = raw.length > 0 && Math.min(...raw) > 0 && Math.max(...raw) > 8 * Math.min(...raw);
+    const log = losses && raw.length > 0 && Math.min(...raw) > 0 && Math.max(...raw) > 8 * Math.min(...raw);
     const kind = (key) => (keys.findIndex(([k]) => k === key) === 0 ? "one" : "two");
     if (log) caption.append(el("span", {class: "quiet"}, " (log scale)"));
     const fits = (y) => y !== null && Math.abs(y) < 1e300;  // so that the difference of two does
@@ -94,8 +94,8 @@
   $("pieces").textContent = data.pieces ? " The model reads and writes pieces of words, and words are shown: columns of pieces are added, rows averaged." : "";
   $("worst-unit").textContent = token;
   const plots = n === 0 ? [] : [
-    plot(`Loss, nats per ${token}`, [["valid_loss", 1, "validation"], ["train_loss", 1, "training"]]),
-    plot(data.pieces ? "Perplexity per piece" : "Perplexity", [["perplexity", 1, "perplexity"]]),
+    plot(`Loss, nats per ${token}`, [["valid_loss", 1, "validation"], ["train_loss", 1, "training"]], true),
+    plot(data.pieces ? "Perplexity per piece" : "Perplexity", [["perplexity", 1, "perplexity"]], true),
     plot("BLEU, and exact matches in %", [["bleu", 1, "BLEU"], ["exact_match", 100, "exact match, %"]]),
     plot("Entropy of attention, nats", [["attention_entropy", 1, "entropy"]]),
   ];
