@@ -10,9 +10,11 @@ namespace lens {
 /// Where the folders lessons/ and labs/ are: beside the program where it is installed, else in the source tree.
 std::filesystem::path course_folder();
 
-/// Compiles and links one file with the compiler that built lens, unoptimised. The compiler's messages go to
+/// Compiles and links one file with the compiler that built lens. The compiler's messages go to
 /// stderr. False when it has errors.
-bool build_program(const std::filesystem::path& source, const std::filesystem::path& program, bool coloured);
+/// `optimised`: a little.
+bool build_program(const std::filesystem::path& source, const std::filesystem::path& program, bool coloured,
+                   bool optimised = false);
 
 /// How a program came to its end.
 struct Ended {
@@ -32,6 +34,7 @@ struct Trial {
   bool must_check = true;                             ///< a check must be made, and none may fail
   int seconds = 120;
   bool coloured = false;
+  bool optimised = false;  ///< it takes longer to compile, and less to run
 };
 struct Judged {
   bool passed = false;
