@@ -88,7 +88,8 @@ class Examination {
     std::vector<Evidence> evidence;
     for (const NamedParameter& p : parameters_) {
       const Shape& in = p.parameter->shape();
-      evidence.push_back({p.name, in, out_, output_, each_output_, Matrix(rows, in.numel())});
+      evidence.push_back({p.name, in, out_, output_, p.parameter->value().to_vector(), each_output_,
+                          Matrix(rows, in.numel())});
       differentiate(*p.parameter, evidence.back());
     }
     for (int64_t k = 0; k < rows && requires_grad; ++k) {
@@ -163,13 +164,14 @@ class Examination {
     }
   }
 
-  Diagnosis conclude(const std::vector<Evidence>& evidence) {
+  Diagnosis conclude(std::vector<Evidence>& evidence) {
     Diagnosis d;
     double worst = 0;
-    Tensor dy = random_dy(options_.seed);
+    Tensor dy = d.dy = random_dy(options_.seed);
     std::vector<Tensor> yours = gradients(dy);
     for (size_t i = 0; i < evidence.size(); ++i) {
       InputDiagnosis in = measure(evidence[i], dy, yours[i]);
+      evidence[i].yours = yours[i].to_vector();
       if (in.worst_error > options_.tolerance) {
         Finding found = explain(evidence[i], evidence, options_.tolerance);
         in.mistake = found.mistake;
@@ -193,7 +195,8 @@ class Examination {
         compare(in);
         if (in.worst_error > options_.tolerance) in.mistake = d.mistake, in.sentence = d.sentence;
       }
-    } else if (d.mistake == Mistake::none || d.mistake == Mistake::unknown) {
+    } else if (d.mistake == Mistake::none || d.mistake == Mistake::unknown ||
+               d.mistake == Mistake::invariant) {
       ask_other_uses(d, dy);
     }
     return d;

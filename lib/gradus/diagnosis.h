@@ -34,6 +34,10 @@ enum class Mistake {
   broadcast_sum,      ///< one entry taken where dy must be summed over an axis
   overwritten,        ///< of several contributions, other uses' included, only the one that was written last
   shifted,            ///< what belongs to a neighbour along an axis: an index off by one
+  slope,              ///< a factor made of x and y is missing, too much, or stands in another's place
+  wrong_axis,         ///< elements reach others along an axis that is not theirs
+  cross_terms,        ///< of what the elements of a row send each other and themselves one part is wrong
+  invariant,  ///< a row does not sum to 0 although the result stays when all of it is shifted, or scaled
   unknown,
 };
 
@@ -59,6 +63,7 @@ struct Diagnosis {
   std::string name = {};            ///< of that input; empty where f itself is at fault
   std::string sentence = {};
   std::vector<InputDiagnosis> inputs = {};  ///< empty where f itself is at fault
+  Tensor dy = {};  ///< random, of f's shape: the gradients that are drawn are under it
   explicit operator bool() const { return mistake == Mistake::none; }
 };
 

@@ -60,8 +60,10 @@ std::optional<Finding> not_connected(const Evidence& e, double) {
   if (!fits(e, [](auto, auto) { return 0.0; })) return {};
   return Finding{
       Mistake::not_connected,
-      e.reached ? "its gradient is zero, but the result depends on it: does the backward add to every input?"
-                : "no gradient reached it: the graph is not connected"};
+      e.reached
+          ? "its gradient is zero, but the result depends on it: does the backward add to every input? Is "
+            "there a 1/N of whole numbers in it? That is 0; 1.0 / N is not"
+          : "no gradient reached it: the graph is not connected"};
 }
 
 // Evidence::a or b.
@@ -119,6 +121,12 @@ std::string origin_of(double c, const Evidence& e) {
         return fmt::format(
             " (the root of {}: {}; is the scale of scores applied once too often or not at all?)", n, where);
     }
+  for (int i = 0; i < e.in.dims(); ++i)
+    for (int j = 0; j < e.in.dims(); ++j)
+      if (near(static_cast<double>(e.in[i]) / static_cast<double>(e.in[j])))
+        return fmt::format(
+            " ({}/{}: divided by the size of axis {} of the input {} instead of that of axis {}?)", e.in[i],
+            e.in[j], j, e.in.str(), i);
   return "";
 }
 
@@ -311,6 +319,7 @@ Finding explain(const Evidence& e, const std::vector<Evidence>& others, double t
   if (auto found = swapped(e, others)) return *found;
   for (auto rule : {transposed, softmax_diagonal, one_contribution, skipped, shifted})
     if (auto found = rule(e, tolerance)) return *found;
+  if (auto found = wrong_slope(e, others)) return *found;
   return {Mistake::unknown, "no known kind of mistake explains the difference"};
 }
 
@@ -332,6 +341,10 @@ const char* name_of(Mistake mistake) {
                                    "missing sum over a broadcast axis",
                                    "overwritten",
                                    "shifted",
+                                   "wrong slope",
+                                   "sum over the wrong axis",
+                                   "cross terms",
+                                   "invariant broken",
                                    "unknown"};
   return names[static_cast<int>(mistake)];
 }

@@ -24,12 +24,14 @@ struct Evidence {
   std::string name;
   Shape in, out;
   std::vector<double> output;  ///< f's result
+  std::vector<double> input;   ///< N numbers
   bool each_output;            ///< K outputs one by one, in row-major order; else random sums of them
   Matrix analytic;             ///< [K, N]
   Matrix numeric = {};         ///< [K, C], one column for each of `elements`
   Matrix bend = {};            ///< [K, C] slope to the right minus slope to the left
   std::vector<int64_t> elements = {};  ///< row-major positions that were differentiated
   bool reached = false;                ///< the engine returned a gradient at all
+  std::vector<double> yours = {};      ///< [N] the gradient that is drawn, under one random dy
 
   /// Largest numeric derivative, at least a little.
   double scale = 1e-9;
@@ -48,6 +50,10 @@ struct Finding {
 
 /// The first rule that explains the whole difference, or Mistake::unknown. `others` are all inputs.
 Finding explain(const Evidence& e, const std::vector<Evidence>& others, double tolerance);
+
+/// Of numbers that agree one by one: a factor of a slope that is missing, too much or another one, the terms of
+/// a sum over a row, and what each row of the gradient must sum to.
+std::optional<Finding> wrong_slope(const Evidence& e, const std::vector<Evidence>& others);
 
 /// Why f is unfit for differences: not f64, not finite, not the same twice. Mistake::none where it is fit.
 Diagnosis unfit(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters);

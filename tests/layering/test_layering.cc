@@ -30,6 +30,7 @@ const std::map<std::string, Layer> kStems = {
     {"tensor", kTensor},      {"numeric", kTensor},     {"print", kTensor},
     {"walk", kTensor},        {"autograd", kAutograd},  {"backward", kAutograd},
     {"gradcheck", kAutograd}, {"diagnosis", kAutograd}, {"diagnosis_rules", kAutograd},
+    {"diagnosis_slopes", kAutograd},
     {"backward_pass", kAutograd}, {"grads", kAutograd},
     {"op_case", kAutograd},   {"trace", kAutograd},     {"differences", kBase},
     {"ops", kOps},  // ops.h gathers the headers of ops/

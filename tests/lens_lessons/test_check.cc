@@ -191,7 +191,7 @@ TEST_CASE("check: a loop that begins late, and what is right when nothing explai
     return record("odd", {in[0], in[1]}, (in[0] * in[1]).value(),
                   [a = in[0].value(), b = in[1].value()](const Tensor& dy, Grads& dx) {
                     dx.add(0, zip(dy, b, [](auto g, auto v) { return g * v; }));
-                    dx.add(1, zip(dy, a, [](auto g, auto v) { return g * (v * v + 1); }));
+                    dx.add(1, zip(dy, a, [](auto g, auto v) { return g * (v * v + std::cos(9 * v)); }));
                   });
   };
   Printed p = printed(
@@ -199,7 +199,7 @@ TEST_CASE("check: a loop that begins late, and what is right when nothing explai
   CHECK_MESSAGE(p.says("Right: a. Wrong: b."), p.text);
 }
 
-TEST_CASE("check: what a gradient that no rule explains lacks is looked for") {
+TEST_CASE("check: what a slope lacks, and what a row must sum to, is said in the names of the inputs") {
   auto hint = [](const OpFunction& f, const std::vector<lens::CheckInput>& inputs,
                  const std::string& expected) {
     Printed p = printed([&] { return lens::check("own", f, inputs); });
@@ -221,7 +221,8 @@ TEST_CASE("check: what a gradient that no rule explains lacks is looked for") {
   };
   hint(tanh_with([](auto, auto v) { return v * (1 - v); }), x, "It has y (1 - y) where 1 - y^2 belongs.");
   hint(tanh_with([](auto u, auto) { return 1 - u * u; }), x, "It has 1 - x^2 where 1 - y^2 belongs.");
-  hint(tanh_with([](auto, auto v) { return v * (1 - v * v); }), x, "It has a factor y too many.");
+  hint(tanh_with([](auto, auto v) { return v * (1 - v * v); }), x,
+       "It has a factor y too many, or the division by it is missing.");
   auto gate = [](const std::vector<Var>& in) {
     Tensor s = sigmoid(in[1]).value();
     return record("glu", {in[0], in[1]}, (in[0] * s).value(),
@@ -231,20 +232,20 @@ TEST_CASE("check: what a gradient that no rule explains lacks is looked for") {
                   });
   };
   hint(gate, {x[0], {"gate", lens::random({2, 4}, 2)}},
-       "✗ unknown in gate The factor 1 - s(gate) is missing. Right: x.");
+       "✗ wrong slope in gate It lacks the factor 1 - s(gate)");
   auto crossed = [](const std::vector<Var>& in) {
     Var y = softmax(in[0]);
     return record("softmax", {in[0]}, y.value(), [y = y.value()](const Tensor& dy, Grads& dx) {
       dx.add(0, (Var(dy) - Var(y) * sum(Var(dy) * y, {.axes = {1}, .keep_dims = true})).value());
     });
   };
-  hint(crossed, x, "Each row of the gradient must sum to 0");
+  hint(crossed, x, "what each sends itself, before the sum, is dy times 1 - y too large.");
   auto unit = [](const std::vector<Var>& in) {
     Tensor length = sqrt(sum(in[0] * in[0], {.axes = {1}, .keep_dims = true})).value();
     return record("unit", {in[0]}, (in[0] / length).value(),
                   [length](const Tensor& dy, Grads& dx) { dx.add(0, (Var(dy) / length).value()); });
   };
-  hint(unit, x, "times its row of x must sum to 0");
+  hint(unit, x, "The term with y (dy . y), summed over a row, is missing");
   // Where nothing fits nothing is said.
   hint(tanh_with([](auto u, auto) { return std::cos(3 * u) + 2; }), x,
        "No known kind of mistake explains the difference.");
@@ -270,6 +271,13 @@ TEST_CASE("Rows and Ids: an index out of range names the line that used it") {
   CHECK(thrown([&] { m[0][-1] = 1; }).starts_with("[index] -1 is out of range"));
   CHECK(
       thrown([&] { lens::dot(m[0], m[1], 4); }).starts_with("[dot] 4 numbers are wanted of rows of 3 and 3"));
+  lens::Vector x(lens::zeros({3}));
+  x[2] += 4;
+  CHECK(lens::dot(x, m[1], 3) == 20);
+  CHECK(thrown([&] { x[3] = 1; }).starts_with("[index] 3 is out of range: there are 3"));
+  CHECK(thrown([&] {
+          lens::Vector(lens::zeros({2, 3}));
+        }).starts_with("[vector] a vector has one axis, and this tensor is [2, 3]: Rows"));
   lens::Ids ids(Tensor::from_ids({2}, {7, 8}));
   CHECK(ids[1] == 8);
   CHECK(thrown([&] { ids[2] = 1; }).starts_with("[index] 2 is out of range"));

@@ -90,6 +90,24 @@ TEST_CASE("chapters: no solution passes with one of its += as =, and where nothi
   CHECK(named >= 8);
 }
 
+TEST_CASE("chapters: what people write into the holes is named, and what is right passes") {
+  std::string table = lens::read_text(LENS_MISTAKES);
+  for (size_t at; (at = table.find("\\\n")) != std::string::npos;) table.erase(at, 2);
+  std::istringstream lines(table);
+  int programs = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    Ran r = run(kZoo + " mistakes/" + std::to_string(programs++));
+    std::string expected = line.substr(line.rfind(" | ") + 3), said;
+    CAPTURE(line);
+    for (char c : r.out)  // on one line
+      if (char d = c == '\n' ? ' ' : c; d != ' ' || said.empty() || said.back() != ' ') said += d;
+    CHECK_MESSAGE(r.code == (expected[0] == '!' ? 0 : 1), r.out);
+    CHECK_MESSAGE(said.find(expected[0] == '!' ? "✓ right" : expected) != std::string::npos, r.out);
+  }
+  CHECK(programs >= 50);
+}
+
 TEST_CASE("chapters are short, have one hole to three, and starters differ from solutions in holes alone") {
   Course course("lesson");
   for (const Unit& unit : course.units()) {
@@ -127,6 +145,8 @@ TEST_CASE("labs: every broken program is refused with its diagnosis, every mende
     CHECK(run(kZoo + " labs/" + unit.name + "/broken").code < 99);
     CHECK(run(kZoo + " labs/" + unit.name + "/fixed").code == 0);
     CHECK(lens::read_text(unit.folder / "hint.md").size() > 20);
+    // What it was, how it shows in a training, which test to keep.
+    CHECK(lens::read_text(unit.folder / "after.txt").size() > 200);
   }
 }
 
@@ -240,7 +260,7 @@ TEST_CASE("texts fit 80 columns, and each chapter has one picture") {
     for (const Unit& unit : course.units()) {
       CAPTURE(unit.name);
       int fences = 0;
-      for (const char* file : {"text.md", "hint.md", "after.md"}) {
+      for (const char* file : {"text.md", "hint.md", "after.md", "after.txt"}) {
         if (!fs::exists(unit.folder / file)) continue;
         std::string text = lens::read_text(unit.folder / file);
         for (size_t at = 0; (at = text.find("```\n", at)) != std::string::npos; ++at) ++fences;
@@ -314,7 +334,7 @@ TEST_CASE("docs/lessons.md: the listing compiles and passes, the chapters and la
   Ran r = run((s.path / "mine").string());
   CHECK_MESSAGE(r.code == 0, r.out);
   CHECK(r.says("my attention\n"));
-  CHECK(r.says("apples"));
+  CHECK(r.says("✓ annotations [3, 2]  largest relative error"));
   CHECK(page.find("eighteen chapters") != std::string::npos);
   CHECK(page.find("sixteen programs") != std::string::npos);
   CHECK(Course("lab").units().size() == 16);
@@ -339,7 +359,7 @@ TEST_CASE("a lab is judged by its tests, not by what the program says") {
   s.write(file, s.lens("lab 1 --solution").out);
   Ran accepted = s.lens("lab verify 1");
   CHECK_MESSAGE(accepted.code == 0, accepted.out);
-  CHECK(accepted.says("● lab 1 is solved."));
+  CHECK(accepted.says("● lab 1 is solved.\n\n  The backward took only the diagonal of the softmax"));
   CHECK(s.lens("lab").says("●  1"));
   CHECK(s.lens("lab verify 2").says("is not there: " + kLens + " lab 2 hands it out"));
   CHECK(s.lens("lab 1 --reset").says("yours is kept as gradus-labs/01-diagonal-softmax.old-1.cc"));
@@ -492,7 +512,8 @@ TEST_CASE("lens check: all registered operations agree with finite differences")
   CHECK(list.says("softmax"));
   Ran one = run(kLens + " check softmax");
   CHECK(one.code == 0);
-  CHECK(one.says("✓ the gradients agree"));
+  CHECK(one.says("✓ softmax: masked: the gradients agree with finite differences"));
+  CHECK(std::count(one.out.begin(), one.out.end(), '\n') < 12);  // a line each
   Ran all = run(kLens + " check --all");
   CHECK_MESSAGE(all.code == 0, all.out.substr(0, 2000));
   CHECK(all.says(" cases, 0 wrong"));

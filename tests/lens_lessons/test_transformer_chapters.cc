@@ -1,5 +1,4 @@
-// Chapters 13 to 18: what people write instead is named, the numbers of the texts are the engine's, and 18 is put
-// together of the learner's own files.
+// Chapters 13 to 18: the numbers of the texts are the engine's, and 18 is put together of the learner's own files.
 
 #include <fmt/core.h>
 #include <gradus/numeric.h>
@@ -8,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <sstream>
 
 #include "../quick_doctest.h"
@@ -29,20 +27,6 @@ std::string text_of_chapter(const char* which) {
 }
 
 }  // namespace
-
-TEST_CASE("chapters 13 to 17: what people write instead is called by its name") {
-  std::istringstream list(lens::read_text(LENS_SLIPS));
-  std::map<std::string, int> counts;
-  for (std::string line; std::getline(list, line);) {
-    if (line.starts_with("#")) continue;
-    CAPTURE(line);
-    const std::string chapter = line.substr(0, line.find(' '));
-    Ran r = run(fmt::format("{} lessons/{}/slip-{}", kZooOfLoops, chapter, counts[chapter]++));
-    CHECK(r.code == 1);
-    CHECK_MESSAGE(r.says("✗ " + line.substr(line.rfind("| ") + 2)), r.out);
-  }
-  CHECK(counts.size() == 5);
-}
 
 TEST_CASE("chapters 13 and 17: the tables of their texts are what the programs print") {
   for (const char* name : {"13-scaled-dot", "17-residual"}) {

@@ -1,8 +1,7 @@
 """zoo.py OUTPUT LENS_FOLDER [together]: writes one C++ file with all chapters' starters and solutions and all labs in it,
-each in a namespace of its own, so that the tests need compile one file and not eighty. And all solutions with one of
-their `+=` set to `=`: lessons/01-chain-rule/set-0, set-1, ... And what people write instead:
-slips.txt. With `together`: instead the chapters that are put together
-of other chapters, with the solutions of those."""
+each in a namespace of its own, so that the tests need compile one file and not a hundred. And all solutions with one of
+their `+=` set to `=`: lessons/01-chain-rule/set-0, set-1, ... And the mistakes of mistakes.txt in their holes: mistakes/0,
+1, ... With `together`: instead the chapters that are put together of other chapters, with the solutions of those."""
 import pathlib
 import re
 import sys
@@ -50,19 +49,18 @@ for name in names("lessons"):
         at = hole + sum.start()
         bodies.append(f"namespace {space} {{\n{text[:at]}={text[at + 2:]}}}\n")
         programs.append((f"lessons/{name}/set-{k}", f"{space}::program"))
-counts = {}
-for line in (pathlib.Path(__file__).parent / "slips.txt").read_text().splitlines():
-    if line.startswith("#") or together:
-        continue
-    name, right, wrong, _ = (part.strip() for part in line.split("|"))
+for warning in ("conversion", "unused-parameter", "unused-variable"):  # learners are warned less
+    bodies.append(f'#pragma GCC diagnostic ignored "-W{warning}"\n')
+lines = (pathlib.Path(__file__).parent / "mistakes.txt").read_text().replace("\\\n", "").splitlines()
+for k, line in enumerate(line for line in lines if line and not line.startswith("#") and not together):
+    name, code, _ = line.split(" | ")
     text = solution((root / "lessons" / name / "unit.cc").read_text())
-    holes = re.split(r"(---- your turn.*?---- end ----)", text, flags=re.S)
-    slipped = "".join(part.replace(right, wrong) if i % 2 else part for i, part in enumerate(holes))
-    assert slipped != text, line
-    k = counts[name] = counts.get(name, -1) + 1
-    space = f"lessons_{name}_slip_{k}".replace("-", "_")
-    bodies.append(f"namespace {space} {{\n{slipped}}}\n")
-    programs.append((f"lessons/{name}/slip-{k}", f"{space}::program"))
+    right, arrow, wrong = code.partition(" => ")
+    holes = re.split(r"(---- your turn.*?\n)(.*?)(// ---- end ----)", text, flags=re.S)
+    for i in range(2, len(holes), 4) if arrow else (2,):
+        holes[i] = holes[i].replace(right, wrong) if arrow else code + "\n"
+    bodies.append(f"namespace mistake_{k} {{\n{''.join(holes)}}}\n")
+    programs.append((f"mistakes/{k}", f"mistake_{k}::program"))
 # The files' own includes are done before the namespaces open, and do nothing within them.
 text = "".join(f"#include {h}\n" for h in sorted(headers)) + "\n#define main program\n" + "".join(bodies) + "#undef main\n"
 text += "\nint main(int argc, char** argv) {\n"

@@ -16,104 +16,11 @@ namespace {
 
 using namespace gradus;
 
-double logistic(double x) { return 1 / (1 + std::exp(-x)); }
-
-using Both = double (*)(double x, double y);
-double one(double, double) { return 1; }
-double itself(double x, double) { return x; }
-
-// What derivatives of functions of one number are made of; {} stands for the input's name.
-struct Term {
-  const char* text;
-  Both of;
-};
-constexpr Term kTerms[] = {
-    {"{}", itself},
-    {"y", [](double, double y) { return y; }},
-    {"1 - y", [](double, double y) { return 1 - y; }},
-    {"1 - y^2", [](double, double y) { return 1 - y * y; }},
-    {"y (1 - y)", [](double, double y) { return y * (1 - y); }},
-    {"s({})", [](double x, double) { return logistic(x); }},
-    {"1 - s({})", [](double x, double) { return 1 - logistic(x); }},
-    {"s({0}) (1 - s({0}))", [](double x, double) { return logistic(x) * (1 - logistic(x)); }},
-    {"1 - {}^2", [](double x, double) { return 1 - x * x; }},
-    {"{0} (1 - {0})", [](double x, double) { return x * (1 - x); }}};
-
-std::string text_of(const Term& t, const std::string& x) { return fmt::format(fmt::runtime(t.text), x); }
-
-// Whether yours times `left` is the right one times `right`, everywhere, at three elements or more.
-bool fits(const InputDiagnosis& in, const Tensor& x, const Tensor& y, Both left, Both right) {
-  int64_t seen = 0;
-  double largest = 0;
-  for (double v : in.numeric.to_vector())
-    if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    double n = in.numeric.at(i), a = in.analytic.at(i), u = x.at(i), v = y.at(i);
-    if (std::isnan(n) || std::abs(n) < 1e-3 * largest) continue;
-    double one = a * left(u, v), two = n * right(u, v);
-    if (!(std::abs(one - two) <= 1e-5 * std::max(std::abs(one), std::abs(two)))) return false;
-    ++seen;
-  }
-  return seen >= 3;
-}
-
-std::string factor_hint(const InputDiagnosis& in, const Tensor& x, const Tensor& y) {
-  for (const Term& t : kTerms) {
-    if (fits(in, x, y, t.of, one)) return fmt::format("The factor {} is missing.", text_of(t, in.name));
-    if (fits(in, x, y, one, t.of)) return fmt::format("It has a factor {} too many.", text_of(t, in.name));
-  }
-  for (const Term& is : kTerms)
-    for (const Term& should : kTerms)
-      if (fits(in, x, y, should.of, is.of))
-        return fmt::format("It has {} where {} belongs.", text_of(is, in.name), text_of(should, in.name));
-  return "";
-}
-
-// The first row of t whose sum, weighted with w, is not 0 beside the size of its terms; -1 when there is none.
-int64_t uneven_row(const Tensor& t, Both weight, const Tensor& x, double& sum) {
-  int64_t columns = t.size(-1);
-  for (int64_t r = 0; r < t.numel() / columns; ++r) {
-    double size = 0;
-    sum = 0;
-    for (int64_t i = r * columns; i < (r + 1) * columns; ++i) {
-      double term = t.at(i) * weight(x.at(i), 0);
-      sum += term;
-      size += std::abs(term);
-    }
-    if (!(std::abs(sum) <= 1e-6 * size)) return r;
-  }
-  return -1;
-}
-
-std::string row_hint(const InputDiagnosis& in, const Tensor& x) {
-  if (x.dims() == 0 || x.size(-1) < 2 || x.numel() == 0) return "";
-  double sum = 0;
-  int64_t row = -1;
-  if (uneven_row(in.numeric, one, x, sum) < 0 && (row = uneven_row(in.analytic, one, x, sum)) >= 0)
-    return fmt::format(
-        "Each row of the gradient must sum to 0, as the result does not change when a whole row of {} is "
-        "shifted; row {} of yours sums to {:.3g}.",
-        in.name, row, sum);
-  if (uneven_row(in.numeric, itself, x, sum) < 0 && (row = uneven_row(in.analytic, itself, x, sum)) >= 0)
-    return fmt::format(
-        "Each row of the gradient times its row of {0} must sum to 0, as the result does not change when a row "
-        "of {0} is scaled; row {1} of yours gives {2:.3g}.",
-        in.name, row, sum);
-  return "";
-}
-
-// What a wrong gradient that no rule explains lacks or has too much of: where each element goes by itself a
-// factor made of the input x and the result y, or what all rows of the right one share. "": nothing fits.
-std::string hint_of(const InputDiagnosis& in, const Tensor& x, const Tensor& y) {
-  std::string hint = x.shape() == y.shape() ? factor_hint(in, x, y) : "";
-  return hint.empty() ? row_hint(in, x) : hint;
-}
-
 class Checker {
  public:
   Checker(const std::string& title, const CheckOptions& options)
-      : options_(options), style_(style_of_stdout()), log_(title) {
-    print(toned(title, Tone::strong, style_) + "\n\n");
+      : options_(options), style_(style_of_stdout()), title_(title), log_(title) {
+    if (!options.brief) begin();
   }
 
   // Of an operation and its inputs, or of a model and its parameters.
@@ -151,15 +58,6 @@ class Checker {
     if (e && compare_values(f, *e, values, inputs)) return 1;
     Diagnosis d = diagnose(call, named, options_.diagnosis);
     if (e && !d && !d.inputs.empty()) ask_suspects(f, *e, values, d);
-    if (d.mistake == Mistake::unknown && d.sentence.find('\n') == std::string::npos) {
-      NoGrad guard;
-      Tensor y = f(as_vars(values)).value();
-      for (InputDiagnosis& in : d.inputs)
-        for (size_t i = 0; i < inputs.size(); ++i)
-          if (in.mistake == Mistake::unknown && inputs[i].name == in.name)
-            if (std::string hint = hint_of(in, values[i], y); !hint.empty())
-              d.name = in.name, d.sentence = hint;
-    }
     return report(d, inputs);
   }
 
@@ -168,10 +66,16 @@ class Checker {
     return report(d, {}) || ignored(d);
   }
 
+  void begin() {
+    if (!begun_) print(toned(title_, Tone::strong, style_) + "\n\n");
+    begun_ = true;
+  }
+
   static void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
   int failed(const std::string& kind, const std::string& sentence, const std::string& where) {
     log_.fail(kind, sentence, where);
+    begin();
     print("  " + toned("✗ " + kind, Tone::bad, style_) +
           (where.empty() ? "" : " in " + toned(where, Tone::strong, style_)) + "\n" +
           wrapped(sentence, std::min(style_.width, 92), 4) + "\n");
@@ -263,9 +167,20 @@ class Checker {
       log_.add(in.name, in.analytic, in.numeric, "numeric", words_of(in.name), in.worst_error,
                options_.diagnosis.tolerance, in.floor);
     }
-    if (shown) {
-      std::string shape = shown->analytic.shape().str();
-      print("  " + toned("the gradient of " + shown->name + " " + shape, Tone::quiet, style_) + "\n");
+    const std::string what = options_.exercise.empty() ? "the gradients agree" : "right: agrees";
+    const std::string verdict = fmt::format("{} with finite differences, worst {:.1e}", what, worst);
+    if (d && options_.brief) {
+      print(toned("✓", Tone::good, style_) + fmt::format(" {}: {}\n", title_, verdict));
+      return 0;
+    }
+    begin();
+    if (shown && !d) {
+      std::string text =
+          fmt::format("the gradient of {} {} under a random dy", shown->name, shown->analytic.shape().str());
+      if (d.dy.numel() <= 12)
+        for (int64_t i = 0; i < d.dy.numel(); ++i)
+          text += fmt::format("{}{:.2f}", i ? ", " : ": ", d.dy.at(i));
+      print(toned(wrapped(text, std::min(style_.width, 92), 2), Tone::quiet, style_));
       Picture picture{shown->name,           shown->analytic, shown->numeric,
                       words_of(shown->name), "numeric",       options_.diagnosis.tolerance,
                       shown->floor};
@@ -287,9 +202,7 @@ class Checker {
       if (cut != std::string::npos) return failed(d.sentence.substr(0, cut), d.sentence.substr(cut + 1), "");
       return failed(name_of(d.mistake), sentence_case(d.sentence) + where_to_look(d), d.name);
     }
-    const char* what = options_.exercise.empty() ? "the gradients agree" : "right: agrees";
-    std::string line = fmt::format("✓ {} with finite differences, worst {:.1e}", what, worst);
-    print("  " + toned(line, Tone::good, style_) + "\n\n");
+    print("  " + toned("✓ " + verdict, Tone::good, style_) + "\n\n");
     return 0;
   }
 
@@ -335,6 +248,8 @@ class Checker {
 
   const CheckOptions& options_;
   PictureStyle style_;
+  std::string title_;
+  bool begun_ = false;
   CheckLog log_;
 };
 
@@ -364,6 +279,13 @@ int64_t Row::checked(const Index& k, int64_t size) {
   // Not fail(): within a backward it names the line of the op.
   throw Error(fmt::format("[index] {} is out of range: there are {}, from 0 to {} ({})", k.i, size, size - 1,
                           to_string(k.at)));
+}
+
+Vector::Vector(const Tensor& t, Caller line) : Row(t.f64(), t.numel()), t_(t) {
+  if (t.dims() > 1)
+    throw Error(
+        fmt::format("[vector] a vector has one axis, and this tensor is {}: Rows m(...); m[i][k] ({})",
+                    t.shape().str(), to_string(line)));
 }
 
 double dot(const Row& a, const Row& b, const Index& n) {

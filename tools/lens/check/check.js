@@ -60,11 +60,19 @@
         }});
       $("maps").append(el("div", {style: `--size:${size}px`}, el("h3", {}, title), el("div", {class: "scroll"}, table)));
     };
-    map("yours", t.yours);
-    map(t.expected_title, t.expected);
-    map("difference", difference);
-    put($("legend"), [html`<span><span class="less">negative</span><span class="ramp gradient"></span><span class="more">positive</span>, ±${show(scale, 3)} in all three</span>
-      <span><span class="key outlined"></span>differs</span><span><span class="key hatch"></span>not computed</span>`,
+    // Where all is right, two equal maps and one of zeros would say it thrice.
+    const right = !isWrong(t);
+    $("maps").classList.toggle("alone", right);
+    if (right) map(`yours and ${t.expected_title}, equal to ${show(t.error, 2)} of their size`, t.yours);
+    else {
+      map("yours", t.yours);
+      map(t.expected_title, t.expected);
+      map("difference", difference);
+    }
+    put($("legend"), [html`<span><span class="less">negative</span><span class="ramp gradient"></span><span class="more">positive</span>, ±${show(scale, 3)}${right ? "" : " in all three"}</span>
+      <span>under a random dy, the gradient of the result</span>`,
+      (right ? [] : html`<span><span class="key outlined"></span>differs</span>`),
+      (t.expected.includes(null) ? html`<span><span class="key hatch"></span>not computed</span>` : []),
       (shownRows < rows || shownColumns < columns ? html`<span>the first ${shownRows} × ${shownColumns} of ${rows} × ${columns}</span>` : [])]);
   }
   function pick(i) {

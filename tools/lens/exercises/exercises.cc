@@ -175,27 +175,42 @@ const Exercise kSoftmax{
         return r.y[k] * (r.dy[k] - std::accumulate(r.dy, r.dy + r.n, 0.0) / static_cast<double>(r.n));
       })}}};
 
+// dz of each score, made of its probability and of whether it is the target's, over the number of rows or not.
+OpFunction scores_by(double (*dz)(double p, bool wanted), bool mean = true) {
+  return [=](const In& in) {
+    Tensor p = softmax(in[0]).value(), out(p.shape(), p.dtype());
+    for (int64_t i = 0, v = p.size(-1); i < p.numel(); ++i)
+      out.set(i, dz(p.at(i), in[1].value().i32()[i / v] == i % v));
+    return with_gradient_of(mean_loss(in),
+                            sum(in[0] * Var(out)) / (mean ? static_cast<double>(in[1].numel()) : 1));
+  };
+}
+
+const char* const kAsOfP =
+    "-onehot / p is the gradient of the probabilities p. From there it still goes back through softmax "
+    "(chapter 5), where almost everything cancels: dz = (p - onehot) / N.";
+double of_p(double p, bool wanted) { return wanted ? -1 / p : 0; }
+
 const Exercise kCrossEntropy{
     "cross-entropy",
     [](auto& in) { return mean_loss(in); },
     {{"target missing",
       "It is p / B: the probability of the right word must be lowered by 1, dz = (p - onehot) / B.",
-      [](auto& in) {
-        double n = static_cast<double>(in[1].numel());
-        return with_gradient_of(mean_loss(in), sum(in[0] * cut(softmax(in[0]))) / n);
-      }},
+      scores_by([](double p, bool) { return p; })},
      {"right word only",
       "Only the right word's score gets a gradient, p - 1. The others are too likely by their whole p: dz = p "
       "there.",
-      [](auto& in) {
-        double n = static_cast<double>(in[1].numel());
-        Tensor p = softmax(in[0]).value(), dz = Tensor::zeros(p.shape(), p.dtype());
-        for (int64_t i = 0, v = p.size(-1); i < in[1].numel(); ++i) {
-          int64_t at = i * v + in[1].value().i32()[i];
-          dz.set(at, p.at(at) - 1);
-        }
-        return with_gradient_of(mean_loss(in), sum(in[0] * Var(dz)) / n);
-      }}}};
+      scores_by([](double p, bool wanted) { return wanted ? p - 1 : 0; })},
+     {"gradient of p", kAsOfP, scores_by(of_p)},
+     {"gradient of p", kAsOfP, scores_by(of_p, false)},
+     {"1 everywhere",
+      "The 1 is subtracted in every place, or p from 1. It is the truth's: 1 for the target, 0 for all other "
+      "words.",
+      scores_by([](double p, bool) { return p - 1; })},
+     {"1 everywhere",
+      "The 1 is subtracted in every place, or p from 1. It is the truth's: 1 for the target, 0 for all other "
+      "words.",
+      scores_by([](double p, bool) { return 1 - p; })}}};
 
 const Exercise kEmbedding{"embedding", [](auto& in) { return embedding(in[0], in[1].value()); }, {}};
 

@@ -136,7 +136,22 @@ Var additive_value_only(const In& in) {
 }
 
 // The backward of the chapter by hand, with one of the slips that loops over j, a and d invite.
-enum class Slip { set_dh, set_dv, set_dUa, set_dWa, set_ds, no_v, no_u, no_alpha, half_tanh, plain, turned };
+enum class Slip {
+  set_dh,
+  set_dv,
+  set_dUa,
+  set_dWa,
+  set_ds,
+  no_v,
+  no_u,
+  no_alpha,
+  half_tanh,
+  sigmoid,
+  plain,
+  plus,
+  mix_in_dUa,
+  turned
+};
 Var additive_with(const In& in, Slip slip) {
   Tensor c = additive(in).value();
   auto backward = [=, s = in[0].value(), h = in[1].value(), Wa = in[2].value(), Ua = in[3].value(),
@@ -158,14 +173,17 @@ Var additive_with(const In& in, Slip slip) {
     for (int64_t j = 0; j < S; ++j) mean += along(h, j) / static_cast<double>(S);
     for (int64_t j = 0; j < S; ++j) {
       for (int64_t k = 0; k < D; ++k) put(1, j * D + k, alpha.at(j) * g.at(k), false);
-      double delta = along(h, j) - (slip == Slip::plain ? mean : along(c, 0));
+      double delta = along(h, j) - (slip == Slip::plain ? mean : along(c, 0)) * (slip == Slip::plus ? -1 : 1);
       if (slip != Slip::no_alpha) delta *= alpha.at(j);
       for (int64_t a = 0; a < A; ++a) {
-        double u_a = u.at(j * A + a), dz = slip == Slip::half_tanh ? 1 - u_a : 1 - u_a * u_a;
+        double u_a = u.at(j * A + a), dz = slip == Slip::half_tanh ? 1 - u_a
+                                           : slip == Slip::sigmoid ? u_a * (1 - u_a)
+                                                                   : 1 - u_a * u_a;
         dz *= (slip == Slip::no_v ? 1 : v.at(a)) * delta;
         put(4, a, slip == Slip::no_u ? delta : u_a * delta, slip == Slip::set_dv);
         for (int64_t k = 0; k < D; ++k) {
-          put(3, a * D + k, dz * h.at(j * D + k), slip == Slip::set_dUa);
+          put(3, a * D + k, dz * (slip == Slip::mix_in_dUa ? c.at(k) : h.at(j * D + k)),
+              slip == Slip::set_dUa);
           put(1, j * D + k, dz * Ua.at(a * D + k), slip == Slip::set_dh);
         }
         for (int64_t i = 0; i < H; ++i) {
@@ -242,6 +260,16 @@ const Exercise kAdditive{
       [](auto& in) { return additive_with(in, Slip::no_alpha); }},
      {"half of tanh", "The slope of tanh is 1 - u^2; here it is 1 - u.",
       [](auto& in) { return additive_with(in, Slip::half_tanh); }},
+     {"slope of the sigmoid", "The slope of tanh is 1 - u^2; u (1 - u) is that of the sigmoid.",
+      [](auto& in) { return additive_with(in, Slip::sigmoid); }},
+     {"average added",
+      "g . c is added to g . h_j, and must be subtracted: a word gains what it is better than the mix, "
+      "delta_j = alpha_j g.(h_j - c).",
+      [](auto& in) { return additive_with(in, Slip::plus); }},
+     {"mix for annotation",
+      "dUa is made of c, the mix. What Ua is multiplied with is the annotation of the word: dUa_ad = sum_j "
+      "dz_ja h_jd.",
+      [](auto& in) { return additive_with(in, Slip::mix_in_dUa); }},
      {"plain average",
       "Each annotation is compared with the plain average of all. Compare it with c, the mix that the "
       "weights make: delta_j = alpha_j g.(h_j - c).",

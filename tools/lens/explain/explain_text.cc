@@ -50,7 +50,9 @@ struct Report {
     head();
     out_ += "\nWeights: where each word looks\n";
     weights();
-    out_ += "\nScore pull, -dL/de: + would get more attention by a step of gradient descent, - less\n";
+    out_ +=
+        "\nScore pull, -dL/de: + would get more attention by a step of gradient descent, - less; "
+        "+. and -. are below 0.0005\n";
     pulls();
     one_step();
     return out_;

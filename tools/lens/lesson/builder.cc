@@ -19,6 +19,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "compile_error.h"
 #include "paths.h"
 #include "scratch.h"
 
@@ -77,14 +78,14 @@ int64_t memory_of(pid_t process) {
 
 fs::path course_folder() { return places().data; }
 
-Ended run_program(const std::vector<std::string>& command, std::string* output, int seconds) {
+Ended run_program(const std::vector<std::string>& command, std::string* output, int seconds, int stream) {
   std::fflush(stdout);
   int ends[2] = {-1, -1};
   if (output && pipe2(ends, O_CLOEXEC) != 0)
     throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  if (output) posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  if (output) posix_spawn_file_actions_adddup2(&actions, ends[1], stream);
   std::vector<char*> arguments;
   for (const std::string& a : command) arguments.push_back(const_cast<char*>(a.c_str()));
   arguments.push_back(nullptr);
@@ -157,7 +158,7 @@ Judged judge(const Trial& trial, std::string* output) {
     if (!out.flush()) throw std::runtime_error(source.string() + " cannot be written");
   }
   Judged out;
-  if (!build_program(source, program, trial.coloured, trial.optimised)) {
+  if (!build_program(source, program, trial.coloured, trial.source, trial.optimised)) {
     out.why = "it does not compile: see above";
     return out;
   }
@@ -184,7 +185,8 @@ Judged judge(const Trial& trial, std::string* output) {
   return out;
 }
 
-bool build_program(const fs::path& source, const fs::path& program, bool coloured, bool optimised) {
+bool build_program(const fs::path& source, const fs::path& program, bool coloured, const fs::path& learners,
+                   bool optimised) {
   std::vector<std::string> command(std::begin(kCompiler), std::end(kCompiler));
   if (const char* other = std::getenv("CXX"); other && *other) {  // words, as make reads them
     std::istringstream words(other);
@@ -205,7 +207,17 @@ bool build_program(const fs::path& source, const fs::path& program, bool coloure
   for (const std::string& part : {source.string(), std::string("-o"), program.string(), "-L" + library,
                                   std::string("-lgradus-lens"), "-Wl,-rpath," + library})
     command.push_back(part);
-  return run_program(command).code == 0;
+  std::string messages;
+  const bool built = run_program(command, &messages, 0, 2).code == 0;
+  // By the name that the learner knows it by.
+  const std::string file = (learners.empty() ? source : learners).string(),
+                    whole = fs::absolute(file).string();
+  for (size_t at = 0; whole != file && (at = messages.find(whole, at)) != std::string::npos;
+       at += file.size())
+    messages.replace(at, whole.size(), file);
+  std::string first = built ? "" : first_error(messages, file);
+  fmt::print(stderr, "{}", first.empty() ? messages : first);
+  return built;
 }
 
 }  // namespace lens

@@ -10,11 +10,11 @@ namespace lens {
 /// Where the folders lessons/ and labs/ are: beside the program where it is installed, else in the source tree.
 std::filesystem::path course_folder();
 
-/// Compiles and links one file with the compiler that built lens. The compiler's messages go to
-/// stderr. False when it has errors.
-/// `optimised`: a little.
+/// Compiles and links one file with the compiler that built lens, unoptimised or a little `optimised`. The compiler's warnings go to
+/// stderr, or the first error in the file (compile_error.h), or in the learner's that it includes. False when
+/// it has errors.
 bool build_program(const std::filesystem::path& source, const std::filesystem::path& program, bool coloured,
-                   bool optimised = false);
+                   const std::filesystem::path& learners = {}, bool optimised = false);
 
 /// How a program came to its end.
 struct Ended {
@@ -22,9 +22,11 @@ struct Ended {
   bool late = false, greedy = false;  ///< it was ended: beyond its time, or its memory
 };
 
-/// Runs a program; its output goes to stdout, or (10 MB of it) is added to *output. With `seconds` it is ended
-/// after so many, and when it has taken more than 4 GB, or half of what the machine has where that is less.
-Ended run_program(const std::vector<std::string>& command, std::string* output = nullptr, int seconds = 0);
+/// Runs a program; its output goes to stdout, or (10 MB of it) is added to *output; with `stream` 2 that is
+/// what it writes to stderr. With `seconds` it is ended after so many, and when it has taken more than 4 GB, or
+/// half of what the machine has where that is less.
+Ended run_program(const std::vector<std::string>& command, std::string* output = nullptr, int seconds = 0,
+                  int stream = 1);
 
 /// A learner's file, and what decides: an expression for the exit status, `learners_main` being the file's
 /// main().

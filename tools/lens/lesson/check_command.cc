@@ -21,14 +21,15 @@ bool matches(const OpCase& c, const std::string& name) {
 
 int check_case(const OpCase& c, bool reference) {
   if (reference && !c.reference) {
-    fmt::print("{}: no composed twin\n\n", c.name);
+    fmt::print("  {}: no composed twin\n", c.name);
     return 0;
   }
   std::vector<CheckInput> inputs;
   std::vector<gradus::Tensor> samples = gradus::sample_inputs(c, gradus::DType::f64);
-  for (size_t i = 0; i < samples.size(); ++i) inputs.push_back({fmt::format("input{}", i), samples[i]});
+  for (size_t i = 0; i < samples.size(); ++i)
+    inputs.push_back({samples.size() == 1 ? "x" : fmt::format("x{}", i), samples[i]});
   return check(c.name + (reference ? " (composed)" : ""), reference ? c.reference : c.op, inputs,
-               {.diagnosis = {.tolerance = c.tolerance}});
+               {.diagnosis = {.tolerance = c.tolerance}, .brief = true});
 }
 
 void list_cases() {
@@ -75,7 +76,7 @@ int check_command(const CheckCommandOptions& options) {
       throw UsageError(fmt::format("there is no operation {}: {} check lists them{}", name, program(),
                                    nearest.empty() ? "" : "; hint: " + nearest + "?"));
     }
-  if (checked > 1) fmt::print("{} cases, {} wrong\n", checked, wrong);
+  if (checked > 1) fmt::print("\n{} cases, {} wrong\n", checked, wrong);
   return wrong != 0;
 }
 

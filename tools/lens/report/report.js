@@ -7,7 +7,7 @@
   const logged = (key) => all.some((v) => get(v, key) !== null);
   const missing = (what) => el("p", {class: "missing"}, `${what}: not logged`);
   const narrow = () => innerWidth < 640;
-  const W = 360, H = 170, left = 44, right = 10, top = 10, bottom = 24;
+  const W = 280, H = 150, left = 44, right = 10, top = 10, bottom = 24;
   const lastStep = Math.max(1, ...all.map((v) => get(v, "step") || 0));
   const x = (v) => left + ((W - left - right) * (get(v, "step") || 0)) / lastStep;
 
@@ -25,11 +25,15 @@
 
   // ---- curves ----
 
-  /** A plot over steps of one or two quantities: [[key, factor]]. */
-  function plot(title, keys, log) {
-    const figure = el("figure", {}, el("figcaption", {}, title));
+  /** A plot over steps of one or two quantities: [[key, factor, name]]. On a logarithmic scale where it spans much. */
+  function plot(title, keys) {
+    const caption = el("figcaption", {}, title), figure = el("figure", {}, caption);
     const given = keys.filter(([key]) => logged(key));
     if (!given.length) { figure.append(missing(title)); return {figure, draw() {}}; }
+    const raw = given.flatMap(([key]) => all.map((v) => number(get(v, key)))).filter((v) => v !== null && Number.isFinite(v));
+    const log = raw.length > 0 && Math.min(...raw) > 0 && Math.max(...raw) > 8 * Math.min(...raw);
+    const kind = (key) => (keys.findIndex(([k]) => k === key) === 0 ? "one" : "two");
+    if (log) caption.append(el("span", {class: "quiet"}, " (log scale)"));
     const fits = (y) => y !== null && Math.abs(y) < 1e300;  // so that the difference of two does
     const scale = (value) => (log ? Math.log10(value) : value);
     const values = (key, factor) => all.map((v) => { const y = number(get(v, key)); return y === null ? null : scale(y * factor); });
@@ -49,7 +53,7 @@
     for (const r of data.resumes) { const at = left + ((W - left - right) * r.step) / lastStep; inside.push(html`<line class="broken" x1="${at}" x2="${at}" y1="${top}" y2="${H - bottom}"/>`); }
     inside.push(html`<text x="${left}" y="${H - 6}">step 0</text><text x="${W - right}" y="${H - 6}" text-anchor="end">${lastStep.toLocaleString("en")}</text>`);
     given.forEach(([key, factor]) => {
-      const name = keys.findIndex(([k]) => k === key) === 0 ? "one" : "two";
+      const name = kind(key);
       let piece = [], pieces = [];
       values(key, factor).forEach((value, i) => {
         if (!fits(value)) {
@@ -78,6 +82,11 @@
     });
     box.addEventListener("pointerleave", hideTip);
     figure.append(holder);
+    if (keys.length > 1) {
+      const legend = el("div", {class: "legend"});
+      put(legend, given.map(([key, , name]) => html`<span><svg width="34" height="10" aria-hidden="true"><line class="${kind(key)}" x1="0" x2="34" y1="5" y2="5"/></svg> ${name}</span>`));
+      figure.append(legend);
+    }
     return {figure, draw() { cursor.setAttribute("x1", x(all[state.at])); cursor.setAttribute("x2", x(all[state.at])); }};
   }
   // What losses are counted by; the probe comes in words.
@@ -86,14 +95,32 @@
   $("worst-unit").textContent = token;
   const plots = n === 0 ? [] : [
     plot(`Loss, nats per ${token}`, [["valid_loss", 1, "validation"], ["train_loss", 1, "training"]]),
-    plot(data.pieces ? "Perplexity per piece" : "Perplexity", [["perplexity", 1, "perplexity"]], true),
+    plot(data.pieces ? "Perplexity per piece" : "Perplexity", [["perplexity", 1, "perplexity"]]),
     plot("BLEU, and exact matches in %", [["bleu", 1, "BLEU"], ["exact_match", 100, "exact match, %"]]),
     plot("Entropy of attention, nats", [["attention_entropy", 1, "entropy"]]),
   ];
   plots.forEach((p) => $("curves").append(p.figure));
-  put($("curve-legend"), html`<span><svg width="34" height="10" aria-hidden="true"><line class="one" x1="0" x2="34" y1="5" y2="5"/></svg> validation; BLEU</span>
-    <span><svg width="34" height="10" aria-hidden="true"><line class="two" x1="0" x2="34" y1="5" y2="5"/></svg> training; exact matches</span>
-    ${data.resumes.length ? html`<span><svg width="12" height="12" aria-hidden="true"><line class="broken" x1="6" x2="6" y1="0" y2="12"/></svg> resumed</span>` : ""}`);
+  put($("curve-legend"), data.resumes.length ? html`<span><svg width="12" height="12" aria-hidden="true"><line class="broken" x1="6" x2="6" y1="0" y2="12"/></svg> resumed</span>` : []);
+
+  // ---- what was said, beside what should have been ----
+
+  /** The words of a, those marked that are not in b in this order (longest common subsequence). */
+  function beside(a, b, what) {
+    const x = a.split(" "), y = (b || "").split(" ");
+    if (!b || x.length * y.length > 40000) return [a];
+    const most = Array.from({length: x.length + 1}, () => new Int32Array(y.length + 1));
+    for (let i = x.length - 1; i >= 0; --i)
+      for (let k = y.length - 1; k >= 0; --k) most[i][k] = x[i] === y[k] ? most[i + 1][k + 1] + 1 : Math.max(most[i + 1][k], most[i][k + 1]);
+    const out = [];
+    for (let i = 0, k = 0; i < x.length; ++i) {
+      while (k < y.length && x[i] !== y[k] && most[i][k + 1] > most[i + 1][k]) ++k;
+      const same = k < y.length && x[i] === y[k];
+      out.push(same ? x[i] : el("mark", {title: what}, x[i]), " ");
+      if (same) ++k;
+    }
+    return out;
+  }
+  const said = (v) => { const p = probeOf(v); return p ? p.output || "(says nothing)" : "not logged"; };
 
   // ---- the probe ----
 
@@ -103,16 +130,28 @@
     const v = all[state.at], p = probeOf(v), box = $("probe");
     box.textContent = "";
     if (!p) { box.append(missing("Probe")); return; }
-    const line = (side, text) => el("p", {class: "said"}, el("span", {class: "side"}, side), text);
-    box.append(line("source", p.source));
-    if (p.reference) box.append(line("reference", p.reference));
-    box.append(line("model", p.output || "(says nothing)"));
-    if (p.weights === undefined) { box.append(missing("Attention")); return; }
-    if (!p.weights) { box.append(el("p", {class: "quiet"}, "This model has no attention weights to draw.")); return; }
+    const line = (side, text) => el("p", {class: "said"}, el("span", {class: "side"}, side), el("span", {}, text));
+    const now = el("div");
+    box.append(now);
+    now.append(line("source", [p.source]));
+    if (p.reference) now.append(line("reference", beside(p.reference, p.output, "not said")));
+    now.append(line("model", beside(p.output || "(says nothing)", p.reference, "not in the reference")));
+    if (n > 1) {
+      const shown = Math.min(n, 16), place = (k) => (k < shown ? Math.round((k * (n - 1)) / (shown - 1)) : n);
+      const list = el("div", {}, el("h3", {}, "What it said, by and by"));
+      for (let k = 0; k < shown; ++k)
+        list.append(el("button", {type: "button", class: "then", "aria-pressed": String(state.at >= place(k) && state.at < place(k + 1)), onclick: () => choose(place(k))},
+          el("span", {class: "num quiet"}, `step ${all[place(k)].step}`), el("span", {}, beside(said(all[place(k)]), p.reference, "not in the reference"))));
+      now.append(list);
+    }
+    const looked = el("div");
+    box.append(looked);
+    if (p.weights === undefined) { looked.append(missing("Attention")); return; }
+    if (!p.weights) { looked.append(el("p", {class: "quiet"}, "This model has no attention weights to draw.")); return; }
     const holder = el("div", {class: "scroll"});
     holder.append(heatMap({rows: p.target_words, columns: p.source_words, label: "Attention of the probe",
       cell: (r, c) => ({class: blue(p.weights[r][c], 1), tip: `${p.target_words[r]} looks at ${p.source_words[c]}: ${show(p.weights[r][c], 3)}`})}));
-    box.append(holder, el("p", {class: "legend"}, el("span", {}, "weight 0", el("span", {class: "ramp value"}), "1")));
+    looked.append(holder, el("p", {class: "legend"}, el("span", {}, "weight 0", el("span", {class: "ramp value"}), "1")));
   }
 
   // ---- layers ----
@@ -131,7 +170,7 @@
     $("show-gradient").setAttribute("aria-pressed", String(!state.ratio));
     $("show-ratio").setAttribute("aria-pressed", String(state.ratio));
     $("layers-text").textContent = state.ratio ?
-      "How far the step just before each validation moved each layer, against the size of its weights. About 0.001 is usual." :
+      "How far the step just before each validation moved each layer, against the size of its weights. In the midst of a training about 10⁻³ is usual; 10⁻² and more is too fast. Towards the end, as the learning rate falls, 10⁻⁴ or 10⁻⁵ is no fault; from the beginning on it is: that layer hardly learns." :
       "The norm of each layer's gradient at the step just before each validation, before clipping.";
     if (!hasLayers) { box.append(missing("Gradient norms and updates")); $("layers-legend").textContent = ""; return; }
     const rows = data.layers.map((l) => l.name), small = narrow();
@@ -189,8 +228,8 @@
       const known = data.explained.find((e) => e.source === w.source && e.reference === w.reference);
       box.append(el("div", {class: "sentence"},
         el("span", {class: "side"}, `${show(w.loss, 3)} nats`), el("span", {}, w.source),
-        el("span", {class: "side"}, "reference"), el("span", {}, w.reference),
-        el("span", {class: "side"}, "model"), el("span", {}, w.output || "(says nothing)"),
+        el("span", {class: "side"}, "reference"), el("span", {}, beside(w.reference, w.output, "not said")),
+        el("span", {class: "side"}, "model"), el("span", {}, beside(w.output || "(says nothing)", w.reference, "not in the reference")),
         known ? [el("span", {class: "side"}, "explain"), known.page ? el("a", {href: "./" + encodeURIComponent(known.page)}, "see where it goes wrong") : el("code", {}, known.command)] : null));
     }
   }

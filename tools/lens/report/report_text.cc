@@ -133,7 +133,8 @@ std::string report_text(const json& run, const translator::TerminalStyle& style)
          curve("exact match, %", all, "exact_match", 100, 1, width) +
          curve("attention entropy", all, "attention_entropy", 1, 3, width);
   out += "\ngradient norm, log10\n" + layers(run, false, width);
-  out += "\nupdate / weight, log10 (-3 is usual)\n" + layers(run, true, width);
+  out += "\nupdate / weight, log10 (-3 is usual, -2 too fast; -5 is too slow, but for the end of a run)\n" +
+         layers(run, true, width);
 
   // What a validation's one sentence says: the probe's, or of old logs a sample's.
   auto said = [](const json& v, const char* key) {

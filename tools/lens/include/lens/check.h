@@ -7,8 +7,8 @@
 //                        {{"x", x}, {"weight", weight}});
 //   }
 //
-// prints three heat maps (yours, numeric, difference), one line for each input, and what kind of mistake it
-// is.
+// prints one line for each input, and where one is wrong three heat maps (yours, numeric, difference) and what
+// kind of mistake it is.
 
 #include <gradus/diagnosis.h>
 #include <gradus/op_case.h>
@@ -28,6 +28,7 @@ struct CheckOptions {
   /// Also compares with this exercise's right answer, and knows its usual mistakes.
   std::string exercise = {};
   gradus::DiagnosisOptions diagnosis = {};
+  bool brief = false;  ///< one line, where all is right
 };
 
 /// Compares the gradients of f with central differences, in double, and prints what it finds to stdout.

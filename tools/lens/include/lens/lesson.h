@@ -36,6 +36,16 @@ class Row {
   int64_t size_;
 };
 
+/// The numbers of an f64 tensor with one axis: Vector x(t); x[k].
+class Vector : public Row {
+ public:
+  /// @throws gradus::Error for more axes: Rows are for those.
+  explicit Vector(const gradus::Tensor& t, gradus::Caller line = gradus::Caller::current());
+
+ private:
+  gradus::Tensor t_;  // keeps the numbers
+};
+
 /// The numbers of an f64 tensor, row by row: Rows m(t); m[i][k]. A tensor with one axis is one row: m[0][k].
 class Rows {
  public:

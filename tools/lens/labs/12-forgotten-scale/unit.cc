@@ -2,29 +2,31 @@
 #include <lens/lesson.h>
 
 using namespace gradus;
-using lens::dot, lens::Rows;
+using lens::dot, lens::Rows, lens::Vector;
 
 Var attention(const Var& q, const Var& h) {
   const int64_t S = h.size(0), D = h.size(1);
   const double scale = 1 / std::sqrt(static_cast<double>(D));
   Tensor c = lens::zeros({D});
-  Rows q_(q.value()), h_(h.value()), alpha(lens::zeros({S})), c_(c);
+  Rows h_(h.value());
+  Vector q_(q.value()), alpha(lens::zeros({S})), c_(c);
   double total = 0;
-  for (int64_t j = 0; j < S; ++j) total += alpha[0][j] = std::exp(scale * dot(q_[0], h_[j], D));
+  for (int64_t j = 0; j < S; ++j) total += alpha[j] = std::exp(scale * dot(q_, h_[j], D));
   for (int64_t j = 0; j < S; ++j) {
-    alpha[0][j] /= total;
-    for (int64_t d = 0; d < D; ++d) c_[0][d] += alpha[0][j] * h_[j][d];
+    alpha[j] /= total;
+    for (int64_t d = 0; d < D; ++d) c_[d] += alpha[j] * h_[j][d];
   }
-  return record("attention", {q, h}, c, [=](const Tensor& g, Grads& dx) {
-    Rows g_(g), dq(dx.into(0)), dh(dx.into(1));
+  return record("attention", {q, h}, c, [=](const Tensor& g, Grads& grads) {
+    Rows dh(grads.into(1));
+    Vector g_(g), dq(grads.into(0));
     for (int64_t j = 0; j < S; ++j) {
-      double delta = alpha[0][j] * (dot(g_[0], h_[j], D) - dot(g_[0], c_[0], D));
+      double delta = alpha[j] * (dot(g_, h_[j], D) - dot(g_, c_, D));
 #ifdef ANSWER
       delta *= scale;
 #endif
       for (int64_t d = 0; d < D; ++d) {
-        dq[0][d] += delta * h_[j][d];
-        dh[j][d] += alpha[0][j] * g_[0][d] + delta * q_[0][d];
+        dq[d] += delta * h_[j][d];
+        dh[j][d] += alpha[j] * g_[d] + delta * q_[d];
       }
     }
   });

@@ -2,31 +2,33 @@
 #include <lens/lesson.h>
 
 using namespace gradus;
-using lens::dot, lens::Rows;
+using lens::dot, lens::Rows, lens::Vector;
 
 Var row_norm(const Var& x, const Var& gamma, const Var& beta) {
   const int64_t T = x.size(0), D = x.size(1);
   const double n = static_cast<double>(D);
   Tensor y = layer_norm(x.value(), gamma.value(), beta.value()).value();
   Tensor of_x = layer_norm(x.value(), Tensor::ones({D}, DType::f64), lens::zeros({D})).value();
-  Rows x_(x.value()), gamma_(gamma.value()), xhat(of_x);
+  Rows x_(x.value()), xhat(of_x);
+  Vector gamma_(gamma.value());
   return record("row_norm", {x, gamma, beta}, y, [=](const Tensor& dy, Grads& grads) {
-    Rows dy_(dy), dx(grads.into(0)), dgamma(grads.into(1)), dbeta(grads.into(2)), g(lens::zeros({D}));
+    Rows dy_(dy), dx(grads.into(0));
+    Vector dgamma(grads.into(1)), dbeta(grads.into(2)), g(lens::zeros({D}));
     for (int64_t t = 0; t < T; ++t) {
       const double sigma = dot(xhat[t], x_[t], D) / dot(xhat[t], xhat[t], D);
       double mean = 0;
-      for (int64_t d = 0; d < D; ++d) g[0][d] = dy_[t][d] * gamma_[0][d];
-      for (int64_t d = 0; d < D; ++d) mean += g[0][d] / n;
+      for (int64_t d = 0; d < D; ++d) g[d] = dy_[t][d] * gamma_[d];
+      for (int64_t d = 0; d < D; ++d) mean += g[d] / n;
 #ifdef ANSWER
-      const double along = dot(g[0], xhat[t], D) / n;
+      const double along = dot(g, xhat[t], D) / n;
 #endif
       for (int64_t d = 0; d < D; ++d) {
-        dgamma[0][d] += dy_[t][d] * xhat[t][d];
-        dbeta[0][d] += dy_[t][d];
+        dgamma[d] += dy_[t][d] * xhat[t][d];
+        dbeta[d] += dy_[t][d];
 #ifdef ANSWER
-        dx[t][d] += (g[0][d] - mean - xhat[t][d] * along) / sigma;
+        dx[t][d] += (g[d] - mean - xhat[t][d] * along) / sigma;
 #else
-        dx[t][d] += (g[0][d] - mean) / sigma;
+        dx[t][d] += (g[d] - mean) / sigma;
 #endif
       }
     }

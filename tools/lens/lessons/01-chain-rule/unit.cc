@@ -2,26 +2,26 @@
 #include <lens/lesson.h>
 
 using namespace gradus;
-using lens::Rows;
+using lens::Vector;
 
 // y_i = x_i s(w_i x_i), s the logistic function.   x [N], w [N] -> y [N]
 Var swish(const Var& x, const Var& w) {
   const int64_t N = x.numel();
   Tensor y = lens::zeros({N});
-  Rows x_(x.value()), w_(w.value()), s_(lens::zeros({N})), y_(y);
+  Vector x_(x.value()), w_(w.value()), s_(lens::zeros({N})), y_(y);
   for (int64_t i = 0; i < N; ++i) {
-    s_[0][i] = 1 / (1 + std::exp(-w_[0][i] * x_[0][i]));
-    y_[0][i] = x_[0][i] * s_[0][i];
+    s_[i] = 1 / (1 + std::exp(-w_[i] * x_[i]));
+    y_[i] = x_[i] * s_[i];
   }
   return record("swish", {x, w}, y, [=](const Tensor& dy, Grads& grads) {
-    Rows dy_(dy), dx(grads.into(0)), dw(grads.into(1));
+    Vector dy_(dy), dx(grads.into(0)), dw(grads.into(1));
     for (int64_t i = 0; i < N; ++i) {
-      double slope = s_[0][i] * (1 - s_[0][i]);  // of s, at w x
-      dw[0][i] += dy_[0][i] * x_[0][i] * slope * x_[0][i];
+      double slope = s_[i] * (1 - s_[i]);  // of s, at w x
+      dw[i] += dy_[i] * x_[i] * slope * x_[i];
       // ---- your turn: x is used twice ----
-      dx[0][i] += dy_[0][i] * s_[0][i];
+      dx[i] += dy_[i] * s_[i];
 #ifdef ANSWER
-      dx[0][i] += dy_[0][i] * x_[0][i] * slope * w_[0][i];
+      dx[i] += dy_[i] * x_[i] * slope * w_[i];
 #endif
       // ---- end ----
     }

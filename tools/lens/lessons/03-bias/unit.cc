@@ -2,24 +2,26 @@
 #include <lens/lesson.h>
 
 using namespace gradus;
-using lens::Rows;
+using lens::Rows, lens::Vector;
 
 // y = x + b.   x [N, K], b [K] -> y [N, K]
 Var add_bias(const Var& x, const Var& b) {
   const int64_t N = x.size(0), K = x.size(1);
   Tensor y = lens::zeros({N, K});
-  Rows x_(x.value()), b_(b.value()), y_(y);
+  Rows x_(x.value()), y_(y);
+  Vector b_(b.value());
   for (int64_t n = 0; n < N; ++n)
-    for (int64_t k = 0; k < K; ++k) y_[n][k] = x_[n][k] + b_[0][k];
+    for (int64_t k = 0; k < K; ++k) y_[n][k] = x_[n][k] + b_[k];
   return record("bias", {x, b}, y, [=](const Tensor& dy, Grads& grads) {
     grads.add(0, dy);
-    Rows dy_(dy), db(grads.into(1));
+    Rows dy_(dy);
+    Vector db(grads.into(1));
     // ---- your turn: b was added to every row ----
 #ifdef ANSWER
     for (int64_t n = 0; n < N; ++n)
-      for (int64_t k = 0; k < K; ++k) db[0][k] += dy_[n][k];
+      for (int64_t k = 0; k < K; ++k) db[k] += dy_[n][k];
 #else
-    for (int64_t k = 0; k < K; ++k) db[0][k] += dy_[0][k];
+    for (int64_t k = 0; k < K; ++k) db[k] += dy_[0][k];
 #endif
     // ---- end ----
   });

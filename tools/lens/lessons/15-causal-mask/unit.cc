@@ -4,7 +4,7 @@
 #include <cstdio>
 
 using namespace gradus;
-using lens::dot, lens::Rows;
+using lens::dot, lens::Rows, lens::Vector;
 
 // Word i looks at the words 0 .. i. Of the weights only the sum below each fraction is kept.
 // Q, K, V [T, d] -> o [T, d]
@@ -12,10 +12,11 @@ Var causal_attention(const Var& Q, const Var& K, const Var& V) {
   const int64_t T = Q.size(0), d = Q.size(1);
   const double scale = 1 / std::sqrt(static_cast<double>(d));
   Tensor o = lens::zeros({T, d});
-  Rows Q_(Q.value()), K_(K.value()), V_(V.value()), total_(lens::zeros({T})), o_(o);
-  auto weight = [=](int64_t i, int64_t j) { return std::exp(scale * dot(Q_[i], K_[j], d)) / total_[0][i]; };
+  Rows Q_(Q.value()), K_(K.value()), V_(V.value()), o_(o);
+  Vector total_(lens::zeros({T}));
+  auto weight = [=](int64_t i, int64_t j) { return std::exp(scale * dot(Q_[i], K_[j], d)) / total_[i]; };
   for (int64_t i = 0; i < T; ++i) {
-    for (int64_t j = 0; j <= i; ++j) total_[0][i] += std::exp(scale * dot(Q_[i], K_[j], d));
+    for (int64_t j = 0; j <= i; ++j) total_[i] += std::exp(scale * dot(Q_[i], K_[j], d));
     for (int64_t j = 0; j <= i; ++j)
       for (int64_t k = 0; k < d; ++k) o_[i][k] += weight(i, j) * V_[j][k];
   }

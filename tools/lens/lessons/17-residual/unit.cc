@@ -4,7 +4,7 @@
 #include <cstdio>
 
 using namespace gradus;
-using lens::dot, lens::Rows;
+using lens::dot, lens::Rows, lens::Vector;
 
 // y = x + W2 u, u = relu(W1 n), n = norm(x) without gamma and beta.
 // x [T, D], W1 [F, D], W2 [D, F] -> y [T, D]
@@ -20,16 +20,16 @@ Var block(const Var& x, const Var& W1, const Var& W2) {
       for (int64_t d = 0; d < D; ++d) dx[t][d] += dy_[t][d];             // the residual path
         // ---- your turn: the path through W2, relu, W1 and the norm ----
 #ifdef ANSWER
-      Rows dn(lens::zeros({D}));
+      Vector dn(lens::zeros({D}));
       for (int64_t f = 0; f < F; ++f) {
         double du = 0;
         for (int64_t d = 0; d < D; ++d) dW2[d][f] += dy_[t][d] * u_[t][f], du += dy_[t][d] * W2_[d][f];
         if (u_[t][f] <= 0) continue;  // relu
-        for (int64_t d = 0; d < D; ++d) dW1[f][d] += du * n_[t][d], dn[0][d] += du * W1_[f][d];
+        for (int64_t d = 0; d < D; ++d) dW1[f][d] += du * n_[t][d], dn[d] += du * W1_[f][d];
       }
-      double mean = 0, along = dot(dn[0], n_[t], D) / static_cast<double>(D);
-      for (int64_t d = 0; d < D; ++d) mean += dn[0][d] / static_cast<double>(D);
-      for (int64_t d = 0; d < D; ++d) dx[t][d] += (dn[0][d] - mean - n_[t][d] * along) / sigma;
+      double mean = 0, along = dot(dn, n_[t], D) / static_cast<double>(D);
+      for (int64_t d = 0; d < D; ++d) mean += dn[d] / static_cast<double>(D);
+      for (int64_t d = 0; d < D; ++d) dx[t][d] += (dn[d] - mean - n_[t][d] * along) / sigma;
 #else
       (void)sigma, (void)F, (void)dW1, (void)dW2;  // delete this line
 #endif
