@@ -1,4 +1,5 @@
-// Chapters 13 to 18: the numbers of the texts are the engine's, and 18 is put together of the learner's own files.
+// Chapters 13 to 18: the numbers of the texts are the engine's, and 18 is put together of the learner's own
+// files.
 
 #include <fmt/core.h>
 #include <gradus/numeric.h>

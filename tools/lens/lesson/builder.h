@@ -10,9 +10,9 @@ namespace lens {
 /// Where the folders lessons/ and labs/ are: beside the program where it is installed, else in the source tree.
 std::filesystem::path course_folder();
 
-/// Compiles and links one file with the compiler that built lens, unoptimised or a little `optimised`. The compiler's warnings go to
-/// stderr, or the first error in the file (compile_error.h), or in the learner's that it includes. False when
-/// it has errors.
+/// Compiles and links one file with the compiler that built lens, unoptimised or a little `optimised`. The
+/// compiler's warnings go to stderr, or the first error in the file (compile_error.h), or in the learner's that
+/// it includes. False when it has errors.
 bool build_program(const std::filesystem::path& source, const std::filesystem::path& program, bool coloured,
                    const std::filesystem::path& learners = {}, bool optimised = false);
 
