@@ -25,7 +25,7 @@ using lens::Course, lens::Unit;
 
 namespace {
 
-const std::string kLens = LENS, kZoo = LENS_ZOO;
+const std::string kLens = LENS, kZoo = LENS_ZOO, kTogether = LENS_TOGETHER;
 
 size_t lines_of_code(const std::string& text) {
   std::istringstream in(text);
@@ -53,17 +53,19 @@ struct Scratch {
 
 TEST_CASE("chapters: every starter fails with its diagnosis, every solution passes") {
   Course course("lesson");
-  REQUIRE(course.units().size() == 13);
+  REQUIRE(course.units().size() == 19);
   CHECK(course.units()[0].number == 0);
-  CHECK(course.units()[12].number == 12);
+  CHECK(course.units()[18].number == 18);
   for (const Unit& unit : course.units()) {
     CAPTURE(unit.name);
-    Ran starter = run(kZoo + " lessons/" + unit.name + "/starter");
+    const std::string program = (lens::parts(unit).empty() ? kZoo : kTogether) + " lessons/" + unit.name;
+    Ran starter = run(program + "/starter");
     CHECK_MESSAGE((starter.code == 1 || starter.code == 2), starter.out);
     CHECK_MESSAGE(starter.says("✗ " + unit.diagnosis), starter.out);
-    Ran solution = run(kZoo + " lessons/" + unit.name + "/solution");
+    Ran solution = run(program + "/solution");
     CHECK_MESSAGE(solution.code == 0, solution.out);
-    CHECK(solution.says(unit.number == 12 ? "✓ the gradients agree" : "✓ right: agrees"));
+    CHECK(
+        solution.says(unit.number == 12 || unit.number == 18 ? "✓ the gradients agree" : "✓ right: agrees"));
     CHECK(!solution.says("✗"));
   }
 }
@@ -106,7 +108,7 @@ TEST_CASE("chapters: what people write into the holes is named, and what is righ
   CHECK(programs >= 50);
 }
 
-TEST_CASE("chapters are short, have one hole or three, and starters differ from solutions in holes alone") {
+TEST_CASE("chapters are short, have one hole to three, and starters differ from solutions in holes alone") {
   Course course("lesson");
   for (const Unit& unit : course.units()) {
     CAPTURE(unit.name);
@@ -114,7 +116,7 @@ TEST_CASE("chapters are short, have one hole or three, and starters differ from 
     CHECK(lens::read_text(unit.folder / "hint.md").size() > 20);
     std::string files[2] = {lens::source(unit, false), lens::source(unit, true)};
     for (std::string& text : files) {
-      CHECK(lines_of_code(text) <= 65);
+      CHECK(lines_of_code(text) <= (unit.number == 18 ? 170 : 70));
       for (const char* word : {"ANSWER", "#else", "#endif"}) CHECK(text.find(word) == std::string::npos);
       int holes = 0;
       for (size_t open; (open = text.find("---- your turn")) != std::string::npos; ++holes) {
@@ -122,7 +124,7 @@ TEST_CASE("chapters are short, have one hole or three, and starters differ from 
         REQUIRE(close != std::string::npos);
         text.erase(open, close - open);
       }
-      CHECK(holes == (unit.number == 0 ? 3 : 1));
+      CHECK(holes == (unit.number == 0 ? 3 : unit.number == 14 ? 2 : 1));
     }
     CHECK(files[0] == files[1]);
   }
@@ -223,9 +225,9 @@ TEST_CASE("a learner's way through chapter 5") {
   CHECK(s.lens("lesson").says("●  5  Softmax"));
   CHECK(s.lens("lesson 5 --hint").says("is the average"));
 
-  Ran none = s.lens("lesson 13");
+  Ran none = s.lens("lesson 19");
   CHECK(none.code == 2);
-  CHECK(none.says("lens: there is no lesson 13: they go from 0 to 12"));
+  CHECK(none.says("lens: there is no lesson 19: they go from 0 to 18"));
   CHECK(s.lens("lesson 1 2").code == 2);
 
   // Where to go on, and starting a chapter over.
@@ -333,9 +335,9 @@ TEST_CASE("docs/lessons.md: the listing compiles and passes, the chapters and la
   CHECK_MESSAGE(r.code == 0, r.out);
   CHECK(r.says("my attention\n"));
   CHECK(r.says("✓ annotations [3, 2]  largest relative error"));
-  CHECK(page.find("twelve chapters") != std::string::npos);
-  CHECK(page.find("twelve programs") != std::string::npos);
-  CHECK(Course("lab").units().size() == 12);
+  CHECK(page.find("eighteen chapters") != std::string::npos);
+  CHECK(page.find("sixteen programs") != std::string::npos);
+  CHECK(Course("lab").units().size() == 16);
 }
 
 TEST_CASE("a lab is judged by its tests, not by what the program says") {

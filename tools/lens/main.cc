@@ -181,7 +181,7 @@ void add_course(const Command& app, int& code, bool lab) {
       lab ? app.add_command("lab", "Programs with something wrong in them, to find and to mend")
           : app.add_command(
                 "lesson",
-                "Twelve chapters: you write the backward, the check names the mistake; 0: the forward pass");
+                "Eighteen chapters: you write the backward, the check names the mistake; 0: the forward pass");
   c.option(
        "what", o->what,
        lab ? "Number of a lab; verify N judges your file"

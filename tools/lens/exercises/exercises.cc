@@ -227,7 +227,8 @@ const std::vector<Exercise>& basic_exercises() {
 }
 
 const Exercise& exercise(const std::string& name) {
-  for (const auto* list : {&basic_exercises(), &sequence_exercises(), &attention_exercises()})
+  for (const auto* list : {&basic_exercises(), &sequence_exercises(), &attention_exercises(),
+                           &scaled_dot_exercises(), &layer_exercises()})
     for (const Exercise& e : *list)
       if (e.name == name) return e;
   fail("exercise", "there is no exercise of this name: " + name);

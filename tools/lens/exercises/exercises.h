@@ -28,5 +28,7 @@ const Exercise& exercise(const std::string& name);
 const std::vector<Exercise>& basic_exercises();
 const std::vector<Exercise>& sequence_exercises();
 const std::vector<Exercise>& attention_exercises();
+const std::vector<Exercise>& scaled_dot_exercises();
+const std::vector<Exercise>& layer_exercises();
 
 }  // namespace lens

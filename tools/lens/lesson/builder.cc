@@ -158,7 +158,7 @@ Judged judge(const Trial& trial, std::string* output) {
     if (!out.flush()) throw std::runtime_error(source.string() + " cannot be written");
   }
   Judged out;
-  if (!build_program(source, program, trial.coloured, trial.source)) {
+  if (!build_program(source, program, trial.coloured, trial.source, trial.optimised)) {
     out.why = "it does not compile: see above";
     return out;
   }
@@ -185,7 +185,8 @@ Judged judge(const Trial& trial, std::string* output) {
   return out;
 }
 
-bool build_program(const fs::path& source, const fs::path& program, bool coloured, const fs::path& learners) {
+bool build_program(const fs::path& source, const fs::path& program, bool coloured, const fs::path& learners,
+                   bool optimised) {
   std::vector<std::string> command(std::begin(kCompiler), std::end(kCompiler));
   if (const char* other = std::getenv("CXX"); other && *other) {  // words, as make reads them
     std::istringstream words(other);
@@ -197,7 +198,8 @@ bool build_program(const fs::path& source, const fs::path& program, bool coloure
                     "apt install g++), or name another one that knows C++20: CXX=clang++ lens ...",
                     command[0]));
   for (const char* flag : kFlags) command.push_back(flag);
-  for (const char* flag : {"-std=c++20", "-O0", "-Wall", "-Wextra"}) command.push_back(flag);
+  for (const char* flag : {"-std=c++20", optimised ? "-O1" : "-O0", "-Wall", "-Wextra"})
+    command.push_back(flag);
   command.push_back(coloured ? "-fdiagnostics-color=always" : "-fdiagnostics-color=never");
   Places where = places();
   for (const fs::path& folder : where.include) command.push_back("-I" + folder.string());

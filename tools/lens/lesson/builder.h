@@ -10,11 +10,11 @@ namespace lens {
 /// Where the folders lessons/ and labs/ are: beside the program where it is installed, else in the source tree.
 std::filesystem::path course_folder();
 
-/// Compiles and links one file with the compiler that built lens, unoptimised. The compiler's warnings go to
-/// stderr, or the first error in the file (compile_error.h), or in the learner's that it includes. False when
-/// it has errors.
+/// Compiles and links one file with the compiler that built lens, unoptimised or a little `optimised`. The
+/// compiler's warnings go to stderr, or the first error in the file (compile_error.h), or in the learner's that
+/// it includes. False when it has errors.
 bool build_program(const std::filesystem::path& source, const std::filesystem::path& program, bool coloured,
-                   const std::filesystem::path& learners = {});
+                   const std::filesystem::path& learners = {}, bool optimised = false);
 
 /// How a program came to its end.
 struct Ended {
@@ -36,6 +36,7 @@ struct Trial {
   bool must_check = true;                             ///< a check must be made, and none may fail
   int seconds = 120;
   bool coloured = false;
+  bool optimised = false;  ///< it takes longer to compile, and less to run
 };
 struct Judged {
   bool passed = false;

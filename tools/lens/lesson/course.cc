@@ -39,6 +39,16 @@ std::string source(const Unit& unit, bool answer) {
   return out;
 }
 
+std::vector<std::string> parts(const Unit& unit) {
+  std::istringstream in(read_text(unit.folder / "unit.cc"));
+  std::vector<std::string> out;
+  const std::string before = "#include \"", after = ".cc\"";
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(before) && line.ends_with(after))
+      out.push_back(line.substr(before.size(), line.size() - before.size() - after.size()));
+  return out;
+}
+
 Course::Course(const std::string& k) : kind(k) {
   fs::path root = course_folder() / (kind + "s");
   std::istringstream list(read_text(root / "list.txt"));

@@ -20,6 +20,9 @@ struct Unit {
 /// The file to work on, or its answer. unit.cc tells both: where they differ, the answer stands after
 /// `#ifdef ANSWER`, the other after `#else`.
 std::string source(const Unit& unit, bool answer);
+/// The chapters that this one is put together of: unit.cc includes the learner's files of theirs by name,
+/// "13-scaled-dot.cc". Empty for most.
+std::vector<std::string> parts(const Unit& unit);
 
 /// All chapters, or all labs, in order: a list file says which, and how each begins to fail.
 class Course {

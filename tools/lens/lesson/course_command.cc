@@ -62,9 +62,12 @@ class Desk {
                fresh ? toned("  (new)", Tone::quiet, style_) : "");
   }
 
-  // A trial of a file, without what decides.
-  Trial trial(const fs::path& file) const {
-    return {.source = file, .seconds = options_.time_limit, .coloured = style_.color != translator::Color::none};
+  // A trial of a file, without what decides. What is put together of other chapters trains with them.
+  Trial trial(const Unit& unit, const fs::path& file) const {
+    return {.source = file,
+            .seconds = options_.time_limit,
+            .coloured = style_.color != translator::Color::none,
+            .optimised = !parts(unit).empty()};
   }
 
   // Each of these units, or of all, must fail as the list says when it is handed out, and its answer pass.
@@ -78,6 +81,8 @@ class Desk {
         Scratch scratch;
         const fs::path file = scratch.file("unit.cc");
         std::ofstream(file) << source(*unit, answer);
+        for (const std::string& part : parts(*unit))
+          std::ofstream(scratch.file(part + ".cc")) << source(course_.find(part), true);
         std::string output;
         const Judged result = judged(*unit, file, &output);
         bool said = output.find("✗ " + unit->diagnosis) != std::string::npos;
@@ -138,12 +143,12 @@ class Lessons : public Desk {
   explicit Lessons(const CourseOptions& o) : Desk("lesson", o) {}
 
   int list() const {
-    Desk::list("Twelve chapters: you write the backward, the check names the mistake",
+    Desk::list("Eighteen chapters: you write the backward, the check names the mistake",
                "\n  {0} lesson N            text, file, result\n"
                "  {0} lesson N --watch    the same again whenever you save\n"
                "  {0} lesson N --hint     or --solution; --reset hands the file out anew\n\n"
-               "  ● passed  ◐ begun  ○ open. Chapter 9 is what the others lead to; 0 is for those\n"
-               "  to whom attention is new: its forward pass.\n");
+               "  ● passed  ◐ begun  ○ open. 1 to 12 lead to a translator with attention (9), 13 to 18\n"
+               "  to a Transformer; 0 is for those to whom attention is new: its forward pass.\n");
     const Unit* next = first_open();
     if (next) fmt::print("  Your next step: {} lesson {} --watch\n", program(), next->number);
     return 0;
@@ -165,6 +170,7 @@ class Lessons : public Desk {
       show(unit, "text.md", "\n");
     }
     say_file("Your file: ", unit, fresh);
+    if (says_what_is_open(unit)) return 1;
     int code = attempt(unit);
     if (code != 0)
       say(fmt::format("Edit the file, then: {} lesson {} --quiet. Or --watch, --hint, --solution.", program(),
@@ -174,8 +180,8 @@ class Lessons : public Desk {
   }
 
   int verify(const std::vector<const Unit*>& units) const {
-    return Desk::verify(units, [&](const Unit&, const fs::path& file, std::string* output) {
-      return judge(trial(file), output);
+    return Desk::verify(units, [&](const Unit& unit, const fs::path& file, std::string* output) {
+      return judge(trial(unit, file), output);
     });
   }
 
@@ -193,8 +199,23 @@ class Lessons : public Desk {
                              Tone::quiet, style_));
   }
 
+  // True, with a line for each, when chapters that this one is put together of have not passed yet.
+  bool says_what_is_open(const Unit& unit) const {
+    std::vector<const Unit*> open;
+    for (const std::string& part : parts(unit))
+      if (const Unit& u = course_.find(part); !work_.passed(u) || !work_.begun(u)) open.push_back(&u);
+    if (open.empty()) return false;
+    say(fmt::format("✗ chapter {} is put together of your own files, and these have not passed yet:",
+                    unit.number),
+        Tone::bad);
+    for (const Unit* u : open)
+      fmt::print("    {}  {}: {} lesson {}\n", u->number, u->title, program(), u->number);
+    fmt::print("\n");
+    return true;
+  }
+
   int attempt(const Unit& unit) const {
-    Judged judged = judge(trial(work_.file(unit)));
+    Judged judged = judge(trial(unit, work_.file(unit)));
     if (!judged.why.empty()) say("✗ " + judged.why, Tone::bad, "\n\n");
     if (!judged.passed) return 1;
     work_.remember(unit);
@@ -217,7 +238,7 @@ class Lessons : public Desk {
       fmt::print("{}", heading(*unit));
       if (text) show(*unit, "text.md", "\n");
       say_file("Your file: ", *unit, false);
-      bool passed = attempt(*unit) == 0, more = passed && !is_last(*unit);
+      bool passed = !says_what_is_open(*unit) && attempt(*unit) == 0, more = passed && !is_last(*unit);
       const char* known_keys = !keys.is_terminal() ? ""
                                : more              ? "   n next  t text  q quit"
                                                    : "   t text  h hint  s solution  q quit";
@@ -300,7 +321,7 @@ class Labs : public Desk {
  private:
   // Builds the learner's functions together with the lab's own tests, which decide.
   Judged verdict(const Unit& unit, const fs::path& file, std::string* output) const {
-    Trial tests = trial(file);
+    Trial tests = trial(unit, file);
     tests.before = "#include <gradus/nn/module.h>\n#include \"" + (unit.folder / "verify.cc").string() + "\"";
     tests.then = "verify() == 0 ? 0 : 1";
     tests.must_check = false;
