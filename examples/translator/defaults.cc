@@ -80,6 +80,9 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
   if (!transformer && n.tie_embeddings && n.embedding_dim != n.hidden_size)
     throw UsageError(fmt::format("--tie-embeddings needs --embedding and --hidden alike: {} and {}",
                                  n.embedding_dim, n.hidden_size));
+  if (!transformer && n.rnn.reverse && n.bidirectional())
+    throw UsageError(
+        "--reverse-source needs --unidirectional: both ways, a source is read from its end as well");
   if (o.from.empty()) {  // of which a trained model may have none
     n.tie_source = n.tie_embeddings && one_vocabulary(o.model);
     t.tie_source = t.tie_embeddings && one_vocabulary(o.model);

@@ -38,6 +38,8 @@ Fields fields_of(nn::Seq2SeqConfig& n) {
        "decoder_layers"},
       {"--bidirectional,!--unidirectional", Switch{&*n.rnn.bidirectional},
        "Read the source both ways (default), or from its beginning only", "bidirectional", kRequired},
+      {"--reverse-source", Switch{&n.rnn.reverse},
+       "With --unidirectional: read the source from its end only (Sutskever et al. 2014)", "reverse_source"},
       {"-a,--attention", attention_name(n.attention),
        "How the decoder looks at the source: a name from the list below (default: bahdanau)", "attention",
        kRequired},

@@ -140,6 +140,7 @@ TEST_CASE("--help names every option and goes to stdout") {
         "--cell",
         "--layer-norm",
         "--residual",
+        "--reverse-source",
         "--variational",
         "--recurrent-dropout",
         "--epochs",

@@ -303,6 +303,8 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
         "translator: --input-feeding is of a recurrent model: a transformer has nothing for it\n");
   CHECK(said({"--model", "transformer", "--hidden", "64"}) ==
         "translator: --hidden is of a recurrent model: a transformer has nothing for it\n");
+  CHECK(said({"--model", "transformer", "--reverse-source"}) ==
+        "translator: --reverse-source is of a recurrent model: a transformer has nothing for it\n");
   CHECK(said({"--positions", "none"}) ==
         "translator: --positions is of a transformer: a recurrent model has nothing for it\n");
   CHECK_FALSE(exists("other-kind"));
