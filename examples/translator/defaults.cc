@@ -43,6 +43,8 @@ void fill_text_defaults(TrainCommand& o) {
   const bool embedded = o.data.embedded();
   if (o.data.read.swap_columns && embedded)
     throw UsageError("--swap needs --data or --source: the embedded corpus is English to French");
+  if (o.given.count("--verb-final") && !embedded)
+    throw UsageError("--verb-final is of the embedded corpus: --data and --source are as they are");
   if (o.data.read.max_length == 0 && !embedded) o.data.read.max_length = 50;
   if (o.open("--case")) o.model.letter_case = embedded ? "lower" : "first";
   if (o.open("--subwords")) o.model.subwords = embedded || !Subwords::available() ? "none" : "bpe";

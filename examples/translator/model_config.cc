@@ -109,7 +109,8 @@ Fields fields_of(TrainingData& d) {
           {"", Whole{&d.version, 0, kAny}, "", "version"},
           {"", Whole{&d.pairs, 0, kAny}, "", "pairs"},
           {"", Whole{&d.seed, 0, kAny}, "", "seed"},
-          {"", Whole{&d.max_length, 0, kAny}, "", "max_length"}};
+          {"", Whole{&d.max_length, 0, kAny}, "", "max_length"},
+          {"", Switch{&d.verb_final}, "", "verb_final"}};
 }
 
 FieldsFile kind_of_file(const std::string& path) {
