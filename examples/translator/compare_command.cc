@@ -41,7 +41,9 @@ struct Entry {
 constexpr const char* kTransformer = "transformer";
 
 std::string settings_of(const TrainCommand& o, size_t pairs) {
-  const std::string data = o.data.data + o.data.source, given = data.empty() ? "embedded" : data;
+  const std::string data = o.data.data + o.data.source,
+                    embedded = o.data.verb_final ? "embedded, verbs last" : "embedded",
+                    given = data.empty() ? embedded : data;
   const gradus::nn::Seq2SeqConfig& n = o.model.network;
   const gradus::nn::TransformerConfig& t = o.model.transformer;
   const std::string model =
