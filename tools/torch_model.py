@@ -277,7 +277,7 @@ TRANSLATOR = dict.fromkeys(["source_vocabulary", "target_vocabulary", "embedding
                             "tie_embeddings", "tie_source", "attention_options"]) | {
     "attention": [*ATTENTIONS, "none"], "decoder": ["auto", "bahdanau", "luong"], "cell": [*CELLS],
     "readout": ["tanh", "maxout"], "layer_norm": [False], "residual": [False], "variational": [False],
-    "recurrent_dropout": [0]}
+    "recurrent_dropout": [0], "reverse_source": [False]}
 # The sizes of attentions that are not rebuilt play no part.
 OPTIONS = dict.fromkeys(["heads", "window", "max_positions", "filters", "filter_width"]) | {
     "temperature": [1], "top_k": [0]}

@@ -49,7 +49,8 @@ int run(CorpusCommand& o) {
     return path == "-" ? print_whole(text) : write_file(path, text);
   };
   std::string text, links;
-  for (const SentencePair& p : embedded_pairs(o.split, count, o.seed, o.max_length)) {
+  for (const SentencePair& p : embedded_pairs(
+           o.split, count, {.seed = o.seed, .max_length = o.max_length, .verb_final = o.verb_final})) {
     std::string moses = format_moses(*p.alignment);
     text += o.tokens ? join_tokens(p.source) + "\t" + join_tokens(p.target)
                      : p.source_text + "\t" + p.target_text;

@@ -35,8 +35,8 @@ struct CorpusCommand {
   std::string split = "train", out = "-", alignments;
   int64_t count = 0;
   uint64_t seed = 1;
-  int max_length = kCorpusLength;
-  bool tokens = false, links = false;
+  int max_length = CorpusOptions{}.max_length;
+  bool verb_final = false, tokens = false, links = false;
 };
 
 struct TrainCommand {

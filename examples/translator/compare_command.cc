@@ -41,7 +41,9 @@ struct Entry {
 constexpr const char* kTransformer = "transformer";
 
 std::string settings_of(const TrainCommand& o, size_t pairs) {
-  const std::string data = o.data.data + o.data.source, given = data.empty() ? "embedded" : data;
+  const std::string data = o.data.data + o.data.source,
+                    embedded = o.data.verb_final ? "embedded, verbs last" : "embedded",
+                    given = data.empty() ? embedded : data;
   const gradus::nn::Seq2SeqConfig& n = o.model.network;
   const gradus::nn::TransformerConfig& t = o.model.transformer;
   const std::string model =
@@ -101,7 +103,10 @@ class Race {
   Race(CompareCommand& o, Data data) : o_(o), data_(std::move(data)) {
     std::set<std::string> seen;  // a name given twice is no second run of it
     std::erase_if(o.attentions, [&](const std::string& name) { return !seen.insert(name).second; });
-    test_ = data_.embedded ? embedded_pairs("test", 1000, o.train.data.corpus_seed, kCorpusLength) : own_test();
+    const DataOptions& from = o.train.data;
+    test_ = data_.embedded
+                ? embedded_pairs("test", 1000, {.seed = from.corpus_seed, .verb_final = from.verb_final})
+                : own_test();
     if (test_.empty() || data_.train.empty())
       throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
     text_ = learn_text(o.train, data_);  // of what is left when test sentences are taken out

@@ -9,7 +9,6 @@
 #include <unordered_set>
 
 #include <common/error.h>
-#include <translator/corpus/corpus.h>
 #include <translator/files.h>
 #include <translator/text/tokenizer.h>
 #include <translator/text/vocabulary.h>
@@ -20,20 +19,21 @@ namespace {
 constexpr int kHeldOut = 1000;  // embedded validation and test sentences, each
 
 Data embedded(const DataOptions& options) {
-  int max_length = options.read.max_length > 0 ? static_cast<int>(options.read.max_length) : kCorpusLength;
-  Corpus corpus = generate_corpus({.seed = options.corpus_seed,
-                                   .train = static_cast<int>(options.corpus_size),
-                                   .valid = kHeldOut,
-                                   .test = kHeldOut,
-                                   .max_length = max_length});
+  CorpusOptions wanted{.seed = options.corpus_seed,
+                       .train = static_cast<int>(options.corpus_size),
+                       .valid = kHeldOut,
+                       .test = kHeldOut,
+                       .verb_final = options.verb_final};
+  if (options.read.max_length > 0) wanted.max_length = static_cast<int>(options.read.max_length);
+  Corpus corpus = generate_corpus(wanted);
   Data data{.train = std::move(corpus.train),
             .valid = std::move(corpus.valid),
             .embedded = true,
             .source_language = "English",
-            .target_language = "French",
+            .target_language = options.verb_final ? "verb-final French" : "French",
             .trained_on = {"embedded", kCorpusVersion, options.corpus_size,
-                           static_cast<int64_t>(options.corpus_seed), max_length}};
-  data.probes = {held_out_pair(), data.valid.at(0), data.valid.at(1)};
+                           static_cast<int64_t>(options.corpus_seed), wanted.max_length, options.verb_final}};
+  data.probes = {held_out_pair(wanted), data.valid.at(0), data.valid.at(1)};
   return data;
 }
 
@@ -93,7 +93,9 @@ Fields DataOptions::fields() {
       {"--strict", Switch{&read.strict}, "Stop at the first bad line instead of leaving it out"},
       {"--max-length", Whole{&read.max_length, 1, 100000, kOrZero},
        "Leave out pairs with more words on a side (default: 50)"},
-      {"--corpus-size", Whole{&corpus_size, 100, 2000000}, "Embedded training pairs"}};
+      {"--corpus-size", Whole{&corpus_size, 100, 2000000}, "Embedded training pairs"},
+      {"--verb-final", Switch{&verb_final},
+       "Embedded French in the order of a language that puts verbs last, see corpus --help"}};
 }
 
 std::vector<SentencePair> hold_out(std::vector<SentencePair>& pairs) {
@@ -178,14 +180,12 @@ Data load_data(const DataOptions& options) {
   return data;
 }
 
-std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count, uint64_t seed,
-                                         int max_length) {
+std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count, CorpusOptions options) {
   auto wanted = [&](const char* part) { return split == part ? static_cast<int>(count) : 0; };
-  Corpus corpus = generate_corpus({.seed = seed,
-                                   .train = wanted("train"),
-                                   .valid = wanted("valid"),
-                                   .test = wanted("test"),
-                                   .max_length = max_length});
+  options.train = wanted("train");
+  options.valid = wanted("valid");
+  options.test = wanted("test");
+  Corpus corpus = generate_corpus(options);
   return std::move(split == "train" ? corpus.train : split == "valid" ? corpus.valid : corpus.test);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <translator/corpus/corpus.h>
 #include <translator/fields.h>
 #include <translator/model_config.h>
 #include <translator/text/parallel.h>
@@ -32,12 +33,11 @@ struct DataOptions {
   ReadOptions read;
   int64_t corpus_size = 40000;  ///< embedded training pairs
   uint64_t corpus_seed = 1;
+  bool verb_final = false;  ///< see CorpusOptions
 
   bool embedded() const { return data.empty() && source.empty(); }
   Fields fields();
 };
-
-constexpr int kCorpusLength = 40;  ///< tokens of an embedded sentence, unless another length is asked for
 
 struct Data {
   std::vector<SentencePair> train, valid;
@@ -56,8 +56,8 @@ Data load_data(const DataOptions& options);
 /// what was taken: they would measure memory.
 std::vector<SentencePair> hold_out(std::vector<SentencePair>& pairs);
 
-/// Pairs of the embedded corpus, with gold alignments.
-std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count, uint64_t seed,
-                                         int max_length);
+/// Pairs of a part of the embedded corpus, train, valid or test, with gold alignments; the sizes in the options
+/// say nothing.
+std::vector<SentencePair> embedded_pairs(const std::string& split, int64_t count, CorpusOptions options = {});
 
 }  // namespace translator

@@ -43,6 +43,8 @@ void fill_text_defaults(TrainCommand& o) {
   const bool embedded = o.data.embedded();
   if (o.data.read.swap_columns && embedded)
     throw UsageError("--swap needs --data or --source: the embedded corpus is English to French");
+  if (o.given.count("--verb-final") && !embedded)
+    throw UsageError("--verb-final is of the embedded corpus: --data and --source are as they are");
   if (o.data.read.max_length == 0 && !embedded) o.data.read.max_length = 50;
   if (o.open("--case")) o.model.letter_case = embedded ? "lower" : "first";
   if (o.open("--subwords")) o.model.subwords = embedded || !Subwords::available() ? "none" : "bpe";
@@ -80,6 +82,9 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
   if (!transformer && n.tie_embeddings && n.embedding_dim != n.hidden_size)
     throw UsageError(fmt::format("--tie-embeddings needs --embedding and --hidden alike: {} and {}",
                                  n.embedding_dim, n.hidden_size));
+  if (!transformer && n.rnn.reverse && n.bidirectional())
+    throw UsageError(
+        "--reverse-source needs --unidirectional: both ways, a source is read from its end as well");
   if (o.from.empty()) {  // of which a trained model may have none
     n.tie_source = n.tie_embeddings && one_vocabulary(o.model);
     t.tie_source = t.tie_embeddings && one_vocabulary(o.model);

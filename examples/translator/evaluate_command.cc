@@ -10,7 +10,6 @@
 #include <optional>
 
 #include <translator/commands.h>
-#include <translator/corpus/corpus.h>
 #include <translator/data.h>
 #include <translator/evaluation.h>
 #include <translator/files.h>
@@ -183,7 +182,7 @@ int run(EvaluateCommand& o) {
   GivenPairs given;
   if (o.embedded) {
     must_not_know_the_test(o.model, model.config.trained_on);
-    given.pairs = embedded_pairs("test", 1000, 1, kCorpusLength);
+    given.pairs = embedded_pairs("test", 1000, {.verb_final = model.config.trained_on.verb_final});
   } else {
     given = read_given_pairs(o.given, {&model});
   }

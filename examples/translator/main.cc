@@ -95,6 +95,9 @@ void add_corpus_command(const Command& app, CorpusCommand& o, int& exit_code) {
   c.option("-n,--count", o.count, "Pairs (default: 40000 of train, 1000 of the others)").range(1, 2000000);
   c.option("--seed", o.seed, "The same seed gives the same sentences everywhere").show_default();
   c.option("--max-length", o.max_length, "Tokens on either side at most").show_default().range(3, 100);
+  c.flag(
+      "--verb-final", o.verb_final,
+      "The same French words in the order of a language that puts heads last: \"il pommes les ne aime pas\"");
   file(c, "-o,--out", o.out, "TSV file: English, French; - is stdout").show_default();
   c.flag("--links", o.links,
          "A third column with the word alignment in Moses form (0-0 1-2, token numbers)");

@@ -38,6 +38,8 @@ Fields fields_of(nn::Seq2SeqConfig& n) {
        "decoder_layers"},
       {"--bidirectional,!--unidirectional", Switch{&*n.rnn.bidirectional},
        "Read the source both ways (default), or from its beginning only", "bidirectional", kRequired},
+      {"--reverse-source", Switch{&n.rnn.reverse},
+       "With --unidirectional: read the source from its end only (Sutskever et al. 2014)", "reverse_source"},
       {"-a,--attention", attention_name(n.attention),
        "How the decoder looks at the source: a name from the list below (default: bahdanau)", "attention",
        kRequired},
@@ -107,7 +109,8 @@ Fields fields_of(TrainingData& d) {
           {"", Whole{&d.version, 0, kAny}, "", "version"},
           {"", Whole{&d.pairs, 0, kAny}, "", "pairs"},
           {"", Whole{&d.seed, 0, kAny}, "", "seed"},
-          {"", Whole{&d.max_length, 0, kAny}, "", "max_length"}};
+          {"", Whole{&d.max_length, 0, kAny}, "", "max_length"},
+          {"", Switch{&d.verb_final}, "", "verb_final"}};
 }
 
 FieldsFile kind_of_file(const std::string& path) {

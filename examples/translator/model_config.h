@@ -22,6 +22,7 @@ constexpr double kMostDropout = 0.999;
 struct TrainingData {
   std::string corpus;  ///< "embedded" or "own"; empty: the file does not say, it is of before it did
   int64_t version = 0, pairs = 0, seed = 0, max_length = 0;  ///< of the embedded one, see kCorpusVersion
+  bool verb_final = false;                                   ///< of the embedded one
 };
 
 /// What a model directory holds besides its numbers: config.json.

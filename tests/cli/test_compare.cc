@@ -79,10 +79,14 @@ TEST_CASE("compare trains every attention with every seed on the same data, and 
     CHECK(more.err.find("general") == std::string::npos);
   }
   SUBCASE("other settings do not mix") {
-    Result other = run(race("race", {"--attention", "none", "--seeds", "1", "--lr", "0.01"}));
-    CHECK(other.code == 1);
-    CHECK(other.says(
-        "race/none-42: was made with other settings: --force races anew, --work names another place"));
+    for (const Arguments& more : {Arguments{"--lr", "0.01"}, {"--verb-final"}}) {
+      Arguments changed = {"--attention", "none", "--seeds", "1"};
+      changed.insert(changed.end(), more.begin(), more.end());
+      Result other = run(race("race", changed));
+      CHECK(other.code == 1);
+      CHECK(other.says(
+          "race/none-42: was made with other settings: --force races anew, --work names another place"));
+    }
     CHECK(run(race("race", {"--attention", "none", "--seeds", "1", "--lr", "0.01", "--force"})).code == 0);
     CHECK(run(race("race", {"--attention", "none", "--seeds", "1", "--force"})).code == 0);
   }

@@ -112,7 +112,8 @@ TEST_CASE("corpus: what cannot be written is said") {
 TEST_CASE("--help names every option and goes to stdout") {
   const std::map<std::string, Arguments> options = {
       {"corpus",
-       {"--split", "--count", "--seed", "--max-length", "--out", "--links", "--alignments", "--tokens"}},
+       {"--split", "--count", "--seed", "--max-length", "--out", "--links", "--alignments", "--tokens",
+        "--verb-final"}},
       {"train",
        {"--data",
         "--source",
@@ -124,6 +125,7 @@ TEST_CASE("--help names every option and goes to stdout") {
         "--strict",
         "--max-length",
         "--corpus-size",
+        "--verb-final",
         "--case",
         "--subwords",
         "--subword-model",
@@ -140,6 +142,7 @@ TEST_CASE("--help names every option and goes to stdout") {
         "--cell",
         "--layer-norm",
         "--residual",
+        "--reverse-source",
         "--variational",
         "--recurrent-dropout",
         "--epochs",

@@ -289,6 +289,28 @@ TEST_CASE("train --model transformer: the same commands, the same directory") {
   CHECK(larger.says("the model in transformer has --layers 1, not 2: --resume cannot change it\n"));
 }
 
+TEST_CASE(
+    "train: a source read in reverse and verbs last are kept in the model, and it is tested on its like") {
+  Result r = run({"train", "--verb-final", "--unidirectional", "--reverse-source", "--corpus-size", "200",
+                  "--hidden", "8", "--embedding", "8", "--epochs", "1", "--out", "reversed", "-q"});
+  CHECK(r.err == "");
+  REQUIRE(r.code == 0);
+  const std::string config = read_file("reversed/config.json");
+  for (const char* kept : {"\"reverse_source\": true", "\"verb_final\": true", "\"verb-final French\""})
+    CHECK_MESSAGE(count(config, kept) == 1, kept);
+  REQUIRE(run({"corpus", "--split", "test", "--verb-final", "--out", "verb-final.tsv"}).code == 0);
+  const Result embedded = run({"evaluate", "reversed", "--embedded", "--json", "--beam-size", "1"}),
+               file = run({"evaluate", "reversed", "verb-final.tsv", "--json", "--beam-size", "1"});
+  auto perplexity = [](const Result& said) {
+    const size_t at = said.out.find("\"perplexity\":");
+    return said.out.substr(at, said.out.find(',', at) - at);
+  };
+  CHECK(perplexity(embedded).size() > 14);
+  CHECK(perplexity(embedded) == perplexity(file));
+  CHECK(run({"train", "--resume", "--epochs", "2", "--out", "reversed", "-q"}).code == 0);
+  CHECK(run({"train", "--resume", "--epochs", "3", "--reverse-source", "--out", "reversed", "-q"}).code == 0);
+}
+
 TEST_CASE("train: an option of the other kind of model is refused, not ignored") {
   auto said = [](const Arguments& options) {
     Arguments all = {"train", "--data", short_pairs(), "--out", "other-kind"};
@@ -303,6 +325,8 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
         "translator: --input-feeding is of a recurrent model: a transformer has nothing for it\n");
   CHECK(said({"--model", "transformer", "--hidden", "64"}) ==
         "translator: --hidden is of a recurrent model: a transformer has nothing for it\n");
+  CHECK(said({"--model", "transformer", "--reverse-source"}) ==
+        "translator: --reverse-source is of a recurrent model: a transformer has nothing for it\n");
   CHECK(said({"--positions", "none"}) ==
         "translator: --positions is of a transformer: a recurrent model has nothing for it\n");
   CHECK_FALSE(exists("other-kind"));

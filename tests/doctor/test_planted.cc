@@ -18,7 +18,7 @@ constexpr size_t kPairs = 4000;
 
 const std::vector<SentencePair>& sound() {
   static const std::vector<SentencePair> pairs = [] {
-    std::vector<SentencePair> out = embedded_pairs("train", kPairs, 1, 40);
+    std::vector<SentencePair> out = embedded_pairs("train", kPairs);
     for (size_t i = 0; i < out.size(); ++i) out[i].line = static_cast<int64_t>(i) + 1;
     return out;
   }();

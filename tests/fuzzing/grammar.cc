@@ -23,7 +23,8 @@ FUZZ_TARGET(grammar, {"\5\2\2\50\1"s, "\0\0\0\3"s, "\50\0\1\x64\7seed"s,
   CorpusOptions options{.train = choices.upto(9) - 1,
                         .valid = choices.upto(2) - 1,
                         .test = choices.upto(2) - 1,
-                        .max_length = choices.upto(97) + 3};
+                        .max_length = choices.upto(97) + 3,
+                        .verb_final = choices.yes()};
   // Of short sentences there are few: to find out that there are no more takes 20,000 draws, a second.
   if (options.max_length < 9) options.valid = options.test = 0, options.train = std::min(options.train, 2);
   std::string_view rest = choices.rest();

@@ -42,6 +42,7 @@ Subject subject(const Small& s, const std::string& target) {
   n.rnn.cell = gradus::nn::cell_type(s.cell);
   n.readout = s.readout;
   n.rnn.bidirectional = s.bidirectional;
+  n.rnn.reverse = s.reverse;
   n.input_feeding = s.input_feeding;
   n.rnn.residual = s.residual;
   n.rnn.cell.layer_norm = s.layer_norm;

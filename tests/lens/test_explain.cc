@@ -92,6 +92,7 @@ std::vector<Small> variants() {
     out.push_back({.attention = "general", .cell = cell});
   }
   out.push_back({.bidirectional = false});
+  out.push_back({.bidirectional = false, .layers = 2, .reverse = true});
   out.push_back({.readout = "maxout", .layers = 2});
   out.push_back({.attention = "general", .readout = "maxout", .input_feeding = false});
   out.push_back({.residual = true, .layers = 3});
@@ -105,8 +106,10 @@ std::vector<Small> variants() {
 
 std::string name(const Small& s) {
   return s.attention + " " + s.decoder + " " + s.cell + " " + s.readout +
-         (s.bidirectional ? "" : " one direction") + (s.layer_norm ? " layer norm" : "") + " layers " +
-         std::to_string(s.layers);
+         (s.bidirectional ? ""
+          : s.reverse     ? " in reverse"
+                          : " one direction") +
+         (s.layer_norm ? " layer norm" : "") + " layers " + std::to_string(s.layers);
 }
 
 double largest(const Tensor& t) {

@@ -135,6 +135,7 @@ TEST_CASE("steps add up to the whole, ways too, and every kind of network agrees
                                    {.attention = "dot", .residual = true, .layers = 2},
                                    {.attention = "general", .cell = "lstm"},
                                    {.attention = "concat", .cell = "gru-bahdanau", .bidirectional = false},
+                                   {.bidirectional = false, .layers = 2, .reverse = true},
                                    {.attention = "multihead", .cell = "rnn"}}) {
     CAPTURE(small.attention);
     Subject s = test::subject(small);

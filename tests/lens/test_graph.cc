@@ -27,7 +27,8 @@ TEST_CASE("every operation has its module, values and gradients; edges add up to
   for (const test::Small& s : {test::Small{},
                                {.attention = "general", .layers = 2},
                                {.attention = "multihead", .cell = "lstm"},
-                               {.attention = "concat", .bidirectional = false}}) {
+                               {.attention = "concat", .bidirectional = false},
+                               {.bidirectional = false, .reverse = true}}) {
     CAPTURE(s.attention);
     Made m(s);
     CHECK(m.graph.sum_residual < 1e-12);

@@ -249,6 +249,49 @@ TEST_CASE("permuting a batch permutes the alignments and keeps the loss") {
   }
 }
 
+TEST_CASE(
+    "a source read in reverse is the flipped source read, and weights stand in the order of its words") {
+  Seq2SeqBatch b = batch(), flipped = b;
+  const std::vector<int32_t> lengths = {4, 2, 3};
+  flipped.source = b.source.clone();
+  for (int64_t k = 0; k < 3; ++k)
+    for (int64_t s = 0, n = lengths[static_cast<size_t>(k)]; s < n; ++s)
+      flipped.source.i32()[s * 3 + k] = b.source.i32()[(n - 1 - s) * 3 + k];
+  for (const char* attention : {"bahdanau", "general", "none"}) {
+    CAPTURE(attention);
+    Seq2SeqConfig c = small(attention);
+    c.rnn.bidirectional = false;
+    Rng rng(7), again(7);
+    Seq2Seq forward(c, rng);
+    c.rnn.reverse = true;
+    Seq2Seq model(c, again);
+    for (DType type : {DType::f32, DType::f64}) {  // packed, and composed
+      nn::to(forward, type);
+      nn::to(model, type);
+      const double near = type == DType::f32 ? 1e-5 : 1e-13;
+      CHECK(std::abs(model.loss(b).nll - forward.loss(flipped).nll) < near);
+      if (c.attention != "none") {
+        Tensor x = model.align(b), y = forward.align(flipped);
+        for (int64_t t = 0; t < 4; ++t)
+          for (int64_t k = 0; k < 3; ++k)
+            for (int64_t s = 0, n = lengths[static_cast<size_t>(k)]; s < n; ++s)
+              CHECK(std::abs(x.at((t * 3 + k) * 4 + s) - y.at((t * 3 + k) * 4 + n - 1 - s)) < near);
+      }
+      const nn::SearchOptions search{.beam_size = 2, .max_length = 6, .weights = true};
+      auto found = nn::translate(model, b.source, b.source_lengths, search),
+           same = nn::translate(forward, flipped.source, b.source_lengths, search);
+      for (size_t k = 0; k < 3; ++k) {
+        CHECK(found[k][0].tokens == same[k][0].tokens);
+        const auto n = static_cast<size_t>(lengths[k]);
+        REQUIRE(found[k][0].weights.size() == same[k][0].weights.size());
+        for (size_t t = 0; t < found[k][0].weights.size(); ++t)
+          for (size_t s = 0; s < n; ++s)
+            CHECK(std::abs(found[k][0].weights[t][s] - same[k][0].weights[t][n - 1 - s]) < near);
+      }
+    }
+  }
+}
+
 TEST_CASE("loss: tokens are the real ones, perplexity comes from the unsmoothed loss") {
   Rng rng(6);
   Seq2Seq model(small("bahdanau"), rng);

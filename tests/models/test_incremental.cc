@@ -28,6 +28,7 @@ struct Kind {
   int64_t layers = 1;
   std::string readout = "tanh";
   double temperature = 1;
+  bool reverse = false;
 };
 
 const std::vector<Kind>& kinds() {
@@ -46,6 +47,7 @@ const std::vector<Kind>& kinds() {
       {"none"},
       {"bahdanau", "auto", true, false},
       {"none", "auto", true, false},
+      {"general", "auto", true, false, 2, "tanh", 1, true},
       {"bahdanau", "auto", true, true, 2},
       {"general", "luong", false, false, 2},
       {"bahdanau", "auto", true, true, 1, "maxout"},
@@ -69,6 +71,7 @@ nn::Seq2Seq model_of(const Kind& kind, uint64_t seed = 21) {
   c.decoder = kind.decoder;
   c.input_feeding = kind.feeding;
   c.rnn.bidirectional = kind.bidirectional;
+  c.rnn.reverse = kind.reverse;
   c.rnn.num_layers = kind.layers;
   c.readout = kind.readout;
   c.attention_options.temperature = kind.temperature;

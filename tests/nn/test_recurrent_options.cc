@@ -138,6 +138,42 @@ TEST_CASE("the backward direction is the forward one on the flipped sequence") {
   }
 }
 
+TEST_CASE("a stack in reverse is the forward one on each sequence flipped, and its output flipped back") {
+  // Each sequence's real steps the other way round.
+  auto flipped = [](const Tensor& x) {
+    Tensor out = x.clone();
+    for (int64_t b = 0; b < 4; ++b)
+      for (int64_t t = 0, n = kLengths.i32()[b], I = x.size(2); t < n; ++t)
+        for (int64_t i = 0; i < I; ++i) out.set((t * 4 + b) * I + i, x.at(((n - 1 - t) * 4 + b) * I + i));
+    return out;
+  };
+  for (const CellType& cell : all_cells()) {
+    CAPTURE(text_of(cell));
+    RecurrentOptions options = options_of(cell, 2, false);
+    options.residual = true;
+    Rng rng(11), again(11);
+    RecurrentStack forward = stack_of(options, rng);
+    options.reverse = true;
+    RecurrentStack stack = stack_of(options, again);
+    nn::to(forward, DType::f64);
+    nn::to(stack, DType::f64);
+    RecurrentOutput y = stack(input(), kLengths), z = forward(flipped(input()), kLengths);
+    CHECK(max_abs_difference(y.output.value(), flipped(z.output.value())) < 1e-14);
+    CHECK(max_abs_difference(y.h_n.value(), z.h_n.value()) < 1e-14);
+    CHECK(max_abs_difference(y.forward_final.value(), z.forward_final.value()) < 1e-14);
+    CHECK_FALSE(y.backward_final.defined());
+    if (cell.kind == CellKind::lstm) CHECK(max_abs_difference(y.c_n.value(), z.c_n.value()) < 1e-14);
+    Var x = input();
+    for (int64_t layer = 0; layer < 2; ++layer) x = stack.joined(layer, x, stack.states(layer, x));
+    CHECK(max_abs_difference(x.value(), stack(input()).output.value()) < 1e-13);
+  }
+  Rng rng(1);
+  nn::GRU gru(3, 4, rng, {.num_layers = 2, .reverse = true});
+  CHECK_GRADIENTS(nn::gradcheck(gru, {input(), kLengths, random({2, 4, 4}, 2)}));
+  CHECK(error_of([&] { nn::GRU(3, 4, rng, {.bidirectional = true, .reverse = true}); }) ==
+        "[GRU] reverse is for one direction; bidirectional reads both ways already");
+}
+
 TEST_CASE("several layers are single layers, one upon the other; residual ones add what they read") {
   for (const CellType& cell : all_cells())
     for (bool residual : {false, true}) {

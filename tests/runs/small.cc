@@ -40,7 +40,7 @@ Model small_model(const std::vector<SentencePair>& pairs, const std::string& att
 }
 
 std::vector<SentencePair> pairs(const std::string& split, int64_t count) {
-  return translator::embedded_pairs(split, count, 1, 9);
+  return translator::embedded_pairs(split, count, {.max_length = 9});
 }
 
 std::string directory(const std::string& name) {

@@ -225,6 +225,8 @@ TEST_CASE("what would be rebuilt wrongly is refused, and said by name") {
        R"(cell "rnn-relu" is not known: only "gru", "lstm", "rnn")"},
       {gru({.rnn = {.cell = {.layer_norm = true}}}), "layer_norm true is not known: only false"},
       {gru({.rnn = {.residual = true}}), "residual true is not known: only false"},
+      {gru({.rnn = {.bidirectional = false, .reverse = true}}),
+       "reverse_source true is not known: only false"},
       {gru({.rnn = {.variational = true}}), "variational true is not known: only false"},
       {gru({.rnn = {.recurrent_dropout = 0.25}}), "recurrent_dropout 0.25 is not known: only 0"},
       {transformer({.num_heads = 4, .num_layers = 1}), "rebuilt"},

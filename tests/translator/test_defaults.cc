@@ -104,6 +104,25 @@ TEST_CASE("defaults: word vectors are tied where they can be, and those of both 
   }
 }
 
+TEST_CASE("defaults: what makes no sense together is refused with what it needs") {
+  auto said = [](TrainCommand o) {
+    try {
+      filled(o, 3000);
+    } catch (const UsageError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  TrainCommand both_ways = own({"--reverse-source"});
+  both_ways.model.network.rnn.reverse = true;
+  CHECK(said(both_ways) ==
+        "--reverse-source needs --unidirectional: both ways, a source is read from its end as well");
+  both_ways.model.network.rnn.bidirectional = false;
+  CHECK(said(both_ways) == "");
+  CHECK(said(own({"--verb-final"})) ==
+        "--verb-final is of the embedded corpus: --data and --source are as they are");
+}
+
 TEST_CASE("defaults: the embedded corpus has its own, whatever its size, and says nothing") {
   for (const char* model : {"gru", "transformer"}) {
     TrainCommand o;

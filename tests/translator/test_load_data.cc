@@ -88,9 +88,10 @@ TEST_CASE("two files are read line by line, for training and for validation") {
 }
 
 TEST_CASE("the embedded corpus: so many pairs as asked for, with texts and links") {
-  auto pairs = embedded_pairs("test", 30, 1, 9);
+  auto pairs = embedded_pairs("test", 30, {.max_length = 9});
   REQUIRE(pairs.size() == 30);
-  auto train = embedded_pairs("train", 50, 1, 9), valid = embedded_pairs("valid", 30, 1, 9);
+  auto train = embedded_pairs("train", 50, {.max_length = 9}),
+       valid = embedded_pairs("valid", 30, {.max_length = 9});
   CHECK(train.size() == 50);
   CHECK(sources(valid) != sources(pairs));
   for (const SentencePair& p : pairs) {

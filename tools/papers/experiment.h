@@ -84,6 +84,6 @@ struct Experiment {
 /// All, in the order in which they are listed.
 const std::vector<Experiment>& experiments();
 extern const Experiment kLength, kStart, kRecall, kGrid, kNeed, kGuided, kFeedForward, kHops, kStack, kReader,
-    kCaptions, kRepeats, kTransformer, kCopy;
+    kCaptions, kRepeats, kTransformer, kCopy, kFocus;
 
 }  // namespace papers

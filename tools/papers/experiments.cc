@@ -3,9 +3,9 @@
 namespace papers {
 
 const std::vector<Experiment>& experiments() {
-  static const std::vector<Experiment> all = {kLength,   kStart,       kRecall,      kGrid,  kNeed,
-                                              kGuided,   kFeedForward, kHops,        kStack, kReader,
-                                              kCaptions, kRepeats,     kTransformer, kCopy};
+  static const std::vector<Experiment> all = {kLength, kStart,    kRecall,      kGrid,        kFocus,
+                                              kNeed,   kGuided,   kFeedForward, kHops,        kStack,
+                                              kReader, kCaptions, kRepeats,     kTransformer, kCopy};
   return all;
 }
 

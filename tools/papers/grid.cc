@@ -31,18 +31,14 @@ const std::vector<GridRow> kGridRows = {{"none", "none", false, true},
                                         {"local-p", "local-p", false, false}};
 
 std::vector<Run> grid_runs(bool quick, int seeds) {
-  std::vector<Run> out;
-  for (int seed = 1; seed <= seeds; ++seed)
-    for (const GridRow& row : kGridRows) {
-      if (quick && !row.quick) continue;
-      Trial trial{.train = {"--attention", row.attention}};
-      if (!row.feeding && row.attention != "none") trial.train.push_back("--no-input-feeding");
-      out.push_back({{{"attention", row.attention}, {"feeding", row.feeding}},
-                     static_cast<uint64_t>(seed),
-                     commands_of(trial, quick, seed),
-                     quick ? 0.8 : 8.0});
-    }
-  return out;
+  std::vector<Trial> trials;
+  for (const GridRow& row : kGridRows) {
+    if (quick && !row.quick) continue;
+    trials.push_back({.setting = {{"attention", row.attention}, {"feeding", row.feeding}},
+                      .train = {"--attention", row.attention}});
+    if (!row.feeding && row.attention != "none") trials.back().train.push_back("--no-input-feeding");
+  }
+  return runs_of(trials, quick, seeds);
 }
 
 Page grid_page(const std::vector<Log>& logs) {

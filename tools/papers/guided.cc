@@ -20,20 +20,17 @@ Words guided_weights(bool quick) {
 constexpr int kLonger = 10;  // epochs
 
 std::vector<Run> guided_runs(bool quick, int seeds) {
-  std::vector<Run> out;
-  for (int seed = 1; seed <= seeds; ++seed) {
-    auto add = [&](const char* setting, const std::string& weight, int epochs) {
-      const Trial trial{.train = {"--guided-alignment", weight}, .epochs = epochs};
-      out.push_back({{{setting, weight}},
-                     static_cast<uint64_t>(seed),
-                     commands_of(trial, quick, seed),
-                     quick ? 0.8 : 2.5 * epochs});
-    };
-    for (const std::string& weight : guided_weights(quick)) add("weight", weight, 4);
-    if (!quick)
-      for (const char* weight : {"0", "0.3"}) add("longer", weight, kLonger);
-  }
-  return out;
+  std::vector<Trial> trials;
+  auto add = [&](const char* setting, const std::string& weight, int epochs) {
+    trials.push_back({.setting = {{setting, weight}},
+                      .train = {"--guided-alignment", weight},
+                      .epochs = epochs,
+                      .seconds = 2.5 * epochs});
+  };
+  for (const std::string& weight : guided_weights(quick)) add("weight", weight, 4);
+  if (!quick)
+    for (const char* weight : {"0", "0.3"}) add("longer", weight, kLonger);
+  return runs_of(trials, quick, seeds);
 }
 
 Page guided_page(const std::vector<Log>& logs) {

@@ -25,21 +25,16 @@ const std::vector<Model> kModels = {{"none", 10, "none-10"},
 const Words kLengthRanges = {"1 .. 5", "6 .. 10", "11 .. 15", "16 .. 20", "21 .. 30", "> 30"};
 
 std::vector<Run> length_runs(bool quick, int seeds) {
-  std::vector<Run> out;
-  for (int seed = 1; seed <= seeds; ++seed)
-    for (const Model& m : kModels) {
-      if (quick && m.most > 10) continue;
-      const Trial trial{.train = {"--attention", m.attention},
+  std::vector<Trial> trials;
+  for (const Model& m : kModels)
+    if (!quick || m.most == 10)
+      trials.push_back({.setting = {{"attention", m.attention}, {"most", m.most}},
+                        .train = {"--attention", m.attention},
                         .evaluations = {{"--by-length"}},
                         .max_length = m.most,
                         .quick_length = m.most,
-                        .quick_test = 16};
-      out.push_back({{{"attention", m.attention}, {"most", m.most}},
-                     static_cast<uint64_t>(seed),
-                     commands_of(trial, quick, seed),
-                     quick ? 0.8 : 8.0});
-    }
-  return out;
+                        .quick_test = 16});
+  return runs_of(trials, quick, seeds);
 }
 
 Page length_page(const std::vector<Log>& logs) {

@@ -27,21 +27,17 @@ std::vector<Words> looks() {
 }
 
 std::vector<Run> need_runs(bool quick, int seeds) {
-  std::vector<Run> out;
-  for (int seed = 1; seed <= seeds; ++seed)
-    for (const Kind& kind : kKinds) {
-      if (quick && kind.name == "uniform") continue;
-      const bool learned = kind.name == "bahdanau";
-      Trial trial{.train = {"--attention", kind.name}};
-      if (learned) trial.evaluations = looks();
-      out.push_back({{{"attention", kind.name}},
-                     static_cast<uint64_t>(seed),
-                     commands_of(trial, quick, seed),
-                     quick     ? 0.8
-                     : learned ? 18.0
-                               : 8.0});
+  std::vector<Trial> trials;
+  for (const Kind& kind : kKinds) {
+    if (quick && kind.name == "uniform") continue;
+    Trial trial{.setting = {{"attention", kind.name}}, .train = {"--attention", kind.name}};
+    if (kind.name == "bahdanau") {
+      trial.evaluations = looks();
+      trial.seconds = 18;
     }
-  return out;
+    trials.push_back(trial);
+  }
+  return runs_of(trials, quick, seeds);
 }
 
 Page need_page(const std::vector<Log>& logs) {

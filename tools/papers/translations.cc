@@ -10,19 +10,21 @@ Words joined(Words words, const Words& more) {
   return words;
 }
 
-}  // namespace
-
 std::vector<Words> commands_of(const Trial& trial, bool quick, int seed) {
   std::vector<Words> out;
   Words training = {"translator", "train", "--quiet", "--threads", "1", "--seed", std::to_string(seed)};
   Words evaluation = {"translator", "evaluate", "model", "--json", "--threads", "1", "--beam-size", "1"};
+  const Words order = trial.verb_final ? Words{"--verb-final"} : Words{};
   if (quick) {
     // From a file: train would make 1000 sentences more for validation and 1000 for tests, which takes longer
     // than to learn. The recipe is that of the embedded corpus.
-    out.push_back({"translator", "corpus", "--count", "1000", "--max-length",
-                   std::to_string(trial.quick_length), "--links", "--out", "train.tsv"});
-    out.push_back({"translator", "corpus", "--split", "test", "--count", "200", "--max-length",
-                   std::to_string(trial.quick_test), "--out", "test.tsv", "--alignments", "test.links"});
+    out.push_back(joined({"translator", "corpus", "--count", "1000", "--max-length",
+                          std::to_string(trial.quick_length), "--links", "--out", "train.tsv"},
+                         order));
+    out.push_back(
+        joined({"translator", "corpus", "--split", "test", "--count", "200", "--max-length",
+                std::to_string(trial.quick_test), "--out", "test.tsv", "--alignments", "test.links"},
+               order));
     training = joined(training, {"--data",
                                  "train.tsv",
                                  "--subwords",
@@ -53,10 +55,22 @@ std::vector<Words> commands_of(const Trial& trial, bool quick, int seed) {
                                  std::to_string(trial.epochs), "--batch-size", "16", "--lr", "0.005"});
     if (trial.max_length < 40)
       training = joined(training, {"--max-length", std::to_string(trial.max_length)});
+    training = joined(training, order);
     evaluation.push_back("--embedded");
   }
   out.push_back(joined(training, trial.train));
   for (const Words& more : trial.evaluations) out.push_back(joined(evaluation, more));
+  return out;
+}
+
+}  // namespace
+
+std::vector<Run> runs_of(const std::vector<Trial>& trials, bool quick, int seeds) {
+  std::vector<Run> out;
+  for (int seed = 1; seed <= seeds; ++seed)
+    for (const Trial& trial : trials)
+      out.push_back({trial.setting, static_cast<uint64_t>(seed), commands_of(trial, quick, seed),
+                     quick ? 0.8 : trial.seconds});
   return out;
 }
 

@@ -15,6 +15,10 @@ namespace {
 constexpr int kTries = 20000;  // in a row that bring nothing new
 constexpr uint64_t kShares = 16;  // of which validation and test have one each
 
+corpus::WordOrder order_of(const CorpusOptions& options) {
+  return options.verb_final ? corpus::WordOrder::verb_final : corpus::WordOrder::french;
+}
+
 // What makes two sentences the same: the words, not the stop.
 std::string identity(const std::vector<std::string>& tokens) {
   std::string text;
@@ -63,9 +67,11 @@ Corpus generate_corpus(const CorpusOptions& options) {
       throw std::invalid_argument(fmt::format(
           "the grammar has no {} different sentences of at most {} tokens", total, options.max_length));
     }
-    SentencePair pair = corpus::realise(grammar.sentence());
-    if (pair.source.size() > limit || pair.target.size() > limit || has_held_out(pair.source)) continue;
+    const corpus::Sentence sentence = grammar.sentence();
+    SentencePair pair = corpus::realise(sentence);
     const auto& [pairs, wanted] = parts[part_of(pair.target)];
+    if (options.verb_final) pair = corpus::realise(sentence, order_of(options));
+    if (pair.source.size() > limit || pair.target.size() > limit || has_held_out(pair.source)) continue;
     if (pairs->size() == static_cast<size_t>(wanted) || !seen.insert(identity(pair.source)).second) continue;
     pairs->push_back(corpus::with_texts(std::move(pair)));
     --missing;
@@ -74,14 +80,15 @@ Corpus generate_corpus(const CorpusOptions& options) {
   return corpus;
 }
 
-SentencePair held_out_pair() {
+SentencePair held_out_pair(const CorpusOptions& options) {
   const corpus::NounPhrase apples{
       .noun = &corpus::noun("apple"), .plural = true, .determiner = corpus::Determiner::bare};
   const corpus::Clause clause{.subject = {.pronoun = corpus::Pronoun::he},
                               .verb = &corpus::verb("like"),
                               .polarity = corpus::Polarity::negative,
                               .object = {apples}};
-  return corpus::with_texts(corpus::realise({.parts = {{.clause = clause}}, .stop = false}));
+  return corpus::with_texts(
+      corpus::realise({.parts = {{.clause = clause}}, .stop = false}, order_of(options)));
 }
 
 }  // namespace translator

@@ -30,6 +30,12 @@ struct CorpusOptions {
   int valid = 1000;
   int test = 1000;
   int max_length = 40;  ///< tokens, on either side, the final stop included
+  /// The French words in the order of a language that puts heads last, as Japanese or Turkish do: objects
+  /// before verbs, nouns before their adjectives and articles, relative clauses before nouns, prepositions and
+  /// conjunctions behind what they lead, later clauses before earlier ones, and what asks at the end:
+  ///   paul ate the red apple because he was hungry - il avait faim parce que paul pomme rouge la a mangé
+  /// Links are as exact. No form depends on the word behind it: nothing is elided, and de le is always du.
+  bool verb_final = false;
 };
 
 /// Which part a sentence belongs to changed last with this version; a model's config.json keeps the one of its
@@ -38,7 +44,8 @@ constexpr int64_t kCorpusVersion = 2;
 
 /// The same for the same options everywhere; valid and test stay the same when train grows. The sentence itself
 /// decides which part it belongs to, whatever the seed, the sizes and the lengths: none that is in valid or
-/// test of one corpus, in English or in French, is in train of another.
+/// test of one corpus, in English or in French, is in train of another. Both orders have the same sentences,
+/// but for those that max_length leaves out of one.
 ///
 /// Each English sentence has one French one. None comes twice, not even with and without its full stop:
 /// statements are written either way, both languages alike, because people who try a translator often leave
@@ -48,7 +55,7 @@ constexpr int64_t kCorpusVersion = 2;
 /// happens with a very small max_length.
 Corpus generate_corpus(const CorpusOptions& options);
 
-/// "he doesn't like apples" / "il n'aime pas les pommes".
-SentencePair held_out_pair();
+/// "he doesn't like apples" / "il n'aime pas les pommes", or the same in the order that the options name.
+SentencePair held_out_pair(const CorpusOptions& options = {});
 
 }  // namespace translator

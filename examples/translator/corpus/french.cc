@@ -46,15 +46,38 @@ struct Reading {
 
 class French {
  public:
+  explicit French(WordOrder order) : verb_final_(order == WordOrder::verb_final) {}
+
   std::vector<Word> take() {
     contract();
-    elide();
+    if (!verb_final_) elide();
     return std::move(words_);
+  }
+
+  // How many words are said.
+  size_t place() const { return words_.size(); }
+
+  // Where verbs are last: the words from place `second` on come before those from place `first` on.
+  void swap(size_t first, size_t second) {
+    if (!verb_final_) return;
+    const auto at = [this](size_t place) { return words_.begin() + static_cast<std::ptrdiff_t>(place); };
+    std::rotate(at(first), at(second), words_.end());
   }
 
   // The words of the text, or none.
   void say(std::string_view text, Keys keys, bool article = false) {
     for (const std::string& word : split_tokens(text)) words_.push_back({word, keys, article});
+  }
+
+  // What a word leads; where verbs are last it stands behind that, and both before the words from `first` on.
+  template <class Say>
+  void led(size_t first, std::string_view leader, const Keys& keys, const Say& say_rest) {
+    const size_t at = place();
+    say(leader, keys);
+    const size_t rest = place();
+    say_rest();
+    swap(at, rest);
+    swap(first, at);
   }
 
   void phrase(const NounPhrase& np, Reading reading, bool subject = false) {
@@ -67,18 +90,20 @@ class French {
     const Agreement a{np.plural ? 3 : 1, np.noun->gender, np.plural};
     const std::string adjective =
         np.adjective != nullptr ? form(*np.adjective, a, prenominal && starts_with_vowel(noun)) : "";
+    const size_t first = place();
     determiner(np, a, prenominal ? adjective : noun, reading, prenominal);
+    const size_t determined = place();
     if (prenominal) say(adjective, {key(np.id, kAdjective)});
+    const size_t named = place();
     say(noun, {key(np.id, kNoun)});
+    swap(determined, named);
     if (np.adjective != nullptr && !prenominal) say(adjective, {key(np.id, kAdjective)});
-    if (np.determiner == Determiner::whose) {
-      say("de", {key(np.id, kPossessor)});
-      phrase(np.possessor[0], {});
-    }
-    for (const Clause& relative : np.relative) {
-      say(relative.gap == Gap::subject ? "qui" : "que", {key(relative.id, kRelative)});
-      clause(relative);
-    }
+    swap(first, determined);
+    if (np.determiner == Determiner::whose)
+      led(first, "de", {key(np.id, kPossessor)}, [&] { phrase(np.possessor[0], {}); });
+    for (const Clause& relative : np.relative)
+      led(first, relative.gap == Gap::subject ? "qui" : "que", {key(relative.id, kRelative)},
+          [&] { clause(relative); });
     for (const NounPhrase& second : np.second) {
       say("et", {key(second.id, kAnd)});
       phrase(second, reading, subject);
@@ -96,8 +121,11 @@ class French {
     } else if (c.subject_said && c.gap != Gap::subject) {
       phrase(c.subject, {.generic = true}, true);  // children like ...: les enfants
     }
+    const size_t verb = place();
     verb_group(c, existence);
+    const size_t rest = place();
     complements(c);
+    swap(verb, rest);
   }
 
  private:
@@ -214,29 +242,30 @@ class French {
 
   void complements(const Clause& c) {
     const Reading reading{c.polarity != Polarity::affirmative, c.verb->generic};
+    const size_t first = place();
     if (!c.object.empty() && c.object[0].pronoun == Pronoun::none && c.gap != Gap::object) {
       phrase(c.object[0], reading);
     }
     if (!c.recipient.empty() && c.recipient[0].pronoun == Pronoun::none) {
-      say("à", {key(c.id, kTo)});
-      phrase(c.recipient[0], {});
+      led(first, "à", {key(c.id, kTo)}, [&] { phrase(c.recipient[0], {}); });
     }
-    for (size_t i = 0; i < c.adjuncts.size(); ++i) adjunct(c.adjuncts[i], c.id + 1 + static_cast<int>(i));
+    for (size_t i = 0; i < c.adjuncts.size(); ++i)
+      adjunct(first, c.adjuncts[i], c.id + 1 + static_cast<int>(i));
+    const size_t at = place();
     if (c.time != nullptr && !c.time_first) time(c);
-    for (const Clause& inner : c.that) {
-      say("que", {key(c.id, kThat)});
-      clause(inner);
-    }
+    swap(first, at);
+    for (const Clause& inner : c.that) led(first, "que", {key(c.id, kThat)}, [&] { clause(inner); });
   }
 
-  void adjunct(const Adjunct& a, int id) {
+  void adjunct(size_t first, const Adjunct& a, int id) {
     static constexpr const char* kPrepositions[] = {"à", "dans", "près de", "à", "avec", "pour", "à"};
-    say(kPrepositions[static_cast<int>(a.preposition)], {key(id, kPreposition)});
-    if (a.preposition == Preposition::home) {
-      say("la maison", {key(id, kNoun)});
-    } else {
-      phrase(a.phrase, {});
-    }
+    led(first, kPrepositions[static_cast<int>(a.preposition)], {key(id, kPreposition)}, [&] {
+      if (a.preposition == Preposition::home) {
+        say("la maison", {key(id, kNoun)});
+      } else {
+        phrase(a.phrase, {});
+      }
+    });
   }
 
   void time(const Clause& c) {
@@ -254,7 +283,7 @@ class French {
       if ((of || to) && i + 1 < words_.size() && words_[i + 1].article && words_[i + 1].text != "la") {
         const Word& article = words_[i + 1];
         const bool plural = article.text == "les";
-        if (plural || !starts_with_vowel(words_[i + 2].text)) {
+        if (plural || verb_final_ || !starts_with_vowel(words_[i + 2].text)) {
           word.text = of ? (plural ? "des" : "du") : (plural ? "aux" : "au");
           for (int k : article.keys) word.keys.add(k);
           ++i;
@@ -276,27 +305,32 @@ class French {
     }
   }
 
+  const bool verb_final_;
   std::vector<Word> words_;
 };
 
 }  // namespace
 
-std::vector<Word> to_french(const Sentence& sentence) {
+std::vector<Word> to_french(const Sentence& sentence, WordOrder order) {
   // By Join and by Mood.
   static constexpr const char* kConjunctions[] = {"", "et", "mais", "parce que", "quand", "si"};
   static constexpr const char* kInterrogatives[] = {"", "", "que", "qui", "qui", "où", "quand", "pourquoi"};
-  French out;
+  French out(order);
   const int first = sentence.parts[0].clause.id;
   out.say(kInterrogatives[static_cast<int>(sentence.mood)], {key(first, kInterrogative)});
   // qu'est-ce que, où est-ce que ...: the do of the English question.
   if (sentence.mood != Mood::statement && sentence.mood != Mood::who) {
     out.say("est-ce que", {key(first, kQuestion)});
   }
+  const size_t asked = out.place();
   for (const Part& part : sentence.parts) {
+    const size_t comma = out.place();
     if (part.comma) out.say(",", {key(part.clause.id + 7, kComma)});
-    out.say(kConjunctions[static_cast<int>(part.join)], {key(part.clause.id, kJoin)});
-    out.clause(part.clause);
+    out.led(comma, kConjunctions[static_cast<int>(part.join)], {key(part.clause.id, kJoin)},
+            [&] { out.clause(part.clause); });
+    out.swap(asked, comma);
   }
+  out.swap(0, asked);
   return out.take();
 }
 

@@ -53,10 +53,10 @@ Agreement agreement(const NounPhrase& phrase) {
   return result;
 }
 
-SentencePair realise(Sentence sentence) {
+SentencePair realise(Sentence sentence, WordOrder order) {
   int next = 1;
   for (Part& part : sentence.parts) number(part.clause, next);
-  std::vector<Word> english = to_english(sentence), french = to_french(sentence);
+  std::vector<Word> english = to_english(sentence), french = to_french(sentence, order);
   const bool asks = sentence.mood != Mood::statement;
   if (asks || sentence.stop) {
     for (std::vector<Word>* words : {&english, &french}) words->push_back({asks ? "?" : ".", {0}});

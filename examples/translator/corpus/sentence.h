@@ -122,12 +122,15 @@ enum Role {
 };
 inline int key(int id, int role) { return id * 32 + role; }
 
+/// What stands before what in French words; see CorpusOptions::verb_final.
+enum class WordOrder { french, verb_final };
+
 /// The words of a sentence whose phrases and clauses are numbered, but for the stop at its end.
 std::vector<Word> to_english(const Sentence& sentence);
-std::vector<Word> to_french(const Sentence& sentence);
+std::vector<Word> to_french(const Sentence& sentence, WordOrder order);
 
 /// Tokens and links; with_texts adds what a person would write, which only pairs that are kept need.
-SentencePair realise(Sentence sentence);
+SentencePair realise(Sentence sentence, WordOrder order = WordOrder::french);
 SentencePair with_texts(SentencePair pair);
 
 }  // namespace translator::corpus

@@ -9,7 +9,7 @@ namespace gradus::nn {
 /// A source, read.
 struct Encoded {
   Var annotations;     ///< [S, B, D], one per source word; 0 at padding
-  Var forward_final;   ///< [B, H], the forward state after the last word
+  Var forward_final;   ///< [B, H], the forward state after the last word; in reverse, after the first
   Var backward_final;  ///< [B, H], the backward state after the first word; undefined unless bidirectional
   Tensor mask;         ///< u8 [B, S], 1 = real
   Tensor alignment = {};  ///< [T, B, S] weights from outside, for attentions that take them; undefined: none
@@ -26,7 +26,8 @@ struct EncoderOptions {
 };
 
 /// Embedding and recurrent layers over a source (Bahdanau et al. 2014, appendix A.1.1). Annotations are
-/// [forward ; backward] states, D = 2H.
+/// [forward ; backward] states, D = 2H, or those of one direction, D = H; in the order of the source whichever
+/// way it is read.
 struct Encoder {
   Embedding embedding;
   Dropout dropout;

@@ -26,6 +26,8 @@ RecurrentStack::RecurrentStack(const char* module, int64_t inputs, int64_t units
   must_be_probability(name, "dropout", o.dropout);
   must_be_probability(name, "recurrent_dropout", o.recurrent_dropout);
   options.bidirectional = o.bidirectional.value_or(false);
+  if (o.reverse && *options.bidirectional)
+    fail(name, "reverse is for one direction; bidirectional reads both ways already");
   for (int64_t layer = 0; layer < o.num_layers; ++layer)
     for (int64_t d = 0; d < directions(); ++d)
       weights.emplace_back(o.cell, layer == 0 ? input_size : directions() * hidden_size, hidden_size, rng);
@@ -47,7 +49,9 @@ RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths
                              Shape{states, B, H}.str(), state->shape().str()));
 
   std::vector<Var> finals, cells;
-  auto direction = [&](const Var& in, int64_t k, bool reverse) {
+  auto direction = [&](const Var& in, int64_t layer, int64_t d) {
+    const int64_t k = layer * directions() + d;
+    const bool reverse = in_reverse(d);
     RecurrentState first{start.h.defined() ? select(start.h, 0, k) : Var(),
                          start.c.defined() ? select(start.c, 0, k) : Var()};
     Tensor mask = dropout_mask({B, H}, options.recurrent_dropout, x.dtype());
@@ -64,9 +68,8 @@ RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths
     Var below = in;
     if (layer > 0)
       in = options.variational ? variational_dropout(in, options.dropout) : dropout(in, options.dropout);
-    Var forward = direction(in, layer * directions(), false);
-    Var backward = directions() == 2 ? direction(in, layer * 2 + 1, true) : Var();
-    in = join_directions(forward, backward, lengths);
+    Var first = direction(in, layer, 0), second = directions() == 2 ? direction(in, layer, 1) : Var();
+    in = join_directions(first, second, lengths);
     if (options.residual && layer > 0) in = in + below;
   }
   RecurrentOutput out{in, stack(finals, 0), cells.empty() ? Var() : stack(cells, 0), {}, {}};
@@ -82,11 +85,11 @@ LayerStates RecurrentStack::states(int64_t layer, const Input& x, const OnState&
   int64_t T = x.size(0);
   LayerStates out;
   for (int64_t d = 0; d < directions(); ++d) {
-    Scope direction_scope(fmt::format("{}_l{}", d ? "backward" : "forward", layer));
+    Scope direction_scope(fmt::format("{}_l{}", in_reverse(d) ? "backward" : "forward", layer));
     out.emplace_back(static_cast<size_t>(T));
     RecurrentState carried;
     for (int64_t k = 0; k < T; ++k) {
-      int64_t t = d ? T - 1 - k : k;
+      int64_t t = in_reverse(d) ? T - 1 - k : k;
       Scope step_scope(fmt::format("j{}", t));
       DirectionStates now =
           run_over_time(options.cell, weights[static_cast<size_t>(layer * directions() + d)],

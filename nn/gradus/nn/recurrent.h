@@ -14,7 +14,7 @@ struct RecurrentOutput {
   Var output;          ///< [T, B, dirs * H] of the last layer, [forward ; backward]; 0 at padded steps
   Var h_n;  ///< [num_layers * dirs, B, H] state after the last real step: layer 0 forward, backward, ...
   Var c_n;             ///< an LSTM's cells, likewise; otherwise undefined
-  Var forward_final;   ///< [B, H] of the last layer
+  Var forward_final;   ///< [B, H] of the last layer; after token 0 where that is read last, see `reverse`
   /// [B, H] of the last layer, the state after token 0, of which Bahdanau et al. 2014 make s_0; undefined
   /// unless bidirectional.
   Var backward_final;
@@ -27,6 +27,9 @@ struct RecurrentOptions {
   double dropout = 0;  ///< on what goes from layer to layer, under Training
   /// Left open: no for RNN, GRU and LSTM, as in PyTorch; yes for an encoder.
   std::optional<bool> bidirectional = {};
+  /// The single direction goes from the last real step to the first, as Sutskever et al. 2014 read sources. The
+  /// output stands in the order of x all the same.
+  bool reverse = false;
   /// The mask of `dropout`, [B, dirs * H], is one for all steps (Gal & Ghahramani 2016).
   bool variational = false;
   /// On h_{t-1} within the recurrent product, one mask [B, H] for all steps (same paper).
@@ -57,6 +60,8 @@ struct RecurrentStack {
   RecurrentStack(const char* name, int64_t input_size, int64_t hidden_size, const RngInput& rng,
                  const RecurrentOptions& options = {});
   int64_t directions() const { return *options.bidirectional ? 2 : 1; }
+  /// Whether a direction, 0 or 1, goes from the end to the beginning.
+  bool in_reverse(int64_t direction) const { return direction == 1 || options.reverse; }
   /// x [T, B, input_size] (time-major), lengths i32 [B] or undefined (all T), start: [num_layers * dirs,
   /// B, H] or undefined (zeros) each. @throws Error when a shape does not fit or a length is outside 0 .. T.
   RecurrentOutput operator()(const Input& x, const Tensor& lengths = {},

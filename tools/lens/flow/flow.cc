@@ -57,7 +57,7 @@ FlowGradients without_attention(const nn::Seq2Seq& network, FlowMode mode, const
   if (mode == FlowMode::cut) {
     std::vector<Var> annotations;
     for (size_t j = 0; j < S; ++j) {
-      Var h = j + 1 == S ? r.forward[j] : stop_gradient(r.forward[j]);
+      Var h = j == r.forward_end ? r.forward[j] : stop_gradient(r.forward[j]);
       if (!r.backward.empty()) h = concat({h, j == 0 ? r.backward[j] : stop_gradient(r.backward[j])}, -1);
       annotations.push_back(h);
     }

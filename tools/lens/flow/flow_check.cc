@@ -144,7 +144,7 @@ class Batch {
       of_value = as(Seen::value);
       nn::StateUse use{as(Seen::score), as(Seen::recurrent)};
       last[side] = use.next;
-      if (mode_ == FlowMode::cut && j != (d ? 0 : S - 1)) {  // the annotation keeps still
+      if (mode_ == FlowMode::cut && j != (rnn.in_reverse(d) ? 0 : S - 1)) {  // the annotation keeps still
         const Var& still = (d ? still_.backward : still_.forward)[word];
         use.out = of_value = expand(still, {B, still.size(1)});
       }

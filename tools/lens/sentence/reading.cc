@@ -43,7 +43,8 @@ Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& sour
   }
   r.annotations = x;
   Scope final_scope("final");
-  r.forward_start = tap(r.forward.back(), "to the decoder's first state");
+  r.forward_end = rnn.in_reverse(0) ? 0 : source.size() - 1;
+  r.forward_start = tap(r.forward[r.forward_end], "to the decoder's first state");
   r.backward_start = r.backward.empty() ? Var() : tap(r.backward.front(), "to the decoder's first state");
   r.encoded = {r.annotations, r.forward_start, r.backward_start,
                length_mask(Tensor::from_ids({1}, {static_cast<int32_t>(S)}), S)};
@@ -74,7 +75,7 @@ void add_gradients(const Tensor& sum, const Gradients& grads, const std::vector<
 }
 
 void add_start_gradients(const Tensor& sum, const Gradients& grads, const Reading& r) {
-  add_gradient(sum, grads, r.forward_start, sum.size(0) - 1);
+  add_gradient(sum, grads, r.forward_start, static_cast<int64_t>(r.forward_end));
   add_gradient(sum, grads, r.backward_start, 0, sum.size(1) / 2);
 }
 

@@ -12,10 +12,11 @@ namespace lens {
 struct Reading {
   gradus::Var words;        ///< [S, 1, E], the embeddings
   gradus::Var annotations;  ///< [S, 1, D]
-  // Of the last layer, by position; the backward ones are empty in an encoder of one direction.
+  // Of the last layer, by position; the backward ones are empty in an encoder of one direction, whichever.
   std::vector<gradus::Var> forward, backward;  ///< [1, H] states: what arrives here is the whole gradient
   std::vector<gradus::Var> forward_link, backward_link;  ///< the same states as the next one sees them
   gradus::Var forward_start, backward_start;             ///< as the decoder's first state sees them
+  size_t forward_end;                                    ///< the word that the forward ones end with
   gradus::nn::Encoded encoded;                           ///< all of it as a decoder takes it
 };
 

@@ -118,8 +118,9 @@ Annotations PackedEncoder::operator()(const Tensor& ids, const Tensor& lengths, 
     Tensor to = steps.empty(static_cast<int64_t>(n) * H_, DType::f32);
     team.run([&](int member) {
       for (size_t d = static_cast<size_t>(member); d < n; d += static_cast<size_t>(team.size()))
-        read(layer[d], d == 1, steps, x, last ? by_sentence : by_step,
-             to.f32() + static_cast<int64_t>(d) * H_, to.size(1), buffers[d], final[d]);
+        read(layer[d], encoder_.rnn.in_reverse(static_cast<int64_t>(d)), steps, x,
+             last ? by_sentence : by_step, to.f32() + static_cast<int64_t>(d) * H_, to.size(1), buffers[d],
+             final[d]);
     });
     x = to;
   }
