@@ -20,7 +20,7 @@ using json = nlohmann::ordered_json;
 
 std::string text(const std::string& field, const json& x) {
   if (!x.is_string()) refuse(field, "must be text");
-  const std::string out = x.get<std::string>();
+  auto out = x.get<std::string>();
   check_text(field, out);
   return out;
 }
