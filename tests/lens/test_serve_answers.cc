@@ -204,7 +204,9 @@ TEST_CASE("attention gets sharper, and the next request finds the model as it wa
   for (const char* name : {"model", "general"}) {
     ServeRequest q =
         asking(name, name == std::string("model") ? "he doesn't like apples" : "the cat eats fish");
-    const Told before = told(all(), q);
+    ServeRequest masked = q;  // whose steps read the temperature anew each time
+    masked.hidden = {0};
+    const Told before = told(all(), q), masked_before = told(all(), masked);
     q.attention_temperature = 0.05;
     const Told sharp = told(all(), q);
     // The sum of squares is 1 where all weight is at one word, 1/S where all have the same.
@@ -216,6 +218,7 @@ TEST_CASE("attention gets sharper, and the next request finds the model as it wa
     CHECK(squares(sharp) > squares(before));
     q.attention_temperature.reset();
     CHECK(told(all(), q).tokens == before.tokens);
+    CHECK(told(all(), masked).tokens == masked_before.tokens);
   }
 }
 

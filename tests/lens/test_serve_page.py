@@ -25,7 +25,7 @@ class Served(browser.Page):
     def settled(self, what, column=0, condition='true'):
         found = self.ask('''(async () => { for (let i = 0; i < 200; ++i) {
             const c = lens.state.columns[%d];
-            if (c && c.end && (%s)) return true;
+            if (c && c.end && !c.running && (%s)) return true;
             if (c && c.parts.fault.textContent) return "fault: " + c.parts.fault.textContent;
             await new Promise((done) => setTimeout(done, 50)); }
             return "waited for in vain"; })()''' % (column, condition))
@@ -102,6 +102,8 @@ def use(page, what, transformer):
     page.ask('new Promise((done) => setTimeout(done, 600))')
     fault = page.ask(COLUMN % 0 + '.parts.fault.textContent')
     check('not in the model' in fault, '%s: a word it does not know is refused: %s' % (what, fault))
+    check(translation(page) == 'elle chante', '%s: and the answer before stays: %s' % (what, translation(page)))
+    check(page.ask('document.querySelector("#columns section:first-child .undo") === null'), what + ': as if it had not been asked')
     # That one request was refused is on the console of every browser.
     page.browser.events[:] = [e for e in page.browser.events if '422' not in str(e.get('params', {}).get('entry', {}).get('text'))]
     page.ask('(() => { const c = lens.state.columns[0]; c.release(); c.ask(); })()')
@@ -172,6 +174,7 @@ def alone_by_keyboard(page, what):
     check(page.tab_to('e.matches(".others button:not([disabled])")'), what + ': what else it might have said')
     page.key('Enter')
     page.settled(what + ': forced', 0, 'c.tokens.length && c.tokens[0].forced')
+    check(page.ask('document.activeElement.matches(".word[aria-pressed=true]")'), what + ': the focus is at the word again')
     check(page.tab_to('e.matches("a[href^=\'/explain\']")'), what + ': the explanation is reached')
     check(page.tab_to('e.matches("table.heat td")'), what + ': the map is reached')
     page.key('ArrowRight')

@@ -93,6 +93,7 @@
     forget() {
       this.hidden.clear();
       this.release();
+      this.answered = null;
     }
     release() {
       this.prefix = [];
@@ -107,11 +108,17 @@
       if (this.running) this.running.abort();
       const running = this.running = new AbortController();
       this.parts.fault.textContent = "";
-      this.parts.tree.replaceChildren();
-      this.clear();
+      const asked = {prefix: this.prefix, force: this.force, hidden: new Set(this.hidden)};
+      let heard = false;
       try {
         for await (const line of lines(await post("/translate", this.request(), running.signal))) {
           if (running.signal.aborted) return;
+          if (!heard) {
+            this.clear();
+            this.parts.tree.replaceChildren();
+            this.answered = asked;
+          }
+          heard = true;
           if (line.event === "error") throw new Error(line.error);
           if (line.event === "token" && !quick && !calm) await wait(kTurn);
           if (running.signal.aborted) return;
@@ -120,7 +127,16 @@
       } catch (e) {
         if (e.name === "AbortError" || running.signal.aborted) return;
         this.parts.fault.textContent = e.message;
-        if (!this.tokens.length) this.draw();
+        // What was refused is as if it had not been asked: the answer before stays.
+        if (!heard && this.answered) Object.assign(this, this.answered, {hidden: new Set(this.answered.hidden)});
+        else if (!heard) {
+          this.clear();
+          this.source = {words: [], unknown: []};
+        }
+        this.drawSource();
+        this.draw();
+      } finally {
+        if (this.running === running) this.running = null;
       }
     }
 
@@ -140,9 +156,9 @@
       }
     }
 
-    /** Draws the buttons of a part anew; who had the focus keeps it. */
-    refill(part, buttons) {
-      const at = [...part.children].indexOf(document.activeElement);
+    /** Draws the buttons of a part anew; who had the focus keeps it, or the chosen one gets it. */
+    refill(part, buttons, chosen = -1) {
+      const had = [...part.children].indexOf(document.activeElement), at = had >= 0 && chosen >= 0 ? chosen : had;
       part.replaceChildren(...buttons);
       if (at >= 0 && buttons.length) buttons[Math.min(at, buttons.length - 1)].focus();
     }
@@ -169,12 +185,12 @@
         return el("button", {type: "button", class: `chip word${forced ? " forced" : ""}${unsure ? " unsure" : ""}${unknown ? " unknown" : ""}`, "aria-pressed": String(w === this.chosen),
           "aria-label": `${name}, probability ${probability(p)}${forced ? ", forced" : ""}${unknown ? ", unknown to the model, copied" : ""}`,
           onclick: () => this.choose(w === this.chosen ? -1 : w)}, name, el("small", {}, forced ? `forced · ${probability(p)}` : probability(p)));
-      }));
+      }), this.chosen);
       this.drawMap(names);
       this.drawInstead(names);
       const p = this.parts;
       p.result.textContent = this.end ? this.end.translation : "";
-      const undo = el("button", {type: "button", class: "undo", onclick: () => { this.release(); this.ask(); }}, "Let it speak freely");
+      const undo = el("button", {type: "button", class: "undo", onclick: () => { this.release(); this.say([], ""); }}, "Let it speak freely");
       p.about.replaceChildren(...(this.end ? [el("span", {}, `log p ${show(this.end.log_probability, 4)} · ${(1000 * this.end.seconds).toFixed(1)} ms${this.end.finished ? "" : " · cut off: it did not end"}`)] : []),
         ...(this.prefix.length || this.force ? [undo] : []));
     }
@@ -195,12 +211,20 @@
       this.chosen = w;
       this.draw();
     }
+    /** Has the model say these tokens and this text, and go on. What asked for it will go: the focus stays near. */
+    say(prefix, force) {
+      this.prefix = prefix;
+      this.force = force;
+      const words = this.parts.target.children;
+      if (words.length) words[Math.max(0, Math.min(this.chosen, words.length - 1))].focus();
+      this.ask();
+    }
+
     /** What the model might have said in place of the chosen word. */
     drawInstead(names) {
       const here = this.parts.instead, own = this.tokensOf(this.chosen), name = names[this.chosen];
       if (!own.length || !this.end) return here.replaceChildren();
       const first = this.tokens.indexOf(own[0]), before = this.tokens.slice(0, first).map((t) => t.id);
-      const say = (prefix, force) => { this.prefix = prefix; this.force = force; this.ask(); };
       const typed = el("input", {type: "text", maxlength: 200, "aria-label": "Another word"});
       const address = new URLSearchParams({model: this.model.name, text: $("text").value.trim(), target: this.end.translation, word: this.chosen});
       here.replaceChildren(el("div", {class: "instead"},
@@ -208,10 +232,10 @@
         el("div", {class: "others"}, ...own[0].alternatives.flatMap((a) => {
           const bar = el("i");
           bar.style.width = `${100 * a.probability}%`;
-          return [el("button", {type: "button", disabled: a.id === own[0].id, onclick: () => say([...before, a.id], "")}, a.token === "</s>" ? "end here" : a.token),
+          return [el("button", {type: "button", disabled: a.id === own[0].id, onclick: () => this.say([...before, a.id], "")}, a.token === "</s>" ? "end here" : a.token),
             el("span", {class: "track"}, bar), el("span", {class: "num"}, probability(a.probability))];
         })),
-        el("form", {class: "force", onsubmit: (e) => { e.preventDefault(); if (typed.value.trim()) say(before, typed.value.trim()); }},
+        el("form", {class: "force", onsubmit: (e) => { e.preventDefault(); if (typed.value.trim()) this.say(before, typed.value.trim()); }},
           typed, el("button", {type: "submit"}, "Force this"), el("a", {href: `/explain?${address}`, target: "_blank", rel: "noopener"}, "Explain this word’s gradient"))));
     }
 
@@ -222,7 +246,7 @@
         const answer = await (await post("/beam", {...request, beam_size: Number(this.size.value)})).json();
         this.parts.tree.replaceChildren(
           el("p", {class: "quiet small"}, "Each word with its own probability, and the log probability of all up to it. Choose what was cut, and the model goes on from there."),
-          beamTree(answer.nodes, answer.translations, (ids) => { this.prefix = ids; this.force = ""; this.ask(); }));
+          beamTree(answer.nodes, answer.translations, (ids) => this.say(ids, "")));
       } catch (e) {
         this.parts.fault.textContent = e.message;
       }

@@ -1,6 +1,4 @@
-#include <fmt/core.h>
-
-#include <chrono>
+#include <cstdio>
 
 #include <common/tell.h>
 #include <gradus/error.h>
@@ -26,7 +24,8 @@ int serve(const ServeOptions& o) {
     for (const json& model : answers.models()["models"])
       names += (names.empty() ? "" : ", ") + model["name"].get<std::string>();
     translator::tell("Serving {}. Ctrl-C ends it.\n", names);
-    for (const std::string& address : addresses) fmt::print("{}\n", address);
+    // Whoever closed stdout is served all the same.
+    for (const std::string& address : addresses) std::fputs((address + "\n").c_str(), stdout);
     std::fflush(stdout);
   });
   return 0;
