@@ -219,11 +219,7 @@ def hostile(chromium, address):
 
 
 def run(shop, chromium, shots):
-    try:
-        server = served.Served(shop.lens, MODEL, served.small_transformer(sys.argv[2], shop.work))
-    except served.NoServer:
-        print('[skipped] this build has no server (libcpp-httplib-dev): its page was not opened')
-        return
+    server = served.Served(shop.lens, MODEL, served.small_transformer(sys.argv[2], shop.work))
     for width, dark in ((1280, False), (380, True), (800, True)):
         what = 'serve, %d px, %s' % (width, 'dark' if dark else 'light')
         page = Served(chromium, server.address, width, dark)
@@ -258,4 +254,8 @@ def run(shop, chromium, shots):
 
 
 if __name__ == '__main__':
-    sys.exit(browser.with_browser(sys.argv[1], sys.argv[3:], run))
+    try:
+        sys.exit(browser.with_browser(sys.argv[1], sys.argv[3:], run))
+    except served.NoServer:
+        print('[skipped] this build has no server (libcpp-httplib-dev): its page was not opened')
+        sys.exit(served.SKIPPED)
