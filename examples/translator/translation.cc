@@ -74,16 +74,19 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
   for (size_t i : order) lengths.push_back(sources[i].pieces.size());
   const std::vector<Together> batches = batches_of(lengths, model.most_positions(), options);
   gradus::ThreadPool all(std::max(1, work.threads)), caller(1);
-  const bool whole = batches.size() >= static_cast<size_t>(all.size());  // batches for each thread
+  // Batches for each thread; but `watch` is called by one.
+  const bool whole = batches.size() >= static_cast<size_t>(all.size()) && !options.watch;
   if (!whole) options.pool = &all;
   divide(whole ? all : caller, batches.size(), work, [&](size_t, size_t k) {
     const auto [begin, end, max_length] = batches[k];
     nn::SearchOptions how = options;
     how.max_length = max_length;
+    how.sentences.clear();
     std::vector<std::vector<int32_t>> ids;
     for (size_t i = begin; i < end; ++i) {
       ids.push_back(model.source.encode(sources[order[i]].pieces));
       ids.back().push_back(nn::kEos);
+      if (!options.sentences.empty()) how.sentences.push_back(options.sentences.at(order[i]));
     }
     SourceBatch batch = make_source_batch(ids);
     auto found = nn::translate(generator, batch.ids, batch.lengths, how);

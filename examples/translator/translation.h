@@ -20,7 +20,8 @@ struct Translation {
 /// length; results in the order given, each with up to options.beam_size translations, best first. A word the
 /// model does not know is <unk>; an <unk> in the result is replaced by the source word with the largest
 /// weight (Luong et al. 2015, section 4.2) when weights are there. The generator is the model's own, kept for
-/// as long as there are sentences to translate.
+/// as long as there are sentences to translate. What options.sentences asks for is in the order given;
+/// options.watch counts sentences within a batch: it is for one sentence at a time.
 std::vector<std::vector<Translation>> translate(const Model& model, const gradus::nn::Generator& generator,
                                                 const std::vector<Segmented>& sources,
                                                 gradus::nn::SearchOptions options = {},

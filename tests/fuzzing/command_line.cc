@@ -143,6 +143,10 @@ static int check_command(const CheckCommandOptions&) { return ++commands_run, 0;
 static int check_page(const std::string&, const std::string&) { return ++commands_run, 0; }
 static int lesson_command(const CourseOptions&) { return ++commands_run, 0; }
 static int lab_command(const CourseOptions&) { return ++commands_run, 0; }
+static int serve(const ServeOptions& o) {
+  between(0, o.port, 65535, "--port");
+  return ++commands_run, 0;
+}
 static int with_check_page(const std::string&, const std::function<int()>& command) { return command(); }
 
 }  // namespace parsed_lens
@@ -237,6 +241,7 @@ FUZZ_TARGET(
      "lens\nreport\nx\n--text",
      "lens\ndiff\na\nb\np.tsv\n-o\nd.html",
      "lens\nblame\nm\np.tsv\n--json",
+     "lens\nserve\nm\nn\n--port\n0",
      "lens\nablate\n--cut\nvalue,score\n--task\ncopy",
      "bench\ntrain\n--size\ntoy\n--threads\n2\n--losses\n3",
      "bench\nops\nsoftmax\n--factor\n2",

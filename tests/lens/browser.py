@@ -91,7 +91,8 @@ class Page:
 
     def open(self, path, ready='window.lens'):
         self.browser.events.clear()
-        loader = self.send('Page.navigate', url='file://' + urllib.parse.quote(path)).get('loaderId')
+        url = path if path.startswith('http://') else 'file://' + urllib.parse.quote(path)
+        loader = self.send('Page.navigate', url=url).get('loaderId')
         loaded = {'name': 'load', 'loaderId': loader}
         try:
             self.browser.wait_for(lambda e: e.get('method') == 'Page.lifecycleEvent' and loaded.items() <= e['params'].items(), 20)

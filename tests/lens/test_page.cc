@@ -68,7 +68,7 @@ TEST_CASE("no word can leave the data") {
 }
 
 TEST_CASE("a page's policy names its script and its sheet, and forbids all else") {
-  for (const char* name : {"ablate", "check", "explain", "flow", "graph", "report"}) {
+  for (const char* name : {"ablate", "check", "explain", "flow", "graph", "report", "serve"}) {
     CAPTURE(std::string(name));
     std::string page = lens::assemble_page(name, json::object());
     size_t begin = page.find("<meta http-equiv=\"Content-Security-Policy\" content=\"");
@@ -78,6 +78,7 @@ TEST_CASE("a page's policy names its script and its sheet, and forbids all else"
                              "base-uri 'none'", "form-action 'none'", "require-trusted-types-for 'script'"})
       CHECK_MESSAGE(count(policy, rule) == 1, rule);
     CHECK(count(policy, "unsafe") == 0);
+    CHECK(count(policy, "connect-src 'self'") == (name == std::string("serve")));  // its own server alone
     CHECK(begin < page.find("<style"));  // what comes before it is not held to it
     CHECK(count(page, "<style") == 1);
     CHECK(count(page, " style=\"") == 0);

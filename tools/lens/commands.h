@@ -98,6 +98,13 @@ struct CourseOptions {
 int lesson_command(const CourseOptions& options);
 int lab_command(const CourseOptions& options);
 
+struct ServeOptions {
+  std::vector<std::string> models;  ///< directories; none: the small one that comes with the program
+  std::string host;                 ///< empty: this machine alone
+  int port = 8008;
+};
+int serve(const ServeOptions& options);
+
 /// Exit status of a command that compared numbers: 0; where the worst error is not below what is allowed, or is
 /// NaN, 1, and a line on stderr about `what`.
 int verdict(const std::string& what, double worst, double allowed = 1e-6);

@@ -258,6 +258,22 @@ void add_ablate(const Command& app, int& code) {
   c.callback([=, &code] { code = lens::ablate(*o); });
 }
 
+void add_serve(const Command& app, int& code) {
+  auto o = std::make_shared<lens::ServeOptions>();
+  Command c =
+      app.add_command("serve", "A page on this machine: type a sentence, and see it translated word by word");
+  c.option("models", o->models, "Model directories (default: the small model that comes along)")
+      .type_name("MODEL");
+  c.option("-p,--port", o->port, "Where to listen; 0: any that is free").range(0, 65535).show_default();
+  c.option("--host", o->host, "Address to listen at instead of 127.0.0.1 and [::1]: others may then ask, too")
+      .type_name("ADDRESS");
+  c.footer(
+      "Open the address that it prints. Words can be masked, forced and drawn, the beam opened, two models held "
+      "side by side; a click on a word leads to its explain page. Nothing is written to disk. Ctrl-C ends it, "
+      "with exit status 0. docs/serve.md has what else can be asked, by other programs, too.");
+  c.callback([=, &code] { code = lens::serve(*o); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -272,6 +288,7 @@ int main(int argc, char** argv) {
       "ablate\n"
       "  lens check softmax --html                   three heat maps: check.html, as text all the same\n"
       "  lens report model --explain                 a training run, its worst sentences explained\n"
+      "  lens serve                                  type sentences into a page on this machine\n"
       "  lens blame model test.tsv                   do its weights tell what mattered? many sentences\n"
       "Exit status: 0 all is well; 1 an error, or a gradient that differs; 2 a command line that makes no "
       "sense.");
@@ -287,6 +304,7 @@ int main(int argc, char** argv) {
   add_diff(app, code);
   add_blame(app, code);
   add_ablate(app, code);
+  add_serve(app, code);
   auto failed = [](const std::string& what, int status) {
     translator::tell("lens: {}\n", what);
     return status;

@@ -5,6 +5,7 @@
 
 #include <gradus/kernels/inference.h>
 #include <gradus/nn/decoder.h>
+#include <gradus/ops/attention.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
@@ -90,6 +91,22 @@ void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t mo
       fail("select", "rows are 0 .. " + std::to_string(given - 1) + ": " + std::to_string(row));
 }
 
+Tensor visible(const Tensor& lengths, int64_t S, const std::vector<std::vector<int32_t>>& hidden) {
+  Tensor mask = length_mask(lengths, S);
+  if (hidden.empty()) return mask;
+  const int64_t B = lengths.numel();
+  if (static_cast<int64_t>(hidden.size()) != B)
+    fail("start", "hidden positions are given for all " + std::to_string(B) +
+                      " sentences or none: " + std::to_string(hidden.size()));
+  for (int64_t b = 0; b < B; ++b)
+    for (int32_t s : hidden[static_cast<size_t>(b)]) {
+      if (s < 0 || s >= S)
+        fail("start", "hidden positions are 0 .. " + std::to_string(S - 1) + ": " + std::to_string(s));
+      mask.u8()[b * S + s] = 0;
+    }
+  return mask;
+}
+
 Tensor index_of(const std::vector<int64_t>& rows) {
   return Tensor::from_ids({static_cast<int64_t>(rows.size())},
                           std::vector<int32_t>(rows.begin(), rows.end()));
@@ -122,7 +139,9 @@ std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Deco
                                               const Linear& output) {
   return generator_of([&](const Tensor& source, const Tensor& lengths, const IncrementalOptions& options) {
     NoGrad guard;
-    return std::make_unique<Composed>(decoder, output, encoder(source, lengths), options);
+    Encoded read = encoder(source, lengths);
+    read.mask = visible(lengths, source.size(0), options.hidden);
+    return std::make_unique<Composed>(decoder, output, read, options);
   });
 }
 

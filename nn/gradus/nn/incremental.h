@@ -42,7 +42,14 @@ struct IncrementalOptions {
   /// are these sentences' own.
   int64_t search_rows = 0;
   ThreadPool* pool = nullptr;  ///< threads a step may use, when its caller is not itself a job of that pool
+  /// Of each sentence, source positions that are read, but that no step looks at; empty: none. Such a search
+  /// takes the plain way, not the packed one.
+  std::vector<std::vector<int32_t>> hidden = {};
 };
+
+/// For implementations of `start`: u8 [B, S], 1 where a step may look, by lengths i32 [B] and what is hidden.
+/// @throws Error "[start] hidden positions are 0 .. 4: 7", and unless `hidden` has B lists, or none.
+Tensor visible(const Tensor& lengths, int64_t S, const std::vector<std::vector<int32_t>>& hidden);
 
 /// A model made ready for decoding: what depends on the weights alone is done once (they are laid out anew for
 /// the products of a step), for as many batches as there are. Threads may share it. The model must outlive it,

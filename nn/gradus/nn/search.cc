@@ -6,6 +6,7 @@
 
 #include <gradus/error.h>
 #include <gradus/kernels/inference.h>
+#include <gradus/random.h>
 
 namespace gradus::nn {
 namespace {
@@ -31,9 +32,13 @@ void check_beam(int64_t beam_size) {
 class Beam {
  public:
   Beam(IncrementalDecoder& decoder, const Tensor& lengths, const SearchOptions& options)
-      : decoder_(decoder), options_(options), B_(lengths.numel()), K_(options.beam_size),
-        scored_(options.scores || options.beam_size > 1) {
+      : decoder_(decoder),
+        options_(options),
+        B_(lengths.numel()),
+        K_(options.beam_size),
+        scored_(options.scores || options.beam_size > 1 || options.watch) {
     check_beam(K_);
+    check_sentences();
     for (int64_t b = 0; b < B_; ++b) {
       limit_.push_back(max_target_length(lengths.i32()[b], options));
       live_.push_back({b, 0.0});
@@ -55,7 +60,7 @@ class Beam {
 
   std::vector<std::vector<Hypothesis>> run() {
     previous_.fill(options_.bos);
-    while (!live_.empty()) {
+    while (!live_.empty() && !stopped_) {
       int64_t R = static_cast<int64_t>(live_.size());
       Tensor previous = previous_.rows(0, R);
       if (!scored_) {
@@ -64,7 +69,7 @@ class Beam {
       } else {
         advance(decoder_.step(previous));
       }
-      if (live_.empty()) break;
+      if (live_.empty() || stopped_) break;
       decoder_.select(rows_);
     }
     for (auto& list : results_) {
@@ -81,6 +86,23 @@ class Beam {
   };
 
   int64_t steps() const { return static_cast<int64_t>(begin_.size()); }
+
+  void check_sentences() {
+    if (options_.sentences.empty()) return;
+    if (static_cast<int64_t>(options_.sentences.size()) != B_)
+      fail("translate",
+           fmt::format("options.sentences has {} entries for {} sentences", options_.sentences.size(), B_));
+    if (!(options_.sampling_temperature > 0))
+      fail("translate",
+           fmt::format("sampling_temperature must be above 0: {}", options_.sampling_temperature));
+    for (const SentenceSearch& own : options_.sentences) {
+      if (own.seed && K_ > 1) fail("translate", fmt::format("words are drawn with a beam_size of 1: {}", K_));
+      scored_ = scored_ || own.seed;
+      random_.emplace_back(own.seed.value_or(0));
+      for (int32_t v : own.prefix)
+        if (v < 0 || forbidden(v)) fail("translate", fmt::format("no translation has the word {}", v));
+    }
+  }
 
   // Takes the step that `logits` are of: rows of a sentence stand together, sentences in their order.
   void advance(const Tensor& logits) {
@@ -106,17 +128,29 @@ class Beam {
                        [](auto& x, auto& y) { return x.log_probability > y.log_probability; });
     size_t begin = next_.size();
     int64_t rank = 0, kept = 0;
+    SearchStep seen{b, steps() - 1, {}, {}, {}};
     for (const Candidate& c : candidates_) {
+      SearchStep::Fate fate = SearchStep::Fate::cut;
       if (c.token == options_.eos) {
-        if (rank < K_) finish(b, steps() - 2, c.parent, c.log_probability);
+        if (rank < K_) {
+          finish(b, steps() - 2, c.parent, c.log_probability);
+          fate = SearchStep::Fate::finished;
+        }
       } else if (kept < K_) {
         ++kept;
+        fate = SearchStep::Fate::kept;
         previous_.i32()[next_.size()] = c.token;
         next_.push_back({b, c.log_probability});
         rows_.push_back(c.parent);
         history_.push_back({c.parent, c.token});
       }
       ++rank;
+      if (options_.watch) seen.considered.push_back({c.parent - first, c.token, c.log_probability, fate});
+    }
+    if (options_.watch && !stopped_) {
+      seen.logits = logits.rows(first, end);
+      if (decoder_.weights().defined()) seen.weights = decoder_.weights().rows(first, end);
+      stopped_ = !options_.watch(seen);
     }
     bool done = static_cast<int64_t>(results_[b].size()) >= K_ || kept == 0;
     if (!done && steps() >= limit_[b]) {
@@ -135,19 +169,57 @@ class Beam {
   // The K + 1 most probable words after one hypothesis: one of them may be </s>, which leaves K to go on with.
   // Without logits the best is in words_.
   void best_of_row(int64_t row, const Tensor& logits) {
+    const int32_t forced = forced_word(live_[row].sentence);
     if (!logits.defined()) {
-      int32_t v = words_.i32()[row];
+      int32_t v = forced >= 0 ? forced : words_.i32()[row];
       if (v >= 0) candidates_.push_back({{row, v}, 0});
       return;
     }
     int64_t V = logits.size(1);
     const float* x = logits.f32() + row * V;
+    if (forced >= V) fail("translate", fmt::format("there is no word {}: the vocabulary has {}", forced, V));
     // With one hypothesis to a sentence, what stands behind the best word is never taken.
-    int64_t first = K_ == 1 ? kernels::argmax(x, V) : -1;
+    int64_t first = forced >= 0                  ? forced
+                    : draws(live_[row].sentence) ? drawn(x, V, random_[live_[row].sentence])
+                    : K_ == 1                    ? kernels::argmax(x, V)
+                                                 : -1;
     if (first >= 0 && !forbidden(first)) best_.assign(1, static_cast<int32_t>(first));
     else best_words(x, V, K_ == 1 ? 1 : std::min(K_ + 1, V));
     double log_sum = kernels::log_sum_exp(x, V);
     for (int32_t v : best_) candidates_.push_back({{row, v}, live_[row].log_probability + x[v] - log_sum});
+  }
+
+  // The word that this step must take; -1: the search's own.
+  int32_t forced_word(int64_t sentence) const {
+    if (options_.sentences.empty()) return -1;
+    const std::vector<int32_t>& prefix = options_.sentences[sentence].prefix;
+    const auto t = static_cast<size_t>(steps() - 1);
+    return t < prefix.size() ? prefix[t] : -1;
+  }
+
+  bool draws(int64_t sentence) const {
+    return !options_.sentences.empty() && options_.sentences[sentence].seed;
+  }
+
+  // A word that may be produced; where all others are below the smallest number the most probable one.
+  int64_t drawn(const float* x, int64_t V, Rng& random) const {
+    double top = -HUGE_VAL, total = 0;
+    int64_t word = -1;
+    auto part = [&](int64_t v) { return std::exp((x[v] - top) / options_.sampling_temperature); };
+    for (int64_t v = 0; v < V; ++v)
+      if (!forbidden(v) && x[v] > top) {
+        top = x[v];
+        word = v;
+      }
+    for (int64_t v = 0; v < V; ++v)
+      if (!forbidden(v)) total += part(v);
+    double left = random.uniform() * total;
+    for (int64_t v = 0; v < V; ++v) {
+      if (forbidden(v)) continue;
+      left -= part(v);
+      if (left < 0) return v;
+    }
+    return word;
   }
 
   // best_: positions of the largest logits, largest first; of equal ones the first.
@@ -215,7 +287,8 @@ class Beam {
   IncrementalDecoder& decoder_;
   SearchOptions options_;
   int64_t B_, K_, S_ = 0;
-  bool scored_;
+  bool scored_, stopped_ = false;  // the latter by `watch`
+  std::vector<Rng> random_;        // of each sentence
   std::vector<int64_t> limit_;
   std::vector<int32_t> never_;  // words that are not produced
   Tensor previous_,
@@ -244,6 +317,16 @@ std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const T
 
 namespace {
 
+std::vector<std::vector<int32_t>> hidden_of(const SearchOptions& options) {
+  std::vector<std::vector<int32_t>> all;
+  bool any = false;
+  for (const SentenceSearch& own : options.sentences) {
+    any = any || !own.hidden.empty();
+    all.push_back(own.hidden);
+  }
+  return any ? all : std::vector<std::vector<int32_t>>();
+}
+
 std::vector<std::vector<Hypothesis>> translate_together(const Generator& generator, const Tensor& source,
                                                         const Tensor& lengths, const SearchOptions& options,
                                                         int64_t search_rows) {
@@ -255,7 +338,8 @@ std::vector<std::vector<Hypothesis>> translate_together(const Generator& generat
                                   .max_steps = longest,
                                   .weights = options.weights,
                                   .search_rows = search_rows,
-                                  .pool = options.pool});
+                                  .pool = options.pool,
+                                  .hidden = hidden_of(options)});
   return search(*decoder, lengths, options);
 }
 
@@ -289,14 +373,18 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
   constexpr int64_t kRowsWorthAThread = 4;
   const int64_t B = lengths.numel(), rows = B * options.beam_size;
   const int64_t threads = options.pool ? options.pool->size() : 1;
-  if (threads == 1 || rows < kRowsWorthAThread * threads || B < threads)
+  if (threads == 1 || rows < kRowsWorthAThread * threads || B < threads || options.watch)
     return translate_together(generator, source, lengths, options, rows);
   std::vector<std::vector<std::vector<Hypothesis>>> parts(static_cast<size_t>(threads));
   SearchOptions alone = options;
   alone.pool = nullptr;
   options.pool->run([&](int k) {
     auto [own, own_lengths] = shard_of(source, lengths, k, threads);
-    parts[static_cast<size_t>(k)] = translate_together(generator, own, own_lengths, alone, rows);
+    SearchOptions how = alone;
+    how.sentences.clear();
+    for (size_t b = static_cast<size_t>(k); b < options.sentences.size(); b += static_cast<size_t>(threads))
+      how.sentences.push_back(options.sentences[b]);
+    parts[static_cast<size_t>(k)] = translate_together(generator, own, own_lengths, how, rows);
   });
   std::vector<std::vector<Hypothesis>> out(static_cast<size_t>(B));
   for (int64_t b = 0; b < B; ++b) {

@@ -1,11 +1,38 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include <gradus/autograd.h>
 #include <gradus/nn/incremental.h>
 
 namespace gradus::nn {
+
+/// What one sentence's search is told besides.
+struct SentenceSearch {
+  std::vector<int32_t> prefix =
+      {};  ///< the target's first words, whatever their probability; the search goes on from there
+  std::vector<int32_t> hidden = {};  ///< source positions that are read, but that no step looks at
+  /// Words are drawn from softmax(logits / sampling_temperature) instead of taken, by a generator of this seed:
+  /// the same seed draws the same words. Needs beam_size 1.
+  std::optional<uint64_t> seed = {};
+};
+
+/// A step that one sentence's search has taken. R rows of it were there before the step.
+struct SearchStep {
+  enum class Fate { kept, finished, cut };
+  struct Considered {
+    int64_t parent;  ///< row, before the step; of what was kept the n-th is row n after it
+    int32_t token;
+    double log_probability;  ///< of all words so far
+    Fate fate;
+  };
+  int64_t sentence, step;              ///< both from 0
+  std::vector<Considered> considered;  ///< what each row could best go on with, most probable first
+  Tensor logits;                       ///< f32 [R, V], valid until `watch` returns
+  Tensor weights;  ///< f32 [R, S] likewise; undefined: there are none, or options.weights is false
+};
 
 struct SearchOptions {
   int64_t beam_size = 1;      ///< 1: greedy
@@ -17,6 +44,11 @@ struct SearchOptions {
   ThreadPool* pool = nullptr;  ///< threads to share the work among; null: the caller's alone
   int32_t pad = kPad, bos = kBos,
           eos = kEos;  ///< never produced; begins a target; ends one (-1: nothing does)
+  std::vector<SentenceSearch> sentences = {};  ///< one for each; empty: nothing is asked of any
+  double sampling_temperature = 1;             ///< of those that have a seed
+  /// Called after each step of each sentence, by the caller's thread; false ends the search of all of them, and
+  /// hypotheses without </s> are lost. With it the sentences are not divided among threads.
+  std::function<bool(const SearchStep&)> watch = {};
 };
 
 /// Target words at most, for a source of so many words.
@@ -36,7 +68,9 @@ struct Hypothesis {
 /// [B]. Returns up to beam_size hypotheses per sentence, best first, in the order of the sentences. A finished
 /// hypothesis leaves the beam; a sentence is done when beam_size of them have finished. With a pool, each
 /// thread takes some of the sentences, or a part of each product when they are few; the result is the same.
-/// @throws Error "[translate] beam_size must be at least 1: 0".
+/// @throws Error "[translate] beam_size must be at least 1: 0", and for what options.sentences cannot have:
+/// another number of them than sources, a word that is never produced or not in the vocabulary, a seed with a
+/// beam.
 std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Input& source,
                                                const Tensor& lengths, const SearchOptions& options = {});
 /// The same for a single batch; for many, keep the generator.

@@ -96,11 +96,11 @@ class CachedDecoder : public IncrementalDecoder {
                 const IncrementalOptions& options)
       : model_(model),
         weights_wanted_(options.weights),
-        mask_(length_mask(lengths, source.size(0))),
+        mask_(visible(lengths, source.size(0), options.hidden)),
         source_{.annotations = {}, .keys = {}, .mask = mask_},
         sentences_(source.size(1), options.rows_per_sentence) {
     NoGrad guard;
-    caches_ = model.decoder.start(model.encode(source, mask_));
+    caches_ = model.decoder.start(model.encode(source, length_mask(lengths, source.size(0))));
     for (const TransformerLayerCache& cache : caches_) source_.extra.push_back(cache.memory);
   }
 
@@ -150,8 +150,11 @@ std::unique_ptr<Generator> TransformerSeq2Seq::generator() const {
   if (!TransformerWeights::fits(*this)) return composed_generator();
   auto lay_out = [this](int64_t rows) { return TransformerWeights(*this, rows); };
   auto all = std::make_shared<LaidOut<TransformerWeights>>(lay_out);
-  return generator_of([this, all](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
-    return std::make_unique<PackedTransformer>(*this, all->for_search(source, o), source, lengths, o);
+  std::shared_ptr<const Generator> plain = composed_generator();
+  return generator_of([=, this](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
+    if (!o.hidden.empty()) return plain->start(source, lengths, o);
+    return std::unique_ptr<IncrementalDecoder>(
+        new PackedTransformer(*this, all->for_search(source, o), source, lengths, o));
   });
 }
 

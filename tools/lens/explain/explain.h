@@ -71,6 +71,9 @@ struct ExplainJson {
 json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
              const ExplainJson& options);
 
+/// The page of it: of the step shown first, from 0; -1: the one with the largest loss.
+std::string explain_page(const Subject& subject, int64_t step);
+
 /// The part "what_if" of it.
 json what_if_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace);
 

@@ -76,4 +76,10 @@ int explain(const ExplainOptions& o) {
   return verdict("a gradient and finite differences differ", trace.worst());
 }
 
+std::string explain_page(const Subject& subject, int64_t step) {
+  const Dissection d = subject.dissect();
+  return assemble_page(
+      "explain", to_json(subject, d, trace_sentence(d, step), {.digits = 6, .packed = true, .paths = false}));
+}
+
 }  // namespace lens

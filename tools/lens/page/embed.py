@@ -2,8 +2,9 @@
 """embed.py OUT FILE...: the files as one C++ source, lens::kPageFiles, by name: schemas as they are, pages put together.
 
 A page is shell.html around NAME.html, which says in its first line what styles and scripts it has besides the common ones,
-"{{uses a.css b.js}}". Only its data is missing, "{{data}}". Its content security policy names its one script and its one
-sheet by their hashes: nothing that may ever stand in the data is run, applied, fetched or sent.
+"{{uses a.css b.js}}", "self" among them if it asks the server that it comes from. Only its data is missing, "{{data}}". Its
+content security policy names its one script and its one sheet by their hashes: nothing that may ever stand in the data is run,
+applied, fetched or sent.
 """
 import base64
 import hashlib
@@ -32,7 +33,9 @@ def page(name, files):
         (inside,) = re.findall('<%s>(.*?)</%s>' % (tag, tag), text, re.S)
         return "'sha256-%s'" % base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
 
-    rules = ["default-src 'none'", 'script-src ' + hashed('script'), 'style-src ' + hashed('style'), 'img-src data:',
+    # The page of a server may ask that server, and nobody else.
+    asks = ["connect-src 'self'"] if 'self' in uses.split() else []
+    rules = ["default-src 'none'", *asks, 'script-src ' + hashed('script'), 'style-src ' + hashed('style'), 'img-src data:',
              "base-uri 'none'", "form-action 'none'", "require-trusted-types-for 'script'", 'trusted-types lens']
     return text.replace('{{policy}}', '; '.join(rules))
 

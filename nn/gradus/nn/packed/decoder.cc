@@ -282,12 +282,14 @@ std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder&
   auto laid_out = std::make_shared<LaidOut<Weights>>([&](int64_t rows) {
     return Weights{PackedEncoder(encoder, rows), DecoderWeights(*as_recurrent(decoder), output, rows)};
   });
-  return generator_of([laid_out](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
+  std::shared_ptr<const Generator> plain = composed_generator(encoder, decoder, output);
+  return generator_of([=](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
+    if (!o.hidden.empty()) return plain->start(source, lengths, o);
     Team team(o.pool);
     std::shared_ptr<const Weights> weights = laid_out->for_search(source, o);
     Annotations read = weights->encoder(source, lengths, team);
     std::shared_ptr<const DecoderWeights> of_decoder(weights, &weights->decoder);
-    return std::make_unique<PackedDecoder>(of_decoder, read, o);
+    return std::unique_ptr<IncrementalDecoder>(new PackedDecoder(of_decoder, read, o));
   });
 }
 

@@ -1,0 +1,363 @@
+// What `lens serve` answers, without the network: greedy it says what the translator says, and what is masked,
+// forced or drawn is told from the model's own steps.
+
+#include <cmath>
+
+#include "../about.h"
+#include "../quick_doctest.h"
+#include "../scratch.h"
+#include "../show_json.h"
+#include "commands.h"
+#include "serve/answers.h"
+#include "subjects.h"
+#include <common/json_text.h>
+#include <translator/translation.h>
+
+using lens::json;
+using lens::Refused;
+using lens::ServedModels;
+using lens::ServeRequest;
+
+namespace {
+
+const scratch::Directory& served_files() {
+  static const scratch::Directory directory;
+  return directory;
+}
+
+// A fresh model's directory.
+std::string saved(const std::string& name, const lens::test::Small& small = {}) {
+  const std::string directory = served_files().file(name);
+  lens::Subject s = lens::test::subject(small);
+  gradus::nn::to(*s.model.network, gradus::DType::f32);
+  s.model.save_description(directory);
+  s.model.save_weights(directory);
+  return directory;
+}
+
+std::string transformer() {
+  const std::string directory = served_files().file("transformer");
+  lens::Subject s = lens::test::subject();
+  translator::ModelConfig config;
+  config.model = "transformer";
+  config.transformer.d_model = 8;
+  config.transformer.num_heads = 2;
+  config.transformer.num_layers = 2;
+  translator::Model model(config, s.model.source, s.model.target, 3);
+  model.save_description(directory);
+  model.save_weights(directory);
+  return directory;
+}
+
+struct Told {
+  std::vector<json> tokens;
+  json source, end;
+  std::vector<int32_t> ids() const {
+    std::vector<int32_t> out;
+    for (const json& t : tokens) out.push_back(t["id"].get<int32_t>());
+    return out;
+  }
+};
+
+Told told(const ServedModels& answers, const ServeRequest& request) {
+  Told out;
+  answers.translate(answers.prepare(request), [&](const json& line) {
+    if (line["event"] == "source")
+      out.source = line;
+    else if (line["event"] == "token")
+      out.tokens.push_back(line);
+    else
+      out.end = line;
+    return true;
+  });
+  return out;
+}
+
+// "422 the sentence has no words"
+std::string refusal(const std::function<void()>& ask) {
+  try {
+    ask();
+  } catch (const Refused& e) {
+    return std::to_string(e.status) + " " + e.what();
+  }
+  return "";
+}
+
+std::string refusal(const std::string& body) {
+  return refusal([&] { lens::read_request(body); });
+}
+
+const ServedModels& all() {
+  static const ServedModels answers({lens::own_model(), transformer(),
+                                     saved("general", {.attention = "general"}),
+                                     saved("none", {.attention = "none"})});
+  return answers;
+}
+
+ServeRequest asking(const std::string& model, const std::string& text) {
+  ServeRequest out;
+  out.model = model;
+  out.text = text;
+  return out;
+}
+
+const std::vector<ServeRequest>& questions() {
+  static const std::vector<ServeRequest> out = {asking("model", "he doesn't like apples"),
+                                                asking("transformer", "the cat eats fish"),
+                                                asking("general", "the cat eats fish")};
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a served translation is the translator's own, told token by token") {
+  for (const ServeRequest& q : questions()) {
+    CAPTURE(q.model);
+    const ServedModels::Job job = all().prepare(q);
+    const translator::Model& model = job.served->model;
+    const translator::Translation expected =
+        translator::translate(model, {job.source}, {.weights = true})[0].at(0);
+    const Told t = told(all(), q);
+    CHECK(t.end["translation"] == model.writes.join(expected.tokens));
+    CHECK(t.end["log_probability"].get<double>() == about(expected.log_probability, 1e-6));
+    CHECK(t.source["words"] == job.source.words);
+    REQUIRE(t.tokens.size() >= expected.tokens.size());
+    double sum = 0;
+    for (size_t i = 0; i < t.tokens.size(); ++i) {
+      const json& token = t.tokens[i];
+      sum += std::log(token["probability"].get<double>());
+      // The choice is the best of what else might have been said; alternatives fall.
+      CHECK(token["alternatives"][0]["id"] == token["id"]);
+      for (size_t k = 1; k < token["alternatives"].size(); ++k)
+        CHECK(token["alternatives"][k]["probability"].get<double>() <=
+              token["alternatives"][k - 1]["probability"].get<double>());
+      double weights = 0;
+      for (const json& w : token["weights"]) weights += w.get<double>();
+      CHECK(weights == about(1, 1e-2));
+      CHECK(token["weights"].size() == job.source.words.size() + 1);
+    }
+    CHECK(sum == about(expected.log_probability, 1e-4));
+    CHECK((t.tokens.back()["token"] == "</s>") == t.end["finished"].get<bool>());
+  }
+}
+
+TEST_CASE("what is forced is said, and the rest is the model's own choice after it") {
+  for (ServeRequest q : questions()) {
+    CAPTURE(q.model);
+    const Told free = told(all(), q);
+    // The second best instead of the second token.
+    const json& other = free.tokens.at(1)["alternatives"][1];
+    q.prefix = {free.ids()[0], other["id"].get<int32_t>()};
+    const Told forced = told(all(), q);
+    REQUIRE(forced.tokens.size() >= 2);
+    CHECK(forced.ids()[0] == q.prefix[0]);
+    CHECK(forced.ids()[1] == q.prefix[1]);
+    CHECK(forced.tokens[0]["forced"] == true);
+    CHECK(forced.tokens[1]["forced"] == true);
+    CHECK(forced.tokens[1]["probability"].get<double>() == about(other["probability"].get<double>(), 1e-6));
+    for (size_t i = 2; i < forced.tokens.size(); ++i) {
+      CHECK(forced.tokens[i]["forced"] == false);
+      CHECK(forced.tokens[i]["alternatives"][0]["id"] == forced.tokens[i]["id"]);
+    }
+    // All that it said, forced, is said again: teacher forcing and the search choose alike.
+    ServeRequest again = q;
+    again.prefix = forced.ids();
+    CHECK(told(all(), again).ids() == forced.ids());
+    CHECK(told(all(), again).end["log_probability"].get<double>() ==
+          about(forced.end["log_probability"].get<double>(), 1e-5));
+  }
+  ServeRequest typed = questions()[0];
+  typed.force = "elle";
+  CHECK(told(all(), typed).end["words"][0] == "elle");
+}
+
+TEST_CASE("nobody looks at a masked word") {
+  for (ServeRequest q : questions()) {
+    CAPTURE(q.model);
+    q.hidden = {1, static_cast<int32_t>(all().prepare(q).source.words.size())};  // </s>, too
+    const Told t = told(all(), q);
+    for (const json& token : t.tokens)
+      for (int32_t word : q.hidden) CHECK(token["weights"][static_cast<size_t>(word)] == 0);
+  }
+}
+
+TEST_CASE("words are drawn by their seed") {
+  for (ServeRequest q : questions()) {
+    CAPTURE(q.model);
+    const std::vector<int32_t> greedy = told(all(), q).ids();
+    q.seed = 5;
+    q.sampling_temperature = 3;
+    const std::vector<int32_t> drawn = told(all(), q).ids();
+    CHECK(drawn == told(all(), q).ids());
+    bool differs = false;
+    for (uint64_t seed = 6; seed < 10; ++seed) {
+      q.seed = seed;
+      differs = differs || told(all(), q).ids() != drawn;
+    }
+    CHECK(differs);
+    q.sampling_temperature = 0.05;
+    if (q.model == "model") CHECK(told(all(), q).ids() == greedy);
+  }
+}
+
+TEST_CASE("attention gets sharper, and the next request finds the model as it was") {
+  for (const char* name : {"model", "general"}) {
+    ServeRequest q =
+        asking(name, name == std::string("model") ? "he doesn't like apples" : "the cat eats fish");
+    ServeRequest masked = q;  // whose steps read the temperature anew each time
+    masked.hidden = {0};
+    const Told before = told(all(), q), masked_before = told(all(), masked);
+    q.attention_temperature = 0.05;
+    const Told sharp = told(all(), q);
+    // The sum of squares is 1 where all weight is at one word, 1/S where all have the same.
+    auto squares = [](const Told& t) {
+      double sum = 0;
+      for (const json& w : t.tokens[0]["weights"]) sum += w.get<double>() * w.get<double>();
+      return sum;
+    };
+    CHECK(squares(sharp) > squares(before));
+    q.attention_temperature.reset();
+    CHECK(told(all(), q).tokens == before.tokens);
+    CHECK(told(all(), masked).tokens == masked_before.tokens);
+  }
+}
+
+TEST_CASE("the beam is a tree whose best leaf is the best translation") {
+  for (ServeRequest q : questions()) {
+    CAPTURE(q.model);
+    q.beam_size = 4;
+    const ServedModels::Job job = all().prepare(q);
+    const json tree = all().beam(job);
+    const auto expected = translator::translate(job.served->model, {job.source}, {.beam_size = 4})[0];
+    REQUIRE(tree["translations"].size() == expected.size());
+    size_t cut = 0, finished = 0;
+    for (size_t n = 0; n < tree["nodes"].size(); ++n) {
+      const json& node = tree["nodes"][n];
+      const int64_t parent = node["parent"].get<int64_t>();
+      REQUIRE(parent < static_cast<int64_t>(n));
+      if (parent >= 0) {
+        CHECK(tree["nodes"][static_cast<size_t>(parent)]["fate"] == "kept");
+        CHECK(node["log_probability"].get<double>() <=
+              tree["nodes"][static_cast<size_t>(parent)]["log_probability"].get<double>());
+      }
+      cut += node["fate"] == "cut";
+      finished += node["fate"] == "finished";
+    }
+    CHECK(cut > 0);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CHECK(tree["translations"][i]["translation"] == job.served->model.writes.join(expected[i].tokens));
+      // The page finds the leaf by this number.
+      const bool there = std::any_of(tree["nodes"].begin(), tree["nodes"].end(), [&](const json& node) {
+        return node["log_probability"] == tree["translations"][i]["log_probability"];
+      });
+      CHECK(there);
+    }
+    CHECK((finished > 0 || q.model != "model"));
+  }
+}
+
+TEST_CASE("an explanation is the explain page of a word") {
+  const std::string page = all().explain("model", "he doesn't like apples", "il n'aime pas les pommes", 1);
+  CHECK(page.starts_with("<!DOCTYPE html>"));
+  CHECK(page.find("How one word's error travels back") != std::string::npos);
+  const size_t begin = page.find("id=\"data\">") + 10;
+  const json data = json_text::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  CHECK(data["show"]["step"] == 1);
+  CHECK(refusal([] {
+          all().explain("model", "he sings", "il chante", 9);
+        }).find("422 the translation has no word 9") == 0);
+  CHECK(refusal([] { all().explain("modal", "he sings", "", 0); }).find("404 there is no model \"modal\"") ==
+        0);
+}
+
+TEST_CASE("who stops listening ends the work") {
+  int lines = 0;
+  all().translate(all().prepare(questions()[0]), [&](const json&) { return ++lines < 3; });
+  CHECK(lines == 3);
+}
+
+TEST_CASE("a request is one JSON object of known fields within their bounds") {
+  const ServeRequest r = lens::read_request(
+      R"({"model":"m","text":"t","prefix":[4],"force":"f","hidden":[0],"seed":3,"sampling_temperature":0.5,)"
+      R"("attention_temperature":2,"beam_size":7})");
+  CHECK(r.model == "m");
+  CHECK(r.text == "t");
+  CHECK(r.force == "f");
+  CHECK(r.prefix == std::vector<int32_t>{4});
+  CHECK(r.hidden == std::vector<int32_t>{0});
+  CHECK(r.seed == 3);
+  CHECK(r.sampling_temperature == 0.5);
+  CHECK(r.attention_temperature == 2);
+  CHECK(r.beam_size == 7);
+
+  CHECK(refusal("") == "400 the request must be one JSON object");
+  CHECK(refusal("[1]") == "400 the request must be one JSON object");
+  CHECK(refusal(R"({"text":"t")") == "400 the request must be one JSON object");
+  CHECK(refusal("{\"text\":\"\xff\"}").find("400 the request is no text: byte 10") == 0);
+  CHECK(refusal(R"({"text":""})").find("400 \"text\" is missing") == 0);
+  CHECK(refusal(R"({"text":7})") == "400 \"text\" must be text");
+  CHECK(refusal(R"({"txt":"t"})")
+            .find("400 there is no field \"txt\"; those there are: attention_temperature") == 0);
+  CHECK(refusal(R"({"text":"t","hidden":[-1]})").find("400 \"hidden\" must be a whole number from 0") == 0);
+  CHECK(refusal(R"({"text":"t","prefix":[1.5]})").find("400 \"prefix\" must be a whole number") == 0);
+  CHECK(refusal(R"({"text":"t","prefix":[18446744073709551615]})").find("400 \"prefix\"") == 0);
+  CHECK(refusal(R"({"text":"t","seed":-1})").find("400 \"seed\" must be a whole number from 0") == 0);
+  CHECK(refusal(R"({"text":"t","beam_size":11})")
+            .find("400 \"beam_size\" must be a whole number from 1 to 10") == 0);
+  CHECK(refusal(R"({"text":"t","sampling_temperature":0})")
+            .find("400 \"sampling_temperature\" must be a number") == 0);
+  CHECK(refusal(R"({"text":"t","sampling_temperature":1e999})").find("400 ") == 0);
+  CHECK(refusal(R"({"text":")" + std::string(lens::kMostTextBytes + 1, 'a') + "\"}") ==
+        "413 \"text\" has 4001 bytes; 4000 at most are taken");
+}
+
+TEST_CASE("what a model cannot do is said") {
+  auto asked = [](const std::string& model, const std::function<void(ServeRequest&)>& change) {
+    ServeRequest q = asking(model, "the cat eats fish");
+    change(q);
+    return refusal([&] { all().prepare(q); });
+  };
+  CHECK(asked("modal", [](auto&) {}) ==
+        "404 there is no model \"modal\"; served are: model, transformer, general, none");
+  CHECK(asked("general", [](auto& q) { q.text = " "; }) == "422 the sentence has no words");
+  CHECK(asked("general", [](auto& q) {
+          q.text = "a";
+          for (int i = 0; i < 200; ++i) q.text += " b";
+        }) == "422 the sentence has 201 words; 200 at most are taken");
+  CHECK(asked("general", [](auto& q) {
+          q.force = "Zork";
+        }).find("422 \"zork\" is not in the model's vocabulary") == 0);
+  CHECK(asked("general", [](auto& q) { q.prefix = {100}; }) == "422 the model has no word 100 to begin with");
+  CHECK(asked("general", [](auto& q) { q.prefix = {1}; }) == "422 the model has no word 1 to begin with");
+  CHECK(asked("general", [](auto& q) { q.hidden = {5}; }) ==
+        "422 there is no source word 5 to mask: they are 0 to 4, </s> the last");
+  CHECK(asked("general", [](auto& q) { q.hidden = {0, 1, 2, 3, 4}; }).find("422 all words are masked") == 0);
+  CHECK(asked("none", [](auto& q) { q.hidden = {0}; }) == "422 this model has no attention to mask");
+  CHECK(asked("none", [](auto& q) { q.attention_temperature = 2; }).find("422 this model has no attention") ==
+        0);
+  CHECK(asked("transformer", [](auto& q) { q.attention_temperature = 2; }).find("422 a Transformer's") == 0);
+  CHECK(refusal([] {
+          ServeRequest q = asking("general", "the cat");
+          q.seed = 1;
+          all().beam(all().prepare(q));
+        }).find("422 a beam takes") == 0);
+}
+
+TEST_CASE("pieces are shown as the words they make") {
+  if (!translator::Subwords::available()) return;
+  const ServedModels answers({saved("pieces", {.subwords = true})});
+  const ServeRequest q = asking("", "the cat eats fish");
+  const Told t = told(answers, q);
+  CHECK(t.source["words"] == json({"the", "cat", "eats", "fish"}));
+  CHECK(t.source["pieces"].size() > 4);
+  for (const json& token : t.tokens) CHECK(token["weights"].size() == 5);
+  CHECK(t.tokens.back()["word"].get<size_t>() <= t.tokens.size());
+}
+
+TEST_CASE("directories of one name get different ones") {
+  const std::string a = saved("x"), b = saved("more/x");
+  const ServedModels answers({a, b + "/"});
+  CHECK(answers.models()["models"][0]["name"] == "x");
+  CHECK(answers.models()["models"][1]["name"] == "x (2)");
+  CHECK(answers.page().find("\"x (2)\"") != std::string::npos);
+}

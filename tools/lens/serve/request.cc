@@ -1,0 +1,95 @@
+#include "request.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include <common/json_text.h>
+#include <common/utf8.h>
+
+namespace lens {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+[[noreturn]] void refuse(const std::string& field, const std::string& why) {
+  throw Refused(400, fmt::format("\"{}\" {}", field, why));
+}
+
+std::string text(const std::string& field, const json& x) {
+  if (!x.is_string()) refuse(field, "must be text");
+  auto out = x.get<std::string>();
+  check_text(field, out);
+  return out;
+}
+
+double number(const std::string& field, const json& x, double least, double most) {
+  const double value = x.is_number() ? x.get<double>() : std::nan("");
+  if (!(value >= least && value <= most))
+    refuse(field, fmt::format("must be a number from {} to {}", least, most));
+  return value;
+}
+
+int64_t whole(const std::string& field, const json& x, int64_t least, int64_t most) {
+  const bool fits = x.is_number_integer() && !(x.is_number_unsigned() && x.get<uint64_t>() > INT64_MAX);
+  const int64_t value = fits ? x.get<int64_t>() : least - 1;
+  if (value < least || value > most)
+    refuse(field, fmt::format("must be a whole number from {} to {}", least, most));
+  return value;
+}
+
+std::vector<int32_t> numbers(const std::string& field, const json& x) {
+  if (!x.is_array() || x.size() > kMostTokens)
+    refuse(field, fmt::format("must be a list of at most {} whole numbers", kMostTokens));
+  std::vector<int32_t> out;
+  for (const json& one : x) out.push_back(static_cast<int32_t>(whole(field, one, 0, INT32_MAX)));
+  return out;
+}
+
+}  // namespace
+
+void check_text(const std::string& field, const std::string& given) {
+  if (given.size() > kMostTextBytes)
+    throw Refused(
+        413, fmt::format("\"{}\" has {} bytes; {} at most are taken", field, given.size(), kMostTextBytes));
+  if (auto bad = translator::utf8::describe_invalid_byte(given); !bad.empty())
+    refuse(field, "is no text: " + bad);
+}
+
+ServeRequest read_request(std::string_view body) {
+  if (auto bad = translator::utf8::describe_invalid_byte(body); !bad.empty())
+    throw Refused(400, "the request is no text: " + bad);
+  const json all = json_text::parse_or_discarded(body);
+  if (!all.is_object()) throw Refused(400, "the request must be one JSON object");
+  ServeRequest out;
+  const std::map<std::string, std::function<void(const std::string&, const json&)>> fields = {
+      {"model", [&](auto& field, auto& x) { out.model = text(field, x); }},
+      {"text", [&](auto& field, auto& x) { out.text = text(field, x); }},
+      {"force", [&](auto& field, auto& x) { out.force = text(field, x); }},
+      {"prefix", [&](auto& field, auto& x) { out.prefix = numbers(field, x); }},
+      {"hidden", [&](auto& field, auto& x) { out.hidden = numbers(field, x); }},
+      {"seed",
+       [&](auto& field, auto& x) { out.seed = static_cast<uint64_t>(whole(field, x, 0, int64_t{1} << 53)); }},
+      {"sampling_temperature",
+       [&](auto& field, auto& x) { out.sampling_temperature = number(field, x, 0.05, 20); }},
+      {"attention_temperature",
+       [&](auto& field, auto& x) { out.attention_temperature = number(field, x, 0.05, 20); }},
+      {"beam_size", [&](auto& field, auto& x) { out.beam_size = whole(field, x, 1, 10); }},
+  };
+  for (const auto& [name, value] : all.items()) {
+    auto field = fields.find(name);
+    if (field == fields.end()) {
+      std::string known;
+      for (const auto& [each, take] : fields) known += (known.empty() ? "" : ", ") + each;
+      throw Refused(400, fmt::format("there is no field \"{}\"; those there are: {}",
+                                     translator::utf8::fit(translator::utf8::printable(name), 40), known));
+    }
+    if (!value.is_null()) field->second(name, value);
+  }
+  if (out.text.empty()) throw Refused(400, "\"text\" is missing: the sentence to translate");
+  return out;
+}
+
+}  // namespace lens

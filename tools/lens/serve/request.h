@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lens {
+
+/// Why a request is not answered: an HTTP status, and a sentence for whoever asked.
+class Refused : public std::runtime_error {
+ public:
+  Refused(int http, const std::string& why) : std::runtime_error(why), status(http) {}
+  int status;
+};
+
+/// What is asked of a model, see docs/serve.md.
+struct ServeRequest {
+  std::string model, text;
+  std::vector<int32_t> prefix;      ///< ids of the first tokens of the translation
+  std::string force;                ///< text that comes after them, in the model's own tokens
+  std::vector<int32_t> hidden;      ///< words of the source, from 0, that attention must not look at
+  std::optional<uint64_t> seed;     ///< words are drawn
+  double sampling_temperature = 1;  ///< of these
+  std::optional<double> attention_temperature;  ///< none: the model's own
+  int64_t beam_size = 4;                        ///< of a tree
+};
+
+constexpr size_t kMostTextBytes = 4000;  ///< of a sentence, and of each other text of a request
+constexpr size_t kMostTokens = 200;      ///< of a source, and of what is forced
+
+/// The JSON object that a body holds. @throws Refused (400) that says what is wrong with which field.
+ServeRequest read_request(std::string_view body);
+/// A text of a request. @throws Refused unless it is UTF-8 of at most kMostTextBytes.
+void check_text(const std::string& field, const std::string& text);
+
+}  // namespace lens

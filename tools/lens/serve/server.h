@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "answers.h"
+
+namespace lens {
+
+/// Where a server listens.
+struct ServerOptions {
+  std::string host;  ///< empty: 127.0.0.1 and, where the machine has it, [::1]
+  int port = 8008;   ///< 0: any that is free
+};
+
+/// Answers requests until a signal ends it (Ctrl-C, SIGTERM, SIGHUP). Calls `ready` with the addresses once it
+/// can be asked.
+/// @throws gradus::Error when it cannot listen there.
+void run_server(ServedModels& answers, const ServerOptions& options,
+                const std::function<void(const std::vector<std::string>& addresses)>& ready);
+
+}  // namespace lens
