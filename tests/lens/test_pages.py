@@ -214,6 +214,35 @@ def flow_model_page(page, name):
     check('Without attention' in page.ask('document.getElementById("answer").textContent'), name + ': and fresh networks')
 
 
+def depth_page(page, name):
+    check(page.ask('document.getElementById("check-badge").className') == 'badge good', name + ': checked by differences')
+    check(page.ask('lens.state.layers') == 24, name + ': the deepest first')
+    lines = 'document.querySelectorAll("#%s polyline").length'
+    for chart in ('chart', 'depths', 'lasts', 'apart'):
+        check(page.ask(lines % chart) == 6, '%s: a line a kind in #%s' % (name, chart))
+    answer = 'document.getElementById("answer").textContent'
+    seen = {page.ask(answer)}
+    page.ask('document.querySelectorAll("#quantities button")[1].click()')
+    seen.add(page.ask(answer))
+    page.ask('document.getElementById("depth").focus()')
+    page.press('ArrowLeft')
+    check(page.ask('lens.state.layers') == 20, name + ': the depth by keyboard')
+    seen.add(page.ask(answer))
+    check(len(seen) == 3, name + ': quantity and depth make a difference')
+    here = 'document.getElementById("here").textContent'
+    before = page.ask(here)
+    page.ask('document.querySelector("#chart svg").focus()')
+    page.press('ArrowRight')
+    check(page.ask('lens.state.layer') == 1 and page.ask(here) != before, name + ': arrow keys go to the next layer')
+    page.ask('document.querySelector("#depths svg").focus()')
+    page.press('ArrowRight')
+    check(page.ask('lens.state.layers') == 24, name + ': and change the depth')
+    page.ask('document.querySelector("#kinds button").click()')
+    check(page.ask(lines % 'chart') == 5, name + ': a kind can be taken out')
+    page.ask('document.querySelector("#kinds button").click()')
+    check(page.ask(lines % 'chart') == 6, name + ': and put back')
+
+
 def graph_page(page, name):
     check(page.ask('document.getElementById("check-badge").className') == 'badge good', name + ': checked by differences')
     modules, edges = page.ask('lens.data.modules.length'), 'document.querySelectorAll("#graph .edge").length'
@@ -336,6 +365,7 @@ def pages(shop):
             ('check-wrong', lesson, check_pages(True), True),
             ('flow', shop.make('flow', 'flow', '--seeds', '3'), flow_page, True),
             ('flow-model', shop.make('flow-model', 'flow', MODEL, WORDS, '--target', WRONG, '--seeds', '2'), flow_model_page, True),
+            ('depth', shop.make('depth', 'flow', '--depth', '--seeds', '2'), depth_page, True),
             ('diff', made_diff(shop), diff_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True)] + [
                 (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else

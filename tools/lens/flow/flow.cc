@@ -90,20 +90,6 @@ std::vector<int32_t> words(int64_t count, int64_t vocabulary, Rng& rng) {
   return out;
 }
 
-// Words spread evenly, the first and the last among them.
-std::vector<size_t> spread(size_t words, size_t most) {
-  std::vector<size_t> out;
-  size_t n = std::min(words, most);
-  for (size_t i = 0; i < n; ++i) out.push_back(n == 1 ? 0 : i * (words - 1) / (n - 1));
-  return out;
-}
-
-double median(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  size_t n = x.size();
-  return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
-
 size_t words_to_check(const FlowAsked& asked, int seed, size_t length) {
   return asked.thorough ? length : seed == 1 ? kCheckedWords : 0;
 }
@@ -138,6 +124,19 @@ struct Measured {
 };
 
 }  // namespace
+
+std::vector<size_t> spread(size_t count, size_t most) {
+  std::vector<size_t> out;
+  size_t n = std::min(count, most);
+  for (size_t i = 0; i < n; ++i) out.push_back(n == 1 ? 0 : i * (count - 1) / (n - 1));
+  return out;
+}
+
+double median_of(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  size_t n = x.size();
+  return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
 
 FlowGradients flow_gradients(const nn::Seq2Seq& network, FlowMode mode, const std::vector<int32_t>& source,
                              const std::vector<int32_t>& target) {
@@ -191,7 +190,7 @@ FlowLine summarize(const std::vector<Flow>& flows) {
   };
   for (size_t j = 0; j < S; ++j) {
     std::vector<double> logs = logs_of([&](const Flow& f) { return f.full[j] / f.full[S - 1]; });
-    out.median.push_back(median(logs));
+    out.median.push_back(median_of(logs));
     out.low.push_back(*std::min_element(logs.begin(), logs.end()));
     out.high.push_back(*std::max_element(logs.begin(), logs.end()));
     if (flows[0].value.empty()) continue;
@@ -209,7 +208,7 @@ FlowLine summarize(const std::vector<Flow>& flows) {
   for (size_t t = 0; t < T; ++t) {
     out.map.emplace_back();
     for (size_t j = 0; j < S; ++j)
-      out.map.back().push_back(median(logs_of([&](const Flow& f) { return f.steps[t][j]; })));
+      out.map.back().push_back(median_of(logs_of([&](const Flow& f) { return f.steps[t][j]; })));
   }
   return out;
 }

@@ -59,6 +59,10 @@ FlowChecks check_flow(const gradus::nn::Seq2Seq& network, FlowMode mode, const s
                       const std::vector<int32_t>& target, const FlowGradients& gradients,
                       const std::vector<size_t>& words);
 
+/// At most so many of 0 .. count - 1, spread evenly, the first and the last among them.
+std::vector<size_t> spread(size_t count, size_t most);
+double median_of(std::vector<double> numbers);
+
 /// One line of the chart over several seeds: log10 |dL/dh_j| / |dL/dh_S|, S the last word.
 struct FlowLine {
   std::vector<double> median, low, high;
@@ -103,6 +107,8 @@ struct FlowRange {
   double low = HUGE_VAL, high = -HUGE_VAL;
   void take(const std::vector<double>& all);
 };
+/// A row of blocks: one height a number, on a scale from low to high.
+std::string blocks(const std::vector<double>& row, const FlowRange& range);
 /// Of both maps of steps and words.
 FlowRange range_of_maps(const FlowResult& result);
 

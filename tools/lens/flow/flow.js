@@ -21,23 +21,11 @@
     state.t = Math.min(state.t, current().with.map.length - 1);
   }
 
-  function share(log10) {
-    const times = 10 ** -number(log10);
-    if (!Number.isFinite(times)) return "nothing of";
-    if (times < 1.5) return `${show(1 / times, 2)} times as much as`;
-    if (times < 100) return `1/${show(times, 2)} of`;
-    const magnitude = 10 ** Math.floor(Math.log10(times)), rounded = Math.round(times / magnitude) * magnitude;
-    return rounded < 1e9 ? `1/${rounded.toLocaleString("en")} of` : html`1/10<sup>${Math.round(Math.log10(times))}</sup> of`;
-  }
-  const power = (x) => (number(x) === -Infinity ? "0" : html`10<sup>${show(x, 2)}</sup>`);
   const percent = (x) => `${Math.round(100 * number(x))} %`;
 
-  const W = Math.max(300, Math.min(1160, $("chart").clientWidth)), narrow = W < 600;
-  const left = narrow ? 44 : 74, right = 12, top = 12;
-  const svg = (height, inside, label) => html`<svg class="plot" viewBox="0 0 ${W} ${height}" role="img" tabindex="0" aria-label="${label}">${inside}</svg>`;
+  const {W, narrow, left, right, top, svg, range, plot} = chartsIn($("chart"));
   // Of a model of pieces, what the columns are.
   const unit = () => (!data.pieces || state.weights === "fresh" || (state.sentence && data.pieces === "added") ? "word" : "piece");
-  const decade = (x, y, d) => html`<text x="${x}" y="${y}" text-anchor="end">10<tspan dy="-5" font-size="10">${String(d).replace("-", "−")}</tspan></text>`;
   // Source words stand in the middle of columns, which chart and maps share.
   const column = (n) => (W - left - right) / n, middle = (j, n) => left + (j + 0.5) * column(n);
 
@@ -52,23 +40,6 @@
         : html`<text x="${x}" y="${y}" text-anchor="middle" data-word="${j}">${text}</text>`);
     }
     return {out, height: slanted ? 58 : 18};
-  }
-  const range = (all, least) => {
-    const finite = all.map(number).filter(Number.isFinite);
-    return [Math.floor(Math.min(...least, ...finite)), Math.ceil(Math.max(...least, ...finite) + 1e-9)];
-  };
-
-  /** Lines on a log scale; x(j) is where number j stands. */
-  function plot(height, foot, x, lines, hang = 0) {
-    const [low, high] = range(lines.flatMap((l) => [...l.low, ...l.high, ...l.median]), [0]);
-    const y = (v) => top + ((height - top - foot - hang) * (high - Math.max(low, Number.isFinite(number(v)) ? number(v) : low))) / Math.max(1, high - low);
-    const grid = [];
-    const every = Math.max(1, Math.ceil((high - low) / (narrow ? 6 : 9)));
-    for (let d = high; d >= low; d -= every) grid.push(html`<line class="grid" x1="${left}" x2="${W - right}" y1="${y(d)}" y2="${y(d)}"/>${decade(left - 6, y(d) + 4, d)}`);
-    const points = (values) => values.map((v, j) => `${x(j).toFixed(1)},${y(v).toFixed(1)}`);
-    const area = (a, b, name) => html`<polygon class="${name}" points="${a.join(" ")} ${b.slice().reverse().join(" ")}"/>`;
-    const draw = (l) => html`${area(points(l.high), points(l.low), "band " + l.name)}<polyline class="${l.name}" points="${points(l.median).join(" ")}"/>`;
-    return {grid, y, draw, area};
   }
   /** What hangs under the line with attention at each word: one height everywhere, divided by the ways the gradient came. */
   function bars(p, r, thick) {

@@ -1,13 +1,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <optional>
 
+#include <common/progress.h>
 #include <common/tell.h>
 #include <common/utf8.h>
 
 #include "commands.h"
+#include "depth.h"
 #include "explain/explain.h"
 #include "flow.h"
 #include "jobs.h"
@@ -60,6 +63,7 @@ std::optional<translator::Model> model_without(const FlowOptions& o, const Subje
 }  // namespace
 
 int flow(const FlowOptions& o) {
+  if (o.depth) return flow_depth(o);
   Stopwatch watch;
   bool page = !o.text && !o.json;
   bool sentence = !o.model.empty() && o.length == 0;  // shown first
@@ -121,10 +125,16 @@ int flow(const FlowOptions& o) {
                 [&](int64_t n, const FlowAsked& a) { return flow_trained(*trained, without, n, a); });
   }
   std::vector<FlowResult> results(jobs.size());
-  run_jobs(jobs.size(), [&](size_t i, int) {
-    size_t k = jobs.size() - 1 - i;  // the last ones are the longest: from behind
-    results[k] = jobs[k]();
-  });
+  {
+    translator::Progress bar("settings", static_cast<int64_t>(jobs.size()), {.delay_seconds = 2});
+    std::atomic<int64_t> done{0};
+    run_jobs(jobs.size(), [&](size_t i, int worker) {
+      size_t k = jobs.size() - 1 - i;  // the last ones are the longest: from behind
+      results[k] = jobs[k]();
+      const int64_t now = ++done;
+      if (worker == 0) bar.update(now);
+    });
+  }
 
   FlowTitles titles;
   titles.model = subject ? subject->name : "";

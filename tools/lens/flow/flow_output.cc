@@ -28,18 +28,6 @@ size_t worst_off(const FlowLine& l) {
   return static_cast<size_t>(std::min_element(l.median.begin(), l.median.end()) - l.median.begin());
 }
 
-// A row of blocks: one height a number, on a scale from low to high.
-std::string blocks(const std::vector<double>& row, const FlowRange& range) {
-  static const char* const shapes[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  auto [low, high] = range;
-  std::string out;
-  for (double x : row) {
-    double part = high > low ? (std::clamp(x, low, high) - low) / (high - low) : 1;
-    out += shapes[std::isnan(x) ? 0 : 1 + static_cast<int>(std::lround(7 * part))];
-  }
-  return out;
-}
-
 std::string map_text(const FlowResult& r) {
   FlowRange range = range_of_maps(r);
   std::string out =
@@ -67,6 +55,17 @@ void FlowRange::take(const std::vector<double>& all) {
     }
 }
 
+std::string blocks(const std::vector<double>& row, const FlowRange& range) {
+  static const char* const shapes[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  auto [low, high] = range;
+  std::string out;
+  for (double x : row) {
+    double part = high > low ? (std::clamp(x, low, high) - low) / (high - low) : 1;
+    out += shapes[std::isnan(x) ? 0 : 1 + static_cast<int>(std::lround(7 * part))];
+  }
+  return out;
+}
+
 FlowRange range_of_maps(const FlowResult& r) {
   FlowRange range;
   for (const FlowLine* l : {&r.without, &r.with})
@@ -77,12 +76,15 @@ FlowRange range_of_maps(const FlowResult& r) {
 std::string as_fraction(double log10) {
   if (!std::isfinite(log10)) return log10 < 0 ? "nothing of" : "infinitely more than";
   double times = std::pow(10, -log10);
-  if (times < 1.5) return fmt::format("{:.2g} times as much as", 1 / times);
-  if (times < 100) return fmt::format("1/{:.2g} of", times);
-  double magnitude = std::pow(10, std::floor(std::log10(times)));
-  double rounded = std::round(times / magnitude) * magnitude;
-  return rounded < 1e9 ? fmt::format("1/{:.0f} of", rounded)
-                       : fmt::format("1/(10^{:.0f}) of", std::round(-log10));
+  if (times > 0.95 && times < 1.05) return "as much as";
+  // Above 100 one digit, far above a power of ten.
+  auto rounded = [](double x, const char* power) {
+    if (x < 100) return fmt::format("{:.2g}", x);
+    double magnitude = std::pow(10, std::floor(std::log10(x))), whole = std::round(x / magnitude) * magnitude;
+    return whole < 1e9 ? fmt::format("{:.0f}", whole) : fmt::format(fmt::runtime(power), std::log10(x));
+  };
+  if (times < 1.5) return rounded(1 / times, "10^{:.0f}") + " times as much as";
+  return "1/" + rounded(times, "(10^{:.0f})") + " of";
 }
 
 std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
