@@ -211,7 +211,7 @@ def flow_model_page(page, name):
     page.ask('document.querySelectorAll("#texts button")[1].click()')
     check(not page.ask('document.getElementById("by-length").hidden'), name + ': many lengths of random words')
     page.ask('document.querySelectorAll("#weights button")[0].click()')
-    check('Without attention' in page.ask('document.getElementById("answer").textContent'), name + ': and fresh networks')
+    check('without attention' in page.ask('document.getElementById("answer").textContent'), name + ': and fresh networks')
 
 
 def depth_page(page, name):
@@ -249,6 +249,12 @@ def graph_page(page, name):
     shown = 'document.querySelectorAll("#graph .op").length'
     check(page.ask('document.querySelectorAll("#graph .module").length') == modules, name + ': a box for each module')
     check(page.ask(shown) > 5, name + ': the attention is open')
+    linears = page.ask('[...document.querySelectorAll("#graph .op text:not(.quiet)")].map((t) => t.textContent).filter((t) => t.startsWith("linear"))')
+    check(linears == ['linear query', 'linear key'], '%s: products are named by their parameters: %s' % (name, linears))
+    overflows = 'document.getElementById("graph").scrollWidth - document.getElementById("graph").clientWidth'
+    check(page.ask('document.getElementById("sideways").hidden') == (page.ask(overflows) <= 1), name + ': says that it scrolls where it does')
+    used = page.ask('document.querySelector("#graph svg").clientWidth / document.getElementById("graph").clientWidth')
+    check(used > 0.6, '%s: the graph uses its room: %s' % (name, used))
     opened = page.ask(edges)
     page.ask('document.getElementById("close").click()')
     check(page.ask(shown) == 0 and page.ask(edges) < opened, name + ': Close all')

@@ -38,4 +38,6 @@ function share(log10) {
   };
   return times < 1.5 ? html`${rounded(1 / times)} times as much as` : html`1/${rounded(times)} of`;
 }
+/** The same without the word behind it: "1/300,000", "4.1 times as much". */
+const factor = (log10) => new Markup(escaped(share(log10)).replace(/ (of|as)$/, ""));
 const power = (x) => (number(x) === -Infinity ? "0" : html`10<sup>${show(x, 2)}</sup>`);

@@ -64,15 +64,16 @@
     $("depth").max = depths.length - 1;
     $("depth").value = index;
     $("depth-text").textContent = `${N} layers`;
+    put($("axis"), html`${symbol[q]} at each layer, over that of layer ${N}; log scale`);
     place = lines("chart", upTo(N), "layer", "log10 of the gradient at each layer, compared with the last; arrow keys go from layer to layer", (k) => find(k, N)[q]);
     chooses("chart", N, () => state.layer, (l) => { state.layer = l; here(); });
     const first = (k) => find(k, N)[q].median[0];
-    put($("answer"), html`Of the gradient ${symbol[q]} that layer ${N} gets, layer 1 gets <b>${plain(first("residuals, norm first"))}</b> with
-      residuals and the norm first, <b>${plain(first("residuals, norm last"))}</b> with the norm last, <b class="less">${plain(first("no residuals, no norm"))}</b> with neither residuals nor norms.`);
+    put($("answer"), html`Of the gradient ${symbol[q]} that layer ${N} gets, layer 1 gets <b>${factor(first("residuals, norm first"))}</b> with
+      residuals and the norm first, <b>${factor(first("residuals, norm last"))}</b> with the norm last, <b class="less">${factor(first("no residuals, no norm"))}</b> with neither residuals nor norms.`);
     put($("kinds"), html`<thead><tr><th>kind</th><th>layer 1 over layer ${N}, ${symbol[q]}</th><th>all seeds</th><th>at layer ${N} itself</th></tr></thead><tbody>${kinds.map((k) => {
       const r = find(k, N), line = r[q];
       return html`<tr><th scope="row"><svg class="key-line" viewBox="0 0 34 10" aria-hidden="true"><line class="${classOf(r)}" x1="0" x2="34" y1="5" y2="5"/></svg><button type="button" data-kind="${k}" aria-pressed="${!state.off.has(k)}">${k}</button></th>
-        <td>${plain(line.median[0])}</td><td>${power(line.low[0])} to ${power(line.high[0])}</td><td>${show(10 ** number(line.last[0]), 3)}</td></tr>`;
+        <td>${factor(line.median[0])}</td><td>${power(line.low[0])} to ${power(line.high[0])}</td><td>${show(10 ** number(line.last[0]), 3)}</td></tr>`;
     })}</tbody>`);
     for (const b of $("kinds").querySelectorAll("button")) b.addEventListener("click", () => {
       const k = b.dataset.kind;
@@ -99,9 +100,6 @@
     cursorAt("apart", wordsX(N - 1));
     here();
   }
-  /** "1/300,000", "4.1 times as much". */
-  const plain = (log10) => new Markup(escaped(share(log10)).replace(/ (of|as)$/, ""));
-
   $("about").textContent = "How long the gradient of the loss is at each layer of an untrained Transformer encoder, compared with the last layer.";
   const c = data.checks, ok = number(c.worst) < 1e-6;
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `${c.count.toLocaleString("en")} gradients checked by differences, worst error ${show(c.worst, 2)} ${ok ? "✓" : "✗"}`));

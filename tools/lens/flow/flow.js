@@ -66,8 +66,9 @@
     follow($("chart").firstChild, n, false);
     const worst = (line) => line.median.reduce((best, v, j) => (number(v) < number(line.median[best]) ? j : best), 0);
     const bad = worst(r.without), asked = r.directions === 2 && bad > 0 && bad < n - 1 ? bad : 0;
-    put($("answer"), html`${otherName()} ${wordName(r, asked)} gets <b class="less">${share(r.without.median[asked])}</b> what ${wordName(r, n - 1)} gets; ${state.weights === "fresh" || data.versus ? "with attention" : "whole,"}
-      <b class="with-it">${share(r.with.median[asked])}</b> it. <span class="quiet">(${power(r.without.median[asked])} and ${power(r.with.median[asked])}${r.source ? "" : `, medians of ${data.seeds}`})</span>`);
+    const attends = state.weights === "fresh" || data.versus ? "with attention" : "whole";
+    put($("answer"), html`Of the gradient |∂L/∂h| that ${wordName(r, n - 1)} gets, ${wordName(r, asked)} gets ${otherName().toLowerCase()} <b class="less">${factor(r.without.median[asked])}</b>,
+      ${attends} <b class="with-it">${factor(r.with.median[asked])}</b>. <span class="quiet">(${power(r.without.median[asked])} and ${power(r.with.median[asked])}${r.source ? "" : `, medians of ${data.seeds}`})</span>`);
   }
 
   function maps() {

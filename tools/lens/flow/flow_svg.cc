@@ -118,7 +118,7 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
        {std::tuple("with", std::string("with"), &r.with), std::tuple("without", other, &r.without)}) {
     out += fmt::format(
         "<polyline class=\"{0}\" points=\"18,{1:.1f} 52,{1:.1f}\"/><text class=\"{0}\" x=\"59\" "
-        "y=\"{2:.1f}\">{3}: {6} 1 gets {4} {6} {5}</text>\n",
+        "y=\"{2:.1f}\">{3}: |dL/dh| at {6} 1 is {4} {6} {5}'s</text>\n",
         name, key, key + 5, text, as_fraction(l->median[0]), s.count, unit_of(r, titles));
     key += 19;
   }
