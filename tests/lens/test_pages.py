@@ -214,6 +214,21 @@ def flow_model_page(page, name):
     check('without attention' in page.ask('document.getElementById("answer").textContent'), name + ': and fresh networks')
 
 
+def flow_transformer_page(page, name):
+    check(page.ask('document.getElementById("check-badge").className') == 'badge good', name + ': checked by differences')
+    check(page.ask('lens.state.weights') == 'trained' and page.ask('lens.state.length') == 10, name + ': what it is told to show')
+    check(page.ask('document.querySelectorAll("#chart rect").length') == 2 * 10, name + ': two ways at each word')
+    check(page.ask('document.getElementById("recurrent").hidden'), name + ': there is no third')
+    said = page.ask('document.body.innerText')
+    check('Without attention' not in said, name + ': nothing is without attention')
+    check('At the words’ vectors' in said and 'At the encoder’s states' in said, name + ': says where the maps are')
+    page.ask('document.querySelector("#maps svg").focus()')
+    page.press('ArrowRight')
+    check('at the encoder’s states 10^' in page.ask('document.getElementById("tip").textContent'), name + ': and its numbers')
+    page.ask('document.querySelectorAll("#weights button")[0].click()')
+    check('fresh networks' in page.ask('document.getElementById("setup").textContent'), name + ': fresh networks of its shape')
+
+
 def depth_page(page, name):
     check(page.ask('document.getElementById("check-badge").className') == 'badge good', name + ': checked by differences')
     check(page.ask('lens.state.layers') == 24, name + ': the deepest first')
@@ -375,7 +390,7 @@ def pages(shop):
             ('diff', made_diff(shop), diff_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True)] + [
                 (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else
-                 {'multihead-pieces.html': pieces_page, 'unknown.html': unknown_page}.get(name, variant_page), False) for name in sorted(os.listdir(variants))]
+                 {'flow-transformer.html': flow_transformer_page, 'multihead-pieces.html': pieces_page, 'unknown.html': unknown_page}.get(name, variant_page), False) for name in sorted(os.listdir(variants))]
 
 
 if __name__ == '__main__':

@@ -149,6 +149,7 @@ void add_flow(const Command& app, int& code) {
       "state and says 4 random words, whose losses are added. With: additive attention. Without: that last "
       "state stands where the context would be. The factor is |dL/dh_1| / |dL/dh_S|, median over the seeds. It "
       "depends on how the weights start: see --init and docs/backprop-through-attention.md.\n"
+      "A Transformer has no recurrence: its two lines are at the encoder's states and at the words' vectors.\n"
       "--depth: factors are |dL/dx_1| / |dL/dx_N|, x_l what layer l of N reads, and the same of weights; see "
       "docs/transformer.md.");
   c.callback([=, &code] {

@@ -83,17 +83,6 @@ FlowGradients without_attention(const nn::Seq2Seq& network, FlowMode mode, const
   return out;
 }
 
-std::vector<int32_t> words(int64_t count, int64_t vocabulary, Rng& rng) {
-  std::vector<int32_t> out;
-  for (int64_t i = 0; i < count; ++i)
-    out.push_back(static_cast<int32_t>(nn::kEos + 1 + rng.below(vocabulary - nn::kEos - 1)));
-  return out;
-}
-
-size_t words_to_check(const FlowAsked& asked, int seed, size_t length) {
-  return asked.thorough ? length : seed == 1 ? kCheckedWords : 0;
-}
-
 // What was measured on pairs of sentences, and checked.
 struct Measured {
   std::vector<Flow> with, without;
@@ -124,6 +113,17 @@ struct Measured {
 };
 
 }  // namespace
+
+std::vector<int32_t> random_words(int64_t count, int64_t vocabulary, Rng& rng) {
+  std::vector<int32_t> out;
+  for (int64_t i = 0; i < count; ++i)
+    out.push_back(static_cast<int32_t>(nn::kEos + 1 + rng.below(vocabulary - nn::kEos - 1)));
+  return out;
+}
+
+size_t words_to_check(const FlowAsked& asked, int seed, size_t length) {
+  return asked.thorough ? length : seed == 1 ? kCheckedWords : 0;
+}
 
 std::vector<size_t> spread(size_t count, size_t most) {
   std::vector<size_t> out;
@@ -175,7 +175,7 @@ Flow lengths_of(const FlowGradients& g) {
   if (!g.value.defined()) return out;
   out.value = row_norms(g.value);
   out.score = row_norms(g.score);
-  out.recurrent = row_norms(g.recurrent);
+  if (g.recurrent.defined()) out.recurrent = row_norms(g.recurrent);
   return out;
 }
 
@@ -196,14 +196,14 @@ FlowLine summarize(const std::vector<Flow>& flows) {
     if (flows[0].value.empty()) continue;
     double value = 0, score = 0, recurrent = 0;
     for (const Flow& f : flows) {
-      double sum = f.value[j] + f.score[j] + f.recurrent[j];
+      const double other = f.recurrent.empty() ? 0 : f.recurrent[j], sum = f.value[j] + f.score[j] + other;
       value += f.value[j] / sum;
       score += f.score[j] / sum;
-      recurrent += f.recurrent[j] / sum;
+      recurrent += other / sum;
     }
     out.value.push_back(value / count);
     out.score.push_back(score / count);
-    out.recurrent.push_back(recurrent / count);
+    if (!flows[0].recurrent.empty()) out.recurrent.push_back(recurrent / count);
   }
   for (size_t t = 0; t < T; ++t) {
     out.map.emplace_back();
@@ -294,8 +294,8 @@ FlowResult flow_fresh(const nn::Seq2SeqConfig& config, int64_t length, const Flo
     };
     nn::Seq2Seq attentive = made(config.attention, 1), plain = made("none", 2);
     Rng draw = rng.split(3);
-    std::vector<int32_t> source = words(length, config.source_vocabulary, draw);
-    std::vector<int32_t> target = words(asked.steps, config.target_vocabulary, draw);
+    std::vector<int32_t> source = random_words(length, config.source_vocabulary, draw);
+    std::vector<int32_t> target = random_words(asked.steps, config.target_vocabulary, draw);
     target.back() = nn::kEos;
     measured.add(attentive, &plain, source, target, words_to_check(asked, seed, source.size()));
   }
@@ -307,8 +307,8 @@ FlowResult flow_trained(const nn::Seq2Seq& network, const nn::Seq2Seq* without, 
   Measured measured;
   for (int seed = 1; seed <= asked.seeds; ++seed) {
     Rng draw(static_cast<uint64_t>(seed));
-    std::vector<int32_t> source = words(length - 1, network.config.source_vocabulary, draw);
-    std::vector<int32_t> target = words(asked.steps, network.config.target_vocabulary, draw);
+    std::vector<int32_t> source = random_words(length - 1, network.config.source_vocabulary, draw);
+    std::vector<int32_t> target = random_words(asked.steps, network.config.target_vocabulary, draw);
     source.push_back(nn::kEos);
     target.back() = nn::kEos;
     measured.add(network, without, source, target, words_to_check(asked, seed, source.size()));

@@ -28,6 +28,7 @@ std::string bars(const ChartScale& s, const FlowLine& l) {
     double y = s.y(l.median[j]) + 2;
     for (auto [name, shares] :
          {std::pair("value", &l.value), std::pair("score", &l.score), std::pair("rest", &l.recurrent)}) {
+      if (shares->empty()) continue;  // a Transformer has no recurrent path
       double height = kRibbon * (*shares)[j];
       out += fmt::format("<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>",
                          name, s.x(j) - width / 2, y, width, height);
@@ -56,7 +57,8 @@ std::string axis(const FlowResult& r, const ChartScale& s, double y) {
 }
 
 // Rows are target words, columns source words; deeper is larger, on one log scale for both maps.
-std::string maps(const FlowResult& r, const std::string& other, const char* unit, double top) {
+std::string maps(const FlowResult& r, const std::string& other, const std::string& attends, const char* unit,
+                 double top) {
   auto [low, high] = range_of_maps(r);
   size_t T = r.with.map.size(), S = r.with.median.size();
   double gap = 28, width = (kChartWidth - kChartLeft - kChartRight - gap) / 2,
@@ -64,7 +66,7 @@ std::string maps(const FlowResult& r, const std::string& other, const char* unit
   std::string out;
   double left = kChartLeft;
   for (auto [name, text, line] :
-       {std::tuple("without", other, &r.without), std::tuple("with", std::string("with"), &r.with)}) {
+       {std::tuple("without", other, &r.without), std::tuple("with", attends, &r.with)}) {
     out += fmt::format("<text class=\"{} small\" x=\"{:.1f}\" y=\"{:.1f}\">{}: |dL_t/dh_j|</text>\n", name,
                        left, top - 8, text);
     for (size_t t = 0; t < T; ++t) {
@@ -112,10 +114,13 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
         "<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">source {}</text>\n",
         (kChartLeft + kChartWidth - kChartRight) / 2, bottom + 38, unit_of(r, titles));
   out += bars(s, r.with) + line(s, r.without, "without") + line(s, r.with, "with");
-  std::string other = r.weights == "fresh" || titles.versus ? "without" : "short cut stopped";
+  std::string other = titles.transformer                      ? "at the words"
+                      : r.weights == "fresh" || titles.versus ? "without"
+                                                              : "short cut stopped";
+  const std::string attends = titles.transformer ? "at the encoder's states" : "with";
   double key = 51;
   for (auto [name, text, l] :
-       {std::tuple("with", std::string("with"), &r.with), std::tuple("without", other, &r.without)}) {
+       {std::tuple("with", attends, &r.with), std::tuple("without", other, &r.without)}) {
     out += fmt::format(
         "<polyline class=\"{0}\" points=\"18,{1:.1f} 52,{1:.1f}\"/><text class=\"{0}\" x=\"59\" "
         "y=\"{2:.1f}\">{3}: |dL/dh| at {6} 1 is {4} {6} {5}'s</text>\n",
@@ -126,13 +131,14 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
   for (auto [name, words] : {std::pair("value", "value path: through the mixture"),
                              std::pair("score", "score path: through the weights"),
                              std::pair("rest", "recurrent path: from state to state")}) {
+    if (titles.transformer && std::string(name) == "rest") continue;
     out += fmt::format(
         "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"12\"/><text class=\"quiet small\" "
         "x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
         name, x, legend - 11, x + 19, legend, words);
     x += 226;
   }
-  return out + maps(r, other, unit_of(r, titles), map) + "</svg>\n";
+  return out + maps(r, other, attends, unit_of(r, titles), map) + "</svg>\n";
 }
 
 }  // namespace lens
