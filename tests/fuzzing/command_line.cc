@@ -234,6 +234,7 @@ FUZZ_TARGET(
      "translator\nsing",
      "lens\nexplain\nm\na b\n--target\nx\n--step\n2\n--units=8",
      "lens\nflow\n--length\n12\n--seeds\n2\n--init\nlecun",
+     "lens\nflow\n--depth\n--seeds\n1\n--svg\nd.svg",
      "lens\ngraph\n--level\nop\n--dot\nx.dot",
      "lens\ncheck\nsoftmax\n--html",
      "lens\nlesson\nverify\n3\n--hint",

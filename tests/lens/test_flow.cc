@@ -221,6 +221,86 @@ TEST_CASE("a model beside one without attention") {
   CHECK_THROWS_AS(flow(o), UsageError);
 }
 
+TEST_CASE("a Transformer's gradients at its encoder's states and at its words agree with differences") {
+  std::vector<int32_t> source = {5, 6, 7, 5, gradus::nn::kEos}, target = {5, 6, gradus::nn::kEos};
+  std::vector<size_t> words(source.size());
+  std::iota(words.begin(), words.end(), size_t{0});
+  for (bool norm_first : {true, false}) {
+    CAPTURE(norm_first);
+    gradus::Rng rng(3);
+    gradus::nn::TransformerSeq2Seq network({.source_vocabulary = 9,
+                                            .target_vocabulary = 9,
+                                            .d_model = 8,
+                                            .num_heads = 2,
+                                            .norm_first = norm_first,
+                                            .activation = norm_first ? "relu" : "gelu"},
+                                           rng);
+    gradus::nn::to(network, gradus::DType::f64);
+    TransformerFlow g = transformer_gradients(network, source, target);
+    // The losses are the network's own.
+    gradus::nn::Seq2SeqBatch batch{gradus::Tensor::from_ids({5, 1}, source),
+                                   gradus::Tensor::from_ids({1}, {5}),
+                                   gradus::Tensor::from_ids({3, 1}, {gradus::nn::kBos, 5, 6}),
+                                   gradus::Tensor::from_ids({3, 1}, target), 3};
+    CHECK(std::accumulate(g.states.losses.begin(), g.states.losses.end(), 0.0) ==
+          about(3 * network.loss(batch).loss.item(), 1e-12));
+    gradus::Tensor whole = g.states.whole();
+    for (int64_t i = 0; i < whole.numel(); ++i)
+      CHECK(std::abs(whole.at(i) - g.states.value.at(i) - g.states.score.at(i)) < 1e-12);
+    FlowChecks checks = check_transformer(network, source, target, g, words);
+    CHECK(checks.count + checks.undecided == 5 * (6 + 4));
+    CHECK(checks.undecided < 5);
+    CHECK(checks.worst < 1e-6);
+    for (gradus::Tensor* x : {&g.states.value, &g.states.score, &g.states.steps[1], &g.words.steps[0]}) {
+      const gradus::Tensor kept = x->clone();
+      for (int64_t i = 0; i < 8; ++i) x->f64()[i] *= 1.01;
+      CHECK(check_transformer(network, source, target, g, words).worst > 1e-3);
+      *x = kept;
+    }
+  }
+}
+
+TEST_CASE("lens flow of a Transformer: its sentence, and what does not go with it") {
+  scratch::Directory folder;
+  Subject s = test::subject({});
+  translator::ModelConfig config = s.model.config;
+  config.model = "transformer";
+  config.transformer = {.d_model = 8, .num_heads = 2, .num_layers = 1};
+  translator::Model model(config, s.model.source, s.model.target, 1);
+  FlowOptions o;
+  o.model = (folder.path() / "transformer").string();
+  model.save_description(o.model);
+  model.save_weights(o.model);
+  o.source = "the cat eats fish";
+  o.target = "le chat mange";
+  o.json = true;
+  o.out = (folder.path() / "flow.json").string();
+  o.svg = (folder.path() / "flow.svg").string();
+  CHECK(flow(o) == 0);
+  json trace = json_text::parse(text_of(o.out));
+  auto found = problems(trace, trace_schema());
+  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  CHECK(trace["transformer"] == true);
+  const json& r = trace["results"][0];
+  CHECK(r["cell"] == "transformer");
+  CHECK(r["with"]["recurrent"].is_null());
+  CHECK(r["without"]["value"].is_null());
+  for (size_t j = 0; j < 5; ++j)
+    CHECK(r["with"]["value"][j].get<double>() + r["with"]["score"][j].get<double>() == about(1, 1e-3));
+  CHECK(r["without"]["map"].size() == 4);
+  CHECK(text_of(o.svg).find("recurrent path") == std::string::npos);
+  o.json = false;
+  o.length = 5;
+  o.seeds = 1;
+  o.out = (folder.path() / "flow.html").string();
+  CHECK(flow(o) == 0);
+  o.versus = saved(folder.path(), "none", false, 2);
+  CHECK_THROWS_AS(flow(o), UsageError);
+  o.versus = "";
+  o.init = "lecun";
+  CHECK_THROWS_AS(flow(o), UsageError);
+}
+
 TEST_CASE("text, picture, trace and page of a flow") {
   FlowResult r = untrained("gru", false, 10, 2);
   FlowTitles titles{.title = "A <title>", .setup = "How", .seeds = 2};

@@ -88,6 +88,23 @@ TEST_CASE("a module shows its result, not a label for one of its readers") {
   }
 }
 
+TEST_CASE("a product is named by its parameter") {
+  Subject subject = test::subject();
+  gradus::nn::label_parameters(*subject.model.network);
+  StepGraph g = trace_step(subject.dissect(), 1);
+  std::multiset<std::string> named;
+  const json trace = graph_json(subject, g, 1, 0, 5);
+  for (const json& n : trace["nodes"])
+    if (!n["module"].is_null() && g.modules[n["module"].get<size_t>()].path == "decoder.t1.attention")
+      named.insert(n["op"].get<std::string>() + " " + n["label"].get<std::string>());
+  CHECK(named.count("linear query") == 1);
+  CHECK(named.count("linear key") == 1);
+  CHECK(named.count("mul v") == 1);
+  CHECK(named.count("softmax ") == 1);
+  CHECK(named.count("tap annotations to mix") == 1);  // labels of their own stay
+  CHECK(graph_dot(subject, g, true).find("linear query [1, 5]") != std::string::npos);
+}
+
 TEST_CASE("the DOT file has every module or operation once, and refuses what nobody could read") {
   Made m;
   std::string modules = graph_dot(m.subject, m.graph, false),

@@ -211,7 +211,51 @@ def flow_model_page(page, name):
     page.ask('document.querySelectorAll("#texts button")[1].click()')
     check(not page.ask('document.getElementById("by-length").hidden'), name + ': many lengths of random words')
     page.ask('document.querySelectorAll("#weights button")[0].click()')
-    check('Without attention' in page.ask('document.getElementById("answer").textContent'), name + ': and fresh networks')
+    check('without attention' in page.ask('document.getElementById("answer").textContent'), name + ': and fresh networks')
+
+
+def flow_transformer_page(page, name):
+    check(page.ask('document.getElementById("check-badge").className') == 'badge good', name + ': checked by differences')
+    check(page.ask('lens.state.weights') == 'trained' and page.ask('lens.state.length') == 10, name + ': what it is told to show')
+    check(page.ask('document.querySelectorAll("#chart rect").length') == 2 * 10, name + ': two ways at each word')
+    check(page.ask('document.getElementById("recurrent").hidden'), name + ': there is no third')
+    said = page.ask('document.body.innerText')
+    check('Without attention' not in said, name + ': nothing is without attention')
+    check('At the words’ vectors' in said and 'At the encoder’s states' in said, name + ': says where the maps are')
+    page.ask('document.querySelector("#maps svg").focus()')
+    page.press('ArrowRight')
+    check('at the encoder’s states 10^' in page.ask('document.getElementById("tip").textContent'), name + ': and its numbers')
+    page.ask('document.querySelectorAll("#weights button")[0].click()')
+    check('fresh networks' in page.ask('document.getElementById("setup").textContent'), name + ': fresh networks of its shape')
+
+
+def depth_page(page, name):
+    check(page.ask('document.getElementById("check-badge").className') == 'badge good', name + ': checked by differences')
+    check(page.ask('lens.state.layers') == 24, name + ': the deepest first')
+    lines = 'document.querySelectorAll("#%s polyline").length'
+    for chart in ('chart', 'depths', 'lasts', 'apart'):
+        check(page.ask(lines % chart) == 6, '%s: a line a kind in #%s' % (name, chart))
+    answer = 'document.getElementById("answer").textContent'
+    seen = {page.ask(answer)}
+    page.ask('document.querySelectorAll("#quantities button")[1].click()')
+    seen.add(page.ask(answer))
+    page.ask('document.getElementById("depth").focus()')
+    page.press('ArrowLeft')
+    check(page.ask('lens.state.layers') == 20, name + ': the depth by keyboard')
+    seen.add(page.ask(answer))
+    check(len(seen) == 3, name + ': quantity and depth make a difference')
+    here = 'document.getElementById("here").textContent'
+    before = page.ask(here)
+    page.ask('document.querySelector("#chart svg").focus()')
+    page.press('ArrowRight')
+    check(page.ask('lens.state.layer') == 1 and page.ask(here) != before, name + ': arrow keys go to the next layer')
+    page.ask('document.querySelector("#depths svg").focus()')
+    page.press('ArrowRight')
+    check(page.ask('lens.state.layers') == 24, name + ': and change the depth')
+    page.ask('document.querySelector("#kinds button").click()')
+    check(page.ask(lines % 'chart') == 5, name + ': a kind can be taken out')
+    page.ask('document.querySelector("#kinds button").click()')
+    check(page.ask(lines % 'chart') == 6, name + ': and put back')
 
 
 def graph_page(page, name):
@@ -220,6 +264,12 @@ def graph_page(page, name):
     shown = 'document.querySelectorAll("#graph .op").length'
     check(page.ask('document.querySelectorAll("#graph .module").length') == modules, name + ': a box for each module')
     check(page.ask(shown) > 5, name + ': the attention is open')
+    linears = page.ask('[...document.querySelectorAll("#graph .op text:not(.quiet)")].map((t) => t.textContent).filter((t) => t.startsWith("linear"))')
+    check(linears == ['linear query', 'linear key'], '%s: products are named by their parameters: %s' % (name, linears))
+    overflows = 'document.getElementById("graph").scrollWidth - document.getElementById("graph").clientWidth'
+    check(page.ask('document.getElementById("sideways").hidden') == (page.ask(overflows) <= 1), name + ': says that it scrolls where it does')
+    used = page.ask('document.querySelector("#graph svg").clientWidth / document.getElementById("graph").clientWidth')
+    check(used > 0.6, '%s: the graph uses its room: %s' % (name, used))
     opened = page.ask(edges)
     page.ask('document.getElementById("close").click()')
     check(page.ask(shown) == 0 and page.ask(edges) < opened, name + ': Close all')
@@ -337,10 +387,11 @@ def pages(shop):
             ('check-wrong', lesson, check_pages(True), True),
             ('flow', shop.make('flow', 'flow', '--seeds', '3'), flow_page, True),
             ('flow-model', shop.make('flow-model', 'flow', MODEL, WORDS, '--target', WRONG, '--seeds', '2'), flow_model_page, True),
+            ('depth', shop.make('depth', 'flow', '--depth', '--seeds', '2'), depth_page, True),
             ('diff', made_diff(shop), diff_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True)] + [
                 (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else
-                 {'multihead-pieces.html': pieces_page, 'unknown.html': unknown_page}.get(name, variant_page), False) for name in sorted(os.listdir(variants))]
+                 {'flow-transformer.html': flow_transformer_page, 'multihead-pieces.html': pieces_page, 'unknown.html': unknown_page}.get(name, variant_page), False) for name in sorted(os.listdir(variants))]
 
 
 if __name__ == '__main__':

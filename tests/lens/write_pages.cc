@@ -1,8 +1,9 @@
-// write_pages DIRECTORY: explain and graph pages of small fresh models of every kind, for test_pages.py to
-// open.
+// write_pages DIRECTORY: explain and graph pages of small fresh models of every kind, and a flow page of a
+// Transformer, for test_pages.py to open.
 
 #include <cstdio>
 
+#include "flow/flow.h"
 #include "graph/graph.h"
 #include "subjects.h"
 
@@ -49,5 +50,20 @@ int main(int argc, char** argv) {
     lens::write_file(std::string(argv[1]) + "/" + name + ".html",
                      lens::assemble_page("graph", lens::graph_json(subject, g, 1, 0, 5)));
   }
-  std::printf("%zu pages\n", all.size() + graphs.size());
+  gradus::Rng rng(1);
+  gradus::nn::TransformerSeq2Seq transformer(
+      {.source_vocabulary = 9, .target_vocabulary = 9, .d_model = 8, .num_heads = 2}, rng);
+  gradus::nn::to(transformer, gradus::DType::f64);
+  std::vector<lens::FlowResult> flows;
+  for (bool fresh : {true, false})
+    for (int64_t length : {5, 10})
+      flows.push_back(lens::transformer_random(transformer, fresh, length, {.seeds = 2}));
+  lens::FlowTitles titles{.title = "Flow",
+                          .setup = lens::transformer_setup(transformer.config, {.seeds = 2}),
+                          .model = "small",
+                          .transformer = true,
+                          .seeds = 2};
+  lens::write_file(std::string(argv[1]) + "/flow-transformer.html",
+                   lens::assemble_page("flow", lens::flow_json(flows, titles, 3)));
+  std::printf("%zu pages\n", all.size() + graphs.size() + 1);
 }

@@ -38,6 +38,7 @@ struct FlowOptions : SentenceOptions {  ///< without a model: fresh networks; `s
   std::string cell = "gru", init;  ///< of fresh networks; init empty: "lecun", for a model's shape "pytorch"
   bool bidirectional = false;
   int64_t length = 0;  ///< random words; 0: 30, or with a model the sentence first
+  bool depth = false;  ///< layers of fresh Transformer stacks instead of words
   int seeds = 8;
   std::string out = "flow.html", svg;
   bool text = false, json = false;

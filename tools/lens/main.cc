@@ -111,23 +111,35 @@ void add_flow(const Command& app, int& code) {
       .type_name("[MODEL [SENTENCE]]");
   c.option("-t,--target", o->target, "What the model should say (default: what it says)");
   add_pieces(c, o);
-  c.option("--vs", o->versus, "A model trained without attention, to compare with").type_name("DIR");
+  auto depth = c.flag("--depth", o->depth,
+                      "Layers instead of words: how much gradient reaches each layer of fresh Transformer "
+                      "encoders of 2 to 24, with and without residuals, LayerNorm last, first and none");
+  c.option("--vs", o->versus, "A model trained without attention, to compare with")
+      .type_name("DIR")
+      .excludes(depth);
   c.option("--cell", o->cell, "Of fresh networks: rnn, gru, lstm, ...")
       .one_of(gradus::nn::cell_names())
-      .show_default();
-  c.flag("--bidirectional", o->bidirectional, "Of fresh networks: read both ways");
+      .show_default()
+      .excludes(depth);
+  c.flag("--bidirectional", o->bidirectional, "Of fresh networks: read both ways").excludes(depth);
   c.option(
        "--init", o->init,
        "How fresh networks start. lecun: weights N(0, 1/fan_in), biases 0; glorot: U(-a, a), a = sqrt(6 / "
        "(fan_in + fan_out)); orthogonal: the same, recurrent ones orthonormal; pytorch: U(-1/sqrt(H), "
        "1/sqrt(H)). Default: lecun; for a model's shape pytorch, as its training started")
-      .one_of(lens::flow_inits());
+      .one_of(lens::flow_inits())
+      .excludes(depth);
   c.option("-n,--length", o->length, "Random source words (default: 30; of a model its sentence)")
-      .range(5, 60);
-  c.option("--seeds", o->seeds, "Pairs of networks, or random sentences of a model")
+      .range(5, 60)
+      .excludes(depth);
+  c.option("--seeds", o->seeds,
+           "Pairs of networks, networks of each kind with --depth, or random sentences of a model")
       .range(1, 100)
       .show_default();
-  auto finish = add_out(c, o, "flow");
+  auto out =
+      c.option("-o,--out", o->out,
+               "File to write; - is stdout (default: flow.html, depth.html with --depth; .json with --json)")
+          .type_name("FILE");
   c.option("--svg", o->svg, "Write the chart as a picture, too").type_name("FILE");
   auto text = c.flag("--text", o->text, "Text alone, no page");
   c.flag("--json", o->json, "The trace instead of a page").excludes(text);
@@ -136,11 +148,14 @@ void add_flow(const Command& app, int& code) {
       "in one direction unless --bidirectional; the decoder starts from tanh(W h + b) of the encoder's last "
       "state and says 4 random words, whose losses are added. With: additive attention. Without: that last "
       "state stands where the context would be. The factor is |dL/dh_1| / |dL/dh_S|, median over the seeds. It "
-      "depends on how the weights start: see --init and docs/backprop-through-attention.md.");
+      "depends on how the weights start: see --init and docs/backprop-through-attention.md.\n"
+      "A Transformer has no recurrence: its two lines are at the encoder's states and at the words' vectors.\n"
+      "--depth: factors are |dL/dx_1| / |dL/dx_N|, x_l what layer l of N reads, and the same of weights; see "
+      "docs/transformer.md.");
   c.callback([=, &code] {
     if (!words->empty()) o->model = (*words)[0];
     if (words->size() > 1) o->source = (*words)[1];
-    finish();
+    if (!out.given()) o->out = std::string(o->depth ? "depth" : "flow") + (o->json ? ".json" : ".html");
     code = lens::flow(*o);
   });
 }

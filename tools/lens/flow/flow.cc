@@ -83,31 +83,6 @@ FlowGradients without_attention(const nn::Seq2Seq& network, FlowMode mode, const
   return out;
 }
 
-std::vector<int32_t> words(int64_t count, int64_t vocabulary, Rng& rng) {
-  std::vector<int32_t> out;
-  for (int64_t i = 0; i < count; ++i)
-    out.push_back(static_cast<int32_t>(nn::kEos + 1 + rng.below(vocabulary - nn::kEos - 1)));
-  return out;
-}
-
-// Words spread evenly, the first and the last among them.
-std::vector<size_t> spread(size_t words, size_t most) {
-  std::vector<size_t> out;
-  size_t n = std::min(words, most);
-  for (size_t i = 0; i < n; ++i) out.push_back(n == 1 ? 0 : i * (words - 1) / (n - 1));
-  return out;
-}
-
-double median(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  size_t n = x.size();
-  return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
-
-size_t words_to_check(const FlowAsked& asked, int seed, size_t length) {
-  return asked.thorough ? length : seed == 1 ? kCheckedWords : 0;
-}
-
 // What was measured on pairs of sentences, and checked.
 struct Measured {
   std::vector<Flow> with, without;
@@ -138,6 +113,30 @@ struct Measured {
 };
 
 }  // namespace
+
+std::vector<int32_t> random_words(int64_t count, int64_t vocabulary, Rng& rng) {
+  std::vector<int32_t> out;
+  for (int64_t i = 0; i < count; ++i)
+    out.push_back(static_cast<int32_t>(nn::kEos + 1 + rng.below(vocabulary - nn::kEos - 1)));
+  return out;
+}
+
+size_t words_to_check(const FlowAsked& asked, int seed, size_t length) {
+  return asked.thorough ? length : seed == 1 ? kCheckedWords : 0;
+}
+
+std::vector<size_t> spread(size_t count, size_t most) {
+  std::vector<size_t> out;
+  size_t n = std::min(count, most);
+  for (size_t i = 0; i < n; ++i) out.push_back(n == 1 ? 0 : i * (count - 1) / (n - 1));
+  return out;
+}
+
+double median_of(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  size_t n = x.size();
+  return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
 
 FlowGradients flow_gradients(const nn::Seq2Seq& network, FlowMode mode, const std::vector<int32_t>& source,
                              const std::vector<int32_t>& target) {
@@ -176,7 +175,7 @@ Flow lengths_of(const FlowGradients& g) {
   if (!g.value.defined()) return out;
   out.value = row_norms(g.value);
   out.score = row_norms(g.score);
-  out.recurrent = row_norms(g.recurrent);
+  if (g.recurrent.defined()) out.recurrent = row_norms(g.recurrent);
   return out;
 }
 
@@ -191,25 +190,25 @@ FlowLine summarize(const std::vector<Flow>& flows) {
   };
   for (size_t j = 0; j < S; ++j) {
     std::vector<double> logs = logs_of([&](const Flow& f) { return f.full[j] / f.full[S - 1]; });
-    out.median.push_back(median(logs));
+    out.median.push_back(median_of(logs));
     out.low.push_back(*std::min_element(logs.begin(), logs.end()));
     out.high.push_back(*std::max_element(logs.begin(), logs.end()));
     if (flows[0].value.empty()) continue;
     double value = 0, score = 0, recurrent = 0;
     for (const Flow& f : flows) {
-      double sum = f.value[j] + f.score[j] + f.recurrent[j];
+      const double other = f.recurrent.empty() ? 0 : f.recurrent[j], sum = f.value[j] + f.score[j] + other;
       value += f.value[j] / sum;
       score += f.score[j] / sum;
-      recurrent += f.recurrent[j] / sum;
+      recurrent += other / sum;
     }
     out.value.push_back(value / count);
     out.score.push_back(score / count);
-    out.recurrent.push_back(recurrent / count);
+    if (!flows[0].recurrent.empty()) out.recurrent.push_back(recurrent / count);
   }
   for (size_t t = 0; t < T; ++t) {
     out.map.emplace_back();
     for (size_t j = 0; j < S; ++j)
-      out.map.back().push_back(median(logs_of([&](const Flow& f) { return f.steps[t][j]; })));
+      out.map.back().push_back(median_of(logs_of([&](const Flow& f) { return f.steps[t][j]; })));
   }
   return out;
 }
@@ -295,8 +294,8 @@ FlowResult flow_fresh(const nn::Seq2SeqConfig& config, int64_t length, const Flo
     };
     nn::Seq2Seq attentive = made(config.attention, 1), plain = made("none", 2);
     Rng draw = rng.split(3);
-    std::vector<int32_t> source = words(length, config.source_vocabulary, draw);
-    std::vector<int32_t> target = words(asked.steps, config.target_vocabulary, draw);
+    std::vector<int32_t> source = random_words(length, config.source_vocabulary, draw);
+    std::vector<int32_t> target = random_words(asked.steps, config.target_vocabulary, draw);
     target.back() = nn::kEos;
     measured.add(attentive, &plain, source, target, words_to_check(asked, seed, source.size()));
   }
@@ -308,8 +307,8 @@ FlowResult flow_trained(const nn::Seq2Seq& network, const nn::Seq2Seq* without, 
   Measured measured;
   for (int seed = 1; seed <= asked.seeds; ++seed) {
     Rng draw(static_cast<uint64_t>(seed));
-    std::vector<int32_t> source = words(length - 1, network.config.source_vocabulary, draw);
-    std::vector<int32_t> target = words(asked.steps, network.config.target_vocabulary, draw);
+    std::vector<int32_t> source = random_words(length - 1, network.config.source_vocabulary, draw);
+    std::vector<int32_t> target = random_words(asked.steps, network.config.target_vocabulary, draw);
     source.push_back(nn::kEos);
     target.back() = nn::kEos;
     measured.add(network, without, source, target, words_to_check(asked, seed, source.size()));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <gradus/nn/seq2seq.h>
+#include <gradus/nn/transformer_seq2seq.h>
 
 #include "explain/explain.h"
 
@@ -19,8 +20,8 @@ enum class FlowMode { with, without, cut };
 /// dL/dh_j for all source words, [S, D] each, where D holds the states of both directions.
 struct FlowGradients {
   std::vector<gradus::Tensor> steps;  ///< dL_t/dh_j of each target word
-  gradus::Tensor value, score,
-      recurrent;                 ///< with: the whole target's, by the way it came; they add up to it
+  /// With: the whole target's, by the way it came; they add up to it. A Transformer has no recurrent way.
+  gradus::Tensor value, score, recurrent;
   std::vector<double> losses;    ///< L_t
   gradus::Tensor whole() const;  ///< the steps' sum
 };
@@ -59,6 +60,12 @@ FlowChecks check_flow(const gradus::nn::Seq2Seq& network, FlowMode mode, const s
                       const std::vector<int32_t>& target, const FlowGradients& gradients,
                       const std::vector<size_t>& words);
 
+/// Words of a vocabulary, none of its special ones.
+std::vector<int32_t> random_words(int64_t count, int64_t vocabulary, gradus::Rng& rng);
+/// At most so many of 0 .. count - 1, spread evenly, the first and the last among them.
+std::vector<size_t> spread(size_t count, size_t most);
+double median_of(std::vector<double> numbers);
+
 /// One line of the chart over several seeds: log10 |dL/dh_j| / |dL/dh_S|, S the last word.
 struct FlowLine {
   std::vector<double> median, low, high;
@@ -81,7 +88,7 @@ struct FlowAsked {
 };
 struct FlowResult {
   std::string weights = "fresh";  ///< or "trained"
-  std::string cell = "gru";
+  std::string cell = "gru";       ///< or "transformer"
   bool bidirectional = false;
   int64_t length = 30;
   std::vector<std::string> source = {}, target = {};  ///< words; empty where they were drawn at random
@@ -97,12 +104,34 @@ FlowResult flow_trained(const gradus::nn::Seq2Seq& network, const gradus::nn::Se
                         int64_t length, const FlowAsked& asked = {});
 /// The same on a sentence, by its words.
 FlowResult flow_sentence(const Subject& subject, const gradus::nn::Seq2Seq* without);
+/// How many words of a setting are checked.
+size_t words_to_check(const FlowAsked& asked, int seed, size_t length);
+
+/// Of a Transformer, which has no recurrence that an attention could be a short cut of: its result's `with` is
+/// at the encoder's states, which every layer of the decoder attends to, and `without` at the words' vectors
+/// that the encoder reads. Needs a network in double precision.
+struct TransformerFlow {
+  FlowGradients states, words;
+};
+TransformerFlow transformer_gradients(const gradus::nn::TransformerSeq2Seq& network,
+                                      const std::vector<int32_t>& source, const std::vector<int32_t>& target);
+/// Of `words` (from 0): at the states of every step and of the whole, value and score; at the words of every
+/// step and of the whole.
+FlowChecks check_transformer(const gradus::nn::TransformerSeq2Seq& network,
+                             const std::vector<int32_t>& source, const std::vector<int32_t>& target,
+                             const TransformerFlow& gradients, const std::vector<size_t>& words);
+/// `fresh`: networks of its shape, one a seed, on random words; otherwise itself on them.
+FlowResult transformer_random(const gradus::nn::TransformerSeq2Seq& network, bool fresh, int64_t length,
+                              const FlowAsked& asked);
+FlowResult transformer_sentence(const Subject& subject);
 
 /// From the least to the largest of finite numbers.
 struct FlowRange {
   double low = HUGE_VAL, high = -HUGE_VAL;
   void take(const std::vector<double>& all);
 };
+/// A row of blocks: one height a number, on a scale from low to high.
+std::string blocks(const std::vector<double>& row, const FlowRange& range);
 /// Of both maps of steps and words.
 FlowRange range_of_maps(const FlowResult& result);
 
@@ -111,6 +140,7 @@ struct FlowTitles {
   std::string title = {}, setup = {};
   std::string model = {};                ///< name of the trained one; empty: none
   std::string without = "no attention";  ///< what its line "without" is
+  bool transformer = false;              ///< its lines are at the encoder's states and at the words
   bool versus = false;                   ///< it is another model
   std::string pieces = {};               ///< of a model of pieces: in its sentence "added" or "shown"
   int seeds = 8;
@@ -119,6 +149,7 @@ struct FlowTitles {
 const char* unit_of(const FlowResult& result, const FlowTitles& titles);
 /// How fresh networks were made, in words.
 std::string flow_setup(const gradus::nn::Seq2SeqConfig& config, const FlowAsked& asked);
+std::string transformer_setup(const gradus::nn::TransformerConfig& config, const FlowAsked& asked);
 
 /// The chart of one result as a picture by itself.
 std::string flow_svg(const FlowResult& result, const FlowTitles& titles);

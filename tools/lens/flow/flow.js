@@ -21,23 +21,11 @@
     state.t = Math.min(state.t, current().with.map.length - 1);
   }
 
-  function share(log10) {
-    const times = 10 ** -number(log10);
-    if (!Number.isFinite(times)) return "nothing of";
-    if (times < 1.5) return `${show(1 / times, 2)} times as much as`;
-    if (times < 100) return `1/${show(times, 2)} of`;
-    const magnitude = 10 ** Math.floor(Math.log10(times)), rounded = Math.round(times / magnitude) * magnitude;
-    return rounded < 1e9 ? `1/${rounded.toLocaleString("en")} of` : html`1/10<sup>${Math.round(Math.log10(times))}</sup> of`;
-  }
-  const power = (x) => (number(x) === -Infinity ? "0" : html`10<sup>${show(x, 2)}</sup>`);
   const percent = (x) => `${Math.round(100 * number(x))} %`;
 
-  const W = Math.max(300, Math.min(1160, $("chart").clientWidth)), narrow = W < 600;
-  const left = narrow ? 44 : 74, right = 12, top = 12;
-  const svg = (height, inside, label) => html`<svg class="plot" viewBox="0 0 ${W} ${height}" role="img" tabindex="0" aria-label="${label}">${inside}</svg>`;
+  const {W, narrow, left, right, top, svg, range, plot} = chartsIn($("chart"));
   // Of a model of pieces, what the columns are.
   const unit = () => (!data.pieces || state.weights === "fresh" || (state.sentence && data.pieces === "added") ? "word" : "piece");
-  const decade = (x, y, d) => html`<text x="${x}" y="${y}" text-anchor="end">10<tspan dy="-5" font-size="10">${String(d).replace("-", "−")}</tspan></text>`;
   // Source words stand in the middle of columns, which chart and maps share.
   const column = (n) => (W - left - right) / n, middle = (j, n) => left + (j + 0.5) * column(n);
 
@@ -53,29 +41,12 @@
     }
     return {out, height: slanted ? 58 : 18};
   }
-  const range = (all, least) => {
-    const finite = all.map(number).filter(Number.isFinite);
-    return [Math.floor(Math.min(...least, ...finite)), Math.ceil(Math.max(...least, ...finite) + 1e-9)];
-  };
-
-  /** Lines on a log scale; x(j) is where number j stands. */
-  function plot(height, foot, x, lines, hang = 0) {
-    const [low, high] = range(lines.flatMap((l) => [...l.low, ...l.high, ...l.median]), [0]);
-    const y = (v) => top + ((height - top - foot - hang) * (high - Math.max(low, Number.isFinite(number(v)) ? number(v) : low))) / Math.max(1, high - low);
-    const grid = [];
-    const every = Math.max(1, Math.ceil((high - low) / (narrow ? 6 : 9)));
-    for (let d = high; d >= low; d -= every) grid.push(html`<line class="grid" x1="${left}" x2="${W - right}" y1="${y(d)}" y2="${y(d)}"/>${decade(left - 6, y(d) + 4, d)}`);
-    const points = (values) => values.map((v, j) => `${x(j).toFixed(1)},${y(v).toFixed(1)}`);
-    const area = (a, b, name) => html`<polygon class="${name}" points="${a.join(" ")} ${b.slice().reverse().join(" ")}"/>`;
-    const draw = (l) => html`${area(points(l.high), points(l.low), "band " + l.name)}<polyline class="${l.name}" points="${points(l.median).join(" ")}"/>`;
-    return {grid, y, draw, area};
-  }
   /** What hangs under the line with attention at each word: one height everywhere, divided by the ways the gradient came. */
   function bars(p, r, thick) {
     const wide = Math.min(column(r.length) - 1, 56);
     return r.with.median.map((v, j) => {
       let y = p.y(v) + 2;
-      return [["value", r.with.value], ["score", r.with.score], ["rest", r.with.recurrent]].map(([name, shares]) => {
+      return [["value", r.with.value], ["score", r.with.score], ["rest", r.with.recurrent]].filter(([, shares]) => shares !== null).map(([name, shares]) => {
         const h = thick * (number(shares[j]) || 0);
         y += h;
         return html`<rect class="p-${name}" x="${(middle(j, r.length) - wide / 2).toFixed(2)}" y="${(y - h).toFixed(2)}" width="${wide.toFixed(2)}" height="${h.toFixed(2)}"/>`;
@@ -83,7 +54,9 @@
     });
   }
   const kBars = narrow ? 22 : 30;
-  const otherName = () => (state.weights === "fresh" || data.versus ? "Without attention" : "With the short cut stopped");
+  // A Transformer has no line without attention: its two are before and after the encoder.
+  const withName = data.transformer ? "At the encoder’s states" : "With attention";
+  const otherName = () => (data.transformer ? "At the words’ vectors" : state.weights === "fresh" || data.versus ? "Without attention" : "With the short cut stopped");
 
   function chart() {
     const r = current(), n = r.length, x = (j) => middle(j, n), names = axis(r, 0), foot = names.height + (r.source ? 6 : 20), height = (narrow ? 260 : 370) + foot;
@@ -95,8 +68,9 @@
     follow($("chart").firstChild, n, false);
     const worst = (line) => line.median.reduce((best, v, j) => (number(v) < number(line.median[best]) ? j : best), 0);
     const bad = worst(r.without), asked = r.directions === 2 && bad > 0 && bad < n - 1 ? bad : 0;
-    put($("answer"), html`${otherName()} ${wordName(r, asked)} gets <b class="less">${share(r.without.median[asked])}</b> what ${wordName(r, n - 1)} gets; ${state.weights === "fresh" || data.versus ? "with attention" : "whole,"}
-      <b class="with-it">${share(r.with.median[asked])}</b> it. <span class="quiet">(${power(r.without.median[asked])} and ${power(r.with.median[asked])}${r.source ? "" : `, medians of ${data.seeds}`})</span>`);
+    const attends = data.transformer || state.weights === "fresh" || data.versus ? withName.toLowerCase() : "whole";
+    put($("answer"), html`Of the gradient |∂L/∂h| that ${wordName(r, n - 1)} gets, ${wordName(r, asked)} gets ${otherName().toLowerCase()} <b class="less">${factor(r.without.median[asked])}</b>,
+      ${attends} <b class="with-it">${factor(r.with.median[asked])}</b>. <span class="quiet">(${power(r.without.median[asked])} and ${power(r.with.median[asked])}${r.source ? "" : `, medians of ${data.seeds}`})</span>`);
   }
 
   function maps() {
@@ -117,7 +91,7 @@
       out.push(html`<rect class="cursor-cell" width="${column(n)}" height="${cell}"/>`);
       return html`<h3>${name}</h3>${svg(height, [out, last ? axis(r, top + T * cell + 15).out : []], `${name}: gradient of each target word at each source word; arrow keys go through the cells`)}`;
     };
-    put($("maps"), [one(r.without, otherName(), false), one(r.with, "With attention", true)]);
+    put($("maps"), [one(r.without, otherName(), false), one(r.with, withName, true)]);
     for (const box of $("maps").querySelectorAll("svg")) follow(box, n, T, cell);
   }
 
@@ -148,12 +122,12 @@
   const wordName = (r, j) => (r.source ? `“${r.source[j]}”` : `${unit()} ${j + 1}`);
   function mapText() {
     const r = current(), at = (line) => (number(line.map[state.t][state.j]) === -Infinity ? "0" : `10^${show(line.map[state.t][state.j], 3)}`);
-    return `loss of ${r.target ? `“${r.target[state.t]}”` : `target ${unit()} ${state.t + 1}`} at ${wordName(r, state.j)}\n${otherName().toLowerCase()} ${at(r.without)}\nwith attention ${at(r.with)}`;
+    return `loss of ${r.target ? `“${r.target[state.t]}”` : `target ${unit()} ${state.t + 1}`} at ${wordName(r, state.j)}\n${otherName().toLowerCase()} ${at(r.without)}\n${withName.toLowerCase()} ${at(r.with)}`;
   }
   function here() {
     const r = current(), n = r.length, j = state.j, x = middle(j, n);
-    put($("here"), html`${wordName(r, j)}, compared with ${wordName(r, n - 1)}: ${otherName().toLowerCase()} <b>${power(r.without.median[j])}</b>, with attention
-      <b>${power(r.with.median[j])}</b>. With attention it comes ${percent(r.with.value[j])} by the value path, ${percent(r.with.score[j])} by the score path, ${percent(r.with.recurrent[j])} by the recurrent path.`);
+    put($("here"), html`${wordName(r, j)}, compared with ${wordName(r, n - 1)}: ${otherName().toLowerCase()} <b>${power(r.without.median[j])}</b>, ${withName.toLowerCase()}
+      <b>${power(r.with.median[j])}</b>. ${withName} it comes ${percent(r.with.value[j])} by the value path, ${percent(r.with.score[j])} by the score path${r.with.recurrent ? `, ${percent(r.with.recurrent[j])} by the recurrent path` : ""}.`);
     for (const line of document.querySelectorAll("#chart .cursor")) { line.setAttribute("x1", x); line.setAttribute("x2", x); }
     for (const box of document.querySelectorAll("#maps svg")) {
       const mark = box.querySelector(".cursor-cell"), cell = +mark.getAttribute("height");
@@ -201,7 +175,7 @@
       $(id).replaceChildren(...all.map((v) => el("button", {type: "button", "aria-pressed": v === state[key], onclick: () => { state[key] = v; draw(); }}, name(v))));
     };
     group("weights", "weights", (w) => (w === "fresh" ? "untrained" : `trained: ${data.model}`), []);
-    group("cells", "cell", (c) => c.toUpperCase(), ["weights"]);
+    group("cells", "cell", (c) => (c === "transformer" ? "Transformer" : c.toUpperCase()), ["weights"]);
     group("directions", "directions", (d) => (d === 1 ? "one direction" : "both directions"), ["weights", "cell"]);
     group("texts", "sentence", (s) => (s ? "a sentence" : `random ${data.pieces && state.weights !== "fresh" ? "pieces" : "words"}`), ["weights", "cell", "directions"]);
     if (focused) for (const b of document.querySelectorAll(".controls button")) if (b.textContent === focused) b.focus();
@@ -213,9 +187,9 @@
     $("length-unit").textContent = unit() + "s";
     $("pieces").hidden = data.pieces !== "added" || !state.sentence;
     const fresh = state.weights === "fresh";
-    $("without-name").textContent = fresh ? "without: one vector for the whole source" : `without: ${data.without}`;
+    $("without-name").textContent = data.transformer ? otherName().toLowerCase() : fresh ? "without: one vector for the whole source" : `without: ${data.without}`;
     $("band-name").hidden = state.sentence;
-    $("caveat").textContent = (fresh ? "Fresh weights; a trained network, or one whose gates start open, is flatter. " : "") +
+    $("caveat").textContent = data.transformer ? "" : (fresh ? "Fresh weights; a trained network, or one whose gates start open, is flatter. " : "") +
       (state.directions === 2 ? "An encoder that reads both ways makes a V without attention: its backward half ends at word 1, so the words in the middle are far from everything." : "");
     const r = current();
     $("setup").textContent = (fresh ? data.setup : state.sentence ? `${data.model} on “${r.source.slice(0, -1).join(" ")}”, target “${r.target.slice(0, -1).join(" ")}”`
@@ -226,7 +200,15 @@
     here();
   }
 
-  $("about").textContent = "How long the gradient ∂L/∂h is at each source word, compared with the last one, when the decoder may look back at every word and when it must live on the last state.";
+  if (data.transformer) {
+    $("headline").textContent = "How the gradient reaches the source in a Transformer";
+    $("with-name").textContent = withName.toLowerCase();
+    document.querySelector(".with-said").textContent = withName.toLowerCase();
+    $("recurrent").hidden = true;
+    $("longer").textContent = "By length";
+    $("fading").textContent = "At the encoder’s states a cell says who looks there; on the way down to the words the encoder’s own attention spreads it.";
+  }
+  $("about").textContent = data.transformer ? "How long the gradient ∂L/∂h is at each source word, compared with the last one: at the encoder’s states, which every layer of the decoder attends to, and at the words’ vectors, which the encoder reads. There is no recurrence, so there is no recurrent path, and no network without attention to compare with." : "How long the gradient ∂L/∂h is at each source word, compared with the last one, when the decoder may look back at every word and when it must live on the last state.";
   const c = data.checks, ok = number(c.worst) < 1e-6;
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `${c.count.toLocaleString("en")} gradients checked by differences, worst error ${show(c.worst, 2)} ${ok ? "✓" : "✗"}`));
   const tokens = data.pieces ? "pieces" : "words";

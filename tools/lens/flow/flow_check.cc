@@ -9,6 +9,7 @@
 
 #include "sentence/dissection.h"
 #include "flow.h"
+#include "flow_check.h"
 #include "norms.h"
 
 namespace lens {
@@ -30,52 +31,6 @@ constexpr double kApart = 1e-7;
 // f(k h) - f(-k h), k = 1 .. 4, with these weights: eight points, error of order h^8; six, of order h^6.
 constexpr std::array<double, 4> kEight = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
 constexpr std::array<double, 4> kSix = {3.0 / 4, -3.0 / 20, 1.0 / 60, 0};
-
-// What sees the moved state: everything after it, or one way only.
-enum class Seen { everywhere, value, score, recurrent };
-
-// A difference of one step.
-struct Tried {
-  double step = kSteps[0], slope = 0, doubt = HUGE_VAL;
-};
-
-// A length, and what differences along its gradient say.
-struct Item {
-  size_t word;
-  Seen seen;
-  int64_t step;                   // -1: the whole target
-  std::vector<double> direction;  // of length 1
-  double engine, loss;
-  Tried taken = {};
-  double least = 0;  // how far apart the neighbours are
-  std::vector<Tried> tried = {};
-  double floor() const { return loss * std::max(kSmallest, kRounding / taken.step); }
-  // Beside a kink the two orders of one step may agree by chance; not with the step before as well.
-  bool sure(bool kinks) const {
-    double enough = kEnough * std::max(std::abs(taken.slope), kSmallest * loss);
-    if (!kinks) return taken.doubt <= enough;
-    return tried.size() > 1 && taken.doubt <= enough &&
-           std::abs(taken.slope - tried[tried.size() - 2].slope) <= 10 * enough;
-  }
-  // No step was sure: of the two neighbours that agree best, the one that agrees best with itself. How far they
-  // are apart tells what the result is worth.
-  void choose() {
-    least = HUGE_VAL;
-    for (size_t i = 0; i + 1 < tried.size(); ++i) {
-      const Tried &a = tried[i], &b = tried[i + 1];
-      double apart = gradus::worse(worse(a.doubt, b.doubt), std::abs(a.slope - b.slope));
-      if (i > 0 && !(apart < least)) continue;
-      least = apart;
-      taken = b.doubt < a.doubt ? b : a;
-    }
-  }
-};
-
-// One of a batch: a state moved along the direction of its item.
-struct Column {
-  const Item* item;
-  double by;
-};
 
 class Batch {
  public:
@@ -163,6 +118,31 @@ class Batch {
   Var below_;
 };
 
+}  // namespace
+
+double Item::floor() const { return loss * std::max(kSmallest, kRounding / taken.step); }
+
+// Beside a kink the two orders of one step may agree by chance; not with the step before as well.
+bool Item::sure(bool kinks) const {
+  double enough = kEnough * std::max(std::abs(taken.slope), kSmallest * loss);
+  if (!kinks) return taken.doubt <= enough;
+  return tried.size() > 1 && taken.doubt <= enough &&
+         std::abs(taken.slope - tried[tried.size() - 2].slope) <= 10 * enough;
+}
+
+// No step was sure: of the two neighbours that agree best, the one that agrees best with itself. How far they
+// are apart tells what the result is worth.
+void Item::choose() {
+  least = HUGE_VAL;
+  for (size_t i = 0; i + 1 < tried.size(); ++i) {
+    const Tried &a = tried[i], &b = tried[i + 1];
+    double apart = gradus::worse(gradus::worse(a.doubt, b.doubt), std::abs(a.slope - b.slope));
+    if (i > 0 && !(apart < least)) continue;
+    least = apart;
+    taken = b.doubt < a.doubt ? b : a;
+  }
+}
+
 Item item_of(const Tensor& rows, size_t word, Seen seen, int64_t step, double loss) {
   Tensor row = rows.row(static_cast<int64_t>(word));
   Item out{word, seen, step, row.to_vector(), norm(row), loss};
@@ -171,8 +151,6 @@ Item item_of(const Tensor& rows, size_t word, Seen seen, int64_t step, double lo
     x = out.engine > 0 ? x / out.engine : 1 / std::sqrt(static_cast<double>(out.direction.size()));
   return out;
 }
-
-}  // namespace
 
 void FlowChecks::add(const FlowChecks& other) {
   count += other.count;
@@ -199,6 +177,10 @@ FlowChecks check_flow(const nn::Seq2Seq& network, FlowMode mode, const std::vect
   }
   Batch batch(network, mode, source, target);
   bool kinks = network.encoder.rnn.options.cell.nonlinearity == nn::Nonlinearity::relu;
+  return check_items(items, kinks, [&](const std::vector<Column>& columns) { return batch.losses(columns); });
+}
+
+FlowChecks check_items(std::vector<Item>& items, bool kinks, const ColumnLosses& losses_of) {
   std::vector<Item*> open;
   for (Item& item : items) open.push_back(&item);
   for (double h : kSteps) {
@@ -208,14 +190,14 @@ FlowChecks check_flow(const nn::Seq2Seq& network, FlowMode mode, const std::vect
       for (size_t i = 0; i < n; ++i)
         for (int k = 1; k <= 4; ++k)
           for (int sign : {1, -1}) columns.push_back({open[begin + i], sign * k * h});
-      auto losses = batch.losses(columns);
+      auto losses = losses_of(columns);
       for (size_t i = 0; i < n; ++i) {
         Item& item = *open[begin + i];
         double eight = 0, six = 0;
         for (size_t k = 0; k < 4; ++k) {
           const auto &up = losses[8 * i + 2 * k], &down = losses[8 * i + 2 * k + 1];
           double across = 0;
-          for (size_t t = 0; t < target.size(); ++t)
+          for (size_t t = 0; t < up.size(); ++t)
             if (item.step < 0 || item.step == static_cast<int64_t>(t)) across += up[t] - down[t];
           eight += kEight[k] * across / h;
           six += kSix[k] * across / h;

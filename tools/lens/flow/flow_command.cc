@@ -1,13 +1,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <optional>
 
+#include <common/progress.h>
 #include <common/tell.h>
 #include <common/utf8.h>
 
 #include "commands.h"
+#include "depth.h"
 #include "explain/explain.h"
 #include "flow.h"
 #include "jobs.h"
@@ -20,7 +23,7 @@ using gradus::nn::Seq2Seq;
 
 const Seq2Seq& network_of(const translator::Model& model) {
   if (const Seq2Seq* found = model.recurrent()) return *found;
-  throw UsageError("flow is for recurrent translators: this model is a Transformer");
+  throw UsageError("--vs compares recurrent translators: one of these models is a Transformer");
 }
 
 std::string upper(std::string text) {
@@ -41,8 +44,10 @@ std::string title_of(const FlowOptions& o, const FlowResult& r, const FlowTitles
   std::string who = r.weights == "trained" ? model
                     : o.model.empty()      ? "untrained"
                                            : model + "'s shape, untrained";
-  return fmt::format("How much gradient reaches each {3}: {0}, {1}, {2} {3}s", who,
-                     upper(r.cell) + (r.bidirectional ? " both ways" : ""), r.length, unit_of(r, titles));
+  return fmt::format(
+      "How much gradient reaches each {3}: {0}, {1}, {2} {3}s", who,
+      titles.transformer ? std::string("Transformer") : upper(r.cell) + (r.bidirectional ? " both ways" : ""),
+      r.length, unit_of(r, titles));
 }
 
 // The model that stands for "without", and that it fits.
@@ -60,6 +65,7 @@ std::optional<translator::Model> model_without(const FlowOptions& o, const Subje
 }  // namespace
 
 int flow(const FlowOptions& o) {
+  if (o.depth) return flow_depth(o);
   Stopwatch watch;
   bool page = !o.text && !o.json;
   bool sentence = !o.model.empty() && o.length == 0;  // shown first
@@ -70,28 +76,36 @@ int flow(const FlowOptions& o) {
   if (!o.model.empty() || page) {
     if (!o.model.empty()) {  // say what is wrong in this command's words first
       translator::Model model = translator::Model::load_description(o.model);
-      if (!network_of(model).attends())
+      if (!model.network->attends())
         throw UsageError("the first model must have attention; one without goes behind --vs");
+      if (!o.versus.empty()) network_of(model);
+      if (!model.recurrent() && !o.init.empty())
+        throw UsageError(
+            "--init is of recurrent networks: a Transformer of this shape starts as its training did");
     }
     subject = subject_of(o);
     other = model_without(o, *subject);
   }
   const Seq2Seq* without = other ? &network_of(*other) : nullptr;
-  const Seq2Seq* trained = subject ? &subject->network() : nullptr;
+  const Seq2Seq* trained = subject ? subject->model.recurrent() : nullptr;
+  const auto* transformer =
+      subject ? dynamic_cast<const gradus::nn::TransformerSeq2Seq*>(subject->model.network.get()) : nullptr;
 
   FlowAsked asked;
   asked.seeds = o.seeds;
   // A model's shape starts as its training did, fresh ones from weights that keep sizes in balance.
   asked.init = !o.init.empty() ? o.init : o.model.empty() ? "lecun" : "pytorch";
   std::vector<int64_t> lengths;
-  for (int64_t n = 5; n <= 60; n += 5) lengths.push_back(n);
-  if (length % 5 != 0) lengths.push_back(length);
+  // A Transformer, which is dear to check, does not fade with the length: fewer will do.
+  for (int64_t n = 5; n <= 60; n += transformer && n >= 15 ? 15 : 5) lengths.push_back(n);
+  if (std::find(lengths.begin(), lengths.end(), length) == lengths.end()) lengths.push_back(length);
   std::sort(lengths.begin(), lengths.end());
 
   // What is to be measured, in the order of the controls.
   std::vector<std::function<FlowResult()>> jobs;
   size_t show = 0;
-  gradus::nn::Seq2SeqConfig shape = o.model.empty() ? flow_config(o.cell, o.bidirectional) : trained->config;
+  gradus::nn::Seq2SeqConfig shape =
+      o.model.empty() || transformer ? flow_config(o.cell, o.bidirectional) : trained->config;
   auto add = [&](bool shown, auto job) {
     if (shown) show = jobs.size();
     if (page || shown) jobs.push_back(job);
@@ -112,6 +126,13 @@ int flow(const FlowOptions& o) {
     for (const std::string& cell : cells)
       for (bool both : {false, true})
         add_fresh(cell == o.cell && both == o.bidirectional, flow_config(cell, both));
+  } else if (transformer) {
+    for (bool fresh : {true, false}) {
+      if (!fresh) add(sentence, [&] { return transformer_sentence(*subject); });
+      add_lengths(!fresh && !sentence, [transformer, fresh](int64_t n, const FlowAsked& a) {
+        return transformer_random(*transformer, fresh, n, a);
+      });
+    }
   } else {
     add_fresh(false, shape);
   }
@@ -121,16 +142,23 @@ int flow(const FlowOptions& o) {
                 [&](int64_t n, const FlowAsked& a) { return flow_trained(*trained, without, n, a); });
   }
   std::vector<FlowResult> results(jobs.size());
-  run_jobs(jobs.size(), [&](size_t i, int) {
-    size_t k = jobs.size() - 1 - i;  // the last ones are the longest: from behind
-    results[k] = jobs[k]();
-  });
+  {
+    translator::Progress bar("settings", static_cast<int64_t>(jobs.size()), {.delay_seconds = 2});
+    std::atomic<int64_t> done{0};
+    run_jobs(jobs.size(), [&](size_t i, int worker) {
+      size_t k = jobs.size() - 1 - i;  // the last ones are the longest: from behind
+      results[k] = jobs[k]();
+      const int64_t now = ++done;
+      if (worker == 0) bar.update(now);
+    });
+  }
 
   FlowTitles titles;
   titles.model = subject ? subject->name : "";
   if (subject && subject->model.reads.subwords()) titles.pieces = subject->in_words() ? "added" : "shown";
+  titles.transformer = transformer != nullptr;
   titles.title = title_of(o, results[show], titles);
-  titles.setup = flow_setup(shape, asked);
+  titles.setup = transformer ? transformer_setup(transformer->config, asked) : flow_setup(shape, asked);
   titles.seeds = o.seeds;
   titles.versus = other.has_value();
   std::string stopped =

@@ -28,19 +28,13 @@ size_t worst_off(const FlowLine& l) {
   return static_cast<size_t>(std::min_element(l.median.begin(), l.median.end()) - l.median.begin());
 }
 
-// A row of blocks: one height a number, on a scale from low to high.
-std::string blocks(const std::vector<double>& row, const FlowRange& range) {
-  static const char* const shapes[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  auto [low, high] = range;
-  std::string out;
-  for (double x : row) {
-    double part = high > low ? (std::clamp(x, low, high) - low) / (high - low) : 1;
-    out += shapes[std::isnan(x) ? 0 : 1 + static_cast<int>(std::lround(7 * part))];
-  }
-  return out;
+// Of the lines, as they stand in a terminal.
+std::pair<const char*, const char*> names_of(const FlowTitles& titles) {
+  return titles.transformer ? std::pair("words", "states") : std::pair("without", "with");
 }
 
-std::string map_text(const FlowResult& r) {
+std::string map_text(const FlowResult& r, const FlowTitles& titles) {
+  const auto lines = names_of(titles);
   FlowRange range = range_of_maps(r);
   std::string out =
       fmt::format("\n|dL_t/dh_j| of each target word's loss alone, both on one log scale, {} ▁ to {} █{}\n",
@@ -48,7 +42,7 @@ std::string map_text(const FlowResult& r) {
   int width = 2;
   for (const std::string& word : r.target) width = std::max(width, display_width(word));
   width = std::min(width, 14);
-  for (auto [name, line] : {std::pair("without", &r.without), std::pair("with", &r.with)})
+  for (auto [name, line] : {std::pair(lines.first, &r.without), std::pair(lines.second, &r.with)})
     for (size_t t = 0; t < line->map.size(); ++t) {
       std::string label = r.target.empty() ? std::to_string(t + 1) : fit(r.target[t], width);
       std::string space(static_cast<size_t>(width - display_width(label)), ' ');
@@ -67,6 +61,17 @@ void FlowRange::take(const std::vector<double>& all) {
     }
 }
 
+std::string blocks(const std::vector<double>& row, const FlowRange& range) {
+  static const char* const shapes[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  auto [low, high] = range;
+  std::string out;
+  for (double x : row) {
+    double part = high > low ? (std::clamp(x, low, high) - low) / (high - low) : 1;
+    out += shapes[std::isnan(x) ? 0 : 1 + static_cast<int>(std::lround(7 * part))];
+  }
+  return out;
+}
+
 FlowRange range_of_maps(const FlowResult& r) {
   FlowRange range;
   for (const FlowLine* l : {&r.without, &r.with})
@@ -77,12 +82,15 @@ FlowRange range_of_maps(const FlowResult& r) {
 std::string as_fraction(double log10) {
   if (!std::isfinite(log10)) return log10 < 0 ? "nothing of" : "infinitely more than";
   double times = std::pow(10, -log10);
-  if (times < 1.5) return fmt::format("{:.2g} times as much as", 1 / times);
-  if (times < 100) return fmt::format("1/{:.2g} of", times);
-  double magnitude = std::pow(10, std::floor(std::log10(times)));
-  double rounded = std::round(times / magnitude) * magnitude;
-  return rounded < 1e9 ? fmt::format("1/{:.0f} of", rounded)
-                       : fmt::format("1/(10^{:.0f}) of", std::round(-log10));
+  if (times > 0.95 && times < 1.05) return "as much as";
+  // Above 100 one digit, far above a power of ten.
+  auto rounded = [](double x, const char* power) {
+    if (x < 100) return fmt::format("{:.2g}", x);
+    double magnitude = std::pow(10, std::floor(std::log10(x))), whole = std::round(x / magnitude) * magnitude;
+    return whole < 1e9 ? fmt::format("{:.0f}", whole) : fmt::format(fmt::runtime(power), std::log10(x));
+  };
+  if (times < 1.5) return rounded(1 / times, "10^{:.0f}") + " times as much as";
+  return "1/" + rounded(times, "(10^{:.0f})") + " of";
 }
 
 std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
@@ -90,6 +98,13 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
   for (const FlowLine* l : {&r.with, &r.without}) range.take(l->median);
   std::string out = wrapped(titles.title, 100);
   const char* unit = unit_of(r, titles);
+  const auto lines = names_of(titles);
+  if (titles.transformer)
+    out += wrapped(
+        "states: h_j, what the encoder makes of source " + std::string(unit) +
+            " j and every layer of the decoder attends to; words: h_j, the vector with its position that the "
+            "encoder reads.",
+        100);
   out += fmt::format("|dL/dh_j| over the source {}s, log scale{}\n\n", unit,
                      r.source.empty() ? fmt::format(", median of {}", titles.seeds) : "");
   if (!r.source.empty()) {
@@ -98,26 +113,34 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
       names += fmt::format("{}{} {}", j ? "  " : "", j + 1, r.source[j]);
     out += wrapped(names, 100, 2) + "\n";
   }
-  for (auto [name, line] : {std::pair("without", &r.without), std::pair("with", &r.with)})
+  for (auto [name, line] : {std::pair(lines.first, &r.without), std::pair(lines.second, &r.with)})
     out += fmt::format("  {:<8} {}\n", name, blocks(line->median, range));
   out += "\n";
-  for (auto [name, line] : {std::pair("without", &r.without), std::pair("with", &r.with)}) {
+  for (auto [name, line] : {std::pair(lines.first, &r.without), std::pair(lines.second, &r.with)}) {
     out += fmt::format("  {:<8} {}\n", name, factor(r, *line, 0, unit));
     // Read both ways the first word is near one end; the middle is far from both.
     if (size_t worst = worst_off(*line); r.bidirectional && worst > 0 && worst + 1 < line->median.size())
       out += fmt::format("  {:<8} {}\n", "", factor(r, *line, worst, unit));
   }
-  out += fmt::format(
-      "\nOf what reaches {} 1 with attention: {:.0f} % by the value path (through the mixture), {:.0f} % by "
-      "the score path\n(through the weights), {:.0f} % by the recurrent path (from state to state).\n",
-      unit, 100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]);
-  out += map_text(r) + "\n";
+  if (titles.transformer)
+    out += fmt::format(
+        "\nOf what reaches state 1: {:.0f} % by the value path (through the mixtures of all layers and heads), "
+        "{:.0f} %\nby the score path (through their weights). There is no recurrent path: what the states got "
+        "goes\nthrough the encoder to the words.\n",
+        100 * r.with.value[0], 100 * r.with.score[0]);
+  else
+    out += fmt::format(
+        "\nOf what reaches {} 1 with attention: {:.0f} % by the value path (through the mixture), {:.0f} % by "
+        "the score path\n(through the weights), {:.0f} % by the recurrent path (from state to state).\n",
+        unit, 100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]);
+  out += map_text(r, titles) + "\n";
   if (titles.pieces == "added" && !r.source.empty())
     out += wrapped(
         "The model reads and writes pieces of words: the gradients of a word's pieces are added, and so "
         "are a target word's losses. --pieces shows pieces.",
         100);
-  if (titles.without != "no attention") out += wrapped("without: " + titles.without + ".", 100);
+  if (titles.without != "no attention" && !titles.transformer)
+    out += wrapped("without: " + titles.without + ".", 100);
   if (r.weights == "fresh") out += wrapped(titles.setup + ".", 100);
   std::string checks = fmt::format("{} lengths compared with finite differences, worst relative error {:.0e}",
                                    r.checks.count, r.checks.worst);
@@ -181,6 +204,7 @@ json flow_json(const std::vector<FlowResult>& results, const FlowTitles& titles,
                 {"worst", number(checks.worst)}}},
               {"results", all}};
   if (!titles.pieces.empty()) out["pieces"] = titles.pieces;
+  if (titles.transformer) out["transformer"] = true;
   return out;
 }
 

@@ -95,6 +95,23 @@ struct Names {
   }
 };
 
+// By operation without a label, the parameter that it reads: "query" for the product with query.weight. Empty
+// where it reads none, or several that do not belong together, as a cell does.
+std::unordered_map<uint64_t, std::string> parameters_read(const Trace& trace) {
+  std::unordered_map<uint64_t, std::string> leaves, out;
+  for (const Trace::Node& n : trace.nodes)
+    if (n.leaf) leaves[n.id] = n.label;
+  for (const Trace::Edge& e : trace.edges) {
+    auto leaf = leaves.find(e.from);
+    if (leaf == leaves.end() || leaf->second.empty()) continue;
+    std::vector<std::string> parts = split(leaf->second);
+    if (parts.size() > 1 && (parts.back() == "weight" || parts.back() == "bias")) parts.pop_back();
+    auto [at, is_new] = out.try_emplace(e.to, parts.back());
+    if (!is_new && at->second != parts.back()) at->second.clear();
+  }
+  return out;
+}
+
 // A string of the DOT language; a line end becomes its escape.
 std::string dot_string(const std::string& text) {
   std::string out = "\"";
@@ -161,11 +178,12 @@ json graph_json(const Subject& subject, const StepGraph& g, size_t checks, doubl
   for (const GraphModule& m : g.modules)
     modules.push_back({{"path", m.path}, {"title", m.title}, {"decoder", m.decoder}, {"row", m.row},
                        {"column", m.column < 0 ? json(nullptr) : json(m.column)}});
+  auto reads = parameters_read(g.trace);
   for (const Trace::Node& n : g.trace.nodes) {
     auto at = g.module_of.find(n.id);
     nodes.push_back({{"id", n.id},
                      {"op", n.op},
-                     {"label", n.label},
+                     {"label", n.label.empty() ? reads[n.id] : n.label},
                      {"shape", n.shape.str()},
                      {"module", at == g.module_of.end() ? json(nullptr) : json(at->second)},
                      {"value", strip(n.value)},
@@ -205,12 +223,15 @@ std::string graph_dot(const Subject& subject, const StepGraph& g, bool operation
   auto box = [&](const GraphModule& m) { return dot_string(m.title + (m.column < 0 ? "" : "\n" + name(m))); };
   if (operations) {
     std::vector<std::string> clusters(g.modules.size());
+    auto reads = parameters_read(g.trace);
     for (size_t i = 0; i < g.trace.nodes.size(); ++i) {
       const Trace::Node& n = g.trace.nodes[i];
       auto at = g.module_of.find(n.id);
       if (at == g.module_of.end()) continue;
       of[n.id] = i;
-      std::string label = fmt::format("{} {}\n|g| {:.2e}", n.op, n.shape.str(), norm(n.grad));
+      const std::string& read = reads[n.id];
+      std::string label = fmt::format("{}{} {}\n|g| {:.2e}", n.op, read.empty() ? "" : " " + read,
+                                      n.shape.str(), norm(n.grad));
       clusters[at->second] += fmt::format("    n{} [label={}];\n", i, dot_string(label));
     }
     for (size_t k = 0; k < clusters.size(); ++k)

@@ -12,13 +12,13 @@
   data.edges.forEach(([from, to, , size]) => { if (!opOf.has(from)) { if (!reads.has(to)) reads.set(to, []); reads.get(to).push([byId.get(from), size]); } });
   // What a closed module shows: its last operation that is more than a label for one of its readers.
   const result = members.map((all) => all.filter((n) => n.op !== "tap").pop() || all[all.length - 1]);
-  const state = {open: new Set(), word: null};
+  const state = {open: new Set(), word: null}, box = $("graph");
   data.modules.forEach((m, k) => { if (m.decoder && m.column === data.step && m.title === "attention") state.open.add(k); });
 
-  const kClosed = {w: 92, h: 46}, kOpen = 226, kOp = 40, kGapX = 22, kGapY = 34, kHead = 24;
-  const size = (k) => state.open.has(k) ? {w: kOpen, h: kHead + members[k].length * kOp + 4} : data.modules[k].column === null ? {w: 130, h: 36} : kClosed;
+  const kClosed = {w: 92, h: 46, most: 190}, kOpen = {w: 226, most: 640}, kOp = 40, kGapX = 22, kGapY = 34, kHead = 24;
+  const size = (k) => state.open.has(k) ? {...kOpen, h: kHead + members[k].length * kOp + 4} : data.modules[k].column === null ? {w: 130, h: 36} : kClosed;
 
-  /** Boxes of all modules: columns as wide and rows as high as their largest box. */
+  /** Boxes of all modules: columns as wide and rows as high as their largest box; where there is room they grow into it. */
   function layout() {
     const boxes = data.modules.map(() => null);
     let top = 18;
@@ -27,17 +27,25 @@
       const mine = data.modules.map((m, k) => k).filter((k) => data.modules[k].decoder === decoder);
       const columns = decoder ? data.step + 1 : data.source.length;
       const rows = Math.max(...mine.map((k) => data.modules[k].row)) + 1, widths = new Array(columns).fill(kClosed.w), heights = new Array(rows).fill(0);
+      const limits = new Array(columns).fill(kClosed.most);
       mine.forEach((k) => {
         const m = data.modules[k], s = size(k);
-        if (m.column !== null) widths[m.column] = Math.max(widths[m.column], s.w);
+        if (m.column !== null) {
+          widths[m.column] = Math.max(widths[m.column], s.w);
+          limits[m.column] = Math.max(limits[m.column], s.most);
+        }
         heights[m.row] = Math.max(heights[m.row], s.h);
       });
+      const room = box.clientWidth - 30 - widths.reduce((a, w) => a + w + kGapX, 0);
+      if (room > 0) widths.forEach((w, c) => { widths[c] = Math.min(limits[c], w + room / columns); });
       const left = [16];
       widths.forEach((w, c) => left.push(left[c] + w + kGapX));
       const y = [top + (data.words ? 48 : 30)];
       heights.forEach((h, r) => y.push(y[r] + (h ? h + kGapY : 0)));
       mine.forEach((k) => {
-        const m = data.modules[k], s = size(k), wide = m.column === null && !state.open.has(k);
+        const m = data.modules[k], wide = m.column === null && !state.open.has(k);
+        let s = size(k);
+        if (m.column !== null) s = {...s, w: Math.min(widths[m.column], s.most)};
         boxes[k] = m.column === null ? {x: 16, y: y[m.row], w: wide && m.title !== "final state" && !decoder ? left[columns] - kGapX - 16 : s.w, h: s.h}
           : {x: left[m.column] + (widths[m.column] - s.w) / 2, y: y[m.row], w: s.w, h: s.h};
       });
@@ -129,7 +137,7 @@
         const x2 = opened(q.key) ? q.x : inside(q, q.w > p.w ? x1 : middle(q)), y2 = opened(q.key) ? q.y + q.h / 2 : q.y;
         const bend = Math.max(18, Math.abs(y2 - y1) / 2.4);
         // What skips a row goes around it.
-        const around = !opened(p.key) && !opened(q.key) && y2 - y1 > 60 && Math.abs(x2 - x1) < 30 ? -76 : 0;
+        const around = !opened(p.key) && !opened(q.key) && y2 - y1 > 60 && Math.abs(x2 - x1) < 30 ? -(Math.min(p.w, q.w) / 2 + 11) / 0.75 : 0;
         const c1 = opened(p.key) ? [x1 + 30, y1] : [x1 + around, y1 + bend], c2 = opened(q.key) ? [x2 - 30, y2] : [x2 + around, y2 - bend];
         d = `M${x1} ${y1}C${c1[0]} ${c1[1]} ${c2[0]} ${c2[1]} ${x2} ${y2}`;
       }
@@ -151,13 +159,13 @@
       const inside = [html`<rect class="box" x="${b.x}" y="${b.y}" width="${b.w}" height="${b.h}" rx="7"/><text x="${b.x + 8}" y="${b.y + 16}">${m.title}</text>
         <text class="quiet" x="${b.x + b.w - 7}" y="${b.y + 16}" text-anchor="end">${open ? "−" : members[k].length > 1 ? members[k].length : ""}</text>`];
       if (!open) {
-        const w = Math.min(b.w, 150) - 16, y = b.y + b.h - 20;
+        const w = b.w - 16, y = b.y + b.h - 20;
         inside.push(m.column === null ? [strip(last.value, b.x + 74, b.y + 22, Math.min(48, b.w - 80), 5, "value"), strip(last.gradient, b.x + 74, b.y + 28, Math.min(48, b.w - 80), 5, "gradient")]
           : [strip(last.value, b.x + 8, y, w, 7, "value"), strip(last.gradient, b.x + 8, y + 8, w, 7, "gradient")]);
       } else members[k].forEach((n) => {
         const o = opBox(n, boxes);
         inside.push(html`<g class="op${lit(n) ? "" : " off"}" data-op="${n.id}"><rect class="box" x="${o.x}" y="${o.y}" width="${o.w}" height="${o.h}" rx="4"/>
-          <text x="${o.x + 6}" y="${o.y + 13}">${clip(n.label && n.op === "tap" ? n.label : n.op, 21)}</text><text class="quiet" x="${o.x + o.w - 5}" y="${o.y + 13}" text-anchor="end">${n.shape}</text>
+          <text x="${o.x + 6}" y="${o.y + 13}">${clip(n.op === "tap" && n.label ? n.label : `${n.op} ${n.label}`.trim(), Math.floor((o.w - 70) / 7))}</text><text class="quiet" x="${o.x + o.w - 5}" y="${o.y + 13}" text-anchor="end">${n.shape}</text>
           ${strip(n.value, o.x + 6, o.y + 18, o.w - 12, 6, "value")}${strip(n.gradient, o.x + 6, o.y + 25, o.w - 12, 6, "gradient")}</g>`);
       });
       out.push(html`<g class="module${now ? " now" : ""}${litModule(k) ? "" : " off"}" data-module="${k}" tabindex="0" role="button" aria-expanded="${open}" aria-label="${moduleName(k)}, ${members[k].length} operations">${inside}</g>`);
@@ -166,6 +174,7 @@
     put($("graph"), html`<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${out}</svg>`);
     if (focused !== undefined) { const g = $("graph").querySelector(`[data-module="${focused}"]`); if (g) g.focus({preventScroll: true}); }
     drawn = all;
+    sideways();
     const top = Math.floor(most);
     put($("widths"), all.length ? [0, 1, 2, 3].map((k) => html`<span><svg width="34" height="12" aria-hidden="true"><line class="edge" x1="0" x2="34" y1="6" y2="6" stroke-width="${thick(10 ** (top - k)).toFixed(2)}"/></svg> 10<sup>${String(top - k).replace("-", "−")}</sup></span>`) : []);
     [...$("words").children].forEach((b, k) => b.setAttribute("aria-pressed", state.word === (k === 0 ? null : k - 1)));
@@ -189,7 +198,6 @@
       .map((e) => `\n← ${state.open.has(e.b.module) ? opName(e.b) + " of " : ""}${moduleName(e.b.module)}: ${show(Math.sqrt(e.square), 3)}`).join("");
     return `${op ? opName(n) : moduleName(n.module) + ": " + opName(n)} ${n.shape}\n|value| ${show(n.value_norm, 4)}\n|∂L/∂value| ${show(n.gradient_norm, 4)}${parameters}${from && "\ngradient comes from" + from}`;
   }
-  const box = $("graph");
   box.addEventListener("pointermove", (e) => { const text = tipAt(e.target); if (text) showTip(text, e.clientX, e.clientY); else hideTip(); });
   box.addEventListener("pointerleave", hideTip);
   function toggle(target) {
@@ -209,6 +217,15 @@
     showTip(tipAt(module), b.left, b.bottom - 12);
   });
   box.addEventListener("focusout", hideTip);
+  // Where the graph is wider than its box, what says so and goes on.
+  function sideways() {
+    const most = box.scrollWidth - box.clientWidth;
+    $("sideways").hidden = most <= 1;
+    $("to-left").disabled = box.scrollLeft <= 1;
+    $("to-right").disabled = box.scrollLeft >= most - 1;
+  }
+  box.addEventListener("scroll", sideways);
+  for (const [id, way] of [["to-left", -1], ["to-right", 1]]) $(id).addEventListener("click", () => box.scrollBy({left: way * 0.8 * box.clientWidth}));
   $("open-step").addEventListener("click", () => { data.modules.forEach((m, k) => { if (m.decoder && m.column === data.step) state.open.add(k); }); draw(); });
   $("close").addEventListener("click", () => { state.open.clear(); draw(); });
   const choose = (text, value) => el("button", {type: "button", onclick: () => { state.word = value; draw(); }}, text);
@@ -221,7 +238,7 @@
   $("about").textContent = `${data.model.name}: “${source.slice(0, -1).map(({name}) => name).join(" ")}”, the loss of target ${data.pieces ? "piece" : "word"} ${data.step + 1} of ${data.target.length}, as the engine recorded it.`;
   const ok = number(data.checks.worst) < 1e-6 && number(data.checks.sum_residual) < 1e-10;
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"},
-    `${data.checks.count} gradients checked by differences, worst error ${show(data.checks.worst, 2)}; edges add up within ${show(data.checks.sum_residual, 2)} ${ok ? "✓" : "✗"}`));
+    `${data.checks.count} gradients checked by differences, worst error ${show(data.checks.worst, 2)}; edges add up to each gradient${number(data.checks.sum_residual) === 0 ? "" : ` within ${show(data.checks.sum_residual, 2)}`} ${ok ? "✓" : "✗"}`));
   $("theme").append(themeButton());
   draw();
   const widest = $("graph").querySelector(".module.now[aria-expanded=true]") || $("graph").querySelector(".module.now");
@@ -229,5 +246,6 @@
     const w = widest.getBoundingClientRect(), b = box.getBoundingClientRect();
     box.scrollLeft += w.width > b.width ? w.left - b.left - 8 : w.left + w.width / 2 - b.left - b.width / 2;
   }
+  sideways();
   window.lens = {data, state};
 })();

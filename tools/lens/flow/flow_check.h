@@ -1,0 +1,52 @@
+#pragma once
+
+// Internal to tools/lens/flow: lengths of gradients beside finite differences, many moved states at once, each
+// in a column of one batch.
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "flow.h"
+
+namespace lens {
+
+/// What sees the moved state: everything after it, or one way only; of a Transformer, too, the encoder whose
+/// word is moved.
+enum class Seen { everywhere, value, score, recurrent, encoder };
+
+/// A difference of one step.
+struct Tried {
+  double step, slope = 0, doubt = HUGE_VAL;
+};
+
+/// A length, and what differences along its gradient say.
+struct Item {
+  size_t word;
+  Seen seen;
+  int64_t step;                   ///< -1: the whole target
+  std::vector<double> direction;  ///< of length 1
+  double engine, loss;
+  Tried taken = {0};
+  double least = 0;  ///< how far apart the neighbours are
+  std::vector<Tried> tried = {};
+  double floor() const;
+  bool sure(bool kinks) const;
+  void choose();
+};
+/// Of the gradients [S, D] at all words.
+Item item_of(const gradus::Tensor& rows, size_t word, Seen seen, int64_t step, double loss);
+
+/// One of a batch: a state moved along the direction of its item.
+struct Column {
+  const Item* item;
+  double by;
+};
+
+/// L_t of each column, [columns][T].
+using ColumnLosses = std::function<std::vector<std::vector<double>>(const std::vector<Column>&)>;
+/// Compares all items. `kinks`: the network has relus.
+FlowChecks check_items(std::vector<Item>& items, bool kinks, const ColumnLosses& losses);
+
+}  // namespace lens
