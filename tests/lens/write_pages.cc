@@ -1,10 +1,11 @@
-// write_pages DIRECTORY: explain and graph pages of small fresh models of every kind, for test_pages.py to
-// open.
+// write_pages DIRECTORY: explain and graph pages of small fresh models of every kind, Transformers among
+// them, for test_pages.py to open.
 
 #include <cstdio>
 
 #include "graph/graph.h"
 #include "subjects.h"
+#include "transformer/output.h"
 
 using lens::test::Small;
 
@@ -49,5 +50,20 @@ int main(int argc, char** argv) {
     lens::write_file(std::string(argv[1]) + "/" + name + ".html",
                      lens::assemble_page("graph", lens::graph_json(subject, g, 1, 0, 5)));
   }
-  std::printf("%zu pages\n", all.size() + graphs.size());
+  const std::vector<std::pair<std::string, lens::test::SmallTransformer>> transformers = {
+      {"transformer-norm-last", {.norm_first = false}},
+      {"transformer-gelu", {.activation = "gelu", .positions = "learned"}},
+      {"transformer-open", {.source = "the Zork eats"}}};
+  for (const auto& [name, small] : transformers) {
+    lens::Subject subject = lens::test::transformer_subject(small);
+    lens::transformer::Dissection d(*subject.model.transformer(), subject.source_ids, subject.target_ids,
+                                    name != "transformer-open");
+    lens::transformer::Trace trace = lens::transformer::differentiate(d);
+    lens::transformer::check(d, trace);
+    lens::write_file(
+        std::string(argv[1]) + "/" + name + ".html",
+        lens::assemble_page("transformer",
+                            lens::transformer::to_json({subject, d, trace}, {.digits = 6, .packed = true})));
+  }
+  std::printf("%zu pages\n", all.size() + graphs.size() + transformers.size());
 }

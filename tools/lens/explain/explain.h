@@ -74,8 +74,8 @@ json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& t
 /// The part "what_if" of it.
 json what_if_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace);
 
-/// Of it, the output layer: the words that a page can make likelier (all, or the likeliest at any step where that
-/// would be too much), their rows, and what the others add up to at each step.
+/// Of it, the output layer: the words that a page can make likelier (all, or the likeliest at any step where
+/// that would be too much), their rows, and what the others add up to at each step.
 json output_json(const translator::Model& model, const std::vector<gradus::Tensor>& logits,
                  const std::vector<int32_t>& targets, const gradus::Var& weight, const gradus::Var& bias);
 

@@ -194,9 +194,9 @@ const Stations = (function () {
       if (!grid) return html`<div class="grid-name"><span>${kind}</span><span>none: no path leads here</span></div>`;
       const rows = grid.shape[0], columns = grid.shown;
       const size = rows > 1 ? Math.max(64, Math.min(130, rows * 9)) : view.columns(name) ? 22 : 16;
-      // Hatching must keep its proportions, so it is drawn in the picture's own size.
+      // Hatching must keep its proportions, so it is drawn in the page's own pixels.
       if (hidden) return html`<div class="grid-name"><span>gradient</span><span>not computed yet</span></div>
-        <svg viewBox="0 0 240 ${size}" height="${size}" preserveAspectRatio="xMinYMin slice" aria-hidden="true"><rect width="1000" height="${size}" class="none"/></svg>`;
+        <svg height="${size}" aria-hidden="true"><rect width="100%" height="100%" class="none"/></svg>`;
       const largest = largestOf(grid.values), sign = kind === "value" && grid.values.some((x) => number(x) < 0);
       const {cells, dots} = paths(grid.values, rows, columns, kind === "value" ? (x) => blue(x, largest, sign) : (x) => pull(x === null ? null : -x, largest));
       const [x, y, w, v] = view.mark(name) || [];

@@ -19,8 +19,8 @@ using namespace gradus;
 constexpr double kFloor = 1e-4;
 // And with this part of the loss: its last digit, divided by a step of differences, is 10^-13 of it.
 constexpr double kOfLoss = 1e-7;
-// Scores are moved so much farther than other numbers: a softmax is smooth, and in a head that is sure of itself
-// small steps change nothing that a loss could show.
+// Scores are moved so much farther than other numbers: a softmax is smooth, and in a head that is sure of
+// itself small steps change nothing that a loss could show.
 constexpr double kScoreStep = 10;
 
 double largest(const Tensor& x) {

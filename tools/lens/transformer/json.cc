@@ -50,7 +50,7 @@ struct Writer {
 
   static bool heads(const Station& s) { return s.fields[0] == kScores || s.fields[0] == kWeights; }
 
-  // A page has what goes on to the next part there, and what arrives at W_O's output is what arrives at the sum.
+  // A page has what goes on to the next part there, and at W_O's output what arrives at the sum.
   std::vector<Station> drawn(const Sublayer& s) const {
     std::vector<Station> out = x.d.stations(s);
     const bool last = s.part == Part::encoder_ff && s.layer + 1 == x.d.network().config.num_layers;

@@ -69,14 +69,15 @@ struct Report {
 
   void all_heads() {
     out_ += fmt::format(
-        "\nAll heads: |dL/de|, how much the loss of \"{}\" (step {} of {}) would change a head's scores\n{:<28}",
+        "\nAll heads: |dL/de|, how much the loss of \"{}\" (step {} of {}) would change a head's scores\n"
+        "{:<33}",
         printable(target_[t_]), t_ + 1, target_.size(), "");
     for (int64_t h = 0; h < x_.d.heads(); ++h) out_ += fmt::format("{:>10}", fmt::format("head {}", h + 1));
     out_ += "\n";
     for (size_t p = 0; p < trace_.run.parts.size(); ++p) {
       const Sublayer& s = trace_.run.parts[p];
       if (!attends(s.part)) continue;
-      out_ += fmt::format("{:<28}", name_of(s));
+      out_ += fmt::format("{:<33}", name_of(s));
       for (int64_t h = 0; h < x_.d.heads(); ++h)
         out_ += fmt::format(" {:>8.2e}{}", score_gradient(trace_, trace_.shown, {p, h}),
                             p == trace_.spot.part && h == trace_.spot.head ? "<" : " ");
@@ -93,8 +94,8 @@ struct Report {
     const double later = gradient_from_later(trace_, trace_.shown);
     if (later > 0)
       out_ += fmt::format(
-          "\nGradient from the future: the loss of \"{}\" sends {:.3e} to the words after it. No causal mask keeps "
-          "them\nfrom being read: the answer itself is seen.\n",
+          "\nGradient from the future: the loss of \"{}\" sends {:.3e} to the words after it. No causal mask "
+          "keeps them\nfrom being read: the answer itself is seen.\n",
           printable(target_[t_]), later);
   }
 
@@ -117,7 +118,8 @@ struct Report {
     const std::vector<bool> seen = visible();
     const double mix = g_.mix.f64()[h * R + row_];
     out_ += fmt::format(
-        "\nThe row of \"{}\". A word gains attention when its value beats the head's mix in the direction that\n"
+        "\nThe row of \"{}\". A word gains attention when its value beats the head's mix in the "
+        "direction that\n"
         "lowers the loss: delta_tj = alpha_tj g . (v_j - o_t), g = dL/do_t through W_O's slice of the head.\n"
         "{:>14} {:>9} {:>9} {:>11} {:>11} {:>11}\n",
         printable(rows[static_cast<size_t>(row_)]), "word", "score", "weight", "g.v_j", "g.(v_j-o_t)",
@@ -184,7 +186,8 @@ struct Report {
     if (!g_.norm.defined()) return;
     const double* n = g_.norm.row(row_).f64();
     out_ += fmt::format(
-        "\nLayerNorm opened, the row of \"{}\": dx = (dy gamma - mean(dy gamma) - xhat mean(dy gamma xhat)) / sigma\n"
+        "\nLayerNorm opened, the row of \"{}\":\n"
+        "dx = (dy gamma - mean(dy gamma) - xhat mean(dy gamma xhat)) / sigma\n"
         "1/sigma {:.4f}; taken away: mean(dy gamma) = {:+.3e} from every unit, {:+.3e} times xhat\n",
         printable(rows()[static_cast<size_t>(row_)]), n[1], n[2], n[3]);
   }

@@ -99,7 +99,7 @@
   }
 
   const note = (markup) => { const p = el("p", {class: "legend"}); put(p, markup); return p; };
-  const titled = (title, map, under, words) => el("div", {style: cellSize(words > 16 ? 440 : 420, 9, words)}, el("h3", {}, title), el("div", {class: "scroll"}, map), under);
+  const titled = (title, map, under, words) => el("div", {class: words > 24 ? "tight tiny" : words > 16 ? "tight" : null, style: cellSize(words > 16 ? 440 : 420, 9, words)}, el("h3", {}, title), el("div", {class: "scroll"}, map), under);
   function maps() {
     if (!attends()) return;
     const one = Sublayer.head(data, state.t, state.p, state.h), most = largestOf(one.delta.flat()), C = columns().length;
