@@ -152,11 +152,10 @@
     const strip = (all, largest) => { const {cells} = Stations.paths(all, 1, n, (x) => pull(-x, largest)); return html`<svg viewBox="0 0 ${n} 1" preserveAspectRatio="none" shape-rendering="crispEdges" aria-hidden="true">${cells}</svg>`; };
     const length = (all) => Math.sqrt(all.reduce((a, x) => a + x * x, 0));
     const row = (name, all, text, largest = most, extra = "") => html`<span class="${extra}">${name}</span>${strip(all, largest)}<span class="num">${text}</span>`;
-    const word = first && part().sublayer !== "output" ? (part().rows === "target" ? ["<s>", ...data.target][state.i] : data.source[state.i]) : rows()[state.i];
     const d = (x) => M.frac([M.i("∂"), M.i("L")], [M.i("∂"), M.b(x)]), hatted = html`<mover><mi mathvariant="bold">x</mi><mo>^</mo></mover>`;
-    put(box, html`<p>${M.math(d("x"), M.o("="), M.frac(M.n("1"), M.i("σ")), M.o("("), d("y"), M.o("⊙"), M.i("γ"), M.o("−"), M.t("mean"), M.o("−"), hatted, M.o("⊙"), M.t("mean with "), hatted, M.o(")"))}</p>
+    put(box, html`<p>${M.math(d("x"), M.o("="), M.frac(M.n("1"), M.i("σ")), M.o("("), d("y"), M.o("⊙"), M.i("γ"), M.o("−"), M.t("mean"), M.o("−"), hatted, M.o("⊙"), M.t("mean with\u00a0"), hatted, M.o(")"))}</p>
       <p class="quiet small">The norm lets a row neither shift nor grow, so what would only do that is taken away: the mean of the gradient, and the part of it along the normalised row itself.
-      The row of “${word}”${n < data.model.units ? `, the first ${n} of ${data.model.units} units` : ""}; 1/σ is ${show(scale, 4)}.</p>
+      The row of “${rows()[state.i]}”${n < data.model.units ? `, the first ${n} of ${data.model.units} units` : ""}; 1/σ is ${show(scale, 4)}.</p>
       <div class="norm">${row("dy ⊙ γ", g, `|·| ${show(length(g), 3)}`)}${row("− its mean", flat, signed(-plain, 3))}${row("− x̂ · mean(dy γ x̂)", tilted, `x̂ · ${signed(-along, 3)}`)}
       ${row("times 1/σ: dx", sum, `|·| ${show(length(sum), 3)}`, largestOf(sum), "sum")}</div>`);
   }
