@@ -138,6 +138,9 @@ Model::Model(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed, TextModel
 
 // A model holds whichever network its description names; this is the one place that tells them apart.
 const nn::Seq2Seq* Model::recurrent() const { return dynamic_cast<const nn::Seq2Seq*>(network.get()); }
+const nn::TransformerSeq2Seq* Model::transformer() const {
+  return dynamic_cast<const nn::TransformerSeq2Seq*>(network.get());
+}
 
 bool Model::takes_alignments() const { return recurrent() && config.network.attention == "oracle"; }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <gradus/nn/seq2seq.h>
+#include <gradus/nn/transformer_seq2seq.h>
 #include <translator/model_config.h>
 #include <translator/text/segmenter.h>
 #include <translator/text/vocabulary.h>
@@ -48,6 +49,8 @@ class Model {
 
   /// The network as the recurrent one; null when it is a Transformer.
   const gradus::nn::Seq2Seq* recurrent() const;
+  /// The same as a Transformer; null when it is recurrent.
+  const gradus::nn::TransformerSeq2Seq* transformer() const;
   /// True when its attention is given the gold alignments: oracle.
   bool takes_alignments() const;
   /// Target words at most, where learned positions end; 0: no end.

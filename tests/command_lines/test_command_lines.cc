@@ -58,7 +58,7 @@ std::vector<Wrong> all_wrong() {
       {TRANSLATOR, {"score", "m", "p"}, {"--threads"}, false},
       {TRANSLATOR, {"diff", "a", "b", "p"}, {"--beam-size", "--threads"}, false},
       {LENS, {"diff", "a", "b", "p"}, {"--beam-size", "--threads"}, false},
-      {LENS, {"explain"}, {"--step", "--units"}, false},
+      {LENS, {"explain"}, {"--step", "--units", "--layer", "--head"}, false},
       {LENS, {"graph"}, {"--step"}, false},
       {LENS, {"flow"}, {"--length", "--seeds"}, false},
       {LENS, {"ablate"}, {"--length", "--hidden", "--epochs", "--seeds"}, false},
@@ -98,6 +98,7 @@ std::vector<Wrong> all_wrong() {
     add(LENS, {"flow"}, "--cell", value, "--cell: ");
     add(LENS, {"flow"}, "--init", value, "--init: ");
     add(LENS, {"graph"}, "--level", value, "--level: ");
+    add(LENS, {"explain"}, "--sublayer", value, "--sublayer: ");
     add(LENS, {"ablate"}, "--cut", value, "--cut: ");
     add(LENS, {"ablate"}, "--task", value, "--task: ");
     add(BENCH, {"train"}, "--size", value, "--size: ");

@@ -122,6 +122,8 @@ using namespace lens;
 static int explain(const ExplainOptions& o) {
   between(0, o.step, 0x7FFFFFFF, "--step");
   between(4, o.units, 4096, "--units");
+  between(0, o.layer, 0x7FFFFFFF, "--layer");
+  between(0, o.head, 0x7FFFFFFF, "--head");
   return ++commands_run, 0;
 }
 static int flow(const FlowOptions& o) {
@@ -233,6 +235,7 @@ FUZZ_TARGET(
      "translator\ntrain\n--dropout\nnan",
      "translator\nsing",
      "lens\nexplain\nm\na b\n--target\nx\n--step\n2\n--units=8",
+     "lens\nexplain\n--transformer\n--sublayer\ncross\n--layer=2\n--head\n3\n--no-mask",
      "lens\nflow\n--length\n12\n--seeds\n2\n--init\nlecun",
      "lens\nflow\n--depth\n--seeds\n1\n--svg\nd.svg",
      "lens\ngraph\n--level\nop\n--dot\nx.dot",

@@ -5,6 +5,9 @@
 namespace lens::test {
 namespace {
 
+constexpr const char* kSourceWords = "the cat eats fish </b> dog";
+constexpr const char* kTargetWords = "le chat mange du poisson le chien un";
+
 translator::Vocabulary vocabulary(const char* words) {
   translator::TokenCounts counts;
   counts.add(translator::split_tokens(words));
@@ -20,9 +23,7 @@ std::shared_ptr<const translator::Subwords> learnt(const char* text) {
 }
 
 translator::Model model_of(const translator::ModelConfig& config, const Small& s) {
-  if (!s.subwords)
-    return {config, vocabulary("the cat eats fish </b> dog"),
-            vocabulary("le chat mange du poisson le chien un"), s.seed};
+  if (!s.subwords) return {config, vocabulary(kSourceWords), vocabulary(kTargetWords), s.seed};
   translator::TextModels text;
   text.source = learnt("the the the eats eats eats c a t f i s h d o g k r z");
   text.target = learnt("le le mange mange du c h a t p o i s n e u");
@@ -51,6 +52,20 @@ Subject subject(const Small& s, const std::string& target) {
   n.attention_options.heads = 2;
   if (s.subwords) config.subwords = "bpe";
   return make_subject(model_of(config, s), "small", s.source, target, s.pieces);
+}
+
+Subject transformer_subject(const SmallTransformer& s, const std::string& target) {
+  translator::ModelConfig config;
+  config.model = "transformer";
+  auto& n = config.transformer;
+  n.d_model = 8;
+  n.num_heads = 2;
+  n.dim_feedforward = 12;
+  n.norm_first = s.norm_first;
+  n.activation = s.activation;
+  n.positions = s.positions;
+  translator::Model model(config, vocabulary(kSourceWords), vocabulary(kTargetWords), s.seed);
+  return make_subject(std::move(model), "small", s.source, target);
 }
 
 size_t count(const std::string& text, const std::string& part) {

@@ -23,6 +23,16 @@ struct Small {
 /// words.
 Subject subject(const Small& s = {}, const std::string& target = "le chat mange");
 
+struct SmallTransformer {
+  bool norm_first = true;
+  std::string activation = "relu", positions = "sinusoidal";
+  uint64_t seed = 1;
+  std::string source = "the cat eats fish";
+};
+
+/// A fresh Transformer of 2 + 2 layers, 8 units and 2 heads over the same words.
+Subject transformer_subject(const SmallTransformer& s, const std::string& target = "le chat mange");
+
 /// How often a part occurs.
 size_t count(const std::string& text, const std::string& part);
 

@@ -250,17 +250,9 @@ TEST_CASE("what cannot be taken apart is refused, not shown wrongly") {
       std::string::npos);
 }
 
-TEST_CASE("a Transformer is refused with what to do instead") {
-  translator::ModelConfig config;
-  config.model = "transformer";
-  config.transformer.d_model = 8;
-  config.transformer.num_heads = 2;
-  config.transformer.dim_feedforward = 8;
-  translator::TokenCounts counts;
-  counts.add(std::vector<std::string>{"a", "b"});
-  translator::Vocabulary words = translator::Vocabulary::build(counts);
-  lens::Subject subject = lens::make_subject(translator::Model(config, words, words, 1), "small", "a", "b");
-  CHECK_THROWS_WITH(subject.network(), doctest::Contains("hint: train one with `translator train --model gru"));
+TEST_CASE("where a recurrent network is needed a Transformer is refused with what to do instead") {
+  lens::Subject subject = lens::test::transformer_subject({});
+  CHECK_THROWS_WITH(subject.network(), doctest::Contains("hint: `lens explain` takes a Transformer apart"));
 }
 
 TEST_CASE("without a target the model's own words are looked at; sentences are checked") {
@@ -272,7 +264,7 @@ TEST_CASE("without a target the model's own words are looked at; sentences are c
   CHECK(!own.in_words());
   lens::SentenceTrace trace = lens::trace_sentence(own.dissect());
   for (size_t t = 0; t + 1 < trace.steps.size(); ++t)
-    CHECK(lens::choice(trace.steps[t]) == own.target_ids[t]);
+    CHECK(lens::choice(trace.steps[t].logits.value()) == own.target_ids[t]);
   auto make = [](const std::string& source) { lens::make_subject(lens::own_model(), source, ""); };
   CHECK_THROWS_WITH_AS(make("   "), "the source sentence: has no words", std::exception);
   CHECK_THROWS_WITH_AS(make("\xff"), "the source sentence: byte 1 (0xff) is not valid UTF-8", std::exception);

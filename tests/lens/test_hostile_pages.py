@@ -248,11 +248,11 @@ def of_checks(h):
     h.each([right, wrong], write_lines(log), 'mine.log', ['check', '--from', log])
 
 
-def hostile_model(h):
-    """The small model with a vocabulary of which every word would be a script (control characters are refused)."""
+def hostile_model(h, own=OWN_MODEL):
+    """A small model with a vocabulary of which every word would be a script (control characters are refused)."""
     scripts = [p for p in PAYLOADS if p.isprintable()]
-    model = os.path.join(h.work, 'model')
-    shutil.copytree(OWN_MODEL, model)
+    model = os.path.join(h.work, os.path.basename(own))
+    shutil.copytree(own, model)
     for side in ('source', 'target'):
         with open(os.path.join(model, side + '.vocab'), encoding='utf-8') as f:
             words = f.read().split('\n')
@@ -264,10 +264,10 @@ def hostile_model(h):
     return model
 
 
-def of_models(h):
-    model = hostile_model(h)
+def of_models(h, own, commands):
+    model = hostile_model(h, own)
     short = ['he likes', '--target', 'il aime']
-    for command in ('explain', 'graph', 'flow'):
+    for command in commands:
         more = ['--seeds', '1'] if command == 'flow' else []
         svg = os.path.join(h.work, 'flow.svg')
         before = refused
@@ -278,7 +278,7 @@ def of_models(h):
             xml.etree.ElementTree.parse(svg)
             h.look(svg, 'flow --svg', picture=True)
         for sentence in SENTENCES if command == 'explain' else SENTENCES[:1]:
-            h.tried(command + ', a hostile sentence', (), '', command, OWN_MODEL, sentence, '--target', SENTENCES[1], *more)
+            h.tried(command + ', a hostile sentence', (), '', command, own, sentence, '--target', SENTENCES[1], *more)
         check(refused == before, command + ': hostile words are taken')
     for name in PAYLOADS:
         there = os.path.join(h.work, name.replace('/', '|'))
@@ -333,7 +333,8 @@ def run(shop, chromium, shots):
     h = Hostile(shop, chromium, shots)
     of_checks(h)
     of_report(h, sys.argv[2])
-    of_models(h)
+    of_models(h, OWN_MODEL, ('explain', 'graph', 'flow'))
+    of_models(h, OWN_MODEL + '-transformer', ('explain',))
     of_diffs(h)
     of_pieces(h, sys.argv[2])
     print('%d inputs refused, %d pages and pictures opened, %d failures' % (refused, opened, browser.failures))

@@ -109,6 +109,71 @@ def variant_page(page, name):
     check('differ by 0' in differ or 'e−' in differ, name + ': the Jacobian: ' + differ)
 
 
+def transformer_page(page, name):
+    """Of a Transformer: every head and part opens, and what the page computes agrees with the engine."""
+    def count(selector):
+        return page.ask('document.querySelectorAll("%s").length' % selector)
+
+    def text(at):
+        return page.ask('document.getElementById("%s").textContent' % at)
+
+    badge = page.ask('document.getElementById("check-badge").className')
+    check(badge == 'badge good', name + ': all numbers are checked: ' + text('check-badge'))
+    check('agrees with the engine' in text('what-if-badge'), '%s: the browser agrees with the engine: %s' % (name, text('what-if-badge')))
+    check(page.ask('document.getElementById("future").hidden') == ('open' not in name), name + ': gradient from the future only without the mask')
+    if 'open' in name:
+        check('sends a gradient of' in text('future'), '%s: and how much of it: %s' % (name, text('future')))
+    attending = page.ask('lens.data.parts.map((p, i) => (p.scores ? i : -1)).filter((i) => i >= 0)')
+    heads = page.ask('lens.data.model.heads')
+    check(count('#heads button.map') == len(attending) * heads, name + ': a button for each head')
+    check(count('#heads button.map.largest') == 1, name + ': the strongest is framed')
+    check(page.ask('document.querySelector("#heads button.map.largest").getAttribute("aria-pressed")') == 'true', name + ': and shown first')
+    words = page.ask('lens.data.steps.length')
+    for k, part in enumerate(attending):
+        head = k % heads
+        page.ask('document.querySelectorAll("#heads button.map")[%d].click()' % (k * heads + head))
+        what = '%s: %s' % (name, text('head-title'))
+        check(page.ask('[lens.state.p, lens.state.h].join()') == '%d,%d' % (part, head), what + ' is chosen')
+        check(text('head-title').endswith('head %d' % (head + 1)), what)
+        check(count('#maps table') == 2, what + ': weights and pull')
+        masked = words * (words - 1) if page.ask('lens.data.parts[%d].masked' % part) else 0
+        check(count('#maps td.hatch') == masked, '%s: %d masked cells in both' % (what, masked))
+        check(count('#norm svg') == 4, what + ': LayerNorm in four strips')
+        differ = page.ask('document.querySelector("#jacobian > p.small").textContent')
+        check('differ by 0' in differ or 'e−' in differ, what + ': the Jacobian: ' + differ)
+        page.ask('document.getElementById("all").click()')
+        check(count('#stations .gradient rect.none') == 0 and count('#stations .check.fail') == 0, what + ': no station is wrong')
+        check(count('#stations .card') >= 9, what + ': all stations')
+        off = float(page.ask('document.getElementById("head-off").textContent').replace('−', '-'))
+        check(off > 0, what + ': a loss without the head')
+    # A decoder's masked word can be let in: the loss changes.
+    decoder = next(k for k, part in enumerate(attending) if page.ask('lens.data.parts[%d].sublayer' % part) == 'decoder')
+    page.ask('document.querySelectorAll("#heads button.map")[%d].click()' % (decoder * heads))
+    page.ask('document.querySelectorAll("#target .chip")[1].click()')
+    check(page.ask('[lens.state.t, lens.state.i].join()') == '1,1', name + ': a chip chooses step and row')
+    boxes = '[...document.querySelectorAll("#what-if input[type=checkbox]")]'
+    if 'open' not in name:
+        check(page.ask(boxes + '.filter((b) => !b.checked).length') == words - 2, name + ': later words are out')
+    before = text('what-result')
+    page.ask(boxes + '[%d].click()' % (words - 1))
+    check(text('what-result') != before, '%s: a word let in changes the loss: %s' % (name, text('what-result')))
+    page.press('ArrowRight')
+    check(page.ask('lens.state.t') == 2, name + ': arrow keys walk through the target')
+    # Parts without a head.
+    for k in range(count('#heads button.ff')):
+        page.ask('document.querySelectorAll("#heads button.ff")[%d].click()' % k)
+        check(page.ask('document.getElementById("of-head").hidden && document.getElementById("softmax-section").hidden'), name + ': no head, no softmax')
+        page.ask('document.getElementById("backward").click()')
+        check(count('#stations .card') >= 3 and count('#stations .check.fail') == 0, '%s: stations of %s' % (name, text('head-title')))
+    page.ask('document.querySelector("#checks details").open = true; new Promise((done) => setTimeout(done, 50))')
+    check(count('#check-rows tr') >= 2, name + ': the numbers one by one')
+    page.ask('document.querySelectorAll("#ways td")[0].click()' if count('#ways td') else '0')
+    page.ask('document.querySelectorAll("#heads button.map")[0].click()')
+    bars = page.ask('[...document.querySelectorAll("#shares .track i")].map((i) => parseFloat(i.style.width))')
+    check(len(bars) == 3 * page.ask('lens.data.source.length'), name + ': three shares of each word')
+    check(abs(sum(bars) - 300) < 1, '%s: which add up: %s' % (name, sum(bars)))
+
+
 def pieces_page(page, name):
     """A model of pieces: the maps' numbers are sums and means of the trace's, which are by piece."""
     variant_page(page, name)
@@ -383,6 +448,8 @@ def pages(shop):
     return [('explain', shop.make('explain', 'explain'), explain_page, True),
             ('explain-long', shop.make('explain-long', 'explain', WORDS, '--target', WRONG), explain_page, True),
             ('explain-longer', shop.make('explain-longer', 'explain', LONGER), explain_page, True),
+            ('transformer', shop.make('transformer', 'explain', '--transformer'), transformer_page, True),
+            ('transformer-long', shop.make('transformer-long', 'explain', '--transformer', WORDS, '--target', WRONG), transformer_page, True),
             ('check', shop.make('check', 'check', 'softmax', 'linear'), check_pages(False), True),
             ('check-wrong', lesson, check_pages(True), True),
             ('flow', shop.make('flow', 'flow', '--seeds', '3'), flow_page, True),
@@ -390,7 +457,7 @@ def pages(shop):
             ('depth', shop.make('depth', 'flow', '--depth', '--seeds', '2'), depth_page, True),
             ('diff', made_diff(shop), diff_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True)] + [
-                (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else
+                (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else transformer_page if name.startswith('transformer-') else
                  {'flow-transformer.html': flow_transformer_page, 'multihead-pieces.html': pieces_page, 'unknown.html': unknown_page}.get(name, variant_page), False) for name in sorted(os.listdir(variants))]
 
 

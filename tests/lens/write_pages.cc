@@ -1,11 +1,12 @@
-// write_pages DIRECTORY: explain and graph pages of small fresh models of every kind, and a flow page of a
-// Transformer, for test_pages.py to open.
+// write_pages DIRECTORY: explain and graph pages of small fresh models of every kind, Transformers among
+// them, and a flow page of a Transformer, for test_pages.py to open.
 
 #include <cstdio>
 
 #include "flow/flow.h"
 #include "graph/graph.h"
 #include "subjects.h"
+#include "transformer/output.h"
 
 using lens::test::Small;
 
@@ -65,5 +66,20 @@ int main(int argc, char** argv) {
                           .seeds = 2};
   lens::write_file(std::string(argv[1]) + "/flow-transformer.html",
                    lens::assemble_page("flow", lens::flow_json(flows, titles, 3)));
-  std::printf("%zu pages\n", all.size() + graphs.size() + 1);
+  const std::vector<std::pair<std::string, lens::test::SmallTransformer>> transformers = {
+      {"transformer-norm-last", {.norm_first = false}},
+      {"transformer-gelu", {.activation = "gelu", .positions = "learned"}},
+      {"transformer-open", {.source = "the Zork eats"}}};
+  for (const auto& [name, small] : transformers) {
+    lens::Subject subject = lens::test::transformer_subject(small);
+    lens::transformer::Dissection d(*subject.model.transformer(), subject.source_ids, subject.target_ids,
+                                    name != "transformer-open");
+    lens::transformer::Trace trace = lens::transformer::differentiate(d);
+    lens::transformer::check(d, trace);
+    lens::write_file(
+        std::string(argv[1]) + "/" + name + ".html",
+        lens::assemble_page("transformer",
+                            lens::transformer::to_json({subject, d, trace}, {.digits = 6, .packed = true})));
+  }
+  std::printf("%zu pages\n", all.size() + graphs.size() + transformers.size() + 1);
 }

@@ -17,6 +17,7 @@ class UsageError : public std::runtime_error {
 /// What to look at.
 struct SentenceOptions {
   std::string model;   ///< empty: the small one that comes with the program
+  bool transformer = false;  ///< which is then a Transformer
   std::string source = "he doesn't like apples";
   std::string target;  ///< empty: the model's own translation
   int step = 0;        ///< from 1; 0: where the loss is largest
@@ -30,7 +31,13 @@ struct ExplainOptions : SentenceOptions {
   std::string out = "explain.html";
   bool text = false, json = false;
   int units = 64;
+  // Of a Transformer.
+  std::string sublayer;     ///< a name of explain_sublayers(); empty: where the gradient is largest
+  int layer = 0, head = 0;  ///< from 1; 0: where it is largest
+  bool unmasked = false;    ///< as if its decoder had no causal mask
 };
+/// "encoder", "decoder", "cross", "encoder-ff", "decoder-ff"
+const std::vector<std::string>& explain_sublayers();
 int explain(const ExplainOptions& options);
 
 struct FlowOptions : SentenceOptions {  ///< without a model: fresh networks; `step` says nothing here
@@ -117,7 +124,7 @@ int with_check_page(const std::string& out, const std::function<int()>& command)
 /// The page of a log; 1 when a check in it failed.
 int check_page(const std::string& log, const std::string& out);
 
-/// Where the model that comes with the program lies.
-std::string own_model();
+/// Where a model that comes with the program lies: "model", or "model-transformer".
+std::string own_model(const std::string& name = "model");
 
 }  // namespace lens

@@ -76,6 +76,17 @@ void add_explain(const Command& app, int& code) {
   auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page");
   c.flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md").excludes(text);
   c.option("--units", o->units, "Units of a vector that are drawn").show_default().range(4, 4096);
+  c.flag(
+      "--transformer", o->transformer,
+      "Without a model directory: the small Transformer that comes with lens, not the small recurrent model");
+  c.option("--sublayer", o->sublayer,
+           "Of a Transformer: the part to show first (default: where the loss's gradient is largest)")
+      .one_of(lens::explain_sublayers());
+  c.option("--layer", o->layer, "And its layer, from 1").positive();
+  c.option("--head", o->head, "And its head, from 1").positive();
+  c.flag(
+      "--no-mask", o->unmasked,
+      "Of a Transformer: compute it without the decoder's causal mask, to see gradient arrive from the future");
   c.callback([=, &code] {
     finish();
     code = lens::explain(*o);

@@ -12,7 +12,7 @@
 
 namespace lens {
 
-/// @throws gradus::Error for a Transformer: it has no single attention to follow.
+/// @throws gradus::Error for a Transformer: it has no single attention to follow, see transformer/.
 const gradus::nn::Seq2Seq& network_to_dissect(const translator::Model& model);
 
 /// A sentence pair as a model has it.
@@ -77,11 +77,20 @@ std::string explain_page(const Subject& subject, int64_t step);
 /// The part "what_if" of it.
 json what_if_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace);
 
+/// Of it, the output layer: the words that a page can make likelier (all, or the likeliest at any step where
+/// that would be too much), their rows, and what the others add up to at each step.
+json output_json(const translator::Model& model, const std::vector<gradus::Tensor>& logits,
+                 const std::vector<int32_t>& targets, const gradus::Var& weight, const gradus::Var& bias);
+
+struct ExplainOptions;
+/// The command for a Transformer.
+int explain_transformer(const ExplainOptions& options, const Subject& subject);
+
 /// What a terminal gets: the blame maps, and one step's stations with engine and differences side by side.
 std::string explain_text(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
                          const translator::TerminalStyle& style);
 
-/// The model's choice at a step: the likeliest word that may be said.
-int32_t choice(const Step& step);
+/// The model's choice: the likeliest word that may be said, of logits of all words.
+int32_t choice(const gradus::Tensor& logits);
 
 }  // namespace lens

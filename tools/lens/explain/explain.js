@@ -49,7 +49,7 @@
         title: `loss ${show(s.loss, 4)}, probability ${show(s.p_target, 4)}`}, name || pieces.target[t],
         el("small", {}, wrong ? `says ${s.choice} · ${show(s.loss, 2)}` : show(s.loss, 2)));
     }));
-    $("target-side").textContent = data.has_reference ? "should say" : "says";
+    put($("target-side"), html`${data.has_reference ? "should say" : "says"}<small>loss</small>`);
   }
 
   // ---- the lesson: who gains, and why ----
@@ -61,7 +61,6 @@
       M.sub(M.i("α"), M.i("j")), M.o("·"), M.o("("), M.o("−"), M.b("g"), M.o(")"), M.o("·"), M.o("("), M.sub(M.b(heads), M.i("j")), M.o("−"), mixture, M.o(")"),
       data.model.temperature !== 1 ? [M.o("/"), M.i("τ")] : [], M.o(","), M.t("  "), M.b("g"), M.o("="), M.frac([M.i("∂"), M.i("L")], [M.i("∂"), M.b("c")])));
     const better = (j) => mix - number(h.gain[j]);
-    const compared = (j, digits) => `${better(j) < 0 ? "worse" : "better"} than the mix by ${show(Math.abs(better(j)), digits)}`;
     const word = source[state.j].name;
     if (gradient.some((x) => x === null)) {
       $("lesson").textContent = "The loss does not depend on the scores of this step: nothing can gain or lose attention.";
@@ -70,26 +69,11 @@
       const least = gradient.reduce((best, x, j) => (x > gradient[best] ? j : best), 0);
       put($("lesson"), html`To make “${step.target}” more likely after “${step.previous}”, attention should move from
         <b class="less">${source[least].name}</b> to <b class="more">${source[most].name}</b>.
-        For “${word}”: weight ${show(h.weights[state.j], 4)} × ${compared(state.j, 4)}
+        For “${word}”: weight ${show(h.weights[state.j], 4)} × ${Pull.compared(better(state.j), 4)}
         = pull ${signed(-gradient[state.j] * number(data.model.temperature), 4)}, so it ${gradient[state.j] < 0 ? html`<b class="more">gains</b>` : gradient[state.j] > 0 ? html`<b class="less">loses</b>` : "stays"}.`);
     }
-    const box = el("div", {class: "gains"});
-    const title = (text, wide) => el("span", {class: "h num" + (wide ? " wide" : "")}, text);
-    box.append(title("word"), title("weight", true), el("span", {class: "h"}, "how much better than the mix: (−g)·(h − c)"), title("pull"), title("", true));
-    const largest = Math.max(...h.gain.map((_, j) => Math.abs(better(j)))) || 1, largestPull = largestOf(gradient);
-    source.forEach(({name}, j) => {
-      const x = better(j), width = (48 * Math.abs(x)) / largest;
-      const side = x >= 0 ? `left:50%;width:${width}%;background:var(--teal)` : `right:50%;width:${width}%;background:var(--orange)`;
-      const track = el("span", {class: "track", title: compared(j, 5)});
-      // The bar's strength is the weight: an unattended word may be far better and still not be heard.
-      put(track, html`<i data-style="${side};opacity:${0.25 + 0.75 * Math.sqrt(number(h.weights[j]))}"></i><u data-style="left:calc(50% - 1px)"></u>`);
-      const value = gradient[j] === null ? null : -gradient[j];
-      box.append(el("button", {type: "button", class: "word" + (j === state.j ? " on" : ""), onclick: () => pick(state.t, j)}, name),
-        el("span", {class: "num wide"}, show(h.weights[j], 3)), track,
-        el("span", {class: "num " + (value > 0 ? "more" : value < 0 ? "less" : "")}, value === null ? "—" : signed(value, 3)),
-        el("span", {class: "wide small " + (value > 0 ? "more" : "less")}, value === null || Math.abs(value) < 0.02 * largestPull ? "" : value > 0 ? "more" : "less"));
-    });
-    $("gains").replaceChildren(box);
+    $("gains").replaceChildren(Pull.gains({names: source.map(({name}) => name), weights: h.weights, better: h.gain.map((_, j) => better(j)), gradient,
+      heading: "how much better than the mix: (−g)·(h − c)", chosen: state.j, pick: (j) => pick(state.t, j)}));
     $("head-choice").replaceChildren(...(data.model.heads > 1 ? [el("span", {class: "quiet small"}, "head"),
       ...step.heads.map((_, m) => el("button", {type: "button", "aria-pressed": m === state.m, onclick: () => { state.m = m; draw(); }}, m + 1))] : []));
   }
@@ -97,8 +81,6 @@
   // ---- blame map ----
 
   const maps = [];
-  /** Few words get larger cells, many smaller ones; a narrow window decides for itself. */
-  const cellSize = (share, least) => (innerWidth > 640 ? `--cell:${Math.floor(Math.max(least, Math.min(36, share / S)))}px` : null);
   function blame() {
     const rows = target.map(({name}) => name), columns = source.map(({name}) => name), worst = ({parts}) =>
       parts.reduce((best, t) => (number(data.steps[t].loss) > number(data.steps[best].loss) ? t : best), parts[0]);
@@ -119,7 +101,7 @@
       scroll.addEventListener("scroll", () => {
         for (const other of $("maps").querySelectorAll(".scroll")) if (other.scrollLeft !== scroll.scrollLeft) other.scrollLeft = scroll.scrollLeft;
       });
-      return el("div", {style: S > 16 ? cellSize(290 - S, 8) : cellSize(270 - 1.5 * S, 15)}, el("h3", {}, title), scroll, note);
+      return el("div", {style: S > 16 ? cellSize(290 - S, 8, S) : cellSize(270 - 1.5 * S, 15, S)}, el("h3", {}, title), scroll, note);
     };
     const note = (markup) => { const p = el("p", {class: "legend"}); put(p, markup); return p; };
     const pair = (row, j) => `${rows[row]} ← ${columns[j]}`;
@@ -148,40 +130,11 @@
 
   // ---- softmax ----
 
-  let jacobianRow = -1, jacobianColumn = -1;
+  const lit = {row: -1, column: -1};
   function jacobian() {
-    const h = head(), w = h.weights.map(number), T = number(data.model.temperature), gain = (h.weight_gradient || h.gain).map(number);
-    const names = source.map(({name}) => name);
-    const entry = (i, j) => (w[i] * ((i === j ? 1 : 0) - w[j])) / T, largest = Math.max(...w.map((_, i) => entry(i, i)));
-    const scores = w.map((_, i) => gain.reduce((sum, g, j) => sum + entry(i, j) * g, 0));
-    const say = el("div", {class: "say"});
-    const light = (i, j) => {
-      jacobianRow = i; jacobianColumn = j;
-      [...matrix.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === i && +td.dataset.c === j));
-      [...left.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === j));
-      [...right.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === i));
-      const rest = scores[i] - entry(i, j) * gain[j];
-      put(say, html`<h3>“${names[i]}”, through the weight of “${names[j]}”</h3>
-        <p class="mono small">${i === j ? "α(1 − α)" : "−α α"} = ${show(entry(i, j), 4)}<br>× ∂L/∂α of “${names[j]}” = ${show(gain[j], 4)}<br>
-        = ${show(entry(i, j) * gain[j], 4)}; all other weights ${show(rest, 4)}<br>δ of “${names[i]}” = <b>${show(scores[i], 4)}</b></p>
-        <p class="small quiet">${i === j ? "Its own score raises its own weight…" : `Raising the score of “${names[i]}” takes weight from “${names[j]}”…`}
-        and the weight's gradient says what that is worth. The column δ always sums to 0: here ${show(scores.reduce((a, b) => a + b, 0), 2)}.</p>`);
-    };
-    const matrix = heatMap({rows: names, columns: names, label: "Jacobian of the softmax", hover: light, pick: light,
-      cell: (i, j) => ({class: pull(entry(i, j), largest), tip: `∂α(${names[j]}) / ∂e(${names[i]}) = ${show(entry(i, j), 4)}`})});
-    const column = (title, x, words) => {
-      const map = heatMap({rows: words ? names : x.map(() => ""), columns: [title], label: title, hover: (i) => light(i, i), pick: (i) => light(i, i),
-        cell: (i) => ({class: pull(-x[i], largestOf(x)), tip: `${names[i]}: ${show(x[i], 5)}`})});
-      map.classList.add("column");
-      return map;
-    };
-    const left = column("∂L/∂α", gain), right = column("δ = ∂L/∂e", scores);
-    const matrixWith = el("div", {class: "product", style: cellSize(400, 19)}, matrix, el("span", {class: "sign"}, "×"), left, el("span", {class: "sign"}, "="), right);
-    $("jacobian").replaceChildren(el("div", {class: "jac"}, el("div", {class: "scroll"}, matrixWith), say),
-      el("p", {class: "legend"}, el("span", {}, "matrix: teal, raising the score raises the weight; orange, it lowers it. Columns: teal, descent makes it larger.")));
-    const off = h.score_gradient ? largestOf(scores.map((x, i) => x - number(h.score_gradient[i]))) : 0;
-    $("jacobian").append(el("p", {class: "small quiet"}, `The product computed here and the engine's gradient of the scores differ by ${show(off, 2)}.`));
-    light(jacobianRow >= 0 && jacobianRow < S ? jacobianRow : state.j, jacobianColumn >= 0 && jacobianColumn < S ? jacobianColumn : state.j);
+    const h = head();
+    Pull.softmax($("jacobian"), {names: source.map(({name}) => name), weights: h.weights.map(number), gain: (h.weight_gradient || h.gain).map(number),
+      temperature: number(data.model.temperature), gradient: h.score_gradient, chosen: state.j, size: cellSize(400, 19, S), at: lit});
   }
 
   // ---- checks ----
@@ -218,7 +171,7 @@
     state.t = t;
     state.j = j === null ? strongest(t) : Math.max(0, Math.min(S - 1, j));
     state.piece = piece !== null ? piece : source[state.j].parts.reduce((best, i) => (w(i) > w(best) ? i : best));
-    if (moved || j !== null) jacobianRow = jacobianColumn = -1;
+    if (moved || j !== null) lit.row = lit.column = -1;
     draw(moved);
   }
   function pickPiece(i) { pick(state.t, wordAt(source, i), i); }
@@ -250,7 +203,7 @@
   chips();
   blame();
   checks();
-  stations = Stations.create($("stations"), data, state);
+  stations = Stations.create($("stations"), Stations.recurrent(data, state));
   whatIf = WhatIf.create($("what-if"), $("what-if-badge"), data, state);
   $("forward").addEventListener("click", stations.forward);
   $("backward").addEventListener("click", stations.backward);

@@ -10,18 +10,19 @@
 
 #include "commands.h"
 #include "explain.h"
+#include "transformer/output.h"
 #include "jobs.h"
 #include <common/json_text.h>
 
 namespace lens {
 
-std::string own_model() {
+std::string own_model(const std::string& name) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   // Beside the installed program, wherever that was moved; in the source tree; where it should have gone.
   fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  fs::path moved = program.parent_path() / fs::path(LENS_DATA).lexically_relative(LENS_BIN) / "model";
-  for (const fs::path& place : {moved, fs::path(LENS_MODEL), fs::path(LENS_DATA) / "model"})
+  fs::path moved = program.parent_path() / fs::path(LENS_DATA).lexically_relative(LENS_BIN) / name;
+  for (const fs::path& place : {moved, fs::path(LENS_MODELS) / name, fs::path(LENS_DATA) / name})
     if (fs::exists(place / "config.json", ignored)) return place.lexically_normal().string();
   gradus::fail("lens", "its own model is gone; name another one (translator train makes them)");
 }
@@ -37,8 +38,12 @@ void take_words(SentenceOptions& o, const std::vector<std::string>& words) {
 }
 
 Subject subject_of(const SentenceOptions& o) {
+  if (!o.model.empty() && o.transformer)
+    throw UsageError(fmt::format("--transformer: it stands for a model of its own; {} is named already", o.model));
   if (!o.model.empty()) return make_subject(o.model, o.source, o.target, o.pieces);
-  return make_subject(translator::Model::load(own_model()), "the small model", o.source, o.target, o.pieces);
+  return make_subject(translator::Model::load(own_model(o.transformer ? "model-transformer" : "model")),
+                      o.transformer ? "the small Transformer" : "the small model", o.source, o.target,
+                      o.pieces);
 }
 
 int64_t step_of(const SentenceOptions& o, const Subject& subject) {
@@ -55,9 +60,34 @@ int verdict(const std::string& what, double worst, double allowed) {
   return 1;
 }
 
+const std::vector<std::string>& explain_sublayers() {
+  static const std::vector<std::string> all = {"encoder", "decoder", "cross", "encoder-ff", "decoder-ff"};
+  return all;
+}
+
+namespace {
+
+// What only a Transformer has.
+void refuse_parts(const ExplainOptions& o) {
+  const char* given = !o.sublayer.empty() ? "--sublayer"
+                      : o.layer           ? "--layer"
+                      : o.head            ? "--head"
+                      : o.unmasked        ? "--no-mask"
+                                          : nullptr;
+  if (given)
+    throw UsageError(
+        fmt::format("{}: this model is recurrent; only a Transformer has parts to choose from "
+                    "(--transformer: the small one that comes with lens)",
+                    given));
+}
+
+}  // namespace
+
 int explain(const ExplainOptions& o) {
   Stopwatch watch;
   Subject subject = subject_of(o);
+  if (subject.model.transformer()) return explain_transformer(o, subject);
+  refuse_parts(o);
   Dissection d = subject.dissect();
   SentenceTrace trace = trace_sentence(d, step_of(o, subject));
   ExplainJson options{

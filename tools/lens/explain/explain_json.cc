@@ -57,7 +57,7 @@ struct Writer {
             {"previous", t == 0 ? "<s>" : subject.target.pieces[t - 1]},
             {"target", subject.target.pieces[t]},
             {"target_id", s.target},
-            {"choice", word(choice(s))},
+            {"choice", word(choice(s.logits.value()))},
             {"loss", precise(s.loss.item())},
             {"p_target", number(p.f64()[s.target])},
             {"top", {{"ids", top}, {"words", words}}},
@@ -165,8 +165,7 @@ struct Writer {
 
 }  // namespace
 
-int32_t choice(const Step& step) {
-  const Tensor& z = step.logits.value();
+int32_t choice(const Tensor& z) {
   int32_t best = gradus::nn::kEos;
   for (int32_t id = 0; id < z.numel(); ++id)
     if (id != gradus::nn::kPad && id != gradus::nn::kBos && z.f64()[id] > z.f64()[best]) best = id;

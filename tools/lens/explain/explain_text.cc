@@ -5,36 +5,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include <common/heat_map.h>
 #include <common/utf8.h>
 #include <gradus/numeric.h>
 
 #include "explain.h"
 #include "norms.h"
-#include <translator/text/word_picture.h>
+#include "text_parts.h"
 
 namespace lens {
 namespace {
 
 using gradus::Tensor;
 using translator::utf8::printable;
-
-std::string padded(const std::string& word, int width) {
-  std::string fitted = translator::utf8::fit(printable(word), width);
-  int space = std::max(0, width - translator::utf8::display_width(fitted));
-  return std::string(static_cast<size_t>(space), ' ') + fitted;
-}
-
-// 24-bit teal for what gains, orange for what loses.
-std::string signed_cell(double x, double scale, bool colors) {
-  std::string text = x == 0 ? "     0" : fmt::format("{:+6.3f}", x);
-  if (std::abs(x) < 5e-4 && x != 0) text = x > 0 ? "    +." : "    -.";
-  if (!colors || scale <= 0) return text;
-  double k = std::sqrt(std::min(1.0, std::abs(x) / scale));
-  auto mix = [k](int to) { return static_cast<int>(128 + k * (to - 128)); };
-  return x >= 0 ? fmt::format("\x1b[38;2;{};{};{}m{}\x1b[0m", mix(20), mix(184), mix(166), text)
-                : fmt::format("\x1b[38;2;{};{};{}m{}\x1b[0m", mix(240), mix(130), mix(20), text);
-}
 
 struct Report {
   const Subject& subject_;
@@ -58,8 +40,6 @@ struct Report {
     return out_;
   }
 
-  bool has_colors() const { return style_.color != translator::Color::none; }
-
   void head() {
     out_ += fmt::format("{} ({}, {} order, {} cells)\n", printable(subject_.name),
                         subject_.model.config.network.attention, d_.luong_order() ? "Luong's" : "Bahdanau's",
@@ -69,33 +49,17 @@ struct Report {
           "The model reads and writes pieces of words, a piece a step. Maps show words: columns of pieces are "
           "added, rows averaged, gradients summed. --pieces shows pieces.",
           100);
-    for (const auto* side : {&subject_.source, &subject_.target})  // in narrow columns the mark has no room
-      for (const std::string& word : side->words)
-        if (word.ends_with(" <unk>")) out_ += fmt::format("unknown: {}\n", printable(word));
-    out_ += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject_.has_reference ? "should say" : "says",
-                        "would choose", "p", "loss");
-    for (size_t t = 0; t < trace_.steps.size(); ++t) {
-      const Step& s = trace_.steps[t];
-      int32_t said = choice(s);
-      out_ += fmt::format("{:<24}{:<24}{:>9.4f}{:>9.4f}{}\n", target_[t], subject_.model.target.token(said),
-                          s.probabilities.value().f64()[s.target], s.loss.item(),
-                          said == s.target ? "" : "  wrong");
-    }
+    std::vector<SaidWord> said;
+    for (const Step& s : trace_.steps)
+      said.push_back(
+          {choice(s.logits.value()), s.target, s.probabilities.value().f64()[s.target], s.loss.item()});
+    out_ += said_words(subject_, said);
   }
 
   void weights() {
-    const translator::Segmented &source = subject_.source, &target = subject_.target;
     std::vector<std::vector<float>> rows;
     for (const Step& s : trace_.steps) rows.push_back(mean_weights(s));
-    std::vector<float> w;
-    for (const auto& row : translator::weights_of_words(rows, target.word_of, source.word_of))
-      w.insert(w.end(), row.begin(), row.end());
-    translator::HeatMapOptions o;
-    o.width = style_.width;
-    if (has_colors()) o.color = translator::Color::truecolor;
-    out_ += translator::draw_heat_map(
-        {static_cast<int64_t>(target.words.size()), static_cast<int64_t>(source.words.size()), w},
-        source.words, target.words, o);
+    out_ += weights_map(rows, subject_.target, subject_.source, style_);
   }
 
   // Those of all heads, and of all pieces of a word with those of another, added.
@@ -108,22 +72,7 @@ struct Report {
       for (int64_t i = 0; e.defined() && i < e.numel(); ++i)
         row[static_cast<size_t>(source.word_of[static_cast<size_t>(i % e.size(1))])] -= e.f64()[i];
     }
-    double scale = 0;  // the largest number by size
-    for (const auto& row : rows)
-      for (double x : row)
-        if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
-    size_t columns = static_cast<size_t>(std::max(1, (style_.width - 13) / 7));
-    for (size_t begin = 0; begin < source.words.size(); begin += columns) {
-      size_t end = std::min(begin + columns, source.words.size());
-      out_ += std::string(12, ' ');
-      for (size_t j = begin; j < end; ++j) out_ += " " + padded(source.words[j], 6);
-      out_ += "\n";
-      for (size_t t = 0; t < rows.size(); ++t) {
-        out_ += padded(target.words[t], 12);
-        for (size_t j = begin; j < end; ++j) out_ += " " + signed_cell(rows[t][j], scale, has_colors());
-        out_ += "\n";
-      }
-    }
+    out_ += signed_map(rows, target.words, source.words, style_);
   }
 
   void one_step() {

@@ -1,4 +1,5 @@
-// One decoder step as cards: values, gradients, the formula with this step's numbers, engine against differences.
+// One decoder step as cards: values, gradients, the formula with this step's numbers, engine against differences. What the
+// cards are of is told by a view: `recurrent` here, or that of a Transformer.
 
 const Stations = (function () {
   const h = M.sub(M.b("h"), M.i("j")), k = M.sub(M.b("k"), M.i("j")), u = M.sub(M.b("u"), M.i("j"));
@@ -50,39 +51,12 @@ const Stations = (function () {
     return row === null && column === null ? "all of it, along a direction" : row === null ? `unit ${column + 1} of all words, along a direction` : `${data.source[row]}, along a direction`;
   }
 
-  function create(box, data, state) {
+  /** The view of a recurrent translator's step. */
+  function recurrent(data, state) {
     const names = data.stations.filter((n) => n in data.steps[0].stations).concat(["L"]);
-    let shownValues = names.length, shownGradients = 0, timer = null;
-    const cards = names.map((name) => {
-      const info = describe(name, data), card = el("article", {class: "card", tabindex: 0, "data-station": name});
-      put(card, html`<span class="link"></span><div class="title"><b>${title(name)}</b><span>${M.math(info.symbol)}</span></div>
-        <div class="formula">${info.formula ? M.math(...info.formula) : html`<span class="quiet small">from the step before</span>`}</div>
-        <div class="numbers forward"></div><div class="value"></div>
-        <div class="formula back">${M.math(...info.back)}</div><div class="gradient"></div><div class="check"></div>`);
-      card.addEventListener("pointermove", (event) => {
-        const svg = event.target.closest("svg[data-rows]");
-        if (!svg) return hideTip();
-        const box = svg.getBoundingClientRect(), rows = +svg.dataset.rows, columns = +svg.dataset.columns;
-        const r = Math.min(rows - 1, Math.floor(((event.clientY - box.top) / box.height) * rows));
-        const c = Math.min(columns - 1, Math.floor(((event.clientX - box.left) / box.width) * columns));
-        showTip(pointTip(name, svg.dataset.kind, r, c), event.clientX, event.clientY);
-      });
-      card.addEventListener("pointerleave", hideTip);
-      card.addEventListener("click", (event) => {
-        const svg = event.target.closest("svg[data-rows]");
-        if (!svg) return;
-        const box = svg.getBoundingClientRect();
-        if (byWord(name)) state.pickPiece(Math.floor(((event.clientY - box.top) / box.height) * +svg.dataset.rows));
-        else if (perWord(name)) state.pickPiece(Math.floor(((event.clientX - box.left) / box.width) * +svg.dataset.columns));
-      });
-      box.append(card);
-      return card;
-    });
-
-    function title(name) { return name === "L" ? "loss" : data.steps[0].stations[name].title; }
     const step = () => data.steps[state.t];
     const values = (name) => (name === "h" ? data.annotations : name === "k" ? data.keys : step().stations[name].value);
-    function gridOf(name, kind) {
+    function grid(name, kind) {
       if (name === "L") return {shape: [1, 1], shown: 1, values: [kind === "value" ? step().loss : 1]};
       return kind === "value" ? values(name) : step().stations[name].gradient;
     }
@@ -93,55 +67,16 @@ const Stations = (function () {
       for (const c of s.checks) found.set([c[0], c[1], c[2]].join(), c);
       return found;
     });
-    const checkAt = (name, r, c) => compared[state.t].get([name, r, c].join()) || null;
-    function pointTip(name, kind, r, c) {
-      const grid = gridOf(name, kind);
-      if (!grid) return "not computed";
-      const x = at(grid, r, c);
-      const meaning = kind === "value" ? "" : x === 0 ? "" : x > 0 ? "\ndescent makes it smaller: less" : "\ndescent makes it larger: more";
-      const one = kind === "value" ? null : checkAt(name, r, c);
-      const proof = one ? `\nengine ${show(one[3], 6)}\ndifferences ${show(one[4], 6)}, off by ${show(one[5], 2)}` : "";
-      return `${unitName(name, r, c, data, step())}\n${kind === "value" ? "value" : "dL/dx"} ${show(x, 5)}${proof}${meaning}`;
-    }
-
-    /** The grid as a picture; `columns` of it as far as it has that many. */
-    function draw(name, kind, hidden) {
-      if (name === "L") return kind === "value" ? html`<div class="big num">${show(step().loss, 5)}</div>` : [];
-      const grid = gridOf(name, kind);
-      if (!grid) return html`<div class="grid-name"><span>${kind}</span><span>none: no path leads here</span></div>`;
-      const [rows, all] = grid.shape, columns = grid.shown;
-      const size = rows > 1 ? Math.max(64, Math.min(130, rows * 9)) : perWord(name) || byVocabulary(name) || name === "L" ? 22 : 16;
-      const largest = largestOf(grid.values), sign = kind === "value" && grid.values.some((x) => number(x) < 0);
-      // One path for each shade: thousands of rectangles would take the browser a second.
-      const shades = new Map();
-      if (!hidden) for (let r = 0; r < rows; ++r) for (let c = 0; c < columns; ++c) {
-        const x = at(grid, r, c), shade = kind === "value" ? blue(x, largest, sign) : pull(-x, largest);
-        shades.set(shade, (shades.get(shade) || "") + `M${c} ${r}h1.02v1.02h-1.02z`);
-      }
-      const cells = [...shades].map(([shade, path]) => html`<path class="${shade}" d="${path}"/>`);
-      // Hatching must keep its proportions, so it is drawn in the picture's own size.
-      if (hidden) return html`<div class="grid-name"><span>gradient</span><span>not computed yet</span></div>
-        <svg viewBox="0 0 240 ${size}" height="${size}" preserveAspectRatio="xMinYMin slice" aria-hidden="true"><rect width="1000" height="${size}" class="none"/></svg>`;
-      let mark = [];
-      const ring = (x, y, w, v) => html`<rect x="${x}" y="${y}" width="${w}" height="${v}" fill="none" stroke="var(--ink)" stroke-width="1.6" vector-effect="non-scaling-stroke"/>`;
-      if (byWord(name)) mark = ring(0, state.piece, columns, 1);
-      if (perWord(name)) mark = ring(state.piece, state.m, 1, 1);
-      if (byVocabulary(name)) mark = ring(step().top.ids.indexOf(step().target_id), 0, 1, 1);
-      const cut = columns < all && !byVocabulary(name) ? `first ${columns} of ${all}` : byVocabulary(name) ? `${columns} likeliest of ${all === columns ? data.model.target_vocabulary : all}` : `${rows > 1 ? rows + "×" : ""}${all}`;
-      const range = kind === "value" ? (sign ? `±${show(largest, 2)}` : `0 … ${show(largest, 2)}`) : `±${show(largest, 2)}`;
-      return html`<div class="grid-name"><span>${kind === "value" ? "value" : "gradient"}, ${cut}</span><span class="mono">${range}</span></div>
-        <svg viewBox="0 0 ${columns} ${rows}" height="${size}" preserveAspectRatio="none" shape-rendering="crispEdges" role="img"
-          aria-label="${kind} of ${title(name)}" data-rows="${rows}" data-columns="${columns}" data-kind="${kind}">${cells}${mark}</svg>`;
-    }
+    const checkOf = (name, r, c) => compared[state.t].get([name, r, c].join()) || null;
 
     /** The place in a grid that formulas and checks are about: the chosen word, the unit with the largest gradient. */
     function focus(name) {
       if (name === "L") return [0, 0];
       if (perWord(name)) return [state.m, state.piece];
       if (byVocabulary(name)) return [0, step().top.ids.indexOf(step().target_id)];
-      const grid = gridOf(name, "gradient") || gridOf(name, "value"), row = byWord(name) ? state.piece : 0;
+      const one = grid(name, "gradient") || grid(name, "value"), row = byWord(name) ? state.piece : 0;
       let best = 0;
-      for (let c = 1; c < grid.shown; ++c) if (Math.abs(at(grid, row, c)) > Math.abs(at(grid, row, best))) best = c;
+      for (let c = 1; c < one.shown; ++c) if (Math.abs(at(one, row, c)) > Math.abs(at(one, row, best))) best = c;
       return [row, best];
     }
 
@@ -180,14 +115,101 @@ const Stations = (function () {
       const checked = step().stations[name].checks, ok = number(checked.worst) < data.checks.tolerance;
       if (!checked.count) return {ok: true, text: step().stations[name].gradient ? "" : "no gradient arrives: nothing to check"};
       const [r, c] = focus(name);
-      const here = checkAt(name, r, c) || checkAt(name, r, null) || step().checks.find((one) => one[0] === name);
+      const here = checkOf(name, r, c) || checkOf(name, r, null) || step().checks.find((one) => one[0] === name);
       return {ok, text: `${ok ? "✓" : "✗"} ${where(here, data, step())}: engine ${show(here[3], 5)}, differences ${show(here[4], 5)}, off by ${show(here[5], 2)}. ` +
         `${checked.count} checked, worst ${show(checked.worst, 2)}`};
     }
 
+    return {names, grid, numbers, check, columns: (name) => perWord(name) || byVocabulary(name),
+      title: (name) => (name === "L" ? "loss" : data.steps[0].stations[name].title),
+      info: (name) => ({first: "from the step before", ...describe(name, data)}),
+      loss: () => step().loss,
+      point: (name, r, c) => unitName(name, r, c, data, step()),
+      checkAt: (name, r, c) => { const one = checkOf(name, r, c); return one && {engine: one[3], numeric: one[4], error: one[5]}; },
+      cut(name, one) {
+        const [rows, all] = one.shape, columns = one.shown;
+        return columns < all && !byVocabulary(name) ? `first ${columns} of ${all}` :
+          byVocabulary(name) ? `${columns} likeliest of ${all === columns ? data.model.target_vocabulary : all}` : `${rows > 1 ? rows + "×" : ""}${all}`;
+      },
+      mark(name) {
+        if (byWord(name)) return [0, state.piece, grid(name, "value").shown, 1];
+        if (perWord(name)) return [state.piece, state.m, 1, 1];
+        return byVocabulary(name) ? [step().top.ids.indexOf(step().target_id), 0, 1, 1] : null;
+      },
+      pick(name, r, c) {
+        if (byWord(name)) state.pickPiece(r);
+        else if (perWord(name)) state.pickPiece(c);
+      }};
+  }
+
+  /** Draws a view's stations into a box. A view: names (the loss "L" last), title(name), info(name) -> {symbol, formula, back},
+   *  grid(name, kind) -> {shape, shown, values} or null, rows(name): rows are words, columns(name): columns are, cut(name, grid),
+   *  mark(name) -> [x, y, width, height] of what is outlined, point(name, row, column) -> its name, checkAt(name, row, column),
+   *  check(name) -> {ok, text}, numbers(name): the formula with numbers, pick(name, row, column), loss(), first: text without a formula. */
+  function create(box, view) {
+    const {names} = view;
+    let shownValues = names.length, shownGradients = 0, timer = null;
+    box.replaceChildren();
+    const cards = names.map((name) => {
+      const info = view.info(name), card = el("article", {class: "card", tabindex: 0, "data-station": name});
+      put(card, html`<span class="link"></span><div class="title"><b>${view.title(name)}</b><span>${M.math(info.symbol)}</span></div>
+        <div class="formula">${info.formula ? M.math(...info.formula) : html`<span class="quiet small">${info.first || ""}</span>`}</div>
+        <div class="numbers forward"></div><div class="value"></div>
+        <div class="formula back">${M.math(...info.back)}</div><div class="gradient"></div><div class="check"></div>`);
+      const place = (event, svg) => {
+        const box = svg.getBoundingClientRect(), rows = +svg.dataset.rows, columns = +svg.dataset.columns;
+        return [Math.min(rows - 1, Math.floor(((event.clientY - box.top) / box.height) * rows)),
+          Math.min(columns - 1, Math.floor(((event.clientX - box.left) / box.width) * columns))];
+      };
+      card.addEventListener("pointermove", (event) => {
+        const svg = event.target.closest("svg[data-rows]");
+        if (!svg) return hideTip();
+        showTip(pointTip(name, svg.dataset.kind, ...place(event, svg)), event.clientX, event.clientY);
+      });
+      card.addEventListener("pointerleave", hideTip);
+      card.addEventListener("click", (event) => {
+        const svg = event.target.closest("svg[data-rows]");
+        if (svg) view.pick(name, ...place(event, svg));
+      });
+      box.append(card);
+      return card;
+    });
+
+    const at = (grid, r, c) => number(grid.values[r * grid.shown + c]);
+    function pointTip(name, kind, r, c) {
+      const grid = view.grid(name, kind);
+      if (!grid) return "not computed";
+      const x = at(grid, r, c);
+      if (x === null) return `${view.point(name, r, c)}\nmasked: it is not looked at`;
+      const meaning = kind === "value" ? "" : x === 0 ? "" : x > 0 ? "\ndescent makes it smaller: less" : "\ndescent makes it larger: more";
+      const one = kind === "value" ? null : view.checkAt(name, r, c);
+      const proof = one ? `\nengine ${show(one.engine, 6)}\ndifferences ${show(one.numeric, 6)}, off by ${show(one.error, 2)}` : "";
+      return `${view.point(name, r, c)}\n${kind === "value" ? "value" : "dL/dx"} ${show(x, 5)}${proof}${meaning}`;
+    }
+
+    /** The grid as a picture; `columns` of it as far as it has that many. */
+    function draw(name, kind, hidden) {
+      if (name === "L") return kind === "value" ? html`<div class="big num">${show(view.loss(), 5)}</div>` : [];
+      const grid = view.grid(name, kind);
+      if (!grid) return html`<div class="grid-name"><span>${kind}</span><span>none: no path leads here</span></div>`;
+      const rows = grid.shape[0], columns = grid.shown;
+      const size = rows > 1 ? Math.max(64, Math.min(130, rows * 9)) : view.columns(name) ? 22 : 16;
+      // Hatching must keep its proportions, so it is drawn in the page's own pixels.
+      if (hidden) return html`<div class="grid-name"><span>gradient</span><span>not computed yet</span></div>
+        <svg height="${size}" aria-hidden="true"><rect width="100%" height="100%" class="none"/></svg>`;
+      const largest = largestOf(grid.values), sign = kind === "value" && grid.values.some((x) => number(x) < 0);
+      const {cells, dots} = paths(grid.values, rows, columns, kind === "value" ? (x) => blue(x, largest, sign) : (x) => pull(x === null ? null : -x, largest));
+      const [x, y, w, v] = view.mark(name) || [];
+      const mark = w ? html`<rect x="${x}" y="${y}" width="${w}" height="${v}" fill="none" stroke="var(--ink)" stroke-width="1.6" vector-effect="non-scaling-stroke"/>` : [];
+      const range = kind === "value" ? (sign ? `±${show(largest, 2)}` : `0 … ${show(largest, 2)}`) : `±${show(largest, 2)}`;
+      return html`<div class="grid-name"><span>${kind === "value" ? "value" : "gradient"}, ${view.cut(name, grid)}</span><span class="mono">${range}</span></div>
+        <svg viewBox="0 0 ${columns} ${rows}" height="${size}" preserveAspectRatio="none" shape-rendering="crispEdges" role="img"
+          aria-label="${kind} of ${view.title(name)}" data-rows="${rows}" data-columns="${columns}" data-kind="${kind}">${cells}${dots}${mark}</svg>`;
+    }
+
     function norm(name) {
       if (name === "L") return 1;
-      const grid = step().stations[name].gradient;
+      const grid = view.grid(name, "gradient");
       return grid ? Math.sqrt(grid.values.reduce((a, x) => a + number(x) ** 2, 0)) : 0;
     }
 
@@ -195,11 +217,11 @@ const Stations = (function () {
       const name = names[index], card = cards[index], q = (selector) => card.querySelector(selector);
       const hasValue = index < shownValues, hasGradient = index >= names.length - shownGradients;
       card.classList.toggle("dim", !hasValue);
-      q(".forward").textContent = hasValue ? numbers(name) : "";
+      q(".forward").textContent = hasValue ? view.numbers(name) : "";
       put(q(".value"), hasValue ? draw(name, "value", false) : []);
       put(q(".gradient"), draw(name, "gradient", !hasGradient));
       q(".back").style.visibility = hasGradient ? "visible" : "hidden";
-      const result = check(name), line = q(".check");
+      const result = view.check(name), line = q(".check");
       line.textContent = hasGradient ? result.text : "";
       line.className = "check " + (result.ok ? "ok" : "fail");
       const size = norm(name);
@@ -238,5 +260,19 @@ const Stations = (function () {
     }
     return {draw: drawAll, forward, backward, all, shown: () => ({values: shownValues, gradients: shownGradients, of: names.length})};
   }
-  return {create, where};
+
+  /** Cells of rows x columns as one path for each shade: thousands of rectangles would take the browser a second. What is
+   *  masked (null) is hatched by strokes, which keep their width however the picture is stretched. */
+  function paths(values, rows, columns, shadeOf) {
+    const shades = new Map();
+    for (let r = 0; r < rows; ++r) for (let c = 0; c < columns; ++c) {
+      const shade = shadeOf(number(values[r * columns + c]));
+      shades.set(shade, (shades.get(shade) || "") + `M${c} ${r}h1.02v1.02h-1.02z`);
+    }
+    const masked = shades.get("none");
+    shades.delete("none");
+    return {cells: [...shades].map(([shade, path]) => html`<path class="${shade}" d="${path}"/>`),
+      dots: masked ? html`<path class="masked" d="${masked.replace(/h1\.02v1\.02h-1\.02z/g, "m0 .5l.5 -.5m-.5 1l1 -1m-.5 1l.5 -.5")}"/>` : []};
+  }
+  return {create, recurrent, where, paths, symbols: {h, k, u, e, alpha, q, c, g, d, eq, dot, plus, tr, W, paren, delta}};
 })();

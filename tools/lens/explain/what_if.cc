@@ -19,11 +19,7 @@ constexpr int64_t kMaxOutputNumbers = 150000;  // of the output matrix; a page s
 const Numbers kNumbers{11};
 
 // 9 digits: a page's numbers must come out as the engine's to 10^-6.
-json array(const Tensor& x) {
-  return {{"shape", std::vector<int64_t>(x.shape().begin(), x.shape().end())},
-          {"bytes", 5},
-          {"base64", packed(x, 5)}};
-}
+json array(const Tensor& x) { return Numbers{.bytes = 5}.array(x); }
 
 // One row for each step.
 template <class F>
@@ -34,17 +30,18 @@ Tensor over_steps(const SentenceTrace& trace, F&& f) {
 }
 
 // The words whose logits a page computes: all, or the likeliest ones at any step where that would be too much.
-std::vector<int32_t> shown_words(const Dissection& d, const SentenceTrace& trace) {
-  int64_t V = trace.steps[0].logits.numel(), R = trace.steps[0].readout.numel();
-  std::vector<int32_t> ids(static_cast<size_t>(V));
+std::vector<int32_t> shown_words(const std::vector<Tensor>& logits, const std::vector<int32_t>& targets,
+                                 int64_t columns) {
+  std::vector<int32_t> ids(static_cast<size_t>(logits[0].numel()));
   std::iota(ids.begin(), ids.end(), 0);
-  size_t most = static_cast<size_t>(std::max<int64_t>(64, kMaxOutputNumbers / R));
+  size_t most = static_cast<size_t>(std::max<int64_t>(64, kMaxOutputNumbers / columns));
   if (ids.size() <= most) return ids;
   std::vector<double> highest(ids.size());
-  for (const Step& s : trace.steps)
-    for (size_t i = 0; i < ids.size(); ++i)
-      highest[i] = std::max(highest[i], s.probabilities.value().f64()[i]);
-  for (int32_t id : d.target()) highest[static_cast<size_t>(id)] = 2;
+  for (const Tensor& z : logits) {
+    const Tensor p = softmax(z).value();
+    for (size_t i = 0; i < ids.size(); ++i) highest[i] = std::max(highest[i], p.f64()[i]);
+  }
+  for (int32_t id : targets) highest[static_cast<size_t>(id)] = 2;
   std::stable_sort(ids.begin(), ids.end(), [&](int32_t a, int32_t b) {
     return highest[static_cast<size_t>(a)] > highest[static_cast<size_t>(b)];
   });
@@ -53,17 +50,21 @@ std::vector<int32_t> shown_words(const Dissection& d, const SentenceTrace& trace
   return ids;
 }
 
-json output_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace) {
-  std::vector<int32_t> ids = shown_words(d, trace);
+}  // namespace
+
+json output_json(const translator::Model& model, const std::vector<Tensor>& logits,
+                 const std::vector<int32_t>& targets, const Var& weight, const Var& bias) {
+  NoGrad guard;
+  std::vector<int32_t> ids = shown_words(logits, targets, weight.size(1));
   Tensor which = Tensor::from_ids({static_cast<int64_t>(ids.size())}, ids);
   json words = json::array(), rest = json::array();
-  std::vector<bool> shown(static_cast<size_t>(trace.steps[0].logits.numel()));
+  std::vector<bool> shown(static_cast<size_t>(logits[0].numel()));
   for (int32_t id : ids) {
-    words.push_back(subject.model.target.token(id));
+    words.push_back(model.target.token(id));
     shown[static_cast<size_t>(id)] = true;
   }
-  for (const Step& s : trace.steps) {
-    const double* z = s.logits.value().f64();
+  for (const Tensor& row : logits) {
+    const double* z = row.f64();
     double top = -HUGE_VAL, sum = 0;
     for (size_t i = 0; i < shown.size(); ++i)
       if (!shown[i]) top = std::max(top, z[i]);
@@ -71,17 +72,14 @@ json output_json(const Subject& subject, const Dissection& d, const SentenceTrac
       if (!shown[i]) sum += std::exp(z[i] - top);
     rest.push_back(sum > 0 ? kNumbers(top + std::log(sum)) : json(nullptr));
   }
-  const nn::Linear& output = d.network().output;
   return {{"words", words},
           {"ids", ids},
           {"vocabulary", shown.size()},
-          {"size", output.weight.shape()[1]},
-          {"weight", base64_f32(gather_rows(output.weight, which).value())},
-          {"bias", kNumbers(gather_rows(output.bias, which).value())},
+          {"size", weight.size(1)},
+          {"weight", base64_f32(gather_rows(weight, which).value())},
+          {"bias", kNumbers(gather_rows(bias, which).value())},
           {"rest", rest}};
 }
-
-}  // namespace
 
 json what_if_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace) {
   NoGrad guard;
@@ -133,7 +131,10 @@ json what_if_json(const Subject& subject, const Dissection& d, const SentenceTra
   }));
   read["state"] = luong ? json(nullptr) : json(base64_f32(of_state.value()));
   out["readout"] = read;
-  out["output"] = output_json(subject, d, trace);
+  std::vector<Tensor> logits;
+  for (const Step& s : trace.steps) logits.push_back(s.logits.value());
+  out["output"] =
+      output_json(subject.model, logits, d.target(), d.network().output.weight, d.network().output.bias);
   return out;
 }
 

@@ -105,21 +105,32 @@ const WhatIf = (function () {
     return worst;
   }
 
-  function create(box, badge, data, state) {
+  /** The badge: what the page computes and what the engine did differ by `off`. False where the page cannot compute. */
+  function judge(box, badge, data, off) {
     if (!data.what_if || data.what_if.unavailable) {
       badge.textContent = "not available";
       put(box, html`<p class="quiet">${data.what_if ? data.what_if.unavailable : "This trace was written without it."}</p>`);
-      return {draw() {}};
+      return false;
     }
-    const step = new Step(data), off = disagreement(data, step), ok = off < 1e-6;
-    badge.textContent = ok ? `browser agrees with the engine to ${show(off, 2)} ✓` : `browser and engine differ by ${show(off, 2)}`;
+    const by = off(), ok = by < 1e-6;
+    badge.textContent = ok ? `browser agrees with the engine to ${show(by, 2)} ✓` : `browser and engine differ by ${show(by, 2)}`;
     badge.className = "badge " + (ok ? "good" : "bad");
+    return true;
+  }
+  function create(box, badge, data, state) {
+    let step = null;
+    const able = judge(box, badge, data, () => { step = new Step(data); return disagreement(data, step); });
+    return able ? controls(box, data, state, step, "source word") : {draw() {}};
+  }
+
+  /** Sliders and what follows from them. step: output, run(t, scores, temperature, mask), loss and gradient as Step's. */
+  function controls(box, data, state, step, heading) {
     let edit = null;
 
     function reset() {
       const s = data.steps[state.t];
       edit = {t: state.t, scores: s.heads.map((head) => head.scores.map(number)), temperature: number(data.model.temperature),
-        mask: data.source.map(() => true), word: step.output.ids.indexOf(s.target_id)};
+        mask: s.mask ? s.mask.slice() : data.source.map(() => true), word: step.output.ids.indexOf(s.target_id)};
     }
     const select = el("select", {"aria-label": "Target word", id: "what-target"});
     step.output.words.map((word, i) => [word, i]).sort((a, b) => (a[0] < b[0] ? -1 : 1))
@@ -144,7 +155,7 @@ const WhatIf = (function () {
     }
     let sliders = [];
     function build() {
-      rows.replaceChildren(...["source word", "in", "score", "", "weight", ""].map((x) => el("span", {class: "h"}, x)));
+      rows.replaceChildren(...[heading, "in", "score", "", "weight", ""].map((x) => el("span", {class: "h"}, x)));
       sliders = state.source.map(({name: word, parts}) => {
         const scores = edit.scores[state.m], middle = scoreOf(parts, data.steps[state.t].heads[state.m].scores.map(number));
         const box = el("input", {type: "checkbox", "aria-label": `look at ${word}`, onchange: () => { parts.forEach((j) => { edit.mask[j] = box.checked; }); update(); }});
@@ -191,7 +202,7 @@ const WhatIf = (function () {
       let text = `Loss ${show(loss, 5)}`;
       if (step.output.ids[edit.word] === s.target_id) {
         text += `; unedited ${show(engine, 5)}`;
-        const masked = edit.mask.some((x) => !x), hot = edit.temperature !== number(data.model.temperature);
+        const masked = edit.mask.some((x, j) => x !== (s.mask ? s.mask[j] : true)), hot = edit.temperature !== number(data.model.temperature);
         const moved = edit.scores.some((row, m) => row.some((e, j) => e !== number(s.heads[m].scores[j])));
         if (moved && !masked && !hot) {
           let guess = 0;
@@ -204,5 +215,5 @@ const WhatIf = (function () {
     }
     return {draw() { reset(); build(); update(); }};
   }
-  return {create};
+  return {create, judge, controls, floats, addProduct, Step};
 })();

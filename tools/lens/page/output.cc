@@ -59,6 +59,18 @@ json Numbers::grid(const gradus::Tensor& x, int64_t units) const {
   return out;
 }
 
+json Numbers::array(const gradus::Tensor& x) const {
+  if (!x.defined()) return nullptr;
+  if (bytes > 0)
+    return {{"shape", std::vector<int64_t>(x.shape().begin(), x.shape().end())},
+            {"bytes", bytes},
+            {"base64", packed(x, bytes)}};
+  if (x.dims() < 2) return (*this)(x);
+  json out = json::array();
+  for (int64_t i = 0; i < x.size(0); ++i) out.push_back(array(x.row(i)));
+  return out;
+}
+
 const json& field(const json& x, const char* name) {
   static const json none;
   if (!x.is_object()) return none;

@@ -23,6 +23,8 @@ struct Numbers {
   /// {"shape": [rows, columns], "shown": n, "values": [...]}, or "bytes" and "base64" instead of "values": the
   /// first `units` columns of each row; null when undefined.
   json grid(const gradus::Tensor& x, int64_t units) const;
+  /// All numbers, rows within rows: {"shape": [...], "bytes", "base64"}, or nested lists; null when undefined.
+  json array(const gradus::Tensor& x) const;
 };
 
 /// What stands there under a name; null where nothing does, or x is no object.

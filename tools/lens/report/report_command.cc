@@ -34,7 +34,7 @@ int report(const ReportOptions& o) {
         if (std::count(source.begin(), source.end(), ' ') >= 12) sentence.units = 12;
         explain(sentence);
         one["page"] = page;
-      } catch (const gradus::Error& e) {  // a Transformer, or no attention: no sentence can be explained
+      } catch (const gradus::Error& e) {  // no attention: no sentence can be explained
         possible = false;
         run["notes"].push_back(std::string("The worst sentences could not be explained: ") + e.message());
         translator::tell("lens: {}\n", e.message());

@@ -1,0 +1,89 @@
+#include "text_parts.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <common/heat_map.h>
+#include <common/utf8.h>
+#include <translator/text/word_picture.h>
+
+namespace lens {
+namespace {
+
+using translator::utf8::printable;
+
+bool has_colors(const translator::TerminalStyle& style) { return style.color != translator::Color::none; }
+
+// 24-bit teal for what gains, orange for what loses.
+std::string signed_cell(double x, double scale, bool colors) {
+  std::string text = x == 0 ? "     0" : fmt::format("{:+6.3f}", x);
+  if (std::abs(x) < 5e-4 && x != 0) text = x > 0 ? "    +." : "    -.";
+  if (!colors || scale <= 0) return text;
+  double k = std::sqrt(std::min(1.0, std::abs(x) / scale));
+  auto mix = [k](int to) { return static_cast<int>(128 + k * (to - 128)); };
+  return x >= 0 ? fmt::format("\x1b[38;2;{};{};{}m{}\x1b[0m", mix(20), mix(184), mix(166), text)
+                : fmt::format("\x1b[38;2;{};{};{}m{}\x1b[0m", mix(240), mix(130), mix(20), text);
+}
+
+}  // namespace
+
+std::string padded(const std::string& word, int width) {
+  std::string fitted = translator::utf8::fit(printable(word), width);
+  int space = std::max(0, width - translator::utf8::display_width(fitted));
+  return std::string(static_cast<size_t>(space), ' ') + fitted;
+}
+
+std::string signed_map(const std::vector<std::vector<double>>& rows,
+                       const std::vector<std::string>& row_names,
+                       const std::vector<std::string>& column_names, const translator::TerminalStyle& style) {
+  double scale = 0;  // the largest number by size
+  for (const auto& row : rows)
+    for (double x : row)
+      if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
+  std::string out;
+  size_t columns = static_cast<size_t>(std::max(1, (style.width - 13) / 7));
+  for (size_t begin = 0; begin < column_names.size(); begin += columns) {
+    size_t end = std::min(begin + columns, column_names.size());
+    out += std::string(12, ' ');
+    for (size_t j = begin; j < end; ++j) out += " " + padded(column_names[j], 6);
+    out += "\n";
+    for (size_t t = 0; t < rows.size(); ++t) {
+      out += padded(row_names[t], 12);
+      for (size_t j = begin; j < end; ++j) out += " " + signed_cell(rows[t][j], scale, has_colors(style));
+      out += "\n";
+    }
+  }
+  return out;
+}
+
+std::string said_words(const Subject& subject, const std::vector<SaidWord>& words) {
+  std::string out;
+  for (const auto* side : {&subject.source, &subject.target})  // in narrow columns the mark has no room
+    for (const std::string& word : side->words)
+      if (word.ends_with(" <unk>")) out += fmt::format("unknown: {}\n", printable(word));
+  const std::vector<std::string> names = piece_names(subject.target);
+  out += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject.has_reference ? "should say" : "says",
+                     "would choose", "p", "loss");
+  for (size_t t = 0; t < words.size(); ++t)
+    out += fmt::format("{:<24}{:<24}{:>9.4f}{:>9.4f}{}\n", printable(names[t]),
+                       printable(subject.model.target.token(words[t].choice)), words[t].p, words[t].loss,
+                       words[t].choice == words[t].target ? "" : "  wrong");
+  return out;
+}
+
+std::string weights_map(const std::vector<std::vector<float>>& rows, const translator::Segmented& row_side,
+                        const translator::Segmented& column_side, const translator::TerminalStyle& style) {
+  std::vector<float> w;
+  for (const auto& row : translator::weights_of_words(rows, row_side.word_of, column_side.word_of))
+    w.insert(w.end(), row.begin(), row.end());
+  translator::HeatMapOptions o;
+  o.width = style.width;
+  if (has_colors(style)) o.color = translator::Color::truecolor;
+  return translator::draw_heat_map(
+      {static_cast<int64_t>(row_side.words.size()), static_cast<int64_t>(column_side.words.size()), w},
+      column_side.words, row_side.words, o);
+}
+
+}  // namespace lens

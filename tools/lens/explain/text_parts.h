@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "explain.h"
+
+namespace lens {
+
+/// A word at the right of so many columns, cut where it is longer.
+std::string padded(const std::string& word, int width);
+
+/// Signed numbers by row and column, seven columns of a terminal each: more in teal, less in orange. Columns
+/// that the terminal has no room for come below.
+std::string signed_map(const std::vector<std::vector<double>>& rows,
+                       const std::vector<std::string>& row_names,
+                       const std::vector<std::string>& column_names, const translator::TerminalStyle& style);
+
+/// A target word: what the model would choose, what it should say, and what that costs.
+struct SaidWord {
+  int32_t choice = 0, target = 0;
+  double p = 0, loss = 0;
+};
+/// A line for each, after the words that the model does not know.
+std::string said_words(const Subject& subject, const std::vector<SaidWord>& words);
+
+/// A heat map of weights by target and source word; rows and columns of pieces are put together.
+std::string weights_map(const std::vector<std::vector<float>>& rows, const translator::Segmented& row_side,
+                        const translator::Segmented& column_side, const translator::TerminalStyle& style);
+
+}  // namespace lens

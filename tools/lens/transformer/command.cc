@@ -1,0 +1,72 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include <common/json_text.h>
+#include <common/terminal.h>
+
+#include "jobs.h"
+#include "output.h"
+
+namespace lens {
+namespace transformer {
+
+std::string name_of(const Sublayer& part, int64_t head) {
+  if (part.part == Part::output) return title_of(part.part);
+  std::string name = fmt::format("{}, layer {}", title_of(part.part), part.layer + 1);
+  return head < 0 ? name : name + fmt::format(", head {}", head + 1);
+}
+
+Spot spot_of(const ExplainOptions& o, const Trace& trace, int64_t step) {
+  const Part parts[] = {Part::encoder_self, Part::decoder_self, Part::cross, Part::encoder_ff,
+                        Part::decoder_ff};
+  Wanted wanted{.layer = o.layer - 1, .head = o.head - 1};
+  const auto& names = explain_sublayers();
+  if (auto at = std::find(names.begin(), names.end(), o.sublayer); at != names.end())
+    wanted.part = parts[at - names.begin()];
+  int64_t layers = 0, heads = 0;
+  for (const Sublayer& s : trace.run.parts) {
+    layers = std::max(layers, s.layer + 1);
+    if (attends(s.part)) heads = s[kScores].size(1);
+  }
+  if (o.layer > layers)
+    throw UsageError(
+        fmt::format("--layer {}: encoder and decoder of this model have {} each", o.layer, layers));
+  if (o.head > heads)
+    throw UsageError(fmt::format("--head {}: each attention of this model has {}", o.head, heads));
+  if (o.head && wanted.part && !attends(*wanted.part))
+    throw UsageError(fmt::format("--head {}: {} has no heads; leave --head out", o.head, o.sublayer));
+  return strongest(trace, step, wanted);
+}
+
+}  // namespace transformer
+
+int explain_transformer(const ExplainOptions& o, const Subject& subject) {
+  Stopwatch watch;
+  namespace tf = transformer;
+  tf::Dissection d(*subject.model.transformer(), subject.source_ids, subject.target_ids, !o.unmasked);
+  tf::Trace trace = tf::differentiate(d);
+  if (const int64_t step = step_of(o, subject); step >= 0) trace.shown = step;
+  trace.spot = tf::spot_of(o, trace, trace.shown);
+  tf::check(d, trace);
+  const tf::Explained x{subject, d, trace};
+  if (o.text)
+    fmt::print("{}", tf::text_of(x, translator::terminal_style(1)));
+  else if (json data = tf::to_json(x, {.digits = o.json ? 17 : 6,
+                                       .packed = !o.json,
+                                       .units = o.units,
+                                       .what_if = !o.json,
+                                       .paths = o.json});
+           o.json)
+    write_file(o.out, json_text::dump(data) + "\n");
+  else
+    write_page(
+        o.out, "transformer", data,
+        fmt::format("{0} source {2}, {1} target {2}, {3} numbers checked by finite differences, worst "
+                    "relative error {4:.1e}; {5:.1f} s",
+                    subject.source.pieces.size(), subject.target.pieces.size(), subject.model.config.tokens(),
+                    trace.checks.size(), trace.worst(), watch.seconds()));
+  return verdict("a gradient and finite differences differ", trace.worst());
+}
+
+}  // namespace lens

@@ -1,0 +1,279 @@
+#include <algorithm>
+
+#include <fmt/core.h>
+#include <gradus/ops.h>
+
+#include "norms.h"
+#include "output.h"
+
+namespace lens::transformer {
+namespace {
+
+using gradus::Tensor;
+
+// Numbers of gradients that a page may hold; more steps or units than that get fewer columns each.
+constexpr int64_t kMostNumbers = 150000;
+
+struct Writer {
+  const Explained& x;
+  const ExplainJson& options;
+  const Trace& trace = x.trace;
+  Numbers number = {options.digits};
+  Numbers precise = {std::max(options.digits, 13)};
+  Numbers values = {options.digits, options.packed ? 4 : 0};
+  Numbers gradients = {options.digits, options.packed ? 3 : 0};
+  Numbers maps = {options.digits, options.packed ? 5 : 0};  // a page computes on with them
+  int64_t units = options.packed ? columns() : options.units;
+
+  // How many columns of each gradient there is room for, in the steps that are not shown first.
+  int64_t columns() const {
+    auto numbers = [&](int64_t most) {
+      int64_t sum = 0;
+      for (size_t t = 0; t < trace.steps.size(); ++t)
+        for (const Sublayer& s : trace.run.parts)
+          for (const Station& one : drawn(s))
+            if (!heads(one)) sum += rows_of(t, s, one) * std::min(most, s[one.fields[0]].size(2));
+      return sum;
+    };
+    int64_t most = options.units;
+    while (most > 4 && numbers(most) > kMostNumbers) --most;
+    return most;
+  }
+
+  // A page has no rows that the causal mask keeps a step's loss from.
+  int64_t rows_of(size_t t, const Sublayer& s, const Station& one) const {
+    const int64_t all = s[one.fields[0]].size(0);
+    const bool of_target = in_decoder(s.part) &&
+                           !(s.part == Part::cross && std::string("mkv").find(one.name) != std::string::npos);
+    return options.packed && x.d.causal() && of_target ? std::min(all, static_cast<int64_t>(t) + 1) : all;
+  }
+
+  static bool heads(const Station& s) { return s.fields[0] == kScores || s.fields[0] == kWeights; }
+
+  // A page has what goes on to the next part there, and at W_O's output what arrives at the sum.
+  std::vector<Station> drawn(const Sublayer& s) const {
+    std::vector<Station> out = x.d.stations(s);
+    const bool last = s.part == Part::encoder_ff && s.layer + 1 == x.d.network().config.num_layers;
+    if (options.packed && x.d.norm_first() && !last)
+      std::erase_if(out, [](const Station& one) { return one.fields[0] == kSum; });
+    if (options.packed) std::erase_if(out, [](const Station& one) { return one.fields[0] == kOut; });
+    return out;
+  }
+
+  std::string word(int32_t id) const { return x.subject.model.target.token(id); }
+
+  json model() const {
+    const auto& c = x.subject.model.config;
+    const auto& n = x.d.network().config;
+    return {{"name", x.subject.name},
+            {"source_language", c.source_language},
+            {"target_language", c.target_language},
+            {"layers", n.num_layers},
+            {"heads", n.num_heads},
+            {"units", n.d_model},
+            {"hidden", x.d.network().decoder.layers[0].feed_forward.linear1.weight.shape()[0]},
+            {"norm_first", n.norm_first},
+            {"activation", n.activation},
+            {"positions", n.positions},
+            {"causal", x.d.causal()},
+            {"source_vocabulary", n.source_vocabulary},
+            {"target_vocabulary", n.target_vocabulary}};
+  }
+
+  // The values of a part, which are the same at all steps.
+  json part(size_t p) const {
+    static const char* const kNames[] = {"encoder", "encoder-ff", "decoder", "cross", "decoder-ff", "output"};
+    const Sublayer& s = trace.run.parts[p];
+    json stations = json::object();
+    for (const Station& one : x.d.stations(s)) {
+      json station = {{"title", one.title}};
+      if (!heads(one)) station["value"] = values.grid(s[one.fields[0]].value(), options.units);
+      stations[one.name] = station;
+    }
+    json out = {{"sublayer", kNames[static_cast<size_t>(s.part)]},
+                {"layer", s.layer},
+                {"name", name_of(s)},
+                {"rows", in_decoder(s.part) ? "target" : "source"},
+                {"stations", stations},
+                {"gamma", x.d.norm(s) ? number(x.d.norm(s)->weight.value()) : json(nullptr)}};
+    if (!attends(s.part)) return out;
+    out["columns"] = s.part == Part::decoder_self ? "target" : "source";
+    out["masked"] = x.d.mask(s).defined();
+    out["scores"] = maps.array(by_head(s[kScores].value()));
+    out["weights"] = maps.array(by_head(s[kWeights].value()));
+    return out;
+  }
+
+  static Tensor by_head(const Tensor& t) { return t.reshape(t.shape().without(0)); }
+
+  json gradients_of(size_t t, size_t p) const {
+    const Sublayer& s = trace.run.parts[p];
+    const PartGradients& g = trace.steps[t].parts[p];
+    json stations = json::object();
+    for (const Station& one : drawn(s))
+      if (!heads(one))
+        stations[one.name] = gradients.grid(g.of(one).rows(0, rows_of(t, s, one)),
+                                            static_cast<int64_t>(t) == trace.shown ? options.units : units);
+    json out = {{"gradients", stations}, {"ways", ways(t, p)}, {"checked", checked(t, p)}};
+    if (g.norm.defined()) out["norm"] = number_rows(g.norm);
+    if (!attends(s.part)) return out;
+    const int64_t rows = rows_of(t, s, {"e", "", {kQ}});
+    out["score_gradient"] = gradients.array(gradus::slice(by_head(g[kScores]), 1, 0, rows).value());
+    out["mix"] = gradients.array(g.mix);
+    if (!options.packed) out["gain"] = gradients.array(g.gain);
+    return out;
+  }
+
+  json number_rows(const Tensor& rows) const {
+    return Numbers{options.digits, options.packed ? 3 : 0}.array(rows);
+  }
+
+  static Tensor plus(const Tensor& a, const Tensor& b, double sign) {
+    Tensor out = a.clone();
+    for (int64_t i = 0; i < out.numel(); ++i) out.f64()[i] += sign * b.f64()[i];
+    return out;
+  }
+
+  // Lengths by row of what came which way, and of all of it.
+  json ways(size_t t, size_t p) const {
+    const Sublayer& s = trace.run.parts[p];
+    const PartGradients& g = trace.steps[t].parts[p];
+    auto norms = [&](const Tensor& rows_of) { return Numbers{options.packed ? 4 : 17}(row_norms(rows_of)); };
+    if (s.part == Part::output) return json::object();
+    json rows = {{"residual", norms(g[kResidual])},
+                 {attends(s.part) ? "query" : "through", norms(g[kToQuery])}};
+    if (s.part != Part::cross) {
+      if (attends(s.part)) {
+        rows["key"] = norms(g[kToKey]);
+        rows["value"] = norms(g[kToValue]);
+      }
+      rows["full"] = norms(g[kX]);
+      return {{"x", rows}};
+    }
+    rows["full"] = norms(g[kX]);
+    const Tensor& memory = trace.steps[t].memory;
+    return {{"m",
+             {{"value", norms(g[kToValue])},
+              {"key", norms(g[kToKey])},
+              {"later", norms(plus(memory, plus(g[kToKey], g[kToValue], 1), -1))},
+              {"full", norms(memory)}}},
+            {"x", rows}};
+  }
+
+  // How many gradients of a step were compared, by station, and the worst error.
+  json checked(size_t t, size_t p) const {
+    json out = json::object();
+    for (const Compared& c : trace.checks) {
+      if (c.part != p || c.step != static_cast<int64_t>(t)) continue;
+      std::string name = c.station.substr(0, c.station.find(','));
+      json& one = out[name];
+      if (one.is_null()) one = {{"count", 0}, {"worst", 0}};
+      one["count"] = one["count"].get<int64_t>() + 1;
+      const double before = one["worst"].is_number() ? one["worst"].get<double>() : std::nan("");
+      one["worst"] = Numbers{3}(gradus::worse(before, c.error));
+    }
+    return out;
+  }
+
+  json step(size_t t) const {
+    const int64_t T = trace.run.logits.size(0), V = trace.run.logits.size(2), at = static_cast<int64_t>(t);
+    const Tensor z = trace.run.logits.value().reshape({T, V}).row(at),
+                 p = trace.run.probabilities.value().reshape({T, V}).row(at),
+                 dz = trace.steps[t].logits.reshape({T, V}).row(at);
+    const int32_t target = x.d.target()[t];
+    const std::vector<int32_t> top = likeliest(p, target);
+    json words = json::array(), logits = json::array(), chances = json::array(), slopes = json::array();
+    for (int32_t id : top) {
+      words.push_back(word(id));
+      logits.push_back(number(z.f64()[id]));
+      chances.push_back(number(p.f64()[id]));
+      slopes.push_back(number(dz.f64()[id]));
+    }
+    json parts = json::array();
+    for (size_t i = 0; i < trace.run.parts.size(); ++i) parts.push_back(gradients_of(t, i));
+    const Gradients& g = trace.steps[t];
+    const Shares shares = shares_of(trace, at);
+    const Numbers share{options.packed ? 5 : 17};
+    return {
+        {"t", t},
+        {"previous", t == 0 ? "<s>" : x.subject.target.pieces[t - 1]},
+        {"target", x.subject.target.pieces[t]},
+        {"target_id", target},
+        {"choice", word(choice(z))},
+        {"loss", precise(trace.run.losses[t].item())},
+        {"p_target", number(p.f64()[target])},
+        {"top", {{"ids", top}, {"words", words}, {"logits", logits}, {"p", chances}, {"gradient", slopes}}},
+        {"parts", parts},
+        {"words",
+         {{"source", share(row_norms(g.source.reshape({g.source.size(0), g.source.size(2)})))},
+          {"memory", share(row_norms(g.memory.reshape({g.memory.size(0), g.memory.size(2)})))},
+          {"target", share(row_norms(g.target.reshape({T, g.target.size(2)})))},
+          {"later", number(gradient_from_later(trace, at))}}},
+        {"shares",
+         {{"rollout", share(shares.rollout)},
+          {"weighted", share(shares.weighted)},
+          {"gradient", share(shares.gradient)}}},
+        {"checks", checks(at, top)}};
+  }
+
+  // [part, station, head, row, column, engine, differences, error]; a column of logits is that of `top`.
+  json checks(int64_t t, const std::vector<int32_t>& top) const {
+    json out = json::array();
+    auto place = [](int64_t i) { return i < 0 ? json(nullptr) : json(i); };
+    for (const Compared& c : trace.checks) {
+      if (c.step != t) continue;
+      int64_t column = c.column;
+      if (c.station == "z") {
+        const auto at = std::find(top.begin(), top.end(), static_cast<int32_t>(c.column));
+        if (at == top.end()) continue;
+        column = at - top.begin();
+      }
+      out.push_back({c.part, c.station, place(c.head), place(c.row), place(column), number(c.engine),
+                     number(c.numeric), Numbers{2}(c.error)});
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+json to_json(const Explained& x, const ExplainJson& options) {
+  const Trace& trace = x.trace;
+  Writer write{x, options};
+  json unknown = json::array(), parts = json::array(), steps = json::array();
+  for (int32_t id : x.subject.source_ids) unknown.push_back(id == gradus::nn::kUnk);
+  for (size_t p = 0; p < trace.run.parts.size(); ++p) parts.push_back(write.part(p));
+  for (size_t t = 0; t < trace.steps.size(); ++t) steps.push_back(write.step(t));
+  const Spot most = strongest(trace, trace.shown);
+  json out = {{"format", "gradus-lens-trace"},
+              {"version", 1},
+              {"kind", "explain-transformer"},
+              {"model", write.model()},
+              {"source", x.subject.source.pieces},
+              {"target", x.subject.target.pieces},
+              {"has_reference", x.subject.has_reference},
+              {"source_unknown", unknown},
+              {"show",
+               {{"step", trace.shown},
+                {"part", trace.spot.part},
+                {"head", trace.spot.head < 0 ? json(nullptr) : json(trace.spot.head)},
+                {"row", row_of(trace, trace.shown, trace.spot)},
+                {"largest", most.part == trace.spot.part && most.head == trace.spot.head}}},
+              {"parts", parts},
+              {"steps", steps},
+              {"checks",
+               {{"count", trace.checks.size()},
+                {"worst", write.number(trace.worst())},
+                {"tolerance", 1e-6},
+                {"loss", write.number(trace.loss)},
+                {"network_loss", x.d.causal() ? write.number(trace.network_loss) : json(nullptr)},
+                {"way_residual", write.number(trace.way_residual)},
+                {"score_sum", write.number(trace.score_sum)},
+                {"identity_residual", write.number(trace.identity_residual)},
+                {"norm_residual", write.number(trace.norm_residual)}}},
+              {"what_if", options.what_if ? what_if_json(x) : json(nullptr)}};
+  if (x.subject.model.reads.subwords()) out["pieces"] = "shown";
+  return out;
+}
+
+}  // namespace lens::transformer

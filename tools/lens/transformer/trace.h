@@ -1,0 +1,102 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dissection.h"
+
+namespace lens::transformer {
+
+/// A number of the engine beside the same by finite differences.
+struct Compared {
+  size_t part = 0;  ///< of Run::parts
+  std::string
+      station;        ///< its name; or of "x" and "m" one way: "x, value", "m, key"; of the output, too, "z"
+  int64_t step = 0;   ///< whose loss
+  int64_t head = -1;  ///< of scores and weights
+  /// An element; (row, -1) a row, (-1, -1) all of it along a random direction of length 1.
+  int64_t row = -1, column = -1;
+  double engine = 0, numeric = 0;
+  double error = 0;  ///< |engine - numeric| / max(|engine|, |numeric|, floor), see docs/trace-schema.md
+};
+
+/// The gradient of one target word's loss within one part.
+struct PartGradients {
+  std::array<gradus::Tensor, kFields> at = {};  ///< zeros where nothing arrived; undefined as the field is
+  gradus::Tensor gain;  ///< [H, R, C] dL/dalpha_ij = g_i . v_j, g_i what arrives at what head h found for i
+  gradus::Tensor mix;   ///< [H, R] the same of the mixture: sum_j alpha_ij gain_ij
+  /// LayerNorm opened, a row each: [R, 4] the mean of x, 1/sigma, mean(dy gamma),
+  /// mean(dy gamma xhat).
+  gradus::Tensor norm;
+
+  const gradus::Tensor& operator[](Field f) const { return at[f]; }
+  /// Of a station: the sum over its fields.
+  gradus::Tensor of(const Station& station) const;
+};
+
+/// And in the whole network.
+struct Gradients {
+  std::vector<PartGradients> parts;
+  gradus::Tensor source, target;  ///< [S, 1, E], [T, 1, E] of the words, where they come in
+  gradus::Tensor memory;          ///< [S, 1, E] of the encoder's output, in one piece
+  gradus::Tensor logits;          ///< [T, 1, V]
+};
+
+/// Where to look: a part, and of one that attends a head (else -1).
+struct Spot {
+  size_t part = 0;
+  int64_t head = -1;
+};
+
+struct Trace {
+  Run run;
+  std::vector<Gradients> steps;  ///< by target word
+  std::vector<Compared> checks;
+  int64_t shown = 0;  ///< the step that was compared in full
+  Spot spot;          ///< where
+  double loss = 0;    ///< the sum over the steps
+  double network_loss =
+      0;  ///< the same from the network's fused ops; NaN where that has a mask and this none
+  // How far identities that hold exactly are off, each the largest over all steps, parts and heads.
+  double way_residual = 0;       ///< |sum of the ways - what arrives in one piece|
+  double score_sum = 0;          ///< |sum_j dL/de_ij|
+  double identity_residual = 0;  ///< |dL/de_ij - alpha_ij (gain_ij - mix_i)|
+  double norm_residual = 0;      ///< |LayerNorm's three terms - dL/dx|
+  double worst() const;          ///< of all checks
+};
+
+/// The step with the largest loss.
+int64_t worst_step(const Run& run);
+/// What is asked for of a spot; what is left open is -1.
+struct Wanted {
+  std::optional<Part> part = {};
+  int64_t layer = -1, head = -1;
+};
+/// The head, among those that are wanted, in which the gradient of a step's loss by the scores is largest; of
+/// feed-forward parts the layer that the largest gradient arrives at.
+Spot strongest(const Trace& trace, int64_t step, const Wanted& wanted = {});
+/// Its length there; without a head that of what the part adds to the residual.
+double score_gradient(const Trace& trace, int64_t step, const Spot& spot);
+
+/// The losses and their gradients; nothing compared with differences.
+/// @throws gradus::Error when the network taken apart does not compute what it computes in one piece.
+Trace differentiate(const Dissection& d);
+/// Adds `checks`: by central differences, in double precision, on all processors, in always the same order. Of
+/// every step, part, station, way and head, all of it along a direction of length 1, and the likeliest logits;
+/// of the step `shown`, at the spot, each row of every station, and each number of the row that has the largest
+/// gradient.
+void check(const Dissection& d, Trace& trace);
+
+/// The row of a part at which a step's loss is explained: in the decoder the step's own, in the encoder the one
+/// that the largest gradient of scores arrives at.
+int64_t row_of(const Trace& trace, int64_t step, const Spot& spot);
+
+/// How much gradient of a step's loss comes from target words after the one that comes in at it: 0 with a
+/// causal mask.
+double gradient_from_later(const Trace& trace, int64_t step);
+
+/// A head of a tensor [1, H, R, C], as [R, C].
+gradus::Tensor head_of(const gradus::Tensor& x, int64_t head);
+
+}  // namespace lens::transformer
