@@ -48,10 +48,11 @@ std::string settings_of(const TrainCommand& o, size_t pairs) {
   const gradus::nn::TransformerConfig& t = o.model.transformer;
   const std::string model =
       o.model.model == kTransformer
-          ? fmt::format("size {}, layers {} + {}, heads {}, feed-forward {}, dropout {}, {}, positions {}",
+          ? fmt::format("size {}, layers {} + {}, heads {}, feed-forward {}, dropout {}, {}, positions {}{}",
                         t.d_model, t.num_layers, t.num_layers, t.num_heads,
                         t.dim_feedforward ? t.dim_feedforward : 4 * t.d_model, t.dropout,
-                        t.norm_first ? "pre-LN" : "post-LN", t.positions)
+                        t.norm_first ? "pre-LN" : "post-LN", t.positions,
+                        t.temperature == 1 ? "" : fmt::format(", temperature {}", t.temperature))
           : fmt::format(
                 "embedding {}, hidden {}, layers {}, dropout {}, decoder {}, input feeding {}, "
                 "readout {}, heads {}, window {}, temperature {}",

@@ -247,8 +247,8 @@ TEST_CASE("a model directory is not overwritten by accident") {
 }
 
 TEST_CASE("train --model transformer: the same commands, the same directory") {
-  Arguments options = {"--model", "transformer", "--heads", "2",           "--ffn",
-                       "48",      "--layers",    "1",       "--positions", "learned"};
+  Arguments options = {"--model",  "transformer", "--heads",     "2",       "--ffn",         "48",
+                       "--layers", "1",           "--positions", "learned", "--temperature", "0.8"};
   Arguments first = options, more = options;
   first.insert(first.end(), {"--epochs", "8"});
   auto small_run = [](const std::string& out, const Arguments& own) {
@@ -266,6 +266,7 @@ TEST_CASE("train --model transformer: the same commands, the same directory") {
   CHECK(config.at("network").at("d_model") == 32);
   CHECK(config.at("network").at("dim_feedforward") == 48);
   CHECK(config.at("network").at("positions") == "learned");
+  CHECK(config.at("network").at("temperature") == 0.8);
   auto log = events("transformer", "validation");
   CHECK(log.back().at("valid_loss") < 0.5 * log.front().at("valid_loss").get<double>());
 

@@ -64,6 +64,7 @@ void check(translator::TrainCommand& o) {
   between(0, o.model.network.rnn.dropout, translator::kMostDropout, "--dropout");
   between(0, o.model.network.rnn.recurrent_dropout, translator::kMostDropout, "--recurrent-dropout");
   between(1e-300, o.model.network.attention_options.temperature, kMost, "--temperature");
+  between(1e-300, o.model.transformer.temperature, kMost, "--temperature");
   between(100, static_cast<double>(o.data.corpus_size), 2000000, "--corpus-size");
 }
 

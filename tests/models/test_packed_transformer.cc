@@ -39,6 +39,7 @@ std::vector<nn::TransformerConfig> configs() {
   out[4].num_heads = 1;
   out[5].num_layers = 3;
   out[5].num_heads = 20;
+  out[5].temperature = 0.5;
   return out;
 }
 
@@ -75,6 +76,7 @@ TEST_CASE("a Transformer with packed weights equals its layers step by step, thr
     CAPTURE(c.norm_first);
     CAPTURE(c.positions);
     CAPTURE(c.num_heads);
+    CAPTURE(c.temperature);
     nn::TransformerSeq2Seq model = model_of(c);
     Sources in = sources(5);
     auto packed = model.generator(), composed = model.composed_generator();

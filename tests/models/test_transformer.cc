@@ -84,6 +84,7 @@ TEST_CASE("the whole Transformer passes the gradient check") {
       config.tie_source = tie && norm_first;
       if (config.tie_source) config.target_vocabulary = config.source_vocabulary;
       config.positions = tie ? "sinusoidal" : "learned";
+      config.temperature = tie ? 1 : 0.4;
       nn::TransformerSeq2Seq model = make(config, DType::f64);
       CHECK(nn::named_parameters(model).back().name == "output.bias");
       nn::StateDict dict = nn::state_dict(model);

@@ -71,6 +71,27 @@ TEST_CASE("the mean over heads is what it says") {
       }
 }
 
+TEST_CASE("a temperature of 1 / sqrt(d) takes the scale away; a call's own scale goes before the layer's") {
+  NoGrad guard;
+  nn::MultiheadAttention scaled = in_double(6, 2),
+                         bare = in_double(6, 2, {.temperature = 1 / std::sqrt(3.0)});
+  CHECK(bare.scale == about(1));
+  const Tensor x = random({4, 3, 6}, 1);
+  const nn::AttendOptions as_wide{.causal = true, .scale = 1};
+  const ScaledDotProduct composed{
+      gradus::reference::scaled_dot_product_attention(
+          bare.project_queries(x), slice(bare.project_memory(x), 2, 0, 6),
+          slice(bare.project_memory(x), 2, 6, 12), {.heads = 2, .scale = 1, .causal = true}),
+      {}};
+  const Tensor expected = bare.finish(composed).output.value();
+  CHECK(all_close(bare(x, x, x, {.causal = true}).output.value(), expected, 1e-12, 1e-12));
+  CHECK(all_close(scaled(x, x, x, as_wide).output.value(), expected, 1e-12, 1e-12));
+  CHECK(max_abs_difference(scaled(x, x, x, {.causal = true}).output.value(), expected) > 1e-4);
+  nn::KeyValueCache cache;
+  for (int64_t t = 0; t < 4; ++t)
+    CHECK(all_close(bare.step(x.rows(t, t + 1), cache).value(), expected.rows(t, t + 1), 1e-12, 1e-12));
+}
+
 TEST_CASE("word by word with a cache is all at once") {
   NoGrad guard;
   nn::MultiheadAttention attention = in_double(6, 2);
@@ -105,4 +126,6 @@ TEST_CASE("MultiheadAttention: what is refused") {
         "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4; hint: 2 or 5 heads?");
   CHECK(test::error_of([&] { nn::MultiheadAttention(8, 0, rng); }) ==
         "[MultiheadAttention] num_heads must be positive: 0");
+  CHECK(test::error_of([&] { nn::MultiheadAttention(8, 2, rng, {.temperature = 0}); }) ==
+        "[MultiheadAttention] temperature must be positive: 0");
 }

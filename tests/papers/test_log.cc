@@ -2,6 +2,7 @@
 
 #include <papers/experiment.h>
 #include <papers/log.h>
+#include <papers/page.h>
 #include <papers/translations.h>
 #include <common/error.h>
 
@@ -107,6 +108,19 @@ TEST_CASE("of several evaluations each is had by its place, and its rows by the 
   CHECK(std::isnan(papers::results_at(logs, "1 .. 5", "aer").at(0)));
 }
 
+TEST_CASE("pages: why orders do not hold is told where one does not") {
+  papers::Page page;
+  page.findings = {{true, "one."}, {true, "two."}};
+  page.reasons = {"Because."};
+  const papers::Experiment any{"any", "anything", nullptr, nullptr};
+  CHECK(papers::markdown(any, page, {}).find("Because.") == std::string::npos);
+  CHECK(papers::index_row(any, page).ends_with("| 2 of 2 |\n"));
+  page.findings[1].holds = false;
+  CHECK(papers::markdown(any, page, {}).find("two.\n\n## Why orders do not hold\n\n- Because.\n\n") !=
+        std::string::npos);
+  CHECK(papers::index_row(any, page).ends_with("| 1 of 2 |\n"));
+}
+
 TEST_CASE("rising: an order holds where each mean is below the next, and NaN is below nothing") {
   const Finding clear = papers::rising({{"a", {1, 1.1}}, {"b", {2, 2.1}}, {"c", {5, 5.1}}});
   CHECK(clear.holds);
@@ -117,6 +131,9 @@ TEST_CASE("rising: an order holds where each mean is below the next, and NaN is 
   const Finding wrong = papers::rising({{"a", {0.3}}, {"b", {0.2}}}, {100, 0});
   CHECK_FALSE(wrong.holds);
   CHECK(wrong.text == "a (30) < b (20); not so: a and b.");
+  const Finding equal = papers::rising({{"a", {2, 3.5}}, {"b", {1, 3.5}}, {"c", {NAN}}});
+  CHECK_FALSE(equal.holds);
+  CHECK(equal.text.ends_with("; not so: b and c; not so, though the seeds do not tell them apart: a and b."));
   CHECK_FALSE(papers::rising({{"a", {1}}, {"b", {1}}}).holds);
   CHECK_FALSE(papers::rising({{"a", {NAN}}, {"b", {1}}}).holds);
   CHECK_FALSE(papers::rising({{"a", {1}}, {"b", {NAN}}}).holds);

@@ -231,6 +231,8 @@ TEST_CASE("what would be rebuilt wrongly is refused, and said by name") {
       {gru({.rnn = {.recurrent_dropout = 0.25}}), "recurrent_dropout 0.25 is not known: only 0"},
       {transformer({.num_heads = 4, .num_layers = 1}), "rebuilt"},
       {transformer({.num_heads = 4, .num_layers = 1, .positions = "none"}), "rebuilt"},
+      {transformer({.num_heads = 4, .num_layers = 1, .temperature = 0.5}),
+       "temperature 0.5 is not known: only 1"},
   };
   scratch::Directory scratch;
   std::string command = "python3 " TORCH_TESTS "/peer.py --refusals", expected;

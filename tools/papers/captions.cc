@@ -92,7 +92,8 @@ Page captions_page(const std::vector<Log>& logs) {
   Panel rests{.title = "Gaze on what is named, %",
               .x_name = "batches of 32 scenes",
               .factor = 100,
-              .guide = 1.0 / 16};
+              .guide = 1.0 / 16,
+              .guide_name = "without choice"};
   for (int64_t update : updates)  // a label at every fourth
     for (Panel* panel : {&right, &rests})
       panel->places.push_back(panel->places.size() % 4 == 3 ? std::to_string(update) : "");

@@ -13,6 +13,8 @@ namespace {
 using translator::utf8::markup;
 
 constexpr double kWidth = 480, kLeft = 52, kRight = 16, kPanel = 190, kLine = 20;
+constexpr double kFont = 15, kSmallFont = 13, kLetter = 0.54;  // a letter is about so wide, in heights
+constexpr double kLeastBar = 1.5;                              // so that 0 is seen to be a result
 constexpr size_t kColours = 6;
 
 // Each series has a colour, a dash and a mark: colours alone do not reach everyone.
@@ -22,10 +24,12 @@ const char* const kDash[kColours] = {"none", "9 4", "2 3", "12 3 3 3", "5 2", "1
 
 std::string style() {
   std::string out =
-      "text { font: 14px system-ui, sans-serif; fill: #18202b; } .quiet { fill: #566071; } .back { fill: "
-      "#ffffff; }\n.title { font-weight: 600; } .grid { stroke: #d5dae2; } .guide { stroke: #566071; "
-      "stroke-dasharray: 3 3; }\npolyline { fill: none; stroke-width: 2.5; } .range { stroke-width: 1.5; } "
-      ".band { fill-opacity: .15; }\n";
+      fmt::format(
+          "text {{ font: {}px system-ui, sans-serif; fill: #18202b; }} .small {{ font-size: {}px; }}\n",
+          kFont, kSmallFont) +
+      ".quiet { fill: #566071; } .back { fill: #ffffff; } .title { font-weight: 600; }\n"
+      ".grid { stroke: #d5dae2; } .guide { stroke: #566071; stroke-dasharray: 3 3; }\n"
+      "polyline { fill: none; stroke-width: 2.5; } .range { stroke-width: 1.5; }\n";
   auto colours = [](const char* const* of) {
     std::string rules;
     for (size_t i = 0; i < kColours; ++i)
@@ -45,6 +49,13 @@ std::string text(double x, double y, const std::string& what, const char* anchor
                  const char* kind = "quiet") {
   return fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", kind, x,
                      y, anchor, markup(what));
+}
+
+double width_of(const std::string& text) { return kLetter * kFont * translator::utf8::display_width(text); }
+
+std::string guide(double from, double to, double y) {
+  return fmt::format("<line class=\"guide\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
+                     from, to, y, y);
 }
 
 std::string mark(size_t series, double x, double y) {
@@ -94,11 +105,13 @@ std::string axes(const Panel& p, const Scale& s) {
     out += fmt::format("<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>",
                        kLeft, kWidth - kRight, s.y(v), s.y(v)) +
            text(kLeft - 8, s.y(v) + 5, tick(p.factor * v), "end");
-  if (std::isfinite(p.guide))
-    out += fmt::format("<line class=\"guide\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
-                       kLeft, kWidth - kRight, s.y(p.guide), s.y(p.guide));
+  if (std::isfinite(p.guide)) out += guide(kLeft, kWidth - kRight, s.y(p.guide));
+  bool crowded = false;
+  for (size_t i = 1; i < p.places.size(); ++i)
+    crowded = crowded || (width_of(p.places[i - 1]) + width_of(p.places[i])) / 2 + 3 > s.x(1) - s.x(0);
   for (size_t i = 0; i < p.places.size(); ++i)
-    out += text(s.x(static_cast<double>(i)), s.top + kPanel + kLine, p.places[i], "middle");
+    out += text(s.x(static_cast<double>(i)), s.top + kPanel + kLine, p.places[i], "middle",
+                crowded ? "quiet small" : "quiet");
   return out + text((kLeft + kWidth - kRight) / 2, s.top + kPanel + 2 * kLine, p.x_name, "middle");
 }
 
@@ -119,10 +132,11 @@ std::string drawn(const Panel& p, const Scale& s, size_t number) {
     // Side by side, so that equal values can all be seen: lines by little, bars by their width.
     const double shift = p.bars ? wide * (i_th - (count - 1) / 2) : 0.05 * (i_th - (count - 1) / 2);
     const double x = s.x(static_cast<double>(i) + shift), y = s.y(mean);
+    const double height = std::max(kLeastBar, s.y(p.low) - y);
     if (p.bars)
       out += fmt::format("<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>",
-                         number, s.x(static_cast<double>(i) + shift - 0.45 * wide), y,
-                         0.9 * wide * (s.x(1) - s.x(0)), s.y(p.low) - y);
+                         number, s.x(static_cast<double>(i) + shift - 0.45 * wide), s.y(p.low) - height,
+                         0.9 * wide * (s.x(1) - s.x(0)), height);
     else
       out += mark(number, x, y);
     if (*least < *most) out += range(p.bars ? kColours - 1 : number, x, s.y(*most), s.y(*least));
@@ -132,21 +146,33 @@ std::string drawn(const Panel& p, const Scale& s, size_t number) {
   return out + "\n";
 }
 
-// The names of the series, as many in a line as fit.
+// The names of several series and of the guide, as many in a line as fit.
 std::string legend(const Panel& p, double& y) {
   std::string out;
-  double x = kLeft;
-  for (size_t i = 0; i < p.series.size(); ++i) {
-    const double width = 50 + 7.3 * translator::utf8::display_width(p.series[i].name);
-    if (i > 0 && x + width > kWidth) {
+  double x = kWidth;
+  auto place = [&](const std::string& name, double sign) {
+    const double width = sign + 7 + width_of(name);
+    if (x + width > kWidth) {
       x = kLeft;
       y += kLine;
     }
-    if (!p.bars)
-      out += fmt::format("<polyline class=\"s{0}\" points=\"{1:.1f},{3:.1f} {2:.1f},{3:.1f}\"/>", i, x,
-                         x + 30, y - 5);
-    out += mark(i, x + 15, y - 5) + text(x + 37, y, p.series[i].name, "start", "");
-    x += width;
+    out += text(x + sign + 7, y, name, "start", "");
+    x += width + 16;
+    return x - width - 16;
+  };
+  for (size_t i = 0; i < p.series.size() && p.series.size() > 1; ++i) {
+    const double at = place(p.series[i].name, p.bars ? 11 : 30);
+    if (p.bars)
+      out += fmt::format("<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"11\" height=\"11\"/>", i, at,
+                         y - 10.5);
+    else
+      out += fmt::format("<polyline class=\"s{0}\" points=\"{1:.1f},{3:.1f} {2:.1f},{3:.1f}\"/>", i, at,
+                         at + 30, y - 5) +
+             mark(i, at + 15, y - 5);
+  }
+  if (!p.guide_name.empty()) {
+    const double at = place(p.guide_name, 30);
+    out += guide(at, at + 30, y - 5);
   }
   return out;
 }
@@ -159,13 +185,13 @@ std::string chart_svg(const std::string& title, const std::vector<Panel>& panels
   for (const Panel& p : panels) {
     y += kLine + 6;
     body += text(18, y, p.title, "start", "title");
-    y += kLine + 4;
+    y += 4;
     body += legend(p, y);
-    y += 14;
+    y += 16;
     Scale s{p, y};
     body += axes(p, s);
     for (size_t i = 0; i < p.series.size(); ++i) body += drawn(p, s, i);
-    y += kPanel + 2 * kLine + 12;
+    y += kPanel + (p.x_name.empty() ? 1 : 2) * kLine + 12;
   }
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "

@@ -21,10 +21,11 @@ struct Panel {
   bool log = false;                      ///< the y axis doubles from line to line; low is above 0
   double factor = 1;                     ///< of the numbers beside the y axis: 100 for per cent
   double guide = NAN;                    ///< a line across at this value, where it is a number
+  std::string guide_name = "";           ///< what the line is, in the legend
 };
 
 /// Panels one below the other, each with a line or bars of means for every series, and the range of the seeds.
-/// Values that are no numbers are left out. In the colours that the reader prefers, light or dark.
+/// A legend names the series where there are several: of a single one the title should tell. Values that are no numbers are left out. In the colours that the reader prefers, light or dark.
 std::string chart_svg(const std::string& title, const std::vector<Panel>& panels);
 
 }  // namespace papers

@@ -78,6 +78,12 @@ Page copy_page(const std::vector<Log>& logs) {
       "any length. The *Transformer* compares positions; those beyond 20 it never saw. *Without positions* "
       "its encoder gives equal symbols equal annotations in whatever order they stand, so no decoder can tell "
       "the order: it can know which symbols there are, not where.";
+  page.reasons = {
+      "Of three location-aware networks one loses its place in long copies: it has 29.6 symbols right of "
+      "40, 28.1 of 50 and 25.8 of 60. So it goes wrong near the same place, whatever is still to come, and "
+      "what is out of its place does not count. That the weights can go on from where they were does not "
+      "mean that every training finds just this; it was asked for 20 symbols only, for which other ways do "
+      "as well."};
   page.differences = {
       "The papers' tasks are others: bit vectors for Graves et al., speech for Chorowski et al., translation "
       "for Vaswani et al. Here there are 10 symbols, read as a translator reads words. The share of right "
@@ -106,7 +112,8 @@ Page copy_page(const std::vector<Log>& logs) {
     Panel panel{.title = fmt::format("{}: symbols right, %", capital(task)),
                 .x_name = fmt::format("symbols in a sequence; {} and fewer were practised", practised),
                 .factor = 100,
-                .guide = 0.1};
+                .guide = 0.1,
+                .guide_name = "chance"};
     Table table{
         fmt::format("{}: symbols right by the sequence's length, in per cent. Chance is 10.", capital(task)),
         {"model"},

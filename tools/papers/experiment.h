@@ -55,7 +55,8 @@ struct NumberFormat {
   double factor = 1;  ///< 100 for shares in per cent
   int digits = 1;
 };
-/// That each mean is below the next one. Says where it is not, and where the seeds do not tell two apart. A
+/// That each mean is below the next one. Says where it is not, and where the seeds do not tell two apart, be
+/// they as claimed or not. A
 /// mean that is no number is below nothing.
 Finding rising(const std::vector<Measured>& order, const NumberFormat& format = {});
 
@@ -71,6 +72,8 @@ struct Page {
   std::string svg, svg_text;  ///< the picture, and what it shows for who does not see it
   std::vector<Table> tables;
   std::vector<Finding> findings;
+  std::vector<std::string> reasons =
+      {};  ///< why some do not hold, as far as is known; shown where one does not
   std::vector<std::string> differences;  ///< from the paper
 };
 

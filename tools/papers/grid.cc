@@ -64,6 +64,21 @@ Page grid_page(const std::vector<Log>& logs) {
       "words out, which helps where there are many; sentences are short here. Around a predicted place it "
       "must find the place before anything in it can be learnt. Input feeding tells the decoder what it has "
       "looked at, so that it can go on from there.";
+  page.reasons = {
+      "*Input feeding.* It makes a decoder's input twice as wide, which has to be learnt in four epochs, "
+      "and gives little in return: sentences are short, and most words are translated in the order of the "
+      "source, so that a state knows what comes next without being told what was found. With location it "
+      "costs more than the seeds differ by, with general and local-p it does not.",
+      "*General behind location.* The seeds of general reach from 65 to 78 BLEU. A likely reason is that "
+      "its products are divided by nothing, so that the softmax is soon on one word and hardly passes a "
+      "gradient on, whether or not it is the right one ([transformer](transformer.md) has what the missing "
+      "division costs there). Location does well because the word order of the two languages is much the "
+      "same here.",
+      "*Local-p.* It is below the model without attention (17.9 and 33.2 BLEU): in four epochs it has not "
+      "found its place. A place more than two words off gives the right word no weight, and so no "
+      "gradient that would tell it to move there. With 40,000 pairs it does get there: 94.8 BLEU and an AER of "
+      "0.166 in [the attention race](../attention-race.md). So its rows measure how late it learns, and "
+      "with it fall the orders of the windows in tables 4 and 6."};
   page.differences = {
       "One layer of GRU that reads both ways, 64 units, the embedded English-French corpus at the size of "
       "the command above; the paper has four layers of LSTM of 1000 units that read one way, the source "
@@ -96,14 +111,10 @@ Page grid_page(const std::vector<Log>& logs) {
       "paper's program.",
       {"attention", "input feeding", "BLEU", "exact match", "perplexity", "AER"},
       {}};
-  Panel bleu{.title = "BLEU",
-             .x_name = "identity: concat as published; dashed: no attention",
-             .bars = true,
-             .factor = 100};
+  Panel bleu{.title = "BLEU", .x_name = "identity: concat as published", .bars = true, .factor = 100};
   bleu.series = {{"input feeding", {}}, {"without", {}}};
   Panel error = bleu;
   error.title = "Alignment error, %";
-  error.x_name = "identity: concat as published";
   for (const GridRow& row : kGridRows) {
     const std::vector<Log> some = of(row);
     if (some.empty()) continue;  // quick
@@ -117,6 +128,7 @@ Page grid_page(const std::vector<Log>& logs) {
                           shown(results(some, "perplexity"), 1, 2), none ? "-" : shown(aer, 1, 3)});
     if (none) {
       bleu.guide = translator::spread_of(hundredths(score)).mean;
+      bleu.guide_name = "no attention";
       continue;
     }
     // Those without input feeding come last: beside the bars that are there.

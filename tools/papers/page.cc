@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace papers {
@@ -39,6 +40,11 @@ std::string text_of(const Table& table) {
   return out + "\n";
 }
 
+size_t held(const Page& page) {
+  return static_cast<size_t>(
+      std::count_if(page.findings.begin(), page.findings.end(), [](auto& f) { return f.holds; }));
+}
+
 std::string text_of(const Finding& finding) {
   return fmt::format("- {} {}\n", finding.holds ? "Holds:" : "**Does not hold:**", finding.text);
 }
@@ -47,7 +53,7 @@ std::string text_of(const Finding& finding) {
 
 Finding rising(const std::vector<Measured>& order, const NumberFormat& format) {
   std::string text;
-  Words wrong, open;
+  Words wrong, close, open;
   for (size_t i = 0; i < order.size(); ++i) {
     const translator::Spread here = translator::spread_of(order[i].values);
     text += fmt::format("{}{} ({})", i == 0 ? "" : " < ", order[i].name,
@@ -55,16 +61,18 @@ Finding rising(const std::vector<Measured>& order, const NumberFormat& format) {
     if (i == 0) continue;
     const translator::Spread before = translator::spread_of(order[i - 1].values);
     const std::string pair = order[i - 1].name + " and " + order[i].name;
-    // Not the other way round, which NaN would pass.
-    const bool below = before.count > 0 && here.count > 0 && before.mean < here.mean;
+    const bool known = before.count > 0 && here.count > 0 && std::isfinite(here.mean - before.mean);
+    const bool below = known && before.mean < here.mean;
     if (!below)
-      wrong.push_back(pair);
+      (known && !translator::clearly_apart(before, here) ? close : wrong).push_back(pair);
     else if (!translator::clearly_apart(before, here))
       open.push_back(pair);
   }
   if (!wrong.empty()) text += fmt::format("; not so: {}", fmt::join(wrong, ", "));
+  if (!close.empty())
+    text += fmt::format("; not so, though the seeds do not tell them apart: {}", fmt::join(close, ", "));
   if (!open.empty()) text += fmt::format("; the seeds do not tell apart: {}", fmt::join(open, ", "));
-  return {wrong.empty(), text + "."};
+  return {wrong.empty() && close.empty(), text + "."};
 }
 
 std::string markdown(const Experiment& experiment, const Page& page, const std::vector<Log>& logs) {
@@ -88,18 +96,20 @@ std::string markdown(const Experiment& experiment, const Page& page, const std::
   for (const Table& table : page.tables) out += text_of(table);
   out += "## What was found\n\n";
   for (const Finding& finding : page.findings) out += text_of(finding);
+  if (!page.reasons.empty() && held(page) < page.findings.size()) {
+    out += "\n## Why orders do not hold\n\n";
+    for (const std::string& reason : page.reasons) out += "- " + reason + "\n";
+  }
   out += "\n## What is different from the paper\n\n";
   for (const std::string& difference : page.differences) out += "- " + difference + "\n";
   return out;
 }
 
 std::string index_row(const Experiment& experiment, const Page& page) {
-  const auto held =
-      std::count_if(page.findings.begin(), page.findings.end(), [](auto& f) { return f.holds; });
   return fmt::format(
       "| [{0}]({0}.md)<br>{1} | <a href=\"{0}.md\"><img src=\"{0}.svg\" width=\"240\" alt=\"\"></a> | {2} "
       "of {3} |\n",
-      experiment.name, experiment.shows, held, page.findings.size());
+      experiment.name, experiment.shows, held(page), page.findings.size());
 }
 
 std::string index_of(const std::vector<std::string>& rows) {

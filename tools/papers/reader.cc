@@ -102,7 +102,8 @@ Page reader_page(const std::vector<Log>& logs) {
   Panel panel{.title = "Answered right, %",
               .x_name = "batches of 32 stories",
               .factor = 100,
-              .guide = translator::spread_of(frequent).mean};
+              .guide = translator::spread_of(frequent).mean,
+              .guide_name = "most frequent marker"};
   for (int64_t update : updates)  // a label at every fourth
     panel.places.push_back(panel.places.size() % 4 == 3 ? std::to_string(update) : "");
   for (const Head& head : kHeads) {

@@ -71,8 +71,12 @@ Page stack_page(const std::vector<Log>& logs) {
     return translator::text_of(translator::spread_of(values), 100, 1);
   };
   Table table{"Strings of n = 1 to 60 all of whose known symbols are predicted, in per cent.", {"model"}, {}};
-  Panel panel{
-      .title = "Strings right, %", .x_name = "language", .bars = true, .factor = 100, .guide = 19.0 / 60};
+  Panel panel{.title = "Strings right, %",
+              .x_name = "language",
+              .bars = true,
+              .factor = 100,
+              .guide = 19.0 / 60,
+              .guide_name = "n < 20, trained on"};
   for (const std::string& language : kStackLanguages) {
     if (!present.count(language)) continue;
     table.head.push_back(language);

@@ -112,7 +112,8 @@ Page start_page(const std::vector<Log>& logs) {
   Panel panel{.title = "Symbols right, %",
               .x_name = "place in the sentence that is said",
               .factor = 100,
-              .guide = 0.1};
+              .guide = 0.1,
+              .guide_name = "chance"};
   for (size_t i = 1; i <= n; ++i) panel.places.push_back(std::to_string(i));
   for (size_t i = 1; i + kGroup - 1 <= n; i += kGroup)
     table.head.push_back(fmt::format("{} .. {}", i, i + kGroup - 1));

@@ -7,6 +7,7 @@
 #include <gradus/ops/shape.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace gradus::nn {
 namespace {
@@ -18,7 +19,7 @@ bool same(const Var& a, const Var& b) {
 
 ScaledDotProductOptions options_of(const MultiheadAttention& a, const AttendOptions& o) {
   return {.heads = a.num_heads,
-          .scale = o.scale,
+          .scale = o.scale != 0 ? o.scale : a.scale,
           .mask = o.mask,
           .causal = o.causal,
           .dropout = a.dropout,
@@ -94,10 +95,12 @@ MultiheadAttention::MultiheadAttention(int64_t embedding, int64_t heads, const R
   At at(rng.caller());
   must_be_positive("MultiheadAttention", "num_heads", num_heads);
   must_be_probability("MultiheadAttention", "dropout", dropout);
+  must_be_positive("MultiheadAttention", "temperature", o.temperature);
   if (embed_dim % num_heads != 0)
     fail("MultiheadAttention",
          fmt::format("embed_dim must be a multiple of num_heads: {}, {}", embed_dim, num_heads),
          heads_hint(embed_dim, num_heads));
+  scale = 1 / (std::sqrt(static_cast<double>(embed_dim / num_heads)) * o.temperature);
   int64_t E = embed_dim, kdim = o.kdim ? o.kdim : E, vdim = o.vdim ? o.vdim : E;
   auto weight = [&rng](int64_t out, int64_t in, const char* name) {
     Parameter p(Tensor({out, in}, DType::f32), name);
@@ -168,7 +171,8 @@ Var MultiheadAttention::step(const Input& x, KeyValueCache& cache) const {
   At at(x.caller());
   Var qkv = project(x, 0, 3);
   cache.append(slice(qkv, 2, embed_dim, 3 * embed_dim).value());
-  return finish(packed_cross_attention(slice(qkv, 2, 0, embed_dim), cache.used(), {.heads = num_heads}))
+  return finish(packed_cross_attention(slice(qkv, 2, 0, embed_dim), cache.used(),
+                                       {.heads = num_heads, .scale = scale}))
       .output;
 }
 

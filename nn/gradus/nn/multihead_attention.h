@@ -10,6 +10,7 @@ struct MultiheadAttentionOptions {
   int64_t kdim = 0, vdim = 0;  ///< sizes of keys and values; 0: embed_dim
   double dropout = 0;          ///< of the weights, under Training
   bool bias = true;
+  double temperature = 1;  ///< scores are divided by it, too: 1 / sqrt(E / num_heads) leaves q . k as it is
 };
 
 /// What a call may look at, and what it returns.
@@ -17,7 +18,7 @@ struct AttendOptions {
   Tensor mask = {};      ///< u8 [B, S], 1 = real key; undefined: all real
   bool causal = false;   ///< the queries are the last T of the S positions and look back only
   bool weights = false;  ///< return the weights too
-  double scale = 0;      ///< of the scores; 0: 1 / sqrt(E / heads)
+  double scale = 0;      ///< of the scores; 0: the layer's own
 };
 
 struct MultiheadAttentionOutput {
@@ -44,17 +45,19 @@ struct KeyValueCache {
 
 /// Multi-head attention (Vaswani et al. 2017, section 3.2.2), parameters as torch.nn.MultiheadAttention:
 ///   [q ; k ; v] = in_proj_weight x + in_proj_bias
-///   output = out_proj(concatenated heads), each attending by itself, scaled by 1 / sqrt(E / num_heads)
+///   output = out_proj(concatenated heads), each attending by itself, its scores times `scale`
 /// in_proj_weight [3E, E], or q_proj_weight [E, E], k_proj_weight [E, kdim], v_proj_weight [E, vdim] where
 /// those sizes differ; in_proj_bias [3E]. Everything is time-major: queries [T, B, E], keys
 /// and values [S, B, ..].
 struct MultiheadAttention {
   int64_t embed_dim, num_heads;
   double dropout;
+  double scale = 1;  ///< of the scores: 1 / (sqrt(E / num_heads) temperature)
   Parameter in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, in_proj_bias;
   Linear out_proj;
 
-  /// @throws Error "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4"
+  /// @throws Error "[MultiheadAttention] embed_dim must be a multiple of num_heads: 10, 4", or when the
+  /// temperature is not positive.
   MultiheadAttention(int64_t embed_dim, int64_t num_heads, const RngInput& rng,
                      const MultiheadAttentionOptions& options = {});
   /// One product projects all three where they are the same, and keys and values where they are.

@@ -13,6 +13,10 @@ Var around(const Var& x, const LayerNorm& norm, const Dropout& dropout, bool nor
   return norm(x + dropout(part(x)));
 }
 
+MultiheadAttentionOptions attention_options(const TransformerOptions& o) {
+  return {.dropout = o.dropout, .temperature = o.temperature};
+}
+
 std::string layer_name(size_t i) { return "layers." + std::to_string(i); }
 
 // All layers in turn; only the last one's weights are made, and only when wanted.
@@ -51,7 +55,7 @@ Var FeedForward::operator()(const Input& x) const {
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng,
                                                  const TransformerOptions& o)
-    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}),
+    : self_attn(d_model, nhead, rng, attention_options(o)),
       feed_forward(d_model, rng, o),
       norm1(d_model, o.layer_norm_eps, rng.caller()),
       norm2(d_model, o.layer_norm_eps, rng.caller()),
@@ -79,8 +83,8 @@ Var TransformerEncoder::operator()(const Input& x, const TransformerEncoderOptio
 
 TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead, const RngInput& rng,
                                                  const TransformerOptions& o)
-    : self_attn(d_model, nhead, rng, {.dropout = o.dropout}),
-      multihead_attn(d_model, nhead, rng, {.dropout = o.dropout}),
+    : self_attn(d_model, nhead, rng, attention_options(o)),
+      multihead_attn(d_model, nhead, rng, attention_options(o)),
       feed_forward(d_model, rng, o),
       norm1(d_model, o.layer_norm_eps, rng.caller()),
       norm2(d_model, o.layer_norm_eps, rng.caller()),

@@ -26,6 +26,7 @@ struct TransformerOptions {
   double dropout = 0.1;  ///< after each part, inside the feed-forward one, and of the attention weights
   std::string activation = "relu";  ///< or "gelu"
   bool norm_first = false;          ///< pre-LN
+  double temperature = 1;           ///< of all attentions, see MultiheadAttentionOptions
   double layer_norm_eps = 1e-5;
 };
 

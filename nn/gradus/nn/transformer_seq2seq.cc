@@ -15,7 +15,8 @@ TransformerOptions layer_options(const TransformerConfig& c) {
   return {.dim_feedforward = c.dim_feedforward ? c.dim_feedforward : 4 * c.d_model,
           .dropout = c.dropout,
           .activation = c.activation,
-          .norm_first = c.norm_first};
+          .norm_first = c.norm_first,
+          .temperature = c.temperature};
 }
 
 // Words [T, B] as vectors of length about 1 in each entry, so that positions do not drown them.

@@ -18,6 +18,7 @@ struct TransformerConfig {
   int64_t dim_feedforward = 0;  ///< 0: 4 d_model
   double dropout = 0;
   bool norm_first = true;                ///< pre-LN
+  double temperature = 1;                ///< of all attentions: scores are divided by it, besides sqrt(d)
   std::string activation = "relu";       ///< or "gelu"
   std::string positions = "sinusoidal";  ///< a name make_positions knows
   int64_t max_positions = 256;           ///< of learned positions

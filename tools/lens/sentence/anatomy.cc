@@ -1,7 +1,5 @@
 #include "anatomy.h"
 
-#include <cmath>
-
 #include <gradus/nn/attention/formed.h>
 #include <gradus/nn/attention/multihead.h>
 #include <gradus/ops.h>
@@ -31,7 +29,7 @@ Anatomy::Anatomy(const nn::Attention& attention) : attention_(attention) {
     multihead_ = &several->heads;
     heads = multihead_->num_heads;
     int64_t E = multihead_->embed_dim;
-    scale_ = 1 / std::sqrt(static_cast<double>(E / heads));
+    scale_ = multihead_->scale;
     bool packed = multihead_->in_proj_weight.defined();
     query_weight_ = packed ? slice(multihead_->in_proj_weight, 0, 0, E) : multihead_->q_proj_weight.var();
     if (multihead_->in_proj_bias.defined()) query_bias_ = slice(multihead_->in_proj_bias, 0, 0, E);

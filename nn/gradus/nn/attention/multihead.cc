@@ -1,7 +1,5 @@
 #include <gradus/nn/attention/multihead.h>
 
-#include <cmath>
-
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
@@ -10,9 +8,7 @@ MultiheadSourceAttention::MultiheadSourceAttention(const AttentionSizes& s, cons
     : Attention(s.options),
       heads(s.query_size, s.options.heads, rng, {.kdim = s.annotation_size, .vdim = s.annotation_size}) {}
 
-double MultiheadSourceAttention::scale() const {
-  return 1 / (std::sqrt(static_cast<double>(heads.embed_dim / heads.num_heads)) * options.temperature);
-}
+double MultiheadSourceAttention::scale() const { return heads.scale / options.temperature; }
 
 MultiheadAttentionOutput MultiheadSourceAttention::attend(const Input& queries,
                                                           const AttentionMemory& memory) const {

@@ -1,7 +1,6 @@
 #include <gradus/nn/packed/transformer.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 #include <numeric>
 
@@ -67,6 +66,7 @@ TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, int64_t 
   F = first.feed_forward.linear1.weight.shape()[0];
   V = model.output_bias.shape()[0];
   heads = first.self_attn.num_heads;
+  scale = static_cast<float>(first.self_attn.scale);
   norm_first = first.norm_first;
   for (const TransformerDecoderLayer& l : model.decoder.layers) layers.push_back(layer_of(l, E, rows));
   if (model.decoder.norm) last = norm_of(*model.decoder.norm);
@@ -160,8 +160,7 @@ void PackedTransformer::look_back(size_t layer, int member, const Share& rows) {
     std::copy_n(qkv + E, E, keys + length_ * E);
     std::copy_n(qkv + 2 * E, E, values + length_ * E);
     // Heads stand beside each other, like the sentences of a batch.
-    kernels::multiplicative_attention(length_ + 1, w.heads, d, d, keys, values, qkv,
-                                      1 / std::sqrt(static_cast<float>(d)), nullptr,
+    kernels::multiplicative_attention(length_ + 1, w.heads, d, d, keys, values, qkv, w.scale, nullptr,
                                       scores_.f32() + member * scores_.size(1), found_.f32() + r * E, d);
   }
 }
@@ -175,9 +174,8 @@ void PackedTransformer::look_at_source(size_t layer, int member, const Share& ro
     size_t b = static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)]);
     int64_t S = begin_[b + 1] - begin_[b], at = begin_[b] * E;
     kernels::multiplicative_attention(S, w.heads, d, d, source_[layer].keys.f32() + at,
-                                      source_[layer].values.f32() + at, projected_.f32() + r * E,
-                                      1 / std::sqrt(static_cast<float>(d)), nullptr, scores,
-                                      found_.f32() + r * E, d);
+                                      source_[layer].values.f32() + at, projected_.f32() + r * E, w.scale,
+                                      nullptr, scores, found_.f32() + r * E, d);
     if (!last || !weights_wanted_) continue;
     float* mean = alignment_.f32() + r * S_;
     std::fill_n(mean, S_, 0.0f);

@@ -26,6 +26,7 @@ struct TransformerWeights {
   };
 
   int64_t E, F, V, heads;
+  float scale;  ///< of all scores
   bool norm_first;
   std::vector<Layer> layers;
   std::optional<Norm> last;  ///< after the last layer
