@@ -263,6 +263,8 @@ TEST_CASE("an explanation is the explain page of a word") {
   const size_t begin = page.find("id=\"data\">") + 10;
   const json data = json_text::parse(page.substr(begin, page.find("</script>", begin) - begin));
   CHECK(data["show"]["step"] == 1);
+  CHECK(all().explain("transformer", "he sings", "", -1).find("travels back through a Transformer") !=
+        std::string::npos);
   CHECK(refusal([] {
           all().explain("model", "he sings", "il chante", 9);
         }).find("422 the translation has no word 9") == 0);

@@ -312,7 +312,7 @@ def command_line(lens, work):
     check(taken.returncode == 1 and 'cannot listen at http://127.0.0.1:%d/' % server.port in taken.stderr and '--port 0' in taken.stderr,
           'a port that is taken: %s' % taken)
     status, _, models = server.ask('GET', '/models')
-    check([m['name'] for m in json.loads(models)['models']] == ['the small model'], 'without a model its own is there: %s' % models)
+    check([m['name'] for m in json.loads(models)['models']] == ['the small model', 'the small Transformer'], 'without a model its own are there: %s' % models)
     server.end()
     check('warning' not in server.said, 'no warning: ' + server.said)
     everywhere = served.Served(lens, '--host', '0.0.0.0', cwd=work)

@@ -288,7 +288,7 @@ void add_serve(const Command& app, int& code) {
   auto o = std::make_shared<lens::ServeOptions>();
   Command c =
       app.add_command("serve", "A page on this machine: type a sentence, and see it translated word by word");
-  c.option("models", o->models, "Model directories (default: the small model that comes along)")
+  c.option("models", o->models, "Model directories (default: the two small models that come along)")
       .type_name("MODEL");
   c.option("-p,--port", o->port, "Where to listen; 0: any that is free").range(0, 65535).show_default();
   c.option("--host", o->host, "Address to listen at instead of 127.0.0.1 and [::1]: others may then ask, too")

@@ -107,6 +107,7 @@ int explain(const ExplainOptions& o) {
 }
 
 std::string explain_page(const Subject& subject, int64_t step) {
+  if (subject.model.transformer()) return transformer::page_of(subject, step);
   const Dissection d = subject.dissect();
   return assemble_page(
       "explain", to_json(subject, d, trace_sentence(d, step), {.digits = 6, .packed = true, .paths = false}));

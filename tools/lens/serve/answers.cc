@@ -166,7 +166,8 @@ ServedModels::ServedModels(const std::vector<std::string>& directories) {
     wanted.emplace_back(directory,
                         translator::utf8::printable(directory.substr(directory.find_last_of('/') + 1)));
   }
-  if (wanted.empty()) wanted = {{own_model(), "the small model"}};
+  if (wanted.empty())
+    wanted = {{own_model(), "the small model"}, {own_model("model-transformer"), "the small Transformer"}};
   for (const auto& [directory, plain] : wanted) {
     std::string name = plain;
     for (int n = 2; called(name); ++n) name = fmt::format("{} ({})", plain, n);
@@ -180,7 +181,7 @@ ServedModels::ServedModels(const std::vector<std::string>& directories) {
 
 const Served& ServedModels::find(const std::string& name) const {
   for (const auto& s : served_)
-    if (s->name == name || (name.empty() && served_.size() == 1)) return *s;
+    if (s->name == name || name.empty()) return *s;
   std::string names;
   for (const auto& s : served_) names += (names.empty() ? "" : ", ") + s->name;
   throw Refused(404, fmt::format("there is no model \"{}\"; served are: {}",

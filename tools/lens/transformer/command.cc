@@ -39,6 +39,16 @@ Spot spot_of(const ExplainOptions& o, const Trace& trace, int64_t step) {
   return strongest(trace, step, wanted);
 }
 
+std::string page_of(const Subject& subject, int64_t step) {
+  const Dissection d(*subject.model.transformer(), subject.source_ids, subject.target_ids);
+  Trace trace = differentiate(d);
+  if (step >= 0) trace.shown = step;
+  trace.spot = strongest(trace, trace.shown, {});
+  check(d, trace);
+  return assemble_page("transformer",
+                       to_json({subject, d, trace}, {.digits = 6, .packed = true, .paths = false}));
+}
+
 }  // namespace transformer
 
 int explain_transformer(const ExplainOptions& o, const Subject& subject) {

@@ -24,6 +24,8 @@ std::string name_of(const Sublayer& part, int64_t head = -1);
 
 /// The trace of kind "explain-transformer", see docs/trace-schema.md.
 json to_json(const Explained& x, const ExplainJson& options);
+/// The page of it: of the step shown first, from 0; -1: the one with the largest loss.
+std::string page_of(const Subject& subject, int64_t step);
 /// Its part "what_if": the network, for a page to compute with, and what the engine makes of some changes.
 json what_if_json(const Explained& x);
 /// What a terminal gets: all heads at a glance, and one of them with its stations, ways and norm.
