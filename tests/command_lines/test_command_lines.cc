@@ -193,9 +193,9 @@ TEST_CASE("what has no such name is told the nearest one that there is") {
   CHECK(count(said(TRANSLATOR, {"compare", "--attention", "dot,transfomer"}), "; hint: transformer?\n") == 1);
   CHECK(said(LENS, {"check", "sofmax"}) ==
         "lens: there is no operation sofmax: " + std::string(LENS) + " check lists them; hint: softmax?\n");
-  CHECK(said(LENS, {"lesson", "nine"}) == "lens: there is no lesson nine: they go from 0 to 12\n");
+  CHECK(said(LENS, {"lesson", "nine"}) == "lens: there is no lesson nine: they go from 0 to 18\n");
   CHECK(said(LENS, {"lesson", "atention"}) ==
-        "lens: there is no lesson atention: they go from 0 to 12; hint: attention?\n");
+        "lens: there is no lesson atention: they go from 0 to 18; hint: attention?\n");
   CHECK(said(BENCH, {"tarin"}) ==
         "bench: there is no command \"tarin\", only train, decode, floor, ops, scale; hint: train?\n");
 }

@@ -49,7 +49,7 @@ def report_page(page, name):
           name + ': the probe\'s weights')
     check(page.ask('document.querySelectorAll("#worst a").length') == 5, name + ': five links to explain pages')
     check(page.ask('document.querySelectorAll(".missing").length') == 0, name + ': nothing is missing')
-    check(page.ask('document.querySelectorAll("#curves svg").length') == 4, name + ': four charts')
+    check(page.ask('document.querySelectorAll("#curves svg:not([aria-hidden])").length') == 4, name + ': four charts')
 
 
 def pieces_report_page(page, name):
@@ -61,7 +61,7 @@ def pieces_report_page(page, name):
 def old_report_page(page, name):
     check(page.ask('document.querySelectorAll(".missing").length') == 4, name + ': entropy, attention, layers, worst are not logged')
     check('not logged' in page.ask('document.getElementById("layers").textContent'), name + ': layers say so')
-    check(page.ask('document.querySelectorAll("#curves svg").length') == 3, name + ': the other charts are there')
+    check(page.ask('document.querySelectorAll("#curves svg:not([aria-hidden])").length') == 3, name + ': the other charts are there')
 
 
 def ablate_page(page, name):

@@ -40,7 +40,7 @@ TEST_CASE("an option that both networks have is explained once, has one kind of 
     CHECK(found == 1);
     ++shared;
   }
-  CHECK(shared == 5);
+  CHECK(shared == 6);
   c.network.embedding_dim = 77;
   for (const Field& to : network_fields(c, "transformer"))
     for (const Field& from : network_fields(c, "gru"))

@@ -127,7 +127,7 @@ struct Gpt {
     for (int64_t t = 0; t < place.weight.shape()[0]; ++t) {
       Var z = logits(ids_of(text.substr(text.size() - 1)), t, seen.data());
       if (apart)
-        *apart = std::max(*apart, max_abs_difference(z.value(), logits(ids_of(text)).value().rows(t, t + 1)));
+        *apart = worse(*apart, max_abs_difference(z.value(), logits(ids_of(text)).value().rows(t, t + 1)));
       double u = rng.uniform();
       size_t c = 0;
       for (Tensor p = softmax(z).value(); c + 1 < kAlphabet.size() && u > p.at(c); ++c) u -= p.at(c);
