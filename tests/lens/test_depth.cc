@@ -14,7 +14,7 @@
 #include "../io/scratch.h"
 #include "../show_json.h"
 #include "../skip.h"
-#include "flow/depth.h"
+#include "depth/depth.h"
 #include "norms.h"
 #include "page/schema.h"
 #include "subjects.h"

@@ -10,7 +10,7 @@
 #include <common/utf8.h>
 
 #include "commands.h"
-#include "depth.h"
+#include "depth/depth.h"
 #include "explain/explain.h"
 #include "flow.h"
 #include "jobs.h"

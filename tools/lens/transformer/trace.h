@@ -99,4 +99,17 @@ double gradient_from_later(const Trace& trace, int64_t step);
 /// A head of a tensor [1, H, R, C], as [R, C].
 gradus::Tensor head_of(const gradus::Tensor& x, int64_t head);
 
+/// Where a step's loss looks, by source word, each adding up to 1: what is drawn in place of gradients, and the
+/// gradient itself.
+struct Shares {
+  /// Attention rollout (Abnar & Zuidema 2020): the weights' mean over heads, half and half with the residual,
+  /// multiplied through all layers.
+  std::vector<double> rollout;
+  /// Weights times what their gradient lowers the loss by, of all heads and layers of cross-attention.
+  std::vector<double> weighted;
+  /// |dL_t/dx_j|, x the word as it comes into the encoder.
+  std::vector<double> gradient;
+};
+Shares shares_of(const Trace& trace, int64_t step);
+
 }  // namespace lens::transformer

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "chart.h"
+#include "flow/chart.h"
 #include "depth.h"
 
 namespace lens {

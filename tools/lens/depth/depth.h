@@ -8,7 +8,7 @@
 #include <gradus/nn/transformer.h>
 
 #include "commands.h"
-#include "flow.h"
+#include "flow/flow.h"
 
 namespace lens {
 
