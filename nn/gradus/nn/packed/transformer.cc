@@ -1,6 +1,7 @@
 #include <gradus/nn/packed/transformer.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 #include <numeric>
 
