@@ -18,18 +18,12 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
+import browser  # noqa: E402
 import served  # noqa: E402
+from browser import check  # noqa: E402
 
 MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools', 'lens', 'model')
 APPLES = {'text': "he doesn't like apples"}
-failures = 0
-
-
-def check(ok, what):
-    global failures
-    if not ok:
-        failures += 1
-        print('FAILED: ' + what)
 
 
 def status_of(answer):
@@ -348,8 +342,8 @@ def main(lens):
         ends(lens, work)
         command_line(lens, work)
         check([sorted(files) for _, _, files in os.walk(work)] == before, 'nothing is written')
-    print('%d failures' % failures)
-    return 1 if failures else 0
+    print('%d failures' % browser.failures)
+    return 1 if browser.failures else 0
 
 
 if __name__ == '__main__':
