@@ -45,6 +45,18 @@ std::string saved(const std::filesystem::path& folder, const std::string& attent
   return out;
 }
 
+// The trace of a flow, held to its schema; the picture is written beside it.
+json traced(FlowOptions& o, const std::filesystem::path& folder) {
+  o.json = true;
+  o.out = (folder / "flow.json").string();
+  o.svg = (folder / "flow.svg").string();
+  CHECK(flow(o) == 0);
+  const json trace = json_text::parse(text_of(o.out));
+  const auto found = problems(trace, trace_schema());
+  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  return trace;
+}
+
 }  // namespace
 
 TEST_CASE("untrained, without attention the first of 30 words gets next to nothing, with it its share") {
@@ -182,13 +194,7 @@ TEST_CASE("a model beside one without attention") {
   o.versus = saved(folder.path(), "none", false, 2);
   o.source = "the cat eats fish";
   o.target = "le chat mange";
-  o.json = true;
-  o.out = (folder.path() / "flow.json").string();
-  o.svg = (folder.path() / "flow.svg").string();
-  CHECK(flow(o) == 0);
-  json trace = json_text::parse(text_of(o.out));
-  auto found = problems(trace, trace_schema());
-  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  const json trace = traced(o, folder.path());
   CHECK(trace["versus"] == true);
   const json& r = trace["results"][0];
   CHECK(r["source"] == json({"the", "cat", "eats", "fish", "</s>"}));
@@ -273,13 +279,7 @@ TEST_CASE("lens flow of a Transformer: its sentence, and what does not go with i
   model.save_weights(o.model);
   o.source = "the cat eats fish";
   o.target = "le chat mange";
-  o.json = true;
-  o.out = (folder.path() / "flow.json").string();
-  o.svg = (folder.path() / "flow.svg").string();
-  CHECK(flow(o) == 0);
-  json trace = json_text::parse(text_of(o.out));
-  auto found = problems(trace, trace_schema());
-  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  const json trace = traced(o, folder.path());
   CHECK(trace["transformer"] == true);
   const json& r = trace["results"][0];
   CHECK(r["cell"] == "transformer");
