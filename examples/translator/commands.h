@@ -10,6 +10,7 @@
 #include <translator/data.h>
 #include <translator/given_pairs.h>
 #include <translator/model.h>
+#include <translator/steering.h>
 #include <translator/trainer.h>
 
 // The commands of the program: what they are told, and what they do. main.cc fills the structs from the
@@ -123,10 +124,12 @@ struct TranslateCommand {
   std::optional<std::string> sentence;  ///< none: standard input, line by line
   gradus::nn::SearchOptions search;
   LookOptions look;
+  SteeringOptions steering;
   int64_t n_best = 1;
   bool map = false, scores = false, alignments = false;
   bool pieces = false;  ///< the map shows pieces, not words
-  bool json = false;
+  bool json = false, moses = false;
+  bool prefix_column = false;  ///< lines have a prefix behind a tab
   CommonOptions common;
 };
 

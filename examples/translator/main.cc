@@ -99,8 +99,7 @@ void add_corpus_command(const Command& app, CorpusCommand& o, int& exit_code) {
       "--verb-final", o.verb_final,
       "The same French words in the order of a language that puts heads last: \"il pommes les ne aime pas\"");
   file(c, "-o,--out", o.out, "TSV file: English, French; - is stdout").show_default();
-  c.flag("--links", o.links,
-         "A third column with the word alignment in Moses form (0-0 1-2, token numbers)");
+  c.flag("--links", o.links, "A third column with the word alignment in Moses form (0-0 1-2, token numbers)");
   file(c, "--alignments", o.alignments, "File for the alignments alone, a line each");
   c.flag("--tokens", o.tokens, "Tokens with spaces between them instead of readable text");
   c.callback([&o, &exit_code] { exit_code = run(o); });
@@ -156,7 +155,7 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
 void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) {
   TrainCommand& t = o.train;
   o.attentions = {"none",     "uniform", "bahdanau", "dot",       "general", "concat",
-                   "location", "local-m", "local-p",  "multihead", "oracle",  "transformer"};
+                  "location", "local-m", "local-p",  "multihead", "oracle",  "transformer"};
   Command c = app.add_command("compare", "Train one model for each attention and seed, and compare them");
   Word racers = attention_name(t.model.network.attention);
   racers.names.push_back("transformer");
@@ -191,6 +190,9 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
   c.option("model", o.model, "Model directory").required().type_name("DIR");
   c.option("sentence", o.sentence, "What to translate (default: stdin)");
   add_search_options(c, o.search);
+  add_steering_options(c, o.steering, o.search.sampling);
+  c.flag("--prefix-column", o.prefix_column,
+         "Lines are source TAB prefix: what the translation of this one begins with");
   add_look_options(c, o.look);
   c.option("--max-length", o.search.max_length, "Words at most (default: twice the source and 10)")
       .range(1, 100000);
@@ -205,7 +207,9 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
          "Add a column with the log probability (nats), and one with unknown words where there "
          "are any");
   c.flag("--alignments", o.alignments, "Add a column with the strongest source word of each word (0-0 1-2)");
-  c.flag("--json", o.json, "A JSON object a line, with what is asked for");
+  auto json = c.flag("--json", o.json, "A JSON object a line, with what is asked for");
+  c.flag("--moses", o.moses, "Lines as Moses writes its n best: number ||| text ||| features ||| score")
+      .excludes(json);
   add_common_options(c, o.common);
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }

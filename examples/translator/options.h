@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdlib>
 #include <string>
 
 #include <common/command_line.h>
@@ -20,11 +21,73 @@ inline void add_common_options(const command_line::Command& c, CommonOptions& o)
   c.flag("-v,--verbose", o.verbose, "Say on stderr which BLAS kernels and how many threads are used");
 }
 
+/// What a search takes, and what it ranks by.
 inline void add_search_options(const command_line::Command& c, gradus::nn::SearchOptions& o) {
   c.option("-k,--beam-size", o.beam_size, "Hypotheses kept; 1 is greedy").show_default().range(1, 100);
-  c.option("--length-penalty", o.length_penalty, "Alpha of Wu et al. 2016; 0 is off")
-      .show_default()
+  auto alpha_of = [](const std::string& value) {
+    char* end = nullptr;
+    const double alpha = std::strtod(value.c_str(), &end);
+    return value.empty() || *end != 0 ? -1 : alpha;
+  };
+  c.option(
+       "--length-penalty",
+       [&o, alpha_of](const std::string& value) {
+         o.average = value == "average";
+         if (!o.average) o.length_penalty = alpha_of(value);
+       },
+       "Alpha of Wu et al. 2016, 0 is off; or average: log probability a token (default: 1)")
+      .check([alpha_of](const std::string& value) {
+        const bool fits = value == "average" || (alpha_of(value) >= 0 && alpha_of(value) <= 100);
+        return fits ? "" : "must be from 0 to 100, or average";
+      })
+      .type_name("FLOAT|average");
+  c.option("--coverage-penalty", o.coverage_penalty,
+           "Beta of Wu et al. 2016: how much source words that were not looked at lower a score (default: 0)")
       .range(0, 100);
+  c.option("--min-length", o.min_length, "Tokens at least (default: 0)").range(0, 100000);
+  c.option("--no-repeat-ngram", o.no_repeat_ngram,
+           "So many tokens in a row never come twice (default: they may)")
+      .range(1, 1000);
+  c.flag(
+      "--exact-stop", [&o] { o.exact_stop = 1; },
+      "Go on, or stop sooner, until nothing in the beam can become better than what is taken");
+}
+
+/// What translations are told besides.
+inline void add_steering_options(const command_line::Command& c, SteeringOptions& o,
+                                 gradus::nn::Sampling& sampling) {
+  c.option("--prefix", o.prefix, "What every translation begins with").type_name("TEXT");
+  auto alternatives =
+      c.flag("--alternatives", o.alternatives,
+             "The most probable words after the prefix, --n-best of them, each with its best completion");
+  auto words = [&](const char* name, std::vector<std::string>& list, const char* help) {
+    return c.option(name, list, help).expected(1, 1).take_all().type_name("TEXT");
+  };
+  words("--forbid", o.forbid, "A word or phrase that no translation has; may be given several times");
+  auto require = words("--require", o.require,
+                       "A word or phrase that each translation has; may be given several times; "
+                       "wants a --beam-size of 5 or more");
+  auto sample = c.flag("--sample", o.sample, "Draw words at random by their probability, --n-best times");
+  sample.excludes(require);
+  sample.excludes(alternatives);
+  c.option("--seed", o.seed, "With --sample: the same seed draws the same words, whatever else is translated")
+      .show_default()
+      .needs(sample);
+  c.option("--temperature,--sample-temperature", sampling.temperature,
+           "With --sample: below 1 nearer to the most probable words, above 1 nearer to chance (default: 1)")
+      .positive()
+      .needs(sample);
+  c.option("--sample-top-k", sampling.top_k, "With --sample: from so many most probable words (default: all)")
+      .range(1, 1000000)
+      .needs(sample);
+  c.option("--top-p,--sample-top-p", sampling.top_p,
+           "With --sample: from the fewest most probable words that have this probability (default: 1)")
+      .range(1e-6, 1)
+      .needs(sample);
+  c.option("--min-p,--sample-min-p", sampling.min_p,
+           "With --sample: from words this many times as probable as the most probable one (default: 0)")
+      .range(0, 1)
+      .needs(sample);
 }
 
 /// What is looked at, of a trained model.

@@ -70,27 +70,30 @@ class LineReader {
 
 class Translator {
  public:
-  explicit Translator(TranslateCommand& o) : o_(o), model_(Model::load(o.model)) {
+  explicit Translator(TranslateCommand& o)
+      : o_(o), model_(Model::load(o.model)), steering_(o.steering, model_) {
     apply(o.look, model_);
     generator_ = model_.network->generator();
     o.search.weights = o.map || o.alignments;
-    o.search.beam_size = std::max(o.search.beam_size, o.n_best);
-    o.search.scores = o.scores;
+    // A sample is a hypothesis: with a beam there would be more of them than are asked for.
+    o.search.beam_size = o.steering.sample ? o.n_best : std::max(o.search.beam_size, o.n_best);
+    o.search.scores = o.scores || o.moses;
+    if (o.search.exact_stop > 0) o.search.exact_stop = o.n_best;
     if (o.map && !model_.network->attends()) tell("translator: this model has no attention to draw\n");
   }
 
   int sentence(const std::string& text) {
-    Segmented source;
-    if (auto fault = read(text, source); !fault.empty()) throw InputError("the sentence", 0, fault);
-    tell_unknown("", source);
-    print(source, translated({source})[0], 1);
+    Waiting line{.source = {}, .told = steering_.of(0), .number = 0};
+    if (auto fault = read(text, line.source); !fault.empty()) throw InputError("the sentence", 0, fault);
+    tell_unknown("", line.source);
+    print(line, translated({line})[0], 1);
     return 0;
   }
 
   // Standard input: one line (n_best lines) out for each line in, whatever is wrong with it.
   int lines(bool prompt) {
     // Line by line at a prompt; from a pipe, blocks of lines go through together, in order.
-    const size_t block = prompt ? 1 : 256;
+    const size_t block = prompt ? 1 : kBlock;
     if (prompt)
       tell("{} to {}. One sentence a line; Ctrl-D ends.\n", model_.config.source_language,
            model_.config.target_language);
@@ -99,14 +102,7 @@ class Translator {
     for (;;) {
       if (prompt) fmt::print(stderr, "> ");
       if (!input.next(text)) break;
-      ++read_;
-      Segmented source;
-      if (auto fault = read(text, source); !fault.empty()) {
-        complain(read_, fault);
-        source = {};
-      }
-      tell_unknown(InputError::locate("standard input", read_) + ": ", source);
-      waiting_.push_back(std::move(source));
+      take_line(text);
       if (waiting_.size() == block) flush();
     }
     flush();
@@ -115,9 +111,37 @@ class Translator {
   }
 
  private:
+  // Lines that are sorted by length and translated together: enough that batches are of like lengths, few
+  // enough that what is kept of them is small.
+  static constexpr size_t kBlock = 1024;
+
+  struct Waiting {
+    Segmented source;
+    gradus::nn::SentenceSearch told;
+    int64_t number;  // of the line, from 0
+  };
+
+  void take_line(const std::string& text) {
+    Waiting line{.source = {}, .told = {}, .number = read_++};
+    const size_t tab = o_.prefix_column ? text.find('\t') : std::string::npos;
+    std::string fault = read(text.substr(0, tab), line.source);
+    try {
+      line.told = steering_.of(line.number, tab == std::string::npos ? "" : text.substr(tab + 1));
+    } catch (const InputError& e) {
+      fault = e.what();
+    }
+    if (!fault.empty()) {
+      complain(read_, fault);
+      line.source = {};
+    }
+    tell_unknown(InputError::locate("standard input", read_) + ": ", line.source);
+    waiting_.push_back(std::move(line));
+  }
+
   // A line, split; what is returned says why it has nothing that can be translated.
   std::string read(const std::string& text, Segmented& source) const {
-    if (text.size() > LineReader::kLongest) return fmt::format("has more than {} bytes", LineReader::kLongest);
+    if (text.size() > LineReader::kLongest)
+      return fmt::format("has more than {} bytes", LineReader::kLongest);
     if (auto bad = utf8::describe_invalid_byte(text); !bad.empty()) return bad;
     source = model_.reads.split(text);
     return model_.length_fault(source.pieces.size());
@@ -139,22 +163,36 @@ class Translator {
       tell("translator: {}unknown: {}\n", where, fmt::join(words, ", "));
   }
 
-  std::vector<std::vector<Translation>> translated(const std::vector<Segmented>& sources) const {
-    return translate(model_, *generator_, sources, o_.search, {.threads = o_.common.threads});
+  std::vector<std::vector<Translation>> translated(const std::vector<Waiting>& lines) const {
+    std::vector<Segmented> sources;
+    gradus::nn::SearchOptions options = o_.search;
+    for (const Waiting& line : lines) {
+      sources.push_back(line.source);
+      options.sentences.push_back(line.told);
+    }
+    if (!o_.steering.any() && !o_.prefix_column) options.sentences.clear();
+    return steering_.translate(*generator_, sources, options, {.threads = o_.common.threads});
   }
 
-  // At least `lines` lines, the missing ones empty: who counts them can tell which belong together.
-  void print(const Segmented& source, const std::vector<Translation>& found, int64_t lines) const {
+  // At least `lines` lines, the missing ones empty: who counts them can tell which belong together. Moses's
+  // lines tell it themselves.
+  void print(const Waiting& line, const std::vector<Translation>& found, int64_t lines) const {
+    const Segmented& source = line.source;
     int64_t n = source.pieces.empty() ? 0 : std::min<int64_t>(o_.n_best, static_cast<int64_t>(found.size()));
     for (int64_t i = 0; i < n; ++i) {
       const Translation& t = found[static_cast<size_t>(i)];
       const Segmented target = model_.writes.words_of(t.tokens);
       const WordPicture words = picture_of(source, target, t.weights);
       const WordPicture shown = o_.pieces ? picture_of_pieces(source, target, t.weights) : words;
-      fmt::print("{}\n", o_.json ? json_of(source, t, words, shown) : text_of(source, t, words));
+      fmt::print("{}\n", o_.json    ? json_of(line, i, t, target, words, shown)
+                         : o_.moses ? moses_line(line.number, t)
+                                    : text_of(source, t, words));
       if (o_.map && !o_.json) fmt::print("{}", draw_heat_map(shown, heat_map_options(terminal_style(1))));
+      if (!t.complete)
+        tell("translator: {}: no translation of so many words has all that --require asks for\n",
+             InputError::locate("standard input", line.number + 1));
     }
-    for (int64_t i = n; i < lines; ++i) fmt::print("{}\n", o_.json ? "{\"translation\":null}" : "");
+    for (int64_t i = n; i < lines && !o_.moses; ++i) fmt::print("{}\n", o_.json ? json_of_none(line, i) : "");
   }
 
   std::string text_of(const Segmented& source, const Translation& t, const WordPicture& words) const {
@@ -166,11 +204,47 @@ class Translator {
     return text;
   }
 
-  std::string json_of(const Segmented& source, const Translation& t, const WordPicture& words,
-                      const WordPicture& shown) const {
-    nlohmann::ordered_json j = {{"translation", model_.writes.join(t.tokens)},
-                                {"source_words", source.words}};
-    if (o_.scores) j["log_probability"] = t.log_probability;
+  // The features are the two that a score is made of: log probability in nats, and tokens, </s> among them.
+  std::string moses_line(int64_t number, const Translation& t) const {
+    std::string text;
+    for (char c : model_.writes.join(t.tokens)) c == '|' ? text += "&#124;" : text += c;
+    return fmt::format("{} ||| {} ||| LogProbability= {:.4f} Length= {} ||| {:.4f}", number, text,
+                       t.log_probability, t.log_probabilities.size(), t.score);
+  }
+
+  // What identifies a translation among the others.
+  static nlohmann::ordered_json identity(const Waiting& line, int64_t rank) {
+    return {{"sentence", line.number}, {"rank", rank}};
+  }
+
+  static std::string json_of_none(const Waiting& line, int64_t rank) {
+    nlohmann::ordered_json j = identity(line, rank);
+    j["translation"] = nullptr;
+    return json_text::dump(j);
+  }
+
+  std::string json_of(const Waiting& line, int64_t rank, const Translation& t, const Segmented& target,
+                      const WordPicture& words, const WordPicture& shown) const {
+    const Segmented& source = line.source;
+    nlohmann::ordered_json j = identity(line, rank);
+    j["translation"] = model_.writes.join(t.tokens);
+    j["source_words"] = source.words;
+    if (o_.scores) {
+      j["log_probability"] = t.log_probability;
+      j["score"] = t.score;
+      j["words"] = target.words;
+      // Of a word, the sum over its pieces; the last is that of </s>, where the search did not end before.
+      std::vector<double> of_words(target.words.size());
+      for (size_t i = 0; i < t.tokens.size(); ++i)
+        of_words[static_cast<size_t>(target.word_of[i])] += t.log_probabilities[i];
+      if (t.log_probabilities.size() > t.tokens.size()) of_words.push_back(t.log_probabilities.back());
+      j["word_log_probabilities"] = of_words;
+    }
+    if (o_.pieces) {
+      j["source_pieces"] = source.pieces;
+      j["pieces"] = t.tokens;
+      if (o_.scores) j["piece_log_probabilities"] = t.log_probabilities;
+    }
     if (const auto not_known = unknown(source); !not_known.empty()) j["unknown"] = not_known;
     if (o_.alignments) j["alignment"] = format_moses(links_of(words));
     if (o_.map)
@@ -192,17 +266,17 @@ class Translator {
     try {
       found = translated(waiting_);
     } catch (const std::exception&) {
-      int64_t number = read_ - static_cast<int64_t>(waiting_.size());
-      for (const Segmented& source : waiting_) found.push_back(alone(++number, source));
+      for (const Waiting& line : waiting_) found.push_back(alone(line));
     }
     for (size_t i = 0; i < waiting_.size(); ++i) print(waiting_[i], found[i], o_.n_best);
     std::fflush(stdout);
     waiting_.clear();
   }
 
-  std::vector<Translation> alone(int64_t number, const Segmented& source) {
+  std::vector<Translation> alone(const Waiting& line) {
+    const int64_t number = line.number + 1;
     try {
-      return translated({source})[0];
+      return translated({line})[0];
     } catch (const gradus::Error& e) {
       complain(number, e.message());
     } catch (const std::bad_alloc&) {
@@ -215,8 +289,9 @@ class Translator {
 
   TranslateCommand& o_;
   Model model_;
+  Steering steering_;
   std::unique_ptr<gradus::nn::Generator> generator_;
-  std::vector<Segmented> waiting_;  // the last of the lines that were read
+  std::vector<Waiting> waiting_;  // the last of the lines that were read
   int64_t read_ = 0;
   int code_ = 0;
 };
@@ -225,6 +300,9 @@ class Translator {
 
 int run(TranslateCommand& o) {
   apply(o.common);
+  if (o.steering.sample && o.search.beam_size > 1)
+    throw UsageError("--sample draws words: it goes without --beam-size");
+  if (o.map && o.moses) throw UsageError("--moses has no room for --attention-map");
   Translator translator(o);
   return o.sentence ? translator.sentence(*o.sentence) : translator.lines(isatty(0) && isatty(1));
 }

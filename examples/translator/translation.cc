@@ -12,6 +12,9 @@ Translation to_translation(const Model& model, const nn::Hypothesis& h, const Se
                            bool keep_weights) {
   Translation out;
   out.log_probability = h.log_probability;
+  out.score = h.score;
+  out.log_probabilities = h.log_probabilities;
+  out.complete = h.complete;
   for (size_t t = 0; t < h.tokens.size(); ++t) {
     std::string token = model.target.token(h.tokens[t]);
     if (h.tokens[t] == nn::kUnk && t < h.weights.size()) {

@@ -138,7 +138,7 @@ TEST_CASE("a seed draws the same words each time, others draw others") {
     auto drawn = [&](uint64_t seed, double temperature) {
       nn::SearchOptions options{.max_length = 8};
       options.sentences.assign(3, {.seed = seed});
-      options.sampling_temperature = temperature;
+      options.sampling.temperature = temperature;
       return found(*model, options)[0][0].tokens;
     };
     CHECK(drawn(1, 1) == drawn(1, 1));
@@ -173,7 +173,7 @@ TEST_CASE("words are drawn as often as they are probable") {
     if (s.sentence == 0) ++times[s.considered[0].token];
     return true;
   };
-  options.sampling_temperature = 0.7;
+  options.sampling.temperature = 0.7;
   for (uint64_t seed = 0; seed < kDraws; ++seed) {
     options.sentences.assign(3, {.seed = seed});
     found(model, options);
@@ -262,10 +262,9 @@ TEST_CASE("threads share sentences that are told something") {
 
 TEST_CASE("what a search cannot be told is an error") {
   const auto all = translators();
-  auto told = [&](std::vector<nn::SentenceSearch> sentences, int64_t beam = 1, double temperature = 1) {
-    nn::SearchOptions options{.beam_size = beam};
+  auto told = [&](std::vector<nn::SentenceSearch> sentences) {
+    nn::SearchOptions options;
     options.sentences = std::move(sentences);
-    options.sampling_temperature = temperature;
     return error_of([&] { found(*all[0], options); });
   };
   CHECK(told({{}, {}}).find("[translate] options.sentences has 2 entries for 3 sentences") == 0);
@@ -273,7 +272,5 @@ TEST_CASE("what a search cannot be told is an error") {
   CHECK(told({{.prefix = {-1}}, {}, {}}).find("[translate] no translation has the word -1") == 0);
   CHECK(told({{.prefix = {8}}, {}, {}}).find("there is no word 8: the vocabulary has 8") !=
         std::string::npos);
-  CHECK(told({{.seed = 1}, {}, {}}, 2).find("drawn with a beam_size of 1: 2") != std::string::npos);
-  CHECK(told({{}, {}, {}}, 1, 0).find("sampling_temperature must be above 0: 0") != std::string::npos);
   CHECK(told({{.hidden = {4}}, {}, {}}).find("[start] hidden positions are 0 .. 3: 4") == 0);
 }

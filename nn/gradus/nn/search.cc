@@ -11,37 +11,30 @@
 namespace gradus::nn {
 namespace {
 
-// One row of one step: the word, and the row of the step before that it continues.
+// One row of one step: the word, what it costs, and the row of the step before that it continues.
 struct Entry {
   int64_t parent;
   int32_t token;
+  double log_probability = 0;
 };
 
-struct Candidate : Entry {
-  double log_probability;
-};
-
-constexpr int64_t kMostRows = 1000;  // of a sentence; candidates grow with their square
-
-void check_beam(int64_t beam_size) {
-  if (beam_size < 1) fail("translate", "beam_size must be at least 1: " + std::to_string(beam_size));
-  if (beam_size > kMostRows)
-    fail("translate", fmt::format("beam_size must be at most {}: {}", kMostRows, beam_size));
-}
+using Fate = SearchStep::Fate;
 
 class Beam {
  public:
   Beam(IncrementalDecoder& decoder, const Tensor& lengths, const SearchOptions& options)
       : decoder_(decoder),
         options_(options),
+        lengths_(lengths),
         B_(lengths.numel()),
         K_(options.beam_size),
-        scored_(options.scores || options.beam_size > 1 || options.watch) {
-    check_beam(K_);
-    check_sentences();
+        scored_(options.scores || options.beam_size > 1 || options.watch || options.min_length > 0 ||
+                options.no_repeat_ngram > 0) {
+    options.check();
+    take_sentences();
     for (int64_t b = 0; b < B_; ++b) {
       limit_.push_back(max_target_length(lengths.i32()[b], options));
-      live_.push_back({b, 0.0});
+      live_.push_back({b});
     }
     results_.resize(static_cast<size_t>(B_));
     // That room is made for: a limit may be any number.
@@ -53,13 +46,13 @@ class Beam {
     rows_.reserve(rows);
     candidates_.reserve(static_cast<size_t>(K_ * (K_ + 1)));
     best_.reserve(static_cast<size_t>(K_ + 1));
-    never_ = {options.pad, options.bos};
     previous_ = Tensor({std::max<int64_t>(1, B_ * K_)}, DType::i32);
     if (!scored_) words_ = Tensor(previous_.shape(), DType::i32);
   }
 
   std::vector<std::vector<Hypothesis>> run() {
     previous_.fill(options_.bos);
+    never_ = {options_.pad, options_.bos};
     while (!live_.empty() && !stopped_) {
       int64_t R = static_cast<int64_t>(live_.size());
       Tensor previous = previous_.rows(0, R);
@@ -73,41 +66,61 @@ class Beam {
       decoder_.select(rows_);
     }
     for (auto& list : results_) {
-      std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.score > b.score; });
+      std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) {
+        return a.complete != b.complete ? a.complete : a.score > b.score;
+      });
       if (static_cast<int64_t>(list.size()) > K_) list.resize(static_cast<size_t>(K_));
     }
     return std::move(results_);
   }
 
  private:
+  // A hypothesis that goes on.
   struct Row {
     int64_t sentence;
-    double log_probability;
+    double log_probability = 0;
+    int64_t sample = -1;  // which of the sentence's generators draws its words; -1: none did yet
+    RequiredPhrases::State said = {};
+  };
+  // What it could go on with: the word, and what it is then.
+  struct Candidate : Entry {
+    Row row;
+    Fate fate = Fate::cut;
   };
 
   int64_t steps() const { return static_cast<int64_t>(begin_.size()); }
 
-  void check_sentences() {
+  void take_sentences() {
     if (options_.sentences.empty()) return;
     if (static_cast<int64_t>(options_.sentences.size()) != B_)
       fail("translate",
            fmt::format("options.sentences has {} entries for {} sentences", options_.sentences.size(), B_));
-    if (!(options_.sampling_temperature > 0))
-      fail("translate",
-           fmt::format("sampling_temperature must be above 0: {}", options_.sampling_temperature));
     for (const SentenceSearch& own : options_.sentences) {
-      if (own.seed && K_ > 1) fail("translate", fmt::format("words are drawn with a beam_size of 1: {}", K_));
-      scored_ = scored_ || own.seed;
-      random_.emplace_back(own.seed.value_or(0));
+      if (own.seed && !own.required.empty())
+        fail("translate", "phrases can be required of a search, not of words that are drawn");
+      scored_ = scored_ || own.seed || !own.forbidden.empty() || !own.required.empty();
+      required_.emplace_back(own.required);
+      for (int64_t k = 0; k < K_; ++k) {
+        const Rng random(own.seed.value_or(0));
+        random_.push_back(k == 0 ? random : random.split(static_cast<uint64_t>(k)));
+      }
       for (int32_t v : own.prefix)
-        if (v < 0 || forbidden(v)) fail("translate", fmt::format("no translation has the word {}", v));
+        if (v < 0 || v == options_.pad || v == options_.bos)
+          fail("translate", fmt::format("no translation has the word {}", v));
     }
   }
+
+  // Null when nothing is asked of any sentence.
+  const SentenceSearch* asked(int64_t sentence) const {
+    return options_.sentences.empty() ? nullptr : &options_.sentences[sentence];
+  }
+
+  bool draws(int64_t sentence) const { return asked(sentence) && asked(sentence)->seed; }
 
   // Takes the step that `logits` are of: rows of a sentence stand together, sentences in their order.
   void advance(const Tensor& logits) {
     begin_.push_back(history_.size());
-    if (options_.weights) keep_weights();
+    if (options_.weights || options_.coverage_penalty != 0) keep_weights();
     next_.clear();
     rows_.clear();
     int64_t R = static_cast<int64_t>(live_.size());
@@ -122,40 +135,32 @@ class Beam {
   void advance_sentence(int64_t first, int64_t end, const Tensor& logits) {
     int64_t b = live_[first].sentence;
     candidates_.clear();
-    for (int64_t row = first; row < end; ++row) best_of_row(row, logits);
-    if (candidates_.size() > 1)
+    for (int64_t row = first; row < end; ++row) consider(row, logits);
+    if (candidates_.size() > 1 && !draws(b))
       std::stable_sort(candidates_.begin(), candidates_.end(),
-                       [](auto& x, auto& y) { return x.log_probability > y.log_probability; });
+                       [](auto& x, auto& y) { return x.row.log_probability > y.row.log_probability; });
+    share_out(b);
     size_t begin = next_.size();
-    int64_t rank = 0, kept = 0;
     SearchStep seen{b, steps() - 1, {}, {}, {}};
     for (const Candidate& c : candidates_) {
-      SearchStep::Fate fate = SearchStep::Fate::cut;
-      if (c.token == options_.eos) {
-        if (rank < K_) {
-          finish(b, steps() - 2, c.parent, c.log_probability);
-          fate = SearchStep::Fate::finished;
-        }
-      } else if (kept < K_) {
-        ++kept;
-        fate = SearchStep::Fate::kept;
+      if (c.fate == Fate::finished) finish(steps() - 2, c.parent, c.row, c.log_probability);
+      if (c.fate == Fate::kept) {
         previous_.i32()[next_.size()] = c.token;
-        next_.push_back({b, c.log_probability});
+        next_.push_back(c.row);
         rows_.push_back(c.parent);
-        history_.push_back({c.parent, c.token});
+        history_.push_back(c);
       }
-      ++rank;
-      if (options_.watch) seen.considered.push_back({c.parent - first, c.token, c.log_probability, fate});
+      if (options_.watch)
+        seen.considered.push_back({c.parent - first, c.token, c.row.log_probability, c.fate});
     }
     if (options_.watch && !stopped_) {
       seen.logits = logits.rows(first, end);
       if (decoder_.weights().defined()) seen.weights = decoder_.weights().rows(first, end);
       stopped_ = !options_.watch(seen);
     }
-    bool done = static_cast<int64_t>(results_[b].size()) >= K_ || kept == 0;
+    bool done = begin == next_.size() || !worth_going_on(b, begin);
     if (!done && steps() >= limit_[b]) {
-      for (size_t i = begin; i < next_.size(); ++i)
-        finish(b, steps() - 1, static_cast<int64_t>(i), next_[i].log_probability);
+      for (size_t i = begin; i < next_.size(); ++i) finish(steps() - 1, static_cast<int64_t>(i), next_[i]);
       done = true;
     }
     if (!done) return;
@@ -164,74 +169,138 @@ class Beam {
     history_.resize(begin_.back() + begin);
   }
 
-  bool forbidden(int64_t v) const { return v == options_.pad || v == options_.bos; }
+  // Which candidates of sentence b, most probable first, finish, go on, and are cut.
+  void share_out(int64_t b) {
+    const RequiredPhrases* required = requires_phrases(b) ? &required_[b] : nullptr;
+    // Of those that go on, so many for each number of tokens of the required phrases, so that the probable
+    // ones, which have not said them, do not crowd out those that have; what is over goes to the latter.
+    room_.assign(static_cast<size_t>(required ? required->tokens() + 1 : 1), K_);
+    if (required) {
+      const auto banks = static_cast<int64_t>(room_.size());
+      std::fill(room_.begin(), room_.end(), K_ / banks);
+      room_.back() += K_ % banks;
+    }
+    int64_t rank = 0, kept = 0;
+    for (Candidate& c : candidates_) {
+      const bool among_best = rank++ < K_;
+      if (c.token == options_.eos) {
+        if (among_best) c.fate = Fate::finished;
+        continue;
+      }
+      int64_t& room = room_[static_cast<size_t>(required ? required->tokens_said(c.row.said) : 0)];
+      if (room == 0) continue;
+      c.fate = Fate::kept;
+      --room;
+      ++kept;
+    }
+    for (auto bank = static_cast<int64_t>(room_.size()) - 1; required && bank >= 0; --bank)
+      for (Candidate& c : candidates_)
+        if (kept < K_ && c.fate == Fate::cut && c.token != options_.eos &&
+            required->tokens_said(c.row.said) == bank) {
+          c.fate = Fate::kept;
+          ++kept;
+        }
+  }
 
-  // The K + 1 most probable words after one hypothesis: one of them may be </s>, which leaves K to go on with.
-  // Without logits the best is in words_.
-  void best_of_row(int64_t row, const Tensor& logits) {
-    const int32_t forced = forced_word(live_[row].sentence);
+  // Whether the hypotheses of sentence b that go on, from next_[begin] on, can still come among its results.
+  bool worth_going_on(int64_t b, size_t begin) const {
+    const std::vector<Hypothesis>& found = results_[b];
+    if (options_.exact_stop == 0) return static_cast<int64_t>(found.size()) < K_;
+    // Further words lower the log probability; at best they cost nothing, and divided by the most it is highest.
+    double best = -HUGE_VAL;
+    for (size_t i = begin; i < next_.size(); ++i)
+      best = std::max(best, normalised(next_[i].log_probability, static_cast<double>(limit_[b])));
+    return std::count_if(found.begin(), found.end(), [&](auto& h) { return h.score >= best; }) <
+           options_.exact_stop;
+  }
+
+  double normalised(double log_probability, double n) const {
+    return log_probability / (options_.average ? n : std::pow((5.0 + n) / 6.0, options_.length_penalty));
+  }
+
+  // The words that one hypothesis can go on with. Without logits the best is in words_.
+  void consider(int64_t row, const Tensor& logits) {
+    const Row& own = live_[row];
+    const int32_t forced = forced_word(own.sentence);
     if (!logits.defined()) {
       int32_t v = forced >= 0 ? forced : words_.i32()[row];
-      if (v >= 0) candidates_.push_back({{row, v}, 0});
+      if (v >= 0) candidates_.push_back({{row, v}, own});
       return;
     }
-    int64_t V = logits.size(1);
+    const int64_t V = logits.size(1);
     const float* x = logits.f32() + row * V;
-    if (forced >= V) fail("translate", fmt::format("there is no word {}: the vocabulary has {}", forced, V));
-    // With one hypothesis to a sentence, what stands behind the best word is never taken.
-    int64_t first = forced >= 0                  ? forced
-                    : draws(live_[row].sentence) ? drawn(x, V, random_[live_[row].sentence])
-                    : K_ == 1                    ? kernels::argmax(x, V)
-                                                 : -1;
-    if (first >= 0 && !forbidden(first)) best_.assign(1, static_cast<int32_t>(first));
-    else best_words(x, V, K_ == 1 ? 1 : std::min(K_ + 1, V));
-    double log_sum = kernels::log_sum_exp(x, V);
-    for (int32_t v : best_) candidates_.push_back({{row, v}, live_[row].log_probability + x[v] - log_sum});
+    best_.clear();
+    if (forced < 0) forbid(row);
+    if (forced >= 0)
+      best_.push_back(known(forced, V));
+    else if (draws(own.sentence))
+      draw(own, x, V);
+    else
+      best_words(x, V, K_ == 1 ? 1 : std::min(K_ + 1, V));
+    if (forced < 0 && requires_phrases(own.sentence)) add_required(own, V);
+    const double log_sum = kernels::log_sum_exp(x, V);
+    for (size_t i = 0; i < best_.size(); ++i) {
+      Candidate c{{row, best_[i], x[best_[i]] - log_sum}, own};
+      c.row.log_probability += c.log_probability;
+      if (forced < 0 && own.sample < 0 && draws(own.sentence)) c.row.sample = static_cast<int64_t>(i);
+      if (requires_phrases(own.sentence)) c.row.said = required_[own.sentence].after(own.said, best_[i]);
+      candidates_.push_back(c);
+    }
+  }
+
+  static int32_t known(int32_t word, int64_t V) {
+    if (word < 0 || word >= V)
+      fail("translate", fmt::format("there is no word {}: the vocabulary has {}", word, V));
+    return word;
   }
 
   // The word that this step must take; -1: the search's own.
   int32_t forced_word(int64_t sentence) const {
-    if (options_.sentences.empty()) return -1;
-    const std::vector<int32_t>& prefix = options_.sentences[sentence].prefix;
+    if (!asked(sentence)) return -1;
+    const std::vector<int32_t>& prefix = asked(sentence)->prefix;
     const auto t = static_cast<size_t>(steps() - 1);
     return t < prefix.size() ? prefix[t] : -1;
   }
 
-  bool draws(int64_t sentence) const {
-    return !options_.sentences.empty() && options_.sentences[sentence].seed;
+  // never_: the words that this hypothesis must not go on with.
+  void forbid(int64_t row) {
+    const SentenceSearch* own = asked(live_[row].sentence);
+    never_.resize(2);
+    const bool lacks = own && !required_[live_[row].sentence].complete(live_[row].said);
+    if (lacks || steps() <= options_.min_length) never_.push_back(options_.eos);
+    if (options_.no_repeat_ngram == 0 && (!own || own->forbidden.empty())) return;
+    std::vector<int32_t> said;
+    walk_back(steps() - 2, row, [&](int64_t, const Entry& e) { said.push_back(e.token); });
+    std::reverse(said.begin(), said.end());
+    if (options_.no_repeat_ngram > 0) add_repeating(options_.no_repeat_ngram, said, never_);
+    if (own) add_forbidden(own->forbidden, said, never_);
   }
 
-  // A word that may be produced; where all others are below the smallest number the most probable one.
-  int64_t drawn(const float* x, int64_t V, Rng& random) const {
-    double top = -HUGE_VAL, total = 0;
-    int64_t word = -1;
-    auto part = [&](int64_t v) { return std::exp((x[v] - top) / options_.sampling_temperature); };
-    for (int64_t v = 0; v < V; ++v)
-      if (!forbidden(v) && x[v] > top) {
-        top = x[v];
-        word = v;
-      }
-    for (int64_t v = 0; v < V; ++v)
-      if (!forbidden(v)) total += part(v);
-    double left = random.uniform() * total;
-    for (int64_t v = 0; v < V; ++v) {
-      if (forbidden(v)) continue;
-      left -= part(v);
-      if (left < 0) return v;
+  bool may(int64_t v) const { return std::find(never_.begin(), never_.end(), v) == never_.end(); }
+
+  // best_: a word drawn for the row's sample, or, when its sentence has drawn none yet, for all of them.
+  void draw(const Row& own, const float* x, int64_t V) {
+    const int64_t first = std::max<int64_t>(own.sample, 0), end = own.sample < 0 ? K_ : first + 1;
+    for (int64_t k = first; k < end; ++k) {
+      Rng& random = random_[static_cast<size_t>(own.sentence * K_ + k)];
+      if (int32_t v = sampler_.draw(options_.sampling, x, V, never_, random); v >= 0) best_.push_back(v);
     }
-    return word;
   }
 
-  // best_: positions of the largest logits, largest first; of equal ones the first.
+  // best_: positions of the largest logits, largest first; of equal ones the first. Of a beam one more than it
+  // has hypotheses, since one of the words may be </s>, which leaves as many to go on with.
   void best_words(const float* x, int64_t V, int64_t wanted) {
-    best_.clear();
+    if (wanted == 1) {
+      if (int64_t first = kernels::argmax(x, V); may(first))
+        return best_.push_back(static_cast<int32_t>(first));
+    }
     auto full = [&] { return static_cast<int64_t>(best_.size()) == wanted; };
     int64_t v = 0;
     for (; v < V && !full(); ++v)
-      if (!forbidden(v)) insert(x, static_cast<int32_t>(v));
+      if (may(v)) insert(x, static_cast<int32_t>(v));
     if (best_.empty()) return;
     while ((v = kernels::first_above(x, v, V, x[best_.back()])) < V) {
-      if (!forbidden(v)) {
+      if (may(v)) {
         best_.pop_back();
         insert(x, static_cast<int32_t>(v));
       }
@@ -245,52 +314,92 @@ class Beam {
         v);
   }
 
+  bool requires_phrases(int64_t sentence) const {
+    return asked(sentence) && required_[static_cast<size_t>(sentence)].tokens() > 0;
+  }
+
+  // Adds to best_ the words that bring a required phrase on.
+  void add_required(const Row& own, int64_t V) {
+    std::vector<int32_t> words;
+    required_[own.sentence].add_next(own.said, words);
+    for (int32_t v : words)
+      if (may(known(v, V)) && std::find(best_.begin(), best_.end(), v) == best_.end()) best_.push_back(v);
+  }
+
   void keep_weights() {
     const Tensor& w = decoder_.weights();
-    if (!w.defined()) return;
+    if (!w.defined()) {
+      if (options_.coverage_penalty != 0)
+        fail("translate", "coverage_penalty needs a model with alignment weights");
+      return;
+    }
     S_ = w.size(1);
     weights_begin_.push_back(weights_.size());
     weights_.insert(weights_.end(), w.f32(), w.f32() + w.numel());
   }
 
-  // A result of sentence b: the hypothesis that stood in `row` after step t. It is cut off there if that was
-  // the last step, else </s> followed.
-  void finish(int64_t b, int64_t t, int64_t row, double log_probability) {
-    Hypothesis h = walk_back(t, row);
+  // A result: the hypothesis that stood in `row` after step t and is `last` now. It is cut off there if that was
+  // the last step, else </s> followed, and cost so much.
+  void finish(int64_t t, int64_t row, const Row& last, double of_end = 0) {
+    const int64_t b = last.sentence;
+    Hypothesis h;
     h.finished = t + 1 < steps();
-    if (h.finished && !weights_begin_.empty()) h.weights.push_back(weights_at(t + 1, row));
-    h.log_probability = log_probability;
-    double n = static_cast<double>(h.tokens.size()) + h.finished;
-    h.score = log_probability / std::pow((5.0 + n) / 6.0, options_.length_penalty);
+    h.complete = !asked(b) || required_[b].complete(last.said);
+    const bool weights = !weights_begin_.empty();
+    auto look = [&](int64_t step, int64_t parent) {
+      const float* w = weights_.data() + weights_begin_[step] + parent * S_;
+      h.weights.emplace_back(w, w + S_);
+    };
+    if (h.finished) {
+      if (scored_) h.log_probabilities.push_back(of_end);
+      if (weights) look(t + 1, row);
+    }
+    walk_back(t, row, [&](int64_t step, const Entry& e) {
+      h.tokens.push_back(e.token);
+      if (scored_) h.log_probabilities.push_back(e.log_probability);
+      if (weights) look(step, e.parent);
+    });
+    std::reverse(h.tokens.begin(), h.tokens.end());
+    std::reverse(h.log_probabilities.begin(), h.log_probabilities.end());
+    std::reverse(h.weights.begin(), h.weights.end());
+    h.log_probability = last.log_probability;
+    h.score = normalised(last.log_probability, static_cast<double>(h.tokens.size()) + h.finished);
+    if (options_.coverage_penalty != 0)
+      h.score += options_.coverage_penalty * log_coverage(h, lengths_.i32()[b]);
+    if (!options_.weights) h.weights.clear();
     results_[b].push_back(std::move(h));
   }
 
-  std::vector<float> weights_at(int64_t t, int64_t row) const {
-    const float* w = weights_.data() + weights_begin_[t] + row * S_;
-    return {w, w + S_};
+  // sum_s log min(sum_t a_ts, 1), </s> of a source of so many words left out.
+  static double log_coverage(const Hypothesis& h, int64_t length) {
+    double sum = 0;
+    for (int64_t s = 0; s + 1 < length; ++s) {
+      double seen = 0;
+      for (const auto& row : h.weights) seen += row[static_cast<size_t>(s)];
+      sum += std::log(std::clamp(seen, 1e-4, 1.0));
+    }
+    return sum;
   }
 
-  // Tokens (and weights) up to and including step t, for the hypothesis that stood in `row` after it.
-  Hypothesis walk_back(int64_t t, int64_t row) const {
-    Hypothesis h;
+  // What the hypothesis that stood in `row` after step t took at steps t, t - 1, ..., 0.
+  template <class Visit>
+  void walk_back(int64_t t, int64_t row, Visit visit) const {
     for (; t >= 0; --t) {
       const Entry& e = history_[begin_[t] + static_cast<size_t>(row)];
-      h.tokens.push_back(e.token);
+      visit(t, e);
       row = e.parent;
-      if (!weights_begin_.empty()) h.weights.push_back(weights_at(t, row));
     }
-    std::reverse(h.tokens.begin(), h.tokens.end());
-    std::reverse(h.weights.begin(), h.weights.end());
-    return h;
   }
 
   IncrementalDecoder& decoder_;
   SearchOptions options_;
+  Tensor lengths_;
   int64_t B_, K_, S_ = 0;
-  bool scored_, stopped_ = false;  // the latter by `watch`
-  std::vector<Rng> random_;        // of each sentence
+  bool scored_, stopped_ = false;          // the latter by `watch`
+  std::vector<Rng> random_;                // of each sentence's samples
+  std::vector<RequiredPhrases> required_;  // of each sentence, where anything is asked of them
   std::vector<int64_t> limit_;
-  std::vector<int32_t> never_;  // words that are not produced
+  std::vector<int32_t> never_;  // words that are not produced: pad, bos, and those that `forbid` adds
   Tensor previous_,
       words_;  // of each row: the word before a step, and, in a greedy search without scores, after it
   std::vector<Row> live_, next_;  // before and after a step
@@ -300,107 +409,17 @@ class Beam {
   std::vector<float> weights_;    // [rows, S] of each step, by rows BEFORE it is taken (the parents)
   std::vector<size_t> weights_begin_;
   std::vector<Candidate> candidates_;
+  std::vector<int64_t> room_;
   std::vector<int32_t> best_;
+  Sampler sampler_;
   std::vector<std::vector<Hypothesis>> results_;
 };
 
 }  // namespace
 
-int64_t max_target_length(int64_t source_length, const SearchOptions& options) {
-  return options.max_length > 0 ? options.max_length : 2 * source_length + 10;
-}
-
 std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const Tensor& lengths,
                                             const SearchOptions& options) {
   return Beam(decoder, lengths, options).run();
-}
-
-namespace {
-
-std::vector<std::vector<int32_t>> hidden_of(const SearchOptions& options) {
-  std::vector<std::vector<int32_t>> all;
-  bool any = false;
-  for (const SentenceSearch& own : options.sentences) {
-    any = any || !own.hidden.empty();
-    all.push_back(own.hidden);
-  }
-  return any ? all : std::vector<std::vector<int32_t>>();
-}
-
-std::vector<std::vector<Hypothesis>> translate_together(const Generator& generator, const Tensor& source,
-                                                        const Tensor& lengths, const SearchOptions& options,
-                                                        int64_t search_rows) {
-  int64_t longest = 0;
-  for (int64_t b = 0; b < lengths.numel(); ++b)
-    longest = std::max(longest, max_target_length(lengths.i32()[b], options));
-  auto decoder = generator.start(source, lengths,
-                                 {.rows_per_sentence = options.beam_size,
-                                  .max_steps = longest,
-                                  .weights = options.weights,
-                                  .search_rows = search_rows,
-                                  .pool = options.pool,
-                                  .hidden = hidden_of(options)});
-  return search(*decoder, lengths, options);
-}
-
-// Every n-th sentence from `first` on, without the padding they do not need, and their lengths.
-std::pair<Tensor, Tensor> shard_of(const Tensor& source, const Tensor& lengths, int64_t first, int64_t n) {
-  int64_t B = source.size(1), count = (B - first + n - 1) / n, S = 1;
-  Tensor own({count}, DType::i32);
-  for (int64_t i = 0; i < count; ++i) {
-    own.i32()[i] = lengths.i32()[first + i * n];
-    S = std::max<int64_t>(S, own.i32()[i]);
-  }
-  S = std::min(S, source.size(0));
-  Tensor ids({S, count}, DType::i32);
-  for (int64_t s = 0; s < S; ++s)
-    for (int64_t i = 0; i < count; ++i) ids.i32()[s * count + i] = source.i32()[s * B + first + i * n];
-  return {ids, own};
-}
-
-}  // namespace
-
-std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Input& source_ids,
-                                               const Tensor& lengths, const SearchOptions& options) {
-  At at(source_ids.caller());
-  const Tensor& source = source_ids.value();
-  check_beam(options.beam_size);
-  if (source.dtype() != DType::i32 || source.dims() != 2 || lengths.dtype() != DType::i32 ||
-      lengths.shape() != Shape{source.size(1)})
-    fail("translate", "sources must be i32 [S, B] and lengths i32 [B]: " + source.shape().str() + " and " +
-                          lengths.shape().str());
-  // A thread with few rows reads all weights for them: then the threads had better share the weights.
-  constexpr int64_t kRowsWorthAThread = 4;
-  const int64_t B = lengths.numel(), rows = B * options.beam_size;
-  const int64_t threads = options.pool ? options.pool->size() : 1;
-  if (threads == 1 || rows < kRowsWorthAThread * threads || B < threads || options.watch)
-    return translate_together(generator, source, lengths, options, rows);
-  std::vector<std::vector<std::vector<Hypothesis>>> parts(static_cast<size_t>(threads));
-  SearchOptions alone = options;
-  alone.pool = nullptr;
-  options.pool->run([&](int k) {
-    auto [own, own_lengths] = shard_of(source, lengths, k, threads);
-    SearchOptions how = alone;
-    how.sentences.clear();
-    for (size_t b = static_cast<size_t>(k); b < options.sentences.size(); b += static_cast<size_t>(threads))
-      how.sentences.push_back(options.sentences[b]);
-    parts[static_cast<size_t>(k)] = translate_together(generator, own, own_lengths, how, rows);
-  });
-  std::vector<std::vector<Hypothesis>> out(static_cast<size_t>(B));
-  for (int64_t b = 0; b < B; ++b) {
-    auto& list = parts[static_cast<size_t>(b % threads)][static_cast<size_t>(b / threads)];
-    if (options.weights)  // one row length for all, the batch's
-      for (Hypothesis& h : list)
-        for (auto& row : h.weights) row.resize(static_cast<size_t>(source.size(0)));
-    out[static_cast<size_t>(b)] = std::move(list);
-  }
-  return out;
-}
-
-std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Input& source,
-                                               const Tensor& lengths, const SearchOptions& options) {
-  At at(source.caller());
-  return translate(*model.generator(), source, lengths, options);
 }
 
 }  // namespace gradus::nn

@@ -6,6 +6,8 @@
 
 #include <gradus/autograd.h>
 #include <gradus/nn/incremental.h>
+#include <gradus/nn/phrases.h>
+#include <gradus/nn/sampling.h>
 
 namespace gradus::nn {
 
@@ -14,9 +16,13 @@ struct SentenceSearch {
   std::vector<int32_t> prefix =
       {};  ///< the target's first words, whatever their probability; the search goes on from there
   std::vector<int32_t> hidden = {};  ///< source positions that are read, but that no step looks at
-  /// Words are drawn from softmax(logits / sampling_temperature) instead of taken, by a generator of this seed:
-  /// the same seed draws the same words. Needs beam_size 1.
+  /// Words are drawn as options.sampling says instead of taken: beam_size samples, each by a generator of its
+  /// own that this seed makes. The same seed draws the same words.
   std::optional<uint64_t> seed = {};
+  std::vector<Phrase> forbidden = {};  ///< that no translation has, but where the prefix has it
+  /// That each translation has, in any order: the beam is shared out among hypotheses that have said different
+  /// numbers of their tokens (Post and Vilar 2018, 1804.06609). Not where words are drawn.
+  std::vector<Phrase> required = {};
 };
 
 /// A step that one sentence's search has taken. R rows of it were there before the step.
@@ -35,20 +41,32 @@ struct SearchStep {
 };
 
 struct SearchOptions {
-  int64_t beam_size = 1;      ///< 1: greedy
-  /// Alpha of Wu et al. 2016: score = log p / ((5 + n) / 6)^alpha, n counts </s>; 0 = off.
+  int64_t beam_size = 1;  ///< 1: greedy
+  /// Alpha of Wu et al. 2016, 1609.08144, equation 14: score = log p / ((5 + n) / 6)^alpha, n counts </s>; 0: off.
   double length_penalty = 1;
-  int64_t max_length = 0;     ///< target words at most; 0: twice the source length plus 10
-  bool weights = false;       ///< keep the alignment weights
-  bool scores = true;         ///< false: a greedy search need not work out probabilities; they stay 0
+  bool average = false;  ///< score = log p / n instead
+  /// Beta of the same: what a finished hypothesis has, score += beta sum_s log min(sum_t a_ts, 1), a_ts the weight
+  /// of source word s (</s> is none) at target word t, at least 1e-4 in all. Needs a model with weights.
+  double coverage_penalty = 0;
+  int64_t min_length = 0;       ///< target words at least
+  int64_t no_repeat_ngram = 0;  ///< so many target words in a row never come twice; 0: they may
+  /// n: a sentence is done when no hypothesis that goes on can come among its n best any more, be that sooner or
+  /// later than beam_size have finished; 0: when beam_size have.
+  int64_t exact_stop = 0;
+  int64_t max_length = 0;      ///< target words at most; 0: twice the source length plus 10
+  bool weights = false;        ///< keep the alignment weights
+  bool scores = true;          ///< false: a greedy search need not work out probabilities; they stay 0
   ThreadPool* pool = nullptr;  ///< threads to share the work among; null: the caller's alone
   int32_t pad = kPad, bos = kBos,
           eos = kEos;  ///< never produced; begins a target; ends one (-1: nothing does)
   std::vector<SentenceSearch> sentences = {};  ///< one for each; empty: nothing is asked of any
-  double sampling_temperature = 1;             ///< of those that have a seed
+  Sampling sampling = {};                      ///< of those that have a seed
   /// Called after each step of each sentence, by the caller's thread; false ends the search of all of them, and
   /// hypotheses without </s> are lost. With it the sentences are not divided among threads.
   std::function<bool(const SearchStep&)> watch = {};
+
+  /// @throws Error "[translate] beam_size must be at least 1: 0" and the like.
+  void check() const;
 };
 
 /// Target words at most, for a source of so many words.
@@ -62,6 +80,9 @@ struct Hypothesis {
   bool finished = false;        ///< false when max_length cut it off
   /// One row per token, one more for </s> if finished: weights over the S positions of the padded source.
   std::vector<std::vector<float>> weights;
+  /// Of each token, and of </s> if finished, nats; empty where options.scores is false and nothing needs them.
+  std::vector<double> log_probabilities = {};
+  bool complete = true;  ///< false when max_length came before all required phrases were said
 };
 
 /// Beam search, batched over sentences and hypotheses; nothing is recorded. Source ids i32 [S, B], lengths i32
@@ -69,8 +90,8 @@ struct Hypothesis {
 /// hypothesis leaves the beam; a sentence is done when beam_size of them have finished. With a pool, each
 /// thread takes some of the sentences, or a part of each product when they are few; the result is the same.
 /// @throws Error "[translate] beam_size must be at least 1: 0", and for what options.sentences cannot have:
-/// another number of them than sources, a word that is never produced or not in the vocabulary, a seed with a
-/// beam.
+/// another number of them than sources, a word that is never produced or not in the vocabulary, phrases that
+/// are required of drawn words.
 std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Input& source,
                                                const Tensor& lengths, const SearchOptions& options = {});
 /// The same for a single batch; for many, keep the generator.

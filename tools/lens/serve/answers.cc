@@ -241,7 +241,7 @@ void ServedModels::translate(const Job& job, const std::function<bool(const json
   bool heard = true, finished = false;
   nn::SearchOptions options;
   options.sentences = {job.search};
-  options.sampling_temperature = job.request.sampling_temperature;
+  options.sampling.temperature = job.request.sampling_temperature;
   options.watch = [&](const SearchStep& step) {
     heard = !stopping_ && say(telling.of(step));
     finished = step.considered.at(0).fate == SearchStep::Fate::finished;

@@ -1,0 +1,118 @@
+#include <translator/steering.h>
+
+#include <algorithm>
+
+#include <common/error.h>
+#include <common/utf8.h>
+#include <fmt/core.h>
+#include <gradus/random.h>
+
+namespace translator {
+
+namespace nn = gradus::nn;
+
+Steering::Steering(const SteeringOptions& options, const Model& model) : options_(options), model_(model) {
+  if (!options.prefix.empty()) all_.prefix = tokens_of("--prefix", options.prefix);
+  for (const std::string& phrase : options.require) all_.required.push_back(tokens_of("--require", phrase));
+  for (const std::string& phrase : options.forbid) {
+    // As it stands in a sentence and as it would begin one. What the model does not have it cannot say.
+    for (const std::string& spelt : {phrase, utf8::capitalize(phrase)}) {
+      const std::vector<std::string> pieces = model.writes.split(spelt).pieces;
+      if (pieces.empty()) throw InputError("--forbid", 0, "is empty");
+      if (std::all_of(pieces.begin(), pieces.end(), [&](auto& p) { return model.target.contains(p); }))
+        all_.forbidden.push_back(model.target.encode(pieces));
+      forbidden_.push_back(model.writes.words_of(pieces).words);
+    }
+  }
+}
+
+std::vector<int32_t> Steering::tokens_of(const std::string& what, const std::string& text) const {
+  const Segmented split = model_.writes.split(text);
+  if (split.pieces.empty()) throw InputError(what, 0, "is empty");
+  for (size_t i = 0; i < split.pieces.size(); ++i)
+    if (!model_.target.contains(split.pieces[i]))
+      throw InputError(what, 0,
+                       fmt::format("the model cannot write \"{}\": it is not among its words",
+                                   split.words[static_cast<size_t>(split.word_of[i])]));
+  return model_.target.encode(split.pieces);
+}
+
+nn::SentenceSearch Steering::of(int64_t line, const std::string& prefix) const {
+  nn::SentenceSearch own = all_;
+  if (!prefix.empty()) own.prefix = tokens_of("the prefix", prefix);
+  if (options_.sample) own.seed = gradus::Rng(options_.seed).split(static_cast<uint64_t>(line)).next_u64();
+  return own;
+}
+
+nn::Phrase Steering::forbidden_pieces(const Translation& t) const {
+  const Segmented said = model_.writes.words_of(t.tokens);
+  for (const auto& phrase : forbidden_) {
+    const auto at = std::search(said.words.begin(), said.words.end(), phrase.begin(), phrase.end());
+    if (at == said.words.end()) continue;
+    const auto first = static_cast<int32_t>(at - said.words.begin());
+    const auto last = first + static_cast<int32_t>(phrase.size()) - 1;
+    std::vector<std::string> pieces;
+    for (size_t i = 0; i < said.pieces.size(); ++i)
+      if (said.word_of[i] >= first && said.word_of[i] <= last) pieces.push_back(said.pieces[i]);
+    return model_.target.encode(pieces);
+  }
+  return {};
+}
+
+std::vector<std::vector<Translation>> Steering::translate(const nn::Generator& generator,
+                                                          const std::vector<Segmented>& sources,
+                                                          nn::SearchOptions options, const Work& work) const {
+  if (options_.alternatives) {
+    std::vector<std::vector<Translation>> out(sources.size());
+    for (size_t i = 0; i < sources.size(); ++i) {
+      nn::SearchOptions own = options;
+      own.sentences = {options.sentences.at(i)};
+      add_alternatives(generator, sources[i], own, work, out[i]);
+    }
+    return out;
+  }
+  std::vector<std::vector<Translation>> out =
+      translator::translate(model_, generator, sources, options, work);
+  for (size_t i = 0; i < out.size() && !forbidden_.empty(); ++i) {
+    constexpr int kMostSpellings = 50;
+    for (int spelling = 0; spelling < kMostSpellings; ++spelling) {
+      nn::SearchOptions own = options;
+      own.sentences = {options.sentences.at(i)};
+      const size_t known = own.sentences[0].forbidden.size();
+      const size_t prefix = own.sentences[0].prefix.size();
+      for (const Translation& t : out[i]) {
+        Translation free = t;  // of what it was told to begin with
+        free.tokens.erase(free.tokens.begin(),
+                          free.tokens.begin() + static_cast<long>(std::min(prefix, t.tokens.size())));
+        if (nn::Phrase p = forbidden_pieces(free); !p.empty()) own.sentences[0].forbidden.push_back(p);
+      }
+      if (own.sentences[0].forbidden.size() == known) break;
+      options.sentences[i] = own.sentences[0];
+      out[i] = translator::translate(model_, generator, {sources[i]}, own, work)[0];
+    }
+  }
+  return out;
+}
+
+void Steering::add_alternatives(const nn::Generator& generator, const Segmented& source,
+                                const nn::SearchOptions& options, const Work& work,
+                                std::vector<Translation>& out) const {
+  const auto begun = static_cast<int64_t>(options.sentences[0].prefix.size());
+  std::vector<int32_t> next;
+  nn::SearchOptions look = options;
+  look.watch = [&](const nn::SearchStep& step) {
+    if (step.step < begun) return true;
+    for (const auto& c : step.considered)
+      if (static_cast<int64_t>(next.size()) < options.beam_size) next.push_back(c.token);
+    return false;
+  };
+  translator::translate(model_, generator, {source}, look, work);
+  nn::SearchOptions each = options;
+  each.sentences.assign(next.size(), options.sentences[0]);
+  for (size_t i = 0; i < next.size(); ++i) each.sentences[i].prefix.push_back(next[i]);
+  for (auto& found :
+       translator::translate(model_, generator, std::vector<Segmented>(next.size(), source), each, work))
+    if (!found.empty()) out.push_back(std::move(found[0]));
+}
+
+}  // namespace translator

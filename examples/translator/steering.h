@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <translator/translation.h>
+
+namespace translator {
+
+/// What translations are told besides, as people write it.
+struct SteeringOptions {
+  std::string prefix;                        ///< every translation begins so
+  std::vector<std::string> forbid, require;  ///< words or phrases
+  bool sample = false;                       ///< draw words
+  uint64_t seed = 1;                         ///< of the first line's; each line has one of its own
+  bool alternatives = false;  ///< the most probable words after the prefix, each with its best completion
+
+  bool any() const {
+    return sample || alternatives || !prefix.empty() || !forbid.empty() || !require.empty();
+  }
+};
+
+/// The same as tokens of a model, and the translations that come of it.
+class Steering {
+ public:
+  /// @throws InputError for words that the model does not have.
+  Steering(const SteeringOptions& options, const Model& model);
+
+  /// What sentence number `line` is told, from 0; `prefix` stands for the options' own where that is empty.
+  /// @throws InputError as above.
+  gradus::nn::SentenceSearch of(int64_t line, const std::string& prefix = "") const;
+
+  /// Translates as options.sentences, one for each source, say. A forbidden word is not in the results, be it
+  /// spelt in other pieces than usual: what has one is translated anew without those pieces.
+  std::vector<std::vector<Translation>> translate(const gradus::nn::Generator& generator,
+                                                  const std::vector<Segmented>& sources,
+                                                  gradus::nn::SearchOptions options, const Work& work) const;
+
+ private:
+  std::vector<int32_t> tokens_of(const std::string& what, const std::string& text) const;
+  void add_alternatives(const gradus::nn::Generator& generator, const Segmented& source,
+                        const gradus::nn::SearchOptions& options, const Work& work,
+                        std::vector<Translation>& out) const;
+  /// The pieces of the first forbidden phrase among the words of a translation; empty: it has none.
+  gradus::nn::Phrase forbidden_pieces(const Translation& t) const;
+
+  const SteeringOptions& options_;
+  const Model& model_;
+  gradus::nn::SentenceSearch all_;                   // what every sentence is told
+  std::vector<std::vector<std::string>> forbidden_;  // phrases, as words
+};
+
+}  // namespace translator

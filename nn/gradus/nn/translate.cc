@@ -1,0 +1,111 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include <gradus/nn/search.h>
+
+namespace gradus::nn {
+
+void SearchOptions::check() const {
+  constexpr int64_t kMostRows = 1000;  // of a sentence; candidates grow with their square
+  if (beam_size < 1) fail("translate", "beam_size must be at least 1: " + std::to_string(beam_size));
+  if (beam_size > kMostRows)
+    fail("translate", fmt::format("beam_size must be at most {}: {}", kMostRows, beam_size));
+  if (min_length < 0 || no_repeat_ngram < 0 || exact_stop < 0)
+    fail("translate", "min_length, no_repeat_ngram and exact_stop must be at least 0");
+  sampling.check();
+}
+
+int64_t max_target_length(int64_t source_length, const SearchOptions& options) {
+  return options.max_length > 0 ? options.max_length : 2 * source_length + 10;
+}
+
+namespace {
+
+std::vector<std::vector<int32_t>> hidden_of(const SearchOptions& options) {
+  std::vector<std::vector<int32_t>> all;
+  bool any = false;
+  for (const SentenceSearch& own : options.sentences) {
+    any = any || !own.hidden.empty();
+    all.push_back(own.hidden);
+  }
+  return any ? all : std::vector<std::vector<int32_t>>();
+}
+
+std::vector<std::vector<Hypothesis>> translate_together(const Generator& generator, const Tensor& source,
+                                                        const Tensor& lengths, const SearchOptions& options,
+                                                        int64_t search_rows) {
+  int64_t longest = 0;
+  for (int64_t b = 0; b < lengths.numel(); ++b)
+    longest = std::max(longest, max_target_length(lengths.i32()[b], options));
+  auto decoder = generator.start(source, lengths,
+                                 {.rows_per_sentence = options.beam_size,
+                                  .max_steps = longest,
+                                  .weights = options.weights || options.coverage_penalty != 0,
+                                  .search_rows = search_rows,
+                                  .pool = options.pool,
+                                  .hidden = hidden_of(options)});
+  return search(*decoder, lengths, options);
+}
+
+// Every n-th sentence from `first` on, without the padding they do not need, and their lengths.
+std::pair<Tensor, Tensor> shard_of(const Tensor& source, const Tensor& lengths, int64_t first, int64_t n) {
+  int64_t B = source.size(1), count = (B - first + n - 1) / n, S = 1;
+  Tensor own({count}, DType::i32);
+  for (int64_t i = 0; i < count; ++i) {
+    own.i32()[i] = lengths.i32()[first + i * n];
+    S = std::max<int64_t>(S, own.i32()[i]);
+  }
+  S = std::min(S, source.size(0));
+  Tensor ids({S, count}, DType::i32);
+  for (int64_t s = 0; s < S; ++s)
+    for (int64_t i = 0; i < count; ++i) ids.i32()[s * count + i] = source.i32()[s * B + first + i * n];
+  return {ids, own};
+}
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const Input& source_ids,
+                                               const Tensor& lengths, const SearchOptions& options) {
+  At at(source_ids.caller());
+  const Tensor& source = source_ids.value();
+  options.check();
+  if (source.dtype() != DType::i32 || source.dims() != 2 || lengths.dtype() != DType::i32 ||
+      lengths.shape() != Shape{source.size(1)})
+    fail("translate", "sources must be i32 [S, B] and lengths i32 [B]: " + source.shape().str() + " and " +
+                          lengths.shape().str());
+  // A thread with few rows reads all weights for them: then the threads had better share the weights.
+  constexpr int64_t kRowsWorthAThread = 4;
+  const int64_t B = lengths.numel(), rows = B * options.beam_size;
+  const int64_t threads = options.pool ? options.pool->size() : 1;
+  if (threads == 1 || rows < kRowsWorthAThread * threads || B < threads || options.watch)
+    return translate_together(generator, source, lengths, options, rows);
+  std::vector<std::vector<std::vector<Hypothesis>>> parts(static_cast<size_t>(threads));
+  SearchOptions alone = options;
+  alone.pool = nullptr;
+  options.pool->run([&](int k) {
+    auto [own, own_lengths] = shard_of(source, lengths, k, threads);
+    SearchOptions how = alone;
+    how.sentences.clear();
+    for (size_t b = static_cast<size_t>(k); b < options.sentences.size(); b += static_cast<size_t>(threads))
+      how.sentences.push_back(options.sentences[b]);
+    parts[static_cast<size_t>(k)] = translate_together(generator, own, own_lengths, how, rows);
+  });
+  std::vector<std::vector<Hypothesis>> out(static_cast<size_t>(B));
+  for (int64_t b = 0; b < B; ++b) {
+    auto& list = parts[static_cast<size_t>(b % threads)][static_cast<size_t>(b / threads)];
+    if (options.weights)  // one row length for all, the batch's
+      for (Hypothesis& h : list)
+        for (auto& row : h.weights) row.resize(static_cast<size_t>(source.size(0)));
+    out[static_cast<size_t>(b)] = std::move(list);
+  }
+  return out;
+}
+
+std::vector<std::vector<Hypothesis>> translate(const Generative& model, const Input& source,
+                                               const Tensor& lengths, const SearchOptions& options) {
+  At at(source.caller());
+  return translate(*model.generator(), source, lengths, options);
+}
+
+}  // namespace gradus::nn
