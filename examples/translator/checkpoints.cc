@@ -96,25 +96,32 @@ bool Checkpoints::read(const std::string& text) {
   return true;
 }
 
-gradus::nn::StateDict Checkpoints::mean() const {
+gradus::nn::StateDict mean_of_weights(const std::vector<std::string>& files) {
   gradus::nn::StateDict sum;
-  for (const Checkpoint& c : best_) {
-    const gradus::SafetensorsFile file = gradus::load_safetensors(weights(c.step));
-    auto must_fit = [&](bool right) {
+  for (const std::string& path : files) {
+    const gradus::SafetensorsFile file = gradus::load_safetensors(path);
+    auto must_fit = [&](bool right, const std::string& name) {
       if (!right)
-        throw InputError(weights(c.step), 0, "has other weights than this run's: no mean can be taken");
+        throw InputError(
+            path, 0, fmt::format("has other weights than {} ({}): no mean can be taken", files[0], name));
     };
-    must_fit(sum.empty() || sum.size() == file.tensors.size());
+    must_fit(sum.empty() || sum.size() == file.tensors.size(), "another number of them");
     for (size_t i = 0; i < file.tensors.size(); ++i) {
       const auto& [name, tensor] = file.tensors[i];
       if (sum.size() == i) sum.emplace_back(name, gradus::Tensor::zeros(tensor.shape(), gradus::DType::f64));
-      must_fit(sum[i].first == name && sum[i].second.shape() == tensor.shape());
+      must_fit(sum[i].first == name && sum[i].second.shape() == tensor.shape(), name);
       const gradus::Tensor value = tensor.to(gradus::DType::f64);
       double* to = sum[i].second.f64();
-      for (int64_t k = 0; k < value.numel(); ++k) to[k] += value.f64()[k] / static_cast<double>(best_.size());
+      for (int64_t k = 0; k < value.numel(); ++k) to[k] += value.f64()[k] / static_cast<double>(files.size());
     }
   }
   return sum;
+}
+
+gradus::nn::StateDict Checkpoints::mean() const {
+  std::vector<std::string> files;
+  for (const Checkpoint& c : best_) files.push_back(weights(c.step));
+  return mean_of_weights(files);
 }
 
 }  // namespace translator

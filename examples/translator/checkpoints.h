@@ -16,6 +16,10 @@ double score_of(const Evaluation& evaluation, const std::string& metric, bool lo
 /// The same as what is better the lower it is.
 inline double cost_of(double score, const std::string& metric) { return metric == "loss" ? score : -score; }
 
+/// The mean of the weights that safetensors files hold; of one file, what it holds.
+/// @throws InputError or gradus::Error naming the file, for one whose weights have other names or shapes.
+gradus::nn::StateDict mean_of_weights(const std::vector<std::string>& files);
+
 /// The best models of a run so far, each a model directory, DIR/kept/step-N. Of two that cost the same the
 /// earlier one is better.
 class Checkpoints {
@@ -42,7 +46,7 @@ class Checkpoints {
   /// Takes them over; those that are no more there are left out. False for a text that is none.
   bool read(const std::string& text);
 
-  /// The mean of their weights. @throws InputError or gradus::Error naming the file.
+  /// The mean of their weights, as mean_of_weights.
   gradus::nn::StateDict mean() const;
 
  private:

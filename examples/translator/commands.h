@@ -120,12 +120,14 @@ struct LookOptions {
 void apply(const LookOptions& options, const Model& model);
 
 struct TranslateCommand {
-  std::string model;
-  std::optional<std::string> sentence;  ///< none: standard input, line by line
+  std::string model, ensemble = "probability";  ///< as Ensemble has them
+  std::optional<std::string> sentence;          ///< none: standard input, line by line
   gradus::nn::SearchOptions search;
   LookOptions look;
   SteeringOptions steering;
   int64_t n_best = 1;
+  std::string mbr;       ///< chrf or bleu: minimum Bayes risk over samples; empty: none
+  int64_t samples = 32;  ///< for it
   bool map = false, scores = false, alignments = false;
   bool pieces = false;  ///< the map shows pieces, not words
   bool json = false, moses = false;
@@ -134,12 +136,18 @@ struct TranslateCommand {
 };
 
 struct EvaluateCommand {
-  std::string model, alignments, hypotheses, references;
+  std::string model, ensemble = "probability", alignments, hypotheses, references;
   GivenPairsOptions given;
   gradus::nn::SearchOptions search;
   LookOptions look;
   CommonOptions common;
   bool embedded = false, json = false, by_length = false;
+};
+
+struct AverageCommand {
+  std::vector<std::string> models;  ///< directories
+  std::string out = "averaged";
+  bool force = false;
 };
 
 struct ScoreCommand {
@@ -181,6 +189,7 @@ int run(TrainCommand& command);
 int run(CompareCommand& command);
 int run(TranslateCommand& command);
 int run(EvaluateCommand& command);
+int run(AverageCommand& command);
 int run(ScoreCommand& command);
 int run(DiffCommand& command);
 int run(DoctorCommand& command);

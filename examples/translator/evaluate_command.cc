@@ -11,6 +11,7 @@
 
 #include <translator/commands.h>
 #include <translator/data.h>
+#include <translator/ensemble.h>
 #include <translator/evaluation.h>
 #include <translator/files.h>
 #include <translator/given_pairs.h>
@@ -124,8 +125,8 @@ nlohmann::ordered_json confidence_of(const std::vector<Score>& scores) {
 }
 
 void show_json(const Evaluation& e, const std::vector<Score>& scores, const std::vector<Part>& parts) {
-  nlohmann::ordered_json j = {
-      {"sentences", e.sentences}, {"tokens", e.tokens}, {"loss", e.nll}, {"perplexity", e.perplexity}};
+  nlohmann::ordered_json j = {{"sentences", e.sentences}};
+  if (e.tokens > 0) j.update({{"tokens", e.tokens}, {"loss", e.nll}, {"perplexity", e.perplexity}});
   for (const Score& s : scores) j[s.key()] = s.value;
   j["exact_match"] = e.exact_match;
   j["exact_match_own_spelling"] = e.exact_in_own_spelling;
@@ -146,8 +147,9 @@ void show_json(const Evaluation& e, const std::vector<Score>& scores, const std:
 
 void show(const Evaluation& e, const std::vector<Score>& scores, const std::vector<Part>& parts) {
   fmt::print("sentences    {}\n", e.sentences);
-  fmt::print("loss         {:.4f} nats per target token ({} tokens, </s> counted)\n", e.nll, e.tokens);
-  fmt::print("perplexity   {:.3f}\n", e.perplexity);
+  if (e.tokens > 0)
+    fmt::print("loss         {:.4f} nats per target token ({} tokens, </s> counted)\nperplexity   {:.3f}\n",
+               e.nll, e.tokens, e.perplexity);
   for (const Score& s : scores) fmt::print("{:<12} {}\n{:13}{}\n", s.name, s.format(), "", s.signature);
   fmt::print("exact match  {:.2f} %\n", 100 * e.exact_match);
   if (e.exact_in_own_spelling != e.exact_match)
@@ -177,8 +179,9 @@ void show(const Evaluation& e, const std::vector<Score>& scores, const std::vect
 int run(EvaluateCommand& o) {
   apply(o.common);
   if (o.given.pairs.empty() && !o.embedded) throw UsageError("evaluate needs a file of pairs, or --embedded");
-  Model model = Model::load(o.model);
-  apply(o.look, model);
+  const Ensemble ensemble(o.model, space_named(o.ensemble));
+  const Model& model = ensemble.first();
+  ensemble.for_each([&](const Model& each) { apply(o.look, each); });
   GivenPairs given;
   if (o.embedded) {
     must_not_know_the_test(o.model, model.config.trained_on);
@@ -188,7 +191,7 @@ int run(EvaluateCommand& o) {
   }
   std::vector<SentencePair>& pairs = given.pairs;
   if (!o.alignments.empty()) add_alignments(pairs, o.alignments, o.given.read.swap_columns, given.lines);
-  EvaluationOptions options{.search = o.search, .threads = o.common.threads};
+  EvaluationOptions options{.ensemble = &ensemble, .search = o.search, .threads = o.common.threads};
   // A bar for each stage, on stderr, for what takes longer than two seconds.
   std::optional<Progress> bar;
   std::string stage;

@@ -7,6 +7,7 @@
 
 #include <gradus/nn/seq2seq.h>
 #include <gradus/ops/reduce.h>
+#include <translator/ensemble.h>
 #include <translator/text/alignment.h>
 #include <translator/text/python_text.h>
 #include <translator/text/word_picture.h>
@@ -137,8 +138,9 @@ const std::vector<LengthRange>& length_ranges() {
   return kRanges;
 }
 
-std::vector<std::string> translate_pairs(const Model& model, const std::vector<SentencePair>& pairs,
-                                         size_t count, const nn::SearchOptions& search, const Work& work) {
+std::vector<std::string> translate_pairs(const Model& model, const nn::Generator& generator,
+                                         const std::vector<SentencePair>& pairs, size_t count,
+                                         const nn::SearchOptions& search, const Work& work) {
   std::vector<std::vector<std::string>> best(count);
   if (model.takes_alignments()) {
     best = translate_aligned(model, encode({pairs.begin(), pairs.begin() + static_cast<long>(count)}, model),
@@ -148,7 +150,7 @@ std::vector<std::string> translate_pairs(const Model& model, const std::vector<S
     for (size_t i = 0; i < count; ++i) sources.push_back(model.reads.split(pairs[i].source_text));
     nn::SearchOptions how = search;
     how.scores = false;  // nobody looks at them
-    auto translations = translate(model, *model.network->generator(), sources, how, work);
+    auto translations = translate(model, generator, sources, how, work);
     for (size_t i = 0; i < count; ++i)
       if (!translations[i].empty()) best[i] = translations[i][0].tokens;
   }
@@ -191,7 +193,16 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
       };
     return work;
   };
-  Total loss = total_loss(model, encoded, work_on("loss", pairs.size()));
+  const Ensemble* together = options.ensemble && options.ensemble->size() > 1 ? options.ensemble : nullptr;
+  Total loss;
+  if (!together) {
+    loss = total_loss(model, encoded, work_on("loss", pairs.size()));
+  } else if (together->space() == nn::EnsembleSpace::probability) {
+    for (const auto& pair : together->token_losses(encoded, work_on("loss", pairs.size()))) {
+      loss.nats += std::accumulate(pair.begin(), pair.end(), 0.0);
+      loss.tokens += static_cast<int64_t>(pair.size());
+    }
+  }
   out.tokens = loss.tokens;
   out.nll = loss.tokens ? loss.nats / static_cast<double>(loss.tokens) : 0;
   out.perplexity = std::exp(out.nll);
@@ -199,7 +210,8 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   size_t n = pairs.size();
   if (options.translate_at_most > 0) n = std::min(n, static_cast<size_t>(options.translate_at_most));
   for (size_t i = 0; i < n; ++i) out.references.push_back(references_of(pairs[i]));
-  out.hypotheses = translate_pairs(model, pairs, n, options.search, work_on("translating", n));
+  const auto generator = together ? together->generator() : model.network->generator();
+  out.hypotheses = translate_pairs(model, *generator, pairs, n, options.search, work_on("translating", n));
   const bool lowercase = model.config.lowercase();  // no capitals are asked of a model that writes none
   int64_t exact = 0, exact_in_own_spelling = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -213,7 +225,7 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
     out.exact_match = static_cast<double>(exact) / static_cast<double>(n);
     out.exact_in_own_spelling = static_cast<double>(exact_in_own_spelling) / static_cast<double>(n);
   }
-  if (options.alignment && model.network->attends()) {
+  if (options.alignment && !together && model.network->attends()) {
     if (options.align_at_most > 0)
       encoded.resize(std::min(encoded.size(), static_cast<size_t>(options.align_at_most)));
     look_at_attention(out, model, pairs, encoded, work_on("aligning", encoded.size()));

@@ -33,7 +33,12 @@ struct Evaluation {
   std::vector<std::vector<std::string>> references;  ///< their targets' text, as it stands in the file
 };
 
+class Ensemble;
+
 struct EvaluationOptions {
+  /// Models that translate as one, the model that is evaluated among them. Then `aer` and `entropy` are not worked
+  /// out, and nll and perplexity are those of averaged probabilities (of averaged logs nothing is said: tokens is 0).
+  const Ensemble* ensemble = nullptr;
   gradus::nn::SearchOptions search = {};
   int64_t translate_at_most = 0;  ///< sentences that get translated; 0: all
   bool alignment = true;
@@ -59,9 +64,9 @@ const std::vector<LengthRange>& length_ranges();
 
 /// The model's translations of the first `count` sources, readable; empty where it says nothing. A model that
 /// is given alignments gets those of the pairs, and translates greedily.
-std::vector<std::string> translate_pairs(const Model& model, const std::vector<SentencePair>& pairs,
-                                         size_t count, const gradus::nn::SearchOptions& search,
-                                         const Work& work);
+std::vector<std::string> translate_pairs(const Model& model, const gradus::nn::Generator& generator,
+                                         const std::vector<SentencePair>& pairs, size_t count,
+                                         const gradus::nn::SearchOptions& search, const Work& work);
 
 /// Whether a translation is one of the references, letter for letter; `lowercase` overlooks capitals, as a
 /// metric with case:lc does.

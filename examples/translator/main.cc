@@ -187,7 +187,7 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
 
 void add_translate_command(const Command& app, TranslateCommand& o, int& exit_code) {
   Command c = app.add_command("translate", "Translate a sentence, stdin line by line, or at a prompt");
-  c.option("model", o.model, "Model directory").required().type_name("DIR");
+  add_models(c, o.model, o.ensemble);
   c.option("sentence", o.sentence, "What to translate (default: stdin)");
   add_search_options(c, o.search);
   add_steering_options(c, o.steering, o.search.sampling);
@@ -199,6 +199,12 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
   c.option("--n-best", o.n_best, "Translations of a sentence, best first, a line each")
       .show_default()
       .range(1, 100);
+  c.option(
+       "--mbr", o.mbr,
+       "With --sample: of --samples draws, those that are most like all others by this metric (minimum Bayes "
+       "risk)")
+      .one_of({"chrf", "bleu"});
+  c.option("--samples", o.samples, "With --mbr: draws of a sentence").show_default().range(2, 1000);
   c.flag("--attention-map", o.map, "Draw the attention weights: source across, translation down");
   c.flag("--pieces", o.pieces,
          "The map has a row and a column for each piece: of a word's pieces, rows are averaged and "
@@ -217,7 +223,7 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
 void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code) {
   Command c = app.add_command("evaluate",
                               "Perplexity, BLEU, chrF, exact match and alignment error on sentence pairs");
-  c.option("model", o.model, "Model directory").required().type_name("DIR");
+  add_models(c, o.model, o.ensemble);
   auto given = add_given_pairs(c, o.given);
   add_multi_reference(c, o.given, given);
   c.flag("--embedded", o.embedded, "The 1000 test sentences of the embedded corpus").excludes(given.file);
@@ -234,6 +240,16 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
        "The same of what they are compared with: the targets as they stand in the pairs");
   c.flag("--json", o.json, "One JSON object instead of the tables");
   add_common_options(c, o.common);
+  c.callback([&o, &exit_code] { exit_code = run(o); });
+}
+
+void add_average_command(const Command& app, AverageCommand& o, int& exit_code) {
+  Command c = app.add_command("average", "The mean of the weights of several models of one run: one model");
+  c.option("models", o.models, "Model directories, such as those that train --keep leaves in DIR/kept")
+      .required()
+      .type_name("DIR...");
+  c.option("-o,--out", o.out, "Model directory to write").show_default().type_name("DIR");
+  c.flag("--force", o.force, "Replace the model in --out");
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
@@ -315,6 +331,7 @@ int run_program(int argc, char** argv) {
   CompareCommand compare;
   TranslateCommand translate;
   EvaluateCommand evaluate;
+  AverageCommand average;
   ScoreCommand score;
   DiffCommand diff;
   DoctorCommand doctor;
@@ -324,6 +341,7 @@ int run_program(int argc, char** argv) {
   add_compare_command(app, compare, exit_code);
   add_translate_command(app, translate, exit_code);
   add_evaluate_command(app, evaluate, exit_code);
+  add_average_command(app, average, exit_code);
   add_score_command(app, score, exit_code);
   add_diff_command(app, diff, exit_code);
   add_doctor_command(app, doctor, exit_code);

@@ -90,6 +90,18 @@ inline void add_steering_options(const command_line::Command& c, SteeringOptions
       .needs(sample);
 }
 
+/// The model that translates, or several as one.
+inline void add_models(const command_line::Command& c, std::string& models, std::string& ensemble) {
+  c.option(
+       "model", models,
+       "Model directory; or several that translate as one, with commas between, each with its weight: a,b=0.5")
+      .required()
+      .type_name("DIR");
+  c.option("--ensemble", ensemble, "Of several models: what is averaged")
+      .one_of({"probability", "log-probability"})
+      .show_default();
+}
+
 /// What is looked at, of a trained model.
 inline void add_look_options(const command_line::Command& c, LookOptions& o) {
   auto top_k = c.option("--top-k", o.top_k,

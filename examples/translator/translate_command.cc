@@ -13,7 +13,11 @@
 
 #include <gradus/error.h>
 #include <translator/commands.h>
+#include <translator/ensemble.h>
 #include <translator/model.h>
+#include <translator/mbr.h>
+#include <translator/text/bleu.h>
+#include <translator/text/chrf.h>
 #include <translator/text/word_picture.h>
 #include <translator/translation.h>
 #include <common/error.h>
@@ -71,13 +75,18 @@ class LineReader {
 class Translator {
  public:
   explicit Translator(TranslateCommand& o)
-      : o_(o), model_(Model::load(o.model)), steering_(o.steering, model_) {
-    apply(o.look, model_);
-    generator_ = model_.network->generator();
+      : o_(o),
+        ensemble_(o.model, space_named(o.ensemble)),
+        model_(ensemble_.first()),
+        steering_(o.steering, model_),
+        generator_(ensemble_.generator()) {
+    ensemble_.for_each([&](const Model& each) { apply(o.look, each); });
     o.search.weights = o.map || o.alignments;
     // A sample is a hypothesis: with a beam there would be more of them than are asked for.
-    o.search.beam_size = o.steering.sample ? o.n_best : std::max(o.search.beam_size, o.n_best);
-    o.search.scores = o.scores || o.moses;
+    o.search.beam_size = !o.mbr.empty()      ? o.samples
+                         : o.steering.sample ? o.n_best
+                                             : std::max(o.search.beam_size, o.n_best);
+    o.search.scores = o.scores || o.moses || !o.mbr.empty();
     if (o.search.exact_stop > 0) o.search.exact_stop = o.n_best;
     if (o.map && !model_.network->attends()) tell("translator: this model has no attention to draw\n");
   }
@@ -171,7 +180,17 @@ class Translator {
       options.sentences.push_back(line.told);
     }
     if (!o_.steering.any() && !o_.prefix_column) options.sentences.clear();
-    return steering_.translate(*generator_, sources, options, {.threads = o_.common.threads});
+    auto found = steering_.translate(*generator_, sources, options, {.threads = o_.common.threads});
+    if (o_.mbr.empty()) return found;
+    const bool lowercase = model_.config.lowercase();
+    const Metric utility = o_.mbr == "chrf" ? chrf_metric({.lowercase = lowercase})
+                                            : bleu_metric({.lowercase = lowercase, .effective_order = true});
+    gradus::ThreadPool pool(std::max(1, o_.common.threads));
+    divide(pool, found.size(), {}, [&](size_t, size_t i) {
+      found[i] = by_expected_utility(model_, utility, found[i]);
+      return 1;
+    });
+    return found;
   }
 
   // At least `lines` lines, the missing ones empty: who counts them can tell which belong together. Moses's
@@ -288,7 +307,8 @@ class Translator {
   }
 
   TranslateCommand& o_;
-  Model model_;
+  const Ensemble ensemble_;
+  const Model& model_;
   Steering steering_;
   std::unique_ptr<gradus::nn::Generator> generator_;
   std::vector<Waiting> waiting_;  // the last of the lines that were read
@@ -302,6 +322,7 @@ int run(TranslateCommand& o) {
   apply(o.common);
   if (o.steering.sample && o.search.beam_size > 1)
     throw UsageError("--sample draws words: it goes without --beam-size");
+  if (!o.mbr.empty() && !o.steering.sample) throw UsageError("--mbr needs --sample");
   if (o.map && o.moses) throw UsageError("--moses has no room for --attention-map");
   Translator translator(o);
   return o.sentence ? translator.sentence(*o.sentence) : translator.lines(isatty(0) && isatty(1));

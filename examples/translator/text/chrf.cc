@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <string_view>
 
 namespace translator {
@@ -111,6 +112,15 @@ Counts chrf_counts(const std::string& hypothesis, const std::vector<std::string>
   return best;
 }
 
+std::vector<double> chrf_pairwise(const std::vector<std::string>& texts, const ChrfOptions& options) {
+  std::deque<NGrams> all;
+  for (const std::string& text : texts) all.emplace_back(text, options);
+  std::vector<double> out;
+  for (const NGrams& own : all)
+    for (const NGrams& reference : all) out.push_back(f_score(own.counts(reference)));
+  return out;
+}
+
 }  // namespace
 
 Metric chrf_metric(const ChrfOptions& options) {
@@ -121,7 +131,8 @@ Metric chrf_metric(const ChrfOptions& options) {
               [options](const std::string& hypothesis, const std::vector<std::string>& references) {
                 return chrf_counts(hypothesis, references, options);
               },
-          .score = f_score};
+          .score = f_score,
+          .pairwise = [options](auto& texts) { return chrf_pairwise(texts, options); }};
 }
 
 }  // namespace translator

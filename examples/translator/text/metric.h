@@ -21,7 +21,12 @@ struct Metric {
   std::function<double(const Counts& sum)> score;
   std::function<std::string(const Counts& sum)> details =
       {};  ///< that are printed behind the score; may lack
+  /// A quicker way to pairwise_scores; may lack.
+  std::function<std::vector<double>(const std::vector<std::string>& texts)> pairwise = {};
 };
+
+/// The score of each text with each as its reference, [texts, texts].
+std::vector<double> pairwise_scores(const Metric& metric, const std::vector<std::string>& texts);
 
 /// BLEU, chrF2 and chrF++ with sacreBLEU's defaults but for the case.
 std::vector<Metric> usual_metrics(bool lowercase);

@@ -1,0 +1,37 @@
+#include <filesystem>
+
+#include <common/error.h>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <translator/checkpoints.h>
+#include <translator/commands.h>
+#include <translator/ensemble.h>
+#include <translator/files.h>
+
+namespace translator {
+
+int run(AverageCommand& o) {
+  const std::string there = in(o.out, "model.safetensors");
+  std::error_code ignored;
+  if (!o.force && std::filesystem::exists(there, ignored))
+    throw InputError(o.out, 0, "holds a model already: --force replaces it, --out names another place");
+  std::optional<Model> mean;
+  std::vector<std::string> weights;
+  for (const std::string& directory : o.models) {
+    Model model = Model::load(directory);
+    weights.push_back(in(directory, "model.safetensors"));
+    if (!mean) {
+      mean.emplace(std::move(model));
+    } else if (const std::string d = difference_in_text(*mean, model); !d.empty()) {
+      throw InputError(directory, 0, fmt::format("cannot be averaged with {}: {}", o.models[0], d));
+    }
+  }
+  gradus::nn::load_state_dict(*mean->network, mean_of_weights(weights));
+  Model::replace(o.out, [&](const std::string& where) {
+    mean->save_description(where);
+    mean->save_weights(where, {{"mean_of", fmt::format("{}", fmt::join(o.models, " "))}});
+  });
+  return 0;
+}
+
+}  // namespace translator
