@@ -1,0 +1,228 @@
+// `translator translate` told what to say and what not, drawing, and with several models; `translator average`.
+
+#include <algorithm>
+#include <set>
+
+#include <common/json_text.h>
+
+#include "../about.h"
+#include "../quick_doctest.h"
+#include "program.h"
+
+using namespace cli;
+
+namespace {
+
+Result steered(const Arguments& more, const Setting& setting = {},
+               const std::string& model = trained_model()) {
+  Arguments a = {"translate", model, "--threads", "1"};
+  a.insert(a.end(), more.begin(), more.end());
+  return run(a, setting);
+}
+
+// A second model of the same sentences: other weights, the same vocabularies.
+const std::string& second_model() {
+  static const std::string out = [] {
+    REQUIRE(run(small_run("second", {"--seed", "9"})).code == 0);
+    return std::string("second");
+  }();
+  return out;
+}
+
+std::string words_of(const std::string& text) { return " " + text + " "; }
+
+std::vector<std::string> sentences() {
+  std::vector<std::string> out;
+  for (const std::string& line : lines_of(read_file(short_pairs())))
+    if (out.size() < 40) out.push_back(line.substr(0, line.find('\t')));
+  return out;
+}
+
+std::string text_of(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const std::string& line : lines) out += line + "\n";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("translate --sample: a seed draws the same, whatever else is translated") {
+  const std::vector<std::string> lines = sentences();
+  const Setting all{.input = text_of(lines)};
+  const Result once = steered({"--sample", "--n-best", "3", "--temperature", "2"}, all);
+  REQUIRE(once.code == 0);
+  CHECK(once.err.empty());
+  REQUIRE(lines_of(once.out).size() == 3 * lines.size());
+  CHECK(steered({"--sample", "--n-best", "3", "--temperature", "2", "--threads", "2"}, all).out == once.out);
+  CHECK(steered({"--sample", "--n-best", "3", "--temperature", "2", "--seed", "2"}, all).out != once.out);
+  // The first line alone draws what it drew among the others.
+  const Result first = steered({lines[0], "--sample", "--temperature", "2"});
+  const Result among = steered({"--sample", "--temperature", "2"}, all);
+  CHECK(lines_of(first.out)[0] == lines_of(among.out)[0]);
+  // One word to choose from is the greedy search.
+  CHECK(steered({"--sample", "--sample-top-k", "1"}, all).out == steered({}, all).out);
+  CHECK(steered({"--sample", "--top-p", "0.000001"}, all).out == steered({}, all).out);
+  CHECK(steered({"--sample", "--min-p", "1"}, all).out == steered({}, all).out);
+}
+
+TEST_CASE("translate: words that a translation begins with, has, and does not have") {
+  const std::string sentence = sentences()[0];
+  const std::string free = lines_of(steered({sentence}).out)[0];
+  const std::string word = free.substr(0, free.find_first_of(" '"));
+  const Result without = steered({sentence, "--forbid", word, "-k", "4", "--n-best", "4"});
+  CHECK(without.code == 0);
+  for (const std::string& line : lines_of(without.out))
+    CHECK(words_of(line).find(words_of(word)) == std::string::npos);
+  const Result with = steered({sentence, "--require", "chante", "--require", "il", "-k", "6"});
+  CHECK(with.code == 0);
+  CHECK(with.out.find("chante") != std::string::npos);
+  CHECK(words_of(with.out).find(" il ") != std::string::npos);
+  const Result begun = steered({sentence, "--prefix", "il chante"});
+  CHECK(begun.out.find("il chante") == 0);
+  // A column says it for each line.
+  const Result column = steered({"--prefix-column"},
+                                {.input = sentence + "\til chante\n" + sentence + "\n" + sentence + "\t\n"});
+  REQUIRE(lines_of(column.out).size() == 3);
+  CHECK(lines_of(column.out)[0] == lines_of(begun.out)[0]);
+  CHECK(lines_of(column.out)[1] == free);
+  CHECK(lines_of(column.out)[2] == free);
+  // Alternatives begin with different words behind the prefix, best first.
+  const Result others = steered({sentence, "--prefix", "il", "--alternatives", "--n-best", "3", "--scores"});
+  REQUIRE(lines_of(others.out).size() == 3);
+  std::set<std::string> different;
+  for (const std::string& line : lines_of(others.out)) {
+    CHECK(line.find("il") == 0);
+    different.insert(line.substr(0, line.find(' ', 3)));
+  }
+  CHECK(different.size() == 3);
+  const std::string greedy = lines_of(steered({sentence, "--prefix", "il"}).out)[0];
+  CHECK(lines_of(others.out)[0].find(greedy.substr(0, greedy.find(' ', 3))) == 0);
+}
+
+TEST_CASE("translate: what it cannot be told") {
+  auto fails = [](const Arguments& more, int code, const std::string& text, const Setting& setting = {}) {
+    const Result r = steered(more, setting);
+    CHECK(r.code == code);
+    CHECK(r.says(text));
+  };
+  fails({"x", "--prefix", "xyzzy"}, 1,
+        "translator: --prefix: the model cannot write \"xyzzy\": it is not among its words");
+  fails({"x", "--require", ""}, 2, "--require: it is empty");
+  fails({"x", "--forbid", " "}, 1, "translator: --forbid: is empty");
+  fails(
+      {"--prefix-column"}, 1,
+      "translator: standard input:1: the prefix: the model cannot write \"xyzzy\": it is not among its words; "
+      "an empty line stands for it",
+      {.input = "she eats apples\txyzzy\n"});
+  fails({"x", "--sample", "-k", "3"}, 2, "--sample draws words: it goes without --beam-size");
+  fails({"x", "--mbr", "chrf"}, 2, "--mbr needs --sample");
+  fails({"x", "--top-p", "0.5"}, 2, "--top-p requires --sample");
+  fails({"x", "--length-penalty", "much"}, 2, "--length-penalty: must be from 0 to 100, or average");
+  fails({"x", "--moses", "--attention-map"}, 2, "--moses has no room for --attention-map");
+  fails({"she eats apples", "-k", "3", "--max-length", "1", "--require", "il chante"}, 0,
+        "no translation of so many words has all that --require asks for");
+}
+
+TEST_CASE("translate --moses and --json say which sentence, and what each word costs") {
+  const Setting two{.input = "she eats apples\n\nhe sings\n"};
+  const Result moses = steered({"--moses", "-k", "2", "--n-best", "2"}, two);
+  REQUIRE(lines_of(moses.out).size() == 4);
+  CHECK(lines_of(moses.out)[0].find("0 ||| ") == 0);
+  CHECK(lines_of(moses.out)[1].find("0 ||| ") == 0);
+  CHECK(lines_of(moses.out)[2].find("2 ||| ") == 0);  // the empty line has none
+  CHECK(lines_of(moses.out)[3].find(" ||| LogProbability= -") != std::string::npos);
+  const Result json = steered({"--json", "--scores", "--pieces", "-k", "2", "--n-best", "2"}, two);
+  REQUIRE(lines_of(json.out).size() == 6);
+  for (int i : {0, 1, 4, 5}) {
+    const auto j = json_text::parse(lines_of(json.out)[static_cast<size_t>(i)]);
+    CHECK(j["sentence"] == i / 2);
+    CHECK(j["rank"] == i % 2);
+    double words = 0, pieces = 0;
+    for (const auto& p : j["word_log_probabilities"]) words += p.get<double>();
+    for (const auto& p : j["piece_log_probabilities"]) pieces += p.get<double>();
+    CHECK(words == about(j["log_probability"].get<double>(), 1e-9));
+    CHECK(pieces == about(j["log_probability"].get<double>(), 1e-9));
+    CHECK(j["words"].size() + 1 == j["word_log_probabilities"].size());
+  }
+  CHECK(json_text::parse(lines_of(json.out)[2])["translation"].is_null());
+}
+
+TEST_CASE("several models translate as one") {
+  const Setting all{.input = text_of(sentences())};
+  const std::string one = trained_model(), two = second_model();
+  const Result alone = steered({"--scores"}, all);
+  CHECK(steered({"--scores"}, all, one + "," + one).out == alone.out);  // to the digits that are printed
+  CHECK(steered({"--scores"}, all, one + "=1000," + two + "=0.001").code == 0);
+  const Result both = steered({"--scores"}, all, one + "," + two);
+  CHECK(both.code == 0);
+  CHECK(both.out != alone.out);
+  CHECK(steered({"--scores", "--threads", "2"}, all, one + "," + two).out == both.out);
+  CHECK(steered({"--scores", "--ensemble", "log-probability"}, all, one + "," + two).out != both.out);
+  // The probability of the references is the mean of the models'.
+  auto evaluated = [&](const std::string& models, const std::string& space) {
+    const Result r =
+        run({"evaluate", models, short_pairs(), "--json", "--threads", "1", "--ensemble", space});
+    REQUIRE(r.code == 0);
+    return json_text::parse(r.out);
+  };
+  const double mean = evaluated(one + "," + two, "probability")["loss"],
+               first = evaluated(one, "probability")["loss"], second = evaluated(two, "probability")["loss"];
+  CHECK(mean < (first + second) / 2);
+  CHECK(mean > std::min(first, second) - 0.7);
+  CHECK(evaluated(one + "," + one, "probability")["loss"] == about(first, 1e-6));
+  CHECK(!evaluated(one + "," + two, "log-probability").contains("loss"));
+  auto fails = [&](const std::string& models, const std::string& text) {
+    const Result r = steered({"x"}, {}, models);
+    CHECK(r.code == 1);
+    CHECK(r.says(text));
+  };
+  fails(one + ",", "has no model directory between two commas, or at an end");
+  fails(one + "=0," + two, "behind = must stand from 0.001 to 1000, the weight of the model");
+  REQUIRE(run(small_run("others", {"--max-vocabulary", "20", "--epochs", "1"})).code == 0);
+  fails(one + ",others", "others: cannot go with the models before it: ");
+}
+
+TEST_CASE("average: of one model it, of several their mean, and nothing is lost") {
+  const std::string one = trained_model();
+  REQUIRE(run({"average", one, "-o", "same"}).code == 0);
+  const Setting all{.input = text_of(sentences())};
+  CHECK(steered({"--scores"}, all, "same").out == steered({"--scores"}, all).out);
+  const Result again = run({"average", one, "-o", "same"});
+  CHECK(again.code == 1);
+  CHECK(again.says("same: holds a model already: --force replaces it, --out names another place"));
+  REQUIRE(run(small_run("kept-run", {"--epochs", "2", "--keep", "2"})).code == 0);
+  std::vector<std::string> kept;
+  for (const auto& entry : std::filesystem::directory_iterator(in_scratch("kept-run/kept")))
+    kept.push_back(entry.path().string());
+  REQUIRE(kept.size() == 2);
+  REQUIRE(run({"average", kept[0], kept[1], "-o", "same", "--force"}).code == 0);
+  CHECK(run({"evaluate", "same", short_pairs()}).code == 0);
+  REQUIRE(run(small_run("lstm", {"--cell", "lstm", "--epochs", "1"})).code == 0);
+  const Result wrong = run({"average", one, "lstm", "-o", "wrong"});
+  CHECK(wrong.code == 1);
+  CHECK(wrong.says("no mean can be taken"));
+  CHECK(!exists("wrong"));
+}
+
+TEST_CASE("translate --mbr takes the sample that is most like all of them") {
+  const Arguments drawn = {"--sample", "--temperature", "2", "--json", "--scores"};
+  for (const char* metric : {"chrf", "bleu"}) {
+    Arguments a = drawn;
+    a.insert(a.end(), {"she eats apples", "--mbr", metric, "--samples", "12", "--n-best", "3"});
+    const Result r = steered(a);
+    REQUIRE(r.code == 0);
+    const std::vector<std::string> lines = lines_of(r.out);
+    REQUIRE(lines.size() == 3);
+    std::set<std::string> texts;
+    double before = 100;
+    for (const std::string& line : lines) {
+      const auto j = json_text::parse(line);
+      if (j["translation"].is_null()) continue;
+      CHECK(j["score"].get<double>() <= before);
+      before = j["score"];
+      texts.insert(j["translation"]);
+    }
+    CHECK(texts.size() >= 2);  // the same text comes once
+    CHECK(steered(a, {}).out == r.out);
+  }
+}
