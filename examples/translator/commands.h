@@ -132,6 +132,7 @@ struct TranslateCommand {
   bool pieces = false;  ///< the map shows pieces, not words
   bool json = false, moses = false;
   bool prefix_column = false;  ///< lines have a prefix behind a tab
+  bool paragraphs = false;     ///< lines have several sentences
   CommonOptions common;
 };
 

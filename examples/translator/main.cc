@@ -193,6 +193,8 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
   add_steering_options(c, o.steering, o.search.sampling);
   c.flag("--prefix-column", o.prefix_column,
          "Lines are source TAB prefix: what the translation of this one begins with");
+  c.flag("--paragraphs", o.paragraphs,
+         "Lines have several sentences: each is translated by itself; blank lines and markup stay");
   add_look_options(c, o.look);
   c.option("--max-length", o.search.max_length, "Words at most (default: twice the source and 10)")
       .range(1, 100000);

@@ -18,6 +18,7 @@
 #include <translator/mbr.h>
 #include <translator/text/bleu.h>
 #include <translator/text/chrf.h>
+#include <translator/text/sentences.h>
 #include <translator/text/word_picture.h>
 #include <translator/translation.h>
 #include <common/error.h>
@@ -92,6 +93,11 @@ class Translator {
   }
 
   int sentence(const std::string& text) {
+    if (o_.paragraphs) {
+      take_line(text);
+      flush();
+      return code_;
+    }
     Waiting line{.source = {}, .told = steering_.of(0), .number = 0};
     if (auto fault = read(text, line.source); !fault.empty()) throw InputError("the sentence", 0, fault);
     tell_unknown("", line.source);
@@ -112,7 +118,7 @@ class Translator {
       if (prompt) fmt::print(stderr, "> ");
       if (!input.next(text)) break;
       take_line(text);
-      if (waiting_.size() == block) flush();
+      if (waiting_.size() >= block) flush();
     }
     flush();
     if (prompt) fmt::print(stderr, "\n");
@@ -128,22 +134,41 @@ class Translator {
     Segmented source;
     gradus::nn::SentenceSearch told;
     int64_t number;  // of the line, from 0
+    // Of a paragraph: what stands behind the sentence, and whether the line ends with it.
+    std::string space = {};
+    bool ends_line = true;
+    bool as_it_is = false;  // `space` is the whole line: blank, or markup
   };
 
   void take_line(const std::string& text) {
-    Waiting line{.source = {}, .told = {}, .number = read_++};
+    const int64_t number = read_++;
+    if (!o_.paragraphs) return take_sentence(text, {.source = {}, .told = {}, .number = number});
+    if (is_markup_line(text))
+      return waiting_.push_back(
+          {.source = {}, .told = {}, .number = number, .space = text, .as_it_is = true});
+    const bool whole = text.size() > LineReader::kLongest || utf8::first_invalid_byte(text);  // to be told of
+    const auto sentences = whole ? std::vector<SentenceOfText>{{text, ""}} : sentences_of(text);
+    for (const SentenceOfText& s : sentences)
+      take_sentence(s.text, {.source = {},
+                             .told = {},
+                             .number = number,
+                             .space = s.space,
+                             .ends_line = &s == &sentences.back()});
+  }
+
+  void take_sentence(const std::string& text, Waiting line) {
     const size_t tab = o_.prefix_column ? text.find('\t') : std::string::npos;
     std::string fault = read(text.substr(0, tab), line.source);
     try {
-      line.told = steering_.of(line.number, tab == std::string::npos ? "" : text.substr(tab + 1));
+      line.told = steering_.of(sentences_++, tab == std::string::npos ? "" : text.substr(tab + 1));
     } catch (const InputError& e) {
       fault = e.what();
     }
     if (!fault.empty()) {
-      complain(read_, fault);
+      complain(line.number + 1, fault);
       line.source = {};
     }
-    tell_unknown(InputError::locate("standard input", read_) + ": ", line.source);
+    tell_unknown(InputError::locate("standard input", line.number + 1) + ": ", line.source);
     waiting_.push_back(std::move(line));
   }
 
@@ -212,6 +237,15 @@ class Translator {
              InputError::locate("standard input", line.number + 1));
     }
     for (int64_t i = n; i < lines && !o_.moses; ++i) fmt::print("{}\n", o_.json ? json_of_none(line, i) : "");
+  }
+
+  // The sentences of a line stand as they stood, with a space where the source's script has none between them.
+  void add_to_paragraph(const Waiting& line, const std::vector<Translation>& found) {
+    const bool said = !line.source.pieces.empty() && !found.empty();
+    if (said) paragraph_ += model_.writes.join(found[0].tokens);
+    paragraph_ += said && line.space.empty() && !line.ends_line ? " " : line.space;
+    if (!line.ends_line) return;
+    fmt::print("{}\n", std::exchange(paragraph_, {}));
   }
 
   std::string text_of(const Segmented& source, const Translation& t, const WordPicture& words) const {
@@ -287,7 +321,8 @@ class Translator {
     } catch (const std::exception&) {
       for (const Waiting& line : waiting_) found.push_back(alone(line));
     }
-    for (size_t i = 0; i < waiting_.size(); ++i) print(waiting_[i], found[i], o_.n_best);
+    for (size_t i = 0; i < waiting_.size(); ++i)
+      o_.paragraphs ? add_to_paragraph(waiting_[i], found[i]) : print(waiting_[i], found[i], o_.n_best);
     std::fflush(stdout);
     waiting_.clear();
   }
@@ -312,7 +347,8 @@ class Translator {
   Steering steering_;
   std::unique_ptr<gradus::nn::Generator> generator_;
   std::vector<Waiting> waiting_;  // the last of the lines that were read
-  int64_t read_ = 0;
+  std::string paragraph_;         // so much of it is translated
+  int64_t read_ = 0, sentences_ = 0;
   int code_ = 0;
 };
 
@@ -323,6 +359,9 @@ int run(TranslateCommand& o) {
   if (o.steering.sample && o.search.beam_size > 1)
     throw UsageError("--sample draws words: it goes without --beam-size");
   if (!o.mbr.empty() && !o.steering.sample) throw UsageError("--mbr needs --sample");
+  if (o.paragraphs &&
+      (o.json || o.moses || o.map || o.scores || o.alignments || o.n_best > 1 || o.prefix_column))
+    throw UsageError("--paragraphs writes text alone, one translation of each");
   if (o.map && o.moses) throw UsageError("--moses has no room for --attention-map");
   Translator translator(o);
   return o.sentence ? translator.sentence(*o.sentence) : translator.lines(isatty(0) && isatty(1));

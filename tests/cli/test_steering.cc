@@ -226,3 +226,23 @@ TEST_CASE("translate --mbr takes the sample that is most like all of them") {
     CHECK(steered(a, {}).out == r.out);
   }
 }
+
+TEST_CASE("translate --paragraphs translates sentence by sentence, and leaves markup and blank lines") {
+  const std::string text = "<p>\nShe eats apples. He sings!  They sleep.\n\n</p>\nshe eats apples\n";
+  const Result r = steered({"--paragraphs"}, {.input = text});
+  CHECK(r.code == 0);
+  auto one = [&](const char* sentence) {
+    const std::string out = steered({sentence}).out;
+    return out.substr(0, out.size() - 1);
+  };
+  CHECK(r.out == "<p>\n" + one("She eats apples.") + " " + one("He sings!") + "  " + one("They sleep.") +
+                     "\n\n</p>\n" + one("she eats apples") + "\n");
+  CHECK(steered({"--paragraphs", "He sings! They sleep."}).out ==
+        one("He sings!") + " " + one("They sleep.") + "\n");
+  const Result wrong = steered({"--paragraphs", "--json"}, {.input = text});
+  CHECK(wrong.code == 2);
+  CHECK(wrong.says("--paragraphs writes text alone, one translation of each"));
+  const Result bad = steered({"--paragraphs"}, {.input = "He sings.\n\xFF\nThey sleep.\n"});
+  CHECK(bad.code == 1);
+  CHECK(lines_of(bad.out).size() == 3);
+}

@@ -14,21 +14,26 @@ bool is_one_of(char32_t c, Code some) { return some.find(c) != Code::npos; }
 
 // Stops behind which there must be a space, and those that need none: 。！？｡ and the full-width full stop.
 bool is_stop(char32_t c) {
-  return is_one_of(c, U".!?\u2026\u203C\u2047\u2048\u2049\u0964\u0965\u061F\u06D4\u1362\u1367\u104B\u17D4\u17D5");
+  return is_one_of(
+      c, U".!?\u2026\u203C\u2047\u2048\u2049\u0964\u0965\u061F\u06D4\u1362\u1367\u104B\u17D4\u17D5");
 }
 bool is_wide_stop(char32_t c) { return is_one_of(c, U"\u3002\uFF01\uFF1F\uFF61\uFF0E"); }
-bool is_closing(char32_t c) { return is_one_of(c, U"\"')]}\u2019\u201D\u00BB\u203A\u300D\u300F\u3011\uFF09\u201C"); }
-bool is_opening(char32_t c) { return is_one_of(c, U"\"'([{\u2018\u201C\u00AB\u2039\u201E\u00BF\u00A1\u201A-\u2013\u2014"); }
+bool is_closing(char32_t c) {
+  return is_one_of(c, U"\"')]}\u2019\u201D\u00BB\u203A\u300D\u300F\u3011\uFF09\u201C");
+}
+bool is_opening(char32_t c) {
+  return is_one_of(c, U"\"'([{\u2018\u201C\u00AB\u2039\u201E\u00BF\u00A1\u201A-\u2013\u2014");
+}
 
 // Names, numbers or more of the sentence follow these. Lower case, without the stop.
 bool is_abbreviation(const std::string& word) {
   static const std::unordered_set<std::string> kWords = {
-      "mr",   "mrs",   "ms",   "dr",   "prof", "st",   "sr",   "jr",   "rev",  "gen",  "col",  "capt",  "lt",
-      "sgt",  "gov",   "sen",  "rep",  "hon",  "pres", "messrs", "mme", "mlle", "mm",  "sra",  "srta", "hr",
-      "fr",   "frl",   "mt",   "ft",   "vs",   "cf",   "al",   "ca",   "approx", "ed", "eds",  "vol",  "fig",
-      "figs", "eq",    "sec",  "ch",   "pp",   "jan",  "feb",  "mar",  "apr",  "jun",  "jul",  "aug",  "sep",
-      "sept", "oct",   "nov",  "dec",  "bzw",  "usw",  "evtl", "ggf",  "inkl", "nr",   "str",  "tel",  "av",
-      "bd",   "art",   "env",  "ex",   "op",   "cit",  "ibid", "inc",  "ltd",  "co",   "corp", "dept", "univ"};
+      "mr",   "mrs", "ms",  "dr",  "prof", "st",   "sr",     "jr",  "rev",    "gen", "col",  "capt", "lt",
+      "sgt",  "gov", "sen", "rep", "hon",  "pres", "messrs", "mme", "mlle",   "mm",  "sra",  "srta", "hr",
+      "fr",   "frl", "mt",  "ft",  "vs",   "cf",   "al",     "ca",  "approx", "ed",  "eds",  "vol",  "fig",
+      "figs", "eq",  "sec", "ch",  "pp",   "jan",  "feb",    "mar", "apr",    "jun", "jul",  "aug",  "sep",
+      "sept", "oct", "nov", "dec", "bzw",  "usw",  "evtl",   "ggf", "inkl",   "nr",  "str",  "tel",  "av",
+      "bd",   "art", "env", "ex",  "op",   "cit",  "ibid",   "inc", "ltd",    "co",  "corp", "dept", "univ"};
   return kWords.count(word) > 0;
 }
 bool numbers_follow(const std::string& word) {
@@ -39,13 +44,13 @@ bool numbers_follow(const std::string& word) {
 // The word before the stop at `at`, with stops inside it.
 Code word_before(Code text, size_t at) {
   size_t begin = at;
-  while (begin > 0 && (utf8::is_letter(text[begin - 1]) || utf8::is_mark(text[begin - 1]) ||
-                       text[begin - 1] == U'.'))
+  while (begin > 0 &&
+         (utf8::is_letter(text[begin - 1]) || utf8::is_mark(text[begin - 1]) || text[begin - 1] == U'.'))
     --begin;
   return text.substr(begin, at - begin);
 }
 
-std::string lower(Code word) {
+std::string spelt_small(Code word) {
   std::string out;
   for (char32_t c : word) utf8::append(out, utf8::to_lower(c));
   return out;
@@ -55,8 +60,9 @@ bool is_small(char32_t c) { return utf8::is_letter(c) && utf8::to_upper(c) != c;
 
 // Whether a sentence ends with the stops [begin, end), behind which the next one would begin at `next`.
 bool ends(Code text, size_t begin, size_t end, size_t next) {
-  const bool soft = std::all_of(text.begin() + static_cast<long>(begin), text.begin() + static_cast<long>(end),
-                                [](char32_t c) { return c == U'.' || c == U'\u2026'; });
+  const bool soft =
+      std::all_of(text.begin() + static_cast<long>(begin), text.begin() + static_cast<long>(end),
+                  [](char32_t c) { return c == U'.' || c == U'\u2026'; });
   if (!soft) return true;
   while (next < text.size() && is_opening(text[next])) ++next;
   const char32_t first = next < text.size() ? text[next] : 0;
@@ -64,7 +70,7 @@ bool ends(Code text, size_t begin, size_t end, size_t next) {
   if (end - begin > 1) return true;  // ... and a capital
   const Code word = word_before(text, begin);
   const bool initial = word.size() == 1 && utf8::is_letter(word[0]) && !is_small(word[0]);
-  const std::string spelt = lower(word);
+  const std::string spelt = spelt_small(word);
   if (initial || is_abbreviation(spelt)) return false;
   if (numbers_follow(spelt) && utf8::is_digit(first)) return false;
   if (word.find(U'.') == Code::npos) return true;
@@ -91,12 +97,19 @@ std::vector<SentenceOfText> sentences_of(std::string_view line) {
     }
     const size_t stops = at;
     bool wide = false;
-    while (at < text.size() && (is_stop(text[at]) || is_wide_stop(text[at]))) wide |= is_wide_stop(text[at++]);
+    while (at < text.size() && (is_stop(text[at]) || is_wide_stop(text[at])))
+      wide |= is_wide_stop(text[at++]);
     const size_t stops_end = at;
-    while (at < text.size() && is_closing(text[at])) ++at;
+    auto closes = [&](size_t i) { return i < text.size() && is_closing(text[i]); };
+    // A French quotation mark stands behind a space.
+    auto closes_apart = [&] {
+      return at + 1 < text.size() && utf8::is_space(text[at]) && text[at + 1] == U'\u00BB';
+    };
+    while (closes(at) || closes_apart()) at += closes(at) ? 1 : 2;
     size_t next = at;
     while (next < text.size() && utf8::is_space(text[next])) ++next;
-    if (next < text.size() && (wide || next > at) && (wide || ends(text, stops, stops_end, next))) add(at, next);
+    if (next < text.size() && (wide || next > at) && (wide || ends(text, stops, stops_end, next)))
+      add(at, next);
   }
   if (begin < text.size()) {
     size_t end = text.size();
@@ -112,7 +125,8 @@ bool is_markup_line(std::string_view line) {
   line = line.substr(begin, last - begin + 1);
   if (line.size() < 3 || line.front() != '<' || line.back() != '>') return false;
   const char kind = line[1];
-  const bool tag = (kind >= 'a' && kind <= 'z') || (kind >= 'A' && kind <= 'Z') || kind == '/' || kind == '!' || kind == '?';
+  const bool tag = (kind >= 'a' && kind <= 'z') || (kind >= 'A' && kind <= 'Z') || kind == '/' ||
+                   kind == '!' || kind == '?';
   return tag && line.find('>') == line.size() - 1;
 }
 
