@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include <gradus/io/safetensors.h>
+#include <gradus/nn/int8.h>
 #include <gradus/numeric.h>
 #include <translator/files.h>
 #include <translator/text/chrf.h>
@@ -99,15 +100,15 @@ bool Checkpoints::read(const std::string& text) {
 gradus::nn::StateDict mean_of_weights(const std::vector<std::string>& files) {
   gradus::nn::StateDict sum;
   for (const std::string& path : files) {
-    const gradus::SafetensorsFile file = gradus::load_safetensors(path);
+    const gradus::nn::StateDict state = gradus::nn::widened(gradus::load_safetensors(path).tensors);
     auto must_fit = [&](bool right, const std::string& name) {
       if (!right)
-        throw InputError(
-            path, 0, fmt::format("has other weights than {} ({}): no mean can be taken", files[0], name));
+        throw InputError(path, 0,
+                         fmt::format("has other weights than {} ({}): no mean can be taken", files[0], name));
     };
-    must_fit(sum.empty() || sum.size() == file.tensors.size(), "another number of them");
-    for (size_t i = 0; i < file.tensors.size(); ++i) {
-      const auto& [name, tensor] = file.tensors[i];
+    must_fit(sum.empty() || sum.size() == state.size(), "another number of them");
+    for (size_t i = 0; i < state.size(); ++i) {
+      const auto& [name, tensor] = state[i];
       if (sum.size() == i) sum.emplace_back(name, gradus::Tensor::zeros(tensor.shape(), gradus::DType::f64));
       must_fit(sum[i].first == name && sum[i].second.shape() == tensor.shape(), name);
       const gradus::Tensor value = tensor.to(gradus::DType::f64);

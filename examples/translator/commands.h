@@ -120,6 +120,7 @@ struct LookOptions {
 void apply(const LookOptions& options, const Model& model);
 
 struct TranslateCommand {
+  bool int8 = false;                            ///< weights in 8 bits
   std::string model, ensemble = "probability";  ///< as Ensemble has them
   std::optional<std::string> sentence;          ///< none: standard input, line by line
   gradus::nn::SearchOptions search;
@@ -137,6 +138,7 @@ struct TranslateCommand {
 };
 
 struct EvaluateCommand {
+  bool int8 = false;  ///< likewise
   std::string model, ensemble = "probability", alignments, hypotheses, references;
   GivenPairsOptions given;
   gradus::nn::SearchOptions search;
@@ -148,6 +150,11 @@ struct EvaluateCommand {
 struct AverageCommand {
   std::vector<std::string> models;  ///< directories
   std::string out = "averaged";
+  bool force = false;
+};
+
+struct QuantizeCommand {
+  std::string model, out;
   bool force = false;
 };
 
@@ -191,6 +198,7 @@ int run(CompareCommand& command);
 int run(TranslateCommand& command);
 int run(EvaluateCommand& command);
 int run(AverageCommand& command);
+int run(QuantizeCommand& command);
 int run(ScoreCommand& command);
 int run(DiffCommand& command);
 int run(DoctorCommand& command);

@@ -78,9 +78,10 @@ std::string difference_in_text(const Model& a, const Model& b) {
   return "";
 }
 
-Ensemble::Ensemble(const std::string& models, nn::EnsembleSpace space) : space_(space) {
+Ensemble::Ensemble(const std::string& models, nn::EnsembleSpace space, bool int8) : space_(space) {
   for (const Listed& each : list_of(models)) {
     Model model = Model::load(each.directory);
+    if (int8) model.round_to_int8();
     if (!models_.empty())
       if (const std::string d = difference_in_text(models_[0], model); !d.empty())
         throw InputError(
@@ -97,8 +98,7 @@ Ensemble::Ensemble(const std::string& models, nn::EnsembleSpace space) : space_(
 
 std::unique_ptr<nn::Generator> Ensemble::generator() const {
   std::vector<nn::EnsembleMember> members;
-  for (size_t i = 0; i < models_.size(); ++i)
-    members.push_back({models_[i].network->generator(), weights_[i]});
+  for (size_t i = 0; i < models_.size(); ++i) members.push_back({models_[i].generator(), weights_[i]});
   return nn::ensemble_of(std::move(members), space_);
 }
 

@@ -22,9 +22,10 @@ class Ensemble {
  public:
   /// Model directories with commas between, each with its weight behind a = (1 if nothing is said): "a=2,b". A
   /// text that is itself a directory is that directory.
+  /// With int8 their weights are rounded to 8 bits.
   /// @throws InputError for a list that is none, as Model::load, and naming the first difference between how two
   /// of them read and write text.
-  Ensemble(const std::string& models, gradus::nn::EnsembleSpace space);
+  Ensemble(const std::string& models, gradus::nn::EnsembleSpace space, bool int8 = false);
 
   /// Reads and writes the text, and has the fewest positions where they end (Model::most_positions).
   const Model& first() const { return models_[0]; }

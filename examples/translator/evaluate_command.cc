@@ -179,7 +179,7 @@ void show(const Evaluation& e, const std::vector<Score>& scores, const std::vect
 int run(EvaluateCommand& o) {
   apply(o.common);
   if (o.given.pairs.empty() && !o.embedded) throw UsageError("evaluate needs a file of pairs, or --embedded");
-  const Ensemble ensemble(o.model, space_named(o.ensemble));
+  const Ensemble ensemble(o.model, space_named(o.ensemble), o.int8);
   const Model& model = ensemble.first();
   ensemble.for_each([&](const Model& each) { apply(o.look, each); });
   GivenPairs given;

@@ -210,7 +210,7 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   size_t n = pairs.size();
   if (options.translate_at_most > 0) n = std::min(n, static_cast<size_t>(options.translate_at_most));
   for (size_t i = 0; i < n; ++i) out.references.push_back(references_of(pairs[i]));
-  const auto generator = together ? together->generator() : model.network->generator();
+  const auto generator = together ? together->generator() : model.generator();
   out.hypotheses = translate_pairs(model, *generator, pairs, n, options.search, work_on("translating", n));
   const bool lowercase = model.config.lowercase();  // no capitals are asked of a model that writes none
   int64_t exact = 0, exact_in_own_spelling = 0;

@@ -187,7 +187,7 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
 
 void add_translate_command(const Command& app, TranslateCommand& o, int& exit_code) {
   Command c = app.add_command("translate", "Translate a sentence, stdin line by line, or at a prompt");
-  add_models(c, o.model, o.ensemble);
+  add_models(c, o.model, o.ensemble, o.int8);
   c.option("sentence", o.sentence, "What to translate (default: stdin)");
   add_search_options(c, o.search);
   add_steering_options(c, o.steering, o.search.sampling);
@@ -225,7 +225,7 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
 void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code) {
   Command c = app.add_command("evaluate",
                               "Perplexity, BLEU, chrF, exact match and alignment error on sentence pairs");
-  add_models(c, o.model, o.ensemble);
+  add_models(c, o.model, o.ensemble, o.int8);
   auto given = add_given_pairs(c, o.given);
   add_multi_reference(c, o.given, given);
   c.flag("--embedded", o.embedded, "The 1000 test sentences of the embedded corpus").excludes(given.file);
@@ -252,6 +252,14 @@ void add_average_command(const Command& app, AverageCommand& o, int& exit_code) 
       .type_name("DIR...");
   c.option("-o,--out", o.out, "Model directory to write").show_default().type_name("DIR");
   c.flag("--force", o.force, "Replace the model in --out");
+  c.callback([&o, &exit_code] { exit_code = run(o); });
+}
+
+void add_quantize_command(const Command& app, QuantizeCommand& o, int& exit_code) {
+  Command c = app.add_command("quantize", "Write a model with weights in 8 bits: a quarter of the size");
+  c.option("model", o.model, "Model directory").required().type_name("DIR");
+  c.option("out", o.out, "Model directory to write").required().type_name("OUT");
+  c.flag("--force", o.force, "Replace the model in OUT");
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
@@ -334,6 +342,7 @@ int run_program(int argc, char** argv) {
   TranslateCommand translate;
   EvaluateCommand evaluate;
   AverageCommand average;
+  QuantizeCommand quantize;
   ScoreCommand score;
   DiffCommand diff;
   DoctorCommand doctor;
@@ -344,6 +353,7 @@ int run_program(int argc, char** argv) {
   add_translate_command(app, translate, exit_code);
   add_evaluate_command(app, evaluate, exit_code);
   add_average_command(app, average, exit_code);
+  add_quantize_command(app, quantize, exit_code);
   add_score_command(app, score, exit_code);
   add_diff_command(app, diff, exit_code);
   add_doctor_command(app, doctor, exit_code);

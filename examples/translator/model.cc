@@ -1,5 +1,8 @@
 #include <translator/model.h>
 
+#include <gradus/io/safetensors.h>
+#include <gradus/nn/int8.h>
+
 #include <filesystem>
 #include <memory>
 #include <string_view>
@@ -169,8 +172,24 @@ Model Model::load_description(const std::string& directory) { return described(d
 Model Model::load(const std::string& directory) {
   std::string weights = found_in(directory, "model.safetensors");
   Model model = described(directory, weights);
-  nn::load(*model.network, weights);
+  const gradus::SafetensorsFile file = gradus::load_safetensors(weights);
+  const auto said = file.metadata.find("weights");
+  model.int8 = said != file.metadata.end() && said->second == "int8";
+  if (!model.int8) {
+    nn::load(*model.network, weights);
+    return model;
+  }
+  try {
+    nn::load_state_dict(*model.network, nn::widened(file.tensors));
+  } catch (const gradus::Error& e) {
+    throw InputError(weights, 0, e.message());
+  }
   return model;
+}
+
+void Model::round_to_int8() {
+  nn::round_to_int8(*network);
+  int8 = true;
 }
 
 void Model::extend(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed) {

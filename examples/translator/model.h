@@ -40,12 +40,18 @@ class Model {
   /// Puts a new model, `save`d into the directory that it is told, in the place of the one in `directory`, if
   /// there is one: a crash at any moment leaves the old one or the new one, whole, never the description of one
   /// beside the weights of another. Other files there stay.
-  static void replace(const std::string& directory, const std::function<void(const std::string& where)>& save);
+  static void replace(const std::string& directory,
+                      const std::function<void(const std::string& where)>& save);
   /// What a crash kept `replace` from: to be called before anything else is written there.
   static void finish_replacing(const std::string& directory);
   /// Writes model.safetensors; the previous one stays whole until the new one is.
   void save_weights(const std::string& directory,
                     const std::map<std::string, std::string>& metadata = {}) const;
+
+  /// Made ready for decoding: with products in 8 bits where its weights are.
+  std::unique_ptr<gradus::nn::Generator> generator() const { return network->generator({.int8 = int8}); }
+  /// Rounds its weights to 8 bits, see nn/int8.h, as `translator quantize` writes them.
+  void round_to_int8();
 
   /// The network as the recurrent one; null when it is a Transformer.
   const gradus::nn::Seq2Seq* recurrent() const;
@@ -64,6 +70,7 @@ class Model {
   Vocabulary source, target;
   Segmenter reads, writes;  ///< the way from text to tokens and back: the source's, and the target's
   std::unique_ptr<gradus::nn::TranslationModel> network;
+  bool int8 = false;  ///< its weights are numbers that 8 bits stand for
 };
 
 }  // namespace translator

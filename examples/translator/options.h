@@ -91,7 +91,8 @@ inline void add_steering_options(const command_line::Command& c, SteeringOptions
 }
 
 /// The model that translates, or several as one.
-inline void add_models(const command_line::Command& c, std::string& models, std::string& ensemble) {
+inline void add_models(const command_line::Command& c, std::string& models, std::string& ensemble,
+                       bool& int8) {
   c.option(
        "model", models,
        "Model directory; or several that translate as one, with commas between, each with its weight: a,b=0.5")
@@ -100,6 +101,7 @@ inline void add_models(const command_line::Command& c, std::string& models, std:
   c.option("--ensemble", ensemble, "Of several models: what is averaged")
       .one_of({"probability", "log-probability"})
       .show_default();
+  c.flag("--int8", int8, "Round the weights to 8 bits, for speed (default: of models that quantize wrote)");
 }
 
 /// What is looked at, of a trained model.

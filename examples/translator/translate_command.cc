@@ -77,7 +77,7 @@ class Translator {
  public:
   explicit Translator(TranslateCommand& o)
       : o_(o),
-        ensemble_(o.model, space_named(o.ensemble)),
+        ensemble_(o.model, space_named(o.ensemble), o.int8),
         model_(ensemble_.first()),
         steering_(o.steering, model_),
         generator_(ensemble_.generator()) {

@@ -103,7 +103,7 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
 
 std::vector<std::vector<Translation>> translate(const Model& model, const std::vector<Segmented>& sources,
                                                 nn::SearchOptions options, int threads) {
-  return translate(model, *model.network->generator(), sources, options, {.threads = threads});
+  return translate(model, *model.generator(), sources, options, {.threads = threads});
 }
 
 }  // namespace translator

@@ -21,7 +21,7 @@ struct DecoderState {
   Var summary;             ///< [B, D], the fixed context of a decoder without attention
   Var c = {};              ///< [B, H] of an LSTM, zeros (undefined) at first; otherwise undefined
   std::vector<RecurrentState> above = {};  ///< of the layers above the first
-  AttentionState attention = {};  ///< what the attention's steps hand on to each other
+  AttentionState attention = {};           ///< what the attention's steps hand on to each other
 
   /// The rows rows[0], rows[1], ... (i32 [N]) of everything it holds, the source included; one may be taken
   /// several times. @throws Error for a row that does not exist.
@@ -77,7 +77,7 @@ struct Readout {
 };
 
 struct TeacherForcing {
-  Tensor lengths = {};  ///< i32 [B], real steps of each target; undefined: all T
+  Tensor lengths = {};   ///< i32 [B], real steps of each target; undefined: all T
   bool queries = false;  ///< whether DecoderOutputs::query is wanted
 };
 
@@ -178,6 +178,6 @@ std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Deco
 /// otherwise this is composed_generator. A translation depends neither on its batch nor on threads.
 /// With AMX, many rows are searched by another product than few, which rounds differently.
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
-                                          const Linear& output);
+                                          const Linear& output, const GeneratorOptions& options = {});
 
 }  // namespace gradus::nn

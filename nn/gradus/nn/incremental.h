@@ -67,11 +67,16 @@ using StartDecoding = std::function<std::unique_ptr<IncrementalDecoder>(
     const Tensor& source, const Tensor& lengths, const IncrementalOptions& options)>;
 std::unique_ptr<Generator> generator_of(StartDecoding start);
 
+struct GeneratorOptions {
+  /// Products with weights rounded to 8 bits (kernels::Int8Matrix), where decoding is packed.
+  bool int8 = false;
+};
+
 /// What search needs of a model: any model that turns a source into words one by one can be translated with.
 class Generative {
  public:
   virtual ~Generative() = default;
-  virtual std::unique_ptr<Generator> generator() const = 0;
+  virtual std::unique_ptr<Generator> generator(const GeneratorOptions& options = {}) const = 0;
 };
 
 /// For implementations of `select`: `given` rows there are, and at most `most` may be.

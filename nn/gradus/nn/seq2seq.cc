@@ -132,6 +132,8 @@ Tensor Seq2Seq::align(const Seq2SeqBatch& batch) const {
   return decoder->teacher_forced(batch.target_in, source).weights;
 }
 
-std::unique_ptr<Generator> Seq2Seq::generator() const { return make_generator(encoder, *decoder, output); }
+std::unique_ptr<Generator> Seq2Seq::generator(const GeneratorOptions& options) const {
+  return make_generator(encoder, *decoder, output, options);
+}
 
 }  // namespace gradus::nn

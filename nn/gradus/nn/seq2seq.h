@@ -14,7 +14,7 @@ struct Seq2SeqConfig {
   int64_t source_vocabulary = 0, target_vocabulary = 0;
   int64_t embedding_dim = 128, hidden_size = 128;
   double embedding_deviation = 1;  ///< word vectors that are not tied start from N(0, its square)
-  int64_t attention_size = 0;  ///< 0: hidden_size
+  int64_t attention_size = 0;      ///< 0: hidden_size
   /// The encoder's layers; their cell, dropout (on embeddings and readouts) and residual are the decoder's,
   /// too.
   RecurrentOptions rnn = {};
@@ -46,7 +46,7 @@ struct Seq2Seq : TranslationModel {
   OutputLayer output_layer() const override;
   Tensor align(const Seq2SeqBatch& batch) const override;
   bool attends() const override { return config.attention != "none"; }
-  std::unique_ptr<Generator> generator() const override;
+  std::unique_ptr<Generator> generator(const GeneratorOptions& options = {}) const override;
   void params(ParamVisitor& visit) override {
     visit("encoder", encoder);
     visit("decoder", *decoder);

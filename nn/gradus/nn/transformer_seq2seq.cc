@@ -146,11 +146,11 @@ std::unique_ptr<Generator> TransformerSeq2Seq::composed_generator() const {
   });
 }
 
-std::unique_ptr<Generator> TransformerSeq2Seq::generator() const {
+std::unique_ptr<Generator> TransformerSeq2Seq::generator(const GeneratorOptions& options) const {
   using namespace packed;
   if (!TransformerWeights::fits(*this)) return composed_generator();
-  auto lay_out = [this](int64_t rows) { return TransformerWeights(*this, rows); };
-  auto all = std::make_shared<LaidOut<TransformerWeights>>(lay_out);
+  auto lay_out = [this](const Layout& layout) { return TransformerWeights(*this, layout); };
+  auto all = std::make_shared<LaidOut<TransformerWeights>>(options.int8, lay_out);
   std::shared_ptr<const Generator> plain = composed_generator();
   return generator_of([=, this](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
     if (!o.hidden.empty()) return plain->start(source, lengths, o);

@@ -46,7 +46,7 @@ struct TransformerSeq2Seq : TranslationModel {
   Tensor align(const Seq2SeqBatch& batch) const override;
   bool attends() const override { return true; }
   /// In f32 with packed weights.
-  std::unique_ptr<Generator> generator() const override;
+  std::unique_ptr<Generator> generator(const GeneratorOptions& options = {}) const override;
   /// By the layers' own steps, which the packed way is tested against.
   std::unique_ptr<Generator> composed_generator() const;
   void params(ParamVisitor& visit) override {

@@ -56,7 +56,7 @@ bool DecoderWeights::fits(const Decoder& decoder, const Linear& output) {
          fits_sizes(formed->tempered_form(), d->cell.hidden_size(), d->context_size);
 }
 
-DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_layer, int64_t rows) {
+DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_layer, const Layout& layout) {
   E = d.embedding.weight.shape()[1];
   H = d.cell.hidden_size();
   A = 0;
@@ -81,12 +81,12 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
   maxout = d.readout.kind == ReadoutKind::maxout;
   readout = d.readout.linear.weight.shape()[0];
   const InputColumns of_cell = d.cell_columns(), of_readout = d.readout_columns();
-  input = Matrix({of_cell.word, of_readout.word}, rows);
-  value = Matrix({of_cell.context, of_readout.context}, rows);
-  state = Matrix({d.cell.weight_hh, query_weight, of_readout.state}, rows);
-  key = Matrix({key_weight}, rows);
-  bridge = Matrix({d.bridge.weight}, rows);
-  out = Matrix({output_layer.weight}, rows);
+  input = Matrix({of_cell.word, of_readout.word}, layout);
+  value = Matrix({of_cell.context, of_readout.context}, layout);
+  state = Matrix({d.cell.weight_hh, query_weight, of_readout.state}, layout);
+  key = Matrix({key_weight}, layout);
+  bridge = Matrix({d.bridge.weight}, layout);
+  out = Matrix({output_layer.weight}, layout);
   context = value.rows();
   readout_at = state.rows() - readout;
 }
@@ -187,8 +187,8 @@ void PackedDecoder::attend(const Share& rows) {
     int64_t first = begin_[static_cast<size_t>(b)], S = begin_[static_cast<size_t>(b + 1)] - first;
     float* alignment = alignment_.f32() + r * S_;
     const float *keys = keys_.f32() + first * w.A, *values = values_.f32() + first * w.context;
-    const float* query = w.form->query.defined() ? of_state_.f32() + r * w.state.rows() + 3 * w.H
-                                                 : state_.f32() + r * w.H;
+    const float* query =
+        w.form->query.defined() ? of_state_.f32() + r * w.state.rows() + 3 * w.H : state_.f32() + r * w.H;
     if (w.form->kind == ScoreForm::Kind::dot) {
       kernels::multiplicative_attention(S, 1, w.A, w.context, keys, values, query,
                                         static_cast<float>(w.form->scale), nullptr, alignment, context,
@@ -200,8 +200,8 @@ void PackedDecoder::attend(const Share& rows) {
         kernels::additive_attention_of_exp(S, w.A, w.context, exp_keys_.f32() + first * w.A, values,
                                            exp_query, v, alignment, context);
       else
-        kernels::additive_attention(S, 1, w.A, w.context, keys, values, query, v, nullptr, alignment,
-                                    context, w.context);
+        kernels::additive_attention(S, 1, w.A, w.context, keys, values, query, v, nullptr, alignment, context,
+                                    w.context);
     }
     std::fill(alignment + S, alignment + S_, 0.0f);
   }
@@ -212,8 +212,8 @@ void PackedDecoder::read_out(const Share& rows) {
   const DecoderWeights& w = *w_;
   const int64_t H = w.H, in_context = w.context_first ? 3 * H : 0, of_input = w.input.rows();
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float *state = of_state_.f32() + r * w.state.rows() + w.readout_at;
-    const float *context = context_.f32() + r * w.context + in_context;
+    const float* state = of_state_.f32() + r * w.state.rows() + w.readout_at;
+    const float* context = context_.f32() + r * w.context + in_context;
     const float* word = w.context_first ? of_input_.f32() + r * of_input + 3 * H : nullptr;
     float* out = readout_.f32() + r * H;
     if (!w.maxout) {
@@ -275,12 +275,12 @@ void PackedDecoder::select(const std::vector<int64_t>& rows) {
 }  // namespace packed
 
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
-                                          const Linear& output) {
+                                          const Linear& output, const GeneratorOptions& options) {
   using namespace packed;
   if (!PackedEncoder::fits(encoder) || !DecoderWeights::fits(decoder, output))
     return composed_generator(encoder, decoder, output);
-  auto laid_out = std::make_shared<LaidOut<Weights>>([&](int64_t rows) {
-    return Weights{PackedEncoder(encoder, rows), DecoderWeights(*as_recurrent(decoder), output, rows)};
+  auto laid_out = std::make_shared<LaidOut<Weights>>(options.int8, [&](const Layout& layout) {
+    return Weights{PackedEncoder(encoder, layout), DecoderWeights(*as_recurrent(decoder), output, layout)};
   });
   std::shared_ptr<const Generator> plain = composed_generator(encoder, decoder, output);
   return generator_of([=](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {

@@ -19,8 +19,8 @@ namespace gradus::nn::packed {
 struct DecoderWeights {
   int64_t E, H, A, V;
   std::optional<ScoreForm> form;  ///< of scores / temperature; none without attention
-  bool context_first;  ///< Bahdanau's order (and no attention at all): the context enters the cell
-  bool feed;           ///< input feeding
+  bool context_first;             ///< Bahdanau's order (and no attention at all): the context enters the cell
+  bool feed;                      ///< input feeding
   /// Length of a value: 3H + Q where it enters the cell and the readout, Q in Luong's order.
   int64_t context;
   const Embedding* embedding;
@@ -34,8 +34,8 @@ struct DecoderWeights {
   /// False when there is no such form of it: one's own decoder, another cell than the plain GRU, an attention
   /// that states no form or cuts weights off, or not f32.
   static bool fits(const Decoder& decoder, const Linear& output);
-  /// Of what fits, for steps of some `rows` rows.
-  DecoderWeights(const RecurrentDecoder& decoder, const Linear& output, int64_t rows);
+  /// Of what fits.
+  DecoderWeights(const RecurrentDecoder& decoder, const Linear& output, const Layout& layout);
 };
 
 /// Decoding by these weights. All memory is there after the first step.

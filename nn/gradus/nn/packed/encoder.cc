@@ -28,14 +28,14 @@ bool PackedEncoder::fits(const Encoder& e) {
          e.rnn.weights[0].weight_hh.value().dtype() == DType::f32;
 }
 
-PackedEncoder::PackedEncoder(const Encoder& e, int64_t rows) : encoder_(e), H_(e.rnn.hidden_size) {
+PackedEncoder::PackedEncoder(const Encoder& e, const Layout& layout) : encoder_(e), H_(e.rnn.hidden_size) {
   size_t directions = static_cast<size_t>(e.rnn.directions());
   const auto& weights = e.rnn.weights;
   for (size_t first = 0; first < weights.size(); first += directions) {
     std::vector<Direction> each;
     for (size_t d = first; d < first + directions; ++d) {
       const RecurrentParameters& w = weights[d];
-      each.push_back({Matrix({w.weight_ih}, rows), Matrix({w.weight_hh}, rows), numbers(w.bias_ih),
+      each.push_back({Matrix({w.weight_ih}, layout), Matrix({w.weight_hh}, layout), numbers(w.bias_ih),
                       numbers(w.bias_hh)});
     }
     layers_.push_back(std::move(each));

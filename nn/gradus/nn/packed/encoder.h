@@ -19,7 +19,7 @@ class PackedEncoder {
  public:
   /// True for what it can read like the encoder itself: GRU, reset after, not residual, f32.
   static bool fits(const Encoder& encoder);
-  PackedEncoder(const Encoder& encoder, int64_t rows);
+  PackedEncoder(const Encoder& encoder, const Layout& layout);
 
   /// ids i32 [S, B], lengths i32 [B]. Two members of the team take a direction each.
   /// @throws Error for ids and lengths that the encoder would not take.

@@ -8,7 +8,7 @@ namespace gradus::nn::packed {
 
 using Packed = kernels::PackedMatrix<float>;
 
-Matrix::Matrix(std::vector<WeightPart> blocks, int64_t rows) {
+Matrix::Matrix(std::vector<WeightPart> blocks, const Layout& layout) {
   std::erase_if(blocks, [](const WeightPart& b) { return !b.defined(); });
   if (blocks.empty()) return;
   int64_t n = 0, k = blocks[0].columns();
@@ -17,12 +17,18 @@ Matrix::Matrix(std::vector<WeightPart> blocks, int64_t rows) {
     if (b.columns() != k) fail("Matrix", "blocks must have the same number of columns");
   }
   // Always laid out: the numbers are not needed afterwards.
-  const Packed::Plan plan{.rows = rows, .products = 100};
+  const Packed::Plan plan{.rows = layout.rows, .products = 100};
+  auto lay_out = [&](const float* w, int64_t ldw) {
+    if (layout.int8)
+      int8_.emplace(n, k, w, ldw);
+    else
+      packed_.emplace(Packed::Use::transposed, n, k, w, ldw, plan);
+  };
   auto numbers_of = [](const WeightPart& b) {
     return b.weight->value().f32() + b.row0 * b.weight->shape()[1] + b.col0;
   };
   if (blocks.size() == 1) {
-    packed_.emplace(Packed::Use::transposed, n, k, numbers_of(blocks[0]), blocks[0].weight->shape()[1], plan);
+    lay_out(numbers_of(blocks[0]), blocks[0].weight->shape()[1]);
     return;
   }
   Tensor all({n, k}, DType::f32);
@@ -30,23 +36,23 @@ Matrix::Matrix(std::vector<WeightPart> blocks, int64_t rows) {
   for (const WeightPart& b : blocks)
     for (int64_t row = 0; row < b.rows(); ++row, to += k)
       std::copy_n(numbers_of(b) + row * b.weight->shape()[1], k, to);
-  packed_.emplace(Packed::Use::transposed, n, k, all.f32(), k, plan);
+  lay_out(all.f32(), k);
 }
 
 std::pair<int64_t, int64_t> Matrix::columns_of(int member, int members) const {
   Share share(rows(), member, members);
-  return {packed_->column_at(share.begin), packed_->column_at(share.end)};
+  return {column_at(share.begin), column_at(share.end)};
 }
 
 void Matrix::product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member,
                      int members) const {
   auto [begin, end] = columns_of(member, members);
-  if (!bias && begin < end) return packed_->product_columns(begin, end, m, x, x_stride, false, out, rows());
+  if (!bias && begin < end) return product_columns(begin, end, m, x, x_stride, false, out, rows());
   while (begin < end) {
-    int64_t next = std::min(end, packed_->column_at(begin + kBlock));
+    int64_t next = std::min(end, column_at(begin + kBlock));
     // The bias is still in the cache when the product is added to it.
     for (int64_t i = 0; i < m; ++i) std::copy_n(bias + begin, next - begin, out + i * rows() + begin);
-    packed_->product_columns(begin, next, m, x, x_stride, true, out, rows());
+    product_columns(begin, next, m, x, x_stride, true, out, rows());
     begin = next;
   }
 }
@@ -55,8 +61,8 @@ void Matrix::best_of(int64_t m, const float* x, int64_t x_stride, const float* b
                      int32_t* best, int member, int members) const {
   auto [begin, end] = columns_of(member, members);
   while (begin < end) {
-    int64_t next = std::min(end, packed_->column_at(begin + kBlock)), n = next - begin;
-    packed_->product_columns(begin, next, m, x, x_stride, false, block - begin, n);
+    int64_t next = std::min(end, column_at(begin + kBlock)), n = next - begin;
+    product_columns(begin, next, m, x, x_stride, false, block - begin, n);
     kernels::raise_best(m, n, block, n, bias ? bias + begin : nullptr, begin, top, best);
     begin = next;
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include <gradus/kernels/products/int8.h>
 #include <gradus/kernels/products/packed_gemm.h>
 #include <gradus/nn/incremental.h>
 #include <gradus/nn/linear.h>
@@ -15,18 +16,24 @@
 
 namespace gradus::nn::packed {
 
+/// What weights are laid out for.
+struct Layout {
+  int64_t rows;       ///< of x, some
+  bool int8 = false;  ///< rounded to 8 bits, see kernels::Int8Matrix
+};
+
 /// W of x W^T for the few rows of a decoding step: blocks of weights that multiply the same x one above the
 /// other, laid out once. A row of the result has the same bits whatever rows stand beside it, and however many
 /// threads share it.
 class Matrix {
  public:
   Matrix() = default;
-  /// Of the blocks that are defined, for products of some `rows` rows of x, or any other number.
+  /// Of the blocks that are defined, for products of some layout.rows rows of x, or any other number.
   /// @throws Error unless all have the same number of columns.
-  Matrix(std::vector<WeightPart> blocks, int64_t rows);
+  Matrix(std::vector<WeightPart> blocks, const Layout& layout);
 
-  bool defined() const { return packed_.has_value(); }
-  int64_t rows() const { return packed_ ? packed_->n() : 0; }  ///< columns of the result
+  bool defined() const { return packed_ || int8_; }
+  int64_t rows() const { return packed_ ? packed_->n() : int8_ ? int8_->n() : 0; }  ///< columns of the result
 
   /// out [m, rows()] = x [m, k] W^T + bias (or null), rows of x `x_stride` apart; this member's columns.
   void product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member = 0,
@@ -41,8 +48,17 @@ class Matrix {
  private:
   // Where the member's share of the result's columns begins, and its end.
   std::pair<int64_t, int64_t> columns_of(int member, int members) const;
+  int64_t column_at(int64_t wanted) const {
+    return packed_ ? packed_->column_at(wanted) : int8_->column_at(wanted);
+  }
+  void product_columns(int64_t first, int64_t end, int64_t m, const float* x, int64_t x_stride, bool add,
+                       float* out, int64_t stride) const {
+    packed_ ? packed_->product_columns(first, end, m, x, x_stride, add, out, stride)
+            : int8_->product_columns(first, end, m, x, x_stride, add, out, stride);
+  }
 
-  std::optional<kernels::PackedMatrix<float>> packed_;
+  std::optional<kernels::PackedMatrix<float>> packed_;  // one of the two
+  std::optional<kernels::Int8Matrix> int8_;
 };
 
 /// A model's weights as `lay_out` lays them out for searches of few rows, and for those of many, each when the
@@ -50,21 +66,25 @@ class Matrix {
 template <class Weights>
 class LaidOut {
  public:
-  explicit LaidOut(std::function<Weights(int64_t rows)> lay_out) : lay_out_(std::move(lay_out)) {}
+  LaidOut(bool int8, std::function<Weights(const Layout&)> lay_out)
+      : int8_(int8), lay_out_(std::move(lay_out)) {}
 
   std::shared_ptr<const Weights> for_search(const Tensor& source, const IncrementalOptions& options) {
     const int64_t sentences = source.dims() == 2 ? source.size(1) : 1;
-    const int64_t rows = options.search_rows > 0 ? options.search_rows : sentences * options.rows_per_sentence;
-    const bool many = rows >= kMany && kernels::PackedMatrix<float>::has_layout_for(rows);
-    std::call_once(once_[many],
-                   [&] { weights_[many] = std::make_shared<const Weights>(lay_out_(many ? kMany : kFew)); });
+    const int64_t rows =
+        options.search_rows > 0 ? options.search_rows : sentences * options.rows_per_sentence;
+    const bool many = !int8_ && rows >= kMany && kernels::PackedMatrix<float>::has_layout_for(rows);
+    std::call_once(once_[many], [&] {
+      weights_[many] = std::make_shared<const Weights>(lay_out_({many ? kMany : kFew, int8_}));
+    });
     return weights_[many];
   }
 
  private:
   static constexpr int64_t kFew = 8, kMany = 32;
 
-  std::function<Weights(int64_t rows)> lay_out_;
+  bool int8_;
+  std::function<Weights(const Layout&)> lay_out_;
   std::once_flag once_[2];
   std::shared_ptr<const Weights> weights_[2];
 };

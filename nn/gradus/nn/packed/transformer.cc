@@ -21,26 +21,29 @@ Norm norm_of(const LayerNorm& n) {
 }
 
 // Rows begin .. end - 1 of a weight and its bias.
-Product rows_of(const Parameter& weight, const Parameter& bias, int64_t begin, int64_t end, int64_t rows) {
-  return {Matrix({WeightPart::of_rows(weight, begin, end)}, rows),
+Product rows_of(const Parameter& weight, const Parameter& bias, int64_t begin, int64_t end,
+                const Layout& layout) {
+  return {Matrix({WeightPart::of_rows(weight, begin, end)}, layout),
           bias.defined() ? bias.value().f32() + begin : nullptr};
 }
 
-Product whole(const Linear& l, int64_t rows) { return rows_of(l.weight, l.bias, 0, l.weight.shape()[0], rows); }
+Product whole(const Linear& l, const Layout& layout) {
+  return rows_of(l.weight, l.bias, 0, l.weight.shape()[0], layout);
+}
 
-TransformerWeights::Layer layer_of(const TransformerDecoderLayer& l, int64_t E, int64_t rows) {
+TransformerWeights::Layer layer_of(const TransformerDecoderLayer& l, int64_t E, const Layout& layout) {
   const MultiheadAttention &own = l.self_attn, &source = l.multihead_attn;
   auto part = [&](const MultiheadAttention& a, int64_t begin, int64_t end) {
-    return rows_of(a.in_proj_weight, a.in_proj_bias, begin * E, end * E, rows);
+    return rows_of(a.in_proj_weight, a.in_proj_bias, begin * E, end * E, layout);
   };
   return {part(own, 0, 3),
-          whole(own.out_proj, rows),
+          whole(own.out_proj, layout),
           part(source, 0, 1),
           part(source, 1, 2),
           part(source, 2, 3),
-          whole(source.out_proj, rows),
-          whole(l.feed_forward.linear1, rows),
-          whole(l.feed_forward.linear2, rows),
+          whole(source.out_proj, layout),
+          whole(l.feed_forward.linear1, layout),
+          whole(l.feed_forward.linear2, layout),
           {norm_of(l.norm1), norm_of(l.norm2), norm_of(l.norm3)},
           l.feed_forward.gelu};
 }
@@ -61,7 +64,7 @@ bool TransformerWeights::fits(const TransformerSeq2Seq& model) {
   return model.output_bias.value().dtype() == DType::f32 && model.output_weight.var().dtype() == DType::f32;
 }
 
-TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, int64_t rows) {
+TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, const Layout& layout) {
   const TransformerDecoderLayer& first = model.decoder.layers[0];
   E = first.self_attn.embed_dim;
   F = first.feed_forward.linear1.weight.shape()[0];
@@ -69,9 +72,9 @@ TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, int64_t 
   heads = first.self_attn.num_heads;
   scale = static_cast<float>(first.self_attn.scale);
   norm_first = first.norm_first;
-  for (const TransformerDecoderLayer& l : model.decoder.layers) layers.push_back(layer_of(l, E, rows));
+  for (const TransformerDecoderLayer& l : model.decoder.layers) layers.push_back(layer_of(l, E, layout));
   if (model.decoder.norm) last = norm_of(*model.decoder.norm);
-  out = rows_of(model.output_weight, model.output_bias, 0, V, rows);
+  out = rows_of(model.output_weight, model.output_bias, 0, V, layout);
 }
 
 PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,

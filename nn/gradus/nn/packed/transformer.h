@@ -34,8 +34,7 @@ struct TransformerWeights {
 
   /// False when there is no such form of it: not f32.
   static bool fits(const TransformerSeq2Seq& model);
-  /// For steps of some `rows` rows.
-  TransformerWeights(const TransformerSeq2Seq& model, int64_t rows);
+  TransformerWeights(const TransformerSeq2Seq& model, const Layout& layout);
 };
 
 /// Decoding by these weights. Keys and values of the source stand once for each sentence, those of the target

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace gradus::kernels {
+
+/// W of many products x W^T in 8 bits: of each row of W, which is a column of the result, a scale and k integers,
+///   w_jp ~ s_j q_jp,   s_j = max_p |w_jp| / 127 (rounded up to 16 bits),   q_jp = round(w_jp / s_j) in -127 .. 127
+/// and of each row of x the same, worked out anew in each product ("dynamic"): then
+///   y_ij = (sum_p q_ip q_jp) s_i s_j
+/// whose sum is of integers and exact, so it has the same bits whatever is computed beside it, and by how many
+/// threads. Rounding W a second time changes nothing. A row of x that holds no finite number gives NaN.
+class Int8Matrix {
+ public:
+  /// Rounds w [n, k], rows `ldw` apart. @throws Error "[Int8Matrix] weights must be finite".
+  Int8Matrix(int64_t n, int64_t k, const float* w, int64_t ldw);
+
+  /// Columns first .. end - 1 of C[m, n] = A[m, k] W^T, or C +=: as PackedMatrix has it.
+  void product_columns(int64_t first, int64_t end, int64_t m, const float* a, int64_t lda, bool add, float* c,
+                       int64_t ldc) const;
+  /// The last column at or before `wanted` that a part may begin with; n() for n().
+  int64_t column_at(int64_t wanted) const { return wanted >= n_ ? n_ : wanted / kPanel * kPanel; }
+
+  int64_t n() const { return n_; }
+  int64_t k() const { return k_; }
+
+  static constexpr int64_t kPanel = 16;  ///< columns that stand together
+
+ private:
+  int64_t n_, k_;
+  std::shared_ptr<int8_t> panels_;  // [panels, k / 4, kPanel, 4], zeros behind n and k
+  std::shared_ptr<float> scales_;   // [panels, kPanel]
+  std::shared_ptr<int32_t> sums_;   // likewise: 128 sum_p q_jp, for products that want x without a sign
+};
+
+/// The numbers that a row of weights stands for in 8 bits: k floats, in place. Doing it twice changes nothing.
+/// Returns the scale s and writes the integers to q, unless that is null.
+float round_to_int8(int64_t k, float* row, int8_t* q = nullptr);
+
+}  // namespace gradus::kernels
