@@ -246,3 +246,34 @@ TEST_CASE("translate --paragraphs translates sentence by sentence, and leaves ma
   CHECK(bad.code == 1);
   CHECK(lines_of(bad.out).size() == 3);
 }
+
+TEST_CASE("quantize: a quarter of the size, and the translations of --int8 to the bit") {
+  const std::string model = trained_model();
+  const Result r = run({"quantize", model, "eighth"});
+  REQUIRE(r.code == 0);
+  CHECK(r.out.find(" MB of weights are ") != std::string::npos);
+  const auto before = std::filesystem::file_size(in_scratch(model) + "/model.safetensors"),
+             after = std::filesystem::file_size(in_scratch("eighth/model.safetensors"));
+  CHECK(after < before / 2);  // small matrices have many scales and names
+  const Setting all{.input = text_of(sentences())};
+  const Result rounded = steered({"--scores", "--int8"}, all);
+  CHECK(rounded.code == 0);
+  CHECK(steered({"--scores"}, all, "eighth").out == rounded.out);
+  CHECK(steered({"--scores", "--int8", "--threads", "3"}, all).out == rounded.out);
+  CHECK(steered({"--scores"}, all).out != rounded.out);
+  REQUIRE(run({"quantize", "eighth", "twice"}).code == 0);
+  CHECK(read_file("twice/model.safetensors") == read_file("eighth/model.safetensors"));
+  const Result again = run({"quantize", model, "eighth"});
+  CHECK(again.code == 1);
+  CHECK(again.says("eighth: holds a model already: --force replaces it; or name another place"));
+  // A damaged file.
+  std::string bytes = read_file("eighth/model.safetensors");
+  const size_t at = bytes.find(".scale\"");
+  REQUIRE(at != std::string::npos);
+  bytes.replace(at, 6, ".scald");
+  REQUIRE(run({"quantize", model, "damaged"}).code == 0);
+  write_file("damaged/model.safetensors", bytes);
+  const Result damaged = steered({"x"}, {}, "damaged");
+  CHECK(damaged.code == 1);
+  CHECK(damaged.says("damaged/model.safetensors: "));
+}

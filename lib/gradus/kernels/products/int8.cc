@@ -44,6 +44,11 @@ float round_row(int64_t k, const float* x, int8_t* q) {
 /// One row of x by one panel: k4 groups of 4 numbers. 16-bit products, which every instruction set adds up in
 /// pairs.
 void panel_sums(int64_t k4, const int8_t* x, const int8_t* panel, int32_t* sums) {
+#if HWY_TARGET == HWY_SCALAR
+  std::fill_n(sums, kColumns, 0);
+  for (int64_t i = 0; i < 4 * k4 * kColumns; ++i)
+    sums[i / 4 % kColumns] += x[i / (4 * kColumns) * 4 + i % 4] * panel[i];
+#else
   const hn::CappedTag<int16_t, 4 * kColumns> d16;
   const hn::RepartitionToWide<decltype(d16)> d32;
   const hn::Rebind<int8_t, decltype(d16)> d8;
@@ -67,6 +72,7 @@ void panel_sums(int64_t k4, const int8_t* x, const int8_t* panel, int32_t* sums)
   for (int64_t v = 0; v < kVectors; ++v)
     hn::Store(hn::RearrangeToOddPlusEven(low[v], high[v]), d32, pairs + v * kLanes / 2);
   for (int64_t j = 0; j < kColumns; ++j) sums[j] = pairs[2 * j] + pairs[2 * j + 1];
+#endif
 }
 
 }  // namespace
@@ -104,9 +110,10 @@ void finish_panel(int64_t columns, const int32_t* sums, float x_scale, const flo
 
 #ifdef GRADUS_VNNI
 
+// Highway is asked too: tests take its instruction sets away one by one.
 bool vnni_ready() {
   static const bool ready = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw");
-  return ready;
+  return ready && (hwy::SupportedTargets() & HWY_AVX3) != 0;
 }
 
 /// R rows by P panels. x has 128 added, which makes it unsigned, as the instruction wants it.
@@ -133,9 +140,11 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) void vnni_tile(
       const int64_t left = columns - 16 * p;
       const __mmask16 mask = left >= 16 ? 0xFFFF : static_cast<__mmask16>((1u << left) - 1);
       const __m512 s = _mm512_mul_ps(_mm512_set1_ps(x_scales[r]), _mm512_loadu_ps(scales + 16 * p));
-      __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[r][p]), s);
       float* to = c + r * ldc + 16 * p;
-      if (add) y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, to));
+      const __m512 value = _mm512_cvtepi32_ps(sum[r][p]);
+      // One rounding or two is not left to the compiler, which would choose tile by tile.
+      const __m512 y =
+          add ? _mm512_fmadd_ps(value, s, _mm512_maskz_loadu_ps(mask, to)) : _mm512_mul_ps(value, s);
       _mm512_mask_storeu_ps(to, mask, y);
     }
 }

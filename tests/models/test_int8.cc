@@ -1,0 +1,129 @@
+// Decoding with weights in 8 bits, and their file form.
+
+#include <cmath>
+
+#include <gradus/nn/int8.h>
+#include <gradus/nn/search.h>
+#include <gradus/nn/transformer_seq2seq.h>
+#include <gradus/parallel.h>
+
+#include "../about.h"
+#include "../check.h"
+#include "../quick_doctest.h"
+#include "small_models.h"
+
+namespace eight_bits {
+
+using namespace gradus;
+using testing::error_of;
+namespace nn = gradus::nn;
+
+std::vector<std::unique_ptr<nn::TranslationModel>> kinds() {
+  std::vector<std::unique_ptr<nn::TranslationModel>> out;
+  for (const char* attention : {"bahdanau", "general", "none", "local-p"}) {
+    nn::Seq2SeqConfig c = small_models::small(attention);
+    c.hidden_size = 24;
+    c.embedding_dim = 20;
+    Rng rng(out.size() + 1);
+    out.push_back(std::make_unique<nn::Seq2Seq>(c, rng));
+  }
+  nn::TransformerConfig c;
+  c.source_vocabulary = 9;
+  c.target_vocabulary = 8;
+  c.d_model = 16;
+  c.num_heads = 2;
+  c.num_layers = 2;
+  Rng rng(7);
+  out.push_back(std::make_unique<nn::TransformerSeq2Seq>(c, rng));
+  return out;
+}
+
+struct Sources {
+  Tensor ids, lengths;
+};
+
+Sources sources(int64_t B) {
+  Sources out{Tensor({4, B}, DType::i32), Tensor({B}, DType::i32)};
+  for (int64_t i = 0; i < 4 * B; ++i) out.ids.i32()[i] = static_cast<int32_t>(4 + i % 5);
+  out.lengths.fill(4);
+  return out;
+}
+
+TEST_CASE("decoding in 8 bits is near decoding in 32, and another thing") {
+  const Sources in = sources(6);
+  int different = 0;
+  for (const auto& model : kinds()) {
+    nn::round_to_int8(*model);
+    const auto exact = nn::translate(*model->generator(), in.ids, in.lengths, {.max_length = 1});
+    const auto rounded =
+        nn::translate(*model->generator({.int8 = true}), in.ids, in.lengths, {.max_length = 1});
+    for (size_t b = 0; b < 6; ++b) {
+      if (rounded[b][0].tokens != exact[b][0].tokens) continue;
+      CHECK(rounded[b][0].log_probability == about(exact[b][0].log_probability, 0.05));
+      different += rounded[b][0].log_probability != exact[b][0].log_probability;
+    }
+  }
+  CHECK(different > 6);
+}
+
+TEST_CASE("neighbours and threads change no bit in 8 bits") {
+  ThreadPool pool(3);
+  const Sources in = sources(9);
+  for (size_t kind : {0, 1}) {  // packed from the source on
+    const auto model = std::move(kinds()[kind]);
+    const auto g = model->generator({.int8 = true});
+    nn::SearchOptions o{.beam_size = 2, .max_length = 6};
+    const auto one = nn::translate(*g, in.ids, in.lengths, o);
+    o.pool = &pool;
+    const auto three = nn::translate(*g, in.ids, in.lengths, o);
+    o.pool = nullptr;
+    for (int64_t b = 0; b < 9; ++b) {
+      Tensor own({4, 1}, DType::i32);
+      for (int64_t s = 0; s < 4; ++s) own.i32()[s] = in.ids.i32()[s * 9 + b];
+      const auto alone = nn::translate(*g, own, Tensor::from_ids({1}, {4}), o);
+      CHECK(one[b][0].log_probability == three[b][0].log_probability);
+      CHECK(one[b][0].log_probability == alone[0][0].log_probability);
+      CHECK(one[b][0].tokens == alone[0][0].tokens);
+    }
+  }
+}
+
+TEST_CASE("a rounded module comes back from its state in 8 bits, to the bit") {
+  for (const auto& model : kinds()) {
+    nn::round_to_int8(*model);
+    const nn::StateDict before = nn::state_dict(*model), small = nn::int8_state_dict(*model);
+    const nn::StateDict after = nn::widened(small);
+    REQUIRE(after.size() == before.size());
+    int64_t bytes = 0, all = 0;
+    for (size_t i = 0; i < before.size(); ++i) {
+      CHECK(after[i].first == before[i].first);
+      CHECK(after[i].second.to_vector() == before[i].second.to_vector());
+      all += before[i].second.numel() * 4;
+    }
+    for (const auto& [name, tensor] : small) bytes += tensor.numel() * size_of(tensor.dtype());
+    CHECK(bytes < all / 2);
+    // Once more is the same.
+    nn::round_to_int8(*model);
+    const nn::StateDict again = nn::state_dict(*model);
+    for (size_t i = 0; i < before.size(); ++i)
+      CHECK(again[i].second.to_vector() == before[i].second.to_vector());
+  }
+}
+
+TEST_CASE("a state in 8 bits that is damaged is refused") {
+  const Tensor q({2, 3}, DType::u8);
+  auto fault = [&](const Tensor& scale) {
+    return error_of([&] { nn::widened({{"w", q}, {"w.scale", scale}}); });
+  };
+  const char* text = "[int8] w.scale must be f32 [2] of finite numbers, none below 0";
+  CHECK(fault(Tensor::zeros({3})).find(text) == 0);
+  CHECK(fault(Tensor::from({2}, {1, NAN})).find(text) == 0);
+  CHECK(fault(Tensor::from({2}, {1, -1})).find(text) == 0);
+  CHECK(fault(Tensor::zeros({2}, DType::f64)).find(text) == 0);
+  const nn::StateDict alone = nn::widened({{"w", q}});
+  CHECK(alone[0].second.dtype() == DType::u8);  // load_state_dict refuses it
+  // A parameter may be called scale.
+  CHECK(nn::widened({{"norm.scale", Tensor::zeros({2})}}).size() == 1);
+}
+
+}  // namespace eight_bits
