@@ -78,7 +78,7 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     n.rnn.num_layers = 1;
     t.num_layers = embedded ? 2 : 3;
   }
-  if (open("--tie-embeddings")) n.tie_embeddings = !embedded && n.embedding_dim == n.hidden_size;
+  if (open("--tie-embeddings")) n.tie_embeddings = n.embedding_dim == n.hidden_size;
   if (!transformer && n.tie_embeddings && n.embedding_dim != n.hidden_size)
     throw UsageError(fmt::format("--tie-embeddings needs --embedding and --hidden alike: {} and {}",
                                  n.embedding_dim, n.hidden_size));

@@ -64,7 +64,7 @@ Fields fields_of(nn::Seq2SeqConfig& n) {
        "On the encoder's states (default: 0.2 below 20,000 pairs, else 0)", "recurrent_dropout"},
       {"--tie-embeddings,!--no-tie-embeddings", Switch{&n.tie_embeddings},
        "One matrix for target words going in and coming out, and with joint pieces for source words "
-       "(default: yes; in a recurrent model of the embedded corpus no)",
+       "(default: where --embedding and --hidden are alike)",
        "tie_embeddings"},
       {"", Switch{&n.tie_source}, "", "tie_source"},
       {"--temperature", Number{&a.temperature, 1e-6, 1e6},

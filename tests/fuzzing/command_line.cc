@@ -39,7 +39,12 @@ void check(const translator::ReadOptions& o) {
 
 void check(const gradus::nn::SearchOptions& o) {
   between(1, static_cast<double>(o.beam_size), 100, "--beam-size");
-  between(0, o.length_penalty, kMost, "--length-penalty");
+  between(0, o.length_penalty, 100, "--length-penalty");
+  between(0, o.coverage_penalty, 100, "--coverage-penalty");
+  between(0, static_cast<double>(o.no_repeat_ngram), 1000, "--no-repeat-ngram");
+  between(1e-300, o.sampling.temperature, kMost, "--temperature");
+  between(1e-6, o.sampling.top_p, 1, "--top-p");
+  between(0, o.sampling.min_p, 1, "--min-p");
 }
 
 void check(translator::TrainCommand& o) {
@@ -95,6 +100,14 @@ int parsed(TranslateCommand& o) {
   return 0;
 }
 int parsed(EvaluateCommand& o) { return ++commands_run, check(o.search), check(o.given.read), 0; }
+int parsed(AverageCommand& o) {
+  must(!o.models.empty(), "there is something to average");
+  return ++commands_run, 0;
+}
+int parsed(QuantizeCommand& o) {
+  must(!o.model.empty() && !o.out.empty(), "both directories are named");
+  return ++commands_run, 0;
+}
 int parsed(ScoreCommand& o) { return ++commands_run, check(o.given.read), 0; }
 int parsed(DiffCommand& o) {
   must(!o.a.empty() && !o.b.empty() && !o.given.pairs.empty(), "there is something to compare");

@@ -132,7 +132,7 @@ TEST_CASE("defaults: the embedded corpus has its own, whatever its size, and say
     CHECK(o.model.letter_case == "lower");
     CHECK(o.model.network.hidden_size == 128);
     CHECK(o.model.network.rnn.dropout == 0);
-    CHECK_FALSE(o.model.network.tie_embeddings);
+    CHECK(o.model.network.tie_embeddings);
     CHECK(o.train.epochs == 6);
     CHECK(o.train.batch_size == 32);
     CHECK(o.train.ema == 0);
