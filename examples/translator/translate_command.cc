@@ -79,9 +79,9 @@ class Translator {
       : o_(o),
         ensemble_(o.model, space_named(o.ensemble), o.int8),
         model_(ensemble_.first()),
-        steering_(o.steering, model_),
-        generator_(ensemble_.generator()) {
+        steering_(o.steering, model_) {
     ensemble_.for_each([&](const Model& each) { apply(o.look, each); });
+    generator_ = ensemble_.generator();  // packs the attentions as they look now
     o.search.weights = o.map || o.alignments;
     // A sample is a hypothesis: with a beam there would be more of them than are asked for.
     o.search.beam_size = !o.mbr.empty()      ? o.samples

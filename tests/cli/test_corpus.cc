@@ -193,7 +193,7 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong on stderr") {
       {{}, "A subcommand is required"},
       {{"sing"},
        "translator: there is no command \"sing\", only corpus, train, compare, translate, evaluate, "
-       "score, diff, doctor, replay\n"},
+       "average, quantize, score, diff, doctor, replay\n"},
       {{"corpus", "--split", "all"}, "--split"},
       {{"translate"}, "model is required"},
       {{"translate", "m", "she", "eats"}, "eats"},

@@ -23,8 +23,8 @@ Result steered(const Arguments& more, const Setting& setting = {},
 // A second model of the same sentences: other weights, the same vocabularies.
 const std::string& second_model() {
   static const std::string out = [] {
-    REQUIRE(run(small_run("second", {"--seed", "9"})).code == 0);
-    return std::string("second");
+    REQUIRE(run(small_run("another", {"--seed", "9"})).code == 0);
+    return std::string("another");
   }();
   return out;
 }
@@ -271,9 +271,9 @@ TEST_CASE("quantize: a quarter of the size, and the translations of --int8 to th
   const size_t at = bytes.find(".scale\"");
   REQUIRE(at != std::string::npos);
   bytes.replace(at, 6, ".scald");
-  REQUIRE(run({"quantize", model, "damaged"}).code == 0);
-  write_file("damaged/model.safetensors", bytes);
-  const Result damaged = steered({"x"}, {}, "damaged");
+  REQUIRE(run({"quantize", model, "small-damaged"}).code == 0);
+  write_file("small-damaged/model.safetensors", bytes);
+  const Result damaged = steered({"x"}, {}, "small-damaged");
   CHECK(damaged.code == 1);
   CHECK(damaged.says("damaged/model.safetensors: "));
 }

@@ -183,9 +183,8 @@ TEST_CASE("what has no such name is told the nearest one that there is") {
         "translator evaluate: there is no option --data; hint: these are named by their places: evaluate model "
         "[pairs]\n");
   CHECK(said(TRANSLATOR, {"trian"}) ==
-        "translator: there is no command \"trian\", only corpus, train, compare, translate, evaluate, score, "
-        "diff, doctor, replay; hint: "
-        "train?\n");
+        "translator: there is no command \"trian\", only corpus, train, compare, translate, evaluate, "
+        "average, quantize, score, diff, doctor, replay; hint: train?\n");
   CHECK(said(TRANSLATOR, {"train", "--cell", "lsmt"}).starts_with(
       "--cell: there is no cell \"lsmt\", only gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; hint: "
       "lstm?\n"));

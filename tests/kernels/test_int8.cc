@@ -22,7 +22,7 @@ std::vector<double> expected(const InEight& s, const Row<float>& a, int64_t lda,
   std::vector<double> out;
   for (int64_t i = 0; i < s.m; ++i) {
     double most = 0;
-    for (int64_t p = 0; p < s.k; ++p) most = std::max(most, std::abs(static_cast<double>(a[i * lda + p])));
+    for (int64_t p = 0; p < s.k; ++p) most = worse(most, std::abs(static_cast<double>(a[i * lda + p])));
     for (int64_t j = 0; j < s.n; ++j) {
       std::vector<float> row(w.data() + j * ldw, w.data() + j * ldw + s.k);
       std::vector<int8_t> q(static_cast<size_t>(s.k));

@@ -179,8 +179,9 @@ std::shared_ptr<T> room_for(int64_t n) {
 float round_to_int8(int64_t k, float* row, int8_t* q) {
   float most = 0;
   for (int64_t i = 0; i < k; ++i) {
-    if (!std::isfinite(row[i])) fail("Int8Matrix", "weights must be finite");
-    most = std::max(most, std::abs(row[i]));
+    const float size = std::abs(row[i]);
+    if (!std::isfinite(size)) fail("Int8Matrix", "weights must be finite");
+    most = std::max(most, size);
   }
   // Of 16 bits, so that 127 s is exact and the same scale is found when the rounded row is rounded again.
   int exponent = 0;
