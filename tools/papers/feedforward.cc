@@ -16,7 +16,7 @@ namespace {
 const Words kTasks = {"add", "multiply"}, kPools = {"attention", "mean"};
 
 struct Length {
-  int64_t steps, epochs;  // trained at most
+  int64_t steps, epochs;  // trained at most; sums of 5000 steps twice as long: the third or fourth solves them
   double seconds;         // of an epoch
 };
 const std::vector<Length> kLengths = {
@@ -60,9 +60,9 @@ std::vector<Run> feedforward_runs(bool quick, int seeds) {
         for (const Length& l : kLengths) {
           const auto& paper = kPaper.at(task + " " + pool);
           if (!paper.contains(l.steps)) continue;
-          const double epochs = std::min<double>(paper.at(l.steps), static_cast<double>(l.epochs));
-          add(with("length", l.steps),
-              {"--length", std::to_string(l.steps), "--epochs", std::to_string(l.epochs)},
+          const int64_t most = l.steps == 5000 && task == "add" ? 2 * l.epochs : l.epochs;
+          const double epochs = std::min<double>(paper.at(l.steps), static_cast<double>(most));
+          add(with("length", l.steps), {"--length", std::to_string(l.steps), "--epochs", std::to_string(most)},
               (pool == "mean" ? 0.6 : 1) * epochs * l.seconds);
         }
         add(with("vary", 10), {"--length", "50", "--vary", "10", "--epochs", "4"}, 20);
@@ -104,7 +104,7 @@ Page feedforward_page(const std::vector<Log>& logs) {
       "Three cells take longer than the paper's. It reports the best of four learning rates for each cell, "
       "here one rate serves many. And an epoch ends well only if none of 1000 sequences is off by 0.04: of "
       "products with T = 1000, two runs with attention that were stopped after 4 epochs had 99.5 and 99.9 % "
-      "right; of sums with T = 5000, stopped after 2, one had 99.8 %, the others had hardly begun to learn."};
+      "right. Sums with T = 5000 had 52.7 ± 42.9 % right after the paper's 2 epochs."};
   page.differences = {
       "Scale and data are the paper's: T as in the table, 100 units, batches of 100, epochs of 1000 "
       "updates, 1000 test sequences, Adam. Values are drawn as the authors' program does, which differs "
@@ -126,8 +126,9 @@ Page feedforward_page(const std::vector<Log>& logs) {
   }
   page.differences.push_back(
       lengths.contains(5000)
-          ? "T = 5000, at two to three minutes an epoch, has attention alone, for at most 2 epochs; the mean takes the "
-            "paper 8 epochs for sums and has 89.8 % of the products right after 100. T = 10000 is left out."
+          ? "T = 5000, at two to three minutes an epoch, has attention alone, for at most 4 epochs of sums and 2 of "
+            "products; the mean takes the paper 8 epochs for sums and has 89.8 % of the products right after 100. "
+            "T = 10000 is left out."
           : "T = 5000 and 10000 are left out.");
   Table epochs{"Epochs until all test sequences are answered right, in parentheses the paper's.",
                {"task", "pooling"},
