@@ -110,10 +110,11 @@ void finish_panel(int64_t columns, const int32_t* sums, float x_scale, const flo
 
 #ifdef GRADUS_VNNI
 
-// Highway is asked too: tests take its instruction sets away one by one.
+// Highway is asked too: tests take its instruction sets away one by one. It asks the processor each time, which
+// takes a virtual machine longer than a product of one row.
 bool vnni_ready() {
-  static const bool ready = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw");
-  return ready && (hwy::SupportedTargets() & HWY_AVX3) != 0;
+  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+         (hwy::SupportedTargets() & HWY_AVX3) != 0;
 }
 
 /// R rows by P panels. x has 128 added, which makes it unsigned, as the instruction wants it.
@@ -196,6 +197,9 @@ float round_to_int8(int64_t k, float* row, int8_t* q) {
 }
 
 Int8Matrix::Int8Matrix(int64_t n, int64_t k, const float* w, int64_t ldw) : n_(n), k_(k) {
+#ifdef GRADUS_VNNI
+  vnni_ = vnni_ready();
+#endif
   const int64_t panels = (n + kPanel - 1) / kPanel, k4 = (k + 3) / 4;
   panels_ = room_for<int8_t>(panels * k4 * 4 * kPanel);
   scales_ = room_for<float>(panels * kPanel);
@@ -224,7 +228,7 @@ void Int8Matrix::product_columns(int64_t first, int64_t end, int64_t m, const fl
         HWY_DYNAMIC_DISPATCH(round_row)(k_, a + i * lda, x.q.data() + i * stride);
   c += first;
 #ifdef GRADUS_VNNI
-  if (vnni_ready()) {
+  if (vnni_) {
     for (int8_t& q : x.q) q = static_cast<int8_t>(q ^ -128);  // + 128, as unsigned
     constexpr int64_t kRows = 4, kPanels = 4;
     for (int64_t j = first; j < end; j += kPanels * kPanel) {

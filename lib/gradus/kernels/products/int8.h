@@ -29,6 +29,7 @@ class Int8Matrix {
 
  private:
   int64_t n_, k_;
+  bool vnni_ = false;               // AVX-512's instruction for such sums is there
   std::shared_ptr<int8_t> panels_;  // [panels, k / 4, kPanel, 4], zeros behind n and k
   std::shared_ptr<float> scales_;   // [panels, kPanel]
   std::shared_ptr<int32_t> sums_;   // likewise: 128 sum_p q_jp, for products that want x without a sign
