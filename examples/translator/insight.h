@@ -30,6 +30,9 @@ class StepMeter {
   void end();
   /// The last step that was measured since the last call.
   StepNorms take();
+  /// The same for a run that is left, and given back to it when it goes on.
+  const StepNorms& last() const { return norms_; }
+  void put_back(StepNorms norms) { norms_ = std::move(norms); }
 
   /// Name and shape of each parameter.
   const std::vector<std::pair<std::string, gradus::Shape>>& parameters() const { return names_; }

@@ -20,7 +20,7 @@ namespace {
 namespace nn = gradus::nn;
 
 // What last.safetensors holds besides the weights, by the beginning of its name.
-const std::string kOptimizer = "optimizer.", kPlateau = "plateau.", kAverage = "ema.";
+const std::string kOptimizer = "optimizer.", kPlateau = "plateau.", kAverage = "ema.", kNorms = "norms.";
 
 constexpr int64_t kMostSteps = int64_t{1} << 40;
 constexpr double kMostSeconds = 1e9, kMostNats = std::numeric_limits<float>::max();
@@ -94,6 +94,31 @@ void must_be_sound(const std::string& path, const std::string& name, const gradu
   });
 }
 
+// The norms of the last step that was measured, for the validation that has not logged them yet. The gradient of
+// a step that was skipped is not finite.
+nn::StateDict tensors_of(const StepNorms& norms) {
+  nn::StateDict out;
+  for (const auto& [name, numbers] :
+       {std::pair{"gradient", &norms.gradient}, {"weight", &norms.weight}, {"update", &norms.update}})
+    out.emplace_back(name, gradus::Tensor::from({static_cast<int64_t>(numbers->size())}, *numbers,
+                                                gradus::DType::f64));
+  return out;
+}
+
+StepNorms norms_of(const std::string& path, int64_t step, size_t parameters, const nn::StateDict& tensors) {
+  StepNorms out{.step = step, .gradient = {}, .weight = {}, .update = {}};
+  const gradus::Shape shape{static_cast<int64_t>(parameters)};
+  for (const auto& [name, numbers] :
+       {std::pair{"gradient", &out.gradient}, {"weight", &out.weight}, {"update", &out.update}}) {
+    const auto at =
+        std::find_if(tensors.begin(), tensors.end(), [&, n = name](const auto& t) { return t.first == n; });
+    if (at == tensors.end() || at->second.dtype() != gradus::DType::f64 || at->second.shape() != shape)
+      throw InputError(path, 0, fmt::format("tensor \"{}{}\": must be f64 {}", kNorms, name, shape.str()));
+    for (size_t i = 0; i < parameters; ++i) numbers->push_back(at->second.at(static_cast<int64_t>(i)));
+  }
+  return out;
+}
+
 }  // namespace
 
 void Trainer::save_start(const std::string& where) const {
@@ -152,6 +177,7 @@ void Trainer::save_last(const std::string& where) const {
   add(kOptimizer, optimizer_->state_dict(*model_.network));
   add(kAverage, ema_.state_dict());
   if (options_.schedule == "plateau") add(kPlateau, plateau_.state_dict());
+  if (meter_.last().step >= 0) add(kNorms, tensors_of(meter_.last()));
   file.metadata = {{"epoch", std::to_string(epoch_)},
                    {"batch", std::to_string(batch_)},
                    {"step", std::to_string(step_)},
@@ -170,7 +196,9 @@ void Trainer::save_last(const std::string& where) const {
                    {"window_seconds", fmt::format("{}", window_seconds_)},
                    {"base_lr", fmt::format("{}", base_lr_)},
                    {"baseline", fmt::format("{}", baseline_)},
-                   {"validation_due", validation_due_ ? "1" : "0"}};
+                   {"validation_due", validation_due_ ? "1" : "0"},
+                   {"grad_norm", fmt::format("{}", last_norm_)},
+                   {"norms", std::to_string(meter_.last().step)}};
   file.metadata.merge(recipe(options_));
   gradus::save_safetensors(in(where, "last.safetensors"), file);
 }
@@ -217,18 +245,24 @@ void Trainer::resume() {
   // The loss of a step that was skipped may have been no number.
   window_nll_ = facts.number("window_nll", 0, skipped_ > 0 ? INFINITY : kMostNats, skipped_ > 0);
   baseline_ = facts.number("baseline", -kMostNats, kMostNats);
+  if (facts.has("grad_norm"))  // of before it was kept
+    last_norm_ = facts.number("grad_norm", 0, skipped_ > 0 ? INFINITY : kMostNats, skipped_ > 0);
+  const int64_t measured = facts.has("norms") ? facts.whole("norms", -1, step_ - 1) : -1;
   double rate = facts.number("base_lr", 0, options_.lr);
   if (options_.schedule == "plateau") base_lr_ = rate;
 
-  nn::StateDict weights, moments, plateau, averages;
+  nn::StateDict weights, moments, plateau, averages, norms;
   for (auto& [name, tensor] : file.tensors) {
-    if (!options_.check_finite) must_be_sound(path, name, tensor, by_loss ? INFINITY : -INFINITY);
-    if (name.starts_with(kOptimizer)) moments.emplace_back(name.substr(kOptimizer.size()), tensor);
+    const bool norm = name.starts_with(kNorms) && measured >= 0;
+    if (!options_.check_finite && !norm) must_be_sound(path, name, tensor, by_loss ? INFINITY : -INFINITY);
+    if (norm) norms.emplace_back(name.substr(kNorms.size()), tensor);
+    else if (name.starts_with(kOptimizer)) moments.emplace_back(name.substr(kOptimizer.size()), tensor);
     else if (name.starts_with(kPlateau)) plateau.emplace_back(name.substr(kPlateau.size()), tensor);
     else if (name.starts_with(kAverage)) averages.emplace_back(name.substr(kAverage.size()), tensor);
     else weights.emplace_back(name, tensor);
   }
   must_be_counts_of_steps(path, moments, averages);
+  if (measured >= 0) meter_.put_back(norms_of(path, measured, meter_.parameters().size(), norms));
   try {
     nn::load_state_dict(*model_.network, weights);
     optimizer_->load_state_dict(*model_.network, moments);
