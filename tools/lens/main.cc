@@ -60,6 +60,9 @@ std::function<void()> add_sentence(const Command& c, std::shared_ptr<Options> o,
   c.option("-s,--step", o->step,
            "Target word to show first, or piece of one, from 1 (default: the one with the largest loss)")
       .positive();
+  c.flag(
+      "--transformer", o->transformer,
+      "Without a model directory: the small Transformer that comes with lens, not the small recurrent model");
   add_pieces(c, o);
   auto finish = add_out(c, o, name);
   return [=] {
@@ -76,9 +79,6 @@ void add_explain(const Command& app, int& code) {
   auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page");
   c.flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md").excludes(text);
   c.option("--units", o->units, "Units of a vector that are drawn").show_default().range(4, 4096);
-  c.flag(
-      "--transformer", o->transformer,
-      "Without a model directory: the small Transformer that comes with lens, not the small recurrent model");
   c.option("--sublayer", o->sublayer,
            "Of a Transformer: the part to show first (default: where the loss's gradient is largest)")
       .one_of(lens::explain_sublayers());

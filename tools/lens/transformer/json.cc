@@ -24,6 +24,7 @@ struct Writer {
   Numbers gradients = {options.digits, options.packed ? 3 : 0};
   Numbers maps = {options.digits, options.packed ? 5 : 0};  // a page computes on with them
   int64_t units = options.packed ? columns() : options.units;
+  const translator::Segmented inputs = inputs_of(x.subject.target);
 
   // How many columns of each gradient there is room for, in the steps that are not shown first.
   int64_t columns() const {
@@ -75,7 +76,9 @@ struct Writer {
             {"norm_first", n.norm_first},
             {"activation", n.activation},
             {"positions", n.positions},
+            {"temperature", precise(n.temperature)},
             {"causal", x.d.causal()},
+            {"trained_causal", n.causal},
             {"source_vocabulary", n.source_vocabulary},
             {"target_vocabulary", n.target_vocabulary}};
   }
@@ -114,7 +117,7 @@ struct Writer {
       if (!heads(one))
         stations[one.name] = gradients.grid(g.of(one).rows(0, rows_of(t, s, one)),
                                             static_cast<int64_t>(t) == trace.shown ? options.units : units);
-    json out = {{"gradients", stations}, {"ways", ways(t, p)}, {"checked", checked(t, p)}};
+    json out = {{"gradients", stations}, {"ways", ways({t}, p)}, {"checked", checked(t, p)}};
     if (g.norm.defined()) out["norm"] = number_rows(g.norm);
     if (!attends(s.part)) return out;
     const int64_t rows = rows_of(t, s, {"e", "", {kQ}});
@@ -134,30 +137,64 @@ struct Writer {
     return out;
   }
 
-  // Lengths by row of what came which way, and of all of it.
-  json ways(size_t t, size_t p) const {
+  // Lengths by row of what came which way, and of all of it, for the losses of these steps added up; with
+  // `by_word` the rows of a word's pieces are added, too.
+  json ways(const std::vector<size_t>& steps, size_t p, bool by_word = false) const {
     const Sublayer& s = trace.run.parts[p];
-    const PartGradients& g = trace.steps[t].parts[p];
-    auto norms = [&](const Tensor& rows_of) { return Numbers{options.packed ? 4 : 17}(row_norms(rows_of)); };
     if (s.part == Part::output) return json::object();
-    json rows = {{"residual", norms(g[kResidual])},
-                 {attends(s.part) ? "query" : "through", norms(g[kToQuery])}};
-    if (s.part != Part::cross) {
-      if (attends(s.part)) {
-        rows["key"] = norms(g[kToKey]);
-        rows["value"] = norms(g[kToValue]);
-      }
-      rows["full"] = norms(g[kX]);
-      return {{"x", rows}};
+    const Numbers write{options.packed ? 4 : 17};
+    const std::vector<int32_t>& words = in_decoder(s.part) ? inputs.word_of : x.subject.source.word_of;
+    auto lengths = [&](const Tensor& rows, const std::vector<int32_t>& word_of) {
+      return write(row_norms(by_word ? rows_of_words(rows.reshape({rows.size(0), rows.size(2)}), word_of) : rows));
+    };
+    auto added = [&](auto&& of_step) {
+      Tensor sum = of_step(steps[0]);
+      for (size_t i = 1; i < steps.size(); ++i) sum = plus(sum, of_step(steps[i]), 1);
+      return sum;
+    };
+    auto of = [&](Field f) { return added([&](size_t t) { return trace.steps[t].parts[p][f]; }); };
+    json rows = {{"residual", lengths(of(kResidual), words)},
+                 {attends(s.part) ? "query" : "through", lengths(of(kToQuery), words)},
+                 {"full", lengths(of(kX), words)}};
+    if (attends(s.part) && s.part != Part::cross) {
+      rows["key"] = lengths(of(kToKey), words);
+      rows["value"] = lengths(of(kToValue), words);
     }
-    rows["full"] = norms(g[kX]);
-    const Tensor& memory = trace.steps[t].memory;
+    if (s.part != Part::cross) return {{"x", rows}};
+    const std::vector<int32_t>& read = x.subject.source.word_of;
+    const Tensor memory = added([&](size_t t) { return trace.steps[t].memory; }), key = of(kToKey),
+                 value = of(kToValue);
     return {{"m",
-             {{"value", norms(g[kToValue])},
-              {"key", norms(g[kToKey])},
-              {"later", norms(plus(memory, plus(g[kToKey], g[kToValue], 1), -1))},
-              {"full", norms(memory)}}},
+             {{"value", lengths(value, read)},
+              {"key", lengths(key, read)},
+              {"later", lengths(plus(memory, plus(key, value, 1), -1), read)},
+              {"full", lengths(memory, read)}}},
             {"x", rows}};
+  }
+
+  static json shares(const Shares& of, const Numbers& write) {
+    return {{"rollout", write(of.rollout)}, {"weighted", write(of.weighted)}, {"gradient", write(of.gradient)}};
+  }
+
+  // What pages show of words, where pieces are put together: ways of each target word's loss, and a step's shares.
+  void add_words(json& out) const {
+    add_pieces(out, x.subject);
+    if (!out.contains("words")) return;
+    const std::vector<int32_t>& said = x.subject.target.word_of;
+    json by_word = json::array(), shared = json::array();
+    for (int32_t word = 0; word <= said.back(); ++word) {
+      std::vector<size_t> steps;
+      for (size_t t = 0; t < said.size(); ++t)
+        if (said[t] == word) steps.push_back(t);
+      json parts = json::array();
+      for (size_t p = 0; p < trace.run.parts.size(); ++p) parts.push_back(ways(steps, p, true));
+      by_word.push_back(parts);
+    }
+    for (size_t t = 0; t < trace.steps.size(); ++t)
+      shared.push_back(shares(shares_of(trace, static_cast<int64_t>(t), x.subject.source.word_of),
+                              Numbers{options.packed ? 5 : 17}));
+    out["words"]["ways"] = by_word;
+    out["words"]["shares"] = shared;
   }
 
   // How many gradients of a step were compared, by station, and the worst error.
@@ -192,7 +229,6 @@ struct Writer {
     json parts = json::array();
     for (size_t i = 0; i < trace.run.parts.size(); ++i) parts.push_back(gradients_of(t, i));
     const Gradients& g = trace.steps[t];
-    const Shares shares = shares_of(trace, at);
     const Numbers share{options.packed ? 5 : 17};
     return {
         {"t", t},
@@ -209,10 +245,7 @@ struct Writer {
           {"memory", share(row_norms(g.memory.reshape({g.memory.size(0), g.memory.size(2)})))},
           {"target", share(row_norms(g.target.reshape({T, g.target.size(2)})))},
           {"later", number(gradient_from_later(trace, at))}}},
-        {"shares",
-         {{"rollout", share(shares.rollout)},
-          {"weighted", share(shares.weighted)},
-          {"gradient", share(shares.gradient)}}},
+        {"shares", shares(shares_of(trace, at), share)},
         {"checks", checks(at, top)}};
   }
 
@@ -266,13 +299,13 @@ json to_json(const Explained& x, const ExplainJson& options) {
                 {"worst", write.number(trace.worst())},
                 {"tolerance", 1e-6},
                 {"loss", write.number(trace.loss)},
-                {"network_loss", x.d.causal() ? write.number(trace.network_loss) : json(nullptr)},
+                {"network_loss", x.d.as_trained() ? write.number(trace.network_loss) : json(nullptr)},
                 {"way_residual", write.number(trace.way_residual)},
                 {"score_sum", write.number(trace.score_sum)},
                 {"identity_residual", write.number(trace.identity_residual)},
                 {"norm_residual", write.number(trace.norm_residual)}}},
               {"what_if", options.what_if ? what_if_json(x) : json(nullptr)}};
-  if (x.subject.model.reads.subwords()) out["pieces"] = "shown";
+  write.add_words(out);
   return out;
 }
 

@@ -58,7 +58,7 @@ class Network {
         const mine = change && change.head === h;
         if (mine && change.off) continue;
         const here = mine && change.row === i ? change : {};
-        let scores = k.map((key) => { let sum = 0; for (let c = h * n; c < (h + 1) * n; ++c) sum += row[c] * key[c]; return sum / Math.sqrt(n); });
+        let scores = k.map((key) => { let sum = 0; for (let c = h * n; c < (h + 1) * n; ++c) sum += row[c] * key[c]; return sum / (Math.sqrt(n) * number(data.model.temperature)); });
         if (here.scores) scores = here.scores;
         const mask = here.mask || scores.map((_, j) => !Sublayer.masked(part, i, j));
         const weights = WhatIf.Step.prototype.softmax(scores, here.temperature || 1, mask);

@@ -56,8 +56,7 @@ struct Trace {
   int64_t shown = 0;  ///< the step that was compared in full
   Spot spot;          ///< where
   double loss = 0;    ///< the sum over the steps
-  double network_loss =
-      0;  ///< the same from the network's fused ops; NaN where that has a mask and this none
+  double network_loss = 0;  ///< the same from the network's fused ops; NaN where that has a mask and this none
   // How far identities that hold exactly are off, each the largest over all steps, parts and heads.
   double way_residual = 0;       ///< |sum of the ways - what arrives in one piece|
   double score_sum = 0;          ///< |sum_j dL/de_ij|
@@ -110,6 +109,7 @@ struct Shares {
   /// |dL_t/dx_j|, x the word as it comes into the encoder.
   std::vector<double> gradient;
 };
-Shares shares_of(const Trace& trace, int64_t step);
+/// With `word_of` by word: those of its pieces added, of the gradient as vectors.
+Shares shares_of(const Trace& trace, int64_t step, const std::vector<int32_t>& word_of = {});
 
 }  // namespace lens::transformer
