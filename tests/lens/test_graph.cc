@@ -246,8 +246,8 @@ TEST_CASE("trace, text and picture of a Transformer's graph") {
   for (const json& n : trace["nodes"]) heads += n.contains("head");
   CHECK(heads > 100);
   const std::string text = graph_text(m.subject, m.graph), dot = graph_dot(m.subject, m.graph, false);
-  CHECK(text.find("\nself-attention 2   cat ") != std::string::npos);
-  CHECK(text.find("\ncross-attention 1  chat ") != std::string::npos);
+  CHECK(text.find("\nself-attention 2  cat ") != std::string::npos);
+  CHECK(text.find("\ncross-attention 1 chat ") != std::string::npos);
   CHECK(count(dot, "[label=") == m.graph.modules.size());
   CHECK(dot.find("[label=\"keys, values 2\\nfish\"];") != std::string::npos);
 }

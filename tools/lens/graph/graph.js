@@ -60,7 +60,9 @@
       const left = [16];
       widths.forEach((w, c) => left.push(left[c] + w + kGapX));
       const y = [top + (data.words ? 48 : 30)];
-      heights.forEach((h, r) => y.push(y[r] + (h ? h + kGapY : 0)));
+      // Below keys and values of all words there is room for the fans of attention.
+      const fans = new Set(mine.map((k) => data.modules[k]).filter((m) => /\.qkv_l\d+$/.test(m.path)).map((m) => m.row));
+      heights.forEach((h, r) => y.push(y[r] + (h ? h + kGapY + (fans.has(r) ? 50 : 0) : 0)));
       mine.forEach((k) => {
         const m = data.modules[k], wide = m.column === null && !state.open.has(k);
         let s = size(k);
@@ -191,7 +193,7 @@
         const can = isHead ? html` data-head="${headKey(k, head)}" tabindex="0" role="button" aria-expanded="${open}" aria-label="head ${head + 1} of ${moduleName(k)}, ${nodes.length} operations"` : [];
         inside.push(html`<g class="op${nodes.some(lit) ? "" : " off"}" data-op="${n.id}"${can}><rect class="box${isHead ? " head-box" : ""}" x="${o.x + inset}" y="${o.y}" width="${o.w - inset}" height="${o.h}" rx="4"/>
           <text x="${o.x + inset + 6}" y="${o.y + 13}">${name}</text><text class="quiet" x="${o.x + o.w - 5}" y="${o.y + 13}" text-anchor="end">${isHead ? (open ? "−" : nodes.length) : n.shape}</text>
-          ${open ? [] : [strip(n.value, o.x + inset + 6, o.y + 18, o.w - inset - 12, 6, "value"), strip(n.gradient, o.x + inset + 6, o.y + 25, o.w - inset - 12, 6, "gradient")]}</g>`);
+          ${strip(n.value, o.x + inset + 6, o.y + 18, o.w - inset - 12, 6, "value")}${strip(n.gradient, o.x + inset + 6, o.y + 25, o.w - inset - 12, 6, "gradient")}</g>`);
       });
       out.push(html`<g class="module${now ? " now" : ""}${litModule(k) ? "" : " off"}" data-module="${k}" tabindex="0" role="button" aria-expanded="${open}" aria-label="${moduleName(k)}, ${members[k].length} operations">${inside}</g>`);
     });
