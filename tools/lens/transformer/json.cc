@@ -12,7 +12,10 @@ namespace {
 using gradus::Tensor;
 
 // Numbers of gradients that a page may hold; more steps or units than that get fewer columns each.
-constexpr int64_t kMostNumbers = 150000;
+constexpr int64_t kMostNumbers = 110000;
+// And of gradients of scores, whose number grows with the third power of the length. The steps nearest to the
+// one that is shown come first; of others a page has the ways alone.
+constexpr int64_t kMostScores = 150000;
 
 struct Writer {
   const Explained& x;
@@ -23,8 +26,28 @@ struct Writer {
   Numbers values = {options.digits, options.packed ? 4 : 0};
   Numbers gradients = {options.digits, options.packed ? 3 : 0};
   Numbers maps = {options.digits, options.packed ? 5 : 0};  // a page computes on with them
+  const std::vector<bool> whole = options.packed ? steps_taken() : std::vector<bool>(trace.steps.size(), true);
   int64_t units = options.packed ? columns() : options.units;
   const translator::Segmented inputs = inputs_of(x.subject.target);
+
+  // Which steps a page has whole.
+  std::vector<bool> steps_taken() const {
+    const int64_t T = static_cast<int64_t>(trace.steps.size());
+    std::vector<bool> out(trace.steps.size());
+    int64_t sum = 0;
+    for (int64_t k = 0; k < 2 * T; ++k) {  // shown, one before, one after, two before, ...
+      const int64_t t = trace.shown + (k % 2 ? -(k + 1) / 2 : k / 2);
+      if (t < 0 || t >= T) continue;
+      for (const Sublayer& s : trace.run.parts)
+        if (attends(s.part)) {
+          const gradus::Shape& shape = s[kScores].shape();
+          sum += shape[1] * rows_of(static_cast<size_t>(t), s, {"e", "", {kQ}}) * shape[3];
+        }
+      if (k > 0 && sum > kMostScores) break;
+      out[static_cast<size_t>(t)] = true;
+    }
+    return out;
+  }
 
   // How many columns of each gradient there is room for, in the steps that are not shown first.
   int64_t columns() const {
@@ -32,7 +55,7 @@ struct Writer {
       int64_t sum = 0;
       for (size_t t = 0; t < trace.steps.size(); ++t)
         for (const Sublayer& s : trace.run.parts)
-          for (const Station& one : drawn(s))
+          for (const Station& one : whole[t] ? drawn(s) : std::vector<Station>())
             if (!heads(one)) sum += rows_of(t, s, one) * std::min(most, s[one.fields[0]].size(2));
       return sum;
     };
@@ -112,6 +135,7 @@ struct Writer {
   json gradients_of(size_t t, size_t p) const {
     const Sublayer& s = trace.run.parts[p];
     const PartGradients& g = trace.steps[t].parts[p];
+    if (!whole[t]) return {{"ways", ways({t}, p)}};
     json stations = json::object();
     for (const Station& one : drawn(s))
       if (!heads(one))
@@ -246,7 +270,7 @@ struct Writer {
           {"target", share(row_norms(g.target.reshape({T, g.target.size(2)})))},
           {"later", number(gradient_from_later(trace, at))}}},
         {"shares", shares(shares_of(trace, at), share)},
-        {"checks", checks(at, top)}};
+        {"checks", whole[t] ? checks(at, top) : json::array()}};
   }
 
   // [part, station, head, row, column, engine, differences, error]; a column of logits is that of `top`.

@@ -9,6 +9,8 @@
   const part = () => parts[state.p], attends = (p = part()) => "scores" in p, step = () => data.steps[state.t];
   const rows = () => Sublayer.rowsOf(data, part()), columns = () => Sublayer.columnsOf(data, part());
   const rowWords = (p = part()) => (p.rows === "target" ? target : source), columnWords = (p = part()) => (p.columns === "target" ? inputs : source);
+  // Of a long sentence a page has the steps near the one that is shown first.
+  const whole = (t) => "gradients" in data.steps[t].parts[0], next = (t, by) => { while (t >= 0 && t < T && !whole(t)) t += by; return t >= 0 && t < T ? t : state.t; };
   const norm = (all) => Math.sqrt(all.flat().reduce((sum, x) => sum + (x === null ? 0 : number(x) ** 2), 0));
   const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
@@ -234,6 +236,7 @@
   let stations = null;
   /** Changes what is looked at: {t, p, h, i, j}. In the decoder the row is the step's own unless one is named. */
   function pick(change) {
+    if ("t" in change && !whole(change.t)) delete change.t;
     const moved = "t" in change || "p" in change, before = state.p;
     Object.assign(state, change);
     if (moved && !("i" in change) && part().rows === "target") state.i = state.t;
@@ -264,11 +267,16 @@
   const ok = number(data.checks.worst) < data.checks.tolerance;
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `${data.checks.count} gradients checked by differences, worst error ${show(data.checks.worst, 2)} ${ok ? "✓" : "✗"}`));
   Words.chips(data, words, (i) => pick(part().columns === "source" ? {j: i} : {i}), (t) => pick({t}));
+  const missing = data.steps.filter((_, t) => !whole(t)).length;
+  for (const chip of $("target").querySelectorAll(".chip"))
+    if (!whole(+chip.dataset.at)) { chip.disabled = true; chip.title += `; not in this page: lens explain --step ${+chip.dataset.at + 1} shows it`; }
+  $("partly").hidden = !missing;
+  $("partly").textContent = `So long a sentence does not fit into a page: it has ${T - missing} of ${T} steps whole. Of the others, which are pale, it has the ways alone; lens explain --step shows any of them.`;
   checks();
   for (const [id, act] of [["forward", "forward"], ["backward", "backward"], ["all", "all"]]) $(id).addEventListener("click", () => stations[act]());
   document.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, td")) return;
-    const act = {ArrowLeft: () => pick({t: Math.max(0, state.t - 1)}), ArrowRight: () => pick({t: Math.min(T - 1, state.t + 1)}),
+    const act = {ArrowLeft: () => pick({t: next(state.t - 1, -1)}), ArrowRight: () => pick({t: next(state.t + 1, 1)}),
       f: () => stations.forward(), b: () => stations.backward(), a: () => stations.all()}[e.key];
     if (act) { act(); e.preventDefault(); }
   });
