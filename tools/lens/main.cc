@@ -121,10 +121,13 @@ void add_flow(const Command& app, int& code) {
       .expected(0, 2)
       .type_name("[MODEL [SENTENCE]]");
   c.option("-t,--target", o->target, "What the model should say (default: what it says)");
+  auto small = c.flag("--transformer", o->transformer,
+                      "In place of a model directory: the small Transformer that comes with lens");
   add_pieces(c, o);
   auto depth = c.flag("--depth", o->depth,
                       "Layers instead of words: how much gradient reaches each layer of fresh Transformer "
                       "encoders of 2 to 24, with and without residuals, LayerNorm last, first and none");
+  depth.excludes(small);
   c.option("--vs", o->versus, "A model trained without attention, to compare with")
       .type_name("DIR")
       .excludes(depth);
@@ -164,6 +167,9 @@ void add_flow(const Command& app, int& code) {
       "--depth: factors are |dL/dx_1| / |dL/dx_N|, x_l what layer l of N reads, and the same of weights; see "
       "docs/transformer.md.");
   c.callback([=, &code] {
+    if (o->transformer) words->insert(words->begin(), lens::own_model("model-transformer"));
+    if (words->size() > 2)
+      throw lens::UsageError("--transformer: it stands for a model of its own; a sentence alone goes with it");
     if (!words->empty()) o->model = (*words)[0];
     if (words->size() > 1) o->source = (*words)[1];
     if (!out.given()) o->out = std::string(o->depth ? "depth" : "flow") + (o->json ? ".json" : ".html");
