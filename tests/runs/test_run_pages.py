@@ -71,6 +71,8 @@ def marked_report_page(page, name):
     marks = '[...document.querySelectorAll("#probe p.said")].map((p) => [p.querySelector(".side").textContent, [...p.querySelectorAll("mark")].map((m) => m.textContent)])'
     then = 'document.querySelectorAll("#probe .then")'
     check(page.ask(then + '.length') == len(SAID), name + ': what was said, by and by')
+    check(page.ask('document.querySelectorAll("#worst a").length') == 4, name + ': a sentence that is too long to explain is left out, not the others')
+    check('70 words' in page.ask('document.body.innerText'), name + ': and it says so')
     for k, (said, odd, missed) in enumerate(SAID):
         page.ask(then + '[%d].click()' % k)
         check(page.ask('lens.state.at') == k, '%s: line %d chooses its time' % (name, k))
@@ -125,6 +127,7 @@ def make_run(translator, work):
                 if said is None:
                     continue
                 e['probe'].update(reference=REFERENCE, output=said[0])
+                e['worst'][1]['reference'] = 'mot ' * 70
             f.write(json.dumps(e) + '\n')
     return run, old, pieces, marked
 
@@ -133,7 +136,7 @@ def pages(shop):
     run, old, pieces, marked = make_run(sys.argv[2], shop.work)
     return [('report', shop.make('report', 'report', run, '--explain'), report_page, True),
             ('report-pieces', shop.make('report-pieces', 'report', pieces), pieces_report_page, True),
-            ('report-marked', shop.make('report-marked', 'report', marked), marked_report_page, True),
+            ('report-marked', shop.make('report-marked', 'report', marked, '--explain'), marked_report_page, True),
             ('report-old', shop.make('report-old', 'report', old), old_report_page, True),
             ('ablate', shop.make('ablate', 'ablate', '--epochs', '4', '--length', '5', '--hidden', '16'), ablate_page, True)]
 

@@ -11,9 +11,11 @@
 #include <common/command_line.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -167,8 +169,9 @@ void add_flow(const Command& app, int& code) {
       "--depth: factors are |dL/dx_1| / |dL/dx_N|, x_l what layer l of N reads, and the same of weights; see "
       "docs/transformer.md.");
   c.callback([=, &code] {
-    if (o->transformer) words->insert(words->begin(), lens::own_model("model-transformer"));
-    if (words->size() > 2)
+    if (std::exchange(o->transformer, false))
+      words->insert(words->begin(), lens::own_model("model-transformer"));
+    if (words->size() > 2 || (words->size() == 2 && small.given() && std::filesystem::is_directory((*words)[1])))
       throw lens::UsageError("--transformer: it stands for a model of its own; a sentence alone goes with it");
     if (!words->empty()) o->model = (*words)[0];
     if (words->size() > 1) o->source = (*words)[1];
