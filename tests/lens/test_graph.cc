@@ -95,7 +95,8 @@ TEST_CASE("a module shows its result, not a label for one of its readers") {
   std::string text = graph_text(m.subject, m.graph);
   for (const gradus::Trace::Node& n : m.graph.trace.nodes) {
     auto at = m.graph.module_of.find(n.id);
-    if (at == m.graph.module_of.end() || m.graph.modules[at->second].path != "encoder.forward_l0.j1") continue;
+    if (at == m.graph.module_of.end() || m.graph.modules[at->second].path != "encoder.forward_l0.j1")
+      continue;
     double sum = 0;
     for (double g : n.grad.to_vector()) sum += g * g;
     char norm[32];
@@ -185,7 +186,8 @@ TEST_CASE("a Transformer's graph: a box for each word, part and layer, and a sco
       }
       CHECK(heads == std::set<std::string>{"decoder.t1.cross_l1.head1", "decoder.t1.cross_l1.head2"});
       for (int j = 0; j < 5; ++j)
-        for (const char* part : {"word", "qkv_l0", "self_l0", "ff_l0", "qkv_l1", "self_l1", "ff_l1", "kv_l0", "kv_l1"})
+        for (const char* part :
+             {"word", "qkv_l0", "self_l0", "ff_l0", "qkv_l1", "self_l1", "ff_l1", "kv_l0", "kv_l1"})
           CHECK(paths.contains("encoder.j" + std::to_string(j) + "." + part));
       CHECK(paths.contains("encoder.j0.norm") == norm_first);
       // What the loss of the second word cannot depend on is not there.
@@ -217,7 +219,8 @@ TEST_CASE("in a Transformer's graph every head has the weights and gradients tha
       if (!box.path.ends_with(name + std::to_string(s.layer))) continue;
       const int64_t head = n.scope.back() - '1';
       const gradus::Tensor weights = tf::head_of(s[tf::kWeights].value(), head).row(box.column),
-                           gradient = tf::head_of(m.known.steps[1].parts[p][tf::kWeights], head).row(box.column);
+                           gradient =
+                               tf::head_of(m.known.steps[1].parts[p][tf::kWeights], head).row(box.column);
       for (int64_t j = 0; j < n.value.numel(); ++j) {
         CHECK(n.value.at(j) == about(weights.at(j), 1e-12));
         CHECK(n.grad.at(j) == about(gradient.at(j), 1e-12));
@@ -231,7 +234,8 @@ TEST_CASE("in a Transformer's graph every head has the weights and gradients tha
   other.steps[1].source = other.steps[1].source.clone();
   other.steps[1].source.f64()[3] += 1e-6;
   CHECK_THROWS_WITH_AS(trace_step(m.d, other, 1),
-                       "[lens] word by word, the Transformer's loss or its gradients are off by 1.0e-06", gradus::Error);
+                       "[lens] word by word, the Transformer's loss or its gradients are off by 1.0e-06",
+                       gradus::Error);
 }
 
 TEST_CASE("trace, text and picture of a Transformer's graph") {

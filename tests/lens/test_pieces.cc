@@ -218,8 +218,11 @@ TEST_CASE("a Transformer's ways by word are those of its pieces together, and so
   const translator::Segmented inputs = tf::inputs_of(s.target);
   CHECK(inputs.words == std::vector<std::string>{"<s>", "le", "chat", "mange"});
   CHECK(inputs.word_of.size() == s.target.word_of.size());
-  const std::vector<std::pair<const char*, tf::Field>> ways = {
-      {"residual", tf::kResidual}, {"query", tf::kToQuery}, {"key", tf::kToKey}, {"value", tf::kToValue}, {"full", tf::kX}};
+  const std::vector<std::pair<const char*, tf::Field>> ways = {{"residual", tf::kResidual},
+                                                               {"query", tf::kToQuery},
+                                                               {"key", tf::kToKey},
+                                                               {"value", tf::kToValue},
+                                                               {"full", tf::kX}};
   for (size_t p = 0; p + 1 < trace.run.parts.size(); ++p) {
     const tf::Sublayer& part = trace.run.parts[p];
     if (!tf::attends(part.part) || part.part == tf::Part::cross) continue;

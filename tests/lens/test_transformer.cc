@@ -310,7 +310,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("of a long sentence a page has the steps near the one that is shown whole, of all others the ways") {
+TEST_CASE(
+    "of a long sentence a page has the steps near the one that is shown whole, of all others the ways") {
   std::string source, target;
   for (int i = 0; i < 36; ++i) source += i % 2 ? "cat " : "the ", target += i % 3 ? "chat " : "le ";
   TakenApart x({.source = source}, target);

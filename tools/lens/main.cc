@@ -171,7 +171,8 @@ void add_flow(const Command& app, int& code) {
   c.callback([=, &code] {
     if (std::exchange(o->transformer, false))
       words->insert(words->begin(), lens::own_model("model-transformer"));
-    if (words->size() > 2 || (words->size() == 2 && small.given() && std::filesystem::is_directory((*words)[1])))
+    const bool two = words->size() == 2 && small.given() && std::filesystem::is_directory((*words)[1]);
+    if (two || words->size() > 2)
       throw lens::UsageError("--transformer: it stands for a model of its own; a sentence alone goes with it");
     if (!words->empty()) o->model = (*words)[0];
     if (words->size() > 1) o->source = (*words)[1];

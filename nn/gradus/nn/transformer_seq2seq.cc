@@ -81,8 +81,7 @@ OutputLayer TransformerSeq2Seq::output_layer() const {
 Tensor TransformerSeq2Seq::align(const Seq2SeqBatch& batch) const {
   NoGrad guard;
   Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
-  return decoder(embed_target(batch.target_in), encode(batch.source, mask),
-                 {mask, true, config.causal})
+  return decoder(embed_target(batch.target_in), encode(batch.source, mask), {mask, true, config.causal})
       .weights;
 }
 

@@ -24,8 +24,10 @@ constexpr int64_t kStrip = 16;  // numbers of a node that are drawn
 std::vector<std::string> split(const std::string& path) {
   std::vector<std::string> out(1);
   for (char c : path)
-    if (c == '.') out.emplace_back();
-    else out.back() += c;
+    if (c == '.')
+      out.emplace_back();
+    else
+      out.back() += c;
   return out;
 }
 
@@ -64,8 +66,8 @@ GraphModule module_of(const std::string& scope, bool luong) {
     if (what.starts_with("forward")) return {path, "forward", false, 1 + below, j};
     if (what.starts_with("backward")) return {path, "backward", false, 2 + below, j};
     if (what.starts_with("joined"))  // what a lower layer hands to the next one
-      return {path, j >= 0 ? "both ways" : fmt::format("layer {}", number + 1), false, (j >= 0 ? 3 : 4) + below,
-              j};
+      return {path, j >= 0 ? "both ways" : fmt::format("layer {}", number + 1), false,
+              (j >= 0 ? 3 : 4) + below, j};
     if (what == "words") return {path, "words", false, 0, -1};
     if (what == "final") return {path, "final state", false, 1002, -1};
     return {path, j >= 0 ? "annotation" : "annotations", false, j >= 0 ? 1000 : 1001, j};
@@ -195,7 +197,10 @@ json graph_json(const Subject& subject, const StepGraph& g, size_t checks, doubl
   auto length = [&](const Tensor& x) { return x.defined() ? number(norm(x)) : json(nullptr); };
   json modules = json::array(), nodes = json::array(), edges = json::array();
   for (const GraphModule& m : g.modules)
-    modules.push_back({{"path", m.path}, {"title", m.title}, {"decoder", m.decoder}, {"row", m.row},
+    modules.push_back({{"path", m.path},
+                       {"title", m.title},
+                       {"decoder", m.decoder},
+                       {"row", m.row},
                        {"column", m.column < 0 ? json(nullptr) : json(m.column)}});
   auto reads = parameters_read(g.trace);
   for (const Trace::Node& n : g.trace.nodes) {
@@ -256,9 +261,9 @@ std::string graph_dot(const Subject& subject, const StepGraph& g, bool operation
       of[n.id] = i;
       const std::string& read = reads[n.id];
       const int64_t head = head_of(n.scope);
-      std::string label = fmt::format("{}{} {}\n{}|g| {:.2e}", n.op, read.empty() ? "" : " " + read,
-                                      n.shape.str(), head < 0 ? "" : fmt::format("head {} ", head + 1),
-                                      norm(n.grad));
+      std::string label =
+          fmt::format("{}{} {}\n{}|g| {:.2e}", n.op, read.empty() ? "" : " " + read, n.shape.str(),
+                      head < 0 ? "" : fmt::format("head {} ", head + 1), norm(n.grad));
       clusters[at->second] += fmt::format("    n{} [label={}];\n", i, dot_string(label));
     }
     for (size_t k = 0; k < clusters.size(); ++k)

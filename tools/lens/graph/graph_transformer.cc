@@ -41,8 +41,8 @@ struct Walk {
   static Var row(const Var& x) { return reshape(x, {1, x.numel()}); }
   static Tensor id(int32_t word) { return Tensor::from_ids({1, 1}, {word}); }
 
-  // What heads find for one word: of its queries [1, E], and keys and values of the words it may look at, [1, 2E]
-  // each.
+  // What heads find for one word: of its queries [1, E], and keys and values [1, 2E] of each word that it may
+  // look at.
   static Var heads(const nn::MultiheadAttention& a, const Var& q, const Rows& keys_values) {
     const Var seen = concat(keys_values, 0);
     const int64_t E = a.embed_dim, n = E / a.num_heads;
@@ -96,7 +96,8 @@ struct Walk {
     for (size_t j = 0; j < d.source().size(); ++j)
       x.push_back(within(path_of(false, j, "word"), [&] {
         Var word = network.source_embedding(id(d.source()[j])) * scale;
-        return row(network.source_positions ? (*network.source_positions)(word, static_cast<int64_t>(j)) : word);
+        return row(network.source_positions ? (*network.source_positions)(word, static_cast<int64_t>(j))
+                                            : word);
       }));
     for (size_t l = 0; l < network.encoder.layers.size(); ++l) {
       const nn::TransformerEncoderLayer& layer = network.encoder.layers[l];
@@ -143,7 +144,8 @@ struct Walk {
 
 // "encoder.j12.self_l1.head3": the box of it. Rows top down; what the decoder reads of the encoder comes last.
 GraphModule module_of(const std::string& scope) {
-  const size_t first = scope.find('.'), second = scope.find('.', first + 1), third = scope.find('.', second + 1);
+  const size_t first = scope.find('.'), second = scope.find('.', first + 1),
+               third = scope.find('.', second + 1);
   const std::string part = scope.substr(second + 1, third - second - 1);
   GraphModule m{.path = scope.substr(0, third), .title = part, .decoder = scope.starts_with("decoder")};
   m.column = std::stoll(scope.substr(first + 2, second - first - 2));
@@ -158,8 +160,11 @@ GraphModule module_of(const std::string& scope) {
     const char *name, *title;
     int row;
   };
-  for (const Kind& kind : {Kind{"qkv", "q, k, v", 1}, {"self", "self-attention", 2}, {"cross", "cross-attention", 3},
-                           {"ff", "feed-forward", 4}, {"kv", "keys, values", 1001}})
+  for (const Kind& kind : {Kind{"qkv", "q, k, v", 1},
+                           {"self", "self-attention", 2},
+                           {"cross", "cross-attention", 3},
+                           {"ff", "feed-forward", 4},
+                           {"kv", "keys, values", 1001}})
     if (name == kind.name) {
       m.title = fmt::format("{} {}", kind.title, layer + 1);
       m.row = kind.row + (kind.row > 1000 ? layer : 4 * layer);
@@ -183,8 +188,9 @@ StepGraph trace_step(const tf::Dissection& d, const tf::Trace& known, size_t t) 
     fail("lens", fmt::format("word by word, the Transformer's loss or its gradients are off by {:.1e}", off));
   const tf::Spot spot = tf::strongest(known, static_cast<int64_t>(t));
   const tf::Sublayer& s = known.run.parts[spot.part];
-  out.shown = path_of(tf::in_decoder(s.part), static_cast<size_t>(tf::row_of(known, static_cast<int64_t>(t), spot)),
-                      part_name(s.part, s.layer));
+  out.shown =
+      path_of(tf::in_decoder(s.part), static_cast<size_t>(tf::row_of(known, static_cast<int64_t>(t), spot)),
+              part_name(s.part, s.layer));
   out.shown_head = spot.head;
   return out;
 }

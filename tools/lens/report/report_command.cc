@@ -36,7 +36,8 @@ int report(const ReportOptions& o) {
         explain(sentence);
         one["page"] = page;
       } catch (const translator::InputError& e) {  // too long a sentence: others may not be
-        run["notes"].push_back(fmt::format("Sentence {} of the worst could not be explained: {}", number, e.what()));
+        run["notes"].push_back(
+            fmt::format("Sentence {} of the worst could not be explained: {}", number, e.what()));
         translator::tell("lens: {}\n", e.what());
       } catch (const gradus::Error& e) {  // no attention: no sentence can be explained
         possible = false;

@@ -26,7 +26,8 @@ struct Writer {
   Numbers values = {options.digits, options.packed ? 4 : 0};
   Numbers gradients = {options.digits, options.packed ? 3 : 0};
   Numbers maps = {options.digits, options.packed ? 5 : 0};  // a page computes on with them
-  const std::vector<bool> whole = options.packed ? steps_taken() : std::vector<bool>(trace.steps.size(), true);
+  const std::vector<bool> whole =
+      options.packed ? steps_taken() : std::vector<bool>(trace.steps.size(), true);
   int64_t units = options.packed ? columns() : options.units;
   const translator::Segmented inputs = inputs_of(x.subject.target);
 
@@ -169,7 +170,8 @@ struct Writer {
     const Numbers write{options.packed ? 4 : 17};
     const std::vector<int32_t>& words = in_decoder(s.part) ? inputs.word_of : x.subject.source.word_of;
     auto lengths = [&](const Tensor& rows, const std::vector<int32_t>& word_of) {
-      return write(row_norms(by_word ? rows_of_words(rows.reshape({rows.size(0), rows.size(2)}), word_of) : rows));
+      return write(
+          row_norms(by_word ? rows_of_words(rows.reshape({rows.size(0), rows.size(2)}), word_of) : rows));
     };
     auto added = [&](auto&& of_step) {
       Tensor sum = of_step(steps[0]);
@@ -197,10 +199,12 @@ struct Writer {
   }
 
   static json shares(const Shares& of, const Numbers& write) {
-    return {{"rollout", write(of.rollout)}, {"weighted", write(of.weighted)}, {"gradient", write(of.gradient)}};
+    return {
+        {"rollout", write(of.rollout)}, {"weighted", write(of.weighted)}, {"gradient", write(of.gradient)}};
   }
 
-  // What pages show of words, where pieces are put together: ways of each target word's loss, and a step's shares.
+  // What pages show of words, where pieces are put together: the ways of each target word's loss, and each
+  // step's shares.
   void add_words(json& out) const {
     add_pieces(out, x.subject);
     if (!out.contains("words")) return;

@@ -58,7 +58,8 @@ struct Report {
     const auto& c = x_.d.network().config;
     out_ += fmt::format("{} (Transformer, {} + {} layers, {} units, {} heads, norm {}{})\n",
                         printable(x_.subject.name), c.num_layers, c.num_layers, c.d_model, c.num_heads,
-                        c.norm_first ? "first" : "last", x_.d.causal()               ? ""
+                        c.norm_first ? "first" : "last",
+                        x_.d.causal()       ? ""
                         : x_.d.as_trained() ? ", trained without the causal mask"
                                             : ", computed without the causal mask");
     out_ += about_pieces(x_.subject);

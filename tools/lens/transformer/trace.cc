@@ -235,7 +235,8 @@ Shares shares_of(const Trace& trace, int64_t step, const std::vector<int32_t>& w
     for (size_t j = 0; j < word_of.size(); ++j) sums[static_cast<size_t>(word_of[j])] += x[j];
     return normalised(sums);
   };
-  return {added(rollout.f64()), added(weighted.data()), normalised(row_norms(rows_of_words(arrived, word_of)))};
+  return {added(rollout.f64()), added(weighted.data()),
+          normalised(row_norms(rows_of_words(arrived, word_of)))};
 }
 
 Trace differentiate(const Dissection& d) {
