@@ -295,7 +295,7 @@ TEST_CASE(
 
 TEST_CASE(
     "the Transformer that comes with the program knows its sentence, and its page has room for 12 words") {
-  const std::string words = "they slept and marc sang with me at home this morning";
+  const std::string words = "they slept and marc sang with me at home this morning now";
   for (const std::string& source : {std::string("he doesn't like apples"), words}) {
     TakenApart x(lens::make_subject(lens::own_model("model-transformer"), source, ""));
     if (source != words)
