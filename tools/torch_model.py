@@ -284,7 +284,7 @@ OPTIONS = dict.fromkeys(["heads", "window", "max_positions", "filters", "filter_
 TRANSFORMER = dict.fromkeys(["source_vocabulary", "target_vocabulary", "d_model", "num_heads", "num_layers",
                              "dim_feedforward", "dropout", "norm_first", "max_positions", "tie_embeddings",
                              "tie_source"]) | {
-    "temperature": [1], "activation": ["relu", "gelu"], "positions": ["sinusoidal", "learned", "none"]}
+    "temperature": [1], "causal": [True], "activation": ["relu", "gelu"], "positions": ["sinusoidal", "learned", "none"]}
 
 
 def must_know(known, given):

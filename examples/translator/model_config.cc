@@ -101,7 +101,11 @@ Fields fields_of(nn::TransformerConfig& n) {
        "positions", kRequired},
       {"", Whole{&n.max_positions, 1, kMostPositions}, "", "max_positions", kRequired},
       {"--tie-embeddings,!--no-tie-embeddings", Switch{&n.tie_embeddings}, "", "tie_embeddings", kRequired},
-      {"", Switch{&n.tie_source}, "", "tie_source"}};
+      {"", Switch{&n.tie_source}, "", "tie_source"},
+      {"--causal-mask,!--no-causal-mask", Switch{&n.causal},
+       "Transformer: in training, words do not see those after them (default); without it a lesson in what "
+       "goes wrong (see lens explain)",
+       "causal"}};
 }
 
 Fields fields_of(TrainingData& d) {

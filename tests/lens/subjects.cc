@@ -22,8 +22,10 @@ std::shared_ptr<const translator::Subwords> learnt(const char* text) {
       translator::Subwords::learn(words, {.size = 300, .quiet = true}));
 }
 
-translator::Model model_of(const translator::ModelConfig& config, const Small& s) {
+template <class Made>
+translator::Model model_of(translator::ModelConfig config, const Made& s) {
   if (!s.subwords) return {config, vocabulary(kSourceWords), vocabulary(kTargetWords), s.seed};
+  config.subwords = "bpe";
   translator::TextModels text;
   text.source = learnt("the the the eats eats eats c a t f i s h d o g k r z");
   text.target = learnt("le le mange mange du c h a t p o i s n e u");
@@ -50,7 +52,6 @@ Subject subject(const Small& s, const std::string& target) {
   n.rnn.num_layers = s.layers;
   n.attention_options.temperature = s.temperature;
   n.attention_options.heads = 2;
-  if (s.subwords) config.subwords = "bpe";
   return make_subject(model_of(config, s), "small", s.source, target, s.pieces);
 }
 
@@ -62,10 +63,11 @@ Subject transformer_subject(const SmallTransformer& s, const std::string& target
   n.num_heads = 2;
   n.dim_feedforward = 12;
   n.norm_first = s.norm_first;
+  n.causal = s.causal;
+  n.temperature = s.temperature;
   n.activation = s.activation;
   n.positions = s.positions;
-  translator::Model model(config, vocabulary(kSourceWords), vocabulary(kTargetWords), s.seed);
-  return make_subject(std::move(model), "small", s.source, target);
+  return make_subject(model_of(config, s), "small", s.source, target, s.pieces);
 }
 
 size_t count(const std::string& text, const std::string& part) {

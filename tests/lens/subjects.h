@@ -24,10 +24,13 @@ struct Small {
 Subject subject(const Small& s = {}, const std::string& target = "le chat mange");
 
 struct SmallTransformer {
-  bool norm_first = true;
+  bool norm_first = true, causal = true;
+  double temperature = 1;
   std::string activation = "relu", positions = "sinusoidal";
   uint64_t seed = 1;
   std::string source = "the cat eats fish";
+  bool subwords = false;  ///< as of Small
+  bool pieces = false;
 };
 
 /// A fresh Transformer of 2 + 2 layers, 8 units and 2 heads over the same words.

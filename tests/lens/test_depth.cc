@@ -94,7 +94,7 @@ TEST_CASE("the figures of the documentation, with gelu and with relu") {
       return measure_depth(kind, {.layers = layers, .activation = activation}, 8, false);
     };
     // Norm last: the last layer's gradient does not know the depth. Norm first: it falls like 1/sqrt(N), and
-    // layer 1 gets more than the last (Xiong et al. 2020, theorem 1).
+    // layer 1 gets more than the last.
     DepthResult last6 = measured({true, "last"}, 6), last24 = measured({true, "last"}, 24);
     DepthResult first6 = measured({true, "first"}, 6), first24 = measured({true, "first"}, 24);
     CHECK(std::abs(last24.weights.last - last6.weights.last) < 0.15);

@@ -252,7 +252,8 @@ TEST_CASE("what cannot be taken apart is refused, not shown wrongly") {
 
 TEST_CASE("where a recurrent network is needed a Transformer is refused with what to do instead") {
   lens::Subject subject = lens::test::transformer_subject({});
-  CHECK_THROWS_WITH(subject.network(), doctest::Contains("hint: `lens explain` takes a Transformer apart"));
+  CHECK_THROWS_WITH(subject.network(),
+                    doctest::Contains("hint: `lens explain` and `lens graph` take a Transformer apart"));
 }
 
 TEST_CASE("without a target the model's own words are looked at; sentences are checked") {

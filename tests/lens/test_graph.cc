@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <set>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "graph/graph.h"
 #include "page/schema.h"
@@ -19,6 +20,25 @@ struct Made {
   StepGraph graph;
   explicit Made(const test::Small& s = {}, size_t step = 1)
       : subject(test::subject(s)), graph(trace_step(subject.dissect(), step)) {}
+};
+
+namespace tf = lens::transformer;
+
+struct OfTransformer {
+  Subject subject;
+  tf::Dissection d;
+  tf::Trace known;
+  StepGraph graph;
+  explicit OfTransformer(const test::SmallTransformer& s, size_t step = 1)
+      : subject(labelled(s)),
+        d(*subject.model.transformer(), subject.source_ids, subject.target_ids),
+        known(tf::differentiate(d)),
+        graph(trace_step(d, known, step)) {}
+  static Subject labelled(const test::SmallTransformer& s) {
+    Subject subject = test::transformer_subject(s);
+    gradus::nn::label_parameters(*subject.model.network);
+    return subject;
+  }
 };
 
 }  // namespace
@@ -75,7 +95,8 @@ TEST_CASE("a module shows its result, not a label for one of its readers") {
   std::string text = graph_text(m.subject, m.graph);
   for (const gradus::Trace::Node& n : m.graph.trace.nodes) {
     auto at = m.graph.module_of.find(n.id);
-    if (at == m.graph.module_of.end() || m.graph.modules[at->second].path != "encoder.forward_l0.j1") continue;
+    if (at == m.graph.module_of.end() || m.graph.modules[at->second].path != "encoder.forward_l0.j1")
+      continue;
     double sum = 0;
     for (double g : n.grad.to_vector()) sum += g * g;
     char norm[32];
@@ -142,4 +163,95 @@ TEST_CASE("trace, text and page of a graph") {
   CHECK(text.starts_with("The loss of \"chat\" (step 2): "));
   CHECK(count(text, "\n") == m.graph.modules.size() + 3);
   CHECK(text.find("the loss\n") != std::string::npos);
+}
+
+TEST_CASE("a Transformer's graph: a box for each word, part and layer, and a scope for each head") {
+  for (bool norm_first : {true, false})
+    for (bool causal : {true, false}) {
+      CAPTURE(norm_first);
+      CAPTURE(causal);
+      OfTransformer m({.norm_first = norm_first, .causal = causal});
+      const StepGraph& g = m.graph;
+      CHECK(g.sum_residual < 1e-12);
+      std::set<std::string> paths, heads;
+      std::set<std::tuple<bool, int, int64_t>> places;
+      for (const GraphModule& module : g.modules) {
+        paths.insert(module.path);
+        CHECK(places.insert({module.decoder, module.row, module.column}).second);
+      }
+      for (const gradus::Trace::Node& n : g.trace.nodes) {
+        CHECK((n.leaf || g.module_of.count(n.id) == 1));
+        CHECK((n.value.defined() && n.grad.defined()));
+        if (n.scope.starts_with("decoder.t1.cross_l1.")) heads.insert(n.scope);
+      }
+      CHECK(heads == std::set<std::string>{"decoder.t1.cross_l1.head1", "decoder.t1.cross_l1.head2"});
+      for (int j = 0; j < 5; ++j)
+        for (const char* part :
+             {"word", "qkv_l0", "self_l0", "ff_l0", "qkv_l1", "self_l1", "ff_l1", "kv_l0", "kv_l1"})
+          CHECK(paths.contains("encoder.j" + std::to_string(j) + "." + part));
+      CHECK(paths.contains("encoder.j0.norm") == norm_first);
+      // What the loss of the second word cannot depend on is not there.
+      CHECK(paths.contains("decoder.t1.output"));
+      CHECK(paths.contains("decoder.t3.word") == !causal);
+      CHECK(!paths.contains("decoder.t0.self_l1"));
+      CHECK(paths.contains("decoder.t0.qkv_l1"));
+      for (const gradus::Trace::Edge& e : g.trace.edges) {
+        auto from = g.module_of.find(e.from), to = g.module_of.find(e.to);
+        if (from == g.module_of.end() || to == g.module_of.end()) continue;
+        const GraphModule &a = g.modules[from->second], &b = g.modules[to->second];
+        CAPTURE(a.path + " to " + b.path);
+        CHECK((a.decoder != b.decoder || a.row <= b.row));
+        CHECK((causal == false || !a.decoder || a.column <= b.column));
+      }
+    }
+}
+
+TEST_CASE("in a Transformer's graph every head has the weights and gradients that explain has") {
+  OfTransformer m({});
+  size_t seen = 0;
+  for (const gradus::Trace::Node& n : m.graph.trace.nodes) {
+    if (n.op != "softmax" || n.scope.find(".head") == std::string::npos) continue;
+    const GraphModule& box = m.graph.modules[m.graph.module_of.at(n.id)];
+    for (size_t p = 0; p < m.known.run.parts.size(); ++p) {
+      const tf::Sublayer& s = m.known.run.parts[p];
+      if (!tf::attends(s.part) || tf::in_decoder(s.part) != box.decoder) continue;
+      const std::string name = s.part == tf::Part::cross ? ".cross_l" : ".self_l";
+      if (!box.path.ends_with(name + std::to_string(s.layer))) continue;
+      const int64_t head = n.scope.back() - '1';
+      const gradus::Tensor weights = tf::head_of(s[tf::kWeights].value(), head).row(box.column),
+                           gradient =
+                               tf::head_of(m.known.steps[1].parts[p][tf::kWeights], head).row(box.column);
+      for (int64_t j = 0; j < n.value.numel(); ++j) {
+        CHECK(n.value.at(j) == about(weights.at(j), 1e-12));
+        CHECK(n.grad.at(j) == about(gradient.at(j), 1e-12));
+      }
+      ++seen;
+    }
+  }
+  CHECK(seen > 20);
+  // And where they are not the same it says so.
+  tf::Trace other = m.known;
+  other.steps[1].source = other.steps[1].source.clone();
+  other.steps[1].source.f64()[3] += 1e-6;
+  CHECK_THROWS_WITH_AS(trace_step(m.d, other, 1),
+                       "[lens] word by word, the Transformer's loss or its gradients are off by 1.0e-06",
+                       gradus::Error);
+}
+
+TEST_CASE("trace, text and picture of a Transformer's graph") {
+  OfTransformer m({});
+  const json trace = graph_json(m.subject, m.graph, 10, 1e-9, 17);
+  const auto found = problems(trace, trace_schema());
+  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  const tf::Spot spot = tf::strongest(m.known, 1);
+  CHECK(trace["show"]["head"] == spot.head);
+  CHECK(trace["modules"][trace["show"]["module"].get<size_t>()]["path"] == m.graph.shown);
+  size_t heads = 0;
+  for (const json& n : trace["nodes"]) heads += n.contains("head");
+  CHECK(heads > 100);
+  const std::string text = graph_text(m.subject, m.graph), dot = graph_dot(m.subject, m.graph, false);
+  CHECK(text.find("\nself-attention 2  cat ") != std::string::npos);
+  CHECK(text.find("\ncross-attention 1 chat ") != std::string::npos);
+  CHECK(count(dot, "[label=") == m.graph.modules.size());
+  CHECK(dot.find("[label=\"keys, values 2\\nfish\"];") != std::string::npos);
 }

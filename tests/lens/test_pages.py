@@ -109,6 +109,13 @@ def variant_page(page, name):
     check('differ by 0' in differ or 'e−' in differ, name + ': the Jacobian: ' + differ)
 
 
+def target_pieces(page):
+    """Places of a target word's pieces as they are said, and as they are read, one later, <s> first."""
+    of = page.ask('lens.data.words ? lens.data.words.target.word_of : lens.data.steps.map((_, t) => t)')
+    said = [[t for t, word in enumerate(of) if word == w] for w in range(of[-1] + 1)]
+    return said, [[0]] + [[t + 1 for t in word] for word in said[:-1]]
+
+
 def transformer_page(page, name):
     """Of a Transformer: every head and part opens, and what the page computes agrees with the engine."""
     def count(selector):
@@ -120,15 +127,19 @@ def transformer_page(page, name):
     badge = page.ask('document.getElementById("check-badge").className')
     check(badge == 'badge good', name + ': all numbers are checked: ' + text('check-badge'))
     check('agrees with the engine' in text('what-if-badge'), '%s: the browser agrees with the engine: %s' % (name, text('what-if-badge')))
-    check(page.ask('document.getElementById("future").hidden') == ('open' not in name), name + ': gradient from the future only without the mask')
-    if 'open' in name:
+    unmasked = 'open' in name or 'uncausal' in name
+    check(page.ask('document.getElementById("future").hidden') != unmasked, name + ': gradient from the future only without the mask')
+    if unmasked:
         check('sends a gradient of' in text('future'), '%s: and how much of it: %s' % (name, text('future')))
+        was = 'computed without' if 'open' in name else 'trained without'
+        check(was in text('future') and was in text('about'), '%s: and that it was %s: %s' % (name, was, text('about')))
+    # Pieces by word; </s> is in the source, and in the target only to be said.
+    said, read = target_pieces(page)
     attending = page.ask('lens.data.parts.map((p, i) => (p.scores ? i : -1)).filter((i) => i >= 0)')
     heads = page.ask('lens.data.model.heads')
     check(count('#heads button.map') == len(attending) * heads, name + ': a button for each head')
     check(count('#heads button.map.largest') == 1, name + ': the strongest is framed')
     check(page.ask('document.querySelector("#heads button.map.largest").getAttribute("aria-pressed")') == 'true', name + ': and shown first')
-    words = page.ask('lens.data.steps.length')
     for k, part in enumerate(attending):
         head = k % heads
         page.ask('document.querySelectorAll("#heads button.map")[%d].click()' % (k * heads + head))
@@ -136,7 +147,8 @@ def transformer_page(page, name):
         check(page.ask('[lens.state.p, lens.state.h].join()') == '%d,%d' % (part, head), what + ' is chosen')
         check(text('head-title').endswith('head %d' % (head + 1)), what)
         check(count('#maps table') == 2, what + ': weights and pull')
-        masked = words * (words - 1) if page.ask('lens.data.parts[%d].masked' % part) else 0
+        hidden = sum(min(column) > max(row) for row in said for column in read)
+        masked = 2 * hidden if page.ask('lens.data.parts[%d].masked' % part) else 0
         check(count('#maps td.hatch') == masked, '%s: %d masked cells in both' % (what, masked))
         check(count('#norm svg') == 4, what + ': LayerNorm in four strips')
         differ = page.ask('document.querySelector("#jacobian > p.small").textContent')
@@ -152,10 +164,10 @@ def transformer_page(page, name):
     page.ask('document.querySelectorAll("#target .chip")[1].click()')
     check(page.ask('[lens.state.t, lens.state.i].join()') == '1,1', name + ': a chip chooses step and row')
     boxes = '[...document.querySelectorAll("#what-if input[type=checkbox]")]'
-    if 'open' not in name:
-        check(page.ask(boxes + '.filter((b) => !b.checked).length') == words - 2, name + ': later words are out')
+    if not unmasked:
+        check(page.ask(boxes + '.filter((b) => !b.checked).length') == sum(min(column) > 1 for column in read), name + ': later words are out')
     before = text('what-result')
-    page.ask(boxes + '[%d].click()' % (words - 1))
+    page.ask(boxes + '[%d].click()' % (len(read) - 1))
     check(text('what-result') != before, '%s: a word let in changes the loss: %s' % (name, text('what-result')))
     page.press('ArrowRight')
     check(page.ask('lens.state.t') == 2, name + ': arrow keys walk through the target')
@@ -170,8 +182,45 @@ def transformer_page(page, name):
     page.ask('document.querySelectorAll("#ways td")[0].click()' if count('#ways td') else '0')
     page.ask('document.querySelectorAll("#heads button.map")[0].click()')
     bars = page.ask('[...document.querySelectorAll("#shares .track i")].map((i) => parseFloat(i.style.width))')
-    check(len(bars) == 3 * page.ask('lens.data.source.length'), name + ': three shares of each word')
+    check(len(bars) == 3 * page.ask('(lens.data.words ? lens.data.words.source.words : lens.data.source).length'), name + ': three shares of each word')
     check(abs(sum(bars) - 300) < 1, '%s: which add up: %s' % (name, sum(bars)))
+
+
+def transformer_pieces_page(page, name):
+    """A Transformer of pieces: each head's maps are sums and means of the trace's numbers, which are by piece."""
+    transformer_page(page, name)
+    check('columns of pieces are added' in page.ask('document.getElementById("pieces").innerText'), name + ': says that they are')
+    said, read = target_pieces(page)
+    of = page.ask('lens.data.words.source.word_of')
+    source = [[j for j, word in enumerate(of) if word == w] for w in range(of[-1] + 1)]
+    check(len(of) > len(source) and sum(map(len, said)) > len(said), name + ': some words have several pieces')
+    off, seen = [], 0
+    for k, part in enumerate(page.ask('lens.data.parts.map((p, i) => (p.scores ? i : -1)).filter((i) => i >= 0)')):
+        page.ask('document.querySelectorAll("#heads button.map")[%d].click()' % (2 * k + 1))
+        data = page.ask("""(() => { const p = lens.data.parts[%d], g = lens.data.steps[lens.state.t].parts[%d], plain = (rows) => Array.from(rows, (row) => [...row]);
+            return {rows: p.rows, columns: p.columns, masked: p.masked, weights: plain(p.weights[1]), delta: plain(g.score_gradient[1])}; })()""" % (part, part))
+        rows, columns = source if data['rows'] == 'source' else said, read if data['columns'] == 'target' else source
+        check(page.ask('[...document.querySelector("#maps table").rows].length - 1') == len(rows), '%s: %d rows' % (name, len(rows)))
+        for r, row in enumerate(rows):
+            for c, column in enumerate(columns):
+                tips = page.ask('[0, 1].map((map) => document.querySelectorAll("#maps table")[map].cell(%d, %d).getAttribute("aria-label"))' % (r, c))
+                pairs = [(i, j) for i in row for j in column if not data['masked'] or j <= i]
+                if not pairs:
+                    off += [] if all('masked' in tip for tip in tips) else [tips]
+                    continue
+                weight = sum(data['weights'][i][j] for i, j in pairs) / len(row)
+                pulls = -sum(data['delta'][i][j] for i, j in pairs if i < len(data['delta']))
+                seen += 1
+                if not near(tips[0].split('weight ')[1], weight) or not near(tips[1].split('pull ')[1], pulls):
+                    off.append((r, c, tips, weight, pulls))
+    check(seen > 50 and not off, '%s: weights are added by column and averaged by row, pulls added: %s' % (name, off[:2]))
+    page.ask('document.querySelectorAll("#maps table")[0].cell(1, 1).click()')
+    check(page.ask('lens.state.j') in source[1] and page.ask('lens.state.i') in said[1], name + ': a cell chooses a piece of each word')
+    check(page.messages() == [], name + ': and nothing on the console: %s' % page.messages())
+
+
+def near(said, value):
+    return abs(float(said.replace('−', '-').replace('NaN', 'nan')) - value) <= 6e-3 * abs(value) + 1e-12
 
 
 def pieces_page(page, name):
@@ -185,9 +234,6 @@ def pieces_page(page, name):
 
     def pieces(side, word):
         return [i for i, w in enumerate(side['word_of']) if w == word]
-
-    def near(said, value):
-        return abs(float(said.replace('−', '-').replace('NaN', 'nan')) - value) <= 6e-3 * abs(value) + 1e-12
 
     off = []
     for t in range(len(target['words'])):
@@ -382,13 +428,34 @@ def check_pages(wrong):
     return use
 
 
+def graph_transformer_page(page, name):
+    """A Transformer's graph: the strongest head is open, heads open and close by mouse and keyboard."""
+    check(page.ask('document.getElementById("check-badge").className') == 'badge good', name + ': checked by differences')
+    check(page.ask('document.querySelectorAll("#graph .module").length') == page.ask('lens.data.modules.length'), name + ': a box for each module')
+    shown, heads = ('document.querySelectorAll("#graph %s").length' % what for what in ('.op', '[data-head]'))
+    check(page.ask(heads) == 4 and page.ask('document.querySelectorAll("#graph [data-head][aria-expanded=true]").length') == 1, name + ': four heads, one is open')
+    names = page.ask('[...document.querySelectorAll("#graph .op text:not(.quiet)")].map((t) => t.textContent)')
+    check('softmax' in names and 'linear out_proj' in names and 'head 4' in names, '%s: operations and heads by name: %s' % (name, names))
+    opened = page.ask(shown)
+    page.ask('document.querySelector("#graph [data-head][aria-expanded=true]").dispatchEvent(new MouseEvent("click", {bubbles: true}))')
+    check(page.ask(shown) == opened - 8 and page.ask(heads) == 4, name + ': a head closes by mouse')
+    page.ask('document.querySelectorAll("#graph [data-head]")[2].focus()')
+    page.press('Enter')
+    check(page.ask(shown) == opened, name + ': and opens by keyboard')
+    check(page.ask('document.activeElement.dataset.head.endsWith(" 2")'), name + ': where the keyboard stays')
+    check('head 3' in page.ask('document.getElementById("tip").textContent'), name + ': whose tip says which: ' + page.ask('document.getElementById("tip").textContent'))
+    page.ask('document.getElementById("close").click()')
+    check(page.ask(shown) == 0, name + ': Close all')
+    graph_variant(page, name)
+
+
 def graph_variant(page, name):
     page.ask('document.getElementById("open-step").click()')
     operations = page.ask('document.querySelectorAll("#graph .op").length')
     check(operations > 10, name + ': Open this step')
     check(page.ask('document.querySelectorAll("#graph .op rect:not(.box)").length') > operations, name + ': strips of numbers')
     words = page.ask('document.querySelectorAll("#words button").length') - 1
-    if name.startswith('graph-pieces'):
+    if 'pieces' in name and 'shown' not in name:
         check(words < page.ask('lens.data.source.length'), name + ': words have several pieces')
         heads = page.ask('[...document.querySelectorAll("#graph text.head")].map((t) => t.textContent).join()')
         check(heads.startswith('the,cat,eats,fish,</s>,'), '%s: columns stand under words: %s' % (name, heads))
@@ -456,8 +523,9 @@ def pages(shop):
             ('flow-model', shop.make('flow-model', 'flow', MODEL, WORDS, '--target', WRONG, '--seeds', '2'), flow_model_page, True),
             ('depth', shop.make('depth', 'flow', '--depth', '--seeds', '2'), depth_page, True),
             ('diff', made_diff(shop), diff_page, True),
-            ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True)] + [
-                (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else transformer_page if name.startswith('transformer-') else
+            ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True),
+            ('graph-transformer', shop.make('graph-transformer', 'graph', '--transformer'), graph_transformer_page, True)] + [
+                (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else transformer_pieces_page if name == 'transformer-pieces.html' else transformer_page if name.startswith('transformer-') else
                  {'flow-transformer.html': flow_transformer_page, 'multihead-pieces.html': pieces_page, 'unknown.html': unknown_page}.get(name, variant_page), False) for name in sorted(os.listdir(variants))]
 
 

@@ -11,6 +11,7 @@
 #include "graph/graph.h"
 #include "page/schema.h"
 #include "subjects.h"
+#include "transformer/output.h"
 
 using namespace lens;
 using gradus::Tensor;
@@ -201,6 +202,66 @@ TEST_CASE("the flow of a word is that of its pieces together") {
   CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
   titles.pieces = "shown";
   CHECK(flow_text(r, titles).find("piece 1 gets") != std::string::npos);
+}
+
+TEST_CASE("a Transformer's ways by word are those of its pieces together, and so are shares") {
+  if (no_pieces()) return;
+  namespace tf = lens::transformer;
+  Subject s = test::transformer_subject({.subwords = true});
+  CHECK(s.in_words());
+  tf::Dissection d(*s.model.transformer(), s.source_ids, s.target_ids);
+  tf::Trace trace = tf::differentiate(d);
+  const json data = tf::to_json({s, d, trace}, {});
+  auto found = problems(data, trace_schema());
+  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  CHECK(data["pieces"] == "added");
+  const translator::Segmented inputs = tf::inputs_of(s.target);
+  CHECK(inputs.words == std::vector<std::string>{"<s>", "le", "chat", "mange"});
+  CHECK(inputs.word_of.size() == s.target.word_of.size());
+  const std::vector<std::pair<const char*, tf::Field>> ways = {{"residual", tf::kResidual},
+                                                               {"query", tf::kToQuery},
+                                                               {"key", tf::kToKey},
+                                                               {"value", tf::kToValue},
+                                                               {"full", tf::kX}};
+  for (size_t p = 0; p + 1 < trace.run.parts.size(); ++p) {
+    const tf::Sublayer& part = trace.run.parts[p];
+    if (!tf::attends(part.part) || part.part == tf::Part::cross) continue;
+    const std::vector<int32_t>& rows = tf::in_decoder(part.part) ? inputs.word_of : s.source.word_of;
+    for (int32_t word = 0; word <= s.target.word_of.back(); ++word)
+      for (const auto& [name, field] : ways) {
+        const json& written = data["words"]["ways"][static_cast<size_t>(word)][p]["x"][name];
+        REQUIRE(written.size() == static_cast<size_t>(rows.back()) + 1);
+        for (int32_t row = 0; row <= rows.back(); ++row) {
+          std::vector<double> sum(8);
+          for (size_t t = 0; t < trace.steps.size(); ++t)
+            for (size_t i = 0; i < rows.size(); ++i)
+              for (size_t e = 0; e < 8 && s.target.word_of[t] == word && rows[i] == row; ++e)
+                sum[e] += trace.steps[t].parts[p][field].f64()[i * 8 + e];
+          double squares = 0;
+          for (double x : sum) squares += x * x;
+          CHECK(written[static_cast<size_t>(row)].get<double>() == about(std::sqrt(squares), 1e-12));
+        }
+      }
+  }
+  const tf::Shares pieces = tf::shares_of(trace, 1);
+  const json& words = data["words"]["shares"][1];
+  for (size_t word = 0; word < s.source.words.size(); ++word) {
+    double rollout = 0;
+    for (size_t j = 0; j < s.source.word_of.size(); ++j)
+      if (s.source.word_of[j] == static_cast<int32_t>(word)) rollout += pieces.rollout[j];
+    CHECK(words["rollout"][word].get<double>() == about(rollout, 1e-12));
+  }
+  double sum = 0;
+  for (const json& x : words["gradient"]) sum += x.get<double>();
+  CHECK(sum == about(1, 1e-12));
+  // In text maps are of words; alone, pieces are what a Transformer of pieces has.
+  CHECK(tf::text_of({s, d, trace}, {.width = 100}).find("columns of pieces are") != std::string::npos);
+  Subject alone = test::transformer_subject({.subwords = true, .pieces = true});
+  CHECK(!alone.in_words());
+  tf::Dissection apart(*alone.model.transformer(), alone.source_ids, alone.target_ids);
+  const json plain = tf::to_json({alone, apart, tf::differentiate(apart)}, {});
+  CHECK(plain["pieces"] == "shown");
+  CHECK(!plain.contains("words"));
 }
 
 TEST_CASE("a graph has a column for each piece, and says of which word it is") {

@@ -159,6 +159,31 @@ TEST_CASE("no gradient comes from the future, unless the causal mask is left out
   CHECK(text(masked).find("future") == std::string::npos);
 }
 
+TEST_CASE("a network that was trained without the causal mask is taken apart without it, and says so") {
+  TakenApart x({.causal = false});
+  CHECK(x.d.as_trained());
+  CHECK(!x.d.causal());
+  CHECK(std::abs(x.trace.loss - x.trace.network_loss) < 1e-12 * x.trace.loss);
+  CHECK(tf::gradient_from_later(x.trace, 1) > 1e-6);
+  x.trace.shown = 1;
+  const std::string text = tf::text_of({x.subject, x.d, x.trace}, {.width = 100});
+  CHECK(text.find("norm first, trained without the causal mask)") != std::string::npos);
+  CHECK(text.find("Gradient from the future: ") != std::string::npos);
+  const lens::json model = tf::to_json({x.subject, x.d, x.trace}, {})["model"];
+  CHECK((model["causal"] == false && model["trained_causal"] == false));
+  // As if it had none is another thing.
+  TakenApart open(SmallTransformer{}, "le chat mange", false);
+  CHECK(!open.d.as_trained());
+  CHECK(std::isnan(open.trace.network_loss));
+}
+
+TEST_CASE("scores divided by a temperature are taken apart as they are computed") {
+  TakenApart x({.temperature = 0.4});
+  CHECK(std::abs(x.trace.loss - x.trace.network_loss) < 1e-12 * x.trace.loss);
+  CHECK(x.checked().trace.worst() < 1e-6);
+  CHECK(tf::to_json({x.subject, x.d, x.trace}, {})["model"]["temperature"] == 0.4);
+}
+
 TEST_CASE("trained without the causal mask a Transformer reads the answer: its gradient comes from there") {
   // Of one source word every order of two target words, so that nothing but the words themselves tells which.
   lens::Subject subject = lens::test::transformer_subject({.source = "cat"}, "le");
@@ -270,7 +295,7 @@ TEST_CASE(
 
 TEST_CASE(
     "the Transformer that comes with the program knows its sentence, and its page has room for 12 words") {
-  const std::string words = "they slept and marc sang with me at home this morning";
+  const std::string words = "they slept and marc sang with me at home this morning now";
   for (const std::string& source : {std::string("he doesn't like apples"), words}) {
     TakenApart x(lens::make_subject(lens::own_model("model-transformer"), source, ""));
     if (source != words)
@@ -283,4 +308,28 @@ TEST_CASE(
     CHECK(!trace["what_if"].contains("unavailable"));
     CHECK(lens::assemble_page("transformer", trace).size() < 2'000'000);
   }
+}
+
+TEST_CASE(
+    "of a long sentence a page has the steps near the one that is shown whole, of all others the ways") {
+  std::string source, target;
+  for (int i = 0; i < 36; ++i) source += i % 2 ? "cat " : "the ", target += i % 3 ? "chat " : "le ";
+  TakenApart x({.source = source}, target);
+  x.trace.shown = 20;
+  const lens::json page = tf::to_json({x.subject, x.d, x.trace}, {.digits = 6, .packed = true}),
+                   whole = tf::to_json({x.subject, x.d, x.trace}, {});
+  for (const lens::json* trace : {&page, &whole}) {
+    const auto found = lens::problems(*trace, lens::trace_schema());
+    CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  }
+  size_t taken = 0;
+  for (size_t t = 0; t < page["steps"].size(); ++t) {
+    const lens::json& part = page["steps"][t]["parts"][0];
+    taken += part.contains("gradients");
+    CHECK(part.contains("ways"));
+    CHECK(whole["steps"][t]["parts"][0].contains("gradients"));
+  }
+  CHECK(taken > 3);
+  CHECK(taken < 30);
+  for (size_t t : {19u, 20u, 21u}) CHECK(page["steps"][t]["parts"][0].contains("gradients"));
 }

@@ -66,10 +66,16 @@ int main(int argc, char** argv) {
                           .seeds = 2};
   lens::write_file(std::string(argv[1]) + "/flow-transformer.html",
                    lens::assemble_page("flow", lens::flow_json(flows, titles, 3)));
-  const std::vector<std::pair<std::string, lens::test::SmallTransformer>> transformers = {
+  std::vector<std::pair<std::string, lens::test::SmallTransformer>> transformers = {
       {"transformer-norm-last", {.norm_first = false}},
       {"transformer-gelu", {.activation = "gelu", .positions = "learned"}},
-      {"transformer-open", {.source = "the Zork eats"}}};
+      {"transformer-open", {.source = "the Zork eats"}},
+      {"transformer-uncausal", {.causal = false}},
+      {"transformer-temperature", {.temperature = 0.6}}};
+  if (translator::Subwords::available()) {
+    transformers.push_back({"transformer-pieces", {.subwords = true}});
+    transformers.push_back({"transformer-pieces-shown", {.subwords = true, .pieces = true}});
+  }
   for (const auto& [name, small] : transformers) {
     lens::Subject subject = lens::test::transformer_subject(small);
     lens::transformer::Dissection d(*subject.model.transformer(), subject.source_ids, subject.target_ids,
@@ -80,6 +86,10 @@ int main(int argc, char** argv) {
         std::string(argv[1]) + "/" + name + ".html",
         lens::assemble_page("transformer",
                             lens::transformer::to_json({subject, d, trace}, {.digits = 6, .packed = true})));
+    if (!d.as_trained()) continue;
+    lens::StepGraph g = lens::trace_step(d, trace, 2);
+    lens::write_file(std::string(argv[1]) + "/graph-" + name + ".html",
+                     lens::assemble_page("graph", lens::graph_json(subject, g, 1, 0, 5)));
   }
-  std::printf("%zu pages\n", all.size() + graphs.size() + transformers.size() + 1);
+  std::printf("%zu pages\n", all.size() + graphs.size() + 2 * transformers.size());
 }

@@ -13,6 +13,7 @@
 
 namespace fs = std::filesystem;
 using lens::Course;
+using lens::Unit;
 
 TEST_CASE("a lab is judged by its tests, not by what the program says") {
   Scratch s;

@@ -97,6 +97,26 @@ TEST_CASE("the whole Transformer passes the gradient check") {
     }
 }
 
+TEST_CASE("without its mask a Transformer's loss depends on words after the one it is of") {
+  for (bool causal : {true, false}) {
+    CAPTURE(causal);
+    nn::TransformerConfig config = tiny();
+    config.causal = causal;
+    nn::TransformerSeq2Seq model = make(config, DType::f64);
+    nn::Seq2SeqBatch one;
+    one.source = Tensor::from_ids({3, 1}, {5, 6, kEos});
+    one.source_lengths = Tensor::from_ids({1}, {3});
+    one.target_in = Tensor::from_ids({3, 1}, {kBos, 4, 7});
+    one.target_out = Tensor::from_ids({3, 1}, {4, kPad, kPad});  // the first word's loss alone
+    one.target_tokens = 1;
+    GradcheckReport report = nn::gradcheck(model, [&] { return model.loss(one).loss; });
+    CHECK_MESSAGE(report.ok, report.message);
+    const double before = model.loss(one).nll;
+    one.target_in = Tensor::from_ids({3, 1}, {kBos, 4, 5});
+    CHECK((model.loss(one).nll == before) == causal);
+  }
+}
+
 TEST_CASE("padding changes nothing: a batch costs what its sentences cost alone") {
   nn::TransformerSeq2Seq model = make(tiny(), DType::f64);
   NoGrad guard;

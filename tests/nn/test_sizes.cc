@@ -20,6 +20,7 @@
 #include <gradus/nn/search.h>
 #include <gradus/nn/seq2seq.h>
 #include <gradus/nn/transformer_seq2seq.h>
+#include <gradus/ops/arithmetic.h>
 #include <gradus/ops/embedding.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/parallel.h>

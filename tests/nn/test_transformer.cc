@@ -137,6 +137,10 @@ TEST_CASE("a decoder looks back only: later words change nothing before them") {
   Tensor a = decoder(x, memory).output.value(), b = decoder(other, memory).output.value();
   CHECK(max_abs_difference(a.rows(0, 3), b.rows(0, 3)) == 0);
   CHECK(max_abs_difference(a.rows(3, 5), b.rows(3, 5)) > 0.1);
+  // Unless it is told otherwise.
+  Tensor open = decoder(x, memory, {.causal = false}).output.value(),
+         changed = decoder(other, memory, {.causal = false}).output.value();
+  CHECK(max_abs_difference(open.rows(0, 3), changed.rows(0, 3)) > 0.01);
 }
 
 TEST_CASE("a causal encoder: a later position changes no earlier output, wherever it stands") {

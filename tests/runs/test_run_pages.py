@@ -58,6 +58,33 @@ def pieces_report_page(page, name):
         check(said in text, '%s: says "%s"' % (name, said))
 
 
+# What the model says in three validations, a reference, and which words of both are marked: those outside of their longest
+# common subsequence.
+REFERENCE = 'le chat mangeait la pomme rouge'
+SAID = [('', [], ['le', 'chat', 'mangeait', 'la', 'pomme', 'rouge']),
+        ('le chat mange une pomme', ['mange', 'une'], ['mangeait', 'la', 'rouge']),
+        (REFERENCE, [], [])]
+
+
+def marked_report_page(page, name):
+    """Where model and reference differ words are marked, and what was said by and by stands below and chooses the time."""
+    marks = '[...document.querySelectorAll("#probe p.said")].map((p) => [p.querySelector(".side").textContent, [...p.querySelectorAll("mark")].map((m) => m.textContent)])'
+    then = 'document.querySelectorAll("#probe .then")'
+    check(page.ask(then + '.length') == len(SAID), name + ': what was said, by and by')
+    check(page.ask('document.querySelectorAll("#worst a").length') == 4, name + ': a sentence that is too long to explain is left out, not the others')
+    check('70 words' in page.ask('document.body.innerText'), name + ': and it says so')
+    for k, (said, odd, missed) in enumerate(SAID):
+        page.ask(then + '[%d].click()' % k)
+        check(page.ask('lens.state.at') == k, '%s: line %d chooses its time' % (name, k))
+        check(page.ask('[...%s].map((b) => b.getAttribute("aria-pressed") === "true" ? 1 : 0).join("")' % then) == ''.join('1' if i == k else '0' for i in range(len(SAID))),
+              '%s: and is shown to be chosen' % name)
+        found = dict(page.ask(marks))
+        check(found['source'] == [] and found['reference'] == (missed if said else []) and found['model'] == odd, '%s: validation %d: %s' % (name, k, found))
+        line = page.ask(then + '[%d].textContent' % k)
+        check(line.endswith((said or '(says nothing)') + (' ' if said else '')), '%s: line %d: %s' % (name, k, line))
+        check(page.ask('[...%s[%d].querySelectorAll("mark")].map((m) => m.textContent)' % (then, k)) == odd, '%s: marked in line %d, too' % (name, k))
+
+
 def old_report_page(page, name):
     check(page.ask('document.querySelectorAll(".missing").length') == 4, name + ': entropy, attention, layers, worst are not logged')
     check('not logged' in page.ask('document.getElementById("layers").textContent'), name + ': layers say so')
@@ -90,13 +117,26 @@ def make_run(translator, work):
         for e in events:
             if e['event'] != 'end':
                 f.write(json.dumps({k: v for k, v in e.items() if k not in new_ones}) + '\n')
-    return run, old, pieces
+    marked = os.path.join(work, 'marked')
+    shutil.copytree(run, marked)
+    left = iter(SAID)
+    with open(os.path.join(marked, 'train.log'), 'w') as f:
+        for e in events:
+            if e['event'] == 'validation':
+                said = next(left, None)
+                if said is None:
+                    continue
+                e['probe'].update(reference=REFERENCE, output=said[0])
+                e['worst'][1]['reference'] = 'mot ' * 70
+            f.write(json.dumps(e) + '\n')
+    return run, old, pieces, marked
 
 
 def pages(shop):
-    run, old, pieces = make_run(sys.argv[2], shop.work)
+    run, old, pieces, marked = make_run(sys.argv[2], shop.work)
     return [('report', shop.make('report', 'report', run, '--explain'), report_page, True),
             ('report-pieces', shop.make('report-pieces', 'report', pieces), pieces_report_page, True),
+            ('report-marked', shop.make('report-marked', 'report', marked, '--explain'), marked_report_page, True),
             ('report-old', shop.make('report-old', 'report', old), old_report_page, True),
             ('ablate', shop.make('ablate', 'ablate', '--epochs', '4', '--length', '5', '--hidden', '16'), ablate_page, True)]
 

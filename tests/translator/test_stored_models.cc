@@ -10,6 +10,7 @@
 #include <translator/text/tokenizer.h>
 #include <translator/translation.h>
 
+#include "tiny.h"
 #include "../about.h"
 #include "../check.h"
 

@@ -11,9 +11,11 @@
 #include <common/command_line.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -60,6 +62,9 @@ std::function<void()> add_sentence(const Command& c, std::shared_ptr<Options> o,
   c.option("-s,--step", o->step,
            "Target word to show first, or piece of one, from 1 (default: the one with the largest loss)")
       .positive();
+  c.flag(
+      "--transformer", o->transformer,
+      "Without a model directory: the small Transformer that comes with lens, not the small recurrent model");
   add_pieces(c, o);
   auto finish = add_out(c, o, name);
   return [=] {
@@ -76,9 +81,6 @@ void add_explain(const Command& app, int& code) {
   auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page");
   c.flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md").excludes(text);
   c.option("--units", o->units, "Units of a vector that are drawn").show_default().range(4, 4096);
-  c.flag(
-      "--transformer", o->transformer,
-      "Without a model directory: the small Transformer that comes with lens, not the small recurrent model");
   c.option("--sublayer", o->sublayer,
            "Of a Transformer: the part to show first (default: where the loss's gradient is largest)")
       .one_of(lens::explain_sublayers());
@@ -121,10 +123,13 @@ void add_flow(const Command& app, int& code) {
       .expected(0, 2)
       .type_name("[MODEL [SENTENCE]]");
   c.option("-t,--target", o->target, "What the model should say (default: what it says)");
+  auto small = c.flag("--transformer", o->transformer,
+                      "In place of a model directory: the small Transformer that comes with lens");
   add_pieces(c, o);
   auto depth = c.flag("--depth", o->depth,
                       "Layers instead of words: how much gradient reaches each layer of fresh Transformer "
                       "encoders of 2 to 24, with and without residuals, LayerNorm last, first and none");
+  depth.excludes(small);
   c.option("--vs", o->versus, "A model trained without attention, to compare with")
       .type_name("DIR")
       .excludes(depth);
@@ -164,6 +169,11 @@ void add_flow(const Command& app, int& code) {
       "--depth: factors are |dL/dx_1| / |dL/dx_N|, x_l what layer l of N reads, and the same of weights; see "
       "docs/transformer.md.");
   c.callback([=, &code] {
+    if (std::exchange(o->transformer, false))
+      words->insert(words->begin(), lens::own_model("model-transformer"));
+    const bool two = words->size() == 2 && small.given() && std::filesystem::is_directory((*words)[1]);
+    if (two || words->size() > 2)
+      throw lens::UsageError("--transformer: it stands for a model of its own; a sentence alone goes with it");
     if (!words->empty()) o->model = (*words)[0];
     if (words->size() > 1) o->source = (*words)[1];
     if (!out.given()) o->out = std::string(o->depth ? "depth" : "flow") + (o->json ? ".json" : ".html");

@@ -28,7 +28,7 @@ TransformerDecoderOutput through(const TransformerDecoder& decoder, const Var& x
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
     Scope layer_scope(layer_name(i));
     bool last = i + 1 == decoder.layers.size();
-    out = layer(i, out.output, {.memory_mask = o.memory_mask, .weights = o.weights && last});
+    out = layer(i, out.output, {o.memory_mask, o.weights && last, o.causal});
   }
   if (decoder.norm) out.output = (*decoder.norm)(out.output);
   return out;
@@ -97,7 +97,7 @@ TransformerDecoderOutput TransformerDecoderLayer::operator()(const Input& x, con
   At at(x.caller());
   Tensor weights;
   Var y = around(x, norm1, dropout, norm_first,
-                 [&](const Var& v) { return self_attn(v, v, v, {.causal = true}).output; });
+                 [&](const Var& v) { return self_attn(v, v, v, {.causal = o.causal}).output; });
   y = around(y, norm2, dropout, norm_first, [&](const Var& v) {
     auto out = multihead_attn(v, memory, memory, {.mask = o.memory_mask, .weights = o.weights});
     weights = out.weights;

@@ -83,6 +83,7 @@ struct TransformerDecoderOutput {
 struct TransformerDecoderOptions {
   Tensor memory_mask = {};  ///< u8 [B, S]
   bool weights = false;
+  bool causal = true;  ///< false: words see those after them, where all are given at once
 };
 
 /// What one decoder layer keeps between words.

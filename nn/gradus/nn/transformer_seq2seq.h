@@ -24,6 +24,9 @@ struct TransformerConfig {
   int64_t max_positions = 256;           ///< of learned positions
   bool tie_embeddings = true;  ///< one matrix for target words going in and coming out (Press & Wolf 2017)
   bool tie_source = false;     ///< and for source words, of the same vocabulary (Vaswani et al. 2017, 3.4)
+  /// false: in training each target word sees the ones after it, to show what the mask is for. In translating
+  /// there are none.
+  bool causal = true;
 };
 
 /// The translator of Vaswani et al. 2017: words times sqrt(d_model) plus positions, encoder, decoder, output

@@ -7,6 +7,7 @@
 
 #include <gradus/differences.h>
 #include <gradus/nn/init.h>
+#include <gradus/numeric.h>
 #include <gradus/ops.h>
 
 #include "norms.h"

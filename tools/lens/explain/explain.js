@@ -3,54 +3,13 @@
 (function () {
   const data = unpackAll(JSON.parse($("data").textContent));
   // Columns are source words; what a step and its stations are about is a piece, which is a word where there are no others.
-  const source = wordsOf(data, "source"), target = wordsOf(data, "target"), S = source.length, T = data.steps.length;
+  const words = Words.of(data), {source, target} = words, S = source.length, T = data.steps.length;
   const state = {t: Math.min(data.show.step, T - 1), j: 0, piece: 0, m: 0, source, pick, pickPiece};
-  const pieces = {source: data.source, target: data.target};
-  data.source = pieceNames(data.source, source);
-  data.target = pieceNames(data.target, target);
-  data.steps.forEach((s, t) => { s.target = data.target[t]; s.previous = t ? data.target[t - 1] : s.previous; });
-  const wordAt = (words, i) => words.findIndex(({parts}) => parts.includes(i));
-
-  /** A step's head by word: weights and gradients of a word's pieces are added, and its annotation is the mean of theirs by
-   *  weight, so that all formulas hold for words as well. */
-  function byWord(h) {
-    if (!data.words) return h;
-    const T = number(data.model.temperature), w = h.weights.map(number);
-    const sum = (x) => x && source.map(({parts}) => parts.reduce((a, j) => a + number(x[j]), 0));
-    const total = sum(w);
-    const mean = (x) => x && source.map(({parts}, k) =>
-      parts.reduce((a, j) => a + number(x[j]) * (total[k] > 0 ? w[j] / total[k] : 1 / parts.length), 0));
-    const score = ({parts}) => {
-      const top = Math.max(...parts.map((j) => number(h.scores[j])));
-      return top + T * Math.log(parts.reduce((a, j) => a + Math.exp((number(h.scores[j]) - top) / T), 0));
-    };
-    return {scores: source.map(score), weights: total, score_gradient: sum(h.score_gradient), weight_gradient: mean(h.weight_gradient),
-      gain: mean(h.gain), mix: h.mix};
-  }
+  const wordAt = Words.at, byWord = (h) => Words.added(h, source, number(data.model.temperature));
   const heads = data.steps.map((s) => s.heads.map(byWord));
   const head = (t = state.t) => heads[t][state.m];
   const strongest = (t) => head(t).weights.reduce((best, w, j) => (number(w) > number(head(t).weights[best]) ? j : best), 0);
   const scoreGradient = (t) => (head(t).score_gradient || new Array(S).fill(null)).map(number);
-
-  // ---- the strip ----
-
-  function chips() {
-    /** A chip for each piece, those of one word together under it. */
-    const grouped = (words, chip) => words.map(({name, parts}) =>
-      parts.length === 1 ? chip(parts[0], name) : el("span", {class: "group"}, el("small", {}, name), ...parts.map((i) => chip(i, null))));
-    $("source").replaceChildren(...grouped(source, (i, name) => {
-      const unknown = data.source_unknown[i];
-      return el("button", {type: "button", class: "chip" + (unknown ? " unknown" : ""), title: unknown ? "unknown to the model: <unk>" : null,
-        "data-at": i, onclick: () => pickPiece(i)}, name || pieces.source[i]);
-    }));
-    $("target").replaceChildren(...grouped(target, (t, name) => {
-      const s = data.steps[t], wrong = s.choice !== s.top.words[s.top.ids.indexOf(s.target_id)];
-      return el("button", {type: "button", class: "chip" + (wrong ? " wrong" : ""), onclick: () => pick(t, null), "data-at": t,
-        title: `loss ${show(s.loss, 4)}, probability ${show(s.p_target, 4)}`}, name || pieces.target[t],
-        el("small", {}, wrong ? `says ${s.choice} · ${show(s.loss, 2)}` : show(s.loss, 2)));
-    }));
-    put($("target-side"), html`${data.has_reference ? "should say" : "says"}<small>loss</small>`);
-  }
 
   // ---- the lesson: who gains, and why ----
 
@@ -82,8 +41,8 @@
 
   const maps = [];
   function blame() {
-    const rows = target.map(({name}) => name), columns = source.map(({name}) => name), worst = ({parts}) =>
-      parts.reduce((best, t) => (number(data.steps[t].loss) > number(data.steps[best].loss) ? t : best), parts[0]);
+    const rows = target.map(({name}) => name), columns = source.map(({name}) => name);
+    const worst = (word) => Words.strongest(word, (t) => number(data.steps[t].loss));
     const common = {rows, columns, cross: true, at: () => [wordAt(target, state.t), state.j],
       pick: (row, j) => pick(target[row].parts.includes(state.t) ? state.t : worst(target[row]), j)};
     // Of a target word's pieces weights are averaged, gradients added; a table for each head.
@@ -170,17 +129,14 @@
     const moved = t !== state.t, w = (i) => number(data.steps[t].heads[state.m].weights[i]);
     state.t = t;
     state.j = j === null ? strongest(t) : Math.max(0, Math.min(S - 1, j));
-    state.piece = piece !== null ? piece : source[state.j].parts.reduce((best, i) => (w(i) > w(best) ? i : best));
+    state.piece = piece !== null ? piece : Words.strongest(source[state.j], w);
     if (moved || j !== null) lit.row = lit.column = -1;
     draw(moved);
   }
   function pickPiece(i) { pick(state.t, wordAt(source, i), i); }
   let stations, whatIf;
   function draw(moved = true) {
-    for (const [side, at] of [["source", state.piece], ["target", state.t]])
-      for (const chip of $(side).querySelectorAll(".chip")) chip.setAttribute("aria-pressed", +chip.dataset.at === at);
-    const strip = $("target"), chosen = strip.querySelector(`[data-at="${state.t}"]`);
-    if (strip.scrollWidth > strip.clientWidth) strip.scrollLeft = chosen.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + chosen.offsetWidth / 2;
+    Words.choose(state.piece, state.t);
     lesson();
     maps.forEach((map) => map.draw());
     stations.draw();
@@ -196,11 +152,8 @@
   $("theme").append(themeButton());
   const ok = number(data.checks.worst) < data.checks.tolerance;
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `${data.checks.count} gradients checked by differences, worst error ${show(data.checks.worst, 2)} ${ok ? "✓" : "✗"}`));
-  $("pieces").hidden = !data.words;
-  $("pieces").textContent = "The model reads and writes pieces of words. Maps and lists show words: columns of pieces are added, rows of weights averaged, " +
-    "gradients summed; a word’s annotation is the mean of its pieces’ by weight. A step is a piece, and so is a row of a station. lens explain --pieces shows pieces everywhere.";
   if (hash.has("t")) state.t = Math.max(0, Math.min(T - 1, +hash.get("t") - 1 || 0));
-  chips();
+  Words.chips(data, words, pickPiece, (t) => pick(t, null));
   blame();
   checks();
   stations = Stations.create($("stations"), Stations.recurrent(data, state));

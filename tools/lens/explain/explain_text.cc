@@ -44,11 +44,7 @@ struct Report {
     out_ += fmt::format("{} ({}, {} order, {} cells)\n", printable(subject_.name),
                         subject_.model.config.network.attention, d_.luong_order() ? "Luong's" : "Bahdanau's",
                         gradus::nn::cell_name(subject_.model.config.network.rnn.cell));
-    if (subject_.in_words())
-      out_ += translator::utf8::wrapped(
-          "The model reads and writes pieces of words, a piece a step. Maps show words: columns of pieces are "
-          "added, rows averaged, gradients summed. --pieces shows pieces.",
-          100);
+    out_ += about_pieces(subject_);
     std::vector<SaidWord> said;
     for (const Step& s : trace_.steps)
       said.push_back(

@@ -58,6 +58,14 @@ std::string signed_map(const std::vector<std::vector<double>>& rows,
   return out;
 }
 
+std::string about_pieces(const Subject& subject) {
+  if (!subject.in_words()) return "";
+  return translator::utf8::wrapped(
+      "The model reads and writes pieces of words, a piece a step. Maps show words: columns of pieces are "
+      "added, rows averaged, gradients summed. --pieces shows pieces.",
+      100);
+}
+
 std::string said_words(const Subject& subject, const std::vector<SaidWord>& words) {
   std::string out;
   for (const auto* side : {&subject.source, &subject.target})  // in narrow columns the mark has no room

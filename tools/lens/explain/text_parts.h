@@ -16,6 +16,9 @@ std::string signed_map(const std::vector<std::vector<double>>& rows,
                        const std::vector<std::string>& row_names,
                        const std::vector<std::string>& column_names, const translator::TerminalStyle& style);
 
+/// Where pieces are put together into words: that they are, and how; else nothing.
+std::string about_pieces(const Subject& subject);
+
 /// A target word: what the model would choose, what it should say, and what that costs.
 struct SaidWord {
   int32_t choice = 0, target = 0;

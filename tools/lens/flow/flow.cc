@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include <gradus/nn/init.h>
+#include <gradus/numeric.h>
 #include <gradus/ops.h>
 
 #include "commands.h"

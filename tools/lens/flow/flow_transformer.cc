@@ -36,7 +36,8 @@ Var decoded(const nn::TransformerSeq2Seq& network, const std::vector<int32_t>& t
     auto around = [&](const nn::LayerNorm& normed, auto&& part) {
       x = layer.norm_first ? x + part(normed(x)) : normed(x + part(x));
     };
-    around(layer.norm1, [&](const Var& v) { return layer.self_attn(v, v, v, {.causal = true}).output; });
+    around(layer.norm1,
+           [&](const Var& v) { return layer.self_attn(v, v, v, {.causal = network.config.causal}).output; });
     around(layer.norm2, [&](const Var& v) { return layer.multihead_attn(v, keys, values).output; });
     around(layer.norm3, layer.feed_forward);
   }

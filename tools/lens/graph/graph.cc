@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 
 #include <common/utf8.h>
@@ -23,8 +24,10 @@ constexpr int64_t kStrip = 16;  // numbers of a node that are drawn
 std::vector<std::string> split(const std::string& path) {
   std::vector<std::string> out(1);
   for (char c : path)
-    if (c == '.') out.emplace_back();
-    else out.back() += c;
+    if (c == '.')
+      out.emplace_back();
+    else
+      out.back() += c;
   return out;
 }
 
@@ -34,6 +37,12 @@ int64_t numbered(const std::string& part, char letter) {
       !std::all_of(part.begin() + 1, part.end(), [](char c) { return c >= '0' && c <= '9'; }))
     return -1;
   return std::stoll(part.substr(1));
+}
+
+// Of a scope in a head of a Transformer's attention: which, from 0; else -1.
+int64_t head_of(const std::string& scope) {
+  size_t at = scope.rfind(".head");
+  return at == std::string::npos ? -1 : std::stoll(scope.substr(at + 5)) - 1;
 }
 
 // Rows of the decoder, top down. Row 0 is for weights that are cut up before any step, 1 for the first state.
@@ -57,8 +66,8 @@ GraphModule module_of(const std::string& scope, bool luong) {
     if (what.starts_with("forward")) return {path, "forward", false, 1 + below, j};
     if (what.starts_with("backward")) return {path, "backward", false, 2 + below, j};
     if (what.starts_with("joined"))  // what a lower layer hands to the next one
-      return {path, j >= 0 ? "both ways" : fmt::format("layer {}", number + 1), false, (j >= 0 ? 3 : 4) + below,
-              j};
+      return {path, j >= 0 ? "both ways" : fmt::format("layer {}", number + 1), false,
+              (j >= 0 ? 3 : 4) + below, j};
     if (what == "words") return {path, "words", false, 0, -1};
     if (what == "final") return {path, "final state", false, 1002, -1};
     return {path, j >= 0 ? "annotation" : "annotations", false, j >= 0 ? 1000 : 1001, j};
@@ -106,6 +115,8 @@ std::unordered_map<uint64_t, std::string> parameters_read(const Trace& trace) {
     if (leaf == leaves.end() || leaf->second.empty()) continue;
     std::vector<std::string> parts = split(leaf->second);
     if (parts.size() > 1 && (parts.back() == "weight" || parts.back() == "bias")) parts.pop_back();
+    for (const char* end : {"_weight", "_bias"})  // "in_proj_weight"
+      if (parts.back().ends_with(end)) parts.back().resize(parts.back().size() - std::strlen(end));
     auto [at, is_new] = out.try_emplace(e.to, parts.back());
     if (!is_new && at->second != parts.back()) at->second.clear();
   }
@@ -130,29 +141,39 @@ double width(double contribution) {
 }  // namespace
 
 StepGraph trace_step(const Dissection& d, size_t t) {
-  StepGraph out;
-  out.step = t;
   gradus::KeepValues keep;
   Reading reading;
   std::vector<Step> steps;
   d.run(reading, steps);
-  gradus::backward(steps.at(t).loss, {.retain_graph = true, .trace = &out.trace});
+  StepGraph out = graph_of(steps.at(t).loss, t,
+                           [&](const std::string& scope) { return module_of(scope, d.luong_order()); });
+  out.shown = fmt::format("decoder.t{}.attention", t);
+  return out;
+}
+
+StepGraph graph_of(const gradus::Var& loss, size_t step,
+                   const std::function<GraphModule(const std::string& scope)>& module_of) {
+  StepGraph out;
+  out.step = step;
+  gradus::backward(loss, {.retain_graph = true, .trace = &out.trace});
   std::unordered_map<std::string, size_t> known;
   for (const Trace::Node& n : out.trace.nodes) {
     if (n.leaf) continue;
-    GraphModule m = module_of(n.scope, d.luong_order());
+    GraphModule m = module_of(n.scope);
     auto [at, is_new] = known.try_emplace(m.path, out.modules.size());
     if (is_new) out.modules.push_back(m);
     out.module_of[n.id] = at->second;
   }
-  // Rows without gaps, and the encoder's last ones known.
-  std::map<int, int> rows;
-  for (const GraphModule& m : out.modules)
-    if (!m.decoder) rows[m.row] = 0;
-  int next = 0;
-  for (auto& [row, number] : rows) number = next++;
-  for (GraphModule& m : out.modules)
-    if (!m.decoder) m.row = rows[m.row];
+  // Rows without gaps, and the last ones known.
+  for (bool decoder : {false, true}) {
+    std::map<int, int> rows;
+    for (const GraphModule& m : out.modules)
+      if (m.decoder == decoder) rows[m.row] = 0;
+    int next = 0;
+    for (auto& [row, number] : rows) number = next++;
+    for (GraphModule& m : out.modules)
+      if (m.decoder == decoder) m.row = rows[m.row];
+  }
 
   std::unordered_map<uint64_t, Tensor> sums;
   for (const Trace::Edge& e : out.trace.edges) {
@@ -176,7 +197,10 @@ json graph_json(const Subject& subject, const StepGraph& g, size_t checks, doubl
   auto length = [&](const Tensor& x) { return x.defined() ? number(norm(x)) : json(nullptr); };
   json modules = json::array(), nodes = json::array(), edges = json::array();
   for (const GraphModule& m : g.modules)
-    modules.push_back({{"path", m.path}, {"title", m.title}, {"decoder", m.decoder}, {"row", m.row},
+    modules.push_back({{"path", m.path},
+                       {"title", m.title},
+                       {"decoder", m.decoder},
+                       {"row", m.row},
                        {"column", m.column < 0 ? json(nullptr) : json(m.column)}});
   auto reads = parameters_read(g.trace);
   for (const Trace::Node& n : g.trace.nodes) {
@@ -190,7 +214,10 @@ json graph_json(const Subject& subject, const StepGraph& g, size_t checks, doubl
                      {"gradient", strip(n.grad)},
                      {"value_norm", length(n.value)},
                      {"gradient_norm", length(n.grad)}});
+    if (const int64_t head = head_of(n.scope); head >= 0) nodes.back()["head"] = head;
   }
+  size_t shown = 0;
+  while (shown < g.modules.size() && g.modules[shown].path != g.shown) ++shown;
   for (const Trace::Edge& e : g.trace.edges)
     edges.push_back({e.from, e.to, e.input, number(norm(e.contribution))});
   json out = {
@@ -201,6 +228,9 @@ json graph_json(const Subject& subject, const StepGraph& g, size_t checks, doubl
       {"source", subject.source.pieces},
       {"target", subject.target.pieces},
       {"step", g.step},
+      {"show",
+       {{"module", shown < g.modules.size() ? json(shown) : json(nullptr)},
+        {"head", g.shown_head < 0 ? json(nullptr) : json(g.shown_head)}}},
       {"modules", modules},
       {"nodes", nodes},
       {"edges", edges},
@@ -230,8 +260,10 @@ std::string graph_dot(const Subject& subject, const StepGraph& g, bool operation
       if (at == g.module_of.end()) continue;
       of[n.id] = i;
       const std::string& read = reads[n.id];
-      std::string label = fmt::format("{}{} {}\n|g| {:.2e}", n.op, read.empty() ? "" : " " + read,
-                                      n.shape.str(), norm(n.grad));
+      const int64_t head = head_of(n.scope);
+      std::string label =
+          fmt::format("{}{} {}\n{}|g| {:.2e}", n.op, read.empty() ? "" : " " + read, n.shape.str(),
+                      head < 0 ? "" : fmt::format("head {} ", head + 1), norm(n.grad));
       clusters[at->second] += fmt::format("    n{} [label={}];\n", i, dot_string(label));
     }
     for (size_t k = 0; k < clusters.size(); ++k)
@@ -255,11 +287,15 @@ std::string graph_dot(const Subject& subject, const StepGraph& g, bool operation
 std::string graph_text(const Subject& subject, const StepGraph& g) {
   const Names name(subject);
   int wide = 12;
-  for (const GraphModule& m : g.modules) wide = std::max(wide, translator::utf8::display_width(name(m)));
+  size_t titles = 14;
+  for (const GraphModule& m : g.modules) {
+    wide = std::max(wide, translator::utf8::display_width(name(m)));
+    titles = std::max(titles, m.title.size());
+  }
   std::string out = fmt::format(
-      "The loss of \"{}\" (step {}): {} operations in {} modules\n\n{:<14} {:<{}} {:>4} {:>11} {:>11}  {}\n",
-      name.target[g.step], g.step + 1, g.module_of.size(), g.modules.size(), "module", "word", wide, "ops",
-      "|value|", "|gradient|", "gradient comes from");
+      "The loss of \"{}\" (step {}): {} operations in {} modules\n\n{:<{}} {:<{}} {:>4} {:>11} {:>11}  {}\n",
+      name.target[g.step], g.step + 1, g.module_of.size(), g.modules.size(), "module", titles, "word", wide,
+      "ops", "|value|", "|gradient|", "gradient comes from");
   std::vector<size_t> count(g.modules.size());
   std::vector<const Trace::Node*> last(g.modules.size());
   for (const Trace::Node& n : g.trace.nodes)
@@ -281,8 +317,8 @@ std::string graph_text(const Subject& subject, const StepGraph& g) {
       names += fmt::format("{}{} {} ({:.1e})", i ? ", " : "", m.title, name(m), from[i].first);
     }
     if (from.size() > 3) names += ", ...";
-    out += fmt::format("{:<14} {:<{}} {:>4} {:>11.3e} {:>11}  {}\n", g.modules[k].title, name(g.modules[k]),
-                       wide, count[k], norm(last[k]->value),
+    out += fmt::format("{:<{}} {:<{}} {:>4} {:>11.3e} {:>11}  {}\n", g.modules[k].title, titles,
+                       name(g.modules[k]), wide, count[k], norm(last[k]->value),
                        last[k]->grad.defined() ? fmt::format("{:.3e}", norm(last[k]->grad)) : "not run",
                        names.empty() ? "the loss" : names);
   }

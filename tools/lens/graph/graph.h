@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -8,13 +9,14 @@
 #include <gradus/trace.h>
 
 #include "explain/explain.h"
+#include "transformer/trace.h"
 
 namespace lens {
 
-/// A box of the graph: the operations of one module at one time.
+/// A box of the graph: the operations of one module at one time, of a Transformer for one word.
 struct GraphModule {
-  std::string path;   ///< scope: "decoder.t3.attention"
-  std::string title;  ///< "attention"
+  std::string path;   ///< scope: "decoder.t3.attention", "encoder.j0.self_l1"
+  std::string title;  ///< "attention", "self-attention 2"
   bool decoder = false;
   int row = 0;
   int64_t column = -1;  ///< source word or target step; -1: of all
@@ -27,10 +29,20 @@ struct StepGraph {
   std::vector<GraphModule> modules;
   std::unordered_map<uint64_t, size_t> module_of;  ///< node id -> module; leaves (parameters) have none
   double sum_residual = 0;  ///< how far a node's gradient is off the sum of what its edges brought
+  std::string shown;        ///< path of the module that a page opens first
+  int64_t shown_head = -1;  ///< and which head of it, from 0
 };
 
+/// Differentiates a loss that was recorded with values kept; `module_of` tells the box of a scope.
+StepGraph graph_of(const gradus::Var& loss, size_t step,
+                   const std::function<GraphModule(const std::string& scope)>& module_of);
 /// Runs everything anew, with values kept, and differentiates step t.
 StepGraph trace_step(const Dissection& d, size_t t);
+/// The same of a Transformer, computed word by word and head by head: a box for each word, part and layer. The
+/// heads of an attention are scopes in its box: "encoder.j0.self_l1.head2". `known` is the same sentence,
+/// computed at once; its head with the largest gradient is shown first.
+/// @throws gradus::Error when loss or gradients are not those of `known`.
+StepGraph trace_step(const transformer::Dissection& d, const transformer::Trace& known, size_t t);
 
 /// The trace of kind "graph". `worst_error` is that of the step's finite differences.
 json graph_json(const Subject& subject, const StepGraph& graph, size_t checks, double worst_error,

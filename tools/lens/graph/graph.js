@@ -12,11 +12,30 @@
   data.edges.forEach(([from, to, , size]) => { if (!opOf.has(from)) { if (!reads.has(to)) reads.set(to, []); reads.get(to).push([byId.get(from), size]); } });
   // What a closed module shows: its last operation that is more than a label for one of its readers.
   const result = members.map((all) => all.filter((n) => n.op !== "tap").pop() || all[all.length - 1]);
-  const state = {open: new Set(), word: null}, box = $("graph");
-  data.modules.forEach((m, k) => { if (m.decoder && m.column === data.step && m.title === "attention") state.open.add(k); });
+  // Open are modules, by number, and heads of a Transformer's attention, by module and head.
+  const state = {open: new Set([data.show.module]), heads: new Set([`${data.show.module} ${data.show.head}`]), word: null}, box = $("graph");
+  const byHead = ops.some((n) => n.head !== undefined), headKey = (k, h) => `${k} ${h}`;
 
-  const kClosed = {w: 92, h: 46, most: 190}, kOpen = {w: 226, most: 640}, kOp = 40, kGapX = 22, kGapY = 34, kHead = 24;
-  const size = (k) => state.open.has(k) ? {...kOpen, h: kHead + members[k].length * kOp + 4} : data.modules[k].column === null ? {w: 130, h: 36} : kClosed;
+  /** What an open module lists: operations, and a line for each head, {head, nodes}, under which the operations of an open one
+   *  stand. `of` has the line that an operation is seen in. */
+  function lines(k) {
+    const out = [], of = new Map(), heads = new Map();
+    for (const n of members[k]) {
+      if (n.head !== undefined && !heads.has(n.head)) {
+        const nodes = members[k].filter((one) => one.head === n.head), open = state.heads.has(headKey(k, n.head));
+        heads.set(n.head, open);
+        out.push({head: n.head, nodes, open});
+      }
+      if (n.head === undefined || heads.get(n.head)) out.push({nodes: [n]});
+      of.set(n.id, out.length - 1);
+    }
+    return {out, of};
+  }
+  let listed = data.modules.map(() => null);
+
+  const titles = Math.max(...data.modules.filter((m) => m.column !== null).map((m) => m.title.length));
+  const kClosed = {w: Math.max(92, 40 + Math.ceil(6.6 * titles)), h: 46, most: 190}, kOpen = {w: Math.max(226, 40 + Math.ceil(6.6 * titles)), most: 640}, kOp = 40, kGapX = 22, kGapY = 34, kHead = 24;
+  const size = (k) => state.open.has(k) ? {...kOpen, h: kHead + listed[k].out.length * kOp + 4} : data.modules[k].column === null ? {w: 130, h: 36} : kClosed;
 
   /** Boxes of all modules: columns as wide and rows as high as their largest box; where there is room they grow into it. */
   function layout() {
@@ -25,7 +44,7 @@
     const bands = [];
     for (const decoder of [false, true]) {
       const mine = data.modules.map((m, k) => k).filter((k) => data.modules[k].decoder === decoder);
-      const columns = decoder ? data.step + 1 : data.source.length;
+      const columns = decoder ? Math.max(data.step, ...mine.map((k) => data.modules[k].column ?? 0)) + 1 : data.source.length;
       const rows = Math.max(...mine.map((k) => data.modules[k].row)) + 1, widths = new Array(columns).fill(kClosed.w), heights = new Array(rows).fill(0);
       const limits = new Array(columns).fill(kClosed.most);
       mine.forEach((k) => {
@@ -41,7 +60,9 @@
       const left = [16];
       widths.forEach((w, c) => left.push(left[c] + w + kGapX));
       const y = [top + (data.words ? 48 : 30)];
-      heights.forEach((h, r) => y.push(y[r] + (h ? h + kGapY : 0)));
+      // Below keys and values of all words there is room for the fans of attention.
+      const fans = new Set(mine.map((k) => data.modules[k]).filter((m) => /\.qkv_l\d+$/.test(m.path)).map((m) => m.row));
+      heights.forEach((h, r) => y.push(y[r] + (h ? h + kGapY + (fans.has(r) ? 50 : 0) : 0)));
       mine.forEach((k) => {
         const m = data.modules[k], wide = m.column === null && !state.open.has(k);
         let s = size(k);
@@ -59,13 +80,15 @@
   function opBox(n, boxes) {
     const b = boxes[n.module];
     if (!state.open.has(n.module)) return {...b, key: "m" + n.module};
-    return {x: b.x + 8, y: b.y + kHead + members[n.module].indexOf(n) * kOp, w: b.w - 16, h: kOp - 6, key: "o" + n.id};
+    const at = listed[n.module].of.get(n.id);
+    return {...lineBox(b, at), key: `${listed[n.module].out[at].head === undefined ? "o" : "h"}${n.module} ${at}`};
   }
+  const lineBox = (b, at) => ({x: b.x + 8, y: b.y + kHead + at * kOp, w: b.w - 16, h: kOp - 6});
 
   /** Operations that the word's states lead to, themselves included; null: all. */
   function reached() {
     if (state.word === null) return null;
-    const start = new RegExp(`^encoder\\.(forward|backward)_l\\d+\\.j(${source[state.word].parts.join("|")})$`), found = new Set(), next = new Map();
+    const start = new RegExp(`^encoder\\.((forward|backward)_l\\d+\\.)?j(${source[state.word].parts.join("|")})(\\.word)?$`), found = new Set(), next = new Map();
     edges.forEach(([from, to]) => { if (!next.has(from)) next.set(from, []); next.get(from).push(to); });
     const stack = ops.filter((n) => start.test(data.modules[n.module].path)).map((n) => n.id);
     while (stack.length) {
@@ -79,6 +102,7 @@
 
   const opName = (n) => n.op + (n.label ? ` “${n.label}”` : "");
   const word = (m) => m.column === null ? "" : (m.decoder ? names.target : names.source)[m.column];
+  const inHead = (n) => (n.head === undefined ? "" : `, head ${n.head + 1}`);
   const moduleName = (k) => `${data.modules[k].title} ${word(data.modules[k])}`.trim();
 
   function strip(values, x, y, w, h, kind) {
@@ -101,6 +125,7 @@
   const thick = (amount) => (amount > 0 ? Math.max(0.6, Math.min(9, 9 + 2.2 * (Math.log10(amount) - most))) : 0.5);
 
   function draw() {
+    listed = data.modules.map((m, k) => (state.open.has(k) ? lines(k) : null));
     const {boxes, bands, width, height} = layout(), on = reached();
     const lit = (n) => on === null || on.has(n.id), litModule = (k) => members[k].some(lit);
     // Edges between what can be seen, with what they are made of.
@@ -124,7 +149,7 @@
       if (e.a.module === e.b.module) {  // within an open module: an arc at its side
         const x = p.x, y1 = p.y + p.h * 0.7, y2 = q.y + q.h * 0.3, out = Math.min(26, 7 + Math.abs(y2 - y1) / 12);
         d = `M${x} ${y1}C${x - out} ${y1} ${x - out} ${y2} ${x} ${y2}`;
-      } else if (Math.abs(p.y - q.y) < 8 && p.w < 400 && q.w < 400 && !p.key.startsWith("o") && !q.key.startsWith("o")) {  // beside each other
+      } else if (Math.abs(p.y - q.y) < 8 && p.w < 400 && q.w < 400 && p.key[0] === "m" && q.key[0] === "m") {  // beside each other
         const right = q.x > p.x, x1 = right ? p.x + p.w : p.x, x2 = right ? q.x : q.x + q.w, y = Math.min(p.y + p.h / 2, p.y + 24);
         d = `M${x1} ${y}C${(x1 + x2) / 2} ${y} ${(x1 + x2) / 2} ${y} ${x2} ${y}`;
       } else if (q.y + q.h <= p.y) {  // up again: the next step in time
@@ -132,7 +157,7 @@
         d = `M${x1} ${y1}C${x1 + 34} ${y1} ${x2 - 34} ${y2} ${x2} ${y2}`;
       } else {
         // An operation in an open module lets go at its right and is reached at its left.
-        const opened = (key) => key.startsWith("o");
+        const opened = (key) => key[0] !== "m";
         const x1 = opened(p.key) ? p.x + p.w : inside(p, p.w > q.w ? middle(q) : middle(p)), y1 = opened(p.key) ? p.y + p.h / 2 : p.y + p.h;
         const x2 = opened(q.key) ? q.x : inside(q, q.w > p.w ? x1 : middle(q)), y2 = opened(q.key) ? q.y + q.h / 2 : q.y;
         const bend = Math.max(18, Math.abs(y2 - y1) / 2.4);
@@ -162,17 +187,20 @@
         const w = b.w - 16, y = b.y + b.h - 20;
         inside.push(m.column === null ? [strip(last.value, b.x + 74, b.y + 22, Math.min(48, b.w - 80), 5, "value"), strip(last.gradient, b.x + 74, b.y + 28, Math.min(48, b.w - 80), 5, "gradient")]
           : [strip(last.value, b.x + 8, y, w, 7, "value"), strip(last.gradient, b.x + 8, y + 8, w, 7, "gradient")]);
-      } else members[k].forEach((n) => {
-        const o = opBox(n, boxes);
-        inside.push(html`<g class="op${lit(n) ? "" : " off"}" data-op="${n.id}"><rect class="box" x="${o.x}" y="${o.y}" width="${o.w}" height="${o.h}" rx="4"/>
-          <text x="${o.x + 6}" y="${o.y + 13}">${clip(n.op === "tap" && n.label ? n.label : `${n.op} ${n.label}`.trim(), Math.floor((o.w - 70) / 7))}</text><text class="quiet" x="${o.x + o.w - 5}" y="${o.y + 13}" text-anchor="end">${n.shape}</text>
-          ${strip(n.value, o.x + 6, o.y + 18, o.w - 12, 6, "value")}${strip(n.gradient, o.x + 6, o.y + 25, o.w - 12, 6, "gradient")}</g>`);
+      } else listed[k].out.forEach(({head, nodes, open}, at) => {
+        const n = nodes[nodes.length - 1], o = lineBox(b, at), isHead = head !== undefined, inset = n.head !== undefined && !isHead ? 10 : 0;
+        const name = isHead ? `head ${head + 1}` : clip(n.op === "tap" && n.label ? n.label : `${n.op} ${n.label}`.trim(), Math.floor((o.w - 70) / 7));
+        const can = isHead ? html` data-head="${headKey(k, head)}" tabindex="0" role="button" aria-expanded="${open}" aria-label="head ${head + 1} of ${moduleName(k)}, ${nodes.length} operations"` : [];
+        inside.push(html`<g class="op${nodes.some(lit) ? "" : " off"}" data-op="${n.id}"${can}><rect class="box${isHead ? " head-box" : ""}" x="${o.x + inset}" y="${o.y}" width="${o.w - inset}" height="${o.h}" rx="4"/>
+          <text x="${o.x + inset + 6}" y="${o.y + 13}">${name}</text><text class="quiet" x="${o.x + o.w - 5}" y="${o.y + 13}" text-anchor="end">${isHead ? (open ? "−" : nodes.length) : n.shape}</text>
+          ${strip(n.value, o.x + inset + 6, o.y + 18, o.w - inset - 12, 6, "value")}${strip(n.gradient, o.x + inset + 6, o.y + 25, o.w - inset - 12, 6, "gradient")}</g>`);
       });
       out.push(html`<g class="module${now ? " now" : ""}${litModule(k) ? "" : " off"}" data-module="${k}" tabindex="0" role="button" aria-expanded="${open}" aria-label="${moduleName(k)}, ${members[k].length} operations">${inside}</g>`);
     });
-    const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.module : undefined;
+    const {module: focused, head: focusedHead} = (document.activeElement && document.activeElement.dataset) || {};
     put($("graph"), html`<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${out}</svg>`);
-    if (focused !== undefined) { const g = $("graph").querySelector(`[data-module="${focused}"]`); if (g) g.focus({preventScroll: true}); }
+    const again = focusedHead !== undefined ? `[data-head="${focusedHead}"]` : focused !== undefined ? `[data-module="${focused}"]` : null;
+    if (again) { const g = $("graph").querySelector(again); if (g) g.focus({preventScroll: true}); }
     drawn = all;
     sideways();
     const top = Math.floor(most);
@@ -196,25 +224,25 @@
     // Whom a module's gradient comes from, the largest first: the same that its edges say, for those who come by keyboard.
     const from = op ? "" : drawn.filter((e) => e.a.module === n.module && e.b.module !== n.module).sort((a, b) => b.square - a.square).slice(0, 4)
       .map((e) => `\n← ${state.open.has(e.b.module) ? opName(e.b) + " of " : ""}${moduleName(e.b.module)}: ${show(Math.sqrt(e.square), 3)}`).join("");
-    return `${op ? opName(n) : moduleName(n.module) + ": " + opName(n)} ${n.shape}\n|value| ${show(n.value_norm, 4)}\n|∂L/∂value| ${show(n.gradient_norm, 4)}${parameters}${from && "\ngradient comes from" + from}`;
+    return `${op ? opName(n) + inHead(n) : moduleName(n.module) + ": " + opName(n)} ${n.shape}\n|value| ${show(n.value_norm, 4)}\n|∂L/∂value| ${show(n.gradient_norm, 4)}${parameters}${from && "\ngradient comes from" + from}`;
   }
   box.addEventListener("pointermove", (e) => { const text = tipAt(e.target); if (text) showTip(text, e.clientX, e.clientY); else hideTip(); });
   box.addEventListener("pointerleave", hideTip);
   function toggle(target) {
-    const module = target.closest("[data-module]");
+    const module = target.closest("[data-module]"), head = target.closest("[data-head]");
     if (!module) return;
-    const k = +module.dataset.module;
-    if (!state.open.delete(k)) state.open.add(k);
+    const [all, one] = head ? [state.heads, head.dataset.head] : [state.open, +module.dataset.module];
+    if (!all.delete(one)) all.add(one);
     hideTip();
     draw();
   }
   box.addEventListener("click", (e) => toggle(e.target));
   box.addEventListener("keydown", (e) => { if ((e.key === "Enter" || e.key === " ") && e.target.closest("[data-module]")) { e.preventDefault(); toggle(e.target); } });
   box.addEventListener("focusin", (e) => {
-    const module = e.target.closest("[data-module]");
-    if (!module || !module.matches(":focus-visible")) return hideTip();
-    const b = module.getBoundingClientRect();
-    showTip(tipAt(module), b.left, b.bottom - 12);
+    const focused = e.target.closest("[data-head], [data-module]");
+    if (!focused || !focused.matches(":focus-visible")) return hideTip();
+    const b = focused.getBoundingClientRect();
+    showTip(tipAt(focused), b.left, b.bottom - 12);
   });
   box.addEventListener("focusout", hideTip);
   // Where the graph is wider than its box, what says so and goes on.
@@ -227,12 +255,14 @@
   box.addEventListener("scroll", sideways);
   for (const [id, way] of [["to-left", -1], ["to-right", 1]]) $(id).addEventListener("click", () => box.scrollBy({left: way * 0.8 * box.clientWidth}));
   $("open-step").addEventListener("click", () => { data.modules.forEach((m, k) => { if (m.decoder && m.column === data.step) state.open.add(k); }); draw(); });
-  $("close").addEventListener("click", () => { state.open.clear(); draw(); });
+  $("close").addEventListener("click", () => { state.open.clear(); state.heads.clear(); draw(); });
   const choose = (text, value) => el("button", {type: "button", onclick: () => { state.word = value; draw(); }}, text);
   $("words").append(choose("everywhere", null), ...source.map(({name}, j) => choose(name, j)));
 
   $("title").textContent = `The graph behind “${names.target[data.step]}”`;
   document.title = `lens graph: ${names.target[data.step]}`;
+  if (byHead) $("how").textContent = "A column is a word, the computation runs down; a box is what one part of one layer does for one word, and the fans between " +
+    "boxes are attention: from the keys and values of the words that are looked at. A column of the decoder reads the word before and must say the one that it is named by.";
   $("pieces").hidden = !data.words;
   $("pieces").textContent = "The model reads and writes pieces of words, one by one: the columns of a word’s pieces stand under it, and the paths from a word are those from all of its pieces. lens graph --pieces shows pieces alone.";
   $("about").textContent = `${data.model.name}: “${source.slice(0, -1).map(({name}) => name).join(" ")}”, the loss of target ${data.pieces ? "piece" : "word"} ${data.step + 1} of ${data.target.length}, as the engine recorded it.`;

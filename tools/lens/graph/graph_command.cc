@@ -10,22 +10,54 @@
 #include <common/json_text.h>
 
 namespace lens {
+namespace {
+
+// The graph, and what was compared of its step with differences.
+struct Checked {
+  StepGraph graph = {};
+  size_t count = 0;
+  double worst = 0;
+
+  template <class Compared>
+  void add(const std::vector<Compared>& checks, int64_t step) {
+    for (const Compared& c : checks)
+      if (c.step == step) {
+        ++count;
+        worst = gradus::worse(worst, c.error);
+      }
+  }
+};
+
+Checked recurrent(const Subject& subject, int64_t step) {
+  Checked out;
+  const Dissection d = subject.dissect();
+  const SentenceTrace trace = trace_sentence(d, step);
+  out.add(trace.checks, trace.shown);
+  out.graph = trace_step(d, static_cast<size_t>(trace.shown));
+  return out;
+}
+
+Checked of_transformer(const Subject& subject, int64_t step) {
+  Checked out;
+  const transformer::Dissection d(*subject.model.transformer(), subject.source_ids, subject.target_ids);
+  transformer::Trace trace = transformer::differentiate(d);
+  if (step >= 0) trace.shown = step;
+  trace.spot = transformer::strongest(trace, trace.shown);
+  transformer::check(d, trace);
+  out.add(trace.checks, trace.shown);
+  out.graph = trace_step(d, trace, static_cast<size_t>(trace.shown));
+  return out;
+}
+
+}  // namespace
 
 int graph(const GraphOptions& o) {
   Stopwatch watch;
   Subject subject = subject_of(o);
   gradus::nn::label_parameters(*subject.model.network);
-  Dissection d = subject.dissect();
-  SentenceTrace checked = trace_sentence(d, step_of(o, subject));
-  int64_t step = checked.shown;
-  double worst = 0;
-  size_t count = 0;
-  for (const Compared& c : checked.checks)
-    if (c.step == step) {
-      ++count;
-      worst = gradus::worse(worst, c.error);
-    }
-  StepGraph g = trace_step(d, static_cast<size_t>(step));
+  const int64_t step = step_of(o, subject);
+  const auto [g, count, worst] =
+      subject.model.transformer() ? of_transformer(subject, step) : recurrent(subject, step);
   if (!o.dot.empty()) write_file(o.dot, graph_dot(subject, g, o.operations));
   if (o.text)
     fmt::print("{}", translator::utf8::printable_lines(graph_text(subject, g)));

@@ -2,7 +2,8 @@
 """embed.py OUT FILE...: the files as one C++ source, lens::kPageFiles, by name: schemas as they are, pages put together.
 
 A page is shell.html around NAME.html, which says in its first line what styles and scripts it has besides the common ones,
-"{{uses a.css b.js}}", "self" among them if it asks the server that it comes from. Only its data is missing, "{{data}}". Its
+"{{uses a.css b.js}}", "self" among them if it asks the server that it comes from. What several pages have is a file of its own,
+"{{measured.part}}". Only a page's data is missing, "{{data}}". Its
 content security policy names its one script and its one sheet by their hashes: nothing that may ever stand in the data is run,
 applied, fetched or sent.
 """
@@ -24,6 +25,7 @@ def literal(text):
 
 def page(name, files):
     uses, body = re.fullmatch(r'\{\{uses ([^}]*)\}\}(.*)', files[name + '.html'], re.S).groups()
+    body = re.sub(r'\{\{([a-z]+\.part)\}\}', lambda m: files[m[1]].rstrip('\n'), body)
     joined = {end: ''.join(files[f] for f in uses.split() if f.endswith(end)) for end in ('.css', '.js')}
     parts = {'name': name, 'body': body, 'styles': joined['.css'], 'scripts': joined['.js'], 'data': '{{data}}',
              'common.css': files['common.css'], 'common.js': files['common.js'], 'policy': '{{policy}}'}

@@ -120,7 +120,7 @@
     }
     return out;
   }
-  const said = (v) => { const p = probeOf(v); return p ? p.output || "(says nothing)" : "not logged"; };
+  const said = (v, reference) => { const p = probeOf(v); return !p ? ["not logged"] : p.output ? beside(p.output, reference, "not in the reference") : ["(says nothing)"]; };
 
   // ---- the probe ----
 
@@ -135,13 +135,13 @@
     box.append(now);
     now.append(line("source", [p.source]));
     if (p.reference) now.append(line("reference", beside(p.reference, p.output, "not said")));
-    now.append(line("model", beside(p.output || "(says nothing)", p.reference, "not in the reference")));
+    now.append(line("model", said(v, p.reference)));
     if (n > 1) {
       const shown = Math.min(n, 16), place = (k) => (k < shown ? Math.round((k * (n - 1)) / (shown - 1)) : n);
       const list = el("div", {}, el("h3", {}, "What it said, by and by"));
       for (let k = 0; k < shown; ++k)
         list.append(el("button", {type: "button", class: "then", "aria-pressed": String(state.at >= place(k) && state.at < place(k + 1)), onclick: () => choose(place(k))},
-          el("span", {class: "num quiet"}, `step ${all[place(k)].step}`), el("span", {}, beside(said(all[place(k)]), p.reference, "not in the reference"))));
+          el("span", {class: "num quiet"}, `step ${all[place(k)].step}`), el("span", {}, said(all[place(k)], p.reference))));
       now.append(list);
     }
     const looked = el("div");

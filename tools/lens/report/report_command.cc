@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <common/error.h>
 #include <gradus/error.h>
 #include <common/tell.h>
 #include <common/terminal.h>
@@ -34,6 +35,10 @@ int report(const ReportOptions& o) {
         if (std::count(source.begin(), source.end(), ' ') >= 12) sentence.units = 12;
         explain(sentence);
         one["page"] = page;
+      } catch (const translator::InputError& e) {  // too long a sentence: others may not be
+        run["notes"].push_back(
+            fmt::format("Sentence {} of the worst could not be explained: {}", number, e.what()));
+        translator::tell("lens: {}\n", e.what());
       } catch (const gradus::Error& e) {  // no attention: no sentence can be explained
         possible = false;
         run["notes"].push_back(std::string("The worst sentences could not be explained: ") + e.message());

@@ -17,6 +17,18 @@ std::string name_of(const Sublayer& part, int64_t head) {
   return head < 0 ? name : name + fmt::format(", head {}", head + 1);
 }
 
+translator::Segmented inputs_of(const translator::Segmented& target) {
+  translator::Segmented out = target;
+  for (std::vector<std::string>* names : {&out.words, &out.pieces}) {
+    names->pop_back();  // </s>
+    names->insert(names->begin(), "<s>");
+  }
+  out.word_of.insert(out.word_of.begin(), -1);
+  out.word_of.pop_back();
+  for (int32_t& word : out.word_of) ++word;
+  return out;
+}
+
 Spot spot_of(const ExplainOptions& o, const Trace& trace, int64_t step) {
   const Part parts[] = {Part::encoder_self, Part::decoder_self, Part::cross, Part::encoder_ff,
                         Part::decoder_ff};

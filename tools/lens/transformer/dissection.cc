@@ -66,7 +66,10 @@ int level(Field field) {
 
 Dissection::Dissection(const nn::TransformerSeq2Seq& network, std::vector<int32_t> source,
                        const std::vector<int32_t>& target, bool causal)
-    : network_(network), source_(std::move(source)), target_(target), causal_(causal) {
+    : network_(network),
+      source_(std::move(source)),
+      target_(target),
+      causal_(causal && network.config.causal) {
   target_.push_back(nn::kEos);
 }
 
@@ -142,9 +145,7 @@ void Dissection::compute(Sublayer& s, const Var& memory, int after) const {
       s[kK] = projected(normed(kNormKey, kToKey), 1);
       s[kV] = projected(normed(kNormValue, kToValue), 2);
     }
-    if (due(kScores))
-      s[kScores] = matmul(by_head(s[kQ], H), transpose(by_head(s[kK], H), 2, 3)) *
-                   (1 / std::sqrt(static_cast<double>(E / H)));
+    if (due(kScores)) s[kScores] = matmul(by_head(s[kQ], H), transpose(by_head(s[kK], H), 2, 3)) * a.scale;
     if (due(kWeights)) s[kWeights] = softmax(s[kScores], {.mask = mask(s)});
     if (due(kMixed)) {
       Var o = permute(matmul(s[kWeights], by_head(s[kV], H)), {2, 0, 1, 3});

@@ -78,7 +78,7 @@ struct Run {
 class Dissection {
  public:
   /// source ends with </s>; target without <s> and </s>. `causal` false: the decoder's self-attention is
-  /// computed without its mask, as it never was in training.
+  /// computed without its mask, though the network was trained with it.
   Dissection(const gradus::nn::TransformerSeq2Seq& network, std::vector<int32_t> source,
              const std::vector<int32_t>& target, bool causal = true);
 
@@ -105,7 +105,9 @@ class Dissection {
   int64_t heads() const { return network_.config.num_heads; }
   bool norm_first() const { return network_.config.norm_first; }
   bool causal() const { return causal_; }
-  /// The sum of the losses, as the network itself computes it, which has the mask.
+  /// Everything is computed as it was in training.
+  bool as_trained() const { return causal_ == network_.config.causal; }
+  /// The sum of the losses, as the network itself computes it, with the mask or without as it was trained.
   double network_loss() const;
 
  private:

@@ -12,7 +12,10 @@ namespace {
 using gradus::Tensor;
 
 // Numbers of gradients that a page may hold; more steps or units than that get fewer columns each.
-constexpr int64_t kMostNumbers = 150000;
+constexpr int64_t kMostNumbers = 110000;
+// And of gradients of scores, whose number grows with the third power of the length. The steps nearest to the
+// one that is shown come first; of others a page has the ways alone.
+constexpr int64_t kMostScores = 150000;
 
 struct Writer {
   const Explained& x;
@@ -23,7 +26,29 @@ struct Writer {
   Numbers values = {options.digits, options.packed ? 4 : 0};
   Numbers gradients = {options.digits, options.packed ? 3 : 0};
   Numbers maps = {options.digits, options.packed ? 5 : 0};  // a page computes on with them
+  const std::vector<bool> whole =
+      options.packed ? steps_taken() : std::vector<bool>(trace.steps.size(), true);
   int64_t units = options.packed ? columns() : options.units;
+  const translator::Segmented inputs = inputs_of(x.subject.target);
+
+  // Which steps a page has whole.
+  std::vector<bool> steps_taken() const {
+    const int64_t T = static_cast<int64_t>(trace.steps.size());
+    std::vector<bool> out(trace.steps.size());
+    int64_t sum = 0;
+    for (int64_t k = 0; k < 2 * T; ++k) {  // shown, one before, one after, two before, ...
+      const int64_t t = trace.shown + (k % 2 ? -(k + 1) / 2 : k / 2);
+      if (t < 0 || t >= T) continue;
+      for (const Sublayer& s : trace.run.parts)
+        if (attends(s.part)) {
+          const gradus::Shape& shape = s[kScores].shape();
+          sum += shape[1] * rows_of(static_cast<size_t>(t), s, {"e", "", {kQ}}) * shape[3];
+        }
+      if (k > 0 && sum > kMostScores) break;
+      out[static_cast<size_t>(t)] = true;
+    }
+    return out;
+  }
 
   // How many columns of each gradient there is room for, in the steps that are not shown first.
   int64_t columns() const {
@@ -31,7 +56,7 @@ struct Writer {
       int64_t sum = 0;
       for (size_t t = 0; t < trace.steps.size(); ++t)
         for (const Sublayer& s : trace.run.parts)
-          for (const Station& one : drawn(s))
+          for (const Station& one : whole[t] ? drawn(s) : std::vector<Station>())
             if (!heads(one)) sum += rows_of(t, s, one) * std::min(most, s[one.fields[0]].size(2));
       return sum;
     };
@@ -75,7 +100,9 @@ struct Writer {
             {"norm_first", n.norm_first},
             {"activation", n.activation},
             {"positions", n.positions},
+            {"temperature", precise(n.temperature)},
             {"causal", x.d.causal()},
+            {"trained_causal", n.causal},
             {"source_vocabulary", n.source_vocabulary},
             {"target_vocabulary", n.target_vocabulary}};
   }
@@ -109,12 +136,13 @@ struct Writer {
   json gradients_of(size_t t, size_t p) const {
     const Sublayer& s = trace.run.parts[p];
     const PartGradients& g = trace.steps[t].parts[p];
+    if (!whole[t]) return {{"ways", ways({t}, p)}};
     json stations = json::object();
     for (const Station& one : drawn(s))
       if (!heads(one))
         stations[one.name] = gradients.grid(g.of(one).rows(0, rows_of(t, s, one)),
                                             static_cast<int64_t>(t) == trace.shown ? options.units : units);
-    json out = {{"gradients", stations}, {"ways", ways(t, p)}, {"checked", checked(t, p)}};
+    json out = {{"gradients", stations}, {"ways", ways({t}, p)}, {"checked", checked(t, p)}};
     if (g.norm.defined()) out["norm"] = number_rows(g.norm);
     if (!attends(s.part)) return out;
     const int64_t rows = rows_of(t, s, {"e", "", {kQ}});
@@ -134,30 +162,67 @@ struct Writer {
     return out;
   }
 
-  // Lengths by row of what came which way, and of all of it.
-  json ways(size_t t, size_t p) const {
+  // Lengths by row of what came which way, and of all of it, for the losses of these steps added up; with
+  // `by_word` the rows of a word's pieces are added, too.
+  json ways(const std::vector<size_t>& steps, size_t p, bool by_word = false) const {
     const Sublayer& s = trace.run.parts[p];
-    const PartGradients& g = trace.steps[t].parts[p];
-    auto norms = [&](const Tensor& rows_of) { return Numbers{options.packed ? 4 : 17}(row_norms(rows_of)); };
     if (s.part == Part::output) return json::object();
-    json rows = {{"residual", norms(g[kResidual])},
-                 {attends(s.part) ? "query" : "through", norms(g[kToQuery])}};
-    if (s.part != Part::cross) {
-      if (attends(s.part)) {
-        rows["key"] = norms(g[kToKey]);
-        rows["value"] = norms(g[kToValue]);
-      }
-      rows["full"] = norms(g[kX]);
-      return {{"x", rows}};
+    const Numbers write{options.packed ? 4 : 17};
+    const std::vector<int32_t>& words = in_decoder(s.part) ? inputs.word_of : x.subject.source.word_of;
+    auto lengths = [&](const Tensor& rows, const std::vector<int32_t>& word_of) {
+      return write(
+          row_norms(by_word ? rows_of_words(rows.reshape({rows.size(0), rows.size(2)}), word_of) : rows));
+    };
+    auto added = [&](auto&& of_step) {
+      Tensor sum = of_step(steps[0]);
+      for (size_t i = 1; i < steps.size(); ++i) sum = plus(sum, of_step(steps[i]), 1);
+      return sum;
+    };
+    auto of = [&](Field f) { return added([&](size_t t) { return trace.steps[t].parts[p][f]; }); };
+    json rows = {{"residual", lengths(of(kResidual), words)},
+                 {attends(s.part) ? "query" : "through", lengths(of(kToQuery), words)},
+                 {"full", lengths(of(kX), words)}};
+    if (attends(s.part) && s.part != Part::cross) {
+      rows["key"] = lengths(of(kToKey), words);
+      rows["value"] = lengths(of(kToValue), words);
     }
-    rows["full"] = norms(g[kX]);
-    const Tensor& memory = trace.steps[t].memory;
+    if (s.part != Part::cross) return {{"x", rows}};
+    const std::vector<int32_t>& read = x.subject.source.word_of;
+    const Tensor memory = added([&](size_t t) { return trace.steps[t].memory; }), key = of(kToKey),
+                 value = of(kToValue);
     return {{"m",
-             {{"value", norms(g[kToValue])},
-              {"key", norms(g[kToKey])},
-              {"later", norms(plus(memory, plus(g[kToKey], g[kToValue], 1), -1))},
-              {"full", norms(memory)}}},
+             {{"value", lengths(value, read)},
+              {"key", lengths(key, read)},
+              {"later", lengths(plus(memory, plus(key, value, 1), -1), read)},
+              {"full", lengths(memory, read)}}},
             {"x", rows}};
+  }
+
+  static json shares(const Shares& of, const Numbers& write) {
+    return {
+        {"rollout", write(of.rollout)}, {"weighted", write(of.weighted)}, {"gradient", write(of.gradient)}};
+  }
+
+  // What pages show of words, where pieces are put together: the ways of each target word's loss, and each
+  // step's shares.
+  void add_words(json& out) const {
+    add_pieces(out, x.subject);
+    if (!out.contains("words")) return;
+    const std::vector<int32_t>& said = x.subject.target.word_of;
+    json by_word = json::array(), shared = json::array();
+    for (int32_t word = 0; word <= said.back(); ++word) {
+      std::vector<size_t> steps;
+      for (size_t t = 0; t < said.size(); ++t)
+        if (said[t] == word) steps.push_back(t);
+      json parts = json::array();
+      for (size_t p = 0; p < trace.run.parts.size(); ++p) parts.push_back(ways(steps, p, true));
+      by_word.push_back(parts);
+    }
+    for (size_t t = 0; t < trace.steps.size(); ++t)
+      shared.push_back(shares(shares_of(trace, static_cast<int64_t>(t), x.subject.source.word_of),
+                              Numbers{options.packed ? 5 : 17}));
+    out["words"]["ways"] = by_word;
+    out["words"]["shares"] = shared;
   }
 
   // How many gradients of a step were compared, by station, and the worst error.
@@ -192,7 +257,6 @@ struct Writer {
     json parts = json::array();
     for (size_t i = 0; i < trace.run.parts.size(); ++i) parts.push_back(gradients_of(t, i));
     const Gradients& g = trace.steps[t];
-    const Shares shares = shares_of(trace, at);
     const Numbers share{options.packed ? 5 : 17};
     return {
         {"t", t},
@@ -209,11 +273,8 @@ struct Writer {
           {"memory", share(row_norms(g.memory.reshape({g.memory.size(0), g.memory.size(2)})))},
           {"target", share(row_norms(g.target.reshape({T, g.target.size(2)})))},
           {"later", number(gradient_from_later(trace, at))}}},
-        {"shares",
-         {{"rollout", share(shares.rollout)},
-          {"weighted", share(shares.weighted)},
-          {"gradient", share(shares.gradient)}}},
-        {"checks", checks(at, top)}};
+        {"shares", shares(shares_of(trace, at), share)},
+        {"checks", whole[t] ? checks(at, top) : json::array()}};
   }
 
   // [part, station, head, row, column, engine, differences, error]; a column of logits is that of `top`.
@@ -266,13 +327,13 @@ json to_json(const Explained& x, const ExplainJson& options) {
                 {"worst", write.number(trace.worst())},
                 {"tolerance", 1e-6},
                 {"loss", write.number(trace.loss)},
-                {"network_loss", x.d.causal() ? write.number(trace.network_loss) : json(nullptr)},
+                {"network_loss", x.d.as_trained() ? write.number(trace.network_loss) : json(nullptr)},
                 {"way_residual", write.number(trace.way_residual)},
                 {"score_sum", write.number(trace.score_sum)},
                 {"identity_residual", write.number(trace.identity_residual)},
                 {"norm_residual", write.number(trace.norm_residual)}}},
               {"what_if", options.what_if ? what_if_json(x) : json(nullptr)}};
-  if (x.subject.model.reads.subwords()) out["pieces"] = "shown";
+  write.add_words(out);
   return out;
 }
 

@@ -49,7 +49,7 @@ class Network {
   }
   /** What the heads find, side by side. change: {head, row, scores, temperature, mask} of one row, or {head, off}. */
   attend(part, net, x, memory, change) {
-    const E = this.data.model.units, H = this.data.model.heads, n = E / H, {in: w} = net;
+    const E = this.data.model.units, H = this.data.model.heads, n = E / H, {in: w} = net, scale = Math.sqrt(n) * number(this.data.model.temperature);
     const q = this.linear(x, w.weight, w.bias, 0, E), k = this.linear(memory, w.weight, w.bias, E, E), v = this.linear(memory, w.weight, w.bias, 2 * E, E);
     const changed = {};
     const out = q.map((row, i) => {
@@ -58,7 +58,7 @@ class Network {
         const mine = change && change.head === h;
         if (mine && change.off) continue;
         const here = mine && change.row === i ? change : {};
-        let scores = k.map((key) => { let sum = 0; for (let c = h * n; c < (h + 1) * n; ++c) sum += row[c] * key[c]; return sum / Math.sqrt(n); });
+        let scores = k.map((key) => { let sum = 0; for (let c = h * n; c < (h + 1) * n; ++c) sum += row[c] * key[c]; return sum / scale; });
         if (here.scores) scores = here.scores;
         const mask = here.mask || scores.map((_, j) => !Sublayer.masked(part, i, j));
         const weights = WhatIf.Step.prototype.softmax(scores, here.temperature || 1, mask);

@@ -22,6 +22,9 @@ Spot spot_of(const ExplainOptions& options, const Trace& trace, int64_t step);
 /// "cross-attention, layer 2, head 3"
 std::string name_of(const Sublayer& part, int64_t head = -1);
 
+/// What the decoder reads, as words and pieces: <s>, and the target but for its last.
+translator::Segmented inputs_of(const translator::Segmented& target);
+
 /// The trace of kind "explain-transformer", see docs/trace-schema.md.
 json to_json(const Explained& x, const ExplainJson& options);
 /// The page of it: of the step shown first, from 0; -1: the one with the largest loss.

@@ -4,12 +4,13 @@ const Sublayer = (function () {
   const x = M.sub(M.b("x"), M.i("t")), n = M.sub(M.b("n"), M.i("t")), q = M.sub(M.b("q"), M.i("t")), o = M.sub(M.b("o"), M.i("t"));
   const k = M.sub(M.b("k"), M.i("j")), v = M.sub(M.b("v"), M.i("j")), w = M.b("w"), s = M.b("s"), u = M.b("u"), r = M.b("r"), m = M.sub(M.b("m"), M.i("j"));
   const tj = (letter) => M.sub(M.i(letter), M.i("tj")), e = tj("e"), alpha = tj("α"), delta = tj("δ"), g = M.sub(M.b("g"), M.i("t"));
-  const {d, eq, dot, plus, tr, W, paren} = Stations.symbols, root = html`<msqrt>${M.i("d")}</msqrt>`, over = M.o("/"), z = M.b("z"), p = M.b("p");
+  const {d, eq, dot, plus, tr, W, paren} = Stations.symbols, over = M.o("/"), z = M.b("z"), p = M.b("p");
   const pTarget = M.sub(M.i("p"), M.t("target"));
 
   function describe(name, data, part) {
     const cross = part.sublayer === "cross", attends = "scores" in part, first = data.model.norm_first;
     const read = first ? n : x, other = cross ? m : first ? M.sub(M.b("n"), M.i("j")) : M.sub(M.b("x"), M.i("j"));
+    const root = [html`<msqrt>${M.i("d")}</msqrt>`, data.model.temperature === 1 ? [] : M.i("τ")];
     const relu = data.model.activation === "relu";
     return {
       x: {symbol: x, first: "from the part before", back: [d(x), eq, ...(attends ? cross ? [M.t("query"), plus] : [M.t("value"), plus, M.t("key"), plus, M.t("query"), plus] : [M.t("through"), plus]), M.t("residual")]},

@@ -42,20 +42,27 @@ struct Report {
     return out_;
   }
 
+  const translator::Segmented inputs_ = inputs_of(x_.subject.target);
+
   // Rows of the decoder are named by the word that they must say, columns by the word that is read there.
   std::vector<std::string> rows() const { return in_decoder(s_.part) ? target_ : source_; }
-  std::vector<std::string> columns() const {
-    if (s_.part != Part::decoder_self) return source_;
-    std::vector<std::string> in = {"<s>"};
-    in.insert(in.end(), target_.begin(), target_.end() - 1);
-    return in;
+  std::vector<std::string> columns() const { return piece_names(column_side()); }
+  const translator::Segmented& row_side() const {
+    return in_decoder(s_.part) ? x_.subject.target : x_.subject.source;
+  }
+  const translator::Segmented& column_side() const {
+    return s_.part == Part::decoder_self ? inputs_ : x_.subject.source;
   }
 
   void head() {
     const auto& c = x_.d.network().config;
     out_ += fmt::format("{} (Transformer, {} + {} layers, {} units, {} heads, norm {}{})\n",
                         printable(x_.subject.name), c.num_layers, c.num_layers, c.d_model, c.num_heads,
-                        c.norm_first ? "first" : "last", x_.d.causal() ? "" : ", without the causal mask");
+                        c.norm_first ? "first" : "last",
+                        x_.d.causal()       ? ""
+                        : x_.d.as_trained() ? ", trained without the causal mask"
+                                            : ", computed without the causal mask");
+    out_ += about_pieces(x_.subject);
     std::vector<SaidWord> said;
     const int64_t T = trace_.run.logits.size(0), V = trace_.run.logits.size(2);
     const Tensor z = trace_.run.logits.value().reshape({T, V}), p = trace_.run.probabilities.value();
@@ -104,16 +111,18 @@ struct Report {
     const Tensor alpha = head_of(s_[kWeights].value(), h), e = head_of(s_[kScores].value(), h),
                  delta = head_of(g_[kScores], h), gain = g_.gain.row(h);
     const std::vector<std::string> rows = this->rows(), columns = this->columns();
+    const translator::Segmented &across = row_side(), &down = column_side();
     std::vector<std::vector<float>> weights(static_cast<size_t>(R));
-    std::vector<std::vector<double>> pulls(static_cast<size_t>(R));
+    std::vector<std::vector<double>> pulls(across.words.size(), std::vector<double>(down.words.size()));
     for (int64_t i = 0; i < R * C; ++i) {
       weights[static_cast<size_t>(i / C)].push_back(static_cast<float>(alpha.f64()[i]));
-      pulls[static_cast<size_t>(i / C)].push_back(delta.f64()[i] == 0 ? 0 : -delta.f64()[i]);
+      pulls[static_cast<size_t>(across.word_of[static_cast<size_t>(i / C)])]
+           [static_cast<size_t>(down.word_of[static_cast<size_t>(i % C)])] -= delta.f64()[i];
     }
     out_ += "\nWeights: where each word looks\n";
-    out_ += weights_map(weights, side(rows), side(columns), style_);
+    out_ += weights_map(weights, across, down, style_);
     out_ += "\nScore pull, -dL/de: + would get more attention by a step of gradient descent, - less\n";
-    out_ += signed_map(pulls, rows, columns, style_);
+    out_ += signed_map(pulls, across.words, down.words, style_);
 
     const std::vector<bool> seen = visible();
     const double mix = g_.mix.f64()[h * R + row_];
@@ -143,13 +152,6 @@ struct Report {
           "\"{}\" gains most: its value is better than the mix by {:.3e}, times its weight {:.4f}.\n",
           printable(columns[static_cast<size_t>(best)]), mix - gain.f64()[row_ * C + best],
           alpha.f64()[row_ * C + best]);
-  }
-
-  static translator::Segmented side(const std::vector<std::string>& names) {
-    translator::Segmented out;
-    out.words = out.pieces = names;
-    for (size_t i = 0; i < names.size(); ++i) out.word_of.push_back(static_cast<int32_t>(i));
-    return out;
   }
 
   std::vector<bool> visible() const {

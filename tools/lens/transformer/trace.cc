@@ -209,7 +209,7 @@ int64_t row_of(const Trace& trace, int64_t step, const Spot& spot) {
   return std::max_element(sizes.begin(), sizes.end()) - sizes.begin();
 }
 
-Shares shares_of(const Trace& trace, int64_t step) {
+Shares shares_of(const Trace& trace, int64_t step, const std::vector<int32_t>& word_of) {
   const int64_t S = trace.run.source.size(0), T = trace.run.target.size(0);
   Tensor read = Tensor::zeros({S, S}, DType::f64), said = Tensor::zeros({T, S}, DType::f64);
   for (int64_t j = 0; j < S; ++j) read.f64()[j * S + j] = 1;
@@ -227,16 +227,24 @@ Shares shares_of(const Trace& trace, int64_t step) {
     for (int64_t i = 0; i < w.numel(); ++i)
       weighted[static_cast<size_t>(i % S)] += std::max(0.0, -w.f64()[i] * dw.f64()[i]);
   }
-  return {normalised(said.row(step).to_vector()), normalised(weighted),
-          normalised(row_norms(g.source.reshape({S, g.source.size(2)})))};
+  const Tensor arrived = g.source.reshape({S, g.source.size(2)}), rollout = said.row(step);
+  if (word_of.empty())
+    return {normalised(rollout.to_vector()), normalised(weighted), normalised(row_norms(arrived))};
+  auto added = [&](const double* x) {
+    std::vector<double> sums(static_cast<size_t>(word_of.back()) + 1);
+    for (size_t j = 0; j < word_of.size(); ++j) sums[static_cast<size_t>(word_of[j])] += x[j];
+    return normalised(sums);
+  };
+  return {added(rollout.f64()), added(weighted.data()),
+          normalised(row_norms(rows_of_words(arrived, word_of)))};
 }
 
 Trace differentiate(const Dissection& d) {
   Trace trace;
   trace.run = d.run();
   for (const Var& loss : trace.run.losses) trace.loss += loss.item();
-  trace.network_loss = d.causal() ? d.network_loss() : std::nan("");
-  if (d.causal() &&
+  trace.network_loss = d.as_trained() ? d.network_loss() : std::nan("");
+  if (d.as_trained() &&
       !(std::abs(trace.loss - trace.network_loss) <= 1e-9 * std::max(1.0, std::abs(trace.network_loss))))
     fail("lens", fmt::format("taken apart, the Transformer's loss is {:.12g}, in one piece {:.12g}",
                              trace.loss, trace.network_loss));

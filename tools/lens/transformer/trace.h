@@ -110,6 +110,7 @@ struct Shares {
   /// |dL_t/dx_j|, x the word as it comes into the encoder.
   std::vector<double> gradient;
 };
-Shares shares_of(const Trace& trace, int64_t step);
+/// With `word_of` by word: those of its pieces added, of the gradient as vectors.
+Shares shares_of(const Trace& trace, int64_t step, const std::vector<int32_t>& word_of = {});
 
 }  // namespace lens::transformer

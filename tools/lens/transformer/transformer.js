@@ -2,30 +2,39 @@
 
 (function () {
   const data = unpackAll(JSON.parse($("data").textContent)), T = data.steps.length, parts = data.parts;
+  // Maps and lists are of words; a step and a row of a station are of a piece, which is a word where there are no others.
+  const words = Words.of(data), {source, target} = words;
+  const inputs = [{name: "<s>", parts: [0]}, ...target.slice(0, -1).map(({name, parts}) => ({name, parts: parts.map((i) => i + 1)}))];
   const state = {t: Math.min(data.show.step, T - 1), p: data.show.part, h: data.show.head || 0, i: data.show.row, j: 0, pick};
   const part = () => parts[state.p], attends = (p = part()) => "scores" in p, step = () => data.steps[state.t];
   const rows = () => Sublayer.rowsOf(data, part()), columns = () => Sublayer.columnsOf(data, part());
+  const rowWords = (p = part()) => (p.rows === "target" ? target : source), columnWords = (p = part()) => (p.columns === "target" ? inputs : source);
+  // Of a long sentence a page has the steps near the one that is shown first.
+  const whole = (t) => "gradients" in data.steps[t].parts[0], next = (t, by) => { while (t >= 0 && t < T && !whole(t)) t += by; return t >= 0 && t < T ? t : state.t; };
   const norm = (all) => Math.sqrt(all.flat().reduce((sum, x) => sum + (x === null ? 0 : number(x) ** 2), 0));
   const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
-  // ---- the strip ----
-
-  function chips() {
-    $("source").replaceChildren(...data.source.map((name, j) => el("button", {type: "button", class: "chip" + (data.source_unknown[j] ? " unknown" : ""),
-      title: data.source_unknown[j] ? "unknown to the model: <unk>" : null, "data-at": j, onclick: () => pick(part().columns === "source" ? {j} : {i: j})}, name)));
-    $("target").replaceChildren(...data.steps.map((s, t) => {
-      const wrong = s.choice !== s.top.words[s.top.ids.indexOf(s.target_id)];
-      return el("button", {type: "button", class: "chip" + (wrong ? " wrong" : ""), "data-at": t, onclick: () => pick({t}),
-        title: `loss ${show(s.loss, 4)}, probability ${show(s.p_target, 4)}`}, s.target, el("small", {}, wrong ? `says ${s.choice} · ${show(s.loss, 2)}` : show(s.loss, 2)));
-    }));
-    put($("target-side"), html`${data.has_reference ? "should say" : "says"}<small>loss</small>`);
-  }
-
   // ---- all heads ----
+
+  /** A head's weights and dL/de by word. */
+  function inWords(p, h) {
+    const one = Sublayer.head(data, state.t, p, h), of = (all, mean) => Words.cells(all, rowWords(parts[p]), columnWords(parts[p]), mean);
+    return {weights: of(one.weights, true), delta: of(one.delta, false)};
+  }
+  /** The chosen row of the chosen head, by word it looks at. */
+  function rowInWords() {
+    const one = Sublayer.head(data, state.t, state.p, state.h), i = state.i;
+    const row = Words.added({scores: one.scores[i], weights: one.weights[i], score_gradient: one.delta[i].map((x, j) => (one.weights[i][j] === null ? null : x)),
+      gain: one.gain[i]}, columnWords(), 1);
+    return {...row, delta: row.score_gradient, better: row.weights.map((w, k) => (w === null ? null : w > 0 ? -row.score_gradient[k] / w : 0)),
+      names: columnWords().map(({name}) => name), chosen: Words.at(columnWords(), state.j)};
+  }
+  /** Of a word that the chosen row looks at, the piece it looks at most. */
+  const pieceOf = (k) => { const w = Sublayer.head(data, state.t, state.p, state.h).weights[state.i]; return Words.strongest(columnWords()[k], (j) => w[j] || 0); };
 
   /** Two small maps of a head, weights and pull; `most` is what the strongest pull is drawn against. */
   function small(p, h, most) {
-    const one = Sublayer.head(data, state.t, p, h), R = one.weights.length, C = one.weights[0].length;
+    const one = inWords(p, h), R = one.weights.length, C = one.weights[0].length;
     const picture = (all, shade, label) => {
       const {cells, dots} = Stations.paths(all.flat(), R, C, shade);
       return html`<svg viewBox="0 0 ${C} ${R}" preserveAspectRatio="none" shape-rendering="crispEdges" role="img" aria-label="${label}">${cells}${dots}</svg>`;
@@ -35,7 +44,7 @@
   const sizeOf = (p, h) => norm(Sublayer.head(data, state.t, p, h).delta);
   function allHeads() {
     const H = data.model.heads, all = parts.map((one, p) => (attends(one) ? Array.from({length: H}, (_, h) => sizeOf(p, h)) : []));
-    const largest = Math.max(...all.flat()), strongest = Math.max(...parts.map((one, p) => (attends(one) ? largestOf(step().parts[p].score_gradient.flatMap((head) => head.flatMap((row) => [...row]))) : 0)));
+    const largest = Math.max(...all.flat()), strongest = Math.max(...parts.map((one, p) => (attends(one) ? Math.max(...Array.from({length: H}, (_, h) => largestOf(inWords(p, h).delta.flat()))) : 0)));
     const box = el("div", {class: "heads", style: `--heads: ${H}`});
     box.append(el("span", {class: "wide"}), ...Array.from({length: H}, (_, h) => el("span", {class: "h"}, `head ${h + 1}`)), el("span", {class: "h wide"}, "then"));
     parts.forEach((one, p) => {
@@ -68,7 +77,7 @@
     if (box.hidden) return;
     const from = step().words.target.map(number), said = data.target;
     put(box, html`<h2 class="less">Gradient from the future</h2><p>The loss of “${step().target}” sends a gradient of ${show(later, 3)} to words that come after it:
-      ${from.map((size, t) => (t > state.t && size > 0 ? html`${t > state.t + 1 ? "," : ""} “${said[t - 1]}” ${show(size, 2)}` : []))}. The decoder's self-attention has no causal mask, so the model reads the
+      ${from.map((size, t) => (t > state.t && size > 0 ? html`${t > state.t + 1 ? "," : ""} “${said[t - 1]}” ${show(size, 2)}` : []))}. The decoder's self-attention ${data.model.trained_causal ? "is computed without its causal mask here, so" : "was trained without a causal mask, and"} the model reads the
       very word that it must say. With a mask every number right of the diagonal would be 0, and in translating there is nothing to read yet.</p>`);
   }
 
@@ -86,25 +95,26 @@
     put($("lesson-formula"), M.math(M.o("−"), M.frac([M.i("∂"), M.i("L")], [M.i("∂"), M.sub(M.i("e"), M.i("tj"))]), M.o("="), M.sub(M.i("α"), M.i("tj")), M.o("·"), M.o("("), M.o("−"), M.sub(M.b("g"), M.i("t")), M.o(")"),
       M.o("·"), M.o("("), M.sub(M.i("W"), M.i("V")), M.sub(M.b("h"), M.i("j")), M.o("−"), M.sub(M.b("o"), M.i("t")), M.o(")"), M.o(","), M.t("  "), M.sub(M.b("g"), M.i("t")), M.o("="),
       M.sup(M.sub(M.i("W"), [M.i("O"), M.o(","), M.t(`head ${state.h + 1}`)]), M.i("⊤")), M.frac([M.i("∂"), M.i("L")], [M.i("∂"), M.sub(M.b("w"), M.i("t"))])));
-    const one = Sublayer.head(data, state.t, state.p, state.h), i = state.i, names = columns(), delta = one.delta[i];
-    const seen = delta.map((_, j) => j).filter((j) => delta[j] !== null);
-    const most = seen.reduce((best, j) => (delta[j] < delta[best] ? j : best), seen[0]), least = seen.reduce((best, j) => (delta[j] > delta[best] ? j : best), seen[0]), j = state.j;
+    const {names, weights, delta, better, chosen: j} = rowInWords(), i = state.i;
+    const seen = delta.map((_, k) => k).filter((k) => delta[k] !== null);
+    const most = seen.reduce((best, k) => (delta[k] < delta[best] ? k : best), seen[0]), least = seen.reduce((best, k) => (delta[k] > delta[best] ? k : best), seen[0]);
     const row = rows()[i], about = part().rows === "target" ? html`the row that must say “${row}”` : html`the row of “${row}”`;
     put($("lesson"), largestOf(delta) === 0 ? html`The loss of “${step().target}” does not depend on ${about}: no gradient arrives there.` :
       html`For the loss of “${step().target}”, in ${about}, attention should move from <b class="less">${names[least]}</b> to <b class="more">${names[most]}</b>.
-        “${names[j]}”: ${delta[j] === null ? "masked: it has no weight and gets no gradient" : html`weight ${show(one.weights[i][j], 4)} × ${Pull.compared(one.better[i][j], 4)} = pull ${signed(-delta[j], 4)},
+        “${names[j]}”: ${delta[j] === null ? "masked: it has no weight and gets no gradient" : html`weight ${show(weights[j], 4)} × ${Pull.compared(better[j], 4)} = pull ${signed(-delta[j], 4)},
         so it ${delta[j] < 0 ? html`<b class="more">gains</b>` : delta[j] > 0 ? html`<b class="less">loses</b>` : "stays"}`}.`);
-    $("gains").replaceChildren(Pull.gains({names, weights: one.weights[i], better: one.better[i].map((x, k) => (delta[k] === null ? null : x)), gradient: delta,
-      heading: "how much better than the mix: (−g)·(v − o)", chosen: j, pick: (k) => pick({j: k})}));
+    $("gains").replaceChildren(Pull.gains({names, weights, better, gradient: delta, heading: "how much better than the mix: (−g)·(v − o)",
+      chosen: j, pick: (k) => pick({j: pieceOf(k)})}));
   }
 
   const note = (markup) => { const p = el("p", {class: "legend"}); put(p, markup); return p; };
   const titled = (title, map, under, words) => el("div", {class: words > 24 ? "tight tiny" : words > 16 ? "tight" : null, style: cellSize(words > 16 ? 440 : 420, 9, words)}, el("h3", {}, title), el("div", {class: "scroll"}, map), under);
   function maps() {
     if (!attends()) return;
-    const one = Sublayer.head(data, state.t, state.p, state.h), most = largestOf(one.delta.flat()), C = columns().length;
-    const common = {rows: rows(), columns: columns(), cross: true, at: () => [state.i, state.j], pick: (i, j) => pick({i, j})};
-    const pair = (i, j) => `${rows()[i]} ← ${columns()[j]}`, hatched = (i, j) => ({class: "hatch", tip: `${pair(i, j)}\nmasked: it comes later`});
+    const one = inWords(state.p, state.h), most = largestOf(one.delta.flat()), across = rowWords().map(({name}) => name), down = columnWords().map(({name}) => name), C = down.length;
+    const common = {rows: across, columns: down, cross: true, at: () => [Words.at(rowWords(), state.i), Words.at(columnWords(), state.j)],
+      pick: (r, c) => { if (!rowWords()[r].parts.includes(state.i)) state.i = rowWords()[r].parts[0]; pick({j: pieceOf(c)}); }};
+    const pair = (i, j) => `${across[i]} ← ${down[j]}`, hatched = (i, j) => ({class: "hatch", tip: `${pair(i, j)}\nmasked: it comes later`});
     $("maps").replaceChildren(
       titled("Weights: where it looks", heatMap({...common, label: "Attention weights", cell: (i, j) => { const w = one.weights[i][j];
         return w === null ? hatched(i, j) : {class: blue(w, 1), tip: `${pair(i, j)}\nweight ${show(w, 4)}`}; }}), note(html`<span>0<span class="ramp value"></span>1</span>`), C),
@@ -118,22 +128,24 @@
   const kWays = {value: ["p-value", "value: mixed into what the head found"], key: ["p-score", "key: through its score"], query: ["p-query", "query: through what it asks"],
     through: ["p-query", "through: the feed-forward part"], residual: ["p-rest", "residual: past this part"], later: ["p-rest", "other layers of cross-attention"]};
   function ways() {
-    const boxes = Object.keys(step().parts[state.p].ways).map((input) => {
-      const names = Object.keys(step().parts[state.p].ways[input]).filter((x) => x !== "full"), order = Object.keys(kWays).filter((x) => names.includes(x));
-      const words = input === "m" ? data.source : part().rows === "target" ? ["<s>", ...data.target.slice(0, -1)] : data.source;
-      const of = (t, name) => data.steps[t].parts[state.p].ways[input][name].map(number), full = data.steps.map((_, t) => of(t, "full"));
+    const all = data.words ? data.words.ways.map((word) => word[state.p]) : data.steps.map((s) => s.parts[state.p].ways);
+    const losses = target.map(({name}) => name), worst = (word) => Words.strongest(word, (t) => number(data.steps[t].loss));
+    const boxes = Object.keys(all[0]).map((input) => {
+      const order = Object.keys(kWays).filter((x) => x in all[0][input]), read = input === "m" || part().rows === "source" ? source : inputs;
+      const of = (t, name) => all[t][input][name].map(number), full = all.map((_, t) => of(t, "full"));
       const logs = full.flat().filter((x) => x > 0 && Number.isFinite(x)).map(Math.log10), low = Math.max(Math.floor(Math.min(...logs)), Math.ceil(Math.max(...logs)) - 8), high = Math.ceil(Math.max(...logs));
-      const chosen = input === "m" ? "j" : "i";
-      const map = heatMap({rows: data.target, columns: words, cross: true, label: "Gradient by way", at: () => [state.t, input === "x" || attends() ? state[chosen] : -1], pick: (t, at) => pick({t, [chosen]: at}),
+      const chosen = input === "m" ? "j" : "i", at = () => [Words.at(target, state.t), input === "x" || attends() ? Words.at(read, state[chosen]) : -1];
+      const map = heatMap({rows: losses, columns: read.map(({name}) => name), cross: true, label: "Gradient by way", at,
+        pick: (row, k) => pick({t: target[row].parts.includes(state.t) ? state.t : worst(target[row]), [chosen]: read[k].parts[0]}),
         cell: (t, at) => {
           const sizes = order.map((name) => of(t, name)[at]), sum = sizes.reduce((a, b) => a + b, 0), size = full[t][at];
           const width = size > 0 ? Math.max(0.04, (Math.log10(size) - low) / Math.max(1, high - low)) : 0;
           const bar = sum > 0 ? order.map((name, k) => html`<i class="${kWays[name][0]}" data-style="width:${(100 * sizes[k]) / sum}%"></i>`) : [];
           return {class: Number.isFinite(size) ? "" : "odd", html: html`<span class="parts" data-style="width:calc(${94 * Math.max(0, width)}%)">${bar}</span>`,
-            tip: `loss of ${data.target[t]} → ${words[at]}\n${order.map((name, k) => `${name} ${show(sizes[k], 4)}`).join("\n")}\nall of it ${show(size, 4)}`};
+            tip: `loss of ${losses[t]} → ${read[at].name}\n${order.map((name, k) => `${name} ${show(sizes[k], 4)}`).join("\n")}\nall of it ${show(size, 4)}`};
         }});
       const title = input === "m" ? "At what the encoder made of each source word" : `At each ${part().rows} word that comes in`;
-      return titled(title, map, note([...order.map((name) => html`<span><span class="key ${kWays[name][0]}"></span>${kWays[name][1]}</span>`), html`<span>length: log scale, 1e${low} … 1e${high}</span>`]), words.length);
+      return titled(title, map, note([...order.map((name) => html`<span><span class="key ${kWays[name][0]}"></span>${kWays[name][1]}</span>`), html`<span>length: log scale, 1e${low} … 1e${high}</span>`]), read.length);
     });
     $("ways").replaceChildren(...boxes, ...(boxes.length ? [] : [note("From here the gradient goes to the output layer's input in one piece.")]));
   }
@@ -165,10 +177,9 @@
   const lit = {row: -1, column: -1};
   function jacobian() {
     if (!attends()) return;
-    const one = Sublayer.head(data, state.t, state.p, state.h), i = state.i, seen = one.weights[i].map((_, j) => j).filter((j) => one.weights[i][j] !== null);
-    const of = (all) => seen.map((j) => all[i][j]);
-    Pull.softmax($("jacobian"), {names: seen.map((j) => columns()[j]), weights: of(one.weights), gain: of(one.gain), temperature: 1, gradient: of(one.delta),
-      chosen: Math.max(0, seen.indexOf(state.j)), size: cellSize(400, 19, seen.length), at: lit});
+    const row = rowInWords(), seen = row.weights.map((_, k) => k).filter((k) => row.weights[k] !== null), of = (all) => seen.map((k) => all[k]);
+    Pull.softmax($("jacobian"), {names: of(row.names), weights: of(row.weights), gain: of(row.gain), temperature: 1, gradient: of(row.delta),
+      chosen: Math.max(0, seen.indexOf(row.chosen)), size: cellSize(400, 19, seen.length), at: lit});
   }
 
   let network = null;
@@ -179,7 +190,9 @@
     const head = {scores: Array.from(plain.scores[state.h][i], number), weights: Array.from(plain.weights[state.h][i], number), score_gradient: one.delta[i].map((x) => x || 0)};
     const steps = {[state.t]: {...step(), heads: [head], mask: one.weights[i].map((w) => w !== null)}};
     const off = network.losses(state.p, {head: state.h, off: true})[state.t];
-    const box = $("what-if"), names = columns().map((name, j) => ({name, parts: [j]}));
+    const box = $("what-if");
+    // Of a word's pieces those that the mask lets in.
+    const names = columnWords().map(({name, parts}) => { const seen = parts.filter((j) => one.weights[i][j] !== null); return {name, parts: seen.length ? seen : parts}; });
     box.replaceChildren(el("p", {class: "bar"}, el("span", {}, `Head ${state.h + 1} switched off, in all rows: loss `), el("b", {class: "num", id: "head-off"}, show(off, 5)),
       el("span", {}, ` instead of ${show(step().loss, 5)}.` + (part().masked ? " A word that the mask hides can be let in below." : ""))));
     const inner = el("div");
@@ -190,10 +203,10 @@
   // ---- shares, checks ----
 
   function shares() {
-    const s = step().shares, box = el("div", {class: "shares"}), off = (a, b) => { const x = number(a) - number(b); return el("span", {class: "num " + (x > 0.05 ? "less" : x < -0.05 ? "less" : "quiet")}, signed(Math.round(x * 1000) / 1000, 3)); };
+    const s = data.words ? data.words.shares[state.t] : step().shares, box = el("div", {class: "shares"}), off = (a, b) => { const x = number(a) - number(b); return el("span", {class: "num " + (x > 0.05 ? "less" : x < -0.05 ? "less" : "quiet")}, signed(Math.round(x * 1000) / 1000, 3)); };
     const track = (x) => { const t = el("span", {class: "track", title: show(x, 3)}); put(t, html`<i data-style="width:${100 * number(x)}%"></i>`); return t; };
     box.append(...["word", "rollout", "off by", "weights × gradient", "off by", "gradient"].map((x) => el("span", {class: "h"}, x)));
-    data.source.forEach((name, j) => box.append(el("span", {}, name), track(s.rollout[j]), off(s.rollout[j], s.gradient[j]), track(s.weighted[j]), off(s.weighted[j], s.gradient[j]), track(s.gradient[j])));
+    source.forEach(({name}, j) => box.append(el("span", {}, name), track(s.rollout[j]), off(s.rollout[j], s.gradient[j]), track(s.weighted[j]), off(s.weighted[j], s.gradient[j]), track(s.gradient[j])));
     $("shares").replaceChildren(box);
   }
 
@@ -223,6 +236,7 @@
   let stations = null;
   /** Changes what is looked at: {t, p, h, i, j}. In the decoder the row is the step's own unless one is named. */
   function pick(change) {
+    if ("t" in change && !whole(change.t)) delete change.t;
     const moved = "t" in change || "p" in change, before = state.p;
     Object.assign(state, change);
     if (moved && !("i" in change) && part().rows === "target") state.i = state.t;
@@ -240,25 +254,29 @@
     draw();
   }
   function draw() {
-    const source = !attends() ? state.i : part().columns === "source" ? state.j : part().rows === "source" ? state.i : -1;
-    for (const [side, at] of [["source", part().rows === "target" && part().columns !== "source" ? -1 : source], ["target", state.t]])
-      for (const chip of $(side).querySelectorAll(".chip")) chip.setAttribute("aria-pressed", +chip.dataset.at === at);
+    const read = part().columns === "source" ? state.j : part().rows === "source" ? state.i : -1;
+    Words.choose(read, state.t);
     [future, allHeads, lesson, maps, ways, stations.draw, layerNorm, jacobian, whatIf, shares, checkRows].forEach((f) => f());
   }
 
-  document.title = `lens: ${data.source.slice(0, -1).join(" ")}`;
+  document.title = `lens: ${source.slice(0, -1).map(({name}) => name).join(" ")}`;
   const m = data.model;
-  $("about").textContent = `${m.name}: Transformer, ${m.layers} + ${m.layers} layers, ${m.units} units, ${m.heads} heads, norm ${m.norm_first ? "first" : "last"}` +
-    `${m.causal ? "" : ", computed without the causal mask"}, ${m.target_vocabulary} target ${data.pieces ? "pieces" : "words"}. ${data.has_reference ? "The target was given." : "The target is the model’s own translation."}`;
+  $("about").textContent = `${m.name}: Transformer, ${m.layers} + ${m.layers} layers, ${m.units} units, ${m.heads} heads, norm ${m.norm_first ? "first" : "last"}${m.temperature === 1 ? "" : `, temperature τ = ${show(m.temperature)}`}` +
+    `${m.causal ? "" : m.trained_causal ? ", computed without the causal mask" : ", trained without the causal mask"}, ${m.target_vocabulary} target ${data.pieces ? "pieces" : "words"}. ${data.has_reference ? "The target was given." : "The target is the model’s own translation."}`;
   $("theme").append(themeButton());
   const ok = number(data.checks.worst) < data.checks.tolerance;
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `${data.checks.count} gradients checked by differences, worst error ${show(data.checks.worst, 2)} ${ok ? "✓" : "✗"}`));
-  chips();
+  Words.chips(data, words, (i) => pick(part().columns === "source" ? {j: i} : {i}), (t) => pick({t}));
+  const missing = data.steps.filter((_, t) => !whole(t)).length;
+  for (const chip of $("target").querySelectorAll(".chip"))
+    if (!whole(+chip.dataset.at)) { chip.disabled = true; chip.title += `; not in this page: lens explain --step ${+chip.dataset.at + 1} shows it`; }
+  $("partly").hidden = !missing;
+  $("partly").textContent = `So long a sentence does not fit into a page: it has ${T - missing} of ${T} steps whole. Of the others, which are pale, it has the ways alone; lens explain --step shows any of them.`;
   checks();
   for (const [id, act] of [["forward", "forward"], ["backward", "backward"], ["all", "all"]]) $(id).addEventListener("click", () => stations[act]());
   document.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, td")) return;
-    const act = {ArrowLeft: () => pick({t: Math.max(0, state.t - 1)}), ArrowRight: () => pick({t: Math.min(T - 1, state.t + 1)}),
+    const act = {ArrowLeft: () => pick({t: next(state.t - 1, -1)}), ArrowRight: () => pick({t: next(state.t + 1, 1)}),
       f: () => stations.forward(), b: () => stations.backward(), a: () => stations.all()}[e.key];
     if (act) { act(); e.preventDefault(); }
   });
