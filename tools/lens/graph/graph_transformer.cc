@@ -143,7 +143,7 @@ struct Walk {
 };
 
 // "encoder.j12.self_l1.head3": the box of it. Rows top down; what the decoder reads of the encoder comes last.
-GraphModule module_of(const std::string& scope) {
+GraphModule box_of(const std::string& scope) {
   const size_t first = scope.find('.'), second = scope.find('.', first + 1),
                third = scope.find('.', second + 1);
   const std::string part = scope.substr(second + 1, third - second - 1);
@@ -177,7 +177,7 @@ GraphModule module_of(const std::string& scope) {
 StepGraph trace_step(const tf::Dissection& d, const tf::Trace& known, size_t t) {
   KeepValues keep;
   const Var loss = Walk{d}.loss(t);
-  StepGraph out = graph_of(loss, t, module_of);
+  StepGraph out = graph_of(loss, t, box_of);
   const tf::Gradients& gradients = known.steps.at(t);
   double off = std::abs(loss.item() - known.run.losses[t].item());
   for (const Trace::Node& n : out.trace.nodes)
