@@ -208,6 +208,7 @@ const std::map<std::string, Words>& options_of_search() {
       {"--threads", {"1", "2", "3"}},
       {"--int8", {}},
       {"--ensemble", {"probability", "log-probability"}},
+      {"--shortlist", {"0", "0.5", "0.99", "1"}},
   };
   return all;
 }
@@ -263,7 +264,7 @@ Combination drawn(Chance& c) {
       if (!values.empty()) out.arguments.push_back(c.of(values));
     }
   };
-  add(options_of_search(), 8);
+  add(options_of_search(), 12);
   if (c.once_in(3)) {
     out.arguments.push_back("--sample");
     add(options_of_sampling(), 3);
