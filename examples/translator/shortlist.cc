@@ -94,32 +94,35 @@ class ListedDecoder : public nn::IncrementalDecoder {
     parents_ = rows;
   }
 
-  // The least probability that the list of sentence b had together, before any word of this translation of it but
-  // the first `given` ones.
-  double least_mass(size_t b, const nn::Hypothesis& h, size_t given) const {
+  // Of each sentence, the least probability that its list had together before any word of its best translation but
+  // the first given[b]; 0 where nothing was found. Rows go through all of the output layer so many at a time, be
+  // there fewer or not: then a row's bits are its own.
+  std::vector<double> least_mass(const std::vector<std::vector<nn::Hypothesis>>& found,
+                                 const std::vector<size_t>& given) const {
+    constexpr int64_t kTogether = 64;
     gradus::NoGrad guard;
-    const size_t words = h.tokens.size() + h.finished;
-    if (given >= words) return 1;
-    Tensor readouts({static_cast<int64_t>(words - given), all_.weight.value().size(1)}, DType::f32);
-    for (size_t t = 0, row = b; t < words; ++t) {
-      if (t > 0) {
-        const Step& s = steps_[t];
-        for (size_t next = 0; next < s.parents.size(); ++next)
-          if (s.parents[next] == static_cast<int64_t>(row) && s.previous.i32()[next] == h.tokens[t - 1]) {
-            row = next;
-            break;
-          }
+    std::vector<double> least(found.size(), 1);
+    std::vector<size_t> of;
+    Tensor x = Tensor::zeros({kTogether, all_.weight.value().size(1)});
+    auto ask = [&] {
+      const Tensor logits = linear(x, all_.weight, all_.bias).value();
+      for (size_t i = 0; i < of.size(); ++i)
+        least[of[i]] = std::min(least[of[i]], listed_mass(of[i], logits.row(static_cast<int64_t>(i))));
+      of.clear();
+    };
+    for (size_t b = 0; b < found.size(); ++b) {
+      if (found[b].empty()) least[b] = 0;
+      if (found[b].empty()) continue;
+      const nn::Hypothesis& h = found[b][0];
+      for (size_t t = 0, row = b; t < h.tokens.size() + h.finished; ++t) {
+        if (t > 0) row = continued(t, row, h.tokens[t - 1]);
+        if (t < given[b]) continue;
+        x.row(static_cast<int64_t>(of.size())).copy_from(steps_[t].readouts.row(static_cast<int64_t>(row)));
+        of.push_back(b);
+        if (static_cast<int64_t>(of.size()) == kTogether) ask();
       }
-      if (t >= given)
-        readouts.row(static_cast<int64_t>(t - given)).copy_from(steps_[t].readouts.row(static_cast<int64_t>(row)));
     }
-    const Tensor p = softmax(linear(readouts, all_.weight, all_.bias)).value();
-    double least = 1;
-    for (int64_t t = 0; t < p.size(0); ++t) {
-      double mass = 0;
-      for (int32_t v : lists_[b]) mass += p.f32()[t * p.size(1) + v];
-      least = mass < least ? mass : least;
-    }
+    ask();
     return least;
   }
 
@@ -131,6 +134,21 @@ class ListedDecoder : public nn::IncrementalDecoder {
     Tensor readouts, previous;
     std::vector<int64_t> parents;  // rows of the step before
   };
+
+  // The row of step t that goes on with `word` from that row of the step before.
+  size_t continued(size_t t, size_t row, int32_t word) const {
+    const Step& s = steps_[t];
+    size_t next = 0;
+    while (s.parents[next] != static_cast<int64_t>(row) || s.previous.i32()[next] != word) ++next;
+    return next;
+  }
+
+  double listed_mass(size_t b, const Tensor& logits) const {
+    const Tensor p = softmax(logits).value();
+    double mass = 0;
+    for (int32_t v : lists_[b]) mass += p.f32()[v];
+    return mass;
+  }
 
   // The others stay minus infinity, whosever row it was before.
   void write(size_t row, size_t sentence, const float* own) {
@@ -253,9 +271,11 @@ std::vector<std::vector<nn::Hypothesis>> translate_listed(const Model& model, co
   std::vector<Ids> again_sources;
   nn::SearchOptions how = options;
   how.sentences.clear();
-  for (size_t b = 0; b < found.size() && sure; ++b) {
-    const size_t given = options.sentences.empty() ? 0 : options.sentences[b].prefix.size();
-    if (!found[b].empty() && decoder.least_mass(b, found[b][0], given) >= *model.least_mass) continue;
+  std::vector<size_t> given(found.size(), 0);
+  for (size_t b = 0; b < options.sentences.size(); ++b) given[b] = options.sentences[b].prefix.size();
+  const std::vector<double> mass = sure ? decoder.least_mass(found, given) : std::vector<double>(found.size(), 1);
+  for (size_t b = 0; b < found.size(); ++b) {
+    if (mass[b] >= *model.least_mass) continue;
     again.push_back(b);
     again_sources.push_back(sources[b]);
     if (!options.sentences.empty()) how.sentences.push_back(options.sentences[b]);
