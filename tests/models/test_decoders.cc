@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include <gradus/nn/module.h>
+#include <gradus/nn/search.h>
 #include <gradus/nn/seq2seq.h>
 #include <gradus/ops.h>
 
