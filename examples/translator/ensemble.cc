@@ -98,9 +98,12 @@ Ensemble::Ensemble(const std::string& models, nn::EnsembleSpace space, bool int8
 
 void Ensemble::use_shortlist(double least_mass) {
   Model& model = models_[0];
-  if (models_.size() > 1) throw InputError("--shortlist", 0, "is for one model: several have no one output layer");
+  if (models_.size() > 1)
+    throw InputError("--shortlist", 0, "is for one model: several have no one output layer");
   if (!model.shortlist)
-    throw InputError("--shortlist", 0, "this model's directory has no shortlist.safetensors: train writes one, with --force or to another --out");
+    throw InputError(
+        "--shortlist", 0,
+        "this model's directory has no shortlist.safetensors: train it anew, and it will");
   model.least_mass = least_mass;
 }
 

@@ -222,7 +222,8 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   }
   out.translated = static_cast<int64_t>(n);
   if (model.least_mass && model.shortlist->searched > 0)
-    out.searched_anew = static_cast<double>(model.shortlist->anew) / static_cast<double>(model.shortlist->searched);
+    out.searched_anew =
+        static_cast<double>(model.shortlist->anew) / static_cast<double>(model.shortlist->searched);
   if (n > 0) {
     out.bleu = corpus_bleu(out.hypotheses, out.references, {.lowercase = lowercase});
     out.exact_match = static_cast<double>(exact) / static_cast<double>(n);

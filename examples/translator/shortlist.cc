@@ -22,8 +22,8 @@ using gradus::DType;
 using gradus::Tensor;
 using Ids = std::vector<int32_t>;
 
-constexpr int64_t kLinked = 50;   // target words that a source word brings along
-constexpr size_t kUsual = 500;    // that every sentence has
+constexpr int64_t kLinked = 50;    // target words that a source word brings along
+constexpr size_t kUsual = 500;     // that every sentence has
 constexpr size_t kPairs = 40'000;  // that are learnt from
 
 std::vector<std::string> as_words(const Ids& ids) {
@@ -79,7 +79,8 @@ class ListedDecoder : public nn::IncrementalDecoder {
       const Tensor own = linear(x.rows(static_cast<int64_t>(first), static_cast<int64_t>(end)),
                                 gradus::Var(rows_[b].weight), gradus::Var(rows_[b].bias))
                              .value();
-      for (size_t r = first; r < end; ++r) write(r, b, own.f32() + static_cast<int64_t>(r - first) * own.size(1));
+      for (size_t r = first; r < end; ++r)
+        write(r, b, own.f32() + static_cast<int64_t>(r - first) * own.size(1));
     }
     if (remembers_) steps_.push_back({x.clone(), previous.clone(), std::exchange(parents_, {})});
     view_ = logits_.rows(0, static_cast<int64_t>(of.size()));
@@ -173,14 +174,15 @@ class ListedDecoder : public nn::IncrementalDecoder {
 
 Ids source_of(const SourceBatch& batch, int64_t b) {
   Ids out;
-  for (int64_t s = 0; s < batch.lengths.i32()[b]; ++s) out.push_back(batch.ids.i32()[s * batch.ids.size(1) + b]);
+  for (int64_t s = 0; s < batch.lengths.i32()[b]; ++s)
+    out.push_back(batch.ids.i32()[s * batch.ids.size(1) + b]);
   return out;
 }
 
 }  // namespace
 
-Shortlist Shortlist::learn(const std::vector<EncodedPair>& pairs, int64_t source_entries, int64_t target_entries,
-                           gradus::ThreadPool& pool) {
+Shortlist Shortlist::learn(const std::vector<EncodedPair>& pairs, int64_t source_entries,
+                           int64_t target_entries, gradus::ThreadPool& pool) {
   std::unordered_map<int32_t, int64_t> counts;
   std::vector<SentencePair> chosen;
   std::vector<const EncodedPair*> of;
@@ -216,13 +218,15 @@ Shortlist Shortlist::load(const std::string& path, int64_t source_entries, int64
     (name == "linked" ? out.linked_ : out.usual_) = tensor;
   auto is_list = [&](const Tensor& t, int64_t dims) {
     return t.defined() && t.dtype() == DType::i32 && t.dims() == dims &&
-           std::all_of(t.i32(), t.i32() + t.numel(), [&](int32_t v) { return v >= -1 && v < target_entries; });
+           std::all_of(t.i32(), t.i32() + t.numel(),
+                       [&](int32_t v) { return v >= -1 && v < target_entries; });
   };
   if (!is_list(out.linked_, 2) || !is_list(out.usual_, 1) || out.linked_.size(0) != source_entries)
-    throw InputError(path, 0,
-                     fmt::format("is no shortlist of {} source and {} target words: train writes it beside the "
-                                 "weights it belongs to",
-                                 source_entries, target_entries));
+    throw InputError(
+        path, 0,
+        fmt::format("is no shortlist of {} source and {} target words: train writes it beside the "
+                    "weights it belongs to",
+                    source_entries, target_entries));
   return out;
 }
 
@@ -233,7 +237,8 @@ void Shortlist::save(const std::string& path) const {
 Ids Shortlist::words_for(const Ids& source, Ids more) const {
   more.insert(more.end(), {nn::kUnk, nn::kPad, nn::kBos, nn::kEos});
   more.insert(more.end(), usual_.i32(), usual_.i32() + usual_.numel());
-  for (int32_t s : source) more.insert(more.end(), linked_.row(s).i32(), linked_.row(s).i32() + linked_.size(1));
+  for (int32_t s : source)
+    more.insert(more.end(), linked_.row(s).i32(), linked_.row(s).i32() + linked_.size(1));
   std::sort(more.begin(), more.end());
   more.erase(std::unique(more.begin(), more.end()), more.end());
   more.erase(more.begin(), std::lower_bound(more.begin(), more.end(), 0));
@@ -273,7 +278,8 @@ std::vector<std::vector<nn::Hypothesis>> translate_listed(const Model& model, co
   how.sentences.clear();
   std::vector<size_t> given(found.size(), 0);
   for (size_t b = 0; b < options.sentences.size(); ++b) given[b] = options.sentences[b].prefix.size();
-  const std::vector<double> mass = sure ? decoder.least_mass(found, given) : std::vector<double>(found.size(), 1);
+  const std::vector<double> mass =
+      sure ? decoder.least_mass(found, given) : std::vector<double>(found.size(), 1);
   for (size_t b = 0; b < found.size(); ++b) {
     if (mass[b] >= *model.least_mass) continue;
     again.push_back(b);

@@ -17,8 +17,8 @@ namespace translator {
 class Shortlist {
  public:
   /// Of pairs, as ids of vocabularies of so many entries. Of more than 40,000 pairs it takes every so-many-th.
-  static Shortlist learn(const std::vector<EncodedPair>& pairs, int64_t source_entries, int64_t target_entries,
-                         gradus::ThreadPool& pool);
+  static Shortlist learn(const std::vector<EncodedPair>& pairs, int64_t source_entries,
+                         int64_t target_entries, gradus::ThreadPool& pool);
   /// @throws InputError for a file that is none, or of other vocabularies; gradus::Error as load_safetensors.
   static Shortlist load(const std::string& path, int64_t source_entries, int64_t target_entries);
   void save(const std::string& path) const;

@@ -16,7 +16,8 @@ using namespace cli;
 
 namespace {
 
-Result translated(const Arguments& more, const std::string& input, const std::string& model = trained_model()) {
+Result translated(const Arguments& more, const std::string& input,
+                  const std::string& model = trained_model()) {
   Arguments a = {"translate", model, "--threads", "1", "--scores"};
   a.insert(a.end(), more.begin(), more.end());
   return run(a, {.input = input});
@@ -56,8 +57,8 @@ TEST_CASE("--shortlist: which words are scored depends on the sentence alone, an
     }
   }
   // What it is told to say it can say.
-  const Result told = translated({"--shortlist", "0", "--prefix", "les chats", "--require", "pomme", "-k", "6"},
-                                 "he sings\n");
+  const Result told = translated(
+      {"--shortlist", "0", "--prefix", "les chats", "--require", "pomme", "-k", "6"}, "he sings\n");
   CHECK(told.code == 0);
   CHECK(told.out.find("les chats") == 0);
   CHECK(told.out.find("pomme") != std::string::npos);
@@ -87,7 +88,8 @@ TEST_CASE("a shortlist goes with its model, and what has none says so") {
     CHECK(r.says(text));
   };
   fails({"--shortlist", "0.5"}, 1, "--shortlist: is for one model", model + "," + model);
-  fails({"--shortlist", "0.5", "--sample"}, 2, "--sample draws from all words: it goes without --shortlist", model);
+  fails({"--shortlist", "0.5", "--sample"}, 2, "--sample draws from all words: it goes without --shortlist",
+        model);
   fails({"--shortlist", "2"}, 2, "--shortlist", model);
   const std::filesystem::path list = in_scratch("listed-int8/shortlist.safetensors");
   gradus::save_safetensors(list.string(), {{{"linked", gradus::Tensor({3, 2}, gradus::DType::i32)},

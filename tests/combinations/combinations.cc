@@ -85,8 +85,8 @@ const Words& models() {
         {"local", {"--attention", "local-p"}},
         {"layers", {"--layers", "2", "--decoder-layers", "2"}},
         {"transformer", {"--model", "transformer", "--heads", "2", "--layers", "1", "--ffn", "8"}},
-        {"learned", {"--model", "transformer", "--heads", "2", "--layers", "2", "--ffn", "8", "--positions",
-                     "learned"}},
+        {"learned",
+         {"--model", "transformer", "--heads", "2", "--layers", "2", "--ffn", "8", "--positions", "learned"}},
     };
     auto must = [](const Words& arguments) {
       if (const Ended e = run(arguments); e.code != 0) throw std::runtime_error(e.err);
@@ -99,10 +99,10 @@ const Words& models() {
           if (*seed == '2' && kind != "gru" && kind != "transformer") continue;
           if (pieces && !translator::Subwords::available()) continue;
           out.push_back(kind + (pieces ? "-pieces" : "-words") + (*seed == '2' ? "-2" : ""));
-          Words arguments = {"train",   "--data",   "pairs.tsv", "--valid", "pairs.tsv", "--threads",
-                             "1",       "--epochs", "2",         "--seed",  seed,        "--embedding",
-                             "8",       "--out",    out.back(),  "--quiet", "--lr",      "0.02",
-                             "--max-length", "30"};
+          Words arguments = {
+              "train",    "--data",  "pairs.tsv", "--valid", "pairs.tsv",    "--threads", "1",
+              "--epochs", "2",       "--seed",    seed,      "--embedding",  "8",         "--out",
+              out.back(), "--quiet", "--lr",      "0.02",    "--max-length", "30"};
           if (kind != "transformer" && kind != "learned")
             arguments.insert(arguments.end(), {"--hidden", "8"});
           if (pieces)
@@ -154,8 +154,12 @@ std::string drawn_line(Chance& c) {
     case 0: return "";
     case 1: return c.of({" ", "\t", "\r", "   \t ", "\xC2\xA0", "\xE2\x80\x8B"});
     case 2: return c.of({"<p>", "</seg>", "<doc id=\"1\">", "<p> he sings", "&nbsp;", "|||", "a | b ||| c"});
-    case 3: return c.of({"\xFF", "he \xC3( sings", std::string("he\0sings", 8), "\xED\xA0\x80", "\xF4\x90\x80\x80"});
-    case 4: return c.of({"Привет, мир.", "今日は。元気ですか？", "नमस्ते। आप कैसे हैं?", "😀🏽 ok", "\u202Ehe sings"});
+    case 3:
+      return c.of(
+          {"\xFF", "he \xC3( sings", std::string("he\0sings", 8), "\xED\xA0\x80", "\xF4\x90\x80\x80"});
+    case 4:
+      return c.of(
+          {"Привет, мир.", "今日は。元気ですか？", "नमस्ते। आप कैसे हैं?", "😀🏽 ok", "\u202Ehe sings"});
     case 5: {
       std::string many;
       for (size_t n = 1 + c.below(40); n > 0; --n) many += c.of(sentences) + c.of({" ", ". ", "! ", "  "});
@@ -316,8 +320,10 @@ void check(const Combination& c, const Ended& e, Chance& chance) {
     const size_t i = chance.below(lines);
     const Ended alone = run(c.arguments, c.lines[i] + "\n");
     for (int64_t k = 0; k < each; ++k)
-      must(lines_of(alone.out).at(static_cast<size_t>(k)) == out[i * static_cast<size_t>(each) + static_cast<size_t>(k)],
-           fmt::format("line {} alone: {}\namong others: {}", i + 1, alone.out, out[i * static_cast<size_t>(each)]));
+      must(lines_of(alone.out).at(static_cast<size_t>(k)) ==
+               out[i * static_cast<size_t>(each) + static_cast<size_t>(k)],
+           fmt::format("line {} alone: {}\namong others: {}", i + 1, alone.out,
+                       out[i * static_cast<size_t>(each)]));
   }
 }
 

@@ -55,7 +55,8 @@ TEST_CASE("the output layer makes a step's logits of its readouts") {
     for (const std::vector<int64_t>& rows : {std::vector<int64_t>{0, 0, 1}, {2, 0}, {1}}) {
       const auto n = static_cast<int64_t>(words.size());
       const Tensor logits = steps->step(Tensor::from_ids({n}, words));
-      const Tensor own = linear(reads->readouts(Tensor::from_ids({n}, words)), layer.weight, layer.bias).value();
+      const Tensor own =
+          linear(reads->readouts(Tensor::from_ids({n}, words)), layer.weight, layer.bias).value();
       REQUIRE(own.shape() == logits.shape());
       for (int64_t i = 0; i < own.numel(); ++i) CHECK(own.at(i) == about(logits.at(i), 1e-5));
       steps->select(rows);
@@ -75,8 +76,9 @@ TEST_CASE("several models have no one output layer to read for") {
   for (size_t i : {0, 1}) members.push_back({all[i]->generator(), 1});
   const auto together = nn::ensemble_of(std::move(members), nn::EnsembleSpace::probability);
   const auto decoder = together->start(source(), lengths());
-  CHECK(testing::error_of([&] { decoder->readouts(Tensor::from_ids({2}, {nn::kBos, nn::kBos})); })
-            .find("[readouts] there is no one output layer: this decoder is of several models") == 0);
+  CHECK(testing::error_of([&] {
+          decoder->readouts(Tensor::from_ids({2}, {nn::kBos, nn::kBos}));
+        }).find("[readouts] there is no one output layer: this decoder is of several models") == 0);
 }
 
 }  // namespace readouts

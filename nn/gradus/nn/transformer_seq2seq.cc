@@ -107,7 +107,8 @@ class CachedDecoder : public IncrementalDecoder {
 
   const Tensor& step(const Tensor& previous) override {
     NoGrad guard;
-    logits_ = linear(output_of(previous), model_.output_weight, model_.output_bias).value().row(0).to(DType::f32);
+    logits_ =
+        linear(output_of(previous), model_.output_weight, model_.output_bias).value().row(0).to(DType::f32);
     return logits_;
   }
 
