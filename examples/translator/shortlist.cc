@@ -22,8 +22,10 @@ using gradus::DType;
 using gradus::Tensor;
 using Ids = std::vector<int32_t>;
 
-constexpr int64_t kLinked = 50;    // target words that a source word brings along
-constexpr size_t kUsual = 500;     // that every sentence has
+// Of a vocabulary of so many entries, target words that a source word brings along, and that every sentence has:
+// of a small one fewer, or there would be no choice.
+int64_t most_linked(int64_t entries) { return std::min<int64_t>(50, 1 + entries / 16); }
+size_t most_usual(int64_t entries) { return static_cast<size_t>(std::min<int64_t>(500, 1 + entries / 8)); }
 constexpr size_t kPairs = 40'000;  // that are learnt from
 
 std::vector<std::string> as_words(const Ids& ids) {
@@ -201,13 +203,13 @@ Shortlist Shortlist::learn(const std::vector<EncodedPair>& pairs, int64_t source
       ++linked[static_cast<size_t>(of[i]->source[static_cast<size_t>(link.source)])]
               [of[i]->target[static_cast<size_t>(link.target)]];
   Shortlist out;
-  out.linked_ = Tensor({source_entries, std::min(kLinked, target_entries)}, DType::i32);
+  out.linked_ = Tensor({source_entries, most_linked(target_entries)}, DType::i32);
   out.linked_.fill(-1);
   for (int64_t s = 0; s < source_entries; ++s) {
     const Ids best = most_frequent(linked[static_cast<size_t>(s)], static_cast<size_t>(out.linked_.size(1)));
     std::copy(best.begin(), best.end(), out.linked_.row(s).i32());
   }
-  const Ids usual = most_frequent(counts, kUsual);
+  const Ids usual = most_frequent(counts, most_usual(target_entries));
   out.usual_ = Tensor::from_ids({static_cast<int64_t>(usual.size())}, usual);
   return out;
 }

@@ -36,8 +36,8 @@ class Shortlist {
  private:
   Shortlist() = default;
 
-  gradus::Tensor linked_;  // i32 [source entries, kLinked], the word linked most often first; -1: no more
-  gradus::Tensor usual_;   // i32 [up to kUsual]: the most frequent target words
+  gradus::Tensor linked_;  // i32 [source entries, up to 50], the word linked most often first; -1: no more
+  gradus::Tensor usual_;   // i32 [up to 500]: the most frequent target words
 };
 
 /// nn::translate of a model with a shortlist. Logits, and with them the log probabilities of what is found, are of

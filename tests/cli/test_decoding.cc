@@ -34,15 +34,22 @@ std::string sources(size_t count) {
   return out;
 }
 
+// Without the column of scores.
+std::vector<std::string> texts_of(const std::string& out) {
+  std::vector<std::string> texts = lines_of(out);
+  for (std::string& line : texts) line = line.substr(0, line.find('\t'));
+  return texts;
+}
+
 }  // namespace
 
 TEST_CASE("--shortlist: which words are scored depends on the sentence alone, and all are where those miss") {
   REQUIRE(exists(trained_model() + "/shortlist.safetensors"));
   const std::string input = sources(60);
   for (const char* beam : {"1", "4"}) {
-    // Nothing has all of the probability: each sentence is made anew.
     const Result all = translated({"-k", beam}, input);
-    CHECK(translated({"-k", beam, "--shortlist", "1"}, input).out == all.out);
+    // Where other words have any of the probability, the sentence is made anew.
+    CHECK(texts_of(translated({"-k", beam, "--shortlist", "1"}, input).out) == texts_of(all.out));
     const Result listed = translated({"-k", beam, "--shortlist", "0"}, input);
     REQUIRE(listed.code == 0);
     CHECK(listed.out != all.out);  // log probabilities are of fewer words
@@ -71,10 +78,9 @@ TEST_CASE("evaluate --shortlist says how many sentences were made anew") {
     return json_text::parse(r.out)["searched_anew"].get<double>();
   };
   CHECK(evaluated("0") == 0);
-  CHECK(evaluated("1") == 1);
   const double some = evaluated("0.9");
   CHECK(some > 0);
-  CHECK(some < 1);
+  CHECK(evaluated("1") > some);
 }
 
 TEST_CASE("a shortlist goes with its model, and what has none says so") {
