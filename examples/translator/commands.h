@@ -121,6 +121,7 @@ void apply(const LookOptions& options, const Model& model);
 
 struct TranslateCommand {
   bool int8 = false;                            ///< weights in 8 bits
+  std::optional<double> least_mass;             ///< Model's
   std::string model, ensemble = "probability";  ///< as Ensemble has them
   std::optional<std::string> sentence;          ///< none: standard input, line by line
   gradus::nn::SearchOptions search;
@@ -138,7 +139,8 @@ struct TranslateCommand {
 };
 
 struct EvaluateCommand {
-  bool int8 = false;  ///< likewise
+  bool int8 = false;                 ///< likewise
+  std::optional<double> least_mass;  ///< likewise
   std::string model, ensemble = "probability", alignments, hypotheses, references;
   GivenPairsOptions given;
   gradus::nn::SearchOptions search;

@@ -96,6 +96,17 @@ Ensemble::Ensemble(const std::string& models, nn::EnsembleSpace space, bool int8
   }
 }
 
+void Ensemble::use_shortlist(double least_mass) {
+  Model& model = models_[0];
+  if (models_.size() > 1)
+    throw InputError("--shortlist", 0, "is for one model: several have no one output layer");
+  if (!model.shortlist)
+    throw InputError(
+        "--shortlist", 0,
+        "this model's directory has no shortlist.safetensors: train it anew, and it will");
+  model.least_mass = least_mass;
+}
+
 std::unique_ptr<nn::Generator> Ensemble::generator() const {
   std::vector<nn::EnsembleMember> members;
   for (size_t i = 0; i < models_.size(); ++i) members.push_back({models_[i].generator(), weights_[i]});

@@ -30,6 +30,9 @@ class Ensemble {
   /// Reads and writes the text, and has the fewest positions where they end (Model::most_positions).
   const Model& first() const { return models_[0]; }
   size_t size() const { return models_.size(); }
+  /// From now on searches score the words of the model's shortlist alone, see translate_listed.
+  /// @throws InputError for several models, and one without a shortlist.
+  void use_shortlist(double least_mass);
   void for_each(const std::function<void(const Model&)>& f) const {
     for (const Model& m : models_) f(m);
   }

@@ -131,6 +131,7 @@ void show_json(const Evaluation& e, const std::vector<Score>& scores, const std:
   j["exact_match"] = e.exact_match;
   j["exact_match_own_spelling"] = e.exact_in_own_spelling;
   if (e.aer) j["aer"] = *e.aer;
+  if (e.searched_anew) j["searched_anew"] = *e.searched_anew;
   j["seconds"] = e.seconds;
   j["confidence"] = confidence_of(scores);
   for (const Score& s : scores) j["signatures"][s.key()] = s.signature;
@@ -160,6 +161,8 @@ void show(const Evaluation& e, const std::vector<Score>& scores, const std::vect
         "AER          {:.4f} (teacher-forced argmax against gold links; target words without one are "
         "not counted)\n",
         *e.aer);
+  if (e.searched_anew)
+    fmt::print("shortlist    {:.2f} % of sentences translated anew with all words\n", 100 * *e.searched_anew);
   fmt::print("time         {}\n", format_duration(e.seconds));
   if (parts.empty()) return;
   fmt::print("\n{:<16} {:>9}", "source words", "sentences");
@@ -179,7 +182,8 @@ void show(const Evaluation& e, const std::vector<Score>& scores, const std::vect
 int run(EvaluateCommand& o) {
   apply(o.common);
   if (o.given.pairs.empty() && !o.embedded) throw UsageError("evaluate needs a file of pairs, or --embedded");
-  const Ensemble ensemble(o.model, space_named(o.ensemble), o.int8);
+  Ensemble ensemble(o.model, space_named(o.ensemble), o.int8);
+  if (o.least_mass) ensemble.use_shortlist(*o.least_mass);
   const Model& model = ensemble.first();
   ensemble.for_each([&](const Model& each) { apply(o.look, each); });
   GivenPairs given;

@@ -8,6 +8,7 @@
 #include <gradus/nn/seq2seq.h>
 #include <gradus/ops/reduce.h>
 #include <translator/ensemble.h>
+#include <translator/shortlist.h>
 #include <translator/text/alignment.h>
 #include <translator/text/python_text.h>
 #include <translator/text/word_picture.h>
@@ -220,6 +221,9 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
     exact_in_own_spelling += out.hypotheses[i] == model.writes.join(reference.pieces);
   }
   out.translated = static_cast<int64_t>(n);
+  if (model.least_mass && model.shortlist->searched > 0)
+    out.searched_anew =
+        static_cast<double>(model.shortlist->anew) / static_cast<double>(model.shortlist->searched);
   if (n > 0) {
     out.bleu = corpus_bleu(out.hypotheses, out.references, {.lowercase = lowercase});
     out.exact_match = static_cast<double>(exact) / static_cast<double>(n);

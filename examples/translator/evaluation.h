@@ -22,6 +22,7 @@ struct Evaluation {
   double exact_match = 0;  ///< share of the translated sentences, see is_exact
   double exact_in_own_spelling =
       0;  ///< the same against the first reference as the model reads and writes it
+  std::optional<double> searched_anew;  ///< share of the translated sentences, with a shortlist
   /// Where pairs have gold alignments and the model attends. Lenient: a target word without a gold link is not
   /// counted, wherever the model looks for it.
   std::optional<double> aer;

@@ -187,7 +187,7 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
 
 void add_translate_command(const Command& app, TranslateCommand& o, int& exit_code) {
   Command c = app.add_command("translate", "Translate a sentence, stdin line by line, or at a prompt");
-  add_models(c, o.model, o.ensemble, o.int8);
+  add_models(c, o.model, o.ensemble, o.int8, o.least_mass);
   c.option("sentence", o.sentence, "What to translate (default: stdin)");
   add_search_options(c, o.search);
   add_steering_options(c, o.steering, o.search.sampling);
@@ -225,7 +225,7 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
 void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code) {
   Command c = app.add_command("evaluate",
                               "Perplexity, BLEU, chrF, exact match and alignment error on sentence pairs");
-  add_models(c, o.model, o.ensemble, o.int8);
+  add_models(c, o.model, o.ensemble, o.int8, o.least_mass);
   auto given = add_given_pairs(c, o.given);
   add_multi_reference(c, o.given, given);
   c.flag("--embedded", o.embedded, "The 1000 test sentences of the embedded corpus").excludes(given.file);

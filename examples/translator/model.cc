@@ -13,6 +13,7 @@
 #include <gradus/error.h>
 #include <translator/files.h>
 #include <translator/forecast.h>
+#include <translator/shortlist.h>
 #include <common/error.h>
 
 namespace translator {
@@ -23,6 +24,7 @@ namespace nn = gradus::nn;
 
 // Within a model directory: a new model while it is made, and when it is whole.
 constexpr const char *kNew = "new", *kReady = "ready";
+constexpr const char* kShortlist = "shortlist.safetensors";
 
 // The vocabularies' sizes go into the description of whichever network it is.
 ModelConfig sized(ModelConfig config, const Vocabulary& source, const Vocabulary& target) {
@@ -175,6 +177,9 @@ Model Model::load(const std::string& directory) {
   const gradus::SafetensorsFile file = gradus::load_safetensors(weights);
   const auto said = file.metadata.find("weights");
   model.int8 = said != file.metadata.end() && said->second == "int8";
+  if (const std::string path = found_in(directory, kShortlist); fs::exists(path))
+    model.shortlist =
+        std::make_shared<const Shortlist>(Shortlist::load(path, model.source.size(), model.target.size()));
   if (!model.int8) {
     nn::load(*model.network, weights);
     return model;
@@ -198,6 +203,7 @@ void Model::extend(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed) {
   source = std::move(s);
   target = std::move(t);
   network = fresh(config, seed);
+  shortlist = nullptr;  // of the words before
   nn::StateDict now;
   for (size_t i = 0; auto& [name, tensor] : nn::state_dict(*network)) {
     const gradus::Tensor& old = before.at(i++).second;
@@ -221,6 +227,7 @@ void Model::save_description(const std::string& directory) const {
     if (text->truecaser())
       write_file(in(directory, (std::string(side) + ".truecase").c_str()), text->truecaser()->text());
   }
+  if (shortlist) shortlist->save(in(directory, kShortlist));
   write_file(in(directory, "config.json"), to_json(config) + "\n");
 }
 

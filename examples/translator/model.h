@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include <translator/text/vocabulary.h>
 
 namespace translator {
+
+class Shortlist;
 
 /// What was learnt of the training text besides its vocabularies, for both sides; null where the description
 /// has no use for it.
@@ -26,7 +29,8 @@ class Model {
  public:
   /// Fresh weights from `seed`; the vocabulary sizes are filled in.
   Model(ModelConfig config, Vocabulary source, Vocabulary target, uint64_t seed, TextModels text = {});
-  /// Reads config.json, source.vocab, target.vocab, what its pieces and case need, and model.safetensors.
+  /// Reads config.json, source.vocab, target.vocab, what its pieces and case need, model.safetensors, and the
+  /// shortlist where there is one.
   /// @throws InputError or gradus::Error naming the file.
   static Model load(const std::string& directory);
   /// The same without model.safetensors: the weights are fresh.
@@ -34,7 +38,7 @@ class Model {
   /// The same model with other options, which leave the shape of the network, and vocabularies that begin with
   /// its own: it keeps its weights, and gets rows from `seed` for what is new.
   void extend(ModelConfig config, Vocabulary source, Vocabulary target, uint64_t seed);
-  /// Writes config.json, the vocabularies, pieces and case (not the weights, see save_weights). Makes the
+  /// Writes config.json, the vocabularies, pieces, case and shortlist (not the weights, see save_weights). Makes the
   /// directory.
   void save_description(const std::string& directory) const;
   /// Puts a new model, `save`d into the directory that it is told, in the place of the one in `directory`, if
@@ -71,6 +75,10 @@ class Model {
   Segmenter reads, writes;  ///< the way from text to tokens and back: the source's, and the target's
   std::unique_ptr<gradus::nn::TranslationModel> network;
   bool int8 = false;  ///< its weights are numbers that 8 bits stand for
+  std::shared_ptr<const Shortlist> shortlist =
+      {};  ///< which target words come of which source words; null: unknown
+  std::optional<double> least_mass =
+      {};  ///< a search scores only those, see translate_listed; none: all words
 };
 
 }  // namespace translator

@@ -91,8 +91,8 @@ inline void add_steering_options(const command_line::Command& c, SteeringOptions
 }
 
 /// The model that translates, or several as one.
-inline void add_models(const command_line::Command& c, std::string& models, std::string& ensemble,
-                       bool& int8) {
+inline void add_models(const command_line::Command& c, std::string& models, std::string& ensemble, bool& int8,
+                       std::optional<double>& least_mass) {
   c.option(
        "model", models,
        "Model directory; or several that translate as one, with commas between, each with its weight: a,b=0.5")
@@ -102,6 +102,13 @@ inline void add_models(const command_line::Command& c, std::string& models, std:
       .one_of({"probability", "log-probability"})
       .show_default();
   c.flag("--int8", int8, "Round the weights to 8 bits, for speed (default: of models that quantize wrote)");
+  c.option(
+       "--shortlist",
+       [&least_mass](const std::string& value) { least_mass = std::strtod(value.c_str(), nullptr); },
+       "Score only the words that training has linked to the sentence's; where they had less than this of the "
+       "probability at a word of the translation, it is made anew with all words (0: never; default: all words)")
+      .range(0, 1)
+      .type_name("MASS");
 }
 
 /// What is looked at, of a trained model.

@@ -14,6 +14,7 @@
 #include <translator/files.h>
 #include <translator/forecast.h>
 #include <translator/model_config.h>
+#include <translator/shortlist.h>
 #include <common/error.h>
 #include <common/progress.h>
 #include <common/tell.h>
@@ -251,6 +252,9 @@ int run(TrainCommand& o) {
     if (!complaint.empty()) throw UsageError(complaint);
     write_file(in(o.train.out, "training.json"), to_json(o));  // it may be prolonged
   } else {
+    gradus::ThreadPool pool(o.common.threads);
+    model.shortlist = std::make_shared<const Shortlist>(
+        Shortlist::learn(trainer.pairs(), model.source.size(), model.target.size(), pool));
     Model::replace(o.train.out, [&](const std::string& where) {
       model.save_description(where);
       trainer.save_start(where);

@@ -52,6 +52,7 @@ class Trainer {
   /// returned.
   bool run(const std::atomic<bool>& stop);
 
+  const std::vector<EncodedPair>& pairs() const { return train_; }  ///< that it learns from
   const std::vector<Validation>& validations() const { return validations_; }
   double best_loss() const { return best_loss_; }
   double best_score() const { return cost_of(best_cost_, options_.metric); }

@@ -81,6 +81,7 @@ class Translator {
         model_(ensemble_.first()),
         steering_(o.steering, model_) {
     ensemble_.for_each([&](const Model& each) { apply(o.look, each); });
+    if (o.least_mass) ensemble_.use_shortlist(*o.least_mass);
     generator_ = ensemble_.generator();  // packs the attentions as they look now
     o.search.weights = o.map || o.alignments;
     // A sample is a hypothesis: with a beam there would be more of them than are asked for.
@@ -342,7 +343,7 @@ class Translator {
   }
 
   TranslateCommand& o_;
-  const Ensemble ensemble_;
+  Ensemble ensemble_;
   const Model& model_;
   Steering steering_;
   std::unique_ptr<gradus::nn::Generator> generator_;
@@ -358,6 +359,8 @@ int run(TranslateCommand& o) {
   apply(o.common);
   if (o.steering.sample && o.search.beam_size > 1)
     throw UsageError("--sample draws words: it goes without --beam-size");
+  if (o.steering.sample && o.least_mass)
+    throw UsageError("--sample draws from all words: it goes without --shortlist");
   if (!o.mbr.empty() && !o.steering.sample) throw UsageError("--mbr needs --sample");
   if (o.paragraphs &&
       (o.json || o.moses || o.map || o.scores || o.alignments || o.n_best > 1 || o.prefix_column))

@@ -1,3 +1,4 @@
+#include <translator/shortlist.h>
 #include <translator/translation.h>
 
 #include <algorithm>
@@ -92,7 +93,8 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
       if (!options.sentences.empty()) how.sentences.push_back(options.sentences.at(order[i]));
     }
     SourceBatch batch = make_source_batch(ids);
-    auto found = nn::translate(generator, batch.ids, batch.lengths, how);
+    auto found = model.least_mass && !how.watch ? translate_listed(model, generator, batch, how)
+                                                : nn::translate(generator, batch.ids, batch.lengths, how);
     for (size_t i = begin; i < end; ++i)
       for (const nn::Hypothesis& h : found[i - begin])
         out[order[i]].push_back(to_translation(model, h, sources[order[i]], keep_weights));

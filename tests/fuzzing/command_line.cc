@@ -8,15 +8,13 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <cstdio>
-#include <iostream>
-#include <sstream>
 
 #include "../../tools/bench/commands.h"
 #include "blame/blame.h"
 #include "commands.h"
 #include "diff/diff.h"
 #include "program.h"
+#include "caught.h"
 #include "fuzz.h"
 
 namespace {
@@ -196,42 +194,6 @@ static int scale(const Options& o) { return any(o); }
 #undef bench
 #undef main
 
-namespace {
-
-// What a program prints by C and C++ streams, while it lives; a sanitizer's report still goes where it
-// should.
-class Caught {
- public:
-  Caught()
-      : old_out_(stdout),
-        old_err_(stderr),
-        old_cout_(std::cout.rdbuf(streams_.rdbuf())),
-        old_cerr_(std::cerr.rdbuf(streams_.rdbuf())) {
-    stdout = stderr = open_memstream(&text_, &size_);
-  }
-  ~Caught() {
-    std::fclose(stdout);
-    stdout = old_out_;
-    stderr = old_err_;
-    std::cout.rdbuf(old_cout_);
-    std::cerr.rdbuf(old_cerr_);
-    std::free(text_);
-  }
-  std::string text() {
-    std::fflush(stdout);
-    return std::string(text_, size_) + streams_.str();
-  }
-
- private:
-  char* text_ = nullptr;
-  size_t size_ = 0;
-  std::ostringstream streams_;
-  FILE *old_out_, *old_err_;
-  std::streambuf *old_cout_, *old_cerr_;
-};
-
-}  // namespace
-
 FUZZ_TARGET(
     command_line,
     {"translator\ncorpus\n-n\n10\n--seed\n7\n--links",
@@ -278,14 +240,14 @@ FUZZ_TARGET(
   auto pipe_signal = std::signal(SIGPIPE, SIG_DFL);
   std::string said;
   {
-    Caught caught;
+    fuzzing::Caught caught;
     if (words[0].starts_with("l"))
       code = lens_main(argc, argv.data());
     else if (words[0].starts_with("b"))
       code = bench_main(argc, argv.data());
     else
       code = translator_main(argc, argv.data());
-    said = caught.text();
+    said = caught.out() + caught.err();
   }
   std::signal(SIGPIPE, pipe_signal);
   must(code == 0 || code == 1 || code == 2,

@@ -23,10 +23,13 @@ class Composed : public IncrementalDecoder {
 
   const Tensor& step(const Tensor& previous) override {
     NoGrad guard;
-    DecoderStep out = decoder_.step(previous, state_);
-    weights_ = out.weights.defined() ? out.weights.to(DType::f32) : Tensor();
-    logits_ = output_(out.readout).value().to(DType::f32);
+    logits_ = output_(read_out(previous)).value().to(DType::f32);
     return logits_;
+  }
+
+  Tensor readouts(const Tensor& previous) override {
+    NoGrad guard;
+    return read_out(previous).value().to(DType::f32);
   }
 
   const Tensor& weights() const override { return weights_; }
@@ -43,6 +46,12 @@ class Composed : public IncrementalDecoder {
   }
 
  private:
+  Var read_out(const Tensor& previous) {
+    DecoderStep out = decoder_.step(previous, state_);
+    weights_ = out.weights.defined() ? out.weights.to(DType::f32) : Tensor();
+    return out.readout;
+  }
+
   const Decoder& decoder_;
   const Linear& output_;
   DecoderState state_;
@@ -80,6 +89,10 @@ void IncrementalDecoder::step_best(const Tensor& previous, const std::vector<int
     }
     best.i32()[row] = static_cast<int32_t>(v);
   }
+}
+
+Tensor IncrementalDecoder::readouts(const Tensor&) {
+  fail("readouts", "there is no one output layer: this decoder is of several models");
 }
 
 void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most) {

@@ -26,6 +26,9 @@ class IncrementalDecoder {
   /// written, and may be `previous` itself. Of equal ones it is the first; words of `never` are passed over,
   /// -1: no other is left.
   virtual void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best);
+  /// The same step for a caller that has an output layer of its own, say some rows of the model's: what that
+  /// layer reads, f32 [R, H], valid until the next call. @throws Error where several models are one.
+  virtual Tensor readouts(const Tensor& previous);
   /// Alignment weights f32 [R, S] of the last step, valid until the next call; undefined if there are none.
   virtual const Tensor& weights() const = 0;
   /// Row i of the steps to come continues row rows[i] of the last one; a row that is not named is dropped. Rows

@@ -65,12 +65,7 @@ class Beam {
       if (live_.empty() || stopped_) break;
       decoder_.select(rows_);
     }
-    for (auto& list : results_) {
-      std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) {
-        return a.complete != b.complete ? a.complete : a.score > b.score;
-      });
-      if (static_cast<int64_t>(list.size()) > K_) list.resize(static_cast<size_t>(K_));
-    }
+    for (auto& list : results_) keep_best(list);
     return std::move(results_);
   }
 
@@ -89,6 +84,13 @@ class Beam {
   };
 
   int64_t steps() const { return static_cast<int64_t>(begin_.size()); }
+
+  void keep_best(std::vector<Hypothesis>& list) const {
+    std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) {
+      return a.complete != b.complete ? a.complete : a.score > b.score;
+    });
+    if (static_cast<int64_t>(list.size()) > K_) list.resize(static_cast<size_t>(K_));
+  }
 
   void take_sentences() {
     if (options_.sentences.empty()) return;
@@ -368,6 +370,8 @@ class Beam {
       h.score += options_.coverage_penalty * log_coverage(h, lengths_.i32()[b]);
     if (!options_.weights) h.weights.clear();
     results_[b].push_back(std::move(h));
+    // An exact stop may see many finish, each with weights of all its steps.
+    if (static_cast<int64_t>(results_[b].size()) > 2 * K_) keep_best(results_[b]);
   }
 
   // sum_s log min(sum_t a_ts, 1), </s> of a source of so many words left out.

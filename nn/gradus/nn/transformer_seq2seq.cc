@@ -106,12 +106,14 @@ class CachedDecoder : public IncrementalDecoder {
 
   const Tensor& step(const Tensor& previous) override {
     NoGrad guard;
-    Var x = model_.embed_target(previous.reshape({1, previous.size(0)}), position_++);
-    TransformerDecoderOutput out =
-        model_.decoder.step(x, caches_, {.memory_mask = mask_, .weights = weights_wanted_});
-    weights_ = out.weights.defined() ? out.weights.row(0).to(DType::f32) : Tensor();
-    logits_ = linear(out.output, model_.output_weight, model_.output_bias).value().row(0).to(DType::f32);
+    logits_ =
+        linear(output_of(previous), model_.output_weight, model_.output_bias).value().row(0).to(DType::f32);
     return logits_;
+  }
+
+  Tensor readouts(const Tensor& previous) override {
+    NoGrad guard;
+    return output_of(previous).value().row(0).to(DType::f32);
   }
 
   const Tensor& weights() const override { return weights_; }
@@ -127,6 +129,15 @@ class CachedDecoder : public IncrementalDecoder {
   }
 
  private:
+  // [1, R, E]
+  Var output_of(const Tensor& previous) {
+    Var x = model_.embed_target(previous.reshape({1, previous.size(0)}), position_++);
+    TransformerDecoderOutput out =
+        model_.decoder.step(x, caches_, {.memory_mask = mask_, .weights = weights_wanted_});
+    weights_ = out.weights.defined() ? out.weights.row(0).to(DType::f32) : Tensor();
+    return out.output;
+  }
+
   const TransformerSeq2Seq& model_;
   bool weights_wanted_;
   Tensor mask_;             // of the rows

@@ -173,6 +173,14 @@ void PackedDecoder::step_best(const Tensor& previous, const std::vector<int32_t>
   best_.take(R_, best.i32());
 }
 
+Tensor PackedDecoder::readouts(const Tensor& previous) {
+  take_words(previous);
+  no_logits_ = true;
+  team_.run(job_);
+  no_logits_ = false;
+  return readout_.rows(0, R_);
+}
+
 // Context and weights of some rows. The kernel takes one query at a time: rows of a beam share their sentence's
 // keys.
 void PackedDecoder::attend(const Share& rows) {
@@ -258,6 +266,7 @@ void PackedDecoder::run_step(int member) {
   if (!w.context_first) attend(rows);
   read_out(rows);
   team_.wait();
+  if (no_logits_) return;
 
   // 5. the logits
   if (best_only_) return best_.find(w.out, R, readout_.f32(), H, member, members);

@@ -45,6 +45,7 @@ class PackedDecoder : public IncrementalDecoder {
                 const IncrementalOptions& options);
   const Tensor& step(const Tensor& previous) override;
   void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best) override;
+  Tensor readouts(const Tensor& previous) override;
   const Tensor& weights() const override { return weights_view_; }
   void select(const std::vector<int64_t>& rows) override;
 
@@ -69,7 +70,7 @@ class PackedDecoder : public IncrementalDecoder {
   Tensor input_, input_spare_, of_input_, state_, state_spare_, of_state_, of_state_spare_, context_,
       readout_;
   BestWords best_;
-  bool best_only_ = false;  // of this step
+  bool best_only_ = false, no_logits_ = false;  // of this step
   Tensor logits_, logits_view_, alignment_, weights_view_;
 };
 

@@ -153,6 +153,13 @@ const Tensor& PackedTransformer::step(const Tensor& previous) {
   return logits_view_;
 }
 
+Tensor PackedTransformer::readouts(const Tensor& previous) {
+  no_logits_ = true;
+  step(previous);
+  no_logits_ = false;
+  return (w_->norm_first ? normed_ : x_).rows(0, R_);
+}
+
 // Keys and values of the word join those of its row, which it looks at.
 void PackedTransformer::look_back(size_t layer, int member, const Share& rows) {
   const TransformerWeights& w = *w_;
@@ -249,6 +256,7 @@ void PackedTransformer::run_step(int member) {
     join(l.norms[2], after, rows);
     team_.wait();
   }
+  if (no_logits_) return;
   w.out.matrix.product(R_, taken.f32(), w.E, w.out.bias, logits_.f32(), member, members);
 }
 

@@ -45,6 +45,7 @@ class PackedTransformer : public IncrementalDecoder {
   PackedTransformer(const TransformerSeq2Seq& model, std::shared_ptr<const TransformerWeights> weights,
                     const Tensor& source, const Tensor& lengths, const IncrementalOptions& options);
   const Tensor& step(const Tensor& previous) override;
+  Tensor readouts(const Tensor& previous) override;
   const Tensor& weights() const override { return weights_view_; }
   void select(const std::vector<int64_t>& rows) override;
 
@@ -67,7 +68,7 @@ class PackedTransformer : public IncrementalDecoder {
   std::shared_ptr<const TransformerWeights> w_;
   Team team_;
   std::function<void(int)> job_;
-  bool weights_wanted_;
+  bool weights_wanted_, no_logits_ = false;
   RowSentences sentences_;
   std::vector<int64_t> begin_;      // of each sentence among the rows of source_
   std::vector<KeysValues> source_;  // by layer: [words of all sentences, E]
