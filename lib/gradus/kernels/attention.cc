@@ -174,8 +174,8 @@ void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, con
 template <class T>
 void multiplicative_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations,
                               const T* q, T scale, const uint8_t* mask, T* weights, T* context,
-                              int64_t context_stride) {
-  attend(S, B, B, Da, annotations, mask, weights, context, context_stride,
+                              int64_t context_stride, int64_t queries) {
+  attend(S, B, queries == kAllQueries ? B : queries, Da, annotations, mask, weights, context, context_stride,
          [&](int64_t b, int64_t s)
              HWY_ATTR { return scale * dot_lanes(q + b * D, keys + (s * B + b) * D, D); });
 }
@@ -206,7 +206,7 @@ GRADUS_KERNEL(additive_attention, 13);
 GRADUS_KERNEL(additive_attention_backward, 17);
 GRADUS_PLAIN_KERNEL(exp_of_double, 3);
 GRADUS_PLAIN_KERNEL(additive_attention_of_exp, 9);
-GRADUS_KERNEL(multiplicative_attention, 12);
+GRADUS_KERNEL(multiplicative_attention, 13);
 GRADUS_KERNEL(multiplicative_attention_backward, 15);
 
 }  // namespace gradus::kernels
