@@ -63,9 +63,9 @@ HWY_INLINE void attend(int64_t S, int64_t B, int64_t queries, int64_t D, const T
   const auto real_of = [&](int64_t b) { return mask ? mask + b * S : nullptr; };
   for (int64_t first = 0; first < queries; first += together) {
     const int64_t end = std::min(queries, first + together);
-    for (int64_t b = first; b < end; ++b) {
-      const uint8_t* real = real_of(b);
-      for (int64_t s = 0; s < S; ++s) {
+    for (int64_t s = 0; s < S; ++s) {
+      for (int64_t b = first; b < end; ++b) {
+        const uint8_t* real = real_of(b);
         weights[b * S + s] = real && !real[s] ? -std::numeric_limits<T>::infinity() : score(b, s);
       }
     }
