@@ -29,6 +29,7 @@ struct Kind {
   std::string readout = "tanh";
   double temperature = 1;
   bool reverse = false;
+  int64_t top_k = 0;
 };
 
 const std::vector<Kind>& kinds() {
@@ -56,6 +57,17 @@ const std::vector<Kind>& kinds() {
       {"bahdanau", "auto", true, true, 1, "tanh", 0.5},
       {"concat", "auto", true, true, 1, "tanh", 0.5},
       {"scaled_dot", "auto", true, true, 1, "tanh", 2},
+      // By the attention's own steps.
+      {"location"},
+      {"location", "luong"},
+      {"location-aware"},
+      {"coverage"},
+      {"coverage", "luong", true, true, 2},
+      {"local-m"},
+      {"local-p"},
+      {"multihead"},
+      {"multihead", "luong", false, true, 1, "maxout"},
+      {"general", "luong", true, true, 1, "tanh", 1, false, 2},
   };
   return all;
 }
@@ -75,6 +87,8 @@ nn::Seq2Seq model_of(const Kind& kind, uint64_t seed = 21) {
   c.rnn.num_layers = kind.layers;
   c.readout = kind.readout;
   c.attention_options.temperature = kind.temperature;
+  c.attention_options.heads = 2;
+  c.attention_options.top_k = kind.top_k;
   Rng rng(seed);
   nn::Seq2Seq model(c, rng);
   model.output.weight.update([](const Tensor& w) {
