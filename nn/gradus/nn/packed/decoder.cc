@@ -11,7 +11,7 @@ namespace gradus::nn {
 namespace packed {
 namespace {
 
-// The sizes that a step takes for granted; where they do not fit, the attention's own step says what is wrong.
+// The sizes that a step takes for granted; where they do not fit, the composed way says what is wrong.
 bool fits_sizes(const ScoreForm& f, int64_t H, int64_t D) {
   int64_t A = f.query.defined() ? f.query.rows() : H;
   if (f.query.defined() && f.query.columns() != H) return false;
@@ -47,8 +47,12 @@ void reorder(Tensor& x, Tensor& spare, const std::vector<int64_t>& rows, int64_t
 
 bool DecoderWeights::fits(const Decoder& decoder, const Linear& output) {
   const RecurrentDecoder* d = as_recurrent(decoder);
-  return d && d->above.empty() && d->cell.type.is_plain_gru() && is_f32(d->cell.weight_hh) &&
-         is_f32(output.weight) && is_f32(d->embedding.weight);
+  if (!d || !d->above.empty() || !d->cell.type.is_plain_gru() || !is_f32(d->cell.weight_hh) ||
+      !is_f32(output.weight) || !is_f32(d->embedding.weight))
+    return false;
+  NoGrad guard;
+  const FormedAttention* formed = d->attention ? as_formed(*d->attention) : nullptr;
+  return !formed || fits_sizes(formed->tempered_form(), d->cell.hidden_size(), d->context_size);
 }
 
 DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_layer, const Layout& layout) {
@@ -60,7 +64,7 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
   if (d.attention) {
     NoGrad guard;
     const FormedAttention* formed = as_formed(*d.attention);
-    if (formed && !formed->cuts() && fits_sizes(formed->tempered_form(), H, d.context_size)) {
+    if (formed && !formed->cuts()) {
       form = formed->tempered_form();
       query_weight = form->query;
       key_weight = form->key;

@@ -87,73 +87,57 @@ TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, const La
   out = rows_of(model.output_weight, model.output_bias, 0, V, layout);
 }
 
-TransformerRows::TransformerRows(const TransformerWeights& w, int64_t most, int64_t positions, Team& team)
-    : w_(w), team_(team) {
-  auto rows_of = [&](int64_t n) { return Tensor({most, n}, DType::f32); };
-  x_ = rows_of(w.E);
-  normed_ = rows_of(w.E);
-  projected_ = rows_of(3 * w.E);
-  found_ = rows_of(w.E);
-  result_ = rows_of(w.E);
-  hidden_ = rows_of(w.F);
-  stats_ = rows_of(2);
-  make_room(positions);
+void PackedTransformer::normalise(const Norm& norm, const Tensor& from, const Tensor& to, const Share& rows) {
+  int64_t at = rows.begin * w_->E;
+  kernels::layer_norm(rows.end - rows.begin, w_->E, from.f32() + at, w_->E, norm.weight, norm.bias, norm.eps,
+                      false, to.f32() + at, w_->E, stats_.f32() + 2 * rows.begin);
 }
 
-void TransformerRows::make_room(int64_t positions) {
-  scores_ = Tensor({team_.size(), w_.heads * positions}, DType::f32);
-}
-
-void TransformerRows::normalise(const Norm& norm, const Tensor& from, const Tensor& to, const Share& rows) {
-  int64_t at = rows.begin * w_.E;
-  kernels::layer_norm(rows.end - rows.begin, w_.E, from.f32() + at, w_.E, norm.weight, norm.bias, norm.eps,
-                      false, to.f32() + at, w_.E, stats_.f32() + 2 * rows.begin);
-}
-
-void TransformerRows::begin(const Norm& norm, const Share& rows) {
-  if (w_.norm_first) normalise(norm, x_, normed_, rows);
+void PackedTransformer::begin(const Norm& norm, const Share& rows) {
+  if (w_->norm_first) normalise(norm, x_, normed_, rows);
   team_.wait();
 }
 
 // A part's result joins the sum: pre-LN as it is, post-LN normalised.
-void TransformerRows::join(const Norm& norm, const Share& rows) {
-  int64_t at = rows.begin * w_.E, n = (rows.end - rows.begin) * w_.E;
-  if (w_.norm_first) return kernels::add_into(result_.f32() + at, x_.f32() + at, n);
+void PackedTransformer::join(const Norm& norm, const Share& rows) {
+  int64_t at = rows.begin * w_->E, n = (rows.end - rows.begin) * w_->E;
+  if (w_->norm_first) return kernels::add_into(result_.f32() + at, x_.f32() + at, n);
   kernels::add_into(x_.f32() + at, result_.f32() + at, n);
   normalise(norm, result_, x_, rows);
 }
 
-void TransformerRows::multiply(const Product& p, int64_t R, const Tensor& x, const Tensor& to, int member) {
+void PackedTransformer::multiply(const Product& p, int64_t R, const Tensor& x, const Tensor& to, int member) {
   p.matrix.product(R, x.f32(), x.size(1), p.bias, to.f32(), member, team_.size());
   team_.wait();
 }
 
-void TransformerRows::attend(const TransformerWeights::Attention& part, int64_t R, int member,
+void PackedTransformer::attend(const TransformerWeights::Attention& part, int64_t R, int member,
                              const std::function<void(int64_t r)>& look) {
   const Share rows(R, member, team_.size());
   begin(part.norm, rows);
-  multiply(part.in, R, w_.norm_first ? normed_ : x_, projected_, member);
+  multiply(part.in, R, w_->norm_first ? normed_ : x_, projected_, member);
   for (int64_t r = rows.begin; r < rows.end; ++r) look(r);
   team_.wait();
   multiply(part.out, R, found_, result_, member);
   join(part.norm, rows);
 }
 
-const float* TransformerRows::look_at(int64_t S, const float* keys, const float* values, int64_t stride,
-                                      int64_t r, const float* query, int member) {
-  const int64_t d = w_.E / w_.heads;
+// What row r finds at S positions, keys `stride` apart and values behind them -> weights [heads, S].
+const float* PackedTransformer::look_at(int64_t S, const float* keys, int64_t stride, int64_t r,
+                                        const float* query, int member) {
+  const int64_t d = w_->E / w_->heads;
   float* scores = scores_.f32() + member * scores_.size(1);
   // Heads stand beside each other, like the sentences of a batch.
-  kernels::multiplicative_attention(S, stride / d, d, d, keys, values, query, w_.scale, nullptr, scores,
-                                    found_.f32() + r * w_.E, d, w_.heads);
+  kernels::multiplicative_attention(S, stride / d, d, d, keys, keys + w_->E, query, w_->scale, nullptr, scores,
+                                    found_.f32() + r * w_->E, d, w_->heads);
   return scores;
 }
 
-void TransformerRows::feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member) {
+void PackedTransformer::feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member) {
   const Share rows(R, member, team_.size());
   begin(part.norm, rows);
-  multiply(part.up, R, w_.norm_first ? normed_ : x_, hidden_, member);
-  float *from = hidden_.f32() + rows.begin * w_.F, *to = hidden_.f32() + rows.end * w_.F;
+  multiply(part.up, R, w_->norm_first ? normed_ : x_, hidden_, member);
+  float *from = hidden_.f32() + rows.begin * w_->F, *to = hidden_.f32() + rows.end * w_->F;
   if (!part.gelu)
     std::transform(from, to, from, [](float v) { return v > 0 ? v : 0.0f; });
   else
@@ -165,7 +149,7 @@ void TransformerRows::feed_forward(const TransformerWeights::FeedForward& part, 
   join(part.norm, rows);
 }
 
-const float* TransformerRows::finish(const std::optional<Norm>& norm, int64_t R, int member) {
+const float* PackedTransformer::finish(const std::optional<Norm>& norm, int64_t R, int member) {
   if (norm) normalise(*norm, x_, normed_, Share(R, member, team_.size()));
   team_.wait();
   return (norm ? normed_ : x_).f32();
@@ -199,7 +183,15 @@ PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
   source_.assign(w_->decoder.size(), Tensor());
   for (Tensor& t : source_) t = Tensor({begin_.back(), 2 * w_->E}, DType::f32);
   target_.resize(w_->decoder.size());
-  rows_.emplace(*w_, largest, S_, team_);
+  auto rows_of = [&](int64_t n) { return Tensor({largest, n}, DType::f32); };
+  x_ = rows_of(w_->E);
+  normed_ = rows_of(w_->E);
+  projected_ = rows_of(3 * w_->E);
+  found_ = rows_of(w_->E);
+  result_ = rows_of(w_->E);
+  hidden_ = rows_of(w_->F);
+  stats_ = rows_of(2);
+  scores_ = Tensor({team_.size(), w_->heads * S_}, DType::f32);
   for (size_t i = 1; i < groups.size(); ++i) read(source, groups[i - 1], groups[i]);
   if (weights_wanted_) alignment_ = Tensor({most_, S_}, DType::f32);
   place_.resize(static_cast<size_t>(B));
@@ -216,23 +208,23 @@ void PackedTransformer::read(const Tensor& ids, int64_t first, int64_t end) {
   for (int64_t b = first; b < end; ++b)
     for (int64_t s = 0; s < begin_[static_cast<size_t>(b) + 1] - begin_[static_cast<size_t>(b)]; ++s) {
       embed(model_.source_embedding, ids.i32()[s * ids.size(1) + b], row_of(positions, s), E,
-            rows_->row(static_cast<int64_t>(sentence.size())));
+            x_.f32() + static_cast<int64_t>(sentence.size()) * E);
       sentence.push_back(b);
     }
   const int64_t R = static_cast<int64_t>(sentence.size());
   team_.run([&](int member) {
     for (const TransformerWeights::EncoderLayer& l : w.encoder) {
-      rows_->attend(l.own, R, member, [&](int64_t r) {
+      attend(l.own, R, member, [&](int64_t r) {
         const size_t b = static_cast<size_t>(sentence[static_cast<size_t>(r)]);
-        const float* keys = rows_->projected(begin_[b] - start) + E;
-        rows_->look_at(begin_[b + 1] - begin_[b], keys, keys + E, 3 * E, r, rows_->projected(r), member);
+        const float* keys = projected(begin_[b] - start) + E;
+        look_at(begin_[b + 1] - begin_[b], keys, 3 * E, r, projected(r), member);
       });
-      rows_->feed_forward(l.forward, R, member);
+      feed_forward(l.forward, R, member);
     }
-    const float* read = rows_->finish(w.encoder_norm, R, member);
+    const float* out = finish(w.encoder_norm, R, member);
     for (size_t i = 0; i < source_.size(); ++i) {
       const Product& memory = w.decoder[i].memory;
-      memory.matrix.product(R, read, E, memory.bias, source_[i].f32() + start * 2 * E, member, team_.size());
+      memory.matrix.product(R, out, E, memory.bias, source_[i].f32() + start * 2 * E, member, team_.size());
     }
   });
 }
@@ -254,7 +246,7 @@ void PackedTransformer::make_room() {
     old = larger;
   }
   room_ = room;
-  rows_->make_room(std::max(room_, S_));
+  scores_ = Tensor({team_.size(), w_->heads * std::max(room_, S_)}, DType::f32);
 }
 
 void PackedTransformer::take_words(const Tensor& previous) {
@@ -264,7 +256,7 @@ void PackedTransformer::take_words(const Tensor& previous) {
   make_room();
   const Tensor position = positions_of(model_.target_positions, length_, 1);
   for (int64_t r = 0; r < R_; ++r)
-    embed(model_.target_embedding, previous.i32()[r], row_of(position, 0), w_->E, rows_->row(r));
+    embed(model_.target_embedding, previous.i32()[r], row_of(position, 0), w_->E, x_.f32() + r * w_->E);
 }
 
 const Tensor& PackedTransformer::step(const Tensor& previous) {
@@ -292,10 +284,10 @@ void PackedTransformer::step_best(const Tensor& previous, const std::vector<int3
 // Keys and values of the word join those of its row, which it looks at.
 void PackedTransformer::look_back(size_t layer, int member, int64_t r) {
   const int64_t E = w_->E;
-  const float* qkv = rows_->projected(r);
+  const float* qkv = projected(r);
   float* keys = target_[layer].f32() + place_[static_cast<size_t>(r)] * room_ * 2 * E;
   std::copy_n(qkv + E, 2 * E, keys + length_ * 2 * E);
-  rows_->look_at(length_ + 1, keys, keys + E, 2 * E, r, qkv, member);
+  look_at(length_ + 1, keys, 2 * E, r, qkv, member);
 }
 
 void PackedTransformer::look_at_source(size_t layer, int member, int64_t r) {
@@ -304,7 +296,7 @@ void PackedTransformer::look_at_source(size_t layer, int member, int64_t r) {
   const int64_t S = begin_[b + 1] - begin_[b];
   const float* keys = source_[layer].f32() + begin_[b] * 2 * E;
   // Queries alone stand there, row after row.
-  const float* scores = rows_->look_at(S, keys, keys + E, 2 * E, r, rows_->projected(0) + r * E, member);
+  const float* scores = look_at(S, keys, 2 * E, r, projected(0) + r * E, member);
   if (layer + 1 < source_.size() || !weights_wanted_) return;
   float* mean = alignment_.f32() + r * S_;
   std::fill_n(mean, S_, 0.0f);
@@ -316,11 +308,11 @@ void PackedTransformer::run_step(int member) {
   const TransformerWeights& w = *w_;
   for (size_t i = 0; i < w.decoder.size(); ++i) {
     const TransformerWeights::DecoderLayer& l = w.decoder[i];
-    rows_->attend(l.own, R_, member, [=, this](int64_t r) { look_back(i, member, r); });
-    rows_->attend(l.source, R_, member, [=, this](int64_t r) { look_at_source(i, member, r); });
-    rows_->feed_forward(l.forward, R_, member);
+    attend(l.own, R_, member, [=, this](int64_t r) { look_back(i, member, r); });
+    attend(l.source, R_, member, [=, this](int64_t r) { look_at_source(i, member, r); });
+    feed_forward(l.forward, R_, member);
   }
-  const float* x = rows_->finish(w.decoder_norm, R_, member);
+  const float* x = finish(w.decoder_norm, R_, member);
   if (best_only_) return best_.find(w.out.matrix, R_, x, w.E, member, team_.size());
   w.out.matrix.product(R_, x, w.E, w.out.bias, logits_.f32(), member, team_.size());
 }

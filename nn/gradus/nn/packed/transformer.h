@@ -51,40 +51,6 @@ struct TransformerWeights {
   TransformerWeights(const TransformerSeq2Seq& model, const Layout& layout);
 };
 
-/// Rows of words on their way through the layers, those of sources or of a step. All members of the team call
-/// each part together; between parts a member touches its own rows alone.
-class TransformerRows {
- public:
-  /// For up to `most` rows that look at up to `positions` others.
-  TransformerRows(const TransformerWeights& weights, int64_t most, int64_t positions, Team& team);
-  float* row(int64_t r) const { return x_.f32() + r * w_.E; }  ///< where it comes in
-  /// look(r) is called once for each row, when its queries are there.
-  void attend(const TransformerWeights::Attention& part, int64_t R, int member,
-              const std::function<void(int64_t r)>& look);
-  const float* projected(int64_t r) const { return projected_.f32() + r * 3 * w_.E; }
-  /// For `look`: what row r finds at S positions, keys and values there `stride` apart -> weights [heads, S].
-  const float* look_at(int64_t S, const float* keys, const float* values, int64_t stride, int64_t r,
-                       const float* query, int member);
-  void feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member);
-  /// What comes out [R, E], when all members are there.
-  const float* finish(const std::optional<TransformerWeights::Norm>& norm, int64_t R, int member);
-  /// More positions to look at than before.
-  void make_room(int64_t positions);
-
- private:
-  void begin(const TransformerWeights::Norm& norm, const Share& rows);
-  void join(const TransformerWeights::Norm& norm, const Share& rows);
-  void normalise(const TransformerWeights::Norm& norm, const Tensor& from, const Tensor& to,
-                 const Share& rows);
-  void multiply(const TransformerWeights::Product& p, int64_t R, const Tensor& x, const Tensor& to, int member);
-
-  const TransformerWeights& w_;
-  Team& team_;
-  // By row: the sum that goes through the layers, what a part takes of it (pre-LN), its queries, keys and
-  // values, what heads found, a part's result, the feed-forward part's hidden layer.
-  Tensor x_, normed_, projected_, found_, result_, hidden_, stats_, scores_;
-};
-
 /// Decoding by these weights. Keys and values of the source stand once for each sentence, those of the target
 /// once for each row. A step allocates only where the words outgrow the room for them, which doubles then.
 class PackedTransformer : public IncrementalDecoder {
@@ -106,6 +72,21 @@ class PackedTransformer : public IncrementalDecoder {
   void make_room();
   void set_rows(int64_t R);
 
+  // R rows of words on their way through the layers, those of sources or of a step. All members call each part
+  // together; between parts a member touches its own rows alone. look(r) is called once for each row, when its
+  // queries are there.
+  void attend(const TransformerWeights::Attention& part, int64_t R, int member,
+              const std::function<void(int64_t r)>& look);
+  const float* look_at(int64_t S, const float* keys, int64_t stride, int64_t r, const float* query, int member);
+  void feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member);
+  const float* finish(const std::optional<TransformerWeights::Norm>& norm, int64_t R, int member);
+  void begin(const TransformerWeights::Norm& norm, const Share& rows);
+  void join(const TransformerWeights::Norm& norm, const Share& rows);
+  void normalise(const TransformerWeights::Norm& norm, const Tensor& from, const Tensor& to,
+                 const Share& rows);
+  void multiply(const TransformerWeights::Product& p, int64_t R, const Tensor& x, const Tensor& to, int member);
+  float* projected(int64_t r) const { return projected_.f32() + r * 3 * w_->E; }
+
   const TransformerSeq2Seq& model_;
   std::shared_ptr<const TransformerWeights> w_;
   Team team_;
@@ -118,7 +99,9 @@ class PackedTransformer : public IncrementalDecoder {
   std::vector<Tensor> source_, target_;
   std::vector<int64_t> place_;  // of each row in target_
   int64_t S_ = 0, most_, R_ = 0, room_ = 0, length_ = 0;
-  std::optional<TransformerRows> rows_;
+  // By row: the sum that goes through the layers, what a part takes of it (pre-LN), its queries, keys and
+  // values, what heads found, a part's result, the feed-forward part's hidden layer.
+  Tensor x_, normed_, projected_, found_, result_, hidden_, stats_, scores_;
   BestWords best_;
   bool best_only_ = false;  // of this step
   Tensor logits_, logits_view_, alignment_, weights_view_;
