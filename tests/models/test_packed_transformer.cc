@@ -178,7 +178,8 @@ TEST_CASE("a greedy search of a Transformer without scores takes the same words"
     Sources in = sources(9);
     auto with = nn::translate(model, in.ids, in.lengths, {.max_length = 15});
     for (ThreadPool* threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
-      auto without = nn::translate(model, in.ids, in.lengths, {.max_length = 15, .scores = false, .pool = threads});
+      auto without =
+          nn::translate(model, in.ids, in.lengths, {.max_length = 15, .scores = false, .pool = threads});
       for (size_t b = 0; b < 9; ++b) CHECK(without[b][0].tokens == with[b][0].tokens);
     }
   }

@@ -118,7 +118,8 @@ bool vnni_ready() {
 }
 
 // The instruction itself: of its intrinsic some compilers make twice as many moves between registers.
-__attribute__((target("avx512f,avx512vnni"), always_inline)) inline __m512i plus_products(__m512i sum, __m512i x,
+__attribute__((target("avx512f,avx512vnni"), always_inline)) inline __m512i plus_products(__m512i sum,
+                                                                                          __m512i x,
                                                                                           __m512i w) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
   return sum;

@@ -20,10 +20,10 @@ namespace gradus::nn::packed {
 /// attention is its `own`, which makes contexts).
 struct DecoderWeights {
   int64_t E, H, A, V;
-  std::optional<ScoreForm> form;  ///< of scores / temperature; none without attention, and where it is `own`
+  std::optional<ScoreForm> form;   ///< of scores / temperature; none without attention, and where it is `own`
   const Attention* own = nullptr;  ///< one that the kernels do not have: it takes its own steps, row by row
-  bool context_first;             ///< Bahdanau's order (and no attention at all): the context enters the cell
-  bool feed;                      ///< input feeding
+  bool context_first;  ///< Bahdanau's order (and no attention at all): the context enters the cell
+  bool feed;           ///< input feeding
   /// Length of a value: 3H + Q where it enters the cell and the readout, Q in Luong's order.
   int64_t context;
   const Embedding* embedding;

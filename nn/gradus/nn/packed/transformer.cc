@@ -40,8 +40,8 @@ TransformerWeights::FeedForward forward_of(const FeedForward& f, const LayerNorm
 // The input's rows of the first `parts` of queries, keys and values.
 TransformerWeights::Attention attention_of(const MultiheadAttention& a, int64_t parts, const LayerNorm& norm,
                                            const Layout& layout) {
-  return {rows_of(a.in_proj_weight, a.in_proj_bias, 0, parts * a.embed_dim, layout), whole(a.out_proj, layout),
-          norm_of(norm)};
+  return {rows_of(a.in_proj_weight, a.in_proj_bias, 0, parts * a.embed_dim, layout),
+          whole(a.out_proj, layout), norm_of(norm)};
 }
 
 // A word's vector, scaled, and its position's.
@@ -78,7 +78,8 @@ TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, const La
         {attention_of(l.self_attn, 3, l.norm1, layout), forward_of(l.feed_forward, l.norm2, layout)});
   for (const TransformerDecoderLayer& l : model.decoder.layers) {
     const MultiheadAttention& source = l.multihead_attn;
-    decoder.push_back({attention_of(l.self_attn, 3, l.norm1, layout), attention_of(source, 1, l.norm2, layout),
+    decoder.push_back({attention_of(l.self_attn, 3, l.norm1, layout),
+                       attention_of(source, 1, l.norm2, layout),
                        rows_of(source.in_proj_weight, source.in_proj_bias, E, 3 * E, layout),
                        forward_of(l.feed_forward, l.norm3, layout)});
   }
@@ -112,7 +113,7 @@ void PackedTransformer::multiply(const Product& p, int64_t R, const Tensor& x, c
 }
 
 void PackedTransformer::attend(const TransformerWeights::Attention& part, int64_t R, int member,
-                             const std::function<void(int64_t r)>& look) {
+                               const std::function<void(int64_t r)>& look) {
   const Share rows(R, member, team_.size());
   begin(part.norm, rows);
   multiply(part.in, R, w_->norm_first ? normed_ : x_, projected_, member);
@@ -128,8 +129,8 @@ const float* PackedTransformer::look_at(int64_t S, const float* keys, int64_t st
   const int64_t d = w_->E / w_->heads;
   float* scores = scores_.f32() + member * scores_.size(1);
   // Heads stand beside each other, like the sentences of a batch.
-  kernels::multiplicative_attention(S, stride / d, d, d, keys, keys + w_->E, query, w_->scale, nullptr, scores,
-                                    found_.f32() + r * w_->E, d, w_->heads);
+  kernels::multiplicative_attention(S, stride / d, d, d, keys, keys + w_->E, query, w_->scale, nullptr,
+                                    scores, found_.f32() + r * w_->E, d, w_->heads);
   return scores;
 }
 

@@ -77,14 +77,16 @@ class PackedTransformer : public IncrementalDecoder {
   // queries are there.
   void attend(const TransformerWeights::Attention& part, int64_t R, int member,
               const std::function<void(int64_t r)>& look);
-  const float* look_at(int64_t S, const float* keys, int64_t stride, int64_t r, const float* query, int member);
+  const float* look_at(int64_t S, const float* keys, int64_t stride, int64_t r, const float* query,
+                       int member);
   void feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member);
   const float* finish(const std::optional<TransformerWeights::Norm>& norm, int64_t R, int member);
   void begin(const TransformerWeights::Norm& norm, const Share& rows);
   void join(const TransformerWeights::Norm& norm, const Share& rows);
   void normalise(const TransformerWeights::Norm& norm, const Tensor& from, const Tensor& to,
                  const Share& rows);
-  void multiply(const TransformerWeights::Product& p, int64_t R, const Tensor& x, const Tensor& to, int member);
+  void multiply(const TransformerWeights::Product& p, int64_t R, const Tensor& x, const Tensor& to,
+                int member);
   float* projected(int64_t r) const { return projected_.f32() + r * 3 * w_->E; }
 
   const TransformerSeq2Seq& model_;
