@@ -127,7 +127,7 @@ struct TranslateCommand {
   gradus::nn::SearchOptions search;
   LookOptions look;
   SteeringOptions steering;
-  int64_t n_best = 1;
+  int64_t n_best = 1, together = 64;
   std::string mbr;       ///< chrf or bleu: minimum Bayes risk over samples; empty: none
   int64_t samples = 32;  ///< for it
   bool map = false, scores = false, alignments = false;

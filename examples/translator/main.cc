@@ -198,6 +198,11 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
   add_look_options(c, o.look);
   c.option("--max-length", o.search.max_length, "Words at most (default: twice the source and 10)")
       .range(1, 100000);
+  c.option("--batch-size", o.together,
+           "Lines translated together at most, of like lengths; each of --threads has some of its own while "
+           "there are enough")
+      .show_default()
+      .range(1, 1000);
   c.option("--n-best", o.n_best, "Translations of a sentence, best first, a line each")
       .show_default()
       .range(1, 100);

@@ -206,7 +206,8 @@ class Translator {
       options.sentences.push_back(line.told);
     }
     if (!o_.steering.any() && !o_.prefix_column) options.sentences.clear();
-    auto found = steering_.translate(*generator_, sources, options, {.threads = o_.common.threads});
+    auto found = steering_.translate(*generator_, sources, options,
+                                     {.threads = o_.common.threads, .together = o_.together});
     if (o_.mbr.empty()) return found;
     const bool lowercase = model_.config.lowercase();
     const Metric utility = o_.mbr == "chrf" ? chrf_metric({.lowercase = lowercase})

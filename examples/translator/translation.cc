@@ -31,20 +31,18 @@ Translation to_translation(const Model& model, const nn::Hypothesis& h, const Se
   return out;
 }
 
-constexpr size_t kBatch = 64;  // sentences translated together
-
 // Which of the sentences, in their order by falling length, go together: [begin, end).
 struct Together {
   size_t begin, end;
   int64_t max_length;  // target words; 0: the search's own rule
 };
 
-// Fewer of long ones, since what a search keeps of a sentence grows with the square of its length. Where
-// learned positions end so do translations, and only those: a sentence's limit does not depend on who it is
-// translated with.
-std::vector<Together> batches_of(const std::vector<size_t>& words, int64_t most_positions,
+// Up to `most`, and fewer of long ones, since what a search keeps of a sentence grows with the square of its
+// length. Where learned positions end so do translations, and only those: a sentence's limit does not depend on
+// who it is translated with.
+std::vector<Together> batches_of(const std::vector<size_t>& words, size_t most, int64_t most_positions,
                                  const nn::SearchOptions& options) {
-  constexpr size_t kAllTogether = 512;  // words, up to which kBatch sentences are
+  constexpr size_t kAllTogether = 512;  // words, up to which so many are
   auto limit = [&](size_t i) {
     int64_t own = nn::max_target_length(static_cast<int64_t>(words[i]) + 1, options);
     return most_positions > 0 && own > most_positions ? most_positions : options.max_length;
@@ -54,7 +52,7 @@ std::vector<Together> batches_of(const std::vector<size_t>& words, int64_t most_
     bool fits = !out.empty() && limit(i) == out.back().max_length;
     if (fits) {
       size_t longest = std::max(words[out.back().begin], kAllTogether);
-      fits = (i - out.back().begin) * longest * longest < kBatch * kAllTogether * kAllTogether;
+      fits = (i - out.back().begin) * longest * longest < most * kAllTogether * kAllTogether;
     }
     if (!fits) out.push_back({i, i, limit(i)});
     ++out.back().end;
@@ -76,7 +74,8 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
   std::vector<std::vector<Translation>> out(sources.size());
   std::vector<size_t> lengths;
   for (size_t i : order) lengths.push_back(sources[i].pieces.size());
-  const std::vector<Together> batches = batches_of(lengths, model.most_positions(), options);
+  const std::vector<Together> batches =
+      batches_of(lengths, static_cast<size_t>(work.together), model.most_positions(), options);
   gradus::ThreadPool all(std::max(1, work.threads)), caller(1);
   // Batches for each thread; but `watch` is called by one.
   const bool whole = batches.size() >= static_cast<size_t>(all.size()) && !options.watch;

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include <gradus/nn/search.h>
 #include <gradus/nn/module.h>
 #include <gradus/nn/search.h>
 #include <gradus/nn/seq2seq.h>

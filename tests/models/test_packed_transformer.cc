@@ -143,6 +143,48 @@ TEST_CASE("both ways of a Transformer translate alike, alone, in a batch and on 
     }
 }
 
+TEST_CASE("neither neighbours in the batch nor threads change a bit of a Transformer's translations") {
+  ThreadPool pool(2), three(3);
+  for (const nn::TransformerConfig& c : configs())
+    for (bool int8 : {false, true}) {
+      CAPTURE(c.norm_first);
+      CAPTURE(int8);
+      nn::TransformerSeq2Seq model = model_of(c);
+      auto generator = model.generator({.int8 = int8});
+      Sources in = sources(40);  // more than one group of words
+      nn::SearchOptions options{.beam_size = 2, .max_length = 12};
+      auto all = nn::translate(*generator, in.ids, in.lengths, options);
+      for (ThreadPool* threads : {static_cast<ThreadPool*>(nullptr), &pool, &three})
+        for (int64_t b = 0; b < 40; b += 13) {
+          Sources one{Tensor({in.lengths.i32()[b], 1}, DType::i32), Tensor({1}, DType::i32)};
+          one.lengths.i32()[0] = in.lengths.i32()[b];
+          for (int64_t s = 0; s < one.ids.size(0); ++s) one.ids.i32()[s] = in.ids.i32()[s * 40 + b];
+          auto decoder = generator->start(one.ids, one.lengths,
+                                          {.rows_per_sentence = 2, .search_rows = 80, .pool = threads});
+          auto alone = nn::search(*decoder, one.lengths, options)[0];
+          REQUIRE(alone.size() == all[static_cast<size_t>(b)].size());
+          for (size_t k = 0; k < alone.size(); ++k) {
+            CHECK(alone[k].tokens == all[static_cast<size_t>(b)][k].tokens);
+            CHECK(alone[k].log_probability == all[static_cast<size_t>(b)][k].log_probability);
+          }
+        }
+    }
+}
+
+TEST_CASE("a greedy search of a Transformer without scores takes the same words") {
+  ThreadPool pool(2);
+  for (const nn::TransformerConfig& c : configs()) {
+    nn::TransformerSeq2Seq model = model_of(c);
+    Sources in = sources(9);
+    auto with = nn::translate(model, in.ids, in.lengths, {.max_length = 15});
+    for (ThreadPool* threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+      auto without =
+          nn::translate(model, in.ids, in.lengths, {.max_length = 15, .scores = false, .pool = threads});
+      for (size_t b = 0; b < 9; ++b) CHECK(without[b][0].tokens == with[b][0].tokens);
+    }
+  }
+}
+
 TEST_CASE("a Transformer in double is decoded by its layers; weights need not be kept") {
   nn::TransformerSeq2Seq model = model_of(configs()[0]);
   Sources in = sources(4);

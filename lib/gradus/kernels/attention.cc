@@ -58,16 +58,24 @@ template <class T, class Score>
 HWY_INLINE void attend(int64_t S, int64_t B, int64_t queries, int64_t D, const T* annotations,
                        const uint8_t* mask, T* weights, T* context, int64_t context_stride,
                        const Score& score) {
-  for (int64_t b = 0; b < queries; ++b, weights += S) {
-    const uint8_t* real = mask ? mask + b * S : nullptr;
+  // Some short ones together, such as heads: their softmaxes do not wait for each other.
+  const int64_t together = D <= 128 ? 8 : 1;
+  const auto real_of = [&](int64_t b) { return mask ? mask + b * S : nullptr; };
+  for (int64_t first = 0; first < queries; first += together) {
+    const int64_t end = std::min(queries, first + together);
     for (int64_t s = 0; s < S; ++s) {
-      weights[s] = real && !real[s] ? -std::numeric_limits<T>::infinity() : score(b, s);
+      for (int64_t b = first; b < end; ++b) {
+        const uint8_t* real = real_of(b);
+        weights[b * S + s] = real && !real[s] ? -std::numeric_limits<T>::infinity() : score(b, s);
+      }
     }
-    softmax_lanes(weights, S);
-    if (real) {
-      for (int64_t s = 0; s < S; ++s) weights[s] = real[s] ? weights[s] : T(0);
+    for (int64_t b = first; b < end; ++b) softmax_lanes(weights + b * S, S);
+    for (int64_t b = first; b < end; ++b) {
+      const uint8_t* real = real_of(b);
+      T* own = weights + b * S;
+      for (int64_t s = 0; real && s < S; ++s) own[s] = real[s] ? own[s] : T(0);
+      weighted_sum(S, D, annotations + b * D, B * D, own, real, context + b * context_stride);
     }
-    weighted_sum(S, D, annotations + b * D, B * D, weights, real, context + b * context_stride);
   }
 }
 
@@ -174,8 +182,8 @@ void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, con
 template <class T>
 void multiplicative_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations,
                               const T* q, T scale, const uint8_t* mask, T* weights, T* context,
-                              int64_t context_stride) {
-  attend(S, B, B, Da, annotations, mask, weights, context, context_stride,
+                              int64_t context_stride, int64_t queries) {
+  attend(S, B, queries == kAllQueries ? B : queries, Da, annotations, mask, weights, context, context_stride,
          [&](int64_t b, int64_t s)
              HWY_ATTR { return scale * dot_lanes(q + b * D, keys + (s * B + b) * D, D); });
 }
@@ -206,7 +214,7 @@ GRADUS_KERNEL(additive_attention, 13);
 GRADUS_KERNEL(additive_attention_backward, 17);
 GRADUS_PLAIN_KERNEL(exp_of_double, 3);
 GRADUS_PLAIN_KERNEL(additive_attention_of_exp, 9);
-GRADUS_KERNEL(multiplicative_attention, 12);
+GRADUS_KERNEL(multiplicative_attention, 13);
 GRADUS_KERNEL(multiplicative_attention_backward, 15);
 
 }  // namespace gradus::kernels

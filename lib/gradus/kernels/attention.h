@@ -42,11 +42,11 @@ void additive_attention_of_exp(int64_t S, int64_t A, int64_t D, const float* exp
 
 /// Multiplicative (Luong et al. 2015): e_bs = scale q_b . keys_sb with q [B, D], keys [S, B, D] and
 /// annotations [S, B, Da] -> weights [B, S], context [B, Da]. For dot the keys are the annotations themselves
-/// (same pointer).
+/// (same pointer). `queries` as above.
 template <class T>
 void multiplicative_attention(int64_t S, int64_t B, int64_t D, int64_t Da, const T* keys, const T* annotations,
                               const T* q, T scale, const uint8_t* mask, T* weights, T* context,
-                              int64_t context_stride);
+                              int64_t context_stride, int64_t queries = kAllQueries);
 /// Writes dq [B, D] = scale sum_s de_bs keys_sb, and ADDS dkeys [S, B, D] += scale de_bs q_b, dannotations +=
 /// a_bs dc_b (the two may be the same array; either may be null).
 template <class T>

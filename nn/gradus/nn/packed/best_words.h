@@ -6,6 +6,9 @@
 
 namespace gradus::nn::packed {
 
+/// What a step's caller wants of it. Readouts: what the output layer would be given.
+enum class Asked { logits, best, readouts };
+
 /// The most probable word of each row, for a greedy search: the logits are never all there.
 class BestWords {
  public:

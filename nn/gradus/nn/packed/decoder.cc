@@ -1,6 +1,7 @@
 #include <gradus/nn/packed/decoder.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <gradus/kernels/attention.h>
 #include <gradus/kernels/elementwise.h>
@@ -49,11 +50,9 @@ bool DecoderWeights::fits(const Decoder& decoder, const Linear& output) {
   if (!d || !d->above.empty() || !d->cell.type.is_plain_gru() || !is_f32(d->cell.weight_hh) ||
       !is_f32(output.weight) || !is_f32(d->embedding.weight))
     return false;
-  if (!d->attention) return true;
   NoGrad guard;
-  const FormedAttention* formed = as_formed(*d->attention);
-  return formed && formed->options.top_k == 0 && !formed->options.last_only &&
-         fits_sizes(formed->tempered_form(), d->cell.hidden_size(), d->context_size);
+  const FormedAttention* formed = d->attention ? as_formed(*d->attention) : nullptr;
+  return !formed || fits_sizes(formed->tempered_form(), d->cell.hidden_size(), d->context_size);
 }
 
 DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_layer, const Layout& layout) {
@@ -64,10 +63,15 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
   WeightPart query_weight, key_weight;
   if (d.attention) {
     NoGrad guard;
-    form = as_formed(*d.attention)->tempered_form();
-    query_weight = form->query;
-    key_weight = form->key;
-    A = query_weight.defined() ? query_weight.rows() : H;
+    const FormedAttention* formed = as_formed(*d.attention);
+    if (formed && !formed->cuts()) {
+      form = formed->tempered_form();
+      query_weight = form->query;
+      key_weight = form->key;
+      A = query_weight.defined() ? query_weight.rows() : H;
+    } else {
+      own = d.attention.get();
+    }
   }
   context_first = d.order == Order::before_cell;
   feed = d.input_feeding;
@@ -105,10 +109,21 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   job_ = [this](int member) { run_step(member); };
 
   // Without attention all final states stand where the one annotation would.
-  Tensor summary = (w.form ? source.summary() : source.final_states()).value();
-  Tensor annotations = w.form ? source.annotations.value() : summary;
+  const bool attends = w.form || w.own;
+  Tensor summary = (attends ? source.summary() : source.final_states()).value();
+  Tensor annotations = attends ? source.annotations.value() : summary;
   if (w.form) keys_ = w.key.defined() ? gathered(w.key, annotations, team_) : annotations;
-  values_ = gathered(w.value, annotations, team_);
+  if (!w.own) values_ = gathered(w.value, annotations, team_);
+  NoGrad guard;
+  for (size_t b = 0; w.own && b + 1 < begin_.size(); ++b) {
+    const int64_t S = begin_[b + 1] - begin_[b], D = annotations.size(1);
+    // By itself, so that no neighbour changes a bit. A source of no words has one that is not real.
+    Tensor own = S > 0 ? annotations.rows(begin_[b], begin_[b + 1]) : Tensor::zeros({1, D});
+    memories_.push_back(w.own->prepare(Var(own.reshape({own.size(0), 1, D})),
+                                       S > 0 ? Tensor() : Tensor::zeros({1, 1}, DType::u8)));
+    looked_.push_back(w.own->start(memories_.back()));
+  }
+  faults_.resize(static_cast<size_t>(team_.size()));
 
   const bool additive = w.form && w.form->kind == ScoreForm::Kind::additive;
   auto rows_of = [&](int64_t n) { return Tensor({most_, n}, DType::f32); };
@@ -130,7 +145,8 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   of_state_spare_ = rows_of(w.state.rows());
   context_ = rows_of(w.context);
   readout_ = rows_of(w.H);
-  if (w.form) alignment_ = rows_of(S_);
+  if (attends) alignment_ = rows_of(S_);
+  if (w.own) found_ = rows_of(w.value.columns());
 
   // s_0 = tanh(W_b summary + b), and what the first step needs of it.
   w.bridge.product(B, summary.f32(), summary.size(1), w.bridge_bias, state_.f32());
@@ -160,25 +176,28 @@ const Tensor& PackedDecoder::step(const Tensor& previous) {
     logits_ = Tensor({most_, w_->V}, DType::f32);
     logits_view_ = logits_.rows(0, R_);
   }
-  best_only_ = false;
-  team_.run(job_);
+  run(Asked::logits);
   return logits_view_;
 }
 
 void PackedDecoder::step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best) {
   take_words(previous);
   best_.prepare(w_->out, w_->output_bias, never, most_, team_.size());
-  best_only_ = true;
-  team_.run(job_);
+  run(Asked::best);
   best_.take(R_, best.i32());
 }
 
 Tensor PackedDecoder::readouts(const Tensor& previous) {
   take_words(previous);
-  no_logits_ = true;
-  team_.run(job_);
-  no_logits_ = false;
+  run(Asked::readouts);
   return readout_.rows(0, R_);
+}
+
+void PackedDecoder::run(Asked asked) {
+  asked_ = asked;
+  team_.run(job_);
+  for (std::exception_ptr& fault : faults_)
+    if (fault) std::rethrow_exception(std::exchange(fault, nullptr));
 }
 
 // Context and weights of some rows. The kernel takes one query at a time: rows of a beam share their sentence's
@@ -215,6 +234,20 @@ void PackedDecoder::attend(const Share& rows) {
   }
 }
 
+// Contexts and weights of some rows by the attention's own steps. What it throws waits for the other members.
+void PackedDecoder::look(const Share& rows) {
+  NoGrad guard;
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    AttentionState& state = looked_[static_cast<size_t>(r)];
+    const size_t b = static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)]);
+    Attended found = w_->own->step(Var(state_.rows(r, r + 1).clone()), memories_[b], state);
+    state = found.state;
+    found_.rows(r, r + 1).copy_from(found.context.value());
+    float* alignment = std::copy_n(found.weights.f32(), begin_[b + 1] - begin_[b], alignment_.f32() + r * S_);
+    std::fill(alignment, alignment_.f32() + (r + 1) * S_, 0.0f);
+  }
+}
+
 // The readout from its shares: the state's, the context's, the word's (not in Luong's order).
 void PackedDecoder::read_out(const Share& rows) {
   const DecoderWeights& w = *w_;
@@ -242,10 +275,21 @@ void PackedDecoder::run_step(int member) {
   const int64_t H = w.H, R = R_, of_input = w.input.rows(), of_state = w.state.rows();
   const Share rows(R, member, members);
   const int64_t n = rows.end - rows.begin;
+  const auto attend_together = [&] {
+    if (!w.own) return attend(rows);
+    try {
+      look(rows);
+    } catch (...) {
+      faults_[static_cast<size_t>(member)] = std::current_exception();
+    }
+    team_.wait();
+    w.value.product(R, found_.f32(), found_.size(1), nullptr, context_.f32(), member, members);
+    team_.wait();
+  };
 
   // 1. the word's products; the context, if it enters the cell
   w.input.product(R, input_.f32(), input_.size(1), nullptr, of_input_.f32(), member, members);
-  if (w.context_first) attend(rows);
+  if (w.context_first) attend_together();
   team_.wait();
 
   // 2. the new state
@@ -263,13 +307,13 @@ void PackedDecoder::run_step(int member) {
   team_.wait();
 
   // 4. the readout, or attention vector
-  if (!w.context_first) attend(rows);
+  if (!w.context_first) attend_together();
   read_out(rows);
   team_.wait();
-  if (no_logits_) return;
+  if (asked_ == Asked::readouts) return;
 
   // 5. the logits
-  if (best_only_) return best_.find(w.out, R, readout_.f32(), H, member, members);
+  if (asked_ == Asked::best) return best_.find(w.out, R, readout_.f32(), H, member, members);
   w.out.product(R, readout_.f32(), H, w.output_bias, logits_.f32(), member, members);
 }
 
@@ -278,6 +322,10 @@ void PackedDecoder::select(const std::vector<int64_t>& rows) {
   reorder(state_, state_spare_, rows, 0);
   reorder(of_state_, of_state_spare_, rows, 0);
   if (w_->feed) reorder(input_, input_spare_, rows, w_->E);
+  std::vector<AttentionState> chosen;
+  for (int64_t row : rows)
+    if (w_->own) chosen.push_back(looked_[static_cast<size_t>(row)]);
+  looked_ = std::move(chosen);
   set_rows(static_cast<int64_t>(rows.size()));
 }
 

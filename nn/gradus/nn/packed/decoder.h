@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 
@@ -15,12 +16,14 @@ namespace gradus::nn::packed {
 ///   the new state                              W_hh and W1 for the next step, the readout's share for this one
 ///   the annotations, once for each source      W2, and W_ih's and the readout's share of the context
 /// The context c = sum_s a_s H_s is needed only as W c = sum_s a_s (W H_s). So the annotations are projected
-/// once for each source, and a step only adds up these "values", without reading W again.
+/// once for each source, and a step only adds up these "values", without reading W again (but where the
+/// attention is its `own`, which makes contexts).
 struct DecoderWeights {
   int64_t E, H, A, V;
-  std::optional<ScoreForm> form;  ///< of scores / temperature; none without attention
-  bool context_first;             ///< Bahdanau's order (and no attention at all): the context enters the cell
-  bool feed;                      ///< input feeding
+  std::optional<ScoreForm> form;   ///< of scores / temperature; none without attention, and where it is `own`
+  const Attention* own = nullptr;  ///< one that the kernels do not have: it takes its own steps, row by row
+  bool context_first;  ///< Bahdanau's order (and no attention at all): the context enters the cell
+  bool feed;           ///< input feeding
   /// Length of a value: 3H + Q where it enters the cell and the readout, Q in Luong's order.
   int64_t context;
   const Embedding* embedding;
@@ -31,8 +34,7 @@ struct DecoderWeights {
   Matrix input, state, value, key, bridge, out;
   int64_t readout_at;  ///< where the readout's share begins in a state's product
 
-  /// False when there is no such form of it: one's own decoder, another cell than the plain GRU, an attention
-  /// that states no form or cuts weights off, or not f32.
+  /// False when there is no such form of it: one's own decoder, another cell than the plain GRU, or not f32.
   static bool fits(const Decoder& decoder, const Linear& output);
   /// Of what fits.
   DecoderWeights(const RecurrentDecoder& decoder, const Linear& output, const Layout& layout);
@@ -51,8 +53,10 @@ class PackedDecoder : public IncrementalDecoder {
 
  private:
   void take_words(const Tensor& previous);
+  void run(Asked asked);
   void run_step(int member);
   void attend(const Share& rows);
+  void look(const Share& rows);
   void read_out(const Share& rows);
   void set_rows(int64_t R);
 
@@ -69,8 +73,13 @@ class PackedDecoder : public IncrementalDecoder {
   // By row: input [E (+ H)], its product, state [H], its product, context, readout [H].
   Tensor input_, input_spare_, of_input_, state_, state_spare_, of_state_, of_state_spare_, context_,
       readout_;
+  // Where the attention takes its own steps: of each sentence, and of each row; the contexts; what it threw.
+  std::vector<AttentionMemory> memories_;
+  std::vector<AttentionState> looked_;
+  Tensor found_;
+  std::vector<std::exception_ptr> faults_;  // by member
   BestWords best_;
-  bool best_only_ = false, no_logits_ = false;  // of this step
+  Asked asked_ = Asked::logits;  // of this step
   Tensor logits_, logits_view_, alignment_, weights_view_;
 };
 

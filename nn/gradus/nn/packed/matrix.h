@@ -34,6 +34,7 @@ class Matrix {
 
   bool defined() const { return packed_ || int8_; }
   int64_t rows() const { return packed_ ? packed_->n() : int8_ ? int8_->n() : 0; }  ///< columns of the result
+  int64_t columns() const { return packed_ ? packed_->k() : int8_ ? int8_->k() : 0; }  ///< of x
 
   /// out [m, rows()] = x [m, k] W^T + bias (or null), rows of x `x_stride` apart; this member's columns.
   void product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member = 0,

@@ -8,7 +8,8 @@
 #include <gradus/kernels/attention.h>
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/layer_norm.h>
-#include <gradus/ops/attention.h>
+#include <gradus/nn/check.h>
+#include <gradus/nn/packed/encoder.h>
 
 namespace gradus::nn::packed {
 namespace {
@@ -31,32 +32,32 @@ Product whole(const Linear& l, const Layout& layout) {
   return rows_of(l.weight, l.bias, 0, l.weight.shape()[0], layout);
 }
 
-TransformerWeights::Layer layer_of(const TransformerDecoderLayer& l, int64_t E, const Layout& layout) {
-  const MultiheadAttention &own = l.self_attn, &source = l.multihead_attn;
-  auto part = [&](const MultiheadAttention& a, int64_t begin, int64_t end) {
-    return rows_of(a.in_proj_weight, a.in_proj_bias, begin * E, end * E, layout);
-  };
-  return {part(own, 0, 3),
-          whole(own.out_proj, layout),
-          part(source, 0, 1),
-          part(source, 1, 2),
-          part(source, 2, 3),
-          whole(source.out_proj, layout),
-          whole(l.feed_forward.linear1, layout),
-          whole(l.feed_forward.linear2, layout),
-          {norm_of(l.norm1), norm_of(l.norm2), norm_of(l.norm3)},
-          l.feed_forward.gelu};
+TransformerWeights::FeedForward forward_of(const FeedForward& f, const LayerNorm& norm,
+                                           const Layout& layout) {
+  return {whole(f.linear1, layout), whole(f.linear2, layout), norm_of(norm), f.gelu};
 }
 
-// Rows of x [S, B, E] without padding: those of sentence b from begin[b] on.
-Tensor without_padding(const Tensor& x, const std::vector<int64_t>& begin) {
-  int64_t B = x.size(1), E = x.size(2);
-  Tensor out({begin.back(), E}, DType::f32);
-  for (int64_t b = 0; b < B; ++b)
-    for (int64_t s = 0; s < begin[b + 1] - begin[b]; ++s)
-      std::copy_n(x.f32() + (s * B + b) * E, E, out.f32() + (begin[b] + s) * E);
-  return out;
+// The input's rows of the first `parts` of queries, keys and values.
+TransformerWeights::Attention attention_of(const MultiheadAttention& a, int64_t parts, const LayerNorm& norm,
+                                           const Layout& layout) {
+  return {rows_of(a.in_proj_weight, a.in_proj_bias, 0, parts * a.embed_dim, layout),
+          whole(a.out_proj, layout), norm_of(norm)};
 }
+
+// A word's vector, scaled, and its position's.
+void embed(const Embedding& words, int32_t id, const float* position, int64_t E, float* to) {
+  look_up(words, &id, 1, to, E);
+  const float scale = static_cast<float>(std::sqrt(static_cast<double>(E)));
+  for (int64_t i = 0; i < E; ++i) to[i] = to[i] * scale + (position ? position[i] : 0.0f);
+}
+
+Tensor positions_of(const std::unique_ptr<Positions>& positions, int64_t first, int64_t count) {
+  return positions ? positions->rows(first, count, DType::f32).value() : Tensor();
+}
+
+const float* row_of(const Tensor& x, int64_t r) { return x.defined() ? x.f32() + r * x.size(1) : nullptr; }
+
+constexpr int64_t kGroup = 128;  // words that go through an encoder together, or a few more
 
 }  // namespace
 
@@ -72,9 +73,87 @@ TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, const La
   heads = first.self_attn.num_heads;
   scale = static_cast<float>(first.self_attn.scale);
   norm_first = first.norm_first;
-  for (const TransformerDecoderLayer& l : model.decoder.layers) layers.push_back(layer_of(l, E, layout));
-  if (model.decoder.norm) last = norm_of(*model.decoder.norm);
+  for (const TransformerEncoderLayer& l : model.encoder.layers)
+    encoder.push_back(
+        {attention_of(l.self_attn, 3, l.norm1, layout), forward_of(l.feed_forward, l.norm2, layout)});
+  for (const TransformerDecoderLayer& l : model.decoder.layers) {
+    const MultiheadAttention& source = l.multihead_attn;
+    decoder.push_back({attention_of(l.self_attn, 3, l.norm1, layout),
+                       attention_of(source, 1, l.norm2, layout),
+                       rows_of(source.in_proj_weight, source.in_proj_bias, E, 3 * E, layout),
+                       forward_of(l.feed_forward, l.norm3, layout)});
+  }
+  if (model.encoder.norm) encoder_norm = norm_of(*model.encoder.norm);
+  if (model.decoder.norm) decoder_norm = norm_of(*model.decoder.norm);
   out = rows_of(model.output_weight, model.output_bias, 0, V, layout);
+}
+
+void PackedTransformer::normalise(const Norm& norm, const Tensor& from, const Tensor& to, const Share& rows) {
+  int64_t at = rows.begin * w_->E;
+  kernels::layer_norm(rows.end - rows.begin, w_->E, from.f32() + at, w_->E, norm.weight, norm.bias, norm.eps,
+                      false, to.f32() + at, w_->E, stats_.f32() + 2 * rows.begin);
+}
+
+void PackedTransformer::begin(const Norm& norm, const Share& rows) {
+  if (w_->norm_first) normalise(norm, x_, normed_, rows);
+  team_.wait();
+}
+
+// A part's result joins the sum: pre-LN as it is, post-LN normalised.
+void PackedTransformer::join(const Norm& norm, const Share& rows) {
+  int64_t at = rows.begin * w_->E, n = (rows.end - rows.begin) * w_->E;
+  if (w_->norm_first) return kernels::add_into(result_.f32() + at, x_.f32() + at, n);
+  kernels::add_into(x_.f32() + at, result_.f32() + at, n);
+  normalise(norm, result_, x_, rows);
+}
+
+void PackedTransformer::multiply(const Product& p, int64_t R, const Tensor& x, const Tensor& to, int member) {
+  p.matrix.product(R, x.f32(), x.size(1), p.bias, to.f32(), member, team_.size());
+  team_.wait();
+}
+
+void PackedTransformer::attend(const TransformerWeights::Attention& part, int64_t R, int member,
+                               const std::function<void(int64_t r)>& look) {
+  const Share rows(R, member, team_.size());
+  begin(part.norm, rows);
+  multiply(part.in, R, w_->norm_first ? normed_ : x_, projected_, member);
+  for (int64_t r = rows.begin; r < rows.end; ++r) look(r);
+  team_.wait();
+  multiply(part.out, R, found_, result_, member);
+  join(part.norm, rows);
+}
+
+// What row r finds at S positions, keys `stride` apart and values behind them -> weights [heads, S].
+const float* PackedTransformer::look_at(int64_t S, const float* keys, int64_t stride, int64_t r,
+                                        const float* query, int member) {
+  const int64_t d = w_->E / w_->heads;
+  float* scores = scores_.f32() + member * scores_.size(1);
+  // Heads stand beside each other, like the sentences of a batch.
+  kernels::multiplicative_attention(S, stride / d, d, d, keys, keys + w_->E, query, w_->scale, nullptr,
+                                    scores, found_.f32() + r * w_->E, d, w_->heads);
+  return scores;
+}
+
+void PackedTransformer::feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member) {
+  const Share rows(R, member, team_.size());
+  begin(part.norm, rows);
+  multiply(part.up, R, w_->norm_first ? normed_ : x_, hidden_, member);
+  float *from = hidden_.f32() + rows.begin * w_->F, *to = hidden_.f32() + rows.end * w_->F;
+  if (!part.gelu)
+    std::transform(from, to, from, [](float v) { return v > 0 ? v : 0.0f; });
+  else
+    std::transform(from, to, from, [](float v) {
+      return v * (0.5f * (1 + std::erf(v * (std::numbers::sqrt2_v<float> / 2))));
+    });
+  team_.wait();
+  multiply(part.down, R, hidden_, result_, member);
+  join(part.norm, rows);
+}
+
+const float* PackedTransformer::finish(const std::optional<Norm>& norm, int64_t R, int member) {
+  if (norm) normalise(*norm, x_, normed_, Share(R, member, team_.size()));
+  team_.wait();
+  return (norm ? normed_ : x_).f32();
 }
 
 PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
@@ -87,177 +166,165 @@ PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
       weights_wanted_(options.weights),
       sentences_(source.size(1), options.rows_per_sentence),
       begin_{0},
+      S_(source.size(0)),
       most_(source.size(1) * options.rows_per_sentence) {
-  const TransformerWeights& w = *w_;
-  int64_t B = source.size(1);
-  S_ = source.size(0);
+  const int64_t B = source.size(1);
   NoGrad guard;
-  Tensor mask = length_mask(lengths, S_);
-  for (int64_t b = 0; b < B; ++b) begin_.push_back(begin_.back() + lengths.i32()[b]);
-  Tensor memory = without_padding(model.encode(source, mask).value(), begin_);
-  int64_t words = memory.size(0);
-  for (size_t i = 0; i < w.layers.size(); ++i)
-    source_.push_back({Tensor({words, w.E}, DType::f32), Tensor({words, w.E}, DType::f32)});
-  target_.resize(w.layers.size());
-  team_.run([&](int member) {
-    for (size_t i = 0; i < w.layers.size(); ++i)
-      for (auto [product, to] : {std::pair{&w.layers[i].cross_keys, &source_[i].keys},
-                                 std::pair{&w.layers[i].cross_values, &source_[i].values}})
-        product->matrix.product(words, memory.f32(), w.E, product->bias, to->f32(), member, team_.size());
-  });
-  auto rows_of = [&](int64_t n) { return Tensor({most_, n}, DType::f32); };
-  x_ = rows_of(w.E);
-  normed_ = rows_of(w.E);
-  projected_ = rows_of(3 * w.E);
-  found_ = rows_of(w.E);
-  result_ = rows_of(w.E);
-  hidden_ = rows_of(w.F);
+  must_be_lengths("start", lengths, B, S_);
+  // Sentences of some words go through the encoder together: few enough for the cache.
+  std::vector<int64_t> groups{0};
+  int64_t largest = most_;
+  for (int64_t b = 0; b < B; ++b) {
+    begin_.push_back(begin_.back() + lengths.i32()[b]);
+    const int64_t words = begin_.back() - begin_[static_cast<size_t>(groups.back())];
+    if (words < kGroup && b + 1 < B) continue;
+    groups.push_back(b + 1);
+    largest = std::max(largest, words);
+  }
+  source_.assign(w_->decoder.size(), Tensor());
+  for (Tensor& t : source_) t = Tensor({begin_.back(), 2 * w_->E}, DType::f32);
+  target_.resize(w_->decoder.size());
+  auto rows_of = [&](int64_t n) { return Tensor({largest, n}, DType::f32); };
+  x_ = rows_of(w_->E);
+  normed_ = rows_of(w_->E);
+  projected_ = rows_of(3 * w_->E);
+  found_ = rows_of(w_->E);
+  result_ = rows_of(w_->E);
+  hidden_ = rows_of(w_->F);
   stats_ = rows_of(2);
-  logits_ = rows_of(w.V);
-  if (weights_wanted_) alignment_ = rows_of(S_);
+  scores_ = Tensor({team_.size(), w_->heads * S_}, DType::f32);
+  for (size_t i = 1; i < groups.size(); ++i) read(source, groups[i - 1], groups[i]);
+  if (weights_wanted_) alignment_ = Tensor({most_, S_}, DType::f32);
   place_.resize(static_cast<size_t>(B));
   std::iota(place_.begin(), place_.end(), int64_t{0});
   set_rows(B);
 }
 
+// Sentences first .. end - 1 through the encoder, to what the decoder's layers look at.
+void PackedTransformer::read(const Tensor& ids, int64_t first, int64_t end) {
+  const TransformerWeights& w = *w_;
+  const int64_t start = begin_[static_cast<size_t>(first)], E = w.E;
+  const Tensor positions = positions_of(model_.source_positions, 0, S_);
+  std::vector<int64_t> sentence;  // of each row
+  for (int64_t b = first; b < end; ++b)
+    for (int64_t s = 0; s < begin_[static_cast<size_t>(b) + 1] - begin_[static_cast<size_t>(b)]; ++s) {
+      embed(model_.source_embedding, ids.i32()[s * ids.size(1) + b], row_of(positions, s), E,
+            x_.f32() + static_cast<int64_t>(sentence.size()) * E);
+      sentence.push_back(b);
+    }
+  const int64_t R = static_cast<int64_t>(sentence.size());
+  team_.run([&](int member) {
+    for (const TransformerWeights::EncoderLayer& l : w.encoder) {
+      attend(l.own, R, member, [&](int64_t r) {
+        const size_t b = static_cast<size_t>(sentence[static_cast<size_t>(r)]);
+        const float* keys = projected(begin_[b] - start) + E;
+        look_at(begin_[b + 1] - begin_[b], keys, 3 * E, r, projected(r), member);
+      });
+      feed_forward(l.forward, R, member);
+    }
+    const float* out = finish(w.encoder_norm, R, member);
+    for (size_t i = 0; i < source_.size(); ++i) {
+      const Product& memory = w.decoder[i].memory;
+      memory.matrix.product(R, out, E, memory.bias, source_[i].f32() + start * 2 * E, member, team_.size());
+    }
+  });
+}
+
 void PackedTransformer::set_rows(int64_t R) {
-  if (R == R_) return;
   R_ = R;
-  logits_view_ = logits_.rows(0, R);
+  if (logits_.defined()) logits_view_ = logits_.rows(0, R);
   if (weights_wanted_) weights_view_ = alignment_.rows(0, R);
 }
 
 void PackedTransformer::make_room() {
   if (length_ < room_) return;
-  int64_t room = std::max<int64_t>(16, 2 * room_), E = w_->E;
-  for (KeysValues& kv : target_)
-    for (Tensor* old : {&kv.keys, &kv.values}) {
-      Tensor larger({most_, room, E}, DType::f32);
-      for (int64_t place : place_)
-        if (length_ > 0)
-          std::copy_n(old->f32() + place * room_ * E, length_ * E, larger.f32() + place * room * E);
-      *old = larger;
-    }
+  int64_t room = std::max<int64_t>(16, 2 * room_), n = 2 * w_->E;
+  for (Tensor& old : target_) {
+    Tensor larger({most_, room, n}, DType::f32);
+    for (int64_t place : place_)
+      if (length_ > 0)
+        std::copy_n(old.f32() + place * room_ * n, length_ * n, larger.f32() + place * room * n);
+    old = larger;
+  }
   room_ = room;
   scores_ = Tensor({team_.size(), w_->heads * std::max(room_, S_)}, DType::f32);
 }
 
-const Tensor& PackedTransformer::step(const Tensor& previous) {
+void PackedTransformer::take_words(const Tensor& previous) {
   if (previous.dtype() != DType::i32 || previous.shape() != Shape{R_})
     fail("step", "previous words must be i32 [" + std::to_string(R_) + "]: " + previous.shape().str());
   NoGrad guard;
   make_room();
-  x_.rows(0, R_).copy_from(model_.embed_target(previous.reshape({1, R_}), length_).value().row(0));
-  team_.run(job_);
-  ++length_;
+  const Tensor position = positions_of(model_.target_positions, length_, 1);
+  for (int64_t r = 0; r < R_; ++r)
+    embed(model_.target_embedding, previous.i32()[r], row_of(position, 0), w_->E, x_.f32() + r * w_->E);
+}
+
+const Tensor& PackedTransformer::step(const Tensor& previous) {
+  take_words(previous);
+  if (!logits_.defined()) {
+    logits_ = Tensor({most_, w_->V}, DType::f32);
+    logits_view_ = logits_.rows(0, R_);
+  }
+  run(Asked::logits);
   return logits_view_;
 }
 
+void PackedTransformer::step_best(const Tensor& previous, const std::vector<int32_t>& never,
+                                  const Tensor& best) {
+  take_words(previous);
+  best_.prepare(w_->out.matrix, w_->out.bias, never, most_, team_.size());
+  run(Asked::best);
+  best_.take(R_, best.i32());
+}
+
 Tensor PackedTransformer::readouts(const Tensor& previous) {
-  no_logits_ = true;
-  step(previous);
-  no_logits_ = false;
-  return (w_->norm_first ? normed_ : x_).rows(0, R_);
+  take_words(previous);
+  run(Asked::readouts);
+  return (w_->decoder_norm ? normed_ : x_).rows(0, R_);
+}
+
+void PackedTransformer::run(Asked asked) {
+  asked_ = asked;
+  team_.run(job_);
+  ++length_;
 }
 
 // Keys and values of the word join those of its row, which it looks at.
-void PackedTransformer::look_back(size_t layer, int member, const Share& rows) {
-  const TransformerWeights& w = *w_;
-  int64_t E = w.E, d = E / w.heads;
-  for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* qkv = projected_.f32() + r * 3 * E;
-    int64_t at = place_[static_cast<size_t>(r)] * room_ * E;
-    float *keys = target_[layer].keys.f32() + at, *values = target_[layer].values.f32() + at;
-    std::copy_n(qkv + E, E, keys + length_ * E);
-    std::copy_n(qkv + 2 * E, E, values + length_ * E);
-    // Heads stand beside each other, like the sentences of a batch.
-    kernels::multiplicative_attention(length_ + 1, w.heads, d, d, keys, values, qkv, w.scale, nullptr,
-                                      scores_.f32() + member * scores_.size(1), found_.f32() + r * E, d);
-  }
+void PackedTransformer::look_back(size_t layer, int member, int64_t r) {
+  const int64_t E = w_->E;
+  const float* qkv = projected(r);
+  float* keys = target_[layer].f32() + place_[static_cast<size_t>(r)] * room_ * 2 * E;
+  std::copy_n(qkv + E, 2 * E, keys + length_ * 2 * E);
+  look_at(length_ + 1, keys, 2 * E, r, qkv, member);
 }
 
-void PackedTransformer::look_at_source(size_t layer, int member, const Share& rows) {
-  const TransformerWeights& w = *w_;
-  int64_t E = w.E, d = E / w.heads;
-  bool last = layer + 1 == w.layers.size();
-  float* scores = scores_.f32() + member * scores_.size(1);
-  for (int64_t r = rows.begin; r < rows.end; ++r) {
-    size_t b = static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)]);
-    int64_t S = begin_[b + 1] - begin_[b], at = begin_[b] * E;
-    kernels::multiplicative_attention(S, w.heads, d, d, source_[layer].keys.f32() + at,
-                                      source_[layer].values.f32() + at, projected_.f32() + r * E, w.scale,
-                                      nullptr, scores, found_.f32() + r * E, d);
-    if (!last || !weights_wanted_) continue;
-    float* mean = alignment_.f32() + r * S_;
-    std::fill_n(mean, S_, 0.0f);
-    for (int64_t h = 0; h < w.heads; ++h)
-      for (int64_t s = 0; s < S; ++s) mean[s] += scores[h * S + s] / static_cast<float>(w.heads);
-  }
-}
-
-void PackedTransformer::activate(bool gelu, const Share& rows) {
-  float *begin = hidden_.f32() + rows.begin * w_->F, *end = hidden_.f32() + rows.end * w_->F;
-  if (!gelu)
-    std::transform(begin, end, begin, [](float v) { return v > 0 ? v : 0.0f; });
-  else
-    std::transform(begin, end, begin, [](float v) {
-      return v * (0.5f * (1 + std::erf(v * (std::numbers::sqrt2_v<float> / 2))));
-    });
-}
-
-void PackedTransformer::normalise(const Norm& norm, const Tensor& from, const Tensor& to, const Share& rows) {
-  int64_t at = rows.begin * w_->E;
-  kernels::layer_norm(rows.end - rows.begin, w_->E, from.f32() + at, w_->E, norm.weight, norm.bias, norm.eps,
-                      false, to.f32() + at, w_->E, stats_.f32() + 2 * rows.begin);
-}
-
-// A part's result joins the sum: pre-LN, and what the next part takes of it; post-LN, normalised.
-void PackedTransformer::join(const Norm& own, const Norm* next, const Share& rows) {
-  int64_t at = rows.begin * w_->E, n = (rows.end - rows.begin) * w_->E;
-  if (w_->norm_first) {
-    kernels::add_into(result_.f32() + at, x_.f32() + at, n);
-    if (next) normalise(*next, x_, normed_, rows);
-  } else {
-    kernels::add_into(x_.f32() + at, result_.f32() + at, n);
-    normalise(own, result_, x_, rows);
-  }
+void PackedTransformer::look_at_source(size_t layer, int member, int64_t r) {
+  const int64_t E = w_->E;
+  const size_t b = static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)]);
+  const int64_t S = begin_[b + 1] - begin_[b];
+  const float* keys = source_[layer].f32() + begin_[b] * 2 * E;
+  // Queries alone stand there, row after row.
+  const float* scores = look_at(S, keys, 2 * E, r, projected(0) + r * E, member);
+  if (layer + 1 < source_.size() || !weights_wanted_) return;
+  float* mean = alignment_.f32() + r * S_;
+  std::fill_n(mean, S_, 0.0f);
+  for (int64_t h = 0; h < w_->heads; ++h)
+    for (int64_t s = 0; s < S; ++s) mean[s] += scores[h * S + s] / static_cast<float>(w_->heads);
 }
 
 void PackedTransformer::run_step(int member) {
   const TransformerWeights& w = *w_;
-  const int members = team_.size();
-  const Share rows(R_, member, members);
-  const Tensor& taken = w.norm_first ? normed_ : x_;  // by the parts
-  auto multiply = [&](const Product& p, const Tensor& x, const Tensor& to) {
-    p.matrix.product(R_, x.f32(), x.size(1), p.bias, to.f32(), member, members);
-    team_.wait();
-  };
-  if (w.norm_first) normalise(w.layers[0].norms[0], x_, normed_, rows);
-  team_.wait();
-  for (size_t i = 0; i < w.layers.size(); ++i) {
-    const TransformerWeights::Layer& l = w.layers[i];
-    const Norm* after = i + 1 < w.layers.size() ? &w.layers[i + 1].norms[0] : w.last ? &*w.last : nullptr;
-    multiply(l.self_in, taken, projected_);
-    look_back(i, member, rows);
-    team_.wait();
-    multiply(l.self_out, found_, result_);
-    join(l.norms[0], &l.norms[1], rows);
-    team_.wait();
-    multiply(l.cross_query, taken, projected_);
-    look_at_source(i, member, rows);
-    team_.wait();
-    multiply(l.cross_out, found_, result_);
-    join(l.norms[1], &l.norms[2], rows);
-    team_.wait();
-    multiply(l.up, taken, hidden_);
-    activate(l.gelu, rows);
-    team_.wait();
-    multiply(l.down, hidden_, result_);
-    join(l.norms[2], after, rows);
-    team_.wait();
+  for (size_t i = 0; i < w.decoder.size(); ++i) {
+    const TransformerWeights::DecoderLayer& l = w.decoder[i];
+    attend(l.own, R_, member, [=, this](int64_t r) { look_back(i, member, r); });
+    attend(l.source, R_, member, [=, this](int64_t r) { look_at_source(i, member, r); });
+    feed_forward(l.forward, R_, member);
   }
-  if (no_logits_) return;
-  w.out.matrix.product(R_, taken.f32(), w.E, w.out.bias, logits_.f32(), member, members);
+  const float* x = finish(w.decoder_norm, R_, member);
+  if (asked_ == Asked::readouts) return;
+  if (asked_ == Asked::best) return best_.find(w.out.matrix, R_, x, w.E, member, team_.size());
+  w.out.matrix.product(R_, x, w.E, w.out.bias, logits_.f32(), member, team_.size());
 }
 
 void PackedTransformer::select(const std::vector<int64_t>& rows) {
@@ -274,16 +341,15 @@ void PackedTransformer::select(const std::vector<int64_t>& rows) {
     used[static_cast<size_t>(place)] = 1;
     places[i] = place;
   }
-  int64_t E = w_->E, next = 0;
+  int64_t n = 2 * w_->E, next = 0;
   for (int64_t i : doubled) {
     while (used[static_cast<size_t>(next)]) ++next;
     used[static_cast<size_t>(next)] = 1;
     places[static_cast<size_t>(i)] = next;
-    int64_t from = place_[static_cast<size_t>(rows[static_cast<size_t>(i)])] * room_ * E,
-            to = next * room_ * E;
-    for (const KeysValues& kv : target_)
-      for (const Tensor& t : {kv.keys, kv.values})
-        if (length_ > 0) std::copy_n(t.f32() + from, length_ * E, t.f32() + to);
+    int64_t from = place_[static_cast<size_t>(rows[static_cast<size_t>(i)])] * room_ * n,
+            to = next * room_ * n;
+    for (const Tensor& t : target_)
+      if (length_ > 0) std::copy_n(t.f32() + from, length_ * n, t.f32() + to);
   }
   place_ = std::move(places);
   set_rows(static_cast<int64_t>(rows.size()));

@@ -2,12 +2,13 @@
 
 #include <memory>
 
+#include <gradus/nn/packed/best_words.h>
 #include <gradus/nn/packed/matrix.h>
 #include <gradus/nn/transformer_seq2seq.h>
 
 namespace gradus::nn::packed {
 
-/// The weights of a Transformer's decoder, laid out for the few rows of a step.
+/// A Transformer's weights, laid out for the few rows of a step.
 struct TransformerWeights {
   struct Norm {
     const float *weight, *bias;
@@ -17,19 +18,32 @@ struct TransformerWeights {
     Matrix matrix;
     const float* bias;  ///< null: none
   };
-  struct Layer {
-    Product self_in, self_out;                                 ///< [3E, E], [E, E]
-    Product cross_query, cross_keys, cross_values, cross_out;  ///< each [E, E]
-    Product up, down;                                          ///< [F, E], [E, F]
-    Norm norms[3];
+  struct Attention {
+    Product in;  ///< of queries, keys and values [3E, E]; of queries alone where the source is looked at
+    Product out;
+    Norm norm;
+  };
+  struct FeedForward {
+    Product up, down;  ///< [F, E], [E, F]
+    Norm norm;
     bool gelu;
+  };
+  struct EncoderLayer {
+    Attention own;
+    FeedForward forward;
+  };
+  struct DecoderLayer {
+    Attention own, source;
+    Product memory;  ///< keys and values of the source [2E, E]
+    FeedForward forward;
   };
 
   int64_t E, F, V, heads;
   float scale;  ///< of all scores
   bool norm_first;
-  std::vector<Layer> layers;
-  std::optional<Norm> last;  ///< after the last layer
+  std::vector<EncoderLayer> encoder;
+  std::vector<DecoderLayer> decoder;
+  std::optional<Norm> encoder_norm, decoder_norm;  ///< after the last layer
   Product out;
 
   /// False when there is no such form of it: not f32.
@@ -41,43 +55,59 @@ struct TransformerWeights {
 /// once for each row. A step allocates only where the words outgrow the room for them, which doubles then.
 class PackedTransformer : public IncrementalDecoder {
  public:
-  /// The model's encoder reads the sources. The model must stay.
+  /// Reads the sources. The model must stay. @throws Error for ids and lengths that do not fit.
   PackedTransformer(const TransformerSeq2Seq& model, std::shared_ptr<const TransformerWeights> weights,
                     const Tensor& source, const Tensor& lengths, const IncrementalOptions& options);
   const Tensor& step(const Tensor& previous) override;
+  void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best) override;
   Tensor readouts(const Tensor& previous) override;
   const Tensor& weights() const override { return weights_view_; }
   void select(const std::vector<int64_t>& rows) override;
 
  private:
-  struct KeysValues {
-    Tensor keys, values;
-  };
-
+  void read(const Tensor& ids, int64_t first, int64_t end);
+  void take_words(const Tensor& previous);
+  void run(Asked asked);
   void run_step(int member);
-  void look_back(size_t layer, int member, const Share& rows);
-  void look_at_source(size_t layer, int member, const Share& rows);
-  void activate(bool gelu, const Share& rows);
-  void join(const TransformerWeights::Norm& own, const TransformerWeights::Norm* next, const Share& rows);
-  void normalise(const TransformerWeights::Norm& norm, const Tensor& from, const Tensor& to,
-                 const Share& rows);
+  void look_back(size_t layer, int member, int64_t r);
+  void look_at_source(size_t layer, int member, int64_t r);
   void make_room();
   void set_rows(int64_t R);
+
+  // R rows of words on their way through the layers, those of sources or of a step. All members call each part
+  // together; between parts a member touches its own rows alone. look(r) is called once for each row, when its
+  // queries are there.
+  void attend(const TransformerWeights::Attention& part, int64_t R, int member,
+              const std::function<void(int64_t r)>& look);
+  const float* look_at(int64_t S, const float* keys, int64_t stride, int64_t r, const float* query,
+                       int member);
+  void feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member);
+  const float* finish(const std::optional<TransformerWeights::Norm>& norm, int64_t R, int member);
+  void begin(const TransformerWeights::Norm& norm, const Share& rows);
+  void join(const TransformerWeights::Norm& norm, const Share& rows);
+  void normalise(const TransformerWeights::Norm& norm, const Tensor& from, const Tensor& to,
+                 const Share& rows);
+  void multiply(const TransformerWeights::Product& p, int64_t R, const Tensor& x, const Tensor& to,
+                int member);
+  float* projected(int64_t r) const { return projected_.f32() + r * 3 * w_->E; }
 
   const TransformerSeq2Seq& model_;
   std::shared_ptr<const TransformerWeights> w_;
   Team team_;
   std::function<void(int)> job_;
-  bool weights_wanted_, no_logits_ = false;
+  bool weights_wanted_;
   RowSentences sentences_;
-  std::vector<int64_t> begin_;      // of each sentence among the rows of source_
-  std::vector<KeysValues> source_;  // by layer: [words of all sentences, E]
-  std::vector<KeysValues> target_;  // by layer: [places, room, E]
-  std::vector<int64_t> place_;      // of each row in target_
+  std::vector<int64_t> begin_;  // of each sentence among the rows of source_
+  // By layer, keys and values side by side: of the source [words of all sentences, 2E], of the target
+  // [places, room, 2E].
+  std::vector<Tensor> source_, target_;
+  std::vector<int64_t> place_;  // of each row in target_
   int64_t S_ = 0, most_, R_ = 0, room_ = 0, length_ = 0;
   // By row: the sum that goes through the layers, what a part takes of it (pre-LN), its queries, keys and
   // values, what heads found, a part's result, the feed-forward part's hidden layer.
   Tensor x_, normed_, projected_, found_, result_, hidden_, stats_, scores_;
+  BestWords best_;
+  Asked asked_ = Asked::logits;  // of this step
   Tensor logits_, logits_view_, alignment_, weights_view_;
 };
 
