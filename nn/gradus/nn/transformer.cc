@@ -28,7 +28,8 @@ TransformerDecoderOutput through(const TransformerDecoder& decoder, const Var& x
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
     Scope layer_scope(layer_name(i));
     bool last = i + 1 == decoder.layers.size();
-    out = layer(i, out.output, {o.memory_mask, o.weights && last, o.causal});
+    out = layer(i, out.output,
+                {.memory_mask = o.memory_mask, .weights = o.weights && last, .causal = o.causal});
   }
   if (decoder.norm) out.output = (*decoder.norm)(out.output);
   return out;

@@ -69,7 +69,8 @@ Var TransformerSeq2Seq::embed_target(const Tensor& ids, int64_t first) const {
 ShardOutput TransformerSeq2Seq::hidden_states(const Seq2SeqBatch& batch, const LossOptions&) const {
   Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
   Var memory = encode(batch.source, mask);
-  Var hidden = decoder(embed_target(batch.target_in), memory, {mask, false, config.causal}).output;
+  Var hidden =
+      decoder(embed_target(batch.target_in), memory, {.memory_mask = mask, .causal = config.causal}).output;
   int64_t rows = batch.target_out.numel();
   return {reshape(hidden, {rows, config.d_model}), batch.target_out.reshape({rows})};
 }
@@ -81,7 +82,8 @@ OutputLayer TransformerSeq2Seq::output_layer() const {
 Tensor TransformerSeq2Seq::align(const Seq2SeqBatch& batch) const {
   NoGrad guard;
   Tensor mask = length_mask(batch.source_lengths, batch.source.size(0));
-  return decoder(embed_target(batch.target_in), encode(batch.source, mask), {mask, true, config.causal})
+  return decoder(embed_target(batch.target_in), encode(batch.source, mask),
+                 {.memory_mask = mask, .weights = true, .causal = config.causal})
       .weights;
 }
 

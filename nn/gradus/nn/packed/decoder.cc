@@ -97,13 +97,13 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
 
 PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
                              const IncrementalOptions& options)
-    : w_(std::move(weights)),
-      team_(options.pool),
+    : PackedSteps(weights->out, weights->output_bias,
+                  source.forward_final.size(0) * options.rows_per_sentence, options.pool),
+      w_(std::move(weights)),
       begin_(source.begin),
       sentences_(source.forward_final.size(0), options.rows_per_sentence) {
   const DecoderWeights& w = *w_;
   int64_t B = source.forward_final.size(0);
-  most_ = B * options.rows_per_sentence;
   S_ = 0;
   for (int64_t b = 0; b < B; ++b) S_ = std::max(S_, begin_[b + 1] - begin_[b]);
   job_ = [this](int member) { run_step(member); };
@@ -157,47 +157,12 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   set_rows(B);
 }
 
-void PackedDecoder::set_rows(int64_t R) {
-  if (R == R_) return;
-  R_ = R;
-  if (logits_.defined()) logits_view_ = logits_.rows(0, R);
-  if (alignment_.defined()) weights_view_ = alignment_.rows(0, R);
-}
-
-void PackedDecoder::take_words(const Tensor& previous) {
-  if (previous.dtype() != DType::i32 || previous.shape() != Shape{R_})
-    fail("step", "previous words must be i32 [" + std::to_string(R_) + "]: " + previous.shape().str());
+Tensor PackedDecoder::run(const Tensor& previous) {
   look_up(*w_->embedding, previous.i32(), R_, input_.f32(), input_.size(1));
-}
-
-const Tensor& PackedDecoder::step(const Tensor& previous) {
-  take_words(previous);
-  if (!logits_.defined()) {
-    logits_ = Tensor({most_, w_->V}, DType::f32);
-    logits_view_ = logits_.rows(0, R_);
-  }
-  run(Asked::logits);
-  return logits_view_;
-}
-
-void PackedDecoder::step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best) {
-  take_words(previous);
-  best_.prepare(w_->out, w_->output_bias, never, most_, team_.size());
-  run(Asked::best);
-  best_.take(R_, best.i32());
-}
-
-Tensor PackedDecoder::readouts(const Tensor& previous) {
-  take_words(previous);
-  run(Asked::readouts);
-  return readout_.rows(0, R_);
-}
-
-void PackedDecoder::run(Asked asked) {
-  asked_ = asked;
   team_.run(job_);
   for (std::exception_ptr& fault : faults_)
     if (fault) std::rethrow_exception(std::exchange(fault, nullptr));
+  return readout_.rows(0, R_);
 }
 
 // Context and weights of some rows. The kernel takes one query at a time: rows of a beam share their sentence's
@@ -310,11 +275,9 @@ void PackedDecoder::run_step(int member) {
   if (!w.context_first) attend_together();
   read_out(rows);
   team_.wait();
-  if (asked_ == Asked::readouts) return;
 
   // 5. the logits
-  if (asked_ == Asked::best) return best_.find(w.out, R, readout_.f32(), H, member, members);
-  w.out.product(R, readout_.f32(), H, w.output_bias, logits_.f32(), member, members);
+  finish(readout_.f32(), H, member);
 }
 
 void PackedDecoder::select(const std::vector<int64_t>& rows) {

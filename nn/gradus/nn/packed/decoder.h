@@ -6,7 +6,7 @@
 
 #include <gradus/nn/attention/formed.h>
 #include <gradus/nn/decoder.h>
-#include <gradus/nn/packed/best_words.h>
+#include <gradus/nn/packed/steps.h>
 #include <gradus/nn/packed/encoder.h>
 
 namespace gradus::nn::packed {
@@ -41,31 +41,24 @@ struct DecoderWeights {
 };
 
 /// Decoding by these weights. All memory is there after the first step.
-class PackedDecoder : public IncrementalDecoder {
+class PackedDecoder : public PackedSteps {
  public:
   PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
                 const IncrementalOptions& options);
-  const Tensor& step(const Tensor& previous) override;
-  void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best) override;
-  Tensor readouts(const Tensor& previous) override;
-  const Tensor& weights() const override { return weights_view_; }
   void select(const std::vector<int64_t>& rows) override;
 
  private:
-  void take_words(const Tensor& previous);
-  void run(Asked asked);
+  Tensor run(const Tensor& previous) override;
   void run_step(int member);
   void attend(const Share& rows);
   void look(const Share& rows);
   void read_out(const Share& rows);
-  void set_rows(int64_t R);
 
   std::shared_ptr<const DecoderWeights> w_;
-  Team team_;
   std::function<void(int)> job_;
   std::vector<int64_t> begin_;  // rows of keys_ and values_, by sentence
   RowSentences sentences_;
-  int64_t S_, most_, R_ = 0;
+  int64_t S_;
   Tensor keys_, values_;
   // Additive scores: exp(2 keys) and exp(2 query), unless the numbers are too large for that, by sentence.
   Tensor exp_keys_, exp_query_;
@@ -78,9 +71,6 @@ class PackedDecoder : public IncrementalDecoder {
   std::vector<AttentionState> looked_;
   Tensor found_;
   std::vector<std::exception_ptr> faults_;  // by member
-  BestWords best_;
-  Asked asked_ = Asked::logits;  // of this step
-  Tensor logits_, logits_view_, alignment_, weights_view_;
 };
 
 }  // namespace gradus::nn::packed

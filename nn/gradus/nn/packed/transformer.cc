@@ -150,24 +150,23 @@ void PackedTransformer::feed_forward(const TransformerWeights::FeedForward& part
   join(part.norm, rows);
 }
 
-const float* PackedTransformer::finish(const std::optional<Norm>& norm, int64_t R, int member) {
+const Tensor& PackedTransformer::normed(const std::optional<Norm>& norm, int64_t R, int member) {
   if (norm) normalise(*norm, x_, normed_, Share(R, member, team_.size()));
   team_.wait();
-  return (norm ? normed_ : x_).f32();
+  return norm ? normed_ : x_;
 }
 
 PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
                                      std::shared_ptr<const TransformerWeights> weights, const Tensor& source,
                                      const Tensor& lengths, const IncrementalOptions& options)
-    : model_(model),
+    : PackedSteps(weights->out.matrix, weights->out.bias, source.size(1) * options.rows_per_sentence,
+                  options.pool),
+      model_(model),
       w_(std::move(weights)),
-      team_(options.pool),
       job_([this](int member) { run_step(member); }),
-      weights_wanted_(options.weights),
       sentences_(source.size(1), options.rows_per_sentence),
       begin_{0},
-      S_(source.size(0)),
-      most_(source.size(1) * options.rows_per_sentence) {
+      S_(source.size(0)) {
   const int64_t B = source.size(1);
   NoGrad guard;
   must_be_lengths("start", lengths, B, S_);
@@ -194,7 +193,7 @@ PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
   stats_ = rows_of(2);
   scores_ = Tensor({team_.size(), w_->heads * S_}, DType::f32);
   for (size_t i = 1; i < groups.size(); ++i) read(source, groups[i - 1], groups[i]);
-  if (weights_wanted_) alignment_ = Tensor({most_, S_}, DType::f32);
+  if (options.weights) alignment_ = Tensor({most_, S_}, DType::f32);
   place_.resize(static_cast<size_t>(B));
   std::iota(place_.begin(), place_.end(), int64_t{0});
   set_rows(B);
@@ -222,18 +221,12 @@ void PackedTransformer::read(const Tensor& ids, int64_t first, int64_t end) {
       });
       feed_forward(l.forward, R, member);
     }
-    const float* out = finish(w.encoder_norm, R, member);
+    const float* out = normed(w.encoder_norm, R, member).f32();
     for (size_t i = 0; i < source_.size(); ++i) {
       const Product& memory = w.decoder[i].memory;
       memory.matrix.product(R, out, E, memory.bias, source_[i].f32() + start * 2 * E, member, team_.size());
     }
   });
-}
-
-void PackedTransformer::set_rows(int64_t R) {
-  R_ = R;
-  if (logits_.defined()) logits_view_ = logits_.rows(0, R);
-  if (weights_wanted_) weights_view_ = alignment_.rows(0, R);
 }
 
 void PackedTransformer::make_room() {
@@ -250,44 +243,17 @@ void PackedTransformer::make_room() {
   scores_ = Tensor({team_.size(), w_->heads * std::max(room_, S_)}, DType::f32);
 }
 
-void PackedTransformer::take_words(const Tensor& previous) {
-  if (previous.dtype() != DType::i32 || previous.shape() != Shape{R_})
-    fail("step", "previous words must be i32 [" + std::to_string(R_) + "]: " + previous.shape().str());
-  NoGrad guard;
-  make_room();
-  const Tensor position = positions_of(model_.target_positions, length_, 1);
-  for (int64_t r = 0; r < R_; ++r)
-    embed(model_.target_embedding, previous.i32()[r], row_of(position, 0), w_->E, x_.f32() + r * w_->E);
-}
-
-const Tensor& PackedTransformer::step(const Tensor& previous) {
-  take_words(previous);
-  if (!logits_.defined()) {
-    logits_ = Tensor({most_, w_->V}, DType::f32);
-    logits_view_ = logits_.rows(0, R_);
+Tensor PackedTransformer::run(const Tensor& previous) {
+  {
+    NoGrad guard;
+    make_room();
+    const Tensor position = positions_of(model_.target_positions, length_, 1);
+    for (int64_t r = 0; r < R_; ++r)
+      embed(model_.target_embedding, previous.i32()[r], row_of(position, 0), w_->E, x_.f32() + r * w_->E);
   }
-  run(Asked::logits);
-  return logits_view_;
-}
-
-void PackedTransformer::step_best(const Tensor& previous, const std::vector<int32_t>& never,
-                                  const Tensor& best) {
-  take_words(previous);
-  best_.prepare(w_->out.matrix, w_->out.bias, never, most_, team_.size());
-  run(Asked::best);
-  best_.take(R_, best.i32());
-}
-
-Tensor PackedTransformer::readouts(const Tensor& previous) {
-  take_words(previous);
-  run(Asked::readouts);
-  return (w_->decoder_norm ? normed_ : x_).rows(0, R_);
-}
-
-void PackedTransformer::run(Asked asked) {
-  asked_ = asked;
   team_.run(job_);
   ++length_;
+  return (w_->decoder_norm ? normed_ : x_).rows(0, R_);
 }
 
 // Keys and values of the word join those of its row, which it looks at.
@@ -306,7 +272,7 @@ void PackedTransformer::look_at_source(size_t layer, int member, int64_t r) {
   const float* keys = source_[layer].f32() + begin_[b] * 2 * E;
   // Queries alone stand there, row after row.
   const float* scores = look_at(S, keys, 2 * E, r, projected(0) + r * E, member);
-  if (layer + 1 < source_.size() || !weights_wanted_) return;
+  if (layer + 1 < source_.size() || !alignment_.defined()) return;
   float* mean = alignment_.f32() + r * S_;
   std::fill_n(mean, S_, 0.0f);
   for (int64_t h = 0; h < w_->heads; ++h)
@@ -321,10 +287,7 @@ void PackedTransformer::run_step(int member) {
     attend(l.source, R_, member, [=, this](int64_t r) { look_at_source(i, member, r); });
     feed_forward(l.forward, R_, member);
   }
-  const float* x = finish(w.decoder_norm, R_, member);
-  if (asked_ == Asked::readouts) return;
-  if (asked_ == Asked::best) return best_.find(w.out.matrix, R_, x, w.E, member, team_.size());
-  w.out.matrix.product(R_, x, w.E, w.out.bias, logits_.f32(), member, team_.size());
+  finish(normed(w.decoder_norm, R_, member).f32(), w.E, member);
 }
 
 void PackedTransformer::select(const std::vector<int64_t>& rows) {

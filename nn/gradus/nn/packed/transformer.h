@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include <gradus/nn/packed/best_words.h>
+#include <gradus/nn/packed/steps.h>
 #include <gradus/nn/packed/matrix.h>
 #include <gradus/nn/transformer_seq2seq.h>
 
@@ -53,26 +53,20 @@ struct TransformerWeights {
 
 /// Decoding by these weights. Keys and values of the source stand once for each sentence, those of the target
 /// once for each row. A step allocates only where the words outgrow the room for them, which doubles then.
-class PackedTransformer : public IncrementalDecoder {
+class PackedTransformer : public PackedSteps {
  public:
   /// Reads the sources. The model must stay. @throws Error for ids and lengths that do not fit.
   PackedTransformer(const TransformerSeq2Seq& model, std::shared_ptr<const TransformerWeights> weights,
                     const Tensor& source, const Tensor& lengths, const IncrementalOptions& options);
-  const Tensor& step(const Tensor& previous) override;
-  void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best) override;
-  Tensor readouts(const Tensor& previous) override;
-  const Tensor& weights() const override { return weights_view_; }
   void select(const std::vector<int64_t>& rows) override;
 
  private:
   void read(const Tensor& ids, int64_t first, int64_t end);
-  void take_words(const Tensor& previous);
-  void run(Asked asked);
+  Tensor run(const Tensor& previous) override;
   void run_step(int member);
   void look_back(size_t layer, int member, int64_t r);
   void look_at_source(size_t layer, int member, int64_t r);
   void make_room();
-  void set_rows(int64_t R);
 
   // R rows of words on their way through the layers, those of sources or of a step. All members call each part
   // together; between parts a member touches its own rows alone. look(r) is called once for each row, when its
@@ -82,7 +76,7 @@ class PackedTransformer : public IncrementalDecoder {
   const float* look_at(int64_t S, const float* keys, int64_t stride, int64_t r, const float* query,
                        int member);
   void feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member);
-  const float* finish(const std::optional<TransformerWeights::Norm>& norm, int64_t R, int member);
+  const Tensor& normed(const std::optional<TransformerWeights::Norm>& norm, int64_t R, int member);
   void begin(const TransformerWeights::Norm& norm, const Share& rows);
   void join(const TransformerWeights::Norm& norm, const Share& rows);
   void normalise(const TransformerWeights::Norm& norm, const Tensor& from, const Tensor& to,
@@ -93,22 +87,17 @@ class PackedTransformer : public IncrementalDecoder {
 
   const TransformerSeq2Seq& model_;
   std::shared_ptr<const TransformerWeights> w_;
-  Team team_;
   std::function<void(int)> job_;
-  bool weights_wanted_;
   RowSentences sentences_;
   std::vector<int64_t> begin_;  // of each sentence among the rows of source_
   // By layer, keys and values side by side: of the source [words of all sentences, 2E], of the target
   // [places, room, 2E].
   std::vector<Tensor> source_, target_;
   std::vector<int64_t> place_;  // of each row in target_
-  int64_t S_ = 0, most_, R_ = 0, room_ = 0, length_ = 0;
+  int64_t S_ = 0, room_ = 0, length_ = 0;
   // By row: the sum that goes through the layers, what a part takes of it (pre-LN), its queries, keys and
   // values, what heads found, a part's result, the feed-forward part's hidden layer.
   Tensor x_, normed_, projected_, found_, result_, hidden_, stats_, scores_;
-  BestWords best_;
-  Asked asked_ = Asked::logits;  // of this step
-  Tensor logits_, logits_view_, alignment_, weights_view_;
 };
 
 }  // namespace gradus::nn::packed
