@@ -103,7 +103,7 @@ void Ensemble::use_shortlist(double least_mass) {
   if (!model.shortlist)
     throw InputError(
         "--shortlist", 0,
-        "this model's directory has no shortlist.safetensors: train it anew, and it will");
+        "this model's directory has no shortlist.safetensors: train with --shortlist, and it will");
   model.least_mass = least_mass;
 }
 

@@ -184,7 +184,8 @@ Ids source_of(const SourceBatch& batch, int64_t b) {
 }  // namespace
 
 Shortlist Shortlist::learn(const std::vector<EncodedPair>& pairs, int64_t source_entries,
-                           int64_t target_entries, gradus::ThreadPool& pool) {
+                           int64_t target_entries, gradus::ThreadPool& pool,
+                           const std::function<void(double share)>& on_progress) {
   std::unordered_map<int32_t, int64_t> counts;
   std::vector<SentencePair> chosen;
   std::vector<const EncodedPair*> of;
@@ -197,7 +198,7 @@ Shortlist Shortlist::learn(const std::vector<EncodedPair>& pairs, int64_t source
     for (int32_t v : pairs[i].target) ++counts[v];
   }
   std::vector<std::unordered_map<int32_t, int64_t>> linked(static_cast<size_t>(source_entries));
-  const std::vector<Links> links = doctor::align_words(chosen, pool);
+  const std::vector<Links> links = doctor::align_words(chosen, pool, {.on_progress = on_progress});
   for (size_t i = 0; i < links.size(); ++i)
     for (const Link& link : links[i])
       ++linked[static_cast<size_t>(of[i]->source[static_cast<size_t>(link.source)])]

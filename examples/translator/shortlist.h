@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ class Shortlist {
  public:
   /// Of pairs, as ids of vocabularies of so many entries. Of more than 40,000 pairs it takes every so-many-th.
   static Shortlist learn(const std::vector<EncodedPair>& pairs, int64_t source_entries,
-                         int64_t target_entries, gradus::ThreadPool& pool);
+                         int64_t target_entries, gradus::ThreadPool& pool,
+                         const std::function<void(double share)>& on_progress = {});
   /// @throws InputError for a file that is none, or of other vocabularies; gradus::Error as load_safetensors.
   static Shortlist load(const std::string& path, int64_t source_entries, int64_t target_entries);
   void save(const std::string& path) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <optional>
@@ -177,6 +178,19 @@ std::string best_of(const TrainOptions& o, const Trainer& trainer) {
   return fmt::format("best model ({}validation loss {:.4f})", score, trainer.best_loss());
 }
 
+constexpr int64_t kShortlistPays = 10'000;  // target words: docs/decoding.md
+
+// Whether there is a new one.
+bool learn_shortlist(const TrainOptions& o, const Trainer& trainer, Model& model) {
+  if (!o.shortlist || model.shortlist) return false;
+  gradus::ThreadPool pool(o.threads);
+  Progress bar("linking words", 100, {.delay_seconds = 2, .quiet = o.quiet});
+  model.shortlist = std::make_shared<const Shortlist>(
+      Shortlist::learn(trainer.pairs(), model.source.size(), model.target.size(), pool,
+                       [&](double share) { bar.update(std::llround(100 * share)); }));
+  return true;
+}
+
 }  // namespace
 
 const std::atomic<bool>& stop_on_signals() {
@@ -243,6 +257,7 @@ int run(TrainCommand& o) {
   const std::string complaint = o.resume ? vocabulary_complaint(o, data, model) : "";
   const size_t pairs = data.train.size();
   const bool validated = !data.valid.empty();
+  if (o.open("--shortlist")) o.train.shortlist = !o.resume && model.target.size() >= kShortlistPays;
 
   Trainer trainer(model, std::move(data.train), std::move(data.valid), o.train);
   if (!o.probe.empty()) data.probes.insert(data.probes.begin(), probe_of(o, model));
@@ -251,10 +266,9 @@ int run(TrainCommand& o) {
     trainer.resume();  // refuses other data first, which would have other words too
     if (!complaint.empty()) throw UsageError(complaint);
     write_file(in(o.train.out, "training.json"), to_json(o));  // it may be prolonged
+    if (learn_shortlist(o.train, trainer, model)) model.save_description(o.train.out);
   } else {
-    gradus::ThreadPool pool(o.common.threads);
-    model.shortlist = std::make_shared<const Shortlist>(
-        Shortlist::learn(trainer.pairs(), model.source.size(), model.target.size(), pool));
+    learn_shortlist(o.train, trainer, model);
     Model::replace(o.train.out, [&](const std::string& where) {
       model.save_description(where);
       trainer.save_start(where);

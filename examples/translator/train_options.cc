@@ -23,7 +23,9 @@ const std::vector<OptimizerKind> kOptimizers = {
     {"adam", 0, [](auto& o) { return new nn::Adam({.lr = o.lr, .weight_decay = o.weight_decay}); }},
     {"adamw", 0, [](auto& o) { return new nn::AdamW({.lr = o.lr, .weight_decay = o.weight_decay}); }},
     {"sgd", 1,  // Luong's
-     [](auto& o) { return new nn::SGD({.lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay}); }},
+     [](auto& o) {
+       return new nn::SGD({.lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay});
+     }},
     {"adagrad", 0.05, [](auto& o) { return new nn::Adagrad({.lr = o.lr, .weight_decay = o.weight_decay}); }},
     {"rmsprop", 1e-3,
      [](auto& o) {
@@ -70,7 +72,10 @@ Fields TrainOptions::budget() {
        "At the end, put the mean of the kept models' weights in the best one's place where it is better by "
        "--metric"},
       {"--check-finite", Switch{&check_finite},
-       "Stop at the first NaN or infinity, say where it came from, and keep all for `translator replay`"}};
+       "Stop at the first NaN or infinity, say where it came from, and keep all for `translator replay`"},
+      {"--shortlist,!--no-shortlist", Switch{&shortlist},
+       "Learn which target words each source word brings along, for translate --shortlist (default: from 10,000 "
+       "target words on, where it pays)"}};
 }
 
 Fields TrainOptions::recipe() {

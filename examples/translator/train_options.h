@@ -43,11 +43,12 @@ struct TrainOptions {
   int64_t keep = 0;
   bool average = false;
   bool check_finite = false;
+  bool shortlist = false;  ///< learn one (translator/shortlist.h) before training
   uint64_t seed = 42;
   int threads = 1;
   int64_t validation_translations = 200;  ///< sentences, for BLEU and exact match; with --metric loss
   double usual_epochs = 0;  ///< what such data need, told when the speed is known; 0: nothing is told
-  std::string out = {};                   ///< model directory
+  std::string out = {};     ///< model directory
   bool quiet = false;
   std::string title =
       {};  ///< before the progress bar, of one run among many; validations are not printed then

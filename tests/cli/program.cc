@@ -189,7 +189,7 @@ Arguments small_run(const std::string& out, const Arguments& more) {
 
 const std::string& trained_model() {
   static const std::string name = [] {
-    Result r = run(small_run("trained", {"--epochs", "8"}));
+    Result r = run(small_run("trained", {"--epochs", "8", "--shortlist"}));
     REQUIRE_MESSAGE(r.code == 0, r.err);
     return std::string("trained");
   }();

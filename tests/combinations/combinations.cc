@@ -100,9 +100,9 @@ const Words& models() {
           if (pieces && !translator::Subwords::available()) continue;
           out.push_back(kind + (pieces ? "-pieces" : "-words") + (*seed == '2' ? "-2" : ""));
           Words arguments = {
-              "train",    "--data",  "pairs.tsv", "--valid", "pairs.tsv",    "--threads", "1",
-              "--epochs", "2",       "--seed",    seed,      "--embedding",  "8",         "--out",
-              out.back(), "--quiet", "--lr",      "0.02",    "--max-length", "30"};
+              "train", "--shortlist", "--data",  "pairs.tsv", "--valid", "pairs.tsv",    "--threads",
+              "1",     "--epochs",    "2",       "--seed",    seed,      "--embedding",  "8",
+              "--out", out.back(),    "--quiet", "--lr",      "0.02",    "--max-length", "30"};
           if (kind != "transformer" && kind != "learned")
             arguments.insert(arguments.end(), {"--hidden", "8"});
           if (pieces)
