@@ -147,7 +147,7 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) void vnni_tile(
   for (int r = 0; r < R; ++r)
     for (int p = 0; p < P; ++p) {
       const int64_t left = columns - 16 * p;
-      const __mmask16 mask = left >= 16 ? 0xFFFF : static_cast<__mmask16>((1u << left) - 1);
+      const auto mask = static_cast<__mmask16>(left >= 16 ? 0xFFFFu : (1u << left) - 1);
       const __m512 s = _mm512_mul_ps(_mm512_set1_ps(x_scales[r]), _mm512_loadu_ps(scales + 16 * p));
       float* to = c + r * ldc + 16 * p;
       const __m512 value = _mm512_cvtepi32_ps(sum[r][p]);
