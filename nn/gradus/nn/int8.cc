@@ -54,8 +54,8 @@ StateDict widened(const StateDict& state) {
     const auto scale = scales.find(name + kScale);
     if (scale == scales.end() || tensor.dtype() != DType::u8 || tensor.dims() != 2) {
       const bool of_matrix = name.ends_with(kScale) && tensor.dims() == 1 &&
-                             std::any_of(state.begin(), state.end(), [&](const auto& other) {
-                               return other.first + kScale == name && other.second.dtype() == DType::u8;
+                             std::any_of(state.begin(), state.end(), [&own = name](const auto& other) {
+                               return other.first + kScale == own && other.second.dtype() == DType::u8;
                              });
       if (!of_matrix) out.emplace_back(name, tensor);
       continue;
