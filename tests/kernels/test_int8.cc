@@ -37,12 +37,19 @@ std::vector<double> expected(const InEight& s, const Row<float>& a, int64_t lda,
   return out;
 }
 
+kernels::Int8Rows rounded(const kernels::Int8Matrix& w, int64_t m, const float* x, int64_t ldx) {
+  kernels::Int8Rows rows;
+  w.round(m, x, ldx, rows);
+  return rows;
+}
+
 // The result, every column of it, in one product or in parts.
 std::vector<float> in_eight(const kernels::Int8Matrix& w, const InEight& s, const Row<float>& a, int64_t lda,
                             Row<float> c, int64_t ldc, int64_t parts) {
+  const kernels::Int8Rows rows = rounded(w, s.m, a.data(), lda);
   for (int64_t part = 0; part < parts; ++part)
-    w.product_columns(w.column_at(s.n * part / parts), w.column_at(s.n * (part + 1) / parts), s.m, a.data(),
-                      lda, s.add, c.data(), ldc);
+    w.product_columns(w.column_at(s.n * part / parts), w.column_at(s.n * (part + 1) / parts), rows, s.add,
+                      c.data(), ldc);
   CHECK(c.intact());
   std::vector<float> out;
   for (int64_t i = 0; i < s.m; ++i)
@@ -99,7 +106,8 @@ TEST_CASE("a product in 8 bits is near the product") {
   const int64_t n = 64, k = 256;
   const Row<float> x = Row<float>::random(k, rng), w = Row<float>::random(n * k, rng);
   Row<float> y(n);
-  kernels::Int8Matrix(n, k, w.data(), k).product_columns(0, n, 1, x.data(), k, false, y.data(), n);
+  const kernels::Int8Matrix matrix(n, k, w.data(), k);
+  matrix.product_columns(0, n, rounded(matrix, 1, x.data(), k), false, y.data(), n);
   for (int64_t j = 0; j < n; ++j) {
     double sum = 0, size = 0;
     for (int64_t p = 0; p < k; ++p) {
@@ -143,7 +151,7 @@ TEST_CASE("what is not finite: weights are refused, a row of x makes its own row
     for (const float bad : {INFINITY, -INFINITY, NAN}) {
       const std::vector<float> x = {1, 1, bad, 1, 0, 0};
       std::vector<float> y(3);
-      packed.product_columns(0, 1, 3, x.data(), 2, false, y.data(), 1);
+      packed.product_columns(0, 1, rounded(packed, 3, x.data(), 2), false, y.data(), 1);
       CHECK(std::abs(y[0] - 3) < 0.05);
       CHECK(std::isnan(y[1]));
       CHECK(y[2] == 0);

@@ -1,5 +1,6 @@
 #include <gradus/kernels/products/packed_gemm.h>
 
+#include <numeric>
 #include <thread>
 
 #include "util.h"
@@ -100,4 +101,31 @@ TEST_CASE_TEMPLATE("packed product: some columns have the bits of all", T, float
       }
     }
   });
+}
+
+TEST_CASE("packed product: single elements have the bits of all") {
+  on_every_target([] {
+    std::mt19937 rng(74);
+    for (const int64_t k : {0, 1, 41, 256, 300, 520})
+      for (const int64_t n : {1, 15, 16, 17, 48, 49, 64, 65, 80, 100, 112, 310, 320}) {
+        CAPTURE(k);
+        CAPTURE(n);
+        const Row<float> a = Row<float>::random(k, rng), w = Row<float>::random(n * k, rng);
+        const kernels::PackedMatrix<float> packed(kernels::PackedMatrix<float>::Use::transposed, n, k, w.data(), k);
+        REQUIRE(packed.has_elements());
+        Row<float> all(n), each(n), some(3, 7.0f);
+        packed.product(1, a.data(), k, false, all.data(), n);
+        std::vector<int32_t> columns(static_cast<size_t>(n));
+        std::iota(columns.begin(), columns.end(), 0);
+        packed.elements(a.data(), n, columns.data(), each.data());
+        CHECK(each.same_bits(all));
+        const std::vector<int32_t> two = {static_cast<int32_t>(n - 1), static_cast<int32_t>(n / 2)};
+        packed.elements(a.data(), 2, two.data(), some.data());
+        CHECK(some[0] == all[n - 1]);
+        CHECK(some[1] == all[n / 2]);
+        CHECK(some[2] == 7.0f);
+      }
+  });
+  const kernels::PackedMatrix<double> plain(kernels::PackedMatrix<double>::Use::transposed, 0, 0, nullptr, 0);
+  CHECK(!plain.has_elements());
 }

@@ -121,6 +121,30 @@ void raise_best(int64_t rows, int64_t n, const float* x, int64_t stride, const f
   }
 }
 
+int64_t contenders(int64_t n, float* x, const float* bias, const float* e, const float* f, float a, float b,
+                   float* least, int32_t* at) {
+  const Tag<float> d;
+  auto largest = hn::Set(d, *least);
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+    auto y = part.load(d, x + i);
+    if (bias) y = hn::Add(y, part.load(d, bias + i));
+    auto error = hn::Mul(hn::Set(d, 1e-6f), hn::Abs(y));  // of this very arithmetic
+    error = hn::MulAdd(hn::Set(d, a), part.load(d, e + i), error);
+    error = hn::MulAdd(hn::Set(d, b), part.load(d, f + i), error);
+    largest = hn::Max(largest, part.keep(d, hn::Sub(y, error), *least));
+    part.store(hn::Add(y, error), d, x + i);
+  });
+  *least = hn::GetLane(hn::MaxOfLanes(d, largest));
+  const auto bound = hn::Set(d, *least);
+  int64_t found = 0;
+  const auto next = [&](int64_t from) HWY_ATTR {
+    return first_where(from, n,
+                       [&](int64_t i, auto part) HWY_ATTR { return hn::Ge(part.load(d, x + i), bound); });
+  };
+  for (int64_t i = next(0); i < n; i = next(i + 1)) at[found++] = static_cast<int32_t>(i);
+  return found;
+}
+
 int64_t first_above(const float* x, int64_t begin, int64_t n, float bound) {
   const Tag<float> d;
   const auto limit = hn::Set(d, bound);
@@ -151,6 +175,7 @@ GRADUS_PLAIN_KERNEL(gru_state, 5);
 GRADUS_PLAIN_KERNEL(tanh_of_sum, 11);
 GRADUS_PLAIN_KERNEL(argmax, 2);
 GRADUS_PLAIN_KERNEL(raise_best, 8);
+GRADUS_PLAIN_KERNEL(contenders, 9);
 GRADUS_PLAIN_KERNEL(first_above, 4);
 GRADUS_PLAIN_KERNEL(log_sum_exp, 2);
 

@@ -93,12 +93,6 @@ HWY_EXPORT(panel_sums);
 
 namespace {
 
-// What one product needs of its rows of x.
-struct Rounded {
-  std::vector<int8_t> q;  // [m, 4 k4]
-  std::vector<float> scale;
-};
-
 // y or y += of one row and panel.
 void finish_panel(int64_t columns, const int32_t* sums, float x_scale, const float* scales, bool add,
                   float* y) {
@@ -205,9 +199,7 @@ float round_to_int8(int64_t k, float* row, int8_t* q) {
 }
 
 Int8Matrix::Int8Matrix(int64_t n, int64_t k, const float* w, int64_t ldw) : n_(n), k_(k) {
-#ifdef GRADUS_VNNI
-  vnni_ = vnni_ready();
-#endif
+  vnni_ = is_fast();
   const int64_t panels = (n + kPanel - 1) / kPanel, k4 = (k + 3) / 4;
   panels_ = room_for<int8_t>(panels * k4 * 4 * kPanel);
   scales_ = room_for<float>(panels * kPanel);
@@ -225,19 +217,31 @@ Int8Matrix::Int8Matrix(int64_t n, int64_t k, const float* w, int64_t ldw) : n_(n
   }
 }
 
-void Int8Matrix::product_columns(int64_t first, int64_t end, int64_t m, const float* a, int64_t lda, bool add,
-                                 float* c, int64_t ldc) const {
-  static thread_local Rounded x;
-  const int64_t k4 = (k_ + 3) / 4, stride = 4 * k4;
-  x.q.assign(static_cast<size_t>(m * stride), 0);
-  x.scale.resize(static_cast<size_t>(m));
+bool Int8Matrix::is_fast() {
+#ifdef GRADUS_VNNI
+  return vnni_ready();
+#else
+  return false;
+#endif
+}
+
+void Int8Matrix::round(int64_t m, const float* x, int64_t ldx, Int8Rows& rows) const {
+  const int64_t stride = (k_ + 3) / 4 * 4;
+  rows.q.assign(static_cast<size_t>(m * stride), 0);
+  rows.scale.resize(static_cast<size_t>(m));
   for (int64_t i = 0; i < m; ++i)
-    x.scale[static_cast<size_t>(i)] =
-        HWY_DYNAMIC_DISPATCH(round_row)(k_, a + i * lda, x.q.data() + i * stride);
+    rows.scale[static_cast<size_t>(i)] =
+        HWY_DYNAMIC_DISPATCH(round_row)(k_, x + i * ldx, rows.q.data() + i * stride);
+  if (vnni_)
+    for (int8_t& q : rows.q) q = static_cast<int8_t>(q ^ -128);  // + 128, as unsigned
+}
+
+void Int8Matrix::product_columns(int64_t first, int64_t end, const Int8Rows& x, bool add, float* c,
+                                 int64_t ldc) const {
+  const int64_t k4 = (k_ + 3) / 4, stride = 4 * k4, m = static_cast<int64_t>(x.scale.size());
   c += first;
 #ifdef GRADUS_VNNI
   if (vnni_) {
-    for (int8_t& q : x.q) q = static_cast<int8_t>(q ^ -128);  // + 128, as unsigned
     constexpr int64_t kRows = 4, kPanels = 4;
     for (int64_t j = first; j < end; j += kPanels * kPanel) {
       const int64_t columns = std::min(end - j, kPanels * kPanel), panels = (columns + kPanel - 1) / kPanel;

@@ -2,8 +2,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace gradus::kernels {
+
+/// Rows of x in 8 bits, made by Int8Matrix::round.
+struct Int8Rows {
+  std::vector<int8_t> q;     // [m, 4 ceil(k / 4)], as the matrix's instructions want them
+  std::vector<float> scale;  ///< [m]
+};
 
 /// W of many products x W^T in 8 bits: of each row of W, which is a column of the result, a scale and k integers,
 ///   w_jp ~ s_j q_jp,   s_j = max_p |w_jp| / 127 (rounded up to 16 bits),   q_jp = round(w_jp / s_j) in -127 .. 127
@@ -16,9 +23,10 @@ class Int8Matrix {
   /// Rounds w [n, k], rows `ldw` apart. @throws Error "[Int8Matrix] weights must be finite".
   Int8Matrix(int64_t n, int64_t k, const float* w, int64_t ldw);
 
-  /// Columns first .. end - 1 of C[m, n] = A[m, k] W^T, or C +=: as PackedMatrix has it.
-  void product_columns(int64_t first, int64_t end, int64_t m, const float* a, int64_t lda, bool add, float* c,
-                       int64_t ldc) const;
+  /// Rounds x [m, k], rows `ldx` apart, for products with this matrix.
+  void round(int64_t m, const float* x, int64_t ldx, Int8Rows& rows) const;
+  /// Columns first .. end - 1 of C[m, n] = X W^T, or C +=: as PackedMatrix has it.
+  void product_columns(int64_t first, int64_t end, const Int8Rows& x, bool add, float* c, int64_t ldc) const;
   /// The last column at or before `wanted` that a part may begin with; n() for n().
   int64_t column_at(int64_t wanted) const { return wanted >= n_ ? n_ : wanted / kPanel * kPanel; }
 
@@ -26,6 +34,8 @@ class Int8Matrix {
   int64_t k() const { return k_; }
 
   static constexpr int64_t kPanel = 16;  ///< columns that stand together
+  /// True where the processor has an instruction for such sums: they take a quarter of the time of floats then.
+  static bool is_fast();
 
  private:
   int64_t n_, k_;

@@ -55,6 +55,40 @@ void packed_product(int64_t begin, int64_t end, int64_t m, int64_t k, const floa
 
 auto product_here() { return &packed_product; }
 
+/// Four columns of one row at a time, as one alone would wait for each of its sums. In each the sums of the tiles
+/// above, in their order.
+void packed_elements(int64_t n, int64_t k, const float* a, const float* packed, int64_t count,
+                     const int32_t* columns, float* out) {
+  const hn::CappedTag<float, 1> d;
+  const int64_t lanes = float_lanes(), vectors = (n + lanes - 1) / lanes;
+  for (int64_t i = 0; i < count; i += 4) {
+    const float* w[4];
+    int64_t stride[4];
+    for (int64_t c = 0; c < 4; ++c) {
+      const int64_t column = columns[std::min(i + c, count - 1)];
+      int64_t begin = column / (kPanelVectors * lanes) * kPanelVectors;  // vectors before its panel
+      if (vectors % kPanelVectors == 1 && vectors > 1)  // the last four are two panels of two, see Panel
+        begin = column / lanes < vectors - 4 ? begin : vectors - (column / lanes < vectors - 2 ? 4 : 2);
+      stride[c] = Panel(n - begin * lanes).stride;
+      w[c] = packed + begin * lanes * k + (column - begin * lanes);
+    }
+    hn::Vec<decltype(d)> sums[4];
+    for (auto& sum : sums) sum = hn::Zero(d);
+    for (int64_t p = 0; p < k; p += kDepth) {
+      hn::Vec<decltype(d)> part[4];
+      for (auto& sum : part) sum = hn::Zero(d);
+      for (int64_t q = p; q < std::min(k, p + kDepth); ++q) {
+        const auto x = hn::Set(d, a[q]);
+        for (int c = 0; c < 4; ++c) part[c] = hn::MulAdd(x, hn::Set(d, w[c][q * stride[c]]), part[c]);
+      }
+      for (int c = 0; c < 4; ++c) sums[c] = hn::Add(part[c], sums[c]);
+    }
+    for (int64_t c = 0; c < std::min<int64_t>(4, count - i); ++c) out[i + c] = hn::GetLane(sums[c]);
+  }
+}
+
+auto elements_here() { return &packed_elements; }
+
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -66,6 +100,7 @@ HWY_EXPORT(packed_length);
 HWY_EXPORT(pack_panels);
 HWY_EXPORT(float_lanes);
 HWY_EXPORT(product_here);
+HWY_EXPORT(elements_here);
 
 namespace {
 
@@ -123,6 +158,7 @@ PackedMatrix<T>::PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t
     HWY_DYNAMIC_DISPATCH(pack_panels)
     (use == Use::transposed, n, k, w, ldw, static_cast<float*>(packed_.get()));
     product_ = HWY_DYNAMIC_DISPATCH(product_here)();
+    elements_ = HWY_DYNAMIC_DISPATCH(elements_here)();
     lanes_ = HWY_DYNAMIC_DISPATCH(float_lanes)();
   }
 }
@@ -139,6 +175,11 @@ void PackedMatrix<T>::product_columns(int64_t first, int64_t end, int64_t m, con
   } else if (!add) {
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, end - first, T(0));
   }
+}
+
+template <class T>
+void PackedMatrix<T>::elements(const T* row, int64_t count, const int32_t* columns, T* out) const {
+  elements_(n_, k_, row, static_cast<const T*>(packed_.get()), count, columns, out);
 }
 
 template <class T>

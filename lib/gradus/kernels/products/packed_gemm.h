@@ -43,6 +43,10 @@ class PackedMatrix {
   /// from column_at. c is where column 0 of C would be.
   void product_columns(int64_t first, int64_t end, int64_t m, const T* a, int64_t lda, bool add, T* c,
                        int64_t ldc) const;
+  /// out[i] = column columns[i] of the product of one row, to the same bits, of `count` of them.
+  /// Only where has_elements().
+  void elements(const T* row, int64_t count, const int32_t* columns, T* out) const;
+  bool has_elements() const { return elements_; }
   /// The last column at or before `wanted` that a part may begin with; n() for n().
   int64_t column_at(int64_t wanted) const;
 
@@ -54,6 +58,9 @@ class PackedMatrix {
   using Product = void (*)(int64_t first, int64_t end, int64_t m, int64_t k, const T* a, int64_t lda,
                            const void* packed, bool add, T* c, int64_t ldc);
 
+  using Elements = void (*)(int64_t n, int64_t k, const T* row, const T* packed, int64_t count,
+                            const int32_t* columns, T* out);
+
   Use use_;
   int64_t n_, k_;
   const T* w_;
@@ -61,6 +68,7 @@ class PackedMatrix {
   std::shared_ptr<void> packed_;
   int64_t lanes_ = 0;          // columns to a vector; 0: the panels are AMX's
   Product product_ = nullptr;  // of the instruction set that the layout is for; null: gemm's
+  Elements elements_ = nullptr;  // likewise; null: AMX's, too
 };
 
 extern template class PackedMatrix<float>;

@@ -90,7 +90,7 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
   state = Matrix({d.cell.weight_hh, query_weight, of_readout.state}, layout);
   key = Matrix({key_weight}, layout);
   bridge = Matrix({d.bridge.weight}, layout);
-  out = Matrix({output_layer.weight}, layout);
+  out = Matrix({output_layer.weight}, layout.of_output());
   context = value.rows();
   readout_at = state.rows() - readout;
 }

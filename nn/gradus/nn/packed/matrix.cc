@@ -23,6 +23,8 @@ Matrix::Matrix(std::vector<WeightPart> blocks, const Layout& layout) {
       int8_.emplace(n, k, w, ldw);
     else
       packed_.emplace(Packed::Use::transposed, n, k, w, ldw, plan);
+    if (layout.screen && packed_ && packed_->has_elements() && Screen::fits(n, k, w, ldw))
+      screen_.emplace(n, k, w, ldw);
   };
   auto numbers_of = [](const WeightPart& b) {
     return b.weight->value().f32() + b.row0 * b.weight->shape()[1] + b.col0;
@@ -44,25 +46,35 @@ std::pair<int64_t, int64_t> Matrix::columns_of(int member, int members) const {
   return {column_at(share.begin), column_at(share.end)};
 }
 
+Matrix::Rows Matrix::rows_of(int64_t m, const float* x, int64_t stride) const {
+  static thread_local kernels::Int8Rows rounded;
+  if (int8_) int8_->round(m, x, stride, rounded);
+  return {m, x, stride, &rounded};
+}
+
 void Matrix::product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member,
                      int members) const {
   auto [begin, end] = columns_of(member, members);
-  if (!bias && begin < end) return product_columns(begin, end, m, x, x_stride, false, out, rows());
+  const Rows rows_of_x = rows_of(m, x, x_stride);
+  if (!bias && begin < end) return product_columns(begin, end, rows_of_x, false, out, rows());
   while (begin < end) {
     int64_t next = std::min(end, column_at(begin + kBlock));
     // The bias is still in the cache when the product is added to it.
     for (int64_t i = 0; i < m; ++i) std::copy_n(bias + begin, next - begin, out + i * rows() + begin);
-    product_columns(begin, next, m, x, x_stride, true, out, rows());
+    product_columns(begin, next, rows_of_x, true, out, rows());
     begin = next;
   }
 }
 
 void Matrix::best_of(int64_t m, const float* x, int64_t x_stride, const float* bias, float* block, float* top,
                      int32_t* best, int member, int members) const {
+  const Share share(rows(), member, members);
+  if (screen_ && screen_->best_of(*packed_, m, x, x_stride, bias, block, top, best, share)) return;
   auto [begin, end] = columns_of(member, members);
+  const Rows rows_of_x = rows_of(m, x, x_stride);
   while (begin < end) {
     int64_t next = std::min(end, column_at(begin + kBlock)), n = next - begin;
-    product_columns(begin, next, m, x, x_stride, false, block - begin, n);
+    product_columns(begin, next, rows_of_x, false, block - begin, n);
     kernels::raise_best(m, n, block, n, bias ? bias + begin : nullptr, begin, top, best);
     begin = next;
   }

@@ -12,6 +12,7 @@
 #include <gradus/kernels/products/packed_gemm.h>
 #include <gradus/nn/incremental.h>
 #include <gradus/nn/linear.h>
+#include <gradus/nn/packed/screen.h>
 #include <gradus/nn/packed/team.h>
 
 namespace gradus::nn::packed {
@@ -20,6 +21,10 @@ namespace gradus::nn::packed {
 struct Layout {
   int64_t rows;       ///< of x, some
   bool int8 = false;  ///< rounded to 8 bits, see kernels::Int8Matrix
+  bool screen = false;  ///< for best_of, of floats where their layout allows it
+
+  /// Of an output layer: with a screen where that is quicker.
+  Layout of_output() const { return {rows, int8, kernels::Int8Matrix::is_fast()}; }
 };
 
 /// W of x W^T for the few rows of a decoding step: blocks of weights that multiply the same x one above the
@@ -40,9 +45,10 @@ class Matrix {
   void product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member = 0,
                int members = 1) const;
 
-  static constexpr int64_t kBlock = 480;  ///< the widest block of columns that best_of works on at once
+  static constexpr int64_t kBlock = Screen::kBlock;  ///< the most columns that best_of works on at once
   /// What kernels::raise_best makes of the columns of x W^T + bias, this member's only. They come block by
-  /// block, each looked at while it is in the cache; block [m, kBlock] holds it.
+  /// block, each looked at while it is in the cache; block [m, kBlock] holds it. The same with a screen, to the
+  /// bit.
   void best_of(int64_t m, const float* x, int64_t x_stride, const float* bias, float* block, float* top,
                int32_t* best, int member, int members) const;
 
@@ -52,14 +58,21 @@ class Matrix {
   int64_t column_at(int64_t wanted) const {
     return packed_ ? packed_->column_at(wanted) : int8_->column_at(wanted);
   }
-  void product_columns(int64_t first, int64_t end, int64_t m, const float* x, int64_t x_stride, bool add,
-                       float* out, int64_t stride) const {
-    packed_ ? packed_->product_columns(first, end, m, x, x_stride, add, out, stride)
-            : int8_->product_columns(first, end, m, x, x_stride, add, out, stride);
+  // Rows of x, for products of several blocks of columns with them.
+  struct Rows {
+    int64_t m;
+    const float* x;
+    int64_t stride;
+    const kernels::Int8Rows* rounded;  // where the matrix is
+  };
+  Rows rows_of(int64_t m, const float* x, int64_t stride) const;
+  void product_columns(int64_t first, int64_t end, const Rows& x, bool add, float* out, int64_t stride) const {
+    packed_ ? packed_->product_columns(first, end, x.m, x.x, x.stride, add, out, stride)
+            : int8_->product_columns(first, end, *x.rounded, add, out, stride);
   }
-
   std::optional<kernels::PackedMatrix<float>> packed_;  // one of the two
   std::optional<kernels::Int8Matrix> int8_;
+  std::optional<Screen> screen_;
 };
 
 /// A model's weights as `lay_out` lays them out for searches of few rows, and for those of many, each when the

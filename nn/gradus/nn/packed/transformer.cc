@@ -85,7 +85,7 @@ TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, const La
   }
   if (model.encoder.norm) encoder_norm = norm_of(*model.encoder.norm);
   if (model.decoder.norm) decoder_norm = norm_of(*model.decoder.norm);
-  out = rows_of(model.output_weight, model.output_bias, 0, V, layout);
+  out = rows_of(model.output_weight, model.output_bias, 0, V, layout.of_output());
 }
 
 void PackedTransformer::normalise(const Norm& norm, const Tensor& from, const Tensor& to, const Share& rows) {
