@@ -31,6 +31,7 @@ struct Kind {
   bool reverse = false;
   int64_t top_k = 0;
   bool own_steps = false;  // of the attention, by composed ops
+  bool layer_norm = false;
 };
 
 const std::vector<Kind>& kinds() {
@@ -68,6 +69,11 @@ const std::vector<Kind>& kinds() {
       {"multihead", "auto", true, true, 1, "tanh", 1, false, 0, true},
       {"multihead", "luong", false, true, 1, "maxout", 1, false, 0, true},
       {"general", "luong", true, true, 1, "tanh", 1, false, 2, true},
+      {"bahdanau", "auto", true, true, 1, "tanh", 1, false, 0, false, true},
+      {"bahdanau", "luong", true, true, 2, "tanh", 1, false, 0, false, true},
+      {"general", "luong", false, false, 1, "maxout", 1, true, 0, false, true},
+      {"none", "auto", true, true, 1, "tanh", 1, false, 0, false, true},
+      {"local-p", "bahdanau", true, true, 1, "tanh", 1, false, 0, true, true},
   };
   return all;
 }
@@ -84,6 +90,7 @@ nn::Seq2Seq model_of(const Kind& kind, uint64_t seed = 21) {
   c.input_feeding = kind.feeding;
   c.rnn.bidirectional = kind.bidirectional;
   c.rnn.reverse = kind.reverse;
+  c.rnn.cell.layer_norm = kind.layer_norm;
   c.rnn.num_layers = kind.layers;
   c.readout = kind.readout;
   c.attention_options.temperature = kind.temperature;
@@ -94,6 +101,11 @@ nn::Seq2Seq model_of(const Kind& kind, uint64_t seed = 21) {
   model.output.weight.update([](const Tensor& w) {
     for (int64_t i = 0; i < w.numel(); ++i) w.set(i, 5 * w.at(i));
   });
+  for (const NamedParameter& p : nn::ParameterList(model))
+    if (p.name.find("_ln_") != std::string::npos)  // gains are 1 at the start, offsets 0
+      p.parameter->update([](const Tensor& w) {
+        for (int64_t i = 0; i < w.numel(); ++i) w.set(i, w.at(i) + 0.3 * std::sin(static_cast<double>(i)));
+      });
   model.output.bias.update([](const Tensor& b) { b.set(nn::kEos, b.at(nn::kEos) + 1.0); });
   return model;
 }

@@ -33,6 +33,8 @@ struct CellType {
   int64_t gates() const { return kind == CellKind::rnn ? 1 : kind == CellKind::gru ? 3 : 4; }
   /// The unit that the fused attention decoder knows: reset after, biases, nothing else.
   bool is_plain_gru() const { return *this == CellType{}; }
+  /// Those that packed decoding knows: this one, and the same with layer_norm.
+  bool is_packed_gru() const { return *this == CellType{.layer_norm = layer_norm}; }
 };
 
 /// gru, gru-reset-before, gru-bahdanau, lstm (forget bias 1), rnn, rnn-relu.

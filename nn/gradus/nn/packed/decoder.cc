@@ -47,7 +47,7 @@ void reorder(Tensor& x, Tensor& spare, const std::vector<int64_t>& rows, int64_t
 
 bool DecoderWeights::fits(const Decoder& decoder, const Linear& output) {
   const RecurrentDecoder* d = as_recurrent(decoder);
-  if (!d || !d->above.empty() || !d->cell.type.is_plain_gru() || !is_f32(d->cell.weight_hh) ||
+  if (!d || !d->above.empty() || !d->cell.type.is_packed_gru() || !is_f32(d->cell.weight_hh) ||
       !is_f32(output.weight) || !is_f32(d->embedding.weight))
     return false;
   NoGrad guard;
@@ -77,6 +77,8 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
   feed = d.input_feeding;
   embedding = &d.embedding;
   output = &output_layer;
+  norm_ih = GateNorm(d.cell, GateNorm::inputs);
+  norm_hh = GateNorm(d.cell, GateNorm::states);
   b_ih = numbers(d.cell.bias_ih);
   b_hh = numbers(d.cell.bias_hh);
   bridge_bias = numbers(d.bridge.bias);
@@ -152,6 +154,7 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   w.bridge.product(B, summary.f32(), summary.size(1), w.bridge_bias, state_.f32());
   kernels::tanh(state_.f32(), state_.f32(), B * w.H);
   w.state.product(B, state_.f32(), w.H, nullptr, of_state_.f32());
+  w.norm_hh(B, of_state_.f32(), w.state.rows());
   if (w.feed)
     for (int64_t b = 0; b < B; ++b) std::fill_n(input_.f32() + b * input + w.E, w.H, 0.0f);
   set_rows(B);
@@ -260,11 +263,15 @@ void PackedDecoder::run_step(int member) {
   // 2. the new state
   float* state = state_.f32() + rows.begin * H;
   float *input = of_input_.f32() + rows.begin * of_input, *product = of_state_.f32() + rows.begin * of_state;
-  float* context = context_.f32() + rows.begin * w.context;
-  kernels::gru_state(n, H,
-                     {input, of_input, w.context_first ? context : nullptr, w.context, product, of_state,
-                      w.b_ih, w.b_hh, state, H},
-                     state, H);
+  const float* context = w.context_first ? context_.f32() + rows.begin * w.context : nullptr;
+  if (w.norm_ih) {  // of the whole input's product
+    for (int64_t r = 0; context && r < n; ++r)
+      kernels::add_into(context + r * w.context, input + r * of_input, 3 * H);
+    w.norm_ih(n, input, of_input);
+    context = nullptr;
+  }
+  kernels::gru_state(
+      n, H, {input, of_input, context, w.context, product, of_state, w.b_ih, w.b_hh, state, H}, state, H);
   team_.wait();
 
   // 3. its products: the readout's share, the next step's gates and query
@@ -272,6 +279,7 @@ void PackedDecoder::run_step(int member) {
   team_.wait();
 
   // 4. the readout, or attention vector
+  w.norm_hh(n, of_state_.f32() + rows.begin * of_state, of_state);
   if (!w.context_first) attend_together();
   read_out(rows);
   team_.wait();

@@ -28,13 +28,15 @@ struct DecoderWeights {
   int64_t context;
   const Embedding* embedding;
   const Linear* output;
+  GateNorm norm_ih, norm_hh;
   const float *b_ih, *b_hh, *bridge_bias, *readout_bias, *output_bias;
   bool maxout;      ///< the readout is the larger of each two, else tanh
   int64_t readout;  ///< Q: H, or 2H for maxout
   Matrix input, state, value, key, bridge, out;
   int64_t readout_at;  ///< where the readout's share begins in a state's product
 
-  /// False when there is no such form of it: one's own decoder, another cell than the plain GRU, or not f32.
+  /// False when there is no such form of it: one's own decoder, another cell than the GRU, plain or
+  /// layer-normalised, more layers, or not f32.
   static bool fits(const Decoder& decoder, const Linear& output);
   /// Of what fits.
   DecoderWeights(const RecurrentDecoder& decoder, const Linear& output, const Layout& layout);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <gradus/kernels/inference.h>
+#include <gradus/kernels/layer_norm.h>
 #include <gradus/nn/check.h>
 
 namespace gradus::nn::packed {
@@ -21,9 +22,26 @@ void check_ids(const Embedding& embedding, const int32_t* ids, int64_t n) {
 
 }  // namespace
 
+GateNorm::GateNorm(const RecurrentParameters& cell, Of of) {
+  if (cell.norms.empty()) return;
+  const RecurrentParameters::Norm& norm = cell.norms[of];
+  gain_ = norm.weight.value();
+  offset_ = norm.bias.defined() ? norm.bias.value() : Tensor::zeros(gain_.shape());
+}
+
+void GateNorm::operator()(int64_t rows, float* x, int64_t stride) const {
+  if (!*this) return;
+  static thread_local std::vector<float> stats;  // which nobody asks for
+  stats.resize(std::max(stats.size(), static_cast<size_t>(2 * rows)));
+  const int64_t H = gain_.numel() / 3;
+  for (const auto& [begin, n] : {std::pair{int64_t{0}, 2 * H}, {2 * H, H}})
+    kernels::layer_norm(rows, n, x + begin, stride, gain_.f32() + begin, offset_.f32() + begin,
+                        static_cast<float>(kLayerNormEps), false, x + begin, stride, stats.data());
+}
+
 bool PackedEncoder::fits(const Encoder& e) {
   const RecurrentOptions& options = e.rnn.options;
-  return options.cell.is_plain_gru() && !options.residual && !options.reference &&
+  return options.cell.is_packed_gru() && !options.residual && !options.reference &&
          e.embedding.weight.value().dtype() == DType::f32 &&
          e.rnn.weights[0].weight_hh.value().dtype() == DType::f32;
 }
@@ -36,7 +54,7 @@ PackedEncoder::PackedEncoder(const Encoder& e, const Layout& layout) : encoder_(
     for (size_t d = first; d < first + directions; ++d) {
       const RecurrentParameters& w = weights[d];
       each.push_back({Matrix({w.weight_ih}, layout), Matrix({w.weight_hh}, layout), numbers(w.bias_ih),
-                      numbers(w.bias_hh)});
+                      numbers(w.bias_hh), GateNorm(w, GateNorm::inputs), GateNorm(w, GateNorm::states)});
     }
     layers_.push_back(std::move(each));
   }
@@ -55,6 +73,7 @@ void PackedEncoder::read(const Direction& w, bool backward, const PackedSequence
     const int64_t n = steps.count(t), old = std::min(known, n), first = steps.offset(t);
     if (old > 0) w.hh.product(old, state, H_, nullptr, gh);
     std::fill_n(gh + old * G, (n - old) * G, 0.0f);
+    w.norm_hh(n, gh, G);
     kernels::gru_state(n, H_, {of_words, G, nullptr, 0, gh, G, w.b_ih, w.b_hh, state, H_}, state, H_);
     for (int64_t i = 0; i < n; ++i)
       std::copy_n(state + i * H_, H_, to + place[static_cast<size_t>(first + i)] * stride);
@@ -65,6 +84,7 @@ void PackedEncoder::read(const Direction& w, bool backward, const PackedSequence
   const auto group = [&](int64_t begin, int64_t end) {
     const int64_t first = steps.offset(begin), n = steps.offset(end) - first;
     w.ih.product(n, x.f32() + first * I, I, nullptr, gi);
+    w.norm_ih(n, gi, G);
     for (int64_t k = 0; k < end - begin; ++k) {
       const int64_t t = backward ? end - 1 - k : begin + k;
       step(t, gi + (steps.offset(t) - first) * G);

@@ -13,11 +13,26 @@ struct Annotations : Encoded {
   std::vector<int64_t> begin;  ///< sentence b has rows begin[b] .. begin[b+1]-1
 };
 
+/// A GRU's normalisation of its products with inputs, or with states (gru.h): [r, z] as a row of 2H, n as one of
+/// H. It does nothing where the cell has none.
+class GateNorm {
+ public:
+  enum Of { inputs, states };
+  GateNorm() = default;
+  GateNorm(const RecurrentParameters& cell, Of of);
+  explicit operator bool() const { return gain_.defined(); }
+  /// x [rows, 3H] in place, its rows `stride` apart.
+  void operator()(int64_t rows, float* x, int64_t stride) const;
+
+ private:
+  Tensor gain_, offset_;  // [3H]
+};
+
 /// A bidirectional (or not) GRU encoder that keeps nothing for a backward: real steps only, gates that stay in
 /// the cache until they are used, states written where the annotations stand.
 class PackedEncoder {
  public:
-  /// True for what it can read like the encoder itself: GRU, reset after, not residual, f32.
+  /// True for what it can read like the encoder itself: GRU, reset after, normalised or not, not residual, f32.
   static bool fits(const Encoder& encoder);
   PackedEncoder(const Encoder& encoder, const Layout& layout);
 
@@ -29,6 +44,7 @@ class PackedEncoder {
   struct Direction {
     Matrix ih, hh;  // [3H, I], [3H, H]
     const float *b_ih, *b_hh;
+    GateNorm norm_ih, norm_hh;
   };
   struct Buffers {  // of one direction
     Tensor gi, gh, state;
