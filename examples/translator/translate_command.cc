@@ -102,11 +102,11 @@ class Translator {
     Waiting line{.source = {}, .told = steering_.of(0), .number = 0};
     if (auto fault = read(text, line.source); !fault.empty()) throw InputError("the sentence", 0, fault);
     tell_unknown("", line.source);
-    print(line, translated({line})[0], 1);
+    print(line, translated({line})[0]);
     return 0;
   }
 
-  // Standard input: one line (n_best lines) out for each line in, whatever is wrong with it.
+  // Standard input: a line out for each line in, whatever is wrong with it; up to n_best lines with its number.
   int lines(bool prompt) {
     // Line by line at a prompt; from a pipe, blocks of lines go through together, in order.
     const size_t block = prompt ? 1 : kBlock;
@@ -220,25 +220,27 @@ class Translator {
     return found;
   }
 
-  // At least `lines` lines, the missing ones empty: who counts them can tell which belong together. Moses's
-  // lines tell it themselves.
-  void print(const Waiting& line, const std::vector<Translation>& found, int64_t lines) const {
+  // At least one line, empty where nothing was found; Moses's form has none then. Of several translations each has
+  // the number of its sentence in front.
+  void print(const Waiting& line, const std::vector<Translation>& found) const {
     const Segmented& source = line.source;
+    const std::string number = o_.n_best > 1 && !o_.json && !o_.moses ? fmt::format("{}\t", line.number) : "";
     int64_t n = source.pieces.empty() ? 0 : std::min<int64_t>(o_.n_best, static_cast<int64_t>(found.size()));
     for (int64_t i = 0; i < n; ++i) {
       const Translation& t = found[static_cast<size_t>(i)];
       const Segmented target = model_.writes.words_of(t.tokens);
       const WordPicture words = picture_of(source, target, t.weights);
       const WordPicture shown = o_.pieces ? picture_of_pieces(source, target, t.weights) : words;
-      fmt::print("{}\n", o_.json    ? json_of(line, i, t, target, words, shown)
-                         : o_.moses ? moses_line(line.number, t)
-                                    : text_of(source, t, words));
+      fmt::print("{}{}\n", number,
+                 o_.json    ? json_of(line, i, t, target, words, shown)
+                 : o_.moses ? moses_line(line.number, t)
+                            : text_of(source, t, words));
       if (o_.map && !o_.json) fmt::print("{}", draw_heat_map(shown, heat_map_options(terminal_style(1))));
       if (!t.complete)
         tell("translator: {}: no translation of so many words has all that --require asks for\n",
              InputError::locate("standard input", line.number + 1));
     }
-    for (int64_t i = n; i < lines && !o_.moses; ++i) fmt::print("{}\n", o_.json ? json_of_none(line, i) : "");
+    if (n == 0 && !o_.moses) fmt::print("{}{}\n", number, o_.json ? json_of_none(line) : "");
   }
 
   // The sentences of a line stand as they stood, with a space where the source's script has none between them.
@@ -272,8 +274,8 @@ class Translator {
     return {{"sentence", line.number}, {"rank", rank}};
   }
 
-  static std::string json_of_none(const Waiting& line, int64_t rank) {
-    nlohmann::ordered_json j = identity(line, rank);
+  static std::string json_of_none(const Waiting& line) {
+    nlohmann::ordered_json j = identity(line, 0);
     j["translation"] = nullptr;
     return json_text::dump(j);
   }
@@ -324,7 +326,7 @@ class Translator {
       for (const Waiting& line : waiting_) found.push_back(alone(line));
     }
     for (size_t i = 0; i < waiting_.size(); ++i)
-      o_.paragraphs ? add_to_paragraph(waiting_[i], found[i]) : print(waiting_[i], found[i], o_.n_best);
+      o_.paragraphs ? add_to_paragraph(waiting_[i], found[i]) : print(waiting_[i], found[i]);
     std::fflush(stdout);
     waiting_.clear();
   }

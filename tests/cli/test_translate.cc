@@ -174,12 +174,12 @@ TEST_CASE("translate: a line longer than learned positions costs no other its tr
   CHECK(lines[4] + "\n" == eats);
   CHECK(lines[0] + "\n" == run(command, {.input = words(255) + "\n"}).out);
   CHECK(run({"translate", learned_model(), "--max-length", "1000"}, {.input = "he sings\n"}).code == 0);
-  // Several lines out for each line in: so many stand for it, too.
+  // Several lines out for each line in, with its number: one stands for it.
   Result best = run({"translate", learned_model(), "--n-best", "3"}, {.input = words(300) + "\nhe sings\n"});
   CHECK(best.code == 1);
-  REQUIRE(lines_of(best.out).size() == 6);
-  CHECK(lines_of(best.out)[0] + lines_of(best.out)[1] + lines_of(best.out)[2] == "");
-  CHECK(!lines_of(best.out)[3].empty());
+  REQUIRE(lines_of(best.out).size() == 4);
+  CHECK(lines_of(best.out)[0] == "0\t");
+  for (size_t i : {1u, 2u, 3u}) CHECK(lines_of(best.out)[i].find("1\t") == 0);
 
   Result argument = run({"translate", learned_model(), words(300)});
   CHECK(argument.code == 1);
@@ -261,17 +261,18 @@ TEST_CASE("translate: --beam-size, --n-best, --scores, --alignments") {
   CHECK(log_probability <= 0);
   for (const std::string& line : best) {
     auto f = fields(line);
-    REQUIRE(f.size() == 3);
-    CHECK(std::stod(f[1]) <= 0);
-    CHECK(f[2].find('-') != std::string::npos);
+    REQUIRE(f.size() == 4);
+    CHECK(f[0] == "0");  // the sentence
+    CHECK(std::stod(f[2]) <= 0);
+    CHECK(f[3].find('-') != std::string::npos);
   }
   CHECK(best[0] != best[1]);
-  CHECK(lines_of(translate({"the girl eats apples", "--beam-size", "4"}).out).at(0) == fields(best[0])[0]);
-  // From standard input always so many lines a sentence, so that a reader can count.
+  CHECK(lines_of(translate({"the girl eats apples", "--beam-size", "4"}).out).at(0) == fields(best[0])[1]);
+  // Which lines belong together their numbers tell; an empty line has one.
   auto counted = lines_of(translate({"--n-best", "2"}, {.input = "he sings\n\nhe sings\n"}).out);
-  REQUIRE(counted.size() == 6);
-  CHECK(counted[2] + counted[3] == "");
-  CHECK(counted[0] == counted[4]);
+  REQUIRE(counted.size() == 5);
+  CHECK(counted[2] == "1\t");
+  for (size_t i : {0u, 1u}) CHECK("2" + counted[i].substr(1) == counted[3 + i]);
   auto links = fields(lines_of(translate({"he sings", "--alignments"}).out).at(0));
   REQUIRE(links.size() == 2);
 }

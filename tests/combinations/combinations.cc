@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -305,25 +306,31 @@ void check(const Combination& c, const Ended& e, Chance& chance) {
   std::vector<int64_t> numbers;
   if (c.has("--json")) {
     for (const std::string& line : out) numbers.push_back(json_text::parse(line).at("sentence"));
-    must(c.sentence || static_cast<int64_t>(out.size()) == n_best * static_cast<int64_t>(lines),
-         "n best of each line, and null where there are fewer");
     check_numbers(numbers, lines, n_best);
+    must(std::set(numbers.begin(), numbers.end()).size() == lines, "each line has an answer, if only null");
   } else if (c.has("--moses")) {
     for (const std::string& line : out) numbers.push_back(std::stoll(line));
     check_numbers(numbers, lines, n_best);
   } else if (!c.has("--attention-map")) {
-    const auto each = c.has("--paragraphs") ? 1 : n_best;
-    must(c.sentence ? !out.empty() : static_cast<int64_t>(out.size()) == each * static_cast<int64_t>(lines),
-         fmt::format("{} lines for {}", out.size(), lines));
+    // By line: its number stands in front where it may have several answers.
+    std::vector<Words> answers(lines);
+    for (size_t k = 0; k < out.size(); ++k) {
+      const size_t tab = n_best > 1 ? out[k].find('\t') : out[k].npos;
+      must(n_best == 1 || tab != out[k].npos, "one of several answers has its line's number");
+      numbers.push_back(n_best > 1 ? std::stoll(out[k]) : static_cast<int64_t>(k));
+      if (numbers.back() >= 0 && numbers.back() < static_cast<int64_t>(lines))
+        answers[static_cast<size_t>(numbers.back())].push_back(n_best > 1 ? out[k].substr(tab + 1) : out[k]);
+    }
+    check_numbers(numbers, lines, n_best);
+    for (const Words& own : answers) must(!own.empty(), "each line has an answer, if only an empty one");
     // A line says the same alone as among the others, whose random words depend on their number.
     if (c.sentence || lines < 2 || c.has("--sample") || !chance.once_in(4)) return;
     const size_t i = chance.below(lines);
     const Ended alone = run(c.arguments, c.lines[i] + "\n");
-    for (int64_t k = 0; k < each; ++k)
-      must(lines_of(alone.out).at(static_cast<size_t>(k)) ==
-               out[i * static_cast<size_t>(each) + static_cast<size_t>(k)],
-           fmt::format("line {} alone: {}\namong others: {}", i + 1, alone.out,
-                       out[i * static_cast<size_t>(each)]));
+    Words own = lines_of(alone.out);
+    for (std::string& line : own) line.erase(0, n_best > 1 ? line.find('\t') + 1 : 0);
+    must(own == answers[i],
+         fmt::format("line {} alone: {}\namong others: {}", i + 1, alone.out, fmt::join(answers[i], "\n")));
   }
 }
 
