@@ -84,6 +84,7 @@ const Words& models() {
         {"none", {"--attention", "none"}},
         {"general", {"--attention", "general", "--readout", "maxout"}},
         {"local", {"--attention", "local-p"}},
+        {"normalised", {"--layer-norm"}},
         {"layers", {"--layers", "2", "--decoder-layers", "2"}},
         {"transformer", {"--model", "transformer", "--heads", "2", "--layers", "1", "--ffn", "8"}},
         {"learned",
