@@ -49,17 +49,16 @@ std::vector<std::string> check_op_case(const OpCase& c);
 
 /// Registers cases when a program starts. Use GRADUS_OP_CASES.
 struct OpCaseRegistration {
-  OpCaseRegistration(std::initializer_list<OpCase> cases);
+  OpCaseRegistration(const std::vector<OpCase>& cases);
 };
 
 #define GRADUS_OP_CASES_CONCAT2(a, b) a##b
 #define GRADUS_OP_CASES_CONCAT(a, b) GRADUS_OP_CASES_CONCAT2(a, b)
 /// GRADUS_OP_CASES({"swish", {{2, 5}}, [](auto& in) { return swish(in[0]); }, [](auto& in) { ... }}, ...);
-/// at namespace scope, once or more in a file.
+/// at namespace scope, once or more in a file; or of a vector of cases.
 #define GRADUS_OP_CASES(...)                                                                          \
   [[maybe_unused]] static const ::gradus::OpCaseRegistration GRADUS_OP_CASES_CONCAT(gradus_op_cases_, \
-                                                                                    __LINE__) {       \
-    __VA_ARGS__                                                                                       \
-  }
+                                                                                    __LINE__)(        \
+      std::vector<::gradus::OpCase>{__VA_ARGS__})
 
 }  // namespace gradus
