@@ -32,7 +32,9 @@ struct OpCase {
   std::string name;             ///< "matmul", or "matmul: batched" for a further case
   std::vector<Input> inputs;
   OpFunction op;
-  OpFunction reference = nullptr;  ///< the composed form, where the op is fused
+  /// The composed form, where the op is fused. The library's are in a namespace `reference` of the op's file,
+  /// and few in its header: there their names would be ambiguous to other references.
+  OpFunction reference = nullptr;
   double tolerance = 1e-6;      ///< of the gradient check
 
   ~OpCase();  // not inline, nor are the functions of Input: a file has a hundred uses of them
