@@ -282,7 +282,7 @@ std::vector<Tensor> sample_inputs(const OpCase& c, DType dtype, uint64_t seed) {
 
 std::vector<std::string> check_op_case(const OpCase& c) { return CaseChecker(c).run(); }
 
-OpCaseRegistration::OpCaseRegistration(std::initializer_list<OpCase> cases) {
+OpCaseRegistration::OpCaseRegistration(const std::vector<OpCase>& cases) {
   registry().insert(registry().end(), cases.begin(), cases.end());
 }
 

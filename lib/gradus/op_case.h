@@ -32,7 +32,9 @@ struct OpCase {
   std::string name;             ///< "matmul", or "matmul: batched" for a further case
   std::vector<Input> inputs;
   OpFunction op;
-  OpFunction reference = nullptr;  ///< the composed form, where the op is fused
+  /// The composed form, where the op is fused. The library's are in a namespace `reference` of the op's file,
+  /// and few in its header: there their names would be ambiguous to other references.
+  OpFunction reference = nullptr;
   double tolerance = 1e-6;      ///< of the gradient check
 
   ~OpCase();  // not inline, nor are the functions of Input: a file has a hundred uses of them
@@ -49,17 +51,16 @@ std::vector<std::string> check_op_case(const OpCase& c);
 
 /// Registers cases when a program starts. Use GRADUS_OP_CASES.
 struct OpCaseRegistration {
-  OpCaseRegistration(std::initializer_list<OpCase> cases);
+  OpCaseRegistration(const std::vector<OpCase>& cases);
 };
 
 #define GRADUS_OP_CASES_CONCAT2(a, b) a##b
 #define GRADUS_OP_CASES_CONCAT(a, b) GRADUS_OP_CASES_CONCAT2(a, b)
 /// GRADUS_OP_CASES({"swish", {{2, 5}}, [](auto& in) { return swish(in[0]); }, [](auto& in) { ... }}, ...);
-/// at namespace scope, once or more in a file.
+/// at namespace scope, once or more in a file; or of a vector of cases.
 #define GRADUS_OP_CASES(...)                                                                          \
   [[maybe_unused]] static const ::gradus::OpCaseRegistration GRADUS_OP_CASES_CONCAT(gradus_op_cases_, \
-                                                                                    __LINE__) {       \
-    __VA_ARGS__                                                                                       \
-  }
+                                                                                    __LINE__)(        \
+      std::vector<::gradus::OpCase>{__VA_ARGS__})
 
 }  // namespace gradus

@@ -204,7 +204,7 @@ TEST_CASE("recurrent modules say what they need") {
   CHECK(error_of([&] { gru(Tensor::zeros({5, 2, 8})); }) ==
         "[GRU] x must be [T, B, 3], time first: [5, 2, 8]");
   CHECK(error_of([&] { gru(x, Tensor::from_ids({3}, {1, 2, 3})); }) ==
-        "[GRU] lengths must be i32 [2], one per sequence: i32 [3]");
+        "[GRU] lengths must be i32 [B] = [2]: i32 [3]");
   CHECK(error_of([&] { gru(x, Tensor::from_ids({2}, {1, 6})); }) == "[GRU] lengths must be in 0 .. 5: 6");
   CHECK(error_of([&] { gru(x, {}, Tensor::zeros({1, 2, 4})); }) ==
         "[GRU] h0 must be [num_layers * directions, B, hidden_size] = [2, 2, 4]: [1, 2, 4]");

@@ -260,7 +260,7 @@ TEST_CASE("the layer-normalised ops say what they need") {
         }) == "[layer_norm_lstm] norm_c must be [hidden_size] = [4]: weight [4], bias [12]");
   RecurrentWeights w{.ih = Tensor::zeros({4, 3}), .hh = Tensor::zeros({4, 4}), .norm_ih = {four, {}}};
   CHECK(error_of([&] { rnn(x, {}, w, {.lengths = Tensor::from_ids({2}, {6, 0})}); }) ==
-        "[layer_norm_rnn] lengths must be in 0 .. T = 5: 6");
+        "[layer_norm_rnn] lengths must be in 0 .. 5: 6");
   w.norm_hh = {four, {}};
   CHECK(error_of([&] { rnn(x, {}, w); }) ==
         "[layer_norm_rnn] this unit has no norm_hh: weight [4], bias none");

@@ -234,29 +234,30 @@ Tensor npy_tensor(std::string_view bytes, const Complain& complain) {
   return out;
 }
 
-std::string read_file(const std::string& path, const Complain& complain) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) complain(std::string("cannot be opened: ") + std::strerror(errno));
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) complain("cannot be read");
-  return bytes;
-}
-
-Complain complain_about(const char* format, const std::string& path) {
-  return [=](const std::string& what) { fail(format, path + ": " + what); };
-}
-
 }  // namespace io
 
+namespace {
+
+io::Complain complain_about(const std::string& path) {
+  return [path](const std::string& what) { fail("npy", path + ": " + what); };
+}
+
+}  // namespace
+
 void save_npy(const std::string& path, const Tensor& t) {
-  io::Complain complain = io::complain_about("npy", path);
+  io::Complain complain = complain_about(path);
   io::replace_file(path, io::npy_bytes(t, complain), complain);
 }
 
 Tensor load_npy(const std::string& path) {
-  io::Complain complain = io::complain_about("npy", path);
-  const std::string bytes = io::read_file(path, complain);
-  if (bytes.starts_with("PK")) fail("npy", path + ": is no npy file", "an .npz archive: load_npz reads it");
+  io::Complain complain = complain_about(path);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) complain(std::string("cannot be opened: ") + std::strerror(errno));
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) complain("cannot be read");
+  if (bytes.starts_with("PK"))
+    fail("npy", path + ": is no npy file",
+         "an .npz archive: numpy.load it and write its arrays by safetensors.numpy.save_file");
   return io::npy_tensor(bytes, complain);
 }
 

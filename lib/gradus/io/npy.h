@@ -1,12 +1,10 @@
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <gradus/tensor.h>
 
-// NumPy's files, for data that goes to and from Python: .npy is one array, .npz a zip archive of them.
+// NumPy's .npy files, one array each, for data that goes to and from Python.
 
 namespace gradus {
 
@@ -19,16 +17,5 @@ void save_npy(const std::string& path, const Tensor& t);
 /// @throws Error "[npy] data.npy: ..." for a file that is damaged, has another type, more than 6 axes, fields
 /// or Python objects (nothing is ever unpickled).
 Tensor load_npy(const std::string& path);
-
-/// Arrays under names, in the order of the archive; numpy.load(path)["x"] is the one named "x".
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-
-/// Writes an archive as numpy.savez makes them: not compressed, up to 4 GB.
-/// @throws Error "[npz] data.npz: ..." as save_npy, or for a name that occurs twice or is empty.
-void save_npz(const std::string& path, const NamedTensors& tensors);
-
-/// Reads what numpy.savez writes; checksums are verified.
-/// @throws Error "[npz] data.npz: ..." as load_npy, and for a compressed entry (numpy.savez_compressed).
-NamedTensors load_npz(const std::string& path);
 
 }  // namespace gradus

@@ -32,8 +32,7 @@ Tensor logistic(const Tensor& x) {
 }  // namespace
 
 Var tanh(const Input& x) {
-  At at(x.caller());
-  check_operand(x, "tanh");
+  CheckedAt at(x, "tanh");
   Tensor y = by_kernel("tanh", [](auto... a) { kernels::tanh(a...); }, x.value());
   return record("tanh", {x}, y, [y](const Tensor& dy, Grads& dx) {
     dx.add(0, by_kernel("tanh", [](auto... a) { kernels::tanh_backward(a...); }, y, dy));
@@ -41,8 +40,7 @@ Var tanh(const Input& x) {
 }
 
 Var sigmoid(const Input& x) {
-  At at(x.caller());
-  check_operand(x, "sigmoid");
+  CheckedAt at(x, "sigmoid");
   Tensor y = logistic(x.value());
   return record("sigmoid", {x}, y, [y](const Tensor& dy, Grads& dx) {
     dx.add(0, by_kernel("sigmoid", [](auto... a) { kernels::sigmoid_backward(a...); }, y, dy));
@@ -50,8 +48,7 @@ Var sigmoid(const Input& x) {
 }
 
 Var relu(const Input& x) {
-  At at(x.caller());
-  check_operand(x, "relu");
+  CheckedAt at(x, "relu");
   Tensor y =
       map(x.value(), [](auto v) { return v < 0 ? decltype(v){0} : v; });  // this way round NaN survives
   return record("relu", {x}, y, [y](const Tensor& dy, Grads& dx) {
@@ -60,8 +57,7 @@ Var relu(const Input& x) {
 }
 
 Var leaky_relu(const Input& x, double slope) {
-  At at(x.caller());
-  check_operand(x, "leaky_relu");
+  CheckedAt at(x, "leaky_relu");
   if (!(slope > 0)) refuse("leaky_relu", "slope must be positive: {}", slope);
   Tensor y = map(x.value(), [slope]<class T>(T v) { return v < 0 ? static_cast<T>(slope) * v : v; });
   // y has x's sign.
@@ -71,8 +67,7 @@ Var leaky_relu(const Input& x, double slope) {
 }
 
 Var gelu(const Input& x) {
-  At at(x.caller());
-  check_operand(x, "gelu");
+  CheckedAt at(x, "gelu");
   auto phi = []<class T>(T v) { return T(0.5) * (1 + std::erf(v * (std::numbers::sqrt2_v<T> / 2))); };
   Tensor y = map(x.value(), [phi](auto v) { return v * phi(v); });
   return record("gelu", {x}, y, [x = x.value(), phi](const Tensor& dy, Grads& dx) {
@@ -84,8 +79,7 @@ Var gelu(const Input& x) {
 }
 
 Var softplus(const Input& x) {
-  At at(x.caller());
-  check_operand(x, "softplus");
+  CheckedAt at(x, "softplus");
   Tensor y = map(x.value(), [](auto v) {
     return (v < 0 ? decltype(v){0} : v) + std::log1p(std::exp(-std::abs(v)));
   });

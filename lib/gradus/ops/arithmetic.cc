@@ -49,8 +49,7 @@ Tensor power(const Tensor& x, const Tensor& e) {
 // ---- sums, products ----
 
 Var operator+(const Input& a, const Var& b) {
-  At at(a.caller());
-  check_operands(a, b, "add");
+  CheckedAt at(a, b, "add");
   Tensor y = zip_broadcast(a.value(), b.value(), "add", plus);
   return record("add", {a, b}, y, [](const Tensor& dy, Grads& dx) {
     dx.add(0, dy);
@@ -59,8 +58,7 @@ Var operator+(const Input& a, const Var& b) {
 }
 
 Var operator-(const Input& a, const Var& b) {
-  At at(a.caller());
-  check_operands(a, b, "sub");
+  CheckedAt at(a, b, "sub");
   Tensor y = zip_broadcast(a.value(), b.value(), "sub", minus);
   return record("sub", {a, b}, y, [](const Tensor& dy, Grads& dx) {
     dx.add(0, dy);
@@ -69,8 +67,7 @@ Var operator-(const Input& a, const Var& b) {
 }
 
 Var operator*(const Input& a, const Var& b) {
-  At at(a.caller());
-  check_operands(a, b, "mul");
+  CheckedAt at(a, b, "mul");
   Tensor y = zip_broadcast(a.value(), b.value(), "mul", times);
   Tensor saved_a = saved_for(b, a.value()), saved_b = saved_for(a, b.value());
   return record("mul", {a, b}, y, [a = saved_a, b = saved_b](const Tensor& dy, Grads& dx) {
@@ -80,8 +77,7 @@ Var operator*(const Input& a, const Var& b) {
 }
 
 Var operator/(const Input& a, const Var& b) {
-  At at(a.caller());
-  check_operands(a, b, "div");
+  CheckedAt at(a, b, "div");
   Tensor y = zip_broadcast(a.value(), b.value(), "div", over);
   return record("div", {a, b}, y, [b = b.value(), y = saved_for(b, y)](const Tensor& dy, Grads& dx) {
     Tensor da = zip_broadcast(dy, b, "div", over);
@@ -91,52 +87,45 @@ Var operator/(const Input& a, const Var& b) {
 }
 
 Var operator-(const Input& x) {
-  At at(x.caller());
-  check_operand(x, "neg");
+  CheckedAt at(x, "neg");
   return record("neg", {x}, map(x.value(), negative),
                 [](const Tensor& dy, Grads& dx) { dx.add(0, map(dy, negative)); });
 }
 
 Var operator+(const Input& a, double b) {
-  At at(a.caller());
-  check_operand(a, "add");
+  CheckedAt at(a, "add");
   return record("add", {a}, with_number(a.value(), b, plus),
                 [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
 }
 Var operator+(double a, const Input& b) { return b + a; }
 
 Var operator-(const Input& a, double b) {
-  At at(a.caller());
-  check_operand(a, "sub");
+  CheckedAt at(a, "sub");
   return record("sub", {a}, with_number(a.value(), b, minus),
                 [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
 }
 
 Var operator-(double a, const Input& b) {
-  At at(b.caller());
-  check_operand(b, "sub");
+  CheckedAt at(b, "sub");
   Tensor y = with_number(b.value(), a, [](auto v, auto c) { return c - v; });
   return record("sub", {b}, y, [](const Tensor& dy, Grads& dx) { dx.add(0, map(dy, negative)); });
 }
 
 Var operator*(const Input& a, double b) {
-  At at(a.caller());
-  check_operand(a, "mul");
+  CheckedAt at(a, "mul");
   return record("mul", {a}, with_number(a.value(), b, times),
                 [b](const Tensor& dy, Grads& dx) { dx.add(0, with_number(dy, b, times)); });
 }
 Var operator*(double a, const Input& b) { return b * a; }
 
 Var operator/(const Input& a, double b) {
-  At at(a.caller());
-  check_operand(a, "div");
+  CheckedAt at(a, "div");
   return record("div", {a}, with_number(a.value(), b, over),
                 [b](const Tensor& dy, Grads& dx) { dx.add(0, with_number(dy, b, over)); });
 }
 
 Var operator/(double a, const Input& b) {
-  At at(b.caller());
-  check_operand(b, "div");
+  CheckedAt at(b, "div");
   Tensor y = with_number(b.value(), a, [](auto v, auto c) { return c / v; });
   return record("div", {b}, y, [b = b.value(), y](const Tensor& dy, Grads& dx) {
     dx.add(0, zip(dy, y, b, [](auto g, auto q, auto v) { return -g * q / v; }));
@@ -146,8 +135,7 @@ Var operator/(double a, const Input& b) {
 // ---- powers ----
 
 Var pow(const Input& x, double exponent) {
-  At at(x.caller());
-  check_operand(x, "pow");
+  CheckedAt at(x, "pow");
   const double e = exponent;
   Tensor y = e == 2 ? map(x.value(), [](auto v) { return v * v; }) : power(x.value(), e);
   return record("pow", {x}, y, [x = x.value(), e](const Tensor& dy, Grads& dx) {
@@ -159,8 +147,7 @@ Var pow(const Input& x, double exponent) {
 }
 
 Var pow(const Input& x, const Var& exponent) {
-  At at(x.caller());
-  check_operands(x, exponent, "pow");
+  CheckedAt at(x, exponent, "pow");
   Tensor y = power(x.value(), exponent.value());
   return record(
       "pow", {x, exponent}, y,
@@ -182,8 +169,7 @@ Var pow(const Input& x, const Var& exponent) {
 }
 
 Var sqrt(const Input& x) {
-  At at(x.caller());
-  check_operand(x, "sqrt");
+  CheckedAt at(x, "sqrt");
   Tensor y = map(x.value(), [](auto v) { return std::sqrt(v); });
   return record("sqrt", {x}, y, [y](const Tensor& dy, Grads& dx) {
     dx.add(0, zip(dy, y, [](auto g, auto root) { return g / (2 * root); }));
@@ -191,15 +177,13 @@ Var sqrt(const Input& x) {
 }
 
 Var exp(const Input& x) {
-  At at(x.caller());
-  check_operand(x, "exp");
+  CheckedAt at(x, "exp");
   Tensor y = by_kernel("exp", [](auto... a) { kernels::exp(a...); }, x.value());
   return record("exp", {x}, y, [y](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, y, times)); });
 }
 
 Var log(const Input& x) {
-  At at(x.caller());
-  check_operand(x, "log");
+  CheckedAt at(x, "log");
   return record("log", {x}, logarithm(x.value()),
                 [x = x.value()](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, x, over)); });
 }
@@ -207,8 +191,7 @@ Var log(const Input& x) {
 // ---- piecewise ----
 
 Var abs(const Input& x) {
-  At at(x.caller());
-  check_operand(x, "abs");
+  CheckedAt at(x, "abs");
   Tensor y = map(x.value(), [](auto v) { return std::abs(v); });
   return record("abs", {x}, y, [x = x.value()](const Tensor& dy, Grads& dx) {
     dx.add(0, zip(dy, x, [](auto g, auto v) { return v > 0 ? g : v < 0 ? -g : g * 0; }));
@@ -244,8 +227,7 @@ Var minimum(const Input& a, const Var& b) {
 }
 
 Var clamp(const Input& x, double low, double high) {
-  At at(x.caller());
-  check_operand(x, "clamp");
+  CheckedAt at(x, "clamp");
   if (!(low <= high)) refuse("clamp", "low must not exceed high: {} and {}", low, high);
   Tensor y = map(x.value(), [low, high]<class T>(T v) {
     return v < T(low) ? T(low) : v > T(high) ? T(high) : v;

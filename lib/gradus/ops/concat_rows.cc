@@ -5,11 +5,11 @@
 
 #include <gradus/op_case.h>
 #include <gradus/ops/operands.h>
+#include <gradus/ops/recurrence.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus {
 
-// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
 namespace reference {
 namespace {
 
@@ -27,11 +27,8 @@ Tensor real_rows(const Input& input, int64_t T) {
   const Tensor& lengths = input.value();
   std::vector<int32_t> rows;
   int64_t B = lengths.numel(), longest = 0;
-  for (int64_t b = 0; b < B; ++b) {
-    if (lengths.i32()[b] < 0 || lengths.i32()[b] > T)
-      refuse("real_rows", "lengths must be in 0 .. {}: {}", T, lengths.i32()[b]);
-    longest = std::max<int64_t>(longest, lengths.i32()[b]);
-  }
+  check_lengths("real_rows", lengths, T, B);
+  for (int64_t b = 0; b < B; ++b) longest = std::max<int64_t>(longest, lengths.i32()[b]);
   if (longest * B > std::numeric_limits<int32_t>::max())
     refuse("real_rows", "there are more rows than i32 can number: {} times {}", longest, B);
   for (int64_t t = 0; t < longest; ++t)

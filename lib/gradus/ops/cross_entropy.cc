@@ -31,7 +31,6 @@ int64_t count_targets(const char* op, const Tensor& targets, int64_t V, const Cr
   return count;
 }
 
-// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
 namespace reference {
 namespace {
 

@@ -50,7 +50,6 @@ void dropout_keep(std::pair<uint64_t, uint64_t> stream, double p, int64_t begin,
   }
 }
 
-// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
 namespace reference {
 namespace {
 

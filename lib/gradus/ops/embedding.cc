@@ -1,5 +1,6 @@
 #include <gradus/ops/embedding.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include <gradus/op_case.h>
@@ -25,15 +26,8 @@ RowGradient without(int32_t left_out, const Tensor& ids, const Tensor& rows) {
   return {Tensor::from_ids({count}, kept), out.rows(0, count)};
 }
 
-bool contains(const Tensor& ids, int32_t id) {
-  for (int64_t i = 0; i < ids.numel(); ++i)
-    if (ids.i32()[i] == id) return true;
-  return false;
-}
-
 }  // namespace
 
-// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
 namespace reference {
 namespace {
 
@@ -61,7 +55,7 @@ Var embedding(const Input& weight, const Tensor& ids, const EmbeddingOptions& op
   Tensor y = take_rows("embedding", "ids", weight.value(), ids, shape);
   return record("embedding", {weight}, y, [=, padding = options.padding_idx](const Tensor& dy, Grads& dx) {
     Tensor flat = ids.reshape(Shape{N}), rows = dy.reshape(Shape{N, E});
-    if (padding >= 0 && contains(ids, padding)) {
+    if (const int32_t* id = ids.i32(); padding >= 0 && std::find(id, id + N, padding) != id + N) {
       RowGradient real = without(padding, flat, rows);
       dx.add_rows(0, real.ids, real.rows);
     } else {

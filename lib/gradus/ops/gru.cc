@@ -208,57 +208,44 @@ Var gru(const Input& x, const Var& h0, const RecurrentWeights& w, const GruOptio
 
 namespace {
 
-using cases::no_steps, cases::some_lengths, cases::some_mask, cases::sorted_lengths;
+using cases::some_lengths, cases::some_mask;
 
-OpCase cell_case(const char* name, const GruOptions& options, int norms = 0) {
-  return cases::unit_case(name, {3, 2}, 15, gru_cell, reference::gru_cell, options, norms);
+OpCase sequence_case(const std::string& name, const GruOptions& options, int norms) {
+  return cases::unit_case(name, {4, 3, 2}, 15, gru, reference::gru, options, norms);
 }
 
-OpCase sequence_case(const char* name, const GruOptions& options, int norms = 0) {
-  return cases::unit_case(name, {4, 3, 2}, 15, gru, reference::gru, options, norms);
+// What only this unit has: the order of reset and product, and what z weighs.
+std::vector<OpCase> gate_cases(const std::string& op, int norms) {
+  auto cell = [&](const char* what, const GruOptions& options) {
+    return cases::unit_case(op + "_cell" + what, {3, 2}, 15, gru_cell, reference::gru_cell, options, norms);
+  };
+  auto sequence = [&](const char* what, const GruOptions& options) {
+    return sequence_case(op + what, options, norms);
+  };
+  return {
+      cell("", {}),
+      cell(": reset before", {.reset_after = false}),
+      cell(": z selects", {.update_selects_new = true}),
+      cell(": Bahdanau", {.reset_after = false, .update_selects_new = true}),
+      sequence(": reset before", {.reset_after = false}),
+      sequence(": reset before, reverse, lengths",
+               {.reset_after = false, .reverse = true, .lengths = some_lengths()}),
+      sequence(": state mask, reset before, lengths",
+               {.reset_after = false, .lengths = some_lengths(), .state_mask = some_mask()}),
+      sequence(
+          ": Bahdanau, reverse, lengths",
+          {.reset_after = false, .update_selects_new = true, .reverse = true, .lengths = some_lengths()})};
 }
 
 }  // namespace
 
-GRADUS_OP_CASES(
-    cell_case("gru_cell", {}), cell_case("gru_cell: reset before", {.reset_after = false}),
-    cell_case("gru_cell: Bahdanau", {.reset_after = false, .update_selects_new = true}),
-    sequence_case("gru", {}), sequence_case("gru: reverse", {.reverse = true}),
-    sequence_case("gru: lengths", {.lengths = some_lengths()}),
-    sequence_case("gru: sorted lengths", {.lengths = sorted_lengths()}),
-    sequence_case("gru: reverse, sorted lengths", {.reverse = true, .lengths = sorted_lengths()}),
-    sequence_case("gru: nothing but padding", {.lengths = no_steps()}),
-    sequence_case("gru: reverse, lengths", {.reverse = true, .lengths = some_lengths()}),
-    sequence_case("gru: reset before", {.reset_after = false}),
-    sequence_case("gru: reset before, reverse, lengths",
-                  {.reset_after = false, .reverse = true, .lengths = some_lengths()}),
-    sequence_case("gru: state mask", {.state_mask = some_mask()}),
-    sequence_case("gru: state mask, reverse, lengths",
-                  {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}),
-    sequence_case("gru: state mask, reset before, lengths",
-                  {.reset_after = false, .lengths = some_lengths(), .state_mask = some_mask()}),
-    sequence_case(
-        "gru: Bahdanau, reverse, lengths",
-        {.reset_after = false, .update_selects_new = true, .reverse = true, .lengths = some_lengths()}),
-    cases::bare_case("gru: no biases, no initial state", {{4, 3, 2}, {15, 2}, {15, 5}}, gru, reference::gru),
-    cell_case("layer_norm_gru_cell", {}, 2),
-    cell_case("layer_norm_gru_cell: reset before", {.reset_after = false}, 2),
-    cell_case("layer_norm_gru_cell: as in the paper", {.update_selects_new = true}, 2),
-    sequence_case("layer_norm_gru", {}, 2), sequence_case("layer_norm_gru: reverse", {.reverse = true}, 2),
-    sequence_case("layer_norm_gru: lengths", {.lengths = some_lengths()}, 2),
-    sequence_case("layer_norm_gru: sorted lengths", {.lengths = sorted_lengths()}, 2),
-    sequence_case("layer_norm_gru: nothing but padding", {.lengths = no_steps()}, 2),
-    sequence_case("layer_norm_gru: reset before", {.reset_after = false}, 2),
-    sequence_case("layer_norm_gru: reset before, reverse, lengths",
-                  {.reset_after = false, .reverse = true, .lengths = some_lengths()}, 2),
-    sequence_case("layer_norm_gru: state mask, reverse, lengths",
-                  {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}, 2),
-    sequence_case("layer_norm_gru: state mask, reset before, lengths",
-                  {.reset_after = false, .lengths = some_lengths(), .state_mask = some_mask()}, 2),
-    sequence_case(
-        "layer_norm_gru: Bahdanau, reverse, lengths",
-        {.reset_after = false, .update_selects_new = true, .reverse = true, .lengths = some_lengths()}, 2),
-    cases::bare_case("layer_norm_gru: no offsets, no initial state",
-                     {{4, 3, 2}, {15, 2}, {15, 5}, {15}, {15}}, gru, reference::gru));
+GRADUS_OP_CASES(cases::over_time("gru", sequence_case, 0));
+GRADUS_OP_CASES(cases::over_time("layer_norm_gru", sequence_case, 2));
+GRADUS_OP_CASES(gate_cases("gru", 0));
+GRADUS_OP_CASES(gate_cases("layer_norm_gru", 2));
+GRADUS_OP_CASES(cases::bare_case("gru: no biases, no initial state", {{4, 3, 2}, {15, 2}, {15, 5}}, gru,
+                                 reference::gru),
+                cases::bare_case("layer_norm_gru: no offsets, no initial state",
+                                 {{4, 3, 2}, {15, 2}, {15, 5}, {15}, {15}}, gru, reference::gru));
 
 }  // namespace gradus

@@ -10,7 +10,6 @@
 
 namespace gradus {
 
-// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
 namespace reference {
 namespace {
 

@@ -8,7 +8,6 @@
 
 namespace gradus {
 
-// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
 namespace reference {
 namespace {
 

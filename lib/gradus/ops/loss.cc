@@ -68,7 +68,6 @@ void only_kl_div(const char* op, Reduction reduction) {
 
 }  // namespace
 
-// Composed of elementary ops. Not in the header: there the names would be ambiguous to other references.
 namespace reference {
 namespace {
 

@@ -181,10 +181,9 @@ LstmStates lstm(const Input& x, const LstmState& start, const RecurrentWeights& 
 namespace {
 
 using Inputs = std::vector<Var>;
-using cases::no_steps, cases::some_lengths, cases::some_mask, cases::sorted_lengths;
 
 // Both results side by side, so that the checks see both.
-OpCase cell_case(const char* name, int norms = 0) {
+OpCase cell_case(const std::string& name, int norms) {
   auto with = [=](auto cell) {
     return [=](const Inputs& in) {
       LstmState y = cell(in[0], LstmState{in[1], in[2]}, cases::weights_from(in, 3, norms), LstmOptions{});
@@ -194,7 +193,7 @@ OpCase cell_case(const char* name, int norms = 0) {
   return {name, cases::inputs_of({3, 2}, 2, 20, norms), with(lstm_cell), with(reference::lstm_cell)};
 }
 
-OpCase sequence_case(const char* name, const LstmOptions& options, int norms = 0) {
+OpCase sequence_case(const std::string& name, const LstmOptions& options, int norms) {
   auto with = [=](auto over_time) {
     return [=](const Inputs& in) {
       LstmStates y = over_time(in[0], LstmState{in[1], in[2]}, cases::weights_from(in, 3, norms),
@@ -215,25 +214,12 @@ OpCase bare_case(const char* name, const std::vector<OpCase::Input>& inputs, Var
 
 }  // namespace
 
-GRADUS_OP_CASES(cell_case("lstm_cell"), sequence_case("lstm", {}),
-                sequence_case("lstm: reverse", {.reverse = true}),
-                sequence_case("lstm: lengths", {.lengths = some_lengths()}),
-                sequence_case("lstm: reverse, lengths", {.reverse = true, .lengths = some_lengths()}),
-                sequence_case("lstm: sorted lengths", {.lengths = sorted_lengths()}),
-                sequence_case("lstm: nothing but padding", {.lengths = no_steps()}),
-                sequence_case("lstm: state mask", {.state_mask = some_mask()}),
-                sequence_case("lstm: state mask, reverse, lengths",
-                              {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}),
+GRADUS_OP_CASES(cases::over_time("lstm", sequence_case, 0));
+GRADUS_OP_CASES(cases::over_time("layer_norm_lstm", sequence_case, 3));
+GRADUS_OP_CASES(cell_case("lstm_cell", 0), cell_case("layer_norm_lstm_cell", 3),
                 bare_case("lstm: no biases, no initial state, only h used", {{4, 3, 2}, {20, 2}, {20, 5}},
                           &LstmStates::h),
                 bare_case("lstm: only the last cell used", {{4, 3, 2}, {20, 2}, {20, 5}}, &LstmStates::c_n),
-                cell_case("layer_norm_lstm_cell", 3), sequence_case("layer_norm_lstm", {}, 3),
-                sequence_case("layer_norm_lstm: reverse", {.reverse = true}, 3),
-                sequence_case("layer_norm_lstm: lengths", {.lengths = some_lengths()}, 3),
-                sequence_case("layer_norm_lstm: sorted lengths", {.lengths = sorted_lengths()}, 3),
-                sequence_case("layer_norm_lstm: nothing but padding", {.lengths = no_steps()}, 3),
-                sequence_case("layer_norm_lstm: state mask, reverse, lengths",
-                              {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}, 3),
                 bare_case("layer_norm_lstm: no offsets, no initial state, only h used",
                           {{4, 3, 2}, {20, 2}, {20, 5}, {20}, {20}, {5}}, &LstmStates::h));
 

@@ -70,7 +70,6 @@ struct Plan {
 
 }  // namespace
 
-// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
 namespace reference {
 namespace {
 

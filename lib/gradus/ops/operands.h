@@ -51,6 +51,12 @@ inline void check_operands(const Var& a, const Var& b, const char* op) {
   check_operand(a, op);
 }
 
+/// What an op begins with: its errors name the caller's line, the first of them those of its operands.
+struct CheckedAt : At {
+  CheckedAt(const Input& x, const char* op) : At(x.caller()) { check_operand(x, op); }
+  CheckedAt(const Input& a, const Var& b, const char* op) : At(a.caller()) { check_operands(a, b, op); }
+};
+
 /// A mask of attention, or an undefined one.
 /// @throws Error "[op] the mask must be u8 [B, S] = [2, 3]: u8 [2, 4]"
 inline void check_mask(const char* op, const Tensor& mask, int64_t B, int64_t S) {

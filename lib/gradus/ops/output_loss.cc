@@ -201,7 +201,6 @@ class ChunkedLoss {
 
 }  // namespace
 
-// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
 namespace reference {
 namespace {
 

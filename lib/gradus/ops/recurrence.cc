@@ -12,7 +12,7 @@ void check_lengths(const char* op, const Tensor& lengths, int64_t T, int64_t B) 
     refuse(op, "lengths must be i32 [B] = [{}]: {} {}", B, lengths.dtype(), lengths.shape());
   for (int64_t b = 0; b < B; ++b)
     if (lengths.i32()[b] < 0 || lengths.i32()[b] > T)
-      refuse(op, "lengths must be in 0 .. T = {}: {}", T, lengths.i32()[b]);
+      refuse(op, "lengths must be in 0 .. {}: {}", T, lengths.i32()[b]);
 }
 
 namespace {

@@ -56,8 +56,8 @@ using Unit = Var (*)(const Input&, const Var&, const RecurrentWeights&, const Op
 
 /// A unit that has one state, with so many rows of weights.
 template <class Options>
-OpCase unit_case(const char* name, const Shape& x, int64_t rows, Unit<Options> op, Unit<Options> reference,
-                 const Options& options, int norms) {
+OpCase unit_case(const std::string& name, const Shape& x, int64_t rows, Unit<Options> op,
+                 Unit<Options> reference, const Options& options, int norms) {
   auto with = [=](Unit<Options> unit) {
     return [=](const std::vector<Var>& in) {
       return unit(in[0], in[1], weights_from(in, 2, norms), in_type_of(in[0], options));
@@ -68,12 +68,29 @@ OpCase unit_case(const char* name, const Shape& x, int64_t rows, Unit<Options> o
 
 /// The same without biases, offsets and initial state: x [T, B, I] and weights of these shapes.
 template <class Options>
-OpCase bare_case(const char* name, const std::vector<OpCase::Input>& inputs, Unit<Options> op,
+OpCase bare_case(const std::string& name, const std::vector<OpCase::Input>& inputs, Unit<Options> op,
                  Unit<Options> reference) {
   auto with = [](Unit<Options> unit) {
     return [=](const std::vector<Var>& in) { return unit(in[0], {}, bare_weights(in), {}); };
   };
   return {name, inputs, with(op), with(reference)};
+}
+
+/// What every unit is checked with over time: both directions, all kinds of padding, a mask on the state.
+template <class Options>
+std::vector<OpCase> over_time(const std::string& op, OpCase (*of)(const std::string&, const Options&, int),
+                              int norms) {
+  auto with = [&](const char* what, const Options& options) { return of(op + what, options, norms); };
+  return {with("", {}),
+          with(": reverse", {.reverse = true}),
+          with(": lengths", {.lengths = some_lengths()}),
+          with(": reverse, lengths", {.reverse = true, .lengths = some_lengths()}),
+          with(": sorted lengths", {.lengths = sorted_lengths()}),
+          with(": reverse, sorted lengths", {.reverse = true, .lengths = sorted_lengths()}),
+          with(": nothing but padding", {.lengths = no_steps()}),
+          with(": state mask", {.state_mask = some_mask()}),
+          with(": state mask, reverse, lengths",
+               {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()})};
 }
 
 }  // namespace gradus::cases

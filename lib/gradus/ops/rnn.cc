@@ -134,45 +134,32 @@ Var rnn(const Input& x, const Var& h0, const RecurrentWeights& w, const RnnOptio
 
 namespace {
 
-using cases::no_steps, cases::some_lengths, cases::some_mask, cases::sorted_lengths;
-
-OpCase cell_case(const char* name, const RnnOptions& options, int norms = 0) {
+OpCase cell_case(const std::string& name, const RnnOptions& options, int norms) {
   return cases::unit_case(name, {3, 2}, 5, rnn_cell, reference::rnn_cell, options, norms);
 }
 
-OpCase sequence_case(const char* name, const RnnOptions& options, int norms = 0) {
+OpCase sequence_case(const std::string& name, const RnnOptions& options, int norms) {
   return cases::unit_case(name, {4, 3, 2}, 5, rnn, reference::rnn, options, norms);
 }
 
-constexpr Nonlinearity kRelu = Nonlinearity::relu;
+std::vector<OpCase> relu_cases(const std::string& op, int norms) {
+  RnnOptions relu{.nonlinearity = Nonlinearity::relu}, padded = relu;
+  padded.reverse = true;
+  padded.lengths = cases::some_lengths();
+  return {cell_case(op + "_cell", {}, norms), cell_case(op + "_cell: relu", relu, norms),
+          sequence_case(op + ": relu", relu, norms),
+          sequence_case(op + ": relu, reverse, lengths", padded, norms)};
+}
 
 }  // namespace
 
-GRADUS_OP_CASES(
-    cell_case("rnn_cell", {}), cell_case("rnn_cell: relu", {.nonlinearity = kRelu}),
-    sequence_case("rnn", {}), sequence_case("rnn: relu", {.nonlinearity = kRelu}),
-    sequence_case("rnn: reverse", {.reverse = true}),
-    sequence_case("rnn: lengths", {.lengths = some_lengths()}),
-    sequence_case("rnn: relu, reverse, lengths",
-                  {.nonlinearity = kRelu, .reverse = true, .lengths = some_lengths()}),
-    sequence_case("rnn: sorted lengths", {.lengths = sorted_lengths()}),
-    sequence_case("rnn: nothing but padding", {.lengths = no_steps()}),
-    sequence_case("rnn: state mask", {.state_mask = some_mask()}),
-    sequence_case("rnn: state mask, reverse, lengths",
-                  {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}),
-    cases::bare_case("rnn: no biases, no initial state", {{4, 3, 2}, {5, 2}, {5, 5}}, rnn, reference::rnn),
-    cell_case("layer_norm_rnn_cell", {}, 1),
-    cell_case("layer_norm_rnn_cell: relu", {.nonlinearity = kRelu}, 1),
-    sequence_case("layer_norm_rnn", {}, 1),
-    sequence_case("layer_norm_rnn: relu", {.nonlinearity = kRelu}, 1),
-    sequence_case("layer_norm_rnn: lengths", {.lengths = some_lengths()}, 1),
-    sequence_case("layer_norm_rnn: relu, reverse, lengths",
-                  {.nonlinearity = kRelu, .reverse = true, .lengths = some_lengths()}, 1),
-    sequence_case("layer_norm_rnn: sorted lengths", {.lengths = sorted_lengths()}, 1),
-    sequence_case("layer_norm_rnn: nothing but padding", {.lengths = no_steps()}, 1),
-    sequence_case("layer_norm_rnn: state mask, reverse, lengths",
-                  {.reverse = true, .lengths = some_lengths(), .state_mask = some_mask()}, 1),
-    cases::bare_case("layer_norm_rnn: no offset, no initial state", {{4, 3, 2}, {5, 2}, {5, 5}, {5}}, rnn,
-                     reference::rnn));
+GRADUS_OP_CASES(cases::over_time("rnn", sequence_case, 0));
+GRADUS_OP_CASES(cases::over_time("layer_norm_rnn", sequence_case, 1));
+GRADUS_OP_CASES(relu_cases("rnn", 0));
+GRADUS_OP_CASES(relu_cases("layer_norm_rnn", 1));
+GRADUS_OP_CASES(cases::bare_case("rnn: no biases, no initial state", {{4, 3, 2}, {5, 2}, {5, 5}}, rnn,
+                                 reference::rnn),
+                cases::bare_case("layer_norm_rnn: no offset, no initial state",
+                                 {{4, 3, 2}, {5, 2}, {5, 5}, {5}}, rnn, reference::rnn));
 
 }  // namespace gradus

@@ -125,15 +125,13 @@ void check_parts(const std::vector<Var>& parts, const char* op) {
 }  // namespace
 
 Var reshape(const Input& x, const std::vector<int64_t>& dims) {
-  At at(x.caller());
-  check_operand(x, "reshape");
+  CheckedAt at(x, "reshape");
   return record("reshape", {x}, x.value().reshape(dims),
                 [shape = x.shape()](const Tensor& dy, Grads& dx) { dx.add(0, dy.reshape(shape)); });
 }
 
 Var permute(const Input& x, const std::vector<int>& order) {
-  At at(x.caller());
-  check_operand(x, "permute");
+  CheckedAt at(x, "permute");
   std::vector<int> front;
   bool seen[Shape::kMaxDims] = {}, good = static_cast<int>(order.size()) == x.dims();
   for (int axis : order) {
@@ -150,8 +148,7 @@ Var permute(const Input& x, const std::vector<int>& order) {
 }
 
 Var transpose(const Input& x, int axis0, int axis1) {
-  At at(x.caller());
-  check_operand(x, "transpose");
+  CheckedAt at(x, "transpose");
   std::vector<int> order(static_cast<size_t>(x.dims()));
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[static_cast<size_t>(x.shape().axis(axis0, "transpose"))],
@@ -191,8 +188,7 @@ Var stack(const std::vector<Var>& parts, int axis, Caller caller) {
 }
 
 Var slice(const Input& x, int axis, int64_t begin, int64_t end) {
-  At at(x.caller());
-  check_operand(x, "slice");
+  CheckedAt at(x, "slice");
   const int a = x.shape().axis(axis, "slice");
   if (begin < 0 || end < begin || end > x.size(a))
     refuse("slice", "entries {} to {} are outside axis {}: shape {}", begin, end, a, x.shape());
@@ -200,16 +196,14 @@ Var slice(const Input& x, int axis, int64_t begin, int64_t end) {
 }
 
 Var select(const Input& x, int axis, int64_t i) {
-  At at(x.caller());
-  check_operand(x, "select");
+  CheckedAt at(x, "select");
   const int a = x.shape().axis(axis, "select");
   if (i < 0 || i >= x.size(a)) refuse("select", "entry {} is outside axis {}: shape {}", i, a, x.shape());
   return piece_as("select", x, a, i, 1, true);
 }
 
 std::vector<Var> split(const Input& x, const std::vector<int64_t>& sizes, int axis) {
-  At at(x.caller());
-  check_operand(x, "split");
+  CheckedAt at(x, "split");
   const int a = x.shape().axis(axis, "split");
   int64_t total = 0;
   bool good = true;
@@ -230,16 +224,14 @@ std::vector<Var> split(const Input& x, const std::vector<int64_t>& sizes, int ax
 }
 
 Var expand(const Input& x, const std::vector<int64_t>& dims) {
-  At at(x.caller());
-  check_operand(x, "expand");
+  CheckedAt at(x, "expand");
   Shape shape(dims.data(), static_cast<int>(dims.size()));
   return record("expand", {x}, broadcast_to(x.value(), shape, "expand"),
                 [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
 }
 
 Var gather_rows(const Input& x, const Tensor& indices) {
-  At at(x.caller());
-  check_operand(x, "gather_rows");
+  CheckedAt at(x, "gather_rows");
   if (x.dims() == 0) fail("gather_rows", "a scalar has no rows");
   if (!indices.defined()) fail("gather_rows", "indices must be i32 with one axis: undefined");
   if (indices.dtype() != DType::i32 || indices.dims() != 1)

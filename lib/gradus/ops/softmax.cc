@@ -50,7 +50,6 @@ Tensor mask_rows(const Rows& rows, const Tensor& mask, const Shape& shape, const
 
 }  // namespace
 
-// Composed of elementary ops. Not in the header: there the name would be ambiguous to other references.
 namespace reference {
 namespace {
 

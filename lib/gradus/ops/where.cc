@@ -19,8 +19,7 @@ Tensor masked(const Tensor& condition, const Tensor& x, bool kept) {
 }  // namespace
 
 Var where(const Tensor& condition, const Input& a, const Var& b) {
-  At at(a.caller());
-  check_operands(a, b, "where");
+  CheckedAt at(a, b, "where");
   if (!condition.defined() || condition.dtype() != DType::u8)
     refuse("where", "the condition must be u8: {}",
            condition.defined() ? name_of(condition.dtype()) : "undefined");
@@ -54,8 +53,7 @@ Var where(const Tensor& condition, double a, const Input& b) {
   return where(condition, Var(Tensor::scalar(a, b.dtype())), b.var());
 }
 Var masked_fill(const Input& x, const Tensor& mask, double value) {
-  At at(x.caller());
-  check_operand(x, "masked_fill");
+  CheckedAt at(x, "masked_fill");
   return where(mask, value, x.var());
 }
 

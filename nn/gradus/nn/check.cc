@@ -6,6 +6,7 @@
 
 #include <gradus/error.h>
 #include <gradus/names.h>
+#include <gradus/ops/recurrence.h>
 
 namespace gradus::nn {
 
@@ -56,14 +57,7 @@ std::string all_wrong(const std::vector<std::pair<const char*, std::vector<std::
 }
 
 void must_be_lengths(const char* where, const Tensor& lengths, int64_t B, int64_t T) {
-  if (!lengths.defined()) return;
-  if (lengths.dtype() != DType::i32 || lengths.shape() != Shape{B})
-    fail(where, fmt::format("lengths must be i32 [{}], one per sequence: {} {}", B, name_of(lengths.dtype()),
-                            lengths.shape().str()));
-  for (int64_t b = 0; b < B; ++b) {
-    int32_t length = lengths.i32()[b];
-    if (length < 0 || length > T) fail(where, fmt::format("lengths must be in 0 .. {}: {}", T, length));
-  }
+  check_lengths(where, lengths, T, B);
 }
 
 }  // namespace gradus::nn

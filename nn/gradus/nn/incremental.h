@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include <gradus/error.h>
 #include <gradus/parallel.h>
 #include <gradus/tensor.h>
 

@@ -5,17 +5,6 @@
 #include <gradus/error.h>
 
 namespace gradus::nn {
-namespace {
-
-// The most probable word of a row of logits; <pad> and <s> are never said.
-int32_t best_word(const float* logits, int64_t V) {
-  int32_t best = kUnk;
-  for (int32_t v = 0; v < V; ++v)
-    if (v != kPad && v != kBos && logits[v] > logits[best]) best = v;
-  return best;
-}
-
-}  // namespace
 
 Tensor scheduled_sampling(const Generator& generator, const Seq2SeqBatch& batch, double probability,
                           const RngInput& rng) {
@@ -35,11 +24,11 @@ Tensor scheduled_sampling(const Generator& generator, const Seq2SeqBatch& batch,
   }
   if (last == 0) return mixed;
   auto decoder = generator.start(batch.source, batch.source_lengths, {.max_steps = last, .weights = false});
+  Tensor best({B}, DType::i32);
   for (int64_t t = 1; t <= last; ++t) {
-    const Tensor& logits = decoder->step(mixed.row(t - 1));
+    decoder->step_best(mixed.row(t - 1), {kPad, kBos}, best);
     for (int64_t b = 0; b < B; ++b)
-      if (own[static_cast<size_t>(t * B + b)])
-        mixed.i32()[t * B + b] = best_word(logits.f32() + b * logits.size(1), logits.size(1));
+      if (own[static_cast<size_t>(t * B + b)]) mixed.i32()[t * B + b] = best.i32()[b];
   }
   return mixed;
 }

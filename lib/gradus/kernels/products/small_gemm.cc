@@ -80,32 +80,18 @@ HWY_INLINE void strip(const Product<T>& p, int64_t m, int64_t j, Columns columns
     block<4>(p, i, j, columns);
     i += 4;
   }
-  switch (m - i) {
-    case 3:
-      return block<3>(p, i, j, columns);
-    case 2:
-      return block<2>(p, i, j, columns);
-    case 1:
-      return block<1>(p, i, j, columns);
-    default:
-      return;
-  }
+  if (m - i == 3) block<3>(p, i, j, columns);
+  if (m - i == 2) block<2>(p, i, j, columns);
+  if (m - i == 1) block<1>(p, i, j, columns);
 }
 
 template <class T>
 HWY_INLINE void wide_strip(const Product<T>& p, int64_t m, int64_t j) {
   int64_t i = 0;
   for (; i + 4 <= m; i += 4) wide_block<4>(p, i, j);
-  switch (m - i) {
-    case 3:
-      return wide_block<3>(p, i, j);
-    case 2:
-      return wide_block<2>(p, i, j);
-    case 1:
-      return wide_block<1>(p, i, j);
-    default:
-      return;
-  }
+  if (m - i == 3) wide_block<3>(p, i, j);
+  if (m - i == 2) wide_block<2>(p, i, j);
+  if (m - i == 1) wide_block<1>(p, i, j);
 }
 
 template <class T>

@@ -10,13 +10,6 @@
 namespace gradus::nn {
 namespace {
 
-int64_t largest(const Tensor& rows, int64_t b) {
-  int64_t S = rows.size(1), best = 0;
-  for (int64_t s = 1; s < S; ++s)
-    if (rows.at(b * S + s) > rows.at(b * S + best)) best = s;
-  return best;
-}
-
 // By inversion: the first position at which the sum of probabilities exceeds u. Rounding may leave u above the
 // whole sum: then the last position with any probability.
 int64_t drawn(const Tensor& p, int64_t b, double u) {
@@ -49,11 +42,9 @@ Attended HardAttention::step(const Input& query, const AttentionMemory& memory,
   Tensor p = softmax(e.value(), {.mask = memory.mask}).value();
   int64_t B = p.size(0), S = p.size(1);
   auto [seed, stream] = draws ? Training::next_stream() : std::pair<uint64_t, uint64_t>{0, 0};
-  Tensor chosen = Tensor::zeros(p.shape(), p.dtype());
+  Tensor chosen = Tensor::zeros(p.shape(), p.dtype()), best = argmax(path.defined() ? path : p);
   for (int64_t b = 0; b < B; ++b) {
-    int64_t z = path.defined() ? largest(path, b)
-                : draws        ? drawn(p, b, uniform_number(seed, stream, b))
-                               : largest(p, b);
+    int64_t z = draws ? drawn(p, b, uniform_number(seed, stream, b)) : best.i32()[b];
     if (!memory.mask.defined() || memory.mask.u8()[b * S + z])
       chosen.set(b * S + z, 1);  // a source may be empty
   }

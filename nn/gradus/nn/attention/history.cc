@@ -7,25 +7,9 @@
 #include <gradus/ops/attention_scores.h>
 #include <gradus/ops/location_features.h>
 #include <gradus/ops/shape.h>
+#include <gradus/ops/softmax.h>
 
 namespace gradus::nn {
-namespace {
-
-// [B, S]: 1 / n at each of the n real positions of a sentence, 0 elsewhere.
-Tensor uniform_weights(const AttentionMemory& memory) {
-  int64_t S = memory.annotations.size(0), B = memory.annotations.size(1);
-  Tensor out = Tensor::zeros({B, S}, memory.annotations.dtype());
-  auto real = [&](int64_t i) { return !memory.mask.defined() || memory.mask.u8()[i]; };
-  for (int64_t b = 0; b < B; ++b) {
-    int64_t n = 0;
-    for (int64_t s = 0; s < S; ++s) n += real(b * S + s);
-    for (int64_t s = 0; s < S; ++s)
-      if (real(b * S + s)) out.set(b * S + s, 1 / static_cast<double>(n));
-  }
-  return out;
-}
-
-}  // namespace
 
 LocationAwareAttention::LocationAwareAttention(const AttentionSizes& s, const RngInput& rng)
     : ScoredAttention(s.options),
@@ -42,7 +26,9 @@ LocationAwareAttention::LocationAwareAttention(const AttentionSizes& s, const Rn
 }
 
 AttentionState LocationAwareAttention::start(const AttentionMemory& memory) const {
-  return {.weights = uniform_weights(memory)};
+  const Var& h = memory.annotations;
+  // Equal scores: equal weights.
+  return {.weights = softmax(Tensor::zeros({h.size(1), h.size(0)}, h.dtype()), {.mask = memory.mask})};
 }
 
 Var LocationAwareAttention::scores(const Input& q, const AttentionMemory& memory,

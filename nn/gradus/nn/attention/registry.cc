@@ -1,4 +1,4 @@
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
