@@ -56,7 +56,7 @@ const OptimizerKind& optimizer_kind(const std::string& optimizer) {
 Fields TrainOptions::budget() {
   return {
       {"-e,--epochs", Whole{&epochs, 0, 1000000},
-       "Passes over the data (default: by the pairs, 12 to 40; 6 for the embedded corpus; no limit with "
+       "Passes over the data (default: by the pairs, 12 to 80; 6 for the embedded corpus; no limit with "
        "--max-minutes)"},
       {"--max-minutes", Number{&max_minutes, 1e-6, 1e7, kOrZero},
        "Stop after so many minutes, learning rate decayed by then (default: no limit)"},
@@ -88,8 +88,8 @@ Fields TrainOptions::recipe() {
        "What changes the weights; adadelta as Bahdanau's (rho 0.95, eps 1e-6)"},
       // A run may be blown up to see what --check-finite says, but a float must hold the rate.
       {"--lr", Number{&lr, kAboveZero, 1e30},
-       "Highest learning rate (default: 0.003; a transformer's 0.001, 0.002 for the embedded corpus; sgd and adadelta 1, "
-       "adagrad 0.05)"},
+       "Highest learning rate (default: 0.003; a transformer's 0.004, above 128 wide 0.001, for the embedded corpus "
+       "0.002; sgd and adadelta 1, adagrad 0.05)"},
       {"--momentum", Number{&momentum, 0, 0.9999}, "Of sgd and rmsprop"},
       {"--weight-decay", Number{&weight_decay, 0, kMostDecay},
        "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)"},
@@ -97,7 +97,7 @@ Fields TrainOptions::recipe() {
        "Learning rate over the run; step is halved from the middle on, noam the inverse root of the steps, "
        "plateau is halved when validation stalls"},
       {"--warmup", Whole{&warmup, 1, 1000000000, kOrZero},
-       "Steps over which the learning rate rises first (default: 100, a tenth of the run at most)"},
+       "Steps over which the learning rate rises first (default: 100, a transformer's 1000, a tenth of the run at most)"},
       {"--clip-norm,--clip", Number{&clip, 0, 1e9},
        "Global gradient norm at most; 0: any (default: 1; with --clip-value any)"},
       {"--clip-value", Number{&clip_value, 1e-30, 1e9, kOrZero},
@@ -131,9 +131,9 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const TrainOptions& o) {
   return std::unique_ptr<nn::Optimizer>(optimizer_kind(o.optimizer).make(o));
 }
 
-double default_lr(const std::string& optimizer, bool transformer, bool embedded) {
+double default_lr(const std::string& optimizer, int64_t d_model, bool embedded) {
   const double own = optimizer_kind(optimizer).lr;
-  return own > 0 ? own : !transformer ? 3e-3 : embedded ? 2e-3 : 1e-3;
+  return own > 0 ? own : d_model == 0 ? 3e-3 : embedded ? 2e-3 : d_model <= 128 ? 4e-3 : 1e-3;
 }
 
 double learning_rate(const std::string& schedule, double base, double progress, int64_t step,

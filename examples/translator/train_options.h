@@ -65,8 +65,8 @@ struct TrainOptions {
 std::unique_ptr<gradus::nn::Optimizer> make_optimizer(const TrainOptions& options);
 
 /// What --lr is when it is not given: of Adam and its like by the network and the data, of the others their
-/// own.
-double default_lr(const std::string& optimizer, bool transformer, bool embedded);
+/// own. `d_model` is a Transformer's, 0 of other networks.
+double default_lr(const std::string& optimizer, int64_t d_model, bool embedded);
 
 /// The learning rate from its base, the share of the run that is over (by epochs or by time, so that
 /// --max-minutes decays too), the steps done, and the length of the warm-up.

@@ -56,6 +56,33 @@ TEST_CASE("defaults: fewer pairs get fewer pieces, more dropout and more passes,
   CHECK(pieces > default_pieces(1));
 }
 
+TEST_CASE("defaults: a Transformer is narrow, goes over the pairs more often, and its rate rises slowly") {
+  TrainCommand gru = own();
+  filled(gru, 29'000);
+  TrainCommand o = own();
+  o.model.model = "transformer";
+  const std::string said = filled(o, 29'000);
+  CHECK(said.find("dropout 0.2, batches of 64, 40 epochs;") != std::string::npos);
+  CHECK(o.model.transformer.d_model == 128);
+  CHECK(o.model.transformer.num_layers == 4);
+  CHECK(o.model.transformer.dropout == 0.2);
+  CHECK(o.train.lr == 4e-3);
+  CHECK(o.train.warmup == 1000);
+  CHECK(o.train.epochs == 2 * gru.train.epochs);
+  CHECK(gru.train.warmup == 0);
+  // A tenth of a short run, and what is given.
+  TrainCommand brief = own({"--epochs"});
+  brief.model.model = "transformer";
+  brief.train.epochs = 2;
+  filled(brief, 6'400);
+  CHECK(brief.train.warmup == 40);
+  TrainCommand told = own({"--warmup"});
+  told.model.model = "transformer";
+  told.train.warmup = 7;
+  filled(told, 29'000);
+  CHECK(told.train.warmup == 7);
+}
+
 TEST_CASE("defaults: what is given stays, and is not told") {
   TrainCommand o =
       own({"--subwords", "--dropout", "--batch-size", "--epochs", "--lr", "--ema", "--recurrent-dropout"});

@@ -52,15 +52,17 @@ TEST_CASE("the warm-up is a ramp to the base, which is noam's peak too; behind i
 }
 
 TEST_CASE("rates that nobody gave") {
-  CHECK(default_lr("sgd", false, true) == 1);
-  CHECK(default_lr("adadelta", false, false) == 1);
-  CHECK(default_lr("adagrad", true, true) == 0.05);
-  CHECK(default_lr("rmsprop", false, true) == 1e-3);
+  CHECK(default_lr("sgd", 0, true) == 1);
+  CHECK(default_lr("adadelta", 0, false) == 1);
+  CHECK(default_lr("adagrad", 128, true) == 0.05);
+  CHECK(default_lr("rmsprop", 0, true) == 1e-3);
   for (const char* name : {"adam", "adamw"}) {
-    CHECK(default_lr(name, false, true) == 3e-3);
-    CHECK(default_lr(name, false, false) == 3e-3);
-    CHECK(default_lr(name, true, false) == 1e-3);
-    CHECK(default_lr(name, true, true) == 2e-3);
+    CHECK(default_lr(name, 0, true) == 3e-3);
+    CHECK(default_lr(name, 0, false) == 3e-3);
+    CHECK(default_lr(name, 64, false) == 4e-3);
+    CHECK(default_lr(name, 128, false) == 4e-3);
+    CHECK(default_lr(name, 256, false) == 1e-3);
+    CHECK(default_lr(name, 128, true) == 2e-3);
   }
 }
 
