@@ -190,8 +190,9 @@ float round_to_int8(int64_t k, float* row, int8_t* q) {
   int exponent = 0;
   const double mantissa = std::frexp(most / 127.0, &exponent);
   const float scale = static_cast<float>(std::ldexp(std::ceil(std::ldexp(mantissa, 16)), exponent - 16));
+  constexpr float kWhole = 3 << 22;  // floats beside it are whole numbers: faster than nearbyint, a call each
   for (int64_t i = 0; i < k; ++i) {
-    const float n = scale > 0 ? std::nearbyint(row[i] / scale) : 0;
+    const float n = scale > 0 ? row[i] / scale + kWhole - kWhole : 0;
     if (q) q[i] = static_cast<int8_t>(n);
     row[i] = n * scale;
   }
