@@ -89,8 +89,8 @@ TEST_CASE("the command line comes first, and what a file says of another kind of
   ordered_json timed = printed({"--config", file, "--max-minutes", "2"});
   CHECK(timed.at("epochs") == 0);
   ordered_json other = printed({"--config", file, "--model", "transformer"});
-  CHECK(other.at("embedding") == 256);
-  CHECK(other.at("lr") == 0.001);
+  CHECK(other.at("embedding") == 128);
+  CHECK(other.at("lr") == 0.004);
   CHECK(other.at("label-smoothing") == 0.1);
   CHECK_FALSE(other.contains("hidden"));
   write_file("a", "one\ntwo\nthree\n");

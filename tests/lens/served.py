@@ -17,7 +17,8 @@ class NoServer(Exception):
 class Served:
     def __init__(self, lens, *arguments, cwd=None):
         self.process = subprocess.Popen([lens, 'serve', '--port', '0', *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
-                                        text=True)
+                                        text=True,  # hung up by SIGHUP even where the tests' own parent ignores it
+                                        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         first = self.process.stdout.readline()
         if not first:
             self.said = self.process.stderr.read()
