@@ -1,18 +1,18 @@
 // The screen of the output layer: the words that are found are those of the whole product, to the bit.
 
-#include <hwy/targets.h>
-
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include <gradus/nn/packed/matrix.h>
 
+#include "../kernels/util.h"
 #include "../quick_doctest.h"
 
 namespace screened {
 
 using namespace gradus;
+using kernel_test::on_every_target;
 using nn::packed::Layout;
 using nn::packed::Matrix;
 
@@ -50,17 +50,6 @@ void check_same(const Tensor& w, const Tensor& x, const float* bias) {
       with({nn::WeightPart(weight)}, Layout{.rows = 8, .screen = true});
   const Best want = best_of(plain, x, bias, 1);
   for (const int members : {1, 2, 3}) CHECK(best_of(with, x, bias, members) == want);
-}
-
-void on_every_target(const std::function<void()>& body) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    INFO("instruction set ", std::string(hwy::TargetName(target)));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-    body();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
 }
 
 TEST_CASE("a screen finds the same words: any shape, with a bias and without") {
