@@ -99,17 +99,17 @@ nn::Seq2SeqBatch make_batch(const std::vector<EncodedPair>& pairs, const std::ve
 }
 
 void for_each_batch(const std::vector<EncodedPair>& pairs, size_t size, const Work& work,
-                    const std::function<void(size_t worker, const std::vector<size_t>& chosen)>& f) {
+                    const std::function<void(size_t k, const std::vector<size_t>& chosen)>& f) {
   std::vector<size_t> order(pairs.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return pairs[a].target.size() < pairs[b].target.size(); });
   const size_t batches = (order.size() + size - 1) / size;
   gradus::ThreadPool pool(std::max(1, std::min<int>(work.threads, static_cast<int>(batches))));
-  divide(pool, batches, work, [&](size_t worker, size_t k) {
+  divide(pool, batches, work, [&](size_t k) {
     auto begin = order.begin() + static_cast<long>(k * size);
     auto end = order.begin() + static_cast<long>(std::min(order.size(), (k + 1) * size));
-    f(worker, {begin, end});
+    f(k, {begin, end});
     return end - begin;
   });
 }
@@ -127,15 +127,15 @@ SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences
 }
 
 void divide(gradus::ThreadPool& pool, size_t count, const Work& work,
-            const std::function<int64_t(size_t worker, size_t k)>& f) {
+            const std::function<int64_t(size_t k)>& f) {
   std::atomic<int64_t> done{0};
+  std::atomic<size_t> next{0};
   pool.run([&](int thread) {
     gradus::NoGrad guard;
-    const size_t worker = static_cast<size_t>(thread);
-    for (size_t k = worker; k < count; k += static_cast<size_t>(pool.size())) {
+    for (size_t k; (k = next++) < count;) {
       if (work.stop && *work.stop) throw Interrupted();
-      done += f(worker, k);
-      if (worker == 0 && work.on_progress) work.on_progress(done);
+      done += f(k);
+      if (thread == 0 && work.on_progress) work.on_progress(done);
     }
   });
 }

@@ -54,14 +54,14 @@ struct Work {
   const std::atomic<bool>* stop = nullptr;  ///< once set, Interrupted is thrown
 };
 
-/// Calls f(worker, chosen) for batches of up to `size` pairs of similar length, so that little is padding.
-/// Each thread does whole batches, the same ones every time, and leaves no tape.
+/// Calls f(k, chosen) for k = 0, 1, ... and batches of up to `size` pairs of similar length, so that little is
+/// padding. Batches go to threads as `divide` says.
 void for_each_batch(const std::vector<EncodedPair>& pairs, size_t size, const Work& work,
-                    const std::function<void(size_t worker, const std::vector<size_t>& chosen)>& f);
+                    const std::function<void(size_t k, const std::vector<size_t>& chosen)>& f);
 
-/// Calls f(worker, k), which returns how many sentences it has done, for k = 0 .. count-1: the same ones on
-/// each worker every time, and leaves no tape.
+/// Calls f(k), which returns how many sentences it has done, for k = 0 .. count-1, and leaves no tape. A thread
+/// that is free takes the next k: what f writes should be k's own, or it would depend on timing.
 void divide(gradus::ThreadPool& pool, size_t count, const Work& work,
-            const std::function<int64_t(size_t worker, size_t k)>& f);
+            const std::function<int64_t(size_t k)>& f);
 
 }  // namespace translator

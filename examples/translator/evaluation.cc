@@ -21,12 +21,12 @@ namespace nn = gradus::nn;
 
 constexpr size_t kAtOnce = 64;  // sentences
 
-// What add(part, chosen) adds up over batches, for each thread and then for all.
+// What add(part, chosen) adds up, of each batch and then of all: the same to the bit whoever does which.
 template <class Add>
 Total total(const std::vector<EncodedPair>& pairs, const Work& work, const Add& add) {
-  std::vector<Total> parts(static_cast<size_t>(std::max(1, work.threads)));
+  std::vector<Total> parts((pairs.size() + kAtOnce - 1) / kAtOnce);
   for_each_batch(pairs, kAtOnce, work,
-                 [&](size_t worker, const std::vector<size_t>& chosen) { add(parts[worker], chosen); });
+                 [&](size_t k, const std::vector<size_t>& chosen) { add(parts[k], chosen); });
   Total sum;
   for (const Total& p : parts) {
     sum.nats += p.nats;

@@ -99,10 +99,12 @@ class Translator {
       flush();
       return code_;
     }
-    Waiting line{.source = {}, .told = steering_.of(0), .number = 0};
-    if (auto fault = read(text, line.source); !fault.empty()) throw InputError("the sentence", 0, fault);
+    Waiting line{.text = text, .told = steering_.of(0), .number = 0};
+    read(line);
+    if (!line.fault.empty()) throw InputError("the sentence", 0, line.fault);
     tell_unknown("", line.source);
-    print(line, translated({line})[0]);
+    const std::vector<Translation> found = translated({line})[0];
+    print(line, found, answer(line, found));
     return 0;
   }
 
@@ -132,9 +134,11 @@ class Translator {
   static constexpr size_t kBlock = 1024;
 
   struct Waiting {
-    Segmented source;
-    gradus::nn::SentenceSearch told;
-    int64_t number;  // of the line, from 0
+    std::string text = {};
+    gradus::nn::SentenceSearch told = {};
+    int64_t number;         // of the line, from 0
+    Segmented source = {};  // the text, split, unless there is
+    std::string fault = {};
     // Of a paragraph: what stands behind the sentence, and whether the line ends with it.
     std::string space = {};
     bool ends_line = true;
@@ -143,43 +147,35 @@ class Translator {
 
   void take_line(const std::string& text) {
     const int64_t number = read_++;
-    if (!o_.paragraphs) return take_sentence(text, {.source = {}, .told = {}, .number = number});
+    if (!o_.paragraphs) return take_sentence(text, {.number = number});
     if (is_markup_line(text))
-      return waiting_.push_back(
-          {.source = {}, .told = {}, .number = number, .space = text, .as_it_is = true});
+      return waiting_.push_back({.number = number, .space = text, .as_it_is = true});
     const bool whole = text.size() > LineReader::kLongest || utf8::first_invalid_byte(text);  // to be told of
     const auto sentences = whole ? std::vector<SentenceOfText>{{text, ""}} : sentences_of(text);
     for (const SentenceOfText& s : sentences)
-      take_sentence(s.text, {.source = {},
-                             .told = {},
-                             .number = number,
-                             .space = s.space,
-                             .ends_line = &s == &sentences.back()});
+      take_sentence(s.text, {.number = number, .space = s.space, .ends_line = &s == &sentences.back()});
   }
 
   void take_sentence(const std::string& text, Waiting line) {
     const size_t tab = o_.prefix_column ? text.find('\t') : std::string::npos;
-    std::string fault = read(text.substr(0, tab), line.source);
+    line.text = text.substr(0, tab);
     try {
       line.told = steering_.of(sentences_++, tab == std::string::npos ? "" : text.substr(tab + 1));
     } catch (const InputError& e) {
-      fault = e.what();
+      line.fault = e.what();
     }
-    if (!fault.empty()) {
-      complain(line.number + 1, fault);
-      line.source = {};
-    }
-    tell_unknown(InputError::locate("standard input", line.number + 1) + ": ", line.source);
     waiting_.push_back(std::move(line));
   }
 
-  // A line, split; what is returned says why it has nothing that can be translated.
-  std::string read(const std::string& text, Segmented& source) const {
-    if (text.size() > LineReader::kLongest)
-      return fmt::format("has more than {} bytes", LineReader::kLongest);
-    if (auto bad = utf8::describe_invalid_byte(text); !bad.empty()) return bad;
-    source = model_.reads.split(text);
-    return model_.length_fault(source.pieces.size());
+  // Splits a line, or finds why it has nothing that can be translated.
+  void read(Waiting& line) const {
+    if (!line.fault.empty()) return;
+    if (line.text.size() > LineReader::kLongest)
+      line.fault = fmt::format("has more than {} bytes", LineReader::kLongest);
+    else if (line.fault = utf8::describe_invalid_byte(line.text); line.fault.empty())
+      line.source = model_.reads.split(line.text);
+    if (line.fault.empty()) line.fault = model_.length_fault(line.source.pieces.size());
+    if (!line.fault.empty()) line.source = {};
   }
 
   // Words that the model reads as <unk>, each once.
@@ -212,35 +208,49 @@ class Translator {
     const bool lowercase = model_.config.lowercase();
     const Metric utility = o_.mbr == "chrf" ? chrf_metric({.lowercase = lowercase})
                                             : bleu_metric({.lowercase = lowercase, .effective_order = true});
-    gradus::ThreadPool pool(std::max(1, o_.common.threads));
-    divide(pool, found.size(), {}, [&](size_t, size_t i) {
-      found[i] = by_expected_utility(model_, utility, found[i]);
-      return 1;
-    });
+    of_each(found.size(), [&](size_t i) { found[i] = by_expected_utility(model_, utility, found[i]); });
     return found;
+  }
+
+  // f(i) of each line, by as many threads as there is work for.
+  template <class F>
+  void of_each(size_t lines, const F& f) const {
+    gradus::ThreadPool pool(std::max(1, std::min(o_.common.threads, static_cast<int>(lines))));
+    divide(pool, lines, {}, [&](size_t i) { return f(i), 1; });
+  }
+
+  int64_t answers_to(const Waiting& line, const std::vector<Translation>& found) const {
+    return line.source.pieces.empty() ? 0 : std::min<int64_t>(o_.n_best, static_cast<int64_t>(found.size()));
   }
 
   // At least one line, empty where nothing was found; Moses's form has none then. Of several translations each has
   // the number of its sentence in front.
-  void print(const Waiting& line, const std::vector<Translation>& found) const {
+  std::string answer(const Waiting& line, const std::vector<Translation>& found) const {
     const Segmented& source = line.source;
+    std::string text;
     const std::string number = o_.n_best > 1 && !o_.json && !o_.moses ? fmt::format("{}\t", line.number) : "";
-    int64_t n = source.pieces.empty() ? 0 : std::min<int64_t>(o_.n_best, static_cast<int64_t>(found.size()));
+    const int64_t n = answers_to(line, found);
     for (int64_t i = 0; i < n; ++i) {
       const Translation& t = found[static_cast<size_t>(i)];
       const Segmented target = model_.writes.words_of(t.tokens);
       const WordPicture words = picture_of(source, target, t.weights);
       const WordPicture shown = o_.pieces ? picture_of_pieces(source, target, t.weights) : words;
-      fmt::print("{}{}\n", number,
-                 o_.json    ? json_of(line, i, t, target, words, shown)
-                 : o_.moses ? moses_line(line.number, t)
-                            : text_of(source, t, words));
-      if (o_.map && !o_.json) fmt::print("{}", draw_heat_map(shown, heat_map_options(terminal_style(1))));
-      if (!t.complete)
+      text += fmt::format("{}{}\n", number,
+                          o_.json    ? json_of(line, i, t, target, words, shown)
+                          : o_.moses ? moses_line(line.number, t)
+                                     : text_of(source, t, words));
+      if (o_.map && !o_.json) text += draw_heat_map(shown, heat_map_options(terminal_style(1)));
+    }
+    if (n == 0 && !o_.moses) text += fmt::format("{}{}\n", number, o_.json ? json_of_none(line) : "");
+    return text;
+  }
+
+  void print(const Waiting& line, const std::vector<Translation>& found, const std::string& text) const {
+    fmt::print("{}", text);
+    for (int64_t i = 0; i < answers_to(line, found); ++i)
+      if (!found[static_cast<size_t>(i)].complete)
         tell("translator: {}: no translation of so many words has all that --require asks for\n",
              InputError::locate("standard input", line.number + 1));
-    }
-    if (n == 0 && !o_.moses) fmt::print("{}{}\n", number, o_.json ? json_of_none(line) : "");
   }
 
   // The sentences of a line stand as they stood, with a space where the source's script has none between them.
@@ -316,17 +326,25 @@ class Translator {
   }
 
   // Answers the lines that wait. Should they fail together, each is tried by itself, so that one costs no other
-  // its translation.
+  // its translation. All threads split lines and write answers, too: one alone would keep the others waiting.
   void flush() {
     if (waiting_.empty()) return;
+    of_each(waiting_.size(), [&](size_t i) { read(waiting_[i]); });
+    for (const Waiting& line : waiting_) {
+      if (!line.fault.empty()) complain(line.number + 1, line.fault);
+      tell_unknown(InputError::locate("standard input", line.number + 1) + ": ", line.source);
+    }
     std::vector<std::vector<Translation>> found;
     try {
       found = translated(waiting_);
     } catch (const std::exception&) {
       for (const Waiting& line : waiting_) found.push_back(alone(line));
     }
+    std::vector<std::string> answers(waiting_.size());
+    if (!o_.paragraphs)
+      of_each(answers.size(), [&](size_t i) { answers[i] = answer(waiting_[i], found[i]); });
     for (size_t i = 0; i < waiting_.size(); ++i)
-      o_.paragraphs ? add_to_paragraph(waiting_[i], found[i]) : print(waiting_[i], found[i]);
+      o_.paragraphs ? add_to_paragraph(waiting_[i], found[i]) : print(waiting_[i], found[i], answers[i]);
     std::fflush(stdout);
     waiting_.clear();
   }

@@ -80,7 +80,7 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
   // Batches for each thread; but `watch` is called by one.
   const bool whole = batches.size() >= static_cast<size_t>(all.size()) && !options.watch;
   if (!whole) options.pool = &all;
-  divide(whole ? all : caller, batches.size(), work, [&](size_t, size_t k) {
+  divide(whole ? all : caller, batches.size(), work, [&](size_t k) {
     const auto [begin, end, max_length] = batches[k];
     nn::SearchOptions how = options;
     how.max_length = max_length;

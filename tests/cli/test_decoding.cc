@@ -112,6 +112,28 @@ TEST_CASE("a shortlist goes with its model, and what has none says so") {
   CHECK(read_file("unlisted/shortlist.safetensors") == read_file(model + "/shortlist.safetensors"));
 }
 
+TEST_CASE("threads share lines out: answers and remarks are the same, and in the lines' order") {
+  std::string input;
+  for (const std::string& line : lines_of(sources(180)))
+    input += line + "\n" + (line.size() % 3 == 0 ? "\n" : line.size() % 3 == 1 ? "na\xEFve\n" : "a Zork" + line + "\n");
+  for (const Arguments& how : {Arguments{}, Arguments{"-k", "3", "--n-best", "2", "--json", "--alignments"}}) {
+    auto with = [&](const char* threads) {
+      Arguments more = how;
+      more.insert(more.end(), {"--batch-size", "16", "--threads", threads});
+      return translated(more, input);
+    };
+    const Result one = with("1");
+    CHECK(one.code == 1);
+    CHECK(one.says("unknown: Zork"));
+    CHECK(one.says("standard input:" + std::to_string(lines_of(input).size())));
+    for (const char* threads : {"2", "5"}) {
+      const Result r = with(threads);
+      CHECK(r.out == one.out);
+      CHECK(r.err == one.err);
+    }
+  }
+}
+
 TEST_CASE("the average of one checkpoint is it, to the bit") {
   REQUIRE(run({"average", trained_model(), "-o", "mean-of-one", "--force"}).code == 0);
   auto weights = [](const std::string& model) {

@@ -56,6 +56,7 @@ TEST_CASE("the loss is that of the sentences one by one, on any number of thread
     Total all = total_loss(model, encode(pairs, model), {threads});
     CHECK(all.nats == about(nll, 1e-5));
     CHECK(all.tokens == tokens);
+    CHECK(all.nats == total_loss(model, encode(pairs, model), {}).nats);
     Evaluation e = evaluate(model, pairs, {.threads = threads});
     CHECK(e.tokens == tokens);
     CHECK(e.nll == about(nll / static_cast<double>(tokens), 1e-5));
