@@ -135,9 +135,10 @@ void divide(gradus::ThreadPool& pool, size_t count, const Work& work,
     for (size_t k; (k = next++) < count;) {
       if (work.stop && *work.stop) throw Interrupted();
       done += f(k);
-      if (thread == 0 && work.on_progress) work.on_progress(done);
+      if (thread == 0 && k + 1 < count && work.on_progress) work.on_progress(done);
     }
   });
+  if (count > 0 && work.on_progress) work.on_progress(done);  // another thread may have had the last, or all
 }
 
 }  // namespace translator

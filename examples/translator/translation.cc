@@ -38,11 +38,12 @@ struct Together {
 };
 
 // Up to `most`, and fewer of long ones, since what a search keeps of a sentence grows with the square of its
-// length. Where learned positions end so do translations, and only those: a sentence's limit does not depend on
+// length; fewer towards the end, too, so that all threads are done at about the same time. Where learned positions end so do translations, and only those: a sentence's limit does not depend on
 // who it is translated with.
 std::vector<Together> batches_of(const std::vector<size_t>& words, size_t most, int64_t most_positions,
                                  const nn::SearchOptions& options) {
   constexpr size_t kAllTogether = 512;  // words, up to which so many are
+  constexpr size_t kAtLeast = 16;           // sentences: fewer would take longer each
   auto limit = [&](size_t i) {
     int64_t own = nn::max_target_length(static_cast<int64_t>(words[i]) + 1, options);
     return most_positions > 0 && own > most_positions ? most_positions : options.max_length;
@@ -51,8 +52,9 @@ std::vector<Together> batches_of(const std::vector<size_t>& words, size_t most, 
   for (size_t i = 0; i < words.size(); ++i) {
     bool fits = !out.empty() && limit(i) == out.back().max_length;
     if (fits) {
-      size_t longest = std::max(words[out.back().begin], kAllTogether);
-      fits = (i - out.back().begin) * longest * longest < most * kAllTogether * kAllTogether;
+      const size_t begin = out.back().begin, longest = std::max(words[begin], kAllTogether);
+      const size_t here = std::min(most, std::max(kAtLeast, (words.size() - begin) / 4));
+      fits = (i - begin) * longest * longest < here * kAllTogether * kAllTogether;
     }
     if (!fits) out.push_back({i, i, limit(i)});
     ++out.back().end;

@@ -91,7 +91,8 @@ TEST_CASE("many sentences translated together come out as each does alone, in th
     REQUIRE(all.size() == sources.size());
     CHECK(std::is_sorted(told.begin(), told.end()));
     REQUIRE(!told.empty());
-    if (threads == 1) CHECK(told == std::vector<int64_t>{64, 128, 150});
+    CHECK(told.back() == 150);
+    if (threads == 1) CHECK(told == std::vector<int64_t>{37, 65, 86, 102, 118, 134, 150});
     for (size_t i = 0; i < sources.size(); ++i) {
       CAPTURE(i);
       auto alone = translate(model, *generator, std::vector{sources[i]}, {.beam_size = 2, .weights = true});

@@ -16,6 +16,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 #include <sstream>
 #include <thread>
 #include <unordered_map>
@@ -103,7 +104,7 @@ struct Subwords::Model {
   sp::SentencePieceProcessor processor;
   bool unigram = false;
   // Most words of a text come often: their pieces are looked up. Shared by threads.
-  mutable std::mutex lock = {};
+  mutable std::shared_mutex lock = {};
   mutable std::unordered_map<std::string, std::vector<std::string>> known = {};
 };
 
@@ -179,7 +180,7 @@ Vocabulary Subwords::vocabulary() const {
 std::vector<std::string> Subwords::split(const std::string& word) const {
   constexpr size_t kKnown = 1 << 17;  // words
   {
-    std::lock_guard guard(model_->lock);
+    std::shared_lock guard(model_->lock);
     if (auto found = model_->known.find(word); found != model_->known.end()) return found->second;
   }
   std::vector<std::string> out;
