@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What faults.py finds in a line, and where it finds nothing."""
 
+import json
 import os
 import sys
 import unittest
@@ -63,6 +64,13 @@ class Faults(unittest.TestCase):
         self.assertNotIn(('swapped gate', 'h = mix(z, n);'), found('  h = mix(r, n);', path='gru.cc'))
         # r and z are gates only in files that have gates
         self.assertNotIn(('swapped gate', 'h = mix(z, n);'), found('  h = mix(r, n);', above=('  T r, z;',)))
+
+    def test_equivalent_faults_are_of_lines_that_there_are(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        with open(os.path.join(here, 'equivalent.json'), encoding='utf-8') as f:
+            for known in json.load(f):
+                with open(os.path.join(here, '../..', known['path']), encoding='utf-8') as source:
+                    self.assertIn(known['old'], {line.strip() for line in source}, known['path'])
 
 
 if __name__ == '__main__':
