@@ -28,6 +28,10 @@ constexpr std::array<BySize, 4> kBySize = {
      {60'000, "so many are still learnt by heart without much dropout", 6000, 64, 20, 0.4, 0, 0, 0.2},
      {INT64_MAX, "so many are not soon learnt by heart", 8000, 64, 12, 0.2, 0, 0, 0.1}}};
 
+// With --from, and dropout that is the trained model's. A third of the usual rate: much of it forgets.
+constexpr BySize kFurther = {20'000, "a trained model has most of it behind it", 0, 32, 20, 0, 0, 0, 0};
+constexpr double kRateFurther = 1.0 / 3;
+
 // A narrow Transformer takes half the time of a GRU's pass, and learns for twice as many. Its rate is high and
 // rises slowly.
 constexpr int64_t kPasses = 2, kWarmup = 1000;
@@ -66,7 +70,8 @@ std::string fill_defaults(TrainCommand& o, const Data& data) {
 
 std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
   const bool embedded = o.data.embedded(), transformer = o.model.model == "transformer";
-  const BySize& own = of_size(pairs);
+  const bool further = !o.from.empty() && !embedded && pairs < kFurther.pairs;
+  const BySize& own = further ? kFurther : of_size(pairs);
   auto open = [&](const char* option) { return o.open(option); };
   gradus::nn::Seq2SeqConfig& n = o.model.network;
   gradus::nn::TransformerConfig& t = o.model.transformer;
@@ -107,12 +112,14 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     if (open("--batch-size")) run.batch_size = 32;
     if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : 6;
   } else {
-    const int64_t epochs = own.epochs * (transformer ? kPasses : 1);
+    const int64_t epochs = own.epochs * (transformer && !further ? kPasses : 1);
     const double dropout = transformer ? own.of_transformer : own.dropout;
     run.usual_epochs = static_cast<double>(epochs);
-    if (open("--subword-size") && (o.model.subwords == "bpe" || o.model.subwords == "unigram"))
+    if (o.from.empty() && open("--subword-size") && (o.model.subwords == "bpe" || o.model.subwords == "unigram"))
       chosen = fmt::format("{} pieces", own.pieces);
     choose("--dropout", transformer ? t.dropout : n.rnn.dropout, dropout, fmt::format("dropout {}", dropout));
+    if (const double rate = run.lr * kRateFurther; further)
+      choose("--lr", run.lr, rate, fmt::format("learning rate {:.2g}", rate));
     if (run.batch_tokens == 0)
       choose("--batch-size", run.batch_size, own.batch, fmt::format("batches of {}", own.batch));
     if (run.max_minutes > 0 && open("--epochs"))

@@ -3,6 +3,7 @@
 #include <translator/commands.h>
 #include <common/error.h>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 
 using namespace translator;
@@ -81,6 +82,38 @@ TEST_CASE("defaults: a Transformer is narrow, goes over the pairs more often, an
   told.train.warmup = 7;
   filled(told, 29'000);
   CHECK(told.train.warmup == 7);
+}
+
+TEST_CASE("defaults: few pairs for a trained model get a gentle rate and no noise besides its own") {
+  for (const char* model : {"gru", "transformer"}) {
+    TrainCommand fresh = own(), further = own(), many = own();
+    fresh.model.model = further.model.model = many.model.model = model;
+    further.from = many.from = "trained";
+    further.configured = many.configured = {"--dropout"};
+    further.model.network.rnn.dropout = further.model.transformer.dropout = 0.15;
+    filled(fresh, 500);
+    const std::string said = filled(further, 500);
+    CHECK(said == std::string("For 500 pairs: learning rate ") + (model == std::string("gru") ? "0.001" : "0.0013") +
+                      ", batches of 32, 20 epochs; a trained model has most of it behind it (docs/recipes.md).");
+    CHECK(further.train.lr == about(fresh.train.lr / 3, 1e-12));
+    CHECK(further.train.epochs == 20);
+    CHECK(further.train.subword_dropout == 0);
+    CHECK(further.model.network.rnn.recurrent_dropout == 0);
+    CHECK(further.model.network.rnn.dropout == 0.15);
+    CHECK(further.model.transformer.dropout == 0.15);
+    // What is given stays, and many pairs are learnt from as ever.
+    TrainCommand given = own({"--lr", "--epochs", "--subword-dropout"});
+    given.from = "trained";
+    given.train.lr = 0.5;
+    given.train.epochs = 3;
+    given.train.subword_dropout = 0.2;
+    filled(given, 500);
+    CHECK(given.train.lr == 0.5);
+    CHECK(given.train.epochs == 3);
+    CHECK(given.train.subword_dropout == 0.2);
+    CHECK(filled(many, 20'000).find("learning rate") == std::string::npos);
+    CHECK(many.train.lr == fresh.train.lr);
+  }
 }
 
 TEST_CASE("defaults: what is given stays, and is not told") {
