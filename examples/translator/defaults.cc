@@ -29,7 +29,7 @@ constexpr std::array<BySize, 4> kBySize = {
      {INT64_MAX, "so many are not soon learnt by heart", 8000, 64, 12, 0.2, 0, 0, 0.1}}};
 
 // With --from, and dropout that is the trained model's. A third of the usual rate: much of it forgets.
-constexpr BySize kFurther = {20'000, "a trained model has most of it behind it", 0, 32, 20, 0, 0, 0, 0};
+constexpr BySize kFurther = {5'000, "a trained model has most of it behind it", 0, 32, 20, 0, 0, 0, 0};
 constexpr double kRateFurther = 1.0 / 3;
 
 // A narrow Transformer takes half the time of a GRU's pass, and learns for twice as many. Its rate is high and

@@ -111,7 +111,7 @@ TEST_CASE("defaults: few pairs for a trained model get a gentle rate and no nois
     CHECK(given.train.lr == 0.5);
     CHECK(given.train.epochs == 3);
     CHECK(given.train.subword_dropout == 0.2);
-    CHECK(filled(many, 20'000).find("learning rate") == std::string::npos);
+    CHECK(filled(many, 5'000).find("learning rate") == std::string::npos);
     CHECK(many.train.lr == fresh.train.lr);
   }
 }
