@@ -115,7 +115,8 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     const int64_t epochs = own.epochs * (transformer && !further ? kPasses : 1);
     const double dropout = transformer ? own.of_transformer : own.dropout;
     run.usual_epochs = static_cast<double>(epochs);
-    if (o.from.empty() && open("--subword-size") && (o.model.subwords == "bpe" || o.model.subwords == "unigram"))
+    const bool learnt_pieces = o.model.subwords == "bpe" || o.model.subwords == "unigram";
+    if (learnt_pieces && o.from.empty() && open("--subword-size"))
       chosen = fmt::format("{} pieces", own.pieces);
     choose("--dropout", transformer ? t.dropout : n.rnn.dropout, dropout, fmt::format("dropout {}", dropout));
     if (const double rate = run.lr * kRateFurther; further)
@@ -135,7 +136,7 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
              fmt::format("recurrent dropout {}", own.recurrent_dropout));
       if (open("--variational")) n.rnn.variational = true;
     }
-    if (own.subword_dropout > 0 && (o.model.subwords == "bpe" || o.model.subwords == "unigram"))
+    if (own.subword_dropout > 0 && learnt_pieces)
       choose("--subword-dropout", run.subword_dropout, own.subword_dropout,
              fmt::format("subword dropout {}", own.subword_dropout));
     if (open("--ema")) run.ema = 0.999;

@@ -38,12 +38,13 @@ struct Together {
 };
 
 // Up to `most`, and fewer of long ones, since what a search keeps of a sentence grows with the square of its
-// length; fewer towards the end, too, so that all threads are done at about the same time. Where learned positions end so do translations, and only those: a sentence's limit does not depend on
-// who it is translated with.
+// length; fewer towards the end, too, so that all threads are done at about the same time. Where learned
+// positions end so do translations, and only those: a sentence's limit does not depend on who it is translated
+// with.
 std::vector<Together> batches_of(const std::vector<size_t>& words, size_t most, int64_t most_positions,
                                  const nn::SearchOptions& options) {
   constexpr size_t kAllTogether = 512;  // words, up to which so many are
-  constexpr size_t kAtLeast = 16;           // sentences: fewer would take longer each
+  constexpr size_t kAtLeast = 16;       // sentences: fewer would take longer each
   auto limit = [&](size_t i) {
     int64_t own = nn::max_target_length(static_cast<int64_t>(words[i]) + 1, options);
     return most_positions > 0 && own > most_positions ? most_positions : options.max_length;

@@ -115,7 +115,10 @@ TEST_CASE("a shortlist goes with its model, and what has none says so") {
 TEST_CASE("threads share lines out: answers and remarks are the same, and in the lines' order") {
   std::string input;
   for (const std::string& line : lines_of(sources(180)))
-    input += line + "\n" + (line.size() % 3 == 0 ? "\n" : line.size() % 3 == 1 ? "na\xEFve\n" : "a Zork" + line + "\n");
+    input += line + "\n" +
+             (line.size() % 3 == 0   ? "\n"
+              : line.size() % 3 == 1 ? "na\xEFve\n"
+                                     : "a Zork" + line + "\n");
   for (const Arguments& how : {Arguments{}, Arguments{"-k", "3", "--n-best", "2", "--json", "--alignments"}}) {
     auto with = [&](const char* threads) {
       Arguments more = how;

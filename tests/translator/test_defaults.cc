@@ -93,8 +93,10 @@ TEST_CASE("defaults: few pairs for a trained model get a gentle rate and no nois
     further.model.network.rnn.dropout = further.model.transformer.dropout = 0.15;
     filled(fresh, 500);
     const std::string said = filled(further, 500);
-    CHECK(said == std::string("For 500 pairs: learning rate ") + (model == std::string("gru") ? "0.001" : "0.0013") +
-                      ", batches of 32, 20 epochs; a trained model has most of it behind it (docs/recipes.md).");
+    const std::string rate = model == std::string("gru") ? "0.001" : "0.0013";
+    CHECK(said == "For 500 pairs: learning rate " + rate +
+                      ", batches of 32, 20 epochs; a trained model has most of it behind it "
+                      "(docs/recipes.md).");
     CHECK(further.train.lr == about(fresh.train.lr / 3, 1e-12));
     CHECK(further.train.epochs == 20);
     CHECK(further.train.subword_dropout == 0);
