@@ -56,6 +56,15 @@ class Table(unittest.TestCase):
                                         "--minutes 60 --pieces 4000")
         self.assertEqual(self.lines[2], "![What a translator has learnt after so many minutes on two cores](toolkits.svg)")
 
+    def test_it_says_how_many_cores_each_had(self):
+        results = stored()
+        results["settings"]["cores"] = 1
+        lines, chart = pages(results)
+        self.assertIn("--minutes 60 --cores 1 --pieces 4000", lines[0])
+        self.assertEqual(lines[2], "![What a translator has learnt after so many minutes on one core](toolkits.svg)")
+        self.assertIn("Each had one core", "".join(lines))
+        self.assertIn("on one core", chart.attrib["aria-label"])
+
     def test_it_says_where_gradus_is_behind(self):
         behind = [line for line in self.lines if line.startswith("- ")]
         self.assertEqual(behind, [

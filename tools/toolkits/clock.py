@@ -4,12 +4,12 @@ import signal
 import subprocess
 import time
 
-CORES = 2
+CORES = 2  # that all have, and so many threads; bench-toolkits --cores
 GRACE = 180  # seconds in which a toolkit must save and end once it was told to
 
 
 def in_child():
-    """The same two processors for all, and Ctrl-C as the system has it: a shell's & has it ignored."""
+    """The same processors for all, and Ctrl-C as the system has it: a shell's & has it ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 
+import clock
 from system import BATCH, BETWEEN, HEADS, LAYERS, SIZE, System, text_of
 
 
@@ -28,7 +29,7 @@ class Gradus(System):
 
     def train(self, tsv, pieces):
         return [self.binary, "train", *self.own_options(tsv, pieces), "--validate-every",
-                str(100 if self.minutes <= 2 else 300), "--threads", "2", "--out", self.at("model"), "--force"]
+                str(100 if self.minutes <= 2 else 300), "--threads", str(clock.CORES), "--out", self.at("model"), "--force"]
 
     def limit(self):
         return self.minutes * 60 + 300  # it ends by itself
@@ -78,7 +79,7 @@ class Gradus(System):
             own, there = self.at(f"model/{name}"), os.path.join(checkpoint, name)
             if os.path.isfile(own) and name not in ("last.safetensors", "train.log") and not os.path.exists(there):
                 os.link(own, there)
-        return [self.binary, "translate", checkpoint, "-k", str(beam), "--threads", "2"]
+        return [self.binary, "translate", checkpoint, "-k", str(beam), "--threads", str(clock.CORES)]
 
     def commands(self):
         return ["tools/setup && meson setup build && ninja -C build",

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 
+import clock
 from system import BATCH, BETWEEN, HEADS, LAYERS, LONGEST, SIZE, System, log_time, often, text_of
 
 TORCH = "2.13.0"
@@ -117,7 +118,7 @@ model:
 
     def environment(self):
         # Its threads sleep while they wait: where anything else runs, spinning ones stop each other for seconds.
-        return {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "PASSIVE"}
+        return {**os.environ, "OMP_NUM_THREADS": str(clock.CORES), "OMP_WAIT_POLICY": "PASSIVE"}
 
     def train(self, tsv, pieces):
         return [self.venv("python"), "-m", "joeynmt", "train", "--skip-test", self.at(self.config)]

@@ -5,6 +5,7 @@ import os
 import re
 import zipfile
 
+import clock
 from system import BATCH, BETWEEN, HEADS, LAYERS, LONGEST, SIZE, System, log_time, often
 
 
@@ -72,7 +73,7 @@ save-freq: {n}u
 early-stopping: 0
 disp-freq: 10u
 disp-first: 1
-cpu-threads: 2
+cpu-threads: {clock.CORES}
 workspace: 1024
 shuffle-in-ram: true
 seed: 42
@@ -117,7 +118,8 @@ seed: 42
 
     def translate(self, checkpoint, beam):
         vocabulary = self.data + "/marian.yml"
-        return [self.venv("pymarian"), "decode", "-m", checkpoint, "-v", vocabulary, vocabulary, "--cpu-threads", "2",
+        return [self.venv("pymarian"), "decode", "-m", checkpoint, "-v", vocabulary, vocabulary, "--cpu-threads",
+                str(clock.CORES),
                 "-b", str(beam), "--normalize", "1", "--mini-batch", "64", "--maxi-batch", "100", "--maxi-batch-sort",
                 "src", "-w", "512", "--quiet-translation"]
 

@@ -7,9 +7,17 @@ from html import escape
 VERSION = 1
 MODELS = {"gru": "GRU with attention", "transformer": "Transformer"}
 KITS = ("Gradus", "Marian", "JoeyNMT")
-TITLE = "What a translator has learnt after so many minutes on two cores"
 SCORES = {"bleu": "BLEU", "chrf": "chrF2", "lower_bleu": "BLEU, lower-cased"}
 NUMBERS = ("minutes", "parameters", "pieces_per_s", "passes", "peak_mb", "install_mb", "config_lines")
+
+
+def cores(settings):
+    n = settings.get("cores", 2)
+    return {1: "one core", 2: "two cores"}.get(n, f"{cell(n)} cores")
+
+
+def title(settings):
+    return f"What a translator has learnt after so many minutes on {cores(settings)}"
 
 
 def read(path):
@@ -126,13 +134,13 @@ def table(results):
         "of the target, over all of the time; the peak is of resident memory while training; to install: the virtual "
         "environment, and of Gradus the program with its libraries.",
         "All read the same pieces of words" + (f" ({cell(settings['pieces'])}, of both languages)" if "pieces" in settings else "")
-        + ": Gradus cuts the text itself, within its time; the others got it cut. Two cores, one after the other"
+        + f": Gradus cuts the text itself, within its time; the others got it cut. Each had {cores(settings)}"
         + (f": {', '.join(facts)}." if facts else "."),
         "Schedules: " + "; ".join(f"{name}: {cell(text)}" for name, text in schedules.items()) + "."]
-    options = [f"--{name} {cell(settings[name])}" for name in ("minutes", "short", "pieces", "languages")
+    options = [f"--{name} {cell(settings[name])}" for name in ("minutes", "short", "cores", "pieces", "languages")
                if name in settings]
     text = f"    {' '.join(['tools/bench-toolkits --train train.tsv --valid valid.tsv --test test.tsv', *options])}\n\n"
-    text += f"![{TITLE}](toolkits.svg)\n\n" + "\n".join(lines) + "\n\n" + "\n\n".join(notes) + "\n\n"
+    text += f"![{title(settings)}](toolkits.svg)\n\n" + "\n".join(lines) + "\n\n" + "\n\n".join(notes) + "\n\n"
     both = len({s["kit"] for s in systems}) > 1
     if behind:
         text += "Where Gradus is behind:\n\n" + "".join(f"- {line}\n" for line in behind)
@@ -220,7 +228,7 @@ def legend(systems):
 
 
 def chart(results):
-    systems = ordered(results)
+    systems, heading = ordered(results), title(results["settings"])
     models = [m for m in MODELS if any(s["model"] == m for s in systems)]
     times = [p["seconds"] for s in systems for p in s["curve"]]
     low, high = max(1, min(times, default=60)), max(times, default=3600)
@@ -228,9 +236,9 @@ def chart(results):
     rows = ("bleu", "chrf")
     height = TOP + len(rows) * (PANEL_H + 68) + 2
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-           f'role="img" aria-label="{escape(TITLE)}: {escape(", ".join(describe(s) for s in systems))}">',
+           f'role="img" aria-label="{escape(heading)}: {escape(", ".join(describe(s) for s in systems))}">',
            f"<style>\n{STYLE}</style>", f'<rect class="back" width="{WIDTH}" height="{height}"/>',
-           f'<text class="title" x="18" y="28">{escape(TITLE)}</text>', *legend(systems)]
+           f'<text class="title" x="18" y="28">{escape(heading)}</text>', *legend(systems)]
     for i, score in enumerate(rows):
         highest = max((p[score] for s in systems for p in s["curve"]), default=0)
         for left, model in zip(LEFTS, models):

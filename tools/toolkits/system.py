@@ -5,7 +5,7 @@ attention, or a Transformer of 3 + 3 layers, 4 heads and 1,024 in between; Adam,
 recommends is kept: see `schedule` of each, which the table prints. Of Gradus that is its defaults, chosen by the number of
 pairs. Published rates and warm-ups of the others are for millions of pairs and large graphics cards, and Marian's 16,000
 updates of warm-up would outlast the hour: here the highest rate is 0.001 and the warm-up shorter, for their good. Updates
-of some 64 pairs, too, are what an hour on two cores leaves them time for.
+of some 64 pairs, too, are what an hour on two cores leaves them time for, and one core the more.
 """
 import datetime
 import os
