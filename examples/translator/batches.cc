@@ -126,33 +126,19 @@ SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences
   return batch;
 }
 
-void Done::add(int64_t sentences, int thread) {
-  sentences_ += sentences;
-  if (thread == 0) end();
-}
-
-void Done::end() {
-  const int64_t done = sentences_;
-  if (work_.on_progress && done != told_) work_.on_progress(done);
-  told_ = done;
-}
-
-void Done::check() const {
-  if (work_.stop && *work_.stop) throw Interrupted();
-}
-
 void divide(gradus::ThreadPool& pool, size_t count, const Work& work,
             const std::function<int64_t(size_t k)>& f) {
-  Done done(work);
+  std::atomic<int64_t> done{0};
   std::atomic<size_t> next{0};
   pool.run([&](int thread) {
     gradus::NoGrad guard;
     for (size_t k; (k = next++) < count;) {
-      done.check();
-      done.add(f(k), thread);
+      if (work.stop && *work.stop) throw Interrupted();
+      done += f(k);
+      if (thread == 0 && k + 1 < count && work.on_progress) work.on_progress(done);
     }
   });
-  done.end();
+  if (count > 0 && work.on_progress) work.on_progress(done);  // another thread may have had the last, or all
 }
 
 }  // namespace translator

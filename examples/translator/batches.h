@@ -54,20 +54,6 @@ struct Work {
   const std::atomic<bool>* stop = nullptr;  ///< once set, Interrupted is thrown
 };
 
-/// How many sentences several threads have done.
-class Done {
- public:
-  explicit Done(const Work& work) : work_(work) {}
-  void add(int64_t sentences, int thread);  ///< thread 0, the caller's, tells it
-  void end();                               ///< by the caller's thread: all there are, unless it has told them
-  void check() const;                       ///< throws Interrupted once the work is to stop
-
- private:
-  const Work& work_;
-  std::atomic<int64_t> sentences_{0};
-  int64_t told_ = 0;
-};
-
 /// Calls f(k, chosen) for k = 0, 1, ... and batches of up to `size` pairs of similar length, so that little is
 /// padding. Batches go to threads as `divide` says.
 void for_each_batch(const std::vector<EncodedPair>& pairs, size_t size, const Work& work,

@@ -91,8 +91,6 @@ void IncrementalDecoder::step_best(const Tensor& previous, const std::vector<int
   }
 }
 
-bool IncrementalDecoder::admit(const Tensor&, const Tensor&) { return false; }
-
 Tensor IncrementalDecoder::readouts(const Tensor&) {
   fail("readouts", "there is no one output layer: this decoder is of several models");
 }
@@ -144,21 +142,6 @@ RowSentences::Change RowSentences::select(const std::vector<int64_t>& rows) {
   if (same) return Change::none;
   std::swap(sentence_, chosen_);
   return sentence_ == chosen_ ? Change::rows : Change::sources;
-}
-
-std::vector<int64_t> RowSentences::admit(const Tensor& lengths, const std::vector<int64_t>& begin) {
-  std::vector<int64_t> places;
-  std::vector<bool> taken(begin.size() - 1);
-  for (int64_t place : sentence_) taken[static_cast<size_t>(place)] = true;
-  for (int64_t n = 0; n < lengths.numel(); ++n) {
-    size_t p = 0;
-    while (p < taken.size() && (taken[p] || begin[p + 1] - begin[p] < lengths.i32()[n])) ++p;
-    if (p == taken.size()) return {};
-    taken[p] = true;
-    places.push_back(static_cast<int64_t>(p));
-  }
-  sentence_.insert(sentence_.end(), places.begin(), places.end());
-  return places;
 }
 
 std::unique_ptr<Generator> generator_of(StartDecoding start) {

@@ -34,14 +34,11 @@ class IncrementalDecoder {
   /// of one sentence stay within the `rows_per_sentence` it was started with.
   /// @throws Error when a row does not exist or there are too many.
   virtual void select(const std::vector<int64_t>& rows) = 0;
-  /// Further sentences, ids i32 [S, N], lengths i32 [N], in the places of those that no row continues any more:
-  /// each gets a row behind the others, and all is as if it had been there from the start. False, and nothing
-  /// is done: too few places are free, one is too short, or this decoder takes none. @throws Error as `start`.
-  virtual bool admit(const Tensor& source, const Tensor& lengths);
 };
 
 struct IncrementalOptions {
   int64_t rows_per_sentence = 1;  ///< at most: the beam's width
+  int64_t max_steps = 0;          ///< the caller will not take more; 0: not known
   bool weights = true;            ///< false: weights() will not be asked for
   /// Rows of the whole search, when this is a thread's share of it: all shares are to round alike. 0: the rows
   /// are these sentences' own.
@@ -101,9 +98,6 @@ class RowSentences {
   enum class Change { none, rows, sources };
   Change select(const std::vector<int64_t>& rows);
   const std::vector<int64_t>& of_rows() const { return sentence_; }
-  /// Sentences of so many words join behind the rows, each in the place p, begin[p] .. begin[p + 1] - 1, of one
-  /// that no row continues: the places. None, and nothing is done, where too few are free and long enough.
-  std::vector<int64_t> admit(const Tensor& lengths, const std::vector<int64_t>& begin);
 
  private:
   std::vector<int64_t> sentence_, chosen_;  // of the rows; those before

@@ -25,26 +25,33 @@ class Beam {
   Beam(IncrementalDecoder& decoder, const Tensor& lengths, const SearchOptions& options)
       : decoder_(decoder),
         options_(options),
-        places_(lengths.numel()),
+        lengths_(lengths),
+        B_(lengths.numel()),
         K_(options.beam_size),
         scored_(options.scores || options.beam_size > 1 || options.watch || options.min_length > 0 ||
                 options.no_repeat_ngram > 0) {
     options.check();
-    previous_ = Tensor({std::max<int64_t>(1, places_ * K_)}, DType::i32);
-    if (!scored_) words_ = Tensor(previous_.shape(), DType::i32);
-    const size_t rows = static_cast<size_t>(places_ * K_);
+    take_sentences();
+    for (int64_t b = 0; b < B_; ++b) {
+      limit_.push_back(max_target_length(lengths.i32()[b], options));
+      live_.push_back({b});
+    }
+    results_.resize(static_cast<size_t>(B_));
+    // That room is made for: a limit may be any number.
+    const int64_t steps = std::min<int64_t>(B_ ? *std::max_element(limit_.begin(), limit_.end()) : 0, 1000);
+    size_t rows = static_cast<size_t>(B_ * K_);
     for (auto* list : {&live_, &next_}) list->reserve(rows);
+    history_.reserve(rows * static_cast<size_t>(steps));
+    begin_.reserve(static_cast<size_t>(steps) + 1);
     rows_.reserve(rows);
     candidates_.reserve(static_cast<size_t>(K_ * (K_ + 1)));
     best_.reserve(static_cast<size_t>(K_ + 1));
-    add(lengths, options.sentences);
-    // That room is made for: a limit may be any number.
-    const int64_t steps = std::min<int64_t>(places_ ? *std::max_element(limit_.begin(), limit_.end()) : 0, 1000);
-    history_.reserve(rows * static_cast<size_t>(steps));
-    begin_.reserve(static_cast<size_t>(steps) + 1);
+    previous_ = Tensor({std::max<int64_t>(1, B_ * K_)}, DType::i32);
+    if (!scored_) words_ = Tensor(previous_.shape(), DType::i32);
   }
 
   std::vector<std::vector<Hypothesis>> run() {
+    previous_.fill(options_.bos);
     never_ = {options_.pad, options_.bos};
     while (!live_.empty() && !stopped_) {
       int64_t R = static_cast<int64_t>(live_.size());
@@ -57,8 +64,6 @@ class Beam {
       }
       if (live_.empty() || stopped_) break;
       decoder_.select(rows_);
-      if (int64_t room = places_ - going_; options_.more && 2 * room >= places_)
-        if (auto further = options_.more(decoder_, room)) add(further->lengths, further->sentences);
     }
     for (auto& list : results_) keep_best(list);
     return std::move(results_);
@@ -79,7 +84,6 @@ class Beam {
   };
 
   int64_t steps() const { return static_cast<int64_t>(begin_.size()); }
-  int64_t steps_of(int64_t sentence) const { return steps() - started_[sentence]; }
 
   void keep_best(std::vector<Hypothesis>& list) const {
     std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) {
@@ -88,41 +92,29 @@ class Beam {
     if (static_cast<int64_t>(list.size()) > K_) list.resize(static_cast<size_t>(K_));
   }
 
-  // Sentences join the search, each with a row behind the others.
-  void add(const Tensor& lengths, const std::vector<SentenceSearch>& asked) {
-    const int64_t first = static_cast<int64_t>(limit_.size()), n = lengths.numel();
-    if (!asked.empty() && static_cast<int64_t>(asked.size()) != n)
-      fail("translate", fmt::format("options.sentences has {} entries for {} sentences", asked.size(), n));
-    for (const SentenceSearch& own : asked) take(own);
-    for (int64_t b = first; b < first + n; ++b) {
-      length_.push_back(lengths.i32()[b - first]);
-      limit_.push_back(max_target_length(length_.back(), options_));
-      started_.push_back(steps());
-      previous_.i32()[live_.size()] = options_.bos;
-      live_.push_back({b});
+  void take_sentences() {
+    if (options_.sentences.empty()) return;
+    if (static_cast<int64_t>(options_.sentences.size()) != B_)
+      fail("translate",
+           fmt::format("options.sentences has {} entries for {} sentences", options_.sentences.size(), B_));
+    for (const SentenceSearch& own : options_.sentences) {
+      if (own.seed && !own.required.empty())
+        fail("translate", "phrases can be required of a search, not of words that are drawn");
+      scored_ = scored_ || own.seed || !own.forbidden.empty() || !own.required.empty();
+      required_.emplace_back(own.required);
+      for (int64_t k = 0; k < K_; ++k) {
+        const Rng random(own.seed.value_or(0));
+        random_.push_back(k == 0 ? random : random.split(static_cast<uint64_t>(k)));
+      }
+      for (int32_t v : own.prefix)
+        if (v < 0 || v == options_.pad || v == options_.bos)
+          fail("translate", fmt::format("no translation has the word {}", v));
     }
-    results_.resize(limit_.size());
-    going_ += n;
-  }
-
-  void take(const SentenceSearch& own) {
-    if (own.seed && !own.required.empty())
-      fail("translate", "phrases can be required of a search, not of words that are drawn");
-    scored_ = scored_ || own.seed || !own.forbidden.empty() || !own.required.empty();
-    asked_.push_back(own);
-    required_.emplace_back(own.required);
-    for (int64_t k = 0; k < K_; ++k) {
-      const Rng random(own.seed.value_or(0));
-      random_.push_back(k == 0 ? random : random.split(static_cast<uint64_t>(k)));
-    }
-    for (int32_t v : own.prefix)
-      if (v < 0 || v == options_.pad || v == options_.bos)
-        fail("translate", fmt::format("no translation has the word {}", v));
   }
 
   // Null when nothing is asked of any sentence.
   const SentenceSearch* asked(int64_t sentence) const {
-    return asked_.empty() ? nullptr : &asked_[sentence];
+    return options_.sentences.empty() ? nullptr : &options_.sentences[sentence];
   }
 
   bool draws(int64_t sentence) const { return asked(sentence) && asked(sentence)->seed; }
@@ -151,7 +143,7 @@ class Beam {
                        [](auto& x, auto& y) { return x.row.log_probability > y.row.log_probability; });
     share_out(b);
     size_t begin = next_.size();
-    SearchStep seen{b, steps_of(b) - 1, {}, {}, {}};
+    SearchStep seen{b, steps() - 1, {}, {}, {}};
     for (const Candidate& c : candidates_) {
       if (c.fate == Fate::finished) finish(steps() - 2, c.parent, c.row, c.log_probability);
       if (c.fate == Fate::kept) {
@@ -169,12 +161,11 @@ class Beam {
       stopped_ = !options_.watch(seen);
     }
     bool done = begin == next_.size() || !worth_going_on(b, begin);
-    if (!done && steps_of(b) >= limit_[b]) {
+    if (!done && steps() >= limit_[b]) {
       for (size_t i = begin; i < next_.size(); ++i) finish(steps() - 1, static_cast<int64_t>(i), next_[i]);
       done = true;
     }
     if (!done) return;
-    --going_;
     next_.resize(begin);  // the sentence leaves the batch
     rows_.resize(begin);
     history_.resize(begin_.back() + begin);
@@ -269,7 +260,7 @@ class Beam {
   int32_t forced_word(int64_t sentence) const {
     if (!asked(sentence)) return -1;
     const std::vector<int32_t>& prefix = asked(sentence)->prefix;
-    const auto t = static_cast<size_t>(steps_of(sentence) - 1);
+    const auto t = static_cast<size_t>(steps() - 1);
     return t < prefix.size() ? prefix[t] : -1;
   }
 
@@ -278,11 +269,10 @@ class Beam {
     const SentenceSearch* own = asked(live_[row].sentence);
     never_.resize(2);
     const bool lacks = own && !required_[live_[row].sentence].complete(live_[row].said);
-    if (lacks || steps_of(live_[row].sentence) <= options_.min_length) never_.push_back(options_.eos);
+    if (lacks || steps() <= options_.min_length) never_.push_back(options_.eos);
     if (options_.no_repeat_ngram == 0 && (!own || own->forbidden.empty())) return;
     std::vector<int32_t> said;
-    walk_back(live_[row].sentence, steps() - 2, row,
-              [&](int64_t, const Entry& e) { said.push_back(e.token); });
+    walk_back(steps() - 2, row, [&](int64_t, const Entry& e) { said.push_back(e.token); });
     std::reverse(said.begin(), said.end());
     if (options_.no_repeat_ngram > 0) add_repeating(options_.no_repeat_ngram, said, never_);
     if (own) add_forbidden(own->forbidden, said, never_);
@@ -366,7 +356,7 @@ class Beam {
       if (scored_) h.log_probabilities.push_back(of_end);
       if (weights) look(t + 1, row);
     }
-    walk_back(b, t, row, [&](int64_t step, const Entry& e) {
+    walk_back(t, row, [&](int64_t step, const Entry& e) {
       h.tokens.push_back(e.token);
       if (scored_) h.log_probabilities.push_back(e.log_probability);
       if (weights) look(step, e.parent);
@@ -377,7 +367,7 @@ class Beam {
     h.log_probability = last.log_probability;
     h.score = normalised(last.log_probability, static_cast<double>(h.tokens.size()) + h.finished);
     if (options_.coverage_penalty != 0)
-      h.score += options_.coverage_penalty * log_coverage(h, length_[b]);
+      h.score += options_.coverage_penalty * log_coverage(h, lengths_.i32()[b]);
     if (!options_.weights) h.weights.clear();
     results_[b].push_back(std::move(h));
     // An exact stop may see many finish, each with weights of all its steps.
@@ -395,10 +385,10 @@ class Beam {
     return sum;
   }
 
-  // What the hypothesis of sentence b that stood in `row` after step t took at steps t, t - 1, ..., its first.
+  // What the hypothesis that stood in `row` after step t took at steps t, t - 1, ..., 0.
   template <class Visit>
-  void walk_back(int64_t b, int64_t t, int64_t row, Visit visit) const {
-    for (; t >= started_[b]; --t) {
+  void walk_back(int64_t t, int64_t row, Visit visit) const {
+    for (; t >= 0; --t) {
       const Entry& e = history_[begin_[t] + static_cast<size_t>(row)];
       visit(t, e);
       row = e.parent;
@@ -407,13 +397,12 @@ class Beam {
 
   IncrementalDecoder& decoder_;
   SearchOptions options_;
-  int64_t places_, K_, S_ = 0, going_ = 0;  // sentences that have room together, and that go on
+  Tensor lengths_;
+  int64_t B_, K_, S_ = 0;
   bool scored_, stopped_ = false;          // the latter by `watch`
-  std::vector<SentenceSearch> asked_;      // of each sentence, where anything is asked of them
-  std::vector<Rng> random_;                // likewise, of its samples
-  std::vector<RequiredPhrases> required_;  // likewise
-  // Of each sentence: words of the source, target words at most, steps before its first.
-  std::vector<int64_t> length_, limit_, started_;
+  std::vector<Rng> random_;                // of each sentence's samples
+  std::vector<RequiredPhrases> required_;  // of each sentence, where anything is asked of them
+  std::vector<int64_t> limit_;
   std::vector<int32_t> never_;  // words that are not produced: pad, bos, and those that `forbid` adds
   Tensor previous_,
       words_;  // of each row: the word before a step, and, in a greedy search without scores, after it

@@ -64,14 +64,6 @@ struct SearchOptions {
   /// Called after each step of each sentence, by the caller's thread; false ends the search of all of them, and
   /// hypotheses without </s> are lost. With it the sentences are not divided among threads.
   std::function<bool(const SearchStep&)> watch = {};
-  /// Asked when a quarter of the sentences that a search began with are done: admits up to `room` others to the
-  /// decoder, whose results follow behind, and says how long they are and what is asked of them; or nothing.
-  /// For one thread.
-  struct Further {
-    Tensor lengths;
-    std::vector<SentenceSearch> sentences;
-  };
-  std::function<std::optional<Further>(IncrementalDecoder&, int64_t room)> more = {};
 
   /// @throws Error "[translate] beam_size must be at least 1: 0" and the like.
   void check() const;

@@ -27,6 +27,13 @@ struct Weights {
 
 bool is_f32(const Parameter& p) { return p.value().dtype() == DType::f32; }
 
+Tensor gathered(const Matrix& m, const Tensor& x, Team& team) {
+  Tensor out({x.size(0), m.rows()}, DType::f32);
+  team.run(
+      [&](int member) { m.product(x.size(0), x.f32(), x.size(1), nullptr, out.f32(), member, team.size()); });
+  return out;
+}
+
 // Row i of x becomes what row rows[i] was, from column `column` on; `spare` is as large as x.
 void reorder(Tensor& x, Tensor& spare, const std::vector<int64_t>& rows, int64_t column) {
   int64_t stride = x.size(1);
@@ -90,32 +97,47 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
   readout_at = state.rows() - readout;
 }
 
-PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const PackedEncoder& encoder,
-                             const Annotations& source, const IncrementalOptions& options)
+PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
+                             const IncrementalOptions& options)
     : PackedSteps(weights->out, weights->output_bias,
                   source.forward_final.size(0) * options.rows_per_sentence, options.pool),
       w_(std::move(weights)),
-      encoder_(encoder),
       begin_(source.begin),
       sentences_(source.forward_final.size(0), options.rows_per_sentence) {
   const DecoderWeights& w = *w_;
-  const int64_t B = source.forward_final.size(0), attended = w.form || w.own ? begin_.back() : B;
-  job_ = [this](int member) { run_step(member); };
-  faults_.resize(static_cast<size_t>(team_.size()));
-  words_.resize(static_cast<size_t>(B));
-  by_exp_.resize(static_cast<size_t>(B), 0);
-  if (w.own) memories_.resize(static_cast<size_t>(B));
+  int64_t B = source.forward_final.size(0);
   S_ = 0;
   for (int64_t b = 0; b < B; ++b) S_ = std::max(S_, begin_[b + 1] - begin_[b]);
+  job_ = [this](int member) { run_step(member); };
 
+  // Without attention all final states stand where the one annotation would.
+  const bool attends = w.form || w.own;
+  Tensor summary = (attends ? source.summary() : source.final_states()).value();
+  Tensor annotations = attends ? source.annotations.value() : summary;
+  if (w.form) keys_ = w.key.defined() ? gathered(w.key, annotations, team_) : annotations;
+  if (!w.own) values_ = gathered(w.value, annotations, team_);
+  NoGrad guard;
+  for (size_t b = 0; w.own && b + 1 < begin_.size(); ++b) {
+    const int64_t S = begin_[b + 1] - begin_[b], D = annotations.size(1);
+    // By itself, so that no neighbour changes a bit. A source of no words has one that is not real.
+    Tensor own = S > 0 ? annotations.rows(begin_[b], begin_[b + 1]) : Tensor::zeros({1, D});
+    memories_.push_back(w.own->prepare(Var(own.reshape({own.size(0), 1, D})),
+                                       S > 0 ? Tensor() : Tensor::zeros({1, 1}, DType::u8)));
+    looked_.push_back(w.own->start(memories_.back()));
+  }
+  faults_.resize(static_cast<size_t>(team_.size()));
+
+  const bool additive = w.form && w.form->kind == ScoreForm::Kind::additive;
   auto rows_of = [&](int64_t n) { return Tensor({most_, n}, DType::f32); };
-  if (w.form) keys_ = Tensor({attended, w.A}, DType::f32);
-  if (!w.own) values_ = Tensor({attended, w.context}, DType::f32);
-  if (w.form && w.form->kind == ScoreForm::Kind::additive) {
+  by_exp_.resize(static_cast<size_t>(B), 0);
+  if (additive) {
     exp_keys_ = Tensor(keys_.shape(), DType::f32);
     exp_query_ = rows_of(w.A);
+    for (size_t b = 0; b < by_exp_.size(); ++b)
+      by_exp_[b] = kernels::exp_of_double((begin_[b + 1] - begin_[b]) * w.A, keys_.f32() + begin_[b] * w.A,
+                                          exp_keys_.f32() + begin_[b] * w.A);
   }
-  const int64_t input = w.E + (w.feed ? w.H : 0);
+  int64_t input = w.E + (w.feed ? w.H : 0);
   input_ = rows_of(input);
   of_input_ = rows_of(w.input.rows());
   state_ = rows_of(w.H);
@@ -125,61 +147,17 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   of_state_spare_ = rows_of(w.state.rows());
   context_ = rows_of(w.context);
   readout_ = rows_of(w.H);
-  if (w.form || w.own) alignment_ = rows_of(S_);
+  if (attends) alignment_ = rows_of(S_);
   if (w.own) found_ = rows_of(w.value.columns());
-  add(source, sentences_.of_rows());
-}
-
-// Sentences to their places, and a row behind the others for each.
-void PackedDecoder::add(const Annotations& source, const std::vector<int64_t>& places) {
-  NoGrad guard;
-  const DecoderWeights& w = *w_;
-  const int64_t N = static_cast<int64_t>(places.size()), R = R_;
-  // Without attention all final states stand where the one annotation would.
-  const bool attends = w.form || w.own;
-  const Tensor summary = (attends ? source.summary() : source.final_states()).value();
-  const Tensor annotations = attends ? source.annotations.value() : summary;
-  for (int64_t n = 0; n < N; ++n) words_[places[n]] = source.begin[n + 1] - source.begin[n];
-  for_each_run(places, begin_, words_, [&](int64_t first, int64_t end) {
-    const int64_t place = places[first], to = attends ? begin_[place] : place;
-    const Tensor x = attends ? annotations.rows(source.begin[first], source.begin[end])
-                             : annotations.rows(first, end);
-    auto multiply = [&](const Matrix& m, const Tensor& out) {
-      team_.run([&](int member) {
-        m.product(x.size(0), x.f32(), x.size(1), nullptr, out.f32() + to * out.size(1), member, team_.size());
-      });
-    };
-    if (w.form && w.key.defined()) multiply(w.key, keys_);
-    if (w.form && !w.key.defined()) keys_.rows(to, to + x.size(0)).copy_from(x);
-    if (!w.own) multiply(w.value, values_);
-  });
-  for (int64_t n = 0; n < N; ++n) {
-    const int64_t p = places[n], S = words_[p], D = annotations.size(1), at = begin_[p] * w.A;
-    if (exp_keys_.defined())
-      by_exp_[p] = kernels::exp_of_double(S * w.A, keys_.f32() + at, exp_keys_.f32() + at);
-    if (!w.own) continue;
-    // By itself, so that no neighbour changes a bit. A source of no words has one that is not real.
-    Tensor own = S > 0 ? annotations.rows(source.begin[n], source.begin[n + 1]) : Tensor::zeros({1, D});
-    memories_[p] = w.own->prepare(Var(own.reshape({own.size(0), 1, D})),
-                                  S > 0 ? Tensor() : Tensor::zeros({1, 1}, DType::u8));
-    looked_.push_back(w.own->start(memories_[p]));
-  }
 
   // s_0 = tanh(W_b summary + b), and what the first step needs of it.
-  float *state = state_.f32() + R * w.H, *of_state = of_state_.f32() + R * w.state.rows();
-  w.bridge.product(N, summary.f32(), summary.size(1), w.bridge_bias, state);
-  kernels::tanh(state, state, N * w.H);
-  w.state.product(N, state, w.H, nullptr, of_state);
-  w.norm_hh(N, of_state, w.state.rows());
-  for (int64_t r = R; w.feed && r < R + N; ++r) std::fill_n(input_.f32() + r * input_.size(1) + w.E, w.H, 0.0f);
-  set_rows(R + N);
-}
-
-bool PackedDecoder::admit(const Tensor& source, const Tensor& lengths) {
-  must_be_lengths("admit", lengths, source.size(1), source.size(0));
-  const std::vector<int64_t> places = sentences_.admit(lengths, begin_);
-  if (!places.empty()) add(encoder_(source, lengths, team_), places);
-  return !places.empty();
+  w.bridge.product(B, summary.f32(), summary.size(1), w.bridge_bias, state_.f32());
+  kernels::tanh(state_.f32(), state_.f32(), B * w.H);
+  w.state.product(B, state_.f32(), w.H, nullptr, of_state_.f32());
+  w.norm_hh(B, of_state_.f32(), w.state.rows());
+  if (w.feed)
+    for (int64_t b = 0; b < B; ++b) std::fill_n(input_.f32() + b * input + w.E, w.H, 0.0f);
+  set_rows(B);
 }
 
 Tensor PackedDecoder::run(const Tensor& previous) {
@@ -201,7 +179,7 @@ void PackedDecoder::attend(const Share& rows) {
       std::copy_n(values_.f32() + b * w.context, w.context, context);
       continue;
     }
-    int64_t first = begin_[static_cast<size_t>(b)], S = words_[static_cast<size_t>(b)];
+    int64_t first = begin_[static_cast<size_t>(b)], S = begin_[static_cast<size_t>(b + 1)] - first;
     float* alignment = alignment_.f32() + r * S_;
     const float *keys = keys_.f32() + first * w.A, *values = values_.f32() + first * w.context;
     const float* query =
@@ -233,7 +211,7 @@ void PackedDecoder::look(const Share& rows) {
     Attended found = w_->own->step(Var(state_.rows(r, r + 1).clone()), memories_[b], state);
     state = found.state;
     found_.rows(r, r + 1).copy_from(found.context.value());
-    float* alignment = std::copy_n(found.weights.f32(), words_[b], alignment_.f32() + r * S_);
+    float* alignment = std::copy_n(found.weights.f32(), begin_[b + 1] - begin_[b], alignment_.f32() + r * S_);
     std::fill(alignment, alignment_.f32() + (r + 1) * S_, 0.0f);
   }
 }
@@ -339,7 +317,7 @@ std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder&
     std::shared_ptr<const Weights> weights = laid_out->for_search(source, o);
     Annotations read = weights->encoder(source, lengths, team);
     std::shared_ptr<const DecoderWeights> of_decoder(weights, &weights->decoder);
-    return std::unique_ptr<IncrementalDecoder>(new PackedDecoder(of_decoder, weights->encoder, read, o));
+    return std::unique_ptr<IncrementalDecoder>(new PackedDecoder(of_decoder, read, o));
   });
 }
 

@@ -45,14 +45,11 @@ struct DecoderWeights {
 /// Decoding by these weights. All memory is there after the first step.
 class PackedDecoder : public PackedSteps {
  public:
-  /// The encoder, which has read the source, lives as long as the weights.
-  PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const PackedEncoder& encoder,
-                const Annotations& source, const IncrementalOptions& options);
+  PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
+                const IncrementalOptions& options);
   void select(const std::vector<int64_t>& rows) override;
-  bool admit(const Tensor& source, const Tensor& lengths) override;
 
  private:
-  void add(const Annotations& source, const std::vector<int64_t>& places);
   Tensor run(const Tensor& previous) override;
   void run_step(int member);
   void attend(const Share& rows);
@@ -60,9 +57,8 @@ class PackedDecoder : public PackedSteps {
   void read_out(const Share& rows);
 
   std::shared_ptr<const DecoderWeights> w_;
-  const PackedEncoder& encoder_;
   std::function<void(int)> job_;
-  std::vector<int64_t> begin_, words_;  // rows of keys_ and values_, by place of a sentence
+  std::vector<int64_t> begin_;  // rows of keys_ and values_, by sentence
   RowSentences sentences_;
   int64_t S_;
   Tensor keys_, values_;

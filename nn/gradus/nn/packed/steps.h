@@ -8,22 +8,6 @@
 
 namespace gradus::nn::packed {
 
-/// f(first, end) for runs of sentences, so many words each, that lie side by side in their places: of these, p has
-/// the rows begin[p] .. begin[p + 1] - 1, and may be longer than its sentence.
-template <class F>
-void for_each_run(const std::vector<int64_t>& places, const std::vector<int64_t>& begin,
-                  const std::vector<int64_t>& words, F&& f) {
-  const int64_t N = static_cast<int64_t>(places.size());
-  for (int64_t first = 0, end; first < N; first = end) {
-    auto follows = [&](int64_t n) {
-      const int64_t before = places[n - 1];
-      return places[n] == before + 1 && begin[before] + words[before] == begin[before + 1];
-    };
-    for (end = first + 1; end < N && follows(end);) ++end;
-    f(first, end);
-  }
-}
-
 /// What packed decoders share: how a step ends. In logits; in the most probable word of each row alone, for a greedy
 /// search, where the logits are never all there; or before the output layer.
 class PackedSteps : public IncrementalDecoder {

@@ -168,13 +168,21 @@ PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
       begin_{0},
       S_(source.size(0)) {
   const int64_t B = source.size(1);
+  NoGrad guard;
   must_be_lengths("start", lengths, B, S_);
-  for (int64_t b = 0; b < B; ++b) begin_.push_back(begin_.back() + lengths.i32()[b]);
-  words_.resize(static_cast<size_t>(B));
+  // Sentences of some words go through the encoder together: few enough for the cache.
+  std::vector<int64_t> groups{0};
+  int64_t largest = most_;
+  for (int64_t b = 0; b < B; ++b) {
+    begin_.push_back(begin_.back() + lengths.i32()[b]);
+    const int64_t words = begin_.back() - begin_[static_cast<size_t>(groups.back())];
+    if (words < kGroup && b + 1 < B) continue;
+    groups.push_back(b + 1);
+    largest = std::max(largest, words);
+  }
   source_.assign(w_->decoder.size(), Tensor());
   for (Tensor& t : source_) t = Tensor({begin_.back(), 2 * w_->E}, DType::f32);
   target_.resize(w_->decoder.size());
-  const int64_t largest = std::max(most_, std::min(begin_.back(), kGroup - 1 + S_));
   auto rows_of = [&](int64_t n) { return Tensor({largest, n}, DType::f32); };
   x_ = rows_of(w_->E);
   normed_ = rows_of(w_->E);
@@ -184,79 +192,51 @@ PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
   hidden_ = rows_of(w_->F);
   stats_ = rows_of(2);
   scores_ = Tensor({team_.size(), w_->heads * S_}, DType::f32);
+  for (size_t i = 1; i < groups.size(); ++i) read(source, groups[i - 1], groups[i]);
   if (options.weights) alignment_ = Tensor({most_, S_}, DType::f32);
-  add(source, lengths, sentences_.of_rows());
+  place_.resize(static_cast<size_t>(B));
+  std::iota(place_.begin(), place_.end(), int64_t{0});
+  set_rows(B);
 }
 
-// Sentences to their places, and a row behind the others for each.
-void PackedTransformer::add(const Tensor& ids, const Tensor& lengths, const std::vector<int64_t>& places) {
-  NoGrad guard;
-  // Sentences of some words go through the encoder together: few enough for the cache.
-  std::vector<int64_t> group;
-  int64_t words = 0;
-  for (int64_t n = 0, N = lengths.numel(); n < N; ++n) {
-    group.push_back(places[n]);
-    words += words_[places[n]] = lengths.i32()[n];
-    if (words < kGroup && n + 1 < N) continue;
-    read(ids, n + 1 - static_cast<int64_t>(group.size()), group);
-    group.clear();
-    words = 0;
-  }
-  const size_t rows = sentences_.of_rows().size();
-  said_.resize(rows, 0);
-  for (int64_t next = 0; place_.size() < rows; ++next)
-    if (std::find(place_.begin(), place_.end(), next) == place_.end()) place_.push_back(next);
-  set_rows(static_cast<int64_t>(rows));
-}
-
-bool PackedTransformer::admit(const Tensor& source, const Tensor& lengths) {
-  must_be_lengths("admit", lengths, source.size(1), source.size(0));
-  const std::vector<int64_t> places = sentences_.admit(lengths, begin_);
-  if (!places.empty()) add(source, lengths, places);
-  return !places.empty();
-}
-
-// Sentences from `first` on through the encoder, to what the decoder's layers look at.
-void PackedTransformer::read(const Tensor& ids, int64_t first, const std::vector<int64_t>& places) {
+// Sentences first .. end - 1 through the encoder, to what the decoder's layers look at.
+void PackedTransformer::read(const Tensor& ids, int64_t first, int64_t end) {
   const TransformerWeights& w = *w_;
-  const int64_t E = w.E, N = static_cast<int64_t>(places.size());
-  const Tensor positions = positions_of(model_.source_positions, 0, ids.size(0));
-  std::vector<int64_t> begin{0}, sentence;  // of each sentence among the rows, of each row
-  for (int64_t n = 0; n < N; ++n) {
-    for (int64_t s = 0; s < words_[places[n]]; ++s) {
-      embed(model_.source_embedding, ids.i32()[s * ids.size(1) + first + n], row_of(positions, s), E,
-            x_.f32() + (begin[n] + s) * E);
-      sentence.push_back(n);
+  const int64_t start = begin_[static_cast<size_t>(first)], E = w.E;
+  const Tensor positions = positions_of(model_.source_positions, 0, S_);
+  std::vector<int64_t> sentence;  // of each row
+  for (int64_t b = first; b < end; ++b)
+    for (int64_t s = 0; s < begin_[static_cast<size_t>(b) + 1] - begin_[static_cast<size_t>(b)]; ++s) {
+      embed(model_.source_embedding, ids.i32()[s * ids.size(1) + b], row_of(positions, s), E,
+            x_.f32() + static_cast<int64_t>(sentence.size()) * E);
+      sentence.push_back(b);
     }
-    begin.push_back(static_cast<int64_t>(sentence.size()));
-  }
+  const int64_t R = static_cast<int64_t>(sentence.size());
   team_.run([&](int member) {
     for (const TransformerWeights::EncoderLayer& l : w.encoder) {
-      attend(l.own, begin[N], member, [&](int64_t r) {
-        const int64_t n = sentence[r];
-        look_at(begin[n + 1] - begin[n], projected(begin[n]) + E, 3 * E, r, projected(r), member);
+      attend(l.own, R, member, [&](int64_t r) {
+        const size_t b = static_cast<size_t>(sentence[static_cast<size_t>(r)]);
+        const float* keys = projected(begin_[b] - start) + E;
+        look_at(begin_[b + 1] - begin_[b], keys, 3 * E, r, projected(r), member);
       });
-      feed_forward(l.forward, begin[N], member);
+      feed_forward(l.forward, R, member);
     }
-    const float* out = normed(w.encoder_norm, begin[N], member).f32();
-    for_each_run(places, begin_, words_, [&](int64_t n, int64_t end) {
-      for (size_t i = 0; i < source_.size(); ++i) {
-        const Product& memory = w.decoder[i].memory;
-        memory.matrix.product(begin[end] - begin[n], out + begin[n] * E, E, memory.bias,
-                              source_[i].f32() + begin_[places[n]] * 2 * E, member, team_.size());
-      }
-    });
+    const float* out = normed(w.encoder_norm, R, member).f32();
+    for (size_t i = 0; i < source_.size(); ++i) {
+      const Product& memory = w.decoder[i].memory;
+      memory.matrix.product(R, out, E, memory.bias, source_[i].f32() + start * 2 * E, member, team_.size());
+    }
   });
 }
 
 void PackedTransformer::make_room() {
-  if (*std::max_element(said_.begin(), said_.end()) < room_) return;
+  if (length_ < room_) return;
   int64_t room = std::max<int64_t>(16, 2 * room_), n = 2 * w_->E;
   for (Tensor& old : target_) {
     Tensor larger({most_, room, n}, DType::f32);
-    for (size_t r = 0; r < said_.size(); ++r)
-      if (said_[r] > 0)
-        std::copy_n(old.f32() + place_[r] * room_ * n, said_[r] * n, larger.f32() + place_[r] * room * n);
+    for (int64_t place : place_)
+      if (length_ > 0)
+        std::copy_n(old.f32() + place * room_ * n, length_ * n, larger.f32() + place * room * n);
     old = larger;
   }
   room_ = room;
@@ -267,16 +247,12 @@ Tensor PackedTransformer::run(const Tensor& previous) {
   {
     NoGrad guard;
     make_room();
-    Tensor position;
-    int64_t at = -1;
-    for (int64_t r = 0; r < R_; ++r) {
-      const int64_t said = said_[static_cast<size_t>(r)];
-      if (said != at) position = positions_of(model_.target_positions, at = said, 1);
+    const Tensor position = positions_of(model_.target_positions, length_, 1);
+    for (int64_t r = 0; r < R_; ++r)
       embed(model_.target_embedding, previous.i32()[r], row_of(position, 0), w_->E, x_.f32() + r * w_->E);
-    }
   }
   team_.run(job_);
-  for (int64_t& said : said_) ++said;
+  ++length_;
   return (w_->decoder_norm ? normed_ : x_).rows(0, R_);
 }
 
@@ -285,15 +261,14 @@ void PackedTransformer::look_back(size_t layer, int member, int64_t r) {
   const int64_t E = w_->E;
   const float* qkv = projected(r);
   float* keys = target_[layer].f32() + place_[static_cast<size_t>(r)] * room_ * 2 * E;
-  const int64_t said = said_[static_cast<size_t>(r)];
-  std::copy_n(qkv + E, 2 * E, keys + said * 2 * E);
-  look_at(said + 1, keys, 2 * E, r, qkv, member);
+  std::copy_n(qkv + E, 2 * E, keys + length_ * 2 * E);
+  look_at(length_ + 1, keys, 2 * E, r, qkv, member);
 }
 
 void PackedTransformer::look_at_source(size_t layer, int member, int64_t r) {
   const int64_t E = w_->E;
   const size_t b = static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)]);
-  const int64_t S = words_[b];
+  const int64_t S = begin_[b + 1] - begin_[b];
   const float* keys = source_[layer].f32() + begin_[b] * 2 * E;
   // Queries alone stand there, row after row.
   const float* scores = look_at(S, keys, 2 * E, r, projected(0) + r * E, member);
@@ -318,11 +293,10 @@ void PackedTransformer::run_step(int member) {
 void PackedTransformer::select(const std::vector<int64_t>& rows) {
   if (sentences_.select(rows) == RowSentences::Change::none) return;
   // The first row that continues an old one takes its place over; the others copy it into free ones.
-  std::vector<int64_t> places(rows.size(), -1), said, doubled;
+  std::vector<int64_t> places(rows.size(), -1), doubled;
   std::vector<uint8_t> used(static_cast<size_t>(most_), 0);
   for (size_t i = 0; i < rows.size(); ++i) {
     int64_t place = place_[static_cast<size_t>(rows[i])];
-    said.push_back(said_[static_cast<size_t>(rows[i])]);
     if (used[static_cast<size_t>(place)]) {
       doubled.push_back(static_cast<int64_t>(i));
       continue;
@@ -338,10 +312,9 @@ void PackedTransformer::select(const std::vector<int64_t>& rows) {
     int64_t from = place_[static_cast<size_t>(rows[static_cast<size_t>(i)])] * room_ * n,
             to = next * room_ * n;
     for (const Tensor& t : target_)
-      if (room_ > 0) std::copy_n(t.f32() + from, said[static_cast<size_t>(i)] * n, t.f32() + to);
+      if (length_ > 0) std::copy_n(t.f32() + from, length_ * n, t.f32() + to);
   }
   place_ = std::move(places);
-  said_ = std::move(said);
   set_rows(static_cast<int64_t>(rows.size()));
 }
 

@@ -59,11 +59,9 @@ class PackedTransformer : public PackedSteps {
   PackedTransformer(const TransformerSeq2Seq& model, std::shared_ptr<const TransformerWeights> weights,
                     const Tensor& source, const Tensor& lengths, const IncrementalOptions& options);
   void select(const std::vector<int64_t>& rows) override;
-  bool admit(const Tensor& source, const Tensor& lengths) override;
 
  private:
-  void add(const Tensor& ids, const Tensor& lengths, const std::vector<int64_t>& places);
-  void read(const Tensor& ids, int64_t first, const std::vector<int64_t>& places);
+  void read(const Tensor& ids, int64_t first, int64_t end);
   Tensor run(const Tensor& previous) override;
   void run_step(int member);
   void look_back(size_t layer, int member, int64_t r);
@@ -91,14 +89,12 @@ class PackedTransformer : public PackedSteps {
   std::shared_ptr<const TransformerWeights> w_;
   std::function<void(int)> job_;
   RowSentences sentences_;
-  // Of each place for a sentence: where it begins among the rows of source_, and how many words are there.
-  std::vector<int64_t> begin_, words_;
+  std::vector<int64_t> begin_;  // of each sentence among the rows of source_
   // By layer, keys and values side by side: of the source [words of all sentences, 2E], of the target
   // [places, room, 2E].
   std::vector<Tensor> source_, target_;
-  // Of each row: its place in target_, and how many words are there.
-  std::vector<int64_t> place_, said_;
-  int64_t S_ = 0, room_ = 0;
+  std::vector<int64_t> place_;  // of each row in target_
+  int64_t S_ = 0, room_ = 0, length_ = 0;
   // By row: the sum that goes through the layers, what a part takes of it (pre-LN), its queries, keys and
   // values, what heads found, a part's result, the feed-forward part's hidden layer.
   Tensor x_, normed_, projected_, found_, result_, hidden_, stats_, scores_;
