@@ -254,7 +254,6 @@ std::vector<std::vector<nn::Hypothesis>> translate_listed(const Model& model, co
   const Shortlist& shortlist = *model.shortlist;
   const int64_t B = batch.lengths.numel();
   std::vector<Ids> sources, lists;
-  int64_t longest = 0;
   for (int64_t b = 0; b < B; ++b) {
     sources.push_back(source_of(batch, b));
     Ids more;
@@ -264,12 +263,10 @@ std::vector<std::vector<nn::Hypothesis>> translate_listed(const Model& model, co
         more.insert(more.end(), p.begin(), p.end());
     }
     lists.push_back(shortlist.words_for(sources.back(), std::move(more)));
-    longest = std::max(longest, nn::max_target_length(batch.lengths.i32()[b], options));
   }
   const bool sure = *model.least_mass > 0;
   ListedDecoder decoder(generator.start(batch.ids, batch.lengths,
                                         {.rows_per_sentence = options.beam_size,
-                                         .max_steps = longest,
                                          .weights = options.weights || options.coverage_penalty != 0,
                                          .pool = options.pool}),
                         model.network->output_layer(), std::move(lists), options.beam_size, sure);

@@ -38,7 +38,6 @@ class IncrementalDecoder {
 
 struct IncrementalOptions {
   int64_t rows_per_sentence = 1;  ///< at most: the beam's width
-  int64_t max_steps = 0;          ///< the caller will not take more; 0: not known
   bool weights = true;            ///< false: weights() will not be asked for
   /// Rows of the whole search, when this is a thread's share of it: all shares are to round alike. 0: the rows
   /// are these sentences' own.

@@ -23,7 +23,7 @@ Tensor scheduled_sampling(const Generator& generator, const Seq2SeqBatch& batch,
     if (own[static_cast<size_t>(i)]) last = i / B;
   }
   if (last == 0) return mixed;
-  auto decoder = generator.start(batch.source, batch.source_lengths, {.max_steps = last, .weights = false});
+  auto decoder = generator.start(batch.source, batch.source_lengths, {.weights = false});
   Tensor best({B}, DType::i32);
   for (int64_t t = 1; t <= last; ++t) {
     decoder->step_best(mixed.row(t - 1), {kPad, kBos}, best);

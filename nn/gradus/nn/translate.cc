@@ -35,12 +35,8 @@ std::vector<std::vector<int32_t>> hidden_of(const SearchOptions& options) {
 std::vector<std::vector<Hypothesis>> translate_together(const Generator& generator, const Tensor& source,
                                                         const Tensor& lengths, const SearchOptions& options,
                                                         int64_t search_rows) {
-  int64_t longest = 0;
-  for (int64_t b = 0; b < lengths.numel(); ++b)
-    longest = std::max(longest, max_target_length(lengths.i32()[b], options));
   auto decoder = generator.start(source, lengths,
                                  {.rows_per_sentence = options.beam_size,
-                                  .max_steps = longest,
                                   .weights = options.weights || options.coverage_penalty != 0,
                                   .search_rows = search_rows,
                                   .pool = options.pool,
