@@ -92,7 +92,7 @@ Fields DataOptions::fields() {
       {"--swap", Switch{&read.swap_columns}, "The second column (or --target) is what is translated from"},
       {"--strict", Switch{&read.strict}, "Stop at the first bad line instead of leaving it out"},
       {"--max-length", Whole{&read.max_length, 1, 100000, kOrZero},
-       "Leave out pairs with more words on a side (default: 50)"},
+       "Leave out pairs with more words on a side (default: 50; 40 for the embedded corpus)"},
       {"--corpus-size", Whole{&corpus_size, 100, 2000000}, "Embedded training pairs"},
       {"--verb-final", Switch{&verb_final},
        "Embedded French in the order of a language that puts verbs last, see corpus --help"}};

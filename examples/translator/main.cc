@@ -196,7 +196,8 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
   c.flag("--paragraphs", o.paragraphs,
          "Lines have several sentences: each is translated by itself; blank lines and markup stay");
   add_look_options(c, o.look);
-  c.option("--max-length", o.search.max_length, "Words at most (default: twice the source and 10)")
+  c.option("--max-length", o.search.max_length,
+           "Tokens at most (default: twice those of the source, its </s> among them, and 10)")
       .range(1, 100000);
   c.option("--batch-size", o.together,
            "Lines translated together at most, of like lengths; each of --threads has some of its own while "
@@ -315,8 +316,8 @@ void add_doctor_command(const Command& app, DoctorCommand& o, int& exit_code) {
   c.flag("--json", o.json, "One JSON object, with all lines of every finding");
   add_common_options(c, o.common);
   c.footer(
-      "Exit status: 0 nothing that is worth leaving out, 1 something, or a file that cannot be read, 2 wrong "
-      "usage.\ndocs/doctor.md tells how each thing is found.");
+      "Exit status: 0 nothing that is worth leaving out, 1 something, sides that do not go together, or a "
+      "file that cannot be read, 2 wrong usage.\ndocs/doctor.md tells how each thing is found.");
   c.callback([&o, &exit_code] {
     if (o.pairs.empty()) throw UsageError("doctor: name a file of pairs, or --source and --target");
     exit_code = run(o);

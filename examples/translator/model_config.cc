@@ -33,7 +33,8 @@ Fields fields_of(nn::Seq2SeqConfig& n) {
        "Size of the states (default: 256; 128 for the embedded corpus)", "hidden_size", kRequired},
       {"", Whole{&n.attention_size, 0, kMostUnits}, "", "attention_size", kRequired},
       {"--layers,--num-layers", Whole{&n.rnn.num_layers, 1, kMostLayers},
-       "Layers of the encoder (default: 1); of a transformer, and of its decoder (default: 4; 2)",
+       "Layers of the encoder (default: 1); of both sides of a transformer (default: 4; 2 for the embedded "
+       "corpus)",
        "num_layers", kRequired},
       {"--decoder-layers", Whole{&n.decoder_layers, 1, kMostLayers}, "Layers of a recurrent decoder",
        "decoder_layers"},

@@ -88,8 +88,8 @@ Fields TrainOptions::recipe() {
        "What changes the weights; adadelta as Bahdanau's (rho 0.95, eps 1e-6)"},
       // A run may be blown up to see what --check-finite says, but a float must hold the rate.
       {"--lr", Number{&lr, kAboveZero, 1e30},
-       "Highest learning rate (default: 0.003; a transformer's 0.004, above 128 wide 0.001, for the embedded corpus "
-       "0.002; sgd and adadelta 1, adagrad 0.05)"},
+       "Highest learning rate (default: 0.003; a transformer's 0.004, above 128 wide 0.001, for the embedded "
+       "corpus 0.002; sgd and adadelta 1, adagrad 0.05, rmsprop 0.001; a third of it with --from and few pairs)"},
       {"--momentum", Number{&momentum, 0, 0.9999}, "Of sgd and rmsprop"},
       {"--weight-decay", Number{&weight_decay, 0, kMostDecay},
        "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)"},
@@ -97,7 +97,8 @@ Fields TrainOptions::recipe() {
        "Learning rate over the run; step is halved from the middle on, noam the inverse root of the steps, "
        "plateau is halved when validation stalls"},
       {"--warmup", Whole{&warmup, 1, 1000000000, kOrZero},
-       "Steps over which the learning rate rises first (default: 100, a transformer's 1000, a tenth of the run at most)"},
+       "Steps over which the learning rate rises first (default: 100; a transformer's 1000, but for the "
+       "embedded corpus; a tenth of the run at most)"},
       {"--clip-norm,--clip", Number{&clip, 0, 1e9},
        "Global gradient norm at most; 0: any (default: 1; with --clip-value any)"},
       {"--clip-value", Number{&clip_value, 1e-30, 1e9, kOrZero},

@@ -1,7 +1,7 @@
 #pragma once
 
 // Small helpers for writing ops in plain C++: run a piece of code for the element type a tensor has at run
-// time. This is the one header with templates; it is meant for op files (.cc), yours included.
+// time. It is all templates, and meant for op files (.cc), yours included.
 
 #include <type_traits>
 

@@ -26,7 +26,7 @@ class Shape {
   int64_t operator[](int axis) const;
   /// Number of elements; 1 for a scalar.
   int64_t numel() const;
-  /// The axis counted from the front. @throws Error "[where] axis must be in ..." when out of range.
+  /// The axis counted from the front. @throws Error "[where] axis 3 does not exist: shape [2, 3]".
   int axis(int axis, const char* where) const;
   /// Elements per step of this axis in a row-major array. @throws Error as above, here and below.
   int64_t stride(int axis) const;

@@ -36,7 +36,7 @@ struct Trace {
 
 /// The operations behind `loss`, oldest first, one a line for people: number, op, inputs, shape, scope.
 std::string tape(const Var& loss);
-/// The same table with gradients' norms, from a trace.
+/// Nodes of a trace, a line each: shape, norms of value and gradient, scope.
 std::string to_string(const Trace& trace);
 
 }  // namespace gradus

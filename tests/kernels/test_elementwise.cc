@@ -64,7 +64,7 @@ TEST_CASE_TEMPLATE("exp, tanh, sigmoid against the C library", T, float, double)
   });
 }
 
-TEST_CASE_TEMPLATE("exp, tanh, sigmoid at the ends of the range", T, float, double) {
+TEST_CASE_TEMPLATE("exp, tanh, sigmoid, relu at the ends of the range", T, float, double) {
   const double infinity = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   on_every_target([=] {
@@ -98,6 +98,12 @@ TEST_CASE_TEMPLATE("exp, tanh, sigmoid at the ends of the range", T, float, doub
     CHECK(at<T>(kernels::sigmoid<T>, -1e10) == 0);
     CHECK(std::isnan(at<T>(kernels::sigmoid<T>, nan)));
     CHECK(close(at<T>(kernels::sigmoid<T>, -80), std::exp(-80.0), bound<T>(), 0));
+
+    for (const double x : {1e-37, 2.5, infinity}) {
+      CHECK(at<T>(kernels::relu<T>, x) == T(x));
+      CHECK(at<T>(kernels::relu<T>, -x) == 0);
+    }
+    CHECK(std::isnan(at<T>(kernels::relu<T>, nan)));
   });
 }
 
@@ -123,6 +129,10 @@ TEST_CASE_TEMPLATE("sums, products and backward passes against plain loops", T, 
       out = y;
       kernels::axpy(a, x.data(), out.data(), n);
       check_against("axpy", n, out, scaled);
+      kernels::relu(x.data(), out.data(), n);
+      Row<double> positive(n);
+      for (int64_t i = 0; i < n; ++i) positive[i] = std::max<double>(x[i], 0);
+      check_against("relu", n, out, positive);
       out = x;
       kernels::tanh_backward(y.data(), out.data(), out.data(), n);
       check_against("tanh_backward", n, out, dtanh);

@@ -31,7 +31,7 @@ void add_workload(const Command& c, bench::Options& o) {
   c.option("--variant", o.variant, "bahdanau, luong, or all")
       .show_default()
       .check([](const std::string& names) { return fault_of([&] { bench::variants_named(names); }); });
-  c.option("--threads", o.threads, "Threads; each differentiates a share of the batch")
+  c.option("--threads", o.threads, "Threads; in training each differentiates a share of the batch")
       .show_default()
       .range(1, 256);
   c.option("--steps", o.steps,

@@ -49,7 +49,7 @@ Page guided_page(const std::vector<Log>& logs) {
       "is worth more than the wait.";
   page.reasons = {
       "Links make no better translations here, because the hint is worth little: the corpus has some "
-      "hundred words, each translated in one way nearly always, so that the words alone soon tell where to "
+      "hundreds of words, each translated in one way nearly always, so that the words alone soon tell where to "
       "look, well enough to translate. With 1000 short pairs (`tools/experiments guided --quick`) it is "
       "worth more: 37.5 ± 1.5 BLEU with w = 0.3, 29.7 ± 4.7 without.",
       "The alignment error falls up to w = 0.3 and then rises again. Why was not looked into; the "

@@ -27,6 +27,11 @@ void sigmoid(const T* x, T* y, int64_t n) {
 }
 
 template <class T>
+void relu(const T* x, T* y, int64_t n) {
+  map_lanes(n, x, y, [](auto v) HWY_ATTR { return at_least(Tag<T>(), v, 0); });
+}
+
+template <class T>
 void add_into(const T* x, T* y, int64_t n) {
   map_lanes(n, y, x, y, [](auto u, auto v) HWY_ATTR { return hn::Add(u, v); });
 }
@@ -85,6 +90,7 @@ namespace gradus::kernels {
 GRADUS_KERNEL(exp, 3);
 GRADUS_KERNEL(tanh, 3);
 GRADUS_KERNEL(sigmoid, 3);
+GRADUS_KERNEL(relu, 3);
 GRADUS_KERNEL(add_into, 3);
 GRADUS_KERNEL(axpy, 4);
 GRADUS_KERNEL(tanh_backward, 4);

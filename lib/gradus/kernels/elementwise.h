@@ -14,6 +14,9 @@ void tanh(const T* x, T* y, int64_t n);
 /// 1 / (1 + exp(-x)), without overflow for large |x|.
 template <class T>
 void sigmoid(const T* x, T* y, int64_t n);
+/// max(x, 0), and NaN of NaN.
+template <class T>
+void relu(const T* x, T* y, int64_t n);
 
 /// y += x: how gradients accumulate.
 template <class T>

@@ -49,8 +49,7 @@ Var sigmoid(const Input& x) {
 
 Var relu(const Input& x) {
   CheckedAt at(x, "relu");
-  Tensor y =
-      map(x.value(), [](auto v) { return v < 0 ? decltype(v){0} : v; });  // this way round NaN survives
+  Tensor y = by_kernel("relu", [](auto... a) { kernels::relu(a...); }, x.value());
   return record("relu", {x}, y, [y](const Tensor& dy, Grads& dx) {
     dx.add(0, zip(dy, y, [](auto g, auto v) { return v > 0 ? g : decltype(g){0}; }));
   });

@@ -173,9 +173,10 @@ const RecurrentDecoder* as_recurrent(const Decoder& decoder);
 std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,
                                               const Linear& output);
 
-/// The same with packed weights, which allocates nothing after the first step. It needs the library's encoder
-/// and decoder, plain GRUs in f32, and no attention or one that states the form of its scores and cuts nothing off;
-/// otherwise this is composed_generator. A translation depends neither on its batch nor on threads.
+/// The same with packed weights. It needs the library's encoder, not residual, and decoder of one layer, GRUs
+/// (reset after, layer-normalised or not) in f32; otherwise, and with hidden positions, this is
+/// composed_generator. An attention that states no form of its scores, or cuts, takes its own steps; with others
+/// nothing is allocated after the first. A translation depends neither on its batch nor on threads.
 /// With AMX, many rows are searched by another product than few, which rounds differently.
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
                                           const Linear& output, const GeneratorOptions& options = {});

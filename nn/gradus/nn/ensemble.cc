@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gradus/nn/ensemble.h>
 
 #include <algorithm>
@@ -77,7 +78,7 @@ class EnsembleGenerator : public Generator {
     if (members_.empty()) fail("ensemble", "there must be a member");
     for (const EnsembleMember& m : members_) {
       if (!(m.weight > 0) || !std::isfinite(m.weight))
-        fail("ensemble", "weights must be above 0: " + std::to_string(m.weight));
+        fail("ensemble", fmt::format("weights must be above 0: {}", m.weight));
       all_ += m.weight;
     }
   }

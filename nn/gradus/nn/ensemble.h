@@ -18,9 +18,9 @@ struct EnsembleMember {
 enum class EnsembleSpace { probability, log_probability };
 
 /// Several models as one, which may be of any kind as long as their vocabularies agree. The logits of a step are
-/// log p(v), f32; weights the mean over those members that have some. A single member is itself, to the bit.
-/// @throws Error "[ensemble] there must be a member", "[ensemble] weights must be above 0: -1", and when decoding
-/// starts "[ensemble] members have vocabularies of 8 and 9 words".
+/// log p(v), f32, of log_probability up to a constant; weights the mean over those members that have some. A
+/// single member is itself, to the bit. @throws Error "[ensemble] there must be a member", "[ensemble] weights
+/// must be above 0: -1", and in the first step "[ensemble] members have vocabularies of 8 and 9 words".
 std::unique_ptr<Generator> ensemble_of(std::vector<EnsembleMember> members, EnsembleSpace space);
 
 }  // namespace gradus::nn

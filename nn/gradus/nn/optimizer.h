@@ -36,8 +36,8 @@ struct ParamGroupOptions {
 /// name). A parameter that the gradients lack is left alone, as PyTorch's with grad None.
 ///
 /// Rows of an embedding without a gradient are treated as if it were 0: they move on by momentum and decay.
-/// Only where that changes nothing (SGD without momentum and weight decay, Adagrad without weight decay) are
-/// they not touched at all; see AdamOptions::lazy for the faster and different thing.
+/// Only where that changes nothing (SGD without momentum and weight decay, Adagrad without weight decay, Adam's
+/// rows that never had one) are they not touched at all; see AdamOptions::lazy for the faster and different thing.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;

@@ -75,7 +75,7 @@ class ReduceLROnPlateau {
  public:
   /// @throws Error when factor is not in (0, 1).
   ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options = {});
-  /// Takes note of a metric; true when that reduced the rates. NaN counts as bad.
+  /// Takes note of a metric; true when the rates were to be reduced. NaN counts as bad.
   bool step(double metric);
   double best() const { return best_; }
 

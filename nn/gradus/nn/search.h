@@ -37,7 +37,7 @@ struct SearchStep {
   int64_t sentence, step;              ///< both from 0
   std::vector<Considered> considered;  ///< what each row could best go on with, most probable first
   Tensor logits;                       ///< f32 [R, V], valid until `watch` returns
-  Tensor weights;  ///< f32 [R, S] likewise; undefined: there are none, or options.weights is false
+  Tensor weights;  ///< f32 [R, S] likewise; undefined: there are none
 };
 
 struct SearchOptions {

@@ -38,7 +38,7 @@ struct Seq2Seq : TranslationModel {
   std::unique_ptr<Decoder> decoder;
   Linear output;  ///< logits = W readout + b, [.., V]
 
-  /// Tied word vectors start from N(0, 1 / embedding_dim), so that the first logits are not far from 0.
+  /// Word vectors tied to the output start from N(0, 1 / embedding_dim): the first logits are not far from 0.
   /// @throws Error for an unknown attention, decoder or readout, and for ties of what has not one size.
   Seq2Seq(const Seq2SeqConfig& config, const RngInput& rng);
   /// Of real steps only.

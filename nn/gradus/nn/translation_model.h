@@ -32,13 +32,13 @@ struct LossOptions {
 /// What training, evaluation and search ask of a translator's network, whatever is inside. A module.
 class TranslationModel : public Generative {
  public:
-  /// Teacher-forced cross-entropy over the real target words; logits exist for those only.
+  /// Teacher-forced cross-entropy over the real target words, plus `extra`; logits exist for those only.
   CrossEntropy loss(const Seq2SeqBatch& batch, const LossOptions& options = {}) const;
   /// What each target word costs under teacher forcing, nats, [T, B]; 0 at padding. Holds all logits at once.
   Tensor word_losses(const Seq2SeqBatch& batch) const;
   /// The input of the output layer and the target of each row, for parallel_output_gradients. Rows are in
-  /// the order of target_out: all T B of them, or those of real steps. `extra` has the value 0 and the
-  /// REINFORCE gradient of hard attention.
+  /// the order of target_out: all T B of them, or those of real steps. `extra` is what guided alignment costs,
+  /// or of hard attention 0 with the gradient of REINFORCE.
   virtual ShardOutput hidden_states(const Seq2SeqBatch& batch, const LossOptions& options = {}) const = 0;
   /// The layer behind them, and which target is padding.
   virtual OutputLayer output_layer() const = 0;

@@ -45,7 +45,7 @@ struct AttentionState {
   std::vector<Var> extra = {};  ///< whatever else an attention hands on, each [B, ...]
 
   /// The same for the sentences (or hypotheses) rows[0], rows[1], ... (i32 [N]).
-  /// @throws Error likewise.
+  /// @throws Error "[gather_rows] indices must be in 0 .. 3: 4".
   AttentionState rows(const Tensor& rows) const;
 };
 

@@ -18,7 +18,7 @@ Tensor unit_annotations(int64_t S, int64_t B, DType dtype = DType::f32);
 ///
 /// The weights are had as contexts of unit_annotations, so that any attention can be guided whose context is
 /// the mean of its annotations.
-/// @throws Error for one whose context is not: of several heads, or without choice.
+/// @throws Error for one whose context is not: of several heads.
 Var guided_alignment(const Attention& attention, const Input& queries, const AttentionMemory& memory,
                      const Tensor& gold, const Tensor& lengths);
 

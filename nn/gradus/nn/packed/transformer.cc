@@ -138,11 +138,12 @@ void PackedTransformer::feed_forward(const TransformerWeights::FeedForward& part
   const Share rows(R, member, team_.size());
   begin(part.norm, rows);
   multiply(part.up, R, w_->norm_first ? normed_ : x_, hidden_, member);
-  float *from = hidden_.f32() + rows.begin * w_->F, *to = hidden_.f32() + rows.end * w_->F;
+  float* from = hidden_.f32() + rows.begin * w_->F;
+  const int64_t n = (rows.end - rows.begin) * w_->F;
   if (!part.gelu)
-    std::transform(from, to, from, [](float v) { return v > 0 ? v : 0.0f; });
+    kernels::relu(from, from, n);
   else
-    std::transform(from, to, from, [](float v) {
+    std::transform(from, from + n, from, [](float v) {
       return v * (0.5f * (1 + std::erf(v * (std::numbers::sqrt2_v<float> / 2))));
     });
   team_.wait();
