@@ -115,7 +115,8 @@ void save_bundle(const std::string& directory, const Model& model, const StepBat
                                  {"parts", batch.parts.size()},
                                  {"label_smoothing", batch.loss.label_smoothing},
                                  {"training_seed", batch.training_seed},
-                                 {"baseline", batch.loss.baseline}};
+                                 {"baseline", batch.loss.baseline},
+                                 {"guided_alignment", batch.loss.guided_alignment}};
   for (const nn::Seq2SeqBatch& part : batch.parts) step["target_tokens"].push_back(part.target_tokens);
   write_file(in(directory, "step.json"), json_text::dump(step, 2) + "\n");
   write_file(in(directory, "report.txt"), autopsy.text(autopsy.sentences.size()));
@@ -147,8 +148,11 @@ Replay replay(const std::string& directory) {
     whole("training_seed", step.at("training_seed"));
     batch.training_seed = step.at("training_seed").get<uint64_t>();
     batch.loss.baseline = step.at("baseline");
+    batch.loss.guided_alignment = step.value("guided_alignment", 0.0);
     if (!(batch.loss.label_smoothing >= 0 && batch.loss.label_smoothing < 1))
       throw InputError(facts, 0, "\"label_smoothing\" must be from 0 on and below 1");
+    if (!(batch.loss.guided_alignment >= 0))
+      throw InputError(facts, 0, "\"guided_alignment\" must not be negative");
     int64_t parts = whole("parts", step.at("parts"));
     if (parts < 1) throw InputError(facts, 0, "\"parts\" must be at least 1");
     for (int64_t k = 0; k < parts; ++k) {

@@ -170,6 +170,9 @@ Data load_data(const DataOptions& options) {
   } else {
     data.valid = hold_out(data.train);
     drop_sources_of(data.valid, others);
+    if (data.train.empty() && others.empty() && !data.valid.empty())
+      throw InputError(options.data.empty() ? options.source : options.data, 0,
+                       "has no pair whose source is not among those held out for validation: give --valid");
     if (!data.valid.empty())
       data.reports.push_back("no validation data given: " + std::to_string(data.valid.size()) +
                              " pairs held out of the training data");

@@ -24,7 +24,7 @@ namespace {
 std::vector<std::string> translations_from(const std::string& path, const GivenPairs& given) {
   const std::string text = read_file(path);
   std::vector<std::string> lines;
-  for (size_t begin = 0; begin < text.size();) {
+  for (size_t begin = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     lines.push_back(text.substr(begin, end - begin));
     if (const std::string fault = utf8::describe_invalid_byte(lines.back()); !fault.empty())
@@ -46,7 +46,8 @@ std::vector<std::string> translations_from(const std::string& path, const GivenP
 class System {
  public:
   explicit System(std::string path) : path_(std::move(path)) {
-    if (std::filesystem::is_directory(path_)) model_.emplace(Model::load(path_));
+    std::error_code none;
+    if (std::filesystem::is_directory(path_, none)) model_.emplace(Model::load(path_));
   }
 
   const Model* model() const { return model_ ? &*model_ : nullptr; }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -26,6 +27,8 @@ namespace translator {
 namespace {
 
 void add_alignments(std::vector<SentencePair>& pairs, const std::string& path, bool swap, int64_t lines) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) throw InputError(path, 0, "is a directory");
   std::ifstream file(path);
   if (!file) throw InputError(path, 0, fmt::format("cannot be opened: {}", std::strerror(errno)));
   std::string line;
@@ -71,7 +74,8 @@ struct Part {
   const char* source_words = "";
   int64_t sentences = 0;
   std::vector<Score> scores = {};  // of the usual metrics, in their order
-  double exact_match = 0, perplexity = 0;
+  double exact_match = 0;
+  std::optional<double> perplexity = {};  // of models that translate as one by averaged logs nothing is said
 };
 
 // The translations of all sentences with what the metrics count of each.
@@ -89,8 +93,13 @@ class Scored {
     return out;
   }
 
-  std::vector<Part> by_length(const Work& work) const {
-    const auto losses = token_losses(model_, encode(pairs_, model_), work);
+  std::vector<Part> by_length(const Ensemble& ensemble, const Work& work) const {
+    const auto encoded = encode(pairs_, model_);
+    std::vector<std::vector<double>> losses;
+    if (ensemble.size() == 1)
+      losses = token_losses(model_, encoded, work);
+    else if (ensemble.space() == gradus::nn::EnsembleSpace::probability)
+      losses = ensemble.token_losses(encoded, work);
     std::vector<Part> out;
     for (const LengthRange& range : length_ranges()) {
       const std::vector<size_t> chosen = range.chosen(pairs_);
@@ -99,12 +108,13 @@ class Scored {
       std::vector<double> own;
       for (size_t i : chosen) {
         exact += is_exact(all_.hypotheses[i], all_.references[i], model_.config.lowercase());
-        own.insert(own.end(), losses[i].begin(), losses[i].end());
+        if (!losses.empty()) own.insert(own.end(), losses[i].begin(), losses[i].end());
       }
       const auto n = static_cast<double>(chosen.size()), tokens = static_cast<double>(own.size());
       out.push_back({range.name, static_cast<int64_t>(chosen.size()), scores(chosen),
-                     static_cast<double>(exact) / n,
-                     std::exp(std::accumulate(own.begin(), own.end(), 0.0) / tokens)});
+                     static_cast<double>(exact) / n});
+      if (!own.empty())
+        out.back().perplexity = std::exp(std::accumulate(own.begin(), own.end(), 0.0) / tokens);
     }
     return out;
   }
@@ -139,7 +149,7 @@ void show_json(const Evaluation& e, const std::vector<Score>& scores, const std:
     nlohmann::ordered_json row = {{"source_words", p.source_words}, {"sentences", p.sentences}};
     for (const Score& s : p.scores) row[s.key()] = s.value;
     row["exact_match"] = p.exact_match;
-    row["perplexity"] = p.perplexity;
+    if (p.perplexity) row["perplexity"] = *p.perplexity;
     row["confidence"] = confidence_of(p.scores);
     j["by_length"].push_back(row);
   }
@@ -167,13 +177,14 @@ void show(const Evaluation& e, const std::vector<Score>& scores, const std::vect
   if (parts.empty()) return;
   fmt::print("\n{:<16} {:>9}", "source words", "sentences");
   for (const Score& s : scores) fmt::print(" {:>14}", s.name);
-  fmt::print(" {:>12} {:>10}\n", "exact match", "perplexity");
+  fmt::print(" {:>12} {:>10}\n", "exact match", parts[0].perplexity ? "perplexity" : "");
   for (const Part& p : parts) {
     fmt::print("{:<16} {:>9}", p.source_words, p.sentences);
     for (const Score& s : p.scores)
       fmt::print(" {:>7.1f}{:<7}", s.value,
                  s.interval ? fmt::format(" ± {:.1f}", s.interval->half_width) : "");
-    fmt::print(" {:>10.1f} % {:>10.3f}\n", 100 * p.exact_match, p.perplexity);
+    fmt::print(" {:>10.1f} % {:>10}\n", 100 * p.exact_match,
+               p.perplexity ? fmt::format("{:.3f}", *p.perplexity) : "");
   }
 }
 
@@ -185,7 +196,11 @@ int run(EvaluateCommand& o) {
   Ensemble ensemble(o.model, space_named(o.ensemble), o.int8);
   if (o.least_mass) ensemble.use_shortlist(*o.least_mass);
   const Model& model = ensemble.first();
-  ensemble.for_each([&](const Model& each) { apply(o.look, each); });
+  ensemble.for_each([&](const Model& each) {
+    apply(o.look, each);
+    if (ensemble.size() > 1 && each.takes_alignments())
+      throw InputError(o.model, 0, "has a model that is told where to look, which works alone");
+  });
   GivenPairs given;
   if (o.embedded) {
     must_not_know_the_test(o.model, model.config.trained_on);
@@ -213,7 +228,7 @@ int run(EvaluateCommand& o) {
   std::iota(each.begin(), each.end(), size_t{0});
   const std::vector<Score> scores = scored.scores(each);
   std::vector<Part> parts;
-  if (o.by_length) parts = scored.by_length({.threads = o.common.threads});
+  if (o.by_length) parts = scored.by_length(ensemble, {.threads = o.common.threads});
   o.json ? show_json(all, scores, parts) : show(all, scores, parts);
   std::vector<std::string> references;
   for (const auto& one : all.references) references.push_back(fmt::format("{}", fmt::join(one, "\t")));

@@ -84,7 +84,8 @@ SegmenterOptions target_text(const ModelConfig& config) {
 
 // The model of a directory but for its weights, which are to come from the file `weights`, if it is there.
 Model described(const std::string& directory, const std::string& weights) {
-  if (!fs::is_directory(directory))
+  std::error_code none;
+  if (!fs::is_directory(directory, none))
     throw InputError(directory, 0, "no such model directory (made by `translator train --out`)");
   const std::string path = found_in(directory, "config.json");
   const ModelConfig config = read_config(path);
@@ -251,16 +252,22 @@ void Model::finish_replacing(const std::string& directory) {
   std::error_code error;
   fs::path ready = fs::path(directory) / kReady;
   if (!fs::is_directory(ready, error)) return;
-  fs::remove(fs::path(directory) / "train.log", error);  // of the model before
-  fs::remove_all(fs::path(directory) / "kept", error);
   auto done = [&] {
     if (error) throw InputError(ready.string(), 0, "cannot be replaced: " + error.message());
   };
-  done();
-  for (const std::string& name : names_in(ready.string())) {
+  auto move = [&](const std::string& name) {
     fs::rename(ready / name, fs::path(directory) / name, error);
     done();
+  };
+  // This one first: as long as it waits nothing was moved, and what the new model has not is of the one before.
+  constexpr const char* kFirst = "config.json";
+  if (fs::exists(ready / kFirst, error)) {
+    for (const char* name : {"train.log", "kept", kShortlist, "last.safetensors", "training.json"})
+      if (!fs::exists(ready / name, error)) fs::remove_all(fs::path(directory) / name, error);
+    done();
+    move(kFirst);
   }
+  for (const std::string& name : names_in(ready.string())) move(name);
   fs::remove(ready, error);
   done();
 }

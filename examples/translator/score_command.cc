@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -49,8 +50,12 @@ struct ScoredPair {
   }
 
   std::string text(bool with_words) const {
+    auto column = [](std::string text) {
+      std::replace(text.begin(), text.end(), '\t', ' ');
+      return text;
+    };
     std::string out = fmt::format("{:.4f}\t{}\t{:.3f}\t{}\t{}", log_probability(), losses.size(),
-                                  perplexity(), pair.source_text, pair.target_text);
+                                  perplexity(), column(pair.source_text), column(pair.target_text));
     for (size_t w = 0; with_words && w < words.size(); ++w)
       out += fmt::format("{}{}:{:.4f}", w == 0 ? '\t' : ' ', words[w], -word_losses[w]);
     return out;

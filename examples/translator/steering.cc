@@ -44,8 +44,9 @@ nn::SentenceSearch Steering::of(int64_t line, const std::string& prefix) const {
   return own;
 }
 
-nn::Phrase Steering::forbidden_pieces(const Translation& t) const {
-  const Segmented said = model_.writes.words_of(t.tokens);
+nn::Phrase Steering::forbidden_pieces(const Translation& t, size_t told) const {
+  const auto free = t.tokens.begin() + static_cast<long>(std::min(told, t.tokens.size()));
+  const Segmented said = model_.writes.words_of({free, t.tokens.end()});
   for (const auto& phrase : forbidden_) {
     const auto at = std::search(said.words.begin(), said.words.end(), phrase.begin(), phrase.end());
     if (at == said.words.end()) continue;
@@ -74,24 +75,32 @@ std::vector<std::vector<Translation>> Steering::translate(const nn::Generator& g
   std::vector<std::vector<Translation>> out =
       translator::translate(model_, generator, sources, options, work);
   for (size_t i = 0; i < out.size() && !forbidden_.empty(); ++i) {
-    constexpr int kMostSpellings = 50;
-    for (int spelling = 0; spelling < kMostSpellings; ++spelling) {
-      nn::SearchOptions own = options;
-      own.sentences = {options.sentences.at(i)};
-      const size_t known = own.sentences[0].forbidden.size();
-      const size_t prefix = own.sentences[0].prefix.size();
-      for (const Translation& t : out[i]) {
-        Translation free = t;  // of what it was told to begin with
-        free.tokens.erase(free.tokens.begin(),
-                          free.tokens.begin() + static_cast<long>(std::min(prefix, t.tokens.size())));
-        if (nn::Phrase p = forbidden_pieces(free); !p.empty()) own.sentences[0].forbidden.push_back(p);
-      }
-      if (own.sentences[0].forbidden.size() == known) break;
-      options.sentences[i] = own.sentences[0];
-      out[i] = translator::translate(model_, generator, {sources[i]}, own, work)[0];
-    }
+    const nn::SentenceSearch& sentence = options.sentences.at(i);
+    keep_allowed(generator, sources[i], options, sentence, sentence.prefix.size(), work, out[i]);
   }
   return out;
+}
+
+void Steering::keep_allowed(const nn::Generator& generator, const Segmented& source,
+                            const nn::SearchOptions& options, const nn::SentenceSearch& sentence, size_t told,
+                            const Work& work, std::vector<Translation>& found) const {
+  constexpr int kMostSpellings = 50;
+  nn::SearchOptions own = options;
+  own.sentences = {sentence};
+  std::vector<nn::Phrase>& forbidden = own.sentences[0].forbidden;
+  for (int spelling = 0; spelling < kMostSpellings; ++spelling) {
+    const size_t known = forbidden.size();
+    bool is_forced = false;  // what is forbidden already comes only where the prefix has a part of it
+    for (const Translation& t : found) {
+      nn::Phrase p = forbidden_pieces(t, told);
+      is_forced = is_forced || std::find(forbidden.begin(), forbidden.end(), p) != forbidden.end();
+      if (!p.empty()) forbidden.push_back(std::move(p));
+    }
+    if (forbidden.size() == known) return;
+    if (is_forced) break;
+    found = translator::translate(model_, generator, {source}, own, work)[0];
+  }
+  std::erase_if(found, [&](const Translation& t) { return !forbidden_pieces(t, told).empty(); });
 }
 
 void Steering::add_alternatives(const nn::Generator& generator, const Segmented& source,
@@ -110,9 +119,13 @@ void Steering::add_alternatives(const nn::Generator& generator, const Segmented&
   nn::SearchOptions each = options;
   each.sentences.assign(next.size(), options.sentences[0]);
   for (size_t i = 0; i < next.size(); ++i) each.sentences[i].prefix.push_back(next[i]);
-  for (auto& found :
-       translator::translate(model_, generator, std::vector<Segmented>(next.size(), source), each, work))
-    if (!found.empty()) out.push_back(std::move(found[0]));
+  const std::vector<Segmented> sources(next.size(), source);
+  auto found = translator::translate(model_, generator, sources, each, work);
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!forbidden_.empty())
+      keep_allowed(generator, source, options, each.sentences[i], static_cast<size_t>(begun), work, found[i]);
+    if (!found[i].empty()) out.push_back(std::move(found[i][0]));
+  }
 }
 
 }  // namespace translator

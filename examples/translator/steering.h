@@ -41,8 +41,12 @@ class Steering {
   void add_alternatives(const gradus::nn::Generator& generator, const Segmented& source,
                         const gradus::nn::SearchOptions& options, const Work& work,
                         std::vector<Translation>& out) const;
-  /// The pieces of the first forbidden phrase among the words of a translation; empty: it has none.
-  gradus::nn::Phrase forbidden_pieces(const Translation& t) const;
+  /// Translates anew, and at last drops, what has a forbidden phrase behind its first `told` tokens.
+  void keep_allowed(const gradus::nn::Generator& generator, const Segmented& source,
+                    const gradus::nn::SearchOptions& options, const gradus::nn::SentenceSearch& sentence,
+                    size_t told, const Work& work, std::vector<Translation>& found) const;
+  /// The pieces of the first forbidden phrase among the words behind the first `told` tokens; empty: none.
+  gradus::nn::Phrase forbidden_pieces(const Translation& t, size_t told) const;
 
   const SteeringOptions& options_;
   const Model& model_;

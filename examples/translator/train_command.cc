@@ -295,6 +295,13 @@ int run(TrainCommand& o) {
   if (trainer.out_of_patience())
     say(fmt::format("No better {} in {} validations: stopped at step {}.", o.train.metric, o.train.patience,
                     trainer.step()));
+  if (validated && std::isinf(std::exp(trainer.best_loss()))) {
+    tell(
+        "translator: no validation had a finite perplexity: what is in {} has learnt nothing. A lower --lr may "
+        "help; --check-finite says where it begins\n",
+        o.train.out);
+    return 1;
+  }
   if (!trainer.averaged().empty())
     say(fmt::format("The mean of the models of steps {} is better than each.",
                     fmt::join(trainer.averaged(), ", ")));

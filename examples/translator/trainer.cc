@@ -246,7 +246,8 @@ void Trainer::feed_own_words(std::vector<nn::Seq2SeqBatch>& parts, size_t nth) {
 // What there is by now is kept, and whether a validation has to be made up for.
 bool Trainer::interrupted(Progress& bar) {
   save_last(options_.out);
-  if (best_loss_ == INFINITY) {  // no validation yet: what was learned so far is the best there is
+  // No validation yet: what was learned so far is the best there is.
+  if (validations_.empty() && best_loss_ == INFINITY) {
     nn::EMAWeights averages(ema_, trained_);
     save_best(options_.out);
   }

@@ -234,8 +234,10 @@ void Trainer::resume() {
   validation_due_ = facts.has("validation_due") && facts.whole("validation_due", 0, 1) == 1;
   best_loss_ = facts.number("best_loss", 0, INFINITY);
   const bool by_loss = options_.metric == "loss";
-  best_cost_ = by_loss && !facts.has("best_cost") ? best_loss_
-                                                  : facts.number("best_cost", by_loss ? 0 : -100, INFINITY);
+  constexpr double kPerfect = -100.001;  // a perfect BLEU is a little more than 100, as sums round
+  best_cost_ = by_loss && !facts.has("best_cost")
+                   ? best_loss_
+                   : facts.number("best_cost", by_loss ? 0 : kPerfect, INFINITY);
   since_best_ = facts.has("since_best") ? facts.whole("since_best", 0, step_) : 0;
   if (facts.has("kept") && !checkpoints_.read(facts.text("kept")))
     facts.must_be("kept", "steps and costs, the best first, as \"120 0.53;80 0.61\"");

@@ -89,7 +89,8 @@ class Translator {
                          : o.steering.sample ? o.n_best
                                              : std::max(o.search.beam_size, o.n_best);
     o.search.scores = o.scores || o.moses || !o.mbr.empty();
-    if (o.search.exact_stop > 0) o.search.exact_stop = o.n_best;
+    // Every sample counts, be it as improbable as it may.
+    if (o.search.exact_stop > 0) o.search.exact_stop = o.steering.sample ? 0 : o.n_best;
     if (o.map && !model_.network->attends()) tell("translator: this model has no attention to draw\n");
   }
 
@@ -141,19 +142,23 @@ class Translator {
     std::string fault = {};
     // Of a paragraph: what stands behind the sentence, and whether the line ends with it.
     std::string space = {};
-    bool ends_line = true;
+    bool begins_line = true, ends_line = true;
     bool as_it_is = false;  // `space` is the whole line: blank, or markup
   };
 
   void take_line(const std::string& text) {
     const int64_t number = read_++;
-    if (!o_.paragraphs) return take_sentence(text, {.number = number});
+    if (!o_.paragraphs)
+      return take_sentence(text.substr(0, text.size() - text.ends_with('\r')), {.number = number});
     if (is_markup_line(text))
       return waiting_.push_back({.number = number, .space = text, .as_it_is = true});
     const bool whole = text.size() > LineReader::kLongest || utf8::first_invalid_byte(text);  // to be told of
     const auto sentences = whole ? std::vector<SentenceOfText>{{text, ""}} : sentences_of(text);
     for (const SentenceOfText& s : sentences)
-      take_sentence(s.text, {.number = number, .space = s.space, .ends_line = &s == &sentences.back()});
+      take_sentence(s.text, {.number = number,
+                             .space = s.space,
+                             .begins_line = &s == &sentences.front(),
+                             .ends_line = &s == &sentences.back()});
   }
 
   void take_sentence(const std::string& text, Waiting line) {
@@ -247,10 +252,14 @@ class Translator {
 
   void print(const Waiting& line, const std::vector<Translation>& found, const std::string& text) const {
     fmt::print("{}", text);
+    tell_incomplete(line, found);
+  }
+
+  void tell_incomplete(const Waiting& line, const std::vector<Translation>& found) const {
     for (int64_t i = 0; i < answers_to(line, found); ++i)
       if (!found[static_cast<size_t>(i)].complete)
         tell("translator: {}: no translation of so many words has all that --require asks for\n",
-             InputError::locate("standard input", line.number + 1));
+             o_.sentence ? "the sentence" : InputError::locate("standard input", line.number + 1));
   }
 
   // The sentences of a line stand as they stood, with a space where the source's script has none between them.
@@ -258,7 +267,9 @@ class Translator {
     const bool said = !line.source.pieces.empty() && !found.empty();
     if (said) paragraph_ += model_.writes.join(found[0].tokens);
     paragraph_ += said && line.space.empty() && !line.ends_line ? " " : line.space;
+    tell_incomplete(line, found);
     if (!line.ends_line) return;
+    if (to_terminal_) paragraph_ = utf8::printable(paragraph_);  // which is not to obey what a text says
     fmt::print("{}\n", std::exchange(paragraph_, {}));
   }
 
@@ -319,9 +330,10 @@ class Translator {
     return json_text::dump(j);
   }
 
-  void complain(int64_t number, const std::string& fault) {
-    tell("translator: {}: {}; an empty line stands for it\n", InputError::locate("standard input", number),
-         fault);
+  void complain(const Waiting& line, const std::string& fault) {
+    const bool part = !(line.begins_line && line.ends_line);  // of a paragraph
+    tell("translator: {}: {}; {}\n", InputError::locate("standard input", line.number + 1), fault,
+         part ? "it is left out of its paragraph" : "an empty line stands for it");
     code_ = 1;
   }
 
@@ -331,7 +343,7 @@ class Translator {
     if (waiting_.empty()) return;
     of_each(waiting_.size(), [&](size_t i) { read(waiting_[i]); });
     for (const Waiting& line : waiting_) {
-      if (!line.fault.empty()) complain(line.number + 1, line.fault);
+      if (!line.fault.empty()) complain(line, line.fault);
       tell_unknown(InputError::locate("standard input", line.number + 1) + ": ", line.source);
     }
     std::vector<std::vector<Translation>> found;
@@ -350,15 +362,14 @@ class Translator {
   }
 
   std::vector<Translation> alone(const Waiting& line) {
-    const int64_t number = line.number + 1;
     try {
       return translated({line})[0];
     } catch (const gradus::Error& e) {
-      complain(number, e.message());
+      complain(line, e.message());
     } catch (const std::bad_alloc&) {
-      complain(number, "takes more memory than there is");
+      complain(line, "takes more memory than there is");
     } catch (const std::exception& e) {
-      complain(number, e.what());
+      complain(line, e.what());
     }
     return {};
   }
@@ -370,6 +381,7 @@ class Translator {
   std::unique_ptr<gradus::nn::Generator> generator_;
   std::vector<Waiting> waiting_;  // the last of the lines that were read
   std::string paragraph_;         // so much of it is translated
+  const bool to_terminal_ = isatty(1);
   int64_t read_ = 0, sentences_ = 0;
   int code_ = 0;
 };

@@ -37,27 +37,30 @@ struct Together {
   int64_t max_length;  // target words; 0: the search's own rule
 };
 
+// Where learned positions end so do translations, and only those: a sentence's limit does not depend on who it
+// is translated with.
+int64_t limit_of(const Model& model, size_t words, size_t prefix, const nn::SearchOptions& options) {
+  const int64_t most = model.most_positions();
+  int64_t own = nn::max_target_length(static_cast<int64_t>(words) + 1, options);
+  if (options.max_length == 0) own += static_cast<int64_t>(prefix);
+  return most > 0 && own > most ? most : options.max_length;
+}
+
 // Up to `most`, and fewer of long ones, since what a search keeps of a sentence grows with the square of its
-// length; fewer towards the end, too, so that all threads are done at about the same time. Where learned
-// positions end so do translations, and only those: a sentence's limit does not depend on who it is translated
-// with.
-std::vector<Together> batches_of(const std::vector<size_t>& words, size_t most, int64_t most_positions,
-                                 const nn::SearchOptions& options) {
+// length; fewer towards the end, too, so that all threads are done at about the same time.
+std::vector<Together> batches_of(const std::vector<size_t>& words, const std::vector<int64_t>& limits,
+                                 size_t most) {
   constexpr size_t kAllTogether = 512;  // words, up to which so many are
   constexpr size_t kAtLeast = 16;       // sentences: fewer would take longer each
-  auto limit = [&](size_t i) {
-    int64_t own = nn::max_target_length(static_cast<int64_t>(words[i]) + 1, options);
-    return most_positions > 0 && own > most_positions ? most_positions : options.max_length;
-  };
   std::vector<Together> out;
   for (size_t i = 0; i < words.size(); ++i) {
-    bool fits = !out.empty() && limit(i) == out.back().max_length;
+    bool fits = !out.empty() && limits[i] == out.back().max_length;
     if (fits) {
       const size_t begin = out.back().begin, longest = std::max(words[begin], kAllTogether);
       const size_t here = std::min(most, std::max(kAtLeast, (words.size() - begin) / 4));
       fits = (i - begin) * longest * longest < here * kAllTogether * kAllTogether;
     }
-    if (!fits) out.push_back({i, i, limit(i)});
+    if (!fits) out.push_back({i, i, limits[i]});
     ++out.back().end;
   }
   return out;
@@ -76,9 +79,13 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
                    [&](size_t a, size_t b) { return sources[a].pieces.size() > sources[b].pieces.size(); });
   std::vector<std::vector<Translation>> out(sources.size());
   std::vector<size_t> lengths;
-  for (size_t i : order) lengths.push_back(sources[i].pieces.size());
-  const std::vector<Together> batches =
-      batches_of(lengths, static_cast<size_t>(work.together), model.most_positions(), options);
+  std::vector<int64_t> limits;
+  for (size_t i : order) {
+    lengths.push_back(sources[i].pieces.size());
+    const size_t prefix = options.sentences.empty() ? 0 : options.sentences.at(i).prefix.size();
+    limits.push_back(limit_of(model, lengths.back(), prefix, options));
+  }
+  const std::vector<Together> batches = batches_of(lengths, limits, static_cast<size_t>(work.together));
   gradus::ThreadPool all(std::max(1, work.threads)), caller(1);
   // Batches for each thread; but `watch` is called by one.
   const bool whole = batches.size() >= static_cast<size_t>(all.size()) && !options.watch;

@@ -102,6 +102,16 @@ TEST_CASE("bad lines are counted and named, or refused by --strict; nothing is m
   CHECK_FALSE(exists("strict"));
 }
 
+TEST_CASE("pairs of one source, which those held out take with them, want --valid") {
+  std::string same;
+  for (int i = 0; i < 40; ++i) same += "she eats\telle mange " + std::to_string(i) + "\n";
+  write_file("same.tsv", same);
+  const Result r =
+      run({"train", "--data", "same.tsv", "--out", "same", "--print-config", "--subwords", "none"});
+  CHECK(r.code == 1);
+  CHECK(r.says("same.tsv: has no pair whose source is not among those held out for validation: give --valid"));
+}
+
 TEST_CASE("--valid beside the embedded corpus is what it is judged by") {
   write_file("mine.tsv", "she eats apples\telle mange des pommes\n");
   Result r = run({"train", "--corpus-size", "300", "--valid", "mine.tsv", "--out", "judged", "--hidden", "16",

@@ -292,6 +292,8 @@ TEST_CASE("evaluate says what is wrong with alignments") {
   CHECK(with("0-0 1-1\n0-0 2-1\n").err ==
         "translator: links:2: has links outside a sentence of 2 and 2 tokens\n");
   CHECK(with("0-0 1-1\r\n0-0 1-1\r\n").code == 0);
+  CHECK(run({"evaluate", trained_model(), "two.tsv", "--alignments", "."}).err ==
+        "translator: .: is a directory\n");
   Result none = run({"evaluate", trained_model(), "two.tsv", "--alignments", "absent"});
   CHECK(none.code == 1);
   CHECK(none.err == "translator: absent: cannot be opened: No such file or directory\n");

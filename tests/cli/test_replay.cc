@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include <common/json_text.h>
+
 #include "../quick_doctest.h"
 #include "program.h"
 
@@ -78,6 +80,30 @@ TEST_CASE("healthy training does not notice the check") {
   REQUIRE(without.code == 0);
   CHECK(events("checked", "validation").back().at("train_loss") ==
         events("unchecked", "validation").back().at("train_loss"));
+}
+
+TEST_CASE("a run none of whose validations has a finite perplexity is no success") {
+  const Result r = run(small_run("lost", {"--optimizer", "sgd", "--lr", "1e30", "--schedule", "constant",
+                                          "--clip-norm", "0", "--threads", "1", "--epochs", "2"}));
+  INFO(r.err);
+  CHECK(r.code == 1);
+  CHECK(r.says("translator: no validation had a finite perplexity: what is in lost has learnt nothing."));
+  CHECK(run({"translate", "lost", "she eats apples"}).code == 0);
+}
+
+TEST_CASE("replay knows how much guided alignment counted") {
+  const Result r = run(small_run("guided", {"--optimizer", "sgd", "--lr", "1e30", "--schedule", "constant",
+                                            "--clip-norm", "0", "--check-finite", "--guided-alignment",
+                                            "0.5"}));
+  INFO(r.err);
+  REQUIRE(r.code == 1);
+  for (int step = 0; step < 40; ++step)
+    if (const std::string bundle = "guided/not-finite-" + std::to_string(step); exists(bundle)) {
+      CHECK(json_text::parse(read_file(bundle + "/step.json"))["guided_alignment"] == 0.5);
+      CHECK(run({"replay", bundle}).code == 0);
+      return;
+    }
+  FAIL("nothing was left to replay");
 }
 
 TEST_CASE("replay says what is missing") {

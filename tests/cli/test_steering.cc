@@ -86,6 +86,7 @@ TEST_CASE("translate: words that a translation begins with, has, and does not ha
   CHECK(lines_of(column.out)[0] == lines_of(begun.out)[0]);
   CHECK(lines_of(column.out)[1] == free);
   CHECK(lines_of(column.out)[2] == free);
+  CHECK(steered({"--prefix-column"}, {.input = sentence + "\t\r\n"}).out == free + "\n");
   // Alternatives begin with different words behind the prefix, best first.
   const Result others = steered({sentence, "--prefix", "il", "--alternatives", "--n-best", "3", "--scores"});
   REQUIRE(lines_of(others.out).size() == 3);
@@ -95,6 +96,13 @@ TEST_CASE("translate: words that a translation begins with, has, and does not ha
     different.insert(line.substr(2, line.find(' ', 5) - 2));
   }
   CHECK(different.size() == 3);
+  // Nor do they have what is forbidden, were it in the word that each is made to begin with.
+  const std::string third = lines_of(others.out)[0].substr(5, lines_of(others.out)[0].find(' ', 5) - 5);
+  const Result rest =
+      steered({sentence, "--prefix", "il", "--alternatives", "--n-best", "3", "--forbid", third});
+  CHECK(rest.code == 0);
+  CHECK(lines_of(rest.out).size() >= 2);
+  CHECK(words_of(rest.out).find(words_of(third)) == std::string::npos);
   const std::string greedy = lines_of(steered({sentence, "--prefix", "il"}).out)[0];
   CHECK(lines_of(others.out)[0].find("0\t" + greedy.substr(0, greedy.find(' ', 3))) == 0);
 }
@@ -171,6 +179,18 @@ TEST_CASE("several models translate as one") {
   CHECK(mean > std::min(first, second) - 0.7);
   CHECK(evaluated(one + "," + one, "probability")["loss"] == about(first, 1e-6));
   CHECK(!evaluated(one + "," + two, "log-probability").contains("loss"));
+  // By length too: where one row has all sentences, it has the perplexity of all.
+  write_file("alike.tsv", "she eats apples\telle mange des pommes\nhe sings\til chante\n");
+  for (const char* space : {"probability", "log-probability"}) {
+    const Result r =
+        run({"evaluate", one + "," + two, "alike.tsv", "--json", "--by-length", "--ensemble", space});
+    REQUIRE(r.code == 0);
+    const auto j = json_text::parse(r.out);
+    REQUIRE(j["by_length"].size() == 1);
+    CHECK(j["by_length"][0].contains("perplexity") == (space == std::string("probability")));
+    if (j.contains("perplexity"))
+      CHECK(j["by_length"][0]["perplexity"].get<double>() == about(j["perplexity"].get<double>(), 1e-9));
+  }
   auto fails = [&](const std::string& models, const std::string& text) {
     const Result r = steered({"x"}, {}, models);
     CHECK(r.code == 1);
@@ -224,6 +244,8 @@ TEST_CASE("translate --mbr takes the sample that is most like all of them") {
     }
     CHECK(texts.size() >= 2);  // the same text comes once
     CHECK(steered(a, {}).out == r.out);
+    a.insert(a.end(), {"--exact-stop"});  // no sample is left out because another is more probable
+    CHECK(steered(a, {}).out == r.out);
   }
 }
 
@@ -245,6 +267,15 @@ TEST_CASE("translate --paragraphs translates sentence by sentence, and leaves ma
   const Result bad = steered({"--paragraphs"}, {.input = "He sings.\n\xFF\nThey sleep.\n"});
   CHECK(bad.code == 1);
   CHECK(lines_of(bad.out).size() == 3);
+  CHECK(bad.says("; an empty line stands for it\n"));
+  std::string endless = "He sings. She";
+  for (int i = 0; i < 5001; ++i) endless += " eats";
+  const Result part = steered({"--paragraphs"}, {.input = endless + ". They sleep.\n"});
+  CHECK(part.code == 1);
+  CHECK(part.says("; it is left out of its paragraph\n"));
+  CHECK(part.out == one("He sings.") + "  " + one("They sleep.") + "\n");
+  CHECK(steered({"--paragraphs", "He sings.", "--max-length", "1", "--require", "il chante"})
+            .says("the sentence: no translation of so many words has all that --require asks for\n"));
 }
 
 TEST_CASE("quantize: a quarter of the size, and the translations of --int8 to the bit") {
@@ -255,6 +286,18 @@ TEST_CASE("quantize: a quarter of the size, and the translations of --int8 to th
   const auto before = std::filesystem::file_size(in_scratch(model) + "/model.safetensors"),
              after = std::filesystem::file_size(in_scratch("eighth/model.safetensors"));
   CHECK(after < before / 2);  // small matrices have many scales and names
+  // What the model that is replaced had besides goes with it.
+  write_file("eighth/training.json", "{}");
+  std::filesystem::copy_file(in_scratch(model) + "/shortlist.safetensors",
+                             in_scratch("eighth/shortlist.safetensors"),
+                             std::filesystem::copy_options::overwrite_existing);
+  REQUIRE(run(small_run("few", {"--max-vocabulary", "20", "--epochs", "1", "--no-shortlist"})).code == 0);
+  REQUIRE(run({"quantize", "few", "eighth", "--force"}).code == 0);
+  CHECK(!exists("eighth/shortlist.safetensors"));
+  CHECK(!exists("eighth/training.json"));
+  CHECK(run({"translate", "eighth", "she eats apples"}).code == 0);
+  REQUIRE(run({"quantize", model, "eighth", "--force"}).code == 0);
+  CHECK(exists("eighth/shortlist.safetensors"));
   const Setting all{.input = text_of(sentences())};
   const Result rounded = steered({"--scores", "--int8"}, all);
   CHECK(rounded.code == 0);

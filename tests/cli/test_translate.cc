@@ -433,4 +433,12 @@ TEST_CASE("score: a terminal gets the columns, and nothing that acts on it") {
   CHECK(WEXITSTATUS(t.wait()) == 0);
   CHECK(count(t.seen(), "\tshe \xEF\xBF\xBD[31meats\telle \xEF\xBF\xBD\xEF\xBF\xBDmange") == 1);
 }
+
+TEST_CASE("translate --paragraphs: markup goes through as it is, but not to a terminal") {
+  const std::string line = "<b\x1b[31mx>\n";
+  CHECK(run({"translate", trained_model(), "--paragraphs"}, {.input = line}).out == line);
+  Terminal t({"translate", trained_model(), "--paragraphs", "<b\x1b[31mx>"});
+  CHECK(WEXITSTATUS(t.wait()) == 0);
+  CHECK(count(t.seen(), "<b\xEF\xBF\xBD[31mx>") == 1);
+}
 #endif

@@ -159,6 +159,12 @@ TEST_CASE("the validator says where and what, and refuses rules that it does not
                     "[schema] unknown rule \"pattern\"");
 }
 
+TEST_CASE("JSON spells out what acts on a terminal, and means the same") {
+  const std::string text = "a\x1b\x7f\xC2\x9B\xC2\xA0\xC3\xA9";
+  CHECK(json_text::dump(text) == "\"a\\u001b\\u007f\\u009b\xC2\xA0\xC3\xA9\"");
+  CHECK(json_text::parse(json_text::dump(text)) == text);
+}
+
 TEST_CASE("numbers: what is not finite is text, what was not computed null") {
   lens::Numbers all, short_ones{4};
   CHECK(all(std::nan("")) == "nan");

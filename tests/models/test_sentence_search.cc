@@ -96,6 +96,16 @@ TEST_CASE("a prefix is said, whatever its probability, and the search goes on fr
       }
 }
 
+TEST_CASE("a long prefix leaves the rest as much room as no prefix does") {
+  for (const auto& model : translators()) {
+    nn::SearchOptions options{.eos = -1};  // nothing ends but by its limit
+    const Found free = found(*model, options);
+    options.sentences.assign(3, {.prefix = std::vector<int32_t>(40, 5)});
+    const Found told = found(*model, options);
+    for (int64_t b = 0; b < 3; ++b) CHECK(told[b][0].tokens.size() == free[b][0].tokens.size() + 40);
+  }
+}
+
 TEST_CASE("a greedy search goes on with what is most probable after a prefix") {
   for (const auto& model : translators()) {
     nn::SearchOptions options{.max_length = 6};
@@ -272,5 +282,9 @@ TEST_CASE("what a search cannot be told is an error") {
   CHECK(told({{.prefix = {-1}}, {}, {}}).find("[translate] no translation has the word -1") == 0);
   CHECK(told({{.prefix = {8}}, {}, {}}).find("there is no word 8: the vocabulary has 8") !=
         std::string::npos);
+  nn::SearchOptions few{.max_length = 2};
+  few.sentences = {{}, {.prefix = {4, 5, 6}}, {}};
+  CHECK(error_of([&] { found(*all[0], few); })
+            .find("[translate] the prefix has 3 words, max_length is 2") == 0);
   CHECK(told({{.hidden = {4}}, {}, {}}).find("[start] hidden positions are 0 .. 3: 4") == 0);
 }

@@ -209,6 +209,18 @@ TEST_CASE("every fact of a state x every hostile text: refused with the file and
   CHECK(refused > 600);
 }
 
+TEST_CASE("a run that once had a perfect BLEU, which is a little more than 100, goes on") {
+  const std::string out = runs::directory("state-perfect");
+  TrainOptions o = rich(out);
+  o.metric = "bleu";
+  REQUIRE(run(o));
+  gradus::SafetensorsFile state = gradus::load_safetensors(out + "/last.safetensors");
+  state.metadata["best_cost"] = "-100.00000000000004";
+  gradus::save_safetensors(out + "/last.safetensors", state);
+  o.epochs = 4;
+  CHECK(run(o, true));
+}
+
 TEST_CASE("numbers of a state that are possible one by one must go together") {
   auto said = [](const char* key, const std::string& value) {
     gradus::SafetensorsFile state = good_state();

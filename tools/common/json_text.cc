@@ -1,5 +1,6 @@
 #include <common/json_text.h>
 
+#include <cstdio>
 #include <istream>
 #include <iterator>
 
@@ -49,6 +50,25 @@ json parse_or_discarded(std::string_view text) {
 }
 json parse_or_discarded(std::istream& stream) { return parse_or_discarded(all_of(stream)); }
 
-std::string dump(const json& value, int indent) { return value.dump(indent); }
+std::string dump(const json& value, int indent) {
+  // What acts on a terminal is spelt out, DEL and U+0080 .. U+009F, which JSON leaves alone. Only texts have any.
+  std::string out;
+  const std::string text = value.dump(indent);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const unsigned next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
+    if (c == 0x7F) {
+      out += "\\u007f";
+    } else if (c == 0xC2 && next < 0xA0) {
+      char spelt[8];
+      std::snprintf(spelt, sizeof spelt, "\\u%04x", next);
+      out += spelt;
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
 
 }  // namespace json_text
