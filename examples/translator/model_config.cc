@@ -51,8 +51,9 @@ Fields fields_of(nn::Seq2SeqConfig& n) {
        "Luong's order: each attention vector goes into the next step (default: yes)", "input_feeding",
        kRequired},
       {"--dropout", Number{&n.rnn.dropout, 0, kMostDropout},
-       "On embeddings and readout (default: by the pairs, 0.4 to 0.1; 0 for the embedded corpus)", "dropout",
-       kRequired},
+       "On embeddings, readout and between layers; a transformer's after each part, too (default: by the "
+       "pairs, 0.4 to 0.1; 0 for the embedded corpus)",
+       "dropout", kRequired},
       {"--readout", Word{&n.readout, {"tanh", "maxout"}},
        "What sums a step up: tanh, or maxout as Bahdanau's paper", "readout"},
       {"--cell", Cell{&n.rnn.cell}, "Unit of encoder and decoder (default: gru)", "cell"},

@@ -42,7 +42,8 @@ struct Together {
 int64_t limit_of(const Model& model, size_t words, size_t prefix, const nn::SearchOptions& options) {
   const int64_t most = model.most_positions();
   int64_t own = nn::max_target_length(static_cast<int64_t>(words) + 1, options);
-  if (options.max_length == 0) own += static_cast<int64_t>(prefix);
+  const auto told = static_cast<int64_t>(prefix);
+  if (options.max_length == 0 && told > own) own = told + 10;
   return most > 0 && own > most ? most : options.max_length;
 }
 

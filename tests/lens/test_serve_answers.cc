@@ -11,6 +11,8 @@
 #include "serve/answers.h"
 #include "subjects.h"
 #include <common/json_text.h>
+#include <gradus/io/safetensors.h>
+#include <gradus/nn/int8.h>
 #include <translator/translation.h>
 
 using lens::json;
@@ -46,6 +48,18 @@ std::string transformer() {
   translator::Model model(config, s.model.source, s.model.target, 3);
   model.save_description(directory);
   model.save_weights(directory);
+  return directory;
+}
+
+// As `translator quantize` leaves one.
+std::string quantized() {
+  const std::string directory = served_files().file("quantized");
+  translator::Model model = translator::Model::load(lens::own_model());
+  model.round_to_int8();
+  model.save_description(directory);
+  gradus::save_safetensors(
+      directory + "/model.safetensors",
+      {gradus::nn::int8_state_dict(*model.network), {{"weights", "int8"}}});
   return directory;
 }
 
@@ -90,7 +104,7 @@ std::string refusal(const std::string& body) {
 const ServedModels& all() {
   static const ServedModels answers({lens::own_model(), transformer(),
                                      saved("general", {.attention = "general"}),
-                                     saved("none", {.attention = "none"})});
+                                     saved("none", {.attention = "none"}), quantized()});
   return answers;
 }
 
@@ -104,7 +118,8 @@ ServeRequest asking(const std::string& model, const std::string& text) {
 const std::vector<ServeRequest>& questions() {
   static const std::vector<ServeRequest> out = {asking("model", "he doesn't like apples"),
                                                 asking("transformer", "the cat eats fish"),
-                                                asking("general", "the cat eats fish")};
+                                                asking("general", "the cat eats fish"),
+                                                asking("quantized", "the cat eats fish")};
   return out;
 }
 
@@ -320,7 +335,7 @@ TEST_CASE("what a model cannot do is said") {
     return refusal([&] { all().prepare(q); });
   };
   CHECK(asked("modal", [](auto&) {}) ==
-        "404 there is no model \"modal\"; served are: model, transformer, general, none");
+        "404 there is no model \"modal\"; served are: model, transformer, general, none, quantized");
   CHECK(asked("general", [](auto& q) { q.text = " "; }) == "422 the sentence has no words");
   CHECK(asked("general", [](auto& q) {
           q.text = "a";

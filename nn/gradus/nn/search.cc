@@ -35,7 +35,7 @@ class Beam {
     for (int64_t b = 0; b < B_; ++b) {
       limit_.push_back(max_target_length(lengths.i32()[b], options));
       const int64_t told = asked(b) ? static_cast<int64_t>(asked(b)->prefix.size()) : 0;
-      if (options.max_length == 0) limit_.back() += told;
+      if (options.max_length == 0 && told > limit_.back()) limit_.back() = told + 10;
       if (told > limit_.back())
         fail("translate", fmt::format("the prefix has {} words, max_length is {}", told, limit_.back()));
       live_.push_back({b});

@@ -53,7 +53,7 @@ struct SearchOptions {
   /// n: a sentence is done when no hypothesis that goes on can come among its n best any more, be that sooner or
   /// later than beam_size have finished; 0: when beam_size have.
   int64_t exact_stop = 0;
-  int64_t max_length = 0;      ///< target words at most; 0: twice the source's, 10 and the prefix
+  int64_t max_length = 0;      ///< target words at most; 0: twice the source's and 10; 10 behind a longer prefix
   bool weights = false;        ///< keep the alignment weights
   bool scores = true;          ///< false: a greedy search need not work out probabilities; they stay 0
   ThreadPool* pool = nullptr;  ///< threads to share the work among; null: the caller's alone

@@ -56,7 +56,7 @@ class Tempered {
     if (!attention_) return;
     before_ = attention_->options.temperature;
     attention_->options.temperature = *temperature;
-    own_ = served.model.network->generator();  // weights that are laid out have the scale in them
+    own_ = served.model.generator();  // weights that are laid out have the scale in them
     generator_ = own_.get();
   }
   ~Tempered() {
@@ -153,7 +153,7 @@ Served::Served(const std::string& where, std::string called)
     : directory(where),
       name(std::move(called)),
       model(translator::Model::load(where)),
-      generator(model.network->generator()) {}
+      generator(model.generator()) {}
 
 ServedModels::ServedModels(const std::vector<std::string>& directories) {
   const auto called = [&](const std::string& name) {
