@@ -71,6 +71,7 @@ void Parameter::update(const std::function<void(const Tensor&)>& change) {
 
 void Parameter::assign(Tensor value) {
   if (!defined()) fail("assign", "the parameter is undefined");
+  if (!value.defined() || !is_floating(value.dtype())) fail("assign", "the numbers must be f32 or f64");
   if (value.shape() != shape())
     fail("assign",
          fmt::format("the shape must stay: parameter {}, value {}", shape().str(), value.shape().str()));

@@ -83,10 +83,10 @@ class Parameter {
   Parameter(const Parameter&) = delete;
   Parameter& operator=(const Parameter&) = delete;
 
-  operator const Var&() const { return *var_; }
-  const Var& var() const { return *var_; }
-  const Tensor& value() const { return var_->value(); }
-  const Shape& shape() const { return var_->shape(); }
+  operator const Var&() const { return var(); }
+  const Var& var() const { return var_ ? *var_ : undefined_; }  // null once it was moved from
+  const Tensor& value() const { return var().value(); }
+  const Shape& shape() const { return var().shape(); }
   bool defined() const { return var_ && var_->defined(); }
 
   /// The same parameter for a second place: numbers and gradient are one (weight tying).
@@ -101,6 +101,7 @@ class Parameter {
   void assign(Tensor value);
 
  private:
+  inline static const Var undefined_ = {};
   std::shared_ptr<Var> var_ = std::make_shared<Var>();  // of all places that it is tied to
 };
 

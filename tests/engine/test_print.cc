@@ -34,6 +34,7 @@ TEST_CASE("long axes are shortened") {
         "[[  0, ...,   2],\n"
         " ...,\n"
         " [297, ..., 299]]  i32 [100, 3]");
+  CHECK(to_string(t, {.edge_items = 0}) == to_string(t, {.edge_items = 1}));
 }
 
 TEST_CASE("describe gives range and what is not finite") {

@@ -66,6 +66,7 @@ TEST_CASE("what cannot be read is named") {
   CHECK(error("complex.npy") == npy("complex.npy") + "has numbers of type \"<c16\", which is not known here");
   CHECK(error("huge_int.npy") == npy("huge_int.npy") + "holds a whole number that does not fit into 32 bits");
   CHECK(error("nowhere.npy") == npy("nowhere.npy") + "cannot be opened: No such file or directory");
+  CHECK(error(".") == npy(".") + "cannot be read: is it a directory?");
   CHECK(error("make.py") == npy("make.py") + "is no npy file");
   scratch::Directory scratch;
   scratch::write(scratch.file("format.npy"), "\x93NUMPY\xC8" + std::string(100, '\0'));

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <cmath>
 #include <limits>
 
@@ -106,6 +107,15 @@ TEST_CASE("the old file is replaced, and stays where the new one cannot be writt
                                     std::string(500, 'x'));
   save_safetensors(path, {{{"w", Tensor::full({2}, 3)}}, {}});
   CHECK(loaded(path, "w").to_vector() == std::vector<double>{3, 3});
+
+  // A link stays one, and what is no file what it is.
+  std::filesystem::create_symlink(path, dir.file("link"));
+  save_safetensors(dir.file("link"), {{{"w", Tensor::full({1}, 4)}}, {}});
+  CHECK(std::filesystem::is_symlink(dir.file("link")));
+  CHECK(loaded(path, "w").to_vector() == std::vector<double>{4});
+  CHECK(error_of([&] { save_safetensors("/dev/null", {}); }) ==
+        "[safetensors] /dev/null: cannot be replaced: no file");
+  save_safetensors(path, {{{"w", Tensor::full({2}, 3)}}, {}});
 
   Tensor t = Tensor::zeros({1});
   CHECK(error_of([&] { save_safetensors(path, {{{"a", t}, {"a", t}}, {}}); }) ==

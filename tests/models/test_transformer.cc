@@ -250,6 +250,10 @@ TEST_CASE("sinusoidal positions are the paper's, before the end of the table and
 
 TEST_CASE("positions: what is refused") {
   Rng rng(1);
+  const nn::SinusoidalPositions positions(6);
+  for (const Shape& shape : {Shape{3, 2, 8}, Shape{3, 2, 1}, Shape{3, 6}})
+    CHECK(error_of([&] { positions(Tensor::zeros(shape)); }) ==
+          "[Positions] x must be [T, B, 6]: " + shape.str());
   nn::LearnedPositions learned(10, 4, rng);
   CHECK(error_of([&] { learned(Tensor::zeros({5, 1, 4}), 6); }) ==
         "[LearnedPositions] only 10 positions were learned: 11");

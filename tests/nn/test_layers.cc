@@ -72,6 +72,7 @@ TEST_CASE("dropout: nothing outside Training, the same mask for the same seed, m
   {
     Training mode(5);
     CHECK(!same_bits(drop(x).value(), drop(x).value()));  // two calls within one step differ
+    CHECK(variational_dropout(Tensor::zeros({0, 2, 3}), 0.5).shape() == Shape{0, 2, 3});
   }
 }
 

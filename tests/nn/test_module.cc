@@ -1,3 +1,4 @@
+#include <gradus/nn/int8.h>
 #include <gradus/nn/embedding.h>
 #include <gradus/nn/gru.h>
 #include <gradus/nn/layer_norm.h>
@@ -80,6 +81,23 @@ TEST_CASE("state_dict is a snapshot, and comes back bit for bit") {
   }
   other.up.weight.update([](const Tensor& t) { t.fill(9); });
   CHECK(same_bits(model.up.weight.value(), before));
+}
+
+TEST_CASE("a snapshot stays when its model is rounded; a module that was moved has no parameters") {
+  Rng rng(2);
+  Mlp model(rng), other(rng);
+  nn::StateDict saved = nn::state_dict(model);
+  const Tensor before = saved[0].second.clone();
+  nn::load_state_dict(other, saved);
+  nn::round_to_int8(other);
+  CHECK(same_bits(saved[0].second, before));
+  CHECK(same_bits(model.up.weight.value(), before));
+  CHECK(!same_bits(other.up.weight.value(), before));
+  nn::Linear moved(std::move(model.up));
+  CHECK(!model.up.weight.defined());
+  CHECK(error_of([&] { model.up(Tensor::zeros({1, 3})); }).find("undefined") != std::string::npos);
+  CHECK(error_of([&] { moved.weight.assign(Tensor::zeros(moved.weight.shape(), DType::i32)); }) ==
+        "[assign] the numbers must be f32 or f64");
 }
 
 TEST_CASE("load_state_dict converts to the parameter's element type") {

@@ -100,6 +100,14 @@ TEST_CASE("word by word with a cache is all at once") {
   for (int64_t t = 0; t < 40; ++t)
     CHECK(all_close(attention.step(x.rows(t, t + 1), cache).value(), all.rows(t, t + 1), 1e-12, 1e-12));
   CHECK(cache.length == 40);
+  // A copy goes its own way, and leaves the other as it was.
+  nn::KeyValueCache one, two;
+  for (int64_t t = 0; t < 3; ++t) attention.step(x.rows(t, t + 1), one);
+  two = one;
+  attention.step(x.rows(9, 10), two);
+  CHECK(all_close(attention.step(x.rows(3, 4), one).value(), all.rows(3, 4), 1e-12, 1e-12));
+  attention.step(x.rows(9, 10), two);
+  CHECK(all_close(attention.step(x.rows(4, 5), one).value(), all.rows(4, 5), 1e-12, 1e-12));
 }
 
 TEST_CASE("a cache follows the rows that are chosen") {

@@ -5,6 +5,7 @@
 
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/reduce.h>
 #include <gradus/ops/where.h>
 
 #include "../about.h"
@@ -191,6 +192,17 @@ TEST_CASE("activations at the ends of the range") {
     Var nan = Tensor::from({1}, {kNaN}, type);
     for (const Var& y : {tanh(nan), sigmoid(nan), relu(nan), leaky_relu(nan), gelu(nan), softplus(nan)})
       CHECK(std::isnan(y.item()));
+  }
+}
+
+TEST_CASE("who has no part in a choice gets nothing of a gradient, were that infinite") {
+  for (DType type : {DType::f32, DType::f64}) {
+    // The slope of the root is infinite at 0.
+    Var x = variable(Tensor::from({2}, {-1, 4}, type)), zero = Tensor::scalar(0, type);
+    CHECK(gradient(sum(sqrt(maximum(x, zero))), x) == Numbers{0, 0.25});
+    CHECK(gradient(sum(sqrt(max(x * Var(Tensor::from({2}, {1, 0}, type))))), x)[0] == 0);
+    Var y = variable(Tensor::from({1}, {0}, type));
+    CHECK(gradient(sum(sqrt(abs(y))), y) == Numbers{0});
   }
 }
 

@@ -78,6 +78,8 @@ TEST_CASE("trunc_normal_ has the moments of the truncated normal") {
   CHECK(moments(p).mean == about(5 + 2 * 1.5100497, 0.005));
   CHECK(error_of([&] { init::trunc_normal_(p, rng, 0, 1, 3, 4); }) ==
         "[trunc_normal_] the mean must be within 2 deviations of [3, 4]: mean 0, deviation 1");
+  CHECK(error_of([&] { init::trunc_normal_(p, rng, NAN); }).find("the mean must be within 2 deviations") !=
+        std::string::npos);
   CHECK(error_of([&] { init::trunc_normal_(p, rng, 0, 1, 1, 1); }) ==
         "[trunc_normal_] needs low < high and a deviation above 0: [1, 1], 1");
 }

@@ -111,6 +111,14 @@ TEST_CASE("a scheduler's state goes on where it was") {
   CHECK(second.time() == 4);
   CHECK(error_of([&] { second.load_state_dict({{"t", Tensor::scalar(1)}, {"u", Tensor::scalar(1)}}); }) ==
         "[Scheduler] the saved state is not a scheduler's: unexpected u");
+  const double before = b.lr();
+  CHECK(error_of([&] {
+          second.load_state_dict({{"t", Tensor::zeros({2})}, {"base_lrs", Tensor::full({1}, 9)}});
+        }) != "");
+  second.step();
+  first.step();
+  CHECK(b.lr() == a.lr());  // what was refused changed nothing
+  CHECK(b.lr() != before);
   CHECK(error_of([&] { second.load_state_dict({{"t", Tensor::scalar(1)}}); }) ==
         "[Scheduler] the saved state is not a scheduler's: missing base_lrs");
   CHECK(error_of([&] {

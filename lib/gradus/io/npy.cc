@@ -253,6 +253,7 @@ Tensor load_npy(const std::string& path) {
   io::Complain complain = complain_about(path);
   std::ifstream file(path, std::ios::binary);
   if (!file) complain(std::string("cannot be opened: ") + std::strerror(errno));
+  if (file.peek(); file.bad()) complain("cannot be read: is it a directory?");
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   if (file.bad()) complain("cannot be read");
   if (bytes.starts_with("PK"))

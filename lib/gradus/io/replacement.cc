@@ -48,10 +48,19 @@ void write_in_place(const std::string& path, std::string_view bytes, const Compl
   write_all(fd, bytes.data(), static_cast<int64_t>(bytes.size()), complain);
 }
 
+// What a link stands for: that is replaced, and the link stays.
+std::string resolved(const std::string& path) {
+  std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
+  return real ? real.get() : path;
+}
+
 }  // namespace
 
 Replacement::Replacement(const std::string& path, Complain complain)
-    : path_(path), temporary_(path + ".tmp"), complain_(std::move(complain)) {
+    : path_(resolved(path)), temporary_(path_ + ".tmp"), complain_(std::move(complain)) {
+  struct stat old;
+  const bool there_is = ::stat(path_.c_str(), &old) == 0;
+  if (there_is && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode)) complain_("cannot be replaced: no file");
   try {
     for (;;) {
       // O_NOFOLLOW: a link of this name, in a directory from somewhere, must not choose what is overwritten.
@@ -69,8 +78,7 @@ Replacement::Replacement(const std::string& path, Complain complain)
     if (fd_ >= 0) ::close(fd_);
     throw;
   }
-  struct stat old;  // who could read the old one can read the new one
-  if (::stat(path_.c_str(), &old) == 0 && S_ISREG(old.st_mode)) (void)!fchmod(fd_, old.st_mode & 0777);
+  if (there_is) (void)!fchmod(fd_, old.st_mode & 0777);  // who could read the old one can read the new one
 }
 
 Replacement::~Replacement() {
@@ -98,8 +106,7 @@ void replace_file(const std::string& path, std::string_view bytes, const Complai
   struct stat there;
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
     return write_in_place(path, bytes, complain);
-  std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
-  Replacement file(real ? real.get() : path, complain);
+  Replacement file(path, complain);
   file.write(bytes.data(), static_cast<int64_t>(bytes.size()));
   file.commit();
 }

@@ -12,8 +12,8 @@ using Complain = std::function<void(const std::string& what)>;
 
 /// A new file until it takes the old one's place: written to `path`.tmp, flushed to disk, renamed over `path`,
 /// its directory flushed. A crash, a full disk or a kill at any moment leaves the previous file whole and no
-/// half one under the final name. One name, so that what a crash leaves behind is overwritten by the next
-/// attempt; locked, so that two writers take turns. Without commit() nothing remains.
+/// half one under the final name (of a link, its file's). One name, so that what a crash leaves is written
+/// over by the next attempt; locked, so that two writers take turns. Without commit() nothing remains.
 class Replacement {
  public:
   Replacement(const std::string& path, Complain complain);

@@ -194,7 +194,7 @@ Var abs(const Input& x) {
   CheckedAt at(x, "abs");
   Tensor y = map(x.value(), [](auto v) { return std::abs(v); });
   return record("abs", {x}, y, [x = x.value()](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, x, [](auto g, auto v) { return v > 0 ? g : v < 0 ? -g : g * 0; }));
+    dx.add(0, zip(dy, x, [](auto g, auto v) { return v > 0 ? g : v < 0 ? -g : decltype(g){0}; }));
   });
 }
 
@@ -209,8 +209,9 @@ Var choose(const char* op, const Var& a, const Var& b, F ahead) {
   return record(op, {a, b}, y, [a = a.value(), b = b.value(), ahead, op](const Tensor& dy, Grads& dx) {
     auto share = [ahead]<class T>(T p, T q) { return p == q ? T(0.5) : ahead(p, q) || p != p ? T{1} : T{0}; };
     Tensor share_of_a = zip_broadcast(a, b, op, share);
-    if (dx.needed(0)) dx.add(0, zip(dy, share_of_a, times));
-    if (dx.needed(1)) dx.add(1, zip(dy, share_of_a, [](auto g, auto s) { return g * (1 - s); }));
+    auto part = []<class T>(T g, T s) { return s == 0 ? T{0} : g * s; };  // nothing, of an infinite dy, too
+    if (dx.needed(0)) dx.add(0, zip(dy, share_of_a, part));
+    if (dx.needed(1)) dx.add(1, zip(dy, share_of_a, [part](auto g, auto s) { return part(g, 1 - s); }));
   });
 }
 

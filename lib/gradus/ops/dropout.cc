@@ -78,7 +78,7 @@ Var variational_dropout(const Input& x, double p) {
   At at(x.caller());
   if (!drops(p)) return x;
   if (x.dims() == 0) fail("variational_dropout", "x must be a sequence [T, ...]: []");
-  return x * dropout_mask(x.value().row(0).shape(), p, x.dtype());
+  return x * dropout_mask(x.shape().without(0), p, x.dtype());
 }
 
 namespace {

@@ -119,7 +119,7 @@ Var max(const Input& x, const ReduceOptions& options) {
     });
     Tensor share =
         zip(dy.reshape(y.shape()), sum_to(hit, y.shape()), [](auto g, auto ties) { return g / ties; });
-    dx.add(0, zip_broadcast(hit, share, "max", times));
+    dx.add(0, zip_broadcast(hit, share, "max", []<class T>(T h, T s) { return h == 0 ? T{0} : s; }));
   });
 }
 

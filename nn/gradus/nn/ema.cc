@@ -57,7 +57,7 @@ void ExponentialMovingAverage::swap(const ParameterList& parameters) {
   must_fit(parameters);
   for (size_t i = 0; i < parameters.size(); ++i) {
     Tensor weights = parameters[i].parameter->value();
-    parameters[i].parameter->assign(averages_[i].second);
+    parameters[i].parameter->assign(averages_[i].second.to(weights.dtype()));
     averages_[i].second = weights;
   }
 }

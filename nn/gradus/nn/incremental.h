@@ -39,8 +39,7 @@ class IncrementalDecoder {
 struct IncrementalOptions {
   int64_t rows_per_sentence = 1;  ///< at most: the beam's width
   bool weights = true;            ///< false: weights() will not be asked for
-  /// Rows of the whole search, when this is a thread's share of it: all shares are to round alike. 0: the rows
-  /// are these sentences' own.
+  /// Rows of the whole search, where this is a thread's share: all shares round alike. 0: of these alone.
   int64_t search_rows = 0;
   ThreadPool* pool = nullptr;  ///< threads a step may use, when its caller is not itself a job of that pool
   /// Of each sentence, source positions that are read, but that no step looks at; empty: none. Such a search

@@ -85,7 +85,7 @@ void trunc_normal_(Parameter& p, const RngInput& rng, double mean, double deviat
   if (!(low < high) || !(deviation > 0))
     fail("trunc_normal_",
          fmt::format("needs low < high and a deviation above 0: [{}, {}], {}", low, high, deviation));
-  if (a > 2 || b < -2)
+  if (!(a <= 2 && b >= -2))  // nor NaN
     fail("trunc_normal_",
          fmt::format("the mean must be within 2 deviations of [{}, {}]: mean {}, deviation {}", low, high,
                      mean, deviation));

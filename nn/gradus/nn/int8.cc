@@ -17,10 +17,11 @@ bool is_rounded(const Tensor& t) { return t.dims() == 2 && t.dtype() == DType::f
 
 void round_to_int8(const ParameterList& parameters) {
   for (const NamedParameter& p : parameters) {
-    const Tensor& value = p.parameter->value();
-    if (!is_rounded(value)) continue;
-    const int64_t k = value.size(1);
-    for (int64_t row = 0; row < value.size(0); ++row) kernels::round_to_int8(k, value.f32() + row * k);
+    if (!is_rounded(p.parameter->value())) continue;
+    p.parameter->update([](const Tensor& value) {
+      const int64_t k = value.size(1);
+      for (int64_t row = 0; row < value.size(0); ++row) kernels::round_to_int8(k, value.f32() + row * k);
+    });
   }
 }
 

@@ -67,6 +67,7 @@ void KeyValueCache::append(const Tensor& row) {
     if (length > 0) larger.rows(0, length).copy_from(used());
     keys_values = larger;
   }
+  if (!keys_values.sole_owner()) keys_values = keys_values.clone();  // a copy of the cache goes its own way
   keys_values.rows(length, length + 1).copy_from(row);
   ++length;
 }

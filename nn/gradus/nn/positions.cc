@@ -11,6 +11,8 @@ namespace gradus::nn {
 Var Positions::operator()(const Input& x, int64_t first) const {
   At at(x.caller());
   Var p = rows(first, x.size(0), x.dtype());
+  if (x.dims() != 3 || p.size(1) != x.size(2))
+    fail("Positions", fmt::format("x must be [T, B, {}]: {}", p.size(1), x.shape().str()));
   return x + reshape(p, {p.size(0), 1, p.size(1)});
 }
 

@@ -15,7 +15,7 @@ class Positions {
   /// The vectors of positions first .. first + count - 1: [count, E].
   virtual Var rows(int64_t first, int64_t count, DType dtype) const = 0;
   virtual void params(ParamVisitor&) {}
-  /// x [T, B, E] plus the vectors of positions first .. first + T - 1. @throws Error for another E.
+  /// x [T, B, E] plus the vectors of positions first .. first + T - 1. @throws Error for x of other shape.
   Var operator()(const Input& x, int64_t first = 0) const;
 };
 

@@ -99,8 +99,9 @@ void Scheduler::load_state_dict(const StateDict& dict) {
   if (found[1].numel() != static_cast<int64_t>(base_.size()))
     fail("Scheduler",
          fmt::format("the saved state has {} groups, the optimizer {}", found[1].numel(), base_.size()));
+  const double t = found[0].item();  // all that may be refused comes before the first change
   base_ = found[1].to_vector();
-  step_to(found[0].item());
+  step_to(t);
 }
 
 ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options)
@@ -138,9 +139,10 @@ StateDict ReduceLROnPlateau::state_dict() const {
 void ReduceLROnPlateau::load_state_dict(const StateDict& dict) {
   std::vector<Tensor> found = entries("ReduceLROnPlateau", dict, {"best", "bad", "cooldown"});
   if (std::isnan(found[0].item())) fail("ReduceLROnPlateau", "best must be a number: nan");
-  best_ = found[0].item();
-  bad_ = saved_count("ReduceLROnPlateau", "bad", found[1].item());
+  const int64_t bad = saved_count("ReduceLROnPlateau", "bad", found[1].item());
   cooldown_ = saved_count("ReduceLROnPlateau", "cooldown", found[2].item());
+  bad_ = bad;
+  best_ = found[0].item();
 }
 
 }  // namespace gradus::nn

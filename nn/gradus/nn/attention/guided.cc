@@ -47,7 +47,7 @@ Var guided_alignment(const Attention& attention, const Input& queries, const Att
   const Var chosen = concat_rows({weights}, rows);
   constexpr double kLeast = 1e-9;  // of a weight, lest its logarithm be infinite
   const Var costs = Var(telling(gold, rows, memory.mask, queries.dtype())) * log(chosen + kLeast);
-  return sum(costs) * (-1.0 / static_cast<double>(rows.numel()));
+  return sum(costs) * (rows.numel() > 0 ? -1.0 / static_cast<double>(rows.numel()) : 0.0);
 }
 
 }  // namespace gradus::nn
