@@ -92,13 +92,13 @@ TEST_CASE("a run none of whose validations has a finite perplexity is no success
 }
 
 TEST_CASE("replay knows how much guided alignment counted") {
-  const Result r = run(small_run("guided", {"--optimizer", "sgd", "--lr", "1e30", "--schedule", "constant",
+  const Result r = run(small_run("misguided", {"--optimizer", "sgd", "--lr", "1e30", "--schedule", "constant",
                                             "--clip-norm", "0", "--check-finite", "--guided-alignment",
                                             "0.5"}));
   INFO(r.err);
   REQUIRE(r.code == 1);
   for (int step = 0; step < 40; ++step)
-    if (const std::string bundle = "guided/not-finite-" + std::to_string(step); exists(bundle)) {
+    if (const std::string bundle = "misguided/not-finite-" + std::to_string(step); exists(bundle)) {
       CHECK(json_text::parse(read_file(bundle + "/step.json"))["guided_alignment"] == 0.5);
       CHECK(run({"replay", bundle}).code == 0);
       return;

@@ -240,10 +240,10 @@ TEST_CASE("diff: files that do not fit the pairs are refused, and what was left 
                 "translator: short: has 2 lines, the pairs have 4: a translation of each is needed, or an "
                 "empty line\n"));
   write_file("first.tsv", "one\tx\ntwo\tun\nthree\tder\nfour\tdeux\n");
-  write_file("plain", "x\nun\nder\ndeux\n");
+  write_file("without", "x\nun\nder\ndeux\n");
   write_file("marked", "\xEF\xBB\xBFx\nun\nder\ndeux\n");
-  CHECK(run({"diff", "marked", "plain", "first.tsv"}).out.substr(std::strlen("A: marked")) ==
-        run({"diff", "plain", "plain", "first.tsv"}).out.substr(std::strlen("A: plain")));
+  CHECK(run({"diff", "marked", "without", "first.tsv"}).out.substr(std::strlen("A: marked")) ==
+        run({"diff", "without", "without", "first.tsv"}).out.substr(std::strlen("A: without")));
   write_file("latin", "x\nun\n\nna\xEFve\n");
   CHECK(run({"diff", "latin", "said", "holes.tsv"})
             .says("translator: latin:4: byte 3 (0xef) is not valid UTF-8\n"));

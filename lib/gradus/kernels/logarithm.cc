@@ -101,7 +101,7 @@ void kl_div(LossPart what, const T* x, const T* t, T* y, int64_t n) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const V zero = hn::Zero(d), one = hn::Set(d, 1);
-  const auto unless_zero = [&](V b, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Ne(b, zero), v); };
+  const auto unless_zero = [&](V b, V v) HWY_ATTR { return hn::IfThenZeroElse(hn::Eq(b, zero), v); };
   const auto term = [&](V a, V b) HWY_ATTR { return unless_zero(b, hn::Mul(b, hn::Sub(log_lanes(d, b), a))); };
   const auto dx = [&](V, V b) HWY_ATTR { return unless_zero(b, hn::Neg(b)); };
   const auto dt = [&](V a, V b) HWY_ATTR { return unless_zero(b, hn::Add(log_lanes(d, b), hn::Sub(one, a))); };
