@@ -101,10 +101,10 @@ void kl_div(LossPart what, const T* x, const T* t, T* y, int64_t n) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const V zero = hn::Zero(d), one = hn::Set(d, 1);
-  const auto unless_zero = [&](V b, V v) HWY_ATTR { return hn::IfThenZeroElse(hn::Eq(b, zero), v); };
-  const auto term = [&](V a, V b) HWY_ATTR { return unless_zero(b, hn::Mul(b, hn::Sub(log_lanes(d, b), a))); };
-  const auto dx = [&](V, V b) HWY_ATTR { return unless_zero(b, hn::Neg(b)); };
-  const auto dt = [&](V a, V b) HWY_ATTR { return unless_zero(b, hn::Add(log_lanes(d, b), hn::Sub(one, a))); };
+  const auto if_above = [&](V b, V v) HWY_ATTR { return hn::IfThenZeroElse(hn::Le(b, zero), v); };
+  const auto term = [&](V a, V b) HWY_ATTR { return if_above(b, hn::Mul(b, hn::Sub(log_lanes(d, b), a))); };
+  const auto dx = [&](V, V b) HWY_ATTR { return if_above(b, hn::Neg(b)); };
+  const auto dt = [&](V a, V b) HWY_ATTR { return if_above(b, hn::Add(log_lanes(d, b), hn::Sub(one, a))); };
   loss_part(what, term, dx, dt, x, t, y, n);
 }
 
