@@ -67,9 +67,21 @@ std::string settings_of(const TrainCommand& o, size_t pairs) {
           : fmt::format("case {}, {} pieces of kind {}, {}; ", o.model.letter_case,
                         o.subword_size ? std::to_string(o.subword_size) : "as many as the data give",
                         o.model.subwords, o.model.subword_model);
+  // Only what is not so by default, so that races of before go on.
+  std::string elsewhere;
+  auto also = [&](const char* what, const std::string& value) {
+    if (!value.empty()) elsewhere += fmt::format(", {} {}", what, value);
+  };
+  also("target", o.data.target);
+  also("validated on", o.data.valid + o.data.valid_source);
+  also("and", o.data.valid_target);
+  if (o.data.read.swap_columns) elsewhere += ", swapped";
+  if (o.data.read.max_length != 50 && !o.data.embedded())
+    also("at most", fmt::format("{} words", o.data.read.max_length));
   return fmt::format("data {}, {} pairs; {}{}; batch {}, lr {}, epochs {}, minutes {}, threads {}", given,
                      pairs, text, model, o.train.batch_size, o.train.lr, o.train.epochs, o.train.max_minutes,
-                     o.train.threads);
+                     o.train.threads) +
+         elsewhere;
 }
 
 std::optional<RaceRun> finished_run(const Entry& e) {

@@ -167,6 +167,7 @@ Data load_data(const DataOptions& options) {
     ParallelData valid = read(options.valid, options.valid_source, options.valid_target, options.read);
     data.valid = std::move(valid.pairs);
     report(valid.report);
+    if (data.valid.empty()) throw InputError(valid.report.name, 0, "has no usable sentence pairs");
   } else {
     data.valid = hold_out(data.train);
     drop_sources_of(data.valid, others);

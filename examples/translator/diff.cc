@@ -125,7 +125,7 @@ WordCounts training_frequencies(const DiffCommand& o, bool lowercase) {
   ReadOptions read = o.given.read;
   read.multi_reference = read.strict = false;
   std::vector<std::string> targets;
-  for (SentencePair& p : read_pairs(o.train, read).pairs) targets.push_back(std::move(p.target_text));
+  for (SentencePair& p : read_usable_pairs(o.train, read)) targets.push_back(std::move(p.target_text));
   return count_words(targets, lowercase);
 }
 
@@ -138,6 +138,7 @@ Diff diff(const DiffCommand& o) {
     if (system->model()) models.push_back(system->model());
   GivenPairs given = read_given_pairs(o.given, models);
   Diff out;
+  out.bad = given.bad;
   out.a = o.a;
   out.b = o.b;
   // Files first: one that does not fit is said before a model translates for minutes.

@@ -32,6 +32,7 @@ struct DiffWords {
 struct Diff {
   std::string a, b;  ///< models' directories, or files
   std::vector<SentencePair> pairs;
+  int64_t bad = 0;  ///< lines that were left out since something is wrong with them
   std::vector<std::vector<std::string>> references;
   std::vector<std::string> a_says, b_says;             ///< translations of each pair's source
   std::vector<PairedScores> scores;                    ///< of the usual metrics

@@ -84,7 +84,7 @@ int run(DiffCommand& o) {
   } else {
     print_whole(utf8::printable_lines(text_of(d)));
   }
-  return 0;
+  return d.bad > 0 ? 1 : 0;
 }
 
 }  // namespace translator

@@ -49,16 +49,6 @@ Texts read_texts(const DoctorCommand& o) {
   return out;
 }
 
-// What is read is never written.
-void must_not_overwrite(const DoctorCommand& o) {
-  for (const std::string& out : {o.clean, o.clean + ".rejected"})
-    for (const std::string& in : {o.pairs, o.target, o.valid, o.test}) {
-      std::error_code ignored;
-      if (in == out || std::filesystem::equivalent(in, out, ignored))
-        throw UsageError("--clean: " + out + " is what is read: name another file");
-    }
-}
-
 std::vector<doctor::Doubted> least_believed(const std::string& directory,
                                             const std::vector<SentencePair>& pairs, int threads) {
   const Model model = Model::load(directory);
@@ -91,7 +81,9 @@ std::vector<doctor::Doubted> least_believed(const std::string& directory,
 // Exit status 1: there are lines that are worth leaving out, or the sides do not go together at all.
 int run(DoctorCommand& o) {
   apply(o.common);
-  if (!o.clean.empty()) must_not_overwrite(o);
+  if (!o.clean.empty())
+    for (const std::string& out : {o.clean, o.clean + ".rejected"})
+      must_not_overwrite("--clean", out, {o.pairs, o.target, o.valid, o.test});
   constexpr int64_t kStages = 6;
   int64_t done = 0;
   Progress bar("reading", kStages, {.delay_seconds = 2});
@@ -104,7 +96,7 @@ int run(DoctorCommand& o) {
   if (data.train.empty()) throw InputError(texts.data.report.name, 0, "has no usable sentence pairs");
   doctor::ExamineOptions options{.max_words = o.max_length, .on_stage = stage};
   for (const std::string& path : {o.valid, o.test})
-    if (!path.empty()) options.held_out.push_back({path, read_pairs(path, o.read).pairs});
+    if (!path.empty()) options.held_out.push_back({path, read_usable_pairs(path, o.read)});
   gradus::ThreadPool pool(o.common.threads);
   // What pairs tell, and what is learnt of their text: two threads' work, neither of which needs the other.
   TrainCommand defaults;
@@ -112,13 +104,19 @@ int run(DoctorCommand& o) {
   defaults.train.quiet = true;
   defaults.data.data = texts.data.report.name;
   fill_text_defaults(defaults);
-  fill_defaults(defaults, data);
+  Data learnt{.train = {}, .valid = {}};  // what train takes
+  std::copy_if(data.train.begin(), data.train.end(), std::back_inserter(learnt.train),
+               [&](const SentencePair& pair) { return !too_long(pair, o.max_length); });
+  if (learnt.train.empty())
+    throw InputError(texts.data.report.name, 0,
+                     fmt::format("has no pair within --max-length {}", o.max_length));
+  fill_defaults(defaults, learnt);
   doctor::Examination found;
   LearntText text;
   gradus::ThreadPool both(std::min(2, o.common.threads));
   both.run([&](int worker) {
     if (worker == 0) found = examine(data.train, pool, options);
-    if (worker == both.size() - 1) text = learn_text(defaults, data);
+    if (worker == both.size() - 1) text = learn_text(defaults, learnt);
   });
   doctor::Report report{.name = texts.data.report.name,
                         .lines = texts.data.report.lines,
@@ -134,7 +132,7 @@ int run(DoctorCommand& o) {
     write_file(o.clean, cleaned.kept);
   }
   if (!o.model.empty()) report.doubted = least_believed(o.model, data.train, o.common.threads);
-  report.outlook = doctor::look_ahead(defaults, data, text, o.seconds, stage);
+  report.outlook = doctor::look_ahead(defaults, learnt, text, o.seconds, stage);
   bar.finish();
   print_whole(o.json ? report.json() : report.text(terminal_style(1).width));
   return report.left_out() > 0 || found.hopeless ? 1 : 0;

@@ -193,6 +193,10 @@ void show(const Evaluation& e, const std::vector<Score>& scores, const std::vect
 int run(EvaluateCommand& o) {
   apply(o.common);
   if (o.given.pairs.empty() && !o.embedded) throw UsageError("evaluate needs a file of pairs, or --embedded");
+  must_not_overwrite("--hypotheses", o.hypotheses, {o.given.pairs, o.given.target, o.alignments});
+  must_not_overwrite("--references", o.references, {o.given.pairs, o.given.target, o.alignments});
+  if (!o.hypotheses.empty() && o.hypotheses == o.references)
+    throw UsageError("--hypotheses and --references name one file: " + o.references);
   Ensemble ensemble(o.model, space_named(o.ensemble), o.int8);
   if (o.least_mass) ensemble.use_shortlist(*o.least_mass);
   const Model& model = ensemble.first();
@@ -234,7 +238,7 @@ int run(EvaluateCommand& o) {
   for (const auto& one : all.references) references.push_back(fmt::format("{}", fmt::join(one, "\t")));
   if (!o.hypotheses.empty()) write_file(o.hypotheses, line_by_line(all.hypotheses, given));
   if (!o.references.empty()) write_file(o.references, line_by_line(references, given));
-  return 0;
+  return given.bad > 0 ? 1 : 0;
 }
 
 }  // namespace translator

@@ -64,9 +64,19 @@ void make_directory(const std::string& path) {
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(path, 0, std::string("cannot be read: ") + std::strerror(errno));
+  if (std::error_code no; std::filesystem::is_directory(path, no)) throw InputError(path, 0, "is a directory");
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (file.bad()) throw InputError(path, 0, "cannot be read");
   return text;
+}
+
+void must_not_overwrite(const std::string& option, const std::string& out,
+                        const std::vector<std::string>& read) {
+  for (const std::string& in : read) {
+    std::error_code ignored;
+    if (!out.empty() && (in == out || std::filesystem::equivalent(in, out, ignored)))
+      throw UsageError(option + ": " + out + " is what is read: name another file");
+  }
 }
 
 void print_whole(const std::string& text) {

@@ -19,6 +19,10 @@ void make_directory(const std::string& path);
 /// @throws InputError.
 std::string read_file(const std::string& path);
 
+/// What is read is never written. @param option That names `out`, for people. @throws UsageError where it is.
+void must_not_overwrite(const std::string& option, const std::string& out,
+                        const std::vector<std::string>& read);
+
 /// A long text to standard output, whatever signals come in between. @throws std::runtime_error that says why
 /// not.
 void print_whole(const std::string& text);

@@ -265,6 +265,7 @@ class Translator {
   // The sentences of a line stand as they stood, with a space where the source's script has none between them.
   void add_to_paragraph(const Waiting& line, const std::vector<Translation>& found) {
     const bool said = !line.source.pieces.empty() && !found.empty();
+    if (line.begins_line) paragraph_ += line.text.substr(0, line.text.find_first_not_of(" \t"));
     if (said) paragraph_ += model_.writes.join(found[0].tokens);
     paragraph_ += said && line.space.empty() && !line.ends_line ? " " : line.space;
     tell_incomplete(line, found);

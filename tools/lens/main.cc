@@ -196,14 +196,16 @@ void add_check(const Command& app, int& code) {
   Command c =
       app.add_command("check", "Gradients beside finite differences, and what kind of mistake is in them");
   auto op = c.option("op", o->names, "Operations by name (default: list them)");
-  c.flag("--all", o->all, "All of them");
-  c.flag("--reference", o->reference, "The composed twin instead of the fused operation");
+  auto all = c.flag("--all", o->all, "All of them");
+  auto reference = c.flag("--reference", o->reference, "The composed twin instead of the fused operation");
   auto page = add_check_page(c);
   auto log = std::make_shared<std::string>();
   c.option("--from", *log,
            "The page of what a program of yours checked: LENS_CHECK_LOG=FILE ./program wrote it")
       .type_name("FILE")
-      .excludes(op);
+      .excludes(op)
+      .excludes(all)
+      .excludes(reference);
   c.callback([=, &code] {
     if (!log->empty()) code = lens::check_page(*log, page->empty() ? "check.html" : *page);
     else code = lens::with_check_page(*page, [&] { return lens::check_command(*o); });
@@ -356,5 +358,6 @@ int main(int argc, char** argv) {
   } catch (const std::exception& e) {
     return failed(e.what(), 1);
   }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) return failed("standard output cannot be written", 1);
   return code;
 }

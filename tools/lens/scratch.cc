@@ -38,7 +38,7 @@ void enter(Entry (&all)[N], const std::string& path) {
 }
 
 void clean_up(int signal) {
-  if (pid_t running = child; running > 0) kill(running, SIGKILL);
+  end_child();
   for (const Entry& e : files)
     if (e.used) unlink(e.path);
   for (const Entry& e : folders)
@@ -50,6 +50,10 @@ void clean_up(int signal) {
 }  // namespace
 
 void ends_with_us(pid_t started) { child = started; }
+
+void end_child() {
+  if (pid_t running = child; running > 0) kill(running, SIGKILL);
+}
 
 Scratch::Scratch() {
   std::error_code none;

@@ -26,5 +26,7 @@ class Scratch {
 
 /// A program that was started: what ends this one ends it, too, while a Scratch is there. 0: none any more.
 void ends_with_us(pid_t child);
+/// Ends that program now. Signal handlers may call it.
+void end_child();
 
 }  // namespace lens

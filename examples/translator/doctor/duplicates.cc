@@ -41,10 +41,12 @@ void for_each_variant(const Folded& folded, F&& f) {
 
 }  // namespace
 
-void find_duplicates(const FoldedPairs& folded, const std::vector<SentencePair>& pairs, Findings& out) {
+void find_duplicates(const FoldedPairs& folded, const std::vector<SentencePair>& pairs,
+                     const std::vector<bool>& damaged, Findings& out) {
   std::unordered_map<uint64_t, size_t> first;
   first.reserve(folded.size());
   for (size_t i = 0; i < folded.size(); ++i) {
+    if (damaged[i]) continue;  // it goes anyhow, and a good copy of it shall stay
     const auto& [at, is_new] = first.emplace(hash_of(folded.target[i].text, folded.source[i].hash()), i);
     if (is_new || folded.source[i].text.empty()) continue;
     const SentencePair &a = pairs[at->second], &b = pairs[i];

@@ -16,7 +16,8 @@ struct FoldedPairs {
 };
 
 /// Pairs whose folded sides an earlier pair has, as hashes of 64 bits tell.
-void find_duplicates(const FoldedPairs& folded, const std::vector<SentencePair>& pairs, Findings& out);
+void find_duplicates(const FoldedPairs& folded, const std::vector<SentencePair>& pairs,
+                     const std::vector<bool>& damaged, Findings& out);
 
 /// Pairs with a side that a held-out pair has: then a score of that data measures memory. And, as near, those
 /// whose source of five words or more is one word away from a held-out one: one word more, less, or another.

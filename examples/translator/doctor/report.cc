@@ -229,6 +229,7 @@ Cleaned clean(const Report& report, const std::vector<std::string_view>& texts) 
     std::string out;
     for (const auto& file : files) {
       std::string side(file.at(i));
+      if (i == 0 && side.starts_with("\xEF\xBB\xBF")) side.erase(0, 3);
       if (side.ends_with('\r')) side.pop_back();
       std::replace(side.begin(), side.end(), '\t', ' ');
       out += (&file == &files.front() ? "" : "\t") + side;

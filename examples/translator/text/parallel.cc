@@ -1,11 +1,13 @@
 #include <translator/text/parallel.h>
 
 #include <common/error.h>
-#include <translator/text/tokenizer.h>
+#include <common/tell.h>
 #include <common/utf8.h>
+#include <translator/text/tokenizer.h>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -125,11 +127,7 @@ struct Collector {
 
     const auto source_length = static_cast<int64_t>(pair.source.size());
     const auto target_length = static_cast<int64_t>(pair.target.size());
-    // A line without a space is one word, and may be thousands of pieces.
-    constexpr int64_t kWordBytes = 100;
-    const auto bytes = static_cast<int64_t>(std::max(pair.source_text.size(), pair.target_text.size()));
-    if (options.max_length > 0 && (std::max(source_length, target_length) > options.max_length ||
-                                   bytes > kWordBytes * options.max_length)) {
+    if (options.max_length > 0 && too_long(pair, options.max_length)) {
       ++data.report.too_long;
       return;
     }
@@ -158,6 +156,14 @@ std::string ReadReport::summary() const {
   return out;
 }
 
+bool too_long(const SentencePair& pair, int64_t max_length) {
+  const size_t words = std::max(pair.source.size(), pair.target.size()),
+               bytes = std::max(pair.source_text.size(), pair.target_text.size());
+  constexpr size_t kWordBytes = 100;
+  const size_t of_bytes = (bytes + kWordBytes - 1) / kWordBytes;
+  return static_cast<int64_t>(std::max(words, of_bytes)) > max_length;
+}
+
 ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOptions& options) {
   Lines lines(in, name);
   Collector collector{options, {.report = {.name = name}}};
@@ -184,6 +190,13 @@ ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOpt
 ParallelData read_pairs(const std::string& path, const ReadOptions& options) {
   Input input(path);
   return read_pairs(input.stream(), input.name(), options);
+}
+
+std::vector<SentencePair> read_usable_pairs(const std::string& path, const ReadOptions& options) {
+  ParallelData data = read_pairs(path, options);
+  if (data.pairs.empty()) throw InputError(data.report.name, 0, "has no usable sentence pairs");
+  if (data.report.bad > 0) tell("{}\n", data.report.summary());
+  return std::move(data.pairs);
 }
 
 ParallelData read_pairs(std::istream& source, const std::string& source_name, std::istream& target,

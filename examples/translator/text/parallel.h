@@ -59,6 +59,10 @@ struct ParallelData {
   ReadReport report = {};
 };
 
+/// Whether a side has more words than so many, or 100 times as many bytes: a line without a space is one word, and
+/// may be thousands of pieces.
+bool too_long(const SentencePair& pair, int64_t max_length);
+
 /// Reads `source TAB target` lines; `-` is standard input. Columns beyond the second are left alone, but that
 /// a third one of Moses links becomes the pair's alignment, or, with `multi_reference`, that they are further
 /// targets, as many as a line has (an empty column is none). CRLF, a BOM and a last line without a line end
@@ -68,6 +72,9 @@ struct ParallelData {
 /// as InputError: "pairs.tsv:17: no tab between source and target". Also throws InputError when the file
 /// cannot be read or is UTF-16.
 ParallelData read_pairs(const std::string& path, const ReadOptions& options = {});
+/// The pairs of a file that has some; stderr is told of bad lines. @throws InputError as read_pairs, and
+/// where there are none.
+std::vector<SentencePair> read_usable_pairs(const std::string& path, const ReadOptions& options);
 ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOptions& options = {});
 
 /// Reads two files line by line, line n of one the translation of line n of the other; one of them may be

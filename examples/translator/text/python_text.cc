@@ -10,9 +10,10 @@ bool has_case(char32_t c) { return utf8::to_lower(c) != c || utf8::to_upper(c) !
 // Whether a letter with case stands next to code[at] in the direction of `step`, apostrophes and accents not
 // counted.
 bool beside_letter(const std::u32string& code, size_t at, size_t step) {
-  constexpr std::u32string_view kIgnored = U"'.:^`\u00A8\u00AD\u00B4\u00B7\u2018\u2019";
+  constexpr std::u32string_view kIgnored = U"'.:^`\u00A8\u00B4\u00B7\u2018\u2019";
   for (at += step; at < code.size(); at += step) {  // below 0 it is beyond the end
-    if (kIgnored.find(code[at]) == kIgnored.npos && !utf8::is_mark(code[at])) return has_case(code[at]);
+    if (kIgnored.find(code[at]) == kIgnored.npos && !utf8::is_mark(code[at]) && !utf8::is_format(code[at]))
+      return has_case(code[at]);
   }
   return false;
 }

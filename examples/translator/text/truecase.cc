@@ -53,7 +53,9 @@ std::string Truecaser::fold(const std::string& sentence) const {
     if (!capitals && !kept_.contains(lower_case(word))) code[begin] = utf8::to_lower(code[begin]);
     break;
   }
-  return utf8::encode(code);
+  // Only what capitals at the beginning give back: not behind a digit ("3D Printing"), nor of a letter like İ.
+  std::string out = utf8::encode(code);
+  return utf8::capitalize(out) == sentence ? out : sentence;
 }
 
 std::string Truecaser::text() const {

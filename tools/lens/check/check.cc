@@ -146,6 +146,8 @@ class Checker {
 
   int report(const Diagnosis& d, const std::vector<CheckInput>& inputs) {
     if (d.inputs.empty() && !d) return failed(name_of(d.mistake), sentence_case(d.sentence), "");
+    if (d.inputs.empty())
+      return failed("nothing to check", "No input holds floating numbers: does params() name all parts?", "");
     const InputDiagnosis* shown = nullptr;
     double worst = 0;
     size_t name_width = 0, shape_width = 0;

@@ -11,7 +11,7 @@ int diff(DiffOptions& o) {
   translator::apply(o.systems.common);
   const translator::Diff found = translator::diff(o.systems);
   write_page(o.out, "diff", to_json(found), fmt::format("{} sentences", found.pairs.size()));
-  return 0;
+  return found.bad > 0 ? 1 : 0;
 }
 
 }  // namespace lens

@@ -190,7 +190,8 @@ bool build_program(const fs::path& source, const fs::path& program, bool coloure
   std::vector<std::string> command(std::begin(kCompiler), std::end(kCompiler));
   if (const char* other = std::getenv("CXX"); other && *other) {  // words, as make reads them
     std::istringstream words(other);
-    command.assign(std::istream_iterator<std::string>(words), {});
+    const std::vector<std::string> theirs(std::istream_iterator<std::string>(words), {});
+    if (!theirs.empty()) command = theirs;
   }
   if (!can_run(command[0]))
     throw std::runtime_error(

@@ -38,6 +38,8 @@ const Cause kCauses[] = {
     {"expected .{0,3};|expected .{0,3}\\)|expected .{0,3}\\}|expected (primary-)?expression",
      "Look at the end of the line before, too: a ;, a ) or a } may be missing there."}};
 
+constexpr size_t kLongest = 4000;  // of a line and of a message: std::regex recurses for each character
+
 std::string cause_of(const std::string& error) {
   for (const Cause& c : kCauses)
     if (std::regex_search(error, std::regex(c.pattern))) return c.text;
@@ -54,6 +56,7 @@ std::string first_error(const std::string& messages, const std::string& file) {
   int errors = 0;
   bool taking = false;
   for (std::string line; std::getline(in, line);) {
+    if (line.size() > kLongest) line.resize(kLongest);
     const std::string text = without_colours(line);
     std::smatch parts;
     const bool start = std::regex_match(text, parts, begins);
@@ -65,7 +68,7 @@ std::string first_error(const std::string& messages, const std::string& file) {
     }
     if (!taking) continue;
     shown += line + '\n';
-    plain += text + ' ';
+    if (plain.size() < kLongest) plain += text + ' ';
   }
   if (shown.empty()) return "";
   if (errors > 1) shown += fmt::format("({} more, most of them because of this one)\n", errors - 1);

@@ -57,13 +57,19 @@ Course::Course(const std::string& k) : kind(k) {
     if (line.empty() || line[0] == '#' || space == std::string::npos) continue;
     Unit unit;
     unit.name = line.substr(0, space);
-    unit.number = std::stoi(unit.name);
+    auto digit = [&](size_t i) { return i < unit.name.size() && unit.name[i] >= '0' && unit.name[i] <= '9'; };
+    if (!digit(0) || !digit(1) || unit.name.size() < 4 || unit.name[2] != '-')
+      gradus::fail("lens", (root / "list.txt").string() + ": no chapter has this name: " + unit.name);
+    unit.number = std::stoi(unit.name.substr(0, 2));
     unit.diagnosis = line.substr(line.find_first_not_of(" \t", space));
     unit.folder = root / unit.name;
     std::string text = read_text(unit.folder / "text.md");
+    if (!text.starts_with("# "))
+      gradus::fail("lens", (unit.folder / "text.md").string() + ": begins without a heading");
     unit.title = text.substr(2, text.find('\n') - 2);
     units_.push_back(unit);
   }
+  if (units_.empty()) gradus::fail("lens", (root / "list.txt").string() + ": names no chapter");
 }
 
 const Unit& Course::find(const std::string& what) const {

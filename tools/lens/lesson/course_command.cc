@@ -112,7 +112,10 @@ class Keys {
  public:
   Keys() : is_terminal_(isatty(0) == 1) {
     struct sigaction action = {};
-    action.sa_handler = [](int) { stopped = 1; };
+    action.sa_handler = [](int) {
+      stopped = 1;
+      end_child();
+    };
     for (int s : {SIGINT, SIGTERM, SIGHUP}) sigaction(s, &action, nullptr);
     if (!is_terminal_ || tcgetattr(0, &before_) != 0) return;
     termios raw = before_;
@@ -294,7 +297,7 @@ class Labs : public Desk {
         why_ended(run_program({program.string()}, nullptr, options_.time_limit), options_.time_limit);
     if (!why.empty()) say("✗ " + why, Tone::bad);
     say(fmt::format("Mend the file, then: {} lab verify {}", lens::program(), unit.number), Tone::quiet);
-    return 0;
+    return why.empty() ? 0 : 1;
   }
 
   int verify(const Unit& unit) const {

@@ -27,6 +27,7 @@ int serve(const ServeOptions& o) {
     // Whoever closed stdout is served all the same.
     for (const std::string& address : addresses) std::fputs((address + "\n").c_str(), stdout);
     std::fflush(stdout);
+    std::clearerr(stdout);  // it serves on where nobody reads that
   });
   return 0;
 }

@@ -144,6 +144,8 @@ class Server : public httplib::Server {
                          {"Cross-Origin-Opener-Policy", "same-origin"},
                          {"Cache-Control", "no-store"}});
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      // Parts of an answer, each as often as is asked, would have no bound; HTTP lets a server give the whole.
+      const_cast<httplib::Request&>(request).ranges.clear();
       if (answered(response, [&] { admit(request, names_); })) return HandlerResponse::Unhandled;
       if (response.status == 405) response.set_header("Allow", allowed_method(request.path));
       return HandlerResponse::Handled;
@@ -155,7 +157,10 @@ class Server : public httplib::Server {
       if (response.status == 400)
         refuse(response, why.status, why.what());
       else
-        refuse(response, response.status, response.status == 413 ? "the request is too large" : why.what());
+        refuse(response, response.status,
+               response.status == 413   ? "the request is too large"
+               : response.status == 414 ? "the address is too long: 8 KB at most"
+                                        : why.what());
     });
     set_routes();
   }
