@@ -124,6 +124,55 @@ TEST_CASE("doctor: two files, swapped columns, held-out pairs, a model") {
         model.at("least_believed").at(1).at("perplexity"));
 }
 
+TEST_CASE("doctor: what train leaves out as too long is told, and all else goes on") {
+  const std::string sound = "she sings\telle chante\nhe eats an apple\til mange une pomme\n";
+  std::string words, numbers;
+  for (int i = 0; i < 20000; ++i) words += "cat ", numbers += "1 ";
+  for (const std::string& line :
+       {std::string(66000, 'a') + "\tb", words + "\tchat", numbers + "\t" + words + "2"}) {
+    write_file("long.tsv", sound + line + "\n");
+    const Result r = run(quick({"long.tsv", "--json"}));
+    CAPTURE(r.err);
+    REQUIRE(r.code == 1);
+    const auto j = json_text::parse(r.out);
+    bool told = false;
+    for (const auto& f : j.at("findings"))
+      told = told || (f.at("kind") == "too-long" && f.at("lines").at(0) == 3);
+    CHECK(told);
+  }
+  write_file("all-long.tsv", words + "\tchat\n");
+  CHECK(run(quick({"all-long.tsv"})).says("all-long.tsv: has no pair within --max-length 50\n"));
+}
+
+TEST_CASE("doctor: a word longer than SentencePiece takes teaches no pieces, and the limit is told") {
+  write_file("long-word.tsv", "she sings\telle chante\nhe eats an apple\til mange\n" +
+                                  std::string(66000, 'a') + "\tb\n");
+  const Result r = run(quick({"long-word.tsv", "--max-length", "100000"}));
+  CAPTURE(r.err);
+  CHECK(r.code == 2);
+  CHECK(r.says("a sentence has 66000 pieces; 5000 at most are taken; a smaller --max-length leaves such pairs out"));
+}
+
+TEST_CASE("doctor --clean keeps the good copy of a damaged pair, and no BOM in the middle of a line") {
+  const std::string damaged = "she sings \xEF\xBF\xBD\telle chante\n";
+  write_file("twice.tsv", damaged + "he eats an apple\til mange une pomme\nShe sings\telle chante\n");
+  CHECK(run(quick({"twice.tsv", "--clean", "twice.good"})).code == 1);
+  CHECK(read_file("twice.good") == "he eats an apple\til mange une pomme\nShe sings\telle chante\n");
+  write_file("bom.en", "\xEF\xBB\xBFshe sings\n");
+  write_file("bom.fr", "\xEF\xBB\xBF" "elle chante\n");
+  run(quick({"--source", "bom.en", "--target", "bom.fr", "--clean", "bom.good"}));
+  CHECK(read_file("bom.good") == "she sings\telle chante\n");
+}
+
+TEST_CASE("a file of pairs without one is an error wherever one is named") {
+  write_file("tabless.txt", "she sings\nhe eats\n");
+  write_file("few-sound.tsv", "she sings\telle chante\nhe eats an apple\til mange une pomme\n");
+  const std::string none = "translator: tabless.txt: has no usable sentence pairs\n";
+  CHECK(run(quick({"few-sound.tsv", "--valid", "tabless.txt"})).says(none));
+  CHECK(run({"train", "--data", "few-sound.tsv", "--valid", "tabless.txt", "--out", "never"}).says(none));
+  CHECK(run({"diff", trained_model(), trained_model(), "few-sound.tsv", "--train", "tabless.txt"}).says(none));
+}
+
 TEST_CASE("doctor: wrong usage and files that are none") {
   CHECK(run({"doctor"}).code == 2);
   CHECK(run({"doctor"}).says("translator: doctor: name a file of pairs, or --source and --target\n"));

@@ -67,6 +67,20 @@ TEST_CASE("from corpus to BLEU: evaluate prints loss, BLEU, exact match, and AER
   CHECK(count(r.out, "in the model's spelling") == 0);
 }
 
+TEST_CASE("evaluate writes over nothing that it reads, and ends with 1 where lines are bad") {
+  write_file("over.tsv", "she sings\telle chante\nno tab\n");
+  for (const char* option : {"--hypotheses", "--references"}) {
+    const Result r = run({"evaluate", trained_model(), "over.tsv", option, "./over.tsv"});
+    CHECK(r.code == 2);
+    CHECK(r.err ==
+          "translator: " + std::string(option) + ": ./over.tsv is what is read: name another file\n");
+  }
+  CHECK(run({"evaluate", trained_model(), "over.tsv", "--hypotheses", "both", "--references", "both"}).code == 2);
+  CHECK(read_file("over.tsv") == "she sings\telle chante\nno tab\n");
+  CHECK(run({"evaluate", trained_model(), "over.tsv"}).code == 1);
+  CHECK(run({"diff", trained_model(), trained_model(), "over.tsv"}).code == 1);
+}
+
 TEST_CASE("evaluate --json is one object with the table's figures") {
   test_pairs();
   Result r = run({"evaluate", trained_model(), "test.tsv", "--json", "--alignments", "test.links",

@@ -49,6 +49,9 @@ def alive(server, what):
 
 
 def good_requests(server):
+    ranges = b'Range: bytes=' + b'0-,' * 200 + b'0-'
+    answer = server.raw(request('GET / HTTP/1.1', ranges.decode(), 'Connection: close', server=server))
+    check(status_of(answer) == 200 and len(answer) < 1_000_000, 'parts of an answer are not given: %s, %d bytes' % (status_of(answer), len(answer)))
     status, headers, page = server.ask('GET', '/')
     check(status == 200 and headers['Content-Type'].startswith('text/html') and b'<title>lens serve</title>' in page, 'the page')
     for name, value in (('X-Content-Type-Options', 'nosniff'), ('X-Frame-Options', 'DENY'), ('Referrer-Policy', 'no-referrer'),

@@ -90,3 +90,11 @@ TEST_CASE("compile errors: as a learner meets them") {
   CHECK_MESSAGE(whole.says("a whole tensor of the engine"), whole.out);
   CHECK_MESSAGE(with("dx[i] += dy_[i]").says("may be missing there"), "a semicolon");
 }
+
+TEST_CASE("the first error of a compiler: messages of any length") {
+  const std::string head = "mine/05.cc:3:2: error: ", letters(200000, 'x');
+  CHECK(first_error(head + letters + "\n    3 | code\n", "mine/05.cc").starts_with(head + "xxx"));
+  std::string lines = head + "static assertion failed\n";
+  for (int i = 0; i < 5000; ++i) lines += "    a line of what the compiler shows of the code\n";
+  CHECK(first_error(lines, "mine/05.cc").starts_with(head));
+}

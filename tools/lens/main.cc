@@ -201,7 +201,7 @@ void add_check(const Command& app, int& code) {
   auto page = add_check_page(c);
   auto log = std::make_shared<std::string>();
   c.option("--from", *log,
-           "The page of what a program of yours checked: LENS_CHECK_LOG=FILE ./program wrote it")
+           "The page of what a program of yours checked: LENS_CHECK_LOG=FILE ./program adds to it")
       .type_name("FILE")
       .excludes(op)
       .excludes(all)

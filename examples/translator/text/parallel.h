@@ -59,8 +59,8 @@ struct ParallelData {
   ReadReport report = {};
 };
 
-/// Whether a side has more words than so many, or 100 times as many bytes: a line without a space is one word, and
-/// may be thousands of pieces.
+/// Whether a side has more words than so many, or 100 times as many bytes: a line without a space is one word,
+/// and may be thousands of pieces.
 bool too_long(const SentencePair& pair, int64_t max_length);
 
 /// Reads `source TAB target` lines; `-` is standard input. Columns beyond the second are left alone, but that

@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 std::string read_text(const fs::path& path) {
   std::ifstream in(path);
-  if (!in) gradus::fail("lens", path.string() + " cannot be read");
+  std::error_code no;
+  if (!in || fs::is_directory(path, no)) gradus::fail("lens", path.string() + " cannot be read");
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
