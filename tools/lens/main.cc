@@ -122,7 +122,7 @@ void add_flow(const Command& app, int& code) {
            "Model directory, and a sentence to show it on (default: fresh networks on random words)")
       .expected(0, 2)
       .type_name("[MODEL [SENTENCE]]");
-  c.option("-t,--target", o->target, "What the model should say (default: what it says)");
+  auto target = c.option("-t,--target", o->target, "What the model should say (default: what it says)");
   auto small = c.flag("--transformer", o->transformer,
                       "In place of a model directory: the small Transformer that comes with lens");
   add_pieces(c, o);
@@ -133,11 +133,11 @@ void add_flow(const Command& app, int& code) {
   c.option("--vs", o->versus, "A model trained without attention, to compare with")
       .type_name("DIR")
       .excludes(depth);
-  c.option("--cell", o->cell, "Of fresh networks: rnn, gru, lstm, ...")
+  auto cell = c.option("--cell", o->cell, "Of fresh networks: rnn, gru, lstm, ...")
       .one_of(gradus::nn::cell_names())
       .show_default()
       .excludes(depth);
-  c.flag("--bidirectional", o->bidirectional, "Of fresh networks: read both ways").excludes(depth);
+  auto both = c.flag("--bidirectional", o->bidirectional, "Of fresh networks: read both ways").excludes(depth);
   c.option(
        "--init", o->init,
        "How fresh networks start. lecun: weights N(0, 1/fan_in), biases 0; glorot: U(-a, a), a = sqrt(6 / "
@@ -174,6 +174,9 @@ void add_flow(const Command& app, int& code) {
     const bool two = words->size() == 2 && small.given() && std::filesystem::is_directory((*words)[1]);
     if (two || words->size() > 2)
       throw lens::UsageError("--transformer: it stands for a model of its own; a sentence alone goes with it");
+    if (words->empty() && target.given()) throw lens::UsageError("--target needs a model");
+    if (!words->empty() && (cell.given() || both.given()))
+      throw lens::UsageError("--cell and --bidirectional are of fresh networks; a model has its own");
     if (!words->empty()) o->model = (*words)[0];
     if (words->size() > 1) o->source = (*words)[1];
     if (!out.given()) o->out = std::string(o->depth ? "depth" : "flow") + (o->json ? ".json" : ".html");

@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "norms.h"
 #include "sentence/dissection.h"
+#include "sentence/sentence.h"
 
 namespace lens {
 namespace {
@@ -35,6 +36,9 @@ FlowGradients with_attention(const nn::Seq2Seq& network, const std::vector<int32
   BackwardOptions options{.keep = arrivals(r), .retain_graph = true};
   for (const Step& s : steps)
     options.keep.insert(options.keep.end(), {s.value_annotations, s.score_annotations});
+  double loss = 0;
+  for (const Step& s : steps) loss += s.loss.item();
+  require_same_loss(loss, d.network_loss(), "its attention is more than a softmax of scores and a mean");
   FlowGradients out{{}, empty_rows(r), empty_rows(r), empty_rows(r), {}};
   for (const Step& step : steps) {
     Gradients grads = backward(step.loss, options);

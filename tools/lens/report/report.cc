@@ -102,6 +102,9 @@ json thinned(const json& all, size_t& left_out) {
 }  // namespace
 
 json read_run(const std::string& directory) {
+  for (const char* name : {"train.log", "config.json"})
+    if (std::error_code no; fs::is_directory(fs::path(directory) / name, no))
+      throw translator::InputError((fs::path(directory) / name).string(), 0, "is a directory");
   std::ifstream log(fs::path(directory) / "train.log", std::ios::binary);
   if (!log) throw translator::InputError(directory, 0, "has no train.log: it is no run of `translator train`");
   std::ifstream config(fs::path(directory) / "config.json");
@@ -175,7 +178,7 @@ json read_run(const std::string& directory, std::istream& log, std::istream* con
 std::string explain_command(const std::string& directory, const std::string& source,
                             const std::string& reference, const std::string& out) {
   return fmt::format("{} explain {} {} --target {} --out {}", program(), shell_quoted(directory),
-                     shell_quoted(source), shell_quoted(reference), shell_quoted(out));
+                     shell_quoted((source.starts_with('-') ? " " : "") + source), shell_quoted(reference), shell_quoted(out));
 }
 
 json last_worst(const json& run) {

@@ -19,6 +19,7 @@ int report(const ReportOptions& o) {
   std::string stem = o.out == "-" ? "report" : out.stem().string();
   int64_t number = 0;
   bool possible = true;
+  int code = 0;  // 1: a gradient differs, or a sentence could not be explained
   for (const json& w : last_worst(run)) {
     std::string source = w.value("source", ""), reference = w.value("reference", "");
     std::string page = fmt::format("{}-worst-{}.html", stem, ++number);
@@ -33,15 +34,17 @@ int report(const ReportOptions& o) {
         sentence.out = (out.parent_path() / page).string();
         // A long sentence's page is large: fewer units of each vector keep it readable.
         if (std::count(source.begin(), source.end(), ' ') >= 12) sentence.units = 12;
-        explain(sentence);
+        code = std::max(code, explain(sentence));
         one["page"] = page;
       } catch (const translator::InputError& e) {  // too long a sentence: others may not be
         run["notes"].push_back(
             fmt::format("Sentence {} of the worst could not be explained: {}", number, e.what()));
+        code = 1;
         translator::tell("lens: {}\n", e.what());
       } catch (const gradus::Error& e) {  // no attention: no sentence can be explained
         possible = false;
         run["notes"].push_back(std::string("The worst sentences could not be explained: ") + e.message());
+        code = 1;
         translator::tell("lens: {}\n", e.message());
       }
     }
@@ -49,10 +52,10 @@ int report(const ReportOptions& o) {
   }
   if (o.text) {
     fmt::print("{}", report_text(run, translator::terminal_style(1)));
-    return 0;
+    return code;
   }
   write_page(o.out, "report", run, fmt::format("{} validations", run["validations"].size()));
-  return 0;
+  return code;
 }
 
 }  // namespace lens

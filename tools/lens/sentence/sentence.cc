@@ -190,17 +190,23 @@ std::vector<float> mean_weights(const Step& step) {
   return out;
 }
 
+void require_same_loss(double apart, double whole, const std::string& otherwise) {
+  if (!std::isfinite(apart) || !std::isfinite(whole))
+    fail("lens", fmt::format("the loss is {}: a weight is no finite number, or the target's probability is 0 in "
+                             "double precision; there is no gradient to look at",
+                             std::isfinite(apart) ? whole : apart));
+  if (!(std::abs(apart - whole) <= 1e-9 * std::max(1.0, std::abs(whole))))
+    fail("lens", fmt::format("taken apart, the model's loss is {:.12g}, in one piece {:.12g}: {}", apart, whole,
+                             otherwise));
+}
+
 SentenceTrace differentiate(const Dissection& d) {
   SentenceTrace trace;
   d.run(trace.reading, trace.steps);
   for (const Step& s : trace.steps) trace.loss += s.loss.item();
   trace.network_loss = d.network_loss();
-  if (!(std::abs(trace.loss - trace.network_loss) <= 1e-9 * std::max(1.0, std::abs(trace.network_loss))))
-    fail("lens",
-         fmt::format(
-             "taken apart, the model's loss is {:.12g}, in one piece {:.12g}: its attention is more than a "
-             "softmax of scores and a mean",
-             trace.loss, trace.network_loss));
+  require_same_loss(trace.loss, trace.network_loss,
+                    "its attention is more than a softmax of scores and a mean");
   trace.gradients.resize(trace.steps.size());
   for (size_t t = 0; t < trace.steps.size(); ++t) {
     trace.gradients[t] = differentiate_step(d, trace, t);

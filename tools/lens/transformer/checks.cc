@@ -17,8 +17,9 @@ using namespace gradus;
 // Numbers that are small within their grid are compared with this part of the largest number in it: a sum of
 // many terms of that size is not known better.
 constexpr double kFloor = 1e-4;
-// And with this part of the loss: its last digit, divided by a step of differences, is 10^-13 of it.
-constexpr double kOfLoss = 1e-7;
+// And with this part of the loss: its last digits, which logits of some size round away, divided by a step of
+// differences.
+constexpr double kOfLoss = 1e-6;
 // Scores are moved so much farther than other numbers: a softmax is smooth, and in a head that is sure of
 // itself small steps change nothing that a loss could show.
 constexpr double kScoreStep = 10;
@@ -132,7 +133,9 @@ struct Checks {
 
   std::vector<Compared> run(const Job& job) const {
     const Tensor& x = trace.run.parts[job.part][job.fields[0]].value();
-    const double step = job.fields[0] == kScores ? kScoreStep : 1;
+    // A unit direction over many numbers moves each of them by little.
+    const double many = std::max(1.0, 0.3 * std::sqrt(static_cast<double>(job.direction.size())));
+    const double step = job.fields[0] == kScores ? kScoreStep : many;
     std::map<double, std::vector<double>> known;  // by how far, for all steps at once
     std::vector<Compared> out;
     for (size_t t = 0; t < trace.steps.size(); ++t) {

@@ -9,6 +9,7 @@
 #include <gradus/ops.h>
 
 #include "norms.h"
+#include "sentence/sentence.h"
 
 namespace lens::transformer {
 namespace {
@@ -244,10 +245,7 @@ Trace differentiate(const Dissection& d) {
   trace.run = d.run();
   for (const Var& loss : trace.run.losses) trace.loss += loss.item();
   trace.network_loss = d.as_trained() ? d.network_loss() : std::nan("");
-  if (d.as_trained() &&
-      !(std::abs(trace.loss - trace.network_loss) <= 1e-9 * std::max(1.0, std::abs(trace.network_loss))))
-    fail("lens", fmt::format("taken apart, the Transformer's loss is {:.12g}, in one piece {:.12g}",
-                             trace.loss, trace.network_loss));
+  if (d.as_trained()) require_same_loss(trace.loss, trace.network_loss, "a part of it is not taken apart");
   for (size_t t = 0; t < trace.run.losses.size(); ++t) trace.steps.push_back(differentiate_step(d, trace, t));
   trace.shown = worst_step(trace.run);
   trace.spot = strongest(trace, trace.shown);
