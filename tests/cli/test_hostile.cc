@@ -106,14 +106,14 @@ TEST_CASE("sentences with control characters: trained on, evaluated, translated,
   write_file("few" + kHostile, kHostile + "she eats\t" + kHostile + "elle mange\n" + kHostile + "\n");
   Result evaluated =
       run({"evaluate", trained_model(), "few" + kHostile, "--hypotheses", "h", "--references", "r"});
-  CHECK(evaluated.code == 0);
+  CHECK(evaluated.code == 1);
   CHECK(count(evaluated.err, "1 bad") == 1);
   check_harmless(evaluated);
   CHECK(acts_on_terminal(read_file("h")) == "");
   CHECK(read_file("r") == kHostile + "elle mange\n\n");  // to compare with, byte for byte
 
   Result compared = run({"diff", trained_model(), "h", "few" + kHostile});
-  CHECK(compared.code == 0);
+  CHECK(compared.code == 1);
   check_harmless(compared);
   // What score writes is data again, byte for byte, but to a terminal.
   Result scored = run({"score", trained_model(), "few" + kHostile});

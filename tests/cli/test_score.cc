@@ -228,7 +228,7 @@ TEST_CASE("diff: files that do not fit the pairs are refused, and what was left 
   write_file("said", "x\nun\n\ndeux\r\n");
   write_file("short", "x\nun\n");
   Result r = run({"diff", "said", "said", "holes.tsv", "--json"});
-  CHECK(r.code == 0);
+  CHECK(r.code == 1);
   CHECK(r.says("holes.tsv:1: no tab between source and target\n"));
   auto sentences = json_text::parse(r.out).at("by_sentence");
   REQUIRE(sentences.size() == 2);
