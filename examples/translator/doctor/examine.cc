@@ -145,10 +145,13 @@ Examination examine(const std::vector<SentencePair>& pairs, gradus::ThreadPool& 
   look_at_all(pairs, pool, folded, out.findings);
   find_casing(folded, out.findings);
   for (size_t i = 0; i < pairs.size(); ++i)
-    if (too_long(pairs[i], o.max_words))
-      out.findings.push_back({Kind::too_long, i, fmt::format("{} words, {} bytes",
-                                 std::max(pairs[i].source.size(), pairs[i].target.size()),
-                                 std::max(pairs[i].source_text.size(), pairs[i].target_text.size()))});
+    if (too_long(pairs[i], o.max_words)) {
+      const size_t words = std::max(pairs[i].source.size(), pairs[i].target.size()),
+                   bytes = std::max(pairs[i].source_text.size(), pairs[i].target_text.size());
+      out.findings.push_back({Kind::too_long, i,
+                              static_cast<int64_t>(words) > o.max_words ? fmt::format("{} words", words)
+                                                                        : fmt::format("{} bytes", bytes)});
+    }
   stage("duplicates");
   find_duplicates(folded, pairs, left_out(out.findings, pairs.size()), out.findings);
   for (const HeldOut& held : o.held_out) {
