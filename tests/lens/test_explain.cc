@@ -373,3 +373,16 @@ TEST_CASE("errors are relative") {
   CHECK(std::abs(lens::exact_loss(z, 0) / std::exp(-60.0) - 1) < 1e-12);
   CHECK(lens::exact_loss(z, 1) == about(60));
 }
+
+TEST_CASE("a loss that is not finite, or that of other parts than the whole's, is refused with its reason") {
+  lens::require_same_loss(2, 2 + 1e-12, "why");
+  CHECK_THROWS_WITH_AS(lens::require_same_loss(2, 2.5, "why"),
+                       "[lens] taken apart, the model's loss is 2, in one piece 2.5: why", Error);
+  for (const auto& [apart, whole] : {std::pair(NAN, 2.0F), std::pair(2.0F, INFINITY)})
+    CHECK_THROWS_WITH_AS(lens::require_same_loss(apart, whole, "why"),
+                         (std::string("[lens] the loss is ") + (std::isnan(apart) ? "nan" : "inf") +
+                          ": a weight is no finite number, or the target's probability is 0 in double "
+                          "precision; there is no gradient to look at")
+                             .c_str(),
+                         Error);
+}
