@@ -150,7 +150,8 @@ TEST_CASE("doctor: a word longer than SentencePiece takes teaches no pieces, and
   const Result r = run(quick({"long-word.tsv", "--max-length", "100000"}));
   CAPTURE(r.err);
   CHECK(r.code == 2);
-  CHECK(r.says("a sentence has 66000 pieces; 5000 at most are taken; a smaller --max-length leaves such pairs out"));
+  CHECK(r.says("a sentence has 66000 pieces; 5000 at most are taken; "
+               "a smaller --max-length leaves such pairs out"));
 }
 
 TEST_CASE("doctor --clean keeps the good copy of a damaged pair, and no BOM in the middle of a line") {

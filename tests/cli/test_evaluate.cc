@@ -75,7 +75,9 @@ TEST_CASE("evaluate writes over nothing that it reads, and ends with 1 where lin
     CHECK(r.err ==
           "translator: " + std::string(option) + ": ./over.tsv is what is read: name another file\n");
   }
-  CHECK(run({"evaluate", trained_model(), "over.tsv", "--hypotheses", "both", "--references", "both"}).code == 2);
+  const Result twice =
+      run({"evaluate", trained_model(), "over.tsv", "--hypotheses", "both", "--references", "both"});
+  CHECK(twice.code == 2);
   CHECK(read_file("over.tsv") == "she sings\telle chante\nno tab\n");
   CHECK(run({"evaluate", trained_model(), "over.tsv"}).code == 1);
   CHECK(run({"diff", trained_model(), trained_model(), "over.tsv"}).code == 1);

@@ -16,6 +16,7 @@ struct FoldedPairs {
 };
 
 /// Pairs whose folded sides an earlier pair has, as hashes of 64 bits tell.
+/// @param damaged Of each pair: it is left out anyhow, and neither a duplicate nor what others repeat.
 void find_duplicates(const FoldedPairs& folded, const std::vector<SentencePair>& pairs,
                      const std::vector<bool>& damaged, Findings& out);
 

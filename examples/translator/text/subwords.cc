@@ -84,7 +84,8 @@ std::vector<std::string> lines_of(const TokenCounts& words, int64_t size) {
     std::u32string code = utf8::decode_lossy(word);
     if (by_count.size() > room) std::erase_if(code, [&](char32_t c) { return !counts.contains(c); });
     // The library takes no longer words; they can be spelt in other pieces.
-    if (!code.empty() && code.size() <= 0xFFFF) lines.push_back(fmt::format("{}\t{}", utf8::encode(code), count));
+    if (!code.empty() && code.size() <= 0xFFFF)
+      lines.push_back(fmt::format("{}\t{}", utf8::encode(code), count));
   }
   std::sort(lines.begin(), lines.end());
   return lines;

@@ -177,8 +177,10 @@ json read_run(const std::string& directory, std::istream& log, std::istream* con
 
 std::string explain_command(const std::string& directory, const std::string& source,
                             const std::string& reference, const std::string& out) {
+  // A dash at the beginning would be taken for an option's.
+  const std::string sentence = (source.starts_with('-') ? " " : "") + source;
   return fmt::format("{} explain {} {} --target {} --out {}", program(), shell_quoted(directory),
-                     shell_quoted((source.starts_with('-') ? " " : "") + source), shell_quoted(reference), shell_quoted(out));
+                     shell_quoted(sentence), shell_quoted(reference), shell_quoted(out));
 }
 
 json last_worst(const json& run) {

@@ -192,8 +192,8 @@ std::vector<float> mean_weights(const Step& step) {
 
 void require_same_loss(double apart, double whole, const std::string& otherwise) {
   if (!std::isfinite(apart) || !std::isfinite(whole))
-    fail("lens", fmt::format("the loss is {}: a weight is no finite number, or the target's probability is 0 in "
-                             "double precision; there is no gradient to look at",
+    fail("lens", fmt::format("the loss is {}: a weight is no finite number, or the target's probability is 0 "
+                             "in double precision; there is no gradient to look at",
                              std::isfinite(apart) ? whole : apart));
   if (!(std::abs(apart - whole) <= 1e-9 * std::max(1.0, std::abs(whole))))
     fail("lens", fmt::format("taken apart, the model's loss is {:.12g}, in one piece {:.12g}: {}", apart, whole,

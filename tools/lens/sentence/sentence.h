@@ -69,13 +69,13 @@ struct StationInfo {
 /// What is computed in a step, before it is known which of them a model has.
 std::span<const StationInfo> stations_made();
 
-/// The loss and its gradients, nothing compared with differences.
-/// @throws gradus::Error as trace_sentence does.
-SentenceTrace differentiate(const Dissection& d);
-
 /// @throws gradus::Error when a network's loss, put together of its parts, is not finite or not that of the
 /// whole; @param otherwise What it means that they differ.
 void require_same_loss(double apart, double whole, const std::string& otherwise);
+
+/// The loss and its gradients, nothing compared with differences.
+/// @throws gradus::Error as trace_sentence does.
+SentenceTrace differentiate(const Dissection& d);
 /// The same with `checks`.
 /// @param shown the step to compare in full; -1: the one with the largest loss.
 /// @throws gradus::Error when the taken-apart network does not compute what the network computes: then its
