@@ -179,10 +179,12 @@ class Shop:
     def __init__(self, lens, work):
         self.lens, self.work = lens, work
 
-    def make(self, name, *arguments):
-        """The page that lens writes with these arguments; its path."""
+    def make(self, name, *arguments, status=0):
+        """The page that lens writes with these arguments, ending with this status; its path."""
         path = os.path.join(self.work, name + '.html')
-        subprocess.run([self.lens, *arguments, '--out', path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ended = subprocess.run([self.lens, *arguments, '--out', path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if ended.returncode != status:
+            raise SystemExit('lens %s: exit status %d, not %d: %s' % (' '.join(arguments), ended.returncode, status, ended.stderr))
         return path
 
 

@@ -136,7 +136,8 @@ def pages(shop):
     run, old, pieces, marked = make_run(sys.argv[2], shop.work)
     return [('report', shop.make('report', 'report', run, '--explain'), report_page, True),
             ('report-pieces', shop.make('report-pieces', 'report', pieces), pieces_report_page, True),
-            ('report-marked', shop.make('report-marked', 'report', marked, '--explain'), marked_report_page, True),
+            # 1: a sentence could not be explained.
+            ('report-marked', shop.make('report-marked', 'report', marked, '--explain', status=1), marked_report_page, True),
             ('report-old', shop.make('report-old', 'report', old), old_report_page, True),
             ('ablate', shop.make('ablate', 'ablate', '--epochs', '4', '--length', '5', '--hidden', '16'), ablate_page, True)]
 
