@@ -163,7 +163,8 @@ Fields common_fields(ModelConfig& c) {
        "the embedded corpus)",
        "subwords"},
       {"--subword-model", Word{&c.subword_model, {"joint", "separate"}},
-       "Pieces of both languages together, or of each (default: joint)", "subword_model"}};
+       "Pieces of both languages together, or of each (default: joint)", "subword_model"},
+      {"", Number{&c.length_penalty, 0, kMostLengthPenalty}, "", "length_penalty"}};
 }
 
 Fields network_fields(ModelConfig& c, const std::string& model) {
