@@ -119,24 +119,12 @@ struct LookOptions {
 /// @throws UsageError for a model that has no attention to cut.
 void apply(const LookOptions& options, const Model& model);
 
-/// A search as the command line asks for it; what it leaves open is the model's.
-struct SearchCommand : gradus::nn::SearchOptions {
-  bool ranked = false;  ///< it says by what: --length-penalty
-
-  /// Of this model, or of several that it is the first of.
-  gradus::nn::SearchOptions of(const Model& model) const {
-    gradus::nn::SearchOptions out = *this;
-    if (!ranked) out.length_penalty = model.config.length_penalty;
-    return out;
-  }
-};
-
 struct TranslateCommand {
   bool int8 = false;                            ///< weights in 8 bits
   std::optional<double> least_mass;             ///< Model's
   std::string model, ensemble = "probability";  ///< as Ensemble has them
   std::optional<std::string> sentence;          ///< none: standard input, line by line
-  SearchCommand search;
+  gradus::nn::SearchOptions search;
   LookOptions look;
   SteeringOptions steering;
   int64_t n_best = 1, together = 64;
@@ -155,7 +143,7 @@ struct EvaluateCommand {
   std::optional<double> least_mass;  ///< likewise
   std::string model, ensemble = "probability", alignments, hypotheses, references;
   GivenPairsOptions given;
-  SearchCommand search;
+  gradus::nn::SearchOptions search;
   LookOptions look;
   CommonOptions common;
   bool embedded = false, json = false, by_length = false;
@@ -183,7 +171,7 @@ struct DiffCommand {
   std::string a, b;  ///< model directories, or files with a translation for each line of the pairs
   GivenPairsOptions given;
   std::string train;  ///< pairs whose target words are counted; empty: the references' are
-  SearchCommand search;
+  gradus::nn::SearchOptions search;
   CommonOptions common;
   uint64_t seed = 12345;  ///< of the bootstrap
   bool lowercase = false, json = false;

@@ -57,8 +57,7 @@ class System {
     Progress bar("translating, " + path_, static_cast<int64_t>(given.pairs.size()),
                  {.unit = "sentences/s", .delay_seconds = 2});
     const Work work{.threads = o.common.threads, .on_progress = [&](int64_t done) { bar.update(done); }};
-    return translate_pairs(*model_, *model_->generator(), given.pairs, given.pairs.size(),
-                           o.search.of(*model_), work);
+    return translate_pairs(*model_, *model_->generator(), given.pairs, given.pairs.size(), o.search, work);
   }
 
  private:

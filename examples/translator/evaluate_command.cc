@@ -214,7 +214,7 @@ int run(EvaluateCommand& o) {
   }
   std::vector<SentencePair>& pairs = given.pairs;
   if (!o.alignments.empty()) add_alignments(pairs, o.alignments, o.given.read.swap_columns, given.lines);
-  EvaluationOptions options{.ensemble = &ensemble, .search = o.search.of(model), .threads = o.common.threads};
+  EvaluationOptions options{.ensemble = &ensemble, .search = o.search, .threads = o.common.threads};
   // A bar for each stage, on stderr, for what takes longer than two seconds.
   std::optional<Progress> bar;
   std::string stage;

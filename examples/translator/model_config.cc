@@ -163,8 +163,7 @@ Fields common_fields(ModelConfig& c) {
        "the embedded corpus)",
        "subwords"},
       {"--subword-model", Word{&c.subword_model, {"joint", "separate"}},
-       "Pieces of both languages together, or of each (default: joint)", "subword_model"},
-      {"", Number{&c.length_penalty, 0, kMostLengthPenalty}, "", "length_penalty"}};
+       "Pieces of both languages together, or of each (default: joint)", "subword_model"}};
 }
 
 Fields network_fields(ModelConfig& c, const std::string& model) {

@@ -17,7 +17,6 @@ constexpr int kMostLayers = 256;
 constexpr int kMostPositions = 1 << 20;  ///< of a sentence
 constexpr int kMostWords = 10'000'000;   ///< of a vocabulary
 constexpr double kMostDropout = 0.999;
-constexpr double kMostLengthPenalty = 100;
 
 /// What a model was trained on.
 struct TrainingData {
@@ -36,7 +35,6 @@ struct ModelConfig {
   bool french = false;                        ///< typography of the output, where tokens are words
   std::string subwords = "none";           ///< what tokens are: words, or pieces of kind bpe, unigram, char
   std::string subword_model = "separate";  ///< or "joint": one for both sides
-  double length_penalty = 1;               ///< of its beams, where nobody says another: see length_penalty.h
   std::string source_language = "source", target_language = "target";  ///< for people
   TrainingData trained_on = {};
 

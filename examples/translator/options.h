@@ -22,7 +22,7 @@ inline void add_common_options(const command_line::Command& c, CommonOptions& o)
 }
 
 /// What a search takes, and what it ranks by.
-inline void add_search_options(const command_line::Command& c, SearchCommand& o) {
+inline void add_search_options(const command_line::Command& c, gradus::nn::SearchOptions& o) {
   c.option("-k,--beam-size", o.beam_size, "Hypotheses kept; 1 is greedy").show_default().range(1, 100);
   auto alpha_of = [](const std::string& value) {
     char* end = nullptr;
@@ -32,14 +32,12 @@ inline void add_search_options(const command_line::Command& c, SearchCommand& o)
   c.option(
        "--length-penalty",
        [&o, alpha_of](const std::string& value) {
-         o.ranked = true;
          o.average = value == "average";
          if (!o.average) o.length_penalty = alpha_of(value);
        },
-       "Alpha of Wu et al. 2016, 0 is off; or average: log probability a token (default: what train chose for the "
-       "model, 1 where it did not)")
+       "Alpha of Wu et al. 2016, 0 is off; or average: log probability a token (default: 1)")
       .check([alpha_of](const std::string& value) {
-        const bool fits = value == "average" || (alpha_of(value) >= 0 && alpha_of(value) <= kMostLengthPenalty);
+        const bool fits = value == "average" || (alpha_of(value) >= 0 && alpha_of(value) <= 100);
         return fits ? "" : "must be from 0 to 100, or average";
       })
       .type_name("FLOAT|average");

@@ -14,7 +14,6 @@
 #include <translator/doctor/examine.h>
 #include <translator/files.h>
 #include <translator/forecast.h>
-#include <translator/length_penalty.h>
 #include <translator/model_config.h>
 #include <translator/shortlist.h>
 #include <common/error.h>
@@ -192,23 +191,6 @@ bool learn_shortlist(const TrainOptions& o, const Trainer& trainer, Model& model
   return true;
 }
 
-// For the best model, and those that were kept beside it. Says what it found; Ctrl-C leaves all as it was.
-std::string choose_length_penalty(const TrainOptions& o, const Trainer& trainer) {
-  constexpr size_t kMostPairs = 1000;
-  std::vector<SentencePair> pairs = trainer.valid();
-  if (pairs.size() > kMostPairs) pairs.resize(kMostPairs);
-  Model best = Model::load(o.out);
-  if (pairs.size() < kPairsOfChoice || best.takes_alignments()) return "";
-  Progress bar("choosing the length penalty", 0, {.unit = "sentences/s", .delay_seconds = 2, .quiet = o.quiet});
-  const double chosen = best_length_penalty(
-      best, pairs, o.metric,
-      {.threads = o.threads, .on_progress = [&](int64_t done) { bar.update(done); }, .stop = &stop_requested});
-  best.config.length_penalty = chosen;
-  best.save_description(o.out);
-  trainer.describe_kept(best);
-  return fmt::format("Its beams have --length-penalty {} (chosen with {} validation pairs).", chosen, pairs.size());
-}
-
 }  // namespace
 
 const std::atomic<bool>& stop_on_signals() {
@@ -325,14 +307,6 @@ int run(TrainCommand& o) {
                     fmt::join(trainer.averaged(), ", ")));
   say(fmt::format("Trained in {}. The {} is in {}.", format_duration(trainer.seconds()),
                   validated ? best_of(o.train, trainer) : "model", o.train.out));
-  if (data.embedded) return 0;  // whose sentences are said greedily
-  try {
-    if (const std::string said = choose_length_penalty(o.train, trainer); !said.empty()) say(said);
-  } catch (const Interrupted&) {
-    tell("Interrupted: beams of {} are ranked as before. Choose with: translator train --resume --out {}\n",
-         o.train.out, o.train.out);
-    return 130;
-  }
   return 0;
 }
 

@@ -53,7 +53,6 @@ class Trainer {
   bool run(const std::atomic<bool>& stop);
 
   const std::vector<EncodedPair>& pairs() const { return train_; }  ///< that it learns from
-  const std::vector<SentencePair>& valid() const { return valid_; }  ///< that it is validated on
   const std::vector<Validation>& validations() const { return validations_; }
   double best_loss() const { return best_loss_; }
   double best_score() const { return cost_of(best_cost_, options_.metric); }
@@ -61,8 +60,6 @@ class Trainer {
   bool out_of_patience() const { return options_.patience > 0 && since_best_ >= options_.patience; }
   /// The steps whose weights' mean is the best model; none where it is that of a step.
   const std::vector<int64_t>& averaged() const { return averaged_; }
-  /// Writes the description of this model to the models that are kept, too.
-  void describe_kept(const Model& model) const;
   int64_t step() const { return step_; }
   int64_t warmup() const { return warmup_; }  ///< steps
   /// Passes over the data, in part too.

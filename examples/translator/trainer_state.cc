@@ -168,10 +168,6 @@ bool Trainer::average() {
   return whole;
 }
 
-void Trainer::describe_kept(const Model& model) const {
-  for (const auto& checkpoint : checkpoints_.best()) model.save_description(checkpoints_.path(checkpoint.step));
-}
-
 void Trainer::save_last(const std::string& where) const {
   gradus::SafetensorsFile file;
   auto add = [&](const std::string& prefix, const nn::StateDict& state) {

@@ -201,7 +201,7 @@ class Translator {
 
   std::vector<std::vector<Translation>> translated(const std::vector<Waiting>& lines) const {
     std::vector<Segmented> sources;
-    gradus::nn::SearchOptions options = o_.search.of(model_);
+    gradus::nn::SearchOptions options = o_.search;
     for (const Waiting& line : lines) {
       sources.push_back(line.source);
       options.sentences.push_back(line.told);

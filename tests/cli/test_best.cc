@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include <fmt/core.h>
-
 #include "../quick_doctest.h"
 #include "program.h"
 
@@ -91,43 +89,4 @@ TEST_CASE("what looks at validation pairs needs some") {
         "translator: --metric, --patience, --keep and --average look at validation pairs, and none could be "
         "held out: --valid names some\n");
   CHECK_FALSE(exists("blind"));
-}
-
-TEST_CASE("beams are ranked by the length penalty that translates the validation pairs best") {
-  const std::vector<std::string> pairs = lines_of(read_file(short_pairs()));
-  std::string valid;
-  for (size_t i = 0; i < 150; ++i) valid += pairs.at(i) + "\n";
-  write_file("ranked.tsv", valid);
-  const Arguments options = {"--epochs", "8", "--valid", "ranked.tsv", "--keep", "1"};
-  Result r = run(small_run("ranked", options));
-  REQUIRE_MESSAGE(r.code == 0, r.err);
-  auto own = [](const std::string& directory) {
-    return nlohmann::json::parse(read_file(directory + "/config.json")).at("length_penalty").get<double>();
-  };
-  const double chosen = own("ranked");
-  CHECK(r.says(fmt::format("Its beams have --length-penalty {} (chosen with 150 validation pairs).\n", chosen)));
-  CHECK(chosen != 1);  // which a search has by itself
-  REQUIRE(kept_of("ranked").size() == 1);
-  CHECK(own("ranked/kept/" + kept_of("ranked")[0]) == chosen);
-  auto bleu = [](const Arguments& more) {
-    Arguments a = {"evaluate", "ranked", "ranked.tsv", "-k", "5", "--json"};
-    a.insert(a.end(), more.begin(), more.end());
-    return nlohmann::json::parse(run(a).out).at("bleu").get<double>();
-  };
-  const double best = bleu({});
-  CHECK(best == bleu({"--length-penalty", fmt::format("{}", chosen)}));
-  CHECK(best > bleu({"--length-penalty", "1"}));
-  for (double step : {-0.5, 0.5})
-    if (chosen + step >= 0) CHECK(best >= bleu({"--length-penalty", fmt::format("{}", chosen + step)}));
-  // What has too few pairs to choose by keeps 1, and a run that goes on chooses anew.
-  CHECK(own(trained_model()) == 1);
-  Arguments more = options;
-  more.push_back("--resume");
-  CHECK(run(small_run("ranked", more)).says(fmt::format("Its beams have --length-penalty {} ", chosen)));
-  CHECK(own("ranked") == chosen);
-
-  std::string config = read_file("ranked/config.json");
-  config.replace(config.find("\"length_penalty\": ") + 18, 1, "-");
-  write_file("ranked/config.json", config);
-  CHECK(run({"translate", "ranked", "she eats"}).code == 1);
 }

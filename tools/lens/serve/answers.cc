@@ -267,8 +267,7 @@ json ServedModels::beam(const Job& job) const {
   if (job.search.seed) cannot("a beam takes the most probable words: it draws none");
   json nodes = json::array();
   std::vector<int64_t> rows = {-1};  // the node that each row stands at; -1: the beginning
-  nn::SearchOptions options{.beam_size = job.request.beam_size,
-                            .length_penalty = model.config.length_penalty};
+  nn::SearchOptions options{.beam_size = job.request.beam_size};
   options.sentences = {job.search};
   options.watch = [&](const SearchStep& step) {
     std::vector<int64_t> next;
