@@ -263,3 +263,35 @@ TEST_CASE("lens shows no control character of a model's name, its words, its log
   CHECK(acts_on_terminal(r.out) == "");
   CHECK(acts_on_terminal(r.err) == "");
 }
+
+TEST_CASE("lens refuses options that would do nothing, and two texts on one output") {
+  const std::string both = "--out excludes --text", file = ": must be a file: text goes to standard output";
+  const std::string verify =
+      "lens: verify judges the files as they are: without --hint, --solution, --reset and --watch\n";
+  const std::vector<std::pair<Arguments, std::string>> cases = {
+      {{"explain", "--text", "-o", "x"}, both},
+      {{"graph", "--text", "-o", "x"}, both},
+      {{"flow", "--text", "-o", "x"}, both},
+      {{"report", "m", "--text", "-o", "x"}, both},
+      {{"ablate", "--text", "-o", "x"}, both},
+      {{"graph", "--level", "op"}, "--level requires --dot"},
+      {{"graph", "--dot", "-"}, "--dot" + file},
+      {{"flow", "--svg", "-"}, "--svg" + file},
+      {{"check", "softmax", "-o", "-"}, "--out" + file},
+      {{"flow", "--transformer", "anna", "-n", "9"},
+       "lens: --length is of random words; a sentence has its own\n"},
+      {{"lesson", "verify", "--watch"}, verify},
+      {{"lesson", "verify", "3", "--reset"}, verify},
+      {{"lab", "verify", "1", "--solution"}, verify},
+  };
+  for (const auto& [words, text] : cases) {
+    Arguments a = words;
+    a.insert(a.begin(), LENS);
+    const Result r = run_program(a);
+    INFO(words[0] << " " << words[1] << ": " << r.err);
+    CHECK(r.code == 2);
+    CHECK(r.says(text));
+    CHECK(r.out == "");
+  }
+  CHECK_FALSE(exists("x"));
+}

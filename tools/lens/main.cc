@@ -10,6 +10,7 @@
 
 #include <common/command_line.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -32,15 +33,24 @@ namespace {
 
 using command_line::Command;
 
-// A file's name depends on --json: what is returned chooses it, when all is read.
+// Page, text or trace. A file's name depends on --json: what is returned chooses it, when all is read.
 template <class Options>
 std::function<void()> add_out(const Command& c, std::shared_ptr<Options> o, const std::string& name) {
   std::string help =
       fmt::format("File to write; - is stdout (default: {0}.html, {0}.json with --json)", name);
   auto out = c.option("-o,--out", o->out, help).type_name("FILE");
+  auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page").excludes(out);
+  c.flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md").excludes(text);
   return [=] {
     if (o->json && !out.given()) o->out = name + ".json";
   };
+}
+
+// A file that is written besides what goes to standard output.
+command_line::Option beside(const command_line::Option& file) {
+  return file.type_name("FILE").check([](const std::string& value) {
+    return value == "-" ? "must be a file: text goes to standard output" : "";
+  });
 }
 
 template <class Options>
@@ -78,8 +88,6 @@ void add_explain(const Command& app, int& code) {
   Command c = app.add_command(
       "explain", "The attention microscope: one output word's gradient, back to every source word");
   auto finish = add_sentence(c, o, "explain");
-  auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page");
-  c.flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md").excludes(text);
   c.option("--units", o->units, "Units of a vector that are drawn").show_default().range(4, 4096);
   c.option("--sublayer", o->sublayer,
            "Of a Transformer: the part to show first (default: where the loss's gradient is largest)")
@@ -100,13 +108,12 @@ void add_graph(const Command& app, int& code) {
   Command c =
       app.add_command("graph", "The graph of one step: values, gradients, and what every edge contributes");
   auto finish = add_sentence(c, o, "graph");
-  c.option("--dot", o->dot, "Write the graph for Graphviz, too").type_name("FILE");
+  auto dot = beside(c.option("--dot", o->dot, "Write the graph for Graphviz, too"));
   c.option(
        "--level", [o](const std::string& level) { o->operations = level == "op"; },
        "Of the DOT file: module (default) or op")
-      .one_of({"module", "op"});
-  auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page");
-  c.flag("--json", o->json, "The trace alone").excludes(text);
+      .one_of({"module", "op"})
+      .needs(dot);
   c.callback([=, &code] {
     finish();
     code = lens::graph(*o);
@@ -145,7 +152,7 @@ void add_flow(const Command& app, int& code) {
        "1/sqrt(H)). Default: lecun; for a model's shape pytorch, as its training started")
       .one_of(lens::flow_inits())
       .excludes(depth);
-  c.option("-n,--length", o->length, "Random source words (default: 30; of a model its sentence)")
+  auto length = c.option("-n,--length", o->length, "Random source words (default: 30; of a model its sentence)")
       .range(5, 60)
       .excludes(depth);
   c.option("--seeds", o->seeds,
@@ -156,8 +163,8 @@ void add_flow(const Command& app, int& code) {
       c.option("-o,--out", o->out,
                "File to write; - is stdout (default: flow.html, depth.html with --depth; .json with --json)")
           .type_name("FILE");
-  c.option("--svg", o->svg, "Write the chart as a picture, too").type_name("FILE");
-  auto text = c.flag("--text", o->text, "Text alone, no page");
+  beside(c.option("--svg", o->svg, "Write the chart as a picture, too"));
+  auto text = c.flag("--text", o->text, "Text alone, no page").excludes(out);
   c.flag("--json", o->json, "The trace instead of a page").excludes(text);
   c.footer(
       "Fresh networks have 16 units, embeddings of 16 from N(0, 1) and a vocabulary of 24. The encoder is read "
@@ -177,6 +184,8 @@ void add_flow(const Command& app, int& code) {
     if (words->empty() && target.given()) throw lens::UsageError("--target needs a model");
     if (!words->empty() && (cell.given() || both.given()))
       throw lens::UsageError("--cell and --bidirectional are of fresh networks; a model has its own");
+    if (words->size() > 1 && length.given())
+      throw lens::UsageError("--length is of random words; a sentence has its own");
     if (!words->empty()) o->model = (*words)[0];
     if (words->size() > 1) o->source = (*words)[1];
     if (!out.given()) o->out = std::string(o->depth ? "depth" : "flow") + (o->json ? ".json" : ".html");
@@ -187,7 +196,7 @@ void add_flow(const Command& app, int& code) {
 // A page of three heat maps for each gradient that was checked; the text comes all the same.
 std::shared_ptr<std::string> add_check_page(const Command& c) {
   auto out = std::make_shared<std::string>();
-  auto file = c.option("-o,--out", *out, "Write the heat maps as a page, too").type_name("FILE");
+  auto file = beside(c.option("-o,--out", *out, "Write the heat maps as a page, too"));
   c.flag("--html", [out, file] {
     if (!file.given()) *out = "check.html";
   }, "The same to check.html");
@@ -230,14 +239,20 @@ void add_course(const Command& app, int& code, bool lab) {
              "all")
       .type_name("[N | verify [N]]");
   c.option("--folder", o->folder, "Where your files are").show_default().type_name("DIR");
-  if (!lab) c.flag("-w,--watch", o->watch, "Build and check again whenever the file is saved");
-  c.flag("--hint", o->hint, "A hint");
-  c.flag("--solution", o->solution, "The answer");
+  std::vector<command_line::Option> of_one = {c.flag("--hint", o->hint, "A hint"),
+                                              c.flag("--solution", o->solution, "The answer"),
+                                              c.flag("--reset", o->reset,
+                                                     "Hand the file out anew; yours is kept beside it")};
+  if (!lab)
+    of_one.push_back(c.flag("-w,--watch", o->watch, "Build and check again whenever the file is saved"));
   c.option("--time-limit", o->time_limit, "Seconds that your program may run").range(1, 86400).show_default();
-  c.flag("--reset", o->reset, "Hand the file out anew; yours is kept beside it");
   c.flag("-q,--quiet", o->quiet, "Without the text");
   auto page = add_check_page(c);
   c.callback([=, &code] {
+    const bool verify = !o->what.empty() && o->what[0] == "verify";
+    if (verify && std::any_of(of_one.begin(), of_one.end(), [](auto& option) { return option.given(); }))
+      throw lens::UsageError(
+          "verify judges the files as they are: without --hint, --solution, --reset and --watch");
     code = lens::with_check_page(*page, [&] { return lab ? lens::lab_command(*o) : lens::lesson_command(*o); });
   });
 }
@@ -247,8 +262,9 @@ void add_report(const Command& app, int& code) {
   Command c = app.add_command(
       "report", "A training run on one page: losses, attention and layers over time, worst sentences");
   c.option("run", o->run, "Directory that `translator train --out` wrote").required().type_name("DIR");
-  c.option("-o,--out", o->out, "File to write; - is stdout").show_default().type_name("FILE");
-  auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page");
+  auto out =
+      c.option("-o,--out", o->out, "File to write; - is stdout").show_default().type_name("FILE");
+  auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page").excludes(out);
   c.flag("--explain", o->explain, "Write the explain pages of the worst sentences beside it").excludes(text);
   c.callback([=, &code] { code = lens::report(*o); });
 }
@@ -294,8 +310,9 @@ void add_ablate(const Command& app, int& code) {
   c.option("--seeds", o->seeds, "Train each with so many seeds; the first is drawn, all are compared")
       .range(1, 50)
       .show_default();
-  c.option("-o,--out", o->out, "File to write; - is stdout").show_default().type_name("FILE");
-  c.flag("--text", o->text, "As text, to stdout, instead of a page");
+  auto out =
+      c.option("-o,--out", o->out, "File to write; - is stdout").show_default().type_name("FILE");
+  c.flag("--text", o->text, "As text, to stdout, instead of a page").excludes(out);
   c.callback([=, &code] { code = lens::ablate(*o); });
 }
 

@@ -10,7 +10,8 @@ namespace lens {
 int diff(DiffOptions& o) {
   translator::apply(o.systems.common);
   const translator::Diff found = translator::diff(o.systems);
-  write_page(o.out, "diff", to_json(found), fmt::format("{} sentences", found.pairs.size()));
+  const size_t sentences = found.pairs.size();
+  write_page(o.out, "diff", to_json(found), fmt::format("{} sentence{}", sentences, sentences == 1 ? "" : "s"));
   return found.bad > 0 ? 1 : 0;
 }
 

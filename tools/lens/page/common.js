@@ -231,9 +231,12 @@ function heatMap(o) {
 
 // ---- theme, and what the address says ----
 
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }  // "100%" is no code
+}
 const hash = new Map(location.hash.slice(1).split("&").filter(Boolean).map((part) => {
   const [key, value] = part.split("=");
-  return [decodeURIComponent(key), value === undefined ? "" : decodeURIComponent(value)];
+  return [decoded(key), decoded(value || "")];
 }));
 function setTheme(theme) { document.documentElement.dataset.theme = theme; }
 if (hash.get("theme")) setTheme(hash.get("theme"));

@@ -54,7 +54,8 @@ int report(const ReportOptions& o) {
     fmt::print("{}", report_text(run, translator::terminal_style(1)));
     return code;
   }
-  write_page(o.out, "report", run, fmt::format("{} validations", run["validations"].size()));
+  const size_t validations = run["validations"].size();
+  write_page(o.out, "report", run, fmt::format("{} validation{}", validations, validations == 1 ? "" : "s"));
   return code;
 }
 

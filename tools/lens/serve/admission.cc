@@ -37,6 +37,9 @@ std::string one_header(const httplib::Request& request, const char* name) {
 }  // namespace
 
 Names::Names(const std::string& host) : host_(lower(host)) {
+  // A browser asks 127.1 by the name 127.0.0.1.
+  if (in_addr four; inet_pton(AF_INET, host.c_str(), &four) != 1 && inet_aton(host.c_str(), &four) == 1)
+    host_ = inet_ntoa(four);
   if (host_.find(':') != std::string::npos) host_ = "[" + host_ + "]";
 }
 
