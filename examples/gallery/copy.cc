@@ -179,16 +179,19 @@ int main(int argc, char** argv) {
   program.option("--model", s.model, "Attention of a recurrent translator, or the Transformer")
       .one_of(models)
       .show_default();
-  program.option("--positions", s.positions, "Of the Transformer")
+  auto positions = program.option("--positions", s.positions, "Of the Transformer")
       .one_of({"sinusoidal", "learned", "none"})
       .show_default();
-  program.flag("--unidirectional", s.unidirectional, "A recurrent encoder reads from the beginning only");
+  auto one_way = program.flag("--unidirectional", s.unidirectional,
+                              "A recurrent encoder reads from the beginning only");
   program.option("--longest", s.longest, "Symbols of a sequence in training; tested to three times as many")
       .range(1, 80)
       .show_default();
   program.option("--updates", s.updates, "Batches to learn from").range(kEvery, 1000000).show_default();
   program.option("--lr", s.lr, "Adam's learning rate, the largest").positive(1).show_default();
   return program.run(argc, argv, [&] {
+    if (s.model == "transformer" ? one_way.given() : positions.given())
+      throw std::runtime_error("--positions is of --model transformer, --unidirectional of the others");
     if (program.quick)
       s.longest = std::min<int64_t>(s.longest, 6), s.updates = std::min<int64_t>(s.updates, 200);
     learn(program, s);

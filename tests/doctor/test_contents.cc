@@ -72,6 +72,10 @@ TEST_CASE("markup on one side only") {
   CHECK(markup_difference("%s files", "fichiers") == "%s in the source only");
   CHECK(markup_difference("{name} left", "{nom} est parti") == "{name} in the source only");
   CHECK(markup_difference("see http://a.b/c", "voir") == "www in the source only");
+  CHECK(markup_difference("ask a.b@c-d.org.", "demandez") == "@ in the source only");
+  CHECK(markup_difference("ask me@here.org", "demandez à moi@ici.fr") == "");
+  for (const char* none : {"me @ home.", "me@home", "@home.org", "me@.org", "me@home.", "me@"})
+    CHECK(markup_difference(none, "rien") == "");
   for (const auto& [s, t] :
        std::vector<std::pair<std::string, std::string>>{{"a <b>word</b>", "un <b>mot</b>"},
                                                         {"50% de", "50 % de"},

@@ -131,3 +131,13 @@ TEST_CASE("copy: people see the shares by length, and where it looked") {
   CHECK(none.code == 0);
   CHECK(none.out.find("no attention to be drawn") != std::string::npos);
 }
+
+TEST_CASE("copy: an option of the other kind of network is refused") {
+  const std::string text = "--positions is of --model transformer, --unidirectional of the others";
+  for (const cli::Arguments& words : {cli::Arguments{"--positions", "none"},
+                                      cli::Arguments{"--model", "transformer", "--unidirectional"}}) {
+    const cli::Result run = cli::run_gallery("copy", words);
+    CHECK(run.code == 1);
+    CHECK(run.says(text));
+  }
+}

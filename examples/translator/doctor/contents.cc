@@ -67,7 +67,16 @@ size_t name_end(std::string_view text, size_t at) {
   return at;
 }
 
-// What stands at `at`: "<b>" for any tag of that name, "&amp;", "%s", "{name}", "http:"; nothing.
+// Whether the @ that stands at `at` has a name before it and a host with a dot behind it.
+bool is_mail_address(std::string_view text, size_t at) {
+  size_t end = at + 1;
+  while (end < text.size() && (is_name_character(text[end]) || text[end] == '-')) ++end;
+  const size_t dot = text.find('.', at + 1);
+  return at > 0 && is_name_character(text[at - 1]) && dot > at + 1 && dot < end - 1;
+}
+
+// What stands at `at`: "<b>" for any tag of that name, "&amp;", "%s", "{name}", "www" for any web address, "@"
+// for a mail address; nothing.
 std::string markup_at(std::string_view text, size_t at) {
   const char c = text[at];
   if (c == '<') {
@@ -101,6 +110,7 @@ std::string markup_at(std::string_view text, size_t at) {
     const bool over = end + 1 >= text.size() || !std::isalpha(static_cast<unsigned char>(text[end + 1]));
     return letter && over ? std::string(text.substr(at, end + 1 - at)) : "";
   }
+  if (c == '@') return is_mail_address(text, at) ? "@" : "";
   for (std::string_view address : {"http://", "https://", "www."})
     if (text.substr(at).starts_with(address) && (at == 0 || !is_name_character(text[at - 1]))) return "www";
   return "";
@@ -108,8 +118,8 @@ std::string markup_at(std::string_view text, size_t at) {
 
 std::set<std::string> markup_of(std::string_view text) {
   std::set<std::string> out;
-  for (size_t at = text.find_first_of("<&{%hw"); at != std::string_view::npos;
-       at = text.find_first_of("<&{%hw", at + 1))
+  for (size_t at = text.find_first_of("<&{%hw@"); at != std::string_view::npos;
+       at = text.find_first_of("<&{%hw@", at + 1))
     if (std::string found = markup_at(text, at); !found.empty()) out.insert(std::move(found));
   return out;
 }
