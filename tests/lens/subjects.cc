@@ -59,10 +59,9 @@ Subject transformer_subject(const SmallTransformer& s, const std::string& target
   translator::ModelConfig config;
   config.model = "transformer";
   auto& n = config.transformer;
-  n.d_model = s.units;
-  n.num_layers = s.layers;
+  n.d_model = 8;
   n.num_heads = 2;
-  n.dim_feedforward = s.units + s.units / 2;
+  n.dim_feedforward = 12;
   n.norm_first = s.norm_first;
   n.causal = s.causal;
   n.temperature = s.temperature;
