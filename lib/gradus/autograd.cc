@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <iterator>
 
 #include <gradus/kernels/elementwise.h>
 #include <gradus/numeric.h>

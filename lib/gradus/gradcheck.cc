@@ -85,7 +85,7 @@ class Checker {
 
   void along_directions(const NamedParameter& p, const Tensor& analytic) {
     Tensor start = p.parameter->value().clone();
-    for (int d = 0; d < options_.directions; ++d) {
+    for (int d = 0; d < std::max(options_.directions, 1); ++d) {
       // Unit length, so that the step is comparable with the one of a single element.
       Tensor u = Tensor::normal(start.shape(), 0, 1, rng_, DType::f64);
       double norm = 0, slope = 0;

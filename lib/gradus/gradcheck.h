@@ -16,7 +16,7 @@ struct GradcheckOptions {
   /// far as differences can tell.
   double tolerance = 1e-6;
   int64_t max_elements = 400;  ///< a parameter with more is checked along `directions` random directions
-  int directions = 6;
+  int directions = 6;  ///< at least one is taken
   uint64_t seed = 1;
   /// Of the inputs, for messages; those that have none are input0, input1, ...
   std::vector<std::string> names = {};

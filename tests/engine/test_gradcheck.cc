@@ -115,6 +115,25 @@ TEST_CASE("a function that is not deterministic is named as such") {
       "[gradcheck] the function is not deterministic: two calls at one point gave two results (dropout on?)");
 }
 
+TEST_CASE("a gradient of NaN is no chance: it is named as what it is") {
+  auto f = [](auto& in) {
+    return record("nan", {in[0]}, in[0].value().clone(),
+                  [](const Tensor& dy, Grads& dx) { dx.add(0, f64({2}, {dy.at(0), NAN})); });
+  };
+  GradcheckReport r = gradcheck(f, {f64({2}, {1, 2})});
+  CHECK_FALSE(r);
+  CHECK(contains(r.message, "worst input0[1]: analytic nan, numeric"));
+  CHECK_MESSAGE(r.diagnosis.mistake == Mistake::unknown, r.message);  // and neither chance nor dy
+}
+
+TEST_CASE("a large parameter is checked along one direction at least") {
+  auto wrong = [](auto& in) {
+    return record("wrong", {in[0]}, in[0].value().clone(),
+                  [](const Tensor& dy, Grads& dx) { dx.add(0, Tensor::full(dy.shape(), 3, DType::f64)); });
+  };
+  CHECK_FALSE(gradcheck(wrong, {f64({2}, {1, 2})}, {.max_elements = 0, .directions = 0}));
+}
+
 TEST_CASE("float is refused") {
   Parameter w(f32({2}, {1, 2}), "w");
   CHECK(gradcheck([&] { return sum(w.var() * 2); }, {{"layer.w", &w}}).message ==

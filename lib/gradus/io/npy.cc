@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <utility>
 
 #include <gradus/error.h>
 #include <gradus/io/half.h>
