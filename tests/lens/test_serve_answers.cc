@@ -307,6 +307,10 @@ TEST_CASE("a request is one JSON object of known fields within their bounds") {
   CHECK(r.attention_temperature == 2);
   CHECK(r.beam_size == 7);
 
+  CHECK(refusal([] { lens::read_request(R"({"text":"t","beam_size":7})", "beam_size"); }) ==
+        "400 there is no field \"beam_size\"; those there are: attention_temperature, force, hidden, model, "
+        "prefix, sampling_temperature, seed, text");
+
   CHECK(refusal("") == "400 the request must be one JSON object");
   CHECK(refusal("[1]") == "400 the request must be one JSON object");
   CHECK(refusal(R"({"text":"t")") == "400 the request must be one JSON object");

@@ -58,13 +58,13 @@ void check_text(const std::string& field, const std::string& given) {
     refuse(field, "is no text: " + bad);
 }
 
-ServeRequest read_request(std::string_view body) {
+ServeRequest read_request(std::string_view body, const std::string& without) {
   if (auto bad = translator::utf8::describe_invalid_byte(body); !bad.empty())
     throw Refused(400, "the request is no text: " + bad);
   const json all = json_text::parse_or_discarded(body);
   if (!all.is_object()) throw Refused(400, "the request must be one JSON object");
   ServeRequest out;
-  const std::map<std::string, std::function<void(const std::string&, const json&)>> fields = {
+  std::map<std::string, std::function<void(const std::string&, const json&)>> fields = {
       {"model", [&](auto& field, auto& x) { out.model = text(field, x); }},
       {"text", [&](auto& field, auto& x) { out.text = text(field, x); }},
       {"force", [&](auto& field, auto& x) { out.force = text(field, x); }},
@@ -78,6 +78,7 @@ ServeRequest read_request(std::string_view body) {
        [&](auto& field, auto& x) { out.attention_temperature = number(field, x, 0.05, 20); }},
       {"beam_size", [&](auto& field, auto& x) { out.beam_size = whole(field, x, 1, 10); }},
   };
+  fields.erase(without);
   for (const auto& [name, value] : all.items()) {
     auto field = fields.find(name);
     if (field == fields.end()) {

@@ -228,12 +228,14 @@ class Server : public httplib::Server {
       });
     });
     Post("/beam", [this](const httplib::Request& request, httplib::Response& response) {
-      answered(response,
-               [&] { data(response, answers_.beam(answers_.prepare(read_request(request.body)))); });
+      answered(response, [&] {
+        data(response, answers_.beam(answers_.prepare(read_request(request.body, "sampling_temperature"))));
+      });
     });
     Post("/translate", [this](const httplib::Request& request, httplib::Response& response) {
       answered(response, [&] {
-        auto job = std::make_shared<ServedModels::Job>(answers_.prepare(read_request(request.body)));
+        auto job =
+            std::make_shared<ServedModels::Job>(answers_.prepare(read_request(request.body, "beam_size")));
         response.set_header("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
         response.set_chunked_content_provider(
             "application/x-ndjson",
