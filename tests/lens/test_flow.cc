@@ -314,6 +314,13 @@ TEST_CASE("text, picture, trace and page of a flow") {
   CHECK(svg.find("nan") == std::string::npos);
   CHECK(svg.find("A &lt;title>") == std::string::npos);
   CHECK(svg.find("A &lt;title&gt;") != std::string::npos);
+  FlowResult odd = r;
+  odd.with.median[0] = odd.with.value[0] = odd.without.low[1] = NAN;
+  odd.with.high[2] = INFINITY;
+  odd.without.median[3] = -INFINITY;
+  const std::string drawn = flow_svg(odd, titles);
+  CHECK(drawn.find("nan") == std::string::npos);
+  CHECK(drawn.find("inf") == std::string::npos);
   json trace = flow_json({r}, titles, 0);
   auto found = problems(trace, trace_schema());
   CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
@@ -325,4 +332,5 @@ TEST_CASE("text, picture, trace and page of a flow") {
   CHECK(as_fraction(0.08) == "1.2 times as much as");
   CHECK(as_fraction(-12.4) == "1/(10^12) of");
   CHECK(as_fraction(-INFINITY) == "nothing of");
+  CHECK(as_fraction(NAN) == "NaN of");
 }

@@ -36,7 +36,8 @@ std::string area(const std::string& name, const ChartPoints& above, ChartPoints 
 }  // namespace
 
 double ChartScale::y(double log10) const {
-  return top + height * (high - std::max(log10, low)) / (high - low);
+  const double shown = std::min(high, std::max(low, log10));  // low first: NaN stands at the bottom, as 0 does
+  return top + height * (high - shown) / (high - low);
 }
 
 void ChartScale::take(const std::vector<double>& log10s) {

@@ -80,6 +80,7 @@ FlowRange range_of_maps(const FlowResult& r) {
 }
 
 std::string as_fraction(double log10) {
+  if (std::isnan(log10)) return "NaN of";
   if (!std::isfinite(log10)) return log10 < 0 ? "nothing of" : "infinitely more than";
   double times = std::pow(10, -log10);
   if (times > 0.95 && times < 1.05) return "as much as";

@@ -29,7 +29,7 @@ std::string bars(const ChartScale& s, const FlowLine& l) {
     for (auto [name, shares] :
          {std::pair("value", &l.value), std::pair("score", &l.score), std::pair("rest", &l.recurrent)}) {
       if (shares->empty()) continue;  // a Transformer has no recurrent path
-      double height = kRibbon * (*shares)[j];
+      const double share = (*shares)[j], height = std::isfinite(share) ? kRibbon * share : 0;
       out += fmt::format("<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>",
                          name, s.x(j) - width / 2, y, width, height);
       y += height;
