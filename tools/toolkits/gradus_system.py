@@ -21,7 +21,8 @@ class Gradus(System):
         return ["--case", "keep", "--subwords", "bpe", "--subword-model", "joint", "--subword-size", str(pieces)]
 
     def own_options(self, tsv, pieces):
-        sizes = {"gru": ["--embedding", str(SIZE), "--hidden", str(SIZE), "--layers", "1", "--tie-embeddings"],
+        sizes = {"gru": ["--embedding", str(SIZE), "--hidden", str(SIZE), "--layers", "1", "--dropout", "0.4",
+                        "--tie-embeddings"],
                  "transformer": ["--model", "transformer", "--d-model", str(SIZE), "--layers", str(LAYERS), "--heads",
                                  str(HEADS), "--ffn", str(BETWEEN)]}
         return ["--data", tsv["train"], "--valid", tsv["valid"], *self.reading(pieces), *sizes[self.model],
