@@ -25,7 +25,7 @@ std::string filled(TrainCommand& o, int64_t pairs) {
 
 }  // namespace
 
-TEST_CASE("defaults: fewer pairs get fewer pieces, more dropout and more passes, and are told so") {
+TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told so") {
   int64_t pieces = 0, batch = 0, epochs = 1000;
   for (int64_t pairs : {1, 4'999, 5'000, 20'000, 60'000, 10'000'000}) {
     CAPTURE(pairs);
