@@ -122,6 +122,8 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     const bool learnt_pieces = o.model.subwords == "bpe" || o.model.subwords == "unigram";
     if (learnt_pieces && o.from.empty() && open("--subword-size"))
       chosen = fmt::format("{} pieces", own.pieces);
+    if (!transformer && o.from.empty())
+      choose("--hidden", n.hidden_size, units, fmt::format("{} units", units));
     choose("--dropout", transformer ? t.dropout : n.rnn.dropout, dropout, fmt::format("dropout {}", dropout));
     if (const double rate = run.lr * kRateFurther; further)
       choose("--lr", run.lr, rate, fmt::format("learning rate {:.2g}", rate));

@@ -34,7 +34,8 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
     const std::string said = filled(o, pairs);
     const bool few = pairs < 20'000, between = !few && pairs < 60'000;
     CHECK(said == "For " + std::to_string(pairs) + " pairs: " + std::to_string(default_pieces(pairs)) +
-                      " pieces, dropout " + (few ? "0.4" : between ? "0.5" : "0.2") + ", batches of " +
+                      " pieces, " + (between ? "384" : "256") + " units, dropout " +
+                      (few ? "0.4" : between ? "0.5" : "0.2") + ", batches of " +
                       std::to_string(o.train.batch_size) + ", " + std::to_string(o.train.epochs) + " epochs" +
                       (few ? ", recurrent dropout 0.2, subword dropout 0.1" : "") +
                       (few       ? "; few are learnt by heart before they are understood"
@@ -119,7 +120,8 @@ TEST_CASE("defaults: few pairs for a trained model get a gentle rate and no nois
 
 TEST_CASE("defaults: what is given stays, and is not told") {
   TrainCommand o =
-      own({"--subwords", "--dropout", "--batch-size", "--epochs", "--lr", "--ema", "--recurrent-dropout"});
+      own({"--hidden", "--subwords", "--dropout", "--batch-size", "--epochs", "--lr", "--ema",
+           "--recurrent-dropout"});
   o.model.subwords = "none";
   o.model.network.rnn.dropout = 0.75;
   o.train.batch_size = 7;
