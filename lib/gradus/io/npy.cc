@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include <gradus/error.h>
 #include <gradus/io/half.h>
@@ -91,13 +92,11 @@ class HeaderReader {
   }
   bool truth() {
     skip();
-    for (std::string_view word : {"True", "False"})
-      if (text_.substr(at_, word.size()) == word) {
-        at_ += word.size();
-        return word == "True";
-      }
-    complain_("has a damaged header: fortran_order is neither True nor False");
-    return false;
+    const bool yes = text_.substr(at_).starts_with("True");
+    if (!yes && !text_.substr(at_).starts_with("False"))
+      complain_("has a damaged header: fortran_order is neither True nor False");
+    at_ += yes ? 4 : 5;
+    return yes;
   }
   std::vector<int64_t> tuple() {
     std::vector<int64_t> out;
