@@ -66,11 +66,15 @@ def minutes_text(seconds):
     return f"{seconds / 60:.1f}".removesuffix(".0") + " min"
 
 
+def own_runs(systems, other):
+    """Gradus's runs of another toolkit's model."""
+    return [s for s in systems if s["kit"] == "Gradus" and s["model"] == other["model"]]
+
+
 def catches_up(systems, other, score):
     """Seconds after which a run of Gradus with the same model is as good as another's end; None where none is."""
     wanted = other["curve"][-1][score]
-    times = [p["seconds"] for s in systems if s["kit"] == "Gradus" and s["model"] == other["model"]
-             for p in s["curve"] if p[score] >= wanted]
+    times = [p["seconds"] for s in own_runs(systems, other) for p in s["curve"] if p[score] >= wanted]
     return min(times, default=None)
 
 
@@ -78,7 +82,7 @@ def losses(systems):
     """Where Gradus's longest run of a model is behind another toolkit's, in sentences."""
     out = []
     for other in systems:
-        runs = [s for s in systems if s["kit"] == "Gradus" and s["model"] == other["model"]]
+        runs = own_runs(systems, other)
         if other["kit"] == "Gradus" or not runs:
             continue
         own, behind = max(runs, key=lambda s: s["minutes"]), []
@@ -118,7 +122,8 @@ def table(results):
             there = ""
         else:
             when = catches_up(systems, s, "bleu")
-            there = minutes_text(when) if when is not None else "never"
+            tried = max((own["minutes"] for own in own_runs(systems, s)), default=0)
+            there = minutes_text(when) if when is not None else f"not within {tried:g} min" if tried else "not run"
         row = [MODELS[s["model"]], s["kit"], f"{s['minutes']:g}",
                *(f"{end[f]:.1f} / {beam[f]:.1f}" for f in SCORES), there, f"{s['passes']:.1f}",
                f"{s['pieces_per_s']:,.0f}", f"{s['peak_mb']:,.0f}", f"{s['parameters'] / 1e6:.2f} M",
