@@ -129,14 +129,15 @@ class Examination {
     for (int64_t c = 0; c < cols; ++c) {
       int64_t i = e.elements[static_cast<size_t>(c)];
       double x = parameter.value().at(i), h = options_.step * std::max(1.0, std::abs(x));
+      auto move = [&](double v) { parameter.update([&](const Tensor& t) { t.set(i, v); }); };
       auto at = [&](double v) {
-        parameter.update([&](const Tensor& t) { t.set(i, v); });
-        return values(f_);
+        move(v);
+        try { return values(f_); } catch (...) { move(x); throw; }
       };
       std::vector<double> plus = at(x + h), minus = at(x - h);
       std::vector<double> half_plus = at(x + h / 2), half_minus = at(x - h / 2);
       if (c < 20) look_for_float(plus, minus, h, at(x + h * 1e-4), at(x - h * 1e-4), 2e-4 * h);
-      parameter.update([&](const Tensor& t) { t.set(i, x); });
+      move(x);
       for (int64_t k = 0; k < rows; ++k) {
         const double* w = seeds_[static_cast<size_t>(k)].f64();
         double slope = 0, bend = 0;

@@ -74,11 +74,8 @@ class Checker {
   void full(const NamedParameter& p, const Tensor& analytic) {
     for (int64_t i = 0; i < p.parameter->value().numel(); ++i) {
       double x = p.parameter->value().at(i), unit = std::max(1.0, std::abs(x));
-      auto at = [&](double t) {
-        p.parameter->update([&](const Tensor& tensor) { tensor.set(i, x + t * unit); });
-        return value();
-      };
-      compare(p.name + element_name(p.parameter->shape(), i), analytic.defined() ? analytic.at(i) : 0, at,
+      auto move = [&](double t) { p.parameter->update([&](const Tensor& v) { v.set(i, x + t * unit); }); };
+      compare(p.name + element_name(p.parameter->shape(), i), analytic.defined() ? analytic.at(i) : 0, move,
               options_.step, unit);
     }
   }
@@ -93,20 +90,23 @@ class Checker {
       norm = std::sqrt(norm);
       for (int64_t i = 0; i < u.numel(); ++i) u.f64()[i] /= norm;
       for (int64_t i = 0; i < u.numel() && analytic.defined(); ++i) slope += u.f64()[i] * analytic.at(i);
-      auto at = [&](double t) {
+      auto move = [&](double t) {
         p.parameter->update([&](const Tensor& x) {
           for (int64_t i = 0; i < x.numel(); ++i) x.f64()[i] = start.f64()[i] + t * u.f64()[i];
         });
-        return value();
       };
-      compare(fmt::format("{} along direction {}", p.name, d), slope, at, options_.step * 10, 1);
+      compare(fmt::format("{} along direction {}", p.name, d), slope, move, options_.step * 10, 1);
     }
   }
 
-  // at(t) is f's value t units away. Two points are cheap, and mostly tell as much as is asked. Where they do
-  // not agree with the engine, eight at larger steps decide, down to what these can tell.
-  void compare(const std::string& name, double analytic, const std::function<double(double)>& at, double step,
+  // move(t) puts the parameter t units away. Two points are cheap, and mostly tell as much as is asked. Where they
+  // do not agree with the engine, eight at larger steps decide, down to what these can tell.
+  void compare(const std::string& name, double analytic, const std::function<void(double)>& move, double step,
                double unit) {
+    auto at = [&](double t) {
+      move(t);
+      try { return value(); } catch (...) { move(0); throw; }
+    };
     double numeric = (at(step) - at(-step)) / (2 * step * unit);
     double error = relative_error(analytic, numeric, floor_);
     if (error > options_.tolerance) {  // not of NaN, which stays one
@@ -115,7 +115,7 @@ class Checker {
       double doubt = (d.doubt + 10 * d.rounding) / unit;
       error = relative_error(analytic, numeric, std::max(floor_, doubt / options_.tolerance));
     }
-    at(0);
+    move(0);
     ++report_.checked;
     moved_ = moved_ || numeric != 0;
     if (std::isnan(error)) error = INFINITY;

@@ -273,3 +273,16 @@ TEST_CASE("ids are passed on as constants") {
   CHECK(r);
   CHECK(r.checked == 6);
 }
+
+TEST_CASE("a function that throws leaves its parameters where they were") {
+  Parameter w(f64({3}, {0.25, 0.5, -2}));
+  auto f = [&] {
+    if (w.value().to_vector() != std::vector<double>{0.25, 0.5, -2}) throw Error("somewhere else");
+    return sum(w * w);
+  };
+  const std::vector<NamedParameter> parameters{{"w", &w}};
+  for (int64_t elements : {10, 1})  // each by itself, and along directions
+    CHECK_THROWS_WITH(gradcheck(f, parameters, {.max_elements = elements}), doctest::Contains("somewhere else"));
+  CHECK_THROWS_WITH(diagnose(f, parameters), doctest::Contains("somewhere else"));
+  CHECK(w.value().to_vector() == std::vector<double>{0.25, 0.5, -2});
+}
