@@ -14,25 +14,29 @@ namespace {
 
 // Few pairs are learnt by heart sooner than they are understood: they want fewer pieces, much dropout of every
 // kind, and small batches, so that there are steps enough.
+struct Passes {
+  int64_t epochs;
+  double dropout;
+};
 struct BySize {
   int64_t pairs;  // fewer than so many
   const char* why;
-  int64_t pieces, batch, units, epochs;
-  double dropout, recurrent_dropout, subword_dropout;
-  struct {
-    int64_t epochs;
-    double dropout;
-  } transformer;
+  int64_t pieces, batch, units;
+  double recurrent_dropout, subword_dropout;
+  Passes gru, narrower, transformer;  // narrower: a GRU told to have fewer units
 };
 constexpr const char* kFew = "few are learnt by heart before they are understood";
+constexpr const char* kSome = "so many are learnt by heart without much dropout";
+constexpr const char* kMany = "so many are not soon learnt by heart";
 constexpr std::array<BySize, 4> kBySize = {
-    {{5'000, kFew, 2000, 32, 256, 40, 0.4, 0.2, 0.1, {80, 0.3}},
-     {20'000, kFew, 2000, 32, 256, 30, 0.4, 0.2, 0.1, {60, 0.3}},
-     {60'000, "so many are learnt by heart without much dropout", 6000, 64, 384, 12, 0.5, 0, 0, {40, 0.2}},
-     {INT64_MAX, "so many are not soon learnt by heart", 8000, 64, 256, 12, 0.2, 0, 0, {24, 0.1}}}};
+    {{5'000, kFew, 2000, 32, 256, 0.2, 0.1, {40, 0.4}, {40, 0.4}, {80, 0.3}},
+     {20'000, kFew, 2000, 32, 256, 0.2, 0.1, {30, 0.4}, {30, 0.4}, {60, 0.3}},
+     {60'000, kSome, 6000, 64, 384, 0, 0, {12, 0.5}, {20, 0.4}, {40, 0.2}},
+     {INT64_MAX, kMany, 8000, 64, 256, 0, 0, {12, 0.2}, {12, 0.2}, {24, 0.1}}}};
 
 // With --from, and dropout that is the trained model's. A third of the usual rate: much of it forgets.
-constexpr BySize kFurther = {5'000, "a trained model has most of it behind it", 0, 32, 256, 20, 0, 0, 0, {20, 0}};
+constexpr const char* kMostBehind = "a trained model has most of it behind it";
+constexpr BySize kFurther = {5'000, kMostBehind, 0, 32, 256, 0, 0, {20, 0}, {20, 0}, {20, 0}};
 constexpr double kRateFurther = 1.0 / 3;
 
 // A narrow Transformer's pass takes less time than a GRU's, and it learns for more of them. Its rate is high
@@ -86,9 +90,9 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     chosen += (chosen.empty() ? "" : ", ") + text;
   };
   const int64_t units = embedded ? 128 : own.units;
-  if (open("--hidden")) n.hidden_size = units;
+  if (open("--hidden")) n.hidden_size = open("--embedding") ? units : n.embedding_dim;
   if (open("--embedding")) {
-    n.embedding_dim = units;
+    n.embedding_dim = n.hidden_size;
     t.d_model = 128;
   }
   if (open("--layers")) {
@@ -116,14 +120,14 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     if (open("--batch-size")) run.batch_size = 32;
     if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : 6;
   } else {
-    const int64_t epochs = transformer ? own.transformer.epochs : own.epochs;
-    const double dropout = transformer ? own.transformer.dropout : own.dropout;
+    const bool narrower = n.hidden_size < own.units;
+    const auto [epochs, dropout] = transformer ? own.transformer : narrower ? own.narrower : own.gru;
     run.usual_epochs = static_cast<double>(epochs);
     const bool learnt_pieces = o.model.subwords == "bpe" || o.model.subwords == "unigram";
     if (learnt_pieces && o.from.empty() && open("--subword-size"))
       chosen = fmt::format("{} pieces", own.pieces);
     if (!transformer && o.from.empty())
-      choose("--hidden", n.hidden_size, units, fmt::format("{} units", units));
+      choose("--hidden", n.hidden_size, n.hidden_size, fmt::format("{} units", n.hidden_size));
     choose("--dropout", transformer ? t.dropout : n.rnn.dropout, dropout, fmt::format("dropout {}", dropout));
     if (const double rate = run.lr * kRateFurther; further)
       choose("--lr", run.lr, rate, fmt::format("learning rate {:.2g}", rate));

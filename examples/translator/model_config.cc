@@ -26,11 +26,12 @@ Fields fields_of(nn::Seq2SeqConfig& n) {
       {"", Whole{&n.source_vocabulary, 1, kMostWords}, "", "source_vocabulary", kRequired},
       {"", Whole{&n.target_vocabulary, 1, kMostWords}, "", "target_vocabulary", kRequired},
       {"--embedding,--embedding-dim,--d-model", Whole{&n.embedding_dim, 1, kMostUnits},
-       "Size of the word vectors; of everything in a transformer (default: 256; 128 of a transformer and for the "
-       "embedded corpus)",
+       "Size of the word vectors; of everything in a transformer (default: as --hidden; 128 of a "
+       "transformer)",
        "embedding_dim", kRequired},
       {"--hidden", Whole{&n.hidden_size, 1, kMostUnits},
-       "Size of the states (default: 256; 128 for the embedded corpus)", "hidden_size", kRequired},
+       "Size of the states (default: as --embedding, else by the pairs, 256 or 384; 128 for the embedded corpus)",
+       "hidden_size", kRequired},
       {"", Whole{&n.attention_size, 0, kMostUnits}, "", "attention_size", kRequired},
       {"--layers,--num-layers", Whole{&n.rnn.num_layers, 1, kMostLayers},
        "Layers of the encoder (default: 1); of both sides of a transformer (default: 4; 2 for the embedded "
@@ -52,7 +53,7 @@ Fields fields_of(nn::Seq2SeqConfig& n) {
        kRequired},
       {"--dropout", Number{&n.rnn.dropout, 0, kMostDropout},
        "On embeddings, readout and between layers; a transformer's after each part, too (default: by the "
-       "pairs, 0.4 to 0.1; 0 for the embedded corpus)",
+       "pairs, 0.5 to 0.1; 0 for the embedded corpus)",
        "dropout", kRequired},
       {"--readout", Word{&n.readout, {"tanh", "maxout"}},
        "What sums a step up: tanh, or maxout as Bahdanau's paper", "readout"},

@@ -57,6 +57,17 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
   CHECK(pieces > default_pieces(1));
 }
 
+TEST_CASE("defaults: a GRU told to be narrower than its pairs would have it gets less dropout and more passes") {
+  for (int64_t units : {128, 256, 384, 512}) {
+    CAPTURE(units);
+    TrainCommand o = own({"--hidden", "--embedding"});
+    o.model.network.hidden_size = o.model.network.embedding_dim = units;
+    filled(o, 29'000);
+    CHECK(o.model.network.rnn.dropout == (units < 384 ? 0.4 : 0.5));
+    CHECK(o.train.epochs == (units < 384 ? 20 : 12));
+  }
+}
+
 TEST_CASE("defaults: a Transformer is narrow, goes over the pairs more often, and its rate rises slowly") {
   TrainCommand gru = own();
   filled(gru, 29'000);
@@ -153,8 +164,18 @@ TEST_CASE("defaults: word vectors are tied where they can be, and those of both 
   filled(words, 3000);
   CHECK(words.model.network.tie_embeddings);
   CHECK_FALSE(words.model.network.tie_source);
-  TrainCommand narrow = own({"--embedding"});
+  TrainCommand alike = own({"--embedding"});
+  alike.model.network.embedding_dim = 128;
+  filled(alike, 3000);
+  CHECK(alike.model.network.hidden_size == 128);  // where one is given, the other is as wide
+  CHECK(alike.model.network.tie_embeddings);
+  alike = own({"--hidden"});
+  alike.model.network.hidden_size = 96;
+  filled(alike, 3000);
+  CHECK(alike.model.network.embedding_dim == 96);
+  TrainCommand narrow = own({"--embedding", "--hidden"});
   narrow.model.network.embedding_dim = 128;
+  narrow.model.network.hidden_size = 256;
   filled(narrow, 3000);
   CHECK_FALSE(narrow.model.network.tie_embeddings);
   narrow.given.insert("--tie-embeddings");
