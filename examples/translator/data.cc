@@ -112,9 +112,14 @@ std::vector<CorpusFile> corpus_files(const std::string& text) {
   if (is_there(text)) return {{.path = text}};
   std::vector<CorpusFile> out;
   for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
+    auto comma = [&](size_t from) { return std::min(text.find(',', from), text.size()); };
+    auto file = [&](size_t end) { return corpus_file(text.substr(at, end - at)); };
+    size_t end = comma(at);
     if (end == at) throw InputError("--data " + text, 0, "has no file between two commas, or at an end");
-    out.push_back(corpus_file(text.substr(at, end - at)));
+    // A comma may be part of a name, say of a directory's.
+    for (size_t further = end; !is_there(file(end).path) && further < text.size();)
+      if (further = comma(further + 1); is_there(file(further).path)) end = further;
+    out.push_back(file(end));
     at = end + 1;
   }
   return out;

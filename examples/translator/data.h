@@ -17,7 +17,7 @@ struct CorpusFile {
   std::string tag = {};  ///< in front of each source; empty: none
 };
 /// Those that a text names: a.tsv=3,b.tsv,bt.tsv=0.5:<bt>. What is a file itself is one, whatever its name has
-/// in it.
+/// in it: a comma, say, or that of its directory.
 /// @throws InputError for a weight or a tag that is none.
 std::vector<CorpusFile> corpus_files(const std::string& text);
 /// The text with absolute paths.

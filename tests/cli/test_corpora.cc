@@ -44,6 +44,13 @@ TEST_CASE("an epoch goes through each file as often as its weight says") {
   CHECK(run({"train", "--resume", "--out", "weighted", "-q", "--data", "a.tsv,b.tsv=2,bt.tsv=0.5"}).err ==
         "translator: weighted/last.safetensors: was made with other training data: the run cannot go on from "
         "it\n");
+  // A comma in the name of a directory divides nothing.
+  REQUIRE(shell("mkdir -p 'my,own,pairs' && cp a.tsv b.tsv 'my,own,pairs/'").code == 0);
+  const std::string there = in_scratch("my,own,pairs/");
+  REQUIRE(run(with(there + "a.tsv=2," + there + "b.tsv,a.tsv", "commas")).code == 0);
+  CHECK(events("commas", "start")[0].at("pairs") == 540);
+  CHECK(run({"train", "--resume", "--out", "commas", "--epochs", "2", "-q"}).code == 0);
+  CHECK(run(with("my,own,b.tsv", "no-commas")).err == "translator: my: cannot be opened: No such file or directory\n");
   // One file, and a weight of 1, are what they were.
   REQUIRE(run(with("a.tsv", "one")).code == 0);
   REQUIRE(run(with("a.tsv=1", "one-too")).code == 0);
