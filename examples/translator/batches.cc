@@ -1,6 +1,7 @@
 #include <translator/batches.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include <gradus/autograd.h>
@@ -9,6 +10,12 @@ namespace translator {
 namespace {
 
 namespace nn = gradus::nn;
+
+struct Fnv {
+  uint64_t hash = 14695981039346656037ull;
+
+  void mix(int32_t id) { hash = (hash ^ static_cast<uint32_t>(id)) * 1099511628211ull; }
+};
 
 // [T, B, S]; nothing where no pair has links.
 gradus::Tensor alignment_of(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen,
@@ -112,6 +119,34 @@ void for_each_batch(const std::vector<EncodedPair>& pairs, size_t size, const Wo
     f(k, {begin, end});
     return end - begin;
   });
+}
+
+std::map<std::string, std::string> fingerprints(const std::vector<EncodedPair>& train,
+                                                const std::vector<SentencePair>& valid) {
+  Fnv data, links, texts;
+  for (const EncodedPair& p : train) {
+    for (int32_t id : p.source) data.mix(id);
+    for (int32_t id : p.target) data.mix(id);
+    data.mix(-1);
+    if (p.weight != 1) {
+      const auto bits = std::bit_cast<uint64_t>(p.weight);
+      data.mix(static_cast<int32_t>(bits));
+      data.mix(static_cast<int32_t>(bits >> 32));
+    }
+    for (const Link& link : p.links) {
+      links.mix(static_cast<int32_t>(link.source));
+      links.mix(static_cast<int32_t>(link.target));
+    }
+    links.mix(-1);
+  }
+  for (const SentencePair& p : valid)
+    for (const std::string* text : {&p.source_text, &p.target_text}) {
+      for (char c : *text) texts.mix(c);
+      texts.mix(-1000);
+    }
+  return {{"data", std::to_string(data.hash)},
+          {"links", std::to_string(links.hash)},
+          {"valid", std::to_string(texts.hash)}};
 }
 
 SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct EncodedPair {
   Links links = {};  ///< gold alignment, for a model that takes one
   double weight = 1;  ///< how often an epoch of training has it
 };
+
+/// Of what a run learns from and is judged by, to tell whether it goes on with what it began with: "data", ids and
+/// weights; "links"; "valid", the validation pairs' text. FNV-1a.
+std::map<std::string, std::string> fingerprints(const std::vector<EncodedPair>& train,
+                                                const std::vector<SentencePair>& valid);
 
 struct EncodeOptions {
   double dropout = 0;                                   ///< Segmenter::split's

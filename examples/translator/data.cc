@@ -121,6 +121,8 @@ std::vector<CorpusFile> corpus_files(const std::string& text) {
       if (further = comma(further + 1); is_there(file(further).path)) end = further;
     out.push_back(file(end));
     at = end + 1;
+    if (std::count_if(out.begin(), out.end(), [](const CorpusFile& f) { return f.path == "-"; }) > 1)
+      throw InputError("--data " + text, 0, "names standard input twice: it can be read once");
   }
   return out;
 }

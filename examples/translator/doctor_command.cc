@@ -1,6 +1,7 @@
 #include <common/error.h>
 #include <common/progress.h>
 #include <common/tell.h>
+#include <common/utf8.h>
 #include <translator/commands.h>
 #include <translator/doctor/report.h>
 #include <translator/evaluation.h>
@@ -110,6 +111,10 @@ int run(DoctorCommand& o) {
   if (learnt.train.empty())
     throw InputError(texts.data.report.name, 0,
                      fmt::format("has no pair within --max-length {}", o.max_length));
+  if (o.valid.empty()) {  // as train holds some out
+    std::vector<SentencePair> held = hold_out(learnt.train);
+    if (learnt.train.empty()) learnt.train = std::move(held);
+  }
   fill_defaults(defaults, learnt);
   doctor::Examination found;
   LearntText text;
@@ -118,7 +123,7 @@ int run(DoctorCommand& o) {
     if (worker == 0) found = examine(data.train, pool, options);
     if (worker == both.size() - 1) text = learn_text(defaults, learnt);
   });
-  doctor::Report report{.name = texts.data.report.name,
+  doctor::Report report{.name = utf8::printable(texts.data.report.name),
                         .lines = texts.data.report.lines,
                         .blank = texts.data.report.blank,
                         .pairs = data.train,

@@ -94,12 +94,17 @@ void refuse_options_of_other_tokens(const TrainCommand& o) {
 Vocabulary new_words(const Vocabulary& known, const std::vector<SentencePair>& pairs, Text side,
                      const Segmenter& segmenter, const TrainCommand& o) {
   const int64_t room = o.max_vocabulary - known.size();
-  if (room <= 0) return {};
   TokenCounts counts;
   for (const SentencePair& p : pairs)
     for (const std::string& word : segmenter.split(p.*side).pieces)
       if (!known.contains(word) && !known.contains(without_mark(word))) counts.add(word);
-  return Vocabulary::build(counts, {.min_count = o.min_count, .max_size = room + Vocabulary::kSpecials});
+  const auto& all = counts.all();
+  if (room <= 0 && std::any_of(all.begin(), all.end(), [&](const auto& c) { return c.second >= o.min_count; }))
+    throw UsageError(fmt::format("--extend-vocabulary: {} has {} words a side already: --max-vocabulary makes room "
+                                 "for more",
+                                 o.from, known.size()));
+  return Vocabulary::build(counts, {.min_count = o.min_count,
+                                    .max_size = std::max<int64_t>(room, 0) + Vocabulary::kSpecials});
 }
 
 // Sources' tags are the last entries: pieces stand in the order of their model. Where both sides have the same

@@ -141,7 +141,8 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   auto resume = c.flag("--resume", o.resume, "Go on with the run in --out, with its data and options");
   c.flag("--force", o.force, "Replace the model in --out").excludes(resume);
   file(c, "--config", o.config,
-       "Options of a run, as any training.json holds them; those on the command line come first");
+       "Options of a run, as any training.json holds them; those on the command line come first")
+      .excludes(resume);
   c.flag("--print-config", o.print_config,
          "Print all options, as training.json would hold them, and do no more");
   c.flag("-q,--quiet", o.train.quiet, "Errors only");

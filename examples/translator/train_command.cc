@@ -44,6 +44,18 @@ void refuse_options_of_the_other(TrainCommand& o) {
       throw UsageError(fmt::format("{} is of a {}: a {} has nothing for it", f.option(), other, own));
 }
 
+// Options that are given and would be without effect beside the others.
+void refuse_what_does_nothing(const TrainCommand& o) {
+  auto refuse = [&](const char* option, bool used, const char* why) {
+    if (o.given.count(option) && !used) throw UsageError(fmt::format("{} {}", option, why));
+  };
+  const TrainOptions& t = o.train;
+  refuse("--momentum", t.optimizer == "sgd" || t.optimizer == "rmsprop", "is of --optimizer sgd and rmsprop");
+  refuse("--links", t.guided_alignment > 0, "needs --guided-alignment, which learns from them");
+  refuse("--corpus-size", o.data.embedded(), "is of the embedded corpus: --data and --source are taken whole");
+  refuse("--average", t.kept() != 1, "needs --keep 2 or more: the mean of one model is itself");
+}
+
 // Those that choose where to look by themselves, all at once.
 void must_be_guidable(const TrainCommand& o) {
   if (o.train.guided_alignment == 0) return;
@@ -166,10 +178,12 @@ Model trained_model(const TrainCommand& o, const Data& data) {
 // What is compared with validation pairs needs some.
 void must_have_validation(const TrainCommand& o, const Data& data) {
   const TrainOptions& t = o.train;
-  if (!data.valid.empty() || (t.metric == "loss" && t.patience == 0 && t.kept() == 0)) return;
+  if (!data.valid.empty() ||
+      (t.metric == "loss" && t.patience == 0 && t.kept() == 0 && t.schedule != "plateau"))
+    return;
   throw UsageError(
-      "--metric, --patience, --keep and --average look at validation pairs, and none could be held out: --valid "
-      "names some");
+      "--metric, --patience, --keep, --average and --schedule plateau look at validation pairs, and none could be "
+      "held out: --valid names some");
 }
 
 std::string best_of(const TrainOptions& o, const Trainer& trainer) {
@@ -228,6 +242,7 @@ int run(TrainCommand& o) {
   if (!o.print_config) must_be_there_or_not(o);
   if (o.resume || !o.from.empty()) take_over(o);
   refuse_options_of_the_other(o);
+  refuse_what_does_nothing(o);
   must_be_guidable(o);
   fill_text_defaults(o);
   std::optional<Model> there;
@@ -265,6 +280,9 @@ int run(TrainCommand& o) {
   if (o.resume) {
     trainer.resume();  // refuses other data first, which would have other words too
     if (!complaint.empty()) throw UsageError(complaint);
+    const std::string best = in(o.train.out, "model.safetensors");
+    if (std::error_code ignored; std::isfinite(trainer.best_loss()) && !std::filesystem::exists(best, ignored))
+      throw InputError(best, 0, "is missing: the best model so far, kept until there is a better one");
     write_file(in(o.train.out, "training.json"), to_json(o));  // it may be prolonged
     if (learn_shortlist(o.train, trainer, model)) model.save_description(o.train.out);
   } else {

@@ -70,23 +70,31 @@ Names options_of(const Fields& fields) {
   return out;
 }
 
-// Where the command line says one of `leaders` otherwise than a file, `followers` of the file go with it.
+// Where the command line says one of `leaders` otherwise than a file, `followers` of the file go with it; where
+// they exclude each other, whatever the file says.
 struct Group {
   Names leaders, followers;
+  bool exclusive = false;
 };
 
 std::vector<Group> groups_of(TrainCommand& o) {
   Names network = options_of(network_fields(o.model, o.model.model));
   network.push_back("--lr");
-  const Names pairs = {"--data", "--source", "--target"}, budget = {"--epochs", "--max-minutes"},
-              valid = {"--valid", "--valid-source", "--valid-target"},
-              batch = {"--batch-size", "--batch-tokens"};
-  return {{pairs, pairs},
+  const Names pair = {"--source", "--target"}, valid = {"--valid-source", "--valid-target"};
+  return {{pair, pair},
+          {{"--data"}, pair, true},
+          {pair, {"--data"}, true},
           {valid, valid},
-          {batch, batch},
-          {budget, budget},
+          {{"--valid"}, valid, true},
+          {valid, {"--valid"}, true},
+          {{"--batch-size"}, {"--batch-tokens"}, true},
+          {{"--batch-tokens"}, {"--batch-size"}, true},
+          {{"--epochs"}, {"--max-minutes"}, true},
+          {{"--max-minutes"}, {"--epochs"}, true},
           {{"--model"}, network},
           {{"--optimizer"}, {"--lr", "--momentum", "--weight-decay"}},
+          {{"--clip-value"}, {"--clip-norm"}},
+          {{"--guided-alignment"}, {"--links"}},
           {{"--subwords"},
            {"--subword-model", "--subword-size", "--subword-dropout", "--min-count", "--max-vocabulary"}}};
 }
@@ -167,7 +175,8 @@ void take(TrainCommand& o, const json& all, const FieldsFile& file) {
   std::set<std::string> left(said.begin(), said.end());
   for (const Group& group : groups_of(there))
     for (const std::string& leader : group.leaders)
-      if (o.given.count(leader) && text_of(all_fields(o), leader) != text_of(found, leader))
+      if (o.given.count(leader) &&
+          (group.exclusive || text_of(all_fields(o), leader) != text_of(found, leader)))
         for (const std::string& follower : group.followers) left.erase(follower);
   const Fields own = all_fields(o);
   for (const Field& to : own)
@@ -231,8 +240,23 @@ void take_config(TrainCommand& o, const std::string& path) {
 void take_own_config(TrainCommand& o) {
   const FieldsFile file = config_file(in(o.train.out, "training.json"));
   std::error_code ignored;
-  if (!std::filesystem::exists(file.path, ignored)) return;
-  if (json all = parsed(file); all.contains("format")) take_config(o, file.path);  // older ones hold less
+  if (!std::filesystem::exists(file.path, ignored)) {
+    if (o.data.embedded() && read_config(in(o.train.out, "config.json")).trained_on.corpus != "embedded")
+      throw InputError(file.path, 0, "is missing: --data names the pairs that the run learns from");
+    return;
+  }
+  const json all = parsed(file);
+  if (!all.contains("format")) return;  // older ones hold less
+  TrainCommand there = o;
+  read_all(all, file, there);
+  for (const Field& f : o.start_fields()) {
+    const std::string asked = is_path(f) ? absolute_path(f.text()) : f.text();
+    const std::string own = text_of(there.start_fields(), f.option());
+    if (o.given.count(f.option()) && asked != own)
+      throw UsageError(fmt::format("the run in {} began with {} {}, not {}: --resume cannot change it", o.train.out,
+                                   f.option(), own.empty() ? "nothing" : own, asked));
+  }
+  take_config(o, file.path);
 }
 
 }  // namespace translator

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -34,23 +33,6 @@ constexpr int64_t kMeasureEvery = 100;
 constexpr size_t kWorst = 5;  // sentences that are logged
 constexpr int64_t kAlignAtMost = 100;
 constexpr double kKnown = 20;  // seconds after which the speed is known
-
-// FNV-1a over all ids: tells whether a run goes on with the data it began with.
-uint64_t fingerprint(const std::vector<EncodedPair>& pairs) {
-  uint64_t hash = 14695981039346656037ull;
-  auto mix = [&hash](int32_t id) { hash = (hash ^ static_cast<uint32_t>(id)) * 1099511628211ull; };
-  for (const EncodedPair& p : pairs) {
-    for (int32_t id : p.source) mix(id);
-    for (int32_t id : p.target) mix(id);
-    mix(-1);
-    if (p.weight != 1) {
-      const auto bits = std::bit_cast<uint64_t>(p.weight);
-      mix(static_cast<int32_t>(bits));
-      mix(static_cast<int32_t>(bits >> 32));
-    }
-  }
-  return hash;
-}
 
 // For --guided-alignment: a word aligner's links, which need no one who knows better.
 void link_words(std::vector<SentencePair>& pairs, const TrainOptions& o) {
@@ -102,7 +84,7 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
         static_cast<int64_t>(std::ceil(train_[i].weight)) *
         (1 + static_cast<int64_t>(options_.subword_dropout > 0 ? train[i].target_text.size() + 1
                                                                : train_[i].target.size()));
-  fingerprint_ = fingerprint(train_);
+  fingerprints_ = fingerprints(train_, valid_);
   if (options_.subword_dropout > 0) texts_ = std::move(train);
   int64_t tenth = options_.epochs > 0 ? options_.epochs * batches_per_epoch_ / 10 : 100;
   warmup_ = options_.warmup > 0 ? options_.warmup : std::clamp<int64_t>(tenth, 1, 100);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -111,7 +112,7 @@ class Trainer {
   int64_t tokens_per_epoch_ = 0;  // at most
   bool validation_due_ = false;  // it was interrupted
   const std::atomic<bool>* stop_ = nullptr;
-  uint64_t fingerprint_ = 0;  // of the training pairs as ids
+  std::map<std::string, std::string> fingerprints_;
   Checkpoints checkpoints_;
   double best_loss_ = INFINITY, best_cost_ = INFINITY;  // of the best model by options.metric
   int64_t since_best_ = 0;                              // validations

@@ -189,7 +189,6 @@ void Trainer::save_last(const std::string& where) const {
                    {"batches_per_epoch", std::to_string(batches_per_epoch_)},
                    {"seed", std::to_string(options_.seed)},
                    {"batch_size", std::to_string(options_.batch_size)},
-                   {"data", std::to_string(fingerprint_)},
                    {"skipped", std::to_string(skipped_)},
                    {"window_nll", fmt::format("{}", window_nll_)},
                    {"window_tokens", std::to_string(window_tokens_)},
@@ -200,6 +199,7 @@ void Trainer::save_last(const std::string& where) const {
                    {"grad_norm", fmt::format("{}", last_norm_)},
                    {"norms", std::to_string(meter_.last().step)}};
   file.metadata.merge(recipe(options_));
+  file.metadata.insert(fingerprints_.begin(), fingerprints_.end());
   gradus::save_safetensors(in(where, "last.safetensors"), file);
 }
 
@@ -207,7 +207,9 @@ void Trainer::resume() {
   const std::string path = in(options_.out, "last.safetensors");
   gradus::SafetensorsFile file = gradus::load_safetensors(path);
   Facts facts(path, file.metadata);
-  facts.same("data", std::to_string(fingerprint_), "other training data");
+  facts.same("data", fingerprints_.at("data"), "other training data");
+  if (facts.has("links")) facts.same("links", fingerprints_.at("links"), "other links of words");
+  if (facts.has("valid")) facts.same("valid", fingerprints_.at("valid"), "other validation pairs");
   facts.same("batch_size", std::to_string(options_.batch_size), "another --batch-size");
   facts.same("seed", std::to_string(options_.seed), "another --seed");
   // A state names its options, but for the oldest; one that it does not name was none yet.

@@ -82,11 +82,14 @@ TEST_CASE("a run ends where its patience does, and more of it prolongs the run")
 
 TEST_CASE("what looks at validation pairs needs some") {
   write_file("few.tsv", "a b\tc d\ne f\tg h\n");
-  Result r = run({"train", "--data", "few.tsv", "--out", "blind", "--patience", "2", "-q", "--epochs", "1",
-                  "--subwords", "none"});
-  CHECK(r.code == 2);
-  CHECK(r.err ==
-        "translator: --metric, --patience, --keep and --average look at validation pairs, and none could be "
-        "held out: --valid names some\n");
-  CHECK_FALSE(exists("blind"));
+  for (const Arguments& looks : {Arguments{"--patience", "2"}, {"--schedule", "plateau"}}) {
+    Arguments a = {"train", "--data", "few.tsv", "--out", "blind", "-q", "--epochs", "1", "--subwords", "none"};
+    a.insert(a.end(), looks.begin(), looks.end());
+    Result r = run(a);
+    CHECK(r.code == 2);
+    CHECK(r.err ==
+          "translator: --metric, --patience, --keep, --average and --schedule plateau look at validation pairs, "
+          "and none could be held out: --valid names some\n");
+    CHECK_FALSE(exists("blind"));
+  }
 }

@@ -105,6 +105,39 @@ TEST_CASE("the command line comes first, and what a file says of another kind of
   CHECK(part.at("embedding") == 48);  // as wide as the states that are given
 }
 
+TEST_CASE("what excludes another option on the command line takes its place in a file, whatever that says") {
+  write_file("a", "one\ntwo\nthree\n");
+  write_file("b", "un\ndeux\ntrois\n");
+  write_file("some.json", "{\"data\": \"" + short_pairs() + "\", \"valid\": \"" + short_pairs() +
+                              "\", \"batch-tokens\": 500, \"epochs\": 5}");
+  auto with = [](const Arguments& more) {
+    Arguments a = {"--config", "some.json"};
+    a.insert(a.end(), more.begin(), more.end());
+    return printed(a);
+  };
+  ordered_json files = with({"--source", "a", "--target", "b"});
+  CHECK(files.at("data") == "");
+  CHECK(files.at("source") == in_scratch("a"));
+  ordered_json valid = with({"--valid-source", "a", "--valid-target", "b"});
+  CHECK(valid.at("valid") == "");
+  CHECK(valid.at("valid-source") == in_scratch("a"));
+  ordered_json batch = with({"--batch-size", "64"});  // what a run with --batch-tokens has, too, and does not use
+  CHECK(batch.at("batch-size") == 64);
+  CHECK(batch.at("batch-tokens") == 0);
+  ordered_json timed = with({"--max-minutes", "2"});
+  CHECK(timed.at("epochs") == 0);
+  CHECK(timed.at("max-minutes") == 2);
+}
+
+TEST_CASE("defaults of the run that a file is of do not stick to another kind of run") {
+  const std::string file = first_run() + "/training.json";
+  CHECK(printed({"--config", file, "--model", "transformer"}).at("warmup") ==
+        printed({"--data", "short.tsv", "--model", "transformer", "--epochs", "2", "--batch-size", "32"}).at("warmup"));
+  write_file("plain.json", json_text::dump(printed({"--data", "short.tsv"})));
+  CHECK(printed({"--config", "plain.json", "--guided-alignment", "0.3"}).at("links") == "learnt");
+  CHECK(printed({"--config", "plain.json", "--clip-value", "0.3"}).at("clip-norm") == 0);
+}
+
 TEST_CASE("a file that is no configuration is refused with its name and the field") {
   const std::string head = "translator: bad.json: is not a configuration of a run: ";
   const std::vector<std::pair<std::string, std::string>> bad = {

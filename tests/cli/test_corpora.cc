@@ -44,6 +44,8 @@ TEST_CASE("an epoch goes through each file as often as its weight says") {
   CHECK(run({"train", "--resume", "--out", "weighted", "-q", "--data", "a.tsv,b.tsv=2,bt.tsv=0.5"}).err ==
         "translator: weighted/last.safetensors: was made with other training data: the run cannot go on from "
         "it\n");
+  CHECK(run(with("-,a.tsv,-", "twice")).err ==
+        "translator: --data -,a.tsv,-: names standard input twice: it can be read once\n");
   // A comma in the name of a directory divides nothing.
   REQUIRE(shell("mkdir -p 'my,own,pairs' && cp a.tsv b.tsv 'my,own,pairs/'").code == 0);
   const std::string there = in_scratch("my,own,pairs/");

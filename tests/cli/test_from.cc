@@ -84,6 +84,26 @@ TEST_CASE("a run starts from a model's weights, words and shape, with other data
             ": is not there, though again/training.json names it: --from tells where it is now\n");
 }
 
+TEST_CASE("a vocabulary that is full is not extended in silence") {
+  trained_model();
+  write_file("new.tsv", "blorp zwick\tblorpe zwicke\nblorp zwock\tblorpe zwocke\n");
+  Arguments a = {"train", "--from", "trained", "--data", "new.tsv", "--extend-vocabulary", "--min-count", "2",
+                 "--out", "full", "-q", "--epochs", "1", "--max-vocabulary", "10"};
+  Result r = run(a);
+  CHECK(r.code == 2);
+  const size_t known = lines_of(read_file("trained/source.vocab")).size();
+  CHECK(r.err == "translator: --extend-vocabulary: trained has " + std::to_string(known) +
+                     " words a side already: --max-vocabulary makes room for more\n");
+  CHECK_FALSE(exists("full"));
+  a.back() = "1000";
+  REQUIRE(run(a).code == 0);
+  CHECK(lines_of(read_file("full/source.vocab")).size() == known + 1);
+  a[7] = "3";  // nothing new is seen as often
+  a.back() = "10";
+  a[9] = "not-full";
+  CHECK(run(a).code == 0);
+}
+
 TEST_CASE("what contradicts the model is refused, and so is what is for another vocabulary") {
   auto refused = [](const Arguments& more, const std::string& said) {
     Result r = from(trained_model(), "none", more);

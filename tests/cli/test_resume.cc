@@ -274,3 +274,41 @@ TEST_CASE("--resume refuses what contradicts the run, and says what the run has 
                       {"--resume", "-q", "--attention", "additive", "--cell", "gru", "--heads", "4"}))
             .code == 0);
 }
+
+TEST_CASE("a run goes on as what it began as: other origins, configurations and validation pairs are refused") {
+  REQUIRE(run(small_run("begun", {"--epochs", "1", "-q", "--valid", short_pairs()})).code == 0);
+  auto goes_on = [](const Arguments& more) {
+    Arguments a = {"train", "--resume", "--out", "begun", "--epochs", "2", "-q"};
+    a.insert(a.end(), more.begin(), more.end());
+    return run(a);
+  };
+  const std::string before = read_file("begun/training.json");
+  trained_model();
+  CHECK(goes_on({"--from", "trained"}).err == "translator: the run in begun began with --from nothing, not " +
+                                                  in_scratch("trained") + ": --resume cannot change it\n");
+  write_file("other.json", "{\"lr\": 5}");
+  CHECK(goes_on({"--config", "other.json"}).code == 2);
+  REQUIRE(shell("head -100 short.tsv > hundred.tsv").code == 0);
+  CHECK(goes_on({"--valid", "hundred.tsv"}).err ==
+        "translator: begun/last.safetensors: was made with other validation pairs: the run cannot go on from it\n");
+  CHECK(read_file("begun/training.json") == before);
+  REQUIRE(shell("cp -r begun nameless && rm nameless/training.json; cp -r begun bestless && rm "
+                "bestless/model.safetensors")
+              .code == 0);
+  CHECK(run({"train", "--resume", "--out", "nameless"}).err ==
+        "translator: nameless/training.json: is missing: --data names the pairs that the run learns from\n");
+  CHECK(run({"train", "--resume", "--out", "bestless"}).says(
+      "bestless/model.safetensors: is missing: the best model so far, kept until there is a better one\n"));
+  CHECK(goes_on({}).code == 0);
+}
+
+TEST_CASE("guided attention goes on with the links it began with") {
+  REQUIRE(shell("$T corpus -n 300 --max-length 7 --links -o with-links.tsv && "
+                "awk -F'\\t' -v OFS='\\t' '{$3 = \"0-0\"; print}' with-links.tsv > otherwise.tsv")
+              .code == 0);
+  REQUIRE(run(small_run("on-links", {"--data", "with-links.tsv", "--guided-alignment", "1", "--epochs", "1", "-q"})).code ==
+          0);
+  CHECK(run({"train", "--resume", "--out", "on-links", "--epochs", "2", "-q", "--data", "otherwise.tsv"}).err ==
+        "translator: on-links/last.safetensors: was made with other links of words: the run cannot go on from it\n");
+  CHECK(run({"train", "--resume", "--out", "on-links", "--epochs", "2", "-q"}).code == 0);
+}

@@ -330,6 +330,13 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
         "translator: --reverse-source is of a recurrent model: a transformer has nothing for it\n");
   CHECK(said({"--positions", "none"}) ==
         "translator: --positions is of a transformer: a recurrent model has nothing for it\n");
+  CHECK(said({"--momentum", "0.9"}) == "translator: --momentum is of --optimizer sgd and rmsprop\n");
+  CHECK(said({"--links", "learnt"}) ==
+        "translator: --links needs --guided-alignment, which learns from them\n");
+  CHECK(said({"--corpus-size", "500"}) ==
+        "translator: --corpus-size is of the embedded corpus: --data and --source are taken whole\n");
+  CHECK(said({"--average", "--keep", "1"}) ==
+        "translator: --average needs --keep 2 or more: the mean of one model is itself\n");
   CHECK_FALSE(exists("other-kind"));
 }
 

@@ -142,7 +142,9 @@ void find_scripts(const FoldedPairs& folded, Findings& out) {
 
 void find_languages(const FoldedPairs& folded, const LanguageScores& scores, const std::vector<bool>& plain,
                     Findings& out) {
-  constexpr int64_t kFewest = 10;  // letters that tell a language which neither side is in
+  constexpr size_t kFewestPairs = 100;  // that tell what a language looks like
+  constexpr int64_t kFewest = 10;       // letters that tell a language which neither side is in
+  if (folded.size() < kFewestPairs) return;
   for (size_t i = 0; i < folded.size(); ++i) {
     const bool fits = !plain.empty() && plain[i];
     const double s = scores.own_source[i], t = scores.own_target[i];

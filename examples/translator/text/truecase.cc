@@ -69,8 +69,11 @@ Truecaser Truecaser::load(const std::string& path) {
   if (!in) throw InputError(path, 0, fmt::format("cannot be opened: {}", std::strerror(errno)));
   Truecaser out;
   std::string line;
+  if (in.peek(); in.bad()) throw InputError(path, 0, "cannot be read: is it a directory?");
+  in.clear();  // it may be empty
   for (int64_t number = 1; std::getline(in, line); ++number) {
     std::string bad = utf8::describe_invalid_byte(line);
+    if (in.eof()) bad = "the file is cut off: its last line does not end";
     if (line.empty()) bad = "the word is empty";
     if (bad.empty() && utf8::printable(line) != line) bad = "the word has a control character in it";
     if (!bad.empty()) throw InputError(path, number, bad);
