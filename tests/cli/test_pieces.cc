@@ -223,6 +223,14 @@ TEST_CASE("pieces: a damaged or foreign model of pieces, or one of other words, 
   REQUIRE(run(own_run("apart", {"--epochs", "1", "--subword-model", "separate"})).code == 0);
   CHECK(fault(with_file("mixed", "pieces.model", read_file("apart/source.model"))) ==
         "translator: mixed/pieces.model: has other pieces than source.vocab: they do not belong together\n");
+  // A list of words that is cut off would fold others, and a directory none.
+  const std::string folded = read_file(in_pieces() + "/source.truecase");
+  REQUIRE(!folded.empty());
+  CHECK(fault(with_file("cut", "source.truecase", folded.substr(0, folded.size() - 1)))
+            .ends_with("the file is cut off: its last line does not end\n"));
+  std::filesystem::remove(scratch_path() / "cut/source.truecase");
+  std::filesystem::create_directory(scratch_path() / "cut/source.truecase");
+  CHECK(fault("cut") == "translator: cut/source.truecase: cannot be read: is it a directory?\n");
   with_file("gone", "config.json", read_file(in_pieces() + "/config.json"));
   std::filesystem::remove(scratch_path() / "gone/pieces.model");
   CHECK(fault("gone") == "translator: gone/pieces.model: cannot be opened: No such file or directory\n");
