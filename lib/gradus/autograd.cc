@@ -171,7 +171,7 @@ void Gradients::add(const Gradients& other) {
   if (&other == this) return scale(2);
   std::vector<Entry> sum;
   sum.reserve(std::max(entries_.size(), other.entries_.size()));
-  auto mine = std::make_move_iterator(entries_.begin()), end = std::make_move_iterator(entries_.end());
+  auto mine = entries_.begin(), end = entries_.end();  // not moved: what follows may throw
   for (const Entry& theirs : other.entries_) {
     while (mine != end && mine->node->order < theirs.node->order) sum.push_back(*mine++);
     if (mine == end || mine->node != theirs.node) {

@@ -1,6 +1,5 @@
 #include <gradus/diagnosis.h>
 
-#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 #include <gradus/diagnosis_rules.h>
 
-#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

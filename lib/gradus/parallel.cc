@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gradus/error.h>
@@ -55,6 +56,8 @@ class SmallMemory {
   void* volatile last_;
 };
 
+thread_local const void* job_of = nullptr;  // the pool whose job this thread is at
+
 }  // namespace
 
 struct ThreadPool::State {
@@ -81,12 +84,14 @@ struct ThreadPool::State {
   }
 
   void guarded(const std::function<void(int)>& f, int worker) {
+    const void* outer = std::exchange(job_of, this);
     try {
       At at(place);
       f(worker);
     } catch (...) {
       errors[static_cast<size_t>(worker)] = std::current_exception();
     }
+    job_of = outer;
   }
 
   void loop(int worker) {
@@ -132,6 +137,7 @@ int ThreadPool::size() const { return static_cast<int>(state_->errors.size()); }
 
 void ThreadPool::run(const std::function<void(int)>& job) {
   State& s = *state_;
+  if (job_of == &s) fail("ThreadPool", "a job cannot run another one on its own pool: it would wait for itself");
   {
     std::lock_guard lock(s.mutex);
     s.job = &job;

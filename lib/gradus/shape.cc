@@ -30,7 +30,7 @@ void Shape::append(int64_t size) {
 
 void Shape::set(int axis, int64_t size) {
   Shape changed = *this;
-  changed.size_[axis] = size;
+  changed.size_[this->axis(axis, "shape")] = size;
   if (!countable(changed.size_, dims_)) changed.refuse();
   *this = changed;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include <gradus/error.h>
 #include <gradus/kernels/random.h>
@@ -32,7 +33,14 @@ std::shared_ptr<void> storage_for(const Shape& shape, int64_t bytes, DType dtype
 
 Tensor::Tensor(const Tensor&) = default;
 Tensor& Tensor::operator=(const Tensor&) = default;
-Tensor& Tensor::operator=(Tensor&&) noexcept = default;
+Tensor& Tensor::operator=(Tensor&& other) noexcept {
+  shape_ = other.shape_;
+  dtype_ = other.dtype_;
+  numel_ = std::exchange(other.numel_, 0);
+  data_ = std::exchange(other.data_, nullptr);
+  storage_ = std::move(other.storage_);
+  return *this;
+}
 Tensor::~Tensor() = default;
 
 Tensor::Tensor(const Shape& shape, DType dtype)
@@ -76,18 +84,14 @@ Tensor Tensor::from_ids(const Shape& shape, const std::vector<int32_t>& ids, Cal
 Tensor Tensor::uniform(const Shape& shape, double low, double high, const RngInput& rng, DType dtype) {
   At at(rng.caller());
   Tensor t(shape, dtype);
-  visit_floating(t, "uniform", [&](auto* p) {
-    kernels::fill_uniform(rng, low, high, p, t.numel_);
-  });
+  visit_floating(t, "uniform", [&](auto* p) { kernels::fill_uniform(rng, low, high, p, t.numel_); });
   return t;
 }
 
 Tensor Tensor::normal(const Shape& shape, double mean, double deviation, const RngInput& rng, DType dtype) {
   At at(rng.caller());
   Tensor t(shape, dtype);
-  visit_floating(t, "normal", [&](auto* p) {
-    kernels::fill_normal(rng, mean, deviation, p, t.numel_);
-  });
+  visit_floating(t, "normal", [&](auto* p) { kernels::fill_normal(rng, mean, deviation, p, t.numel_); });
   return t;
 }
 
@@ -177,7 +181,7 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::to(DType dtype) const {
-  if (dtype == dtype_) return *this;
+  if (dtype == dtype_ || !defined()) return *this;
   Tensor out(shape_, dtype);
   visit(*this, [&](auto* from) {
     visit(out, [&](auto* to) {
@@ -194,7 +198,7 @@ void Tensor::fill(double value) const {
 }
 
 void Tensor::copy_from(const Tensor& other) const {
-  if (other.shape() != shape_ || other.dtype() != dtype_)
+  if (other.shape() != shape_ || other.numel() != numel_ || other.dtype() != dtype_)
     fail("copy",
          fmt::format("shapes and types must agree: {} {} and {} {}", shape_.str(), name_of(dtype_),
                      other.shape().str(), name_of(other.dtype())));
@@ -202,7 +206,7 @@ void Tensor::copy_from(const Tensor& other) const {
 }
 
 double max_abs_difference(const Tensor& a, const Tensor& b) {
-  if (a.shape() != b.shape())
+  if (a.shape() != b.shape() || a.numel() != b.numel())  // an undefined tensor's shape is a scalar's
     fail("max_abs_difference",
          fmt::format("shapes must agree: {} and {}", a.shape().str(), b.shape().str()));
   double worst = 0;
@@ -211,7 +215,7 @@ double max_abs_difference(const Tensor& a, const Tensor& b) {
 }
 
 bool all_close(const Tensor& a, const Tensor& b, double rtol, double atol) {
-  if (a.shape() != b.shape()) return false;
+  if (a.shape() != b.shape() || a.numel() != b.numel()) return false;
   for (int64_t i = 0; i < a.numel(); ++i) {
     double x = a.at(i), y = b.at(i);
     if (x == y) continue;  // equal infinities

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <gradus/dtype.h>
@@ -21,7 +22,7 @@ class Tensor {
   Tensor() = default;
   // Not inline: they stand in every line that computes, and giving up a shared reference is much code.
   Tensor(const Tensor& other);
-  Tensor(Tensor&& other) noexcept = default;
+  Tensor(Tensor&& other) noexcept { *this = std::move(other); }
   Tensor& operator=(const Tensor& other);
   Tensor& operator=(Tensor&& other) noexcept;
   ~Tensor();

@@ -1,6 +1,5 @@
 #include <gradus/trace.h>
 
-#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <cmath>

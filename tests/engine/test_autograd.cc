@@ -318,3 +318,13 @@ TEST_CASE("row gradients mix with dense ones in one backward") {
              sum(gather_rows(table, Tensor::from_ids({1}, {2})));
   CHECK(backward(loss)[table].to_vector() == Numbers{11, 11, 12, 12, 11, 11});
 }
+
+TEST_CASE("gradients that cannot be added up are left as they were") {
+  Parameter p(Tensor::ones({2})), q(Tensor::ones({2}));
+  Gradients one = backward(sum(q * 3) + sum(p));
+  p.assign(Tensor::ones({2}, DType::f64));
+  const Gradients other = backward(sum(p));
+  CHECK_THROWS_AS(one.add(other), Error);
+  CHECK(one[q].to_vector() == Numbers{3, 3});
+  CHECK(one[p].to_vector() == Numbers{1, 1});
+}

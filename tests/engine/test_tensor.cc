@@ -134,3 +134,25 @@ TEST_CASE("broadcast_to and sum_to are each other's transpose") {
           sum_to(Tensor::zeros({2, 3}), {2});
         }) == "[sum_to] shape does not stretch: [2] to [2, 3]");
 }
+
+TEST_CASE("a tensor that was moved from has no numbers left, nor has one that was never made") {
+  Tensor a = Tensor::ones({64});
+  const Tensor b = std::move(a);
+  const Tensor other = Tensor::zeros({64});
+  a.fill(5);
+  CHECK(a.numel() == 0);
+  CHECK_FALSE(a.defined());
+  CHECK(b.to_vector() == Numbers(64, 1));
+  CHECK(other.to_vector() == Numbers(64, 0));
+  CHECK_THROWS_AS(a.at(0), Error);
+  a = b;
+  CHECK(a.to_vector() == Numbers(64, 1));
+  CHECK_FALSE(Tensor().to(DType::f64).defined());
+  CHECK_THROWS_AS(Tensor::scalar(1).copy_from(Tensor()), Error);
+  CHECK_FALSE(all_close(Tensor(), Tensor::scalar(5)));
+  CHECK_THROWS_AS(max_abs_difference(Tensor(), Tensor::scalar(5)), Error);
+  Shape s{2, 3};
+  s.set(-1, 4);
+  CHECK(s == Shape{2, 4});
+  CHECK_THROWS_AS(s.set(9, 4), Error);
+}

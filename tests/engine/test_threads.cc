@@ -77,6 +77,20 @@ TEST_CASE("a pool runs every worker once") {
   CHECK(available_threads() >= 1);
 }
 
+TEST_CASE("a job that runs another one on its own pool is refused: it would wait for itself") {
+  ThreadPool pool(2), other(2);
+  for (int round = 0; round < 10; ++round)
+    CHECK(error_of([&] { pool.run([&](int) { pool.run([](int) {}); }); }) ==
+          "[ThreadPool] a job cannot run another one on its own pool: it would wait for itself");
+  std::atomic<int> calls{0};
+  pool.run([&](int worker) {
+    if (worker == 0) other.run([&](int) { ++calls; });
+  });
+  CHECK(calls == 2);
+  pool.run([&](int) { ++calls; });
+  CHECK(calls == 4);
+}
+
 TEST_CASE("the exception of the lowest worker comes back, and the pool lives on") {
   ThreadPool pool(3);
   for (int round = 0; round < 10; ++round) {

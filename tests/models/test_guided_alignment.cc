@@ -138,3 +138,20 @@ TEST_CASE("unit annotations: contexts are the weights, and carry their gradient"
   INFO(report.message);
   CHECK(report.ok);
 }
+
+TEST_CASE("gold that is alike at all real positions costs nothing, though the first position is none") {
+  Rng rng(3);
+  const auto attention = nn::make_attention("bahdanau", {3, 3, 4}, rng);
+  Tensor mask({1, 3}, DType::u8);
+  for (int64_t s = 0; s < 3; ++s) mask.set(s, s > 0);
+  const nn::AttentionMemory memory = attention->prepare(Tensor::uniform({3, 1, 3}, -1, 1, rng), mask);
+  const Tensor queries = Tensor::uniform({1, 1, 3}, -1, 1, rng), lengths = Tensor::from_ids({1}, {1});
+  auto cost = [&](const std::vector<double>& gold, const Tensor& of) {
+    Tensor g = Tensor::zeros({1, 1, 3});
+    for (size_t s = 0; s < 3; ++s) g.set(static_cast<int64_t>(s), gold[s]);
+    return nn::guided_alignment(*attention, queries, memory, g, of).item();
+  };
+  CHECK(cost({0, 0.5, 0.5}, lengths) == 0);
+  CHECK(cost({0, 1, 0}, lengths) > 0);
+  CHECK_THROWS_AS(cost({0, 1, 0}, Tensor()), Error);
+}

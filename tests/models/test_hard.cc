@@ -215,3 +215,14 @@ TEST_CASE("reinforce: costs to go less the baseline, over real words") {
 }
 
 }  // namespace hard_test
+
+TEST_CASE("hard attention told to look at the last position does so outside of training") {
+  Rng rng(5);
+  const auto attention = nn::make_attention("hard", {3, 3, 4, {.last_only = true}}, rng);
+  Tensor mask({2, 4}, DType::u8);
+  for (int64_t i = 0; i < 8; ++i) mask.set(i, i != 7);  // lengths 4 and 3
+  const nn::AttentionMemory memory = attention->prepare(Tensor::uniform({4, 2, 3}, -1, 1, rng), mask);
+  const nn::Attended a =
+      attention->step(Tensor::uniform({2, 3}, -1, 1, rng), memory, attention->start(memory));
+  CHECK(a.weights.to_vector() == std::vector<double>{0, 0, 0, 1, 0, 0, 1, 0});
+}

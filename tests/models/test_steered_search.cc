@@ -325,6 +325,9 @@ TEST_CASE("each cut leaves the words that it should, and divides by their sum") 
   CHECK(sampler.draw({}, logits.data(), 2, {0, 1}, rng) == -1);
   const float none[] = {-INFINITY, -INFINITY};
   CHECK(sampler.draw({}, none, 2, {0}, rng) == 1);
+  const float infinite[] = {0, 1, INFINITY, 0}, unknown[] = {NAN, NAN};
+  CHECK(sampler.draw({}, infinite, 4, {}, rng) == 2);
+  CHECK(sampler.draw({}, unknown, 2, {}, rng) >= 0);
 }
 
 TEST_CASE("samples of a sentence differ from each other, and do not depend on who stands beside it") {

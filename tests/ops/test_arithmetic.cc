@@ -179,6 +179,8 @@ TEST_CASE("activations") {
   CHECK(gradient(tanh(x), x)[1] == 1);
   CHECK(gradient(sigmoid(x), x)[1] == 0.25);
   CHECK(gradient(gelu(x), x)[1] == 0.5);
+  // x Phi(x) far to the left, where 1 + erf has no digits left: -10 Phi(-10), Phi(-10) = 7.619853024160526e-24.
+  CHECK(std::abs(gelu(f64({1}, {-10})).value().at(0) / -7.619853024160526e-23 - 1) < 1e-12);
 }
 
 TEST_CASE("activations at the ends of the range") {

@@ -30,6 +30,9 @@ cd "$tree"
 tools/new-layer my_layer >"$dir/layer" || fail "new-layer"
 tools/new-attention my_attention >"$dir/attention" || fail "new-attention"
 if tools/new-layer my_layer 2>/dev/null; then fail "a layer was overwritten"; fi
+for taken in dot luong scaled_dot; do
+  if tools/new-attention $taken 2>/dev/null; then fail "the library's $taken was taken"; fi
+done
 if tools/new-layer MyLayer 2>/dev/null; then fail "a bad name was taken"; fi
 grep -q "'my_layer.h'" nn/gradus/nn/meson.build || fail "the header would not be installed"
 

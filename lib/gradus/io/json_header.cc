@@ -1,6 +1,5 @@
 #include <gradus/io/json_header.h>
 
-#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <charconv>

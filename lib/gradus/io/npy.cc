@@ -1,6 +1,5 @@
 #include <gradus/io/npy.h>
 
-#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

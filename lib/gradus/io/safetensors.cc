@@ -1,7 +1,6 @@
 #include <gradus/io/safetensors.h>
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>

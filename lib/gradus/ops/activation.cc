@@ -67,7 +67,7 @@ Var leaky_relu(const Input& x, double slope) {
 
 Var gelu(const Input& x) {
   CheckedAt at(x, "gelu");
-  auto phi = []<class T>(T v) { return T(0.5) * (1 + std::erf(v * (std::numbers::sqrt2_v<T> / 2))); };
+  auto phi = []<class T>(T v) { return T(0.5) * std::erfc(-v * (std::numbers::sqrt2_v<T> / 2)); };
   Tensor y = map(x.value(), [phi](auto v) { return v * phi(v); });
   return record("gelu", {x}, y, [x = x.value(), phi](const Tensor& dy, Grads& dx) {
     dx.add(0, zip(dy, x, [phi]<class T>(T g, T v) {

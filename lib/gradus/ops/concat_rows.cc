@@ -25,6 +25,7 @@ Var concat_rows(const std::vector<Var>& parts, const Tensor& rows) {
 Tensor real_rows(const Input& input, int64_t T) {
   At at(input.caller());
   const Tensor& lengths = input.value();
+  if (!lengths.defined()) refuse("real_rows", "lengths must be i32 [B], and are undefined");
   std::vector<int32_t> rows;
   int64_t B = lengths.numel(), longest = 0;
   check_lengths("real_rows", lengths, T, B);

@@ -1,7 +1,6 @@
 #include <gradus/nn/module.h>
 
 #include <cxxabi.h>
-#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -30,9 +30,9 @@ int32_t Sampler::draw(const Sampling& how, const float* logits, int64_t V, const
   }
   const double chance = rng.uniform();
   if (words_.empty()) return -1;
-  // Weights relative to the most probable word, whose own is 1; where all are minus infinity, all alike.
+  // Weights relative to the most probable word, whose own is 1, though it be infinite.
   for (auto& [weight, id] : words_)
-    weight = top == -HUGE_VAL ? 1 : std::exp((weight - top) / how.temperature);
+    weight = weight == top ? 1 : std::exp((weight - top) / how.temperature);
   if (how.top_k > 0 || how.top_p < 1)
     std::stable_sort(words_.begin(), words_.end(), [](auto& a, auto& b) { return a.first > b.first; });
   if (how.top_k > 0) words_.resize(std::min(words_.size(), static_cast<size_t>(how.top_k)));
@@ -53,7 +53,7 @@ int32_t Sampler::draw(const Sampling& how, const float* logits, int64_t V, const
   for (const auto& [weight, id] : words_)
     if ((left -= weight) < 0) return id;
   // Rounding has left a bit over: the last that can be drawn at all.
-  return std::find_if(words_.rbegin(), words_.rend(), [](auto& word) { return word.first > 0; })->second;
+  return std::find_if(words_.rbegin(), words_.rend(), [](auto& word) { return !(word.first <= 0); })->second;
 }
 
 }  // namespace gradus::nn

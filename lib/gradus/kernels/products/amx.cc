@@ -114,6 +114,19 @@ constexpr int64_t kAwake = 4;
 inline void settle_memory() { __asm__ volatile("" ::: "memory"); }
 
 // Names of tiles must be digits, hence macros. Tiles 0 to 3 are the sums.
+// Sums go on from what C holds, or begin with 0.
+#define GRADUS_SUMS(third, fourth)     \
+  if (add) {                           \
+    _tile_loadd(0, c, row);            \
+    _tile_loadd(1, c + kAmxSide, row); \
+    _tile_loadd(2, third, row);        \
+    _tile_loadd(3, fourth, row);       \
+  } else {                             \
+    _tile_zero(0);                     \
+    _tile_zero(1);                     \
+    _tile_zero(2);                     \
+    _tile_zero(3);                     \
+  }
 #define GRADUS_LOAD(tile, panel, piece) _tile_loadd(tile, (panel) + (piece) * kAmxTile, 64)
 
 #define GRADUS_LEFT(piece)     \
@@ -136,17 +149,7 @@ GRADUS_AMX __attribute__((noinline)) void two_by_two(int64_t steps, const uint16
   settle_memory();
   const uint16_t *a[] = {left[0], left[1]}, *b[] = {right[0], right[1]};
   float* const lower = c + kAmxSide * row / static_cast<int64_t>(sizeof(float));
-  if (add) {
-    _tile_loadd(0, c, row);
-    _tile_loadd(1, c + kAmxSide, row);
-    _tile_loadd(2, lower, row);
-    _tile_loadd(3, lower + kAmxSide, row);
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  }
+  GRADUS_SUMS(lower, lower + kAmxSide)
   for (int64_t step = 0; step < steps; ++step) {
     GRADUS_STAY_AWAKE(step, waste);
     next.go();
@@ -189,17 +192,7 @@ GRADUS_AMX __attribute__((noinline)) void one_by_four(int64_t steps, const uint1
                                                       int64_t row, void* waste) {
   settle_memory();
   const uint16_t* b[] = {right[0], right[1], right[2], right[3]};
-  if (add) {
-    _tile_loadd(0, c, row);
-    _tile_loadd(1, c + kAmxSide, row);
-    _tile_loadd(2, c + 2 * kAmxSide, row);
-    _tile_loadd(3, c + 3 * kAmxSide, row);
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  }
+  GRADUS_SUMS(c + 2 * kAmxSide, c + 3 * kAmxSide)
   for (int64_t step = 0; step < steps; ++step) {
     GRADUS_STAY_AWAKE(step, waste);
     GRADUS_PIECES(2, 0);

@@ -14,9 +14,10 @@ Tensor telling(const Tensor& gold, const Tensor& rows, const Tensor& mask, DType
   for (int64_t i = 0; i < N; ++i) {
     const int64_t row = rows.i32()[i], b = row % B;
     bool tells = false;
+    int64_t first = S;  // real position
     auto at = [&](int64_t s) { return gold.at(row * S + s); };
     for (int64_t s = 0; s < S; ++s)
-      if (!mask.defined() || mask.u8()[b * S + s]) tells = tells || at(s) != at(0);
+      if (!mask.defined() || mask.u8()[b * S + s]) tells = tells || at(s) != at(first = std::min(first, s));
     for (int64_t s = 0; tells && s < S; ++s) out.set(i * S + s, at(s));
   }
   return out;

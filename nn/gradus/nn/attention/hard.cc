@@ -39,7 +39,7 @@ Attended HardAttention::step(const Input& query, const AttentionMemory& memory,
   if (options.temperature != 1) e = e * (1 / options.temperature);
   Tensor path = given_row("HardAttention", memory, state.step, query.dtype());
   bool draws = !path.defined() && Training::active();
-  Tensor p = softmax(e.value(), {.mask = memory.mask}).value();
+  Tensor p = softmax(e.value(), {.mask = cuts() ? kept(e.value(), memory.mask) : memory.mask}).value();
   int64_t B = p.size(0), S = p.size(1);
   auto [seed, stream] = draws ? Training::next_stream() : std::pair<uint64_t, uint64_t>{0, 0};
   Tensor chosen = Tensor::zeros(p.shape(), p.dtype()), best = argmax(path.defined() ? path : p);
