@@ -137,7 +137,7 @@ int ThreadPool::size() const { return static_cast<int>(state_->errors.size()); }
 
 void ThreadPool::run(const std::function<void(int)>& job) {
   State& s = *state_;
-  if (job_of == &s) fail("ThreadPool", "a job cannot run another one on its own pool: it would wait for itself");
+  if (job_of == &s) fail("ThreadPool", "a job cannot run another on its own pool: it would wait for itself");
   {
     std::lock_guard lock(s.mutex);
     s.job = &job;

@@ -81,7 +81,7 @@ TEST_CASE("a job that runs another one on its own pool is refused: it would wait
   ThreadPool pool(2), other(2);
   for (int round = 0; round < 10; ++round)
     CHECK(error_of([&] { pool.run([&](int) { pool.run([](int) {}); }); }) ==
-          "[ThreadPool] a job cannot run another one on its own pool: it would wait for itself");
+          "[ThreadPool] a job cannot run another on its own pool: it would wait for itself");
   std::atomic<int> calls{0};
   pool.run([&](int worker) {
     if (worker == 0) other.run([&](int) { ++calls; });
