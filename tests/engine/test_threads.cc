@@ -1,5 +1,6 @@
 // One model, several threads: each differentiates its own part; the sum is the same bits every time.
 
+#include <atomic>
 #include <stdexcept>
 
 #include <gradus/ops/activation.h>
