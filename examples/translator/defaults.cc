@@ -12,12 +12,12 @@
 namespace translator {
 namespace {
 
-// Few pairs are learnt by heart sooner than they are understood: they want fewer pieces, much dropout of every
-// kind, and small batches, so that there are steps enough.
 struct Passes {
   int64_t epochs;
   double dropout;
 };
+// Few pairs are learnt by heart sooner than they are understood: they want fewer pieces, much dropout of every
+// kind, and small batches, so that there are steps enough.
 struct BySize {
   int64_t pairs;  // fewer than so many
   const char* why;
