@@ -3,6 +3,7 @@
 // Small helpers shared by the tests.
 
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <source_location>
 #include <string>
@@ -25,6 +26,11 @@ inline Tensor f32(const Shape& shape, const Numbers& v, Caller caller = Caller::
 }
 inline Tensor f64(const Shape& shape, const Numbers& v, Caller caller = Caller::current()) {
   return Tensor::from(shape, v, DType::f64, caller);
+}
+
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
+         std::memcmp(a.raw(), b.raw(), static_cast<size_t>(a.bytes())) == 0;
 }
 
 inline bool contains(const std::string& text, const std::string& part) {

@@ -8,9 +8,9 @@
 #include <filesystem>
 
 #include <gradus/io/safetensors.h>
-#include <gradus/nn/int8.h>
 #include <gradus/numeric.h>
 #include <translator/files.h>
+#include <translator/int8_state.h>
 #include <translator/text/chrf.h>
 #include <common/error.h>
 
@@ -100,7 +100,7 @@ bool Checkpoints::read(const std::string& text) {
 gradus::nn::StateDict mean_of_weights(const std::vector<std::string>& files) {
   gradus::nn::StateDict sum;
   for (const std::string& path : files) {
-    const gradus::nn::StateDict state = gradus::nn::widened(gradus::load_safetensors(path).tensors);
+    const gradus::nn::StateDict state = widened(gradus::load_safetensors(path).tensors);
     auto must_fit = [&](bool right, const std::string& name) {
       if (!right)
         throw InputError(path, 0,

@@ -1,7 +1,6 @@
 #include <translator/model.h>
 
 #include <gradus/io/safetensors.h>
-#include <gradus/nn/int8.h>
 
 #include <filesystem>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <gradus/error.h>
 #include <translator/files.h>
 #include <translator/forecast.h>
+#include <translator/int8_state.h>
 #include <translator/shortlist.h>
 #include <common/error.h>
 
@@ -186,7 +186,7 @@ Model Model::load(const std::string& directory) {
     return model;
   }
   try {
-    nn::load_state_dict(*model.network, nn::widened(file.tensors));
+    nn::load_state_dict(*model.network, widened(file.tensors));
   } catch (const gradus::Error& e) {
     throw InputError(weights, 0, e.message());
   }
@@ -194,7 +194,7 @@ Model Model::load(const std::string& directory) {
 }
 
 void Model::round_to_int8() {
-  nn::round_to_int8(*network);
+  translator::round_to_int8(*network);
   int8 = true;
 }
 

@@ -54,7 +54,7 @@ class Model {
 
   /// Made ready for decoding: with products in 8 bits where its weights are.
   std::unique_ptr<gradus::nn::Generator> generator() const { return network->generator({.int8 = int8}); }
-  /// Rounds its weights to 8 bits, see nn/int8.h, as `translator quantize` writes them.
+  /// Rounds its weights to 8 bits, see int8_state.h, as `translator quantize` writes them.
   void round_to_int8();
 
   /// The network as the recurrent one; null when it is a Transformer.

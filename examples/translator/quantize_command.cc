@@ -3,9 +3,9 @@
 #include <common/error.h>
 #include <fmt/core.h>
 #include <gradus/io/safetensors.h>
-#include <gradus/nn/int8.h>
 #include <translator/commands.h>
 #include <translator/files.h>
+#include <translator/int8_state.h>
 
 namespace translator {
 
@@ -14,11 +14,11 @@ int run(QuantizeCommand& o) {
   if (!o.force && std::filesystem::exists(in(o.out, "model.safetensors"), ignored))
     throw InputError(o.out, 0, "holds a model already: --force replaces it; or name another place");
   Model model = Model::load(o.model);
-  gradus::nn::round_to_int8(*model.network);
+  round_to_int8(*model.network);
   Model::replace(o.out, [&](const std::string& where) {
     model.save_description(where);
     gradus::save_safetensors(in(where, "model.safetensors"),
-                             {gradus::nn::int8_state_dict(*model.network), {{"weights", "int8"}}});
+                             {int8_state_dict(*model.network), {{"weights", "int8"}}});
   });
   auto megabytes = [&](const std::string& directory) {
     return static_cast<double>(std::filesystem::file_size(in(directory, "model.safetensors"))) / 1e6;

@@ -146,6 +146,32 @@ TEST_CASE_TEMPLATE("sums, products and backward passes against plain loops", T, 
   });
 }
 
+TEST_CASE_TEMPLATE("what dropout keeps is scaled, and the rest is 0, NaN and infinities too", T, float, double) {
+  on_every_target([] {
+    std::mt19937 rng(9);
+    for (int64_t n : {0, 1, 7, 16, 33, 200}) {
+      std::vector<uint32_t> words(static_cast<size_t>(n));
+      for (uint32_t& w : words) w = static_cast<uint32_t>(rng());
+      const uint32_t threshold = n > 1 ? words[1] : 0x80000000u;  // one of them is equal
+      std::vector<uint8_t> keep(static_cast<size_t>(n + 1), 7);
+      kernels::keep_words(words.data(), threshold, keep.data(), n);
+      CHECK(keep.back() == 7);
+      Row<T> x = Row<T>::random(n, rng), y(n);
+      if (n > 6) x[3] = std::numeric_limits<T>::infinity(), x[6] = std::numeric_limits<T>::quiet_NaN();
+      kernels::keep_scaled(x.data(), keep.data(), T(1.25), y.data(), n);
+      CHECK(y.intact());
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        const bool kept = words[static_cast<size_t>(i)] >= threshold;
+        const T want = kept ? x[i] * T(1.25) : T(0);
+        wrong += keep[static_cast<size_t>(i)] != (kept ? 1 : 0) ||
+                 (std::isnan(want) ? !std::isnan(y[i]) : y[i] != want);
+      }
+      CHECK(wrong == 0);
+    }
+  });
+}
+
 TEST_CASE_TEMPLATE("rows: add_bias and sum_rows_into", T, float, double) {
   on_every_target([] {
     std::mt19937 rng(6);

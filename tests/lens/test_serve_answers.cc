@@ -12,7 +12,7 @@
 #include "subjects.h"
 #include <common/json_text.h>
 #include <gradus/io/safetensors.h>
-#include <gradus/nn/int8.h>
+#include <translator/int8_state.h>
 #include <translator/translation.h>
 
 using lens::json;
@@ -59,7 +59,7 @@ std::string quantized() {
   model.save_description(directory);
   gradus::save_safetensors(
       directory + "/model.safetensors",
-      {gradus::nn::int8_state_dict(*model.network), {{"weights", "int8"}}});
+      {translator::int8_state_dict(*model.network), {{"weights", "int8"}}});
   return directory;
 }
 

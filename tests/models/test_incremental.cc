@@ -138,9 +138,7 @@ Sources chosen(const Sources& from, const std::vector<int64_t>& order) {
   return out;
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), static_cast<size_t>(a.bytes())) == 0;
-}
+using gradus::testing::same_bits;
 
 void check_same(const std::vector<nn::Hypothesis>& a, const std::vector<nn::Hypothesis>& b) {
   REQUIRE(a.size() == b.size());

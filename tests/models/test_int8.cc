@@ -1,8 +1,7 @@
-// Decoding with weights in 8 bits, and their file form.
+// Decoding with weights in 8 bits.
 
 #include <cmath>
 
-#include <gradus/nn/int8.h>
 #include <gradus/nn/search.h>
 #include <gradus/nn/transformer_seq2seq.h>
 #include <gradus/parallel.h>
@@ -15,7 +14,6 @@
 namespace eight_bits {
 
 using namespace gradus;
-using testing::error_of;
 namespace nn = gradus::nn;
 
 std::vector<std::unique_ptr<nn::TranslationModel>> kinds() {
@@ -53,7 +51,6 @@ TEST_CASE("decoding in 8 bits is near decoding in 32, and another thing") {
   const Sources in = sources(6);
   int different = 0;
   for (const auto& model : kinds()) {
-    nn::round_to_int8(*model);
     const auto exact = nn::translate(*model->generator(), in.ids, in.lengths, {.max_length = 1});
     const auto rounded =
         nn::translate(*model->generator({.int8 = true}), in.ids, in.lengths, {.max_length = 1});
@@ -86,44 +83,6 @@ TEST_CASE("neighbours and threads change no bit in 8 bits") {
       CHECK(one[b][0].tokens == alone[0][0].tokens);
     }
   }
-}
-
-TEST_CASE("a rounded module comes back from its state in 8 bits, to the bit") {
-  for (const auto& model : kinds()) {
-    nn::round_to_int8(*model);
-    const nn::StateDict before = nn::state_dict(*model), small = nn::int8_state_dict(*model);
-    const nn::StateDict after = nn::widened(small);
-    REQUIRE(after.size() == before.size());
-    int64_t bytes = 0, all = 0;
-    for (size_t i = 0; i < before.size(); ++i) {
-      CHECK(after[i].first == before[i].first);
-      CHECK(after[i].second.to_vector() == before[i].second.to_vector());
-      all += before[i].second.numel() * 4;
-    }
-    for (const auto& [name, tensor] : small) bytes += tensor.numel() * size_of(tensor.dtype());
-    CHECK(bytes < all / 2);
-    // Once more is the same.
-    nn::round_to_int8(*model);
-    const nn::StateDict again = nn::state_dict(*model);
-    for (size_t i = 0; i < before.size(); ++i)
-      CHECK(again[i].second.to_vector() == before[i].second.to_vector());
-  }
-}
-
-TEST_CASE("a state in 8 bits that is damaged is refused") {
-  const Tensor q({2, 3}, DType::u8);
-  auto fault = [&](const Tensor& scale) {
-    return error_of([&] { nn::widened({{"w", q}, {"w.scale", scale}}); });
-  };
-  const char* text = "[int8] w.scale must be f32 [2] of finite numbers, none below 0";
-  CHECK(fault(Tensor::zeros({3})).find(text) == 0);
-  CHECK(fault(Tensor::from({2}, {1, NAN})).find(text) == 0);
-  CHECK(fault(Tensor::from({2}, {1, -1})).find(text) == 0);
-  CHECK(fault(Tensor::zeros({2}, DType::f64)).find(text) == 0);
-  const nn::StateDict alone = nn::widened({{"w", q}});
-  CHECK(alone[0].second.dtype() == DType::u8);  // load_state_dict refuses it
-  // A parameter may be called scale.
-  CHECK(nn::widened({{"norm.scale", Tensor::zeros({2})}}).size() == 1);
 }
 
 }  // namespace eight_bits

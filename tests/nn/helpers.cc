@@ -9,11 +9,6 @@
 
 namespace gradus::test {
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
-         std::memcmp(a.raw(), b.raw(), static_cast<size_t>(a.bytes())) == 0;
-}
-
 Tensor golden(const std::string& file, const std::string& group, const std::string& name) {
   std::ifstream stream(std::string(GRADUS_GOLDEN_DIR "/") + file + ".json");
   REQUIRE(stream);

@@ -19,8 +19,7 @@ inline Tensor random(const Shape& shape, uint64_t seed, DType dtype = DType::f64
 
 using testing::error_of;
 
-/// True when the two tensors hold the same bits.
-bool same_bits(const Tensor& a, const Tensor& b);
+using testing::same_bits;
 
 /// A tensor of a golden file: golden("adam_step", "inputs", "p").
 Tensor golden(const std::string& file, const std::string& group, const std::string& name);

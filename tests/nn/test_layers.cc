@@ -119,13 +119,13 @@ TEST_CASE("orthogonal matrices are orthogonal, wide, tall and in blocks") {
   for (int64_t i = 0; i < 9; ++i)
     for (int64_t k = 0; k < 5; ++k) transposed.set(k * 9 + i, tall.value().at(i * 5 + k));
   CHECK(from_orthonormal_rows(transposed, 0, 5) < 1e-14);
-  nn::init::orthogonal_blocks(gates, 3, rng);
+  nn::init::orthogonal_(gates, rng, {.blocks = 3});
   for (int64_t block = 0; block < 3; ++block)
     CHECK(from_orthonormal_rows(gates.value(), block * 16, (block + 1) * 16) < 1e-14);
   CHECK(!same_bits(gates.value().rows(0, 16), gates.value().rows(16, 32)));
   nn::init::orthogonal_(f32, rng);
   CHECK(from_orthonormal_rows(f32.value(), 0, 8) < 1e-6);
-  CHECK(error_of([&] { nn::init::orthogonal_blocks(square, 3, rng); }) ==
+  CHECK(error_of([&] { nn::init::orthogonal_(square, rng, {.blocks = 3}); }) ==
         "[orthogonal_] the first axis must divide into the blocks: [100, 100], 3 blocks");
 }
 

@@ -90,10 +90,6 @@ struct Table {
   Gradients dense(int step) const { return with_gradient(table.weight, gradients(step)[table.weight]); }
 };
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.to_vector() == b.to_vector();
-}
-
 }  // namespace
 
 TEST_CASE("every optimiser takes PyTorch's steps") {

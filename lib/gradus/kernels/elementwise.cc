@@ -1,6 +1,9 @@
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/simd_targets.h>
 
+#include <bit>
+#include <type_traits>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradus/kernels/elementwise.cc"
 #include <hwy/foreach_target.h>
@@ -29,6 +32,18 @@ void sigmoid(const T* x, T* y, int64_t n) {
 template <class T>
 void relu(const T* x, T* y, int64_t n) {
   map_lanes(n, x, y, [](auto v) HWY_ATTR { return at_least(Tag<T>(), v, 0); });
+}
+
+// Plain loops, which the compiler makes vectors of: those of three sizes of number.
+void keep_words(const uint32_t* words, uint32_t threshold, uint8_t* keep, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) keep[i] = words[i] >= threshold;
+}
+
+template <class T>
+void keep_scaled(const T* x, const uint8_t* keep, T scale, T* y, int64_t n) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = std::bit_cast<T>(std::bit_cast<Bits>(x[i] * scale) & (Bits{0} - Bits{keep[i]}));
 }
 
 template <class T>
@@ -91,6 +106,8 @@ GRADUS_KERNEL(exp, 3);
 GRADUS_KERNEL(tanh, 3);
 GRADUS_KERNEL(sigmoid, 3);
 GRADUS_KERNEL(relu, 3);
+GRADUS_PLAIN_KERNEL(keep_words, 4);
+GRADUS_KERNEL(keep_scaled, 5);
 GRADUS_KERNEL(add_into, 3);
 GRADUS_KERNEL(axpy, 4);
 GRADUS_KERNEL(tanh_backward, 4);

@@ -43,9 +43,11 @@ void philox_words(uint64_t seed, uint64_t stream, uint64_t first, int64_t blocks
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto low = hn::Set(d, 0xFFFFFFFFu);
   HWY_ALIGN uint64_t rest[2 * hn::MaxLanes(Tag<uint64_t>())];
-  for (int64_t k = 0; k < blocks; k += lanes) {
+  const auto step = hn::Set(d, static_cast<uint64_t>(lanes));
+  auto block = hn::Iota(d, first);  // once: it goes through memory, lane by lane
+  for (int64_t k = 0; k < blocks; k += lanes, block = hn::Add(block, step)) {
     // A word in the lower half of each lane; what stands above it does not matter to the products.
-    auto x0 = hn::Iota(d, first + static_cast<uint64_t>(k)), x1 = hn::ShiftRight<32>(x0);
+    auto x0 = block, x1 = hn::ShiftRight<32>(x0);
     auto x2 = hn::Set(d, stream), x3 = hn::ShiftRight<32>(x2);
     uint32_t key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
     HWY_UNROLL(10) for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9, key1 += 0xBB67AE85) {

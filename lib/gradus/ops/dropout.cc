@@ -1,9 +1,8 @@
 #include <gradus/ops/dropout.h>
 
 #include <algorithm>
-#include <bit>
-#include <type_traits>
 
+#include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/random.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/cases.h>
@@ -22,11 +21,7 @@ Tensor draw_mask(const Shape& shape, double p) {
 
 Tensor masked(const Tensor& x, const Tensor& mask, double p) {
   auto kernel = [p, keep = mask.u8()]<class T>(const T* in, T* out, int64_t n) {
-    T scale = static_cast<T>(1 / (1 - p));
-    // By bits: no branch, which would be mispredicted often, and no NaN where an infinity is dropped.
-    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    for (int64_t i = 0; i < n; ++i)
-      out[i] = std::bit_cast<T>(std::bit_cast<Bits>(in[i] * scale) & (Bits{0} - Bits{keep[i]}));
+    kernels::keep_scaled(in, keep, static_cast<T>(1 / (1 - p)), out, n);
   };
   return by_kernel("dropout", kernel, x);
 }
@@ -45,8 +40,8 @@ void dropout_keep(std::pair<uint64_t, uint64_t> stream, double p, int64_t begin,
   for (int64_t i = begin / 4 * 4, count; i < begin + n; i += count) {
     count = std::min(kWords, (begin + n - i + 3) / 4 * 4);
     kernels::philox_words(stream.first, stream.second, static_cast<uint64_t>(i / 4), count / 4, words);
-    for (int64_t k = std::max(begin, i), end = std::min(begin + n, i + count); k < end; ++k)
-      keep[k - begin] = words[k - i] >= threshold;
+    const int64_t from = std::max(begin, i), end = std::min(begin + n, i + count);
+    kernels::keep_words(words + (from - i), threshold, keep + (from - begin), end - from);
   }
 }
 

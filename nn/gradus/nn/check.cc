@@ -6,7 +6,6 @@
 
 #include <gradus/error.h>
 #include <gradus/names.h>
-#include <gradus/ops/recurrence.h>
 
 namespace gradus::nn {
 
@@ -54,10 +53,6 @@ std::string all_wrong(const std::vector<std::pair<const char*, std::vector<std::
   for (const auto& [what, names] : kinds)
     if (!names.empty()) wrong.push_back(fmt::format("{} {}", what, fmt::join(names, ", ")));
   return fmt::format("{}", fmt::join(wrong, "; "));
-}
-
-void must_be_lengths(const char* where, const Tensor& lengths, int64_t B, int64_t T) {
-  check_lengths(where, lengths, T, B);
 }
 
 }  // namespace gradus::nn

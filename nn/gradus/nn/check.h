@@ -29,8 +29,6 @@ void must_be_probability(const char* where, const char* what, double p);
 void must_share_words(const char* where, int64_t source_vocabulary, int64_t target_vocabulary);
 /// A saved state's count. @throws Error "[Adam] step.weight must be a whole number from 0 on: nan"
 int64_t saved_count(const char* where, const std::string& what, double value);
-/// @throws Error unless lengths is undefined or i32 [B] with entries in 0 .. T.
-void must_be_lengths(const char* where, const Tensor& lengths, int64_t B, int64_t T);
 /// "missing a, b; unexpected c": what is wrong with a saved state, each kind with its names; "" for nothing.
 std::string all_wrong(const std::vector<std::pair<const char*, std::vector<std::string>>>& kinds);
 /// Throws Error "[cell_type] unknown cell \"gur\": one of gru, lstm (file.cc:line); hint: gru?". The hint is

@@ -155,8 +155,4 @@ void orthogonal_(Parameter& p, const RngInput& rng, const InitOptions& options) 
   });
 }
 
-void orthogonal_blocks(Parameter& p, int blocks, const RngInput& rng, double gain) {
-  orthogonal_(p, rng, {.gain = gain, .blocks = blocks});
-}
-
 }  // namespace gradus::nn::init

@@ -49,7 +49,5 @@ void kaiming_normal_(Parameter& p, const RngInput& rng, const InitOptions& optio
 /// Orthonormal rows (or columns, whichever are fewer), uniformly distributed: Q of a normal matrix, the signs
 /// of R's diagonal made positive (Saxe et al. 2013). Keeps the length of a recurrent state's gradient.
 void orthogonal_(Parameter& p, const RngInput& rng, const InitOptions& options = {});
-/// orthogonal_ for each of `blocks` stacked matrices: weight_hh [3H, H] of a GRU with blocks = 3.
-void orthogonal_blocks(Parameter& p, int blocks, const RngInput& rng, double gain = 1);
 
 }  // namespace gradus::nn::init

@@ -7,6 +7,7 @@
 #include <gradus/ops/dropout.h>
 #include <gradus/ops/join_directions.h>
 #include <gradus/ops/operands.h>
+#include <gradus/ops/recurrence.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
@@ -42,7 +43,7 @@ RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths
          : x.dims() == 2 ? std::string("a step alone is a cell's, " + std::string(name) + "Cell")
                          : "");
   int64_t T = x.size(0), B = x.size(1), H = hidden_size, states = static_cast<int64_t>(weights.size());
-  must_be_lengths(name, lengths, B, T);
+  check_lengths(name, lengths, T, B);
   for (auto [state, what] : {std::pair(&start.h, "h0"), std::pair(&start.c, "c0")})
     if (state->defined() && state->shape() != Shape{states, B, H})
       fail(name, fmt::format("{} must be [num_layers * directions, B, hidden_size] = {}: {}", what,

@@ -252,7 +252,7 @@ void start_anew(nn::Seq2Seq& network, const std::string& init, Rng& rng) {
     } else if (init == "lecun") {
       nn::init::kaiming_normal_(p, rng);
     } else if (init == "orthogonal" && last.starts_with("weight_hh")) {
-      nn::init::orthogonal_blocks(p, gates, rng);
+      nn::init::orthogonal_(p, rng, {.blocks = gates});
     } else {
       nn::init::xavier_uniform_(p, rng, {.blocks = blocks});
     }

@@ -6,7 +6,7 @@
 
 #include <gradus/kernels/inference.h>
 #include <gradus/kernels/layer_norm.h>
-#include <gradus/nn/check.h>
+#include <gradus/ops/recurrence.h>
 
 namespace gradus::nn::packed {
 namespace {
@@ -107,7 +107,7 @@ Annotations PackedEncoder::operator()(const Tensor& ids, const Tensor& lengths, 
   if (ids.dims() != 2 || ids.dtype() != DType::i32)
     fail("encoder", "ids must be i32 [S, B]: " + ids.shape().str());
   int64_t S = ids.size(0), B = ids.size(1), E = encoder_.embedding.weight.shape()[1];
-  must_be_lengths("encoder", lengths, B, S);
+  check_lengths("encoder", lengths, S, B);
   const PackedSequence steps(lengths, S, B);
   Annotations out;
   out.begin = {0};

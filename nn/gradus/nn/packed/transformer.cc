@@ -8,8 +8,8 @@
 #include <gradus/kernels/attention.h>
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/layer_norm.h>
-#include <gradus/nn/check.h>
 #include <gradus/nn/packed/encoder.h>
+#include <gradus/ops/recurrence.h>
 
 namespace gradus::nn::packed {
 namespace {
@@ -170,7 +170,7 @@ PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
       S_(source.size(0)) {
   const int64_t B = source.size(1);
   NoGrad guard;
-  must_be_lengths("start", lengths, B, S_);
+  check_lengths("start", lengths, S_, B);
   // Sentences of some words go through the encoder together: few enough for the cache.
   std::vector<int64_t> groups{0};
   int64_t largest = most_;

@@ -1,12 +1,17 @@
-#include <gradus/nn/int8.h>
+#include <translator/int8_state.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include <gradus/error.h>
 #include <gradus/kernels/products/int8.h>
 
-namespace gradus::nn {
+namespace translator {
+
+namespace nn = gradus::nn;
+using gradus::DType, gradus::Shape, gradus::Tensor;
+
 namespace {
 
 constexpr const char* kScale = ".scale";
@@ -15,19 +20,20 @@ bool is_rounded(const Tensor& t) { return t.dims() == 2 && t.dtype() == DType::f
 
 }  // namespace
 
-void round_to_int8(const ParameterList& parameters) {
-  for (const NamedParameter& p : parameters) {
+void round_to_int8(const nn::ParameterList& parameters) {
+  for (const gradus::NamedParameter& p : parameters) {
     if (!is_rounded(p.parameter->value())) continue;
     p.parameter->update([](const Tensor& value) {
       const int64_t k = value.size(1);
-      for (int64_t row = 0; row < value.size(0); ++row) kernels::round_to_int8(k, value.f32() + row * k);
+      for (int64_t row = 0; row < value.size(0); ++row)
+        gradus::kernels::round_to_int8(k, value.f32() + row * k);
     });
   }
 }
 
-StateDict int8_state_dict(const ParameterList& parameters) {
-  StateDict out;
-  for (const auto& [name, value] : state_dict(parameters)) {
+nn::StateDict int8_state_dict(const nn::ParameterList& parameters) {
+  nn::StateDict out;
+  for (const auto& [name, value] : nn::state_dict(parameters)) {
     if (!is_rounded(value)) {
       out.emplace_back(name, value);
       continue;
@@ -36,7 +42,7 @@ StateDict int8_state_dict(const ParameterList& parameters) {
     Tensor integers(value.shape(), DType::u8), scales({n}, DType::f32), rows = value.clone();
     std::vector<int8_t> q(static_cast<size_t>(k));
     for (int64_t row = 0; row < n; ++row) {
-      scales.f32()[row] = kernels::round_to_int8(k, rows.f32() + row * k, q.data());
+      scales.f32()[row] = gradus::kernels::round_to_int8(k, rows.f32() + row * k, q.data());
       std::transform(q.begin(), q.end(), integers.u8() + row * k,
                      [](int8_t v) { return static_cast<uint8_t>(v + 128); });
     }
@@ -46,11 +52,11 @@ StateDict int8_state_dict(const ParameterList& parameters) {
   return out;
 }
 
-StateDict widened(const StateDict& state) {
+nn::StateDict widened(const nn::StateDict& state) {
   std::map<std::string, Tensor> scales;
   for (const auto& [name, tensor] : state)
     if (name.ends_with(kScale)) scales.emplace(name, tensor);
-  StateDict out;
+  nn::StateDict out;
   for (const auto& [name, tensor] : state) {
     const auto scale = scales.find(name + kScale);
     if (scale == scales.end() || tensor.dtype() != DType::u8 || tensor.dims() != 2) {
@@ -65,7 +71,7 @@ StateDict widened(const StateDict& state) {
     const Tensor& s = scale->second;
     if (s.dtype() != DType::f32 || s.shape() != Shape{n} ||
         !std::all_of(s.f32(), s.f32() + n, [](float v) { return std::isfinite(v) && v >= 0; }))
-      fail("int8",
+      gradus::fail("int8",
            name + kScale + " must be f32 [" + std::to_string(n) + "] of finite numbers, none below 0");
     Tensor numbers(tensor.shape(), DType::f32);
     for (int64_t i = 0; i < n * k; ++i)
@@ -75,4 +81,4 @@ StateDict widened(const StateDict& state) {
   return out;
 }
 
-}  // namespace gradus::nn
+}  // namespace translator
