@@ -71,8 +71,8 @@ nn::StateDict widened(const nn::StateDict& state) {
     const Tensor& s = scale->second;
     if (s.dtype() != DType::f32 || s.shape() != Shape{n} ||
         !std::all_of(s.f32(), s.f32() + n, [](float v) { return std::isfinite(v) && v >= 0; }))
-      gradus::fail("int8",
-           name + kScale + " must be f32 [" + std::to_string(n) + "] of finite numbers, none below 0");
+      gradus::fail("int8", name + kScale + " must be f32 [" + std::to_string(n) +
+                               "] of finite numbers, none below 0");
     Tensor numbers(tensor.shape(), DType::f32);
     for (int64_t i = 0; i < n * k; ++i)
       numbers.f32()[i] = static_cast<float>(tensor.u8()[i] - 128) * s.f32()[i / k];

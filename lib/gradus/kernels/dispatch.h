@@ -50,7 +50,7 @@ struct Signature<R(Parameters...)> {
 #define GRADUS_PARAMETER(FUNCTION, n) Signature<decltype(FUNCTION)>::Parameter<n> p##n
 #define GRADUS_ARGUMENT(FUNCTION, n) p##n
 
-// GRADUS_EACH_5(M, F) is M(F, 0), M(F, 1), ... M(F, 4); with the numbers that there are.
+// GRADUS_EACH_5(M, F) is M(F, 0), M(F, 1), ... M(F, 4).
 #define GRADUS_EACH_2(M, F) M(F, 0), M(F, 1)
 #define GRADUS_EACH_3(M, F) GRADUS_EACH_2(M, F), M(F, 2)
 #define GRADUS_EACH_4(M, F) GRADUS_EACH_3(M, F), M(F, 3)
@@ -59,8 +59,11 @@ struct Signature<R(Parameters...)> {
 #define GRADUS_EACH_7(M, F) GRADUS_EACH_6(M, F), M(F, 6)
 #define GRADUS_EACH_8(M, F) GRADUS_EACH_7(M, F), M(F, 7)
 #define GRADUS_EACH_9(M, F) GRADUS_EACH_8(M, F), M(F, 8)
-#define GRADUS_EACH_11(M, F) GRADUS_EACH_9(M, F), M(F, 9), M(F, 10)
+#define GRADUS_EACH_10(M, F) GRADUS_EACH_9(M, F), M(F, 9)
+#define GRADUS_EACH_11(M, F) GRADUS_EACH_10(M, F), M(F, 10)
 #define GRADUS_EACH_12(M, F) GRADUS_EACH_11(M, F), M(F, 11)
 #define GRADUS_EACH_13(M, F) GRADUS_EACH_12(M, F), M(F, 12)
-#define GRADUS_EACH_15(M, F) GRADUS_EACH_13(M, F), M(F, 13), M(F, 14)
-#define GRADUS_EACH_17(M, F) GRADUS_EACH_15(M, F), M(F, 15), M(F, 16)
+#define GRADUS_EACH_14(M, F) GRADUS_EACH_13(M, F), M(F, 13)
+#define GRADUS_EACH_15(M, F) GRADUS_EACH_14(M, F), M(F, 14)
+#define GRADUS_EACH_16(M, F) GRADUS_EACH_15(M, F), M(F, 15)
+#define GRADUS_EACH_17(M, F) GRADUS_EACH_16(M, F), M(F, 16)

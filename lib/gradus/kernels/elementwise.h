@@ -20,7 +20,7 @@ void relu(const T* x, T* y, int64_t n);
 
 /// keep[i] = 1 where words[i] >= threshold, otherwise 0: a mask of dropout.
 void keep_words(const uint32_t* words, uint32_t threshold, uint8_t* keep, int64_t n);
-/// y = scale x where keep is 1, and 0 where it is 0, of infinities and NaN, too.
+/// y = scale x where keep is 1, and 0 where it is 0, of infinities and NaN, too; y may be x.
 template <class T>
 void keep_scaled(const T* x, const uint8_t* keep, T scale, T* y, int64_t n);
 

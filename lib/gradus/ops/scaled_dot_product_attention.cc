@@ -150,14 +150,16 @@ struct Problem {
   template <class T_>
   void drop(const Rows& r, std::vector<uint8_t>& keep, T_* x) const {
     T_ factor = static_cast<T_>(1 / (1 - dropout));
-    dropout_keep(stream, dropout, ((r.b * H + r.h) * T + r.t) * S, r.count * S, keep.data());
+    const int64_t drawn = (r.count - 1) * S + r.n;  // of the last row no more than it sees
+    keep.resize(static_cast<size_t>(drawn));
+    dropout_keep(stream, dropout, ((r.b * H + r.h) * T + r.t) * S, drawn, keep.data());
     for (int64_t i = 0; i < r.count; ++i, x += r.n)
-      for (int64_t s = 0; s < r.n; ++s) x[s] = keep[i * S + s] ? x[s] * factor : T_(0);
+      kernels::keep_scaled(x, keep.data() + i * S, factor, x, r.n);
   }
 
   template <class T_>
   void forward(const Tensor& output, const Tensor& weights) const {
-    std::vector<uint8_t> keep(static_cast<size_t>(std::min(T, kQueries) * S));
+    std::vector<uint8_t> keep;
     Tensor scores({std::min(T, kQueries) * S}, dtype()), transposed({d, S}, dtype());
     int64_t row = B * H * dv;  // of the output
     for (int64_t b = 0; b < B; ++b)
@@ -187,7 +189,7 @@ struct Problem {
   void backward(const Tensor& doutput, Grads& dx) const {
     Tensor dq = into_if_needed(dx, q.input), dk = into_if_needed(dx, k.input),
            dv_ = into_if_needed(dx, v.input);
-    std::vector<uint8_t> keep(static_cast<size_t>(std::min(T, kQueries) * S));
+    std::vector<uint8_t> keep;
     int64_t most = std::min(T, kQueries) * S, row = B * H * dv;
     Tensor scores({most}, dtype()), slopes({most}, dtype()),
         dropped(dropout > 0 ? Shape{most} : Shape{0}, dtype());

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include <gradus/error.h>
+#include <gradus/kernels/inference.h>
 
 namespace gradus::nn {
 
@@ -17,6 +18,30 @@ void Sampling::check() const {
   must(top_k >= 0, "top_k must be at least 0", static_cast<double>(top_k));
   must(top_p > 0 && top_p <= 1, "top_p must be above 0 and at most 1", top_p);
   must(min_p >= 0 && min_p <= 1, "min_p must be from 0 to 1", min_p);
+}
+
+void best_words(const float* x, int64_t V, int64_t wanted, const std::vector<int32_t>& never,
+                std::vector<int32_t>& best) {
+  auto may = [&](int64_t v) { return std::find(never.begin(), never.end(), v) == never.end(); };
+  auto insert = [&](int64_t v) {
+    auto larger = [&](int64_t a, int64_t c) { return x[a] > x[c]; };
+    best.insert(std::upper_bound(best.begin(), best.end(), v, larger), static_cast<int32_t>(v));
+  };
+  best.clear();
+  if (wanted == 1) {
+    if (int64_t first = kernels::argmax(x, V); may(first)) return best.push_back(static_cast<int32_t>(first));
+  }
+  int64_t v = 0;
+  for (; v < V && static_cast<int64_t>(best.size()) < wanted; ++v)
+    if (may(v)) insert(v);
+  if (best.empty()) return;
+  while ((v = kernels::first_above(x, v, V, x[best.back()])) < V) {
+    if (may(v)) {
+      best.pop_back();
+      insert(v);
+    }
+    ++v;
+  }
 }
 
 int32_t Sampler::draw(const Sampling& how, const float* logits, int64_t V, const std::vector<int32_t>& never,

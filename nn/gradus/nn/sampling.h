@@ -24,6 +24,11 @@ struct Sampling {
   void check() const;
 };
 
+/// best: the `wanted` words of the largest logits [V] that are not in `never`, largest first; of equal ones the
+/// first. Fewer where there are not so many.
+void best_words(const float* logits, int64_t V, int64_t wanted, const std::vector<int32_t>& never,
+                std::vector<int32_t>& best);
+
 /// Draws words, one a call, without allocating after the first.
 class Sampler {
  public:

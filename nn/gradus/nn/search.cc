@@ -242,7 +242,8 @@ class Beam {
     else if (draws(own.sentence))
       draw(own, x, V);
     else
-      best_words(x, V, K_ == 1 ? 1 : std::min(K_ + 1, V));
+      // One more than it has hypotheses: a word may be </s>, which leaves as many to go on with.
+      best_words(x, V, K_ == 1 ? 1 : std::min(K_ + 1, V), never_, best_);
     if (forced < 0 && requires_phrases(own.sentence)) add_required(own, V);
     const double log_sum = kernels::log_sum_exp(x, V);
     for (size_t i = 0; i < best_.size(); ++i) {
@@ -291,33 +292,6 @@ class Beam {
       Rng& random = random_[static_cast<size_t>(own.sentence * K_ + k)];
       if (int32_t v = sampler_.draw(options_.sampling, x, V, never_, random); v >= 0) best_.push_back(v);
     }
-  }
-
-  // best_: positions of the largest logits, largest first; of equal ones the first. Of a beam one more than it
-  // has hypotheses, since one of the words may be </s>, which leaves as many to go on with.
-  void best_words(const float* x, int64_t V, int64_t wanted) {
-    if (wanted == 1) {
-      if (int64_t first = kernels::argmax(x, V); may(first))
-        return best_.push_back(static_cast<int32_t>(first));
-    }
-    auto full = [&] { return static_cast<int64_t>(best_.size()) == wanted; };
-    int64_t v = 0;
-    for (; v < V && !full(); ++v)
-      if (may(v)) insert(x, static_cast<int32_t>(v));
-    if (best_.empty()) return;
-    while ((v = kernels::first_above(x, v, V, x[best_.back()])) < V) {
-      if (may(v)) {
-        best_.pop_back();
-        insert(x, static_cast<int32_t>(v));
-      }
-      ++v;
-    }
-  }
-
-  void insert(const float* x, int32_t v) {
-    best_.insert(
-        std::upper_bound(best_.begin(), best_.end(), v, [&](int32_t a, int32_t c) { return x[a] > x[c]; }),
-        v);
   }
 
   bool requires_phrases(int64_t sentence) const {
