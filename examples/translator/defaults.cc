@@ -137,10 +137,7 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
       run.epochs = 0;
     else
       choose("--epochs", run.epochs, epochs, fmt::format("{} epochs", epochs));
-    if (run.warmup == 0 && transformer) {  // 0 of a file is of a GRU's
-      const int64_t tenth = run.epochs * pairs / std::max<int64_t>(1, run.batch_size * run.accumulate) / 10;
-      run.warmup = run.epochs > 0 ? std::clamp<int64_t>(tenth, 1, kWarmup) : kWarmup;
-    }
+    if (transformer) run.usual_warmup = kWarmup;
     if (own.recurrent_dropout > 0 && !transformer) {
       choose("--recurrent-dropout", n.rnn.recurrent_dropout, own.recurrent_dropout,
              fmt::format("recurrent dropout {}", own.recurrent_dropout));

@@ -98,7 +98,7 @@ Fields TrainOptions::recipe() {
        "plateau is halved when validation stalls"},
       {"--warmup", Whole{&warmup, 1, 1000000000, kOrZero},
        "Steps over which the learning rate rises first (default: 100; a transformer's 1000, but for the "
-       "embedded corpus; a tenth of the run at most)"},
+       "embedded corpus; a quarter of the run at most)"},
       {"--clip-norm,--clip", Number{&clip, 0, 1e9},
        "Global gradient norm at most; 0: any (default: 1; with --clip-value any)"},
       {"--clip-value", Number{&clip_value, 1e-30, 1e9, kOrZero},

@@ -26,7 +26,8 @@ struct TrainOptions {
   double momentum = 0;
   double weight_decay = 0;
   std::string schedule = "linear";
-  int64_t warmup = 0;  ///< steps; 0: 100, or a tenth of the run if that is less
+  int64_t warmup = 0;          ///< steps; 0: usual_warmup, or a quarter of the run if that is less
+  int64_t usual_warmup = 100;  ///< steps
   double clip = 1;
   double clip_value = 0;  ///< before the norm is taken
   double ema = 0;

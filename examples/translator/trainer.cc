@@ -33,6 +33,7 @@ constexpr int64_t kMeasureEvery = 100;
 constexpr size_t kWorst = 5;  // sentences that are logged
 constexpr int64_t kAlignAtMost = 100;
 constexpr double kKnown = 20;  // seconds after which the speed is known
+constexpr double kWarmupShare = 0.25;
 
 // For --guided-alignment: a word aligner's links, which need no one who knows better.
 void link_words(std::vector<SentencePair>& pairs, const TrainOptions& o) {
@@ -86,8 +87,6 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
                                                                : train_[i].target.size()));
   fingerprints_ = fingerprints(train_, valid_);
   if (options_.subword_dropout > 0) texts_ = std::move(train);
-  int64_t tenth = options_.epochs > 0 ? options_.epochs * batches_per_epoch_ / 10 : 100;
-  warmup_ = options_.warmup > 0 ? options_.warmup : std::clamp<int64_t>(tenth, 1, 100);
 }
 
 // With --subword-dropout an epoch has its own pieces: a function of seed and epoch, as its batches.
@@ -208,8 +207,19 @@ double Trainer::progress() const {
   return std::min(1.0, std::max(by_epochs, by_time));
 }
 
+// A run of so many minutes does not know its steps: they are what it would come to at the pace so far.
+int64_t Trainer::warmup() const {
+  if (options_.warmup > 0) return options_.warmup;
+  const double over = progress();
+  const double steps = over > 0            ? static_cast<double>(step_) / over
+                       : options_.epochs > 0 ? static_cast<double>(options_.epochs * batches_per_epoch_)
+                                             : HUGE_VAL;
+  return static_cast<int64_t>(
+      std::clamp(std::round(kWarmupShare * steps), 1.0, static_cast<double>(options_.usual_warmup)));
+}
+
 double Trainer::rate() const {
-  return learning_rate(options_.schedule, base_lr_, progress(), step_, warmup_);
+  return learning_rate(options_.schedule, base_lr_, progress(), step_, warmup());
 }
 
 // The more of the run is over, the more often the decoder hears itself instead of the reference.

@@ -62,7 +62,8 @@ class Trainer {
   /// The steps whose weights' mean is the best model; none where it is that of a step.
   const std::vector<int64_t>& averaged() const { return averaged_; }
   int64_t step() const { return step_; }
-  int64_t warmup() const { return warmup_; }  ///< steps
+  /// Steps over which the rate rises.
+  int64_t warmup() const;
   /// Passes over the data, in part too.
   double epochs() const;
   double seconds() const { return seconds_; }
@@ -108,7 +109,7 @@ class Trainer {
   RunLog log_;
   std::vector<Batch> batches_;  // of this epoch, options.accumulate of them a step
   // batch_ and batches_per_epoch_ count steps.
-  int64_t epoch_ = 0, batch_ = 0, step_ = 0, batches_per_epoch_ = 0, skipped_ = 0, warmup_ = 1;
+  int64_t epoch_ = 0, batch_ = 0, step_ = 0, batches_per_epoch_ = 0, skipped_ = 0;
   int64_t tokens_per_epoch_ = 0;  // at most
   bool validation_due_ = false;  // it was interrupted
   const std::atomic<bool>* stop_ = nullptr;

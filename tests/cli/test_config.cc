@@ -131,8 +131,7 @@ TEST_CASE("what excludes another option on the command line takes its place in a
 
 TEST_CASE("defaults of the run that a file is of do not stick to another kind of run") {
   const std::string file = first_run() + "/training.json";
-  CHECK(printed({"--config", file, "--model", "transformer"}).at("warmup") ==
-        printed({"--data", "short.tsv", "--model", "transformer", "--epochs", "2", "--batch-size", "32"}).at("warmup"));
+  CHECK(printed({"--config", file, "--model", "transformer"}).at("warmup") == 0);
   write_file("plain.json", json_text::dump(printed({"--data", "short.tsv"})));
   CHECK(printed({"--config", "plain.json", "--guided-alignment", "0.3"}).at("links") == "learnt");
   CHECK(printed({"--config", "plain.json", "--clip-value", "0.3"}).at("clip-norm") == 0);

@@ -79,15 +79,10 @@ TEST_CASE("defaults: a Transformer is narrow, goes over the pairs more often, an
   CHECK(o.model.transformer.num_layers == 4);
   CHECK(o.model.transformer.dropout == 0.2);
   CHECK(o.train.lr == 4e-3);
-  CHECK(o.train.warmup == 1000);
+  CHECK(o.train.warmup == 0);
+  CHECK(o.train.usual_warmup == 1000);
   CHECK(o.train.epochs > gru.train.epochs);
-  CHECK(gru.train.warmup == 0);
-  // A tenth of a short run, and what is given.
-  TrainCommand brief = own({"--epochs"});
-  brief.model.model = "transformer";
-  brief.train.epochs = 2;
-  filled(brief, 6'400);
-  CHECK(brief.train.warmup == 40);
+  CHECK(gru.train.usual_warmup == 100);
   TrainCommand told = own({"--warmup"});
   told.model.model = "transformer";
   told.train.warmup = 7;

@@ -212,8 +212,12 @@ TEST_CASE("a run by the clock ends with a validation, at the end of its schedule
   }
   CHECK(logged(directory, "\"lr\":") == about(0.1 * 0.01, 1e-9));
   o.validate_every = 7;
+  o.warmup = 0;
+  o.usual_warmup = 1'000'000;
   Trainer trainer(model, many(20), tiny::pairs(), o);
+  CHECK(trainer.warmup() == o.usual_warmup);  // as long as the pace is not known
   trainer.run(kNever);
+  CHECK(trainer.warmup() == std::lround(0.25 * static_cast<double>(trainer.step())));
   double before = 0;
   for (const Validation& v : trainer.validations()) {
     REQUIRE(v.seconds > before);
@@ -284,7 +288,7 @@ TEST_CASE("a step whose gradient is not finite is left out and counted") {
       if (name != "output.bias" || i != 5) REQUIRE(numbers[i] == before.at(name)[i]);
 }
 
-TEST_CASE("a warm-up that nobody gave is a hundred steps, or a tenth of the run, or one") {
+TEST_CASE("a warm-up that nobody gave is a hundred steps, or a quarter of the run, or one") {
   auto warm_up = [](int64_t epochs, int64_t given, int64_t batch_size) {
     scratch::Directory directory;
     Model model = tiny::model();
@@ -295,8 +299,8 @@ TEST_CASE("a warm-up that nobody gave is a hundred steps, or a tenth of the run,
     o.max_minutes = epochs ? 0 : 1;
     return Trainer(model, many(20), {}, o).warmup();
   };
-  CHECK(warm_up(10, 0, 4) == 5);
-  CHECK(warm_up(1, 0, 4) == 1);
+  CHECK(warm_up(10, 0, 4) == 13);
+  CHECK(warm_up(1, 0, 20) == 1);
   CHECK(warm_up(1000, 0, 4) == 100);
   CHECK(warm_up(0, 0, 4) == 100);
   CHECK(warm_up(10, 7, 4) == 7);
