@@ -61,7 +61,8 @@ TEST_CASE("rates that nobody gave") {
     CHECK(default_lr(name, 0, false) == 3e-3);
     CHECK(default_lr(name, 64, false) == 4e-3);
     CHECK(default_lr(name, 128, false) == 4e-3);
-    CHECK(default_lr(name, 256, false) == 1e-3);
+    CHECK(default_lr(name, 256, false) == 2e-3);
+    CHECK(default_lr(name, 1024, false) == 5e-4);
     CHECK(default_lr(name, 128, true) == 2e-3);
   }
 }
