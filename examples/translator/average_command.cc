@@ -9,6 +9,21 @@
 #include <translator/files.h>
 
 namespace translator {
+namespace {
+
+// What makes another function of the same weights; empty: nothing. Dropout is of training.
+std::string difference_in_network(ModelConfig a, ModelConfig b) {
+  if (a.model != b.model) return fmt::format("a {} is no {}", b.model, a.model);
+  const Fields ours = network_fields(a, a.model), theirs = network_fields(b, b.model);
+  for (size_t i = 0; i < ours.size(); ++i) {
+    const std::string name = ours[i].name;
+    if (name.find("dropout") == name.npos && ours[i].text() != theirs[i].text())
+      return fmt::format("{} is {}, not {}", name, theirs[i].text(), ours[i].text());
+  }
+  return "";
+}
+
+}  // namespace
 
 int run(AverageCommand& o) {
   const std::string there = in(o.out, "model.safetensors");
@@ -24,6 +39,8 @@ int run(AverageCommand& o) {
       mean.emplace(std::move(model));
     } else if (const std::string d = difference_in_text(*mean, model); !d.empty()) {
       throw InputError(directory, 0, fmt::format("cannot be averaged with {}: {}", o.models[0], d));
+    } else if (const std::string n = difference_in_network(mean->config, model.config); !n.empty()) {
+      throw InputError(directory, 0, fmt::format("cannot be averaged with {}: {}", o.models[0], n));
     }
   }
   gradus::nn::load_state_dict(*mean->network, mean_of_weights(weights));

@@ -107,12 +107,14 @@ gradus::nn::StateDict mean_of_weights(const std::vector<std::string>& files) {
                          fmt::format("has other weights than {} ({}): no mean can be taken", files[0], name));
     };
     must_fit(sum.empty() || sum.size() == state.size(), "another number of them");
-    for (size_t i = 0; i < state.size(); ++i) {
-      const auto& [name, tensor] = state[i];
-      if (sum.size() == i) sum.emplace_back(name, gradus::Tensor::zeros(tensor.shape(), gradus::DType::f64));
-      must_fit(sum[i].first == name && sum[i].second.shape() == tensor.shape(), name);
+    if (sum.empty())
+      for (const auto& [name, tensor] : state)
+        sum.emplace_back(name, gradus::Tensor::zeros(tensor.shape(), gradus::DType::f64));
+    for (const auto& [name, tensor] : state) {  // in any order: 8-bit files have another
+      const auto at = std::find_if(sum.begin(), sum.end(), [&](const auto& of) { return of.first == name; });
+      must_fit(at != sum.end() && at->second.shape() == tensor.shape(), name);
       const gradus::Tensor value = tensor.to(gradus::DType::f64);
-      double* to = sum[i].second.f64();
+      double* to = at->second.f64();
       for (int64_t k = 0; k < value.numel(); ++k) to[k] += value.f64()[k] / static_cast<double>(files.size());
     }
   }

@@ -195,7 +195,7 @@ int run(EvaluateCommand& o) {
   if (o.given.pairs.empty() && !o.embedded) throw UsageError("evaluate needs a file of pairs, or --embedded");
   must_not_overwrite("--hypotheses", o.hypotheses, {o.given.pairs, o.given.target, o.alignments});
   must_not_overwrite("--references", o.references, {o.given.pairs, o.given.target, o.alignments});
-  if (!o.hypotheses.empty() && o.hypotheses == o.references)
+  if (!o.hypotheses.empty() && is_same_place(o.hypotheses, o.references))
     throw UsageError("--hypotheses and --references name one file: " + o.references);
   Ensemble ensemble(o.model, space_named(o.ensemble), o.int8);
   if (o.least_mass) ensemble.use_shortlist(*o.least_mass);
@@ -205,6 +205,10 @@ int run(EvaluateCommand& o) {
     if (ensemble.size() > 1 && each.takes_alignments())
       throw InputError(o.model, 0, "has a model that is told where to look, which works alone");
   });
+  if (!o.alignments.empty() && ensemble.size() > 1)
+    throw UsageError("--alignments is of one model, whose attention is compared with them");
+  if (!o.alignments.empty() && !model.network->attends())
+    tell("translator: this model has no attention: --alignments says nothing of it\n");
   GivenPairs given;
   if (o.embedded) {
     must_not_know_the_test(o.model, model.config.trained_on);

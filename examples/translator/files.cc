@@ -70,11 +70,17 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
+bool is_same_place(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  auto whole = [&](const std::string& p) { return fs::weakly_canonical(fs::absolute(p, ignored), ignored); };
+  return a == b || fs::equivalent(a, b, ignored) || (!a.empty() && !b.empty() && whole(a) == whole(b));
+}
+
 void must_not_overwrite(const std::string& option, const std::string& out,
                         const std::vector<std::string>& read) {
   for (const std::string& in : read) {
-    std::error_code ignored;
-    if (!out.empty() && (in == out || std::filesystem::equivalent(in, out, ignored)))
+    if (!out.empty() && is_same_place(in, out))
       throw UsageError(option + ": " + out + " is what is read: name another file");
   }
 }

@@ -208,12 +208,11 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
   c.option("--n-best", o.n_best, "Translations of a sentence, best first, a line each with the sentence's number")
       .show_default()
       .range(1, 100);
-  c.option(
-       "--mbr", o.mbr,
-       "With --sample: of --samples draws, those that are most like all others by this metric (minimum Bayes "
-       "risk)")
-      .one_of({"chrf", "bleu"});
-  c.option("--samples", o.samples, "With --mbr: draws of a sentence").show_default().range(2, 1000);
+  auto mbr = c.option("--mbr", o.mbr,
+                      "With --sample: of --samples draws, those that are most like all others by this metric "
+                      "(minimum Bayes risk)")
+                 .one_of({"chrf", "bleu"});
+  c.option("--samples", o.samples, "With --mbr: draws of a sentence").show_default().range(2, 1000).needs(mbr);
   c.flag("--attention-map", o.map, "Draw the attention weights: source across, translation down");
   c.flag("--pieces", o.pieces,
          "The map has a row and a column for each piece: of a word's pieces, rows are averaged and "

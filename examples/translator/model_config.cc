@@ -18,6 +18,9 @@ namespace {
 using json = nlohmann::ordered_json;
 namespace nn = gradus::nn;
 
+constexpr const char* kModelFormat = "gradus-translator";
+constexpr int kModelVersion = 1;
+
 // In the order of config.json.
 Fields fields_of(nn::Seq2SeqConfig& n) {
   nn::AttentionOptions& a = n.attention_options;
@@ -173,7 +176,7 @@ Fields network_fields(ModelConfig& c, const std::string& model) {
 
 std::string to_json(const ModelConfig& config) {
   ModelConfig c = config;  // lists point into what they list
-  json j = {{"format", "gradus-translator"}, {"version", 1}};
+  json j = {{"format", kModelFormat}, {"version", kModelVersion}};
   write_fields(j, "", common_fields(c));
   write_fields(j, "network.", network_fields(c, c.model));
   if (c.trained_on.corpus == "embedded")
@@ -191,6 +194,9 @@ ModelConfig read_config(const std::string& path) {
 ModelConfig read_config(std::istream& file, const std::string& path) {
   try {
     json j = json_text::parse(file);
+    auto is_other = [&](const char* key, const json& own) { return j.contains(key) && j[key] != own; };
+    if (is_other("format", kModelFormat) || is_other("version", kModelVersion))
+      throw InputError(path, 0, "is of a newer program, or of none: its format or version is another");
     ModelConfig c;
     c.letter_case = "";
     read_fields(j, kind_of_file(path), "", common_fields(c));

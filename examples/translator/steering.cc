@@ -17,8 +17,7 @@ Steering::Steering(const SteeringOptions& options, const Model& model) : options
   for (const std::string& phrase : options.forbid) {
     // As it stands in a sentence and as it would begin one. What the model does not have it cannot say.
     for (const std::string& spelt : {phrase, utf8::capitalize(phrase)}) {
-      const std::vector<std::string> pieces = model.writes.split(spelt).pieces;
-      if (pieces.empty()) throw InputError("--forbid", 0, "is empty");
+      const std::vector<std::string> pieces = told("--forbid", spelt).pieces;
       if (std::all_of(pieces.begin(), pieces.end(), [&](auto& p) { return model.target.contains(p); }))
         all_.forbidden.push_back(model.target.encode(pieces));
       forbidden_.push_back(model.writes.words_of(pieces).words);
@@ -26,9 +25,18 @@ Steering::Steering(const SteeringOptions& options, const Model& model) : options
   }
 }
 
-std::vector<int32_t> Steering::tokens_of(const std::string& what, const std::string& text) const {
-  const Segmented split = model_.writes.split(text);
+Segmented Steering::told(const std::string& what, const std::string& text) const {
+  if (const std::string fault = utf8::describe_invalid_byte(text); !fault.empty())
+    throw InputError(what, 0, fault);
+  Segmented split = model_.writes.split(text);
   if (split.pieces.empty()) throw InputError(what, 0, "is empty");
+  if (const std::string fault = model_.length_fault(split.pieces.size()); !fault.empty())
+    throw InputError(what, 0, fault);
+  return split;
+}
+
+std::vector<int32_t> Steering::tokens_of(const std::string& what, const std::string& text) const {
+  const Segmented split = told(what, text);
   for (size_t i = 0; i < split.pieces.size(); ++i)
     if (!model_.target.contains(split.pieces[i]))
       throw InputError(what, 0,
@@ -93,7 +101,9 @@ void Steering::keep_allowed(const nn::Generator& generator, const Segmented& sou
     bool is_forced = false;  // what is forbidden already comes only where the prefix has a part of it
     for (const Translation& t : found) {
       nn::Phrase p = forbidden_pieces(t, told);
-      is_forced = is_forced || std::find(forbidden.begin(), forbidden.end(), p) != forbidden.end();
+      auto is_known = [&] { return std::find(forbidden.begin(), forbidden.end(), p) != forbidden.end(); };
+      if (is_known()) p = {nn::kUnk};  // a copied source word, which the model knows as well
+      is_forced = is_forced || is_known();
       if (!p.empty()) forbidden.push_back(std::move(p));
     }
     if (forbidden.size() == known) return;

@@ -45,6 +45,8 @@ class Steering {
   void keep_allowed(const gradus::nn::Generator& generator, const Segmented& source,
                     const gradus::nn::SearchOptions& options, const gradus::nn::SentenceSearch& sentence,
                     size_t told, const Work& work, std::vector<Translation>& found) const;
+  /// The words of `text`, which `what` names. @throws InputError where there are none, or too many, or no text.
+  Segmented told(const std::string& what, const std::string& text) const;
   /// The pieces of the first forbidden phrase among the words behind the first `told` tokens; empty: none.
   gradus::nn::Phrase forbidden_pieces(const Translation& t, size_t told) const;
 

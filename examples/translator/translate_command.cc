@@ -164,6 +164,10 @@ class Translator {
   void take_sentence(const std::string& text, Waiting line) {
     const size_t tab = o_.prefix_column ? text.find('\t') : std::string::npos;
     line.text = text.substr(0, tab);
+    if (text.size() > LineReader::kLongest) {
+      line.fault = fmt::format("has more than {} bytes", LineReader::kLongest);
+      return waiting_.push_back(std::move(line));
+    }
     try {
       line.told = steering_.of(sentences_++, tab == std::string::npos ? "" : text.substr(tab + 1));
     } catch (const InputError& e) {
@@ -175,9 +179,7 @@ class Translator {
   // Splits a line, or finds why it has nothing that can be translated.
   void read(Waiting& line) const {
     if (!line.fault.empty()) return;
-    if (line.text.size() > LineReader::kLongest)
-      line.fault = fmt::format("has more than {} bytes", LineReader::kLongest);
-    else if (line.fault = utf8::describe_invalid_byte(line.text); line.fault.empty())
+    if (line.fault = utf8::describe_invalid_byte(line.text); line.fault.empty())
       line.source = model_.reads.split(line.text);
     if (line.fault.empty()) line.fault = model_.length_fault(line.source.pieces.size());
     if (!line.fault.empty()) line.source = {};
@@ -334,7 +336,9 @@ class Translator {
   void complain(const Waiting& line, const std::string& fault) {
     const bool part = !(line.begins_line && line.ends_line);  // of a paragraph
     tell("translator: {}: {}; {}\n", InputError::locate("standard input", line.number + 1), fault,
-         part ? "it is left out of its paragraph" : "an empty line stands for it");
+         part       ? "it is left out of its paragraph"
+         : o_.moses ? "it is left out"
+                    : "an empty line stands for it");
     code_ = 1;
   }
 
@@ -399,6 +403,9 @@ int run(TranslateCommand& o) {
   if (o.paragraphs &&
       (o.json || o.moses || o.map || o.scores || o.alignments || o.n_best > 1 || o.prefix_column))
     throw UsageError("--paragraphs writes text alone, one translation of each");
+  if (o.pieces && !o.map && !o.json) throw UsageError("--pieces is of --attention-map and --json");
+  if (o.prefix_column && o.sentence)
+    throw UsageError("--prefix-column is of lines: a sentence has --prefix");
   if (o.map && o.moses) throw UsageError("--moses has no room for --attention-map");
   Translator translator(o);
   return o.sentence ? translator.sentence(*o.sentence) : translator.lines(isatty(0) && isatty(1));

@@ -78,6 +78,10 @@ TEST_CASE("a model directory that is none, or is damaged") {
   CHECK(run({"translate", "spoilt", "a"})
             .says("translator: spoilt/config.json: is not a translator's configuration: "));
 
+  write_file("spoilt/config.json", "{\"format\": \"gradus-translator\", \"version\": 2}");
+  check_error({"translate", "spoilt", "a"},
+              "spoilt/config.json: is of a newer program, or of none: its format or version is another");
+
   std::string config = read_file("trained/config.json");
   auto edited = [&](const std::string& from, const std::string& to) {
     std::string text = config;

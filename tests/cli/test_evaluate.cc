@@ -76,8 +76,9 @@ TEST_CASE("evaluate writes over nothing that it reads, and ends with 1 where lin
           "translator: " + std::string(option) + ": ./over.tsv is what is read: name another file\n");
   }
   const Result twice =
-      run({"evaluate", trained_model(), "over.tsv", "--hypotheses", "both", "--references", "both"});
+      run({"evaluate", trained_model(), "over.tsv", "--hypotheses", "./both", "--references", "both"});
   CHECK(twice.code == 2);
+  CHECK(!exists("both"));
   CHECK(read_file("over.tsv") == "she sings\telle chante\nno tab\n");
   CHECK(run({"evaluate", trained_model(), "over.tsv"}).code == 1);
   CHECK(run({"diff", trained_model(), trained_model(), "over.tsv"}).code == 1);
@@ -310,6 +311,8 @@ TEST_CASE("evaluate says what is wrong with alignments") {
   CHECK(with("0-0 1-1\n0-0 2-1\n").err ==
         "translator: links:2: has links outside a sentence of 2 and 2 tokens\n");
   CHECK(with("0-0 1-1\r\n0-0 1-1\r\n").code == 0);
+  const std::string two = trained_model() + "," + trained_model();
+  CHECK(run({"evaluate", two, "two.tsv", "--alignments", "links"}).says("--alignments is of one model, "));
   CHECK(run({"evaluate", trained_model(), "two.tsv", "--alignments", "."}).err ==
         "translator: .: is a directory\n");
   Result none = run({"evaluate", trained_model(), "two.tsv", "--alignments", "absent"});

@@ -124,6 +124,17 @@ TEST_CASE("translate: what it cannot be told") {
       {.input = "she eats apples\txyzzy\n"});
   fails({"x", "--sample", "-k", "3"}, 2, "--sample draws words: it goes without --beam-size");
   fails({"x", "--mbr", "chrf"}, 2, "--mbr needs --sample");
+  fails({"--prefix-column"}, 1,
+        "translator: standard input:1: the prefix: byte 1 (0xff) is not valid UTF-8; an empty line stands for it",
+        {.input = "she eats apples\t\xff\n"});
+  std::string elles;
+  for (int i = 0; i < 6000; ++i) elles += "elle ";
+  fails({"--prefix-column"}, 1, "the prefix: has 6000 words; 5000 at most are taken",
+        {.input = "she eats apples\t" + elles + "\n"});
+  fails({"x", "--forbid", "\xff"}, 1, "translator: --forbid: byte 1 (0xff) is not valid UTF-8");
+  fails({"x", "--prefix-column"}, 2, "--prefix-column is of lines: a sentence has --prefix");
+  fails({"x", "--pieces"}, 2, "--pieces is of --attention-map and --json");
+  fails({"x", "--samples", "10"}, 2, "--samples requires --mbr");
   fails({"x", "--top-p", "0.5"}, 2, "--top-p requires --sample");
   fails({"x", "--length-penalty", "much"}, 2, "--length-penalty: must be from 0 to 100, or average");
   fails({"x", "--moses", "--attention-map"}, 2, "--moses has no room for --attention-map");
@@ -205,6 +216,9 @@ TEST_CASE("several models translate as one") {
 TEST_CASE("average: of one model it, of several their mean, and nothing is lost") {
   const std::string one = trained_model();
   REQUIRE(run({"average", one, "-o", "same"}).code == 0);
+  REQUIRE(run({"quantize", one, "bytes"}).code == 0);  // whose tensors stand in another order
+  CHECK(run({"average", "bytes", one, "-o", "of-both"}).code == 0);
+  CHECK(run({"average", one, "bytes", "-o", "of-both", "--force"}).code == 0);
   const Setting all{.input = text_of(sentences())};
   CHECK(steered({"--scores"}, all, "same").out == steered({"--scores"}, all).out);
   const Result again = run({"average", one, "-o", "same"});
@@ -220,7 +234,7 @@ TEST_CASE("average: of one model it, of several their mean, and nothing is lost"
   REQUIRE(run(small_run("lstm", {"--cell", "lstm", "--epochs", "1"})).code == 0);
   const Result wrong = run({"average", one, "lstm", "-o", "wrong"});
   CHECK(wrong.code == 1);
-  CHECK(wrong.says("no mean can be taken"));
+  CHECK(wrong.says("lstm: cannot be averaged with " + one + ": cell is lstm, not gru\n"));
   CHECK(!exists("wrong"));
 }
 

@@ -328,6 +328,8 @@ TEST_CASE("a request is one JSON object of known fields within their bounds") {
   CHECK(refusal(R"({"text":"t","sampling_temperature":0})")
             .find("400 \"sampling_temperature\" must be a number") == 0);
   CHECK(refusal(R"({"text":"t","sampling_temperature":1e999})").find("400 ") == 0);
+  CHECK(refusal(R"({"text":"t","sampling_temperature":2})") ==
+        "400 \"sampling_temperature\" is of words that are drawn, with a \"seed\"");
   CHECK(refusal(R"({"text":")" + std::string(lens::kMostTextBytes + 1, 'a') + "\"}") ==
         "413 \"text\" has 4001 bytes; 4000 at most are taken");
 }

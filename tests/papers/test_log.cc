@@ -3,6 +3,7 @@
 #include <papers/experiment.h>
 #include <papers/log.h>
 #include <papers/page.h>
+#include <papers/running.h>
 #include <papers/translations.h>
 #include <common/error.h>
 
@@ -71,6 +72,17 @@ TEST_CASE("logs: a run of other settings than those of today is left out") {
   const std::string path = cli::in_scratch("today.jsonl");
   LogFile file(path);
   file.add(log_of(7, {{"right", 1}}), {run_of(7)});
+  CHECK(file.others({run_of(7), run_of(1)}) == 0);
+  CHECK(file.others({run_of(1)}) == 1);
+  std::string refused;
+  try {
+    papers::run_missing("today", {run_of(1)}, file);
+  } catch (const translator::InputError& e) {
+    refused = e.what();
+  }
+  CHECK(refused == path + ": holds a run of other settings or seeds, or of an older program, which would be lost: name "
+                   "another folder with --out, or remove the file");
+  CHECK(papers::run_missing("today", {run_of(7)}, file));
   file.add(log_of(1, {{"right", 1}}), {run_of(1)});
   CHECK(LogFile(path).logs().size() == 1);
 }

@@ -73,6 +73,11 @@ bool LogFile::has(const Run& run) const {
                      [commands = typed(run.commands)](const Log& log) { return log.commands == commands; });
 }
 
+size_t LogFile::others(const std::vector<Run>& all) const {
+  return logs_.size() - static_cast<size_t>(std::count_if(all.begin(), all.end(),
+                                                          [&](const Run& run) { return has(run); }));
+}
+
 void LogFile::add(Log log, const std::vector<Run>& all) {
   logs_.push_back(std::move(log));
   std::vector<Log> sorted;

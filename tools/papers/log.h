@@ -18,7 +18,10 @@ class LogFile {
   explicit LogFile(const std::string& path);
 
   const std::vector<Log>& logs() const { return logs_; }
+  const std::string& path() const { return path_; }
   bool has(const Run& run) const;
+  /// What add would leave out.
+  size_t others(const std::vector<Run>& all) const;
   /// Adds the log of a run. What is no run of `all` is left out, the others stand in its order. The file is
   /// replaced as a whole.
   void add(Log log, const std::vector<Run>& all);

@@ -85,7 +85,9 @@ std::string markdown(const Experiment& experiment, const Page& page, const std::
   const std::string& name = experiment.name;
   std::string out =
       fmt::format("# {}\n\n{}\n\n**What theory lets expect.** {}\n\n", page.title, page.claim, page.theory);
-  out += fmt::format("    tools/experiments {}\n", name);
+  const bool quick = !logs.empty() && std::any_of(logs.front().commands.begin(), logs.front().commands.end(),
+                                                  [](const std::string& c) { return c.ends_with(" --quick"); });
+  out += fmt::format("    tools/experiments {}{}\n", name, quick ? " --quick" : "");
   if (!logs.empty())
     for (const std::string& command : logs.front().commands) out += fmt::format("    {}\n", command);
   out += fmt::format(

@@ -150,6 +150,12 @@ bool run_missing(const std::string& name, const std::vector<Run>& all, LogFile& 
     total += run.seconds;
   }
   if (missing.empty()) return true;
+  if (const size_t others = file.others(all))
+    throw translator::InputError(
+        file.path(), 0,
+        fmt::format("holds {} of other settings or seeds, or of an older program, which would be lost: name "
+                    "another folder with --out, or remove the file",
+                    others == 1 ? "a run" : fmt::format("{} runs", others)));
   // The longest first: the last ones to end are short.
   std::stable_sort(missing.begin(), missing.end(),
                    [](const Run* a, const Run* b) { return a->seconds > b->seconds; });

@@ -1,3 +1,4 @@
+#include <translator/files.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -65,6 +66,8 @@ std::optional<translator::Model> model_without(const FlowOptions& o, const Subje
 }  // namespace
 
 int flow(const FlowOptions& o) {
+  if (!o.svg.empty() && translator::is_same_place(o.svg, o.out))
+    throw UsageError("--svg and --out name one file: " + o.out);
   if (o.depth) return flow_depth(o);
   Stopwatch watch;
   bool page = !o.text && !o.json;

@@ -1,3 +1,4 @@
+#include <translator/files.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -52,6 +53,8 @@ Checked of_transformer(const Subject& subject, int64_t step) {
 }  // namespace
 
 int graph(const GraphOptions& o) {
+  if (!o.dot.empty() && translator::is_same_place(o.dot, o.out))
+    throw UsageError("--dot and --out name one file: " + o.out);
   Stopwatch watch;
   Subject subject = subject_of(o);
   gradus::nn::label_parameters(*subject.model.network);

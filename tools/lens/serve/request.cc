@@ -89,6 +89,8 @@ ServeRequest read_request(std::string_view body, const std::string& without) {
     }
     if (!value.is_null()) field->second(name, value);
   }
+  if (!all.value("sampling_temperature", json()).is_null() && !out.seed)
+    throw Refused(400, "\"sampling_temperature\" is of words that are drawn, with a \"seed\"");
   if (out.text.empty()) throw Refused(400, "\"text\" is missing: the sentence to translate");
   return out;
 }
