@@ -7,6 +7,7 @@
 #include <gradus/nn/attention/attention.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -187,7 +188,9 @@ std::string to_json(const ModelConfig& config) {
 
 ModelConfig read_config(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw InputError(path, 0, "cannot be read: is this a model directory?");
+  std::error_code ignored;
+  if (!file || std::filesystem::is_directory(path, ignored))
+    throw InputError(path, 0, "cannot be read: is this a model directory?");
   return read_config(file, path);
 }
 

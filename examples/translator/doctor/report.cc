@@ -49,7 +49,12 @@ size_t example(size_t k, size_t of) { return k * of / std::min(kExamples, of); }
 class Lines {
  public:
   explicit Lines(int width) : width_(width) {}
+  /// A row of a table, or what quotes a sentence: cut at the width.
   void add(const std::string& line) { text_ += utf8::fit(utf8::printable(line), width_) + "\n"; }
+  /// What the doctor says, whole.
+  void say(const std::string& text, int indent = 0) {
+    text_ += utf8::wrapped(utf8::printable(text), width_, indent);
+  }
   const std::string& text() const { return text_; }
 
  private:
@@ -59,7 +64,7 @@ class Lines {
 
 void add_outlook(const Outlook& o, Lines& out) {
   out.add("");
-  out.add("Words that --min-count keeps, and what becomes <unk>, with --subwords none (source; target)");
+  out.say("Words that --min-count keeps, and what becomes <unk>, with --subwords none (source; target)");
   for (const Outlook::MinCount& m : o.min_counts)
     out.add(fmt::format("  {:<6}{:>9} {:>5.1f} % ; {:>9} {:>5.1f} %", m.least, m.source_words,
                         100 * m.source_unknown, m.target_words, 100 * m.target_unknown));
@@ -70,10 +75,12 @@ void add_outlook(const Outlook& o, Lines& out) {
   out.add(fmt::format("  {} and {} {}, {} parameters", o.source_vocabulary, o.target_vocabulary,
                       o.pieces ? "pieces" : "words", format_count(static_cast<double>(o.parameters))));
   if (o.measured_seconds > 0)
-    out.add(fmt::format(
-        "  {} epochs: about {} and at least {}, with {} thread{} ({} target tokens/s, measured for {:.0f} s)",
-        o.epochs, format_duration(60 * o.minutes), format_bytes(o.bytes), o.threads,
-        o.threads == 1 ? "" : "s", format_count(o.tokens_per_second), o.measured_seconds));
+    out.say(
+        fmt::format(
+            "{} epochs: about {} and at least {}, with {} thread{} ({} target tokens/s, measured for {:.0f} s)",
+            o.epochs, format_duration(60 * o.minutes), format_bytes(o.bytes), o.threads,
+            o.threads == 1 ? "" : "s", format_count(o.tokens_per_second), o.measured_seconds),
+        2);
 }
 
 Json outlook_json(const Outlook& o) {
@@ -128,13 +135,13 @@ std::string Report::text(int width) const {
   out.add(fmt::format("{}: {} pairs in {} lines{}", name, pairs.size(), lines,
                       blank > 0 ? fmt::format(", {} blank", blank) : ""));
   if (examination.displaced != 0)
-    out.add(fmt::format("The targets of all lines, or nearly all, stand {} further {} than their sources.",
+    out.say(fmt::format("The targets of all lines, or nearly all, stand {} further {} than their sources.",
                         lines_far(examination.displaced), examination.displaced > 0 ? "down" : "up"));
   else if (examination.hopeless)
-    out.add(
+    out.say(
         "The two sides look as if thrown together: their words hardly tell that one translates the other.");
   else if (!examination.by_words)
-    out.add(
+    out.say(
         "Too few pairs to learn which words translate which: wrong pairs are told by their lengths only.");
   auto add_kinds = [&](bool leaves_out, const std::string& title) {
     bool titled = false;

@@ -126,7 +126,7 @@ std::string report_text(const json& run, const translator::TerminalStyle& style)
     out += fmt::format("resumed at step {}\n", json_text::dump(r.at("step")));
   for (const json& n : run.at("notes")) out += printable(n.get<std::string>()) + "\n";
   if (all.empty()) return out + "\nno validation yet\n";
-  out += fmt::format("\n{} validations\n", all.size());
+  out += fmt::format("\n{} validation{}\n", all.size(), all.size() == 1 ? "" : "s");
   out += curve("train loss", all, "train_loss", 1, 3, width) +
          curve("validation loss", all, "valid_loss", 1, 3, width) +
          curve("perplexity", all, "perplexity", 1, 2, width) + curve("BLEU", all, "bleu", 1, 1, width) +
