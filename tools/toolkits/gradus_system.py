@@ -13,8 +13,9 @@ class Gradus(System):
 
     @property
     def schedule(self):
-        return (f"its defaults, highest rate {self.events('start')[-1]['lr']:g}, 100 updates of warm-up, then linear to 0 at "
-                "the end of the minutes")
+        rise = 1000 if self.model == "transformer" else 100
+        return (f"its defaults, highest rate {self.events('start')[-1]['lr']:g}, {rise} updates of warm-up or a quarter of "
+                "the minutes, then linear to a twentieth of it at their end")
 
     @staticmethod
     def reading(pieces):
