@@ -51,6 +51,7 @@ Subject subject(const Small& s, const std::string& target) {
   n.rnn.cell.layer_norm = s.layer_norm;
   n.rnn.num_layers = s.layers;
   n.attention_options.temperature = s.temperature;
+  n.attention_options.top_k = s.top_k;
   n.attention_options.heads = 2;
   return make_subject(model_of(config, s), "small", s.source, target, s.pieces);
 }

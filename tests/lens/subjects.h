@@ -17,6 +17,7 @@ struct Small {
       false;  ///< the model reads and writes pieces: "the", "eats" and "mange" are some, others several
   bool pieces = false;  ///< and they are what is shown
   bool reverse = false;
+  int64_t top_k = 0;
 };
 
 /// A fresh model of 8 units over a dozen words, or pieces, and "the cat eats fish" with a target of three

@@ -38,7 +38,7 @@ FlowGradients with_attention(const nn::Seq2Seq& network, const std::vector<int32
     options.keep.insert(options.keep.end(), {s.value_annotations, s.score_annotations});
   double loss = 0;
   for (const Step& s : steps) loss += s.loss.item();
-  require_same_loss(loss, d.network_loss(), "its attention is more than a softmax of scores and a mean");
+  require_same_loss(loss, d.network_loss(), more_than_softmax(network));
   FlowGradients out{{}, empty_rows(r), empty_rows(r), empty_rows(r), {}};
   for (const Step& step : steps) {
     Gradients grads = backward(step.loss, options);

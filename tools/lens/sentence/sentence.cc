@@ -200,13 +200,19 @@ void require_same_loss(double apart, double whole, const std::string& otherwise)
                              otherwise));
 }
 
+std::string more_than_softmax(const nn::Seq2Seq& network) {
+  const int64_t k = network.config.attention_options.top_k;
+  return k > 0 ? fmt::format("its attention keeps only the {} largest weights (--top-k)", k)
+               : "its attention is more than a softmax of scores and a mean";
+}
+
 SentenceTrace differentiate(const Dissection& d) {
   SentenceTrace trace;
   d.run(trace.reading, trace.steps);
   for (const Step& s : trace.steps) trace.loss += s.loss.item();
   trace.network_loss = d.network_loss();
   require_same_loss(trace.loss, trace.network_loss,
-                    "its attention is more than a softmax of scores and a mean");
+                    more_than_softmax(d.network()));
   trace.gradients.resize(trace.steps.size());
   for (size_t t = 0; t < trace.steps.size(); ++t) {
     trace.gradients[t] = differentiate_step(d, trace, t);

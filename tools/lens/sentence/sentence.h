@@ -72,6 +72,8 @@ std::span<const StationInfo> stations_made();
 /// @throws gradus::Error when a network's loss, put together of its parts, is not finite or not that of the
 /// whole; @param otherwise What it means that they differ.
 void require_same_loss(double apart, double whole, const std::string& otherwise);
+/// What keeps a network's attention from being taken apart.
+std::string more_than_softmax(const gradus::nn::Seq2Seq& network);
 
 /// The loss and its gradients, nothing compared with differences.
 /// @throws gradus::Error as trace_sentence does.
