@@ -164,12 +164,13 @@ class Translator {
   void take_sentence(const std::string& text, Waiting line) {
     const size_t tab = o_.prefix_column ? text.find('\t') : std::string::npos;
     line.text = text.substr(0, tab);
-    if (text.size() > LineReader::kLongest) {
-      line.fault = fmt::format("has more than {} bytes", LineReader::kLongest);
-      return waiting_.push_back(std::move(line));
-    }
+    const int64_t number = sentences_++;  // of what cannot be read, too: it changes no other's draws
+    const std::string prefix = tab == std::string::npos ? "" : text.substr(tab + 1);
     try {
-      line.told = steering_.of(sentences_++, tab == std::string::npos ? "" : text.substr(tab + 1));
+      if (text.size() > LineReader::kLongest)
+        line.fault = fmt::format("has more than {} bytes", LineReader::kLongest);
+      else
+        line.told = steering_.of(number, prefix);
     } catch (const InputError& e) {
       line.fault = e.what();
     }

@@ -1,4 +1,3 @@
-#include <translator/files.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <common/progress.h>
 #include <common/tell.h>
 #include <common/utf8.h>
+#include <translator/files.h>
 
 #include "commands.h"
 #include "depth/depth.h"

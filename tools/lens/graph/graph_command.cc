@@ -1,9 +1,9 @@
-#include <translator/files.h>
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include <common/utf8.h>
+#include <translator/files.h>
 
 #include "commands.h"
 #include "graph.h"
