@@ -110,10 +110,10 @@ gradus::nn::StateDict mean_of_weights(const std::vector<std::string>& files) {
     if (sum.empty())
       for (const auto& [name, tensor] : state)
         sum.emplace_back(name, gradus::Tensor::zeros(tensor.shape(), gradus::DType::f64));
-    for (const auto& [name, tensor] : state) {  // in any order: 8-bit files have another
-      const auto at = std::find_if(sum.begin(), sum.end(), [&](const auto& of) { return of.first == name; });
-      must_fit(at != sum.end() && at->second.shape() == tensor.shape(), name);
-      const gradus::Tensor value = tensor.to(gradus::DType::f64);
+    for (const auto& own : state) {  // in any order: 8-bit files have another
+      const auto at = std::find_if(sum.begin(), sum.end(), [&](const auto& of) { return of.first == own.first; });
+      must_fit(at != sum.end() && at->second.shape() == own.second.shape(), own.first);
+      const gradus::Tensor value = own.second.to(gradus::DType::f64);
       double* to = at->second.f64();
       for (int64_t k = 0; k < value.numel(); ++k) to[k] += value.f64()[k] / static_cast<double>(files.size());
     }
