@@ -74,8 +74,10 @@ bool LogFile::has(const Run& run) const {
 }
 
 size_t LogFile::others(const std::vector<Run>& all) const {
-  return logs_.size() - static_cast<size_t>(std::count_if(all.begin(), all.end(),
-                                                          [&](const Run& run) { return has(run); }));
+  return static_cast<size_t>(std::count_if(logs_.begin(), logs_.end(), [&](const Log& log) {
+    return std::none_of(all.begin(), all.end(),
+                        [&](const Run& run) { return log.commands == typed(run.commands); });
+  }));
 }
 
 void LogFile::add(Log log, const std::vector<Run>& all) {
