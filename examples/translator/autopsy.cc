@@ -128,7 +128,7 @@ Replay replay(const std::string& directory) {
     throw InputError(directory, 0, "is not what a stopped training left: it has no step.json");
   Replay out;
   StepBatch batch;
-  Model model = Model::load(directory);
+  Model model = Model::load(directory, true);
   gradus::SafetensorsFile file = gradus::load_safetensors(batches);
   auto tensor = [&](const std::string& name) {
     for (const auto& [key, value] : file.tensors)

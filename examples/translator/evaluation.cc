@@ -70,9 +70,10 @@ void look_at_attention(Evaluation& out, const Model& model, const std::vector<Se
   if (entropy.tokens) out.entropy = entropy.nats / static_cast<double>(entropy.tokens);
   std::optional<AlignmentScore> score;
   for (size_t i = 0; i < encoded.size(); ++i) {
-    if (!pairs[i].alignment) continue;
+    const std::optional<GoldAlignment>& gold = pairs[i].alignment;
+    if (!gold || (gold->sure.empty() && gold->possible.empty())) continue;  // says nothing of any word
     if (!score) score.emplace();
-    score->add(links[i], *pairs[i].alignment, {.ignore_unaligned_targets = true});
+    score->add(links[i], *gold, {.ignore_unaligned_targets = true});
   }
   if (score) out.aer = score->error_rate();
 }

@@ -172,7 +172,7 @@ std::string Model::length_fault(const Segmenter& side, const std::string& text) 
 
 Model Model::load_description(const std::string& directory) { return described(directory, ""); }
 
-Model Model::load(const std::string& directory) {
+Model Model::load(const std::string& directory, bool any_numbers) {
   std::string weights = found_in(directory, "model.safetensors");
   Model model = described(directory, weights);
   const gradus::SafetensorsFile file = gradus::load_safetensors(weights);
@@ -183,13 +183,19 @@ Model Model::load(const std::string& directory) {
         std::make_shared<const Shortlist>(Shortlist::load(path, model.source.size(), model.target.size()));
   if (!model.int8) {
     nn::load(*model.network, weights);
-    return model;
+  } else {
+    try {
+      nn::load_state_dict(*model.network, widened(file.tensors));
+    } catch (const gradus::Error& e) {
+      throw InputError(weights, 0, e.message());
+    }
   }
-  try {
-    nn::load_state_dict(*model.network, widened(file.tensors));
-  } catch (const gradus::Error& e) {
-    throw InputError(weights, 0, e.message());
-  }
+  for (const auto& [name, tensor] : nn::state_dict(*model.network))
+    if (!any_numbers && !gradus::all_finite(tensor))
+      throw InputError(weights, 0,
+                       fmt::format("{} holds a NaN or an infinity: what trained it diverged (a lower --lr may "
+                                   "help), or the file is damaged",
+                                   name));
   return model;
 }
 

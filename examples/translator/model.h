@@ -31,8 +31,9 @@ class Model {
   Model(ModelConfig config, Vocabulary source, Vocabulary target, uint64_t seed, TextModels text = {});
   /// Reads config.json, source.vocab, target.vocab, what its pieces and case need, model.safetensors, and the
   /// shortlist where there is one.
-  /// @throws InputError or gradus::Error naming the file.
-  static Model load(const std::string& directory);
+  /// @throws InputError or gradus::Error naming the file, where weights are NaN or infinite the parameter, too:
+  /// such a model answers anything with the same words. `any_numbers`: not then, for who looks for the reason.
+  static Model load(const std::string& directory, bool any_numbers = false);
   /// The same without model.safetensors: the weights are fresh.
   static Model load_description(const std::string& directory);
   /// The same model with other options, which leave the shape of the network, and vocabularies that begin with

@@ -54,6 +54,13 @@ void refuse_what_does_nothing(const TrainCommand& o) {
   refuse("--links", t.guided_alignment > 0, "needs --guided-alignment, which learns from them");
   refuse("--corpus-size", o.data.embedded(), "is of the embedded corpus: --data and --source are taken whole");
   refuse("--average", t.kept() != 1, "needs --keep 2 or more: the mean of one model is itself");
+  if (o.resume || o.model.model == "transformer") return;  // compared with the run; told of above
+  const gradus::nn::Seq2SeqConfig& n = o.model.network;
+  const bool luong = n.decoder == "luong" || (n.decoder == "auto" && n.attention != "none" &&
+                                              gradus::nn::attention_kind(n.attention).luong_order);
+  refuse("--input-feeding", luong, "is of Luong's order: --decoder luong, or an attention published with it");
+  refuse("--residual", n.rnn.num_layers > 1 || n.decoder_layers > 1,
+         "needs --layers or --decoder-layers of 2 or more: the first has none below it");
 }
 
 // Those that choose where to look by themselves, all at once.

@@ -69,6 +69,15 @@ TEST_CASE("a model directory that is none, or is damaged") {
               "[safetensors] spoilt/model.safetensors: cannot be opened: No such file or directory");
 
   copy_model("spoilt");
+  std::string weights = read_file("spoilt/model.safetensors");
+  write_file("spoilt/model.safetensors", weights.replace(weights.size() - 4, 4, std::string("\0\0\xC0\x7F", 4)));
+  Result diverged = run({"translate", "spoilt", "a"});
+  CHECK(diverged.code == 1);
+  CHECK(diverged.says("holds a NaN or an infinity: what trained it diverged (a lower --lr may help), or the "
+                      "file is damaged"));
+  CHECK(diverged.says("translator: spoilt/model.safetensors: "));
+
+  copy_model("spoilt");
   write_file("spoilt/config.json", "{\"network\": ");
   Result json = run({"translate", "spoilt", "a"});
   CHECK(json.code == 1);
