@@ -18,7 +18,8 @@ const char* const kStyle =
     ".number { text-anchor: middle; } .back { fill: #ffffff; } .deep { fill: #ffffff; }\n"
     ".cell { fill: #08519c; } .frame { fill: none; stroke: #b9c1cd; }\n"
     "@media (prefers-color-scheme: dark) { .back { fill: #181d25; } text { fill: #e8ebf0; }\n"
-    "  .quiet { fill: #9aa5b5; } .deep { fill: #10151c; } .cell { fill: #7db8f7; } .frame { stroke: #465061; } }\n";
+    "  .quiet { fill: #9aa5b5; } .deep { fill: #10151c; } .cell { fill: #7db8f7; } .frame { stroke: #465061; } "
+    "}\n";
 
 inline std::string number(double x) { return fmt::format("{:.4g}", x); }
 

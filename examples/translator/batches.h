@@ -22,8 +22,8 @@ struct EncodedPair {
   double weight = 1;  ///< how often an epoch of training has it
 };
 
-/// Of what a run learns from and is judged by, to tell whether it goes on with what it began with: "data", ids and
-/// weights; "links"; "valid", the validation pairs' text. FNV-1a.
+/// Of what a run learns from and is judged by, to tell whether it goes on with what it began with: "data", ids
+/// and weights; "links"; "valid", the validation pairs' text. FNV-1a.
 std::map<std::string, std::string> fingerprints(const std::vector<EncodedPair>& train,
                                                 const std::vector<SentencePair>& valid);
 

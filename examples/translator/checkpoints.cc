@@ -111,7 +111,8 @@ gradus::nn::StateDict mean_of_weights(const std::vector<std::string>& files) {
       for (const auto& [name, tensor] : state)
         sum.emplace_back(name, gradus::Tensor::zeros(tensor.shape(), gradus::DType::f64));
     for (const auto& own : state) {  // in any order: 8-bit files have another
-      const auto at = std::find_if(sum.begin(), sum.end(), [&](const auto& of) { return of.first == own.first; });
+      const auto is_its = [&](const auto& of) { return of.first == own.first; };
+      const auto at = std::find_if(sum.begin(), sum.end(), is_its);
       must_fit(at != sum.end() && at->second.shape() == own.second.shape(), own.first);
       const gradus::Tensor value = own.second.to(gradus::DType::f64);
       double* to = at->second.f64();

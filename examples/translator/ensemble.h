@@ -23,8 +23,8 @@ class Ensemble {
   /// Model directories with commas between, each with its weight behind a = (1 if nothing is said): "a=2,b". A
   /// text that is itself a directory is that directory.
   /// With int8 their weights are rounded to 8 bits.
-  /// @throws InputError for a list that is none, as Model::load, and naming the first difference between how two
-  /// of them read and write text.
+  /// @throws InputError for a list that is none, as Model::load, and naming the first difference between how
+  /// two of them read and write text.
   Ensemble(const std::string& models, gradus::nn::EnsembleSpace space, bool int8 = false);
 
   /// Reads and writes the text, and has the fewest positions where they end (Model::most_positions).
@@ -38,8 +38,8 @@ class Ensemble {
   }
   /// Of all together. The ensemble must outlive it.
   std::unique_ptr<gradus::nn::Generator> generator() const;
-  /// - log sum_m w_m p_m of each token of each pair, that of </s> last, nats. Of EnsembleSpace::probability: in the
-  /// other one, what the words' sum is takes all logits.
+  /// - log sum_m w_m p_m of each token of each pair, that of </s> last, nats. Of EnsembleSpace::probability: in
+  /// the other one, what the words' sum is takes all logits.
   std::vector<std::vector<double>> token_losses(const std::vector<EncodedPair>& pairs,
                                                 const Work& work) const;
   gradus::nn::EnsembleSpace space() const { return space_; }

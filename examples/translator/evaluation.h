@@ -37,8 +37,9 @@ struct Evaluation {
 class Ensemble;
 
 struct EvaluationOptions {
-  /// Models that translate as one, the model that is evaluated among them. Then `aer` and `entropy` are not worked
-  /// out, and nll and perplexity are those of averaged probabilities (of averaged logs nothing is said: tokens is 0).
+  /// Models that translate as one, the model that is evaluated among them. Then `aer` and `entropy` are not
+  /// worked out, and nll and perplexity are those of averaged probabilities (of averaged logs nothing is said:
+  /// tokens is 0).
   const Ensemble* ensemble = nullptr;
   gradus::nn::SearchOptions search = {};
   int64_t translate_at_most = 0;  ///< sentences that get translated; 0: all

@@ -100,8 +100,8 @@ Vocabulary new_words(const Vocabulary& known, const std::vector<SentencePair>& p
       if (!known.contains(word) && !known.contains(without_mark(word))) counts.add(word);
   const auto& all = counts.all();
   if (room <= 0 && std::any_of(all.begin(), all.end(), [&](const auto& c) { return c.second >= o.min_count; }))
-    throw UsageError(fmt::format("--extend-vocabulary: {} has {} words a side already: --max-vocabulary makes room "
-                                 "for more",
+    throw UsageError(fmt::format("--extend-vocabulary: {} has {} words a side already: --max-vocabulary makes "
+                                 "room for more",
                                  o.from, known.size()));
   return Vocabulary::build(counts, {.min_count = o.min_count,
                                     .max_size = std::max<int64_t>(room, 0) + Vocabulary::kSpecials});

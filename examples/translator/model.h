@@ -39,8 +39,8 @@ class Model {
   /// The same model with other options, which leave the shape of the network, and vocabularies that begin with
   /// its own: it keeps its weights, and gets rows from `seed` for what is new.
   void extend(ModelConfig config, Vocabulary source, Vocabulary target, uint64_t seed);
-  /// Writes config.json, the vocabularies, pieces, case and shortlist (not the weights, see save_weights). Makes the
-  /// directory.
+  /// Writes config.json, the vocabularies, pieces, case and shortlist (not the weights, see save_weights).
+  /// Makes the directory.
   void save_description(const std::string& directory) const;
   /// Puts a new model, `save`d into the directory that it is told, in the place of the one in `directory`, if
   /// there is one: a crash at any moment leaves the old one or the new one, whole, never the description of one

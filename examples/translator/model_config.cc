@@ -34,7 +34,8 @@ Fields fields_of(nn::Seq2SeqConfig& n) {
        "transformer)",
        "embedding_dim", kRequired},
       {"--hidden", Whole{&n.hidden_size, 1, kMostUnits},
-       "Size of the states (default: as --embedding, else by the pairs, 256 or 384; 128 for the embedded corpus)",
+       "Size of the states (default: as --embedding, else by the pairs, 256 or 384; 128 for the embedded "
+       "corpus)",
        "hidden_size", kRequired},
       {"", Whole{&n.attention_size, 0, kMostUnits}, "", "attention_size", kRequired},
       {"--layers,--num-layers", Whole{&n.rnn.num_layers, 1, kMostLayers},
@@ -164,8 +165,8 @@ Fields common_fields(ModelConfig& c) {
       {"", Switch{&c.target_folded}, "", "target_folded"},
       {"", Switch{&c.french}, "", "french_typography"},
       {"--subwords", Word{&c.subwords, {"bpe", "unigram", "char", "none"}},
-       "What tokens are: pieces of words, learnt by SentencePiece, characters, or words (default: bpe; none for "
-       "the embedded corpus)",
+       "What tokens are: pieces of words, learnt by SentencePiece, characters, or words (default: bpe; none "
+       "for the embedded corpus)",
        "subwords"},
       {"--subword-model", Word{&c.subword_model, {"joint", "separate"}},
        "Pieces of both languages together, or of each (default: joint)", "subword_model"}};

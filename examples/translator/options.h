@@ -106,7 +106,8 @@ inline void add_models(const command_line::Command& c, std::string& models, std:
        "--shortlist",
        [&least_mass](const std::string& value) { least_mass = std::strtod(value.c_str(), nullptr); },
        "Score only the words that training has linked to the sentence's; where they had less than this of the "
-       "probability at a word of the translation, it is made anew with all words (0: never; default: all words)")
+       "probability at a word of the translation, it is made anew with all words (0: never; default: all "
+       "words)")
       .range(0, 1)
       .type_name("MASS");
 }

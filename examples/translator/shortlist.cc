@@ -22,8 +22,8 @@ using gradus::DType;
 using gradus::Tensor;
 using Ids = std::vector<int32_t>;
 
-// Of a vocabulary of so many entries, target words that a source word brings along, and that every sentence has:
-// of a small one fewer, or there would be no choice.
+// Of a vocabulary of so many entries, target words that a source word brings along, and that every sentence
+// has: of a small one fewer, or there would be no choice.
 int64_t most_linked(int64_t entries) { return std::min<int64_t>(50, 1 + entries / 16); }
 size_t most_usual(int64_t entries) { return static_cast<size_t>(std::min<int64_t>(500, 1 + entries / 8)); }
 constexpr size_t kPairs = 40'000;  // that are learnt from
@@ -97,9 +97,9 @@ class ListedDecoder : public nn::IncrementalDecoder {
     parents_ = rows;
   }
 
-  // Of each sentence, the least probability that its list had together before any word of its best translation but
-  // the first given[b]; 0 where nothing was found. Rows go through all of the output layer so many at a time, be
-  // there fewer or not: then a row's bits are its own.
+  // Of each sentence, the least probability that its list had together before any word of its best translation
+  // but the first given[b]; 0 where nothing was found. Rows go through all of the output layer so many at a
+  // time, be there fewer or not: then a row's bits are its own.
   std::vector<double> least_mass(const std::vector<std::vector<nn::Hypothesis>>& found,
                                  const std::vector<size_t>& given) const {
     constexpr int64_t kTogether = 64;

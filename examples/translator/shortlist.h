@@ -25,8 +25,8 @@ class Shortlist {
   static Shortlist load(const std::string& path, int64_t source_entries, int64_t target_entries);
   void save(const std::string& path) const;
 
-  /// The target words that score for a source: those linked to its words, those that are usual, the specials and
-  /// `more`; rising, each once.
+  /// The target words that score for a source: those linked to its words, those that are usual, the specials
+  /// and `more`; rising, each once.
   std::vector<int32_t> words_for(const std::vector<int32_t>& source, std::vector<int32_t> more = {}) const;
 
   /// Sentences that were searched, and those of them that were searched anew with all words.
@@ -42,10 +42,10 @@ class Shortlist {
   gradus::Tensor usual_;   // i32 [up to 500]: the most frequent target words
 };
 
-/// nn::translate of a model with a shortlist. Logits, and with them the log probabilities of what is found, are of
-/// the listed words alone. Where those had less than model.least_mass of the probability at some word of the best
-/// translation (all words are asked, once it is there), the sentence is searched anew with all words. What a
-/// sentence's result is does not depend on who stands beside it.
+/// nn::translate of a model with a shortlist. Logits, and with them the log probabilities of what is found, are
+/// of the listed words alone. Where those had less than model.least_mass of the probability at some word of the
+/// best translation (all words are asked, once it is there), the sentence is searched anew with all words. What
+/// a sentence's result is does not depend on who stands beside it.
 std::vector<std::vector<gradus::nn::Hypothesis>> translate_listed(const Model& model,
                                                                   const gradus::nn::Generator& generator,
                                                                   const SourceBatch& batch,

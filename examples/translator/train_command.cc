@@ -189,8 +189,8 @@ void must_have_validation(const TrainCommand& o, const Data& data) {
       (t.metric == "loss" && t.patience == 0 && t.kept() == 0 && t.schedule != "plateau"))
     return;
   throw UsageError(
-      "--metric, --patience, --keep, --average and --schedule plateau look at validation pairs, and none could be "
-      "held out: --valid names some");
+      "--metric, --patience, --keep, --average and --schedule plateau look at validation pairs, and none could "
+      "be held out: --valid names some");
 }
 
 std::string best_of(const TrainOptions& o, const Trainer& trainer) {
@@ -259,7 +259,8 @@ int run(TrainCommand& o) {
     o.data.read.text = there->reads.reading();
   }
   if (!Subwords::available() && !o.data.embedded() && !o.resume && o.open("--subwords"))
-    say("this build has no SentencePiece (libsentencepiece-dev): words are the tokens, as with --subwords none");
+    say("this build has no SentencePiece (libsentencepiece-dev): words are the tokens, as with --subwords "
+        "none");
   Data data = load_data(o.data);
   if (!o.print_config)
     for (const std::string& line : data.reports) say(line);

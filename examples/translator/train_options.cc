@@ -67,15 +67,16 @@ Fields TrainOptions::budget() {
       {"--patience", Whole{&patience, 1, 1000000, kOrZero},
        "Stop after so many validations in a row that are no better by --metric (default: never)"},
       {"--keep", Whole{&keep, 1, 1000, kOrZero},
-       "Keep so many of the best models as model directories DIR/kept/step-N (default: none; 5 with --average)"},
+       "Keep so many of the best models as model directories DIR/kept/step-N (default: none; 5 with "
+       "--average)"},
       {"--average", Switch{&average},
        "At the end, put the mean of the kept models' weights in the best one's place where it is better by "
        "--metric"},
       {"--check-finite", Switch{&check_finite},
        "Stop at the first NaN or infinity, say where it came from, and keep all for `translator replay`"},
       {"--shortlist,!--no-shortlist", Switch{&shortlist},
-       "Learn which target words each source word brings along, for translate --shortlist (default: from 10,000 "
-       "target words on, where it pays)"}};
+       "Learn which target words each source word brings along, for translate --shortlist (default: from "
+       "10,000 target words on, where it pays)"}};
 }
 
 Fields TrainOptions::recipe() {
@@ -89,8 +90,8 @@ Fields TrainOptions::recipe() {
       // A run may be blown up to see what --check-finite says, but a float must hold the rate.
       {"--lr", Number{&lr, kAboveZero, 1e30},
        "Highest learning rate (default: 0.003; a transformer's 0.512 over its width, at most 0.004, for the "
-       "embedded corpus 0.002; sgd and adadelta 1, adagrad 0.05, rmsprop 0.001; a third of it with --from and few "
-       "pairs)"},
+       "embedded corpus 0.002; sgd and adadelta 1, adagrad 0.05, rmsprop 0.001; a third of it with --from and "
+       "few pairs)"},
       {"--momentum", Number{&momentum, 0, 0.9999}, "Of sgd and rmsprop"},
       {"--weight-decay", Number{&weight_decay, 0, kMostDecay},
        "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)"},
@@ -108,13 +109,13 @@ Fields TrainOptions::recipe() {
        "What the best model is, for what is kept, --patience and a plateau: validation loss, or a score of "
        "greedy translations of the validation pairs, the first 1000 at most"},
       {"--ema", Number{&ema, 0, 0.999999},
-       "Validate and keep a moving average of the weights with this decay (default: 0.999; none for the embedded "
-       "corpus)"},
+       "Validate and keep a moving average of the weights with this decay (default: 0.999; none for the "
+       "embedded corpus)"},
       {"--scheduled-sampling", Number{&scheduled_sampling, 0, 1},
        "Feed the model's own word instead of the reference with a probability that rises to this"},
       {"--subword-dropout", Number{&subword_dropout, 0, 0.9},
-       "Split words into pieces anew each epoch, leaving out merges with this probability: BPE-dropout; unigram "
-       "draws splits, the more evenly the higher it is (default: 0.1 below 20,000 pairs, else 0)"},
+       "Split words into pieces anew each epoch, leaving out merges with this probability: BPE-dropout; "
+       "unigram draws splits, the more evenly the higher it is (default: 0.1 below 20,000 pairs, else 0)"},
       {"--word-dropout", Number{&word_dropout, 0, 0.9},
        "Put <unk> in the place of words that are read, of source and target, with this probability"},
       {"--label-smoothing", Number{&label_smoothing, 0, 0.9}, "Spread over all words (default: 0.1)"},
@@ -122,8 +123,8 @@ Fields TrainOptions::recipe() {
        "Learn from links between words where to look: what the attention's weights cost beside them counts so "
        "much (default: 0, not at all)"},
       {"--links", Word{&links, {"given", "learnt"}},
-       "With --guided-alignment: those in the data's third column, or what fast_align makes of the pairs (default: "
-       "given where the data have any)"},
+       "With --guided-alignment: those in the data's third column, or what fast_align makes of the pairs "
+       "(default: given where the data have any)"},
       {"--freeze", Free{&freeze, "NAMES"},
        "Parameters that stay as they are, with commas between: names, or what stands before one of their dots "
        "(encoder)"}};

@@ -94,8 +94,8 @@ void must_be_sound(const std::string& path, const std::string& name, const gradu
   });
 }
 
-// The norms of the last step that was measured, for the validation that has not logged them yet. The gradient of
-// a step that was skipped is not finite.
+// The norms of the last step that was measured, for the validation that has not logged them yet. The gradient
+// of a step that was skipped is not finite.
 nn::StateDict tensors_of(const StepNorms& norms) {
   nn::StateDict out;
   for (const auto& [name, numbers] :

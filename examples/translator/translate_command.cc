@@ -231,8 +231,8 @@ class Translator {
     return line.source.pieces.empty() ? 0 : std::min<int64_t>(o_.n_best, static_cast<int64_t>(found.size()));
   }
 
-  // At least one line, empty where nothing was found; Moses's form has none then. Of several translations each has
-  // the number of its sentence in front.
+  // At least one line, empty where nothing was found; Moses's form has none then. Of several translations each
+  // has the number of its sentence in front.
   std::string answer(const Waiting& line, const std::vector<Translation>& found) const {
     const Segmented& source = line.source;
     std::string text;

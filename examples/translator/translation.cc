@@ -47,18 +47,21 @@ int64_t limit_of(const Model& model, size_t words, size_t prefix, const nn::Sear
   return most > 0 && own > most ? most : options.max_length;
 }
 
-// Up to `most`, and fewer of long ones, since what a search keeps of a sentence grows with the square of its
-// length; fewer towards the end, too, so that all threads are done at about the same time.
+// For searches that have `most` on their way at a time, and so many times as many in all: others take the rows
+// of those that are done. Fewer of long ones, since what a search keeps of a sentence grows with the square of
+// its length; fewer towards the end, too, so that all threads are done at about the same time.
 std::vector<Together> batches_of(const std::vector<size_t>& words, const std::vector<int64_t>& limits,
-                                 size_t most) {
+                                 size_t most, size_t times) {
   constexpr size_t kAllTogether = 512;  // words, up to which so many are
+  constexpr size_t kFollow = 64;        // words, up to which others follow
   constexpr size_t kAtLeast = 16;       // sentences: fewer would take longer each
   std::vector<Together> out;
   for (size_t i = 0; i < words.size(); ++i) {
     bool fits = !out.empty() && limits[i] == out.back().max_length;
     if (fits) {
       const size_t begin = out.back().begin, longest = std::max(words[begin], kAllTogether);
-      const size_t here = std::min(most, std::max(kAtLeast, (words.size() - begin) / 4));
+      const size_t all = words[begin] <= kFollow ? most * times : most;
+      const size_t here = std::min(all, std::max(kAtLeast, (words.size() - begin) / 4));
       fits = (i - begin) * longest * longest < here * kAllTogether * kAllTogether;
     }
     if (!fits) out.push_back({i, i, limits[i]});
@@ -86,7 +89,10 @@ std::vector<std::vector<Translation>> translate(const Model& model, const nn::Ge
     const size_t prefix = options.sentences.empty() ? 0 : options.sentences.at(i).prefix.size();
     limits.push_back(limit_of(model, lengths.back(), prefix, options));
   }
-  const std::vector<Together> batches = batches_of(lengths, limits, static_cast<size_t>(work.together));
+  options.together = work.together;
+  constexpr size_t kTimes = 4;  // lists of words that may be said are of sentences that begin together
+  const std::vector<Together> batches =
+      batches_of(lengths, limits, static_cast<size_t>(work.together), model.least_mass ? 1 : kTimes);
   gradus::ThreadPool all(std::max(1, work.threads)), caller(1);
   // Batches for each thread; but `watch` is called by one.
   const bool whole = batches.size() >= static_cast<size_t>(all.size()) && !options.watch;

@@ -98,8 +98,8 @@ class Checker {
     }
   }
 
-  // move(t) puts the parameter t units away. Two points are cheap, and mostly tell as much as is asked. Where they
-  // do not agree with the engine, eight at larger steps decide, down to what these can tell.
+  // move(t) puts the parameter t units away. Two points are cheap, and mostly tell as much as is asked. Where
+  // they do not agree with the engine, eight at larger steps decide, down to what these can tell.
   void compare(const std::string& name, double analytic, const std::function<void(double)>& move, double step,
                double unit) {
     auto at = [&](double t) {

@@ -88,8 +88,8 @@ TEST_CASE("what looks at validation pairs needs some") {
     Result r = run(a);
     CHECK(r.code == 2);
     CHECK(r.err ==
-          "translator: --metric, --patience, --keep, --average and --schedule plateau look at validation pairs, "
-          "and none could be held out: --valid names some\n");
+          "translator: --metric, --patience, --keep, --average and --schedule plateau look at validation "
+          "pairs, and none could be held out: --valid names some\n");
     CHECK_FALSE(exists("blind"));
   }
 }

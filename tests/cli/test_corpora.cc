@@ -52,7 +52,8 @@ TEST_CASE("an epoch goes through each file as often as its weight says") {
   REQUIRE(run(with(there + "a.tsv=2," + there + "b.tsv,a.tsv", "commas")).code == 0);
   CHECK(events("commas", "start")[0].at("pairs") == 540);
   CHECK(run({"train", "--resume", "--out", "commas", "--epochs", "2", "-q"}).code == 0);
-  CHECK(run(with("my,own,b.tsv", "no-commas")).err == "translator: my: cannot be opened: No such file or directory\n");
+  CHECK(run(with("my,own,b.tsv", "no-commas")).err == "translator: my: cannot be opened: No such file or "
+                                                      "directory\n");
   // One file, and a weight of 1, are what they were.
   REQUIRE(run(with("a.tsv", "one")).code == 0);
   REQUIRE(run(with("a.tsv=1", "one-too")).code == 0);

@@ -160,7 +160,8 @@ TEST_CASE("translating twenty times the lines takes no more memory") {
     write_file("many-lines", sources(lines));
     const Result r = shell(
         "rm -f pipe answers; mkfifo pipe; $T translate " + trained_model() +
-        " --threads 1 < pipe > answers & p=$!; exec 3> pipe; cat many-lines >&3; until [ \"$(wc -l < answers)\" -ge " +
+        " --threads 1 < pipe > answers & p=$!; exec 3> pipe; cat many-lines >&3; until [ \"$(wc -l < "
+        "answers)\" -ge " +
         std::to_string(lines) +
         " ]; do kill -0 $p || exit 1; sleep 0.05; done; grep VmHWM /proc/$p/status; exec 3>&-; wait $p");
     REQUIRE(r.code == 0);

@@ -81,8 +81,9 @@ TEST_CASE("doctor: sound pairs end with 0, and training is measured") {
 TEST_CASE("doctor: a handful of good pairs tells no language from another; what is foretold is what train makes") {
   write_file("three.tsv",
              "Tom waited, but nobody came.\tTom a attendu, mais personne n'est venu.\n"
-             "Living in a large city has many advantages.\tVivre dans une grande ville a de nombreux avantages.\n"
-             "She handed him the money that she owed him.\tElle lui tendit l'argent qu'elle lui devait.\n");
+             "Living in a large city has many advantages.\tVivre dans une grande ville a de nombreux "
+             "avantages.\nShe handed him the money that she owed him.\tElle lui tendit l'argent qu'elle lui "
+             "devait.\n");
   Result r = run(quick({"three.tsv"}));
   CHECK(r.code == 0);
   CHECK(count(r.out, "Nothing that should be left out.\n") == 1);

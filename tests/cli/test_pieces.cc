@@ -238,7 +238,8 @@ TEST_CASE("pieces: a damaged or foreign model of pieces, or one of other words, 
   config.replace(config.find("\"bpe\""), 5, "\"zip\"");
   CHECK(
       fault(with_file("zipped", "config.json", config)) ==
-      "translator: zipped/config.json: is of a model whose \"subwords\" is zip, which this program does not know\n");
+      "translator: zipped/config.json: is of a model whose \"subwords\" is zip, which this program does not "
+      "know\n");
 }
 
 TEST_CASE("pieces: bad lines in a stream cost no other line its translation") {
@@ -264,7 +265,8 @@ TEST_CASE("pieces: options of words among those of pieces, and the other way rou
   };
   CHECK(
       fault({"--min-count", "2"}) ==
-      "translator: --min-count is for words: with pieces nothing is unknown; --subwords none makes words the tokens\n");
+      "translator: --min-count is for words: with pieces nothing is unknown; --subwords none makes words the "
+      "tokens\n");
   CHECK(fault({"--subwords", "none", "--subword-size", "400"}) ==
         "translator: --subword-size is for pieces, but words are the tokens here\n");
   CHECK(

@@ -290,7 +290,8 @@ TEST_CASE("a run goes on as what it began as: other origins, configurations and 
   CHECK(goes_on({"--config", "other.json"}).code == 2);
   REQUIRE(shell("head -100 short.tsv > hundred.tsv").code == 0);
   CHECK(goes_on({"--valid", "hundred.tsv"}).err ==
-        "translator: begun/last.safetensors: was made with other validation pairs: the run cannot go on from it\n");
+        "translator: begun/last.safetensors: was made with other validation pairs: the run cannot go on from "
+        "it\n");
   CHECK(read_file("begun/training.json") == before);
   REQUIRE(shell("cp -r begun nameless && rm nameless/training.json; cp -r begun bestless && rm "
                 "bestless/model.safetensors")
@@ -309,6 +310,7 @@ TEST_CASE("guided attention goes on with the links it began with") {
   REQUIRE(run(small_run("on-links", {"--data", "with-links.tsv", "--guided-alignment", "1", "--epochs", "1", "-q"})).code ==
           0);
   CHECK(run({"train", "--resume", "--out", "on-links", "--epochs", "2", "-q", "--data", "otherwise.tsv"}).err ==
-        "translator: on-links/last.safetensors: was made with other links of words: the run cannot go on from it\n");
+        "translator: on-links/last.safetensors: was made with other links of words: the run cannot go on from "
+        "it\n");
   CHECK(run({"train", "--resume", "--out", "on-links", "--epochs", "2", "-q"}).code == 0);
 }

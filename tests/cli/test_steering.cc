@@ -125,7 +125,8 @@ TEST_CASE("translate: what it cannot be told") {
   fails({"x", "--sample", "-k", "3"}, 2, "--sample draws words: it goes without --beam-size");
   fails({"x", "--mbr", "chrf"}, 2, "--mbr needs --sample");
   fails({"--prefix-column"}, 1,
-        "translator: standard input:1: the prefix: byte 1 (0xff) is not valid UTF-8; an empty line stands for it",
+        "translator: standard input:1: the prefix: byte 1 (0xff) is not valid UTF-8; an empty line stands for "
+        "it",
         {.input = "she eats apples\t\xff\n"});
   std::string elles;
   for (int i = 0; i < 6000; ++i) elles += "elle ";

@@ -332,7 +332,8 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
         "translator: --positions is of a transformer: a recurrent model has nothing for it\n");
   CHECK(said({"--momentum", "0.9"}) == "translator: --momentum is of --optimizer sgd and rmsprop\n");
   CHECK(said({"--no-input-feeding"}) ==
-        "translator: --input-feeding is of Luong's order: --decoder luong, or an attention published with it\n");
+        "translator: --input-feeding is of Luong's order: --decoder luong, or an attention published with "
+        "it\n");
   CHECK(said({"--residual"}) == "translator: --residual needs --layers or --decoder-layers of 2 or more: the "
                                 "first has none below it\n");
   CHECK(said({"--links", "learnt"}) ==

@@ -76,8 +76,8 @@ class Chance {
 
 // ---- models ----
 
-// Every kind that is decoded in a way of its own, with words and with pieces; of some a second one, and one in 8
-// bits.
+// Every kind that is decoded in a way of its own, with words and with pieces; of some a second one, and one in
+// 8 bits.
 const Words& models() {
   static const Words all = [] {
     const std::map<std::string, Words> kinds = {
@@ -299,8 +299,8 @@ void check_numbers(const std::vector<int64_t>& numbers, size_t lines, int64_t mo
   must(std::is_sorted(numbers.begin(), numbers.end()), "answers stand in the order of the lines");
 }
 
-// Texts are equal, scores to float's rounding: cells without packed weights are multiplied by a product that sums
-// otherwise with other numbers of rows.
+// Texts are equal, scores to float's rounding: cells without packed weights are multiplied by a product that
+// sums otherwise with other numbers of rows.
 bool same_answers(const Words& a, const Words& b) {
   auto number = [](const std::string& s) {
     char* end = nullptr;

@@ -112,7 +112,8 @@ TEST_CASE("clean: lines byte for byte, and each of the others with its reason") 
   CHECK(one.kept == "s1\tt1\tmore \r\ns4\tt4\n");
   CHECK(
       one.rejected ==
-      "2\tunreadable: no tab between source and target\tnonsense\n3\tmarkup: <b> in the source only\t s3\tt3\n");
+      "2\tunreadable: no tab between source and target\tnonsense\n3\tmarkup: <b> in the source only\t "
+      "s3\tt3\n");
   const Cleaned two = clean(c.report(), {"s1\r\ns2\ns3\ns\t4\n\n", "t1\nt2\nt3\nt4\n\n"});
   CHECK(two.kept == "s1\tt1\ns 4\tt4\n");
 }

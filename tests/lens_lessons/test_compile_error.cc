@@ -17,8 +17,8 @@ TEST_CASE("compile errors: the first in the learner's file, what shows it, and h
   const std::string gcc =
       "In file included from /tmp/x/program.cc:4:\n"
       "\x1b[01m\x1b[Kmine/05.cc:\x1b[m\x1b[K In lambda function:\n"
-      "\x1b[01m\x1b[Kmine/05.cc:22:33:\x1b[m\x1b[K \x1b[01;31m\x1b[Kerror: \x1b[m\x1b[Kno match for 'operator*' "
-      "(operand types are 'lens::Row' and 'lens::Row')\n"
+      "\x1b[01m\x1b[Kmine/05.cc:22:33:\x1b[m\x1b[K \x1b[01;31m\x1b[Kerror: \x1b[m\x1b[Kno match for "
+      "'operator*' (operand types are 'lens::Row' and 'lens::Row')\n"
       "   22 |         dx[n] += dy_[n] * y_[n];\n"
       "      |                  ~~~~~~ ^ ~~~~~\n"
       "In file included from /gradus/ops.h:3,\n"

@@ -1,5 +1,5 @@
-// A search that is told something: first words, positions nobody may look at, words to be drawn; and one that is
-// watched.
+// A search that is told something: first words, positions nobody may look at, words to be drawn; and one that
+// is watched.
 
 #include <cmath>
 #include <map>

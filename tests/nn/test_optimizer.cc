@@ -201,20 +201,6 @@ TEST_CASE("rows that come one after the other step as dense gradients do, to the
   }
 }
 
-TEST_CASE("lazy Adam is dense Adam on the rows that occur, and leaves the others alone") {
-  Table lazy, dense;
-  nn::Adam a({.lr = 0.1, .lazy = true}), b({.lr = 0.1});
-  for (int step = 0; step < 3; ++step) {
-    a.step(lazy.table, lazy.gradients());
-    b.step(dense.table, dense.gradients());
-  }
-  CHECK(all_close(lazy.table.weight.value(), dense.table.weight.value(), 1e-13, 1e-13));
-  Tensor before = lazy.table.weight.value().clone();
-  a.step(lazy.table, backward(sum(lazy.table(Tensor::from_ids({1}, {0})))));
-  CHECK(same_bits(lazy.table.weight.value().row(1), before.row(1)));
-  CHECK(!same_bits(lazy.table.weight.value().row(0), before.row(0)));
-}
-
 TEST_CASE("an optimiser's state comes back bit for bit") {
   auto run = [](bool interrupt) {
     Table t(DType::f32);

@@ -80,8 +80,8 @@ TEST_CASE("logs: a run of other settings than those of today is left out") {
   } catch (const translator::InputError& e) {
     refused = e.what();
   }
-  CHECK(refused == path + ": holds a run of other settings or seeds, or of an older program, which would be lost: name "
-                   "another folder with --out, or remove the file");
+  CHECK(refused == path + ": holds a run of other settings or seeds, or of an older program, which would be "
+                   "lost: name another folder with --out, or remove the file");
   CHECK(papers::run_missing("today", {run_of(7)}, file));
   file.add(log_of(1, {{"right", 1}}), {run_of(1)});
   CHECK(LogFile(path).logs().size() == 1);

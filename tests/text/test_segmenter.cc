@@ -245,7 +245,8 @@ TEST_CASE("segmenter: what normalisation changes is told with its count") {
   }
   CHECK(
       plain.summary() ==
-      "3 characters are read otherwise than written: U+2019 ’ as ' (2), U+200B dropped (1); 1 line is composed (NFC)");
+      "3 characters are read otherwise than written: U+2019 ’ as ' (2), U+200B dropped (1); 1 line is composed "
+      "(NFC)");
   CHECK(pieces.summary() == "1 line is composed (NFC)");
   ChangedCharacters one;
   one.add("a\x07", {.plain = false});

@@ -123,5 +123,6 @@ TEST_CASE("an unknown word in a translation is the source word it looks at") {
     CHECK(found.tokens[t] == source[largest]);
   }
   // Without a source word there is none to take.
-  CHECK(translate(model, {{}}, {.max_length = 2})[0][0].tokens == std::vector<std::string>{"<unk>", "<unk>"});
+  const auto none = translate(model, std::vector<Segmented>(1), {.max_length = 2})[0][0];
+  CHECK(none.tokens == std::vector<std::string>{"<unk>", "<unk>"});
 }

@@ -22,8 +22,8 @@ std::vector<translator::SentencePair> pairs();
 /// A fresh model that knows all words of pairs().
 translator::Model model(const std::string& attention = "bahdanau", double dropout = 0);
 
-/// Sentences seen as one batch, plain gradient descent for one epoch: nothing random but the order, no clipping,
-/// no warm-up.
+/// Sentences seen as one batch, plain gradient descent for one epoch: nothing random but the order, no
+/// clipping, no warm-up.
 translator::TrainOptions plain(const scratch::Directory& directory);
 
 /// All parameters by name.

@@ -51,7 +51,8 @@ json parse_or_discarded(std::string_view text) {
 json parse_or_discarded(std::istream& stream) { return parse_or_discarded(all_of(stream)); }
 
 std::string dump(const json& value, int indent) {
-  // What acts on a terminal is spelt out, DEL and U+0080 .. U+009F, which JSON leaves alone. Only texts have any.
+  // What acts on a terminal is spelt out, DEL and U+0080 .. U+009F, which JSON leaves alone. Only texts have
+  // any.
   std::string out;
   const std::string text = value.dump(indent);
   for (size_t i = 0; i < text.size(); ++i) {

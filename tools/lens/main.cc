@@ -326,9 +326,9 @@ void add_serve(const Command& app, int& code) {
   c.option("--host", o->host, "Address to listen at instead of 127.0.0.1 and [::1]: others may then ask, too")
       .type_name("ADDRESS");
   c.footer(
-      "Open the address that it prints. Words can be masked, forced and drawn, the beam opened, two models held "
-      "side by side; a click on a word leads to its explain page. Nothing is written to disk. Ctrl-C ends it, "
-      "with exit status 0. docs/serve.md has what else can be asked, by other programs, too.");
+      "Open the address that it prints. Words can be masked, forced and drawn, the beam opened, two models "
+      "held side by side; a click on a word leads to its explain page. Nothing is written to disk. Ctrl-C ends "
+      "it, with exit status 0. docs/serve.md has what else can be asked, by other programs, too.");
   c.callback([=, &code] { code = lens::serve(*o); });
 }
 

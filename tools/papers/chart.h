@@ -25,7 +25,8 @@ struct Panel {
 };
 
 /// Panels one below the other, each with a line or bars of means for every series, and the range of the seeds.
-/// A legend names the series where there are several: of a single one the title should tell. Values that are no numbers are left out. In the colours that the reader prefers, light or dark.
+/// A legend names the series where there are several: of a single one the title should tell. Values that are no
+/// numbers are left out. In the colours that the reader prefers, light or dark.
 std::string chart_svg(const std::string& title, const std::vector<Panel>& panels);
 
 }  // namespace papers

@@ -103,8 +103,8 @@ Page feedforward_page(const std::vector<Log>& logs) {
   page.reasons = {
       "Three cells take longer than the paper's. It reports the best of four learning rates for each cell, "
       "so the least of four runs, here one rate serves many. And of runs that differ in nothing but their "
-      "seed a fourth lies outside of the range of three in up to half of the cases: 3 of 18 cells are no more than "
-      "chance has. And an epoch ends well only if none of 1000 sequences is off by 0.04: of "
+      "seed a fourth lies outside of the range of three in up to half of the cases: 3 of 18 cells are no more "
+      "than chance has. And an epoch ends well only if none of 1000 sequences is off by 0.04: of "
       "products with T = 1000, two runs with attention that were stopped after 4 epochs had 99.5 and 99.9 % "
       "right. Sums with T = 5000 had 48.8 ± 44.7 % right after the paper's 2 epochs."};
   page.differences = {
@@ -128,9 +128,9 @@ Page feedforward_page(const std::vector<Log>& logs) {
   }
   page.differences.push_back(
       lengths.contains(5000)
-          ? "T = 5000, at two to three minutes an epoch, has attention alone, for at most 4 epochs of sums and 2 of "
-            "products; the mean takes the paper 8 epochs for sums and has 89.8 % of the products right after 100. "
-            "T = 10000 is left out."
+          ? "T = 5000, at two to three minutes an epoch, has attention alone, for at most 4 epochs of sums and "
+            "2 of products; the mean takes the paper 8 epochs for sums and has 89.8 % of the products right "
+            "after 100. T = 10000 is left out."
           : "T = 5000 and 10000 are left out.");
   Table epochs{"Epochs until all test sequences are answered right, in parentheses the paper's.",
                {"task", "pooling"},

@@ -62,8 +62,8 @@ Page length_page(const std::vector<Log>& logs) {
       "trained to 30 words does: a vector for each word helps, it does not make a network that knows long "
       "sentences.",
       "The recipe was chosen on seed 101, which is none of the page's, trained on sentences to 40 tokens: "
-      "84.3 BLEU with attention and 31.3 without. The last finding was put as a share when quick runs had shown "
-      "that points of BLEU say little where there are few to lose."};
+      "84.3 BLEU with attention and 31.3 without. The last finding was put as a share when quick runs had "
+      "shown that points of BLEU say little where there are few to lose."};
 
   auto of = [&](const Model& m) { return where(logs, {{"attention", m.attention}, {"most", m.most}}); };
   Words lengths;

@@ -29,8 +29,8 @@ class Pairing {
   /// displaced; 0 for none.
   bool hopeless() const { return !able_ && size() >= kEnough; }
   int64_t displacement() const;
-  /// No evidence, less than what 97 of 100 chance pairs stay under, and so little as a normal distribution of the
-  /// file's width would have once in 700.
+  /// No evidence, less than what 97 of 100 chance pairs stay under, and so little as a normal distribution of
+  /// the file's width would have once in 700.
   bool is_wrong(size_t i) const { return able_ && of_pair(i) < wrong_below_; }
   /// Whether there is no doubt; of all pairs. Empty where words cannot tell.
   std::vector<bool> plain() const;

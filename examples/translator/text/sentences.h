@@ -13,12 +13,13 @@ struct SentenceOfText {
 
 /// The sentences of a line, which joined with their spaces are the line again, byte for byte.
 ///
-/// A sentence ends behind `.` `!` `?` `…` or a run of them, the danda of Devanagari, the question marks and stops of
-/// Arabic, Ethiopic, Burmese and Khmer, and the closing quotes and brackets that follow, where white space comes next;
-/// behind the full-width stops of Chinese and Japanese whatever comes next. Thai, which marks no ends, stays whole.
-/// `.` and `…` end none
+/// A sentence ends behind `.` `!` `?` `…` or a run of them, the danda of Devanagari, the question marks and
+/// stops of Arabic, Ethiopic, Burmese and Khmer, and the closing quotes and brackets that follow, where white
+/// space comes next; behind the full-width stops of Chinese and Japanese whatever comes next. Thai, which marks
+/// no ends, stays whole. `.` and `…` end none
 ///   - when a small letter comes next, or a digit behind an abbreviation of numbers (No. 5);
-///   - behind an initial (J. S. Bach), behind a word with stops inside (e.g., U.S., p.m.), unless what comes next is a
+///   - behind an initial (J. S. Bach), behind a word with stops inside (e.g., U.S., p.m.), unless what comes
+///   next is a
 ///     capital and the word is not one that names follow;
 ///   - behind one of some sixty abbreviations of titles, months and references of English, French, German and
 ///     Spanish (Mr. Dr. Mme. bzw. Sra.).

@@ -35,9 +35,10 @@ int64_t argmax(const float* x, int64_t n);
 /// [n] (null: none). If a row's maximum exceeds top[row], it becomes top[row], and its first column best[row].
 void raise_best(int64_t rows, int64_t n, const float* x, int64_t stride, const float* bias, int64_t first,
                 float* top, int32_t* best);
-/// Which columns may hold the largest of n numbers known up to an error, x_i + bias_i +- (a e_i + b f_i) and what
-/// rounding does; bias may be null. Raises `least` to the largest lower bound, makes upper bounds of x, writes to
-/// `at` [n] where those are not below `least`, and returns how many. Where bias is minus infinity, none is.
+/// Which columns may hold the largest of n numbers known up to an error, x_i + bias_i +- (a e_i + b f_i) and
+/// what rounding does; bias may be null. Raises `least` to the largest lower bound, makes upper bounds of x,
+/// writes to `at` [n] where those are not below `least`, and returns how many. Where bias is minus infinity,
+/// none is.
 int64_t contenders(int64_t n, float* x, const float* bias, const float* e, const float* f, float a, float b,
                    float* least, int32_t* at);
 /// The first position i >= begin with x[i] > bound, n when there is none.

@@ -175,8 +175,8 @@ std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Deco
 
 /// The same with packed weights. It needs the library's encoder, not residual, and decoder of one layer, GRUs
 /// (reset after, layer-normalised or not) in f32; otherwise, and with hidden positions, this is
-/// composed_generator. An attention that states no form of its scores, or cuts, takes its own steps; with others
-/// nothing is allocated after the first. A translation depends neither on its batch nor on threads.
+/// composed_generator. An attention that states no form of its scores, or cuts, takes its own steps; with
+/// others nothing is allocated after the first. A translation depends neither on its batch nor on threads.
 /// With AMX, many rows are searched by another product than few, which rounds differently.
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
                                           const Linear& output, const GeneratorOptions& options = {});

@@ -45,6 +45,15 @@ class EnsembleDecoder : public IncrementalDecoder {
     for (Member& m : members_) m.decoder->select(rows);
   }
 
+  bool can_join() const override {
+    return std::all_of(members_.begin(), members_.end(), [](const Member& m) { return m.decoder->can_join(); });
+  }
+
+  void join(const IncrementalDecoder& started) override {
+    const auto& other = static_cast<const EnsembleDecoder&>(started);
+    for (size_t m = 0; m < members_.size(); ++m) members_[m].decoder->join(*other.members_[m].decoder);
+  }
+
  private:
   void add(double weight, int64_t V, const float* x, double* sum) const {
     const double log_sum = kernels::log_sum_exp(x, V);
@@ -71,37 +80,24 @@ class EnsembleDecoder : public IncrementalDecoder {
   Tensor logits_, weights_;
 };
 
-class EnsembleGenerator : public Generator {
- public:
-  EnsembleGenerator(std::vector<EnsembleMember> members, EnsembleSpace space)
-      : members_(std::move(members)), space_(space) {
-    if (members_.empty()) fail("ensemble", "there must be a member");
-    for (const EnsembleMember& m : members_) {
-      if (!(m.weight > 0) || !std::isfinite(m.weight))
-        fail("ensemble", fmt::format("weights must be above 0: {}", m.weight));
-      all_ += m.weight;
-    }
-  }
-
-  std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options) const override {
-    if (members_.size() == 1) return members_[0].generator->start(source, lengths, options);
-    std::vector<EnsembleDecoder::Member> started;
-    for (const EnsembleMember& m : members_)
-      started.push_back({m.generator->start(source, lengths, options), m.weight / all_});
-    return std::make_unique<EnsembleDecoder>(std::move(started), space_);
-  }
-
- private:
-  std::vector<EnsembleMember> members_;
-  EnsembleSpace space_;
-  double all_ = 0;
-};
-
 }  // namespace
 
 std::unique_ptr<Generator> ensemble_of(std::vector<EnsembleMember> members, EnsembleSpace space) {
-  return std::make_unique<EnsembleGenerator>(std::move(members), space);
+  if (members.empty()) fail("ensemble", "there must be a member");
+  double all = 0;
+  for (const EnsembleMember& m : members) {
+    if (!(m.weight > 0) || !std::isfinite(m.weight))
+      fail("ensemble", fmt::format("weights must be above 0: {}", m.weight));
+    all += m.weight;
+  }
+  auto start = [=](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
+    if (members.size() == 1) return members[0].generator->start(source, lengths, o);
+    std::vector<EnsembleDecoder::Member> started;
+    for (const EnsembleMember& m : members)
+      started.push_back({m.generator->start(source, lengths, o), m.weight / all});
+    return std::unique_ptr<IncrementalDecoder>(new EnsembleDecoder(std::move(started), space));
+  };
+  return std::make_unique<Generator>(start);
 }
 
 }  // namespace gradus::nn

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gradus/nn/incremental.h>
 
 #include <algorithm>
@@ -60,18 +61,6 @@ class Composed : public IncrementalDecoder {
   Tensor logits_, weights_;
 };
 
-class StartedBy : public Generator {
- public:
-  explicit StartedBy(StartDecoding start) : start_(std::move(start)) {}
-  std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                            const IncrementalOptions& options) const override {
-    return start_(source, lengths, options);
-  }
-
- private:
-  StartDecoding start_;
-};
-
 }  // namespace
 
 void IncrementalDecoder::step_best(const Tensor& previous, const std::vector<int32_t>& never,
@@ -95,13 +84,8 @@ Tensor IncrementalDecoder::readouts(const Tensor&) {
   fail("readouts", "there is no one output layer: this decoder is of several models");
 }
 
-void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most) {
-  if (static_cast<int64_t>(rows.size()) > most)
-    fail("select",
-         "at most " + std::to_string(most) + " rows were planned for: " + std::to_string(rows.size()));
-  for (int64_t row : rows)
-    if (row < 0 || row >= given)
-      fail("select", "rows are 0 .. " + std::to_string(given - 1) + ": " + std::to_string(row));
+void IncrementalDecoder::join(const IncrementalDecoder&) {
+  fail("join", "this decoder takes no further sentences");
 }
 
 Tensor visible(const Tensor& lengths, int64_t S, const std::vector<std::vector<int32_t>>& hidden) {
@@ -109,12 +93,10 @@ Tensor visible(const Tensor& lengths, int64_t S, const std::vector<std::vector<i
   if (hidden.empty()) return mask;
   const int64_t B = lengths.numel();
   if (static_cast<int64_t>(hidden.size()) != B)
-    fail("start", "hidden positions are given for all " + std::to_string(B) +
-                      " sentences or none: " + std::to_string(hidden.size()));
+    fail("start", fmt::format("hidden positions are given for all {} sentences or none: {}", B, hidden.size()));
   for (int64_t b = 0; b < B; ++b)
     for (int32_t s : hidden[static_cast<size_t>(b)]) {
-      if (s < 0 || s >= S)
-        fail("start", "hidden positions are 0 .. " + std::to_string(S - 1) + ": " + std::to_string(s));
+      if (s < 0 || s >= S) fail("start", fmt::format("hidden positions are 0 .. {}: {}", S - 1, s));
       mask.u8()[b * S + s] = 0;
     }
   return mask;
@@ -132,10 +114,12 @@ RowSentences::RowSentences(int64_t sentences, int64_t rows_per_sentence)
 }
 
 RowSentences::Change RowSentences::select(const std::vector<int64_t>& rows) {
-  check_selection(rows, static_cast<int64_t>(sentence_.size()), most_);
+  const int64_t given = static_cast<int64_t>(sentence_.size()), wanted = static_cast<int64_t>(rows.size());
+  if (wanted > most_) fail("select", fmt::format("at most {} rows were planned for: {}", most_, wanted));
   bool same = rows.size() == sentence_.size();
   chosen_.clear();
   for (int64_t row : rows) {
+    if (row < 0 || row >= given) fail("select", fmt::format("rows are 0 .. {}: {}", given - 1, row));
     same = same && row == static_cast<int64_t>(chosen_.size());
     chosen_.push_back(sentence_[static_cast<size_t>(row)]);
   }
@@ -144,18 +128,30 @@ RowSentences::Change RowSentences::select(const std::vector<int64_t>& rows) {
   return sentence_ == chosen_ ? Change::rows : Change::sources;
 }
 
-std::unique_ptr<Generator> generator_of(StartDecoding start) {
-  return std::make_unique<StartedBy>(std::move(start));
+// The sentences of rows, by the first of them: their numbers are their places there from now on.
+std::vector<size_t> RowSentences::renumbered(size_t further) {
+  const size_t rows = sentence_.size() + further;
+  if (static_cast<int64_t>(rows) > most_)
+    fail("join", fmt::format("at most {} rows were planned for: {}", most_, rows));
+  std::vector<size_t> kept;
+  for (int64_t& sentence : sentence_) {
+    const auto at = std::find(kept.begin(), kept.end(), static_cast<size_t>(sentence)) - kept.begin();
+    if (at == static_cast<int64_t>(kept.size())) kept.push_back(static_cast<size_t>(sentence));
+    sentence = at;
+  }
+  for (size_t n = 0; n < further; ++n) sentence_.push_back(static_cast<int64_t>(kept.size() + n));
+  return kept;
 }
 
 std::unique_ptr<Generator> composed_generator(const Encoder& encoder, const Decoder& decoder,
                                               const Linear& output) {
-  return generator_of([&](const Tensor& source, const Tensor& lengths, const IncrementalOptions& options) {
+  auto start = [&](const Tensor& source, const Tensor& lengths, const IncrementalOptions& options) {
     NoGrad guard;
     Encoded read = encoder(source, lengths);
     read.mask = visible(lengths, source.size(0), options.hidden);
     return std::make_unique<Composed>(decoder, output, read, options);
-  });
+  };
+  return std::make_unique<Generator>(start);
 }
 
 }  // namespace gradus::nn

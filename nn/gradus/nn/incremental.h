@@ -34,6 +34,13 @@ class IncrementalDecoder {
   /// of one sentence stay within the `rows_per_sentence` it was started with.
   /// @throws Error when a row does not exist or there are too many.
   virtual void select(const std::vector<int64_t>& rows) = 0;
+  /// Whether further sentences may join.
+  virtual bool can_join() const { return false; }
+  /// The rows of a decoder that the same generator has just started, with the same options, stand behind those
+  /// here, as if they had been there from the start. What was kept for sentences that no row continues is given
+  /// back.
+  /// @throws Error when there are more rows than were planned for, and where none may join.
+  virtual void join(const IncrementalDecoder& started);
 };
 
 struct IncrementalOptions {
@@ -51,21 +58,25 @@ struct IncrementalOptions {
 /// @throws Error "[start] hidden positions are 0 .. 4: 7", and unless `hidden` has B lists, or none.
 Tensor visible(const Tensor& lengths, int64_t S, const std::vector<std::vector<int32_t>>& hidden);
 
+using StartDecoding = std::function<std::unique_ptr<IncrementalDecoder>(
+    const Tensor& source, const Tensor& lengths, const IncrementalOptions& options)>;
+
 /// A model made ready for decoding: what depends on the weights alone is done once (they are laid out anew for
 /// the products of a step), for as many batches as there are. Threads may share it. The model must outlive it,
 /// unchanged.
 class Generator {
  public:
-  virtual ~Generator() = default;
+  /// One that starts so; what it keeps is what the function holds.
+  explicit Generator(StartDecoding start) : start_(std::move(start)) {}
   /// Reads the sources, ids i32 [S, B], lengths i32 [B]. @throws Error for ids and lengths that do not fit.
-  virtual std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
-                                                    const IncrementalOptions& options = {}) const = 0;
-};
+  std::unique_ptr<IncrementalDecoder> start(const Tensor& source, const Tensor& lengths,
+                                            const IncrementalOptions& options = {}) const {
+    return start_(source, lengths, options);
+  }
 
-/// The generator that starts so; what it keeps is what the function holds.
-using StartDecoding = std::function<std::unique_ptr<IncrementalDecoder>(
-    const Tensor& source, const Tensor& lengths, const IncrementalOptions& options)>;
-std::unique_ptr<Generator> generator_of(StartDecoding start);
+ private:
+  StartDecoding start_;
+};
 
 struct GeneratorOptions {
   /// Products with weights rounded to 8 bits (kernels::Int8Matrix), where decoding is packed.
@@ -79,11 +90,7 @@ class Generative {
   virtual std::unique_ptr<Generator> generator(const GeneratorOptions& options = {}) const = 0;
 };
 
-/// For implementations of `select`: `given` rows there are, and at most `most` may be.
-/// @throws Error "[select] rows are 0 .. 2: 3", "[select] at most 6 rows were planned for: 7".
-void check_selection(const std::vector<int64_t>& rows, int64_t given, int64_t most);
-
-/// Likewise: rows as the index i32 [N] that tensors take them by.
+/// For implementations of `select`: rows as the index i32 [N] that tensors take them by.
 Tensor index_of(const std::vector<int64_t>& rows);
 
 /// Likewise: the sentence that each row continues. It allocates when it is made, and not again.
@@ -92,12 +99,24 @@ class RowSentences {
   RowSentences(int64_t sentences, int64_t rows_per_sentence);
   /// Takes a selection. What it changed: nothing; places of rows within their sentences (a beam); the sentences
   /// of rows, and with them what each row needs of its source.
-  /// @throws Error as check_selection.
+  /// @throws Error "[select] rows are 0 .. 2: 3", "[select] at most 6 rows were planned for: 7".
   enum class Change { none, rows, sources };
   Change select(const std::vector<int64_t>& rows);
+  /// What is kept of each sentence joins `own`, whose rest is that of sentences that rows continue still: all
+  /// are numbered anew. Each of those that join gets a row behind the others. @throws Error when there are too
+  /// many.
+  template <class Kept>
+  void join(std::vector<Kept>& own, const std::vector<Kept>& further) {
+    std::vector<Kept> all;
+    for (size_t b : renumbered(further.size())) all.push_back(own[b]);
+    all.insert(all.end(), further.begin(), further.end());
+    own = std::move(all);
+  }
   const std::vector<int64_t>& of_rows() const { return sentence_; }
 
  private:
+  std::vector<size_t> renumbered(size_t further);
+
   std::vector<int64_t> sentence_, chosen_;  // of the rows; those before
   int64_t most_;
 };

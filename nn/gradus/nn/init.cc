@@ -58,8 +58,6 @@ std::vector<double> orthonormal_rows(int64_t count, int64_t n, Rng& rng) {
 
 void zeros_(Parameter& p) { constant_(p, 0); }
 
-void ones_(Parameter& p) { constant_(p, 1); }
-
 void constant_(Parameter& p, double value) {
   p.update([value](const Tensor& t) { t.fill(value); });
 }
@@ -76,32 +74,6 @@ void normal_(Parameter& p, double mean, double deviation, const RngInput& rng) {
   p.update([&](const Tensor& t) {
     visit_floating(t, "normal_",
                    [&](auto* to) { kernels::fill_normal(rng, mean, deviation, to, t.numel()); });
-  });
-}
-
-void trunc_normal_(Parameter& p, const RngInput& rng, double mean, double deviation, double low, double high) {
-  At at(rng.caller());
-  double a = (low - mean) / deviation, b = (high - mean) / deviation;
-  if (!(low < high) || !(deviation > 0))
-    fail("trunc_normal_",
-         fmt::format("needs low < high and a deviation above 0: [{}, {}], {}", low, high, deviation));
-  if (!(a <= 2 && b >= -2))  // nor NaN
-    fail("trunc_normal_",
-         fmt::format("the mean must be within 2 deviations of [{}, {}]: mean {}, deviation {}", low, high,
-                     mean, deviation));
-  // By rejection (Robert 1995): from the normal where the interval is wide, from the uniform where it is
-  // narrow; at least one draw in ten is kept, one in 44 for an open interval that begins at 2 deviations.
-  double nearest = a > 0 ? a : b < 0 ? b : 0;  // where the density is highest
-  bool narrow = b - a <= 4;
-  auto draw = [&] {
-    for (;;) {
-      double x = narrow ? rng->uniform(a, b) : rng->normal();
-      bool keep = narrow ? rng->uniform() <= std::exp((nearest * nearest - x * x) / 2) : x >= a && x <= b;
-      if (keep) return mean + deviation * x;
-    }
-  };
-  p.update([&](const Tensor& t) {
-    for (int64_t i = 0; i < t.numel(); ++i) t.set(i, draw());
   });
 }
 

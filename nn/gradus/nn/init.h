@@ -14,15 +14,10 @@ namespace gradus::nn::init {
 
 /// @throws Error "[update] the parameter is undefined", here and below.
 void zeros_(Parameter& p);
-void ones_(Parameter& p);
 void constant_(Parameter& p, double value);
 void uniform_(Parameter& p, double low, double high, const RngInput& rng);
 void normal_(Parameter& p, double mean, double deviation, const RngInput& rng);
 
-/// N(mean, deviation^2) without what lies outside [low, high].
-/// @throws Error when the mean is more than 2 deviations away from it (PyTorch warns), or it is empty.
-void trunc_normal_(Parameter& p, const RngInput& rng, double mean = 0, double deviation = 1, double low = -2,
-                   double high = 2);
 /// The recommended gain after a nonlinearity: "linear" and "sigmoid" 1; "tanh" 5/3; "relu" sqrt(2);
 /// "leaky_relu" sqrt(2 / (1 + slope^2)); "selu" 3/4. @throws Error for another name.
 double calculate_gain(const std::string& nonlinearity, double slope = 0.01);

@@ -37,7 +37,7 @@ struct ParamGroupOptions {
 ///
 /// Rows of an embedding without a gradient are treated as if it were 0: they move on by momentum and decay.
 /// Only where that changes nothing (SGD without momentum and weight decay, Adagrad without weight decay, Adam's
-/// rows that never had one) are they not touched at all; see AdamOptions::lazy for the faster and different thing.
+/// rows that never had one) are they not touched at all.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -166,9 +166,6 @@ struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;        ///< outside the root
   double weight_decay = 0;  ///< L2 term added to the gradient, as torch.optim.Adam
-  /// Of an embedding, update only the rows that occurred (torch.optim.SparseAdam). Faster, but a different
-  /// algorithm: a row that does not occur neither moves on by its momentum nor lets its averages decay.
-  bool lazy = false;
 };
 
 /// m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  p -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
@@ -183,7 +180,6 @@ class Adam : public Optimizer {
 
  private:
   std::vector<std::string> slot_names() const override { return {"m", "v"}; }
-  bool lazy(const Update&) const override { return options_.lazy; }
   bool rests(const Update& update) const override { return update.weight_decay == 0; }
   void apply(const Update& update, const Elements& part) override;
   AdamOptions options_;
@@ -195,7 +191,6 @@ struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0.01;  ///< decoupled
-  bool lazy = false;           ///< as AdamOptions::lazy; rows that do not occur do not decay either
 };
 
 /// Adam with the weight decay taken out of the gradient: p = (1 - lr weight_decay) p before each step
@@ -204,7 +199,7 @@ class AdamW : public Adam {
  public:
   /// @throws Error as Adam.
   explicit AdamW(const AdamWOptions& o = {}, Caller caller = Caller::current())
-      : Adam("AdamW", {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.lazy}, true, caller) {}
+      : Adam("AdamW", {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true, caller) {}
 };
 
 }  // namespace gradus::nn

@@ -8,8 +8,8 @@
 
 namespace gradus::nn {
 
-/// What words are drawn from: p = softmax(logits / temperature), of which each of the three cuts, in this order,
-/// leaves some words; what is left is divided by its sum. The most probable word always stays.
+/// What words are drawn from: p = softmax(logits / temperature), of which each of the three cuts, in this
+/// order, leaves some words; what is left is divided by its sum. The most probable word always stays.
 struct Sampling {
   double temperature = 1;  ///< below 1 nearer to the most probable word, above 1 nearer to chance
   int64_t top_k = 0;       ///< so many most probable words (Fan et al. 2018, 1805.04833); 0: all

@@ -44,7 +44,6 @@ class Scheduler {
   void step() { step_to(t_ + 1); }
   /// Sets the rates of time t.
   void step_to(double t);
-  double time() const { return t_; }
 
   /// "t" and "base_lrs" [groups].
   StateDict state_dict() const;

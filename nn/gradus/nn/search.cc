@@ -22,12 +22,15 @@ using Fate = SearchStep::Fate;
 
 class Beam {
  public:
-  Beam(IncrementalDecoder& decoder, const Tensor& lengths, const SearchOptions& options)
+  // Over a decoder that was started with all sentences, or, where that is null, over those that `start` makes.
+  Beam(IncrementalDecoder* decoder, StartSome start, const Tensor& lengths, const SearchOptions& options)
       : decoder_(decoder),
+        start_(std::move(start)),
         options_(options),
         lengths_(lengths),
         B_(lengths.numel()),
         K_(options.beam_size),
+        places_(start_ && options.together > 0 ? std::min(options.together, B_) : B_),
         scored_(options.scores || options.beam_size > 1 || options.watch || options.min_length > 0 ||
                 options.no_repeat_ngram > 0) {
     options.check();
@@ -38,36 +41,35 @@ class Beam {
       if (options.max_length == 0 && told > limit_.back()) limit_.back() = told + 10;
       if (told > limit_.back())
         fail("translate", fmt::format("the prefix has {} words, max_length is {}", told, limit_.back()));
-      live_.push_back({b});
     }
+    began_.resize(static_cast<size_t>(B_));
     results_.resize(static_cast<size_t>(B_));
     // That room is made for: a limit may be any number.
     const int64_t steps = std::min<int64_t>(B_ ? *std::max_element(limit_.begin(), limit_.end()) : 0, 1000);
-    size_t rows = static_cast<size_t>(B_ * K_);
+    size_t rows = static_cast<size_t>(places_ * K_);
     for (auto* list : {&live_, &next_}) list->reserve(rows);
     history_.reserve(rows * static_cast<size_t>(steps));
     begin_.reserve(static_cast<size_t>(steps) + 1);
     rows_.reserve(rows);
     candidates_.reserve(static_cast<size_t>(K_ * (K_ + 1)));
     best_.reserve(static_cast<size_t>(K_ + 1));
-    previous_ = Tensor({std::max<int64_t>(1, B_ * K_)}, DType::i32);
+    previous_ = Tensor({std::max<int64_t>(1, places_ * K_)}, DType::i32);
     if (!scored_) words_ = Tensor(previous_.shape(), DType::i32);
+    if (decoder_) begin(B_);
   }
 
   std::vector<std::vector<Hypothesis>> run() {
-    previous_.fill(options_.bos);
     never_ = {options_.pad, options_.bos};
-    while (!live_.empty() && !stopped_) {
+    while (!stopped_ && take_places()) {
       int64_t R = static_cast<int64_t>(live_.size());
       Tensor previous = previous_.rows(0, R);
       if (!scored_) {
-        decoder_.step_best(previous, never_, words_);
+        decoder_->step_best(previous, never_, words_);
         advance(Tensor());
       } else {
-        advance(decoder_.step(previous));
+        advance(decoder_->step(previous));
       }
-      if (live_.empty() || stopped_) break;
-      decoder_.select(rows_);
+      if (!live_.empty() && !stopped_) decoder_->select(rows_);
     }
     for (auto& list : results_) keep_best(list);
     return std::move(results_);
@@ -88,6 +90,33 @@ class Beam {
   };
 
   int64_t steps() const { return static_cast<int64_t>(begin_.size()); }
+  // That sentence b has taken.
+  int64_t steps_of(int64_t b) const { return steps() - began_[b]; }
+
+  // The next sentences, up to `end`, get a row each.
+  void begin(int64_t end) {
+    open_ += end - next_sentence_;
+    for (; next_sentence_ < end; ++next_sentence_) {
+      began_[next_sentence_] = steps();
+      previous_.i32()[live_.size()] = options_.bos;
+      live_.push_back({next_sentence_});
+    }
+  }
+
+  // Sentences take the places of those that are done, when half of these are, so that products have many rows
+  // and encoders many sentences. False: there are none, and none are on their way.
+  bool take_places() {
+    const int64_t room = places_ - open_, end = std::min(B_, next_sentence_ + room);
+    if (end == next_sentence_ || !(live_.empty() || (2 * room >= places_ && decoder_->can_join())))
+      return !live_.empty();
+    std::unique_ptr<IncrementalDecoder> started = start_(next_sentence_, end);
+    if (live_.empty())
+      decoder_ = (own_ = std::move(started)).get();
+    else
+      decoder_->join(*started);
+    begin(end);
+    return true;
+  }
 
   void keep_best(std::vector<Hypothesis>& list) const {
     std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) {
@@ -147,7 +176,7 @@ class Beam {
                        [](auto& x, auto& y) { return x.row.log_probability > y.row.log_probability; });
     share_out(b);
     size_t begin = next_.size();
-    SearchStep seen{b, steps() - 1, {}, {}, {}};
+    SearchStep seen{b, steps_of(b) - 1, {}, {}, {}};
     for (const Candidate& c : candidates_) {
       if (c.fate == Fate::finished) finish(steps() - 2, c.parent, c.row, c.log_probability);
       if (c.fate == Fate::kept) {
@@ -161,15 +190,16 @@ class Beam {
     }
     if (options_.watch && !stopped_) {
       seen.logits = logits.rows(first, end);
-      if (decoder_.weights().defined()) seen.weights = decoder_.weights().rows(first, end);
+      if (decoder_->weights().defined()) seen.weights = decoder_->weights().rows(first, end);
       stopped_ = !options_.watch(seen);
     }
     bool done = begin == next_.size() || !worth_going_on(b, begin);
-    if (!done && steps() >= limit_[b]) {
+    if (!done && steps_of(b) >= limit_[b]) {
       for (size_t i = begin; i < next_.size(); ++i) finish(steps() - 1, static_cast<int64_t>(i), next_[i]);
       done = true;
     }
     if (!done) return;
+    --open_;
     next_.resize(begin);  // the sentence leaves the batch
     rows_.resize(begin);
     history_.resize(begin_.back() + begin);
@@ -212,7 +242,8 @@ class Beam {
   bool worth_going_on(int64_t b, size_t begin) const {
     const std::vector<Hypothesis>& found = results_[b];
     if (options_.exact_stop == 0) return static_cast<int64_t>(found.size()) < K_;
-    // Further words lower the log probability; at best they cost nothing, and divided by the most it is highest.
+    // Further words lower the log probability; at best they cost nothing, and divided by the most it is
+    // highest.
     double best = -HUGE_VAL;
     for (size_t i = begin; i < next_.size(); ++i)
       best = std::max(best, normalised(next_[i].log_probability, static_cast<double>(limit_[b])));
@@ -265,19 +296,20 @@ class Beam {
   int32_t forced_word(int64_t sentence) const {
     if (!asked(sentence)) return -1;
     const std::vector<int32_t>& prefix = asked(sentence)->prefix;
-    const auto t = static_cast<size_t>(steps() - 1);
+    const auto t = static_cast<size_t>(steps_of(sentence) - 1);
     return t < prefix.size() ? prefix[t] : -1;
   }
 
   // never_: the words that this hypothesis must not go on with.
   void forbid(int64_t row) {
-    const SentenceSearch* own = asked(live_[row].sentence);
+    const int64_t b = live_[row].sentence;
+    const SentenceSearch* own = asked(b);
     never_.resize(2);
-    const bool lacks = own && !required_[live_[row].sentence].complete(live_[row].said);
-    if (lacks || steps() <= options_.min_length) never_.push_back(options_.eos);
+    const bool lacks = own && !required_[b].complete(live_[row].said);
+    if (lacks || steps_of(b) <= options_.min_length) never_.push_back(options_.eos);
     if (options_.no_repeat_ngram == 0 && (!own || own->forbidden.empty())) return;
     std::vector<int32_t> said;
-    walk_back(steps() - 2, row, [&](int64_t, const Entry& e) { said.push_back(e.token); });
+    walk_back(b, steps() - 2, row, [&](int64_t, const Entry& e) { said.push_back(e.token); });
     std::reverse(said.begin(), said.end());
     if (options_.no_repeat_ngram > 0) add_repeating(options_.no_repeat_ngram, said, never_);
     if (own) add_forbidden(own->forbidden, said, never_);
@@ -307,19 +339,18 @@ class Beam {
   }
 
   void keep_weights() {
-    const Tensor& w = decoder_.weights();
+    const Tensor& w = decoder_->weights();
     if (!w.defined()) {
       if (options_.coverage_penalty != 0)
         fail("translate", "coverage_penalty needs a model with alignment weights");
       return;
     }
-    S_ = w.size(1);
-    weights_begin_.push_back(weights_.size());
+    weights_begin_.emplace_back(weights_.size(), w.size(1));
     weights_.insert(weights_.end(), w.f32(), w.f32() + w.numel());
   }
 
-  // A result: the hypothesis that stood in `row` after step t and is `last` now. It is cut off there if that was
-  // the last step, else </s> followed, and cost so much.
+  // A result: the hypothesis that stood in `row` after step t and is `last` now. It is cut off there if that
+  // was the last step, else </s> followed, and cost so much.
   void finish(int64_t t, int64_t row, const Row& last, double of_end = 0) {
     const int64_t b = last.sentence;
     Hypothesis h;
@@ -327,14 +358,15 @@ class Beam {
     h.complete = !asked(b) || required_[b].complete(last.said);
     const bool weights = !weights_begin_.empty();
     auto look = [&](int64_t step, int64_t parent) {
-      const float* w = weights_.data() + weights_begin_[step] + parent * S_;
-      h.weights.emplace_back(w, w + S_);
+      const auto [begin, S] = weights_begin_[step];
+      const float* w = weights_.data() + static_cast<int64_t>(begin) + parent * S;
+      h.weights.emplace_back(w, w + S);
     };
     if (h.finished) {
       if (scored_) h.log_probabilities.push_back(of_end);
       if (weights) look(t + 1, row);
     }
-    walk_back(t, row, [&](int64_t step, const Entry& e) {
+    walk_back(b, t, row, [&](int64_t step, const Entry& e) {
       h.tokens.push_back(e.token);
       if (scored_) h.log_probabilities.push_back(e.log_probability);
       if (weights) look(step, e.parent);
@@ -363,24 +395,27 @@ class Beam {
     return sum;
   }
 
-  // What the hypothesis that stood in `row` after step t took at steps t, t - 1, ..., 0.
+  // What the hypothesis of sentence b that stood in `row` after step t took at steps t, t - 1, ..., its first.
   template <class Visit>
-  void walk_back(int64_t t, int64_t row, Visit visit) const {
-    for (; t >= 0; --t) {
+  void walk_back(int64_t b, int64_t t, int64_t row, Visit visit) const {
+    for (; t >= began_[b]; --t) {
       const Entry& e = history_[begin_[t] + static_cast<size_t>(row)];
       visit(t, e);
       row = e.parent;
     }
   }
 
-  IncrementalDecoder& decoder_;
+  IncrementalDecoder* decoder_;
+  StartSome start_;
+  std::unique_ptr<IncrementalDecoder> own_;
   SearchOptions options_;
   Tensor lengths_;
-  int64_t B_, K_, S_ = 0;
+  int64_t B_, K_, places_;
+  int64_t next_sentence_ = 0, open_ = 0;   // the first that has not begun; how many are on their way
   bool scored_, stopped_ = false;          // the latter by `watch`
   std::vector<Rng> random_;                // of each sentence's samples
   std::vector<RequiredPhrases> required_;  // of each sentence, where anything is asked of them
-  std::vector<int64_t> limit_;
+  std::vector<int64_t> limit_, began_;     // of each sentence: words at most, and its first step
   std::vector<int32_t> never_;  // words that are not produced: pad, bos, and those that `forbid` adds
   Tensor previous_,
       words_;  // of each row: the word before a step, and, in a greedy search without scores, after it
@@ -389,7 +424,7 @@ class Beam {
   std::vector<Entry> history_;    // step after step
   std::vector<size_t> begin_;     // where each step's entries begin
   std::vector<float> weights_;    // [rows, S] of each step, by rows BEFORE it is taken (the parents)
-  std::vector<size_t> weights_begin_;
+  std::vector<std::pair<size_t, int64_t>> weights_begin_;  // and S
   std::vector<Candidate> candidates_;
   std::vector<int64_t> room_;
   std::vector<int32_t> best_;
@@ -401,7 +436,12 @@ class Beam {
 
 std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const Tensor& lengths,
                                             const SearchOptions& options) {
-  return Beam(decoder, lengths, options).run();
+  return Beam(&decoder, nullptr, lengths, options).run();
+}
+
+std::vector<std::vector<Hypothesis>> search(const StartSome& start, const Tensor& lengths,
+                                            const SearchOptions& options) {
+  return Beam(nullptr, start, lengths, options).run();
 }
 
 }  // namespace gradus::nn

@@ -42,21 +42,26 @@ struct SearchStep {
 
 struct SearchOptions {
   int64_t beam_size = 1;  ///< 1: greedy
-  /// Alpha of Wu et al. 2016, 1609.08144, equation 14: score = log p / ((5 + n) / 6)^alpha, n counts </s>; 0: off.
+  /// Alpha of Wu et al. 2016, 1609.08144, equation 14: score = log p / ((5 + n) / 6)^alpha, n counts </s>; 0:
+  /// off.
   double length_penalty = 1;
   bool average = false;  ///< score = log p / n instead
-  /// Beta of the same: what a finished hypothesis has, score += beta sum_s log min(sum_t a_ts, 1), a_ts the weight
-  /// of source word s (</s> is none) at target word t, at least 1e-4 in all. Needs a model with weights.
+  /// Beta of the same: what a finished hypothesis has, score += beta sum_s log min(sum_t a_ts, 1), a_ts the
+  /// weight of source word s (</s> is none) at target word t, at least 1e-4 in all. Needs a model with weights.
   double coverage_penalty = 0;
   int64_t min_length = 0;       ///< target words at least
   int64_t no_repeat_ngram = 0;  ///< so many target words in a row never come twice; 0: they may
-  /// n: a sentence is done when no hypothesis that goes on can come among its n best any more, be that sooner or
-  /// later than beam_size have finished; 0: when beam_size have.
+  /// n: a sentence is done when no hypothesis that goes on can come among its n best any more, be that sooner
+  /// or later than beam_size have finished; 0: when beam_size have.
   int64_t exact_stop = 0;
-  int64_t max_length = 0;      ///< target words at most; 0: twice the source's and 10; 10 behind a longer prefix
+  int64_t max_length = 0;  ///< target words at most; 0: twice the source's and 10; 10 behind a longer prefix
   bool weights = false;        ///< keep the alignment weights
   bool scores = true;          ///< false: a greedy search need not work out probabilities; they stay 0
   ThreadPool* pool = nullptr;  ///< threads to share the work among; null: the caller's alone
+  /// Sentences on their way at a time, 0: all. When half of them are done, others take their rows, in their
+  /// order (continuous batching): so these had better come by length. Of a decoder that takes none, when all
+  /// are done.
+  int64_t together = 0;
   int32_t pad = kPad, bos = kBos,
           eos = kEos;  ///< never produced; begins a target; ends one (-1: nothing does)
   std::vector<SentenceSearch> sentences = {};  ///< one for each; empty: nothing is asked of any
@@ -102,6 +107,10 @@ std::vector<std::vector<Hypothesis>> translate(const Generative& model, const In
 /// are what the limit on target words is worked out from.
 /// @throws Error as translate.
 std::vector<std::vector<Hypothesis>> search(IncrementalDecoder& decoder, const Tensor& lengths,
+                                            const SearchOptions& options = {});
+/// The same of sentences that are started when there is room for them, first .. end - 1 at a time.
+using StartSome = std::function<std::unique_ptr<IncrementalDecoder>(int64_t first, int64_t end)>;
+std::vector<std::vector<Hypothesis>> search(const StartSome& start, const Tensor& lengths,
                                             const SearchOptions& options = {});
 
 }  // namespace gradus::nn

@@ -153,9 +153,10 @@ class CachedDecoder : public IncrementalDecoder {
 }  // namespace
 
 std::unique_ptr<Generator> TransformerSeq2Seq::composed_generator() const {
-  return generator_of([this](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
+  auto start = [this](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
     return std::make_unique<CachedDecoder>(*this, source, lengths, o);
-  });
+  };
+  return std::make_unique<Generator>(start);
 }
 
 std::unique_ptr<Generator> TransformerSeq2Seq::generator(const GeneratorOptions& options) const {
@@ -164,11 +165,12 @@ std::unique_ptr<Generator> TransformerSeq2Seq::generator(const GeneratorOptions&
   auto lay_out = [this](const Layout& layout) { return TransformerWeights(*this, layout); };
   auto all = std::make_shared<LaidOut<TransformerWeights>>(options.int8, lay_out);
   std::shared_ptr<const Generator> plain = composed_generator();
-  return generator_of([=, this](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
+  auto start = [=, this](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
     if (!o.hidden.empty()) return plain->start(source, lengths, o);
     return std::unique_ptr<IncrementalDecoder>(
         new PackedTransformer(*this, all->for_search(source, o), source, lengths, o));
-  });
+  };
+  return std::make_unique<Generator>(start);
 }
 
 }  // namespace gradus::nn

@@ -153,10 +153,10 @@ std::string ablate_text(const AblateTask& task, const std::vector<Ablation>& all
   std::string out = fmt::format("{} {} digits, {} epochs of {} batches of {}, seed {}\n", task.kind,
                                 task.length, task.epochs, task.steps, task.batch, task.seed);
   const std::string explained = fmt::format(
-      "Rows are digits of the output, columns those of the input; the largest of a row is marked. Output 1 is to "
-      "be input {}. \"weight in place\": on the input digit that belongs there, mean over all outputs. \"one place "
-      "later\": on the input digit read next (one column to the right), since that state has just read the one "
-      "before, too.",
+      "Rows are digits of the output, columns those of the input; the largest of a row is marked. Output 1 is "
+      "to be input {}. \"weight in place\": on the input digit that belongs there, mean over all outputs. "
+      "\"one place later\": on the input digit read next (one column to the right), since that state has just "
+      "read the one before, too.",
       position_of(task, 0) + 1);
   out += translator::utf8::wrapped(explained, style.width);
   translator::HeatMapOptions options = translator::heat_map_options(style);

@@ -39,7 +39,8 @@ void take_words(SentenceOptions& o, const std::vector<std::string>& words) {
 
 Subject subject_of(const SentenceOptions& o) {
   if (!o.model.empty() && o.transformer)
-    throw UsageError(fmt::format("--transformer: it stands for a model of its own; {} is named already", o.model));
+    throw UsageError(
+        fmt::format("--transformer: it stands for a model of its own; {} is named already", o.model));
   if (!o.model.empty()) return make_subject(o.model, o.source, o.target, o.pieces);
   return make_subject(translator::Model::load(own_model(o.transformer ? "model-transformer" : "model")),
                       o.transformer ? "the small Transformer" : "the small model", o.source, o.target,

@@ -67,7 +67,8 @@ const gradus::nn::Seq2Seq& network_to_dissect(const translator::Model& model) {
       "this model is a Transformer: it looks at the source once a layer, several heads at a time, and "
       "its decoder looks at itself; this command takes recurrent translators, with one attention a step; "
       "hint: `lens explain` and `lens graph` take a Transformer apart, `lens report` shows its training; "
-      "`translator train --model gru --attention multihead --out DIR` trains a recurrent one with attention in heads");
+      "`translator train --model gru --attention multihead --out DIR` trains a recurrent one with attention in "
+      "heads");
 }
 
 Subject make_subject(const std::string& directory, const std::string& source, const std::string& target,

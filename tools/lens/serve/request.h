@@ -31,8 +31,8 @@ struct ServeRequest {
 constexpr size_t kMostTextBytes = 4000;  ///< of a sentence, and of each other text of a request
 constexpr size_t kMostTokens = 200;      ///< of a source, and of what is forced
 
-/// The JSON object that a body holds; there is no field `without`. @throws Refused (400) that says what is wrong
-/// with which field.
+/// The JSON object that a body holds; there is no field `without`. @throws Refused (400) that says what is
+/// wrong with which field.
 ServeRequest read_request(std::string_view body, const std::string& without = "");
 /// A text of a request. @throws Refused unless it is UTF-8 of at most kMostTextBytes.
 void check_text(const std::string& field, const std::string& text);

@@ -55,8 +55,8 @@ void packed_product(int64_t begin, int64_t end, int64_t m, int64_t k, const floa
 
 auto product_here() { return &packed_product; }
 
-/// Four columns of one row at a time, as one alone would wait for each of its sums. In each the sums of the tiles
-/// above, in their order.
+/// Four columns of one row at a time, as one alone would wait for each of its sums. In each the sums of the
+/// tiles above, in their order.
 void packed_elements(int64_t n, int64_t k, const float* a, const float* packed, int64_t count,
                      const int32_t* columns, float* out) {
   const hn::CappedTag<float, 1> d;

@@ -102,41 +102,39 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
     : PackedSteps(weights->out, weights->output_bias,
                   source.forward_final.size(0) * options.rows_per_sentence, options.pool),
       w_(std::move(weights)),
-      begin_(source.begin),
       sentences_(source.forward_final.size(0), options.rows_per_sentence) {
   const DecoderWeights& w = *w_;
-  int64_t B = source.forward_final.size(0);
-  S_ = 0;
-  for (int64_t b = 0; b < B; ++b) S_ = std::max(S_, begin_[b + 1] - begin_[b]);
+  const int64_t B = source.forward_final.size(0);
   job_ = [this](int member) { run_step(member); };
+  auto rows_of = [&](int64_t n) { return Tensor({most_, n}, DType::f32); };
 
   // Without attention all final states stand where the one annotation would.
-  const bool attends = w.form || w.own;
+  const bool attends = w.form || w.own, additive = w.form && w.form->kind == ScoreForm::Kind::additive;
   Tensor summary = (attends ? source.summary() : source.final_states()).value();
   Tensor annotations = attends ? source.annotations.value() : summary;
-  if (w.form) keys_ = w.key.defined() ? gathered(w.key, annotations, team_) : annotations;
-  if (!w.own) values_ = gathered(w.value, annotations, team_);
+  Tensor keys, values, exp_keys;
+  if (w.form) keys = w.key.defined() ? gathered(w.key, annotations, team_) : annotations;
+  if (!w.own) values = gathered(w.value, annotations, team_);
+  if (additive) exp_keys = Tensor(keys.shape(), DType::f32);
+  if (additive) exp_query_ = rows_of(w.A);
   NoGrad guard;
-  for (size_t b = 0; w.own && b + 1 < begin_.size(); ++b) {
-    const int64_t S = begin_[b + 1] - begin_[b], D = annotations.size(1);
-    // By itself, so that no neighbour changes a bit. A source of no words has one that is not real.
-    Tensor own = S > 0 ? annotations.rows(begin_[b], begin_[b + 1]) : Tensor::zeros({1, D});
-    memories_.push_back(w.own->prepare(Var(own.reshape({own.size(0), 1, D})),
-                                       S > 0 ? Tensor() : Tensor::zeros({1, 1}, DType::u8)));
-    looked_.push_back(w.own->start(memories_.back()));
+  for (int64_t b = 0; b < B; ++b) {
+    const int64_t begin = attends ? source.begin[b] : b, end = attends ? source.begin[b + 1] : b + 1;
+    auto own = [&](const Tensor& of_all) { return of_all.defined() ? of_all.rows(begin, end) : of_all; };
+    Source s{source.begin[b + 1] - source.begin[b], own(keys), own(values), own(exp_keys)};
+    if (additive) s.by_exp = kernels::exp_of_double(s.keys.numel(), s.keys.f32(), s.exp_keys.f32());
+    S_ = std::max(S_, s.words);
+    if (w.own) {
+      // By itself, so that no neighbour changes a bit. A source of no words has one that is not real.
+      const Tensor x = s.words > 0 ? own(annotations) : Tensor::zeros({1, annotations.size(1)});
+      s.memory = w.own->prepare(Var(x.reshape({x.size(0), 1, x.size(1)})),
+                                s.words > 0 ? Tensor() : Tensor::zeros({1, 1}, DType::u8));
+      looked_.push_back(w.own->start(s.memory));
+    }
+    sources_.push_back(std::move(s));
   }
   faults_.resize(static_cast<size_t>(team_.size()));
 
-  const bool additive = w.form && w.form->kind == ScoreForm::Kind::additive;
-  auto rows_of = [&](int64_t n) { return Tensor({most_, n}, DType::f32); };
-  by_exp_.resize(static_cast<size_t>(B), 0);
-  if (additive) {
-    exp_keys_ = Tensor(keys_.shape(), DType::f32);
-    exp_query_ = rows_of(w.A);
-    for (size_t b = 0; b < by_exp_.size(); ++b)
-      by_exp_[b] = kernels::exp_of_double((begin_[b + 1] - begin_[b]) * w.A, keys_.f32() + begin_[b] * w.A,
-                                          exp_keys_.f32() + begin_[b] * w.A);
-  }
   int64_t input = w.E + (w.feed ? w.H : 0);
   input_ = rows_of(input);
   of_input_ = rows_of(w.input.rows());
@@ -173,15 +171,16 @@ Tensor PackedDecoder::run(const Tensor& previous) {
 void PackedDecoder::attend(const Share& rows) {
   const DecoderWeights& w = *w_;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    int64_t b = sentences_.of_rows()[static_cast<size_t>(r)];
+    const Source& source = sources_[static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)])];
     float* context = context_.f32() + r * w.context;
+    const float* values = source.values.f32();
     if (!w.form) {
-      std::copy_n(values_.f32() + b * w.context, w.context, context);
+      std::copy_n(values, w.context, context);
       continue;
     }
-    int64_t first = begin_[static_cast<size_t>(b)], S = begin_[static_cast<size_t>(b + 1)] - first;
+    const int64_t S = source.words;
     float* alignment = alignment_.f32() + r * S_;
-    const float *keys = keys_.f32() + first * w.A, *values = values_.f32() + first * w.context;
+    const float* keys = source.keys.f32();
     const float* query =
         w.form->query.defined() ? of_state_.f32() + r * w.state.rows() + 3 * w.H : state_.f32() + r * w.H;
     if (w.form->kind == ScoreForm::Kind::dot) {
@@ -191,9 +190,9 @@ void PackedDecoder::attend(const Share& rows) {
     } else {
       const float* v = w.form->v.value().f32();
       float* exp_query = exp_query_.f32() + r * w.A;
-      if (by_exp_[static_cast<size_t>(b)] && kernels::exp_of_double(w.A, query, exp_query))
-        kernels::additive_attention_of_exp(S, w.A, w.context, exp_keys_.f32() + first * w.A, values,
-                                           exp_query, v, alignment, context);
+      if (source.by_exp && kernels::exp_of_double(w.A, query, exp_query))
+        kernels::additive_attention_of_exp(S, w.A, w.context, source.exp_keys.f32(), values, exp_query, v,
+                                           alignment, context);
       else
         kernels::additive_attention(S, 1, w.A, w.context, keys, values, query, v, nullptr, alignment, context,
                                     w.context);
@@ -207,11 +206,11 @@ void PackedDecoder::look(const Share& rows) {
   NoGrad guard;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     AttentionState& state = looked_[static_cast<size_t>(r)];
-    const size_t b = static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)]);
-    Attended found = w_->own->step(Var(state_.rows(r, r + 1).clone()), memories_[b], state);
+    const Source& source = sources_[static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)])];
+    Attended found = w_->own->step(Var(state_.rows(r, r + 1).clone()), source.memory, state);
     state = found.state;
     found_.rows(r, r + 1).copy_from(found.context.value());
-    float* alignment = std::copy_n(found.weights.f32(), begin_[b + 1] - begin_[b], alignment_.f32() + r * S_);
+    float* alignment = std::copy_n(found.weights.f32(), source.words, alignment_.f32() + r * S_);
     std::fill(alignment, alignment_.f32() + (r + 1) * S_, 0.0f);
   }
 }
@@ -300,6 +299,18 @@ void PackedDecoder::select(const std::vector<int64_t>& rows) {
   set_rows(static_cast<int64_t>(rows.size()));
 }
 
+void PackedDecoder::join(const IncrementalDecoder& started) {
+  const auto& other = static_cast<const PackedDecoder&>(started);
+  sentences_.join(sources_, other.sources_);
+  looked_.insert(looked_.end(), other.looked_.begin(), other.looked_.end());
+  const int64_t R = R_ + other.R_;
+  for (auto part : {&PackedDecoder::state_, &PackedDecoder::of_state_, &PackedDecoder::input_})
+    (this->*part).rows(R_, R).copy_from((other.*part).rows(0, other.R_));
+  if (other.S_ > S_ && alignment_.defined()) alignment_ = Tensor({most_, other.S_}, DType::f32);
+  S_ = std::max(S_, other.S_);
+  set_rows(R);
+}
+
 }  // namespace packed
 
 std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder& decoder,
@@ -311,14 +322,15 @@ std::unique_ptr<Generator> make_generator(const Encoder& encoder, const Decoder&
     return Weights{PackedEncoder(encoder, layout), DecoderWeights(*as_recurrent(decoder), output, layout)};
   });
   std::shared_ptr<const Generator> plain = composed_generator(encoder, decoder, output);
-  return generator_of([=](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
+  auto start = [=](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {
     if (!o.hidden.empty()) return plain->start(source, lengths, o);
     Team team(o.pool);
     std::shared_ptr<const Weights> weights = laid_out->for_search(source, o);
     Annotations read = weights->encoder(source, lengths, team);
     std::shared_ptr<const DecoderWeights> of_decoder(weights, &weights->decoder);
     return std::unique_ptr<IncrementalDecoder>(new PackedDecoder(of_decoder, read, o));
-  });
+  };
+  return std::make_unique<Generator>(start);
 }
 
 }  // namespace gradus::nn

@@ -48,6 +48,8 @@ class PackedDecoder : public PackedSteps {
   PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
                 const IncrementalOptions& options);
   void select(const std::vector<int64_t>& rows) override;
+  bool can_join() const override { return true; }
+  void join(const IncrementalDecoder& started) override;
 
  private:
   Tensor run(const Tensor& previous) override;
@@ -58,18 +60,23 @@ class PackedDecoder : public PackedSteps {
 
   std::shared_ptr<const DecoderWeights> w_;
   std::function<void(int)> job_;
-  std::vector<int64_t> begin_;  // rows of keys_ and values_, by sentence
+  // What steps look at: keys and values of so many words (without attention the one value), of additive scores
+  // exp(2 keys), unless the numbers are too large for that, and, where the attention takes its own steps, its
+  // memory.
+  struct Source {
+    int64_t words;
+    Tensor keys, values, exp_keys;
+    bool by_exp = false;
+    AttentionMemory memory = {};
+  };
+  std::vector<Source> sources_;  // by sentence
   RowSentences sentences_;
-  int64_t S_;
-  Tensor keys_, values_;
-  // Additive scores: exp(2 keys) and exp(2 query), unless the numbers are too large for that, by sentence.
-  Tensor exp_keys_, exp_query_;
-  std::vector<uint8_t> by_exp_;
+  int64_t S_ = 0;
+  Tensor exp_query_;  // exp(2 query)
   // By row: input [E (+ H)], its product, state [H], its product, context, readout [H].
   Tensor input_, input_spare_, of_input_, state_, state_spare_, of_state_, of_state_spare_, context_,
       readout_;
-  // Where the attention takes its own steps: of each sentence, and of each row; the contexts; what it threw.
-  std::vector<AttentionMemory> memories_;
+  // Where the attention takes its own steps: its state by row, the contexts, what it threw.
   std::vector<AttentionState> looked_;
   Tensor found_;
   std::vector<std::exception_ptr> faults_;  // by member

@@ -13,8 +13,8 @@ struct Annotations : Encoded {
   std::vector<int64_t> begin;  ///< sentence b has rows begin[b] .. begin[b+1]-1
 };
 
-/// A GRU's normalisation of its products with inputs, or with states (gru.h): [r, z] as a row of 2H, n as one of
-/// H. It does nothing where the cell has none.
+/// A GRU's normalisation of its products with inputs, or with states (gru.h): [r, z] as a row of 2H, n as one
+/// of H. It does nothing where the cell has none.
 class GateNorm {
  public:
   enum Of { inputs, states };

@@ -8,8 +8,8 @@
 
 namespace gradus::nn::packed {
 
-/// What packed decoders share: how a step ends. In logits; in the most probable word of each row alone, for a greedy
-/// search, where the logits are never all there; or before the output layer.
+/// What packed decoders share: how a step ends. In logits; in the most probable word of each row alone, for a
+/// greedy search, where the logits are never all there; or before the output layer.
 class PackedSteps : public IncrementalDecoder {
  public:
   const Tensor& step(const Tensor& previous) final;

@@ -100,7 +100,7 @@ void PackedTransformer::begin(const Norm& norm, const Share& rows) {
 }
 
 // A part's result joins the sum: pre-LN as it is, post-LN normalised.
-void PackedTransformer::join(const Norm& norm, const Share& rows) {
+void PackedTransformer::add(const Norm& norm, const Share& rows) {
   int64_t at = rows.begin * w_->E, n = (rows.end - rows.begin) * w_->E;
   if (w_->norm_first) return kernels::add_into(result_.f32() + at, x_.f32() + at, n);
   kernels::add_into(x_.f32() + at, result_.f32() + at, n);
@@ -120,7 +120,7 @@ void PackedTransformer::attend(const TransformerWeights::Attention& part, int64_
   for (int64_t r = rows.begin; r < rows.end; ++r) look(r);
   team_.wait();
   multiply(part.out, R, found_, result_, member);
-  join(part.norm, rows);
+  add(part.norm, rows);
 }
 
 // What row r finds at S positions, keys `stride` apart and values behind them -> weights [heads, S].
@@ -148,7 +148,7 @@ void PackedTransformer::feed_forward(const TransformerWeights::FeedForward& part
     });
   team_.wait();
   multiply(part.down, R, hidden_, result_, member);
-  join(part.norm, rows);
+  add(part.norm, rows);
 }
 
 const Tensor& PackedTransformer::normed(const std::optional<Norm>& norm, int64_t R, int member) {
@@ -166,23 +166,19 @@ PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
       w_(std::move(weights)),
       job_([this](int member) { run_step(member); }),
       sentences_(source.size(1), options.rows_per_sentence),
-      begin_{0},
       S_(source.size(0)) {
   const int64_t B = source.size(1);
   NoGrad guard;
   check_lengths("start", lengths, S_, B);
   // Sentences of some words go through the encoder together: few enough for the cache.
   std::vector<int64_t> groups{0};
-  int64_t largest = most_;
+  int64_t largest = most_, words = 0;
   for (int64_t b = 0; b < B; ++b) {
-    begin_.push_back(begin_.back() + lengths.i32()[b]);
-    const int64_t words = begin_.back() - begin_[static_cast<size_t>(groups.back())];
+    words += lengths.i32()[b];
     if (words < kGroup && b + 1 < B) continue;
     groups.push_back(b + 1);
-    largest = std::max(largest, words);
+    largest = std::max(largest, std::exchange(words, 0));
   }
-  source_.assign(w_->decoder.size(), Tensor());
-  for (Tensor& t : source_) t = Tensor({begin_.back(), 2 * w_->E}, DType::f32);
   target_.resize(w_->decoder.size());
   auto rows_of = [&](int64_t n) { return Tensor({largest, n}, DType::f32); };
   x_ = rows_of(w_->E);
@@ -193,51 +189,59 @@ PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
   hidden_ = rows_of(w_->F);
   stats_ = rows_of(2);
   scores_ = Tensor({team_.size(), w_->heads * S_}, DType::f32);
-  for (size_t i = 1; i < groups.size(); ++i) read(source, groups[i - 1], groups[i]);
+  for (size_t i = 1; i < groups.size(); ++i) read(source, lengths, groups[i - 1], groups[i]);
   if (options.weights) alignment_ = Tensor({most_, S_}, DType::f32);
   place_.resize(static_cast<size_t>(B));
   std::iota(place_.begin(), place_.end(), int64_t{0});
+  said_.resize(static_cast<size_t>(B));
   set_rows(B);
 }
 
 // Sentences first .. end - 1 through the encoder, to what the decoder's layers look at.
-void PackedTransformer::read(const Tensor& ids, int64_t first, int64_t end) {
+void PackedTransformer::read(const Tensor& ids, const Tensor& lengths, int64_t first, int64_t end) {
   const TransformerWeights& w = *w_;
-  const int64_t start = begin_[static_cast<size_t>(first)], E = w.E;
+  const int64_t E = w.E;
   const Tensor positions = positions_of(model_.source_positions, 0, S_);
-  std::vector<int64_t> sentence;  // of each row
-  for (int64_t b = first; b < end; ++b)
-    for (int64_t s = 0; s < begin_[static_cast<size_t>(b) + 1] - begin_[static_cast<size_t>(b)]; ++s) {
+  std::vector<int64_t> sentence, begin{0};  // of each row; its first row, by sentence
+  for (int64_t b = first; b < end; ++b) {
+    for (int64_t s = 0; s < lengths.i32()[b]; ++s) {
       embed(model_.source_embedding, ids.i32()[s * ids.size(1) + b], row_of(positions, s), E,
             x_.f32() + static_cast<int64_t>(sentence.size()) * E);
-      sentence.push_back(b);
+      sentence.push_back(b - first);
     }
+    begin.push_back(static_cast<int64_t>(sentence.size()));
+  }
   const int64_t R = static_cast<int64_t>(sentence.size());
+  std::vector<Tensor> memory;  // by layer, of all sentences
+  for (size_t i = 0; i < w.decoder.size(); ++i) memory.push_back(Tensor({R, 2 * E}, DType::f32));
   team_.run([&](int member) {
     for (const TransformerWeights::EncoderLayer& l : w.encoder) {
       attend(l.own, R, member, [&](int64_t r) {
         const size_t b = static_cast<size_t>(sentence[static_cast<size_t>(r)]);
-        const float* keys = projected(begin_[b] - start) + E;
-        look_at(begin_[b + 1] - begin_[b], keys, 3 * E, r, projected(r), member);
+        look_at(begin[b + 1] - begin[b], projected(begin[b]) + E, 3 * E, r, projected(r), member);
       });
       feed_forward(l.forward, R, member);
     }
     const float* out = normed(w.encoder_norm, R, member).f32();
-    for (size_t i = 0; i < source_.size(); ++i) {
-      const Product& memory = w.decoder[i].memory;
-      memory.matrix.product(R, out, E, memory.bias, source_[i].f32() + start * 2 * E, member, team_.size());
+    for (size_t i = 0; i < memory.size(); ++i) {
+      const Product& p = w.decoder[i].memory;
+      p.matrix.product(R, out, E, p.bias, memory[i].f32(), member, team_.size());
     }
   });
+  for (size_t b = 0; b + 1 < begin.size(); ++b) {
+    sources_.emplace_back();
+    for (const Tensor& all : memory) sources_.back().push_back(all.rows(begin[b], begin[b + 1]));
+  }
 }
 
-void PackedTransformer::make_room() {
-  if (length_ < room_) return;
+void PackedTransformer::make_room(int64_t words) {
+  if (words <= room_) return;
   int64_t room = std::max<int64_t>(16, 2 * room_), n = 2 * w_->E;
   for (Tensor& old : target_) {
     Tensor larger({most_, room, n}, DType::f32);
-    for (int64_t place : place_)
-      if (length_ > 0)
-        std::copy_n(old.f32() + place * room_ * n, length_ * n, larger.f32() + place * room * n);
+    for (size_t r = 0; r < place_.size(); ++r)
+      if (said_[r] > 0)
+        std::copy_n(old.f32() + place_[r] * room_ * n, said_[r] * n, larger.f32() + place_[r] * room * n);
     old = larger;
   }
   room_ = room;
@@ -247,13 +251,16 @@ void PackedTransformer::make_room() {
 Tensor PackedTransformer::run(const Tensor& previous) {
   {
     NoGrad guard;
-    make_room();
-    const Tensor position = positions_of(model_.target_positions, length_, 1);
-    for (int64_t r = 0; r < R_; ++r)
+    make_room(*std::max_element(said_.begin(), said_.end()) + 1);
+    Tensor position;
+    for (int64_t r = 0; r < R_; ++r) {
+      const int64_t t = said_[static_cast<size_t>(r)], before = r > 0 ? said_[static_cast<size_t>(r) - 1] : -1;
+      if (t != before) position = positions_of(model_.target_positions, t, 1);
       embed(model_.target_embedding, previous.i32()[r], row_of(position, 0), w_->E, x_.f32() + r * w_->E);
+    }
   }
   team_.run(job_);
-  ++length_;
+  for (int64_t& t : said_) ++t;
   return (w_->decoder_norm ? normed_ : x_).rows(0, R_);
 }
 
@@ -261,19 +268,20 @@ Tensor PackedTransformer::run(const Tensor& previous) {
 void PackedTransformer::look_back(size_t layer, int member, int64_t r) {
   const int64_t E = w_->E;
   const float* qkv = projected(r);
+  const int64_t t = said_[static_cast<size_t>(r)];
   float* keys = target_[layer].f32() + place_[static_cast<size_t>(r)] * room_ * 2 * E;
-  std::copy_n(qkv + E, 2 * E, keys + length_ * 2 * E);
-  look_at(length_ + 1, keys, 2 * E, r, qkv, member);
+  std::copy_n(qkv + E, 2 * E, keys + t * 2 * E);
+  look_at(t + 1, keys, 2 * E, r, qkv, member);
 }
 
 void PackedTransformer::look_at_source(size_t layer, int member, int64_t r) {
   const int64_t E = w_->E;
   const size_t b = static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)]);
-  const int64_t S = begin_[b + 1] - begin_[b];
-  const float* keys = source_[layer].f32() + begin_[b] * 2 * E;
+  const Tensor& keys = sources_[b][layer];
+  const int64_t S = keys.size(0);
   // Queries alone stand there, row after row.
-  const float* scores = look_at(S, keys, 2 * E, r, projected(0) + r * E, member);
-  if (layer + 1 < source_.size() || !alignment_.defined()) return;
+  const float* scores = look_at(S, keys.f32(), 2 * E, r, projected(0) + r * E, member);
+  if (layer + 1 < target_.size() || !alignment_.defined()) return;
   float* mean = alignment_.f32() + r * S_;
   std::fill_n(mean, S_, 0.0f);
   for (int64_t h = 0; h < w_->heads; ++h)
@@ -294,10 +302,11 @@ void PackedTransformer::run_step(int member) {
 void PackedTransformer::select(const std::vector<int64_t>& rows) {
   if (sentences_.select(rows) == RowSentences::Change::none) return;
   // The first row that continues an old one takes its place over; the others copy it into free ones.
-  std::vector<int64_t> places(rows.size(), -1), doubled;
+  std::vector<int64_t> places(rows.size(), -1), said, doubled;
   std::vector<uint8_t> used(static_cast<size_t>(most_), 0);
   for (size_t i = 0; i < rows.size(); ++i) {
     int64_t place = place_[static_cast<size_t>(rows[i])];
+    said.push_back(said_[static_cast<size_t>(rows[i])]);
     if (used[static_cast<size_t>(place)]) {
       doubled.push_back(static_cast<int64_t>(i));
       continue;
@@ -313,10 +322,27 @@ void PackedTransformer::select(const std::vector<int64_t>& rows) {
     int64_t from = place_[static_cast<size_t>(rows[static_cast<size_t>(i)])] * room_ * n,
             to = next * room_ * n;
     for (const Tensor& t : target_)
-      if (length_ > 0) std::copy_n(t.f32() + from, length_ * n, t.f32() + to);
+      if (t.defined()) std::copy_n(t.f32() + from, said[static_cast<size_t>(i)] * n, t.f32() + to);
   }
   place_ = std::move(places);
+  said_ = std::move(said);
   set_rows(static_cast<int64_t>(rows.size()));
+}
+
+void PackedTransformer::join(const IncrementalDecoder& started) {
+  const auto& other = static_cast<const PackedTransformer&>(started);
+  sentences_.join(sources_, other.sources_);
+  std::vector<uint8_t> used(static_cast<size_t>(most_), 0);
+  for (int64_t place : place_) used[static_cast<size_t>(place)] = 1;
+  for (int64_t next = 0; place_.size() < sentences_.of_rows().size(); ++next)
+    if (!used[static_cast<size_t>(next)]) place_.push_back(next);
+  said_.resize(place_.size());
+  if (other.S_ > S_) {
+    S_ = other.S_;
+    scores_ = Tensor({team_.size(), w_->heads * std::max(room_, S_)}, DType::f32);
+    if (alignment_.defined()) alignment_ = Tensor({most_, S_}, DType::f32);
+  }
+  set_rows(R_ + other.R_);
 }
 
 }  // namespace gradus::nn::packed

@@ -59,14 +59,16 @@ class PackedTransformer : public PackedSteps {
   PackedTransformer(const TransformerSeq2Seq& model, std::shared_ptr<const TransformerWeights> weights,
                     const Tensor& source, const Tensor& lengths, const IncrementalOptions& options);
   void select(const std::vector<int64_t>& rows) override;
+  bool can_join() const override { return true; }
+  void join(const IncrementalDecoder& started) override;
 
  private:
-  void read(const Tensor& ids, int64_t first, int64_t end);
+  void read(const Tensor& ids, const Tensor& lengths, int64_t first, int64_t end);
   Tensor run(const Tensor& previous) override;
   void run_step(int member);
   void look_back(size_t layer, int member, int64_t r);
   void look_at_source(size_t layer, int member, int64_t r);
-  void make_room();
+  void make_room(int64_t words);
 
   // R rows of words on their way through the layers, those of sources or of a step. All members call each part
   // together; between parts a member touches its own rows alone. look(r) is called once for each row, when its
@@ -78,7 +80,7 @@ class PackedTransformer : public PackedSteps {
   void feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member);
   const Tensor& normed(const std::optional<TransformerWeights::Norm>& norm, int64_t R, int member);
   void begin(const TransformerWeights::Norm& norm, const Share& rows);
-  void join(const TransformerWeights::Norm& norm, const Share& rows);
+  void add(const TransformerWeights::Norm& norm, const Share& rows);
   void normalise(const TransformerWeights::Norm& norm, const Tensor& from, const Tensor& to,
                  const Share& rows);
   void multiply(const TransformerWeights::Product& p, int64_t R, const Tensor& x, const Tensor& to,
@@ -89,12 +91,12 @@ class PackedTransformer : public PackedSteps {
   std::shared_ptr<const TransformerWeights> w_;
   std::function<void(int)> job_;
   RowSentences sentences_;
-  std::vector<int64_t> begin_;  // of each sentence among the rows of source_
-  // By layer, keys and values side by side: of the source [words of all sentences, 2E], of the target
-  // [places, room, 2E].
-  std::vector<Tensor> source_, target_;
-  std::vector<int64_t> place_;  // of each row in target_
-  int64_t S_ = 0, room_ = 0, length_ = 0;
+  // By layer, keys and values side by side: of each sentence's source [words, 2E], of the target [places, room,
+  // 2E].
+  std::vector<std::vector<Tensor>> sources_;
+  std::vector<Tensor> target_;
+  std::vector<int64_t> place_, said_;  // of each row: where it stands in target_, and how many words there
+  int64_t S_ = 0, room_ = 0;
   // By row: the sum that goes through the layers, what a part takes of it (pre-LN), its queries, keys and
   // values, what heads found, a part's result, the feed-forward part's hidden layer.
   Tensor x_, normed_, projected_, found_, result_, hidden_, stats_, scores_;
