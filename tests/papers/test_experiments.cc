@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -45,6 +46,26 @@ TEST_CASE("experiments: quick runs hold the orders") {
     CHECK(experiments({e.name, "--draw", "--out", "quick"}).code == 0);
     CHECK(cli::read_file("quick/" + e.name + ".md") == page);
   }
+}
+
+TEST_CASE("feedforward: of each seed the page has the better rate, as the paper has the best for each cell") {
+  auto log = [](uint64_t seed, const char* rate, int epochs, double right) {
+    return papers::Log{{{"task", "multiply"}, {"pool", "mean"}, {"length", 100}, {"lr", rate}},
+                       seed,
+                       {},
+                       {{{"event", "result"}, {"epochs", epochs}, {"right", right}, {"parameters", 10501}}}};
+  };
+  const auto all = papers::experiments();
+  const auto at = std::find_if(all.begin(), all.end(), [](const auto& e) { return e.name == "feedforward"; });
+  REQUIRE(at != all.end());
+  // The paper's 2 epochs lie between 2 and 4, not between 3 and 4.
+  const papers::Page page = at->page(
+      {log(1, "0.003", 3, 1), log(1, "0.01", 2, 1), log(2, "0.003", 4, 1), log(2, "0.01", 20, 0.99)});
+  CHECK(page.tables[0].rows[1][2] == "3.0 ± 1.4 (2)");
+  CHECK(page.findings.back().holds);
+  const papers::Page one = at->page({log(1, "0.003", 3, 1), log(2, "0.003", 4, 1)});
+  CHECK(one.tables[0].rows[1][2] == "3.5 ± 0.7 (2)");
+  CHECK_FALSE(one.findings.back().holds);
 }
 
 TEST_CASE("experiments: without a name, what there is; what makes no sense ends with status 2") {

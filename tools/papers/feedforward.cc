@@ -29,19 +29,17 @@ const std::map<std::string, std::map<int64_t, int>> kPaper = {
     {"multiply attention", {{50, 1}, {100, 2}, {500, 4}, {1000, 2}, {5000, 15}}},
     {"multiply mean", {{50, 2}, {100, 2}, {500, 8}, {1000, 33}}}};
 
-// The best of 0.001, 0.003 and 0.01 on seed 101, which is none of the page's.
-const char* rate_of(const json& setting) {
-  if (setting.contains("vary")) return "0.001";
-  const bool large = setting["task"] == "add" || (setting.contains("length") && setting["length"] >= 500);
-  return setting["pool"] == "mean" && large ? "0.01" : "0.003";
-}
+// The larger two of the paper's four, of which it reports the best for each cell: on seed 101, which is none of the
+// page's, 0.001 was best nowhere.
+const Words kRates = {"0.003", "0.01"};
 
 std::vector<Run> feedforward_runs(bool quick, int seeds) {
   std::vector<Run> out;
   for (int seed = 1; seed <= seeds; ++seed) {
-    auto add = [&](const json& setting, const Words& more, double seconds) {
+    auto add = [&](json setting, const std::string& rate, const Words& more, double seconds) {
+      setting["lr"] = rate;
       Words words = {"gallery-feedforward", "--task", setting["task"],      "--pool", setting["pool"], "--lr",
-                     rate_of(setting),      "--seed", std::to_string(seed), "--json"};
+                     rate,                  "--seed", std::to_string(seed), "--json"};
       words.insert(words.end(), more.begin(), more.end());
       out.push_back({setting, static_cast<uint64_t>(seed), {words}, seconds});
     };
@@ -54,7 +52,8 @@ std::vector<Run> feedforward_runs(bool quick, int seeds) {
           return more;
         };
         if (quick) {
-          if (task == "multiply") add(with("length", 30), {"--length", "30", "--epochs", "60", "--quick"}, 3);
+          if (task == "multiply")
+            add(with("length", 30), "0.003", {"--length", "30", "--epochs", "60", "--quick"}, 3);
           continue;
         }
         for (const Length& l : kLengths) {
@@ -62,10 +61,12 @@ std::vector<Run> feedforward_runs(bool quick, int seeds) {
           if (!paper.contains(l.steps)) continue;
           const int64_t most = l.steps == 5000 && task == "add" ? 2 * l.epochs : l.epochs;
           const double epochs = std::min<double>(paper.at(l.steps), static_cast<double>(most));
-          add(with("length", l.steps), {"--length", std::to_string(l.steps), "--epochs", std::to_string(most)},
-              (pool == "mean" ? 0.6 : 1) * epochs * l.seconds);
+          for (const std::string& rate : kRates)
+            add(with("length", l.steps), rate,
+                {"--length", std::to_string(l.steps), "--epochs", std::to_string(most)},
+                (pool == "mean" ? 0.6 : 1) * epochs * l.seconds);
         }
-        add(with("vary", 10), {"--length", "50", "--vary", "10", "--epochs", "4"}, 20);
+        add(with("vary", 10), "0.001", {"--length", "50", "--vary", "10", "--epochs", "4"}, 20);
       }
   }
   return out;
@@ -74,6 +75,20 @@ std::vector<Run> feedforward_runs(bool quick, int seeds) {
 // Runs that do not answer all of the test right.
 int64_t unsolved_of(const std::vector<Log>& logs) {
   return std::count_if(logs.begin(), logs.end(), [](const Log& log) { return !(log.result("right") == 1); });
+}
+
+// Of each seed the run that took the fewest epochs, or came furthest.
+std::vector<Log> best_of_rates(const std::vector<Log>& logs) {
+  std::map<uint64_t, const Log*> best;
+  auto cost = [](const Log& log) {
+    const bool solved = log.result("right") == 1;
+    return std::pair(!solved, solved ? log.result("epochs") : -log.result("right"));
+  };
+  for (const Log& log : logs)
+    if (const Log*& own = best[log.seed]; !own || cost(log) < cost(*own)) own = &log;
+  std::vector<Log> out;
+  for (const auto& [seed, log] : best) out.push_back(*log);
+  return out;
 }
 
 // "1.3 ± 0.6"; where not all of the runs solve it, how far they come; where some are missing, how many there
@@ -111,8 +126,9 @@ Page feedforward_page(const std::vector<Log>& logs) {
       "Scale and data are the paper's: T as in the table, 100 units, batches of 100, epochs of 1000 "
       "updates, 1000 test sequences, Adam. Values are drawn as the authors' program does, which differs "
       "from their text: sums of U[-1, 1], products of U[0, 1].",
-      "One seed that is not among these chose the learning rate: 0.003; 0.001 for lengths that vary; with "
-      "the mean 0.01 for sums and for T from 500. The paper reports the best of four for each cell.",
+      "Of a cell, each seed's number is that of the better of two learning rates, 0.003 and 0.01. The paper "
+      "reports the best of four, those and 0.0003 and 0.001, of which the latter was the best nowhere with a "
+      "seed that is not among these. Lengths that vary have 0.001.",
       "Training stops after 20 epochs, of T = 500 after 12 and of T = 1000 after 4; the paper trains up to "
       "100. A cell that was stopped agrees with the paper where the paper's epochs are more. Its order is of "
       "the per cent right: by epochs both are at their end.",
@@ -157,7 +173,7 @@ Page feedforward_page(const std::vector<Log>& logs) {
       Series series{pool, {}};
       const auto paper = kPaper.at(task + " " + pool);
       for (int64_t length : lengths) {
-        const std::vector<Log> cell = where(of_task, {{"pool", pool}, {"length", length}});
+        const std::vector<Log> cell = best_of_rates(where(of_task, {{"pool", pool}, {"length", length}}));
         const std::vector<double> found = results(cell, "epochs");
         row.push_back(epochs_text(cell, seeds.size()));
         // What was stopped has no number of epochs.
@@ -202,7 +218,7 @@ Page feedforward_page(const std::vector<Log>& logs) {
     auto of = [&](const char* pool) {
       json part = what;
       part["pool"] = pool;
-      return Measured{pool, results(where(logs, part), by_epochs ? "epochs" : "right")};
+      return Measured{pool, results(best_of_rates(where(logs, part)), by_epochs ? "epochs" : "right")};
     };
     Finding order =
         by_epochs ? rising({of("attention"), of("mean")}) : rising({of("mean"), of("attention")}, {100, 1});
@@ -212,7 +228,10 @@ Page feedforward_page(const std::vector<Log>& logs) {
   for (int64_t length : lengths) {
     const json what = {{"task", "multiply"}, {"length", length}};
     if (where(where(logs, what), {{"pool", "mean"}}).empty()) continue;
-    compare(fmt::format("Products, T = {}", length), what, unsolved_of(where(logs, what)) == 0);
+    const bool all_solved = unsolved_of(best_of_rates(where(where(logs, what), {{"pool", "attention"}}))) +
+                                unsolved_of(best_of_rates(where(where(logs, what), {{"pool", "mean"}}))) ==
+                            0;
+    compare(fmt::format("Products, T = {}", length), what, all_solved);
   }
   for (const Words& row : varied.rows)
     if (row[1] == "mean") compare("Varying lengths, " + row[0], {{"task", row[0]}, {"vary", 10}}, false);
