@@ -205,8 +205,8 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
            "there are enough")
       .show_default()
       .range(1, 1000);
-  c.option("--n-best", o.n_best, "Translations of a sentence, best first, a line each with the sentence's "
-                                 "number")
+  c.option("--n-best", o.n_best,
+           "Translations of a sentence, best first, a line each with the sentence's number")
       .show_default()
       .range(1, 100);
   auto mbr = c.option("--mbr", o.mbr,

@@ -254,8 +254,7 @@ void take_own_config(TrainCommand& o) {
     const std::string own = text_of(there.start_fields(), f.option());
     if (o.given.count(f.option()) && asked != own)
       throw UsageError(fmt::format("the run in {} began with {} {}, not {}: --resume cannot change it",
-                                   o.train.out,
-                                   f.option(), own.empty() ? "nothing" : own, asked));
+                                   o.train.out, f.option(), own.empty() ? "nothing" : own, asked));
   }
   take_config(o, file.path);
 }

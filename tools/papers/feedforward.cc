@@ -29,8 +29,8 @@ const std::map<std::string, std::map<int64_t, int>> kPaper = {
     {"multiply attention", {{50, 1}, {100, 2}, {500, 4}, {1000, 2}, {5000, 15}}},
     {"multiply mean", {{50, 2}, {100, 2}, {500, 8}, {1000, 33}}}};
 
-// The larger two of the paper's four, of which it reports the best for each cell: on seed 101, which is none of the
-// page's, 0.001 was best nowhere.
+// The larger two of the paper's four, of which it reports the best for each cell: on seed 101, which is none of
+// the page's, 0.001 was best nowhere.
 const Words kRates = {"0.003", "0.01"};
 
 std::vector<Run> feedforward_runs(bool quick, int seeds) {

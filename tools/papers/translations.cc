@@ -53,8 +53,7 @@ std::vector<Words> commands_of(const Trial& trial, bool quick, int seed) {
   } else {
     training = joined(training, {"--corpus-size", "6000", "--hidden", "64", "--embedding", "64",
                                  "--no-tie-embeddings", "--epochs", std::to_string(trial.epochs),
-                                  "--batch-size",
-                                 "16", "--lr", "0.005"});
+                                 "--batch-size", "16", "--lr", "0.005"});
     if (trial.max_length < 40)
       training = joined(training, {"--max-length", std::to_string(trial.max_length)});
     training = joined(training, order);

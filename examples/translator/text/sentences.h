@@ -19,8 +19,7 @@ struct SentenceOfText {
 /// no ends, stays whole. `.` and `…` end none
 ///   - when a small letter comes next, or a digit behind an abbreviation of numbers (No. 5);
 ///   - behind an initial (J. S. Bach), behind a word with stops inside (e.g., U.S., p.m.), unless what comes
-///   next is a
-///     capital and the word is not one that names follow;
+///     next is a capital and the word is not one that names follow;
 ///   - behind one of some sixty abbreviations of titles, months and references of English, French, German and
 ///     Spanish (Mr. Dr. Mme. bzw. Sra.).
 std::vector<SentenceOfText> sentences_of(std::string_view line);

@@ -87,8 +87,9 @@ std::string to_text(const std::string& model, size_t sentences, const Agreement&
       "  |dL/dx|   gradient that reaches its embedding\n"
       "  left out  how far the prediction moves without it\n\n"
       "Do they put the source words in the same order? Spearman's rank correlation (1: the same, 0: no "
-      "relation,\n-1: the other way round), mean and standard deviation over target words; and how often both "
-      "put the\nsame source word first (by chance {:.0f} %).\n\n{:<24}{:>18}{:>18}\n",
+      "relation,\n"
+      "-1: the other way round), mean and standard deviation over target words; and how often both put the\n"
+      "same source word first (by chance {:.0f} %).\n\n{:<24}{:>18}{:>18}\n",
       translator::utf8::printable(model), sentences, found.source_words.size(), mean(found.source_words),
       100 * mean(found.chance), "", "rank correlation", "same first word");
   for (const Pair& p : found.pairs)
