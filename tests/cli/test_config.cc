@@ -121,7 +121,8 @@ TEST_CASE("what excludes another option on the command line takes its place in a
   ordered_json valid = with({"--valid-source", "a", "--valid-target", "b"});
   CHECK(valid.at("valid") == "");
   CHECK(valid.at("valid-source") == in_scratch("a"));
-  ordered_json batch = with({"--batch-size", "64"});  // what a run with --batch-tokens has, too, and does not use
+  // What a run with --batch-tokens has, too, and does not use.
+  ordered_json batch = with({"--batch-size", "64"});
   CHECK(batch.at("batch-size") == 64);
   CHECK(batch.at("batch-tokens") == 0);
   ordered_json timed = with({"--max-minutes", "2"});

@@ -78,7 +78,7 @@ TEST_CASE("doctor: sound pairs end with 0, and training is measured") {
   CHECK(count(r.out, "with 1 thread (") == 1);
 }
 
-TEST_CASE("doctor: a handful of good pairs tells no language from another; what is foretold is what train makes") {
+TEST_CASE("doctor: a handful of good pairs tells no language from another; it foretells what train makes") {
   write_file("three.tsv",
              "Tom waited, but nobody came.\tTom a attendu, mais personne n'est venu.\n"
              "Living in a large city has many advantages.\tVivre dans une grande ville a de nombreux "
@@ -89,7 +89,8 @@ TEST_CASE("doctor: a handful of good pairs tells no language from another; what 
   CHECK(count(r.out, "Nothing that should be left out.\n") == 1);
   // Of these train holds some out, and has fewer than 5,000 left.
   REQUIRE(run({"corpus", "-n", "5200", "-o", "near.tsv"}).code == 0);
-  CHECK(count(run({"doctor", "near.tsv", "--seconds", "0.1", "--threads", "1"}).out, "  40 epochs: about ") == 1);
+  const Result near = run({"doctor", "near.tsv", "--seconds", "0.1", "--threads", "1"});
+  CHECK(count(near.out, "  40 epochs: about ") == 1);
 }
 
 TEST_CASE("doctor --clean: what is kept, what is not, and nothing over what is read") {

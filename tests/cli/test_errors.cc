@@ -70,7 +70,8 @@ TEST_CASE("a model directory that is none, or is damaged") {
 
   copy_model("spoilt");
   std::string weights = read_file("spoilt/model.safetensors");
-  write_file("spoilt/model.safetensors", weights.replace(weights.size() - 4, 4, std::string("\0\0\xC0\x7F", 4)));
+  const std::string nan("\0\0\xC0\x7F", 4);
+  write_file("spoilt/model.safetensors", weights.replace(weights.size() - 4, 4, nan));
   Result diverged = run({"translate", "spoilt", "a"});
   CHECK(diverged.code == 1);
   CHECK(diverged.says("holds a NaN or an infinity: what trained it diverged (a lower --lr may help), or the "

@@ -124,7 +124,8 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
 
 TEST_CASE("the same with other optimisers, schedules, averages and scheduled sampling") {
   const std::vector<Arguments> recipes = {{"--optimizer", "adamw", "--schedule", "plateau", "--warmup", "20",
-                                           "--ema", "0.9", "--scheduled-sampling", "0.5", "--word-dropout", "0.2"},
+                                           "--ema", "0.9", "--scheduled-sampling", "0.5", "--word-dropout",
+                                           "0.2"},
                                           {"--optimizer", "rmsprop", "--momentum", "0.5", "--schedule",
                                            "noam", "--lr", "0.003", "--clip-value", "0.01"},
                                           {"--optimizer", "adadelta", "--schedule", "cosine",
@@ -307,7 +308,8 @@ TEST_CASE("guided attention goes on with the links it began with") {
   REQUIRE(shell("$T corpus -n 300 --max-length 7 --links -o with-links.tsv && "
                 "awk -F'\\t' -v OFS='\\t' '{$3 = \"0-0\"; print}' with-links.tsv > otherwise.tsv")
               .code == 0);
-  REQUIRE(run(small_run("on-links", {"--data", "with-links.tsv", "--guided-alignment", "1", "--epochs", "1", "-q"})).code ==
+  REQUIRE(run(small_run("on-links", {"--data", "with-links.tsv", "--guided-alignment", "1", "--epochs", "1",
+                                     "-q"})).code ==
           0);
   CHECK(run({"train", "--resume", "--out", "on-links", "--epochs", "2", "-q", "--data", "otherwise.tsv"}).err ==
         "translator: on-links/last.safetensors: was made with other links of words: the run cannot go on from "

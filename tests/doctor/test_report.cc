@@ -64,8 +64,8 @@ TEST_CASE("text of a file without faults, and of one that does not go together")
         "a.tsv: 3 pairs in 5 lines, 1 blank\n"
         "Too few pairs to learn which words translate which: wrong pairs are told by their lengths only.\n"
         "Nothing that should be left out.\n");
-  CHECK(c.report().text(60).find("which words translate which: wrong\npairs are told by their lengths only.\n") !=
-        std::string::npos);
+  CHECK(c.report().text(60).find("which words translate which: wrong\npairs are told by their lengths "
+                                 "only.\n") != std::string::npos);
   c.examination.hopeless = true;
   CHECK(c.report().text(200) ==
         "a.tsv: 3 pairs in 5 lines, 1 blank\n"

@@ -282,7 +282,8 @@ TEST_CASE("a function that throws leaves its parameters where they were") {
   };
   const std::vector<NamedParameter> parameters{{"w", &w}};
   for (int64_t elements : {10, 1})  // each by itself, and along directions
-    CHECK_THROWS_WITH(gradcheck(f, parameters, {.max_elements = elements}), doctest::Contains("somewhere else"));
+    CHECK_THROWS_WITH(gradcheck(f, parameters, {.max_elements = elements}),
+                      doctest::Contains("somewhere else"));
   CHECK_THROWS_WITH(diagnose(f, parameters), doctest::Contains("somewhere else"));
   CHECK(w.value().to_vector() == std::vector<double>{0.25, 0.5, -2});
 }

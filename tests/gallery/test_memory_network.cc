@@ -67,7 +67,7 @@ Batch small_batch(int64_t task) {
 }  // namespace
 
 TEST_CASE(
-    "memory network: an answer is what the story says, and follows from the facts that are said to support it") {
+    "memory network: an answer is what the story says, and follows from the facts that support it") {
   Rng rng(1);
   for (int64_t task = 1; task <= 3; ++task) {
     CAPTURE(task);

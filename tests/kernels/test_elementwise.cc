@@ -146,7 +146,8 @@ TEST_CASE_TEMPLATE("sums, products and backward passes against plain loops", T, 
   });
 }
 
-TEST_CASE_TEMPLATE("what dropout keeps is scaled, and the rest is 0, NaN and infinities too", T, float, double) {
+TEST_CASE_TEMPLATE("what dropout keeps is scaled, and the rest is 0, NaN and infinities too", T, float,
+                   double) {
   on_every_target([] {
     std::mt19937 rng(9);
     for (int64_t n : {0, 1, 7, 16, 33, 200}) {

@@ -27,6 +27,22 @@ std::string without_comments(std::string text) {
   return text;
 }
 
+// Those of more than 112 characters; bytes that go on with one do not count.
+std::vector<int> wide_lines(const std::string& source) {
+  std::vector<int> found;
+  int number = 1, columns = 0;
+  for (char c : source + "\n") {
+    if (c != '\n') {
+      columns += (c & 0xC0) != 0x80;
+      continue;
+    }
+    if (columns > 112) found.push_back(number);
+    ++number;
+    columns = 0;
+  }
+  return found;
+}
+
 // The text with no blanks in it.
 std::string packed(std::string_view text) {
   std::string out;
@@ -155,6 +171,17 @@ TEST_CASE("nothing is compared with doctest's Approx, and no case is skipped wit
   CHECK(files > 500);
   CHECK(lines_with("x\ny == doctest::Approx(1)", "doctest::Approx") == std::vector<int>{2});
   CHECK(lines_with("// doctest::Approx\nx", "doctest::Approx").empty());
+}
+
+TEST_CASE("no line of code is wider than 112 columns") {
+  size_t files = 0;
+  for (const std::string& place : everywhere(wide_lines, files)) FAIL_CHECK(place << ": is to be wrapped");
+  CHECK(files > 500);
+  CHECK(wide_lines(std::string(112, 'x') + "\n" + std::string(113, 'x')) == std::vector<int>{2});
+  std::string accents;
+  for (int i = 0; i < 112; ++i) accents += "\xC3\xA9";
+  CHECK(wide_lines(accents).empty());
+  CHECK(wide_lines(accents + "x") == std::vector<int>{1});
 }
 
 TEST_CASE("nothing is recognised by its C++ type that could say what it is") {

@@ -248,7 +248,8 @@ TEST_CASE("what cannot be taken apart is refused, not shown wrongly") {
   CHECK(
       error_of({.attention = "doubling"}).find("its attention is more than a softmax of scores and a mean") !=
       std::string::npos);
-  CHECK(error_of({.top_k = 1}).find("its attention keeps only the 1 largest weights (--top-k)") != std::string::npos);
+  CHECK(error_of({.top_k = 1}).find("its attention keeps only the 1 largest weights (--top-k)") !=
+        std::string::npos);
 }
 
 TEST_CASE("where a recurrent network is needed a Transformer is refused with what to do instead") {

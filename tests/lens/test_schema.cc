@@ -77,8 +77,9 @@ TEST_CASE("a log of checks is held to the schema: file, line and field are named
   scratch::Directory directory;
   std::string path = directory.file("mine.log");
   const std::string good =
-      R"({"title":"a","ok":true,"kind":"","sentence":"","where":"","tensors":[{"name":"x","shape":[1,2],"words":[],)"
-      R"("yours":[1,"nan"],"expected":[1,null],"expected_title":"numeric","error":0,"tolerance":1e-6}]})";
+      R"({"title":"a","ok":true,"kind":"","sentence":"","where":"","tensors":[{"name":"x","shape":[1,2],)"
+      R"("words":[],"yours":[1,"nan"],"expected":[1,null],"expected_title":"numeric","error":0,)"
+      R"("tolerance":1e-6}]})";
   auto error = [&](const std::string& from, const std::string& to) {
     std::string bad = good;
     bad.replace(bad.find(from), from.size(), to);
@@ -143,7 +144,8 @@ TEST_CASE("the schema finds what is wrong") {
 
 TEST_CASE("the validator says where and what, and refuses rules that it does not know") {
   json schema = json_text::parse(R"({"type": "object", "required": ["a"], "properties": {
-    "a": {"type": "array", "items": {"type": ["number", "null"], "minimum": 1}, "maxItems": 2}}, "additionalProperties": false})");
+    "a": {"type": "array", "items": {"type": ["number", "null"], "minimum": 1}, "maxItems": 2}},
+    "additionalProperties": false})");
   auto first = [&](const char* text) {
     auto found = lens::problems(json_text::parse(text), schema);
     return found.empty() ? std::string() : found[0];

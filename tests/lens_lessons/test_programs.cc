@@ -46,7 +46,8 @@ TEST_CASE("a program that only says that it is right, or ends before it was chec
   Scratch s;
   s.lens("lesson 2 --hint");
   const Course lessons("lesson"), labs("lab");
-  std::string starter = lens::source(lessons.find("2"), false), solution = lens::source(lessons.find("2"), true),
+  std::string starter = lens::source(lessons.find("2"), false),
+              solution = lens::source(lessons.find("2"), true),
               broken = lens::source(labs.find("1"), false);
   fs::create_directories(s.path / "gradus-lessons");
   fs::create_directories(s.path / "gradus-labs");

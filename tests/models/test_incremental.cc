@@ -159,7 +159,8 @@ TEST_CASE("packed decoding equals the composed way, step by step") {
       CAPTURE(planned);
       CAPTURE(kind.decoder);
       nn::Seq2Seq model = model_of(kind);
-      auto packed = model.generator(), composed = nn::composed_generator(model.encoder, *model.decoder, model.output);
+      auto packed = model.generator(),
+           composed = nn::composed_generator(model.encoder, *model.decoder, model.output);
       Sources in = sources(5);
       auto a = packed->start(in.ids, in.lengths, {.rows_per_sentence = 3, .search_rows = planned});
       auto b = composed->start(in.ids, in.lengths, {.rows_per_sentence = 3});

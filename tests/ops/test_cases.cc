@@ -55,8 +55,8 @@ TEST_CASE("every op has a case, and no case is registered twice") {
       R"(^(Var|std::vector<Var>|[A-Z][A-Za-z]*) ([a-z]\w*)\(const (Input&|std::vector<Var>&|\w+Inputs&))");
   int functions = 0;
   for (const fs::path& path : files({"lib/gradus/ops"}, ".h")) {
-    const std::set<std::string> internal = {"recurrence.h", "recurrent_norm.h", "operands.h", "packed_sequence.h",
-                                            "recurrent_cases.h"};
+    const std::set<std::string> internal = {"recurrence.h", "recurrent_norm.h", "operands.h",
+                                            "packed_sequence.h", "recurrent_cases.h"};
     if (internal.count(path.filename())) continue;
     std::ifstream in(path);
     std::smatch found;

@@ -22,8 +22,8 @@ std::string log_directory(const std::string& name, const std::string& lines) {
 
 std::string validation(int step, const std::string& more = "") {
   return R"({"event":"validation","epoch":1,"step":)" + std::to_string(step) +
-         R"(,"seconds":1.0,"train_loss":2.5,"valid_loss":2.0,"perplexity":7.4,"bleu":3.5,"exact_match":0.1,"best":true,)" +
-         R"("samples":[{"source":"a","reference":"b","output":"c"}])" + more + "}\n";
+         R"(,"seconds":1.0,"train_loss":2.5,"valid_loss":2.0,"perplexity":7.4,"bleu":3.5,"exact_match":0.1,)" +
+         R"("best":true,"samples":[{"source":"a","reference":"b","output":"c"}])" + more + "}\n";
 }
 
 size_t count(const std::string& text, const std::string& part) {
@@ -189,7 +189,8 @@ TEST_CASE("what a log holds is held to the schema: file, line and field are name
   CHECK(error(with(R"(,"norms":{"step":1,"gradient":["x"],"weight":[1],"update":[1]})"))
             .find("norms.gradient[0]") != std::string::npos);
   const std::string probe =
-      R"(,"probe":{"source":"a b","reference":null,"output":"c","source_words":["a","b"],"target_words":["c"],)";
+      R"(,"probe":{"source":"a b","reference":null,"output":"c","source_words":["a","b"],)"
+      R"("target_words":["c"],)";
   CHECK(error(with(probe + R"("weights":[[0.5,0.5]]})")) == "taken");
   CHECK(error(with(probe + R"("weights":[[0.5]]})")) ==
         "probe.weights[0]: must be 2 numbers, one for each of source_words; is 1");

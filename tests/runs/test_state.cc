@@ -201,8 +201,9 @@ TEST_CASE("every fact of a state x every hostile text: refused with the file and
     const std::map<std::string, std::string> usual = recipe(TrainOptions());
     bool may_be_missing = key.starts_with("--") ? key == "--optimizer" || value == usual.at(key)
                                                 : key == "validation_due" || key == "best_cost" ||
-                                                      key == "since_best" || key == "kept" || key == "grad_norm" ||
-                                                      key == "norms" || key == "links" || key == "valid";
+                                                      key == "since_best" || key == "kept" ||
+                                                      key == "grad_norm" || key == "norms" || key == "links" ||
+                                                      key == "valid";
     CAPTURE(key);
     CHECK(has(complaint_about(without), key) == !may_be_missing);
   }

@@ -267,7 +267,8 @@ TEST_CASE("weights of words: what is looked at is added, what looks is averaged,
 TEST_CASE("subwords: what is learnt is what is read: typographic apostrophes are pieces, and no bytes") {
   if (no_subwords()) return;
   const Segmenter s = learnt({"l\u2019homme", "l\u2019eau \u201Cici\u201D"}, {.size = 300});
-  for (const std::string& piece : s.split("l\u2019eau \u201Cici\u201D").pieces) CHECK_FALSE(piece.starts_with("<0x"));
+  for (const std::string& piece : s.split("l\u2019eau \u201Cici\u201D").pieces)
+    CHECK_FALSE(piece.starts_with("<0x"));
 }
 
 TEST_CASE("subwords: the same text gives the same pieces, in a file that is all that is needed") {

@@ -57,7 +57,7 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
   CHECK(pieces > default_pieces(1));
 }
 
-TEST_CASE("defaults: a GRU told to be narrower than its pairs would have it gets less dropout and more passes") {
+TEST_CASE("defaults: a GRU narrower than its pairs would have it gets less dropout and more passes") {
   for (int64_t units : {128, 256, 384, 512}) {
     CAPTURE(units);
     TrainCommand o = own({"--hidden", "--embedding"});

@@ -18,7 +18,9 @@ TEST_CASE("a forbidden word does not come as a copy either, and something else i
     search.sentences = {steering.of(0)};
     return steering.translate(*model.generator(), sources, search, {})[0];
   };
-  const auto copies = [](const Translation& t) { return std::count(t.tokens.begin(), t.tokens.end(), "maison"); };
+  const auto copies = [](const Translation& t) {
+    return std::count(t.tokens.begin(), t.tokens.end(), "maison");
+  };
   SteeringOptions options;
   const std::vector<Translation> free = said(options);
   options.forbid = {"maison"};
