@@ -14,7 +14,8 @@ struct Int8Rows {
 
 /// W of many products x W^T in 8 bits: of each row of W, which is a column of the result, a scale and k
 /// integers,
-///   w_jp ~ s_j q_jp,   s_j = max_p |w_jp| / 127 (rounded up to 16 bits),   q_jp = round(w_jp / s_j) <= 127
+///   w_jp ~ s_j q_jp,   s_j = max_p |w_jp| / 127 (rounded up to 16 bits),   q_jp = round(w_jp / s_j),
+///   in -127 .. 127,
 /// and of each row of x the same, worked out anew in each product ("dynamic"): then
 ///   y_ij = (sum_p q_ip q_jp) s_i s_j
 /// whose sum is of integers and exact, so it has the same bits whatever is computed beside it, and by how many
