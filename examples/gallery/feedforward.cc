@@ -102,7 +102,8 @@ Sequences sequences(const Settings& s, int64_t count, Rng& rng) {
   for (int64_t b = 0; b < count; ++b) {
     float* x = out.x.f32() + 2 * b;
     const int64_t next = 2 * count, length = one_length ? steps : s.length + rng.below(steps - s.length);
-    for (int64_t t = 0; t < length; ++t) x[t * next] = static_cast<float>(rng.uniform(add ? -1 : 0, 1));
+    const Tensor values = Tensor::uniform({length}, add ? -1 : 0, 1, rng);
+    for (int64_t t = 0; t < length; ++t) x[t * next] = values.f32()[t];
     int64_t first = 1 + rng.below(9), second = 1 + rng.below(length / 2 - 2);
     second += second == first;
     x[first * next + 1] = x[second * next + 1] = 1;

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <string>
 
+#include <fmt/core.h>
 #include <papers/experiment.h>
+#include <papers/log.h>
 
 #include "../cli/program.h"
 #include "../quick_doctest.h"
@@ -20,6 +22,13 @@ cli::Result experiments(const cli::Arguments& arguments, const cli::Setting& set
   cli::Arguments words = {PAPERS};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return cli::run_program(words, setting);
+}
+
+const papers::Experiment& experiment(const std::string& name) {
+  const auto& all = papers::experiments();
+  const auto at = std::find_if(all.begin(), all.end(), [&](const auto& e) { return e.name == name; });
+  REQUIRE(at != all.end());
+  return *at;
 }
 
 }  // namespace
@@ -48,24 +57,52 @@ TEST_CASE("experiments: quick runs hold the orders") {
   }
 }
 
-TEST_CASE("feedforward: of each seed the page has the better rate, as the paper has the best for each cell") {
-  auto log = [](uint64_t seed, const char* rate, int epochs, double right) {
-    return papers::Log{{{"task", "multiply"}, {"pool", "mean"}, {"length", 100}, {"lr", rate}},
+TEST_CASE("feedforward: whether the paper's epochs lie within those of the seeds") {
+  auto log = [](uint64_t seed, int epochs, double right) {
+    return papers::Log{{{"task", "multiply"}, {"pool", "mean"}, {"length", 100}},
                        seed,
                        {},
                        {{{"event", "result"}, {"epochs", epochs}, {"right", right}, {"parameters", 10501}}}};
   };
-  const auto all = papers::experiments();
-  const auto at = std::find_if(all.begin(), all.end(), [](const auto& e) { return e.name == "feedforward"; });
-  REQUIRE(at != all.end());
+  const papers::Experiment& e = experiment("feedforward");
   // The paper's 2 epochs lie between 2 and 4, not between 3 and 4.
-  const papers::Page page = at->page(
-      {log(1, "0.003", 3, 1), log(1, "0.01", 2, 1), log(2, "0.003", 4, 1), log(2, "0.01", 20, 0.99)});
+  const papers::Page page = e.page({log(1, 2, 1), log(2, 4, 1)});
   CHECK(page.tables[0].rows[1][2] == "3.0 ± 1.4 (2)");
   CHECK(page.findings.back().holds);
-  const papers::Page one = at->page({log(1, "0.003", 3, 1), log(2, "0.003", 4, 1)});
-  CHECK(one.tables[0].rows[1][2] == "3.5 ± 0.7 (2)");
-  CHECK_FALSE(one.findings.back().holds);
+  const papers::Page slower = e.page({log(1, 3, 1), log(2, 4, 1)});
+  CHECK(slower.tables[0].rows[1][2] == "3.5 ± 0.7 (2)");
+  CHECK_FALSE(slower.findings.back().holds);
+}
+
+TEST_CASE("experiments: what takes longer than ten minutes is run where asked for, and stays on the page") {
+  const cli::Result usual = experiments({}), longer = experiments({"--long"});
+  const auto line = [](const cli::Result& r) {
+    const size_t begin = r.out.find("  feedforward ");
+    return r.out.substr(begin, r.out.find('\n', begin) - begin);
+  };
+  CHECK(line(usual) != line(longer));
+  // A finished log of all: the usual command finds its runs in it, and drops none.
+  std::string logs;
+  size_t runs = 0, of_long = 0;
+  for (const papers::Run& run : experiment("feedforward").runs(false, 1)) {
+    const papers::json begin = {{"event", "run"}, {"setting", run.setting}, {"seed", 1},
+                                {"commands", papers::typed(run.commands)}};
+    logs += begin.dump() + "\n" + R"({"event":"result","epochs":1,"right":1,"parameters":10602})" + "\n" +
+            R"({"event":"end","seconds":1})" + "\n";
+    ++runs;
+    of_long += run.longer;
+  }
+  CHECK(of_long == 1);
+  fs::create_directory(cli::in_scratch("longer"));
+  cli::write_file("longer/feedforward.jsonl", logs);
+  const cli::Result r = experiments({"feedforward", "--seeds", "1", "--out", "longer"});
+  INFO(r.err);
+  CHECK(r.code == 0);
+  CHECK(cli::read_file("longer/feedforward.jsonl") == logs);
+  const std::string page = cli::read_file("longer/feedforward.md");
+  CHECK(page.find("    tools/experiments feedforward --long\n") != std::string::npos);
+  CHECK(page.find(fmt::format("{} runs, seeds 1", runs)) != std::string::npos);
+  CHECK(page.find("| T = 5000 |") != std::string::npos);
 }
 
 TEST_CASE("experiments: without a name, what there is; what makes no sense ends with status 2") {

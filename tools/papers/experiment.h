@@ -22,6 +22,7 @@ struct Run {
   std::vector<Words>
       commands;    ///< one after the other, in a scratch directory; the first word is a program's name
   double seconds;  ///< about, on one core: what the time left is reckoned from
+  bool longer = false;  ///< beyond an experiment's ten minutes: run by --long alone
 };
 
 /// A run that is finished: every line that its commands printed is JSON.

@@ -27,11 +27,18 @@ struct Options {
   std::vector<std::string> names;
   std::string out;
   int seeds = 3;
-  bool quick = false, draw = false;
+  bool quick = false, draw = false, longer = false;
 };
 
 std::string logs_of(const Options& o, const Experiment& e) {
   return translator::in(o.out, e.name + ".jsonl");
+}
+
+// What is asked for, and of the longer runs what is finished.
+std::vector<Run> runs_of(const Options& o, const Experiment& e, const LogFile& file) {
+  std::vector<Run> runs = e.runs(o.quick, o.seeds);
+  std::erase_if(runs, [&](const Run& run) { return run.longer && !o.longer && !file.has(run); });
+  return runs;
 }
 
 // What each experiment shows, and how long it takes.
@@ -39,7 +46,8 @@ void list(const Options& o) {
   const double cores = gradus::available_threads();
   for (const Experiment& e : experiments()) {
     double seconds = 0;
-    for (const Run& run : e.runs(o.quick, o.seeds)) seconds += run.seconds;
+    for (const Run& run : e.runs(o.quick, o.seeds))
+      if (o.longer || !run.longer) seconds += run.seconds;
     fmt::print("  {:<14} {:<70} about {}\n", e.name, e.shows, translator::format_duration(seconds / cores));
   }
   fmt::print("\ntools/experiments NAME runs one and writes its page into {}; all runs all.\n", o.out);
@@ -75,7 +83,7 @@ int run(Options o) {
     if (!asked && o.names != std::vector<std::string>{"all"}) continue;
     if (!o.draw) translator::make_directory(o.out);
     LogFile file(logs_of(o, e));
-    if (!o.draw && !run_missing(e.name, e.runs(o.quick, o.seeds), file)) {
+    if (!o.draw && !run_missing(e.name, runs_of(o, e, file), file)) {
       translator::tell("experiments: interrupted; the same command goes on with what is not finished\n");
       return 130;
     }
@@ -103,6 +111,8 @@ int main(int argc, char** argv) {
       .type_name("[NAME]...");
   app.flag("--quick", o.quick,
            "Seconds instead of minutes: small runs that show the orders, not the numbers");
+  app.flag("--long", o.longer,
+           "Also what takes longer than ten minutes: feedforward over sequences of 5000 steps");
   app.option("--seeds", o.seeds, "Runs of each setting").range(1, 100).show_default();
   app.option("--out", o.out,
              "Where pages, pictures and logs go (default: docs/experiments; of --quick experiments-quick)")

@@ -87,7 +87,11 @@ std::string markdown(const Experiment& experiment, const Page& page, const std::
       fmt::format("# {}\n\n{}\n\n**What theory lets expect.** {}\n\n", page.title, page.claim, page.theory);
   const bool quick = !logs.empty() && std::any_of(logs.front().commands.begin(), logs.front().commands.end(),
                                                   [](const std::string& c) { return c.ends_with(" --quick"); });
-  out += fmt::format("    tools/experiments {}{}\n", name, quick ? " --quick" : "");
+  const std::vector<Run> usual = experiment.runs(false, 1);
+  const bool longer = std::any_of(usual.begin(), usual.end(), [&](const Run& run) {
+    return run.longer && !where(logs, run.setting).empty();
+  });
+  out += fmt::format("    tools/experiments {}{}{}\n", name, quick ? " --quick" : "", longer ? " --long" : "");
   if (!logs.empty())
     for (const std::string& command : logs.front().commands) out += fmt::format("    {}\n", command);
   out += fmt::format(

@@ -87,7 +87,7 @@ HWY_INLINE void attend_back(int64_t S, int64_t B, int64_t queries, int64_t D, co
                             T* dannotations, const WithDe& with_de) {
   // da_s is wanted twice, before and after its mean is known. It is kept for the usual lengths and computed
   // again beyond: no allocation, no limit on S.
-  constexpr int64_t kKept = 512;
+  constexpr int64_t kKept = 8192;
   T kept[kKept];
   for (int64_t b = 0; b < queries; ++b, weights += S, dcontext += dcontext_stride) {
     const uint8_t* real = mask ? mask + b * S : nullptr;

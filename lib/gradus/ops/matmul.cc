@@ -11,6 +11,8 @@
 namespace gradus {
 namespace {
 
+constexpr int64_t kFew = 4;  // terms of a sum: memory takes longer than they do
+
 // Without its last two axes.
 Shape leading(const Shape& shape) { return Shape(shape.begin(), shape.dims() - 2); }
 
@@ -146,13 +148,21 @@ Var linear(const Input& x, const Var& weight, const Var& bias) {
   }
   Tensor y(shape, x.dtype());
   with_type(x.dtype(), "linear", [&]<class T>(T) {
-    product(false, true, rows, out, in, data<T>(x.value()), data<T>(weight.value()), T(0), data<T>(y));
-    if (bias.defined()) kernels::add_bias(data<T>(bias.value()), data<T>(y), rows, out);
+    // Few inputs make many numbers with little work: the bias is added while they are in the first cache.
+    const int64_t block = in <= kFew ? 64 : std::max<int64_t>(rows, 1);
+    for (int64_t i = 0; i < rows; i += block) {
+      const int64_t m = std::min(block, rows - i);
+      T* part = data<T>(y) + i * out;
+      product(false, true, m, out, in, data<T>(x.value()) + i * in, data<T>(weight.value()), T(0), part);
+      if (bias.defined()) kernels::add_bias(data<T>(bias.value()), part, m, out);
+    }
   });
   bool biased = bias.defined();
   return record("linear", inputs, y, [=, x = x.value(), w = weight.value()](const Tensor& dy, Grads& dx) {
     with_type(dy.dtype(), "linear", [&]<class T>(T) {
-      if (dx.needed(0)) {  // dx = dy W
+      if (dx.needed(0) && out <= kFew) {  // a sum of few terms goes where the others are
+        product(false, false, rows, in, out, data<T>(dy), data<T>(w), T(1), data<T>(dx.into(0)));
+      } else if (dx.needed(0)) {  // dx = dy W
         Tensor d(x.shape(), x.dtype());
         product(false, false, rows, in, out, data<T>(dy), data<T>(w), T(0), data<T>(d));
         dx.add(0, d);

@@ -63,12 +63,8 @@ class Beam {
     while (!stopped_ && take_places()) {
       int64_t R = static_cast<int64_t>(live_.size());
       Tensor previous = previous_.rows(0, R);
-      if (!scored_) {
-        decoder_->step_best(previous, never_, words_);
-        advance(Tensor());
-      } else {
-        advance(decoder_->step(previous));
-      }
+      if (!scored_) decoder_->step_best(previous, never_, words_);
+      advance(scored_ ? decoder_->step(previous) : Tensor());
       if (!live_.empty() && !stopped_) decoder_->select(rows_);
     }
     for (auto& list : results_) keep_best(list);

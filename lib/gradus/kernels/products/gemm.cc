@@ -38,9 +38,8 @@ void product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, const T
   if (m <= 0 || n <= 0) return;
   prepare_blas();
   if (k <= 0) {  // an empty sum: some BLAS versions return before they apply beta
-    for (int64_t i = 0; i < m; ++i) {
+    for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = beta == T(0) ? T(0) : beta * c[i * ldc + j];
-    }
     return;
   }
   if (m > 1 && n > 1) {
@@ -69,13 +68,12 @@ void product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, const T
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
           int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
   const bool plain = beta == 0 || beta == 1;
-  if (plain && use_amx_gemm(m, n, k)) {
+  if (plain && use_amx_gemm(m, n, k))
     amx_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
-  } else if (plain && use_block_gemm(m, n, k)) {
+  else if (plain && use_block_gemm(m, n, k))
     block_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
-  } else {
+  else
     product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  }
 }
 void blas_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
                int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
