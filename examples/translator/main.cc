@@ -176,7 +176,7 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
   c.option("--work", o.work, "Directory of the runs; those that are finished are not done again")
       .show_default()
       .type_name("DIR");
-  file(c, "-o,--out", o.out, "Markdown file to write, with a picture (.svg) beside it");
+  c.option("-o,--out", o.out, "Markdown file to write, with a picture (.svg) beside it").output_file();
   c.flag("--force", o.force, "Do finished runs again");
   c.flag("-q,--quiet", t.train.quiet, "The result only");
   add_common_options(c, t.common);
@@ -243,10 +243,12 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
   add_search_options(c, o.search);
   add_look_options(c, o.look);
   c.flag("--by-length", o.by_length, "The same for ranges of source length");
-  file(c, "--hypotheses", o.hypotheses,
-       "File to write the translations to, a line for each line of the pairs; empty where one was left out");
-  file(c, "--references", o.references,
-       "The same of what they are compared with: the targets as they stand in the pairs");
+  c.option("--hypotheses", o.hypotheses,
+           "File to write the translations to, a line for each line of the pairs; empty where one was left out")
+      .output_file();
+  c.option("--references", o.references,
+           "The same of what they are compared with: the targets as they stand in the pairs")
+      .output_file();
   c.flag("--json", o.json, "One JSON object instead of the tables");
   add_common_options(c, o.common);
   c.callback([&o, &exit_code] { exit_code = run(o); });

@@ -295,3 +295,24 @@ TEST_CASE("lens refuses options that would do nothing, and two texts on one outp
   }
   CHECK_FALSE(exists("x"));
 }
+
+TEST_CASE("a file that cannot be written is told before the work is done") {
+  const std::string absent = "nowhere/x: there is no directory nowhere";
+  const std::vector<std::pair<Arguments, std::string>> cases = {
+      {{LENS, "explain", "-o", "nowhere/x"}, "--out: " + absent},
+      {{LENS, "graph", "--dot", "nowhere/x"}, "--dot: " + absent},
+      {{LENS, "report", "m", "-o", "nowhere/x"}, "--out: " + absent},
+      {{LENS, "diff", "a", "b", "c", "-o", "nowhere/x"}, "--out: " + absent},
+      {{LENS, "ablate", "-o", "."}, "--out: . is a directory"},
+      {{TRANSLATOR, "evaluate", "m", "p", "--hypotheses", "nowhere/x"}, "--hypotheses: " + absent},
+      {{TRANSLATOR, "evaluate", "m", "p", "--references", "nowhere/x"}, "--references: " + absent},
+      {{TRANSLATOR, "compare", "-o", "nowhere/x"}, "--out: " + absent},
+  };
+  for (const auto& [words, text] : cases) {
+    const Result r = run_program(words);
+    INFO(words[1] << ": " << r.err);
+    CHECK(r.code == 2);
+    CHECK(r.says(text));
+    CHECK(r.out == "");
+  }
+}

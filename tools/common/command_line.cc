@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <system_error>
 
@@ -130,6 +131,17 @@ Option Option::one_of(const std::vector<std::string>& values,
 }
 
 Option Option::existing_file() const { return Option(option_->check(CLI::ExistingFile)); }
+
+Option Option::output_file() const {
+  return type_name("FILE").check([](const std::string& value) -> std::string {
+    std::error_code none;
+    if (value == "-") return "";
+    if (std::filesystem::is_directory(value, none)) return value + " is a directory";
+    const std::filesystem::path folder = std::filesystem::path(value).parent_path();
+    if (folder.empty() || std::filesystem::is_directory(folder, none)) return "";
+    return fmt::format("{}: there is no directory {}", value, folder.string());
+  });
+}
 
 Option Option::check(const std::function<std::string(const std::string&)>& error) const {
   return Option(option_->check(CLI::Validator(error, "")));

@@ -41,6 +41,8 @@ class Option {
   Option one_of(const std::vector<std::string>& values,
                 const std::map<std::string, std::string>& aliases = {}) const;
   Option existing_file() const;
+  /// A file to write, or "-": that its directory is missing is told before the work is done.
+  Option output_file() const;
   /// `error` says what is wrong with a value; "": nothing.
   Option check(const std::function<std::string(const std::string& value)>& error) const;
 

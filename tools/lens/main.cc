@@ -38,7 +38,7 @@ template <class Options>
 std::function<void()> add_out(const Command& c, std::shared_ptr<Options> o, const std::string& name) {
   std::string help =
       fmt::format("File to write; - is stdout (default: {0}.html, {0}.json with --json)", name);
-  auto out = c.option("-o,--out", o->out, help).type_name("FILE");
+  auto out = c.option("-o,--out", o->out, help).output_file();
   auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page").excludes(out);
   c.flag("--json", o->json, "The trace alone, with all digits; see docs/trace-schema.md").excludes(text);
   return [=] {
@@ -48,7 +48,7 @@ std::function<void()> add_out(const Command& c, std::shared_ptr<Options> o, cons
 
 // A file that is written besides what goes to standard output.
 command_line::Option beside(const command_line::Option& file) {
-  return file.type_name("FILE").check([](const std::string& value) {
+  return file.output_file().check([](const std::string& value) {
     return value == "-" ? "must be a file: text goes to standard output" : "";
   });
 }
@@ -162,7 +162,7 @@ void add_flow(const Command& app, int& code) {
   auto out =
       c.option("-o,--out", o->out,
                "File to write; - is stdout (default: flow.html, depth.html with --depth; .json with --json)")
-          .type_name("FILE");
+          .output_file();
   beside(c.option("--svg", o->svg, "Write the chart as a picture, too"));
   auto text = c.flag("--text", o->text, "Text alone, no page").excludes(out);
   c.flag("--json", o->json, "The trace instead of a page").excludes(text);
@@ -263,7 +263,7 @@ void add_report(const Command& app, int& code) {
       "report", "A training run on one page: losses, attention and layers over time, worst sentences");
   c.option("run", o->run, "Directory that `translator train --out` wrote").required().type_name("DIR");
   auto out =
-      c.option("-o,--out", o->out, "File to write; - is stdout").show_default().type_name("FILE");
+      c.option("-o,--out", o->out, "File to write; - is stdout").show_default().output_file();
   auto text = c.flag("--text", o->text, "As text, to stdout, instead of a page").excludes(out);
   c.flag("--explain", o->explain, "Write the explain pages of the worst sentences beside it").excludes(text);
   c.callback([=, &code] { code = lens::report(*o); });
@@ -274,7 +274,7 @@ void add_diff(const Command& app, int& code) {
   Command c = app.add_command(
       "diff", "Two translators on the same pairs: scores, who wins which sentences and words");
   translator::add_diff_options(c, o->systems);
-  c.option("-o,--out", o->out, "File to write; - is stdout").show_default().type_name("FILE");
+  c.option("-o,--out", o->out, "File to write; - is stdout").show_default().output_file();
   c.footer("`translator diff` tells the same as text and as JSON.");
   c.callback([=, &code] { code = lens::diff(*o); });
 }
@@ -311,7 +311,7 @@ void add_ablate(const Command& app, int& code) {
       .range(1, 50)
       .show_default();
   auto out =
-      c.option("-o,--out", o->out, "File to write; - is stdout").show_default().type_name("FILE");
+      c.option("-o,--out", o->out, "File to write; - is stdout").show_default().output_file();
   c.flag("--text", o->text, "As text, to stdout, instead of a page").excludes(out);
   c.callback([=, &code] { code = lens::ablate(*o); });
 }
