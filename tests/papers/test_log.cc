@@ -124,7 +124,7 @@ TEST_CASE("pages: why orders do not hold is told where one does not") {
   papers::Page page;
   page.findings = {{true, "one."}, {true, "two."}};
   page.reasons = {"Because."};
-  const papers::Experiment any{"any", "anything", nullptr, nullptr};
+  const papers::Experiment any{"any", "anything", [](bool, int) { return std::vector<Run>(); }, nullptr};
   CHECK(papers::markdown(any, page, {}).find("Because.") == std::string::npos);
   CHECK(papers::index_row(any, page).ends_with("| 2 of 2 |\n"));
   page.findings[1].holds = false;
