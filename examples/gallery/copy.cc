@@ -174,6 +174,7 @@ int main(int argc, char** argv) {
                            "Copies or reverses sequences longer than those it has learned from.");
   Settings s;
   std::vector<std::string> models = nn::attention_names();
+  std::erase(models, "oracle");  // there are no gold links
   models.insert(models.end(), {"none", "transformer"});
   program.option("--task", s.task, "What is learned").one_of({"copy", "reverse"}).show_default();
   program.option("--model", s.model, "Attention of a recurrent translator, or the Transformer")

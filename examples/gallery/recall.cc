@@ -79,7 +79,8 @@ std::vector<double> gradient_lengths(const Model& model, const Sequences& some) 
   Var loss = cross_entropy(model.answer(states.back()), some.first).loss;
   Gradients grads = backward(loss, {.keep = states});
   std::vector<double> out;
-  for (const Var& h : states) out.push_back(std::sqrt(sum(pow(grads[h], 2)).item()));
+  // In double: in float the square of what is less than 1e-22 is 0.
+  for (const Var& h : states) out.push_back(std::sqrt(sum(pow(grads[h].to(DType::f64), 2)).item()));
   return out;
 }
 

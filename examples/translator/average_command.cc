@@ -30,6 +30,7 @@ int run(AverageCommand& o) {
   std::error_code ignored;
   if (!o.force && std::filesystem::exists(there, ignored))
     throw InputError(o.out, 0, "holds a model already: --force replaces it, --out names another place");
+  must_not_replace(o.out, o.models);
   std::optional<Model> mean;
   std::vector<std::string> weights;
   for (const std::string& directory : o.models) {

@@ -85,6 +85,16 @@ void must_not_overwrite(const std::string& option, const std::string& out,
   }
 }
 
+void must_not_replace(const std::string& out, const std::vector<std::string>& read) {
+  for (const std::string& in : read)
+    for (std::filesystem::path at = std::filesystem::path(in).lexically_normal(); !at.empty();
+         at = at.parent_path()) {
+      if (is_same_place(at.string(), out))
+        throw InputError(out, 0, "has " + in + ", which is read, and would be replaced: name another place");
+      if (at == at.parent_path()) break;  // the root
+    }
+}
+
 void print_whole(const std::string& text) {
   std::fflush(stdout);
   if (int error = write_all(1, text))

@@ -26,6 +26,9 @@ bool is_same_place(const std::string& a, const std::string& b);
 void must_not_overwrite(const std::string& option, const std::string& out,
                         const std::vector<std::string>& read);
 
+/// The same of a model's directory, which is replaced with all that it holds. @throws InputError.
+void must_not_replace(const std::string& out, const std::vector<std::string>& read);
+
 /// A long text to standard output, whatever signals come in between. @throws std::runtime_error that says why
 /// not.
 void print_whole(const std::string& text);

@@ -13,6 +13,7 @@ int run(QuantizeCommand& o) {
   std::error_code ignored;
   if (!o.force && std::filesystem::exists(in(o.out, "model.safetensors"), ignored))
     throw InputError(o.out, 0, "holds a model already: --force replaces it; or name another place");
+  must_not_replace(o.out, {o.model});
   Model model = Model::load(o.model);
   round_to_int8(*model.network);
   Model::replace(o.out, [&](const std::string& where) {

@@ -11,9 +11,22 @@ namespace translator {
 
 namespace nn = gradus::nn;
 
+namespace {
+
+constexpr int kMostSpellings = 50;  // that are tried, one after the other, of what must not come
+
+bool is_in(const std::vector<nn::Phrase>& phrases, const nn::Phrase& phrase) {
+  return std::find(phrases.begin(), phrases.end(), phrase) != phrases.end();
+}
+
+}  // namespace
+
 Steering::Steering(const SteeringOptions& options, const Model& model) : options_(options), model_(model) {
   if (!options.prefix.empty()) all_.prefix = tokens_of("--prefix", options.prefix);
-  for (const std::string& phrase : options.require) all_.required.push_back(tokens_of("--require", phrase));
+  for (const std::string& phrase : options.require) {
+    all_.required.push_back(tokens_of("--require", phrase));
+    required_.push_back(told("--require", phrase).words);
+  }
   for (const std::string& phrase : options.forbid) {
     // As it stands in a sentence and as it would begin one. What the model does not have it cannot say.
     for (const std::string& spelt : {phrase, utf8::capitalize(phrase)}) {
@@ -68,6 +81,21 @@ nn::Phrase Steering::forbidden_pieces(const Translation& t, size_t told) const {
   return {};
 }
 
+std::vector<nn::Phrase> Steering::longer_words(const Translation& t) const {
+  std::vector<nn::Phrase> out;
+  const std::vector<std::string> words = model_.writes.words_of(t.tokens).words;
+  const nn::Phrase said = model_.target.encode(t.tokens);
+  for (size_t i = 0; i < required_.size(); ++i) {
+    const std::vector<std::string>& wanted = required_[i];
+    if (std::search(words.begin(), words.end(), wanted.begin(), wanted.end()) != words.end()) continue;
+    const nn::Phrase& phrase = all_.required[i];
+    const auto at = std::search(said.begin(), said.end(), phrase.begin(), phrase.end());
+    const auto length = static_cast<std::ptrdiff_t>(phrase.size());
+    if (said.end() - at > length) out.emplace_back(at, at + length + 1);
+  }
+  return out;
+}
+
 std::vector<std::vector<Translation>> Steering::translate(const nn::Generator& generator,
                                                           const std::vector<Segmented>& sources,
                                                           nn::SearchOptions options, const Work& work) const {
@@ -82,32 +110,49 @@ std::vector<std::vector<Translation>> Steering::translate(const nn::Generator& g
   }
   std::vector<std::vector<Translation>> out =
       translator::translate(model_, generator, sources, options, work);
-  for (size_t i = 0; i < out.size() && !forbidden_.empty(); ++i) {
-    const nn::SentenceSearch& sentence = options.sentences.at(i);
-    keep_allowed(generator, sources[i], options, sentence, sentence.prefix.size(), work, out[i]);
+  for (size_t i = 0; i < out.size() && !(forbidden_.empty() && required_.empty()); ++i) {
+    nn::SentenceSearch& sentence = options.sentences.at(i);
+    keep_whole(generator, sources[i], options, sentence, work, out[i]);
+    if (!forbidden_.empty())
+      keep_allowed(generator, sources[i], options, sentence, sentence.prefix.size(), work, out[i]);
   }
   return out;
+}
+
+void Steering::keep_whole(const nn::Generator& generator, const Segmented& source,
+                          const nn::SearchOptions& options, nn::SentenceSearch& sentence, const Work& work,
+                          std::vector<Translation>& found) const {
+  for (int round = 0; round < kMostSpellings; ++round) {
+    const size_t known = sentence.forbidden.size();
+    for (const Translation& t : found)
+      for (nn::Phrase& p : longer_words(t))
+        if (!is_in(sentence.forbidden, p)) sentence.forbidden.push_back(std::move(p));
+    if (sentence.forbidden.size() == known) break;
+    nn::SearchOptions own = options;
+    own.sentences = {sentence};
+    found = translator::translate(model_, generator, {source}, own, work)[0];
+  }
+  for (Translation& t : found) t.complete = t.complete && longer_words(t).empty();
 }
 
 void Steering::keep_allowed(const nn::Generator& generator, const Segmented& source,
                             const nn::SearchOptions& options, const nn::SentenceSearch& sentence, size_t told,
                             const Work& work, std::vector<Translation>& found) const {
-  constexpr int kMostSpellings = 50;
   nn::SearchOptions own = options;
   own.sentences = {sentence};
   std::vector<nn::Phrase>& forbidden = own.sentences[0].forbidden;
   for (int spelling = 0; spelling < kMostSpellings; ++spelling) {
-    const size_t known = forbidden.size();
+    const std::vector<nn::Phrase> known = forbidden;
     bool is_forced = false;  // what is forbidden already comes only where the prefix has a part of it
     for (const Translation& t : found) {
       nn::Phrase p = forbidden_pieces(t, told);
-      auto is_known = [&] { return std::find(forbidden.begin(), forbidden.end(), p) != forbidden.end(); };
-      if (is_known()) p = {nn::kUnk};  // a copied source word, which the model knows as well
-      is_forced = is_forced || is_known();
-      if (!p.empty()) forbidden.push_back(std::move(p));
+      if (p.empty()) continue;
+      if (is_in(known, p)) p = {nn::kUnk};  // a copied source word, which the model knows as well
+      is_forced = is_forced || is_in(known, p);
+      if (!is_in(forbidden, p)) forbidden.push_back(std::move(p));
     }
-    if (forbidden.size() == known) return;
     if (is_forced) break;
+    if (forbidden.size() == known.size()) return;
     found = translator::translate(model_, generator, {source}, own, work)[0];
   }
   std::erase_if(found, [&](const Translation& t) { return !forbidden_pieces(t, told).empty(); });

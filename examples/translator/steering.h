@@ -31,7 +31,8 @@ class Steering {
   gradus::nn::SentenceSearch of(int64_t line, const std::string& prefix = "") const;
 
   /// Translates as options.sentences, one for each source, say. A forbidden word is not in the results, be it
-  /// spelt in other pieces than usual: what has one is translated anew without those pieces.
+  /// spelt in other pieces than usual: what has one is translated anew without those pieces. So is what has a
+  /// required word only as the beginning of a longer one.
   std::vector<std::vector<Translation>> translate(const gradus::nn::Generator& generator,
                                                   const std::vector<Segmented>& sources,
                                                   gradus::nn::SearchOptions options, const Work& work) const;
@@ -47,13 +48,20 @@ class Steering {
                     size_t told, const Work& work, std::vector<Translation>& found) const;
   /// The words of `text`, which `what` names. @throws InputError where there are none, or too many, or no text.
   Segmented told(const std::string& what, const std::string& text) const;
+  /// Translates anew what has a required phrase only as the beginning of a longer word, for which `sentence`
+  /// forbids those words; what has it still is not complete.
+  void keep_whole(const gradus::nn::Generator& generator, const Segmented& source,
+                  const gradus::nn::SearchOptions& options, gradus::nn::SentenceSearch& sentence,
+                  const Work& work, std::vector<Translation>& found) const;
+  /// The pieces of required phrases that are only that, each with the next piece.
+  std::vector<gradus::nn::Phrase> longer_words(const Translation& t) const;
   /// The pieces of the first forbidden phrase among the words behind the first `told` tokens; empty: none.
   gradus::nn::Phrase forbidden_pieces(const Translation& t, size_t told) const;
 
   const SteeringOptions& options_;
   const Model& model_;
   gradus::nn::SentenceSearch all_;                   // what every sentence is told
-  std::vector<std::vector<std::string>> forbidden_;  // phrases, as words
+  std::vector<std::vector<std::string>> forbidden_, required_;  // phrases, as words
 };
 
 }  // namespace translator

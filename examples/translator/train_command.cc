@@ -19,6 +19,7 @@
 #include <common/error.h>
 #include <common/progress.h>
 #include <common/tell.h>
+#include <common/utf8.h>
 #include <translator/trainer.h>
 
 namespace translator {
@@ -103,6 +104,8 @@ std::string vocabulary_complaint(const TrainCommand& o, const Data& data, const 
 
 // The sentence that --probe names, read as the data are.
 SentencePair probe_of(const TrainCommand& o, const Model& model) {
+  if (const std::string fault = utf8::describe_invalid_byte(o.probe); !fault.empty())
+    throw UsageError("--probe: " + fault);
   SentencePair p;
   p.source_text = o.probe;
   p.source = model.reads.split(o.probe).words;
@@ -127,6 +130,7 @@ void must_be_readable(const Model& model, const Data& data) {
 
 void must_be_there_or_not(const TrainCommand& o) {
   const std::string& out = o.train.out;
+  if (!o.resume && !o.from.empty()) must_not_replace(out, {o.from});
   auto has = [&](const char* file) {
     std::error_code ignored;
     return std::filesystem::exists(in(out, file), ignored);

@@ -186,6 +186,10 @@ class Translator {
     if (!line.fault.empty()) line.source = {};
   }
 
+  std::string place_of(const Waiting& line) const {
+    return o_.sentence ? "the sentence" : InputError::locate("standard input", line.number + 1);
+  }
+
   // Words that the model reads as <unk>, each once.
   std::vector<std::string> unknown(const Segmented& source) const {
     std::vector<std::string> out;
@@ -259,10 +263,12 @@ class Translator {
   }
 
   void tell_incomplete(const Waiting& line, const std::vector<Translation>& found) const {
+    if (found.empty() && !line.source.pieces.empty() && !o_.steering.forbid.empty())
+      tell("translator: {}: no translation was found without what --forbid names\n", place_of(line));
     for (int64_t i = 0; i < answers_to(line, found); ++i)
       if (!found[static_cast<size_t>(i)].complete)
         tell("translator: {}: no translation of so many words has all that --require asks for\n",
-             o_.sentence ? "the sentence" : InputError::locate("standard input", line.number + 1));
+             place_of(line));
   }
 
   // The sentences of a line stand as they stood, with a space where the source's script has none between them.
@@ -336,7 +342,7 @@ class Translator {
 
   void complain(const Waiting& line, const std::string& fault) {
     const bool part = !(line.begins_line && line.ends_line);  // of a paragraph
-    tell("translator: {}: {}; {}\n", InputError::locate("standard input", line.number + 1), fault,
+    tell("translator: {}: {}; {}\n", place_of(line), fault,
          part       ? "it is left out of its paragraph"
          : o_.moses ? "it is left out"
                     : "an empty line stands for it");
@@ -350,7 +356,7 @@ class Translator {
     of_each(waiting_.size(), [&](size_t i) { read(waiting_[i]); });
     for (const Waiting& line : waiting_) {
       if (!line.fault.empty()) complain(line, line.fault);
-      tell_unknown(InputError::locate("standard input", line.number + 1) + ": ", line.source);
+      tell_unknown(place_of(line) + ": ", line.source);
     }
     std::vector<std::vector<Translation>> found;
     try {

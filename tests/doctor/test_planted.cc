@@ -155,6 +155,21 @@ TEST_CASE("a shifted block is named by its range, wherever its targets went") {
   }
 }
 
+TEST_CASE("a line that is lost displaces all behind it: one block, though it be most of the file") {
+  for (const size_t lost : {kPairs / 4, kPairs / 3, kPairs / 2, 3 * kPairs / 4}) {
+    std::vector<SentencePair> pairs = sound();
+    for (size_t i = lost; i + 1 < pairs.size(); ++i)
+      set(pairs[i], pairs[i].source_text, sound()[i + 1].target_text);
+    pairs.pop_back();
+    const Examination e = examined(pairs);
+    CAPTURE(lost);
+    REQUIRE(e.blocks.size() == 1);
+    CHECK(e.blocks[0].shift == -1);
+    CHECK(std::abs(static_cast<int64_t>(e.blocks[0].first) - static_cast<int64_t>(lost)) <= 3);
+    CHECK(e.blocks[0].last + 3 >= pairs.size() - 1);
+  }
+}
+
 TEST_CASE("a file that is displaced altogether, and one that is shuffled") {
   std::vector<SentencePair> pairs = sound();
   for (size_t i = 0; i + 1 < pairs.size(); ++i)

@@ -81,6 +81,7 @@ int run(Options o) {
   for (const Experiment& e : experiments()) {
     const bool asked = std::find(o.names.begin(), o.names.end(), e.name) != o.names.end();
     if (!asked && o.names != std::vector<std::string>{"all"}) continue;
+    if (o.draw && !asked && !std::filesystem::exists(logs_of(o, e))) continue;
     if (!o.draw) translator::make_directory(o.out);
     LogFile file(logs_of(o, e));
     if (!o.draw && !run_missing(e.name, runs_of(o, e, file), file)) {

@@ -27,7 +27,9 @@ struct Characters {
   }
 };
 
-bool has_words(const Folded& folded) { return !folded.text.empty(); }
+bool has_words(const Folded& folded) {
+  return std::any_of(folded.text.begin(), folded.text.end(), [](char32_t c) { return c > U' ' && c != U'?'; });
+}
 
 // All that a pair tells by itself.
 void look_at(const SentencePair& p, size_t i, FoldedPairs& folded, Findings& out) {

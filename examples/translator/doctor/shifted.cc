@@ -12,6 +12,8 @@ constexpr double kOver = 20;                // nats lost since the best end: the
 constexpr double kClear = 5;                // nats that a target must win where it belongs
 constexpr int64_t kNear = 30, kFar = 2000;  // lines
 constexpr size_t kFewLines = 16, kManyLines = 60;
+constexpr int64_t kNearest = 5;  // lines
+constexpr size_t kPart = 200;    // pairs
 
 struct Stretch {
   size_t first, last;
@@ -64,23 +66,30 @@ double mean_gain(const Pairing& pairing, const Stretch& stretch, int64_t shift, 
   return sum / n;
 }
 
-// 0: none.
-int64_t shift_of(const Pairing& pairing, const Stretch& stretch) {
+// The shift that wins most, by way of so many lines of the stretch. 0: none wins.
+int64_t best_shift(const Pairing& pairing, const Stretch& stretch, int64_t nearest, int64_t farthest,
+                   size_t lines) {
   int64_t best = 0;
   double most = 0;
-  auto look = [&](int64_t shift, size_t lines) {
-    const double mean = mean_gain(pairing, stretch, shift, lines);
-    if (mean <= most) return;
-    most = mean;
-    best = shift;
-  };
-  for (int64_t shift = 1; shift <= kNear; ++shift)
-    for (int64_t way : {shift, -shift}) look(way, kManyLines);
-  if (most > 0) return best;
-  const auto far = std::min<int64_t>(kFar, static_cast<int64_t>(pairing.size()) - 1);
-  for (int64_t shift = kNear + 1; shift <= far; ++shift)
-    for (int64_t way : {shift, -shift}) look(way, kFewLines);
-  return most > 0 && mean_gain(pairing, stretch, best, kManyLines) > 0 ? best : 0;
+  for (int64_t shift = nearest; shift <= farthest; ++shift)
+    for (int64_t way : {shift, -shift})
+      if (const double mean = mean_gain(pairing, stretch, way, lines); mean > most) {
+        most = mean;
+        best = way;
+      }
+  return best;
+}
+
+// The same of a few lines, if more of them bear it out.
+int64_t best_shift(const Pairing& pairing, const Stretch& stretch, int64_t nearest, int64_t farthest) {
+  const int64_t best = best_shift(pairing, stretch, nearest, farthest, kFewLines);
+  return best != 0 && mean_gain(pairing, stretch, best, kManyLines) > 0 ? best : 0;
+}
+
+int64_t shift_of(const Pairing& pairing, const Stretch& stretch) {
+  if (const int64_t near = best_shift(pairing, stretch, 1, kNear, kManyLines)) return near;
+  const auto farthest = std::min<int64_t>(kFar, static_cast<int64_t>(pairing.size()) - 1);
+  return best_shift(pairing, stretch, kNear + 1, farthest);
 }
 
 // The range in which the shift wins most: within the stretch, and from there on as far as more is won.
@@ -114,6 +123,23 @@ ShiftedBlock exact(const Pairing& pairing, const Stretch& stretch, int64_t shift
   return {end(best.first, -1), end(best.last, 1), shift};
 }
 
+// One block for what several stretches led to.
+void add(const ShiftedBlock& block, std::vector<ShiftedBlock>& blocks) {
+  for (ShiftedBlock& b : blocks)
+    if (b.shift == block.shift && b.first <= block.last && block.first <= b.last) {
+      b.first = std::min(b.first, block.first);
+      b.last = std::max(b.last, block.last);
+      return;
+    }
+  blocks.push_back(block);
+}
+
+bool is_told(const Stretch& stretch, const std::vector<ShiftedBlock>& blocks) {
+  return std::any_of(blocks.begin(), blocks.end(), [&](const ShiftedBlock& b) {
+    return b.first <= stretch.first && stretch.last <= b.last;
+  });
+}
+
 }  // namespace
 
 std::vector<ShiftedBlock> find_shifted(const Pairing& pairing) {
@@ -124,13 +150,21 @@ std::vector<ShiftedBlock> find_shifted(const Pairing& pairing) {
   for (int searched = 0; !left.empty() && searched < kMostSearched; ++searched) {
     const Stretch stretch = left.back();
     left.pop_back();
+    if (is_told(stretch, out)) continue;
     const int64_t shift = shift_of(pairing, stretch);
     if (shift == 0) continue;
     const ShiftedBlock block = exact(pairing, stretch, shift);
-    out.push_back(block);
+    add(block, out);
     // What the shift does not explain of the stretch may have another.
     if (block.first > stretch.first + kShortest) left.push_back({stretch.first, block.first - 1});
     if (block.last + kShortest < stretch.last) left.push_back({block.last + 1, stretch.last});
+  }
+  // Where half of a file is shifted, its pairs look no worse than the file does: each part tries the nearest.
+  for (size_t first = 0; first + kPart <= pairing.size(); first += kPart) {
+    const Stretch part{first, first + kPart - 1};
+    if (is_told(part, out)) continue;
+    if (const int64_t shift = best_shift(pairing, part, 1, kNearest))
+      add(exact(pairing, part, shift), out);
   }
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return out;

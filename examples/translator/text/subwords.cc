@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -166,6 +167,7 @@ Subwords Subwords::learn(const TokenCounts& words, const SubwordOptions& options
 }
 
 Subwords Subwords::load(const std::string& path) {
+  if (std::error_code no; std::filesystem::is_directory(path, no)) throw InputError(path, 0, "is a directory");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw InputError(path, 0, fmt::format("cannot be opened: {}", std::strerror(errno)));
   std::string bytes{std::istreambuf_iterator<char>(in), {}};

@@ -240,7 +240,7 @@ void ChangedCharacters::add(std::string_view line, const TokenizerOptions& optio
   if (composed != line) ++composed_;
   for (char32_t c : utf8::decode_lossy(composed)) {
     const char32_t read = read_as(c, options);
-    if (read != c && !utf8::is_space(c)) ++counts_[{c, read}];
+    if ((read != c || c == 0) && !utf8::is_space(c)) ++counts_[{c, read}];
   }
 }
 

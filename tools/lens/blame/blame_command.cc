@@ -114,7 +114,8 @@ int blame(const BlameOptions& o) {
   for (const translator::SentencePair& p : given.pairs) try {
       sentences.push_back(read_sentence(model, p.source_text, p.target_text));
     } catch (const translator::InputError& e) {
-      translator::tell("lens: line {} is left out: {}\n", p.line, e.what());
+      translator::tell("lens: {}: left out: {}\n", translator::InputError::locate(o.given.pairs, p.line),
+                       e.what());
       all = false;
     }
   if (sentences.empty()) throw translator::InputError(o.given.pairs, 0, "has no pair that can be looked at");
