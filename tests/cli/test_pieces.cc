@@ -143,6 +143,41 @@ TEST_CASE("pieces: maps, links and JSON are of words; --pieces shows pieces") {
   CHECK(links.at(0) == "Paul mange des pommes.\t" + j.at("alignment").get<std::string>());
 }
 
+TEST_CASE("pieces: a mark that is forbidden does not come, however many hypotheses would have it") {
+  if (without_pieces()) return;
+  for (const Arguments& more : std::vector<Arguments>{{"-k", "1"},
+                                                      {"-k", "3"},
+                                                      {"-k", "5"},
+                                                      {"-k", "5", "--n-best", "5"},
+                                                      {"--alternatives", "--n-best", "3"}}) {
+    Arguments a = {"translate", in_pieces(), "Paul eats apples.", "--forbid", "."};
+    a.insert(a.end(), more.begin(), more.end());
+    const Result r = run(a);
+    INFO(more.back() << ": " << r.out);
+    CHECK(r.code == 0);
+    CHECK(r.err.empty());
+    CHECK(r.out.size() > 3);
+    CHECK(r.out.find('.') == std::string::npos);
+  }
+}
+
+TEST_CASE("pieces: a required word is not the beginning of a longer one") {
+  if (without_pieces()) return;
+  int whole = 0;
+  for (const char* word : {"Pau", "chan", "pom", "be", "mang"}) {
+    const Result r = run({"translate", in_pieces(), "Paul eats apples.", "--require", word, "-k", "6"});
+    INFO(word << ": " << r.out << r.err);
+    CHECK(r.code == 0);
+    const std::string text = " " + r.out.substr(0, r.out.size() - 1) + " ";
+    bool found = false;
+    for (const char* after : {" ", ".", "!", ",", "\u202F", "'", "\u2019"})
+      found = found || text.find(" " + std::string(word) + after) != std::string::npos;
+    CHECK((found || r.says("no translation of so many words has all that --require asks for")));
+    whole += found;
+  }
+  CHECK(whole >= 3);
+}
+
 TEST_CASE("pieces: evaluate compares with the file as it is") {
   if (without_pieces()) return;
   auto j = json_text::parse(run({"evaluate", in_pieces(), "own.tsv", "--json"}).out);

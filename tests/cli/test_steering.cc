@@ -1,6 +1,7 @@
 // `translator translate` told what to say and what not, drawing, and with several models; `translator average`.
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include <common/json_text.h>
@@ -212,6 +213,26 @@ TEST_CASE("several models translate as one") {
   fails(one + "=0," + two, "behind = must stand from 0.001 to 1000, the weight of the model");
   REQUIRE(run(small_run("others", {"--max-vocabulary", "20", "--epochs", "1"})).code == 0);
   fails(one + ",others", "others: cannot go with the models before it: ");
+}
+
+TEST_CASE("a model is not written over what it is made of") {
+  std::filesystem::remove_all(scratch_path() / "nest");
+  std::filesystem::copy(scratch_path() / trained_model(), scratch_path() / "nest");
+  std::filesystem::copy(scratch_path() / trained_model(), scratch_path() / "nest" / "kept");
+  const std::string says = "nest: has nest/kept, which is read, and would be replaced: name another place\n";
+  const auto refused = [&](const Arguments& a, const std::string& text) {
+    const Result r = run(a);
+    CHECK(r.code == 1);
+    CHECK(r.says(text));
+    CHECK(exists("nest/kept/model.safetensors"));
+    CHECK(exists("nest/train.log"));
+  };
+  refused({"average", "nest/kept", "nest/kept", "--out", "nest", "--force"}, says);
+  refused({"average", "nest/./kept", "--out", "nest/", "--force"}, "which is read");
+  refused({"quantize", "nest/kept", "nest", "--force"}, says);
+  refused({"quantize", "nest", "nest", "--force"}, "nest: has nest, which is read");
+  refused({"train", "--from", "nest/kept", "--data", short_pairs(), "--out", "nest", "--force"}, says);
+  CHECK(run({"quantize", "nest", "nest/small"}).code == 0);  // beside the others
 }
 
 TEST_CASE("average: of one model it, of several their mean, and nothing is lost") {

@@ -87,6 +87,7 @@ TEST_CASE("each kind of damage is found for what it is") {
       {Kind::language, "the target is in another script",
        [](SentencePair& p) { set(p, p.source_text, "Это другое предложение"); }},
       {Kind::odd, "the target has no word", [](SentencePair& p) { set(p, p.source_text, "..."); }},
+      {Kind::odd, "the target has no word", [](SentencePair& p) { set(p, p.source_text, "? ?!"); }},
       {Kind::odd, "the source has a control character, U+001B",
        [](SentencePair& p) { set(p, p.source_text + "\x1B", p.target_text); }},
       {Kind::markup, "<b> in the target only",
@@ -168,6 +169,16 @@ TEST_CASE("a line that is lost displaces all behind it: one block, though it be 
     CHECK(std::abs(static_cast<int64_t>(e.blocks[0].first) - static_cast<int64_t>(lost)) <= 3);
     CHECK(e.blocks[0].last + 3 >= pairs.size() - 1);
   }
+}
+
+TEST_CASE("one line of a million characters does not decide what a language is") {
+  std::vector<SentencePair> pairs = sound();
+  pairs.resize(400);
+  const size_t before = found(examined(pairs), Kind::language).size();
+  std::string text;
+  for (int i = 0; i < 500'000; ++i) text += "a ";
+  set(pairs[100], text, "b b");
+  CHECK(found(examined(pairs), Kind::language).size() <= before + 1);
 }
 
 TEST_CASE("a file that is displaced altogether, and one that is shuffled") {
