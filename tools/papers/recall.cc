@@ -71,7 +71,7 @@ Page recall_page(const std::vector<Log>& logs) {
   page.reasons = {
       "After 16 words the RNN is level with the gated units: all recall everything, so this lag is too "
       "short to tell them apart.",
-      "After 64 words the LSTM guesses, as both RNNs do, though its gradient reaches furthest at the start "
+      "After 64 words the LSTM guesses, as most RNNs do, though its gradient reaches furthest at the start "
       "(the table's last column: 10^-6.0; the GRU's 10^-11.9). How far a gradient reaches before training "
       "is not how far it goes on reaching: in the LSTM training has made it smaller, 10^-10.5, in the GRU "
       "as large at the first word as at the end, 10^0, as a gate that stays open does. As long as the first "
@@ -105,7 +105,7 @@ Page recall_page(const std::vector<Log>& logs) {
                 .guide_name = "chance"};
   Panel gradient{.title = "Gradient at the first word before training, log10",
                  .x_name = "words in between",
-                 .low = -22,
+                 .low = -26,
                  .high = 0};
   for (int lag : lags) {
     for (Table* table : {&recalled, &reach}) table->head.push_back(std::to_string(lag));
