@@ -247,7 +247,7 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
            "File to write the translations to, a line for each line of the pairs; empty where one was left out")
       .output_file();
   c.option("--references", o.references,
-           "The same of what they are compared with: the targets as they stand in the pairs")
+           "The same of what they are compared with: the targets as they stand, but for spaces at an end")
       .output_file();
   c.flag("--json", o.json, "One JSON object instead of the tables");
   add_common_options(c, o.common);
