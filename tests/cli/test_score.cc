@@ -250,4 +250,12 @@ TEST_CASE("diff: files that do not fit the pairs are refused, and what was left 
   CHECK(
       run({"diff", "said", "absent", "holes.tsv"}).says("translator: absent: cannot be read: No such file"));
   CHECK(run({"diff", "said", "said"}).code == 2);
+  for (const Arguments& how :
+       std::vector<Arguments>{{"-k", "7"}, {"--length-penalty", "average"}, {"--exact-stop"}}) {
+    Arguments a = {"diff", "said", "said", "holes.tsv"};
+    a.insert(a.end(), how.begin(), how.end());
+    const Result refused = run(a);
+    CHECK(refused.code == 2);
+    CHECK(refused.says("diff: both are files of translations: how to search is asked of models"));
+  }
 }

@@ -105,6 +105,21 @@ TEST_CASE("experiments: what takes longer than ten minutes is run where asked fo
   CHECK(page.find("| T = 5000 |") != std::string::npos);
 }
 
+TEST_CASE("experiments: a log that was written by nobody is named") {
+  fs::create_directory(cli::in_scratch("strange"));
+  cli::write_file("strange/reader.jsonl",
+                  R"({"event":"run","setting":{"head":"uniform"},"seed":1,"commands":["translator"]})"
+                  "\n"
+                  R"({"event":"end","seconds":1})"
+                  "\n");
+  const cli::Result r = experiments({"reader", "--draw", "--out", "strange"});
+  CHECK(r.code == 1);
+  CHECK(r.says("experiments: strange/reader.jsonl: has what no run of reader writes: "));
+  CHECK(experiments({"all", "--draw", "--out", "strange"}).code == 1);
+  fs::remove(cli::in_scratch("strange/reader.jsonl"));
+  CHECK(experiments({"all", "--draw", "--out", "strange"}).code == 0);  // of the logs that are there
+}
+
 TEST_CASE("experiments: without a name, what there is; what makes no sense ends with status 2") {
   const cli::Result list = experiments({});
   CHECK(list.code == 0);

@@ -1,6 +1,7 @@
 // Runs what papers claim, and writes a page on what came out. tools/experiments builds and starts it.
 
 #include <common/command_line.h>
+#include <common/error.h>
 #include <common/progress.h>
 #include <common/tell.h>
 #include <fmt/core.h>
@@ -53,8 +54,17 @@ void list(const Options& o) {
   fmt::print("\ntools/experiments NAME runs one and writes its page into {}; all runs all.\n", o.out);
 }
 
+Page page_of(const Experiment& e, const LogFile& file) {
+  try {
+    return e.page(file.logs());
+  } catch (const json::exception& wrong) {
+    throw translator::InputError(file.path(), 0,
+                                 fmt::format("has what no run of {} writes: {}", e.name, wrong.what()));
+  }
+}
+
 void draw(const Options& o, const Experiment& e, const LogFile& file) {
-  const Page page = e.page(file.logs());
+  const Page page = page_of(e, file);
   translator::write_file(translator::in(o.out, e.name + ".svg"), page.svg);
   const std::string path = translator::in(o.out, e.name + ".md");
   translator::write_file(path, markdown(e, page, file.logs()));
@@ -67,7 +77,7 @@ void draw_index(const Options& o) {
   std::vector<std::string> rows;
   for (const Experiment& e : experiments())
     if (std::filesystem::exists(logs_of(o, e)))
-      rows.push_back(index_row(e, e.page(LogFile(logs_of(o, e)).logs())));
+      rows.push_back(index_row(e, page_of(e, LogFile(logs_of(o, e)))));
   translator::write_file(translator::in(o.out, "README.md"), index_of(rows));
 }
 
