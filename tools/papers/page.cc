@@ -121,8 +121,9 @@ std::string index_row(const Experiment& experiment, const Page& page) {
 std::string index_of(const std::vector<std::string>& rows) {
   std::string out =
       "# Experiments\n\nWhat papers on attention claim, run at home: `tools/experiments NAME` trains, "
-      "measures and makes the page, each within ten minutes of two cores, but for what `--long` adds. Its raw "
-      "logs stand beside it; tables, pictures, findings are made of them.\n\n| | | orders that hold |\n| --- | --- | --- |\n";
+      "measures and makes the page, each within ten minutes of two cores, but for what `--long` adds. Its "
+      "raw logs stand beside it; tables, pictures, findings are made of them.\n\n"
+      "| | | orders that hold |\n| --- | --- | --- |\n";
   for (const std::string& row : rows) out += row;
   return out;
 }
