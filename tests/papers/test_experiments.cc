@@ -92,7 +92,7 @@ TEST_CASE("experiments: what takes longer than ten minutes is run where asked fo
     ++runs;
     of_long += run.longer;
   }
-  CHECK(of_long == 1);
+  CHECK(of_long == 2);
   fs::create_directory(cli::in_scratch("longer"));
   cli::write_file("longer/feedforward.jsonl", logs);
   const cli::Result r = experiments({"feedforward", "--seeds", "1", "--out", "longer"});

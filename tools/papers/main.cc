@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   app.flag("--quick", o.quick,
            "Seconds instead of minutes: small runs that show the orders, not the numbers");
   app.flag("--long", o.longer,
-           "Also what takes longer than ten minutes: feedforward over sequences of 5000 steps");
+           "Also what takes longer than ten minutes: the longest of feedforward");
   app.option("--seeds", o.seeds, "Runs of each setting").range(1, 100).show_default();
   app.option("--out", o.out,
              "Where pages, pictures and logs go (default: docs/experiments; of --quick experiments-quick)")
