@@ -107,8 +107,8 @@ Page feedforward_page(const std::vector<Log>& logs) {
       "is one. It was chosen when these seeds had been run at 0.003 as well: there the paper's epochs lie "
       "within the seeds in 10 of 17 cells. Lengths that vary have 0.001.",
       "Training stops after 20 epochs, of T = 500 after 12 and of T = 1000 and 5000 after 4; the paper trains "
-      "up to 100. A cell that was stopped agrees with the paper where the paper's epochs are more. Its order is "
-      "of the per cent right: by epochs both are at their end.",
+      "up to 100. A cell that was stopped agrees with the paper where the paper's epochs are more. Its order "
+      "is of the per cent right: by epochs both are at their end.",
       "No order is asked for of products at T = 100, where the paper has two epochs either way. It was, until "
       "runs had none there.",
       "Varying lengths: 50 to 250 for 2 epochs, not 50 to 10000 for 100. A batch has one length, so that "
