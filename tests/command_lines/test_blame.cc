@@ -41,7 +41,7 @@ TEST_CASE("blame: a table, the same as JSON, and what is left out is said") {
   Result some = blame({"some.tsv"});
   CHECK(some.code == 1);
   CHECK(count(some.out, "trained, 5 sentences: ") == 1);
-  CHECK(some.says("line 6 is left out: the source sentence: has 61 "));
+  CHECK(some.says("lens: some.tsv:6: left out: the source sentence: has 61 "));
   CHECK(some.says("some.tsv:7"));
   write_file("none.tsv", longer + "\tb\n");
   Result none = blame({"none.tsv"});
