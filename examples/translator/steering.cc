@@ -177,6 +177,7 @@ void Steering::add_alternatives(const nn::Generator& generator, const Segmented&
   const std::vector<Segmented> sources(next.size(), source);
   auto found = translator::translate(model_, generator, sources, each, work);
   for (size_t i = 0; i < found.size(); ++i) {
+    keep_whole(generator, source, options, each.sentences[i], work, found[i]);
     if (!forbidden_.empty())
       keep_allowed(generator, source, options, each.sentences[i], static_cast<size_t>(begun), work, found[i]);
     if (!found[i].empty()) out.push_back(std::move(found[i][0]));

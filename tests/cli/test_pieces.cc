@@ -176,6 +176,12 @@ TEST_CASE("pieces: a required word is not the beginning of a longer one") {
     whole += found;
   }
   CHECK(whole >= 3);
+  const Result others = run({"translate", in_pieces(), "Paul eats apples.", "--require", "mang", "-k", "6",
+                             "--alternatives", "--n-best", "2"});
+  CHECK(others.code == 0);
+  for (const std::string& line : lines_of(others.out))
+    CHECK((line.find("mange") == std::string::npos || line.find("mang ") != std::string::npos ||
+           others.says("no translation of so many words has all that --require asks for")));
 }
 
 TEST_CASE("pieces: evaluate compares with the file as it is") {
