@@ -86,8 +86,9 @@ void must_not_overwrite(const std::string& option, const std::string& out,
 }
 
 void must_not_replace(const std::string& out, const std::vector<std::string>& read) {
+  std::error_code ignored;
   for (const std::string& in : read)
-    for (std::filesystem::path at = std::filesystem::path(in).lexically_normal(); !at.empty();
+    for (std::filesystem::path at = std::filesystem::absolute(in, ignored).lexically_normal(); !at.empty();
          at = at.parent_path()) {
       if (is_same_place(at.string(), out))
         throw InputError(out, 0, "has " + in + ", which is read, and would be replaced: name another place");

@@ -187,6 +187,7 @@ GRADUS_OP_CASES(
     {"linear", {{2, 3, 4}, {5, 4}, {5}}, calls(linear), calls(reference::linear)},
     {"linear: no bias, input as weight", {{3, 3}, {3, 3}}, calls(linear, Var()),
      calls(reference::linear, Var())},
-    {"linear: one vector", {{4}, {2, 4}, {2}}, calls(linear), calls(reference::linear)});
+    {"linear: one vector", {{4}, {2, 4}, {2}}, calls(linear), calls(reference::linear)},
+    {"linear: more rows than a block", {{67, 1}, {2, 1}, {2}}, calls(linear), calls(reference::linear)});
 
 }  // namespace gradus
