@@ -54,6 +54,7 @@ struct TrainCommand {
   bool extend_vocabulary = false;
   std::string config;                     ///< file with options, see take_config
   bool print_config = false;              ///< and do nothing else
+  std::vector<std::string> together = {};  ///< models to be trained at once, each a --model; empty: one
   std::set<std::string> given = {};       ///< options on the command line, "--cell"
   std::set<std::string> configured = {};  ///< options that a file says and the command line does not
 

@@ -8,6 +8,7 @@
 #include <common/error.h>
 #include <fmt/core.h>
 #include <translator/evaluation.h>
+#include <translator/files.h>
 
 namespace translator {
 namespace {
@@ -36,13 +37,18 @@ Listed listed(const std::string& item) {
 }
 
 std::vector<Listed> list_of(const std::string& text) {
-  if (is_directory(text)) return {{text}};
   std::vector<Listed> out;
+  auto add = [&out](const Listed& item) {
+    const auto members = members_in(item.directory);
+    if (members.empty()) out.push_back(item);
+    for (const std::string& member : members) out.push_back({member, item.weight});
+  };
+  if (is_directory(text)) return add({text}), out;
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find(',', at), text.size());
     if (end == at && !text.empty())
       throw InputError(text, 0, "has no model directory between two commas, or at an end");
-    out.push_back(listed(text.substr(at, end - at)));
+    add(listed(text.substr(at, end - at)));
     at = end + 1;
   }
   return out;
@@ -65,6 +71,17 @@ std::string difference(const char* side, const Segmenter& a, const Segmenter& b)
 }
 
 }  // namespace
+
+std::vector<std::string> members_in(const std::string& directory) {
+  std::error_code ignored;
+  std::vector<std::string> out;
+  if (std::filesystem::exists(in(directory, "config.json"), ignored)) return out;
+  for (;;) {
+    std::string next = in(directory, fmt::format("{}", out.size() + 1));
+    if (!is_directory(next)) return out;
+    out.push_back(std::move(next));
+  }
+}
 
 std::string difference_in_text(const Model& a, const Model& b) {
   const ModelConfig &x = a.config, &y = b.config;

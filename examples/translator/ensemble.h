@@ -21,7 +21,7 @@ inline gradus::nn::EnsembleSpace space_named(const std::string& name) {
 class Ensemble {
  public:
   /// Model directories with commas between, each with its weight behind a = (1 if nothing is said): "a=2,b". A
-  /// text that is itself a directory is that directory.
+  /// text that is itself a directory is that directory. One that has members_in stands for these.
   /// With int8 their weights are rounded to 8 bits.
   /// @throws InputError for a list that is none, as Model::load, and naming the first difference between how
   /// two of them read and write text.
@@ -49,6 +49,10 @@ class Ensemble {
   std::vector<double> weights_;
   gradus::nn::EnsembleSpace space_;
 };
+
+/// The directories 1, 2 and on in one that holds no model itself, as train --together makes them; none of
+/// others.
+std::vector<std::string> members_in(const std::string& directory);
 
 /// What two models read or write otherwise, so that they cannot work together; "": nothing.
 std::string difference_in_text(const Model& a, const Model& b);

@@ -124,7 +124,15 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   Command c = app.add_command("train", "Train a model; without arguments on the embedded corpus");
   add_data_options(c, o);
 
-  add(c, common_fields(o.model), {"--model"});
+  auto kind_of_model = add(c, common_fields(o.model), {"--model"}).at("--model");
+  c.option("--together", o.together,
+           "Several models at once, each with its part of --threads and a seed of its own, that will "
+           "translate as one: gru,transformer, or gru,gru. --out then holds a directory of each")
+      .delimiter(',')
+      .one_of({"gru", "transformer"})
+      .take_all()
+      .type_name("MODELS")
+      .excludes(kind_of_model);
   for (const char* kind : {"gru", "transformer"}) add(c, network_fields(o.model, kind));
   c.footer(list_attentions());
   auto start = add(c, o.start_fields());

@@ -190,8 +190,13 @@ std::string to_json(const ModelConfig& config) {
 ModelConfig read_config(const std::string& path) {
   std::ifstream file(path);
   std::error_code ignored;
-  if (!file || std::filesystem::is_directory(path, ignored))
-    throw InputError(path, 0, "cannot be read: is this a model directory?");
+  if (!file || std::filesystem::is_directory(path, ignored)) {
+    const auto first = std::filesystem::path(path).parent_path() / "1";
+    const bool several = std::filesystem::exists(first / "config.json", ignored);  // of train --together
+    throw InputError(path, 0,
+                     several ? "is of one model, and here are several: name one of them, " + first.string()
+                             : "cannot be read: is this a model directory?");
+  }
   return read_config(file, path);
 }
 

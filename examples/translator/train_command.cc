@@ -14,6 +14,8 @@
 #include <translator/doctor/examine.h>
 #include <translator/files.h>
 #include <translator/forecast.h>
+#include <translator/ensemble.h>
+#include <translator/members.h>
 #include <translator/model_config.h>
 #include <translator/shortlist.h>
 #include <common/error.h>
@@ -137,6 +139,8 @@ void must_be_there_or_not(const TrainCommand& o) {
   };
   if (o.resume && !has("last.safetensors"))
     throw InputError(out, 0, "holds no run to go on with: " + in(out, "last.safetensors") + " is missing");
+  if (!o.resume && !members_in(out).empty())
+    throw InputError(out, 0, "holds several models, 1 and on: --out names another place, or one of them");
   if (!o.resume && !o.force && (has("model.safetensors") || has("last.safetensors")))
     throw InputError(
         out, 0,
@@ -242,6 +246,10 @@ Model fresh_model(const TrainCommand& o, const Data& data, const LearntText& tex
 }
 
 int run(TrainCommand& o) {
+  if (auto members = members_of(o); !members.empty()) {
+    for (const TrainCommand& m : members) must_be_there_or_not(m);
+    return train_together(o, members);
+  }
   auto say = [quiet = o.train.quiet](const std::string& line) {
     if (!quiet) tell("{}\n", line);
   };
@@ -312,7 +320,12 @@ int run(TrainCommand& o) {
                   o.train.threads, o.train.threads == 1 ? "" : "s"));
 
   const int64_t first_step = trainer.step();
-  if (!trainer.run(stop_on_signals())) {
+  const bool whole = trainer.run(stop_on_signals());
+  if (Watched* w = o.train.watched) {
+    w->best = trainer.best_loss();
+    return whole ? 0 : 130;
+  }
+  if (!whole) {
     tell(
         "Interrupted at step {}; everything is saved in {}. Go on with: translator train --resume --out {}\n",
         trainer.step(), o.train.out, o.train.out);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +14,13 @@ namespace translator {
 
 /// At a learning rate of 0.001 a step then takes all of a weight.
 constexpr double kMostDecay = 1000;
+
+/// How a run goes, for another process that has this memory, too.
+struct Watched {
+  std::atomic<double> done = 0;    ///< share of the run
+  std::atomic<double> loss = NAN;  ///< of training since the last validation, nats a token
+  std::atomic<double> best = NAN;  ///< validation loss of the best model, nats a token
+};
 
 /// How a model is trained. What an option is for is said once, in the lists below. 0 stands for none, or for a
 /// default.
@@ -53,12 +62,14 @@ struct TrainOptions {
   bool quiet = false;
   std::string title =
       {};  ///< before the progress bar, of one run among many; validations are not printed then
+  Watched* watched = nullptr;  ///< told how the run goes, which shows no bar and no validations itself then
 
   Fields recipe();  ///< what a run cannot change when it goes on
   Fields budget();  ///< what it can change, and its batches, which it compares by itself
 
   /// Sentences that a validation translates: one that a model is chosen by needs more of them.
   int64_t translated() const { return metric == "loss" ? validation_translations : 1000; }
+  bool silent() const { return quiet || watched; }
   int64_t kept() const { return keep > 0 ? keep : average ? 5 : 0; }
 };
 

@@ -263,11 +263,11 @@ bool Trainer::run(const std::atomic<bool>& stop) {
            (options_.epochs > 0 ? fmt::format("/{}", options_.epochs) : "");
   };
   constexpr int64_t kBar = 1000;  // the bar shows the progress of the whole run, by epochs or by time
-  Progress bar(label(), kBar, {.unit = "tokens/s", .quiet = options_.quiet});
+  Progress bar(label(), kBar, {.unit = "tokens/s", .quiet = options_.silent()});
   bar.start_at(static_cast<int64_t>(progress() * kBar));
   int64_t counted = 0;
   // Once, when the speed is known; a run that goes on was told before.
-  bool told = before > 0 || options_.quiet || options_.usual_epochs == 0 || !options_.title.empty();
+  bool told = before > 0 || options_.silent() || options_.usual_epochs == 0 || !options_.title.empty();
   auto tell_time = [&] {
     told = since(start) > kKnown;
     if (!told) return;
@@ -285,9 +285,10 @@ bool Trainer::run(const std::atomic<bool>& stop) {
       counted += train_step();
       seconds_ = before + since(start);
       if (!told) tell_time();
-      bar.update(static_cast<int64_t>(progress() * kBar),
-                 fmt::format("loss {:.3f}", window_nll_ / static_cast<double>(window_tokens_)),
+      const double loss = window_nll_ / static_cast<double>(window_tokens_);
+      bar.update(static_cast<int64_t>(progress() * kBar), fmt::format("loss {:.3f}", loss),
                  static_cast<double>(counted));
+      if (Watched* w = options_.watched) w->done = progress(), w->loss = loss;
       if (options_.validate_every > 0 && validates_after(step_, batch_) && !validate(bar))
         return interrupted(bar);
     }
@@ -364,7 +365,7 @@ bool Trainer::validate(Progress& bar) {
   save_last(options_.out);
   checkpoints_.tidy();
   validations_.push_back(std::move(v));
-  if (!options_.quiet && options_.title.empty()) show(bar, d);
+  if (!options_.silent() && options_.title.empty()) show(bar, d);
   return true;
 }
 

@@ -1,0 +1,117 @@
+// Several models trained at once: the same as each alone, and one directory to translate with.
+
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "../quick_doctest.h"
+#include "program.h"
+
+using namespace cli;
+
+namespace {
+
+// As small_run, of two models; `threads` for both.
+Arguments small_pair(const std::string& out, const Arguments& more = {}, const std::string& threads = "2",
+                     const std::string& kinds = "gru,gru") {
+  Arguments a = small_run(out, more);
+  for (size_t i = 0; i + 1 < a.size(); ++i)
+    if (a[i] == "--threads") a[i + 1] = threads;
+  a.insert(a.end(), {"--together", kinds});
+  return a;
+}
+
+std::string weights(const std::string& directory) { return read_file(directory + "/model.safetensors"); }
+
+size_t validations(const std::string& directory) {
+  return exists(directory + "/train.log") ? count(read_file(directory + "/train.log"), "\"validation\"") : 0;
+}
+
+}  // namespace
+
+TEST_CASE("models trained together are those that each would be alone, and translate as one") {
+  Result r = run(small_pair("together", {"--epochs", "2", "--seed", "7"}));
+  REQUIRE_MESSAGE(r.code == 0, r.err);
+  CHECK(r.says("together/1: validation loss "));
+  CHECK(r.says("together/2: validation loss "));
+  CHECK(r.says("Together they are together: translator translate together\n"));
+  CHECK(count(r.err, "1200 of 1200 lines read") == 1);
+  for (int i : {1, 2}) {
+    const std::string alone = "alone" + std::to_string(i), member = "together/" + std::to_string(i);
+    REQUIRE(run(small_run(alone, {"--epochs", "2", "--seed", std::to_string(6 + i)})).code == 0);
+    CHECK(weights(member) == weights(alone));
+  }
+  CHECK(weights("together/1") != weights("together/2"));
+
+  const Setting lines{.input = "she sings\nhe sleeps\nthey do not like apples\n"};
+  auto translation = [&](const std::string& models) {
+    Result t = run({"translate", models, "-k", "3", "--scores"}, lines);
+    CHECK_MESSAGE(t.code == 0, t.err);
+    return t.out;
+  };
+  CHECK(translation("together") == translation("together/1,together/2"));
+  CHECK(translation("together=0.5,alone1") == translation("together/1=0.5,together/2=0.5,alone1"));
+  CHECK(translation("together") != translation("together/1"));
+  CHECK(run({"score", "together", short_pairs()}).err ==
+        "translator: together/config.json: is of one model, and here are several: name one of them, "
+        "together/1\n");
+}
+
+TEST_CASE("models trained together go on where a signal stopped them, to the same bytes") {
+  const Arguments more = {"--epochs", "4"};
+  REQUIRE(run(small_pair("unbroken", more)).code == 0);
+  Result r;
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    std::filesystem::remove_all(scratch_path() / "broken");
+    Running process(small_pair("broken", more));
+    while (!process.ended() && (validations("broken/1") == 0 || validations("broken/2") == 0))
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    process.send(SIGTERM);  // to the one that was called alone: it tells the others
+    r = process.wait();
+    if (r.code == 130) break;
+  }
+  REQUIRE(r.code == 130);
+  CHECK(r.says("Interrupted; everything is saved in broken. Go on with: translator train --resume --out "
+               "broken\n"));
+  CHECK(validations("broken/1") < 4);
+  REQUIRE(run({"train", "--resume", "--out", "broken"}).code == 0);
+  for (const char* member : {"/1", "/2"})
+    CHECK(weights(std::string("broken") + member) == weights(std::string("unbroken") + member));
+}
+
+TEST_CASE("a model that fails stops the others, and is named") {
+  // A Transformer has no --hidden; the other one would take minutes.
+  Result r = run(small_pair("failing", {"--epochs", "5000"}, "2", "gru,transformer"));
+  CHECK(r.code == 2);
+  CHECK(r.says("translator: --hidden is of a recurrent model: a transformer has nothing for it\n"));
+  CHECK(r.says("translator: model 2 of 2, failing/2, ended with status 2\n"));
+}
+
+TEST_CASE("what cannot be trained together is said before anything begins") {
+  auto refused = [](const Arguments& a, int code, const std::string& text) {
+    Result r = run(a);
+    CHECK(r.code == code);
+    CHECK_MESSAGE(r.err == text, r.err);
+  };
+  refused(small_pair("nowhere", {}, "1"), 2,
+          "translator: --together of 2 models needs --threads 2 or more, one for each\n");
+  refused({"train", "--together", "gru", "--out", "nowhere"}, 2,
+          "translator: --together names two models or more\n");
+  refused({"train", "--data", "-", "--together", "gru,gru", "--out", "nowhere"}, 2,
+          "translator: --together needs pairs in a file: standard input can be read once\n");
+  refused(small_pair("nowhere", {"--print-config"}), 2,
+          "translator: --together has no --print-config: each of its models has a training.json\n");
+  CHECK_FALSE(exists("nowhere"));
+
+  const std::string model = trained_model();
+  refused(small_pair(model, {"--force"}), 1,
+          "translator: " + model + ": holds a model itself: --out names a place for several\n");
+  std::filesystem::create_directories(scratch_path() / "three/1");
+  std::filesystem::create_directories(scratch_path() / "three/2");
+  std::filesystem::create_directories(scratch_path() / "three/3");
+  refused(small_pair("three", {"--force"}), 1,
+          "translator: three/3: is there already, and would be one of 2 models: --out names another place\n");
+  refused(small_run("three", {"--force"}), 1,
+          "translator: three: holds several models, 1 and on: --out names another place, or one of them\n");
+}
