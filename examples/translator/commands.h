@@ -77,7 +77,7 @@ void take_config(TrainCommand& command, const std::string& path);
 /// The same of the training.json of the run in command.train.out, if it is one that holds all options.
 void take_own_config(TrainCommand& command);
 
-/// Fills in what was not given of how text is read, before it is.
+/// Fills in what was not given of how text is read, before it is, and the attention.
 /// @throws UsageError for --swap of the embedded corpus.
 void fill_text_defaults(TrainCommand& command);
 /// Fills in the rest, by the kind of network, the number of pairs and whether some have links. Says in a line

@@ -29,7 +29,7 @@ constexpr const char* kFew = "few are learnt by heart before they are understood
 constexpr const char* kSome = "so many are learnt by heart without much dropout";
 constexpr const char* kMany = "so many are not soon learnt by heart";
 constexpr std::array<BySize, 4> kBySize = {
-    {{5'000, kFew, 2000, 32, 256, 0.2, 0.1, {40, 0.4}, {40, 0.4}, {80, 0.3}},
+    {{5'000, kFew, 2000, 32, 256, 0.2, 0.1, {80, 0.4}, {80, 0.4}, {80, 0.3}},
      {20'000, kFew, 2000, 32, 256, 0.2, 0.1, {30, 0.4}, {30, 0.4}, {60, 0.3}},
      {60'000, kSome, 6000, 64, 384, 0, 0, {12, 0.5}, {20, 0.4}, {40, 0.2}},
      {INT64_MAX, kMany, 8000, 64, 256, 0, 0, {12, 0.2}, {12, 0.2}, {24, 0.1}}}};
@@ -67,6 +67,7 @@ void fill_text_defaults(TrainCommand& o) {
   if (o.open("--subword-model")) o.model.subword_model = "joint";
   o.data.read.text = {.lowercase = o.model.lowercase(), .plain = o.model.subwords == "none"};
   if (o.open("--min-count")) o.min_count = embedded ? 1 : 2;
+  if (o.open("--attention")) o.model.network.attention = embedded ? "bahdanau" : "concat";
 }
 
 std::string fill_defaults(TrainCommand& o, const Data& data) {

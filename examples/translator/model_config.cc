@@ -49,8 +49,9 @@ Fields fields_of(nn::Seq2SeqConfig& n) {
       {"--reverse-source", Switch{&n.rnn.reverse},
        "With --unidirectional: read the source from its end only (Sutskever et al. 2014)", "reverse_source"},
       {"-a,--attention", attention_name(n.attention),
-       "How the decoder looks at the source: a name from the list below (default: bahdanau)", "attention",
-       kRequired},
+       "How the decoder looks at the source: a name from the list below (default: concat; bahdanau for the "
+       "embedded corpus)",
+       "attention", kRequired},
       {"--decoder", Word{&n.decoder, {"auto", "bahdanau", "luong"}},
        "Order of the decoder; auto: by attention", "decoder", kRequired},
       {"--input-feeding,!--no-input-feeding", Switch{&n.input_feeding},

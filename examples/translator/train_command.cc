@@ -261,9 +261,9 @@ int run(TrainCommand& o) {
   if (!o.print_config) must_be_there_or_not(o);
   if (o.resume || !o.from.empty()) take_over(o);
   refuse_options_of_the_other(o);
+  fill_text_defaults(o);
   refuse_what_does_nothing(o);
   must_be_guidable(o);
-  fill_text_defaults(o);
   std::optional<Model> there;
   if (o.resume) {
     there.emplace(Model::load_description(o.train.out));

@@ -74,7 +74,7 @@ TEST_CASE("doctor: sound pairs end with 0, and training is measured") {
   Result r = run({"doctor", "sound.tsv", "--seconds", "0.2", "--threads", "1"});
   CHECK(r.code == 0);
   CHECK(count(r.out, "Nothing that should be left out.\n") == 1);
-  CHECK(count(r.out, "  40 epochs: about ") == 1);
+  CHECK(count(r.out, "  80 epochs: about ") == 1);
   CHECK(count(r.out, "with 1 thread (") == 1);
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("doctor: a handful of good pairs tells no language from another; it fo
   // Of these train holds some out, and has fewer than 5,000 left.
   REQUIRE(run({"corpus", "-n", "5200", "-o", "near.tsv"}).code == 0);
   const Result near = run({"doctor", "near.tsv", "--seconds", "0.1", "--threads", "1"});
-  CHECK(count(near.out, "  40 epochs: about ") == 1);
+  CHECK(count(near.out, "  80 epochs: about ") == 1);
 }
 
 TEST_CASE("doctor --clean: what is kept, what is not, and nothing over what is read") {

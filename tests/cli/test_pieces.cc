@@ -48,6 +48,8 @@ Arguments own_run(const std::string& out, const Arguments& more) {
                  "32",
                  "--threads",
                  "1",
+                 "--attention",
+                 "bahdanau",
                  "--lr",
                  "0.02",
                  "--batch-size",

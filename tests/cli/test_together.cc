@@ -60,24 +60,24 @@ TEST_CASE("models trained together are those that each would be alone, and trans
 
 TEST_CASE("models trained together go on where a signal stopped them, to the same bytes") {
   const Arguments more = {"--epochs", "4"};
-  REQUIRE(run(small_pair("unbroken", more)).code == 0);
+  REQUIRE(run(small_pair("together-whole", more)).code == 0);
   Result r;
   for (int attempt = 0; attempt < 10; ++attempt) {
-    std::filesystem::remove_all(scratch_path() / "broken");
-    Running process(small_pair("broken", more));
-    while (!process.ended() && (validations("broken/1") == 0 || validations("broken/2") == 0))
+    std::filesystem::remove_all(scratch_path() / "together-broken");
+    Running process(small_pair("together-broken", more));
+    while (!process.ended() && (validations("together-broken/1") == 0 || validations("together-broken/2") == 0))
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     process.send(SIGTERM);  // to the one that was called alone: it tells the others
     r = process.wait();
     if (r.code == 130) break;
   }
   REQUIRE(r.code == 130);
-  CHECK(r.says("Interrupted; everything is saved in broken. Go on with: translator train --resume --out "
-               "broken\n"));
-  CHECK(validations("broken/1") < 4);
-  REQUIRE(run({"train", "--resume", "--out", "broken"}).code == 0);
+  CHECK(r.says("Interrupted; everything is saved in together-broken. Go on with: translator train --resume "
+               "--out together-broken\n"));
+  CHECK(validations("together-broken/1") < 4);
+  REQUIRE(run({"train", "--resume", "--out", "together-broken"}).code == 0);
   for (const char* member : {"/1", "/2"})
-    CHECK(weights(std::string("broken") + member) == weights(std::string("unbroken") + member));
+    CHECK(weights(std::string("together-broken") + member) == weights(std::string("together-whole") + member));
 }
 
 TEST_CASE("a model that fails stops the others, and is named") {

@@ -253,8 +253,10 @@ TEST_CASE("train --model transformer: the same commands, the same directory") {
   first.insert(first.end(), {"--epochs", "8"});
   auto small_run = [](const std::string& out, const Arguments& own) {
     Arguments all = cli::small_run(out, own);
-    auto hidden = std::find(all.begin(), all.end(), "--hidden");
-    all.erase(hidden, hidden + 2);  // of a recurrent model
+    for (const char* recurrent : {"--hidden", "--attention"}) {
+      auto option = std::find(all.begin(), all.end(), recurrent);
+      all.erase(option, option + 2);
+    }
     return all;
   };
   Result r = run(small_run("transformer", first));
@@ -331,7 +333,7 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
   CHECK(said({"--positions", "none"}) ==
         "translator: --positions is of a transformer: a recurrent model has nothing for it\n");
   CHECK(said({"--momentum", "0.9"}) == "translator: --momentum is of --optimizer sgd and rmsprop\n");
-  CHECK(said({"--no-input-feeding"}) ==
+  CHECK(said({"--attention", "bahdanau", "--no-input-feeding"}) ==
         "translator: --input-feeding is of Luong's order: --decoder luong, or an attention published with "
         "it\n");
   CHECK(said({"--residual"}) == "translator: --residual needs --layers or --decoder-layers of 2 or more: the "

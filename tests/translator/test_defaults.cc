@@ -50,6 +50,7 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
     CHECK(o.train.epochs <= epochs);
     CHECK(o.model.network.hidden_size == (between ? 384 : 256));
     CHECK(o.model.network.embedding_dim == o.model.network.hidden_size);
+    CHECK(o.model.network.attention == "concat");
     pieces = default_pieces(pairs);
     batch = o.train.batch_size;
     epochs = o.train.epochs;
@@ -126,15 +127,17 @@ TEST_CASE("defaults: few pairs for a trained model get a gentle rate and no nois
 
 TEST_CASE("defaults: what is given stays, and is not told") {
   TrainCommand o =
-      own({"--hidden", "--subwords", "--dropout", "--batch-size", "--epochs", "--lr", "--ema",
+      own({"--hidden", "--attention", "--subwords", "--dropout", "--batch-size", "--epochs", "--lr", "--ema",
            "--recurrent-dropout"});
   o.model.subwords = "none";
+  o.model.network.attention = "dot";
   o.model.network.rnn.dropout = 0.75;
   o.train.batch_size = 7;
   o.train.epochs = 3;
   o.train.lr = 0.5;
   o.train.ema = 0;
   CHECK(filled(o, 3000) == "");
+  CHECK(o.model.network.attention == "dot");
   CHECK(o.model.network.rnn.dropout == 0.75);
   CHECK(o.train.batch_size == 7);
   CHECK(o.train.epochs == 3);
