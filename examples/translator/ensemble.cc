@@ -73,9 +73,12 @@ std::string difference(const char* side, const Segmenter& a, const Segmenter& b)
 }  // namespace
 
 std::vector<std::string> members_in(const std::string& directory) {
-  std::error_code ignored;
+  auto has = [&](const char* file) {
+    std::error_code ignored;
+    return std::filesystem::exists(in(directory, file), ignored);
+  };
   std::vector<std::string> out;
-  if (std::filesystem::exists(in(directory, "config.json"), ignored)) return out;
+  if (has("config.json") || !has("1/config.json")) return out;  // others may have directories with numbers, too
   for (;;) {
     std::string next = in(directory, fmt::format("{}", out.size() + 1));
     if (!is_directory(next)) return out;

@@ -50,8 +50,8 @@ class Ensemble {
   gradus::nn::EnsembleSpace space_;
 };
 
-/// The directories 1, 2 and on in one that holds no model itself, as train --together makes them; none of
-/// others.
+/// The directories 1, 2 and on, the first of which holds a model, in one that holds none itself, as train
+/// --together makes them; none of others.
 std::vector<std::string> members_in(const std::string& directory);
 
 /// What two models read or write otherwise, so that they cannot work together; "": nothing.

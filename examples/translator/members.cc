@@ -103,7 +103,8 @@ std::vector<TrainCommand> members_of(const TrainCommand& o) {
   if (!o.resume && count == 1) refuse("names two models or more");
   if (o.resume && !o.together.empty()) refuse("is what the run was begun with: --resume takes it from there");
   if (o.print_config) refuse("has no --print-config: each of its models has a training.json");
-  for (const std::string& path : {o.data.data, o.data.source, o.data.target, o.data.valid})
+  for (const std::string& path : {o.data.data, o.data.source, o.data.target, o.data.valid,
+                                  o.data.valid_source, o.data.valid_target})
     if (path == "-") refuse("needs pairs in a file: standard input can be read once");
   const int threads = o.common.threads > 0 ? o.common.threads : gradus::available_threads();
   if (static_cast<size_t>(threads) < count)

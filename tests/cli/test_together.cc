@@ -110,8 +110,11 @@ TEST_CASE("what cannot be trained together is said before anything begins") {
   std::filesystem::create_directories(scratch_path() / "three/1");
   std::filesystem::create_directories(scratch_path() / "three/2");
   std::filesystem::create_directories(scratch_path() / "three/3");
+  write_file("three/1/config.json", "{}");
   refused(small_pair("three", {"--force"}), 1,
           "translator: three/3: is there already, and would be one of 2 models: --out names another place\n");
   refused(small_run("three", {"--force"}), 1,
           "translator: three: holds several models, 1 and on: --out names another place, or one of them\n");
+  std::filesystem::create_directories(scratch_path() / "numbered/1");  // of somebody's own, no model
+  CHECK(run(small_run("numbered", {"--epochs", "1"})).code == 0);
 }
