@@ -192,7 +192,7 @@ int main(int argc, char** argv) {
   program.option("--lr", s.lr, "Adam's learning rate, the largest").positive(1).show_default();
   return program.run(argc, argv, [&] {
     if (s.model == "transformer" ? one_way.given() : positions.given())
-      throw std::runtime_error("--positions is of --model transformer, --unidirectional of the others");
+      throw translator::UsageError("--positions is of --model transformer, --unidirectional of the others");
     if (program.quick)
       s.longest = std::min<int64_t>(s.longest, 6), s.updates = std::min<int64_t>(s.updates, 200);
     learn(program, s);

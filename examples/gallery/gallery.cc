@@ -23,13 +23,15 @@ Program::Program(const std::string& name, const std::string& help)
 int Program::run(int argc, char** argv, const std::function<void()>& work) {
   std::signal(SIGPIPE, SIG_DFL);  // `... | head` ends quietly
   if (!parse(argc, argv)) return report();
-  auto failed = [this](std::string_view what) {
+  auto failed = [this](std::string_view what, int status = 1) {
     translator::tell("{}: {}\n", name_, what);
-    return 1;
+    return status;
   };
   try {
     work();
     return 0;
+  } catch (const translator::UsageError& e) {
+    return failed(e.what(), 2);
   } catch (const gradus::NotFinite& e) {  // its line is what to look at
     return failed(e.what());
   } catch (const gradus::Error& e) {

@@ -27,6 +27,7 @@
 #include <utility>
 
 #include <common/command_line.h>
+#include <common/error.h>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 

@@ -3,9 +3,9 @@
 #include <atomic>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 
+#include <common/error.h>
 #include <gradus/nn/search.h>
 #include <translator/data.h>
 #include <translator/given_pairs.h>
@@ -18,12 +18,6 @@
 // together UsageError.
 
 namespace translator {
-
-/// The command line asks for what makes no sense; exit status 2.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 struct CommonOptions {
   int threads = 0;       ///< 0: the processors this process may use

@@ -137,7 +137,11 @@ TEST_CASE("copy: an option of the other kind of network is refused") {
   for (const cli::Arguments& words : {cli::Arguments{"--positions", "none"},
                                       cli::Arguments{"--model", "transformer", "--unidirectional"}}) {
     const cli::Result run = cli::run_gallery("copy", words);
-    CHECK(run.code == 1);
+    CHECK(run.code == 2);
     CHECK(run.says(text));
   }
+}
+
+TEST_CASE("copy: --help has the bounds of a number") {
+  CHECK(cli::run_gallery("copy", {"--help"}).out.find("above 0 and at most 1") != std::string::npos);
 }

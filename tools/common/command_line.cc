@@ -111,8 +111,9 @@ Option Option::take_all() const { return Option(option_->take_all()); }
 Option Option::range(double least, double most) const { return Option(option_->check(between(least, most))); }
 
 Option Option::positive(double most) const {
-  return Option(option_->check(number_check([most](double x) { return x > 0 && x <= most; },
-                                            fmt::format("above 0 and at most {}", most), "above 0")));
+  const std::string bounds = fmt::format("above 0 and at most {}", most);
+  return Option(option_->check(number_check([most](double x) { return x > 0 && x <= most; }, bounds,
+                                            most < kMost ? bounds : "above 0")));
 }
 
 Option Option::not_negative() const {

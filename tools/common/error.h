@@ -19,4 +19,10 @@ class InputError : public std::runtime_error {
   }
 };
 
+/// The command line asks for what makes no sense; exit status 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace translator

@@ -2,17 +2,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include <common/error.h>
+
 namespace lens {
 
-/// The command line asks for what makes no sense; exit status 2.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using translator::UsageError;
 
 /// What to look at.
 struct SentenceOptions {

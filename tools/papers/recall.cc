@@ -31,7 +31,7 @@ std::vector<Run> recall_runs(bool quick, int seeds) {
         out.push_back({{{"cell", cell.name}, {"lag", lag}},
                        static_cast<uint64_t>(seed),
                        {words},
-                       (quick ? 0.02 : 0.1) * lag});
+                       (quick ? 0.02 : 0.16) * lag});
       }
   return out;
 }
