@@ -1,6 +1,11 @@
 #include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
 
 #include <common/error.h>
+#include <common/json_text.h>
+#include <common/tell.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <translator/checkpoints.h>
@@ -21,6 +26,16 @@ std::string difference_in_network(ModelConfig a, ModelConfig b) {
       return fmt::format("{} is {}, not {}", name, theirs[i].text(), ours[i].text());
   }
   return "";
+}
+
+// The seed that a run drew its first weights with; nothing for one that began with a trained model's, and where
+// no run is written down, as in DIR/kept.
+std::optional<uint64_t> first_seed(const std::string& directory) {
+  std::ifstream file(in(directory, "training.json"));
+  const auto run = json_text::parse_or_discarded(file);
+  const bool fresh = run.is_object() && run.contains("from") && run["from"] == "";
+  if (!fresh || !run.contains("seed") || !run["seed"].is_number_unsigned()) return {};
+  return run["seed"].get<uint64_t>();
 }
 
 }  // namespace
@@ -44,6 +59,13 @@ int run(AverageCommand& o) {
       throw InputError(directory, 0, fmt::format("cannot be averaged with {}: {}", o.models[0], n));
     }
   }
+  std::set<uint64_t> seeds;
+  for (const std::string& directory : o.models)
+    if (auto seed = first_seed(directory)) seeds.insert(*seed);
+  if (seeds.size() > 1)
+    tell("translator: these are of runs with different seeds, {}, and the mean of weights that began apart "
+         "translates badly: translate {} takes them as one instead\n",
+         fmt::join(seeds, ", "), fmt::join(o.models, ","));
   gradus::nn::load_state_dict(*mean->network, mean_of_weights(weights));
   Model::replace(o.out, [&](const std::string& where) {
     mean->save_description(where);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <string>
 
 #include <gradus/nn/module.h>
 #include <translator/batches.h>
@@ -258,6 +259,17 @@ class Race {
   std::vector<RaceRun> runs_;
 };
 
+// It is told where to look. Told apart before hours of training, not after.
+void leave_out_oracle(CompareCommand& o, const Data& data) {
+  auto linked = [](const SentencePair& p) { return p.alignment.has_value(); };
+  if (std::any_of(data.train.begin(), data.train.end(), linked) ||
+      std::erase(o.attentions, "oracle") == 0)
+    return;
+  const std::string why = "needs links in the pairs' third column (0-0 1-2), and they have none";
+  if (o.train.given.count("--attention")) throw UsageError("--attention: oracle " + why);
+  if (!o.train.train.quiet) tell("oracle is left out: it {}\n", why);
+}
+
 }  // namespace
 
 int run(CompareCommand& o) {
@@ -268,6 +280,7 @@ int run(CompareCommand& o) {
   for (const std::string& line : data.reports)
     if (!o.train.train.quiet) tell("{}\n", line);
   if (data.train.empty()) throw InputError(o.train.data.data, 0, "has no usable sentence pairs");
+  leave_out_oracle(o, data);
   if (std::string chosen = fill_defaults(o.train, data); !chosen.empty() && !o.train.train.quiet)
     tell("{}\n", chosen);
   Race race(o, std::move(data));

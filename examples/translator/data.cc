@@ -53,7 +53,7 @@ std::string take_weight_and_tag(CorpusFile& file, std::string_view text) {
   if (text.empty()) return "";
   file.tag = text.substr(1);
   if (text[0] == ':' && Vocabulary::is_tag(file.tag)) return "";
-  return "the weight may stand a tag, a word in angle brackets: 0.5:<bt>";
+  return "the weight may stand a tag, a word in angle brackets that is none of the vocabulary's own: 0.5:<bt>";
 }
 
 bool is_there(const std::string& path) {

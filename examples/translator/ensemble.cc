@@ -81,7 +81,12 @@ std::vector<std::string> members_in(const std::string& directory) {
   if (has("config.json") || !has("1/config.json")) return out;  // others may have directories with numbers, too
   for (;;) {
     std::string next = in(directory, fmt::format("{}", out.size() + 1));
-    if (!is_directory(next)) return out;
+    if (!is_directory(next)) {
+      const std::string after = fmt::format("{}/config.json", out.size() + 2);
+      if (has(after.c_str()))
+        throw InputError(next, 0, "is missing, and " + in(directory, after) + " is there");
+      return out;
+    }
     out.push_back(std::move(next));
   }
 }

@@ -51,7 +51,7 @@ class Ensemble {
 };
 
 /// The directories 1, 2 and on, the first of which holds a model, in one that holds none itself, as train
-/// --together makes them; none of others.
+/// --together makes them; none of others. @throws InputError where one is missing and the next is there.
 std::vector<std::string> members_in(const std::string& directory);
 
 /// What two models read or write otherwise, so that they cannot work together; "": nothing.

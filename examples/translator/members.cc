@@ -1,6 +1,7 @@
 #include <translator/members.h>
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,16 +99,19 @@ void watch(const TrainCommand& o, std::span<const Watched> all, std::vector<Proc
 std::vector<TrainCommand> members_of(const TrainCommand& o) {
   const std::vector<std::string> there = members_in(o.train.out);
   const size_t count = o.resume ? there.size() : o.together.size();
-  if (count == 0) return {};
   auto refuse = [](const std::string& why) { throw UsageError("--together " + why); };
-  if (!o.resume && count == 1) refuse("names two models or more");
   if (o.resume && !o.together.empty()) refuse("is what the run was begun with: --resume takes it from there");
+  if (count == 0) return {};
+  if (count == 1 && !o.resume) refuse("names two models or more");
   if (o.print_config) refuse("has no --print-config: each of its models has a training.json");
   for (const std::string& path : {o.data.data, o.data.source, o.data.target, o.data.valid,
                                   o.data.valid_source, o.data.valid_target})
     if (path == "-") refuse("needs pairs in a file: standard input can be read once");
-  const int threads = o.common.threads > 0 ? o.common.threads : gradus::available_threads();
-  if (static_cast<size_t>(threads) < count)
+  const int models = static_cast<int>(count);
+  int threads = o.common.threads > 0 ? o.common.threads : gradus::available_threads();
+  // What was begun on a larger machine, or with more --threads than processors, goes on.
+  if (o.resume && o.common.threads == 0) threads = std::max(threads, models);
+  if (threads < models)
     refuse(fmt::format("of {} models needs --threads {} or more, one for each", count, count));
   if (std::error_code ignored; std::filesystem::exists(in(o.train.out, "config.json"), ignored))
     throw InputError(o.train.out, 0, "holds a model itself: --out names a place for several");
@@ -120,7 +124,7 @@ std::vector<TrainCommand> members_of(const TrainCommand& o) {
     TrainCommand m = o;
     m.together.clear();
     m.train.out = in(o.train.out, fmt::format("{}", i + 1));
-    m.common.threads = threads / static_cast<int>(count);
+    m.common.threads = threads / models;
     m.train.quiet = o.train.quiet || i > 0;  // what is read is the same for all
     if (!o.resume) {
       m.model.model = o.together[i];
@@ -135,11 +139,14 @@ std::vector<TrainCommand> members_of(const TrainCommand& o) {
 int train_together(const TrainCommand& o, std::vector<TrainCommand>& members) {
   const std::span<Watched> all = watched(members.size());
   std::vector<Process> processes;
+  const pid_t parent = getpid();
   for (const TrainCommand& m : members) make_directory(m.train.out);
   for (size_t i = 0; i < members.size(); ++i) {
     std::fflush(nullptr);
     const pid_t id = fork();
     if (id == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGTERM);  // however the parent ends: nobody would see this one go on
+      if (getppid() != parent) return 128 + SIGTERM;
       members[i].train.watched = &all[i];
       return run(members[i]);
     }

@@ -19,6 +19,15 @@ bool is_in(const std::vector<nn::Phrase>& phrases, const nn::Phrase& phrase) {
   return std::find(phrases.begin(), phrases.end(), phrase) != phrases.end();
 }
 
+// As it stands in a sentence, or as it begins one.
+bool says(const std::vector<std::string>& words, std::vector<std::string> phrase) {
+  for (int spelling = 0; spelling < 2; ++spelling) {
+    if (std::search(words.begin(), words.end(), phrase.begin(), phrase.end()) != words.end()) return true;
+    phrase[0] = utf8::capitalize(phrase[0]);
+  }
+  return false;
+}
+
 }  // namespace
 
 Steering::Steering(const SteeringOptions& options, const Model& model) : options_(options), model_(model) {
@@ -86,8 +95,7 @@ std::vector<nn::Phrase> Steering::longer_words(const Translation& t) const {
   const std::vector<std::string> words = model_.writes.words_of(t.tokens).words;
   const nn::Phrase said = model_.target.encode(t.tokens);
   for (size_t i = 0; i < required_.size(); ++i) {
-    const std::vector<std::string>& wanted = required_[i];
-    if (std::search(words.begin(), words.end(), wanted.begin(), wanted.end()) != words.end()) continue;
+    if (says(words, required_[i])) continue;
     const nn::Phrase& phrase = all_.required[i];
     const auto at = std::search(said.begin(), said.end(), phrase.begin(), phrase.end());
     const auto length = static_cast<std::ptrdiff_t>(phrase.size());

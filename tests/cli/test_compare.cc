@@ -153,6 +153,34 @@ TEST_CASE("compare on own data is measured on pairs that neither trained a run n
   CHECK(worst.size() == 5);
 }
 
+TEST_CASE("compare: oracle attention needs links, which is said before anything is trained") {
+  std::string pairs;
+  for (char a = 'a'; a <= 'z'; ++a)
+    for (char b : {'x', 'y', 'z'}) pairs += std::string{a, ' ', b, '\t', b, ' ', a, '\n'};
+  write_file("linkless.tsv", pairs);
+  const Arguments own = {"compare",  "--data", "linkless.tsv", "--subwords", "none",   "--hidden", "8",
+                         "--epochs", "1",      "--seeds",      "1",          "--work", "linkless"};
+  auto with = [&](const Arguments& more) {
+    Arguments all = own;
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  const Result asked = with({"--attention", "dot,oracle"});
+  CHECK(asked.code == 2);
+  CHECK(asked.says("translator: --attention: oracle needs links in the pairs' third column (0-0 1-2), and they "
+                   "have none\n"));
+  CHECK_FALSE(exists("linkless"));
+  const Result usual = [&] {
+    Running program(own);
+    for (int i = 0; i < 600 && !exists("linkless/none-42/race.json"); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    program.send(SIGINT);
+    return program.wait();
+  }();
+  CHECK(usual.says("oracle is left out: it needs links"));
+  CHECK(usual.says("; 11 runs\n"));
+}
+
 TEST_CASE("compare: Ctrl-C keeps what is finished; the same command goes on") {
   Arguments command = race("stopped", {"--attention", "dot,general", "--seeds", "20", "--out", "stopped.md"});
   Result r = [&] {

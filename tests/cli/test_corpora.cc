@@ -140,7 +140,8 @@ TEST_CASE("what is behind = must be a weight and a tag; names of files may have 
   write_files();
   const std::string
       weight = ": behind = must stand from 0.001 to 1000, how often an epoch goes through the file\n",
-      tag = ": behind the weight may stand a tag, a word in angle brackets: 0.5:<bt>\n";
+      tag = ": behind the weight may stand a tag, a word in angle brackets that is none of the vocabulary's "
+            "own: 0.5:<bt>\n";
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {"bt.tsv=", weight},      {"bt.tsv=0", weight},     {"bt.tsv=-1", weight},   {"bt.tsv=nan", weight},
       {"bt.tsv=1001", weight},  {"bt.tsv=<bt>", weight},  {"bt.tsv=1:", tag},      {"bt.tsv=1:bt", tag},

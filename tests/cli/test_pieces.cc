@@ -2,6 +2,7 @@
 // refused where the files do not fit.
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <fstream>
 
@@ -163,14 +164,24 @@ TEST_CASE("pieces: a mark that is forbidden does not come, however many hypothes
   }
 }
 
+TEST_CASE("pieces: what is required is there where it begins the sentence, with a capital") {
+  if (without_pieces()) return;
+  for (const char* spelt : {"il fait", "Il fait"}) {
+    const Result r = run({"translate", in_pieces(), "今天天气很好。", "--require", spelt, "-k", "6"});
+    CHECK(r.out == "Il fait beau aujourd'hui \U0001F600.\n");
+    CHECK(r.err.empty());
+  }
+}
+
 TEST_CASE("pieces: a required word is not the beginning of a longer one") {
   if (without_pieces()) return;
   int whole = 0;
-  for (const char* word : {"Pau", "chan", "pom", "be", "mang"}) {
+  for (const char* word : {"pau", "chan", "pom", "be", "mang"}) {
     const Result r = run({"translate", in_pieces(), "Paul eats apples.", "--require", word, "-k", "6"});
     INFO(word << ": " << r.out << r.err);
     CHECK(r.code == 0);
-    const std::string text = " " + r.out.substr(0, r.out.size() - 1) + " ";
+    std::string text = " " + r.out.substr(0, r.out.size() - 1) + " ";
+    text[1] = static_cast<char>(std::tolower(text[1]));  // as a first word it has a capital
     bool found = false;
     for (const char* after : {" ", ".", "!", ",", "\u202F", "'", "\u2019"})
       found = found || text.find(" " + std::string(word) + after) != std::string::npos;

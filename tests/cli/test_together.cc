@@ -78,6 +78,30 @@ TEST_CASE("models trained together go on where a signal stopped them, to the sam
   REQUIRE(run({"train", "--resume", "--out", "together-broken"}).code == 0);
   for (const char* member : {"/1", "/2"})
     CHECK(weights(std::string("together-broken") + member) == weights(std::string("together-whole") + member));
+  // Nobody is asked for more threads than there are processors, where that was given when it began.
+  REQUIRE(run(small_pair("together-five", {"--epochs", "1"}, "5", "gru,gru,gru,gru,gru")).code == 0);
+  CHECK(run({"train", "--resume", "--out", "together-five", "--epochs", "2"}).code == 0);
+  CHECK(validations("together-five/5") == 2);
+  CHECK(run({"translate", "together-five", "she sings"}).code == 0);
+  std::filesystem::remove_all(scratch_path() / "together-five/3");
+  const std::string missing =
+      "translator: together-five/3: is missing, and together-five/4/config.json is there\n";
+  CHECK(run({"translate", "together-five", "she sings"}).err == missing);
+  CHECK(run({"train", "--resume", "--out", "together-five"}).err == missing);
+}
+
+TEST_CASE("models whose parent is killed save what they have and stop") {
+  Running process(small_pair("orphans", {"--epochs", "5000"}));
+  while (validations("orphans/1") == 0 || validations("orphans/2") == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  process.send(SIGKILL);
+  process.wait();
+  for (const char* member : {"orphans/1", "orphans/2"})
+    for (int tenths = 0; tenths < 600 && count(read_file(std::string(member) + "/train.log"), "\"end\"") == 0;
+         ++tenths)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (const char* member : {"orphans/1", "orphans/2"})
+    CHECK(count(read_file(std::string(member) + "/train.log"), "\"finished\":false") == 1);
 }
 
 TEST_CASE("a model that fails stops the others, and is named") {
@@ -102,6 +126,8 @@ TEST_CASE("what cannot be trained together is said before anything begins") {
           "translator: --together needs pairs in a file: standard input can be read once\n");
   refused(small_pair("nowhere", {"--print-config"}), 2,
           "translator: --together has no --print-config: each of its models has a training.json\n");
+  refused({"train", "--resume", "--out", trained_model(), "--together", "gru,gru"}, 2,
+          "translator: --together is what the run was begun with: --resume takes it from there\n");
   CHECK_FALSE(exists("nowhere"));
 
   const std::string model = trained_model();
