@@ -28,8 +28,8 @@ struct Traced {
   Subject subject;
   Dissection d;
   SentenceTrace trace;
-  explicit Traced(const test::Small& s)
-      : subject(test::subject(s)), d(subject.dissect()), trace(trace_sentence(d)) {}
+  explicit Traced(const test::Small& s, const std::string& target = "le chat mange")
+      : subject(test::subject(s, target)), d(subject.dissect()), trace(trace_sentence(d)) {}
 };
 
 // Of all pieces of one target word with all of one source word: f(t, j) for each pair.
@@ -307,4 +307,30 @@ TEST_CASE("what the model reads as <unk> is marked on the word itself") {
   CHECK(flow_text(r, titles).find("2 Zork <unk>") != std::string::npos);
   // A page holds it as data, in which nothing can end the script element.
   CHECK(assemble_page("explain", explained).find("Zork \\u003cunk>") != std::string::npos);
+}
+
+TEST_CASE("where the model says <unk> that is what is looked at, whatever word is copied in its place") {
+  // "le", the one source word, is one of the target's, too.
+  Subject s = test::subject({.source = "le"}, "le");
+  auto& network = const_cast<gradus::nn::Seq2Seq&>(s.network());
+  network.output.bias.update([](const Tensor& bias) { bias.set(gradus::nn::kUnk, 50); });
+  gradus::nn::to(network, gradus::DType::f32);
+  const Sentence own = read_sentence(s.model, "le", "");
+  REQUIRE(own.target_ids.size() > 1);
+  CHECK(own.target_ids == std::vector<int32_t>(own.target_ids.size(), gradus::nn::kUnk));
+  CHECK(own.target.pieces[0] == "le <unk>");
+  CHECK(!own.has_reference);
+  // As text it would be the word.
+  CHECK(read_sentence(s.model, "le", "le").target_ids[0] > gradus::nn::kUnk);
+  const Sentence two = read_said(s.model, "le", {0, 0});
+  CHECK(two.target.pieces == std::vector<std::string>{"le <unk>", "le <unk>", "</s>"});
+  CHECK(two.has_reference);
+  CHECK(!read_said(s.model, "le", own.target_ids).has_reference);
+}
+
+TEST_CASE("a word that both sides do not know is listed once") {
+  const Traced x({.source = "the Zork eats Zork"}, "le Zork mange");
+  const std::string text = explain_text(x.subject, x.d, x.trace, {.width = 100});
+  CHECK(test::count(text, "unknown: ") == 1);
+  CHECK(text.find("unknown: Zork <unk>\n") != std::string::npos);
 }

@@ -5,12 +5,9 @@
 
 #include "../about.h"
 #include "../quick_doctest.h"
-#include "../scratch.h"
 #include "../show_json.h"
 #include "commands.h"
-#include "serve/answers.h"
-#include "subjects.h"
-#include <common/json_text.h>
+#include "serving.h"
 #include <gradus/io/safetensors.h>
 #include <translator/int8_state.h>
 #include <translator/translation.h>
@@ -19,23 +16,14 @@ using lens::json;
 using lens::Refused;
 using lens::ServedModels;
 using lens::ServeRequest;
+using lens::test::asking;
+using lens::test::refusal;
+using lens::test::saved_model;
+using lens::test::served_files;
+using lens::test::Told;
+using lens::test::told;
 
 namespace {
-
-const scratch::Directory& served_files() {
-  static const scratch::Directory directory;
-  return directory;
-}
-
-// A fresh model's directory.
-std::string saved(const std::string& name, const lens::test::Small& small = {}) {
-  const std::string directory = served_files().file(name);
-  lens::Subject s = lens::test::subject(small);
-  gradus::nn::to(*s.model.network, gradus::DType::f32);
-  s.model.save_description(directory);
-  s.model.save_weights(directory);
-  return directory;
-}
 
 std::string transformer() {
   const std::string directory = served_files().file("transformer");
@@ -63,56 +51,15 @@ std::string quantized() {
   return directory;
 }
 
-struct Told {
-  std::vector<json> tokens;
-  json source, end;
-  std::vector<int32_t> ids() const {
-    std::vector<int32_t> out;
-    for (const json& t : tokens) out.push_back(t["id"].get<int32_t>());
-    return out;
-  }
-};
-
-Told told(const ServedModels& answers, const ServeRequest& request) {
-  Told out;
-  answers.translate(answers.prepare(request), [&](const json& line) {
-    if (line["event"] == "source")
-      out.source = line;
-    else if (line["event"] == "token")
-      out.tokens.push_back(line);
-    else
-      out.end = line;
-    return true;
-  });
-  return out;
-}
-
-// "422 the sentence has no words"
-std::string refusal(const std::function<void()>& ask) {
-  try {
-    ask();
-  } catch (const Refused& e) {
-    return std::to_string(e.status) + " " + e.what();
-  }
-  return "";
-}
-
-std::string refusal(const std::string& body) {
+std::string refusal_of(const std::string& body) {
   return refusal([&] { lens::read_request(body); });
 }
 
 const ServedModels& all() {
   static const ServedModels answers({lens::own_model(), transformer(),
-                                     saved("general", {.attention = "general"}),
-                                     saved("none", {.attention = "none"}), quantized()});
+                                     saved_model("general", {.attention = "general"}),
+                                     saved_model("none", {.attention = "none"}), quantized()});
   return answers;
-}
-
-ServeRequest asking(const std::string& model, const std::string& text) {
-  ServeRequest out;
-  out.model = model;
-  out.text = text;
-  return out;
 }
 
 const std::vector<ServeRequest>& questions() {
@@ -271,22 +218,6 @@ TEST_CASE("the beam is a tree whose best leaf is the best translation") {
   }
 }
 
-TEST_CASE("an explanation is the explain page of a word") {
-  const std::string page = all().explain("model", "he doesn't like apples", "il n'aime pas les pommes", 1);
-  CHECK(page.starts_with("<!DOCTYPE html>"));
-  CHECK(page.find("How one word's error travels back") != std::string::npos);
-  const size_t begin = page.find("id=\"data\">") + 10;
-  const json data = json_text::parse(page.substr(begin, page.find("</script>", begin) - begin));
-  CHECK(data["show"]["step"] == 1);
-  CHECK(all().explain("transformer", "he sings", "", -1).find("travels back through a Transformer") !=
-        std::string::npos);
-  CHECK(refusal([] {
-          all().explain("model", "he sings", "il chante", 9);
-        }).find("422 the translation has no word 9") == 0);
-  CHECK(refusal([] { all().explain("modal", "he sings", "", 0); }).find("404 there is no model \"modal\"") ==
-        0);
-}
-
 TEST_CASE("who stops listening ends the work") {
   int lines = 0;
   all().translate(all().prepare(questions()[0]), [&](const json&) { return ++lines < 3; });
@@ -311,26 +242,26 @@ TEST_CASE("a request is one JSON object of known fields within their bounds") {
         "400 there is no field \"beam_size\"; those there are: attention_temperature, force, hidden, model, "
         "prefix, sampling_temperature, seed, text");
 
-  CHECK(refusal("") == "400 the request must be one JSON object");
-  CHECK(refusal("[1]") == "400 the request must be one JSON object");
-  CHECK(refusal(R"({"text":"t")") == "400 the request must be one JSON object");
-  CHECK(refusal("{\"text\":\"\xff\"}").find("400 the request is no text: byte 10") == 0);
-  CHECK(refusal(R"({"text":""})").find("400 \"text\" is missing") == 0);
-  CHECK(refusal(R"({"text":7})") == "400 \"text\" must be text");
-  CHECK(refusal(R"({"txt":"t"})")
+  CHECK(refusal_of("") == "400 the request must be one JSON object");
+  CHECK(refusal_of("[1]") == "400 the request must be one JSON object");
+  CHECK(refusal_of(R"({"text":"t")") == "400 the request must be one JSON object");
+  CHECK(refusal_of("{\"text\":\"\xff\"}").find("400 the request is no text: byte 10") == 0);
+  CHECK(refusal_of(R"({"text":""})").find("400 \"text\" is missing") == 0);
+  CHECK(refusal_of(R"({"text":7})") == "400 \"text\" must be text");
+  CHECK(refusal_of(R"({"txt":"t"})")
             .find("400 there is no field \"txt\"; those there are: attention_temperature") == 0);
-  CHECK(refusal(R"({"text":"t","hidden":[-1]})").find("400 \"hidden\" must be a whole number from 0") == 0);
-  CHECK(refusal(R"({"text":"t","prefix":[1.5]})").find("400 \"prefix\" must be a whole number") == 0);
-  CHECK(refusal(R"({"text":"t","prefix":[18446744073709551615]})").find("400 \"prefix\"") == 0);
-  CHECK(refusal(R"({"text":"t","seed":-1})").find("400 \"seed\" must be a whole number from 0") == 0);
-  CHECK(refusal(R"({"text":"t","beam_size":11})")
+  CHECK(refusal_of(R"({"text":"t","hidden":[-1]})").find("400 \"hidden\" must be a whole number from 0") == 0);
+  CHECK(refusal_of(R"({"text":"t","prefix":[1.5]})").find("400 \"prefix\" must be a whole number") == 0);
+  CHECK(refusal_of(R"({"text":"t","prefix":[18446744073709551615]})").find("400 \"prefix\"") == 0);
+  CHECK(refusal_of(R"({"text":"t","seed":-1})").find("400 \"seed\" must be a whole number from 0") == 0);
+  CHECK(refusal_of(R"({"text":"t","beam_size":11})")
             .find("400 \"beam_size\" must be a whole number from 1 to 10") == 0);
-  CHECK(refusal(R"({"text":"t","sampling_temperature":0})")
+  CHECK(refusal_of(R"({"text":"t","sampling_temperature":0})")
             .find("400 \"sampling_temperature\" must be a number") == 0);
-  CHECK(refusal(R"({"text":"t","sampling_temperature":1e999})").find("400 ") == 0);
-  CHECK(refusal(R"({"text":"t","sampling_temperature":2})") ==
+  CHECK(refusal_of(R"({"text":"t","sampling_temperature":1e999})").find("400 ") == 0);
+  CHECK(refusal_of(R"({"text":"t","sampling_temperature":2})") ==
         "400 \"sampling_temperature\" is of words that are drawn, with a \"seed\"");
-  CHECK(refusal(R"({"text":")" + std::string(lens::kMostTextBytes + 1, 'a') + "\"}") ==
+  CHECK(refusal_of(R"({"text":")" + std::string(lens::kMostTextBytes + 1, 'a') + "\"}") ==
         "413 \"text\" has 4001 bytes; 4000 at most are taken");
 }
 
@@ -368,7 +299,7 @@ TEST_CASE("what a model cannot do is said") {
 
 TEST_CASE("pieces are shown as the words they make") {
   if (!translator::Subwords::available()) return;
-  const ServedModels answers({saved("pieces", {.subwords = true})});
+  const ServedModels answers({saved_model("pieces", {.subwords = true})});
   const ServeRequest q = asking("", "the cat eats fish");
   const Told t = told(answers, q);
   CHECK(t.source["words"] == json({"the", "cat", "eats", "fish"}));
@@ -378,7 +309,7 @@ TEST_CASE("pieces are shown as the words they make") {
 }
 
 TEST_CASE("directories of one name get different ones") {
-  const std::string a = saved("x"), b = saved("more/x");
+  const std::string a = saved_model("x"), b = saved_model("more/x");
   const ServedModels answers({a, b + "/"});
   CHECK(answers.models()["models"][0]["name"] == "x");
   CHECK(answers.models()["models"][1]["name"] == "x (2)");

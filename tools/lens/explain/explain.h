@@ -26,11 +26,13 @@ struct Sentence {
   /// Pieces are put together into words.
   bool in_words() const { return source.words != source.pieces || target.words != target.pieces; }
 };
-/// Reads the sentences; an empty target is the model's greedy translation. With `pieces` each piece stands for
-/// a word.
+/// Reads the sentences; an empty target is the model's greedy translation, token by token as it said it: where
+/// that was <unk> the copied word is shown, and marked. With `pieces` each piece stands for a word.
 /// @throws translator::InputError for a sentence without words, or too long a one.
 Sentence read_sentence(const translator::Model& model, const std::string& source, const std::string& target,
                        bool pieces = false);
+/// The same with a target that the model said, by ids and without </s>: as text it might be cut into others.
+Sentence read_said(const translator::Model& model, const std::string& source, const std::vector<int32_t>& said);
 
 /// A model and a sentence pair to look at.
 struct Subject : Sentence {
@@ -48,6 +50,8 @@ Subject make_subject(const std::string& directory, const std::string& source, co
 /// The same with a model at hand.
 Subject make_subject(translator::Model model, const std::string& name, const std::string& source,
                      const std::string& target, bool pieces = false);
+/// And with a sentence that it has read.
+Subject make_subject(translator::Model model, const std::string& name, Sentence sentence);
 /// A side's pieces by name, for text: "k of Zork" where a word has several.
 std::vector<std::string> piece_names(const translator::Segmented& side);
 /// Adds to the trace of a model of pieces how they are shown, "pieces", and where they are put together

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <common/heat_map.h>
 #include <common/utf8.h>
@@ -68,9 +69,11 @@ std::string about_pieces(const Subject& subject) {
 
 std::string said_words(const Subject& subject, const std::vector<SaidWord>& words) {
   std::string out;
+  std::set<std::string> unknown;  // a name is on both sides, and once in the list
   for (const auto* side : {&subject.source, &subject.target})  // in narrow columns the mark has no room
     for (const std::string& word : side->words)
-      if (word.ends_with(" <unk>")) out += fmt::format("unknown: {}\n", printable(word));
+      if (word.ends_with(" <unk>") && unknown.insert(word).second)
+        out += fmt::format("unknown: {}\n", printable(word));
   const std::vector<std::string> names = piece_names(subject.target);
   out += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject.has_reference ? "should say" : "says",
                      "would choose", "p", "loss");

@@ -16,21 +16,44 @@ using translator::Segmented;
 
 constexpr size_t kMaxPieces = 60;
 
+void require_short(size_t pieces, const char* what, const char* tokens) {
+  if (pieces > kMaxPieces)
+    throw translator::InputError(
+        what, 0, fmt::format("has {} {}; {} at most can be looked at", pieces, tokens, kMaxPieces));
+}
+
 Segmented read_side(const translator::Segmenter& side, const std::string& text, const char* what,
                     const char* tokens) {
   if (auto bad = translator::utf8::describe_invalid_byte(text); !bad.empty())
     throw translator::InputError(what, 0, bad);
   Segmented out = side.split(text);
   if (out.pieces.empty()) throw translator::InputError(what, 0, "has no words");
-  if (out.pieces.size() > kMaxPieces)
-    throw translator::InputError(
-        what, 0,
-        fmt::format("has {} {}; {} at most can be looked at", out.pieces.size(), tokens, kMaxPieces));
+  require_short(out.pieces.size(), what, tokens);
   return out;
 }
 
 void mark_unknown(std::string& text) {
   if (!text.ends_with("<unk>")) text += " <unk>";
+}
+
+// Without </s>. Where an id is <unk> its token is the source word that is copied in its place.
+struct Said {
+  std::vector<std::string> tokens;
+  std::vector<int32_t> ids;
+};
+
+// What the model says if it begins with `first`.
+Said said_by(const translator::Model& m, const Segmented& source, const std::vector<int32_t>& first) {
+  Said out;
+  gradus::nn::SearchOptions options;
+  options.sentences = {{.prefix = first}};
+  options.watch = [&](const gradus::nn::SearchStep& step) {
+    const int32_t token = step.considered.at(0).token;
+    if (token != gradus::nn::kEos) out.ids.push_back(token);
+    return true;
+  };
+  out.tokens = translator::translate(m, {source}, options)[0].at(0).tokens;
+  return out;
 }
 
 // A side as it is shown. Words are those of the vocabulary, with a mark that it may have of their spacing.
@@ -52,6 +75,15 @@ Segmented labelled(Segmented side, const std::vector<int32_t>& ids, const transl
   side.words.push_back("</s>");
   side.pieces.push_back("</s>");
   return side;
+}
+
+// Both sides read, the target's ids known.
+Sentence labelled(Sentence s, const translator::Model& m, bool pieces) {
+  s.source_ids = translator::ids_of(m.source, s.source.pieces);
+  s.source = labelled(std::move(s.source), s.source_ids, m.source, !m.reads.subwords(), pieces);
+  s.target = labelled(std::move(s.target), s.target_ids, m.target, !m.writes.subwords(), pieces);
+  s.source_ids.push_back(gradus::nn::kEos);
+  return s;
 }
 
 }  // namespace
@@ -82,6 +114,10 @@ Subject make_subject(const std::string& directory, const std::string& source, co
 Subject make_subject(translator::Model model, const std::string& name, const std::string& source,
                      const std::string& target, bool pieces) {
   Sentence sentence = read_sentence(model, source, target, pieces);
+  return make_subject(std::move(model), name, std::move(sentence));
+}
+
+Subject make_subject(translator::Model model, const std::string& name, Sentence sentence) {
   Subject s{std::move(sentence), std::move(model), name};
   gradus::nn::to(*s.model.network, gradus::DType::f64);
   return s;
@@ -94,17 +130,31 @@ Sentence read_sentence(const translator::Model& m, const std::string& source, co
   s.source = read_side(m.reads, source, "the source sentence", m.config.tokens());
   if (s.has_reference) {
     s.target = read_side(m.writes, target, "the target sentence", m.config.tokens());
+    s.target_ids = translator::ids_of(m.target, s.target.pieces);
   } else {
-    std::vector<std::string> said = translator::translate(m, {s.source})[0].at(0).tokens;
-    if (said.size() > kMaxPieces) said.resize(kMaxPieces);  // an untrained model may not know where to stop
-    s.target = m.writes.words_of(std::move(said));
+    Said said = said_by(m, s.source, {});
+    // An untrained model may not know where to stop.
+    const size_t count = std::min(said.ids.size(), kMaxPieces);
+    said.tokens.resize(count);
+    said.ids.resize(count);
+    s.target = m.writes.words_of(std::move(said.tokens));
+    s.target_ids = std::move(said.ids);
   }
-  s.source_ids = translator::ids_of(m.source, s.source.pieces);
-  s.target_ids = translator::ids_of(m.target, s.target.pieces);
-  s.source = labelled(std::move(s.source), s.source_ids, m.source, !m.reads.subwords(), pieces);
-  s.target = labelled(std::move(s.target), s.target_ids, m.target, !m.writes.subwords(), pieces);
-  s.source_ids.push_back(gradus::nn::kEos);
-  return s;
+  return labelled(std::move(s), m, pieces);
+}
+
+Sentence read_said(const translator::Model& m, const std::string& source, const std::vector<int32_t>& said) {
+  Sentence s;
+  s.source = read_side(m.reads, source, "the source sentence", m.config.tokens());
+  require_short(said.size(), "the target sentence", m.config.tokens());
+  if (auto fault = m.length_fault(said.size()); !fault.empty())
+    throw translator::InputError("the target sentence", 0, fault);
+  s.has_reference = said_by(m, s.source, {}).ids != said;  // some words were forced on it, or drawn
+  std::vector<int32_t> all = said;
+  all.push_back(gradus::nn::kEos);
+  s.target = m.writes.words_of(said_by(m, s.source, all).tokens);
+  s.target_ids = said;
+  return labelled(std::move(s), m, false);
 }
 
 std::vector<std::string> piece_names(const Segmented& side) {

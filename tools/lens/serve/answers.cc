@@ -34,6 +34,19 @@ nn::Attention* attention_of(const translator::Model& model) {
   return decoder ? decoder->attention.get() : nullptr;
 }
 
+void require_temperature(const translator::Model& model) {
+  if (!attention_of(model))
+    cannot(model.recurrent() ? "this model has no attention to make sharper or flatter"
+                             : "a Transformer's many attentions have no temperature of their own");
+}
+
+// <pad> and <s> are never said.
+void require_words(const translator::Model& model, const std::vector<int32_t>& ids, const char* what_for) {
+  for (int32_t id : ids)
+    if (id >= model.target.size() || id == nn::kPad || id == nn::kBos)
+      cannot(fmt::format("the model has no word {} to {}", id, what_for));
+}
+
 json about(const Served& s) {
   const translator::ModelConfig& c = s.model.config;
   const bool tempered = attention_of(s.model);
@@ -201,9 +214,7 @@ ServedModels::Job ServedModels::prepare(const ServeRequest& request) const {
     cannot("the sentence " + fault);
 
   job.search.prefix = request.prefix;
-  for (int32_t id : request.prefix)
-    if (id >= model.target.size() || id == nn::kPad || id == nn::kBos)
-      cannot(fmt::format("the model has no word {} to begin with", id));
+  require_words(model, request.prefix, "begin with");
   for (const std::string& piece : model.writes.split(request.force).pieces) {
     if (!model.target.contains(piece))
       cannot(fmt::format("\"{}\" is not in the model's vocabulary: it cannot be made to say it",
@@ -226,9 +237,7 @@ ServedModels::Job ServedModels::prepare(const ServeRequest& request) const {
   hidden.erase(std::unique(hidden.begin(), hidden.end()), hidden.end());
   if (!hidden.empty() && !model.network->attends()) cannot("this model has no attention to mask");
   if (hidden.size() > job.source.pieces.size()) cannot("all words are masked: one must be left to look at");
-  if (request.attention_temperature && !attention_of(model))
-    cannot(model.recurrent() ? "this model has no attention to make sharper or flatter"
-                             : "a Transformer's many attentions have no temperature of their own");
+  if (request.attention_temperature) require_temperature(model);
   job.search.seed = request.seed;
   return job;
 }
@@ -294,9 +303,8 @@ json ServedModels::beam(const Job& job) const {
   return {{"nodes", nodes}, {"translations", best}};
 }
 
-std::string ServedModels::explain(const std::string& name, const std::string& text, const std::string& target,
-                                  int64_t word) const {
-  const Served& served = find(name);
+std::string ServedModels::explain(const ExplainRequest& request) const {
+  const Served& served = find(request.model);
   struct Waiting {
     std::atomic<int>& count;
     const int before = count++;
@@ -305,13 +313,30 @@ std::string ServedModels::explain(const std::string& name, const std::string& te
   if (waiting.before > kMayWait)
     throw Refused(503, "others wait for explanations; ask again in some seconds");
   std::lock_guard one(explaining_);
-  const Subject subject = make_subject(served.directory, text, target);
+  translator::Model model = translator::Model::load(served.directory);
+  std::string name = served.name;
+  if (request.attention_temperature) {
+    require_temperature(model);
+    attention_of(model)->options.temperature = *request.attention_temperature;
+    name += fmt::format(", its attention at temperature {}", *request.attention_temperature);
+  }
+  Sentence sentence;
+  if (request.tokens) {
+    std::vector<int32_t> said = *request.tokens;
+    if (!said.empty() && said.back() == nn::kEos) said.pop_back();
+    require_words(model, said, "have said");
+    if (std::count(said.begin(), said.end(), nn::kEos) > 0) cannot("a translation ends with its first </s>");
+    sentence = read_said(model, request.text, said);
+  } else {
+    sentence = read_sentence(model, request.text, request.target);
+  }
+  const Subject subject = make_subject(std::move(model), name, std::move(sentence));
   const auto& word_of = subject.target.word_of;
-  const auto at = std::find(word_of.begin(), word_of.end(), static_cast<int32_t>(word));
-  if (word >= 0 && at == word_of.end())
-    cannot(
-        fmt::format("the translation has no word {}: they are 0 to {}, </s> the last", word, word_of.back()));
-  return explain_page(subject, word < 0 ? -1 : at - word_of.begin());
+  const auto at = std::find(word_of.begin(), word_of.end(), static_cast<int32_t>(request.word));
+  if (request.word >= 0 && at == word_of.end())
+    cannot(fmt::format("the translation has no word {}: they are 0 to {}, </s> the last", request.word,
+                       word_of.back()));
+  return explain_page(subject, request.word < 0 ? -1 : at - word_of.begin());
 }
 
 }  // namespace lens

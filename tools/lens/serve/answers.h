@@ -51,11 +51,9 @@ class ServedModels {
   void translate(const Job& job, const std::function<bool(const json&)>& say) const;
   /// The tree of a beam search: its nodes, each with its parent and what became of it, and the translations.
   json beam(const Job& job) const;
-  /// The page of `lens explain`, of a word of the translation, from 0. Loads the model anew, in double
-  /// precision.
+  /// The page of `lens explain`, of a word of the translation. Loads the model anew, in double precision.
   /// @throws Refused: 503 where others wait for theirs already.
-  std::string explain(const std::string& model, const std::string& text, const std::string& target,
-                      int64_t word) const;
+  std::string explain(const ExplainRequest& request) const;
 
   /// Makes what is being translated end early.
   void stop() { stopping_ = true; }

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <functional>
 #include <map>
 
 #include <common/json_text.h>
@@ -56,6 +55,27 @@ void check_text(const std::string& field, const std::string& given) {
         413, fmt::format("\"{}\" has {} bytes; {} at most are taken", field, given.size(), kMostTextBytes));
   if (auto bad = translator::utf8::describe_invalid_byte(given); !bad.empty())
     refuse(field, "is no text: " + bad);
+}
+
+ExplainRequest read_explain(const std::function<std::optional<std::string>(const std::string&)>& given) {
+  const auto text_of = [&](const char* field) {
+    const std::string text = given(field).value_or("");
+    check_text(field, text);
+    return text;
+  };
+  ExplainRequest out{.model = text_of("model"), .text = text_of("text"), .target = text_of("target")};
+  if (const auto tokens = given("tokens"))
+    out.tokens = numbers("tokens", json_text::parse_or_discarded("[" + *tokens + "]"));
+  if (out.tokens && !out.target.empty())
+    throw Refused(400, "\"target\" and \"tokens\" both say what is explained: one of them is enough");
+  if (const auto temperature = given("attention_temperature"))
+    out.attention_temperature =
+        number("attention_temperature", json_text::parse_or_discarded(*temperature), 0.05, 20);
+  const std::string word = given("word").value_or("");
+  if (word.size() > 4 || word.find_first_not_of("0123456789") != std::string::npos)
+    refuse("word", "must be the number of a word, from 0");
+  if (!word.empty()) out.word = std::stoi(word);
+  return out;
 }
 
 ServeRequest read_request(std::string_view body, const std::string& without) {

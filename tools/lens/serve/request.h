@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -28,12 +29,24 @@ struct ServeRequest {
   int64_t beam_size = 4;                        ///< of a tree
 };
 
+/// A word that is to be explained.
+struct ExplainRequest {
+  std::string model = "", text = "";
+  std::string target = "";                          ///< what should be said; empty: what the model says
+  std::optional<std::vector<int32_t>> tokens = {};  ///< instead: the ids that a model said, with </s> or not
+  std::optional<double> attention_temperature = {};  ///< none: the model's own
+  int64_t word = -1;                                 ///< from 0; -1: the one with the largest loss
+};
+
 constexpr size_t kMostTextBytes = 4000;  ///< of a sentence, and of each other text of a request
 constexpr size_t kMostTokens = 200;      ///< of a source, and of what is forced
 
 /// The JSON object that a body holds; there is no field `without`. @throws Refused (400) that says what is
 /// wrong with which field.
 ServeRequest read_request(std::string_view body, const std::string& without = "");
+/// The same of an address, whose fields `given` looks up: numbers are text there, those of a list with commas
+/// between. @throws Refused likewise.
+ExplainRequest read_explain(const std::function<std::optional<std::string>(const std::string&)>& given);
 /// A text of a request. @throws Refused unless it is UTF-8 of at most kMostTextBytes.
 void check_text(const std::string& field, const std::string& text);
 

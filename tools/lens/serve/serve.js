@@ -226,7 +226,9 @@
       if (!own.length || !this.end) return here.replaceChildren();
       const first = this.tokens.indexOf(own[0]), before = this.tokens.slice(0, first).map((t) => t.id);
       const typed = el("input", {type: "text", maxlength: 200, "aria-label": "Another word"});
-      const address = new URLSearchParams({model: this.model.name, text: $("text").value.trim(), target: this.end.translation, word: this.chosen});
+      // What was said, token by token: as text it might be cut into others, and a copied word is not what the model said.
+      const {model, text, attention_temperature} = settings(this.model);
+      const address = new URLSearchParams({model, text, tokens: this.tokens.map((t) => t.id).join(), word: this.chosen, ...(attention_temperature && {attention_temperature})});
       here.replaceChildren(el("div", {class: "instead"},
         el("h3", {}, `Instead of “${name}”${own.length > 1 ? `, from its first piece “${own[0].token}” on` : ""}`),
         el("div", {class: "others"}, ...own[0].alternatives.flatMap((a) => {

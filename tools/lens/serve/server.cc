@@ -216,15 +216,9 @@ class Server : public httplib::Server {
         [this](const httplib::Request&, httplib::Response& response) { data(response, answers_.models()); });
     Get("/explain", [this](const httplib::Request& request, httplib::Response& response) {
       answered(response, [&] {
-        const std::string text = request.get_param_value("text"), target = request.get_param_value("target");
-        const std::string word = request.get_param_value("word");
-        check_text("text", text);
-        check_text("target", target);
-        check_text("model", request.get_param_value("model"));
-        if (word.size() > 4 || word.find_first_not_of("0123456789") != std::string::npos)
-          throw Refused(400, "\"word\" must be the number of a word, from 0");
-        page(response, answers_.explain(request.get_param_value("model"), text, target,
-                                        word.empty() ? -1 : std::stoi(word)));
+        page(response, answers_.explain(read_explain([&](const std::string& field) {
+               return request.has_param(field) ? std::optional(request.get_param_value(field)) : std::nullopt;
+             })));
       });
     });
     Post("/beam", [this](const httplib::Request& request, httplib::Response& response) {
