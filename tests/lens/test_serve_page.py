@@ -113,6 +113,8 @@ def use(page, what, transformer):
     page.ask('document.querySelectorAll("#columns section:first-child .chips")[0].children[0].click()')
     page.settled(what + ': masked', 0, 'c.rows[0] && c.rows[0][0] === 0')
     check(page.ask('document.querySelectorAll("#columns section:first-child td.hatch").length') > 0, what + ': a masked column is hatched')
+    page.ask(COLUMN % 0 + '.choose(1)')
+    check('no word is masked' in page.ask('document.querySelector("#columns section:first-child .force").textContent'), what + ': its explanation knows no masks')
     page.ask('document.querySelectorAll("#columns section:first-child .chips")[0].children[0].click()')
     page.settled(what + ': unmasked', 0, 'c.rows[0] && c.rows[0][0] > 0')
 
@@ -187,15 +189,19 @@ def alone_by_keyboard(page, what):
     page.ask('new Promise((done) => setTimeout(done, 50))')
 
 
-def explanation(page, address, what):
-    """The link of a word leads to its explain page."""
+def explanation(page, address, what, sharp, temperature):
+    """The link of a word leads to its explain page, at the attention temperature that the slider stands for."""
     page.settled(what)
+    if temperature != 1:
+        set_value(page, 'sharp', sharp)
+        page.settled(what, 0, 'c.settings.attention_temperature === %s' % temperature)
     page.ask(COLUMN % 0 + '.choose(1)')
     said = page.ask('(({id, probability}) => [id, probability])(' + COLUMN % 0 + '.tokens[1])')
     link = page.ask('document.querySelector("a[href^=\'/explain\']").href')
     check(link.startswith(address), '%s: of this server: %s' % (what, link))
     page.open(link)
     check(page.ask('document.querySelector("h1").textContent').startswith('How one word'), what + ': the explain page')
+    check(page.ask('lens.data.model.temperature') == temperature, '%s: at attention temperature %s' % (what, temperature))
     check(page.ask('lens.state.t') == 1, what + ': of that word')
     explained = page.ask('(({target_id, p_target}) => [target_id, p_target])(lens.data.steps[1])')
     check(explained[0] == said[0] and abs(explained[1] - said[1]) < 1e-4, '%s: what was said: %s, %s' % (what, said, explained))
@@ -239,14 +245,16 @@ def run(shop, chromium, shots):
     alone_by_keyboard(page, 'by keyboard')
     page.opened('by keyboard', server.address)
     page.close()
-    page = Served(chromium, server.address)
-    explanation(page, server.address, 'an explanation')
+    for sharp, temperature in (('0', 1), ('-0.5', 0.32)):
+        page = Served(chromium, server.address)
+        explanation(page, server.address, 'an explanation at T %s' % temperature, sharp, temperature)
+        page.close()
     if shots:
-        page.open(server.address + '#text=' + 'he%20loves%20Constantinople%20and%20she%20sings%20with%20the%20girl%20who%20eats%20apples%20at%20home%20this%20morning')
+        page = Served(chromium, server.address + '#text=' + 'he%20loves%20Constantinople%20and%20she%20sings%20with%20the%20girl%20who%20eats%20apples%20at%20home%20this%20morning')
         page.settled('a long one')
         page.ask('lens.state.columns[0].choose(3)')
         page.shot(os.path.join(shots, 'serve-long.png'))
-    page.close()
+        page.close()
     hostile(chromium, server.address)
     scripts = served.Served(shop.lens, test_hostile_pages.hostile_model(shop))
     hostile(chromium, scripts.address)

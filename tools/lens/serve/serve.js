@@ -108,7 +108,7 @@
       if (this.running) this.running.abort();
       const running = this.running = new AbortController();
       this.parts.fault.textContent = "";
-      const asked = {prefix: this.prefix, force: this.force, hidden: new Set(this.hidden)};
+      const asked = {prefix: this.prefix, force: this.force, hidden: new Set(this.hidden), settings: settings(this.model)};
       let heard = false;
       try {
         for await (const line of lines(await post("/translate", this.request(), running.signal))) {
@@ -117,6 +117,7 @@
             this.clear();
             this.parts.tree.replaceChildren();
             this.answered = asked;
+            this.settings = asked.settings;  // of what is shown, until another answer comes
           }
           heard = true;
           if (line.event === "error") throw new Error(line.error);
@@ -227,7 +228,7 @@
       const first = this.tokens.indexOf(own[0]), before = this.tokens.slice(0, first).map((t) => t.id);
       const typed = el("input", {type: "text", maxlength: 200, "aria-label": "Another word"});
       // What was said, token by token: as text it might be cut into others, and a copied word is not what the model said.
-      const {model, text, attention_temperature} = settings(this.model);
+      const {model, text, attention_temperature} = this.settings;
       const address = new URLSearchParams({model, text, tokens: this.tokens.map((t) => t.id).join(), word: this.chosen, ...(attention_temperature && {attention_temperature})});
       here.replaceChildren(el("div", {class: "instead"},
         el("h3", {}, `Instead of “${name}”${own.length > 1 ? `, from its first piece “${own[0].token}” on` : ""}`),
@@ -238,7 +239,8 @@
             el("span", {class: "track"}, bar), el("span", {class: "num"}, probability(a.probability))];
         })),
         el("form", {class: "force", onsubmit: (e) => { e.preventDefault(); if (typed.value.trim()) this.say(before, typed.value.trim()); }},
-          typed, el("button", {type: "submit"}, "Force this"), el("a", {href: `/explain?${address}`, target: "_blank", rel: "noopener"}, "Explain this word’s gradient"))));
+          typed, el("button", {type: "submit"}, "Force this"), el("a", {href: `/explain?${address}`, target: "_blank", rel: "noopener"}, "Explain this word’s gradient"),
+          this.hidden.size ? el("span", {class: "quiet small unmasked"}, "There no word is masked: probabilities and weights are others.") : null)));
     }
 
     async beam() {
