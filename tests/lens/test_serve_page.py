@@ -144,6 +144,22 @@ def use(page, what, transformer):
                       ' await new Promise((done) => setTimeout(done, 100)); return d.open && d.querySelectorAll("li").length; })()' % closed)
     check(inside > 0, what + ': and open')
 
+    # What is no longer asked is no longer there: the tree under a sentence that is refused, the translation of no sentence.
+    here = 'document.querySelector("#columns section:first-child").querySelectorAll("%s").length'
+    set_value(page, 'text', 'she ' * 201)
+    page.ask('(async () => { for (let i = 0; i < 100 && !lens.state.columns[0].parts.fault.textContent; ++i) await new Promise((done) => setTimeout(done, 50)); })()')
+    check('200 at most' in page.ask(COLUMN % 0 + '.parts.fault.textContent'), what + ': a sentence is refused')
+    check(page.ask(here % '.tree *') == 0 and page.ask(here % '.chip') == 0, what + ': nothing of the one before stays')
+    page.browser.events[:] = [e for e in page.browser.events if '422' not in str(e.get('params', {}).get('entry', {}).get('text'))]
+    set_value(page, 'text', 'she sings')
+    page.ask('new Promise((done) => setTimeout(done, 600))')
+    page.settled(what + ': and it goes on', 0, 'c.end.translation === "elle chante"')
+    set_value(page, 'text', ' ')
+    page.ask('(async () => { for (let i = 0; i < 100 && lens.state.columns[0].end; ++i) await new Promise((done) => setTimeout(done, 50)); })()')
+    check(page.ask(here % '.chip, td') == 0 and page.ask(COLUMN % 0 + '.parts.result.textContent') == '', what + ': no sentence, no translation')
+    set_value(page, 'text', 'she sings')
+    page.settled(what + ': and again', 0, 'c.end.translation === "elle chante"')
+
     # Two models side by side.
     set_value(page, 'other', '1', 'change')
     page.settled(what + ': beside it', 1)

@@ -59,7 +59,6 @@
       this.prefix = [];         // ids of forced tokens
       this.force = "";          // and text behind them
       this.chosen = -1;
-      this.source = {words: [], unknown: []};
       this.clear();
       const what = [model.kind, model.attention, `${model.from} to ${model.to}`, `${model.parameters.toLocaleString("en")} parameters`];
       this.parts = Object.fromEntries(["source", "target", "result", "fault", "about", "instead", "map", "tree"].map((name) => [name, el("div", {class: name})]));
@@ -84,16 +83,26 @@
     }
 
     clear() {
+      this.source = {words: [], unknown: []};
       this.tokens = [];
       this.words = [];
       this.rows = [];
       this.end = null;
     }
-    /** Another sentence: nothing that was masked or forced is meant for it. */
+    /** Another sentence: nothing that was masked or forced is meant for it, and no tree of the one before. */
     forget() {
       this.hidden.clear();
       this.release();
       this.answered = null;
+      this.parts.tree.replaceChildren();
+    }
+    /** No sentence, and so no answer. */
+    empty() {
+      if (this.running) this.running.abort();
+      this.parts.fault.textContent = "";
+      this.clear();
+      this.drawSource();
+      this.draw();
     }
     release() {
       this.prefix = [];
@@ -130,10 +139,7 @@
         this.parts.fault.textContent = e.message;
         // What was refused is as if it had not been asked: the answer before stays.
         if (!heard && this.answered) Object.assign(this, this.answered, {hidden: new Set(this.answered.hidden)});
-        else if (!heard) {
-          this.clear();
-          this.source = {words: [], unknown: []};
-        }
+        else if (!heard) this.clear();
         this.drawSource();
         this.draw();
       } finally {
@@ -165,7 +171,7 @@
     }
 
     drawSource() {
-      const names = [...this.source.words, "</s>"];
+      const names = this.source.words.length ? [...this.source.words, "</s>"] : [];
       this.refill(this.parts.source, names.map((name, j) => el("button", {type: "button", class: "chip" + (this.source.unknown[j] ? " unknown" : ""),
         "aria-pressed": String(this.hidden.has(j)), disabled: !this.model.attends, title: this.source.unknown[j] ? "unknown to the model" : null,
         "aria-label": `${name}${this.source.unknown[j] ? ", unknown to the model" : ""}: ${this.hidden.has(j) ? "masked" : "mask it"}`,
@@ -248,6 +254,7 @@
       const {seed, sampling_temperature, ...request} = this.request();
       try {
         const answer = await (await post("/beam", {...request, beam_size: Number(this.size.value)})).json();
+        if (request.text !== $("text").value.trim()) return;
         this.parts.tree.replaceChildren(
           el("p", {class: "quiet small"}, "Each word with its own probability, and the log probability of all up to it. Choose what was cut, and the model goes on from there."),
           beamTree(answer.nodes, answer.translations, (ids) => this.say(ids, "")));
@@ -276,7 +283,7 @@
       state.text = $("text").value;
       state.columns.forEach((c) => c.forget());
     }
-    if ($("text").value.trim()) state.columns.forEach((c) => c.ask(quick));
+    state.columns.forEach((c) => ($("text").value.trim() ? c.ask(quick) : c.empty()));
   }
   let later = 0;
   const soon = () => { clearTimeout(later); later = setTimeout(() => ask(true), 220); };
