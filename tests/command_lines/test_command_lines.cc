@@ -121,6 +121,15 @@ std::vector<Wrong> all_wrong() {
   add(LENS, {"explain"}, "--target", "", "--target: it is empty");
   add(LENS, {"report", "m"}, "--out", "", "--out: it is empty");
   out.push_back({LENS, {"report", ""}, "run: it is empty"});
+  for (const auto& [command, places] : {std::pair("explain", "[MODEL] [SENTENCE]"),
+                                        {"graph", "[MODEL] [SENTENCE]"},
+                                        {"flow", "[MODEL [SENTENCE]]"}})
+    for (const Arguments& options : {Arguments{}, {"--transformer"}}) {
+      Arguments a = {command, "a", "b", "he \x1b[31m", "sings"};
+      a.insert(a.end(), options.begin(), options.end());
+      out.push_back({LENS, a, std::string("no place for \"he \xEF\xBF\xBD[31m\" after ") + places +
+                                  "; a sentence of several words stands in quotes"});
+    }
   // What there is not.
   for (const char* program : {TRANSLATOR, LENS, BENCH}) {
     out.push_back({program, {}, "A subcommand is required"});

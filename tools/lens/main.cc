@@ -22,6 +22,7 @@
 #include <fmt/core.h>
 #include <gradus/nn/recurrent_cell.h>
 #include <common/tell.h>
+#include <common/utf8.h>
 #include <translator/options.h>
 
 #include "blame/blame.h"
@@ -59,6 +60,15 @@ void add_pieces(const Command& c, std::shared_ptr<Options> o) {
          "Show the pieces that the model reads and writes, not the words that they make");
 }
 
+// Words that stand alone come as many as there are, so that none is forgotten.
+// @throws UsageError where they have no place among these, "[MODEL] [SENTENCE]".
+void require_places(const std::vector<std::string>& words, const std::string& places) {
+  if (words.size() > 2)
+    throw lens::UsageError(
+        fmt::format("no place for \"{}\" after {}; a sentence of several words stands in quotes",
+                    translator::utf8::fit(translator::utf8::printable(words[2]), 40), places));
+}
+
 // The words, too, are put into the options by what they are.
 template <class Options>
 std::function<void()> add_sentence(const Command& c, std::shared_ptr<Options> o, const std::string& name) {
@@ -66,7 +76,6 @@ std::function<void()> add_sentence(const Command& c, std::shared_ptr<Options> o,
   c.option("model-and-sentence", *words,
            "Model directory (made by `translator train`) and source sentence; one of them alone is the "
            "sentence, if there is no such directory")
-      .expected(0, 2)
       .type_name("[MODEL] [SENTENCE]");
   c.option("-t,--target", o->target, "What it should say (default: what the model says)");
   c.option("-s,--step", o->step,
@@ -78,6 +87,7 @@ std::function<void()> add_sentence(const Command& c, std::shared_ptr<Options> o,
   add_pieces(c, o);
   auto finish = add_out(c, o, name);
   return [=] {
+    require_places(*words, "[MODEL] [SENTENCE]");
     lens::take_words(*o, *words);
     finish();
   };
@@ -127,7 +137,6 @@ void add_flow(const Command& app, int& code) {
       "flow", "The short cut: how much gradient reaches each source word, with and without attention");
   c.option("model-and-sentence", *words,
            "Model directory, and a sentence to show it on (default: fresh networks on random words)")
-      .expected(0, 2)
       .type_name("[MODEL [SENTENCE]]");
   auto target = c.option("-t,--target", o->target, "What the model should say (default: what it says)");
   auto small = c.flag("--transformer", o->transformer,
@@ -176,6 +185,7 @@ void add_flow(const Command& app, int& code) {
       "--depth: factors are |dL/dx_1| / |dL/dx_N|, x_l what layer l of N reads, and the same of weights; see "
       "docs/transformer.md.");
   c.callback([=, &code] {
+    require_places(*words, "[MODEL [SENTENCE]]");
     if (std::exchange(o->transformer, false))
       words->insert(words->begin(), lens::own_model("model-transformer"));
     const bool two = words->size() == 2 && small.given() && std::filesystem::is_directory((*words)[1]);
