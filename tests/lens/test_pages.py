@@ -106,7 +106,13 @@ def variant_page(page, name):
         page.ask('document.querySelectorAll("#head-choice button")[%d].click()' % head)
         check(page.ask('lens.state.m') == head, name + ': head %d' % head)
     differ = page.ask('document.querySelector("#jacobian > p.small").textContent')
-    check('differ by 0' in differ or 'e−' in differ, name + ': the Jacobian: ' + differ)
+    if name.startswith('uniform'):
+        check('has no gradient of these scores' in differ, name + ': no gradient of the scores: ' + differ)
+        claims = page.ask('document.getElementById("jacobian").innerText + document.getElementById("checks").innerText')
+        check('δ' not in claims and 'differ by' not in claims, '%s: and nothing is claimed of it: %s' % (name, claims))
+        check(page.ask('document.querySelectorAll("#jacobian table").length') == 2, name + ': nor drawn')
+    else:
+        check('differ by 0' in differ or 'e−' in differ, name + ': the Jacobian: ' + differ)
 
 
 def target_pieces(page):

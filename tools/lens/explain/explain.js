@@ -108,8 +108,8 @@
       10<sup>−9</sup> of the terms α g·h whose differences they are. Less than that, sixteen digits cannot hold to six.</p>
       <table class="list"><tbody>
       <tr><td>value + score + recurrent path = whole gradient</td><td class="num">within ${show(c.path_residual, 2)}</td></tr>
-      <tr><td>sum of δ over the source ${token}s = 0</td><td class="num">within ${show(c.score_sum, 2)}</td></tr>
-      <tr><td>δ = α g·(h − c)</td><td class="num">within ${show(c.identity_residual, 2)}</td></tr>
+      ${data.steps.some((s) => s.heads[0].score_gradient) ? html`<tr><td>sum of δ over the source ${token}s = 0</td><td class="num">within ${show(c.score_sum, 2)}</td></tr>
+      <tr><td>δ = α g·(h − c)</td><td class="num">within ${show(c.identity_residual, 2)}</td></tr>` : []}
       <tr><td>loss, taken apart and by the fused ops</td><td class="num">${show(c.loss, 9)}, ${show(c.network_loss, 9)}</td></tr></tbody></table>
       <details><summary>The step's numbers, one by one</summary><div class="scroll"><table class="list mono"><thead><tr><th>station</th><th>where</th><th>engine</th><th>differences</th><th>error</th></tr></thead>
       <tbody id="check-rows"></tbody></table></div></details>`);

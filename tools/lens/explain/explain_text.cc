@@ -26,16 +26,23 @@ struct Report {
   const size_t t_ = static_cast<size_t>(trace_.shown);
   const std::vector<std::string> source_ = piece_names(subject_.source),
                                  target_ = piece_names(subject_.target);
+  const bool scores_learn_ =
+      std::any_of(trace_.gradients.begin(), trace_.gradients.end(),
+                  [](const StepGradients& g) { return g.at("e").defined(); });
   std::string out_ = {};
 
   std::string run() {
     head();
     out_ += "\nWeights: where each word looks\n";
     weights();
-    out_ +=
-        "\nScore pull, -dL/de: + would get more attention by a step of gradient descent, - less; "
-        "+. and -. are below 0.0005\n";
-    pulls();
+    if (scores_learn_) {
+      out_ +=
+          "\nScore pull, -dL/de: + would get more attention by a step of gradient descent, - less; "
+          "+. and -. are below 0.0005\n";
+      pulls();
+    } else {
+      out_ += "\nNo score pull: nothing that is learned leads to the scores, and no gradient arrives there.\n";
+    }
     one_step();
     return out_;
   }
@@ -93,9 +100,10 @@ struct Report {
         if (pull < least) best = j;
         least = std::min(least, pull);
         out_ += fmt::format(
-            "{} {:>9.4f} {:>9.4f} {:>+11.3e} {:>+11.3e} {:>+11.3e} | {:>9.2e} {:>9} {:>9.2e}\n",
+            "{} {:>9.4f} {:>9.4f} {:>+11.3e} {:>+11.3e} {:>11} | {:>9.2e} {:>9} {:>9.2e}\n",
             padded(source_[static_cast<size_t>(j)], 14), s.attending.scores.value().f64()[i],
-            s.attending.weights.value().f64()[i], g.gain.f64()[i], g.gain.f64()[i] - g.mix.f64()[m], pull,
+            s.attending.weights.value().f64()[i], g.gain.f64()[i], g.gain.f64()[i] - g.mix.f64()[m],
+            e.defined() ? fmt::format("{:+.3e}", pull) : "none",
             norm(g.value.row(j)), g.score_path ? fmt::format("{:.2e}", norm(g.score.row(j))) : "none",
             norm(rest.row(j)));
       }
@@ -132,8 +140,9 @@ struct Report {
     }
     out_ += fmt::format(
         "Each line shows its worst check. All steps: {} checks, worst relative error {:.1e}.\n"
-        "The paths add up to the whole gradient within {:.1e}; sum of dL/de_j is 0 within {:.1e}.\n",
-        trace_.checks.size(), trace_.worst(), trace_.path_residual, trace_.score_sum);
+        "The paths add up to the whole gradient within {:.1e}{}.\n",
+        trace_.checks.size(), trace_.worst(), trace_.path_residual,
+        scores_learn_ ? fmt::format("; sum of dL/de_j is 0 within {:.1e}", trace_.score_sum) : "");
   }
 };
 

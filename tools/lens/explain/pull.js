@@ -26,7 +26,8 @@ const Pull = (function () {
   }
 
   /** The softmax's Jacobian times dL/dalpha is dL/de. o: names, weights, gain = dL/dalpha, temperature, gradient (the engine's
-   *  dL/de or null), chosen, size (style of the cells), at: {row, column} that is lit, kept by the caller. */
+   *  dL/de; null: there is none, as nothing that is learned leads to the scores, and no product then), chosen, size (style of
+   *  the cells), at: {row, column} that is lit, kept by the caller. */
   function softmax(box, o) {
     const {names, gain, at} = o, w = o.weights, T = o.temperature;
     const entry = (i, j) => (w[i] * ((i === j ? 1 : 0) - w[j])) / T, largest = Math.max(...w.map((_, i) => entry(i, i)));
@@ -36,13 +37,13 @@ const Pull = (function () {
       at.row = i; at.column = j;
       [...matrix.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === i && +td.dataset.c === j));
       [...left.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === j));
-      [...right.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === i));
+      if (right) [...right.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === i));
       const rest = scores[i] - entry(i, j) * gain[j];
       put(say, html`<h3>“${names[i]}”, through the weight of “${names[j]}”</h3>
         <p class="mono small">${i === j ? "α(1 − α)" : "−α α"} = ${show(entry(i, j), 4)}<br>× ∂L/∂α of “${names[j]}” = ${show(gain[j], 4)}<br>
-        = ${show(entry(i, j) * gain[j], 4)}; all other weights ${show(rest, 4)}<br>δ of “${names[i]}” = <b>${show(scores[i], 4)}</b></p>
+        = ${show(entry(i, j) * gain[j], 4)}${right ? html`; all other weights ${show(rest, 4)}<br>δ of “${names[i]}” = <b>${show(scores[i], 4)}</b>` : []}</p>
         <p class="small quiet">${i === j ? "Its own score raises its own weight…" : `Raising the score of “${names[i]}” takes weight from “${names[j]}”…`}
-        and the weight's gradient says what that is worth. The column δ always sums to 0: here ${show(scores.reduce((a, b) => a + b, 0), 2)}.</p>`);
+        and the weight's gradient says what that is worth.${right ? ` The column δ always sums to 0: here ${show(scores.reduce((a, b) => a + b, 0), 2)}.` : ""}</p>`);
     };
     const matrix = heatMap({rows: names, columns: names, label: "Jacobian of the softmax", hover: light, pick: light,
       cell: (i, j) => ({class: pull(entry(i, j), largest), tip: `∂α(${names[j]}) / ∂e(${names[i]}) = ${show(entry(i, j), 4)}`})});
@@ -52,12 +53,13 @@ const Pull = (function () {
       map.classList.add("column");
       return map;
     };
-    const left = column("∂L/∂α", gain), right = column("δ = ∂L/∂e", scores);
-    const matrixWith = el("div", {class: "product", style: o.size}, matrix, el("span", {class: "sign"}, "×"), left, el("span", {class: "sign"}, "="), right);
+    const left = column("∂L/∂α", gain), right = o.gradient ? column("δ = ∂L/∂e", scores) : null;
+    const matrixWith = el("div", {class: "product", style: o.size}, matrix, el("span", {class: "sign"}, "×"), left, right ? [el("span", {class: "sign"}, "="), right] : null);
     box.replaceChildren(el("div", {class: "jac"}, el("div", {class: "scroll"}, matrixWith), say),
       el("p", {class: "legend"}, el("span", {}, "matrix: teal, raising the score raises the weight; orange, it lowers it. Columns: teal, descent makes it larger.")));
-    const off = o.gradient ? largestOf(scores.map((x, i) => x - number(o.gradient[i]))) : 0;
-    box.append(el("p", {class: "small quiet"}, `The product computed here and the engine's gradient of the scores differ by ${show(off, 2)}.`));
+    box.append(el("p", {class: "small quiet"}, o.gradient ?
+      `The product computed here and the engine's gradient of the scores differ by ${show(largestOf(scores.map((x, i) => x - number(o.gradient[i]))), 2)}.` :
+      "The engine has no gradient of these scores: nothing that is learned leads to them, and so the product goes nowhere."));
     const within = (k) => (k >= 0 && k < names.length ? k : o.chosen);
     light(within(at.row), within(at.column));
   }
