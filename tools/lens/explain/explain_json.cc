@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include <gradus/numeric.h>
 
@@ -101,22 +100,12 @@ struct Writer {
         if (name != "k") station["value"] = write.grid(value, vocabulary ? 8 : options.units);
         station["gradient"] = write.grid(grad, vocabulary ? 8 : options.units);
       }
-      station["checks"] = checked(s.t, name);
+      const StationChecks checked = checks_of(trace, s.t, name);
+      station["checks"] = {{"count", checked.count},
+                           {"worst", Numbers{3}(checked.worst ? checked.worst->error : 0)}};
       out[name] = station;
     }
     return out;
-  }
-
-  // How many gradients of the station were compared, those of h also path by path.
-  json checked(int64_t t, const std::string& name) const {
-    int64_t count = 0;
-    double worst = 0;
-    for (const Compared& c : trace.checks)
-      if (c.step == t && (c.station == name || (name == "h" && c.station.starts_with("h,")))) {
-        ++count;
-        if (!std::isnan(worst) && !(c.error <= worst)) worst = c.error;
-      }
-    return {{"count", count}, {"worst", Numbers{3}(worst)}};
   }
 
   json heads(const Step& s, const StepGradients& g) const {

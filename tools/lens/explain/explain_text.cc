@@ -123,13 +123,7 @@ struct Report {
       const gradus::Var& x = station(s, name);
       if (!x.defined()) continue;
       Tensor grad = name == "h" ? g.full : g.at(name);
-      const Compared* worst = nullptr;
-      int count = 0;
-      for (const Compared& c : trace_.checks) {
-        if (c.step != s.t || c.station != name) continue;
-        ++count;
-        if (!worst || !(c.error <= worst->error)) worst = &c;
-      }
+      const auto [count, worst] = checks_of(trace_, s.t, name);
       out_ += fmt::format("{:<27} {:>12} {:>11.4e} {:>11}",
                           name + "  " + station_title(name, d_.luong_order()), x.shape().str(),
                           norm(x.value()), grad.defined() ? fmt::format("{:.4e}", norm(grad)) : "none");

@@ -145,6 +145,17 @@ std::string station_title(const std::string& name, bool luong_order) {
   return name == "a" && luong_order ? "attention vector" : info_of(name).title;
 }
 
+StationChecks checks_of(const SentenceTrace& trace, int64_t step, const std::string& station) {
+  StationChecks out;
+  for (const Compared& c : trace.checks) {
+    if (c.step != step || !(c.station == station || (station == "h" && c.station.starts_with("h,")))) continue;
+    ++out.count;
+    // The first that is no number stays.
+    if (!out.worst || (!std::isnan(out.worst->error) && !(c.error <= out.worst->error))) out.worst = &c;
+  }
+  return out;
+}
+
 int64_t worst_step(const std::vector<Step>& steps) {
   auto worse = [](const Step& a, const Step& b) { return a.loss.item() < b.loss.item(); };
   return std::max_element(steps.begin(), steps.end(), worse) - steps.begin();

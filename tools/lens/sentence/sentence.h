@@ -54,6 +54,13 @@ struct SentenceTrace {
   double worst() const;       ///< of all checks
 };
 
+/// What was compared of a station in a step, of h path by path, too.
+struct StationChecks {
+  int64_t count = 0;
+  const Compared* worst = nullptr;  ///< nullptr: nothing was
+};
+StationChecks checks_of(const SentenceTrace& trace, int64_t step, const std::string& station);
+
 /// The stations of a step in the order in which they are computed.
 std::vector<std::string> station_names(const Dissection& d);
 /// The value at a station; undefined where the step has no such.
