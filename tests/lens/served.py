@@ -80,9 +80,13 @@ def everything(s):
     return out
 
 
-def small_transformer(translator, work):
+def small_model(translator, work, name, *options):
     """A model of one epoch."""
-    out = os.path.join(work, 'transformer')
-    subprocess.run([translator, 'train', '--corpus-size', '300', '--model', 'transformer', '--d-model', '16', '--heads', '2', '--layers', '1',
-                    '--epochs', '1', '--threads', '1', '-q', '--out', out], check=True, stderr=subprocess.DEVNULL)
+    out = os.path.join(work, name)
+    subprocess.run([translator, 'train', '--corpus-size', '300', *options, '--epochs', '1', '--threads', '1', '-q', '--out', out],
+                   check=True, stderr=subprocess.DEVNULL)
     return out
+
+
+def small_transformer(translator, work):
+    return small_model(translator, work, 'transformer', '--model', 'transformer', '--d-model', '16', '--heads', '2', '--layers', '1')

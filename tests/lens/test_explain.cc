@@ -245,6 +245,12 @@ TEST_CASE("what cannot be taken apart is refused, not shown wrongly") {
   };
   CHECK(error_of({.attention = "none"}) ==
         "[lens] this model has no attention to look at (it was trained with attention \"none\")");
+  for (const std::string name : {"hard", "local-m", "local-p"})
+    CHECK(error_of({.attention = name}) ==
+          "[lens] attention " + name +
+              " cannot be taken apart: its weights are more than a softmax of scores; hint: `lens serve` and "
+              "`translator translate --attention-map` show where it looks, `lens report` how it learned to; "
+              "`translator train --attention general` makes a model that can be");
   CHECK(
       error_of({.attention = "doubling"}).find("its attention is more than a softmax of scores and a mean") !=
       std::string::npos);

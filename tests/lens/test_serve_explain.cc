@@ -134,6 +134,19 @@ TEST_CASE("what cannot be explained is refused with its reason") {
                     "the target sentence: has 61 words; 60 at most can be looked at");
 }
 
+TEST_CASE("a model that cannot be taken apart is told as such before it is tried") {
+  const ServedModels answers({own_model(), own_model("model-transformer"),
+                              test::saved_model("plain none", {.attention = "none"}),
+                              test::saved_model("plain local", {.attention = "local-p"})});
+  const char* why[] = {"", "",
+                       "this model has no attention to look at (it was trained with attention \"none\")",
+                       "attention local-p cannot be taken apart: its weights are more than a softmax of "
+                       "scores"};
+  for (size_t i = 0; i < 4; ++i) CHECK(answers.models()["models"][i]["unexplained"] == why[i]);
+  CHECK_THROWS_WITH(answers.explain({.model = "plain local", .text = "the cat"}),
+                    doctest::Contains("attention local-p cannot be taken apart: "));
+}
+
 TEST_CASE("the fields of an address are within their bounds") {
   CHECK(refusal_of_fields({}) == "");
   CHECK(refusal_of_fields({{"tokens", "4,0,3"}, {"attention_temperature", "0.5"}, {"word", "2"}}) == "");

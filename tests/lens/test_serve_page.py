@@ -226,6 +226,22 @@ def explanation(page, address, what, sharp, temperature):
     check(page.requests() == [link], '%s: asks for nothing more: %s' % (what, page.requests()))
 
 
+def unexplained(shop, chromium):
+    """Where a model cannot be taken apart there is no link, but the reason."""
+    server = served.Served(shop.lens, *[served.small_model(sys.argv[2], shop.work, attention, '--hidden', '16', '--embedding', '16', '--attention', attention)
+                                        for attention in ('local-p', 'none')])
+    page = Served(chromium, server.address)
+    for column, why in ((0, 'attention local-p cannot be taken apart: its weights are more than a softmax of scores.'), (1, 'this model has no attention')):
+        page.settled('unexplained', column)
+        page.ask(COLUMN % column + '.choose(0)')
+        said = page.ask('document.querySelectorAll("#columns section")[%d].querySelector(".instead").innerText' % column)
+        check('Its gradient is not explained: ' + why in said, 'unexplained: the reason: %s' % said)
+    check(page.ask('document.querySelector("a[href^=\'/explain\']") === null'), 'unexplained: no link')
+    page.opened('unexplained', server.address)
+    page.close()
+    server.end()
+
+
 def hostile(chromium, address):
     """Scripts in a sentence, and in every word that a model says, are text."""
     page = Served(chromium, address)
@@ -271,6 +287,7 @@ def run(shop, chromium, shots):
         page.ask('lens.state.columns[0].choose(3)')
         page.shot(os.path.join(shots, 'serve-long.png'))
         page.close()
+    unexplained(shop, chromium)
     hostile(chromium, server.address)
     scripts = served.Served(shop.lens, test_hostile_pages.hostile_model(shop))
     hostile(chromium, scripts.address)

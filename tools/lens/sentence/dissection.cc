@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include <fmt/core.h>
 #include <gradus/ops.h>
 
 namespace lens {
@@ -14,8 +15,16 @@ using namespace gradus;
 
 const nn::RecurrentDecoder& attending_decoder(const nn::Seq2Seq& network) {
   const nn::RecurrentDecoder* decoder = nn::as_recurrent(*network.decoder);
-  if (decoder && decoder->attention) return *decoder;
-  fail("lens", "this model has no attention to look at (it was trained with attention \"none\")");
+  if (!decoder || !decoder->attention)
+    fail("lens", "this model has no attention to look at (it was trained with attention \"none\")");
+  // Of other attentions it comes out only when the losses are compared.
+  if (dynamic_cast<const nn::BorrowingAttention*>(decoder->attention.get()))
+    fail("lens", fmt::format("attention {} cannot be taken apart: its weights are more than a softmax of "
+                             "scores; hint: `lens serve` and `translator translate --attention-map` show where "
+                             "it looks, `lens report` how it learned to; "
+                             "`translator train --attention general` makes a model that can be",
+                             network.config.attention));
+  return *decoder;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct Step {
 class Dissection {
  public:
   /// source ends with </s>; target without <s> and </s>.
-  /// @throws gradus::Error when the network has no attention, or one that is no softmax of scores.
+  /// @throws gradus::Error when the network has no attention, or one that is known to be no softmax of scores.
   Dissection(const gradus::nn::Seq2Seq& network, std::vector<int32_t> source,
              const std::vector<int32_t>& target);
 

@@ -47,6 +47,19 @@ void require_words(const translator::Model& model, const std::vector<int32_t>& i
       cannot(fmt::format("the model has no word {} to {}", id, what_for));
 }
 
+// Why no word of a model can be explained; "": it can, as far as is known before it is tried.
+std::string unexplained(const translator::Model& model) {
+  if (!model.recurrent()) return "";
+  try {
+    static_cast<void>(Dissection(network_to_dissect(model), {nn::kEos}, {}));
+    return "";
+  } catch (const gradus::Error& e) {
+    const std::string text = e.message();  // "[lens] why; hint: ..."
+    const size_t begin = text.find("] ") + 2;
+    return text.substr(begin, text.find("; hint: ") - begin);
+  }
+}
+
 json about(const Served& s) {
   const translator::ModelConfig& c = s.model.config;
   const bool tempered = attention_of(s.model);
@@ -55,6 +68,7 @@ json about(const Served& s) {
           {"attention", tempered ? c.network.attention : ""},
           {"attention_temperature", tempered ? json(c.network.attention_options.temperature) : json(nullptr)},
           {"attends", s.model.network->attends()},
+          {"unexplained", unexplained(s.model)},
           {"from", c.source_language},
           {"to", c.target_language},
           {"tokens", c.tokens()},

@@ -245,8 +245,10 @@
             el("span", {class: "track"}, bar), el("span", {class: "num"}, probability(a.probability))];
         })),
         el("form", {class: "force", onsubmit: (e) => { e.preventDefault(); if (typed.value.trim()) this.say(before, typed.value.trim()); }},
-          typed, el("button", {type: "submit"}, "Force this"), el("a", {href: `/explain?${address}`, target: "_blank", rel: "noopener"}, "Explain this word’s gradient"),
-          this.hidden.size ? el("span", {class: "quiet small unmasked"}, "There no word is masked: probabilities and weights are others.") : null)));
+          typed, el("button", {type: "submit"}, "Force this"),
+          this.model.unexplained ? null : el("a", {href: `/explain?${address}`, target: "_blank", rel: "noopener"}, "Explain this word’s gradient"),
+          this.hidden.size && !this.model.unexplained ? el("span", {class: "quiet small"}, "There no word is masked: probabilities and weights are others.") : null),
+        this.model.unexplained ? el("p", {class: "quiet small"}, `Its gradient is not explained: ${this.model.unexplained}.`) : null));
     }
 
     async beam() {
