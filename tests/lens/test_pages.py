@@ -494,15 +494,33 @@ def diff_page(page, name):
     check(found == ['sentence number 7 and some more'], '%s: letters find their sentences: %s' % (name, found))
     others = page.ask('[...document.querySelectorAll("#sentences .other")].map((e) => e.textContent)')
     check(others == ['non', 'sept'], '%s: words in no reference are marked, where they stand: %s' % (name, others))
+    check(page.ask('document.getElementById("left-out").hidden'), name + ': no line was left out')
+
+
+def diff_of_one_page(page, name):
+    """Of two lines one is no pair: the page tells that it was left out."""
+    about = page.ask('document.getElementById("about").textContent')
+    check('. 1 sentence: B translates' in about, '%s: one is no sentences: %s' % (name, about))
+    said = page.ask('document.getElementById("left-out").innerText')
+    check(said.startswith('1 line of the pairs was left out, since something is wrong with it: '), '%s: what was left out: %s' % (name, said))
+
+
+def written(shop, name, lines):
+    path = os.path.join(shop.work, name)
+    with open(path, 'w', encoding='utf-8') as f:
+        f.writelines(line + '\n' for line in lines)
+    return path
+
+
+def made_diff_of_one(shop):
+    files = [written(shop, 'one.' + name, lines) for name, lines in (('a', ['un chat', '?']), ('b', ['le chat', '?']), ('tsv', ['the cat\tle chat', 'no tab']))]
+    return shop.make('diff-of-one', 'diff', *files, status=1)
 
 
 def made_diff(shop):
     """Two systems on thirty sentences; sentence 7 has words that its reference lacks."""
     def write(name, line):
-        path = os.path.join(shop.work, name)
-        with open(path, 'w', encoding='utf-8') as f:
-            f.writelines(line(i) + '\n' for i in range(30))
-        return path
+        return written(shop, name, [line(i) for i in range(30)])
 
     pairs = write('diff.tsv', lambda i: 'sentence number %d%s\tphrase numéro %d' % (i, ' and some more' * (i % 3), i))
     a = write('diff.a', lambda i: 'phrase numéro %d' % (i if i % 3 else 99) if i != 7 else 'phrase, non, numéro 7')
@@ -529,6 +547,7 @@ def pages(shop):
             ('flow-model', shop.make('flow-model', 'flow', MODEL, WORDS, '--target', WRONG, '--seeds', '2'), flow_model_page, True),
             ('depth', shop.make('depth', 'flow', '--depth', '--seeds', '2'), depth_page, True),
             ('diff', made_diff(shop), diff_page, True),
+            ('diff-of-one', made_diff_of_one(shop), diff_of_one_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True),
             ('graph-transformer', shop.make('graph-transformer', 'graph', '--transformer'), graph_transformer_page, True)] + [
                 (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else transformer_pieces_page if name == 'transformer-pieces.html' else transformer_page if name.startswith('transformer-') else

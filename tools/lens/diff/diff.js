@@ -3,9 +3,13 @@
 (function () {
   const data = JSON.parse($("data").textContent), kAtOnce = 20;
   const state = {order: "lost", search: "", shown: kAtOnce};
+  const counted = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
   $("theme").append(themeButton());
   $("about").replaceChildren("A: ", el("b", {}, data.a), ". B: ", el("b", {}, data.b),
-    `. ${data.sentences} sentences: B translates ${data.won} better than A, ${data.lost} worse, ${data.tied} as well.`);
+    `. ${counted(data.sentences, "sentence")}: B translates ${data.won} better than A, ${data.lost} worse, ${data.tied} as well.`);
+  $("left-out").hidden = !data.left_out;
+  $("left-out").textContent = `${counted(data.left_out, "line")} of the pairs ${data.left_out === 1 ? "was" : "were"} left out, since something is wrong with ${data.left_out === 1 ? "it" : "them"}: ` +
+    "lens diff said what on standard error. Scores are of the others.";
 
   const one = (x) => x.toFixed(1), two = (x) => x.toFixed(2), plus = (x, text) => (x > 0 ? "+" : "") + text(x).replace("-", "−");
   const rows = (id, heads, body) =>

@@ -11,7 +11,9 @@ int diff(DiffOptions& o) {
   translator::apply(o.systems.common);
   const translator::Diff found = translator::diff(o.systems);
   const size_t sentences = found.pairs.size();
-  write_page(o.out, "diff", to_json(found), fmt::format("{} sentence{}", sentences, sentences == 1 ? "" : "s"));
+  json data = to_json(found);
+  data["left_out"] = found.bad;
+  write_page(o.out, "diff", data, fmt::format("{} sentence{}", sentences, sentences == 1 ? "" : "s"));
   return found.bad > 0 ? 1 : 0;
 }
 
