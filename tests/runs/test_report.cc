@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <common/error.h>
 
@@ -98,6 +99,25 @@ TEST_CASE("a log of version 1 is drawn with its gaps marked") {
   CHECK(text.find("attention not logged") != std::string::npos);
   CHECK(text.find("  step 10      c\n") != std::string::npos);  // the sample stands in for the probe
   CHECK(count(lens::assemble_page("report", run), "</script>") == 2);
+}
+
+TEST_CASE("a model without attention is told as such, not as one whose entropy was not logged") {
+  const std::string start = R"({"event":"start","version":2})" "\n";
+  const auto read = [&](const std::string& config) {
+    std::istringstream log(start + validation(10, R"(,"attention_entropy":null)")), described(config);
+    return lens::read_run("a run", log, &described);
+  };
+  const json none = read(R"({"model":"gru","network":{"attention":"none"}})");
+  CHECK(none["attends"] == false);
+  CHECK(lens::report_text(none, {.width = 80})
+            .find("\n  attention entropy  none: this model has no attention\n") != std::string::npos);
+  // Where nobody knows it was not logged.
+  for (const char* config : {R"({"network":{"attention":"dot"}})", R"({"model":"transformer"})", "{}"}) {
+    const json run = read(config);
+    CHECK(run["attends"] == true);
+    CHECK(lens::report_text(run, {.width = 80}).find("\n  attention entropy  not logged\n") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("of a model of pieces losses are counted by piece, and the probe's words are put together") {

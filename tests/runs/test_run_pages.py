@@ -91,6 +91,12 @@ def old_report_page(page, name):
     check(page.ask('document.querySelectorAll("#curves svg:not([aria-hidden])").length') == 3, name + ': the other charts are there')
 
 
+def unattended_report_page(page, name):
+    """Of a model without attention that was validated 20 times."""
+    check(page.ask('document.querySelectorAll(".missing").length') == 0, name + ': nothing was not logged')
+    check('This model has no attention.' in page.ask('document.getElementById("curves").innerText'), name + ': no entropy, and why')
+
+
 def ablate_page(page, name):
     n, columns = page.ask('lens.data.columns[0].epochs.length'), page.ask('lens.data.columns.length')
     check(columns == 4, name + ': four columns')
@@ -129,15 +135,24 @@ def make_run(translator, work):
                 e['probe'].update(reference=REFERENCE, output=said[0])
                 e['worst'][1]['reference'] = 'mot ' * 70
             f.write(json.dumps(e) + '\n')
-    return run, old, pieces, marked
+    unattended = os.path.join(work, 'unattended')
+    shutil.copytree(run, unattended)
+    json.dump({**config, 'network': {**config['network'], 'attention': 'none'}}, open(os.path.join(unattended, 'config.json'), 'w'))
+    validation = next(e for e in events if e['event'] == 'validation')
+    with open(os.path.join(unattended, 'train.log'), 'w') as f:
+        f.write(json.dumps(events[0]) + '\n')
+        for step in range(20):
+            f.write(json.dumps({**validation, 'step': step, 'attention_entropy': None, 'probe': {**validation['probe'], 'weights': None}}) + '\n')
+    return run, old, pieces, marked, unattended
 
 
 def pages(shop):
-    run, old, pieces, marked = make_run(sys.argv[2], shop.work)
+    run, old, pieces, marked, unattended = make_run(sys.argv[2], shop.work)
     return [('report', shop.make('report', 'report', run, '--explain'), report_page, True),
             ('report-pieces', shop.make('report-pieces', 'report', pieces), pieces_report_page, True),
             # 1: a sentence could not be explained.
             ('report-marked', shop.make('report-marked', 'report', marked, '--explain', status=1), marked_report_page, True),
+            ('report-unattended', shop.make('report-unattended', 'report', unattended), unattended_report_page, True),
             ('report-old', shop.make('report-old', 'report', old), old_report_page, True),
             ('ablate', shop.make('ablate', 'ablate', '--epochs', '4', '--length', '5', '--hidden', '16'), ablate_page, True)]
 

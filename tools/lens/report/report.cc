@@ -55,6 +55,10 @@ bool has_pieces(const json& config) {
   return !kind.is_null() && kind != "none";
 }
 
+bool attends(const json& config) {
+  return field(config, "model") == "transformer" || field(field(config, "network"), "attention") != "none";
+}
+
 json facts_of(const json& config, const json& start) {
   json facts = json::array();
   auto add = [&](const char* name, const json& from, const char* key) {
@@ -166,6 +170,7 @@ json read_run(const std::string& directory, std::istream& log, std::istream* con
           {"name", name.empty() ? directory : name},
           {"facts", facts_of(description, start)},
           {"pieces", has_pieces(description)},
+          {"attends", attends(description)},
           {"state", state},
           {"notes", notes},
           {"resumes", resumes},

@@ -97,9 +97,10 @@
     plot(`Loss, nats per ${token}`, [["valid_loss", 1, "validation"], ["train_loss", 1, "training"]], true),
     plot(data.pieces ? "Perplexity per piece" : "Perplexity", [["perplexity", 1, "perplexity"]], true),
     plot("BLEU, and exact matches in %", [["bleu", 1, "BLEU"], ["exact_match", 100, "exact match, %"]]),
-    plot("Entropy of attention, nats", [["attention_entropy", 1, "entropy"]]),
+    ...(data.attends ? [plot("Entropy of attention, nats", [["attention_entropy", 1, "entropy"]])] : []),
   ];
   plots.forEach((p) => $("curves").append(p.figure));
+  if (n > 0 && !data.attends) $("curves").append(el("figure", {}, el("figcaption", {}, "Entropy of attention"), el("p", {class: "quiet"}, "This model has no attention.")));
   put($("curve-legend"), data.resumes.length ? html`<span><svg width="12" height="12" aria-hidden="true"><line class="broken" x1="6" x2="6" y1="0" y2="12"/></svg> resumed</span>` : []);
 
   // ---- what was said, beside what should have been ----

@@ -130,8 +130,9 @@ std::string report_text(const json& run, const translator::TerminalStyle& style)
   out += curve("train loss", all, "train_loss", 1, 3, width) +
          curve("validation loss", all, "valid_loss", 1, 3, width) +
          curve("perplexity", all, "perplexity", 1, 2, width) + curve("BLEU", all, "bleu", 1, 1, width) +
-         curve("exact match, %", all, "exact_match", 100, 1, width) +
-         curve("attention entropy", all, "attention_entropy", 1, 3, width);
+         curve("exact match, %", all, "exact_match", 100, 1, width);
+  out += run.at("attends") == true ? curve("attention entropy", all, "attention_entropy", 1, 3, width)
+                                   : "  attention entropy  none: this model has no attention\n";
   out += "\ngradient norm, log10\n" + layers(run, false, width);
   out += "\nupdate / weight, log10 (-3 is usual, -2 too fast; -5 is too slow, but for the end of a run)\n" +
          layers(run, true, width);
