@@ -95,6 +95,9 @@ def unattended_report_page(page, name):
     """Of a model without attention that was validated 20 times."""
     check(page.ask('document.querySelectorAll(".missing").length') == 0, name + ': nothing was not logged')
     check('This model has no attention.' in page.ask('document.getElementById("curves").innerText'), name + ': no entropy, and why')
+    said = page.ask('document.getElementById("probe").innerText')
+    check('16 of 20 validations, evenly apart. The slider above goes through all.' in said, '%s: how many are listed: %s' % (name, said[:300]))
+    check(page.ask('document.querySelectorAll("#probe .then").length') == 16, name + ': and so many are')
 
 
 def ablate_page(page, name):

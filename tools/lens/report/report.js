@@ -139,7 +139,8 @@
     now.append(line("model", said(v, p.reference)));
     if (n > 1) {
       const shown = Math.min(n, 16), place = (k) => (k < shown ? Math.round((k * (n - 1)) / (shown - 1)) : n);
-      const list = el("div", {}, el("h3", {}, "What it said, by and by"));
+      const list = el("div", {}, el("h3", {}, "What it said, by and by"),
+        shown < n ? el("p", {class: "quiet small"}, `${shown} of ${n} validations, evenly apart. The slider above goes through all.`) : null);
       for (let k = 0; k < shown; ++k)
         list.append(el("button", {type: "button", class: "then", "aria-pressed": String(state.at >= place(k) && state.at < place(k + 1)), onclick: () => choose(place(k))},
           el("span", {class: "num quiet"}, `step ${all[place(k)].step}`), el("span", {}, said(all[place(k)], p.reference))));
