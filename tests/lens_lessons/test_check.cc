@@ -251,6 +251,55 @@ TEST_CASE("check: what a slope lacks, and what a row must sum to, is said in the
        "No known kind of mistake explains the difference.");
 }
 
+TEST_CASE("check: what is no number is named so, and what it usually comes of") {
+  auto said = [](const OpFunction& f, const lens::CheckOptions& options = {}) {
+    Printed p = printed([&] { return lens::check("own", f, {{"x", lens::random({2, 3}, 1)}}, options); });
+    CHECK(p.code == 1);
+    CHECK(!p.says("No known kind"));
+    std::string text;  // on one line
+    for (char c : p.text)
+      if (c != '\n' && c != ' ') text += c;
+      else if (!text.empty() && text.back() != ' ') text += ' ';
+    return text;
+  };
+  const std::string nan = "NaN comes of 0 / 0, of infinity minus infinity or times 0, of the root or the "
+                          "logarithm of a number below 0.",
+                    inf = "Infinity comes of a division by 0, of the logarithm of 0, of exp(x) where x is "
+                          "above 709: a softmax takes the largest score off first.";
+  auto backward_with = [](std::vector<double> odd) {
+    return [odd](const std::vector<Var>& in) {
+      return record("own", {in[0]}, (in[0] * 2.0).value(), [odd](const Tensor& dy, Grads& dx) {
+        Tensor g = zip(dy, dy, [](auto a, auto b) { return a + b; });
+        for (size_t i = 0; i < odd.size(); ++i) g.set(static_cast<int64_t>(i) + 4, odd[i]);
+        dx.add(0, g);
+      });
+    };
+  };
+  CHECK(said(backward_with({NAN})).find(
+            "✗ not a number The gradient of x is NaN at 1 of 6 places, first at [1,1]. " + nan) !=
+        std::string::npos);
+  CHECK(said(backward_with({INFINITY, -INFINITY}))
+            .find("✗ infinite The gradient of x is infinite at 2 of 6 places, first at [1,1]. " + inf) !=
+        std::string::npos);
+  CHECK(said(backward_with({INFINITY, NAN}))
+            .find("The gradient of x is NaN or infinite at 2 of 6 places, first at [1,1]. " + nan + " " +
+                  inf) !=
+        std::string::npos);
+  // Of the result itself.
+  auto value = [](double odd) {
+    return [odd](const std::vector<Var>& in) {
+      Tensor y = softmax(in[0]).value().clone();
+      y.set(2, odd);
+      return record("own", {in[0]}, y, [](const Tensor&, Grads&) {});
+    };
+  };
+  CHECK(said(value(NAN), {.exercise = "softmax"})
+            .find("✗ not a number in the result The result is NaN at 1 of 6 places, first at [0,2]. " + nan) !=
+        std::string::npos);
+  CHECK(said(value(NAN)).find("The function is NaN at this point: " + nan) != std::string::npos);
+  CHECK(said(value(INFINITY)).find("The function is infinite at this point: " + inf) != std::string::npos);
+}
+
 TEST_CASE("Rows and Ids: an index out of range names the line that used it") {
   lens::Rows m(lens::zeros({2, 3}));
   m[1][2] = 5;

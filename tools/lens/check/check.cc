@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <gradus/diagnosis_rules.h>
 #include <gradus/error.h>
 #include <gradus/random.h>
 #include <lens/lesson.h>
@@ -15,6 +16,33 @@ namespace lens {
 namespace {
 
 using namespace gradus;
+
+constexpr const char* kNotANumber =
+    "NaN comes of 0 / 0, of infinity minus infinity or times 0, of the root or the logarithm of a number "
+    "below 0";
+constexpr const char* kInfinite =
+    "Infinity comes of a division by 0, of the logarithm of 0, of exp(x) where x is above 709: a softmax takes "
+    "the largest score off first";
+
+// NaN and infinity in `what`, "the gradient of x", and what they usually come of.
+struct Unbounded {
+  std::string kind, sentence;  // empty: all is finite
+};
+Unbounded unbounded(const std::string& what, const Tensor& x) {
+  int64_t nan = -1, inf = -1, first = -1, count = 0;
+  for (int64_t i = x.numel() - 1; i >= 0; --i) {
+    if (std::isfinite(x.at(i))) continue;
+    (std::isnan(x.at(i)) ? nan : inf) = first = i;
+    ++count;
+  }
+  if (count == 0) return {};
+  std::string sentence = fmt::format("{} is {} at {} of {} places, first at {}.", what,
+                                     nan < 0 ? "infinite" : inf < 0 ? "NaN" : "NaN or infinite", count,
+                                     x.numel(), element_name(x.shape(), first));
+  if (nan >= 0) sentence += fmt::format(" {}.", kNotANumber);
+  if (inf >= 0) sentence += fmt::format(" {}.", kInfinite);
+  return {nan < 0 ? "infinite" : "not a number", sentence};
+}
 
 class Checker {
  public:
@@ -58,11 +86,13 @@ class Checker {
     if (e && compare_values(f, *e, values, inputs)) return 1;
     Diagnosis d = diagnose(call, named, options_.diagnosis);
     if (e && !d && !d.inputs.empty()) ask_suspects(f, *e, values, d);
+    name_unbounded(d);
     return report(d, inputs);
   }
 
   int look(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters) {
     Diagnosis d = diagnose(f, parameters, options_.diagnosis);
+    name_unbounded(d);
     return report(d, {}) || ignored(d);
   }
 
@@ -109,6 +139,8 @@ class Checker {
     print(draw({"y", yours.to(DType::f64), right, words, "expected"}, style_) + "\n");
     log_.add("y", yours, right, "expected", words, max_abs_difference(yours, right), 1e-6);
     if (suspect) return failed(suspect->kind, suspect->sentence, "the result");
+    if (const Unbounded u = unbounded("The result", yours); !u.kind.empty())
+      return failed(u.kind, u.sentence, "the result");
     const char* general = "The result itself is not what the formula says; the gradients come after that.";
     return failed("wrong value", e.otherwise.empty() ? general : e.otherwise, "the result");
   }
@@ -142,6 +174,17 @@ class Checker {
       d.sentence = s.kind + "\n" + s.sentence;
       return;
     }
+  }
+
+  // What is no number fits no rule, or one by chance.
+  static void name_unbounded(Diagnosis& d) {
+    for (const InputDiagnosis& in : d.inputs)
+      if (const Unbounded u = unbounded("The gradient of " + in.name, in.analytic); !u.kind.empty()) {
+        d.sentence = u.kind + "\n" + u.sentence;
+        return;
+      }
+    if (d.mistake == Mistake::not_finite)
+      d.sentence += std::string(": ") + (d.sentence.find("NaN") != std::string::npos ? kNotANumber : kInfinite);
   }
 
   int report(const Diagnosis& d, const std::vector<CheckInput>& inputs) {
@@ -200,7 +243,7 @@ class Checker {
     }
     print("\n");
     if (!d) {
-      size_t cut = d.sentence.find('\n');  // kind and sentence of a suspect
+      size_t cut = d.sentence.find('\n');  // kind and sentence of a suspect, or of what is no number
       if (cut != std::string::npos) return failed(d.sentence.substr(0, cut), d.sentence.substr(cut + 1), "");
       return failed(name_of(d.mistake), sentence_case(d.sentence) + where_to_look(d), d.name);
     }
