@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <gradus/error.h>
-
 #ifdef __linux__
 #include <sched.h>
 #endif

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include <gradus/error.h>
-
 namespace gradus {
 
 static constexpr const char* kTooManyAxes = "a tensor has at most 6 axes";

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <utility>
 
-#include <gradus/error.h>
 #include <gradus/kernels/random.h>
 #include <gradus/memory.h>
 #include <gradus/numeric.h>

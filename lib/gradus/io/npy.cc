@@ -8,9 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <utility>
 
-#include <gradus/error.h>
 #include <gradus/io/half.h>
 #include <gradus/io/npy_format.h>
 #include <gradus/numeric.h>

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <set>
 
-#include <gradus/error.h>
 #include <gradus/io/half.h>
 #include <gradus/io/json_header.h>
 #include <gradus/io/replacement.h>

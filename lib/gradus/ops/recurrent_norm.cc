@@ -1,6 +1,5 @@
 #include <gradus/ops/recurrent_norm.h>
 
-#include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus {

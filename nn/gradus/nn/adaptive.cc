@@ -2,10 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <gradus/error.h>
 #include <gradus/kernels/optimizer.h>
 #include <gradus/nn/check.h>
-#include <gradus/numeric.h>
 
 namespace gradus::nn {
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include <gradus/error.h>
 #include <gradus/names.h>
 
 namespace gradus::nn {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <unordered_set>
 
-#include <gradus/error.h>
 #include <gradus/kernels/elementwise.h>
 #include <gradus/numeric.h>
 #include <gradus/ops/arithmetic.h>

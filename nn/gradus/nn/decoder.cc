@@ -1,7 +1,6 @@
 #include <gradus/nn/decoder.h>
 
 #include <gradus/nn/attention/formed.h>
-#include <gradus/nn/check.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention_decoder.h>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include <gradus/error.h>
 #include <gradus/nn/check.h>
 #include <gradus/kernels/optimizer.h>
 #include <gradus/numeric.h>

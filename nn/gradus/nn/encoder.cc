@@ -1,7 +1,6 @@
 #include <gradus/nn/encoder.h>
 
 #include <gradus/ops/attention.h>
-#include <gradus/ops/dropout.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <vector>
 
-#include <gradus/error.h>
 #include <gradus/kernels/random.h>
 #include <gradus/nn/check.h>
 #include <gradus/numeric.h>

@@ -9,7 +9,6 @@
 #include <unordered_map>
 
 #include <gradus/diagnosis_rules.h>
-#include <gradus/error.h>
 #include <gradus/io/safetensors.h>
 #include <gradus/nn/check.h>
 #include <gradus/ops/shape.h>

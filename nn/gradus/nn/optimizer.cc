@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <gradus/error.h>
 #include <gradus/kernels/elementwise.h>
 #include <gradus/nn/check.h>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <gradus/error.h>
 #include <gradus/kernels/inference.h>
 
 namespace gradus::nn {

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <gradus/error.h>
-
 namespace gradus::nn {
 
 Tensor scheduled_sampling(const Generator& generator, const Seq2SeqBatch& batch, double probability,

@@ -7,7 +7,6 @@
 #include <limits>
 #include <numbers>
 
-#include <gradus/error.h>
 #include <gradus/nn/check.h>
 
 namespace gradus::nn {

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <gradus/error.h>
 #include <gradus/kernels/inference.h>
-#include <gradus/random.h>
 
 namespace gradus::nn {
 namespace {

@@ -6,7 +6,6 @@
 
 #include <gradus/nn/attention/guided.h>
 #include <gradus/nn/attention/hard.h>
-#include <gradus/nn/check.h>
 #include <gradus/nn/init.h>
 #include <gradus/ops/arithmetic.h>
 

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 // The right-hand matrix stands in panels of two or three vectors' width (one, where it has no more), within a
 // panel row after row; the columns behind the end are 0 up to a whole vector. A tile is up to kTileRows rows

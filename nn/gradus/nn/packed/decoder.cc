@@ -1,7 +1,6 @@
 #include <gradus/nn/packed/decoder.h>
 
 #include <algorithm>
-#include <utility>
 
 #include <gradus/kernels/attention.h>
 #include <gradus/kernels/elementwise.h>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 
 #include <gradus/kernels/inference.h>
 #include <gradus/kernels/layer_norm.h>

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include <gradus/error.h>
-
 namespace gradus::nn::packed {
 namespace {
 
