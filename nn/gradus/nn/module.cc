@@ -136,7 +136,7 @@ std::vector<NamedParameter> named_parameters(const std::vector<ParamVisitor::Ent
   return out;
 }
 
-StateDict state_dict(const std::vector<NamedParameter>& parameters) {
+StateDict state_dict(const ConstParameterList& parameters) {
   StateDict out;
   for (const NamedParameter& p : parameters) out.emplace_back(p.name, p.parameter->value());
   return out;
@@ -146,7 +146,7 @@ void load_state_dict(const ParameterList& parameters, const StateDict& dict) {
   take_over(parameters, dict, "load_state_dict", "");
 }
 
-int64_t num_parameters(const std::vector<NamedParameter>& parameters) {
+int64_t num_parameters(const ConstParameterList& parameters) {
   int64_t n = 0;
   for (const NamedParameter& p : parameters) n += p.parameter->value().numel();
   return n;
@@ -161,7 +161,7 @@ void label_parameters(const ParameterList& parameters) {
   for (const NamedParameter& p : parameters) p.parameter->var().node()->label = p.name;
 }
 
-void save(const std::vector<NamedParameter>& parameters, const std::string& path,
+void save(const ConstParameterList& parameters, const std::string& path,
           const std::map<std::string, std::string>& metadata) {
   save_safetensors(path, {state_dict(parameters), metadata});
 }

@@ -87,12 +87,7 @@ std::vector<ParamVisitor::Entry> visited(const M& module) {
 /// dictionary holds its numbers is copied first, so a dictionary is a snapshot.
 using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
-// The functions on a list of parameters that those for a module, which they do not change, forward to.
 std::vector<NamedParameter> named_parameters(const std::vector<ParamVisitor::Entry>& entries);
-StateDict state_dict(const std::vector<NamedParameter>& parameters);
-int64_t num_parameters(const std::vector<NamedParameter>& parameters);
-void save(const std::vector<NamedParameter>& parameters, const std::string& path,
-          const std::map<std::string, std::string>& metadata = {});
 std::string summary(const std::vector<ParamVisitor::Entry>& entries);
 
 /// Pointers to the parameters, under their dotted names. Valid until the module moves.
@@ -109,20 +104,22 @@ struct ParameterList : std::vector<NamedParameter> {
   ParameterList(M& module) : vector(named_parameters(module)) {}
 };
 
-template <Module M>
-StateDict state_dict(const M& module) {
-  return state_dict(named_parameters(visited(module)));
-}
+/// The same of functions that only read them.
+struct ConstParameterList : std::vector<NamedParameter> {
+  using std::vector<NamedParameter>::vector;
+  ConstParameterList(std::vector<NamedParameter> listed) : vector(std::move(listed)) {}
+  template <Module M>
+  ConstParameterList(const M& module) : vector(named_parameters(visited(module))) {}
+};
 
-/// Takes the numbers over, converted to each parameter's element type; changes nothing unless all fit.
+StateDict state_dict(const ConstParameterList& parameters);
+
+/// Takes copies of the numbers, converted to each parameter's element type; changes nothing unless all fit.
 /// @throws Error "[load_state_dict] the names and shapes must be the module's: missing a, b; unexpected c;
 /// wrong shape d (module [2, 3], given [3, 2]); given twice e", whichever apply, each with all its names.
 void load_state_dict(const ParameterList& parameters, const StateDict& dict);
 
-template <Module M>
-int64_t num_parameters(const M& module) {
-  return num_parameters(named_parameters(visited(module)));
-}
+int64_t num_parameters(const ConstParameterList& parameters);
 
 /// A table with one line per parameter (name, layer, shape, count), and the totals in parameters and bytes.
 template <Module M>
@@ -137,10 +134,8 @@ void to(const ParameterList& parameters, DType dtype);
 void label_parameters(const ParameterList& parameters);
 
 /// Writes a safetensors file; the previous one survives a crash. @throws Error naming the file.
-template <Module M>
-void save(const M& module, const std::string& path, const std::map<std::string, std::string>& metadata = {}) {
-  save(named_parameters(visited(module)), path, metadata);
-}
+void save(const ConstParameterList& parameters, const std::string& path,
+          const std::map<std::string, std::string>& metadata = {});
 
 /// Reads a safetensors file into the module; returns the file's metadata. @throws Error as load_state_dict,
 /// or for a damaged file.

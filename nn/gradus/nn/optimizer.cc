@@ -273,7 +273,7 @@ int Optimizer::add_group(const ParameterList& parameters, const ParamGroupOption
   return num_groups() - 1;
 }
 
-StateDict Optimizer::state_dict(const std::vector<NamedParameter>& parameters) const {
+StateDict Optimizer::state_dict(const ConstParameterList& parameters) const {
   StateDict out;
   std::vector<std::string> slots = slot_names();
   for (const NamedParameter& p : parameters) {

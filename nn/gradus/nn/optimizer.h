@@ -62,11 +62,7 @@ class Optimizer {
 
   /// The state as named tensors ("m.encoder.weight", ..., "step.encoder.weight", and "lr" [groups]), enough
   /// to go on bit for bit. The other options and the members of the groups are the program's to repeat.
-  StateDict state_dict(const std::vector<NamedParameter>& parameters) const;
-  template <Module M>
-  StateDict state_dict(const M& module) const {
-    return state_dict(nn::named_parameters(visited(module)));
-  }
+  StateDict state_dict(const ConstParameterList& parameters) const;
   /// @throws Error for names that are unknown, for shapes that are not the parameters', and for steps and
   /// learning rates that are none. Parameters without state in the dictionary start afresh; without "lr" in it
   /// the learning rates stay.
