@@ -44,9 +44,11 @@ T* data(const Tensor& t) {
     return t.f64();
 }
 
-/// y_i = f(x_i, more_i, ...), all of one shape, for map and zip.
+/// y_i = f(x_i, more_i, ...), for map and zip. @throws Error unless all have one shape.
 template <class F, class... Tensors>
 Tensor each_element(const char* where, F&& f, const Tensor& x, const Tensors&... more) {
+  if (((more.shape() != x.shape()) || ...))
+    fail(where, "shapes must agree: " + (x.shape().str() + ... + (" and " + more.shape().str())));
   Tensor y(x.shape(), x.dtype());
   with_type(x.dtype(), where, [&](auto type) {
     using T = decltype(type);
@@ -67,16 +69,12 @@ Tensor map(const Tensor& x, F&& f) {
 /// z_i = f(x_i, y_i). @throws Error unless all have one shape and one type, f32 or f64.
 template <class F>
 Tensor zip(const Tensor& x, const Tensor& y, F&& f) {
-  if (x.shape() != y.shape())
-    fail("zip", "shapes must agree: " + x.shape().str() + " and " + y.shape().str());
   return each_element("zip", f, x, y);
 }
 
 /// w_i = f(x_i, y_i, z_i), likewise.
 template <class F>
 Tensor zip(const Tensor& x, const Tensor& y, const Tensor& z, F&& f) {
-  if (x.shape() != y.shape() || x.shape() != z.shape())
-    fail("zip", "shapes must agree: " + x.shape().str() + ", " + y.shape().str() + " and " + z.shape().str());
   return each_element("zip", f, x, y, z);
 }
 

@@ -99,6 +99,11 @@ TEST_CASE("comparisons") {
   CHECK(std::isnan(max_abs_difference(f64({1}, {nan}), f64({1}, {1}))));
   CHECK(error_of([] { max_abs_difference(Tensor::zeros({1}), Tensor::zeros({2})); }) ==
         "[max_abs_difference] shapes must agree: [1] and [2]");
+  Tensor one = Tensor::zeros({1}), two = Tensor::zeros({2});
+  CHECK(error_of([&] { zip(one, two, [](auto x, auto y) { return x + y; }); }) ==
+        "[zip] shapes must agree: [1] and [2]");
+  CHECK(error_of([&] { zip(one, one, two, [](auto x, auto y, auto z) { return x + y + z; }); }) ==
+        "[zip] shapes must agree: [1] and [1] and [2]");
   CHECK(all_close(f64({2}, {1, inf}), f64({2}, {1 + 1e-9, inf})));
   CHECK_FALSE(all_close(f64({1}, {1}), f64({1}, {1.1})));
   CHECK_FALSE(all_close(f64({1}, {nan}), f64({1}, {nan})));
