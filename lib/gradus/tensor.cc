@@ -215,9 +215,9 @@ double max_abs_difference(const Tensor& a, const Tensor& b) {
 bool all_close(const Tensor& a, const Tensor& b, double rtol, double atol) {
   if (a.shape() != b.shape() || a.numel() != b.numel()) return false;
   for (int64_t i = 0; i < a.numel(); ++i) {
-    double x = a.at(i), y = b.at(i);
-    if (x == y) continue;  // equal infinities
-    if (!(std::abs(x - y) <= atol + rtol * std::abs(y))) return false;
+    const double x = a.at(i), y = b.at(i), apart = std::abs(x - y);
+    // Infinities are close to their equals alone, though the tolerance beside one is infinite.
+    if (x != y && !(std::isfinite(apart) && apart <= atol + rtol * std::abs(y))) return false;
   }
   return true;
 }

@@ -107,7 +107,7 @@ class Tensor {
 inline double worse(double a, double b) { return a >= b || a != a ? a : b; }
 /// Largest |a - b|. NaN when any difference is NaN. @throws Error unless shapes agree.
 double max_abs_difference(const Tensor& a, const Tensor& b);
-/// True when every |a - b| <= atol + rtol |b|.
+/// True when every |a - b| <= atol + rtol |b|, or both are the same infinity; NaN is close to nothing.
 bool all_close(const Tensor& a, const Tensor& b, double rtol = 1e-6, double atol = 1e-8);
 /// True when no entry is NaN or infinite.
 bool all_finite(const Tensor& t);

@@ -107,6 +107,10 @@ TEST_CASE("comparisons") {
   CHECK(all_close(f64({2}, {1, inf}), f64({2}, {1 + 1e-9, inf})));
   CHECK_FALSE(all_close(f64({1}, {1}), f64({1}, {1.1})));
   CHECK_FALSE(all_close(f64({1}, {nan}), f64({1}, {nan})));
+  for (double x : {0.0, -inf, nan}) {
+    CHECK_FALSE(all_close(f64({1}, {x}), f64({1}, {inf})));
+    CHECK_FALSE(all_close(f64({1}, {inf}), f64({1}, {x})));
+  }
   CHECK_FALSE(all_close(Tensor::zeros({1}), Tensor::zeros({2})));
   CHECK(all_finite(f64({2}, {1, 2})));
   CHECK_FALSE(all_finite(f64({2}, {1, inf})));
