@@ -11,6 +11,7 @@ namespace gradus {
 namespace {
 
 // Eight partial sums, in double: a float accumulator would lose a digit for every ten thousand numbers or so.
+// Sums of what lies apart keep to floats, unless there are `many` of them.
 template <class T>
 double sum_of(const T* x, int64_t n) {
   double part[8] = {};
@@ -47,16 +48,29 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   Tensor y = Tensor::zeros(shape, x.dtype());
   Walk walk(x.shape(), {shape});
   const int64_t n = walk.length();
+  const bool many = (walk.step(0) == 0 ? walk.runs() : x.numel()) / 8192 > y.numel();
   with_type(x.dtype(), "sum_to", [&](auto type) {
     using T = decltype(type);
     const T* in = data<T>(x);
-    T* out = data<T>(y);
-    if (walk.dims() == 2 && walk.stride(0, 0) == 0 && walk.step(0) == 1 && x.numel() > 0)
-      return kernels::sum_rows_into(in, out, walk.size(0), n);
-    walk.for_each_run([&](int64_t start, const int64_t* offset) {
-      if (walk.step(0) == 0) out[offset[0]] += static_cast<T>(sum_of(in + start, n));
-      else kernels::add_into(in + start, out + offset[0], n);
-    });
+    const int row = walk.dims() - 2;
+    if (x.numel() > 0 && walk.step(0) == 1 && (row == 0 || (row == 1 && many)) && walk.stride(0, row) == 0) {
+      const int64_t rows = walk.size(row), block = rows * n;
+      for (int64_t i = 0; i < x.numel() / block; ++i)
+        kernels::sum_rows_into(in + i * block, data<T>(y) + i * n, rows, n);
+      return;
+    }
+    auto add_runs = [&]<class Sum>(Sum* out) {
+      walk.for_each_run([&](int64_t start, const int64_t* offset) {
+        Sum* to = out + offset[0];
+        if (walk.step(0) == 0) *to += static_cast<Sum>(sum_of(in + start, n));
+        else if constexpr (std::is_same_v<Sum, T>) kernels::add_into(in + start, to, n);
+        else for (int64_t i = 0; i < n; ++i) to[i] += in[start + i];
+      });
+    };
+    if (!many) return add_runs(data<T>(y));
+    Tensor sums = Tensor::zeros(shape, DType::f64);
+    add_runs(sums.f64());
+    y = sums.to(x.dtype());
   });
   return y;
 }

@@ -196,6 +196,24 @@ TEST_CASE_TEMPLATE("rows: add_bias and sum_rows_into", T, float, double) {
   });
 }
 
+TEST_CASE_TEMPLATE("sum_rows_into: of many rows, 8192 at a time have sums of their own", T, float, double) {
+  on_every_target([] {
+    std::mt19937 rng(7);
+    for (const auto& [rows, n] : {std::pair<int64_t, int64_t>{8193, 37}, {20000, 513}}) {
+      const Row<T> x = Row<T>::random(rows * n, rng), before = Row<T>::random(n, rng);
+      Row<T> out = before, want = before;
+      kernels::sum_rows_into(x.data(), out.data(), rows, n);
+      for (int64_t r = 0; r < rows; r += 8192) {
+        Row<T> block(n);
+        kernels::sum_rows_into(x.data() + r * n, block.data(), std::min<int64_t>(8192, rows - r), n);
+        kernels::add_into(block.data(), want.data(), n);
+      }
+      CHECK(out.same_bits(want));
+      CHECK(out.intact());
+    }
+  });
+}
+
 TEST_CASE_TEMPLATE("the same numbers give the same bits wherever they stand", T, float, double) {
   std::mt19937 rng(8);
   const Row<T> x = Row<T>::random(61, rng), y = Row<T>::random(61, rng);

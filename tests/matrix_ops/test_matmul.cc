@@ -74,6 +74,13 @@ TEST_CASE("linear without bias, and constants that no gradient is worked out for
   CHECK_FALSE(linear(x, w, b).requires_grad());
 }
 
+TEST_CASE("linear: the bias gradient of very many rows keeps its digits") {
+  Var b = variable(Tensor::zeros({2}));
+  Var y = linear(Tensor::ones({300000, 1}), Tensor::ones({2, 1}), b);
+  Tensor db = backward(y, {.seed = Tensor::full({300000, 2}, 0.1)})[b];
+  CHECK(db.at(1) / double{0.1f} == about(300000, 2e-5));
+}
+
 TEST_CASE("matmul and linear: what is refused") {
   CHECK(op_error_of([] { matmul(random({2, 3}), random({4, 5})); }) ==
         "[matmul] inner dimensions must agree: [2, 3] and [4, 5]");

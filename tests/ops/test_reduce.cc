@@ -35,6 +35,17 @@ TEST_CASE("sum over any axes") {
   CHECK(sum(x, {.axes = {1}}).shape() == Shape{2, 4});
 }
 
+TEST_CASE("sums of very many f32 numbers keep their digits, whatever the axes") {
+  auto sum_of_tenths = [](const Shape& shape, const std::vector<int>& axes) {
+    return sum(Tensor::full(shape, 0.1), {.axes = axes}).value().at(0) / double{0.1f};
+  };
+  CHECK(sum_of_tenths({300000, 2}, {0}) == about(300000, 2e-5));
+  CHECK(sum_of_tenths({2, 300000, 2}, {1}) == about(300000, 2e-5));
+  CHECK(sum_of_tenths({150000, 2, 2}, {0, 2}) == about(300000, 2e-5));
+  CHECK(sum_of_tenths({150000, 2, 2, 2}, {0, 2}) == about(300000, 2e-5));
+  CHECK(sum_of_tenths({300000}, {}) == about(300000, 2e-5));
+}
+
 TEST_CASE("mean and max over any axes") {
   Var x = counting();
   CHECK(mean(x).item() == 11.5);

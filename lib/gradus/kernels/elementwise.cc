@@ -1,8 +1,10 @@
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/simd_targets.h>
 
+#include <algorithm>
 #include <bit>
 #include <type_traits>
+#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradus/kernels/elementwise.cc"
@@ -78,11 +80,18 @@ void add_bias(const T* bias, T* y, int64_t rows, int64_t n) {
   for (int64_t r = 0; r < rows; ++r) add_into(bias, y + r * n, n);
 }
 
-/// Eight rows at a time: out is read and written once for them, and rounding errors grow eight times slower.
+/// Eight rows at a time: out is read and written once for them, and rounding errors grow eight times slower. Of
+/// very many rows, so many have sums of their own: a million in one float would lose three digits.
 template <class T>
 void sum_rows_into(const T* x, T* out, int64_t rows, int64_t n) {
-  const Tag<T> d;
+  constexpr int64_t kRows = 8192;
   int64_t r = 0;
+  for (; rows > kRows && r < rows; r += kRows) {
+    std::vector<T> sums(static_cast<size_t>(n));
+    sum_rows_into(x + r * n, sums.data(), std::min(kRows, rows - r), n);
+    add_into(sums.data(), out, n);
+  }
+  const Tag<T> d;
   for (; r + 8 <= rows; r += 8) {
     const T* p = x + r * n;
     for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
