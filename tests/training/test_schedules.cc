@@ -159,6 +159,28 @@ TEST_CASE("the moving average is PyTorch's, swaps in and out, and comes back fro
         "[ExponentialMovingAverage] decay must be in [0, 1): 1");
 }
 
+TEST_CASE("no update of the average while it is in the weights' place") {
+  Parameter p(f64({1}, {1}));
+  nn::ExponentialMovingAverage ema({.decay = 0.5});
+  std::vector<NamedParameter> named{{"p", &p}};
+  const char* refused =
+      "[ExponentialMovingAverage] no update while the averages are in the weights' place; hint: end the scope "
+      "of EMAWeights, or swap back, first";
+  for (int round = 0; round < 2; ++round) {  // before the first update, and after it
+    {
+      nn::EMAWeights use(ema, named);
+      CHECK(error_of([&] { ema.update(named); }) == refused);
+    }
+    CHECK(p.value().item() == 1 + round);
+    p.assign(f64({1}, {1}));
+    ema.update(named);
+    p.assign(f64({1}, {2}));
+  }
+  ema.swap(named);
+  CHECK(error_of([&] { ema.update(named); }) == refused);
+  CHECK(p.value().item() == 1);
+}
+
 TEST_CASE("warm-up of the average: early weights are forgotten sooner") {
   Parameter p(f64({1}, {0}));
   nn::ExponentialMovingAverage ema({.decay = 0.999, .warmup = true});

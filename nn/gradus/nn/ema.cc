@@ -30,6 +30,9 @@ void ExponentialMovingAverage::must_fit(const ParameterList& parameters) const {
 }
 
 void ExponentialMovingAverage::update(const ParameterList& parameters) {
+  if (swapped_)
+    fail("ExponentialMovingAverage", "no update while the averages are in the weights' place",
+         "end the scope of EMAWeights, or swap back, first");
   if (averages_.empty()) {
     for (const NamedParameter& p : parameters) averages_.emplace_back(p.name, p.parameter->value().clone());
     updates_ = 1;
@@ -52,13 +55,13 @@ void ExponentialMovingAverage::update(const ParameterList& parameters) {
 }
 
 void ExponentialMovingAverage::swap(const ParameterList& parameters) {
-  if (averages_.empty()) return;
-  must_fit(parameters);
-  for (size_t i = 0; i < parameters.size(); ++i) {
+  if (!averages_.empty()) must_fit(parameters);
+  for (size_t i = 0; i < averages_.size(); ++i) {
     Tensor weights = parameters[i].parameter->value();
     parameters[i].parameter->assign(averages_[i].second.to(weights.dtype()));
     averages_[i].second = weights;
   }
+  swapped_ = !swapped_;
 }
 
 StateDict ExponentialMovingAverage::state_dict() const {

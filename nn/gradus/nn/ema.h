@@ -21,7 +21,7 @@ class ExponentialMovingAverage {
   /// @throws Error when decay is not in [0, 1).
   explicit ExponentialMovingAverage(const EMAOptions& options = {}, Caller caller = Caller::current());
 
-  /// @throws Error when the names and shapes are not those of the first update.
+  /// @throws Error when the names and shapes are not those of the first update, and in a scope of EMAWeights.
   void update(const ParameterList& parameters);
   /// Exchanges averages and weights; a second call brings the weights back. Without an update yet nothing
   /// changes. @throws Error as update.
@@ -37,10 +37,11 @@ class ExponentialMovingAverage {
 
   EMAOptions options_;
   int64_t updates_ = 0;
+  bool swapped_ = false;
   StateDict averages_;
 };
 
-/// Within its lifetime the parameters hold their averages.
+/// Within its lifetime the parameters hold their averages, and there is no update.
 class EMAWeights {
  public:
   /// @throws Error as ExponentialMovingAverage::swap.
