@@ -63,6 +63,12 @@ TEST_CASE("an optimiser's step, groups and state") {
   CHECK_TEXT(
       "[Adam] the gradients have none of the 4 parameters; hint: does the loss come from this module?",
       adam.step(other, grads));
+  CHECK_TEXT("[Adam] the gradients have none of the 0 parameters; hint: does params() visit them?",
+             adam.step(nn::ParameterList(), grads));
+  CHECK_TEXT("[Adam] grad_scale must be finite: nan", adam.step(model, grads, kNaN));
+  CHECK_TEXT("[Adam] lr must not be negative: -1", adam.set_lr(-1));
+  CHECK_TEXT("[Adam] lr must be finite: nan", adam.set_lr(kNaN));
+  CHECK(adam.lr() == 1e-3);
   CHECK_TEXT("[Adam] group 1 does not exist: 1 group", adam.lr(1));
   CHECK_TEXT("[Adam] group -1 does not exist: 1 group", adam.set_lr(0.1, -1));
   CHECK(adam.add_group(model.up, {.lr = 0.1}) == 1);

@@ -147,13 +147,19 @@ size_t Optimizer::checked(int group) const {
   return static_cast<size_t>(group);
 }
 
+void Optimizer::set_lr(double lr, int group) {
+  must_not_be_negative(name_, "lr", lr);
+  groups_[checked(group)].lr = lr;
+}
+
 void Optimizer::step(const ParameterList& parameters, const Gradients& grads, double grad_scale,
                      ThreadPool* pool) {
-  bool any = false;
+  if (!std::isfinite(grad_scale)) fail(name_, fmt::format("grad_scale must be finite: {}", grad_scale));
+  std::vector<std::pair<const NamedParameter*, const Gradients::Entry*>> given;
   for (const NamedParameter& p : parameters) {
     const Gradients::Entry* entry = grads.find(*p.parameter);
     if (!entry) continue;
-    any = true;
+    given.emplace_back(&p, entry);
     DType type = entry->dense.defined() ? entry->dense.dtype() : entry->rows.at(0).rows.dtype();
     if (type != p.parameter->value().dtype())
       fail(name_,
@@ -161,18 +167,16 @@ void Optimizer::step(const ParameterList& parameters, const Gradients& grads, do
                        name_of(type)),
            "was the module converted in between?");
   }
-  if (!any && !parameters.empty())
+  if (given.empty())
     fail(name_, fmt::format("the gradients have none of the {} parameters", parameters.size()),
-         "does the loss come from this module?");
-  for (const NamedParameter& p : parameters) {
-    const Gradients::Entry* entry = grads.find(*p.parameter);
-    if (!entry) continue;
-    State& state = prepare(*p.parameter);
+         parameters.empty() ? "does params() visit them?" : "does the loss come from this module?");
+  for (const auto& [p, entry] : given) {
+    State& state = prepare(*p->parameter);
     ++state.step;
-    auto member = memberships_.find(p.parameter->var().node());
+    auto member = memberships_.find(p->parameter->var().node());
     Update update = groups_[member == memberships_.end() ? 0 : member->second];
     update.grad_scale = grad_scale;
-    p.parameter->update([&](const Tensor& value) {
+    p->parameter->update([&](const Tensor& value) {
       if (!entry->dense.defined())
         apply_rows(update, *entry, value, state, pool);
       else

@@ -43,7 +43,7 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   /// One step. Every gradient is multiplied by grad_scale as it is read.
-  /// @throws Error when the gradients have none of the parameters.
+  /// @throws Error when the gradients have none of the parameters, and for a grad_scale that is not finite.
   /// With a pool its threads share the elements of each parameter; the result is the same.
   void step(const ParameterList& parameters, const Gradients& grads, double grad_scale = 1,
             ThreadPool* pool = nullptr);
@@ -56,9 +56,9 @@ class Optimizer {
   size_t slots() const { return slot_names().size(); }
 
   /// Learning rate of a group. A Scheduler sets those of all groups.
-  /// @throws Error "[Adam] group 3 does not exist: 2 groups".
+  /// @throws Error "[Adam] group 3 does not exist: 2 groups", "[Adam] lr must not be negative: -1" or finite.
   double lr(int group = 0) const { return groups_[checked(group)].lr; }
-  void set_lr(double lr, int group = 0) { groups_[checked(group)].lr = lr; }
+  void set_lr(double lr, int group = 0);
 
   /// The state as named tensors ("m.encoder.weight", ..., "step.encoder.weight", and "lr" [groups]), enough
   /// to go on bit for bit. The other options and the members of the groups are the program's to repeat.
