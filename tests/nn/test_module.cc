@@ -99,6 +99,16 @@ TEST_CASE("a snapshot stays when its model changes; a module that was moved has 
         "[assign] the numbers must be f32 or f64");
 }
 
+TEST_CASE("load_state_dict copies: who writes into his dictionary afterwards changes no model") {
+  Rng rng(2);
+  Mlp model(rng), source(rng);
+  nn::StateDict given = nn::state_dict(source);
+  given[0].second = given[0].second.clone();
+  nn::load_state_dict(model, given);
+  given[0].second.fill(9);
+  CHECK(same_bits(model.up.weight.value(), source.up.weight.value()));
+}
+
 TEST_CASE("load_state_dict converts to the parameter's element type") {
   Rng rng(3);
   Mlp model(rng), wide(rng);

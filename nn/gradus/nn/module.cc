@@ -59,12 +59,12 @@ std::string prefix_between(const std::vector<std::string>& names, const std::vec
 
 // Puts the dictionary into the parameters, or says all that is wrong with it. `where` and `file` begin the
 // message.
-void take_over(const std::vector<NamedParameter>& parameters, const StateDict& dict, const char* where,
+void take_over(const std::vector<NamedParameter>& parameters, StateDict dict, const char* where,
                const std::string& file) {
-  std::unordered_map<std::string, const Tensor*> given;
+  std::unordered_map<std::string, Tensor*> given;
   std::vector<std::string> missing, unexpected, misshaped, twice;
   bool transposed = false;
-  for (const auto& [name, value] : dict)
+  for (auto& [name, value] : dict)
     if (!given.emplace(name, &value).second) twice.push_back(name);
   std::unordered_map<std::string, bool> known;
   for (const NamedParameter& p : parameters) {
@@ -88,8 +88,10 @@ void take_over(const std::vector<NamedParameter>& parameters, const StateDict& d
   std::string wrong = all_wrong(
       {{"missing", missing}, {"unexpected", unexpected}, {"wrong shape", misshaped}, {"given twice", twice}});
   if (!wrong.empty()) fail(where, file + "the names and shapes must be the module's: " + wrong, hint);
-  for (const NamedParameter& p : parameters)
-    p.parameter->assign(given[p.name]->to(p.parameter->value().dtype()));
+  for (const NamedParameter& p : parameters) {
+    Tensor value = std::exchange(*given[p.name], {}).to(p.parameter->value().dtype());
+    p.parameter->assign(value.sole_owner() ? value : value.clone());  // the caller may write into his own
+  }
 }
 
 // The parameters in f64 for the lifetime of this object, then the numbers they had, bit for bit.
@@ -168,7 +170,7 @@ void save(const ConstParameterList& parameters, const std::string& path,
 
 std::map<std::string, std::string> load(const ParameterList& parameters, const std::string& path) {
   SafetensorsFile file = load_safetensors(path);
-  take_over(parameters, file.tensors, "load", path + ": ");
+  take_over(parameters, std::move(file.tensors), "load", path + ": ");
   return file.metadata;
 }
 
