@@ -1,5 +1,7 @@
 // What is particular to one attention.
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -253,6 +255,36 @@ TEST_CASE("an attention of one's own becomes known by one line; names are taken 
   nn::Attended a = nearest->step(query, nearest->prepare(h, mask()), {});
   CHECK(argmax(a.weights).i32()[0] == 1);
   CHECK(argmax(a.weights).i32()[2] == 1);
+}
+
+namespace {
+
+// Whatever it is told.
+struct ScoresGiven : nn::ScoredAttention {
+  Var given;
+  Var scores(const Input&, const nn::AttentionMemory&, const nn::AttentionState&) const override {
+    return given;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("scores that are not [B, S] are called so, masked or not") {
+  Rng rng(29);
+  Tensor h = annotations(rng), query = Tensor::zeros({B, Q});
+  ScoresGiven attention;
+  for (const Tensor& real : {Tensor(), mask()}) {
+    auto error = [&](const Var& scores) {
+      attention.given = scores;
+      return error_of([&] { attention.step(query, attention.prepare(h, real), {}); });
+    };
+    CHECK(error(Tensor::zeros({B, S})) == "(no error)");
+    const std::string rule = fmt::format("[ScoredAttention] scores must be f32 [B, S] = [{}, {}]: ", B, S);
+    CHECK(error(Tensor::zeros({S, B})) == rule + fmt::format("f32 [{}, {}]", S, B));
+    CHECK(error(Tensor::zeros({B, S}, DType::f64)) == rule + fmt::format("f64 [{}, {}]", B, S));
+    CHECK(error(Tensor::zeros({S})) == rule + fmt::format("f32 [{}]", S));
+    CHECK(error(Var()) == rule + "undefined");
+  }
 }
 
 // ---- the pages ----

@@ -5,6 +5,7 @@
 
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention_scores.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 #include <gradus/ops/softmax.h>
 
@@ -114,8 +115,17 @@ Tensor last_position(const Tensor& weights, const Tensor& mask) {
   return out;
 }
 
-Var ScoredAttention::normalise(const Var& scores, const Tensor& mask) const {
-  Var e = options.temperature == 1 ? scores : scores * (1 / options.temperature);
+Var ScoredAttention::scaled_scores(const Input& query, const AttentionMemory& memory,
+                                   const AttentionState& state) const {
+  Var e = scores(query, memory, state);
+  const Shape wanted{memory.annotations.size(1), memory.annotations.size(0)};
+  if (!e.defined() || e.shape() != wanted || e.dtype() != memory.annotations.dtype())
+    refuse("ScoredAttention", "scores must be {} [B, S] = {}: {}", memory.annotations.dtype(), wanted,
+           e.defined() ? fmt::format("{} {}", e.dtype(), e.shape()) : "undefined");
+  return options.temperature == 1 ? e : e * (1 / options.temperature);
+}
+
+Var ScoredAttention::weigh(const Var& e, const Tensor& mask) const {
   return softmax(e, {.mask = cuts() ? kept(e.value(), mask) : mask});
 }
 
@@ -131,7 +141,7 @@ Attended ScoredAttention::attend(const Var& weights, const AttentionMemory& memo
 Attended ScoredAttention::step(const Input& query, const AttentionMemory& memory,
                                const AttentionState& state) const {
   At at(query.caller());
-  return attend(normalise(scores(query, memory, state), memory.mask), memory, state);
+  return attend(weigh(scaled_scores(query, memory, state), memory.mask), memory, state);
 }
 
 BorrowingAttention::BorrowingAttention(const AttentionSizes& s, std::string_view otherwise,

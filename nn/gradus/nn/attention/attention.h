@@ -127,8 +127,11 @@ class ScoredAttention : public Attention {
   Attended step(const Input&, const AttentionMemory&, const AttentionState&) const override;
 
  protected:
-  /// scores [B, S] -> weights [B, S]: temperature, mask, softmax, of what stays where it cuts.
-  Var normalise(const Var& scores, const Tensor& mask) const;
+  /// `scores`, divided by the temperature.
+  /// @throws Error "[ScoredAttention] scores must be f32 [B, S] = [2, 3]: f32 [3, 2]".
+  Var scaled_scores(const Input& query, const AttentionMemory& memory, const AttentionState& state) const;
+  /// scaled_scores [B, S] -> weights [B, S]: mask, softmax, of what stays where it cuts.
+  Var weigh(const Var& scaled_scores, const Tensor& mask) const;
   /// Weights are known: context and the next state.
   Attended attend(const Var& weights, const AttentionMemory& memory, const AttentionState& state) const;
 };

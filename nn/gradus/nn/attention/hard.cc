@@ -35,11 +35,10 @@ double uniform_number(uint64_t seed, uint64_t stream, int64_t b) {
 Attended HardAttention::step(const Input& query, const AttentionMemory& memory,
                              const AttentionState& state) const {
   At at(query.caller());
-  Var e = scores(query, memory, state);
-  if (options.temperature != 1) e = e * (1 / options.temperature);
+  Var e = scaled_scores(query, memory, state);
   Tensor path = given_row("HardAttention", memory, state.step, query.dtype());
   bool draws = !path.defined() && Training::active();
-  Tensor p = softmax(e.value(), {.mask = cuts() ? kept(e.value(), memory.mask) : memory.mask}).value();
+  Tensor p = weigh(e.value(), memory.mask).value();
   int64_t B = p.size(0), S = p.size(1);
   auto [seed, stream] = draws ? Training::next_stream() : std::pair<uint64_t, uint64_t>{0, 0};
   Tensor chosen = Tensor::zeros(p.shape(), p.dtype()), best = argmax(path.defined() ? path : p);

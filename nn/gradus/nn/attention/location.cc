@@ -49,7 +49,7 @@ Attended LocationAttention::step(const Input& query, const AttentionMemory& memo
     mask = mask.defined() ? mask.clone() : Tensor::ones({B, S}, DType::u8);
     for (int64_t b = 0; b < B; ++b) std::fill_n(mask.u8() + b * S + P, S - P, uint8_t{0});
   }
-  return attend(normalise(scores(query, memory, state), mask), memory, state);
+  return attend(weigh(scaled_scores(query, memory, state), mask), memory, state);
 }
 
 LocalAttention::LocalAttention(const AttentionSizes& s, const RngInput& rng)
@@ -75,7 +75,7 @@ Attended LocalMonotonicAttention::step(const Input& query, const AttentionMemory
   At at(query.caller());
   std::vector<int64_t> centre = lengths_of(memory);
   for (int64_t& c : centre) c = std::min(state.step, c - 1);
-  return attend(normalise(scores(query, memory, state), window(centre, memory)), memory, state);
+  return attend(weigh(scaled_scores(query, memory, state), window(centre, memory)), memory, state);
 }
 
 LocalPredictiveAttention::LocalPredictiveAttention(const AttentionSizes& s, const RngInput& rng)
@@ -101,7 +101,7 @@ Attended LocalPredictiveAttention::step(const Input& query, const AttentionMemor
   for (int64_t s = 0; s < S; ++s) positions.set(s, static_cast<double>(s));
   double sigma = static_cast<double>(options.window) / 2;
   Var gaussian = exp(pow(Var(positions) - reshape(p, {B, 1}), 2) * (-1 / (2 * sigma * sigma)));
-  return attend(normalise(scores(query, memory, state), window(floor, memory)) * gaussian, memory, state);
+  return attend(weigh(scaled_scores(query, memory, state), window(floor, memory)) * gaussian, memory, state);
 }
 
 }  // namespace gradus::nn
