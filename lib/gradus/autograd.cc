@@ -99,6 +99,7 @@ Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backwa
   bool wanted =
       !no_grad && std::any_of(inputs.begin(), inputs.end(), [](const Var& v) { return v.requires_grad(); });
   if (!wanted) return Var(std::move(output));
+  if (!backward) fail(op, "the backward is empty");
   auto node = std::make_shared<Node>(op, output.shape(), output.dtype());
   node->inputs.reserve(inputs.size());
   for (const Var& input : inputs) {

@@ -86,6 +86,12 @@ TEST_CASE("a second backward needs retain_graph in the first") {
       "[backward] the graph behind mul was freed by an earlier backward; give that one retain_graph = true");
 }
 
+TEST_CASE("an op without a backward is refused where a gradient is wanted, and only there") {
+  Var x = variable(f64({}, {2}));
+  CHECK(error_of([&] { record("own", {x}, x.value(), nullptr); }) == "[own] the backward is empty");
+  CHECK(record("own", {x.value()}, x.value(), nullptr).item() == 2);
+}
+
 TEST_CASE("two losses over a shared part: the shared part is freed with the first") {
   Var x = variable(f64({}, {2}));
   Var shared = exp(x);
