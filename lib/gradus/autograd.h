@@ -248,7 +248,8 @@ struct NoGrad : ThreadMode {
 };
 
 /// Within its lifetime, on this thread, modules behave as in training: dropout drops. The same seed drops the
-/// same entries, provided the ops run in the same order.
+/// same entries, provided the ops run in the same order. Not the seed of an Rng in use: that draws the same
+/// words, and the first mask would be the signs of the first weights.
 class Training : public ThreadMode {
  public:
   explicit Training(uint64_t seed);
