@@ -21,6 +21,15 @@ def type_name(name):
     return "".join(word.capitalize() for word in name.split("_"))
 
 
+def must_be_free(root, name, type):
+    """Exits where the library has a type of that name: the files written would not compile beside it."""
+    named = re.compile(rf"^ *(template <.*> )?(class|struct|concept|enum class|using) {type}\b", re.MULTILINE)
+    for part in "lib/gradus", "nn/gradus":
+        for header in sorted((root / part).rglob("*.h")):
+            if named.search(header.read_text()):
+                sys.exit(f"{name}: {header.relative_to(root)} has a type {type} already; choose another name")
+
+
 def write_all(root, files, entries):
     """files: {path: text}; entries: [(path of a meson.build, anchor, line)]. Changes nothing unless all will do."""
     for path in files:

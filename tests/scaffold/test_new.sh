@@ -30,9 +30,23 @@ cd "$tree"
 tools/new-layer my_layer >"$dir/layer" || fail "new-layer"
 tools/new-attention my_attention >"$dir/attention" || fail "new-attention"
 if tools/new-layer my_layer 2>/dev/null; then fail "a layer was overwritten"; fi
-for taken in dot luong scaled_dot; do
-  if tools/new-attention $taken 2>/dev/null; then fail "the library's $taken was taken"; fi
+# TOOL NAME REASON: the name is refused, and why is said.
+refuses() {
+  if "tools/$1" "$2" >"$dir/refused" 2>&1; then fail "$1 took the name $2"; fi
+  grep -qF -- "$2: $3" "$dir/refused" || fail "$1 refuses $2 with other words: $(cat "$dir/refused")"
+}
+for taken in dot luong scaled_dot auto none transformer; do
+  refuses new-attention $taken "the library's attentions or the translator's options have that name"
 done
+refuses new-attention scored "nn/gradus/nn/attention/attention.h has a type ScoredAttention already"
+refuses new-layer adam "nn/gradus/nn/optimizer.h has a type Adam already"
+refuses new-layer tensor "lib/gradus/tensor.h has a type Tensor already"
+refuses new-layer input "lib/gradus/autograd.h has a type Input already"
+refuses new-layer var "lib/gradus/autograd.h has a type Var already"
+refuses new-layer module "nn/gradus/nn/module.h has a type Module already"
+refuses new-layer param_visitor "nn/gradus/nn/module.h has a type ParamVisitor already"
+refuses new-layer translator "examples/translator is a directory"
+refuses new-layer test "Meson has a target of that name"
 if tools/new-layer MyLayer 2>/dev/null; then fail "a bad name was taken"; fi
 grep -q "'my_layer.h'" nn/gradus/nn/meson.build || fail "the header would not be installed"
 
