@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include <fmt/core.h>
@@ -23,20 +24,20 @@ struct BySize {
   const char* why;
   int64_t pieces, batch, units;
   double recurrent_dropout, subword_dropout;
-  Passes gru, narrower, transformer;  // narrower: a GRU told to have fewer units
+  Passes gru, transformer;  // gru: of so many units
 };
 constexpr const char* kFew = "few are learnt by heart before they are understood";
 constexpr const char* kSome = "so many are learnt by heart without much dropout";
 constexpr const char* kMany = "so many are not soon learnt by heart";
 constexpr std::array<BySize, 4> kBySize = {
-    {{5'000, kFew, 2000, 32, 256, 0.2, 0.1, {80, 0.4}, {80, 0.4}, {80, 0.3}},
-     {20'000, kFew, 2000, 32, 256, 0.2, 0.1, {30, 0.4}, {30, 0.4}, {60, 0.3}},
-     {60'000, kSome, 6000, 64, 384, 0, 0, {12, 0.5}, {20, 0.4}, {40, 0.2}},
-     {INT64_MAX, kMany, 8000, 64, 256, 0, 0, {12, 0.2}, {12, 0.2}, {24, 0.1}}}};
+    {{5'000, kFew, 2000, 32, 256, 0.2, 0.1, {80, 0.4}, {80, 0.3}},
+     {20'000, kFew, 2000, 32, 256, 0.2, 0.1, {30, 0.4}, {60, 0.3}},
+     {60'000, kSome, 6000, 64, 384, 0, 0, {18, 0.5}, {40, 0.2}},
+     {INT64_MAX, kMany, 8000, 64, 256, 0, 0, {12, 0.2}, {24, 0.1}}}};
 
 // With --from, and dropout that is the trained model's. A third of the usual rate: much of it forgets.
 constexpr const char* kMostBehind = "a trained model has most of it behind it";
-constexpr BySize kFurther = {5'000, kMostBehind, 0, 32, 256, 0, 0, {20, 0}, {20, 0}, {20, 0}};
+constexpr BySize kFurther = {5'000, kMostBehind, 0, 32, 256, 0, 0, {20, 0}, {20, 0}};
 constexpr double kRateFurther = 1.0 / 3;
 
 // A narrow Transformer's pass takes less time than a GRU's, and it learns for more of them. Its rate is high
@@ -47,6 +48,12 @@ const BySize& of_size(int64_t pairs) {
   size_t i = 0;
   while (pairs >= kBySize[i].pairs) ++i;
   return kBySize[i];
+}
+
+// A GRU of fewer units than its pairs would have it learns less by heart: a tenth less for each halving.
+double dropout_of(const BySize& own, int64_t units) {
+  const double halvings = std::log2(static_cast<double>(own.units) / static_cast<double>(units));
+  return std::clamp(std::round(10 * own.gru.dropout - halvings) / 10, 0.0, own.gru.dropout);
 }
 
 bool one_vocabulary(const ModelConfig& c) { return c.subwords != "none" && c.subword_model == "joint"; }
@@ -111,7 +118,9 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     n.tie_source = n.tie_embeddings && one_vocabulary(o.model);
     t.tie_source = t.tie_embeddings && one_vocabulary(o.model);
   }
-  if (open("--lr")) run.lr = default_lr(run.optimizer, transformer ? t.d_model : 0, embedded);
+  const int64_t width = transformer ? t.d_model : n.hidden_size;
+  auto rate_at = [&](int64_t wide) { return default_lr(run.optimizer, o.model.model, wide, embedded); };
+  if (open("--lr")) run.lr = rate_at(width);
   if (open("--label-smoothing")) run.label_smoothing = 0.1;
   if (open("--links")) run.links = linked || run.guided_alignment == 0 ? "given" : "learnt";
   if (open("--weight-decay")) run.weight_decay = run.optimizer == "adamw" ? 0.01 : 0;
@@ -121,8 +130,8 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     if (open("--batch-size")) run.batch_size = 32;
     if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : 6;
   } else {
-    const bool narrower = n.hidden_size < own.units;
-    const auto [epochs, dropout] = transformer ? own.transformer : narrower ? own.narrower : own.gru;
+    const int64_t epochs = (transformer ? own.transformer : own.gru).epochs;
+    const double dropout = transformer ? own.transformer.dropout : dropout_of(own, n.hidden_size);
     run.usual_epochs = static_cast<double>(epochs);
     const bool learnt_pieces = o.model.subwords == "bpe" || o.model.subwords == "unigram";
     if (learnt_pieces && o.from.empty() && open("--subword-size"))
@@ -130,8 +139,10 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     if (!transformer && o.from.empty())
       choose("--hidden", n.hidden_size, n.hidden_size, fmt::format("{} units", n.hidden_size));
     choose("--dropout", transformer ? t.dropout : n.rnn.dropout, dropout, fmt::format("dropout {}", dropout));
-    if (const double rate = run.lr * kRateFurther; further)
+    if (further || (!transformer && rate_at(width) != rate_at(own.units))) {
+      const double rate = run.lr * (further ? kRateFurther : 1);
       choose("--lr", run.lr, rate, fmt::format("learning rate {:.2g}", rate));
+    }
     if (run.batch_tokens == 0)
       choose("--batch-size", run.batch_size, own.batch, fmt::format("batches of {}", own.batch));
     if (run.max_minutes > 0 && open("--epochs"))

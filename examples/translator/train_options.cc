@@ -89,9 +89,9 @@ Fields TrainOptions::recipe() {
        "What changes the weights; adadelta as Bahdanau's (rho 0.95, eps 1e-6)"},
       // A run may be blown up to see what --check-finite says, but a float must hold the rate.
       {"--lr", Number{&lr, kAboveZero, 1e30},
-       "Highest learning rate (default: 0.003; a transformer's 0.512 over its width, at most 0.004, for the "
-       "embedded corpus 0.002; sgd and adadelta 1, adagrad 0.05, rmsprop 0.001; a third of it with --from and "
-       "few pairs)"},
+       "Highest learning rate (default: 0.003, of own pairs more for fewer than 256 units, at most 0.01; "
+       "a transformer's 0.512 over its width, at most 0.004, for the embedded corpus 0.002; sgd and adadelta "
+       "1, adagrad 0.05, rmsprop 0.001; a third of it with --from and few pairs)"},
       {"--momentum", Number{&momentum, 0, 0.9999}, "Of sgd and rmsprop"},
       {"--weight-decay", Number{&weight_decay, 0, kMostDecay},
        "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)"},
@@ -134,11 +134,11 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const TrainOptions& o) {
   return std::unique_ptr<nn::Optimizer>(optimizer_kind(o.optimizer).make(o));
 }
 
-double default_lr(const std::string& optimizer, int64_t d_model, bool embedded) {
-  const double own = optimizer_kind(optimizer).lr;
+double default_lr(const std::string& optimizer, const std::string& model, int64_t width, bool embedded) {
+  const double own = optimizer_kind(optimizer).lr, wide = static_cast<double>(width);
   if (own > 0) return own;
-  if (d_model == 0) return 3e-3;
-  return embedded ? 2e-3 : 4e-3 * 128 / static_cast<double>(std::max<int64_t>(128, d_model));
+  if (model == "transformer") return embedded ? 2e-3 : 4e-3 * std::min(1.0, 128 / wide);
+  return embedded ? 3e-3 : std::clamp(3e-3 * 256 / wide, 3e-3, 1e-2);
 }
 
 double learning_rate(const std::string& schedule, double base, double progress, int64_t step,

@@ -77,8 +77,8 @@ struct TrainOptions {
 std::unique_ptr<gradus::nn::Optimizer> make_optimizer(const TrainOptions& options);
 
 /// What --lr is when it is not given: of Adam and its like by the network and the data, of the others their
-/// own. `d_model` is a Transformer's, 0 of other networks.
-double default_lr(const std::string& optimizer, int64_t d_model, bool embedded);
+/// own. `width` is that of the states, d_model of the Transformer.
+double default_lr(const std::string& optimizer, const std::string& model, int64_t width, bool embedded);
 
 /// The learning rate from its base, the share of the run that is over (by epochs or by time, so that
 /// --max-minutes decays too), the steps done, and the length of the warm-up.

@@ -253,10 +253,10 @@ TEST_CASE("average: of one model it, of several their mean, and nothing is lost"
   REQUIRE(kept.size() == 2);
   REQUIRE(run({"average", kept[0], kept[1], "-o", "same", "--force"}).code == 0);
   CHECK(run({"evaluate", "same", short_pairs()}).code == 0);
-  REQUIRE(run(small_run("apart", {"--epochs", "1", "--seed", "7"})).code == 0);
-  CHECK(run({"average", one, "apart", "-o", "same", "--force"}).err ==
+  REQUIRE(run(small_run("begun-apart", {"--epochs", "1", "--seed", "7"})).code == 0);
+  CHECK(run({"average", one, "begun-apart", "-o", "same", "--force"}).err ==
         "translator: these are of runs with different seeds, 7, 42, and the mean of weights that began apart "
-        "translates badly: translate " + one + ",apart takes them as one instead\n");
+        "translates badly: translate " + one + ",begun-apart takes them as one instead\n");
   REQUIRE(run(small_run("lstm", {"--cell", "lstm", "--epochs", "1"})).code == 0);
   const Result wrong = run({"average", one, "lstm", "-o", "wrong"});
   CHECK(wrong.code == 1);

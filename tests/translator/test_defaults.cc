@@ -58,14 +58,33 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
   CHECK(pieces > default_pieces(1));
 }
 
-TEST_CASE("defaults: a GRU narrower than its pairs would have it gets less dropout and more passes") {
-  for (int64_t units : {128, 256, 384, 512}) {
-    CAPTURE(units);
-    TrainCommand o = own({"--hidden", "--embedding"});
-    o.model.network.hidden_size = o.model.network.embedding_dim = units;
-    filled(o, 29'000);
-    CHECK(o.model.network.rnn.dropout == (units < 384 ? 0.4 : 0.5));
-    CHECK(o.train.epochs == (units < 384 ? 20 : 12));
+TEST_CASE("defaults: a GRU narrower than its pairs would have it gets less dropout and a higher rate") {
+  struct Narrower {
+    int64_t units;
+    double few, some, many;  // dropout
+    const char* rate;
+  };
+  for (const Narrower& n : {Narrower{16, 0, 0, 0, "0.01"},
+                            {32, 0.1, 0.1, 0, "0.01"},
+                            {64, 0.2, 0.2, 0, "0.01"},
+                            {96, 0.3, 0.3, 0.1, "0.008"},
+                            {128, 0.3, 0.3, 0.1, "0.006"},
+                            {256, 0.4, 0.4, 0.2, ""},
+                            {384, 0.4, 0.5, 0.2, ""},
+                            {512, 0.4, 0.5, 0.2, ""}}) {
+    CAPTURE(n.units);
+    auto dropout = [&](int64_t pairs) {
+      TrainCommand o = own({"--hidden", "--embedding"});
+      o.model.network.hidden_size = o.model.network.embedding_dim = n.units;
+      const std::string said = filled(o, pairs), rate = std::string("learning rate ") + n.rate + ",";
+      CHECK((said.find("learning rate") != std::string::npos) == (*n.rate != 0));
+      if (*n.rate) CHECK(said.find(rate) != std::string::npos);
+      return o.model.network.rnn.dropout;
+    };
+    CHECK(dropout(2'000) == about(n.few));
+    CHECK(dropout(10'000) == about(n.few));
+    CHECK(dropout(29'000) == about(n.some));
+    CHECK(dropout(100'000) == about(n.many));
   }
 }
 

@@ -52,18 +52,22 @@ TEST_CASE("the warm-up is a ramp to the base, which is noam's peak too; behind i
 }
 
 TEST_CASE("rates that nobody gave") {
-  CHECK(default_lr("sgd", 0, true) == 1);
-  CHECK(default_lr("adadelta", 0, false) == 1);
-  CHECK(default_lr("adagrad", 128, true) == 0.05);
-  CHECK(default_lr("rmsprop", 0, true) == 1e-3);
+  CHECK(default_lr("sgd", "gru", 256, true) == 1);
+  CHECK(default_lr("adadelta", "gru", 64, false) == 1);
+  CHECK(default_lr("adagrad", "transformer", 128, true) == 0.05);
+  CHECK(default_lr("rmsprop", "gru", 128, true) == 1e-3);
   for (const char* name : {"adam", "adamw"}) {
-    CHECK(default_lr(name, 0, true) == 3e-3);
-    CHECK(default_lr(name, 0, false) == 3e-3);
-    CHECK(default_lr(name, 64, false) == 4e-3);
-    CHECK(default_lr(name, 128, false) == 4e-3);
-    CHECK(default_lr(name, 256, false) == 2e-3);
-    CHECK(default_lr(name, 1024, false) == 5e-4);
-    CHECK(default_lr(name, 128, true) == 2e-3);
+    CHECK(default_lr(name, "gru", 32, true) == 3e-3);
+    CHECK(default_lr(name, "gru", 512, false) == 3e-3);
+    CHECK(default_lr(name, "gru", 256, false) == 3e-3);
+    CHECK(default_lr(name, "gru", 128, false) == 6e-3);
+    CHECK(default_lr(name, "gru", 64, false) == 1e-2);
+    CHECK(default_lr(name, "gru", 1, false) == 1e-2);
+    CHECK(default_lr(name, "transformer", 64, false) == 4e-3);
+    CHECK(default_lr(name, "transformer", 128, false) == 4e-3);
+    CHECK(default_lr(name, "transformer", 256, false) == 2e-3);
+    CHECK(default_lr(name, "transformer", 1024, false) == 5e-4);
+    CHECK(default_lr(name, "transformer", 128, true) == 2e-3);
   }
 }
 
