@@ -59,7 +59,7 @@ void check_text(const std::string& field, const std::string& given) {
 
 ExplainRequest read_explain(const std::function<std::optional<std::string>(const std::string&)>& given) {
   const auto text_of = [&](const char* field) {
-    const std::string text = given(field).value_or("");
+    std::string text = given(field).value_or("");
     check_text(field, text);
     return text;
   };
