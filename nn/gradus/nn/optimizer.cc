@@ -176,7 +176,7 @@ void Optimizer::step(const ParameterList& parameters, const Gradients& grads, do
     auto member = memberships_.find(p->parameter->var().node());
     Update update = groups_[member == memberships_.end() ? 0 : member->second];
     update.grad_scale = grad_scale;
-    p->parameter->update([&](const Tensor& value) {
+    p->parameter->update([&, entry = entry](const Tensor& value) {  // clang 14 captures no binding
       if (!entry->dense.defined())
         apply_rows(update, *entry, value, state, pool);
       else
