@@ -259,7 +259,7 @@ class Race {
   std::vector<RaceRun> runs_;
 };
 
-// It is told where to look. Told apart before hours of training, not after.
+// Links tell oracle attention where to look. That there are none is said before hours of training, not after.
 void leave_out_oracle(CompareCommand& o, const Data& data) {
   auto linked = [](const SentencePair& p) { return p.alignment.has_value(); };
   if (std::any_of(data.train.begin(), data.train.end(), linked) ||

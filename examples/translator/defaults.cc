@@ -118,7 +118,8 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     n.tie_source = n.tie_embeddings && one_vocabulary(o.model);
     t.tie_source = t.tie_embeddings && one_vocabulary(o.model);
   }
-  const int64_t width = transformer ? t.d_model : n.hidden_size;
+  // A trained model, narrow or not, is tuned at the rate of the usual width.
+  const int64_t width = transformer ? t.d_model : o.from.empty() ? n.hidden_size : own.units;
   auto rate_at = [&](int64_t wide) { return default_lr(run.optimizer, o.model.model, wide, embedded); };
   if (open("--lr")) run.lr = rate_at(width);
   if (open("--label-smoothing")) run.label_smoothing = 0.1;

@@ -142,6 +142,12 @@ TEST_CASE("defaults: few pairs for a trained model get a gentle rate and no nois
     CHECK(filled(many, 5'000).find("learning rate") == std::string::npos);
     CHECK(many.train.lr == fresh.train.lr);
   }
+  TrainCommand narrow = own({"--hidden", "--embedding"});  // as the trained model has them
+  narrow.from = "trained";
+  narrow.model.network.hidden_size = narrow.model.network.embedding_dim = 64;
+  CHECK(filled(narrow, 500).find("learning rate 0.001,") != std::string::npos);
+  CHECK(narrow.train.lr == about(0.001));
+  CHECK(filled(narrow, 10'000).find("learning rate") == std::string::npos);
 }
 
 TEST_CASE("defaults: what is given stays, and is not told") {
