@@ -83,7 +83,7 @@ std::string Autopsy::text(size_t sentences_shown) const {
 Autopsy examine(const Model& model, const StepBatch& batch) {
   gradus::ThreadPool one(1);
   gradus::CheckFinite checking;
-  gradus::Training training(batch.training_seed);
+  gradus::Training training(batch.training_seed, batch.dropout_share);
   size_t current = 0;
   try {
     nn::parallel_gradients(one, static_cast<int>(batch.parts.size()), [&](int k) {
@@ -115,6 +115,7 @@ void save_bundle(const std::string& directory, const Model& model, const StepBat
                                  {"parts", batch.parts.size()},
                                  {"label_smoothing", batch.loss.label_smoothing},
                                  {"training_seed", batch.training_seed},
+                                 {"dropout_share", batch.dropout_share},
                                  {"baseline", batch.loss.baseline},
                                  {"guided_alignment", batch.loss.guided_alignment}};
   for (const nn::Seq2SeqBatch& part : batch.parts) step["target_tokens"].push_back(part.target_tokens);
@@ -147,10 +148,13 @@ Replay replay(const std::string& directory) {
     batch.loss.label_smoothing = step.at("label_smoothing");
     whole("training_seed", step.at("training_seed"));
     batch.training_seed = step.at("training_seed").get<uint64_t>();
+    batch.dropout_share = step.value("dropout_share", 1.0);
     batch.loss.baseline = step.at("baseline");
     batch.loss.guided_alignment = step.value("guided_alignment", 0.0);
     if (!(batch.loss.label_smoothing >= 0 && batch.loss.label_smoothing < 1))
       throw InputError(facts, 0, "\"label_smoothing\" must be from 0 on and below 1");
+    if (!(batch.dropout_share >= 0 && batch.dropout_share <= 1))
+      throw InputError(facts, 0, "\"dropout_share\" must be from 0 to 1");
     if (!(batch.loss.guided_alignment >= 0))
       throw InputError(facts, 0, "\"guided_alignment\" must not be negative");
     int64_t parts = whole("parts", step.at("parts"));

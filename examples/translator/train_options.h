@@ -40,6 +40,7 @@ struct TrainOptions {
   double clip = 1;
   double clip_value = 0;  ///< before the norm is taken
   double ema = 0;
+  double dropout_warmup = 0;  ///< passes
   double scheduled_sampling = 0;
   double subword_dropout = 0;
   double word_dropout = 0;

@@ -128,6 +128,7 @@ nn::OutputGradients Trainer::step_gradients() {
                             .guided_alignment = options_.guided_alignment,
                             .baseline = baseline_},
                    .training_seed = options_.seed * 1000003 + static_cast<uint64_t>(step_) + own,
+                   .dropout_share = dropout_share(),
                    .step = step_};
     if (options_.scheduled_sampling > 0) feed_own_words(work.parts, k);
     if (options_.word_dropout > 0)
@@ -189,6 +190,10 @@ void Trainer::stop_for(const StepBatch& batch) {
   save_bundle(bundle, model_, batch, autopsy);
   throw gradus::NotFinite(fmt::format("stopped at step {}:\n{}`translator replay {}` runs it again.", step_,
                                       autopsy.text(), bundle));
+}
+
+double Trainer::dropout_share() const {
+  return options_.dropout_warmup > 0 ? std::min(1.0, epochs() / options_.dropout_warmup) : 1;
 }
 
 // Batches by tokens may be more in one epoch than in another: then only this one's are counted.

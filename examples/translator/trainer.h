@@ -66,6 +66,7 @@ class Trainer {
   int64_t warmup() const;
   /// Passes over the data, in part too.
   double epochs() const;
+  double dropout_share() const;
   double seconds() const { return seconds_; }
 
  private:

@@ -72,7 +72,7 @@ void drop_words(std::vector<nn::Seq2SeqBatch>& parts, double probability, const 
 }
 
 nn::OutputGradients differentiate(const Model& model, const StepBatch& batch, gradus::ThreadPool& pool) {
-  gradus::Training training(batch.training_seed);
+  gradus::Training training(batch.training_seed, batch.dropout_share);
   nn::OutputLayer layer = model.network->output_layer();
   layer.options.label_smoothing = batch.loss.label_smoothing;
   auto hidden_states = [&](int shard) {

@@ -16,6 +16,7 @@ struct StepBatch {
   std::vector<gradus::nn::Seq2SeqBatch> parts;  ///< one for each thread's share
   gradus::nn::LossOptions loss;                 ///< of the whole batch
   uint64_t training_seed = 0;                   ///< of dropout, and of what a model draws
+  double dropout_share = 1;                     ///< as gradus::Training's
   int64_t step = 0;
 
   /// The same for one part, which weighs as much as it has target words.

@@ -18,6 +18,7 @@ thread_local bool keep_values = false;
 thread_local bool check_finite_mode = false;
 thread_local bool training = false;
 thread_local std::pair<uint64_t, uint64_t> training_stream{0, 0};
+thread_local double training_share = 0;
 thread_local std::shared_ptr<const std::string> scope_path;
 
 uint64_t next_order() {
@@ -215,10 +216,16 @@ void Gradients::scale(double factor) {
 NoGrad::NoGrad() : ThreadMode(no_grad) {}
 bool NoGrad::active() { return no_grad; }
 
-Training::Training(uint64_t seed)
-    : ThreadMode(training), before_(std::exchange(training_stream, std::pair{seed, uint64_t{0}})) {}
-Training::~Training() { training_stream = before_; }
+Training::Training(uint64_t seed, double dropout_share)
+    : ThreadMode(training), before_(training_stream), share_before_(training_share) {
+  if (!(dropout_share >= 0 && dropout_share <= 1))
+    fail("Training", fmt::format("dropout_share must be in [0, 1]: {}", dropout_share));
+  training_stream = {seed, 0};
+  training_share = dropout_share;
+}
+Training::~Training() { training_stream = before_, training_share = share_before_; }
 bool Training::active() { return training; }
+double Training::dropout_share() { return training_share; }
 std::pair<uint64_t, uint64_t> Training::next_stream() {
   return {training_stream.first, training_stream.second++};
 }

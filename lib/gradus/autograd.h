@@ -249,17 +249,20 @@ struct NoGrad : ThreadMode {
 
 /// Within its lifetime, on this thread, modules behave as in training: dropout drops. The same seed drops the
 /// same entries, provided the ops run in the same order. Not the seed of an Rng in use: that draws the same
-/// words, and the first mask would be the signs of the first weights.
+/// words, and the first mask would be the signs of the first weights. Dropout drops with dropout_share p, which
+/// may rise (Morerio et al. 2017, 1703.06229). @throws Error "[Training] dropout_share must be in [0, 1]: 2".
 class Training : public ThreadMode {
  public:
-  explicit Training(uint64_t seed);
+  explicit Training(uint64_t seed, double dropout_share = 1);
   ~Training();
   static bool active();
+  static double dropout_share();  ///< 0 outside
   /// A number for the next random op: (seed, how many were drawn before).
   static std::pair<uint64_t, uint64_t> next_stream();
 
  private:
   std::pair<uint64_t, uint64_t> before_;
+  double share_before_;
 };
 
 /// Names what is recorded within its lifetime on this thread; scopes nest: "decoder.t3.attention".

@@ -1,6 +1,5 @@
 #include <gradus/error.h>
 
-#include <algorithm>
 #include <type_traits>
 
 namespace gradus {

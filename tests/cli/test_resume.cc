@@ -127,7 +127,8 @@ TEST_CASE("the same with other optimisers, schedules, averages and scheduled sam
                                            "--ema", "0.9", "--scheduled-sampling", "0.5", "--word-dropout",
                                            "0.2"},
                                           {"--optimizer", "rmsprop", "--momentum", "0.5", "--schedule",
-                                           "noam", "--lr", "0.003", "--clip-value", "0.01"},
+                                           "noam", "--lr", "0.003", "--clip-value", "0.01", "--dropout",
+                                           "0.4", "--dropout-warmup", "1.5"},
                                           {"--optimizer", "adadelta", "--schedule", "cosine",
                                            "--weight-decay", "0.001", "--label-smoothing", "0.1"}};
   for (Arguments length : recipes) {

@@ -1,10 +1,13 @@
 // Thread-local modes: NoGrad, Training, Scope, KeepValues, CheckFinite.
 
+#include <functional>
 #include <limits>
 #include <thread>
 
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/dropout.h>
 #include <gradus/ops/reduce.h>
+#include <gradus/ops/scaled_dot_product_attention.h>
 
 #include "../check.h"
 
@@ -50,6 +53,54 @@ TEST_CASE("Training numbers its random ops from 0 for each seed") {
   CHECK_FALSE(Training::active());
   Training again(42);
   CHECK(Training::next_stream() == Stream{42, 0});
+}
+
+TEST_CASE("Training has a share of all dropout, the innermost its own") {
+  CHECK(Training::dropout_share() == 0);
+  {
+    Training outer(1);
+    CHECK(Training::dropout_share() == 1);
+    {
+      Training inner(2, 0.25);
+      CHECK(Training::dropout_share() == 0.25);
+      for (double share : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()})
+        CHECK(error_of([&] { Training wrong(3, share); })
+                  .starts_with("[Training] dropout_share must be in [0, 1]: "));
+      CHECK(Training::dropout_share() == 0.25);
+      CHECK(Training::next_stream() == std::pair<uint64_t, uint64_t>{2, 0});
+    }
+    CHECK(Training::dropout_share() == 1);
+  }
+  CHECK(Training::dropout_share() == 0);
+  CHECK_FALSE(Training::active());
+}
+
+TEST_CASE("a share of dropout is dropout with that much of its probability, in every op that drops") {
+  Rng rng(4);
+  auto draw = [&](const Shape& shape) { return variable(Tensor::normal(shape, 0, 1, rng)); };
+  Var x = draw({5, 3, 8}), y = draw({4, 3, 8});
+  auto ops = [&](double p) {
+    return std::vector<std::function<Var()>>{
+        [=] { return dropout(x, p); }, [=] { return variational_dropout(x, p); },
+        [=] { return x * dropout_mask(x.shape(), p, x.dtype()); },
+        [=] { return scaled_dot_product_attention(x, y, y, {.heads = 2, .dropout = p}).output; }};
+  };
+  const auto whole = ops(0.4), half = ops(0.2), none = ops(0);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    CAPTURE(i);
+    auto run = [](const std::function<Var()>& op, double share) {
+      Training mode(9, share);
+      return op().value();
+    };
+    CHECK(same_bits(run(whole[i], 0.5), run(half[i], 1)));
+    CHECK(!same_bits(run(whole[i], 0.5), run(whole[i], 1)));
+    if (i == 2) continue;  // of nothing dropped there is no mask
+    CHECK(same_bits(run(whole[i], 0), run(none[i], 1)));
+    CHECK(!same_bits(run(whole[i], 0), run(whole[i], 1)));
+  }
+  Training none_dropped(9, 0);
+  CHECK_FALSE(dropout_mask({3}, 0.4, DType::f32).defined());
+  CHECK(error_of([&] { dropout(x, 1.5); }).starts_with("[dropout] p must be in [0, 1): 1.5"));
 }
 
 TEST_CASE("scopes nest into paths that nodes remember") {

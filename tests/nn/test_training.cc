@@ -153,6 +153,15 @@ TEST_CASE("shards draw their own dropout masks, from the caller's seed") {
   CHECK(same_bits(a[0], b[0]));
   CHECK(same_bits(a[1], b[1]));
   CHECK(!same_bits(a[0], c[0]));
+  std::vector<double> shares(2, -1);
+  {
+    Training mode(1, 0.25);
+    nn::parallel_gradients(pool, 2, [&](int shard) {
+      shares[static_cast<size_t>(shard)] = Training::dropout_share();
+      return sum(p);
+    });
+  }
+  CHECK(shares == std::vector<double>{0.25, 0.25});
   std::vector<int> training(2, -1);
   nn::parallel_gradients(pool, 2, [&](int shard) {
     training[static_cast<size_t>(shard)] = Training::active();

@@ -117,6 +117,7 @@ TEST_CASE("what a run cannot change when it goes on, each option under its own n
   o.clip_value = 3;
   o.label_smoothing = 0.0625;
   o.ema = 0.75;
+  o.dropout_warmup = 1.5;
   o.scheduled_sampling = 0.375;
   o.subword_dropout = 0.1875;
   o.word_dropout = 0.25;
@@ -136,6 +137,7 @@ TEST_CASE("what a run cannot change when it goes on, each option under its own n
                                                         {"--clip-value", "3"},
                                                         {"--label-smoothing", "0.0625"},
                                                         {"--ema", "0.75"},
+                                                        {"--dropout-warmup", "1.5"},
                                                         {"--scheduled-sampling", "0.375"},
                                                         {"--subword-dropout", "0.1875"},
                                                         {"--word-dropout", "0.25"},

@@ -176,6 +176,32 @@ TEST_CASE("each epoch meets each pair once, whatever the batches; what was measu
   }
 }
 
+TEST_CASE("dropout rises by the passes that are over, and then stays") {
+  // At such a rate no weight moves: a pass has the loss of its dropout.
+  auto losses = [](double dropout, double warmup) {
+    scratch::Directory directory;
+    Model model = tiny::model("bahdanau", dropout);
+    TrainOptions o = tiny::plain(directory);
+    o.lr = 1e-30;
+    o.epochs = 4;
+    o.dropout_warmup = warmup;
+    Trainer trainer(model, tiny::pairs(), tiny::pairs(), o);
+    CHECK(trainer.run(kNever));
+    std::vector<double> out;
+    for (const Validation& v : trainer.validations()) out.push_back(v.train_loss);
+    return out;
+  };
+  const auto none = losses(0, 0), half = losses(0.25, 0), whole = losses(0.5, 0), rising = losses(0.5, 2);
+  REQUIRE(rising.size() == 4);
+  CHECK(rising[0] == none[0]);
+  CHECK(rising[1] == half[1]);
+  CHECK(rising[2] == whole[2]);
+  CHECK(rising[3] == whole[3]);
+  for (size_t pass : {1, 2, 3}) CHECK(rising[pass] != none[pass]);
+  CHECK(whole[0] != none[0]);
+  CHECK(whole[1] != half[1]);
+}
+
 TEST_CASE("validations come every so many steps and at the end") {
   scratch::Directory directory;
   Model model = tiny::model();

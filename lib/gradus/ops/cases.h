@@ -2,7 +2,6 @@
 
 // Internal: what the cases of many ops share. Not installed.
 
-#include <utility>
 
 #include <gradus/op_case.h>
 

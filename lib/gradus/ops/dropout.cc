@@ -26,9 +26,10 @@ Tensor masked(const Tensor& x, const Tensor& mask, double p) {
   return by_kernel("dropout", kernel, x);
 }
 
-bool drops(double p) {
+// Of p, as much as is dropped now.
+double share_of(double p) {
   if (!(p >= 0 && p < 1)) refuse("dropout", "p must be in [0, 1): {}", p);
-  return p > 0 && Training::active();
+  return p * Training::dropout_share();
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ namespace reference {
 namespace {
 
 Var dropout(const Var& x, double p) {
-  if (!drops(p)) return x;
+  if ((p = share_of(p)) == 0) return x;
   return x * draw_mask(x.shape(), p).to(x.dtype()) / (1 - p);
 }
 
@@ -58,20 +59,20 @@ Var dropout(const Var& x, double p) {
 
 Var dropout(const Input& x, double p) {
   At at(x.caller());
-  if (!drops(p)) return x;
+  if ((p = share_of(p)) == 0) return x;
   Tensor mask = draw_mask(x.shape(), p);
   return record("dropout", {x}, masked(x.value(), mask, p),
                 [mask, p](const Tensor& dy, Grads& dx) { dx.add(0, masked(dy, mask, p)); });
 }
 
 Tensor dropout_mask(const Shape& shape, double p, DType dtype) {
-  if (!drops(p)) return {};
+  if ((p = share_of(p)) == 0) return {};
   return masked(Tensor::ones(shape, dtype), draw_mask(shape, p), p);
 }
 
 Var variational_dropout(const Input& x, double p) {
   At at(x.caller());
-  if (!drops(p)) return x;
+  if (share_of(p) == 0) return x;
   if (x.dims() == 0) fail("variational_dropout", "x must be a sequence [T, ...]: []");
   return x * dropout_mask(x.shape().without(0), p, x.dtype());
 }

@@ -237,7 +237,7 @@ ScaledDotProduct attend(const std::vector<Var>& inputs, Problem p, const ScaledD
   p.causal = o.causal;
   p.mask = o.mask;
   if (!(o.dropout >= 0 && o.dropout < 1)) refuse(kOp, "dropout must be in [0, 1): {}", o.dropout);
-  p.dropout = Training::active() ? o.dropout : 0;
+  p.dropout = o.dropout * Training::dropout_share();
   if (p.dropout > 0) p.stream = Training::next_stream();
   p.real.assign(static_cast<size_t>(p.B), p.S);
   p.holes.assign(static_cast<size_t>(p.B), 0);

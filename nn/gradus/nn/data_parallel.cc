@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <optional>
 #include <unordered_set>
 
@@ -98,7 +97,7 @@ class Shards {
       for (int shard = worker; shard < count_; shard += pool_.size()) {
         std::optional<Training> training;
         std::optional<CheckFinite> checking;
-        if (seed_) training.emplace(shard_seed(*seed_, shard));
+        if (seed_) training.emplace(shard_seed(*seed_, shard), share_);
         if (check_finite_) checking.emplace();
         work(static_cast<size_t>(shard));
       }
@@ -110,6 +109,7 @@ class Shards {
   ThreadPool& pool_;
   int count_;
   std::optional<std::pair<uint64_t, uint64_t>> seed_;
+  double share_ = Training::dropout_share();
   bool check_finite_ = CheckFinite::active();
 };
 

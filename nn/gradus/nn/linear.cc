@@ -25,15 +25,13 @@ WeightPart::WeightPart(const Parameter& w) {
 
 WeightPart WeightPart::of_rows(const Parameter& w, int64_t begin, int64_t end) {
   WeightPart part(w);
-  part.row0 = begin;
-  part.row1 = end;
+  part.row0 = begin, part.row1 = end;
   return part;
 }
 
 WeightPart WeightPart::of_columns(const Parameter& w, int64_t begin, int64_t end) {
   WeightPart part(w);
-  part.col0 = begin;
-  part.col1 = end;
+  part.col0 = begin, part.col1 = end;
   return part;
 }
 

@@ -226,10 +226,8 @@ class Beam {
     for (auto bank = static_cast<int64_t>(room_.size()) - 1; required && bank >= 0; --bank)
       for (Candidate& c : candidates_)
         if (kept < K_ && c.fate == Fate::cut && c.token != options_.eos &&
-            required->tokens_said(c.row.said) == bank) {
-          c.fate = Fate::kept;
-          ++kept;
-        }
+            required->tokens_said(c.row.said) == bank)
+          c.fate = Fate::kept, ++kept;
   }
 
   // Whether the hypotheses of sentence b that go on, from next_[begin] on, can still come among its results.
@@ -334,11 +332,9 @@ class Beam {
 
   void keep_weights() {
     const Tensor& w = decoder_->weights();
-    if (!w.defined()) {
-      if (options_.coverage_penalty != 0)
-        fail("translate", "coverage_penalty needs a model with alignment weights");
-      return;
-    }
+    if (!w.defined() && options_.coverage_penalty != 0)
+      fail("translate", "coverage_penalty needs a model with alignment weights");
+    if (!w.defined()) return;
     weights_begin_.emplace_back(weights_.size(), w.size(1));
     weights_.insert(weights_.end(), w.f32(), w.f32() + w.numel());
   }

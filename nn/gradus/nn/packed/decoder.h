@@ -48,7 +48,6 @@ class PackedDecoder : public PackedSteps {
   PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
                 const IncrementalOptions& options);
   void select(const std::vector<int64_t>& rows) override;
-  bool can_join() const override { return true; }
   void join(const IncrementalDecoder& started) override;
 
  private:

@@ -16,6 +16,7 @@ class PackedSteps : public IncrementalDecoder {
   void step_best(const Tensor& previous, const std::vector<int32_t>& never, const Tensor& best) final;
   Tensor readouts(const Tensor& previous) final;
   const Tensor& weights() const final { return weights_view_; }
+  bool can_join() const final { return true; }
 
  protected:
   /// Up to `most` rows; logits are x W^T + bias (null: none).

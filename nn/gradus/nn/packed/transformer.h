@@ -59,7 +59,6 @@ class PackedTransformer : public PackedSteps {
   PackedTransformer(const TransformerSeq2Seq& model, std::shared_ptr<const TransformerWeights> weights,
                     const Tensor& source, const Tensor& lengths, const IncrementalOptions& options);
   void select(const std::vector<int64_t>& rows) override;
-  bool can_join() const override { return true; }
   void join(const IncrementalDecoder& started) override;
 
  private:
