@@ -16,6 +16,7 @@ namespace {
 struct Passes {
   int64_t epochs;
   double dropout;
+  int64_t rise;  // of dropout, in passes: what was read once cannot be known by heart
 };
 // Few pairs are learnt by heart sooner than they are understood: they want fewer pieces, much dropout of every
 // kind, and small batches, so that there are steps enough.
@@ -30,14 +31,14 @@ constexpr const char* kFew = "few are learnt by heart before they are understood
 constexpr const char* kSome = "so many are learnt by heart without much dropout";
 constexpr const char* kMany = "so many are not soon learnt by heart";
 constexpr std::array<BySize, 4> kBySize = {
-    {{5'000, kFew, 2000, 32, 256, 0.2, 0.1, {80, 0.4}, {80, 0.3}},
-     {20'000, kFew, 2000, 32, 256, 0.2, 0.1, {30, 0.4}, {60, 0.3}},
-     {60'000, kSome, 6000, 64, 384, 0, 0, {18, 0.5}, {40, 0.2}},
-     {INT64_MAX, kMany, 8000, 64, 256, 0, 0, {12, 0.2}, {24, 0.1}}}};
+    {{5'000, kFew, 2000, 32, 256, 0.2, 0.1, {80, 0.4, 10}, {80, 0.3, 10}},
+     {20'000, kFew, 2000, 32, 256, 0.2, 0.1, {30, 0.4, 10}, {60, 0.3, 10}},
+     {60'000, kSome, 6000, 64, 384, 0, 0, {18, 0.5, 6}, {40, 0.2, 12}},
+     {INT64_MAX, kMany, 8000, 64, 256, 0, 0, {12, 0.2, 4}, {24, 0.1, 8}}}};
 
 // With --from, and dropout that is the trained model's. A third of the usual rate: much of it forgets.
 constexpr const char* kMostBehind = "a trained model has most of it behind it";
-constexpr BySize kFurther = {5'000, kMostBehind, 0, 32, 256, 0, 0, {20, 0}, {20, 0}};
+constexpr BySize kFurther = {5'000, kMostBehind, 0, 32, 256, 0, 0, {20, 0, 0}, {20, 0, 0}};
 constexpr double kRateFurther = 1.0 / 3;
 
 // A narrow Transformer's pass takes less time than a GRU's, and it learns for more of them. Its rate is high
@@ -131,15 +132,19 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     if (open("--batch-size")) run.batch_size = 32;
     if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : 6;
   } else {
-    const int64_t epochs = (transformer ? own.transformer : own.gru).epochs;
-    const double dropout = transformer ? own.transformer.dropout : dropout_of(own, n.hidden_size);
+    const auto [epochs, usual, rise] = transformer ? own.transformer : own.gru;
+    const double dropout = transformer ? usual : dropout_of(own, n.hidden_size);
     run.usual_epochs = static_cast<double>(epochs);
     const bool learnt_pieces = o.model.subwords == "bpe" || o.model.subwords == "unigram";
     if (learnt_pieces && o.from.empty() && open("--subword-size"))
       chosen = fmt::format("{} pieces", own.pieces);
     if (!transformer && o.from.empty())
       choose("--hidden", n.hidden_size, n.hidden_size, fmt::format("{} units", n.hidden_size));
-    choose("--dropout", transformer ? t.dropout : n.rnn.dropout, dropout, fmt::format("dropout {}", dropout));
+    double& dropped = transformer ? t.dropout : n.rnn.dropout;
+    choose("--dropout", dropped, dropout, fmt::format("dropout {}", dropout));
+    if (dropped > 0 && o.from.empty())
+      choose("--dropout-warmup", run.dropout_warmup, static_cast<double>(rise),
+             fmt::format("{}rising over {} epochs", open("--dropout") ? "" : "dropout ", rise));
     if (further || (!transformer && rate_at(width) != rate_at(own.units))) {
       const double rate = run.lr * (further ? kRateFurther : 1);
       choose("--lr", run.lr, rate, fmt::format("learning rate {:.2g}", rate));

@@ -168,6 +168,8 @@ void must_be_there(const Field& f, const std::string& path, const std::string& f
 }
 
 void take(TrainCommand& o, const json& all, const FieldsFile& file) {
+  // A whole file without it is of before there was one, and of a run whose dropout did not rise.
+  if (all.contains("format") && !all.contains("dropout-warmup")) o.configured.insert("--dropout-warmup");
   TrainCommand there = o;
   const Names said = read_all(all, file, there);
   const Fields found = all_fields(there);

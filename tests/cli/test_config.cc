@@ -228,6 +228,26 @@ TEST_CASE("pairs that are somewhere else now are named, and so is what helps") {
   CHECK(run({"train", "--resume", "--out", "moved"}).code == 0);
 }
 
+TEST_CASE("the dropout of a run from before it could rise does not rise when it goes on or is made again") {
+  const Arguments options = {"--epochs", "1", "-q", "--dropout", "0.3", "--dropout-warmup", "0"};
+  REQUIRE(run(small_run("steady", options)).code == 0);
+  auto file = json_text::parse(read_file("steady/training.json"));
+  CHECK(file.at("dropout-warmup") == 0);
+  file.erase("dropout-warmup");
+  write_file("steady/training.json", json_text::dump(file));
+  auto again = json_text::parse(run({"train", "--config", "steady/training.json", "--print-config"}).out);
+  CHECK(again.at("dropout-warmup") == 0);
+  Result rest = run({"train", "--resume", "--out", "steady", "--epochs", "2", "-q"});
+  INFO(rest.err);
+  CHECK(rest.code == 0);
+  CHECK(run({"train", "--resume", "--out", "steady", "--dropout-warmup", "2"})
+            .says("was made with another --dropout-warmup: the run cannot go on from it\n"));
+  // A run that says nothing has it, and one that takes some options from a file.
+  write_file("some.json", "{\"dropout\": 0.3}");
+  again = json_text::parse(run(small_run("rising", {"--config", "some.json", "--print-config"})).out);
+  CHECK(again.at("dropout-warmup") == 10);
+}
+
 TEST_CASE("a run whose training.json is of before it held all options goes on with the same command") {
   REQUIRE(run(small_run("old", {"--epochs", "1", "-q"})).code == 0);
   write_file("old/training.json", "{\n  \"epochs\": 1,\n  \"max_minutes\": 0.0,\n  \"lr\": 0.01\n}\n");

@@ -33,9 +33,11 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
     o.model.subwords = "bpe";
     const std::string said = filled(o, pairs);
     const bool few = pairs < 20'000, between = !few && pairs < 60'000;
+    const int rise = few ? 10 : between ? 6 : 4;
     CHECK(said == "For " + std::to_string(pairs) + " pairs: " + std::to_string(default_pieces(pairs)) +
                       " pieces, " + (between ? "384" : "256") + " units, dropout " +
-                      (few ? "0.4" : between ? "0.5" : "0.2") + ", batches of " +
+                      (few ? "0.4" : between ? "0.5" : "0.2") + ", rising over " + std::to_string(rise) +
+                      " epochs, batches of " +
                       std::to_string(o.train.batch_size) + ", " + std::to_string(o.train.epochs) + " epochs" +
                       (few ? ", recurrent dropout 0.2, subword dropout 0.1" : "") +
                       (few       ? "; few are learnt by heart before they are understood"
@@ -45,6 +47,7 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
     CHECK(o.model.network.rnn.recurrent_dropout == (few ? 0.2 : 0));
     CHECK(o.model.network.rnn.variational == few);
     CHECK(o.train.subword_dropout == (few ? 0.1 : 0));
+    CHECK(o.train.dropout_warmup == rise);
     CHECK(default_pieces(pairs) >= pieces);
     CHECK(o.train.batch_size >= batch);
     CHECK(o.train.epochs <= epochs);
@@ -94,7 +97,7 @@ TEST_CASE("defaults: a Transformer is narrow, goes over the pairs more often, an
   TrainCommand o = own();
   o.model.model = "transformer";
   const std::string said = filled(o, 29'000);
-  CHECK(said.find("dropout 0.2, batches of 64, 40 epochs;") != std::string::npos);
+  CHECK(said.find("dropout 0.2, rising over 12 epochs, batches of 64, 40 epochs;") != std::string::npos);
   CHECK(o.model.transformer.d_model == 128);
   CHECK(o.model.transformer.num_layers == 4);
   CHECK(o.model.transformer.dropout == 0.2);
@@ -103,11 +106,15 @@ TEST_CASE("defaults: a Transformer is narrow, goes over the pairs more often, an
   CHECK(o.train.usual_warmup == 1000);
   CHECK(o.train.epochs > gru.train.epochs);
   CHECK(gru.train.usual_warmup == 100);
-  TrainCommand told = own({"--warmup"});
+  TrainCommand told = own({"--warmup", "--dropout-warmup"});
   told.model.model = "transformer";
   told.train.warmup = 7;
-  filled(told, 29'000);
+  told.train.dropout_warmup = 0.5;
+  CHECK(filled(told, 29'000).find("dropout 0.2, batches of 64") != std::string::npos);
   CHECK(told.train.warmup == 7);
+  CHECK(told.train.dropout_warmup == 0.5);
+  TrainCommand undropped = own({"--dropout"});  // and none to rise
+  CHECK(filled(undropped, 29'000).find("rising") == std::string::npos);
 }
 
 TEST_CASE("defaults: few pairs for a trained model get a gentle rate and no noise besides its own") {
@@ -126,6 +133,7 @@ TEST_CASE("defaults: few pairs for a trained model get a gentle rate and no nois
     CHECK(further.train.lr == about(fresh.train.lr / 3, 1e-12));
     CHECK(further.train.epochs == 20);
     CHECK(further.train.subword_dropout == 0);
+    CHECK(further.train.dropout_warmup == 0);
     CHECK(further.model.network.rnn.recurrent_dropout == 0);
     CHECK(further.model.network.rnn.dropout == 0.15);
     CHECK(further.model.transformer.dropout == 0.15);
@@ -161,6 +169,9 @@ TEST_CASE("defaults: what is given stays, and is not told") {
   o.train.epochs = 3;
   o.train.lr = 0.5;
   o.train.ema = 0;
+  CHECK(filled(o, 3000) == "For 3000 pairs: dropout rising over 10 epochs; few are learnt by heart before they "
+                           "are understood (docs/recipes.md).");
+  o.given.insert("--dropout-warmup");
   CHECK(filled(o, 3000) == "");
   CHECK(o.model.network.attention == "dot");
   CHECK(o.model.network.rnn.dropout == 0.75);
@@ -170,7 +181,7 @@ TEST_CASE("defaults: what is given stays, and is not told") {
   CHECK(o.train.ema == 0);
   TrainCommand timed = own({"--max-minutes"});
   timed.train.max_minutes = 2;
-  CHECK(filled(timed, 3000).find("epochs") == std::string::npos);
+  CHECK(filled(timed, 3000).find("rising over 10 epochs, batches of 32, recurrent") != std::string::npos);
   CHECK(timed.train.epochs == 0);
 }
 
