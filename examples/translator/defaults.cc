@@ -16,7 +16,7 @@ namespace {
 struct Passes {
   int64_t epochs;
   double dropout;
-  int64_t rise;  // of dropout, in passes: what was read once cannot be known by heart
+  double rise;  // of dropout, in passes: what was read once cannot be known by heart
 };
 // Few pairs are learnt by heart sooner than they are understood: they want fewer pieces, much dropout of every
 // kind, and small batches, so that there are steps enough.
@@ -32,9 +32,9 @@ constexpr const char* kSome = "so many are learnt by heart without much dropout"
 constexpr const char* kMany = "so many are not soon learnt by heart";
 constexpr std::array<BySize, 4> kBySize = {
     {{5'000, kFew, 2000, 32, 256, 0.2, 0.1, {80, 0.4, 10}, {80, 0.3, 10}},
-     {20'000, kFew, 2000, 32, 256, 0.2, 0.1, {30, 0.4, 10}, {60, 0.3, 10}},
-     {60'000, kSome, 6000, 64, 384, 0, 0, {18, 0.5, 6}, {40, 0.2, 12}},
-     {INT64_MAX, kMany, 8000, 64, 256, 0, 0, {12, 0.2, 4}, {24, 0.1, 8}}}};
+     {20'000, kFew, 2000, 32, 256, 0.2, 0.1, {30, 0.4, 4}, {60, 0.3, 12}},
+     {60'000, kSome, 6000, 64, 384, 0, 0, {18, 0.5, 2}, {40, 0.2, 12}},
+     {INT64_MAX, kMany, 8000, 64, 256, 0, 0, {12, 0.2, 1.5}, {24, 0.1, 7}}}};
 
 // With --from, and dropout that is the trained model's. A third of the usual rate: much of it forgets.
 constexpr const char* kMostBehind = "a trained model has most of it behind it";
@@ -143,7 +143,7 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     double& dropped = transformer ? t.dropout : n.rnn.dropout;
     choose("--dropout", dropped, dropout, fmt::format("dropout {}", dropout));
     if (dropped > 0 && o.from.empty())
-      choose("--dropout-warmup", run.dropout_warmup, static_cast<double>(rise),
+      choose("--dropout-warmup", run.dropout_warmup, rise,
              fmt::format("{}rising over {} epochs", open("--dropout") ? "" : "dropout ", rise));
     if (further || (!transformer && rate_at(width) != rate_at(own.units))) {
       const double rate = run.lr * (further ? kRateFurther : 1);

@@ -192,8 +192,13 @@ void Trainer::stop_for(const StepBatch& batch) {
                                       autopsy.text(), bundle));
 }
 
+// In a run of fewer passes than usual less is learnt by heart, and dropout rises so much more slowly. How many
+// it will come to, a run of so many minutes tells from the pace so far.
 double Trainer::dropout_share() const {
-  return options_.dropout_warmup > 0 ? std::min(1.0, epochs() / options_.dropout_warmup) : 1;
+  if (options_.dropout_warmup <= 0) return 1;
+  const double done = epochs(), over = progress(), usual = options_.usual_epochs;
+  const double shorter = usual > 0 && over > 0 ? std::min(1.0, done / over / usual) : 1;
+  return std::min(1.0, shorter * done / options_.dropout_warmup);
 }
 
 // Batches by tokens may be more in one epoch than in another: then only this one's are counted.

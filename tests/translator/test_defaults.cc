@@ -33,12 +33,11 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
     o.model.subwords = "bpe";
     const std::string said = filled(o, pairs);
     const bool few = pairs < 20'000, between = !few && pairs < 60'000;
-    const int rise = few ? 10 : between ? 6 : 4;
+    const std::string rise = pairs < 5'000 ? "10" : few ? "4" : between ? "2" : "1.5";
     CHECK(said == "For " + std::to_string(pairs) + " pairs: " + std::to_string(default_pieces(pairs)) +
                       " pieces, " + (between ? "384" : "256") + " units, dropout " +
-                      (few ? "0.4" : between ? "0.5" : "0.2") + ", rising over " + std::to_string(rise) +
-                      " epochs, batches of " +
-                      std::to_string(o.train.batch_size) + ", " + std::to_string(o.train.epochs) + " epochs" +
+                      (few ? "0.4" : between ? "0.5" : "0.2") + ", rising over " + rise +
+                      " epochs, batches of " + std::to_string(o.train.batch_size) + ", " + std::to_string(o.train.epochs) + " epochs" +
                       (few ? ", recurrent dropout 0.2, subword dropout 0.1" : "") +
                       (few       ? "; few are learnt by heart before they are understood"
                        : between ? "; so many are learnt by heart without much dropout"
@@ -47,7 +46,7 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
     CHECK(o.model.network.rnn.recurrent_dropout == (few ? 0.2 : 0));
     CHECK(o.model.network.rnn.variational == few);
     CHECK(o.train.subword_dropout == (few ? 0.1 : 0));
-    CHECK(o.train.dropout_warmup == rise);
+    CHECK(o.train.dropout_warmup == std::stod(rise));
     CHECK(default_pieces(pairs) >= pieces);
     CHECK(o.train.batch_size >= batch);
     CHECK(o.train.epochs <= epochs);

@@ -178,13 +178,14 @@ TEST_CASE("each epoch meets each pair once, whatever the batches; what was measu
 
 TEST_CASE("dropout rises by the passes that are over, and then stays") {
   // At such a rate no weight moves: a pass has the loss of its dropout.
-  auto losses = [](double dropout, double warmup) {
+  auto losses = [](double dropout, double warmup, double usual = 0) {
     scratch::Directory directory;
     Model model = tiny::model("bahdanau", dropout);
     TrainOptions o = tiny::plain(directory);
     o.lr = 1e-30;
     o.epochs = 4;
     o.dropout_warmup = warmup;
+    o.usual_epochs = usual;
     Trainer trainer(model, tiny::pairs(), tiny::pairs(), o);
     CHECK(trainer.run(kNever));
     std::vector<double> out;
@@ -200,6 +201,12 @@ TEST_CASE("dropout rises by the passes that are over, and then stays") {
   for (size_t pass : {1, 2, 3}) CHECK(rising[pass] != none[pass]);
   CHECK(whole[0] != none[0]);
   CHECK(whole[1] != half[1]);
+  // In half the usual passes it rises half as fast, and in more of them as ever.
+  const auto shorter = losses(0.5, 1, 8);
+  CHECK(shorter[0] == none[0]);
+  CHECK(shorter[1] == half[1]);
+  CHECK(shorter[2] == whole[2]);
+  CHECK(losses(0.5, 2, 3) == rising);
 }
 
 TEST_CASE("validations come every so many steps and at the end") {
