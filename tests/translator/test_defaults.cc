@@ -37,7 +37,8 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
     CHECK(said == "For " + std::to_string(pairs) + " pairs: " + std::to_string(default_pieces(pairs)) +
                       " pieces, " + (between ? "384" : "256") + " units, dropout " +
                       (few ? "0.4" : between ? "0.5" : "0.2") + ", rising over " + rise +
-                      " epochs, batches of " + std::to_string(o.train.batch_size) + ", " + std::to_string(o.train.epochs) + " epochs" +
+                      " epochs, batches of " + std::to_string(o.train.batch_size) + ", " +
+                      std::to_string(o.train.epochs) + " epochs" +
                       (few ? ", recurrent dropout 0.2, subword dropout 0.1" : "") +
                       (few       ? "; few are learnt by heart before they are understood"
                        : between ? "; so many are learnt by heart without much dropout"
