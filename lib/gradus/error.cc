@@ -1,5 +1,6 @@
 #include <gradus/error.h>
 
+#include <algorithm>
 #include <type_traits>
 
 namespace gradus {
