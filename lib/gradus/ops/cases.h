@@ -2,6 +2,7 @@
 
 // Internal: what the cases of many ops share. Not installed.
 
+#include <utility>
 
 #include <gradus/op_case.h>
 

@@ -407,8 +407,7 @@ class Beam {
   std::vector<RequiredPhrases> required_;  // of each sentence, where anything is asked of them
   std::vector<int64_t> limit_, began_;     // of each sentence: words at most, and its first step
   std::vector<int32_t> never_;  // words that are not produced: pad, bos, and those that `forbid` adds
-  Tensor previous_,
-      words_;  // of each row: the word before a step, and, in a greedy search without scores, after it
+  Tensor previous_, words_;  // of each row: the word before a step, and, greedily without scores, after it
   std::vector<Row> live_, next_;  // before and after a step
   std::vector<int64_t> rows_;     // of the step that next_ continue
   std::vector<Entry> history_;    // step after step
