@@ -55,6 +55,10 @@ void refuse_what_does_nothing(const TrainCommand& o) {
   const TrainOptions& t = o.train;
   refuse("--momentum", t.optimizer == "sgd" || t.optimizer == "rmsprop", "is of --optimizer sgd and rmsprop");
   refuse("--links", t.guided_alignment > 0, "needs --guided-alignment, which learns from them");
+  const gradus::nn::RecurrentOptions& rnn = o.model.network.rnn;
+  const double dropout = o.model.model == "transformer" ? o.model.transformer.dropout : rnn.dropout;
+  refuse("--dropout-warmup", !o.data.embedded() || dropout > 0 || rnn.recurrent_dropout > 0,
+         "needs --dropout: of the embedded corpus there is none to rise");
   refuse("--corpus-size", o.data.embedded(), "is of the embedded corpus: --data and --source are taken whole");
   refuse("--average", t.kept() != 1, "needs --keep 2 or more: the mean of one model is itself");
   if (o.resume || o.model.model == "transformer") return;  // compared with the run; told of above

@@ -333,6 +333,8 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
   CHECK(said({"--positions", "none"}) ==
         "translator: --positions is of a transformer: a recurrent model has nothing for it\n");
   CHECK(said({"--momentum", "0.9"}) == "translator: --momentum is of --optimizer sgd and rmsprop\n");
+  CHECK(run({"train", "--dropout-warmup", "3", "--out", "other-kind"}).err ==
+        "translator: --dropout-warmup needs --dropout: of the embedded corpus there is none to rise\n");
   CHECK(said({"--attention", "bahdanau", "--no-input-feeding"}) ==
         "translator: --input-feeding is of Luong's order: --decoder luong, or an attention published with "
         "it\n");
