@@ -132,8 +132,8 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     if (open("--batch-size")) run.batch_size = 32;
     if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : 6;
   } else {
-    const auto [epochs, usual, rise] = transformer ? own.transformer : own.gru;
-    const double dropout = transformer ? usual : dropout_of(own, n.hidden_size);
+    const auto [epochs, most, rise] = transformer ? own.transformer : own.gru;
+    const double dropout = transformer ? most : dropout_of(own, n.hidden_size);
     run.usual_epochs = static_cast<double>(epochs);
     const bool learnt_pieces = o.model.subwords == "bpe" || o.model.subwords == "unigram";
     if (learnt_pieces && o.from.empty() && open("--subword-size"))
@@ -144,7 +144,8 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     choose("--dropout", dropped, dropout, fmt::format("dropout {}", dropout));
     if (dropped > 0 && o.from.empty())
       choose("--dropout-warmup", run.dropout_warmup, rise,
-             fmt::format("{}rising over {} epochs", open("--dropout") ? "" : "dropout ", rise));
+             fmt::format("{}rising over {} of the usual {} epochs", open("--dropout") ? "" : "dropout ", rise,
+                         epochs));
     if (further || (!transformer && rate_at(width) != rate_at(own.units))) {
       const double rate = run.lr * (further ? kRateFurther : 1);
       choose("--lr", run.lr, rate, fmt::format("learning rate {:.2g}", rate));

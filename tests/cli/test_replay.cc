@@ -91,7 +91,7 @@ TEST_CASE("a run none of whose validations has a finite perplexity is no success
   CHECK(run({"translate", "lost", "she eats apples"}).code == 0);
 }
 
-TEST_CASE("replay knows how much guided alignment counted") {
+TEST_CASE("replay knows how much guided alignment counted, and how much was dropped") {
   const Result r = run(small_run("misguided", {"--optimizer", "sgd", "--lr", "1e30", "--schedule", "constant",
                                             "--clip-norm", "0", "--check-finite", "--guided-alignment",
                                             "0.5"}));
@@ -99,8 +99,14 @@ TEST_CASE("replay knows how much guided alignment counted") {
   REQUIRE(r.code == 1);
   for (int step = 0; step < 40; ++step)
     if (const std::string bundle = "misguided/not-finite-" + std::to_string(step); exists(bundle)) {
-      CHECK(json_text::parse(read_file(bundle + "/step.json"))["guided_alignment"] == 0.5);
+      auto facts = json_text::parse(read_file(bundle + "/step.json"));
+      CHECK(facts["guided_alignment"] == 0.5);
+      CHECK(facts.at("dropout_share") >= 0);
+      CHECK(facts.at("dropout_share") < 1);  // it rises over 10 passes
       CHECK(run({"replay", bundle}).code == 0);
+      facts["dropout_share"] = 1.5;
+      write_file(bundle + "/step.json", json_text::dump(facts));
+      CHECK(run({"replay", bundle}).says("\"dropout_share\" must be from 0 to 1"));
       return;
     }
   FAIL("nothing was left to replay");

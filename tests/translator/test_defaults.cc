@@ -37,8 +37,8 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
     CHECK(said == "For " + std::to_string(pairs) + " pairs: " + std::to_string(default_pieces(pairs)) +
                       " pieces, " + (between ? "384" : "256") + " units, dropout " +
                       (few ? "0.4" : between ? "0.5" : "0.2") + ", rising over " + rise +
-                      " epochs, batches of " + std::to_string(o.train.batch_size) + ", " +
-                      std::to_string(o.train.epochs) + " epochs" +
+                      " of the usual " + std::to_string(o.train.epochs) + " epochs, batches of " +
+                      std::to_string(o.train.batch_size) + ", " + std::to_string(o.train.epochs) + " epochs" +
                       (few ? ", recurrent dropout 0.2, subword dropout 0.1" : "") +
                       (few       ? "; few are learnt by heart before they are understood"
                        : between ? "; so many are learnt by heart without much dropout"
@@ -97,7 +97,8 @@ TEST_CASE("defaults: a Transformer is narrow, goes over the pairs more often, an
   TrainCommand o = own();
   o.model.model = "transformer";
   const std::string said = filled(o, 29'000);
-  CHECK(said.find("dropout 0.2, rising over 12 epochs, batches of 64, 40 epochs;") != std::string::npos);
+  CHECK(said.find("dropout 0.2, rising over 12 of the usual 40 epochs, batches of 64, 40 epochs;") !=
+        std::string::npos);
   CHECK(o.model.transformer.d_model == 128);
   CHECK(o.model.transformer.num_layers == 4);
   CHECK(o.model.transformer.dropout == 0.2);
@@ -169,8 +170,8 @@ TEST_CASE("defaults: what is given stays, and is not told") {
   o.train.epochs = 3;
   o.train.lr = 0.5;
   o.train.ema = 0;
-  CHECK(filled(o, 3000) == "For 3000 pairs: dropout rising over 10 epochs; few are learnt by heart before they "
-                           "are understood (docs/recipes.md).");
+  CHECK(filled(o, 3000) == "For 3000 pairs: dropout rising over 10 of the usual 80 epochs; few are learnt by "
+                           "heart before they are understood (docs/recipes.md).");
   o.given.insert("--dropout-warmup");
   CHECK(filled(o, 3000) == "");
   CHECK(o.model.network.attention == "dot");
@@ -181,7 +182,8 @@ TEST_CASE("defaults: what is given stays, and is not told") {
   CHECK(o.train.ema == 0);
   TrainCommand timed = own({"--max-minutes"});
   timed.train.max_minutes = 2;
-  CHECK(filled(timed, 3000).find("rising over 10 epochs, batches of 32, recurrent") != std::string::npos);
+  CHECK(filled(timed, 3000).find("over 10 of the usual 80 epochs, batches of 32, recurrent") !=
+        std::string::npos);
   CHECK(timed.train.epochs == 0);
 }
 
