@@ -25,6 +25,7 @@
 #include <gradus/parallel.h>
 #include <translator/ensemble.h>
 #include <translator/files.h>
+#include <translator/model_config.h>
 
 namespace translator {
 namespace {
@@ -68,6 +69,15 @@ void show(Progress& bar, std::span<const Watched> all, const std::vector<Process
   if (least == 0) return;
   if (!begun) bar.start_at(std::llround(1000 * begun.emplace(least)));
   bar.update(std::llround(1000 * least), fmt::format("loss {}", fmt::join(losses, ", ")));
+}
+
+// An option of one kind of network is for those of that kind.
+void keep_own_options(TrainCommand& m, const std::vector<std::string>& kinds) {
+  const bool transformer = m.model.model == "transformer";
+  const char* other = transformer ? "gru" : "transformer";
+  if (std::find(kinds.begin(), kinds.end(), other) == kinds.end()) return;
+  for (const std::string& option : options_only_of(other)) m.given.erase(option);
+  if (!transformer && attention_of(m.model) != "multihead") m.given.erase("--heads");
 }
 
 // Until all have ended.
@@ -130,6 +140,7 @@ std::vector<TrainCommand> members_of(const TrainCommand& o) {
       m.model.model = o.together[i];
       m.train.seed += i;
       m.given.insert({"--model", "--seed"});
+      keep_own_options(m, o.together);
     }
     out.push_back(std::move(m));
   }

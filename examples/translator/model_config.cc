@@ -11,6 +11,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <translator/fields_json.h>
 
 namespace translator {
@@ -153,6 +154,11 @@ Word attention_name(std::string& value) {
   return word;
 }
 
+std::string attention_of(const ModelConfig& c) {
+  const std::string& name = c.network.attention;
+  return name == "none" ? name : nn::attention_kind(name).name;
+}
+
 Fields common_fields(ModelConfig& c) {
   return {
       {"-m,--model", Word{&c.model, {"gru", "transformer"}}, "gru is recurrent, with attention", "model"},
@@ -175,6 +181,15 @@ Fields common_fields(ModelConfig& c) {
 
 Fields network_fields(ModelConfig& c, const std::string& model) {
   return model == "transformer" ? fields_of(c.transformer) : fields_of(c.network);
+}
+
+std::set<std::string> options_only_of(const std::string& model) {
+  ModelConfig c;
+  std::set<std::string> out;
+  for (const Field& f : network_fields(c, model)) out.insert(f.option());
+  const char* other = model == "transformer" ? "gru" : "transformer";
+  for (const Field& f : network_fields(c, other)) out.erase(f.option());
+  return out;
 }
 
 std::string to_json(const ModelConfig& config) {

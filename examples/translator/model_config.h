@@ -4,6 +4,7 @@
 #include <gradus/nn/transformer_seq2seq.h>
 
 #include <istream>
+#include <set>
 #include <string>
 
 #include <translator/fields.h>
@@ -46,8 +47,12 @@ struct ModelConfig {
 /// What config.json holds, as lists: what both kinds of network have, and what one kind has.
 Fields common_fields(ModelConfig& config);
 Fields network_fields(ModelConfig& config, const std::string& model);
+/// The options that a model of this kind has and the other has nothing for: --cell of a "gru".
+std::set<std::string> options_only_of(const std::string& model);
 /// A name that make_attention knows, or "none".
 Word attention_name(std::string& value);
+/// The name of a recurrent model's attention, "bahdanau" where the model says additive; or "none".
+std::string attention_of(const ModelConfig& config);
 
 /// The text of config.json.
 std::string to_json(const ModelConfig& config);

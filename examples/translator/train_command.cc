@@ -36,15 +36,13 @@ void on_interrupt(int signal) {
 }
 
 // An option that the other kind of model has would be without effect.
-void refuse_options_of_the_other(TrainCommand& o) {
+void refuse_options_of_the_other(const TrainCommand& o) {
   const bool transformer = o.model.model == "transformer";
   const char *own = "recurrent model", *other = "transformer";
   if (transformer) std::swap(own, other);
-  std::set<std::string> known;
-  for (const Field& f : network_fields(o.model, o.model.model)) known.insert(f.option());
-  for (const Field& f : network_fields(o.model, transformer ? "gru" : "transformer"))
-    if (o.given.count(f.option()) && !known.count(f.option()))
-      throw UsageError(fmt::format("{} is of a {}: a {} has nothing for it", f.option(), other, own));
+  for (const std::string& option : options_only_of(transformer ? "gru" : "transformer"))
+    if (o.given.count(option))
+      throw UsageError(fmt::format("{} is of a {}: a {} has nothing for it", option, other, own));
 }
 
 // Options that are given and would be without effect beside the others.
@@ -55,25 +53,41 @@ void refuse_what_does_nothing(const TrainCommand& o) {
   const TrainOptions& t = o.train;
   refuse("--momentum", t.optimizer == "sgd" || t.optimizer == "rmsprop", "is of --optimizer sgd and rmsprop");
   refuse("--links", t.guided_alignment > 0, "needs --guided-alignment, which learns from them");
-  const gradus::nn::RecurrentOptions& rnn = o.model.network.rnn;
-  const double dropout = o.model.model == "transformer" ? o.model.transformer.dropout : rnn.dropout;
-  refuse("--dropout-warmup", !o.data.embedded() || dropout > 0 || rnn.recurrent_dropout > 0,
-         "needs --dropout: of the embedded corpus there is none to rise");
   refuse("--corpus-size", o.data.embedded(), "is of the embedded corpus: --data and --source are taken whole");
   refuse("--average", t.kept() != 1, "needs --keep 2 or more: the mean of one model is itself");
   if (o.resume || o.model.model == "transformer") return;  // compared with the run; told of above
   const gradus::nn::Seq2SeqConfig& n = o.model.network;
   const bool luong = n.decoder == "luong" || (n.decoder == "auto" && n.attention != "none" &&
                                               gradus::nn::attention_kind(n.attention).luong_order);
+  const std::string attention = attention_of(o.model);
+  refuse("--heads", attention == "multihead", "is of attention multihead, and of a transformer");
+  refuse("--window", attention == "local-m" || attention == "local-p",
+         "is of the attentions local-m and local-p");
   refuse("--input-feeding", luong, "is of Luong's order: --decoder luong, or an attention published with it");
   refuse("--residual", n.rnn.num_layers > 1 || n.decoder_layers > 1,
          "needs --layers or --decoder-layers of 2 or more: the first has none below it");
 }
 
+// What is given, beside what follows from the data.
+void must_go_with_defaults(const TrainCommand& o) {
+  const gradus::nn::Seq2SeqConfig& n = o.model.network;
+  const gradus::nn::TransformerConfig& t = o.model.transformer;
+  const bool transformer = o.model.model == "transformer";
+  const double dropout = transformer ? t.dropout : std::max(n.rnn.dropout, n.rnn.recurrent_dropout);
+  if (o.given.count("--dropout-warmup") && o.train.dropout_warmup > 0 && dropout == 0)
+    throw UsageError("--dropout-warmup needs --dropout: there is none to rise");
+  if (!transformer && attention_of(o.model) != "multihead") return;
+  const int64_t heads = transformer ? t.num_heads : n.attention_options.heads;
+  const int64_t width = transformer ? t.d_model : n.hidden_size;
+  if (width % heads != 0)
+    throw UsageError(fmt::format("--heads {} does not divide --{} {}: each head has an equal part of it", heads,
+                                 transformer ? "d-model" : "hidden", width));
+}
+
 // Those that choose where to look by themselves, all at once.
 void must_be_guidable(const TrainCommand& o) {
   if (o.train.guided_alignment == 0) return;
-  const std::string& attention = o.model.network.attention;
+  const std::string attention = attention_of(o.model);
   const bool recurrent = o.model.model != "transformer";
   for (const char* other : {"none", "uniform", "oracle", "hard", "multihead"})
     if (recurrent && attention == other)
@@ -251,7 +265,10 @@ Model fresh_model(const TrainCommand& o, const Data& data, const LearntText& tex
 
 int run(TrainCommand& o) {
   if (auto members = members_of(o); !members.empty()) {
-    for (const TrainCommand& m : members) must_be_there_or_not(m);
+    for (const TrainCommand& m : members) {
+      must_be_there_or_not(m);
+      if (!o.resume) refuse_options_of_the_other(m);
+    }
     return train_together(o, members);
   }
   auto say = [quiet = o.train.quiet](const std::string& line) {
@@ -283,6 +300,7 @@ int run(TrainCommand& o) {
   if (data.train.empty())
     throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
   const std::string chosen = fill_defaults(o, data);
+  if (!o.resume) must_go_with_defaults(o);
   if (o.print_config) return print_whole(to_json(o)), 0;
   if (!chosen.empty() && !o.resume) say(chosen);
   if (!o.resume && !data.embedded && !o.train.quiet) doctor::warn(data.train, o.common.threads);

@@ -413,6 +413,9 @@ int run(TranslateCommand& o) {
   if (o.pieces && !o.map && !o.json) throw UsageError("--pieces is of --attention-map and --json");
   if (o.prefix_column && o.sentence)
     throw UsageError("--prefix-column is of lines: a sentence has --prefix");
+  if (o.search.max_length > 0 && o.search.min_length > o.search.max_length)
+    throw UsageError(fmt::format("--min-length {} is more than --max-length {}", o.search.min_length,
+                                 o.search.max_length));
   if (o.map && o.moses) throw UsageError("--moses has no room for --attention-map");
   Translator translator(o);
   return o.sentence ? translator.sentence(*o.sentence) : translator.lines(isatty(0) && isatty(1));

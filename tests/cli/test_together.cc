@@ -105,11 +105,22 @@ TEST_CASE("models whose parent is killed save what they have and stop") {
 }
 
 TEST_CASE("a model that fails stops the others, and is named") {
-  // A Transformer has no --hidden; the other one would take minutes.
-  Result r = run(small_pair("failing", {"--epochs", "5000"}, "2", "gru,transformer"));
+  // The Transformer's heads have no equal parts; the other one would take minutes.
+  Result r = run(small_pair("failing", {"--epochs", "5000", "--heads", "5"}, "2", "gru,transformer"));
   CHECK(r.code == 2);
-  CHECK(r.says("translator: --hidden is of a recurrent model: a transformer has nothing for it\n"));
+  CHECK(r.says("translator: --heads 5 does not divide --d-model 32: each head has an equal part of it\n"));
   CHECK(r.says("translator: model 2 of 2, failing/2, ended with status 2\n"));
+}
+
+TEST_CASE("of models trained together each takes the options of its kind") {
+  const Arguments of_both = {"--epochs", "1", "--cell", "lstm", "--positions", "learned", "--heads", "2"};
+  Result r = run(small_pair("mixed", of_both, "2", "gru,transformer"));
+  REQUIRE_MESSAGE(r.code == 0, r.err);
+  CHECK(read_file("mixed/1/config.json").find("\"cell\": \"lstm\"") != std::string::npos);
+  CHECK(read_file("mixed/2/config.json").find("\"positions\": \"learned\"") != std::string::npos);
+  CHECK(read_file("mixed/2/config.json").find("\"num_heads\": 2") != std::string::npos);
+  CHECK(run({"train", "--resume", "--epochs", "2", "--out", "mixed", "-q"}).code == 0);
+  CHECK(validations("mixed/2") == 2);
 }
 
 TEST_CASE("what cannot be trained together is said before anything begins") {
@@ -124,6 +135,8 @@ TEST_CASE("what cannot be trained together is said before anything begins") {
           "translator: --together names two models or more\n");
   refused({"train", "--data", "-", "--together", "gru,gru", "--out", "nowhere"}, 2,
           "translator: --together needs pairs in a file: standard input can be read once\n");
+  refused(small_pair("nowhere", {"--positions", "none"}), 2,
+          "translator: --positions is of a transformer: a recurrent model has nothing for it\n");
   refused(small_pair("nowhere", {"--print-config"}), 2,
           "translator: --together has no --print-config: each of its models has a training.json\n");
   refused({"train", "--resume", "--out", trained_model(), "--together", "gru,gru"}, 2,

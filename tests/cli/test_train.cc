@@ -316,7 +316,7 @@ TEST_CASE(
 
 TEST_CASE("train: an option of the other kind of model is refused, not ignored") {
   auto said = [](const Arguments& options) {
-    Arguments all = {"train", "--data", short_pairs(), "--out", "other-kind"};
+    Arguments all = {"train", "--quiet", "--data", short_pairs(), "--out", "other-kind"};
     all.insert(all.end(), options.begin(), options.end());
     Result r = run(all);
     CHECK(r.code == 2);
@@ -334,7 +334,19 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
         "translator: --positions is of a transformer: a recurrent model has nothing for it\n");
   CHECK(said({"--momentum", "0.9"}) == "translator: --momentum is of --optimizer sgd and rmsprop\n");
   CHECK(run({"train", "--dropout-warmup", "3", "--out", "other-kind"}).err ==
-        "translator: --dropout-warmup needs --dropout: of the embedded corpus there is none to rise\n");
+        "translator: --dropout-warmup needs --dropout: there is none to rise\n");
+  CHECK(said({"--dropout-warmup", "3", "--dropout", "0", "--recurrent-dropout", "0"}) ==
+        "translator: --dropout-warmup needs --dropout: there is none to rise\n");
+  CHECK(said({"--heads", "2"}) ==
+        "translator: --heads is of attention multihead, and of a transformer\n");
+  CHECK(said({"--attention", "multi-head", "--window", "2"}) ==
+        "translator: --window is of the attentions local-m and local-p\n");
+  CHECK(said({"--attention", "multi-head", "--heads", "3", "--hidden", "64"}) ==
+        "translator: --heads 3 does not divide --hidden 64: each head has an equal part of it\n");
+  CHECK(said({"--model", "transformer", "--heads", "3"}) ==
+        "translator: --heads 3 does not divide --d-model 128: each head has an equal part of it\n");
+  CHECK(said({"--attention", "multi-head", "--guided-alignment", "0.5"}) ==
+        "translator: --guided-alignment has nothing to teach to attention multihead\n");
   CHECK(said({"--attention", "bahdanau", "--no-input-feeding"}) ==
         "translator: --input-feeding is of Luong's order: --decoder luong, or an attention published with "
         "it\n");

@@ -174,6 +174,9 @@ TEST_CASE("translate: a line longer than learned positions costs no other its tr
   CHECK(lines[4] + "\n" == eats);
   CHECK(lines[0] + "\n" == run(command, {.input = words(255) + "\n"}).out);
   CHECK(run({"translate", learned_model(), "--max-length", "1000"}, {.input = "he sings\n"}).code == 0);
+  Result none_fits = run({"translate", learned_model(), "--min-length", "9", "--max-length", "5", "he sings"});
+  CHECK(none_fits.code == 2);
+  CHECK(none_fits.err == "translator: --min-length 9 is more than --max-length 5\n");
   // Several lines out for each line in, with its number: one stands for it.
   Result best = run({"translate", learned_model(), "--n-best", "3"}, {.input = words(300) + "\nhe sings\n"});
   CHECK(best.code == 1);
