@@ -370,6 +370,21 @@ TEST_CASE("the shown step is compared in full") {
   CHECK(lens::trace_sentence(d).shown == lens::worst_step(trace.steps));
 }
 
+TEST_CASE("one word alone is a model where there is one, or where it is written as a path") {
+  const std::string places[] = {"./absent", "../absent", "/absent", "absent/", lens::own_model()};
+  for (const std::string& place : places) {
+    lens::SentenceOptions o;
+    lens::take_words(o, {place});
+    CHECK(o.model == place);
+  }
+  for (const char* sentence : {"absent", "yes/no", "/ he sings"}) {
+    lens::SentenceOptions o;
+    lens::take_words(o, {sentence});
+    CHECK(o.source == sentence);
+    CHECK(o.model.empty());
+  }
+}
+
 TEST_CASE("errors are relative") {
   CHECK(relative_error(2, 1, 0) == 0.5);
   CHECK(relative_error(0, 0, 0) == 0);

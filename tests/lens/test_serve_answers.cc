@@ -314,4 +314,7 @@ TEST_CASE("directories of one name get different ones") {
   CHECK(answers.models()["models"][0]["name"] == "x");
   CHECK(answers.models()["models"][1]["name"] == "x (2)");
   CHECK(answers.page().find("\"x (2)\"") != std::string::npos);
+  const ServedModels of_several({saved_model("both/1"), saved_model("both/2")});  // of train --together
+  CHECK(of_several.models()["models"][0]["name"] == "both/1");
+  CHECK(of_several.models()["models"][1]["name"] == "both/2");
 }

@@ -21,7 +21,7 @@ struct SentenceOptions {
   bool pieces = false;  ///< show a model's pieces, not the words that they make
 };
 /// At most two words of the command line: model directory and sentence; one alone is the sentence, if there is
-/// no such directory.
+/// no such directory and it is not written as one, ./model or model/.
 void take_words(SentenceOptions& options, const std::vector<std::string>& words);
 
 struct ExplainOptions : SentenceOptions {

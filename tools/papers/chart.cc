@@ -18,7 +18,7 @@ constexpr double kLeastBar = 1.5;                              // so that 0 is s
 constexpr size_t kColours = 6;
 
 // Each series has a colour, a dash and a mark: colours alone do not reach everyone.
-const char* const kLight[kColours] = {"#08519c", "#d2620a", "#8a3fa0", "#2f7d32", "#b3261e", "#566071"};
+const char* const kLight[kColours] = {"#08519c", "#b85000", "#8a3fa0", "#2f7d32", "#b3261e", "#566071"};
 const char* const kDark[kColours] = {"#7db8f7", "#ff9a3d", "#d79bea", "#7fd183", "#ff8a80", "#b3bccb"};
 const char* const kDash[kColours] = {"none", "9 4", "2 3", "12 3 3 3", "5 2", "1 5"};
 

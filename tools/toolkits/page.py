@@ -158,7 +158,7 @@ STYLE = """\
 text { font: 14px system-ui, sans-serif; fill: #18202b; } .quiet { fill: #566071; } .small { font-size: 12px; }
 .title { font-size: 17px; font-weight: 600; } .back { fill: #ffffff; } .grid { stroke: #d5dae2; }
 polyline { fill: none; stroke-width: 2.5; }
-.Gradus { stroke: #08519c; fill: #08519c; } .Marian { stroke: #d2620a; fill: #d2620a; stroke-dasharray: 9 5; }
+.Gradus { stroke: #08519c; fill: #08519c; } .Marian { stroke: #b85000; fill: #b85000; stroke-dasharray: 9 5; }
 .JoeyNMT { stroke: #8a3fa0; fill: #8a3fa0; stroke-dasharray: 2 4; } .short { stroke-width: 1.5; stroke-dasharray: 5 3; }
 polyline.Gradus, polyline.Marian, polyline.JoeyNMT { fill: none; } .mark { stroke: none; }
 @media (prefers-color-scheme: dark) { .back { fill: #181d25; } text { fill: #e8ebf0; } .quiet { fill: #9aa5b5; }

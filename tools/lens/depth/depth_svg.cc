@@ -14,8 +14,8 @@ constexpr double kPlotTop = 64, kPlotHeight = 300, kApartHeight = 170, kKeyRow =
 
 // A colour for where the norm stands; dashed without residuals.
 const char* const kKinds =
-    ".k-last { stroke: #08519c; } .k-first { stroke: #067a70; } .k-none { stroke: #d2620a; }\n"
-    ".k-last.band { fill: #08519c; } .k-first.band { fill: #067a70; } .k-none.band { fill: #d2620a; }\n"
+    ".k-last { stroke: #08519c; } .k-first { stroke: #067a70; } .k-none { stroke: #b85000; }\n"
+    ".k-last.band { fill: #08519c; } .k-first.band { fill: #067a70; } .k-none.band { fill: #b85000; }\n"
     ".cut { stroke-dasharray: 7 5; } polygon.band { stroke: none; fill-opacity: .1; }\n"
     "@media (prefers-color-scheme: dark) { .k-last { stroke: #7db8f7; } .k-first { stroke: #35c9ba; }\n"
     "  .k-none { stroke: #ff9a3d; }\n"

@@ -27,13 +27,24 @@ std::string own_model(const std::string& name) {
   gradus::fail("lens", "its own model is gone; name another one (translator train makes them)");
 }
 
+namespace {
+
+// ./model, /tmp/model and model/ are places, whether there is anything or not.
+bool is_written_as_path(const std::string& word) {
+  return word.find(' ') == std::string::npos &&
+         (word.starts_with("/") || word.starts_with("./") || word.starts_with("../") || word.ends_with("/"));
+}
+
+}  // namespace
+
 void take_words(SentenceOptions& o, const std::vector<std::string>& words) {
   std::error_code ignored;
   if (words.size() == 2) {
     o.model = words[0];
     o.source = words[1];
   } else if (words.size() == 1) {
-    (std::filesystem::is_directory(words[0], ignored) ? o.model : o.source) = words[0];
+    const bool there = std::filesystem::is_directory(words[0], ignored);
+    (there || is_written_as_path(words[0]) ? o.model : o.source) = words[0];
   }
 }
 

@@ -206,7 +206,7 @@
     const top = Math.floor(most);
     put($("widths"), all.length ? [0, 1, 2, 3].map((k) => html`<span><svg width="34" height="12" aria-hidden="true"><line class="edge" x1="0" x2="34" y1="6" y2="6" stroke-width="${thick(10 ** (top - k)).toFixed(2)}"/></svg> 10<sup>${String(top - k).replace("-", "−")}</sup></span>`) : []);
     [...$("words").children].forEach((b, k) => b.setAttribute("aria-pressed", state.word === (k === 0 ? null : k - 1)));
-    $("said").textContent = on === null ? `${ops.length} operations in ${data.modules.length} modules, ${edges.length} edges.`
+    $("said").textContent = on === null ? `${ops.length} operations in ${data.modules.length} modules, ${edges.length} edges between them.`
       : `${on.size} of ${ops.length} operations lie on paths from “${source[state.word].name}” to the loss.`;
   }
   let drawn = [];

@@ -66,10 +66,15 @@ int graph(const GraphOptions& o) {
     fmt::print("{}", translator::utf8::printable_lines(graph_text(subject, g)));
   else if (json data = graph_json(subject, g, count, worst, o.json ? 17 : 5); o.json)
     write_file(o.out, json_text::dump(data) + "\n");
-  else
+  else {
+    const auto& edges = g.trace.edges;
+    const auto between = std::count_if(edges.begin(), edges.end(), [&](const auto& e) {
+      return g.module_of.count(e.from) && g.module_of.count(e.to);
+    });
     write_page(o.out, "graph", data,
-               fmt::format("{} operations, {} edges; {:.1f} s", g.module_of.size(), g.trace.edges.size(),
+               fmt::format("{} operations, {} edges between them; {:.1f} s", g.module_of.size(), between,
                            watch.seconds()));
+  }
   int differs = verdict("a gradient and finite differences differ", worst);  // as the page's badge
   return std::max(differs, verdict("a gradient and what the edges bring differ", g.sum_residual, 1e-10));
 }

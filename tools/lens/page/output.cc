@@ -136,6 +136,15 @@ std::string assemble_page(const std::string& name, const json& data) {
   return std::string(page.substr(0, at)) + as_script(data) + std::string(page.substr(at + kData.size()));
 }
 
+std::string name_of_model(const std::string& directory) {
+  std::string path = directory;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  size_t begin = path.find_last_of('/') + 1;
+  const bool number = path.find_first_not_of("0123456789", begin) == std::string::npos;
+  if (number && begin > 1) begin = path.find_last_of('/', begin - 2) + 1;
+  return path.substr(begin);
+}
+
 void write_file(const std::string& path, const std::string& text) {
   auto complain = [&](const std::string& what) { gradus::fail("lens", fmt::format("{} {}", path, what)); };
   if (path != "-") return gradus::io::replace_file(path, text, complain);

@@ -45,6 +45,9 @@ std::string as_script(const json& data);
 /// The self-contained page `name`, its data in a script element that is not run.
 std::string assemble_page(const std::string& name, const json& data);
 
+/// What pages call the model of a directory: its last part, and of one of several, both/1, the last two.
+std::string name_of_model(const std::string& directory);
+
 /// Writes the file, or throws. "-" is standard output.
 void write_file(const std::string& path, const std::string& text);
 /// Writes the page `name`, and if that is a file a line to stderr: "FILE: about, 12 KB".

@@ -162,8 +162,7 @@ json read_run(const std::string& directory, std::istream& log, std::istream* con
   json shown = thinned(validations, left_out);
   if (left_out > 0)
     notes.push_back(fmt::format("{} of {} validations are shown.", shown.size(), validations.size()));
-  fs::path plain = fs::path(directory).lexically_normal();
-  std::string name = (plain.has_filename() ? plain.filename() : plain.parent_path().filename()).string();
+  const std::string name = name_of_model(fs::path(directory).lexically_normal().string());
   const json description = load_config(fs::path(directory) / "config.json", config);
   return {{"format", "gradus-lens-report"},
           {"version", 1},

@@ -105,10 +105,7 @@ const gradus::nn::Seq2Seq& network_to_dissect(const translator::Model& model) {
 
 Subject make_subject(const std::string& directory, const std::string& source, const std::string& target,
                      bool pieces) {
-  std::string name = directory;
-  while (name.size() > 1 && name.back() == '/') name.pop_back();
-  return make_subject(translator::Model::load(directory), name.substr(name.find_last_of('/') + 1), source,
-                      target, pieces);
+  return make_subject(translator::Model::load(directory), name_of_model(directory), source, target, pieces);
 }
 
 Subject make_subject(translator::Model model, const std::string& name, const std::string& source,

@@ -188,11 +188,8 @@ ServedModels::ServedModels(const std::vector<std::string>& directories) {
   };
   // The directories of models, and what each is called.
   std::vector<std::pair<std::string, std::string>> wanted;
-  for (std::string directory : directories) {
-    while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
-    wanted.emplace_back(directory,
-                        translator::utf8::printable(directory.substr(directory.find_last_of('/') + 1)));
-  }
+  for (const std::string& directory : directories)
+    wanted.emplace_back(directory, translator::utf8::printable(name_of_model(directory)));
   if (wanted.empty())
     wanted = {{own_model(), "the small model"}, {own_model("model-transformer"), "the small Transformer"}};
   for (const auto& [directory, plain] : wanted) {
