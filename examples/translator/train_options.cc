@@ -112,8 +112,8 @@ Fields TrainOptions::recipe() {
        "Validate and keep a moving average of the weights with this decay (default: 0.999; none for the "
        "embedded corpus)"},
       {"--dropout-warmup", Number{&dropout_warmup, 0, 10000},
-       "Passes over which dropout rises from none: what was read once cannot be known by heart. In a run of "
-       "fewer passes than usual it rises so much more slowly (default: by the number of pairs; with --from 0)"},
+       "Passes over which dropout rises from none: what was read once cannot be known by heart. In a "
+       "quarter of the usual passes it rises half as fast (default: by the number of pairs; with --from 0)"},
       {"--scheduled-sampling", Number{&scheduled_sampling, 0, 1},
        "Feed the model's own word instead of the reference with a probability that rises to this"},
       {"--subword-dropout", Number{&subword_dropout, 0, 0.9},

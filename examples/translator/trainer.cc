@@ -192,13 +192,14 @@ void Trainer::stop_for(const StepBatch& batch) {
                                       autopsy.text(), bundle));
 }
 
-// In a run of fewer passes than usual less is learnt by heart, and dropout rises so much more slowly. How many
-// it will come to, a run of so many minutes tells from the pace so far.
+// In a run of fewer passes than usual less is learnt by heart, and dropout rises more slowly: in a quarter of
+// them half as fast (docs/recipes.md, "Dropout that rises"). How many it will come to, a run of so many minutes
+// tells from the pace so far.
 double Trainer::dropout_share() const {
   if (options_.dropout_warmup <= 0) return 1;
   const double done = epochs(), over = progress(), usual = options_.usual_epochs;
   const double shorter = usual > 0 && over > 0 ? std::min(1.0, done / over / usual) : 1;
-  return std::min(1.0, shorter * done / options_.dropout_warmup);
+  return std::min(1.0, std::sqrt(shorter) * done / options_.dropout_warmup);
 }
 
 // Batches by tokens may be more in one epoch than in another: then only this one's are counted.
