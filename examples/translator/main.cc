@@ -127,8 +127,8 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   auto kind_of_model = add(c, common_fields(o.model), {"--model"}).at("--model");
   c.option("--together", o.together,
            "Several models at once, each with its part of --threads and a seed of its own, that will "
-           "translate as one: gru,transformer, or gru,gru. --out then holds a directory of each; an option of one "
-           "kind is for the models of that kind")
+           "translate as one: gru,transformer, or gru,gru. --out then holds a directory of each; an option of "
+           "one kind is for the models of that kind")
       .delimiter(',')
       .one_of({"gru", "transformer"})
       .take_all()

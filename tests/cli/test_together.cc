@@ -114,13 +114,13 @@ TEST_CASE("a model that fails stops the others, and is named") {
 
 TEST_CASE("of models trained together each takes the options of its kind") {
   const Arguments of_both = {"--epochs", "1", "--cell", "lstm", "--positions", "learned", "--heads", "2"};
-  Result r = run(small_pair("mixed", of_both, "2", "gru,transformer"));
+  Result r = run(small_pair("of-each", of_both, "2", "gru,transformer"));
   REQUIRE_MESSAGE(r.code == 0, r.err);
-  CHECK(read_file("mixed/1/config.json").find("\"cell\": \"lstm\"") != std::string::npos);
-  CHECK(read_file("mixed/2/config.json").find("\"positions\": \"learned\"") != std::string::npos);
-  CHECK(read_file("mixed/2/config.json").find("\"num_heads\": 2") != std::string::npos);
-  CHECK(run({"train", "--resume", "--epochs", "2", "--out", "mixed", "-q"}).code == 0);
-  CHECK(validations("mixed/2") == 2);
+  CHECK(read_file("of-each/1/config.json").find("\"cell\": \"lstm\"") != std::string::npos);
+  CHECK(read_file("of-each/2/config.json").find("\"positions\": \"learned\"") != std::string::npos);
+  CHECK(read_file("of-each/2/config.json").find("\"num_heads\": 2") != std::string::npos);
+  CHECK(run({"train", "--resume", "--epochs", "2", "--out", "of-each", "-q"}).code == 0);
+  CHECK(validations("of-each/2") == 2);
 }
 
 TEST_CASE("what cannot be trained together is said before anything begins") {
