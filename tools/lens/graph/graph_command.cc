@@ -68,8 +68,8 @@ int graph(const GraphOptions& o) {
     write_file(o.out, json_text::dump(data) + "\n");
   else {
     const auto& edges = g.trace.edges;
-    const auto between = std::count_if(edges.begin(), edges.end(), [&](const auto& e) {
-      return g.module_of.count(e.from) && g.module_of.count(e.to);
+    const auto between = std::count_if(edges.begin(), edges.end(), [&in = g.module_of](const auto& e) {
+      return in.count(e.from) && in.count(e.to);
     });
     write_page(o.out, "graph", data,
                fmt::format("{} operations, {} edges between them; {:.1f} s", g.module_of.size(), between,
