@@ -99,7 +99,7 @@ TEST_CASE("amx: three pieces are the number, to the bit") {
   }
   for (size_t first = 0; first < x.size(); first += 512) {  // 16 rows of 32
     uint16_t packed[3 * kernels::kAmxTile];
-    REQUIRE(kernels::amx_pack_left(false, 16, 32, 1, x.data() + first, 32, packed));
+    REQUIRE(kernels::amx_pack(true, false, 16, 32, 1, x.data() + first, 32, packed));
     for (int64_t i = 0; i < 16; ++i) {
       for (int64_t k = 0; k < 32; ++k) {
         const uint16_t* h = packed + i * 32 + k % 16 * 2 + k / 16;
@@ -238,7 +238,7 @@ TEST_CASE("amx: a row that pieces cannot stand for, from the packed weight in pl
                    c(n, 5);
         const auto at = [&](int64_t p, int64_t j) { return w[transposed ? j * ld + p : p * ld + j]; };
         std::vector<uint16_t> packed(size_t(kernels::amx_panels(n) * kernels::amx_panel(k)));
-        REQUIRE(kernels::amx_pack_right(transposed, n, k, w.data(), ld, packed.data()));
+        REQUIRE(kernels::amx_pack(false, transposed, n, k, 1, w.data(), ld, packed.data()));
         const kernels::AmxPanels panels{packed.data(), kernels::amx_panel(k)};
         // One number of A at a time gives W back, to the bit.
         for (int64_t p = 0; p < k; ++p) {

@@ -104,8 +104,8 @@ TEST_CASE("gru reset after: backward against finite differences") {
         };
         loss();
         Row<double> dgi(3 * 3 * H, 9), dgh(3 * 3 * H, 9), dh_prev = dh;  // in place
-        kernels::gru_reset_after_backward(3, H, step.gates.data(), step.h_prev.data(), dh_prev.data(), update,
-                                          dgi.data(), dgh.data(), dh_prev.data());
+        kernels::gru_backward(3, H, step.gates.data(), step.h_prev.data(), dh_prev.data(), update, dgi.data(),
+                              dgh.data(), dh_prev.data());
         CHECK(worst_error(dgi, numeric_gradient(step.gi, loss)) < 1e-8);
         CHECK(worst_error(dgh, numeric_gradient(step.gh, loss)) < 1e-8);
         CHECK(worst_error(dh_prev, numeric_gradient(step.h_prev, loss)) < 1e-8);
@@ -129,8 +129,8 @@ TEST_CASE("gru reset before: backward against finite differences") {
         };
         step.before(true);
         Row<double> dgi(3 * 3 * H, 9), dh_prev(3 * H, 9);
-        kernels::gru_reset_before_state_backward(3, H, step.gates.data(), step.h_prev.data(), dh.data(),
-                                                 update, dgi.data(), dh_prev.data());
+        kernels::gru_backward<double>(3, H, step.gates.data(), step.h_prev.data(), dh.data(), update,
+                                      dgi.data(), nullptr, dh_prev.data());
         kernels::gru_reset_before_gates_backward(3, H, step.gates.data(), step.h_prev.data(), drh.data(),
                                                  dgi.data(), dh_prev.data());
         CHECK(worst_error(dgi, numeric_gradient(step.gi, loss)) < 1e-8);
@@ -164,10 +164,10 @@ TEST_CASE("gru backward: f32 agrees with f64") {
     copy(dh, dh2);
     Row<float> dgi(B * 3 * H), dgh(B * 3 * H), dh_prev(B * H);
     Row<double> dgi2(B * 3 * H), dgh2(B * 3 * H), dh_prev2(B * H);
-    kernels::gru_reset_after_backward(B, H, narrow.gates.data(), narrow.h_prev.data(), dh.data(),
-                                      narrow.update, dgi.data(), dgh.data(), dh_prev.data());
-    kernels::gru_reset_after_backward(B, H, wide.gates.data(), wide.h_prev.data(), dh2.data(), wide.update,
-                                      dgi2.data(), dgh2.data(), dh_prev2.data());
+    kernels::gru_backward(B, H, narrow.gates.data(), narrow.h_prev.data(), dh.data(), narrow.update,
+                          dgi.data(), dgh.data(), dh_prev.data());
+    kernels::gru_backward(B, H, wide.gates.data(), wide.h_prev.data(), dh2.data(), wide.update, dgi2.data(),
+                          dgh2.data(), dh_prev2.data());
     CHECK(worst_error(dgi, dgi2) < 3e-6);
     CHECK(worst_error(dgh, dgh2) < 3e-6);
     CHECK(worst_error(dh_prev, dh_prev2) < 3e-6);

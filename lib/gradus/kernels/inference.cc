@@ -82,22 +82,8 @@ HWY_INLINE int64_t first_where(int64_t begin, int64_t n, const Holds& holds) {
   return at >= 0 ? i + static_cast<int64_t>(at) : n;
 }
 
-// Where the largest is, is asked after how large it is: two quick passes over numbers that are in the cache.
-int64_t argmax(const float* x, int64_t n) {
-  const Tag<float> d;
-  const float lowest = -std::numeric_limits<float>::infinity();
-  const auto low = hn::Set(d, lowest);
-  hn::Vec<Tag<float>> tops[] = {low, low, low, low};
-  for_lanes_by<4>(d, n, [&](int64_t i, int k, auto part) HWY_ATTR {
-    tops[k] = hn::Max(tops[k], part.keep(d, part.load(d, x + i), lowest));
-  });
-  const auto top = hn::MaxOfLanes(d, hn::Max(hn::Max(tops[0], tops[1]), hn::Max(tops[2], tops[3])));
-  const int64_t at =
-      first_where(0, n, [&](int64_t i, auto part) HWY_ATTR { return hn::Eq(part.load(d, x + i), top); });
-  return at < n ? at : 0;
-}
-
-// The largest first, with the bias on the way; where it is only in the few blocks that have a better one.
+// How large the largest is first, with the bias on the way; where it is only in the few blocks that have a
+// better one: two quick passes over numbers that are in the cache.
 void raise_best(int64_t rows, int64_t n, const float* x, int64_t stride, const float* bias, int64_t first,
                 float* top, int32_t* best) {
   const Tag<float> d;
@@ -119,6 +105,13 @@ void raise_best(int64_t rows, int64_t n, const float* x, int64_t stride, const f
                                        return hn::Eq(at(i, part), wanted);
                                      }));
   }
+}
+
+int64_t argmax(const float* x, int64_t n) {
+  float top = -std::numeric_limits<float>::infinity();
+  int32_t best = 0;
+  raise_best(1, n, x, 0, nullptr, 0, &top, &best);
+  return best;
 }
 
 int64_t contenders(int64_t n, float* x, const float* bias, const float* e, const float* f, float a, float b,

@@ -53,8 +53,8 @@ void gru_reset_after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_
 }
 
 template <class T>
-void gru_reset_after_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
-                              UpdateGate update, T* dgi, T* dgh, T* dh_prev) {
+void gru_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, UpdateGate update,
+                  T* dgi, T* dgh, T* dh_prev) {
   const Tag<T> d;
   const auto sign = sign_of(d, update), one = hn::Set(d, 1);
   for (int64_t b = 0; b < B; ++b, gates += 4 * H, h_prev += H, dh += H, dgi += 3 * H, dh_prev += H) {
@@ -108,12 +108,6 @@ void gru_reset_before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, co
       part.store(hn::MulAdd(z, hn::Sub(part.load(d, h_prev + i), n), n), d, h + i);
     });
   }
-}
-
-template <class T>
-void gru_reset_before_state_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
-                                     UpdateGate update, T* dgi, T* dh_prev) {
-  HWY_NAMESPACE::gru_reset_after_backward<T>(B, H, gates, h_prev, dh, update, dgi, nullptr, dh_prev);
 }
 
 template <class T>
@@ -211,10 +205,9 @@ HWY_AFTER_NAMESPACE();
 namespace gradus::kernels {
 
 GRADUS_KERNEL(gru_reset_after, 9);
-GRADUS_KERNEL(gru_reset_after_backward, 9);
+GRADUS_KERNEL(gru_backward, 9);
 GRADUS_KERNEL(gru_reset_before_gates, 9);
 GRADUS_KERNEL(gru_reset_before_state, 8);
-GRADUS_KERNEL(gru_reset_before_state_backward, 8);
 GRADUS_KERNEL(gru_reset_before_gates_backward, 7);
 GRADUS_KERNEL(lstm_step, 6);
 GRADUS_KERNEL(lstm_step_backward, 7);

@@ -32,10 +32,10 @@ void gru_reset_after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_
 
 /// dh [B, H] arrives; writes dgi [B, 3H] = [dr, dz, dn] and dgh [B, 3H] = [dr, dz, dn r] (pre-activation
 /// gradients) and dh_prev [B, H], dh times the weight of the old state, to which the caller adds dgh W_hh.
-/// dh_prev may be dh.
+/// dh_prev may be dh. Reset before: of its second half, with dgh null and dgi's r block left alone.
 template <class T>
-void gru_reset_after_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
-                              UpdateGate update, T* dgi, T* dgh, T* dh_prev);
+void gru_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh, UpdateGate update,
+                  T* dgi, T* dgh, T* dh_prev);
 
 /// Reset before, first half: r and z into gates, and rh [B, H] = r h_prev, the input of the product with
 /// W_hn. Only the first 2H columns of gh (row stride 3H) are read.
@@ -46,10 +46,6 @@ void gru_reset_before_gates(int64_t B, int64_t H, const T* gi, const T* gh, cons
 template <class T>
 void gru_reset_before_state(int64_t B, int64_t H, const T* gi, const T* gh_n, const T* b_hh, const T* h_prev,
                             T* h, T* gates);
-/// Backward of the second half: dgi's n block and z block, dh_prev as above. dgi [B, 3H].
-template <class T>
-void gru_reset_before_state_backward(int64_t B, int64_t H, const T* gates, const T* h_prev, const T* dh,
-                                     UpdateGate update, T* dgi, T* dh_prev);
 /// Backward of the first half: drh [B, H] = dn W_hn arrives; dgi's r block, and dh_prev += drh r. The caller
 /// then adds [dr, dz] W_h{r,z} to dh_prev.
 template <class T>

@@ -97,32 +97,18 @@ void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* 
 template <class T>
 HWY_INLINE T sum_of_exp(const T* x, T top, int64_t V, T* out, T& shifted) {
   const Tag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto shift = hn::Set(d, top);
   // Two pairs of running sums: a vocabulary has tens of thousands of terms, and short sums lose less.
-  auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), all0 = hn::Zero(d), all1 = hn::Zero(d);
-  int64_t k = 0;
-  for (; k + 2 * lanes <= V; k += 2 * lanes) {
-    const auto a = hn::Sub(hn::LoadU(d, x + k), shift), b = hn::Sub(hn::LoadU(d, x + k + lanes), shift);
-    const auto p = exp_down_lanes(d, a), q = exp_down_lanes(d, b);
-    if (out) {
-      hn::StoreU(p, d, out + k);
-      hn::StoreU(q, d, out + k + lanes);
-    }
-    sum0 = hn::Add(sum0, p);
-    sum1 = hn::Add(sum1, q);
-    all0 = hn::Add(all0, a);
-    all1 = hn::Add(all1, b);
-  }
-  for_lanes(d, V - k, [&](int64_t i, auto part) HWY_ATTR {
-    const auto a = part.keep(d, hn::Sub(part.load(d, x + k + i), shift), T(0));
+  hn::Vec<Tag<T>> sums[] = {hn::Zero(d), hn::Zero(d)}, all[] = {hn::Zero(d), hn::Zero(d)};
+  for_lanes_by<2>(d, V, [&](int64_t i, int k, auto part) HWY_ATTR {
+    const auto a = part.keep(d, hn::Sub(part.load(d, x + i), shift), T(0));
     const auto p = exp_down_lanes(d, a);
-    if (out) part.store(p, d, out + k + i);
-    sum0 = hn::Add(sum0, part.keep(d, p, T(0)));
-    all0 = hn::Add(all0, a);
+    if (out) part.store(p, d, out + i);
+    sums[k] = hn::Add(sums[k], part.keep(d, p, T(0)));
+    all[k] = hn::Add(all[k], a);
   });
-  shifted = hn::GetLane(hn::SumOfLanes(d, hn::Add(all0, all1)));
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
+  shifted = hn::GetLane(hn::SumOfLanes(d, hn::Add(all[0], all[1])));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0], sums[1])));
 }
 
 /// x += bias; the largest of the sums.

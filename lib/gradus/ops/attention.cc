@@ -1,9 +1,9 @@
 #include <gradus/ops/attention.h>
 
 #include <gradus/kernels/attention.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
@@ -139,8 +139,6 @@ AttentionStep multiplicative_attention(const Input& q, const Var& keys, const Va
 // ---- cases: S = 4, B = 3, A = 5, D = 2; the second query has nothing to look at ----
 
 namespace {
-
-Tensor case_mask() { return length_mask(Tensor::from_ids({3}, {4, 0, 2}), 4); }
 
 OpCase additive_case(const char* name, const Tensor& mask) {
   auto with = [=](auto attention) {

@@ -164,10 +164,10 @@ struct Decoder {
           kernels::add_into(row, ds_t + i * H, H);
           if (i < n) std::copy_n(row + H, D, dc_t + i * D);
         }
-        kernels::gru_reset_after_backward(n, H, data<T>(gates) + first * 4 * H, s, ds_t,
-                                          kernels::UpdateGate::keeps_old, dgi_t, dgh_t, ds_t);  // 6
-        recurrent.product(n, dgh_t, 3 * H, true, ds_t, H);                                      // 5
-        context.product(n, dgi_t, 3 * H, true, dc_t, D);                                        // 4
+        kernels::gru_backward(n, H, data<T>(gates) + first * 4 * H, s, ds_t, kernels::UpdateGate::keeps_old,
+                              dgi_t, dgh_t, ds_t);          // 6
+        recurrent.product(n, dgh_t, 3 * H, true, ds_t, H);  // 5
+        context.product(n, dgi_t, 3 * H, true, dc_t, D);    // 4
         kernels::additive_attention_backward<T>(S, B, A, D, data<T>(keys), data<T>(annotations),
                                                 data<T>(u) + first * A, data<T>(v), mask_data(mask),
                                                 data<T>(weights) + t * B * S, dc_t, D, du_t, data<T>(dv),

@@ -3,7 +3,6 @@
 #include <gradus/kernels/elementwise.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
-#include <gradus/ops/attention.h>
 #include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
@@ -160,10 +159,6 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
 }
 
 // ---- cases: S = 4, B = 3, A = 5, D = 2; the second sentence is empty ----
-
-namespace {
-Tensor case_mask() { return length_mask(Tensor::from_ids({3}, {4, 0, 2}), 4); }
-}  // namespace
 
 GRADUS_OP_CASES(
     {"additive_scores", {{3, 5}, {4, 3, 5}, {5}}, calls(additive_scores), calls(reference::additive_scores)},

@@ -17,4 +17,7 @@ OpFunction calls(Var (*f)(P...), const More&... more) {
   };
 }
 
+/// Real positions [B, S] = [3, 4] of sources of 4, 0 and 2 words.
+inline Tensor case_mask() { return Tensor::from({3, 4}, {1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0}, DType::u8); }
+
 }  // namespace gradus

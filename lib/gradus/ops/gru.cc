@@ -145,10 +145,8 @@ struct Gru : Recurrence {
         take(data<T>(dout) + t * B * H, dh_t);
         T* dseen = seen_gradient(t, data<T>(scratch), dh_t);
         const T* dah_t = reset_after ? dq_t : dai_t;  // what arrives at N_hh
-        if (reset_after)
-          kernels::gru_reset_after_backward(n, H, units_t, h, dh_t, update, dai_t, dq_t, dh_t);  // 3
-        else
-          kernels::gru_reset_before_state_backward(n, H, units_t, h, dh_t, update, dai_t, dh_t);
+        T* dgh_t = reset_after ? dq_t : nullptr;
+        kernels::gru_backward(n, H, units_t, h, dh_t, update, dai_t, dgh_t, dh_t);  // 3
         if (normed)
           hh_new.backward(first, n, q_t + 2 * H, W, dah_t + 2 * H, W, false, dq_t + 2 * H, W, of_hh);
         if (!reset_after) {

@@ -87,36 +87,37 @@ Var log_softmax(const Var& x, const SoftmaxOptions& options) {
 }  // namespace
 }  // namespace reference
 
-Var softmax(const Input& x, const SoftmaxOptions& options) {
+namespace {
+
+// forward(x, mask, y, rows, n) and backward(y, mask, dy, dx, rows, n) are the kernels.
+template <class Forward, class Backward>
+Var by_rows(const char* op, const Input& x, const SoftmaxOptions& options, Forward forward,
+            Backward backward) {
   At at(x.caller());
-  Rows rows(x.shape(), x.shape().axis(options.axis, "softmax"));
-  Tensor mask = mask_rows(rows, options.mask, x.shape(), "softmax");
-  auto forward = [&](auto* in, auto* out, int64_t) {
-    kernels::softmax_rows(in, mask_data(mask), out, rows.count(), rows.length);
+  Rows rows(x.shape(), x.shape().axis(options.axis, op));
+  Tensor mask = mask_rows(rows, options.mask, x.shape(), op);
+  auto run = [&](auto* in, auto* out, int64_t) {
+    forward(in, mask_data(mask), out, rows.count(), rows.length);
   };
-  Tensor y = by_kernel("softmax", forward, rows.to_rows(x.value()));
-  return record("softmax", {x}, rows.back(y), [rows, y](const Tensor& dy, Grads& dx) {
-    auto backward = [&](auto* p, auto* up, auto* d, int64_t) {
-      kernels::softmax_rows_backward(p, up, d, rows.count(), rows.length);
+  Tensor y = by_kernel(op, run, rows.to_rows(x.value()));
+  return record(op, {x}, rows.back(y), [=](const Tensor& dy, Grads& dx) {
+    auto back = [&](auto* p, auto* up, auto* d, int64_t) {
+      backward(p, mask_data(mask), up, d, rows.count(), rows.length);
     };
-    dx.add(0, rows.back(by_kernel("softmax", backward, y, rows.to_rows(dy))));
+    dx.add(0, rows.back(by_kernel(op, back, y, rows.to_rows(dy))));
   });
 }
 
+}  // namespace
+
+Var softmax(const Input& x, const SoftmaxOptions& options) {
+  return by_rows("softmax", x, options, [](auto... a) { kernels::softmax_rows(a...); },
+                 [](auto* y, const uint8_t*, auto... a) { kernels::softmax_rows_backward(y, a...); });
+}
+
 Var log_softmax(const Input& x, const SoftmaxOptions& options) {
-  At at(x.caller());
-  Rows rows(x.shape(), x.shape().axis(options.axis, "log_softmax"));
-  Tensor mask = mask_rows(rows, options.mask, x.shape(), "log_softmax");
-  auto forward = [&](auto* in, auto* out, int64_t) {
-    kernels::log_softmax_rows(in, mask_data(mask), out, rows.count(), rows.length);
-  };
-  Tensor y = by_kernel("log_softmax", forward, rows.to_rows(x.value()));
-  return record("log_softmax", {x}, rows.back(y), [rows, y, mask](const Tensor& dy, Grads& dx) {
-    auto backward = [&](auto* p, auto* up, auto* d, int64_t) {
-      kernels::log_softmax_rows_backward(p, mask_data(mask), up, d, rows.count(), rows.length);
-    };
-    dx.add(0, rows.back(by_kernel("log_softmax", backward, y, rows.to_rows(dy))));
-  });
+  return by_rows("log_softmax", x, options, [](auto... a) { kernels::log_softmax_rows(a...); },
+                 [](auto... a) { kernels::log_softmax_rows_backward(a...); });
 }
 
 namespace {
@@ -126,12 +127,11 @@ Tensor sample_mask() {
   return Tensor::from({3, 4}, {1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0}, DType::u8);
 }
 
-OpCase softmax_case(const std::string& name, const OpCase::Input& x, const SoftmaxOptions& options) {
-  return {"softmax" + name, {x}, calls(softmax, options), calls(reference::softmax, options)};
+OpCase softmax_case(const std::string& name, const OpCase::Input& x, const SoftmaxOptions& o) {
+  return {"softmax" + name, {x}, calls(softmax, o), calls(reference::softmax, o)};
 }
-
-OpCase log_softmax_case(const std::string& name, const OpCase::Input& x, const SoftmaxOptions& options) {
-  return {"log_softmax" + name, {x}, calls(log_softmax, options), calls(reference::log_softmax, options)};
+OpCase log_softmax_case(const std::string& name, const OpCase::Input& x, const SoftmaxOptions& o) {
+  return {"log_softmax" + name, {x}, calls(log_softmax, o), calls(reference::log_softmax, o)};
 }
 
 }  // namespace

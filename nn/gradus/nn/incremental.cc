@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include <gradus/kernels/inference.h>
 #include <gradus/nn/decoder.h>
+#include <gradus/nn/sampling.h>
 #include <gradus/ops/attention.h>
 #include <gradus/ops/shape.h>
 
@@ -66,17 +66,10 @@ class Composed : public IncrementalDecoder {
 void IncrementalDecoder::step_best(const Tensor& previous, const std::vector<int32_t>& never,
                                    const Tensor& best) {
   const Tensor& logits = step(previous);
-  auto allowed = [&](int64_t v) { return std::find(never.begin(), never.end(), v) == never.end(); };
-  int64_t V = logits.size(1);
+  std::vector<int32_t> words;
   for (int64_t row = 0; row < logits.size(0); ++row) {
-    const float* x = logits.f32() + row * V;
-    int64_t v = kernels::argmax(x, V);
-    if (!allowed(v)) {
-      v = -1;
-      for (int64_t i = 0; i < V; ++i)
-        if (allowed(i) && (v < 0 || x[i] > x[v])) v = i;
-    }
-    best.i32()[row] = static_cast<int32_t>(v);
+    best_words(logits.row(row).f32(), logits.size(1), 1, never, words);
+    best.i32()[row] = words.empty() ? -1 : words[0];
   }
 }
 

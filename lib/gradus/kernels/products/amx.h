@@ -27,13 +27,10 @@ constexpr int64_t kAmxTile = 512;  ///< pieces in a tile
 constexpr int64_t amx_panel(int64_t depth) { return (depth + kAmxStep - 1) / kAmxStep * 3 * kAmxTile; }
 constexpr int64_t amx_panels(int64_t n) { return (n + kAmxSide - 1) / kAmxSide; }
 
-/// Packs alpha op(A) [rows, depth] in panels of 16 rows, with zeroes up to whole tiles. False when it met a
-/// number that is not finite, which pieces cannot stand for.
-bool amx_pack_left(bool transposed, int64_t rows, int64_t depth, float alpha, const float* a, int64_t lda,
-                   uint16_t* packed);
-/// Packs op(B) [depth, columns] in panels of 16 columns.
-bool amx_pack_right(bool transposed, int64_t columns, int64_t depth, const float* b, int64_t ldb,
-                    uint16_t* packed);
+/// Packs alpha op(A) [n, depth] (`left`) in panels of 16 rows, or alpha op(B) [depth, n] in panels of 16
+/// columns, zeroes up to whole tiles. False where a number is not finite, which pieces cannot stand for.
+bool amx_pack(bool left, bool transposed, int64_t n, int64_t depth, float alpha, const float* from,
+              int64_t ld, uint16_t* packed);
 
 /// Panels, or the part of them from some step on.
 struct AmxPanels {

@@ -33,8 +33,7 @@ struct Side {
     return at + (along_k ? i * ld + p : p * ld + i);
   }
   bool pack(int64_t i, int64_t size, int64_t p, int64_t depth, uint16_t* to) const {
-    return left ? amx_pack_left(transposed, size, depth, alpha, from(i, p), ld, to)
-                : amx_pack_right(transposed, size, depth, from(i, p), ld, to);
+    return amx_pack(left, transposed, size, depth, alpha, from(i, p), ld, to);
   }
   /// The memory that pack() reads.
   AmxAhead memory(int64_t i, int64_t size, int64_t p, int64_t depth) const {

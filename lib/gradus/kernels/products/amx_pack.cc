@@ -93,10 +93,12 @@ GRADUS_AMX inline void transpose_part(const float* from, int64_t ld, int64_t row
   transpose(whole, 16, to);
 }
 
-/// All panels of a matrix of n rows (`left`: A) or columns (B). The memory's rows lie along k for A as it is
-/// and for B transposed; the tiles' rows lie along the memory's, unless the matrix is transposed.
-GRADUS_AMX bool pack(bool left, bool transposed, int64_t n, int64_t depth, float alpha, const float* from,
-                     int64_t ld, uint16_t* packed) {
+}  // namespace
+
+// The memory's rows lie along k for A as it is and for B transposed; the tiles' rows lie along the memory's,
+// unless the matrix is transposed.
+GRADUS_AMX bool amx_pack(bool left, bool transposed, int64_t n, int64_t depth, float alpha, const float* from,
+                         int64_t ld, uint16_t* packed) {
   Splitter splitter;
   const __m512 factor = _mm512_set1_ps(alpha);
   const bool along_k = left != transposed;
@@ -122,22 +124,9 @@ GRADUS_AMX bool pack(bool left, bool transposed, int64_t n, int64_t depth, float
   return splitter.finite();
 }
 
-}  // namespace
-
-bool amx_pack_left(bool transposed, int64_t rows, int64_t depth, float alpha, const float* a, int64_t lda,
-                   uint16_t* packed) {
-  return pack(true, transposed, rows, depth, alpha, a, lda, packed);
-}
-
-bool amx_pack_right(bool transposed, int64_t columns, int64_t depth, const float* b, int64_t ldb,
-                    uint16_t* packed) {
-  return pack(false, transposed, columns, depth, 1, b, ldb, packed);
-}
-
 #else
 
-bool amx_pack_left(bool, int64_t, int64_t, float, const float*, int64_t, uint16_t*) { return false; }
-bool amx_pack_right(bool, int64_t, int64_t, const float*, int64_t, uint16_t*) { return false; }
+bool amx_pack(bool, bool, int64_t, int64_t, float, const float*, int64_t, uint16_t*) { return false; }
 
 #endif
 

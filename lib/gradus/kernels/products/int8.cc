@@ -92,15 +92,6 @@ HWY_EXPORT(panel_sums);
 
 namespace {
 
-// y or y += of one row and panel.
-void finish_panel(int64_t columns, const int32_t* sums, float x_scale, const float* scales, bool add,
-                  float* y) {
-  for (int64_t j = 0; j < columns; ++j) {
-    const float v = static_cast<float>(sums[j]) * (x_scale * scales[j]);
-    y[j] = add ? y[j] + v : v;
-  }
-}
-
 #ifdef GRADUS_VNNI
 
 // Highway is asked too: tests take its instruction sets away one by one. It asks the processor each time, which
@@ -154,18 +145,11 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) void vnni_tile(
 using VnniTile = void (*)(int64_t, const int8_t*, int64_t, const int8_t*, const int32_t*, const float*,
                           const float*, int64_t, bool, float*, int64_t);
 
-template <int P>
-VnniTile vnni_rows(int64_t rows) {
-  constexpr VnniTile kTiles[] = {vnni_tile<1, P>, vnni_tile<2, P>, vnni_tile<3, P>, vnni_tile<4, P>};
-  return kTiles[rows - 1];
-}
-
-VnniTile vnni_tile_of(int64_t rows, int64_t panels) {
-  return panels == 1   ? vnni_rows<1>(rows)
-         : panels == 2 ? vnni_rows<2>(rows)
-         : panels == 3 ? vnni_rows<3>(rows)
-                       : vnni_rows<4>(rows);
-}
+constexpr VnniTile kVnniTiles[4][4] = {  // of so many rows, and panels, and one
+    {vnni_tile<1, 1>, vnni_tile<1, 2>, vnni_tile<1, 3>, vnni_tile<1, 4>},
+    {vnni_tile<2, 1>, vnni_tile<2, 2>, vnni_tile<2, 3>, vnni_tile<2, 4>},
+    {vnni_tile<3, 1>, vnni_tile<3, 2>, vnni_tile<3, 3>, vnni_tile<3, 4>},
+    {vnni_tile<4, 1>, vnni_tile<4, 2>, vnni_tile<4, 3>, vnni_tile<4, 4>}};
 
 #endif
 
@@ -246,7 +230,7 @@ void Int8Matrix::product_columns(int64_t first, int64_t end, const Int8Rows& x, 
     for (int64_t j = first; j < end; j += kPanels * kPanel) {
       const int64_t columns = std::min(end - j, kPanels * kPanel), panels = (columns + kPanel - 1) / kPanel;
       for (int64_t i = 0; i < m; i += kRows)
-        vnni_tile_of(std::min(m - i, kRows), panels)(
+        kVnniTiles[std::min(m - i, kRows) - 1][panels - 1](
             k4, x.q.data() + i * stride, stride, panels_.get() + j * stride, sums_.get() + j,
             x.scale.data() + i, scales_.get() + j, columns, add, c + i * ldc + (j - first), ldc);
     }
@@ -257,8 +241,10 @@ void Int8Matrix::product_columns(int64_t first, int64_t end, const Int8Rows& x, 
     for (int64_t i = 0; i < m; ++i) {
       int32_t sums[kPanel];
       HWY_DYNAMIC_DISPATCH(panel_sums)(k4, x.q.data() + i * stride, panels_.get() + j * stride, sums);
-      finish_panel(std::min(end - j, kPanel), sums, x.scale[static_cast<size_t>(i)], scales_.get() + j, add,
-                   c + i * ldc + (j - first));
+      const float scale = x.scale[static_cast<size_t>(i)];
+      float* y = c + i * ldc - first;
+      for (int64_t k = j; k < std::min(end, j + kPanel); ++k)
+        y[k] = (add ? y[k] : -0.0f) + static_cast<float>(sums[k - j]) * (scale * scales_.get()[k]);
     }
 }
 

@@ -119,7 +119,7 @@ void amx_product(int64_t first, int64_t end, int64_t m, int64_t k, const float* 
       const auto multiply = [&](int64_t row, int64_t count) {
         const float* from = a + (i + row) * lda + p;
         float* to = c + (i + row) * ldc;
-        if (amx_pack_left(false, count, depth, 1, from, lda, left))
+        if (amx_pack(true, false, count, depth, 1, from, lda, left))
           amx_multiply(count, end - first, depth, {left, amx_panel(depth)}, right, add || p > 0, to, ldc);
         else if (count == 1)
           amx_multiply_plainly(end - first, depth, from, right, add || p > 0, to);
@@ -148,7 +148,8 @@ PackedMatrix<T>::PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t
     if (plan.products < 3 || plan.rows < 2 || plan.rows > 256) return;
     if (has_layout_for(plan.rows)) {
       packed_ = allocate(amx_panels(n) * amx_panel(k) * static_cast<int64_t>(sizeof(uint16_t)));
-      if (amx_pack_right(use == Use::transposed, n, k, w, ldw, static_cast<uint16_t*>(packed_.get()))) {
+      uint16_t* pieces = static_cast<uint16_t*>(packed_.get());
+      if (amx_pack(false, use == Use::transposed, n, k, 1, w, ldw, pieces)) {
         product_ = amx_product;
         return;
       }
