@@ -83,6 +83,7 @@ std::string Autopsy::text(size_t sentences_shown) const {
 Autopsy examine(const Model& model, const StepBatch& batch) {
   gradus::ThreadPool one(1);
   gradus::CheckFinite checking;
+  ProductsOf products(batch);
   gradus::Training training(batch.training_seed, batch.dropout_share);
   size_t current = 0;
   try {
@@ -116,6 +117,7 @@ void save_bundle(const std::string& directory, const Model& model, const StepBat
                                  {"label_smoothing", batch.loss.label_smoothing},
                                  {"training_seed", batch.training_seed},
                                  {"dropout_share", batch.dropout_share},
+                                 {"bf16", batch.bf16},
                                  {"baseline", batch.loss.baseline},
                                  {"guided_alignment", batch.loss.guided_alignment}};
   for (const nn::Seq2SeqBatch& part : batch.parts) step["target_tokens"].push_back(part.target_tokens);
@@ -149,6 +151,7 @@ Replay replay(const std::string& directory) {
     whole("training_seed", step.at("training_seed"));
     batch.training_seed = step.at("training_seed").get<uint64_t>();
     batch.dropout_share = step.value("dropout_share", 1.0);
+    batch.bf16 = step.value("bf16", false);
     batch.loss.baseline = step.at("baseline");
     batch.loss.guided_alignment = step.value("guided_alignment", 0.0);
     if (!(batch.loss.label_smoothing >= 0 && batch.loss.label_smoothing < 1))

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/nn/module.h>
 #include <translator/commands.h>
 #include <translator/data.h>
@@ -55,6 +56,9 @@ void refuse_what_does_nothing(const TrainCommand& o) {
   refuse("--links", t.guided_alignment > 0, "needs --guided-alignment, which learns from them");
   refuse("--corpus-size", o.data.embedded(), "is of the embedded corpus: --data and --source are taken whole");
   refuse("--average", t.kept() != 1, "needs --keep 2 or more: the mean of one model is itself");
+  if (t.precision == "bf16" && !gradus::kernels::bf16_ready())
+    throw UsageError(
+        "--precision bf16 needs a CPU with AVX512_BF16, which this one has not: --precision f32");
   if (o.resume || o.model.model == "transformer") return;  // compared with the run; told of above
   const gradus::nn::Seq2SeqConfig& n = o.model.network;
   const bool luong = n.decoder == "luong" || (n.decoder == "auto" && n.attention != "none" &&

@@ -54,6 +54,7 @@ struct TrainOptions {
   int64_t keep = 0;
   bool average = false;
   bool check_finite = false;
+  std::string precision = "f32";  ///< or "bf16": of the products of a step
   bool shortlist = false;  ///< learn one (translator/shortlist.h) before training
   uint64_t seed = 42;
   int threads = 1;

@@ -129,6 +129,7 @@ nn::OutputGradients Trainer::step_gradients() {
                             .baseline = baseline_},
                    .training_seed = options_.seed * 1000003 + static_cast<uint64_t>(step_) + own,
                    .dropout_share = dropout_share(),
+                   .bf16 = options_.precision == "bf16",
                    .step = step_};
     if (options_.scheduled_sampling > 0) feed_own_words(work.parts, k);
     if (options_.word_dropout > 0)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include <gradus/ops/matmul.h>
 #include <gradus/parallel.h>
 
 namespace translator {
@@ -71,7 +72,13 @@ void drop_words(std::vector<nn::Seq2SeqBatch>& parts, double probability, const 
   }
 }
 
+ProductsOf::ProductsOf(const StepBatch& batch) {
+  if (batch.bf16) gradus::set_float32_matmul_precision(gradus::MatmulPrecision::medium);
+}
+ProductsOf::~ProductsOf() { gradus::set_float32_matmul_precision(gradus::MatmulPrecision::highest); }
+
 nn::OutputGradients differentiate(const Model& model, const StepBatch& batch, gradus::ThreadPool& pool) {
+  ProductsOf products(batch);
   gradus::Training training(batch.training_seed, batch.dropout_share);
   nn::OutputLayer layer = model.network->output_layer();
   layer.options.label_smoothing = batch.loss.label_smoothing;

@@ -17,6 +17,7 @@ struct StepBatch {
   gradus::nn::LossOptions loss;                 ///< of the whole batch
   uint64_t training_seed = 0;                   ///< of dropout, and of what a model draws
   double dropout_share = 1;                     ///< as gradus::Training's
+  bool bf16 = false;  ///< larger products of the step in bfloat16, see set_float32_matmul_precision
   int64_t step = 0;
 
   /// The same for one part, which weighs as much as it has target words.
@@ -42,6 +43,14 @@ std::vector<gradus::nn::Seq2SeqBatch> parts_of(const std::vector<EncodedPair>& p
 /// Sennrich and Zhang 2019). Each pair draws from its own split of `rng`, so the number of parts does not
 /// matter.
 void drop_words(std::vector<gradus::nn::Seq2SeqBatch>& parts, double probability, const gradus::Rng& rng);
+
+/// Within its lifetime products are as the step wants them: those of validations are exact.
+class ProductsOf {
+ public:
+  explicit ProductsOf(const StepBatch& batch);
+  ~ProductsOf();
+  ProductsOf(const ProductsOf&) = delete;
+};
 
 /// Loss and gradients of a step, each part differentiated by one thread, the output layer by all together.
 gradus::nn::OutputGradients differentiate(const Model& model, const StepBatch& batch,

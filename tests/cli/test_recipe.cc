@@ -6,6 +6,7 @@
 
 #include "../about.h"
 #include "../quick_doctest.h"
+#include "../skip.h"
 #include <common/json_text.h>
 #include "program.h"
 
@@ -116,4 +117,28 @@ TEST_CASE("guided alignment: attention learns from the links of the data where t
         "translator: --guided-alignment has nothing to teach to attention multihead\n");
   CHECK(run({"train", "--model", "transformer", "--guided-alignment", "1", "--out", "unguidable"}).err ==
         "translator: --guided-alignment is for recurrent models, with one attention\n");
+}
+
+TEST_CASE("steps in bfloat16 learn as those in f32 do, the same twice over, and a run may change to f32") {
+  const Arguments wide = {"--hidden", "128",      "--embedding", "128",       "--batch-size",
+                          "64",       "--epochs", "3",           "--threads", "2"};
+  const auto with = [&](const char* name, Arguments more) {
+    more.insert(more.begin(), wide.begin(), wide.end());
+    return run(small_run(name, more));
+  };
+  if (const Result first = with("half", {"--precision", "bf16"}); first.code != 0) {
+    CHECK(
+        first.says("translator: --precision bf16 needs a CPU with AVX512_BF16, which this one has not: "
+                   "--precision f32\n"));
+    return gradus::testing::skipped("this CPU has no AVX512_BF16");
+  }
+  REQUIRE(with("full", {}).code == 0);
+  REQUIRE(with("half-again", {"--precision", "bf16"}).code == 0);
+  const auto loss = [&](const char* name) {
+    return events(name, "validation").back().at("valid_loss").get<double>();
+  };
+  CHECK(loss("half") != loss("full"));
+  CHECK(std::abs(loss("half") - loss("full")) < 0.05 * loss("full"));
+  CHECK(read_file("half/model.safetensors") == read_file("half-again/model.safetensors"));
+  CHECK(with("half", {"--resume", "--precision", "f32", "--epochs", "4"}).code == 0);
 }

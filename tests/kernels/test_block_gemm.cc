@@ -125,3 +125,65 @@ TEST_CASE("block gemm: the same bits every time, from every thread") {
   other.join();
   CHECK(first.same_bits(second));
 }
+
+namespace {
+
+/// The nearest number of eight bits: bfloat16.
+float rounded(float x) {
+  const int exponent = std::ilogb(x) - 7;
+  return std::scalbn(std::nearbyint(std::scalbn(x, -exponent)), exponent);
+}
+
+}  // namespace
+
+TEST_CASE("block gemm in bfloat16 is that of rounded numbers") {
+  if (!kernels::bf16_ready()) return gradus::testing::skipped("this CPU has no AVX512_BF16");
+  std::mt19937 rng(76);
+  for (const Sizes& s : {Sizes{1, 1, 1}, Sizes{9, 50, 2}, Sizes{17, 65, 33}, Sizes{300, 40, 515},
+                         Sizes{64, 1601, 31}, Sizes{33, 47, 1300}}) {
+    for (int way = 0; way < 8; ++way) {
+      const bool ta = way & 1, tb = way & 2, add = way & 4;
+      CAPTURE(s.m);
+      CAPTURE(s.n);
+      CAPTURE(s.k);
+      CAPTURE(way);
+      const int64_t lda = (ta ? s.m : s.k) + 3, ldb = (tb ? s.k : s.n) + 1, ldc = s.n + 2;
+      const auto values = [&](int64_t rows, int64_t columns, int64_t ld) {  // with NaN behind each row
+        Row<float> x = Row<float>::random(rows * ld, rng);
+        for (int64_t i = 0; i < x.size(); ++i)
+          if (i % ld >= columns) x[i] = std::numeric_limits<float>::quiet_NaN();
+        return x;
+      };
+      const Row<float> a = values(ta ? s.k : s.m, lda - 3, lda), b = values(tb ? s.n : s.k, ldb - 1, ldb);
+      Row<float> c = Row<float>::random(s.m * ldc, rng);
+      Row<double> want(c.size());
+      for (int64_t i = 0; i < s.m; ++i) {
+        for (int64_t j = 0; j < ldc; ++j) {
+          double sum = j >= s.n || add ? c[i * ldc + j] : 0;
+          for (int64_t p = 0; j < s.n && p < s.k; ++p)
+            sum += 0.5 * double(rounded(ta ? a[p * lda + i] : a[i * lda + p])) *
+                   double(rounded(tb ? b[j * ldb + p] : b[p * ldb + j]));
+          want[i * ldc + j] = sum;
+        }
+      }
+      kernels::block_gemm(ta, tb, s.m, s.n, s.k, 0.5f, a.data(), lda, b.data(), ldb, add, c.data(), ldc,
+                          true);
+      CHECK(worst_error(c, want, std::sqrt(double(s.k) + 1)) < tolerance<float>());
+      CHECK(c.intact());
+    }
+  }
+}
+
+TEST_CASE("block gemm in bfloat16 keeps infinity and NaN where they belong") {
+  if (!kernels::bf16_ready()) return gradus::testing::skipped("this CPU has no AVX512_BF16");
+  Row<float> a(30 * 3), b(3 * 20), c(30 * 20);
+  std::fill_n(a.data(), a.size(), 1.0f);
+  std::fill_n(b.data(), b.size(), 2.0f);
+  a[4] = std::bit_cast<float>(0x7f800001u);  // a NaN that rounding as a number would make infinite
+  a[8] = INFINITY;
+  kernels::block_gemm(false, false, 30, 20, 3, 1, a.data(), 3, b.data(), 20, false, c.data(), 20, true);
+  CHECK(c[0] == 6);
+  CHECK(std::isnan(c[20]));
+  CHECK(c[40] == INFINITY);
+  CHECK(c[60] == 6);
+}

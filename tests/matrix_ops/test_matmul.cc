@@ -1,10 +1,12 @@
 #include <cmath>
 
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/reduce.h>
 
 #include "../about.h"
 #include "../quick_doctest.h"
+#include "../skip.h"
 #include "helpers.h"
 
 using namespace gradus;
@@ -98,4 +100,28 @@ TEST_CASE("matmul and linear: what is refused") {
         "[linear] bias must be [out]: bias [3], weight [4, 3]");
   CHECK(op_error_of([] { linear(random({2, 3}), random({4, 3}, DType::f32)); }) ==
         "[linear] element types must agree: f64 and f32");
+}
+
+TEST_CASE("matmul in medium precision rounds the factors of large products, and of no others") {
+  if (!kernels::bf16_ready()) {
+    CHECK(helpers::error_of([] {
+            set_float32_matmul_precision(MatmulPrecision::medium);
+          }).starts_with("[set_float32_matmul_precision] medium needs a CPU with AVX512_BF16"));
+    return gradus::testing::skipped("this CPU has no AVX512_BF16");
+  }
+  Rng rng(5);
+  const Tensor a = Tensor::uniform({128, 128}, -1, 1, rng), b = Tensor::uniform({128, 128}, -1, 1, rng);
+  const Tensor narrow = a.rows(0, 16);
+  const auto product = [&](const Tensor& x) { return matmul(x, b).value(); };
+  const Tensor exact = product(a), small = product(narrow);
+  set_float32_matmul_precision(MatmulPrecision::medium);
+  const Tensor rounded = product(a), as_before = product(narrow);
+  set_float32_matmul_precision(MatmulPrecision::highest);
+  // 128 products of errors up to 2^-8 of 1 have a deviation of about 128^(1/2) 2^-9 / 3.
+  double worst = 0;
+  for (int64_t i = 0; i < exact.numel(); ++i) worst = worse(worst, std::abs(exact.at(i) - rounded.at(i)));
+  CHECK(worst > 1e-3);
+  CHECK(worst < 0.1);
+  CHECK(as_before.to_vector() == small.to_vector());
+  CHECK(product(a).to_vector() == exact.to_vector());
 }

@@ -176,6 +176,13 @@ Var linear(const Input& x, const Var& weight, const Var& bias) {
   });
 }
 
+void set_float32_matmul_precision(MatmulPrecision precision, Caller caller) {
+  bool medium = precision == MatmulPrecision::medium;
+  if (medium && !kernels::bf16_ready())
+    fail(caller, "set_float32_matmul_precision", "medium needs a CPU with AVX512_BF16");
+  kernels::bf16_products(medium);
+}
+
 GRADUS_OP_CASES(
     {"matmul", {{3, 4}, {4, 2}}, calls(matmul), calls(reference::matmul)},
     {"matmul: square", {{3, 3}, {3, 3}}, calls(matmul), calls(reference::matmul)},

@@ -22,9 +22,10 @@ bool switch_blas_core(const std::string& name);
 // C[m,n] = alpha op(A) op(B), or C += that with `add`. Blocks depend on the sizes alone, so the same numbers
 // always give the same bits. Buffers come from the caching allocator.
 
-/// By blocks that stay in the caches, with the tiles of packed_gemm. The BLAS's product without AVX-512.
+/// By blocks that stay in the caches, with the tiles of packed_gemm. The BLAS's product without AVX-512. With
+/// `bf16`, which bf16_ready() must have allowed, a and b are rounded to bfloat16 first; sums are f32.
 void block_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
-                int64_t lda, const float* b, int64_t ldb, bool add, float* c, int64_t ldc);
+                int64_t lda, const float* b, int64_t ldb, bool add, float* c, int64_t ldc, bool bf16 = false);
 /// Whether block_gemm beats the BLAS for these sizes on this CPU: with AVX-512, unless a side is short or
 /// the whole small.
 bool use_block_gemm(int64_t m, int64_t n, int64_t k);

@@ -28,6 +28,11 @@ const char* blas_core();
 /// otherwise "" (OpenBLAS's own choice stands).
 const char* blas_core_for_this_cpu();
 
+/// From now on, in all threads, products of f32 go to block_gemm in bfloat16 where they are not too small for
+/// it. Only for a CPU that is ready for it: with AVX512_BF16.
+void bf16_products(bool on);
+bool bf16_ready();
+
 /// Whether products may go to AMX: this CPU has it, the operating system lets this process use it, and neither
 /// `GRADUS_AMX=0` in the environment nor amx_allow(false) says no. The first call asks the system for
 /// permission.

@@ -40,9 +40,9 @@ void packed_product(int64_t begin, int64_t end, int64_t m, int64_t k, const floa
         const float* ahead = from + p * panel.stride + here;
         for (int64_t i = 0; i < block;) {
           const int rows = next_tile(block - i);
-          tile_of<false>(rows, panel.vectors)(depth, 1, a + i * lda + p, lda, from + p * panel.stride,
-                                              add || p > 0, c + i * ldc + j, ldc, panel.last, ahead,
-                                              panel.stride / tiles);
+          tile_of<Left::InPlace>(rows, panel.vectors)(depth, 1, a + i * lda + p, lda, from + p * panel.stride,
+                                                      add || p > 0, c + i * ldc + j, ldc, panel.last, ahead,
+                                                      panel.stride / tiles);
           ahead += panel.stride / tiles * depth;
           i += rows;
         }

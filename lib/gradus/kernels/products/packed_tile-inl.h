@@ -54,18 +54,35 @@ struct Panel {
   }
 };
 
+/// How the left-hand matrix lies: A[r, p] at a[r lda + p], or packed for tiles of R rows at a[p R + r]. Pairs:
+/// packed, and each word of either matrix is two bfloat16 numbers, those of k = 2 p (low) and 2 p + 1.
+enum class Left { InPlace, Packed, Pairs };
+
+/// sum + x w, of pairs both products, exact before they are added (Intel's manual, VDPBF16PS).
+template <Left kLeft, class V>
+HWY_INLINE V multiply_add(V x, V w, V sum) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (kLeft == Left::Pairs) {
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
+    return sum;
+  }
+#endif
+  return hn::MulAdd(x, w, sum);
+}
+
 /// Rows of a panel that are called from the second-level cache before they are due.
 constexpr int64_t kSoon = 8;
 
-/// c (+)= alpha A times a panel: R rows by N vectors, `depth` deep. A[r, p] stands at a[r lda + p], or, when
-/// it was packed for tiles of R rows, at a[p R + r]. Of the last vector `last` numbers are stored.
+/// c (+)= alpha A times a panel: R rows by N vectors, `depth` deep. Of the last vector `last` numbers are
+/// stored.
 /// Meanwhile memory at `ahead`, `ahead_step` numbers further with each row of the panel, is called into the
 /// cache: the next panel, which would otherwise come from memory while the first tile waits for it. It need not
 /// exist.
-template <int R, int N, bool kPackedA>
+template <int R, int N, Left kLeft>
 HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, int64_t lda,
                        const float* HWY_RESTRICT panel, bool add, float* HWY_RESTRICT c, int64_t ldc,
                        size_t last, const float* ahead, int64_t ahead_step) {
+  constexpr bool kPackedA = kLeft != Left::InPlace;
   const Tag<float> d;
   using V = hn::Vec<Tag<float>>;
   const int64_t lanes = float_lanes();
@@ -91,7 +108,7 @@ HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, 
     for (int v = 0; v < N; ++v) w[v] = hn::Load(d, panel + v * lanes);
     for (int r = 0; r < R; ++r) {
       const V x = hn::Set(d, at(r));
-      for (int v = 0; v < N; ++v) sum[r][v] = hn::MulAdd(x, w[v], sum[r][v]);
+      for (int v = 0; v < N; ++v) sum[r][v] = multiply_add<kLeft>(x, w[v], sum[r][v]);
     }
     if (kPackedA) {
       a += R;
@@ -122,17 +139,17 @@ HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, 
 using Tile = void (*)(int64_t, float, const float*, int64_t, const float*, bool, float*, int64_t, size_t,
                       const float*, int64_t);
 
-template <int N, bool kPackedA, int... R>
+template <int N, Left kLeft, int... R>
 constexpr std::array<Tile, sizeof...(R)> tiles(std::integer_sequence<int, R...>) {
-  return {tile<R + 1, N, kPackedA>...};
+  return {tile<R + 1, N, kLeft>...};
 }
 
 /// tile<rows, vectors>
-template <bool kPackedA>
+template <Left kLeft>
 HWY_INLINE Tile tile_of(int rows, int64_t vectors) {
   constexpr auto heights = std::make_integer_sequence<int, kTileRows>();
-  constexpr std::array by_width = {tiles<1, kPackedA>(heights), tiles<2, kPackedA>(heights),
-                                   tiles<3, kPackedA>(heights)};
+  constexpr std::array by_width = {tiles<1, kLeft>(heights), tiles<2, kLeft>(heights),
+                                   tiles<3, kLeft>(heights)};
   return by_width[static_cast<size_t>(vectors - 1)][static_cast<size_t>(rows - 1)];
 }
 
