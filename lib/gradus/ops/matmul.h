@@ -19,7 +19,8 @@ Var linear(const Input& x, const Var& weight, const Var& bias = {});
 
 /// How exact products of f32 are from now on, in all threads and ops, as PyTorch's function of this name:
 /// `medium` rounds the factors of those from 2^20 multiplications on to bfloat16, 8 bits of 24, and sums in
-/// f32. @throws Error "[set_float32_matmul_precision] medium needs a CPU with AVX512_BF16".
+/// f32, but on AMX, where that would not be faster.
+/// @throws Error "[set_float32_matmul_precision] medium needs a CPU with AVX512_BF16".
 enum class MatmulPrecision { highest, medium };
 void set_float32_matmul_precision(MatmulPrecision precision, Caller caller = Caller::current());
 

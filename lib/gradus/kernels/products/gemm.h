@@ -28,8 +28,8 @@ const char* blas_core();
 /// otherwise "" (OpenBLAS's own choice stands).
 const char* blas_core_for_this_cpu();
 
-/// From now on, in all threads, products of f32 go to block_gemm in bfloat16 where they are not too small for
-/// it. Only for a CPU that is ready for it: with AVX512_BF16.
+/// From now on, in all threads, block_gemm rounds to bfloat16. Only for a CPU that is ready for it, with
+/// AVX512_BF16. AMX, which is no slower, goes on in f32.
 void bf16_products(bool on);
 bool bf16_ready();
 
