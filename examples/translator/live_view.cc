@@ -60,13 +60,14 @@ std::string map_of(const ProbeResult& p, const TerminalStyle& style) {
 
 }  // namespace
 
-std::string time_needed(double seconds, double epochs, double passes, double tokens_per_second, int width) {
+std::string time_needed(double seconds, double epochs, double passes, double tokens_per_second,
+                        const std::string& hint, int width) {
   const double needed = seconds / epochs * passes;
   if (!(needed >= 120) || !std::isfinite(needed)) return "";
   std::string out = utf8::wrapped(
       fmt::format("Real text needs about {:.0f} minutes on this machine: {:.0f} passes over these "
-                  "pairs, at {} target tokens a second. Scores are low before.",
-                  needed / 60, passes, format_count(tokens_per_second)),
+                  "pairs, at {} target tokens a second. Scores are low before.{}{}",
+                  needed / 60, passes, format_count(tokens_per_second), hint.empty() ? "" : " ", hint),
       width, width > 60 ? 10 : 0);
   out.pop_back();  // the last line's end
   return out;

@@ -18,8 +18,9 @@ std::string draw_live_view(const std::vector<Validation>& validations, const Run
 inline int screen_width(const TerminalStyle& style) { return style.is_terminal ? style.width : 200; }
 
 /// What a trainer of real text is told in the first minute, when scores are still low: how long it takes here.
-/// From the seconds that so many epochs took, for as many as `passes`, and target tokens a second; two lines at
-/// most in a usual terminal. Empty below two minutes.
-std::string time_needed(double seconds, double epochs, double passes, double tokens_per_second, int width);
+/// From the seconds that so many epochs took, for as many as `passes`, and target tokens a second; `hint` ends
+/// it, a sentence or nothing. Empty below two minutes.
+std::string time_needed(double seconds, double epochs, double passes, double tokens_per_second,
+                        const std::string& hint, int width);
 
 }  // namespace translator

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/nn/adaptive.h>
 #include <gradus/nn/check.h>
 #include <gradus/nn/scheduler.h>
@@ -134,6 +135,11 @@ Fields TrainOptions::recipe() {
       {"--freeze", Free{&freeze, "NAMES"},
        "Parameters that stay as they are, with commas between: names, or what stands before one of their dots "
        "(encoder)"}};
+}
+
+std::string TrainOptions::faster() const {
+  const bool could = precision == "f32" && gradus::kernels::bf16_ready() && !gradus::kernels::amx_ready();
+  return could ? "--precision bf16 takes about two thirds of that here." : "";
 }
 
 std::unique_ptr<nn::Optimizer> make_optimizer(const TrainOptions& o) {

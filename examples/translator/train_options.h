@@ -72,6 +72,8 @@ struct TrainOptions {
   /// Sentences that a validation translates: one that a model is chosen by needs more of them.
   int64_t translated() const { return metric == "loss" ? validation_translations : 1000; }
   bool silent() const { return quiet || watched; }
+  /// A sentence, where this machine could be faster.
+  std::string faster() const;
   int64_t kept() const { return keep > 0 ? keep : average ? 5 : 0; }
 };
 

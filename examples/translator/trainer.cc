@@ -283,9 +283,9 @@ bool Trainer::run(const std::atomic<bool>& stop) {
   auto tell_time = [&] {
     told = since(start) > kKnown;
     if (!told) return;
-    const std::string text =
-        time_needed(since(start), epochs(), options_.usual_epochs,
-                    static_cast<double>(counted) / since(start), screen_width(terminal_style(2)));
+    const std::string text = time_needed(since(start), epochs(), options_.usual_epochs,
+                                         static_cast<double>(counted) / since(start), options_.faster(),
+                                         screen_width(terminal_style(2)));
     if (!text.empty()) bar.print(text);
   };
   if (validation_due_ && !validate(bar)) return interrupted(bar);

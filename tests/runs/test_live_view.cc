@@ -85,14 +85,14 @@ TEST_CASE("colours only where the terminal has them; a first validation; no atte
 
 TEST_CASE("the time that real text needs, from the speed; nothing of what is over soon or unknown") {
   CHECK(
-      time_needed(20, 0.5, 12, 9876, 200) ==
+      time_needed(20, 0.5, 12, 9876, "", 200) ==
       "          Real text needs about 8 minutes on this machine: 12 passes over these pairs, at 9.88k target "
       "tokens a second. Scores are low before.");
-  CHECK(lines(time_needed(20, 0.5, 12, 9876, 50)) ==
+  CHECK(lines(time_needed(20, 0.5, 12, 9876, "It could be less.", 50)) ==
         std::vector<std::string>{"Real text needs about 8 minutes on this machine:",
                                  "12 passes over these pairs, at 9.88k target tokens",
-                                 "a second. Scores are low before."});
-  CHECK(time_needed(20, 2.5, 12, 9876, 200).empty());
-  CHECK(time_needed(20, 0, 12, 9876, 200).empty());
-  CHECK(time_needed(0, 0, 12, 0, 200).empty());
+                                 "a second. Scores are low before. It could be less."});
+  CHECK(time_needed(20, 2.5, 12, 9876, "", 200).empty());
+  CHECK(time_needed(20, 0, 12, 9876, "", 200).empty());
+  CHECK(time_needed(0, 0, 12, 0, "", 200).empty());
 }

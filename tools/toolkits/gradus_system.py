@@ -7,6 +7,11 @@ import clock
 from system import BATCH, BETWEEN, HEADS, LAYERS, SIZE, System, text_of
 
 
+def precision():
+    """Products in bfloat16, where this processor has them."""
+    return ["--precision", "bf16"] if "avx512_bf16" in text_of("/proc/cpuinfo") else []
+
+
 class Gradus(System):
     kit, pieces, config = "Gradus", False, None
     binary = "translator"
@@ -26,7 +31,7 @@ class Gradus(System):
                         "--tie-embeddings"],
                  "transformer": ["--model", "transformer", "--d-model", str(SIZE), "--layers", str(LAYERS), "--heads",
                                  str(HEADS), "--ffn", str(BETWEEN)]}
-        return ["--data", tsv["train"], "--valid", tsv["valid"], *self.reading(pieces), *sizes[self.model],
+        return ["--data", tsv["train"], "--valid", tsv["valid"], *self.reading(pieces), *sizes[self.model], *precision(),
                 "--batch-size", str(BATCH), "--max-minutes", f"{self.minutes:g}"]
 
     def train(self, tsv, pieces):
