@@ -244,7 +244,8 @@ void Int8Matrix::product_columns(int64_t first, int64_t end, const Int8Rows& x, 
       const float scale = x.scale[static_cast<size_t>(i)];
       float* y = c + i * ldc - first;
       for (int64_t k = j; k < std::min(end, j + kPanel); ++k)
-        y[k] = (add ? y[k] : -0.0f) + static_cast<float>(sums[k - j]) * (scale * scales_.get()[k]);
+        y[k] = (add ? y[k] : -0.0f)  // which leaves every number what it is, 0 and -0, too
+               + static_cast<float>(sums[k - j]) * (scale * scales_.get()[k]);
     }
 }
 
