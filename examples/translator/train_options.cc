@@ -76,8 +76,8 @@ Fields TrainOptions::budget() {
       {"--check-finite", Switch{&check_finite},
        "Stop at the first NaN or infinity, say where it came from, and keep all for `translator replay`"},
       {"--precision", Word{&precision, {"f32", "bf16"}},
-       "What larger products of matrices round their factors to in training: bf16 keeps 8 bits of 24 and is "
-       "nearly twice as fast, on CPUs with AVX512_BF16"},
+       "What larger products of matrices round their factors to in training: bf16 keeps 8 bits of 24 and makes "
+       "them nearly twice as fast, on CPUs with AVX512_BF16"},
       {"--shortlist,!--no-shortlist", Switch{&shortlist},
        "Learn which target words each source word brings along, for translate --shortlist (default: from "
        "10,000 target words on, where it pays)"}};
