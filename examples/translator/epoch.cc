@@ -16,9 +16,9 @@ void shuffle(std::vector<T>& v, gradus::Rng& rng) {
     std::swap(v[i - 1], v[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
 }
 
-// Adds the pairs, which are sorted by length, in batches.
-void cut(const std::vector<EncodedPair>& pairs, const Batch& sorted, const EpochOptions& o,
-         std::vector<Batch>& batches) {
+// Pairs sorted by length, in batches.
+std::vector<Batch> cut(const std::vector<EncodedPair>& pairs, const Batch& sorted, const EpochOptions& o) {
+  std::vector<Batch> batches;
   size_t source = 0, target = 0;  // the longest of the batch
   Batch batch;
   for (size_t i : sorted) {
@@ -36,6 +36,7 @@ void cut(const std::vector<EncodedPair>& pairs, const Batch& sorted, const Epoch
     batch.push_back(i);
   }
   if (!batch.empty()) batches.push_back(std::move(batch));
+  return batches;
 }
 
 }  // namespace
@@ -67,17 +68,11 @@ std::vector<Batch> epoch_batches(const std::vector<EncodedPair>& pairs, int64_t 
   gradus::Rng rng(o.seed, static_cast<uint64_t>(epoch) + 1000);
   Batch order = epoch_pairs(pairs, epoch, o.seed);
   shuffle(order, rng);
-  const size_t pool = o.batch_tokens > 0 ? order.size() : static_cast<size_t>(o.batch_size) * 50;
-  std::vector<Batch> batches;
-  for (size_t begin = 0; begin < order.size(); begin += pool) {
-    Batch some(order.begin() + static_cast<long>(begin),
-               order.begin() + static_cast<long>(std::min(order.size(), begin + pool)));
-    std::stable_sort(some.begin(), some.end(), [&](size_t a, size_t b) {
-      return std::pair(pairs[a].target.size(), pairs[a].source.size()) <
-             std::pair(pairs[b].target.size(), pairs[b].source.size());
-    });
-    cut(pairs, some, o, batches);
-  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(pairs[a].target.size(), pairs[a].source.size()) <
+           std::pair(pairs[b].target.size(), pairs[b].source.size());
+  });
+  std::vector<Batch> batches = cut(pairs, order, o);
   shuffle(batches, rng);
   return batches;
 }

@@ -27,10 +27,9 @@ Batch epoch_pairs(const std::vector<EncodedPair>& pairs, int64_t epoch, uint64_t
 
 /// The batches of an epoch: a function of seed and epoch alone, so that a run that goes on sees the same.
 ///
-/// By pairs: shuffled, sorted by length within pools of 50 batches (so that a batch pads little and the order
-/// stays random), cut into batches, which are shuffled. By tokens: sorted over all (pairs of equal lengths are
-/// shuffled), cut where one more pair would exceed them, so that longer sentences make smaller batches (Vaswani
-/// et al. 2017, 5.1); a pair that is longer than that is a batch by itself.
+/// Sorted by length, pairs of equal lengths shuffled, so that a batch pads little; cut into batches, which are
+/// shuffled. By tokens: cut where one more pair would exceed them, so that longer sentences make smaller batches
+/// (Vaswani et al. 2017, 5.1); a pair that is longer than that is a batch by itself.
 std::vector<Batch> epoch_batches(const std::vector<EncodedPair>& pairs, int64_t epoch,
                                  const EpochOptions& options);
 

@@ -57,6 +57,24 @@ tiny::Values trained(const TrainOptions& o, const Model& start, double* loss = n
 
 }  // namespace
 
+TEST_CASE("batches by pairs have as many each, and lengths so alike that they pad little") {
+  const auto pairs = pairs_of(1000);
+  const EpochOptions o{.batch_size = 16, .seed = 3};
+  const std::vector<Batch> batches = epoch_batches(pairs, 0, o);
+  each_once(batches, pairs.size());
+  size_t all = 0, tokens = 0, short_of = 0;
+  for (const Batch& b : batches) all += padded(pairs, b), short_of += b.size() != 16;
+  for (const EncodedPair& p : pairs) tokens += p.source.size() + p.target.size() + 1;
+  CHECK(short_of == 1);  // 1000 = 62 * 16 + 8
+  CHECK(all * 100 < tokens * 105);
+  CHECK(epoch_batches(pairs, 0, o) == batches);
+  CHECK(epoch_batches(pairs, 1, o) != batches);
+  // Which batch comes when is no matter of its length.
+  auto length = [&](const Batch& b) { return pairs[b[0]].target.size(); };
+  CHECK(!std::is_sorted(batches.begin(), batches.end(),
+                        [&](const Batch& a, const Batch& b) { return length(a) < length(b); }));
+}
+
 TEST_CASE("batches by tokens hold no more of them, padding included, and as many pairs as go in") {
   auto pairs = pairs_of(500);
   pairs.push_back({std::vector<int32_t>(300, 5), {5}});  // too long for any
