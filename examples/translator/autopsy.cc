@@ -83,7 +83,7 @@ std::string Autopsy::text(size_t sentences_shown) const {
 Autopsy examine(const Model& model, const StepBatch& batch) {
   gradus::ThreadPool one(1);
   gradus::CheckFinite checking;
-  ProductsOf products(batch);
+  ProductsOf products(batch.bf16);
   gradus::Training training(batch.training_seed, batch.dropout_share);
   size_t current = 0;
   try {

@@ -28,8 +28,8 @@ Batch epoch_pairs(const std::vector<EncodedPair>& pairs, int64_t epoch, uint64_t
 /// The batches of an epoch: a function of seed and epoch alone, so that a run that goes on sees the same.
 ///
 /// Sorted by length, pairs of equal lengths shuffled, so that a batch pads little; cut into batches, which are
-/// shuffled. By tokens: cut where one more pair would exceed them, so that longer sentences make smaller batches
-/// (Vaswani et al. 2017, 5.1); a pair that is longer than that is a batch by itself.
+/// shuffled. By tokens: cut where one more pair would exceed them, so that longer sentences make smaller
+/// batches (Vaswani et al. 2017, 5.1); a pair that is longer than that is a batch by itself.
 std::vector<Batch> epoch_batches(const std::vector<EncodedPair>& pairs, int64_t epoch,
                                  const EpochOptions& options);
 

@@ -126,7 +126,7 @@ double foretold_training(const ModelConfig& config, const TrainOptions& o,
   PerWord words = states_of(config);
   double states =
       batch * (static_cast<double>(source) * words.source + static_cast<double>(target) * words.target);
-  double copies = 2 + static_cast<double>(make_optimizer(o)->slots()) + (o.ema > 0 ? 1 : 0);
+  double copies = 2 + static_cast<double>(make_optimizer(o, {})->slots()) + (o.ema > 0 ? 1 : 0);
   return kFloat * (copies * foretold_parameters(config) + states);
 }
 

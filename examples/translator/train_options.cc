@@ -17,23 +17,28 @@ namespace nn = gradus::nn;
 struct OptimizerKind {
   std::string name;
   double lr;  // where none is given; 0: by the data
-  std::function<nn::Optimizer*(const TrainOptions& o)> make;
+  std::function<nn::Optimizer*(const TrainOptions& o, const nn::ParameterList& matrices)> make;
 };
 
 const std::vector<OptimizerKind> kOptimizers = {
-    {"adam", 0, [](auto& o) { return new nn::Adam({.lr = o.lr, .weight_decay = o.weight_decay}); }},
-    {"adamw", 0, [](auto& o) { return new nn::AdamW({.lr = o.lr, .weight_decay = o.weight_decay}); }},
+    {"adam", 0, [](auto& o, auto&) { return new nn::Adam({.lr = o.lr, .weight_decay = o.weight_decay}); }},
+    {"adamw", 0, [](auto& o, auto&) { return new nn::AdamW({.lr = o.lr, .weight_decay = o.weight_decay}); }},
+    {"muon", 0,
+     [](auto& o, auto& matrices) {
+       return new nn::Muon(matrices, {.lr = o.lr, .weight_decay = o.weight_decay});
+     }},
     {"sgd", 1,  // Luong's
-     [](auto& o) {
+     [](auto& o, auto&) {
        return new nn::SGD({.lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay});
      }},
-    {"adagrad", 0.05, [](auto& o) { return new nn::Adagrad({.lr = o.lr, .weight_decay = o.weight_decay}); }},
+    {"adagrad", 0.05,
+     [](auto& o, auto&) { return new nn::Adagrad({.lr = o.lr, .weight_decay = o.weight_decay}); }},
     {"rmsprop", 1e-3,
-     [](auto& o) {
+     [](auto& o, auto&) {
        return new nn::RMSprop({.lr = o.lr, .weight_decay = o.weight_decay, .momentum = o.momentum});
      }},
     {"adadelta", 1,  // Zeiler's; the rest as Bahdanau et al. 2014
-     [](auto& o) {
+     [](auto& o, auto&) {
        return new nn::Adadelta({.lr = o.lr, .rho = 0.95, .eps = 1e-6, .weight_decay = o.weight_decay});
      }}};
 
@@ -90,7 +95,8 @@ Fields TrainOptions::recipe() {
       {"--accumulate", Whole{&accumulate, 1, 1000000},
        "Batches whose gradients are summed up for a step: as one batch so much larger, in the memory of one"},
       {"--optimizer", Word{&optimizer, optimizer_names()},
-       "What changes the weights; adadelta as Bahdanau's (rho 0.95, eps 1e-6)"},
+       "What changes the weights; muon: of hidden layers' matrices, with adamw for the rest; adadelta as "
+       "Bahdanau's, rho 0.95, eps 1e-6 (default: muon for transformers and for few pairs, adam for the rest and with --from)"},
       // A run may be blown up to see what --check-finite says, but a float must hold the rate.
       {"--lr", Number{&lr, kAboveZero, 1e30},
        "Highest learning rate (default: 0.003, of own pairs more for fewer than 256 units, at most 0.01; "
@@ -98,7 +104,7 @@ Fields TrainOptions::recipe() {
        "1, adagrad 0.05, rmsprop 0.001; a third of it with --from and few pairs)"},
       {"--momentum", Number{&momentum, 0, 0.9999}, "Of sgd and rmsprop"},
       {"--weight-decay", Number{&weight_decay, 0, kMostDecay},
-       "Pull of all weights to 0; adamw decouples it (default: 0; adamw 0.01)"},
+       "Pull of all weights to 0; muon and adamw decouple it (default: 0; muon 0.1, adamw 0.01)"},
       {"--schedule", Word{&schedule, kSchedules},
        "Learning rate over the run; step is halved from the middle on, noam the inverse root of the steps, "
        "plateau is halved when validation stalls"},
@@ -142,8 +148,8 @@ std::string TrainOptions::faster() const {
   return could ? "--precision bf16 takes about two thirds of that here." : "";
 }
 
-std::unique_ptr<nn::Optimizer> make_optimizer(const TrainOptions& o) {
-  return std::unique_ptr<nn::Optimizer>(optimizer_kind(o.optimizer).make(o));
+std::unique_ptr<nn::Optimizer> make_optimizer(const TrainOptions& o, const nn::ParameterList& matrices) {
+  return std::unique_ptr<nn::Optimizer>(optimizer_kind(o.optimizer).make(o, matrices));
 }
 
 double default_lr(const std::string& optimizer, const std::string& model, int64_t width, bool embedded) {

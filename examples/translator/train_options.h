@@ -77,8 +77,10 @@ struct TrainOptions {
   int64_t kept() const { return keep > 0 ? keep : average ? 5 : 0; }
 };
 
-/// The optimiser that the options name. @throws gradus::Error for an unknown name.
-std::unique_ptr<gradus::nn::Optimizer> make_optimizer(const TrainOptions& options);
+/// The optimiser that the options name; `matrices` are those of the hidden layers, which Muon tells apart.
+/// @throws gradus::Error for an unknown name.
+std::unique_ptr<gradus::nn::Optimizer> make_optimizer(const TrainOptions& options,
+                                                      const gradus::nn::ParameterList& matrices);
 
 /// What --lr is when it is not given: of Adam and its like by the network and the data, of the others their
 /// own. `width` is that of the states, d_model of the Transformer.

@@ -63,7 +63,7 @@ Trainer::Trainer(Model& model, std::vector<SentencePair> train, std::vector<Sent
       train_(encode_with_bar(train, model, options)),
       valid_(std::move(valid)),
       options_(options),
-      optimizer_(make_optimizer(options)),
+      optimizer_(make_optimizer(options, hidden_matrices(*model.network))),
       plateau_(*optimizer_, {.maximize = options.metric != "loss", .factor = 0.5, .patience = 1}),
       ema_({.decay = options.ema, .warmup = true}),
       base_lr_(options.lr),
@@ -166,6 +166,7 @@ int64_t Trainer::train_step() {
   if (std::isfinite(norm)) {
     double factor = options_.clip > 0 ? nn::clip_factor(norm, options_.clip) : 1;
     optimizer_->set_lr(rate());
+    ProductsOf products(options_.precision == "bf16");
     optimizer_->step(trained_, out.gradients, factor, &pool_);
     if (options_.ema > 0) ema_.update(trained_);
   } else {

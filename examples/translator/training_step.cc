@@ -38,6 +38,15 @@ Trained trained_parameters(nn::TranslationModel& network, const std::string& fre
   return out;
 }
 
+nn::ParameterList hidden_matrices(nn::TranslationModel& network) {
+  nn::ParameterList out(network);
+  std::erase_if(out, [](const gradus::NamedParameter& p) {
+    return p.parameter->shape().dims() != 2 || p.name.starts_with("output.") ||
+           p.name.find("embedding.") != std::string::npos || p.name.find("positions.") != std::string::npos;
+  });
+  return out;
+}
+
 void keep_only(const nn::ParameterList& parameters, gradus::Gradients& gradients) {
   std::unordered_set<const gradus::Node*> kept;
   for (const gradus::NamedParameter& p : parameters) kept.insert(p.parameter->var().node().get());
@@ -72,13 +81,13 @@ void drop_words(std::vector<nn::Seq2SeqBatch>& parts, double probability, const 
   }
 }
 
-ProductsOf::ProductsOf(const StepBatch& batch) {
-  if (batch.bf16) gradus::set_float32_matmul_precision(gradus::MatmulPrecision::medium);
+ProductsOf::ProductsOf(bool bf16) {
+  if (bf16) gradus::set_float32_matmul_precision(gradus::MatmulPrecision::medium);
 }
 ProductsOf::~ProductsOf() { gradus::set_float32_matmul_precision(gradus::MatmulPrecision::highest); }
 
 nn::OutputGradients differentiate(const Model& model, const StepBatch& batch, gradus::ThreadPool& pool) {
-  ProductsOf products(batch);
+  ProductsOf products(batch.bf16);
   gradus::Training training(batch.training_seed, batch.dropout_share);
   nn::OutputLayer layer = model.network->output_layer();
   layer.options.label_smoothing = batch.loss.label_smoothing;

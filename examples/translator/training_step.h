@@ -31,6 +31,8 @@ struct Trained {
   std::string complaint;  ///< of a name that no parameter has, or that none is left; "": neither
 };
 Trained trained_parameters(gradus::nn::TranslationModel& network, const std::string& freeze);
+/// Those of hidden layers that have two axes: neither tables of words or positions nor the output layer.
+gradus::nn::ParameterList hidden_matrices(gradus::nn::TranslationModel& network);
 /// Takes the gradients of all others out.
 void keep_only(const gradus::nn::ParameterList& parameters, gradus::Gradients& gradients);
 
@@ -47,7 +49,7 @@ void drop_words(std::vector<gradus::nn::Seq2SeqBatch>& parts, double probability
 /// Within its lifetime products are as the step wants them: those of validations are exact.
 class ProductsOf {
  public:
-  explicit ProductsOf(const StepBatch& batch);
+  explicit ProductsOf(bool bf16);
   ~ProductsOf();
   ProductsOf(const ProductsOf&) = delete;
 };

@@ -176,14 +176,15 @@ const std::string& short_pairs() {
 }
 
 Arguments small_run(const std::string& out, const Arguments& more) {
-  Arguments a = {"train", "--data",      short_pairs(), "--hidden",
-                 "32",    "--embedding", "32",          "--out",
-                 out,     "--threads",   "1",           "--lr",
-                 "0.01",  "--min-count", "1",           "--batch-size",
-                 "32",    "--dropout",   "0.1",         "--subwords",
-                 "none",  "--case",      "lower",       "--label-smoothing",
-                 "0",     "--ema",       "0",           "--no-tie-embeddings",
-                 "--attention", "bahdanau"};  // which learns few short sentences in the fewest passes
+  Arguments a = {"train",       "--data",      short_pairs(), "--hidden",
+                 "32",          "--embedding", "32",          "--out",
+                 out,           "--threads",   "1",           "--lr",
+                 "0.01",        "--min-count", "1",           "--batch-size",
+                 "32",          "--dropout",   "0.1",         "--subwords",
+                 "none",        "--case",      "lower",       "--label-smoothing",
+                 "0",           "--ema",       "0",           "--no-tie-embeddings",
+                 "--attention", "bahdanau",  // which learns few short sentences in the fewest passes
+                 "--optimizer", "adam"};
   a.insert(a.end(), more.begin(), more.end());
   return a;
 }

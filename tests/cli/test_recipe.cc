@@ -23,6 +23,7 @@ double last_loss(const std::string& directory) {
 
 TEST_CASE("every optimiser and every schedule learns") {
   const std::vector<Arguments> recipes = {{"--optimizer", "adamw", "--schedule", "cosine"},
+                                          {"--optimizer", "muon", "--schedule", "linear"},
                                           {"--optimizer", "sgd", "--lr", "1", "--schedule", "step"},
                                           {"--optimizer", "adagrad", "--schedule", "constant"},
                                           {"--optimizer", "rmsprop", "--schedule", "exponential"},

@@ -123,14 +123,13 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
 }
 
 TEST_CASE("the same with other optimisers, schedules, averages and scheduled sampling") {
-  const std::vector<Arguments> recipes = {{"--optimizer", "adamw", "--schedule", "plateau", "--warmup", "20",
-                                           "--ema", "0.9", "--scheduled-sampling", "0.5", "--word-dropout",
-                                           "0.2"},
-                                          {"--optimizer", "rmsprop", "--momentum", "0.5", "--schedule",
-                                           "noam", "--lr", "0.003", "--clip-value", "0.01", "--dropout",
-                                           "0.4", "--dropout-warmup", "1.5"},
-                                          {"--optimizer", "adadelta", "--schedule", "cosine",
-                                           "--weight-decay", "0.001", "--label-smoothing", "0.1"}};
+  const std::vector<Arguments> recipes = {
+      {"--optimizer", "muon", "--schedule", "plateau", "--warmup", "20", "--ema", "0.9",
+       "--scheduled-sampling", "0.5", "--word-dropout", "0.2"},
+      {"--optimizer", "rmsprop", "--momentum", "0.5", "--schedule", "noam", "--lr", "0.003", "--clip-value",
+       "0.01", "--dropout", "0.4", "--dropout-warmup", "1.5"},
+      {"--optimizer", "adadelta", "--schedule", "cosine", "--weight-decay", "0.001", "--label-smoothing",
+       "0.1"}};
   for (Arguments length : recipes) {
     CAPTURE(length[1]);
     for (const char* more : {"--epochs", "2", "--validate-every", "5", "--force"}) length.push_back(more);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes training.json: what PyTorch makes of the losses, optimisers, schedules and clippings of Gradus.
 
-Run with PyTorch 2.13 (any recent one gives the same numbers):
+Run with PyTorch 2.13 (any from 2.9 on gives the same numbers):
   tests/golden/make_training.py > tests/golden/training.json
 Everything in double. The problem of the optimisers: p starts at `start`, and step k (from 0) has the gradient
 g_k = gradients[k] + 0.5 p, so that an error in one step shows in all later ones.
@@ -105,6 +105,25 @@ def optimizers():
             "groups": path}
 
 
+def muon():
+    """Of a wide and a tall matrix. PyTorch orthogonalises in bfloat16; here in double, as all of this."""
+    torch.Tensor.bfloat16 = lambda self: self
+    out = {}
+    for shape in ((3, 5), (5, 3)):
+        p = wave(*shape, phase=0.3).requires_grad_()
+        start = numbers(p)
+        optimizer = O.Muon([p], lr=0.05, weight_decay=0.3, momentum=0.9, adjust_lr_fn="match_rms_adamw")
+        gradients, path = [], []
+        for k in range(STEPS):
+            gradients.append(wave(*shape, phase=0.7 * k))
+            p.grad = gradients[-1] + 0.5 * p.detach()
+            optimizer.step()
+            path.append(numbers(p))
+        out[f"{shape[0]}x{shape[1]}"] = {"start": start, "gradients": [numbers(g) for g in gradients],
+                                         "path": path}
+    return out
+
+
 def schedules():
     S = O.lr_scheduler
     cases = {
@@ -171,7 +190,8 @@ def floats(x):
     return [floats(v) for v in x] if isinstance(x, list) else x
 
 
-PARTS = {"losses": losses, "optimizers": optimizers, "schedules": schedules, "ema": ema, "gains": gains}
+PARTS = {"losses": losses, "optimizers": optimizers, "muon": muon, "schedules": schedules, "ema": ema,
+         "gains": gains}
 lines = [json.dumps("made_by") + ": " + json.dumps(f"tests/golden/make_training.py, PyTorch {torch.__version__}")]
 lines += [json.dumps(name) + ": " + json.dumps(floats(part())) for name, part in PARTS.items()]
 print("{" + ",\n".join(lines) + "}")

@@ -114,6 +114,49 @@ TEST_CASE("every optimiser takes PyTorch's steps") {
   }
 }
 
+TEST_CASE("Muon takes PyTorch's steps, of wide and tall matrices, with any number of threads") {
+  ThreadPool pool(3);
+  for (const auto& [shape, j] : golden("muon").items()) {
+    for (DType dtype : {DType::f64, DType::f32}) {
+      CAPTURE(shape);
+      CAPTURE(name_of(dtype));
+      double tolerance = dtype == DType::f64 ? 1e-12 : 2e-5;
+      Parameter p(tensor(j.at("start"), dtype)), same(p.value().clone());
+      std::vector<NamedParameter> named{{"p", &p}}, twice{{"p", &same}};
+      const nn::MuonOptions options{.lr = 0.05, .momentum = 0.9, .weight_decay = 0.3};
+      nn::Muon muon(named, options), shared(twice, options);
+      for (size_t k = 0; k < j.at("gradients").size(); ++k) {
+        Tensor g = tensor(j.at("gradients").at(k), dtype);
+        muon.step(named, backward(sum(p.var() * Var(plus(g, 0.5, p.value()))) * 2.0), 0.5);
+        shared.step(twice, backward(sum(same.var() * Var(plus(g, 0.5, same.value()))) * 2.0), 0.5, &pool);
+        CAPTURE(k);
+        CHECK(all_close(p.value().to(DType::f64), tensor(j.at("path").at(k)), tolerance, tolerance));
+        CHECK(same.value().to_vector() == p.value().to_vector());
+      }
+    }
+  }
+}
+
+TEST_CASE("Muon changes what is no matrix of its as AdamW does") {
+  Table muon_table, adam_table;
+  Parameter of_muon(f64({2}, {1, -2})), of_adam(f64({2}, {1, -2})), matrix(f64({2, 2}, {1, 2, 3, 4}));
+  nn::Muon muon({{"matrix", &matrix}}, {.lr = 0.1, .weight_decay = 0.2});
+  nn::AdamW adam({.lr = 0.1, .weight_decay = 0.2});
+  for (int step = 0; step < 3; ++step) {
+    muon.step({{"bias", &of_muon}}, with_gradient(of_muon, f64({2}, {0.3, step - 1.0})));
+    adam.step({{"bias", &of_adam}}, with_gradient(of_adam, f64({2}, {0.3, step - 1.0})));
+    muon.step(muon_table.table, muon_table.gradients(step));
+    adam.step(adam_table.table, adam_table.gradients(step));
+  }
+  CHECK(of_muon.value().to_vector() == of_adam.value().to_vector());
+  CHECK(muon_table.table.weight.value().to_vector() == adam_table.table.weight.value().to_vector());
+  // A gradient of nothing leaves the decay alone: no NaN of 0 / 0.
+  muon.step({{"matrix", &matrix}}, with_gradient(matrix, Tensor::zeros({2, 2}, DType::f64)));
+  CHECK(all_close(matrix.value(), f64({2, 2}, {0.98, 1.96, 2.94, 3.92}), 1e-15, 1e-15));
+  CHECK(error_of([&] { nn::Muon({{"bias", &of_muon}}); }) == "[Muon] bias must have two axes: [2]");
+  CHECK(error_of([] { nn::Muon({}, {.momentum = 1}); }) == "[Muon] momentum must be in [0, 1): 1");
+}
+
 TEST_CASE("groups have learning rates and weight decays of their own, and a schedule moves both") {
   const auto& j = golden("optimizers");
   Parameter p(tensor(j.at("start"))), q(plus(tensor(j.at("start")), 1, Tensor::ones({5}, DType::f64)));

@@ -36,10 +36,13 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
     const std::string rise = pairs < 5'000 ? "10" : few ? "4" : between ? "2" : "1.5";
     CHECK(said == "For " + std::to_string(pairs) + " pairs: " + std::to_string(default_pieces(pairs)) +
                       " pieces, " + (between ? "384" : "256") + " units, dropout " +
-                      (few ? "0.4" : between ? "0.5" : "0.2") + ", rising over " + rise +
-                      " of the usual " + std::to_string(o.train.epochs) + " epochs, batches of " +
-                      std::to_string(o.train.batch_size) + ", " + std::to_string(o.train.epochs) + " epochs" +
-                      (few ? ", recurrent dropout 0.2, subword dropout 0.1" : "") +
+                      (few       ? "0.4"
+                       : between ? "0.5"
+                                 : "0.2") +
+                      ", rising over " + rise + " of the usual " + std::to_string(o.train.epochs) +
+                      " epochs, batches of " + std::to_string(o.train.batch_size) + ", " +
+                      std::to_string(o.train.epochs) + " epochs" +
+                      (few ? ", optimizer muon, recurrent dropout 0.2, subword dropout 0.1" : "") +
                       (few       ? "; few are learnt by heart before they are understood"
                        : between ? "; so many are learnt by heart without much dropout"
                                  : "; so many are not soon learnt by heart") +
@@ -91,20 +94,45 @@ TEST_CASE("defaults: a GRU narrower than its pairs would have it gets less dropo
   }
 }
 
+TEST_CASE("defaults: Muon learns own pairs, with a decay that another optimiser has not") {
+  TrainCommand o = own(), adam = own({"--optimizer"}), adamw = own({"--optimizer"});
+  TrainCommand given = own({"--weight-decay"});
+  adam.train.optimizer = "adam";
+  adamw.train.optimizer = "adamw";
+  given.train.weight_decay = 0.3;
+  for (TrainCommand* each : {&o, &adam, &adamw, &given}) filled(*each, 19'999);
+  CHECK(o.train.optimizer == "muon");
+  CHECK(o.train.weight_decay == 0.1);
+  CHECK(adam.train.optimizer == "adam");
+  CHECK(adam.train.weight_decay == 0);
+  CHECK(adamw.train.weight_decay == 0.01);
+  CHECK(given.train.optimizer == "muon");
+  CHECK(given.train.weight_decay == 0.3);
+  for (const char* model : {"gru", "transformer"}) {
+    TrainCommand many = own();
+    many.model.model = model;
+    filled(many, 20'000);
+    CHECK(many.train.optimizer == (many.model.model == "gru" ? "adam" : "muon"));
+    CHECK(many.train.weight_decay == (many.model.model == "gru" ? 0 : 0.1));
+  }
+}
+
 TEST_CASE("defaults: a Transformer is narrow, goes over the pairs more often, and its rate rises slowly") {
   TrainCommand gru = own();
   filled(gru, 29'000);
   TrainCommand o = own();
   o.model.model = "transformer";
   const std::string said = filled(o, 29'000);
-  CHECK(said.find("dropout 0.2, rising over 12 of the usual 40 epochs, batches of 64, 40 epochs;") !=
-        std::string::npos);
+  CHECK(
+      said.find(
+          "dropout 0.2, rising over 12 of the usual 40 epochs, batches of 64, 40 epochs, optimizer muon;") !=
+      std::string::npos);
   CHECK(o.model.transformer.d_model == 128);
   CHECK(o.model.transformer.num_layers == 4);
   CHECK(o.model.transformer.dropout == 0.2);
   CHECK(o.train.lr == 4e-3);
   CHECK(o.train.warmup == 0);
-  CHECK(o.train.usual_warmup == 1000);
+  CHECK(o.train.usual_warmup == 400);
   CHECK(o.train.epochs > gru.train.epochs);
   CHECK(gru.train.usual_warmup == 100);
   TrainCommand told = own({"--warmup", "--dropout-warmup"});
@@ -133,6 +161,7 @@ TEST_CASE("defaults: few pairs for a trained model get a gentle rate and no nois
                       "(docs/recipes.md).");
     CHECK(further.train.lr == about(fresh.train.lr / 3, 1e-12));
     CHECK(further.train.epochs == 20);
+    CHECK(further.train.optimizer == "adam");
     CHECK(further.train.subword_dropout == 0);
     CHECK(further.train.dropout_warmup == 0);
     CHECK(further.model.network.rnn.recurrent_dropout == 0);
@@ -170,9 +199,11 @@ TEST_CASE("defaults: what is given stays, and is not told") {
   o.train.epochs = 3;
   o.train.lr = 0.5;
   o.train.ema = 0;
-  CHECK(filled(o, 3000) == "For 3000 pairs: dropout rising over 10 of the usual 80 epochs; few are learnt by "
-                           "heart before they are understood (docs/recipes.md).");
+  CHECK(filled(o, 3000) ==
+        "For 3000 pairs: dropout rising over 10 of the usual 80 epochs, optimizer muon; few "
+        "are learnt by heart before they are understood (docs/recipes.md).");
   o.given.insert("--dropout-warmup");
+  o.given.insert("--optimizer");
   CHECK(filled(o, 3000) == "");
   CHECK(o.model.network.attention == "dot");
   CHECK(o.model.network.rnn.dropout == 0.75);
@@ -182,7 +213,7 @@ TEST_CASE("defaults: what is given stays, and is not told") {
   CHECK(o.train.ema == 0);
   TrainCommand timed = own({"--max-minutes"});
   timed.train.max_minutes = 2;
-  CHECK(filled(timed, 3000).find("over 10 of the usual 80 epochs, batches of 32, recurrent") !=
+  CHECK(filled(timed, 3000).find("over 10 of the usual 80 epochs, batches of 32, optimizer muon") !=
         std::string::npos);
   CHECK(timed.train.epochs == 0);
 }
@@ -258,5 +289,6 @@ TEST_CASE("defaults: the embedded corpus has its own, whatever its size, and say
     CHECK(o.train.ema == 0);
     CHECK(o.train.label_smoothing == 0.1);
     CHECK(o.train.lr == (o.model.model == "gru" ? 3e-3 : 2e-3));
+    CHECK(o.train.optimizer == "adam");
   }
 }

@@ -56,7 +56,7 @@ TEST_CASE("rates that nobody gave") {
   CHECK(default_lr("adadelta", "gru", 64, false) == 1);
   CHECK(default_lr("adagrad", "transformer", 128, true) == 0.05);
   CHECK(default_lr("rmsprop", "gru", 128, true) == 1e-3);
-  for (const char* name : {"adam", "adamw"}) {
+  for (const char* name : {"adam", "adamw", "muon"}) {
     CHECK(default_lr(name, "gru", 32, true) == 3e-3);
     CHECK(default_lr(name, "gru", 512, false) == 3e-3);
     CHECK(default_lr(name, "gru", 256, false) == 3e-3);
@@ -76,32 +76,35 @@ TEST_CASE("an optimiser by name is the one of that name, with the run's rate, de
   o.lr = 0.03;
   o.weight_decay = 0.2;
   o.momentum = 0.6;
-  auto weights_after = [](nn::Optimizer& optimizer) {
+  auto weights_after = [](auto&& make) {
     Rng rng(5);
     nn::Linear layer(3, 2, rng);
+    const std::vector<NamedParameter> matrices{{"weight", &layer.weight}};
+    const std::unique_ptr<nn::Optimizer> optimizer = make(matrices);
     Tensor x = Tensor::normal({4, 3}, 0, 1, rng);
     for (int step = 0; step < 3; ++step) {
       Var y = layer(x);
-      optimizer.step(layer, backward(sum(y * y)));
+      optimizer->step(layer, backward(sum(y * y)));
     }
     return layer.weight.value().to_vector();
   };
   auto by_name = [&](const char* name) {
     o.optimizer = name;
-    return weights_after(*make_optimizer(o));
+    return weights_after([&](const auto& matrices) { return make_optimizer(o, matrices); });
   };
-  nn::Adam adam({.lr = 0.03, .weight_decay = 0.2});
-  nn::AdamW adamw({.lr = 0.03, .weight_decay = 0.2});
-  nn::SGD sgd({.lr = 0.03, .momentum = 0.6, .weight_decay = 0.2});
-  nn::Adagrad adagrad({.lr = 0.03, .weight_decay = 0.2});
-  nn::RMSprop rmsprop({.lr = 0.03, .weight_decay = 0.2, .momentum = 0.6});
-  nn::Adadelta adadelta({.lr = 0.03, .rho = 0.95, .eps = 1e-6, .weight_decay = 0.2});
-  CHECK(by_name("adam") == weights_after(adam));
-  CHECK(by_name("adamw") == weights_after(adamw));
-  CHECK(by_name("sgd") == weights_after(sgd));
-  CHECK(by_name("adagrad") == weights_after(adagrad));
-  CHECK(by_name("rmsprop") == weights_after(rmsprop));
-  CHECK(by_name("adadelta") == weights_after(adadelta));
+  auto by = [&](auto optimizer) {
+    return weights_after([&](const auto&) { return std::make_unique<decltype(optimizer)>(optimizer); });
+  };
+  CHECK(by_name("adam") == by(nn::Adam({.lr = 0.03, .weight_decay = 0.2})));
+  CHECK(by_name("adamw") == by(nn::AdamW({.lr = 0.03, .weight_decay = 0.2})));
+  CHECK(by_name("muon") == weights_after([](const auto& matrices) {
+          return std::make_unique<nn::Muon>(matrices, nn::MuonOptions{.lr = 0.03, .weight_decay = 0.2});
+        }));
+  CHECK(by_name("muon") != by_name("adamw"));
+  CHECK(by_name("sgd") == by(nn::SGD({.lr = 0.03, .momentum = 0.6, .weight_decay = 0.2})));
+  CHECK(by_name("adagrad") == by(nn::Adagrad({.lr = 0.03, .weight_decay = 0.2})));
+  CHECK(by_name("rmsprop") == by(nn::RMSprop({.lr = 0.03, .weight_decay = 0.2, .momentum = 0.6})));
+  CHECK(by_name("adadelta") == by(nn::Adadelta({.lr = 0.03, .rho = 0.95, .eps = 1e-6, .weight_decay = 0.2})));
   CHECK(testing::contains(testing::error_of([&] { by_name("lion"); }), "unknown optimizer \"lion\""));
 }
 

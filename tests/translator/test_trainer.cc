@@ -110,6 +110,35 @@ TEST_CASE("one step is the weights minus the rate times the gradient of the mean
   }
 }
 
+TEST_CASE("hidden matrices are those with two axes that are neither words, positions nor the output") {
+  auto names = [](nn::TranslationModel& network) {
+    std::vector<std::string> out;
+    for (const NamedParameter& p : hidden_matrices(network)) out.push_back(p.name);
+    return out;
+  };
+  Model gru = tiny::model();
+  CHECK(names(*gru.network) ==
+        std::vector<std::string>{"encoder.rnn.weight_ih_l0", "encoder.rnn.weight_hh_l0",
+                                 "encoder.rnn.weight_ih_l0_reverse", "encoder.rnn.weight_hh_l0_reverse",
+                                 "decoder.attention.query.weight", "decoder.attention.key.weight",
+                                 "decoder.cell.weight_ih", "decoder.cell.weight_hh", "decoder.bridge.weight",
+                                 "decoder.readout.weight"});
+  nn::TransformerConfig c;
+  c.source_vocabulary = 9, c.target_vocabulary = 8;
+  c.d_model = 16, c.num_heads = 2, c.num_layers = 1;
+  c.positions = "learned";
+  Rng rng(7);
+  nn::TransformerSeq2Seq transformer(c, rng);
+  CHECK(names(transformer) ==
+        std::vector<std::string>{
+            "encoder.layers.0.self_attn.in_proj_weight", "encoder.layers.0.self_attn.out_proj.weight",
+            "encoder.layers.0.linear1.weight", "encoder.layers.0.linear2.weight",
+            "decoder.layers.0.self_attn.in_proj_weight", "decoder.layers.0.self_attn.out_proj.weight",
+            "decoder.layers.0.multihead_attn.in_proj_weight",
+            "decoder.layers.0.multihead_attn.out_proj.weight", "decoder.layers.0.linear1.weight",
+            "decoder.layers.0.linear2.weight"});
+}
+
 TEST_CASE("clipping: the norm is brought down to the limit and no further; single entries; smoothing; decay") {
   auto pairs = tiny::pairs();
   auto trained = [&](auto&& change) {

@@ -79,7 +79,7 @@ void measure(const TrainCommand& o, Model& model, const std::vector<SentencePair
     std::swap(batches[i - 1], batches[1 + static_cast<size_t>(rng.below(static_cast<int64_t>(i - 1)))]);
 
   gradus::ThreadPool pool(o.train.threads);
-  const auto optimizer = make_optimizer(o.train);
+  const auto optimizer = make_optimizer(o.train, hidden_matrices(*model.network));
   int64_t tokens = 0, step = 0;
   auto train_on = [&](const std::vector<size_t>& batch) {
     const StepBatch work{.parts = parts_of(encoded, batch, pool.size()),

@@ -194,24 +194,17 @@ struct ExpConstants<double> {
                                  2.0914686968086877233e-9};
 };
 
-/// min(x, limit) that keeps NaN. The x86 instruction returns its second operand when one is NaN.
+/// min(x, limit) that keeps NaN: of two numbers of which one is NaN x86's instruction returns the second.
+constexpr bool kKeepsSecond = HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR;
 template <class D, class V>
 HWY_INLINE V at_most(D d, V x, Num<D> limit) {
   const V high = hn::Set(d, limit);
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
-  return hn::Min(high, x);
-#else
-  return hn::IfThenElse(hn::Gt(x, high), high, x);
-#endif
+  return kKeepsSecond ? hn::Min(high, x) : hn::IfThenElse(hn::Gt(x, high), high, x);
 }
 template <class D, class V>
 HWY_INLINE V at_least(D d, V x, Num<D> limit) {
   const V low = hn::Set(d, limit);
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
-  return hn::Max(low, x);
-#else
-  return hn::IfThenElse(hn::Lt(x, low), low, x);
-#endif
+  return kKeepsSecond ? hn::Max(low, x) : hn::IfThenElse(hn::Lt(x, low), low, x);
 }
 
 /// 2^n from biased = n + bias: the sum's last bits are n + 127 (1023), an exponent once shifted into its

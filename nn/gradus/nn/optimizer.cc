@@ -4,10 +4,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include <gradus/kernels/elementwise.h>
 #include <gradus/nn/check.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/matmul.h>
+#include <gradus/ops/shape.h>
 
 namespace gradus::nn {
 namespace {
@@ -23,40 +29,30 @@ void share(ThreadPool* pool, F&& f) {
 constexpr int64_t kBlock = 1 << 16;
 // Fewer elements than this are updated before a second thread has begun.
 constexpr int64_t kWorthSharing = 1 << 13;
-// Elements of a sparse gradient that are laid out at a time.
-constexpr int64_t kLaidOut = 1 << 14;
 
 // Rewrites row gradients so that no id occurs twice: one RowGradient, ids in the order of first occurrence,
 // rows of equal ids summed in the order they came. Entries with a dense part are left alone.
 void sum_repeated_rows(Gradients::Entry& entry) {
   if (entry.dense.defined() || entry.rows.empty()) return;
-  int64_t width = entry.node->shape.stride(0);
-  // Tensors, for a vector of this size would be asked of the system and given back in every step.
-  Tensor place = Tensor::full({entry.node->shape[0]}, -1, DType::i32);  // id -> row of the result
-  int64_t given = 0, count = 0;
-  for (const RowGradient& part : entry.rows) given += part.ids.numel();
-  Tensor ids({given}, DType::i32);
-  int32_t *places = place.i32(), *once = ids.i32();
-  for (const RowGradient& part : entry.rows) {
-    const int32_t* id = part.ids.i32();
-    for (int64_t i = 0, n = part.ids.numel(); i < n; ++i) {
-      int32_t& at = places[id[i]];
-      if (at >= 0) continue;
-      at = static_cast<int32_t>(count);
-      once[count++] = id[i];
+  Tensor places = Tensor::full({entry.node->shape[0]}, -1, DType::i32);  // id -> row of the result
+  std::vector<int32_t> once;
+  int64_t given = 0;
+  for (const RowGradient& part : entry.rows)
+    for (int64_t i = 0; i < part.ids.numel(); ++i, ++given) {
+      const int32_t id = part.ids.i32()[i];
+      if (places.i32()[id] >= 0) continue;
+      places.i32()[id] = static_cast<int32_t>(once.size());
+      once.push_back(id);
     }
-  }
+  const auto count = static_cast<int64_t>(once.size());
   if (count == given && entry.rows.size() == 1) return;
-  Tensor sum = Tensor::zeros({count, width}, entry.node->dtype);
-  visit_floating(sum, "sum_repeated_rows", [&](auto* to) {
-    for (const RowGradient& part : entry.rows) {
-      const auto* from = data<std::remove_pointer_t<decltype(to)>>(part.rows);
-      const int32_t* id = part.ids.i32();
-      for (int64_t i = 0, n = part.ids.numel(); i < n; ++i)
-        kernels::add_into(from + i * width, to + places[id[i]] * width, width);
-    }
-  });
-  entry.rows = {{ids.rows(0, count), sum}};
+  Tensor sum = Tensor::zeros({count, entry.node->shape.stride(0)}, entry.node->dtype);
+  for (const RowGradient& part : entry.rows) {
+    Tensor rows = part.ids.clone();
+    for (int64_t i = 0; i < rows.numel(); ++i) rows.i32()[i] = places.i32()[rows.i32()[i]];
+    add_rows_into({rows, part.rows}, sum);
+  }
+  entry.rows = {{Tensor::from_ids({count}, once), sum}};
 }
 
 // f(entry) for the gradient of every parameter, its repeated rows summed.
@@ -69,33 +65,34 @@ void for_each_gradient(Gradients& grads, F&& f) {
   }
 }
 
+// About U V^T of u = U S V^T, whose norm is given.
+Tensor orthogonal(const Var& u, double norm) {
+  const bool tall = u.shape()[0] > u.shape()[1];
+  Var x = (tall ? transpose(u, 0, 1) : u) * (1 / std::max(norm, 1e-7));
+  for (int k = 0; k < 5; ++k) {
+    Var a = linear(x, x);  // x x^T
+    x = x * 3.4445 + matmul(matmul(a, a) * 2.0315 - a * 4.7750, x);
+  }
+  return (tall ? transpose(x, 0, 1) : x).value();
+}
+
 }  // namespace
 
 double grad_norm(Gradients& grads, ThreadPool* pool) {
-  std::vector<Tensor> parts;
+  std::vector<Tensor> blocks;
   for_each_gradient(grads, [&](const Gradients::Entry& entry) {
-    if (entry.dense.defined()) parts.push_back(densify(entry));
-    else parts.push_back(entry.rows[0].rows);
+    const Tensor g = entry.dense.defined() ? densify(entry) : entry.rows[0].rows,
+                 flat = g.reshape({g.numel()});
+    for (int64_t begin = 0; begin < g.numel(); begin += kBlock)
+      blocks.push_back(flat.rows(begin, std::min(begin + kBlock, g.numel())));
   });
-  struct Block {
-    const Tensor* tensor;
-    int64_t begin, count;
-    double sum;
-  };
-  std::vector<Block> blocks;
-  for (const Tensor& t : parts)
-    for (int64_t begin = 0; begin < t.numel(); begin += kBlock)
-      blocks.push_back({&t, begin, std::min(kBlock, t.numel() - begin), 0});
+  std::vector<double> sums(blocks.size());
   share(pool, [&](int worker, int workers) {
-    for (size_t i = static_cast<size_t>(worker); i < blocks.size(); i += static_cast<size_t>(workers)) {
-      Block& b = blocks[i];
-      visit_floating(*b.tensor, "grad_norm",
-                     [&](const auto* p) { b.sum = kernels::sum_squares(p + b.begin, b.count); });
-    }
+    for (size_t i = static_cast<size_t>(worker); i < blocks.size(); i += static_cast<size_t>(workers))
+      visit_floating(blocks[i], "grad_norm",
+                     [&](const auto* p) { sums[i] = kernels::sum_squares(p, blocks[i].numel()); });
   });
-  double sum = 0;
-  for (const Block& b : blocks) sum += b.sum;
-  return std::sqrt(sum);
+  return std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0));
 }
 
 double clip_factor(double norm, double max_norm) {
@@ -170,29 +167,34 @@ void Optimizer::step(const ParameterList& parameters, const Gradients& grads, do
   if (given.empty())
     fail(name_, fmt::format("the gradients have none of the {} parameters", parameters.size()),
          parameters.empty() ? "does params() visit them?" : "does the loss come from this module?");
+  std::vector<std::function<void()>> whole;
   for (const auto& [p, entry] : given) {
     State& state = prepare(*p->parameter);
     ++state.step;
     auto member = memberships_.find(p->parameter->var().node());
     Update update = groups_[member == memberships_.end() ? 0 : member->second];
     update.grad_scale = grad_scale;
-    p->parameter->update([&, entry = entry](const Tensor& value) {  // clang 14 captures no binding
-      if (!entry->dense.defined())
-        apply_rows(update, *entry, value, state, pool);
-      else
-        apply_shared(update, densify(*entry), value, state, pool);
-    });
+    const bool alone = takes_whole(*p->parameter), by_rows = !entry->dense.defined() && lazy(update);
+    auto change = [&, this, p = p, entry = entry, update, alone, by_rows] {
+      p->parameter->update([&](const Tensor& value) {
+        by_rows ? apply_rows(update, *entry, value, state)
+        : alone ? apply_whole(update, densify(*entry), value, state)
+                : apply_shared(update, densify(*entry), value, state, pool);
+      });
+    };
+    alone ? whole.push_back(change) : change();
   }
+  std::atomic<size_t> next = 0;
+  share(pool, [&](int, int) {
+    for (size_t i; (i = next++) < whole.size();) whole[i]();
+  });
 }
 
 Optimizer::State& Optimizer::prepare(const Parameter& p) {
   auto [at, is_new] = states_.try_emplace(p.var().node());
   State& state = at->second;
-  if (is_new) {
-    for (size_t i = 0; i < slot_names().size(); ++i)
-      state.slots.push_back(Tensor::full(p.shape(), slot_start(), p.value().dtype()));
-    if (p.shape().dims() > 0) state.touched = Tensor::full({p.shape()[0]}, 0, DType::u8);
-  }
+  for (size_t i = 0; is_new && i < slot_names().size(); ++i)
+    state.slots.push_back(Tensor::full(p.shape(), slot_start(), p.value().dtype()));
   for (Tensor& slot : state.slots) {
     if (slot.dtype() != p.value().dtype()) slot = slot.to(p.value().dtype());
     if (!slot.sole_owner()) slot = slot.clone();  // a state dictionary holds it: that one is a snapshot
@@ -203,7 +205,6 @@ Optimizer::State& Optimizer::prepare(const Parameter& p) {
 void Optimizer::apply_shared(const Update& update, const Tensor& grad, const Tensor& value, State& state,
                              ThreadPool* pool) {
   int64_t n = grad.numel();
-  state.touched = Tensor();
   if (n < kWorthSharing) pool = nullptr;
   Tensor flat = grad.reshape({n});
   share(pool, [&](int worker, int workers) {
@@ -212,57 +213,11 @@ void Optimizer::apply_shared(const Update& update, const Tensor& grad, const Ten
   });
 }
 
-void Optimizer::apply_rows(const Update& update, const Gradients::Entry& entry, const Tensor& value,
-                           State& state, ThreadPool* pool) {
-  int64_t width = value.shape().stride(0), count = value.size(0);
-  Gradients::Entry once = entry;
+void Optimizer::apply_rows(const Update& update, Gradients::Entry once, const Tensor& value, State& state) {
   sum_repeated_rows(once);
   const RowGradient& given = once.rows.at(0);
-  if (lazy(update)) {
-    state.touched = Tensor();
-    for (int64_t i = 0; i < given.ids.numel(); ++i)
-      apply(update, {given.rows.row(i), value, given.ids.i32()[i] * width, state});
-    return;
-  }
-  // Some rows at a time, with zeros for those that did not occur, are laid out in a buffer that stays cached.
-  Tensor places = Tensor::full({count}, -1, DType::i32);
-  int32_t* place = places.i32();
-  const int32_t* ids = given.ids.i32();
-  for (int64_t i = 0; i < given.ids.numel(); ++i) place[ids[i]] = static_cast<int32_t>(i);
-  // Rows that have no history yet are left alone where the algorithm would not move them: at the beginning most
-  // of a vocabulary, later the rare words.
-  if (!rests(update)) state.touched = Tensor();
-  for (int64_t i = 0; state.touched.defined() && i < given.ids.numel(); ++i) state.touched.u8()[ids[i]] = 1;
-  const uint8_t* touched = state.touched.defined() ? state.touched.u8() : nullptr;
-  auto behind = [&](int64_t row, int64_t end, bool wanted) {  // the first row from here that is not as wanted
-    while (row < end && (!touched || touched[row]) == wanted) ++row;
-    return row;
-  };
-  int64_t most = std::max<int64_t>(1, kLaidOut / std::max<int64_t>(1, width)),
-          blocks = (count + most - 1) / most;
-  if (value.numel() < kWorthSharing) pool = nullptr;
-  share(pool, [&](int worker, int workers) {
-    Tensor buffer({std::min(most, count), width}, value.dtype());
-    for (int64_t block = worker; block < blocks; block += workers) {
-      int64_t last = std::min((block + 1) * most, count);
-      for (int64_t begin = behind(block * most, last, false), end; begin < last;
-           begin = behind(end, last, false)) {
-        end = behind(begin, last, true);
-        int64_t rows = end - begin;
-        visit_floating(buffer, name_, [&](auto* to) {
-          const auto* gradient = data<std::remove_pointer_t<decltype(to)>>(given.rows);
-          for (int64_t r = 0; r < rows; ++r) {
-            int64_t from = place[begin + r];
-            if (from >= 0)
-              std::copy_n(gradient + from * width, width, to + r * width);
-            else
-              std::fill_n(to + r * width, width, 0);
-          }
-        });
-        apply(update, {buffer.rows(0, rows).reshape({rows * width}), value, begin * width, state});
-      }
-    }
-  });
+  for (int64_t i = 0, width = value.shape().stride(0); i < given.ids.numel(); ++i)
+    apply(update, {given.rows.row(i), value, given.ids.i32()[i] * width, state});
 }
 
 int Optimizer::add_group(const ParameterList& parameters, const ParamGroupOptions& options) {
@@ -351,8 +306,7 @@ Adam::Adam(const char* name, const AdamOptions& options, bool decoupled, const C
     : Optimizer(name, options.lr, options.weight_decay, caller), options_(options), decoupled_(decoupled) {
   At at(caller);
   must_not_be_negative(name, "eps", options.eps);
-  for (double beta : {options.beta1, options.beta2})
-    if (!(beta >= 0 && beta < 1)) fail(name, fmt::format("betas must be in [0, 1): {}", beta));
+  for (double beta : {options.beta1, options.beta2}) must_be_probability(name, "betas", beta);
 }
 
 void Adam::apply(const Update& update, const Elements& part) {
@@ -370,4 +324,37 @@ void Adam::apply(const Update& update, const Elements& part) {
     kernels::adam(step, g, p, part.slot(0, p), part.slot(1, p), n);
   });
 }
+
+Muon::Muon(const ParameterList& matrices, const MuonOptions& o, Caller caller)
+    : Adam("Muon", {.lr = o.lr, .weight_decay = o.weight_decay}, true, caller), momentum_(o.momentum) {
+  At at(caller);
+  must_be_probability("Muon", "momentum", momentum_);
+  for (const NamedParameter& p : matrices) {
+    const Shape& shape = p.parameter->shape();
+    if (shape.dims() != 2) fail("Muon", fmt::format("{} must have two axes: {}", p.name, shape.str()));
+    matrices_[p.parameter->var().node()] = true;
+  }
+}
+
+void Muon::apply_whole(const Update& update, const Tensor& grad, const Tensor& value, State& state) {
+  NoGrad guard;
+  const int64_t n = grad.numel();
+  const double longer = static_cast<double>(std::max(grad.size(0), grad.size(1)));
+  visit_floating(value, "Muon", [&](auto* p) {
+    using T = std::remove_pointer_t<decltype(p)>;
+    Tensor u(grad.shape(), grad.dtype());
+    T *m = data<T>(state.slots[0]), *to = data<T>(u), b = static_cast<T>(momentum_);
+    const T *given = data<T>(grad), scale = static_cast<T>(update.grad_scale);
+    for (int64_t i = 0; i < n; ++i) {
+      T g = scale * given[i];
+      m[i] = b * m[i] + (1 - b) * g;
+      to[i] = b * m[i] + (1 - b) * g;
+    }
+    const Tensor uv = orthogonal(u, std::sqrt(kernels::sum_squares(to, n)));
+    const T *way = data<T>(uv), keep = static_cast<T>(1 - update.lr * update.weight_decay),
+            rate = static_cast<T>(0.2 * update.lr * std::sqrt(longer));
+    for (int64_t i = 0; i < n; ++i) p[i] = keep * p[i] - rate * way[i];
+  });
+}
+
 }  // namespace gradus::nn

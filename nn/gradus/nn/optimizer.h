@@ -36,8 +36,8 @@ struct ParamGroupOptions {
 /// name). A parameter that the gradients lack is left alone, as PyTorch's with grad None.
 ///
 /// Rows of an embedding without a gradient are treated as if it were 0: they move on by momentum and decay.
-/// Only where that changes nothing (SGD without momentum and weight decay, Adagrad without weight decay, Adam's
-/// rows that never had one) are they not touched at all.
+/// Only where that changes nothing (SGD without momentum and weight decay, Adagrad without weight decay) are
+/// they not touched at all.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -72,8 +72,6 @@ class Optimizer {
   struct State {
     int64_t step = 0;
     std::vector<Tensor> slots;  // in the order of slot_names(), in the parameter's shape
-    // u8, a row each: of an embedding, those that ever had a gradient; undefined: any may have had
-    Tensor touched;
   };
   /// What a step does to the parameters of one group.
   struct Update {
@@ -105,20 +103,20 @@ class Optimizer {
   virtual double slot_start() const { return 0; }
   /// True when rows of an embedding without a gradient are not to be touched.
   virtual bool lazy(const Update&) const { return false; }
-  /// True when rows that never had a gradient do not move.
-  virtual bool rests(const Update&) const { return false; }
   /// state.step counts this step already.
   virtual void apply(const Update& update, const Elements& part) = 0;
+  /// For a parameter that is changed as a whole: in one thread, while others change others.
+  virtual void apply_whole(const Update&, const Tensor& /*grad*/, const Tensor& /*value*/, State&) {}
+  virtual bool takes_whole(const Parameter&) const { return false; }
 
- private:
   // By parameter; as a key it stays alive, so that no other one gets its address.
   template <class T>
   using ByParameter = std::unordered_map<std::shared_ptr<Node>, T>;
 
+ private:
   size_t checked(int group) const;
   State& prepare(const Parameter& p);
-  void apply_rows(const Update& update, const Gradients::Entry& entry, const Tensor& value, State& state,
-                  ThreadPool* pool);
+  void apply_rows(const Update& update, Gradients::Entry once, const Tensor& value, State& state);
   void apply_shared(const Update& update, const Tensor& grad, const Tensor& value, State& state,
                     ThreadPool* pool);
 
@@ -176,7 +174,6 @@ class Adam : public Optimizer {
 
  private:
   std::vector<std::string> slot_names() const override { return {"m", "v"}; }
-  bool rests(const Update& update) const override { return update.weight_decay == 0; }
   void apply(const Update& update, const Elements& part) override;
   AdamOptions options_;
   bool decoupled_;
@@ -196,6 +193,27 @@ class AdamW : public Adam {
   /// @throws Error as Adam.
   explicit AdamW(const AdamWOptions& o = {}, Caller caller = Caller::current())
       : Adam("AdamW", {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true, caller) {}
+};
+
+struct MuonOptions {
+  double lr = 1e-3, momentum = 0.95, weight_decay = 0.1;  ///< the decay decoupled
+};
+
+/// For matrices of hidden layers (Jordan et al. 2024), scaled so that AdamW's rates fit (Liu et al. 2025,
+/// 2502.16982): m = b m + (1 - b) g;  u = b m + (1 - b) g = U S V^T, of which all directions are learnt alike:
+///   p = (1 - lr weight_decay) p - 0.2 lr sqrt(max(rows, columns)) U V^T
+/// U V^T comes, about, of u / |u| by five x <- 3.4445 x - 4.7750 x x^T x + 2.0315 (x x^T)^2 x. As PyTorch's
+/// Muon with adjust_lr_fn="match_rms_adamw". What is none of `matrices`, as a table of words, has AdamW.
+class Muon : public Adam {
+ public:
+  /// @throws Error as Adam, for a momentum outside [0, 1), and for one of `matrices` without two axes.
+  explicit Muon(const ParameterList& matrices, const MuonOptions& o = {}, Caller caller = Caller::current());
+
+ private:
+  bool takes_whole(const Parameter& p) const override { return matrices_.count(p.var().node()) > 0; }
+  void apply_whole(const Update& update, const Tensor& grad, const Tensor& value, State& state) override;
+  double momentum_;
+  ByParameter<bool> matrices_;
 };
 
 }  // namespace gradus::nn
