@@ -42,12 +42,12 @@ constexpr BySize kFurther = {5'000, kMostBehind, 0, 32, 256, 0, 0, {20, 0, 0}, {
 constexpr double kRateFurther = 1.0 / 3;
 
 // A narrow Transformer's pass takes less time than a GRU's, and it learns for more of them. Its rate is high
-// and rises slowly, with Muon over fewer steps.
-constexpr int64_t kWarmup = 1000, kWarmupOfMuon = 400;
+// and rises slowly.
+constexpr int64_t kWarmup = 1000;
 
-// Muon learns more a pass, and its products take their time whatever the batch: with many pairs a GRU learns as
-// much in the same minutes by Adam.
-constexpr int64_t kManyForMuon = 20'000;
+// Of fewer pairs a GRU learns more by Muon than it ever does by Adam; of more it learns as much in the same
+// minutes by Adam, as Muon's products take their time whatever the batch.
+constexpr int64_t kFewForMuon = 20'000;
 
 const BySize& of_size(int64_t pairs) {
   size_t i = 0;
@@ -102,7 +102,7 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     value = by_size;
     chosen += (chosen.empty() ? "" : ", ") + text;
   };
-  const bool muon = !embedded && o.from.empty() && (transformer || pairs < kManyForMuon);
+  const bool muon = !embedded && o.from.empty() && !transformer && pairs < kFewForMuon;
   if (open("--optimizer")) run.optimizer = muon ? "muon" : "adam";
   const int64_t units = embedded ? 128 : own.units;
   if (open("--hidden")) n.hidden_size = open("--embedding") ? units : n.embedding_dim;
@@ -163,7 +163,7 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
       run.epochs = 0;
     else
       choose("--epochs", run.epochs, epochs, fmt::format("{} epochs", epochs));
-    if (transformer) run.usual_warmup = run.optimizer == "muon" ? kWarmupOfMuon : kWarmup;
+    if (transformer) run.usual_warmup = kWarmup;
     if (muon) choose("--optimizer", run.optimizer, "muon", "optimizer muon");
     if (own.recurrent_dropout > 0 && !transformer) {
       choose("--recurrent-dropout", n.rnn.recurrent_dropout, own.recurrent_dropout,

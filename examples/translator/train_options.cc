@@ -95,8 +95,9 @@ Fields TrainOptions::recipe() {
       {"--accumulate", Whole{&accumulate, 1, 1000000},
        "Batches whose gradients are summed up for a step: as one batch so much larger, in the memory of one"},
       {"--optimizer", Word{&optimizer, optimizer_names()},
-       "What changes the weights; muon: of hidden layers' matrices, with adamw for the rest; adadelta as "
-       "Bahdanau's, rho 0.95, eps 1e-6 (default: muon for transformers and for few pairs, adam for the rest and with --from)"},
+       "What changes the weights; muon: matrices of hidden layers, with adamw for the rest; adadelta as "
+       "Bahdanau's, rho 0.95, eps 1e-6 (default: adam; of a recurrent model and fewer than 20,000 own pairs "
+       "muon)"},
       // A run may be blown up to see what --check-finite says, but a float must hold the rate.
       {"--lr", Number{&lr, kAboveZero, 1e30},
        "Highest learning rate (default: 0.003, of own pairs more for fewer than 256 units, at most 0.01; "
