@@ -43,11 +43,12 @@ constexpr double kRateFurther = 1.0 / 3;
 
 // A narrow Transformer's pass takes less time than a GRU's, and it learns for more of them. Its rate is high
 // and rises slowly.
-constexpr int64_t kWarmup = 1000;
+constexpr int64_t kWarmup = 1000, kWarmupMuon = 400;
 
 // Of fewer pairs a GRU learns more by Muon than it ever does by Adam; of more it learns as much in the same
-// minutes by Adam, as Muon's products take their time whatever the batch.
-constexpr int64_t kFewForMuon = 20'000;
+// minutes by Adam, as Muon's products take their time whatever the batch. A Transformer so wide learns more by
+// Muon in the same minutes, and soon knows by heart: its dropout rises sooner.
+constexpr int64_t kFewForMuon = 20'000, kWideForMuon = 256, kNarrow = 128;
 
 const BySize& of_size(int64_t pairs) {
   size_t i = 0;
@@ -102,14 +103,15 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     value = by_size;
     chosen += (chosen.empty() ? "" : ", ") + text;
   };
-  const bool muon = !embedded && o.from.empty() && !transformer && pairs < kFewForMuon;
-  if (open("--optimizer")) run.optimizer = muon ? "muon" : "adam";
   const int64_t units = embedded ? 128 : own.units;
   if (open("--hidden")) n.hidden_size = open("--embedding") ? units : n.embedding_dim;
   if (open("--embedding")) {
     n.embedding_dim = n.hidden_size;
-    t.d_model = 128;
+    t.d_model = kNarrow;
   }
+  const bool muon =
+      !embedded && o.from.empty() && (transformer ? t.d_model >= kWideForMuon : pairs < kFewForMuon);
+  if (open("--optimizer")) run.optimizer = muon ? "muon" : "adam";
   if (open("--layers")) {
     n.rnn.num_layers = 1;
     t.num_layers = embedded ? 2 : 4;
@@ -139,7 +141,9 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     if (open("--batch-size")) run.batch_size = 32;
     if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : 6;
   } else {
-    const auto [epochs, most, rise] = transformer ? own.transformer : own.gru;
+    auto [epochs, most, rise] = transformer ? own.transformer : own.gru;
+    if (transformer && t.d_model > kNarrow)
+      rise *= static_cast<double>(kNarrow) / static_cast<double>(t.d_model);
     const double dropout = transformer ? most : dropout_of(own, n.hidden_size);
     run.usual_epochs = static_cast<double>(epochs);
     const bool learnt_pieces = o.model.subwords == "bpe" || o.model.subwords == "unigram";
@@ -151,8 +155,8 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     choose("--dropout", dropped, dropout, fmt::format("dropout {}", dropout));
     if (dropped > 0 && o.from.empty())
       choose("--dropout-warmup", run.dropout_warmup, rise,
-             fmt::format("{}rising over {} of the usual {} epochs", open("--dropout") ? "" : "dropout ", rise,
-                         epochs));
+             fmt::format("{}rising over {:.3g} of the usual {} epochs", open("--dropout") ? "" : "dropout ",
+                         rise, epochs));
     if (further || (!transformer && rate_at(width) != rate_at(own.units))) {
       const double rate = run.lr * (further ? kRateFurther : 1);
       choose("--lr", run.lr, rate, fmt::format("learning rate {:.2g}", rate));
@@ -163,7 +167,7 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
       run.epochs = 0;
     else
       choose("--epochs", run.epochs, epochs, fmt::format("{} epochs", epochs));
-    if (transformer) run.usual_warmup = kWarmup;
+    if (transformer) run.usual_warmup = run.optimizer == "muon" ? kWarmupMuon : kWarmup;
     if (muon) choose("--optimizer", run.optimizer, "muon", "optimizer muon");
     if (own.recurrent_dropout > 0 && !transformer) {
       choose("--recurrent-dropout", n.rnn.recurrent_dropout, own.recurrent_dropout,

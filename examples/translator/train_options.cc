@@ -96,13 +96,13 @@ Fields TrainOptions::recipe() {
        "Batches whose gradients are summed up for a step: as one batch so much larger, in the memory of one"},
       {"--optimizer", Word{&optimizer, optimizer_names()},
        "What changes the weights; muon: matrices of hidden layers, with adamw for the rest; adadelta as "
-       "Bahdanau's, rho 0.95, eps 1e-6 (default: adam; of a recurrent model and fewer than 20,000 own pairs "
-       "muon)"},
+       "Bahdanau's, rho 0.95, eps 1e-6 (default: adam; muon of own pairs, fewer than 20,000 for a recurrent "
+       "model, or for a transformer 256 wide or wider)"},
       // A run may be blown up to see what --check-finite says, but a float must hold the rate.
       {"--lr", Number{&lr, kAboveZero, 1e30},
        "Highest learning rate (default: 0.003, of own pairs more for fewer than 256 units, at most 0.01; "
-       "a transformer's 0.512 over its width, at most 0.004, for the embedded corpus 0.002; sgd and adadelta "
-       "1, adagrad 0.05, rmsprop 0.001; a third of it with --from and few pairs)"},
+       "a transformer's 0.512 over its width, at most 0.004, with muon 0.005, for the embedded corpus 0.002; "
+       "sgd and adadelta 1, adagrad 0.05, rmsprop 0.001; a third of it with --from and few pairs)"},
       {"--momentum", Number{&momentum, 0, 0.9999}, "Of sgd and rmsprop"},
       {"--weight-decay", Number{&weight_decay, 0, kMostDecay},
        "Pull of all weights to 0; muon and adamw decouple it (default: 0; muon 0.1, adamw 0.01)"},
@@ -110,8 +110,8 @@ Fields TrainOptions::recipe() {
        "Learning rate over the run; step is halved from the middle on, noam the inverse root of the steps, "
        "plateau is halved when validation stalls"},
       {"--warmup", Whole{&warmup, 1, 1000000000, kOrZero},
-       "Steps over which the learning rate rises first (default: 100; a transformer's 1000, but for the "
-       "embedded corpus; a quarter of the run at most)"},
+       "Steps over which the learning rate rises first (default: 100; a transformer's 1000, with muon 400, "
+       "but for the embedded corpus; a quarter of the run at most)"},
       {"--clip-norm,--clip", Number{&clip, 0, 1e9},
        "Global gradient norm at most; 0: any (default: 1; with --clip-value any)"},
       {"--clip-value", Number{&clip_value, 1e-30, 1e9, kOrZero},
@@ -156,7 +156,9 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const TrainOptions& o, const nn::P
 double default_lr(const std::string& optimizer, const std::string& model, int64_t width, bool embedded) {
   const double own = optimizer_kind(optimizer).lr, wide = static_cast<double>(width);
   if (own > 0) return own;
-  if (model == "transformer") return embedded ? 2e-3 : 4e-3 * std::min(1.0, 128 / wide);
+  if (model == "transformer" && embedded) return 2e-3;
+  // Muon's steps are as large in each direction, however many there are.
+  if (model == "transformer") return optimizer == "muon" ? 5e-3 : 4e-3 * std::min(1.0, 128 / wide);
   return embedded ? 3e-3 : std::clamp(3e-3 * 256 / wide, 3e-3, 1e-2);
 }
 

@@ -137,6 +137,31 @@ TEST_CASE("Muon takes PyTorch's steps, of wide and tall matrices, with any numbe
   }
 }
 
+TEST_CASE("Muon moves queries, keys and values of one in_proj_weight each for itself") {
+  Rng rng(5);
+  const Tensor start = Tensor::normal({6, 2}, 0, 1, rng, DType::f64),
+               g = Tensor::normal({6, 2}, 0, 1, rng, DType::f64);
+  Parameter all(start.clone()), whole(start.clone()), apart[3];
+  for (int k = 0; k < 3; ++k) apart[k] = Parameter(start.rows(2 * k, 2 * k + 2).clone());
+  std::vector<NamedParameter> one{{"self_attn.in_proj_weight", &all}}, other{{"linear1.weight", &whole}},
+      three{{"q", &apart[0]}, {"k", &apart[1]}, {"v", &apart[2]}};
+  nn::Muon of_one(one), of_other(other), of_three(three);
+  for (int step = 0; step < 2; ++step) {
+    of_one.step(one, with_gradient(all, g));
+    of_other.step(other, with_gradient(whole, g));
+    for (int k = 0; k < 3; ++k) of_three.step({three[k]}, with_gradient(apart[k], g.rows(2 * k, 2 * k + 2)));
+  }
+  for (int k = 0; k < 3; ++k)
+    CHECK(all.value().rows(2 * k, 2 * k + 2).to_vector() == apart[k].value().to_vector());
+  CHECK_FALSE(all_close(all.value(), whole.value(), 1e-5, 1e-5));
+  // Of four rows it cannot be three matrices: it is one.
+  Parameter four(start.rows(0, 4).clone()), same(start.rows(0, 4).clone());
+  nn::Muon odd({{"in_proj_weight", &four}}), even({{"linear", &same}});
+  odd.step({{"in_proj_weight", &four}}, with_gradient(four, g.rows(0, 4)));
+  even.step({{"linear", &same}}, with_gradient(same, g.rows(0, 4)));
+  CHECK(four.value().to_vector() == same.value().to_vector());
+}
+
 TEST_CASE("Muon changes what is no matrix of its as AdamW does") {
   Table muon_table, adam_table;
   Parameter of_muon(f64({2}, {1, -2})), of_adam(f64({2}, {1, -2})), matrix(f64({2, 2}, {1, 2, 3, 4}));

@@ -145,6 +145,40 @@ TEST_CASE("defaults: a Transformer is narrow, goes over the pairs more often, an
   CHECK(filled(undropped, 29'000).find("rising") == std::string::npos);
 }
 
+TEST_CASE("defaults: a wide Transformer learns by Muon, at a rate and a rise of its own") {
+  for (int64_t width : {128, 255, 256, 512}) {
+    CAPTURE(width);
+    TrainCommand o = own({"--embedding"}), further = own({"--embedding"}), embedded;
+    for (TrainCommand* each : {&o, &further, &embedded}) {
+      each->model.model = "transformer";
+      each->model.transformer.d_model = width;
+    }
+    further.from = "trained";
+    embedded.given = {"--embedding"};
+    const bool muon = width >= 256;
+    const std::string said = filled(o, 29'000);
+    CHECK((said.find("optimizer muon") != std::string::npos) == muon);
+    CHECK(o.train.optimizer == (muon ? "muon" : "adam"));
+    CHECK(o.train.weight_decay == (muon ? 0.1 : 0));
+    CHECK(o.train.usual_warmup == (muon ? 400 : 1000));
+    CHECK(o.train.lr == about(muon ? 0.005 : 0.004 * 128 / static_cast<double>(width), 1e-12));
+    CHECK(o.train.dropout_warmup == about(12 * 128 / static_cast<double>(width), 1e-12));
+    filled(further, 29'000);
+    CHECK(further.train.optimizer == "adam");
+    filled(embedded, 29'000);
+    CHECK(embedded.train.optimizer == "adam");
+    CHECK(embedded.train.lr == 2e-3);
+  }
+  TrainCommand given = own({"--embedding", "--optimizer"});
+  given.model.model = "transformer";
+  given.model.transformer.d_model = 256;
+  given.train.optimizer = "adam";
+  filled(given, 29'000);
+  CHECK(given.train.lr == 2e-3);
+  CHECK(given.train.usual_warmup == 1000);
+  CHECK(given.train.weight_decay == 0);
+}
+
 TEST_CASE("defaults: few pairs for a trained model get a gentle rate and no noise besides its own") {
   for (const char* model : {"gru", "transformer"}) {
     TrainCommand fresh = own(), further = own(), many = own();

@@ -63,10 +63,11 @@ TEST_CASE("rates that nobody gave") {
     CHECK(default_lr(name, "gru", 128, false) == 6e-3);
     CHECK(default_lr(name, "gru", 64, false) == 1e-2);
     CHECK(default_lr(name, "gru", 1, false) == 1e-2);
-    CHECK(default_lr(name, "transformer", 64, false) == 4e-3);
-    CHECK(default_lr(name, "transformer", 128, false) == 4e-3);
-    CHECK(default_lr(name, "transformer", 256, false) == 2e-3);
-    CHECK(default_lr(name, "transformer", 1024, false) == 5e-4);
+    const bool muon = name == std::string("muon");
+    CHECK(default_lr(name, "transformer", 64, false) == (muon ? 5e-3 : 4e-3));
+    CHECK(default_lr(name, "transformer", 128, false) == (muon ? 5e-3 : 4e-3));
+    CHECK(default_lr(name, "transformer", 256, false) == (muon ? 5e-3 : 2e-3));
+    CHECK(default_lr(name, "transformer", 1024, false) == (muon ? 5e-3 : 5e-4));
     CHECK(default_lr(name, "transformer", 128, true) == 2e-3);
   }
 }

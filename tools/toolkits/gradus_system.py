@@ -18,7 +18,7 @@ class Gradus(System):
 
     @property
     def schedule(self):
-        rise = 1000 if self.model == "transformer" else 100
+        rise = 400 if self.model == "transformer" else 100
         return (f"its defaults, highest rate {self.events('start')[-1]['lr']:g}, {rise} updates of warm-up or a quarter of "
                 "the minutes, then linear to a twentieth of it at their end" + (", products in bfloat16" if precision() else ""))
 

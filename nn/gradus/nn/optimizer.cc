@@ -174,15 +174,19 @@ void Optimizer::step(const ParameterList& parameters, const Gradients& grads, do
     auto member = memberships_.find(p->parameter->var().node());
     Update update = groups_[member == memberships_.end() ? 0 : member->second];
     update.grad_scale = grad_scale;
-    const bool alone = takes_whole(*p->parameter), by_rows = !entry->dense.defined() && lazy(update);
-    auto change = [&, this, p = p, entry = entry, update, alone, by_rows] {
+    auto own = matrices_.find(p->parameter->var().node());
+    const int64_t matrices = own == matrices_.end() ? 0 : own->second;
+    auto change = [&, this, p = p, entry = entry, update, matrices] {
       p->parameter->update([&](const Tensor& value) {
-        by_rows ? apply_rows(update, *entry, value, state)
-        : alone ? apply_whole(update, densify(*entry), value, state)
-                : apply_shared(update, densify(*entry), value, state, pool);
+        if (!entry->dense.defined() && lazy(update)) return apply_rows(update, *entry, value, state);
+        const Tensor grad = densify(*entry);
+        if (matrices == 0) return apply_shared(update, grad, value, state, pool);
+        for (int64_t k = 0, rows = grad.size(0) / matrices; k < grad.size(0); k += rows)
+          apply_matrix(update, grad.rows(k, k + rows), value.rows(k, k + rows),
+                       state.slots[0].rows(k, k + rows));
       });
     };
-    alone ? whole.push_back(change) : change();
+    matrices > 0 ? whole.push_back(change) : change();
   }
   std::atomic<size_t> next = 0;
   share(pool, [&](int, int) {
@@ -332,18 +336,18 @@ Muon::Muon(const ParameterList& matrices, const MuonOptions& o, Caller caller)
   for (const NamedParameter& p : matrices) {
     const Shape& shape = p.parameter->shape();
     if (shape.dims() != 2) fail("Muon", fmt::format("{} must have two axes: {}", p.name, shape.str()));
-    matrices_[p.parameter->var().node()] = true;
+    matrices_[p.parameter->var().node()] = p.name.ends_with("in_proj_weight") && shape[0] % 3 == 0 ? 3 : 1;
   }
 }
 
-void Muon::apply_whole(const Update& update, const Tensor& grad, const Tensor& value, State& state) {
+void Muon::apply_matrix(const Update& update, const Tensor& grad, const Tensor& value, const Tensor& mean) {
   NoGrad guard;
   const int64_t n = grad.numel();
   const double longer = static_cast<double>(std::max(grad.size(0), grad.size(1)));
   visit_floating(value, "Muon", [&](auto* p) {
     using T = std::remove_pointer_t<decltype(p)>;
     Tensor u(grad.shape(), grad.dtype());
-    T *m = data<T>(state.slots[0]), *to = data<T>(u), b = static_cast<T>(momentum_);
+    T *m = data<T>(mean), *to = data<T>(u), b = static_cast<T>(momentum_);
     const T *given = data<T>(grad), scale = static_cast<T>(update.grad_scale);
     for (int64_t i = 0; i < n; ++i) {
       T g = scale * given[i];

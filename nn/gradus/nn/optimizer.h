@@ -105,13 +105,13 @@ class Optimizer {
   virtual bool lazy(const Update&) const { return false; }
   /// state.step counts this step already.
   virtual void apply(const Update& update, const Elements& part) = 0;
-  /// For a parameter that is changed as a whole: in one thread, while others change others.
-  virtual void apply_whole(const Update&, const Tensor& /*grad*/, const Tensor& /*value*/, State&) {}
-  virtual bool takes_whole(const Parameter&) const { return false; }
+  /// Gradient, value and first slot of one of matrices_: in one thread, while others change others.
+  virtual void apply_matrix(const Update&, const Tensor&, const Tensor&, const Tensor&) {}
 
   // By parameter; as a key it stays alive, so that no other one gets its address.
   template <class T>
   using ByParameter = std::unordered_map<std::shared_ptr<Node>, T>;
+  ByParameter<int64_t> matrices_;  // what is changed by whole matrices: so many, one below another
 
  private:
   size_t checked(int group) const;
@@ -203,17 +203,15 @@ struct MuonOptions {
 /// 2502.16982): m = b m + (1 - b) g;  u = b m + (1 - b) g = U S V^T, of which all directions are learnt alike:
 ///   p = (1 - lr weight_decay) p - 0.2 lr sqrt(max(rows, columns)) U V^T
 /// U V^T comes, about, of u / |u| by five x <- 3.4445 x - 4.7750 x x^T x + 2.0315 (x x^T)^2 x. As PyTorch's
-/// Muon with adjust_lr_fn="match_rms_adamw". What is none of `matrices`, as a table of words, has AdamW.
+/// Muon with adjust_lr_fn="match_rms_adamw"; an in_proj_weight is three. All that is none of them has AdamW.
 class Muon : public Adam {
  public:
   /// @throws Error as Adam, for a momentum outside [0, 1), and for one of `matrices` without two axes.
   explicit Muon(const ParameterList& matrices, const MuonOptions& o = {}, Caller caller = Caller::current());
 
  private:
-  bool takes_whole(const Parameter& p) const override { return matrices_.count(p.var().node()) > 0; }
-  void apply_whole(const Update& update, const Tensor& grad, const Tensor& value, State& state) override;
+  void apply_matrix(const Update&, const Tensor& grad, const Tensor& value, const Tensor& mean) override;
   double momentum_;
-  ByParameter<bool> matrices_;
 };
 
 }  // namespace gradus::nn
