@@ -45,9 +45,9 @@ constexpr double kRateFurther = 1.0 / 3;
 // and rises slowly.
 constexpr int64_t kWarmup = 1000, kWarmupMuon = 400;
 
-// Of fewer pairs a GRU learns more by Muon than it ever does by Adam; of more it learns as much in the same
-// minutes by Adam, as Muon's products take their time whatever the batch. A Transformer so wide learns more by
-// Muon in the same minutes, and soon knows by heart: its dropout rises sooner.
+// Of fewer pairs more is learnt by Muon than ever is by Adam. Of more a GRU learns as much in the same minutes
+// by Adam, as Muon's products take their time whatever the batch; a Transformer so wide learns more by Muon in
+// the same minutes, and soon knows by heart: its dropout rises sooner.
 constexpr int64_t kFewForMuon = 20'000, kWideForMuon = 256, kNarrow = 128;
 
 const BySize& of_size(int64_t pairs) {
@@ -110,7 +110,7 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
     t.d_model = kNarrow;
   }
   const bool muon =
-      !embedded && o.from.empty() && (transformer ? t.d_model >= kWideForMuon : pairs < kFewForMuon);
+      !embedded && o.from.empty() && (pairs < kFewForMuon || (transformer && t.d_model >= kWideForMuon));
   if (open("--optimizer")) run.optimizer = muon ? "muon" : "adam";
   if (open("--layers")) {
     n.rnn.num_layers = 1;

@@ -96,8 +96,8 @@ Fields TrainOptions::recipe() {
        "Batches whose gradients are summed up for a step: as one batch so much larger, in the memory of one"},
       {"--optimizer", Word{&optimizer, optimizer_names()},
        "What changes the weights; muon: matrices of hidden layers, with adamw for the rest; adadelta as "
-       "Bahdanau's, rho 0.95, eps 1e-6 (default: adam; muon of own pairs, fewer than 20,000 for a recurrent "
-       "model, or for a transformer 256 wide or wider)"},
+       "Bahdanau's, rho 0.95, eps 1e-6 (default: adam; muon of fewer than 20,000 own pairs, or for a "
+       "transformer 256 wide or wider)"},
       // A run may be blown up to see what --check-finite says, but a float must hold the rate.
       {"--lr", Number{&lr, kAboveZero, 1e30},
        "Highest learning rate (default: 0.003, of own pairs more for fewer than 256 units, at most 0.01; "

@@ -94,7 +94,7 @@ TEST_CASE("defaults: a GRU narrower than its pairs would have it gets less dropo
   }
 }
 
-TEST_CASE("defaults: a GRU learns few pairs by Muon, with a decay that another optimiser has not") {
+TEST_CASE("defaults: few pairs are learnt by Muon, with a decay that another optimiser has not") {
   TrainCommand o = own(), adam = own({"--optimizer"}), adamw = own({"--optimizer"});
   TrainCommand given = own({"--weight-decay"});
   adam.train.optimizer = "adam";
@@ -108,11 +108,14 @@ TEST_CASE("defaults: a GRU learns few pairs by Muon, with a decay that another o
   CHECK(adamw.train.weight_decay == 0.01);
   CHECK(given.train.optimizer == "muon");
   CHECK(given.train.weight_decay == 0.3);
-  TrainCommand many = own(), transformer = own();
-  transformer.model.model = "transformer";
-  filled(many, 20'000);
-  filled(transformer, 19'999);
-  for (const TrainCommand* each : {&many, &transformer}) {
+  TrainCommand many = own(), transformer = own(), few = own();
+  transformer.model.model = few.model.model = "transformer";
+  filled(few, 19'999);
+  CHECK(few.train.optimizer == "muon");
+  CHECK(few.train.lr == 5e-3);
+  CHECK(few.train.usual_warmup == 400);
+  for (TrainCommand* each : {&many, &transformer}) {
+    filled(*each, 20'000);
     CHECK(each->train.optimizer == "adam");
     CHECK(each->train.weight_decay == 0);
   }
@@ -181,7 +184,8 @@ TEST_CASE("defaults: a wide Transformer learns by Muon, at a rate and a rise of 
 
 TEST_CASE("defaults: few pairs for a trained model get a gentle rate and no noise besides its own") {
   for (const char* model : {"gru", "transformer"}) {
-    TrainCommand fresh = own(), further = own(), many = own();
+    TrainCommand fresh = own({"--optimizer"}), further = own(), many = own();
+    fresh.train.optimizer = "adam";
     fresh.model.model = further.model.model = many.model.model = model;
     further.from = many.from = "trained";
     further.configured = many.configured = {"--dropout"};
