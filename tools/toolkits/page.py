@@ -189,7 +189,7 @@ def time_ticks(low, high):
 
 
 def panel(left, top, model, score, systems, span, highest):
-    """One model's curves of one score: minutes to the right, each tick twice the last."""
+    """One model's curves of one score: minutes to the right, on a logarithmic scale."""
     low, high = span
     most = max(10, math.ceil(highest / 10) * 10)
 
@@ -249,7 +249,7 @@ def chart(results):
         for left, model in zip(LEFTS, models):
             out += panel(left, TOP + i * (PANEL_H + 68), model, score, systems, span, highest)
     out.append(f'<text class="quiet small" x="{WIDTH - 18}" y="{height - 10}" text-anchor="end">'
-               'minutes of training, each tick about twice the last; greedy translations of the test set</text>')
+               'minutes of training, on a logarithmic scale; greedy translations of the test set</text>')
     return "\n".join(out) + "\n</svg>\n"
 
 
