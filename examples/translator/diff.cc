@@ -138,7 +138,7 @@ Diff diff(const DiffCommand& o) {
     if (system->model()) models.push_back(system->model());
   const gradus::nn::SearchOptions usual, &asked = o.search;
   if (models.empty() &&
-      (asked.beam_size != usual.beam_size || asked.length_penalty != usual.length_penalty || asked.average ||
+      (asked.beam_size != usual.beam_size || asked.length_penalty != usual.length_penalty ||
        asked.coverage_penalty != usual.coverage_penalty || asked.min_length != usual.min_length ||
        asked.no_repeat_ngram != usual.no_repeat_ngram || asked.exact_stop != usual.exact_stop))
     throw UsageError("diff: both are files of translations: how to search is asked of models");

@@ -32,10 +32,10 @@ inline void add_search_options(const command_line::Command& c, gradus::nn::Searc
   c.option(
        "--length-penalty",
        [&o, alpha_of](const std::string& value) {
-         o.average = value == "average";
-         if (!o.average) o.length_penalty = alpha_of(value);
+         o.length_penalty.reset();
+         if (value != "average") o.length_penalty = alpha_of(value);
        },
-       "Alpha of Wu et al. 2016, 0 is off; or average: log probability a token (default: 1)")
+       "Alpha of Wu et al. 2016, 0 is off; or average: log probability a token (the default)")
       .check([alpha_of](const std::string& value) {
         const bool fits = value == "average" || (alpha_of(value) >= 0 && alpha_of(value) <= 100);
         return fits ? "" : "must be from 0 to 100, or average";

@@ -251,7 +251,7 @@ TEST_CASE("diff: files that do not fit the pairs are refused, and what was left 
       run({"diff", "said", "absent", "holes.tsv"}).says("translator: absent: cannot be read: No such file"));
   CHECK(run({"diff", "said", "said"}).code == 2);
   for (const Arguments& how :
-       std::vector<Arguments>{{"-k", "7"}, {"--length-penalty", "average"}, {"--exact-stop"}}) {
+       std::vector<Arguments>{{"-k", "7"}, {"--length-penalty", "1"}, {"--exact-stop"}}) {
     Arguments a = {"diff", "said", "said", "holes.tsv"};
     a.insert(a.end(), how.begin(), how.end());
     const Result refused = run(a);

@@ -37,7 +37,7 @@ void check(const translator::ReadOptions& o) {
 
 void check(const gradus::nn::SearchOptions& o) {
   between(1, static_cast<double>(o.beam_size), 100, "--beam-size");
-  between(0, o.length_penalty, 100, "--length-penalty");
+  between(0, o.length_penalty.value_or(0), 100, "--length-penalty");
   between(0, o.coverage_penalty, 100, "--coverage-penalty");
   between(0, static_cast<double>(o.no_repeat_ngram), 1000, "--no-repeat-ngram");
   between(1e-300, o.sampling.temperature, kMost, "--temperature");

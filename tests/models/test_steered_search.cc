@@ -106,7 +106,7 @@ std::vector<Sequence> every(const nn::TranslationModel& model) {
 
 double score(const Sequence& s, const nn::SearchOptions& o) {
   const double n = static_cast<double>(s.words.size()) + s.finished;
-  return s.log_probability / (o.average ? n : std::pow((5 + n) / 6, o.length_penalty));
+  return s.log_probability / (o.length_penalty ? std::pow((5 + n) / 6, *o.length_penalty) : n);
 }
 
 template <class Allowed>
@@ -141,7 +141,7 @@ TEST_CASE("an exact stop finds the best of all sequences, and takes fewer steps 
     for (int how = 0; how < 3; ++how) {
       nn::SearchOptions o{.beam_size = kAll, .exact_stop = 1};
       if (how == 1) o.length_penalty = 0;
-      if (how == 2) o.average = true;
+      if (how == 2) o.length_penalty = 1;
       int64_t steps = 0;
       o.watch = [&](const nn::SearchStep&) { return ++steps > 0; };
       const Found list = found(*model, o);

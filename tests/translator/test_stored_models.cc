@@ -1,6 +1,6 @@
 // Models of each kind as the translator of commit 3735772 saved them, with what it made of stored/sources.txt:
-// `translate MODEL -k 3 --n-best 2 --scores --alignments --threads 1`. Such files are people's; whatever
-// happens to the code, they load and say the same.
+// `translate MODEL -k 3 --n-best 2 --scores --alignments --threads 1`, the length penalty being 1
+// then. Such files are people's; whatever happens to the code, they load and say the same.
 
 #include <filesystem>
 #include <fstream>
@@ -65,7 +65,8 @@ TEST_CASE("models that an older version saved load, and translate as they did") 
     for (int threads : {1, 2}) {
       CAPTURE(threads);
       const auto found =
-          translate(model, tiny::split(model, sources), {.beam_size = 3, .weights = true}, threads);
+          translate(model, tiny::split(model, sources), {.beam_size = 3, .length_penalty = 1, .weights = true},
+                    threads);
       for (size_t i = 0; i < told.size(); ++i) {
         CAPTURE(i);
         const Translation& t = found[i / 2].at(i % 2);

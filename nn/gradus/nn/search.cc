@@ -244,7 +244,8 @@ class Beam {
   }
 
   double normalised(double log_probability, double n) const {
-    return log_probability / (options_.average ? n : std::pow((5.0 + n) / 6.0, options_.length_penalty));
+    const auto& alpha = options_.length_penalty;
+    return log_probability / (alpha ? std::pow((5.0 + n) / 6.0, *alpha) : n);
   }
 
   // The words that one hypothesis can go on with. Without logits the best is in words_.

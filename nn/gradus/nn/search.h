@@ -43,9 +43,8 @@ struct SearchStep {
 struct SearchOptions {
   int64_t beam_size = 1;  ///< 1: greedy
   /// Alpha of Wu et al. 2016, 1609.08144, equation 14: score = log p / ((5 + n) / 6)^alpha, n counts </s>; 0:
-  /// off.
-  double length_penalty = 1;
-  bool average = false;  ///< score = log p / n instead
+  /// off. Without: score = log p / n, the average of a token.
+  std::optional<double> length_penalty = {};
   /// Beta of the same: what a finished hypothesis has, score += beta sum_s log min(sum_t a_ts, 1), a_ts the
   /// weight of source word s (</s> is none) at target word t, at least 1e-4 in all. Needs a model with weights.
   double coverage_penalty = 0;
