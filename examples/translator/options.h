@@ -32,8 +32,7 @@ inline void add_search_options(const command_line::Command& c, gradus::nn::Searc
   c.option(
        "--length-penalty",
        [&o, alpha_of](const std::string& value) {
-         o.length_penalty.reset();
-         if (value != "average") o.length_penalty = alpha_of(value);
+         o.length_penalty = value == "average" ? std::nullopt : std::optional(alpha_of(value));
        },
        "Alpha of Wu et al. 2016, 0 is off; or average: log probability a token (the default)")
       .check([alpha_of](const std::string& value) {
