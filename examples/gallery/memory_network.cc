@@ -99,9 +99,9 @@ Batch stories(int64_t task, int64_t B, Rng& rng) {
 struct MemoryNetwork {
   std::vector<nn::Embedding> words;  // A of the first hop, then C of each
   std::vector<Parameter> times;      // T_A, T_C [S, 1, E], likewise
-  nn::DotAttention attention{{kUnits, kUnits, 0}};
+  nn::DotAttention attention;
 
-  MemoryNetwork(int64_t hops, int64_t S, Rng& rng) {
+  MemoryNetwork(int64_t hops, int64_t S, Rng& rng) : attention({kUnits, kUnits, 0}, rng) {
     for (int64_t k = 0; k <= hops; ++k) {
       nn::init::normal_(words.emplace_back(std::ssize(kWords), kUnits, rng).weight, 0, 0.1, rng);
       times.emplace_back(Tensor::normal({S, 1, kUnits}, 0, 0.1, rng));

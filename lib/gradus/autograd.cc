@@ -57,6 +57,8 @@ Node::~Node() {
 Parameter::Parameter(Tensor value, std::string name, Caller caller)
     : var_(std::make_shared<Var>(variable(std::move(value), std::move(name), caller))) {}
 
+const Var& Parameter::moved_from() { fail("parameter", "has no numbers any more", "moved from?"); }
+
 Parameter Parameter::tied() const {
   Parameter out;
   out.var_ = var_;
@@ -90,6 +92,7 @@ Var variable(Tensor value, std::string name, Caller caller) {
 Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward,
            Caller caller) {
   At at(caller);
+  if (!output.defined() || !is_floating(output.dtype())) fail(op, "the output must be f32 or f64 numbers");
   if (check_finite_mode && !all_finite(output)) {
     std::string text =
         fmt::format("the output is not finite: {}, scope \"{}\"", describe(output), Scope::path());

@@ -32,7 +32,7 @@ class Var {
   Var(Tensor value) : value_(std::move(value)) {}
   Var(Tensor value, std::shared_ptr<Node> node) : value_(std::move(value)), node_(std::move(node)) {}
 
-  const Tensor& value() const { return value_; }
+  const Tensor& value() const { return value_; }  ///< the way back to a Tensor: (t * 2).value()
   bool defined() const { return value_.defined(); }
   const Shape& shape() const { return value_.shape(); }
   int dims() const { return value_.dims(); }
@@ -84,7 +84,8 @@ class Parameter {
   Parameter& operator=(const Parameter&) = delete;
 
   operator const Var&() const { return var(); }
-  const Var& var() const { return var_ ? *var_ : undefined_; }  // null once it was moved from
+  /// @throws Error "[parameter] has no numbers any more; hint: moved from?".
+  const Var& var() const { return var_ ? *var_ : moved_from(); }
   const Tensor& value() const { return var().value(); }
   const Shape& shape() const { return var().shape(); }
   bool defined() const { return var_ && var_->defined(); }
@@ -101,7 +102,7 @@ class Parameter {
   void assign(Tensor value);
 
  private:
-  inline static const Var undefined_ = {};
+  static const Var& moved_from();
   std::shared_ptr<Var> var_ = std::make_shared<Var>();  // of all places that it is tied to
 };
 
@@ -128,7 +129,6 @@ class Input {
   int64_t size(int axis) const { return var_->size(axis); }
   int64_t numel() const { return var_->numel(); }
   DType dtype() const { return var_->dtype(); }
-  double item() const { return var_->item(); }
   bool requires_grad() const { return var_->requires_grad(); }
   const std::shared_ptr<Node>& node() const { return var_->node(); }
 
@@ -144,7 +144,7 @@ Var variable(Tensor value, std::string name = "", Caller caller = Caller::curren
 /// The whole interface for writing a differentiable op. `backward` captures Tensors, never Vars: its capture
 /// list is what the op saves. Under NoGrad, or when no input needs a gradient, nothing is recorded. The node
 /// remembers the place that At names, or `caller` where no At is in force.
-/// @throws Error for an empty backward, and under CheckFinite for an output with a NaN or an infinity.
+/// @throws Error for an empty backward or an output without numbers, under CheckFinite for NaN or infinity.
 Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward,
            Caller caller = Caller::current());
 

@@ -44,11 +44,14 @@ T* data(const Tensor& t) {
     return t.f64();
 }
 
-/// y_i = f(x_i, more_i, ...), for map and zip. @throws Error unless all have one shape.
+/// y_i = f(x_i, more_i, ...), for map and zip. @throws Error unless all have one shape and one type.
 template <class F, class... Tensors>
 Tensor each_element(const char* where, F&& f, const Tensor& x, const Tensors&... more) {
   if (((more.shape() != x.shape()) || ...))
     fail(where, "shapes must agree: " + (x.shape().str() + ... + (" and " + more.shape().str())));
+  if (((more.dtype() != x.dtype()) || ...))
+    fail(where, (std::string("element types must agree: ") + name_of(x.dtype()) + ... +
+                 (std::string(" and ") + name_of(more.dtype()))));
   Tensor y(x.shape(), x.dtype());
   with_type(x.dtype(), where, [&](auto type) {
     using T = decltype(type);

@@ -12,8 +12,7 @@ using OpFunction = std::function<Var(const std::vector<Var>&)>;
 
 /// Sample inputs of one op. From a case the tests run: the gradient check of `op` and of `reference`, op
 /// against reference (value and all gradients), f32 against f64, each input as a constant, one Var in two
-/// places, and NoGrad; and where the op takes each element by itself, values and gradients at 2000 points of
-/// [-30, 30].
+/// places, and NoGrad; and where the op takes each element by itself, both at 2000 points of [-30, 30].
 struct OpCase {
   /// A floating input drawn at random, or given.
   struct Input {

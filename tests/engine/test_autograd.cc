@@ -90,6 +90,9 @@ TEST_CASE("an op without a backward is refused where a gradient is wanted, and o
   Var x = variable(f64({}, {2}));
   CHECK(error_of([&] { record("own", {x}, x.value(), nullptr); }) == "[own] the backward is empty");
   CHECK(record("own", {x.value()}, x.value(), nullptr).item() == 2);
+  for (const Tensor& none : {Tensor(), Tensor::from_ids({1}, {2})})
+    CHECK(error_of([&] { record("own", {x}, none, [](const Tensor&, Grads&) {}); }) ==
+          "[own] the output must be f32 or f64 numbers");
 }
 
 TEST_CASE("two losses over a shared part: the shared part is freed with the first") {

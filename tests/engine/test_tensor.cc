@@ -104,6 +104,8 @@ TEST_CASE("comparisons") {
         "[zip] shapes must agree: [1] and [2]");
   CHECK(error_of([&] { zip(one, one, two, [](auto x, auto y, auto z) { return x + y + z; }); }) ==
         "[zip] shapes must agree: [1] and [1] and [2]");
+  CHECK(error_of([&] { zip(one, one.to(DType::f64), [](auto x, auto y) { return x + y; }); }) ==
+        "[zip] element types must agree: f32 and f64");
   CHECK(all_close(f64({2}, {1, inf}), f64({2}, {1 + 1e-9, inf})));
   CHECK_FALSE(all_close(f64({1}, {1}), f64({1}, {1.1})));
   CHECK_FALSE(all_close(f64({1}, {nan}), f64({1}, {nan})));

@@ -84,6 +84,9 @@ TEST_CASE("linear: the bias gradient of very many rows keeps its digits") {
 }
 
 TEST_CASE("matmul and linear: what is refused") {
+  const std::string undefined = "an operand is undefined; hint: moved from, or never computed?";
+  CHECK(op_error_of([] { matmul(random({2, 3}), Var()); }) == "[matmul] " + undefined);
+  CHECK(op_error_of([] { linear(Var(), random({4, 3})); }) == "[linear] " + undefined);
   CHECK(op_error_of([] { matmul(random({2, 3}), random({4, 5})); }) ==
         "[matmul] inner dimensions must agree: [2, 3] and [4, 5]");
   CHECK(op_error_of([] { matmul(random({2, 3, 4}), random({5, 4, 3})); }) ==

@@ -64,7 +64,7 @@ TEST_CASE("operators and functions over lists as well") {
   text = text_of([&] { line = __LINE__, p * b; });
   CHECK(text == "[mul] shapes do not broadcast: [5] and [4, 3] " + here(line));
   text = text_of([&] { line = __LINE__, 2 * Var() + a; });
-  CHECK(text == "[mul] the input is undefined " + here(line));
+  CHECK(text == "[mul] the input is undefined " + here(line) + "; hint: moved from, or never computed?");
   text = text_of([&] { line = __LINE__, concat({a, b}, 1); });
   CHECK(text.find(here(line)) != std::string::npos);
   text = text_of([&] { line = __LINE__, stack({a, b}, 0); });

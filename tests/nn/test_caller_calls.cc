@@ -140,6 +140,34 @@ TEST_CASE("clipping, schedules, averages, initialisers") {
   CHECK_NAMES_THIS_LINE(nn::init::normal_(none, 0, 1, rng));
 }
 
+TEST_CASE("a module that was moved from says so, and where it was called") {
+  Rng rng(1);
+  const Tensor rows = Tensor::ones({4, 3}), words = Tensor::ones({S, B, 3});
+  const std::string gone = "[parameter] has no numbers any more", hint = "; hint: moved from?";
+  auto left = [](auto& module) { auto elsewhere = std::move(module); };
+  nn::Linear linear(3, 2, rng);
+  nn::Embedding embedding(V, 3, rng);
+  nn::LayerNorm norm(3);
+  nn::GRUCell cell(3, 2, rng);
+  nn::GRU gru(3, 2, rng);
+  nn::LSTM lstm(3, 2, rng);
+  nn::RNN rnn(3, 2, rng);
+  left(linear), left(embedding), left(norm), left(cell), left(gru), left(lstm), left(rnn);
+  CHECK_TEXT(gone + hint, linear(rows));
+  CHECK_TEXT(gone + hint, norm(rows));
+  CHECK_ERROR(gone + hint, embedding(ids(S, 1)));
+  CHECK_ERROR(gone + hint, cell(rows, Tensor::zeros({4, 2})));
+  CHECK_ERROR("[GRU] has no weights any more" + hint, gru(words));
+  CHECK_ERROR("[LSTM] has no weights any more" + hint, lstm(words));
+  CHECK_ERROR("[RNN] has no weights any more" + hint, rnn(words));
+  nn::TransformerEncoder encoder(1, 4, 2, rng);
+  nn::TransformerDecoder decoder(1, 4, 2, rng);
+  left(encoder), left(decoder);
+  const Tensor wide = Tensor::ones({S, B, 4});
+  CHECK_ERROR("[TransformerEncoder] has no layers any more" + hint, encoder(wide));
+  CHECK_ERROR("[TransformerDecoder] has no layers any more" + hint, decoder(wide, wide));
+}
+
 TEST_CASE("files: their path and the line of the call") {
   Rng rng(1);
   Model model(rng), other(rng);
@@ -261,6 +289,8 @@ TEST_CASE("gradient checks, and jobs of several threads") {
   CHECK_ERROR("[embedding] ids must be in 0 .. 9: 10", nn::gradcheck(words, {ids(S, V)}));
   CHECK_REFUSES(nn::checkable(std::vector<Var>{}));
   ThreadPool pool(2);
+  CHECK_TEXT("[backward] the loss must be a scalar, or BackwardOptions::seed given: shape [4, 3]",
+             nn::parallel_gradients(pool, 1, [&](int) { return linear(x()); }));
   CHECK_TEXT("[parallel_gradients] needs at least one shard: 0",
               nn::parallel_gradients(pool, 0, [](int) { return Var(); }));
   CHECK_TEXT("[parallel_output_gradients] needs at least one shard: 0",

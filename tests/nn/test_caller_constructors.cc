@@ -116,9 +116,9 @@ TEST_CASE("attentions name the line that constructs them") {
   CHECK_ERROR("[Linear] in_features must be positive: -8", nn::ConcatAttention({-2 * E, E, E}, rng));
   CHECK_ERROR("[score_vector] n must be positive: 0", nn::score_vector(0, rng));
   CHECK_NAMES_THIS_LINE(nn::ConcatIdentityAttention(no_query, rng));
-  CHECK_REFUSES(nn::DotAttention({E, E + 1, E}, rng));
-  CHECK_REFUSES(nn::DotAttention({E, E + 1, E}, 2.0));
-  CHECK_REFUSES(nn::ScaledDotAttention({E, E + 1, E}, rng));
+  CHECK_NAMES_THIS_LINE(nn::DotAttention({E, E + 1, E}, rng));
+  CHECK_NAMES_THIS_LINE(nn::DotAttention({E, E + 1, E}, rng, 2.0));
+  CHECK_NAMES_THIS_LINE(nn::ScaledDotAttention({E, E + 1, E}, rng));
   CHECK_NAMES_THIS_LINE(nn::GeneralAttention(no_query, rng));
   CHECK_ERROR("[Linear] out_features must be positive: 0",
               nn::LocationAttention({E, E, E, {.max_positions = 0}}, rng));

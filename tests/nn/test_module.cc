@@ -94,7 +94,8 @@ TEST_CASE("a snapshot stays when its model changes; a module that was moved has 
   CHECK(!same_bits(other.up.weight.value(), before));
   nn::Linear moved(std::move(model.up));
   CHECK(!model.up.weight.defined());
-  CHECK(error_of([&] { model.up(Tensor::zeros({1, 3})); }) != "");  // and no crash
+  CHECK(error_of([&] { model.up(Tensor::zeros({1, 3})); }) ==
+        "[parameter] has no numbers any more; hint: moved from?");
   CHECK(error_of([&] { moved.weight.assign(Tensor::zeros(moved.weight.shape(), DType::i32)); }) ==
         "[assign] the numbers must be f32 or f64");
 }
@@ -165,6 +166,31 @@ TEST_CASE("a module goes to a file and back") {
         "[load] " + path +
             ": the names and shapes must be the module's: missing weight, bias; unexpected up.weight, "
             "up.bias, down.weight; hint: they are given under \"up.\"");
+}
+
+TEST_CASE("what has no parameters is not saved over a file that has some") {
+  Rng rng(5);
+  nn::Linear model(3, 2, rng);
+  scratch::Directory directory;
+  const std::string path = directory.file("model.safetensors");
+  nn::save(model, path);
+  nn::Linear elsewhere = std::move(model);
+  CHECK(error_of([&] { nn::save(model, path); }) ==
+        "[save] there are no parameters; hint: moved from? does params() visit them?");
+  nn::load(elsewhere, path);
+}
+
+TEST_CASE("two parameters of one name are refused before they are trained") {
+  struct Twice {
+    nn::Linear up, down;
+    void params(nn::ParamVisitor& visit) {
+      visit("up", up);
+      visit("up", down);
+    }
+  };
+  Rng rng(5);
+  Twice model{{3, 2, rng}, {2, 1, rng}};
+  CHECK(error_of([&] { nn::named_parameters(model); }) == "[params] up.weight is the name of two parameters");
 }
 
 TEST_CASE("summary is a table of parameters") {

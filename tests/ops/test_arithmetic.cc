@@ -150,6 +150,7 @@ TEST_CASE("where takes from a or b, and what is not taken gets no gradient") {
   CHECK(gradient(1 / safe, x) == Numbers{0, -0.0625});
 
   CHECK(op_error_of([&] { where(Tensor::ones({2}), a, b); }) == "[where] the condition must be u8: f32");
+  CHECK(op_error_of([&] { masked_fill(a, Tensor::ones({2}), 0); }) == "[masked_fill] the mask must be u8: f32");
   CHECK(op_error_of([&] { where(Tensor(), a, b); }) == "[where] the condition must be u8: undefined");
   CHECK(op_error_of([&] { where(Tensor::ones({3}, DType::u8), a, b); }) ==
         "[where] shapes do not broadcast: [2] and [3]");
@@ -224,6 +225,8 @@ TEST_CASE("misuse of arithmetic is named") {
   CHECK(op_error_of([&] { ids * 2; }) == "[mul] needs f32 or f64 numbers: i32 [2]");
   CHECK(op_error_of([&] { exp(ids); }) == "[exp] needs f32 or f64 numbers: i32 [2]");
   CHECK(op_error_of([&] { tanh(ids); }) == "[tanh] needs f32 or f64 numbers: i32 [2]");
-  CHECK(op_error_of([&] { a + Var(); }) == "[add] an operand is undefined");
-  CHECK(op_error_of([&] { sigmoid(Var()); }) == "[sigmoid] the input is undefined");
+  CHECK(op_error_of([&] { a + Var(); }) ==
+        "[add] an operand is undefined; hint: moved from, or never computed?");
+  CHECK(op_error_of([&] { sigmoid(Var()); }) ==
+        "[sigmoid] the input is undefined; hint: moved from, or never computed?");
 }

@@ -1,4 +1,4 @@
-// Precompiled for the tests; see lib/pch/std.h.
-#include "../../lib/pch/std.h"
+// Precompiled for the tests; see std.h.
+#include "std.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Precompiled for tests that speak JSON; see lib/pch/std.h.
+// Precompiled for tests that speak JSON; see std.h.
 #include "doctest.h"
 
 #include <nlohmann/json.hpp>

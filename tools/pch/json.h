@@ -1,4 +1,4 @@
-// Precompiled where many files speak JSON; see lib/pch/std.h.
-#include "../../lib/pch/std.h"
+// Precompiled where many files speak JSON; see std.h.
+#include "std.h"
 
 #include <nlohmann/json.hpp>

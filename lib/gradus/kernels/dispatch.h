@@ -9,6 +9,9 @@
 //
 //   GRADUS_KERNEL(softmax_rows, 5);   a template, for float and double
 //   GRADUS_PLAIN_KERNEL(argmax, 2);   a function
+//
+// HWY_EXPORT by itself stands where a function does more than call its kernel. Names in the anonymous
+// namespaces of kernels that meson.build compiles together are to differ.
 
 namespace gradus::kernels {
 

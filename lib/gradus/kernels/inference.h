@@ -20,8 +20,7 @@ struct GruStateInputs {
   int64_t h_prev_stride;
 };
 
-/// One step of a GRU, reset after, see gru.h: the new state h [R, H]. It may be h_prev. Nothing else is
-/// written.
+/// One step of a GRU, reset after, see gru.h: the new state h [R, H], which may be h_prev.
 void gru_state(int64_t R, int64_t H, const GruStateInputs& in, float* h, int64_t h_stride);
 
 /// y = tanh(a + b + bias) or tanh(a + b + c + bias), rows of n: the readout from its parts. c and bias may be

@@ -4,8 +4,7 @@
 
 #include <gradus/random.h>
 
-// Random numbers by the million. Every one is the number, to the bit, that the generator would have drawn by
-// itself.
+// Random numbers by the million, each to the bit the one that the generator would have drawn by itself.
 
 namespace gradus::kernels {
 

@@ -207,8 +207,7 @@ HWY_INLINE V at_least(D d, V x, Num<D> limit) {
   return kKeepsSecond ? hn::Max(low, x) : hn::IfThenElse(hn::Lt(x, low), low, x);
 }
 
-/// 2^n from biased = n + bias: the sum's last bits are n + 127 (1023), an exponent once shifted into its
-/// place.
+/// 2^n from biased = n + bias: the sum's last bits are n + 127 (1023), an exponent once shifted.
 template <class D, class V>
 HWY_INLINE V power_of_2(D d, V biased) {
   const hn::RebindToUnsigned<D> bits;

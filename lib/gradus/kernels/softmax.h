@@ -19,8 +19,7 @@ void softmax_rows_backward(const T* y, const T* dy, T* dx, int64_t rows, int64_t
 /// 0 at masked ones. NaN, and a row of nothing but -infinity, give NaN. y may be x.
 template <class T>
 void log_softmax_rows(const T* x, const uint8_t* mask, T* y, int64_t rows, int64_t n);
-/// dx = dy - exp(y) sum_k dy_k over the real entries, 0 at masked ones whatever stands in dy there; dx may be
-/// dy.
+/// dx = dy - exp(y) sum_k dy_k over the real entries, 0 at masked ones whatever dy is there; dx may be dy.
 template <class T>
 void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* dx, int64_t rows, int64_t n);
 

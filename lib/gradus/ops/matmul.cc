@@ -96,8 +96,7 @@ Var linear(const Var& x, const Var& weight, const Var& bias) {
 }  // namespace reference
 
 Var matmul(const Input& a, const Var& b) {
-  At at(a.caller());
-  check_types("matmul", a.dtype(), b.dtype());
+  CheckedAt at(a, b, "matmul");
   Plan plan(a.shape(), b.shape());
   Tensor y(plan.out, a.dtype());
   with_type(a.dtype(), "matmul", [&]<class T>(T) {
@@ -126,7 +125,7 @@ Var matmul(const Input& a, const Var& b) {
 }
 
 Var linear(const Input& x, const Var& weight, const Var& bias) {
-  At at(x.caller());
+  CheckedAt at(x, weight, "linear");
   if (weight.dims() != 2) refuse("linear", "weight must be [out, in]: {}", weight.shape());
   if (x.dims() == 0 || x.size(-1) != weight.size(1))
     fail("linear",
@@ -135,7 +134,6 @@ Var linear(const Input& x, const Var& weight, const Var& bias) {
          x.dims() == 0                  ? ""
          : x.size(-1) == weight.size(0) ? "weight is [out_features, in_features]: transposed?"
                                         : size_hint(x.size(-1), weight.size(1)));
-  check_types("linear", x.dtype(), weight.dtype());
   Shape shape = x.shape().without(-1);
   int64_t out = weight.size(0), in = weight.size(1), rows = shape.numel();
   shape.append(out);

@@ -35,7 +35,7 @@ template <class... Args>
 
 /// @throws Error "[op] the input is undefined", "[op] needs f32 or f64 numbers: i32 [2, 3]"
 inline void check_operand(const Var& x, const char* op) {
-  if (!x.defined()) fail(op, "the input is undefined");
+  if (!x.defined()) fail(op, "the input is undefined", "moved from, or never computed?");
   if (!is_floating(x.dtype())) refuse(op, "needs f32 or f64 numbers: {} {}", x.dtype(), x.shape());
 }
 
@@ -46,7 +46,7 @@ inline void check_types(const char* op, DType a, DType b) {
 
 /// Both operands as above, and of one element type.
 inline void check_operands(const Var& a, const Var& b, const char* op) {
-  if (!a.defined() || !b.defined()) fail(op, "an operand is undefined");
+  if (!a.defined() || !b.defined()) fail(op, "an operand is undefined", "moved from, or never computed?");
   check_types(op, a.dtype(), b.dtype());
   check_operand(a, op);
 }

@@ -157,8 +157,8 @@ ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::fu
   all.each([&](size_t shard) {
     Var loss = f(static_cast<int>(shard));
     if (!loss.defined()) return;
-    out.losses[shard] = loss.item();
     found[shard] = backward(loss, {.check_finite = all.check_finite()});
+    out.losses[shard] = loss.item();
   });
   out.gradients = sum_of(pool, found);
   return out;

@@ -146,8 +146,7 @@ struct RecurrentDecoder final : Decoder {
   DecoderOutputs teacher_forced(const Tensor& previous, const Encoded& source,
                                 const TeacherForcing& options = {}) const override;
   void params(ParamVisitor& visit) override;
-  /// What the layers above make of the first one's states: of a step [B, H], which changes theirs, or of all
-  /// [T, B, H].
+  /// What the layers above make of the first one's states: of a step [B, H] (theirs change) or all [T, B, H].
   Var climb(Var state, std::vector<RecurrentState>& above) const;
 
   // What the orders differ in. Whoever takes a step calls these; who lays its weights out reads the columns.

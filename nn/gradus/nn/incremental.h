@@ -13,8 +13,7 @@ namespace gradus::nn {
 enum SpecialId : int32_t { kUnk = 0, kPad = 1, kBos = 2, kEos = 3 };
 
 /// A batch of sentences on its way, one target word at a time. It holds rows: hypotheses, each of one sentence.
-/// At first row b is sentence b; `select` drops rows, and doubles them for a beam. Nothing is recorded for a
-/// backward.
+/// At first row b is sentence b; `select` drops rows, and doubles them for a beam. Nothing is recorded.
 class IncrementalDecoder {
  public:
   virtual ~IncrementalDecoder() = default;

@@ -115,8 +115,10 @@ class InDouble {
 
 void ParamVisitor::operator()(const std::string& name, Parameter& parameter) {
   if (!parameter.defined()) return;
-  for (const Entry& e : entries_)
+  for (const Entry& e : entries_) {
     if (e.parameter->var().node() == parameter.var().node()) return;
+    if (e.name == prefix_ + name) fail("params", e.name + " is the name of two parameters");
+  }
   entries_.push_back({prefix_ + name, layers_.empty() ? std::string() : layers_.back(), &parameter});
 }
 
@@ -165,6 +167,7 @@ void label_parameters(const ParameterList& parameters) {
 
 void save(const ConstParameterList& parameters, const std::string& path,
           const std::map<std::string, std::string>& metadata) {
+  if (parameters.empty()) fail("save", "there are no parameters", "moved from? does params() visit them?");
   save_safetensors(path, {state_dict(parameters), metadata});
 }
 

@@ -37,6 +37,7 @@ RecurrentStack::RecurrentStack(const char* module, int64_t inputs, int64_t units
 RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths,
                                            const RecurrentState& start) const {
   At at(x.caller());
+  if (weights.empty()) fail(name, "has no weights any more", "moved from?");
   if (x.dims() != 3 || x.size(2) != input_size || x.size(0) == 0)
     fail(name, fmt::format("x must be [T, B, {}], time first: {}", input_size, x.shape().str()),
          x.dims() == 3   ? size_hint(x.size(2), input_size)

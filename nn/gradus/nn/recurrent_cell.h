@@ -7,8 +7,7 @@
 #include <gradus/ops/rnn.h>
 #include <gradus/random.h>
 
-// What one step is, apart from layers, directions and time: which unit, its weights, and the two ways to run
-// it.
+// One step, apart from layers, directions and time: which unit, its weights, and the two ways to run it.
 
 namespace gradus::nn {
 

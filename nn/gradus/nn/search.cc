@@ -234,8 +234,7 @@ class Beam {
   bool worth_going_on(int64_t b, size_t begin) const {
     const std::vector<Hypothesis>& found = results_[b];
     if (options_.exact_stop == 0) return static_cast<int64_t>(found.size()) < K_;
-    // Further words lower the log probability; at best they cost nothing, and divided by the most it is
-    // highest.
+    // Further words lower the log probability; at best they cost nothing, and the most divide it.
     double best = -HUGE_VAL;
     for (size_t i = begin; i < next_.size(); ++i)
       best = std::max(best, normalised(next_[i].log_probability, static_cast<double>(limit_[b])));

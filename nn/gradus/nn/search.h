@@ -13,8 +13,8 @@ namespace gradus::nn {
 
 /// What one sentence's search is told besides.
 struct SentenceSearch {
-  std::vector<int32_t> prefix =
-      {};  ///< the target's first words, whatever their probability; the search goes on from there
+  /// The target's first words, whatever their probability; the search goes on from there.
+  std::vector<int32_t> prefix = {};
   std::vector<int32_t> hidden = {};  ///< source positions that are read, but that no step looks at
   /// Words are drawn as options.sampling says instead of taken: beam_size samples, each by a generator of its
   /// own that this seed makes. The same seed draws the same words.

@@ -15,8 +15,7 @@ struct Seq2SeqConfig {
   int64_t embedding_dim = 128, hidden_size = 128;
   double embedding_deviation = 1;  ///< word vectors that are not tied start from N(0, its square)
   int64_t attention_size = 0;      ///< 0: hidden_size
-  /// The encoder's layers; their cell, dropout (on embeddings and readouts) and residual are the decoder's,
-  /// too.
+  /// The encoder's layers; cell, dropout (on embeddings and readouts) and residual are the decoder's, too.
   RecurrentOptions rnn = {};
   int64_t decoder_layers = 1;
   std::string attention = "bahdanau";  ///< a name make_attention knows, or "none"

@@ -11,8 +11,7 @@
 #include <vector>
 
 // The Transformer's layers (Vaswani et al. 2017, arXiv:1706.03762), parameters and their names as torch.nn's
-// TransformerEncoderLayer and TransformerDecoderLayer. Time-major: x [T, B, E]; masks are u8 [B, T], 1 is
-// real.
+// TransformerEncoderLayer and TransformerDecoderLayer. Time-major: x [T, B, E]; masks u8 [B, T], 1 is real.
 //
 // Each layer is a row of parts f (attention, feed-forward), each with a way around it:
 //   post-LN, the paper's:   x <- norm(x + dropout(f(x)))
@@ -30,8 +29,7 @@ struct TransformerOptions {
   double layer_norm_eps = 1e-5;
 };
 
-/// f(x) = linear2(dropout(activation(linear1(x)))), shared by both kinds of layers; its parameters are the
-/// layer's own.
+/// f(x) = linear2(dropout(activation(linear1(x)))) of both kinds of layers, whose own its parameters are.
 struct FeedForward {
   Linear linear1, linear2;
   Dropout dropout;

@@ -14,8 +14,8 @@ struct Seq2SeqBatch {
   Tensor target_in;           ///< i32 [T, B], <s> first: what the decoder is fed
   Tensor target_out;          ///< i32 [T, B], </s> last: what it should say
   int64_t target_tokens = 0;  ///< real entries of target_out
-  Tensor alignment =
-      {};  ///< [T, B, S] where words look: for oracle attention, or to guide one; undefined: none
+  /// [T, B, S] where words look: for oracle attention, or to guide one; undefined: none.
+  Tensor alignment = {};
 };
 
 struct LossOptions {

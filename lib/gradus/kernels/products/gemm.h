@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// Matrix products on row-major arrays. This file, packed_gemm.h and small_gemm.h are the doors of products/:
-// nothing outside includes any other.
+// Matrix products on row-major arrays. This file, packed_gemm.h, small_gemm.h and int8.h are the doors of
+// products/: nothing outside includes any other.
 
 namespace gradus::kernels {
 

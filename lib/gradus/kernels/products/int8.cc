@@ -40,8 +40,7 @@ float round_row(int64_t k, const float* x, int8_t* q) {
   return finite ? most / 127 : NAN;
 }
 
-/// One row of x by one panel: k4 groups of 4 numbers. 16-bit products, which every instruction set adds up in
-/// pairs.
+/// One row of x by one panel: k4 groups of 4 numbers. 16-bit products, which all CPUs add up in pairs.
 void panel_sums(int64_t k4, const int8_t* x, const int8_t* panel, int32_t* sums) {
 #if HWY_TARGET == HWY_SCALAR
   std::fill_n(sums, kColumns, 0);

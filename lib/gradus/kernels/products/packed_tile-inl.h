@@ -91,8 +91,7 @@ HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, 
     for (int v = 0; v < N; ++v) sum[r][v] = hn::Zero(d);
     for (int v = 0; v < N; ++v) hwy::Prefetch(c + r * ldc + v * lanes);
   }
-  // Two pointers to A, two to the panel and two distances: addresses must not take more registers than there
-  // are.
+  // Two pointers to A, two to the panel and two distances: addresses must not take more registers than exist.
   const float *low = a, *high = a + (kPackedA ? R / 2 : R / 2 * lda), *soon = panel + kSoon * N * lanes;
   const int64_t lda3 = 3 * lda;
   const auto at = [&](int r) HWY_ATTR {

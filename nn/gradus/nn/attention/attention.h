@@ -10,8 +10,7 @@
 #include <gradus/ops/attention.h>
 #include <gradus/random.h>
 
-// One interface for all attentions: `prepare` a source once, `start` a target, then take a `step` for each
-// query.
+// One interface for all attentions: `prepare` a source once, `start` a target, `step` for each query.
 //
 //   AttentionMemory memory = attention.prepare(annotations, mask);     // what a source is, for all steps
 //   AttentionState state = attention.start(memory);                    // what steps hand on to each other

@@ -13,8 +13,7 @@ Tensor unit_annotations(int64_t S, int64_t B, DType dtype = DType::f32);
 /// that do not look where gold links point, as a scalar for the loss,
 ///   L = -1/N sum_i sum_s A_is log alpha_is,   dL/dalpha_is = -A_is / (N alpha_is)
 /// over the N target words of `lengths`, nats. queries [T, B, Q] are what the attention was asked at each step,
-/// gold [T, B, S] the rows A, each of sum 1; a row that is alike at all positions says nothing and costs
-/// nothing.
+/// gold [T, B, S] the rows A, each of sum 1; a row that is alike everywhere says and costs nothing.
 ///
 /// The weights are had as contexts of unit_annotations, so that any attention can be guided whose context is
 /// the mean of its annotations.

@@ -11,22 +11,21 @@ struct DotAttention : FormedAttention {
   double scale;
 
   /// @throws Error when query and annotation differ in size.
-  explicit DotAttention(const AttentionSizes& s, double factor = 1)
+  DotAttention(const AttentionSizes& s, const RngInput& rng, double factor = 1)
       : FormedAttention(s.options), scale(factor) {
     if (s.query_size != s.annotation_size)
-      fail("DotAttention", "query and annotations must have one size: " + std::to_string(s.query_size) +
-                               " and " + std::to_string(s.annotation_size) +
-                               " (general attention has a matrix between them)");
+      fail(rng.caller(), "DotAttention",
+           "query and annotations must have one size: " + std::to_string(s.query_size) + " and " +
+               std::to_string(s.annotation_size) + " (general attention has a matrix between them)");
   }
-  DotAttention(const AttentionSizes& sizes, const RngInput&) : DotAttention(sizes, 1) {}
   ScoreForm form() const override { return {ScoreForm::Kind::dot, {}, {}, {}, scale}; }
 };
 
 /// Vaswani et al. 2017, section 3.2.1: e = query . annotation / sqrt(D), which keeps the scores of long vectors
 /// out of the flat ends of the softmax; needs Q = D. No parameters.
 struct ScaledDotAttention : DotAttention {
-  ScaledDotAttention(const AttentionSizes& sizes, const RngInput&)
-      : DotAttention(sizes, 1 / std::sqrt(static_cast<double>(sizes.annotation_size))) {}
+  ScaledDotAttention(const AttentionSizes& sizes, const RngInput& rng)
+      : DotAttention(sizes, rng, 1 / std::sqrt(static_cast<double>(sizes.annotation_size))) {}
 };
 
 /// Luong et al. 2015, "general": e = query^T W annotation. Parameter: key.weight = W [Q, D].

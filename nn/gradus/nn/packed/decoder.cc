@@ -165,8 +165,7 @@ Tensor PackedDecoder::run(const Tensor& previous) {
   return readout_.rows(0, R_);
 }
 
-// Context and weights of some rows. The kernel takes one query at a time: rows of a beam share their sentence's
-// keys.
+// Context and weights of some rows. The kernel takes one query at a time: rows of a beam share keys.
 void PackedDecoder::attend(const Share& rows) {
   const DecoderWeights& w = *w_;
   for (int64_t r = rows.begin; r < rows.end; ++r) {

@@ -47,8 +47,7 @@ class Matrix {
 
   static constexpr int64_t kBlock = Screen::kBlock;  ///< the most columns that best_of works on at once
   /// What kernels::raise_best makes of the columns of x W^T + bias, this member's only. They come block by
-  /// block, each looked at while it is in the cache; block [m, kBlock] holds it. The same with a screen, to the
-  /// bit.
+  /// block, each looked at while it is in the cache; block [m, kBlock] holds it. With a screen, the same bits.
   void best_of(int64_t m, const float* x, int64_t x_stride, const float* bias, float* block, float* top,
                int32_t* best, int member, int members) const;
 

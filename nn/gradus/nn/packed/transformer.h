@@ -90,8 +90,7 @@ class PackedTransformer : public PackedSteps {
   std::shared_ptr<const TransformerWeights> w_;
   std::function<void(int)> job_;
   RowSentences sentences_;
-  // By layer, keys and values side by side: of each sentence's source [words, 2E], of the target [places, room,
-  // 2E].
+  // By layer, keys and values side by side: of each source [words, 2E], of the target [places, room, 2E].
   std::vector<std::vector<Tensor>> sources_;
   std::vector<Tensor> target_;
   std::vector<int64_t> place_, said_;  // of each row: where it stands in target_, and how many words there
