@@ -82,7 +82,8 @@ class Page:
         for domain in ('Page', 'Runtime', 'Log', 'Network'):
             self.send(domain + '.enable')
         self.send('Page.setLifecycleEventsEnabled', enabled=True)
-        self.send('Emulation.setDeviceMetricsOverride', width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.width = width
+        self.resize(width)
         features = [{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'},
                     {'name': 'prefers-reduced-motion', 'value': 'reduce'}]
         self.send('Emulation.setEmulatedMedia', features=features)
@@ -101,6 +102,9 @@ class Page:
         if not self.ask('!!(%s)' % ready):
             raise RuntimeError('%s has no %s: %s' % (path, ready, self.messages()))
         self.seconds = self.ask('performance.getEntriesByType("navigation")[0].loadEventEnd') / 1000
+
+    def resize(self, width):
+        self.send('Emulation.setDeviceMetricsOverride', width=width, height=900, deviceScaleFactor=1, mobile=False)
 
     def send(self, method, **params):
         return self.browser.send(method, self.session, **params)
@@ -166,8 +170,12 @@ def opens(page, name):
     if page.seconds > 1:
         print('slow: %s: opened after %.2f s' % (name, page.seconds))
     check(page.seconds < 15, '%s: opens: %.2f s' % (name, page.seconds))
-    wider = page.ask('document.documentElement.scrollWidth - innerWidth')
-    check(wider <= 0, '%s: nothing sticks out sideways: %s px' % (name, wider))
+    wider = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+    check(page.ask(wider) <= 0, '%s: nothing sticks out sideways: %s px' % (name, page.ask(wider)))
+    if page.width < 640:  # nor in the narrowest window that there is
+        page.resize(320)
+        check(page.ask(wider) <= 0, '%s: nor at 320 px: %s px' % (name, page.ask(wider)))
+        page.resize(page.width)
     text = page.ask('document.body.innerText')
     for bad in ('undefined', '[object', 'NaN'):
         check(bad not in text, '%s: no %s in the text' % (name, bad))

@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <regex>
+#include <sstream>
 
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "../show_json.h"
+#include "explain/text_parts.h"
 #include "sentence/sentence.h"
 #include "subjects.h"
 
@@ -42,6 +44,60 @@ TEST_CASE("a station's line counts what the page counts, of annotations each pat
     CHECK(std::stoll(found[1]) == station["checks"]["count"].get<int64_t>());
     CHECK(std::stod(found[2]) == about(station["checks"]["worst"].get<double>(), 0.1));
   }
+}
+
+TEST_CASE("the text's own numbers, put into the text's formula, give its gradients") {
+  struct Case {
+    lens::test::Small model;
+    std::string formula;
+  };
+  for (const Case& c : {
+           Case{{}, "dL/de_j = alpha_j g.(h_j - c), g = dL/dc.\n"},
+           Case{{.temperature = 0.5}, "dL/de_j = alpha_j g.(h_j - c) / 0.5, g = dL/dc.\n"},
+           // So sharp that some weights are tiny.
+           Case{{.temperature = 0.02}, "dL/de_j = alpha_j g.(h_j - c) / 0.02, g = dL/dc.\n"},
+           Case{{.attention = "multihead", .temperature = 2},
+                "dL/de_j = alpha_j g.(v_j - mix) / 2, g = dL/dc, v_j = W_o W_v h_j, "
+                "mix = sum_j alpha_j v_j, of each head.\n"},
+       }) {
+    CAPTURE(c.formula);
+    lens::Subject subject = lens::test::subject(c.model);
+    lens::Dissection d = subject.dissect();
+    const std::string text = lens::explain_text(subject, d, lens::trace_sentence(d), {.width = 100});
+    CHECK(text.find(c.formula) != std::string::npos);
+    int rows = 0;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string name;
+      double score = 0, weight = 0, gain = 0, better = 0, gradient = 0;
+      char bar = 0;
+      if (!(words >> name >> score >> weight >> gain >> better >> gradient >> bar) || bar != '|') continue;
+      ++rows;
+      CAPTURE(line);
+      // As far as a weight has digits: three where it is small, else four decimals.
+      const double digits = weight < 1e-3 ? 5e-3 : 5e-5 / weight;
+      CHECK(weight * better / c.model.temperature == about(gradient, 2e-3 + digits));
+    }
+    CHECK(rows == 5 * (c.model.attention == "multihead" ? 2 : 1));
+    const bool said = text.find(", divided by the temperature ") != std::string::npos;
+    CHECK(said == (c.model.temperature != 1));
+  }
+}
+
+TEST_CASE("small weights keep their digits") {
+  CHECK(lens::weight_text(0.25) == "0.2500");
+  CHECK(lens::weight_text(0.001) == "0.0010");
+  CHECK(lens::weight_text(0.000231) == "2.31e-04");
+  CHECK(lens::weight_text(0) == "0.0000");
+}
+
+TEST_CASE("of words that are alike it is told where they stand, of others not") {
+  lens::Subject subject = lens::test::subject();
+  const std::vector<std::string> names = {"<s>", "the", "cat", "the"};
+  CHECK(lens::told(names, 2, subject) == "\"cat\"");
+  CHECK(lens::told(names, 3, subject) == "\"the\" (word 4)");
+  CHECK(lens::told(names, 3, subject, 0) == "\"the\" (word 3)");
 }
 
 TEST_CASE("the worst of some checks is what is no number, else the largest") {

@@ -119,6 +119,19 @@ TEST_CASE("packed numbers keep their leading bytes, and what is not a number") {
   CHECK(grid == lens::json{{"shape", {2, 2}}, {"shown", 1}, {"bytes", 3}, {"base64", "P/AAwAAA"}});
 }
 
+TEST_CASE("an error's reason does not name the program a second time") {
+  auto reason = [](const char* where) {
+    try {
+      gradus::fail(where, "it is so", "another way");
+    } catch (const gradus::Error& e) {
+      return lens::reason(e);
+    }
+    return std::string();
+  };
+  CHECK(reason("lens") == "it is so; hint: another way");
+  CHECK(reason("softmax") == "[softmax] it is so; hint: another way");
+}
+
 TEST_CASE("missing page files are named") {
   CHECK_THROWS_WITH(lens::page_file("no.html"), "[lens] there is no page file no.html");
   CHECK(lens::page_file("trace.schema.json").size() > 1000);

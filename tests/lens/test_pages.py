@@ -11,6 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import browser  # noqa: E402
+import formulas  # noqa: E402
 from browser import check  # noqa: E402
 
 MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools', 'lens', 'model')
@@ -232,8 +233,10 @@ def near(said, value):
 def pieces_page(page, name):
     """A model of pieces: the maps' numbers are sums and means of the trace's, which are by piece."""
     variant_page(page, name)
-    check('columns of pieces are added' in page.ask('document.getElementById("pieces").innerText'), name + ': says that they are')
+    about = page.ask('document.getElementById("pieces").innerText')
+    check('columns of pieces are added' in about and '▁ is the space before a word' in about, name + ': says that they are')
     page.ask('document.querySelectorAll("#head-choice button")[0].click()')
+    formulas.explained_pull(page, name)
     data = page.ask('({words: lens.data.words, steps: lens.data.steps.map((s) => s.heads[0])})')
     source, target = data['words']['source'], data['words']['target']
     check(len(source['word_of']) > len(source['words']), name + ': some words have several pieces')
@@ -276,6 +279,22 @@ def unknown_page(page, name):
     check(marked.startswith('Zork <unk>,Con… <unk>'), '%s: unknown words are marked: %s' % (name, marked))
     check(page.ask('[...document.querySelectorAll("#source .chip.unknown")].map((c) => c.textContent).join()') == 'Zork <unk>,Constantinople <unk>',
           name + ': in the strip, too')
+
+
+def with_formulas(use):
+    def both(page, name):
+        variant_page(page, name)
+        use(page, name)
+    return both
+
+
+def pieces_shown_page(page, name):
+    variant_page(page, name)
+    said = page.ask('document.body.innerText')
+    for words in ('How one piece\'s error', '▁ is the space before a word', 'Rows are target pieces, columns source pieces'):
+        check(words in said, '%s: says "%s"' % (name, words))
+    check(page.ask('document.querySelector("#gains .h").textContent') == 'piece', name + ': the list is of pieces')
+    check(page.ask('wordsOf({source: ["▁", "▁a"]}, "source").map(({name}) => name).join()') == '▁ (space),▁a', name + ': the mark of a space alone can be seen')
 
 
 def flow_page(page, name):
@@ -528,7 +547,22 @@ def made_diff(shop):
     return shop.make('diff', 'diff', a, b, pairs)
 
 
+def refusals(shop):
+    """Errors begin with the program's name, once, and say what could not be written."""
+    one = written(shop, 'one.pair', ['he sings\til chante'])
+    for arguments, said in ((['explain', '--out', '/dev/full'], 'lens: /dev/full cannot be written: No space left on device\n'),
+                            (['explain', '--out', '-'], 'lens: standard output cannot be written: No space left on device\n'),
+                            (['explain', '--text'], 'lens: standard output cannot be written: No space left on device\n'),
+                            (['blame', MODEL, one], 'lens: standard output cannot be written: No space left on device\n')):
+        with open('/dev/full', 'w') as full:
+            ran = subprocess.run([shop.lens, *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+        check(ran.returncode == 1 and ran.stderr == said, '%s: %s' % (arguments, ran))
+    ran = subprocess.run([shop.lens, 'blame', MODEL, one], stdout=subprocess.PIPE, text=True)
+    check(', 1 sentence: 3 target words' in ran.stdout, 'one sentence: %s' % ran.stdout[:100])
+
+
 def pages(shop):
+    refusals(shop)
     lesson = os.path.join(shop.work, 'lesson.html')
     subprocess.run([shop.lens, 'lesson', '9', '--quiet', '--folder', os.path.join(shop.work, 'lessons'), '--out', lesson],
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -551,7 +585,9 @@ def pages(shop):
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True),
             ('graph-transformer', shop.make('graph-transformer', 'graph', '--transformer'), graph_transformer_page, True)] + [
                 (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else transformer_pieces_page if name == 'transformer-pieces.html' else transformer_page if name.startswith('transformer-') else
-                 {'flow-transformer.html': flow_transformer_page, 'multihead-pieces.html': pieces_page, 'unknown.html': unknown_page}.get(name, variant_page), False) for name in sorted(os.listdir(variants))]
+                 {'flow-transformer.html': flow_transformer_page, 'multihead-pieces.html': pieces_page, 'unknown.html': unknown_page, 'pieces-shown.html': pieces_shown_page,
+                  'temperature.html': with_formulas(formulas.formula_page), 'multihead-bahdanau.html': with_formulas(formulas.formula_page),
+                  'repeated.html': with_formulas(formulas.repeated_page), **{kind + '.html': with_formulas(formulas.attention_page) for kind in formulas.FORMULAS}}.get(name, variant_page), name == 'unknown.html') for name in sorted(os.listdir(variants))]
 
 
 if __name__ == '__main__':

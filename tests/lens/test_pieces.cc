@@ -160,11 +160,25 @@ TEST_CASE("with --pieces the same numbers come piece by piece") {
   std::string text = explain_text(pieces.subject, pieces.d, pieces.trace, {.width = 100});
   CHECK(text.find(" of cat") == std::string::npos);
   CHECK(text.find("\xe2\x96\x81the") != std::string::npos);
+  const char* legend = "; \xe2\x96\x81 is the space before a word.";
+  CHECK(text.find(legend) != std::string::npos);
+  CHECK(text.find("Maps show words") == std::string::npos);
+  CHECK(text.find("source piece") != std::string::npos);
+  CHECK(explain_text(words.subject, words.d, words.trace, {.width = 100}).find(legend) != std::string::npos);
   // A model of words has nothing of it.
   Traced plain(test::Small{});
   json c = to_json(plain.subject, plain.d, plain.trace, {});
   CHECK(!c.contains("pieces"));
   CHECK(!c.contains("words"));
+  text = explain_text(plain.subject, plain.d, plain.trace, {.width = 100});
+  CHECK(text.find("\xe2\x96\x81") == std::string::npos);
+  CHECK(text.find("source word") != std::string::npos);
+}
+
+TEST_CASE("a piece that is nothing but the mark of a space can be seen") {
+  const std::string space = "\xe2\x96\x81";
+  const translator::Segmented side{.pieces = {space, space, "k"}, .word_of = {0, 1, 1}, .words = {space, "k"}};
+  CHECK(piece_names(side) == std::vector<std::string>{space + " (space)", space + " of k", "k of k"});
 }
 
 TEST_CASE("the flow of a word is that of its pieces together") {

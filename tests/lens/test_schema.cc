@@ -44,6 +44,19 @@ TEST_CASE("traces of every kind of model follow the schema") {
   }
 }
 
+// So that an attention of one's own is described by its form, whatever its name.
+TEST_CASE("a trace says whether keys have a matrix, and what scores are multiplied by") {
+  auto model = [](const std::string& attention) { return explained({.attention = attention})["model"]; };
+  for (const char* attention : {"bahdanau", "concat", "general", "multihead"})
+    CHECK(model(attention)["key_weight"] == true);
+  for (const char* attention : {"concat-identity", "dot", "scaled-dot", "location"})
+    CHECK(model(attention)["key_weight"] == false);
+  for (const char* attention : {"bahdanau", "dot", "general", "location"})
+    CHECK(model(attention)["scale"] == 1);
+  const json scaled = model("scaled-dot");
+  CHECK(scaled["scale"].get<double>() == about(1 / std::sqrt(scaled["annotation_size"].get<double>()), 1e-9));
+}
+
 TEST_CASE("so do logs of checks") {
   scratch::Directory directory;
   auto path = directory.path() / "checks.log";

@@ -331,7 +331,7 @@ def command_line(lens, work):
     answer = short.raw(request('GET /models HTTP/1.1', host='127.0.0.1:%d' % short.port))
     check(status_of(answer) == 200, '--host 127.1 goes by the name that browsers call it: %s' % answer[:60])
     short.end()
-    for arguments, status, words in ((['nowhere'], 1, 'no such model directory'), (['--port', '70000'], 2, '--port'), (['--host', 'no.such.invalid'], 1, 'cannot listen')):
+    for arguments, status, words in ((['nowhere'], 1, 'no such model directory'), (['--port', '70000'], 2, '--port'), (['--host', 'no.such.invalid'], 1, 'lens: cannot listen')):
         ran = subprocess.run([lens, 'serve', *arguments], capture_output=True, text=True, cwd=work, timeout=60)
         check(ran.returncode == status and words in ran.stderr, '%s: %s' % (arguments, ran))
 

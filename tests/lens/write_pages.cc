@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
                    Small{.attention = "multihead", .cell = "lstm", .decoder = "bahdanau", .temperature = 2});
   all.emplace_back("layer-norm", Small{.layer_norm = true});
   all.emplace_back("unknown", Small{.source = "the Zork eats Constantinople"});
+  all.emplace_back("repeated", Small{.source = "the cat eats the fish"});
   // Graphs whose modules differ: other orders, cells with a second state, layers.
   std::vector<std::pair<std::string, Small>> graphs = {
       {"graph-luong", {.attention = "general"}},

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include <common/error.h>
+#include <common/program.h>
 
 #include "../quick_doctest.h"
 #include "commands.h"
@@ -78,8 +79,11 @@ TEST_CASE("a run of two epochs on a fixed seed becomes a page and a text") {
 }
 
 TEST_CASE("without --explain each of the worst has its command") {
+  translator::called_as("my tools/lens");
   CHECK(lens::explain_command("runs/a b", "he doesn't", "il", "x.html") ==
-        R"(lens explain 'runs/a b' 'he doesn'\''t' --target 'il' --out 'x.html')");
+        R"('my tools/lens' explain 'runs/a b' 'he doesn'\''t' --target il --out x.html)");
+  translator::called_as("lens");
+  CHECK(lens::explain_command("$HOME", "", "~", "*") == "lens explain '$HOME' '' --target '~' --out '*'");
 }
 
 TEST_CASE("a log of version 1 is drawn with its gaps marked") {
@@ -118,6 +122,27 @@ TEST_CASE("a model without attention is told as such, not as one whose entropy w
     CHECK(lens::report_text(run, {.width = 80}).find("\n  attention entropy  not logged\n") !=
           std::string::npos);
   }
+}
+
+TEST_CASE("a run without validation sentences has no validation, not one of loss 0") {
+  const std::string start = R"({"event":"start","version":2})" "\n", none = R"(,"sentences":0,"worst":[])";
+  const auto read = [&](const std::string& log) {
+    std::istringstream lines(start + log);
+    return lens::read_run("a run", lines, nullptr);
+  };
+  const json run = read(validation(10, none) + validation(20, none));
+  CHECK(run["validated"] == false);
+  const std::string text = lens::report_text(run, {.width = 80});
+  CHECK(text.find("\nno validation: the run had no validation sentences\n  train loss ") != std::string::npos);
+  for (const char* claim :
+       {"validation loss", "perplexity", "BLEU", "exact match", "entropy", "probe", "worst"}) {
+    CAPTURE(std::string(claim));
+    CHECK(text.find(claim) == std::string::npos);
+  }
+  // Old logs do not say how many sentences there were.
+  CHECK(read(validation(10) + validation(20, none))["validated"] == true);
+  CHECK(read(validation(10, R"(,"sentences":3)"))["validated"] == true);
+  CHECK(read("")["validated"] == true);
 }
 
 TEST_CASE("of a model of pieces losses are counted by piece, and the probe's words are put together") {

@@ -98,6 +98,22 @@ def unattended_report_page(page, name):
     said = page.ask('document.getElementById("probe").innerText')
     check('16 of 20 validations, evenly apart. The slider above goes through all.' in said, '%s: how many are listed: %s' % (name, said[:300]))
     check(page.ask('document.querySelectorAll("#probe .then").length') == 16, name + ': and so many are')
+    # What does not change has an axis all the same.
+    axes = page.ask('[...document.querySelectorAll("#curves svg.plot")].map((svg) => [...svg.querySelectorAll(".grid + text")].map((text) => text.textContent))')
+    check(len(axes) == 3 and all(len(set(ticks)) == 4 for ticks in axes), '%s: ticks that differ: %s' % (name, axes))
+    check(not any(text.startswith('−') for ticks in axes for text in ticks), '%s: and none below 0: %s' % (name, axes))
+    check(page.ask('lens.data.validations[0].valid_loss') > 1 and page.ask('lens.data.validations[0].exact_match') == 0, name + ': losses, and zeros')
+
+
+def unvalidated_report_page(page, name):
+    """Of a run without validation sentences."""
+    keys_and_slider(page, name, 3)
+    said = page.ask('document.body.innerText')
+    check('There was none: the run had no validation sentences.' in said and 'no validation' in page.ask('document.getElementById("badges").innerText'), name + ': it says so')
+    for claim in ('BLEU', 'Perplexity', 'best so far', '3 validations'):
+        check(claim not in said, '%s: claims nothing of %s' % (name, claim))
+    check(page.ask('document.querySelectorAll(".missing").length') == 0, name + ': nothing was not logged')
+    check(page.ask('document.querySelectorAll("#curves svg.plot").length') == 1, name + ': one chart, the training\'s')
 
 
 def ablate_page(page, name):
@@ -146,16 +162,23 @@ def make_run(translator, work):
         f.write(json.dumps(events[0]) + '\n')
         for step in range(20):
             f.write(json.dumps({**validation, 'step': step, 'attention_entropy': None, 'probe': {**validation['probe'], 'weights': None}}) + '\n')
-    return run, old, pieces, marked, unattended
+    unvalidated = os.path.join(work, 'unvalidated')
+    shutil.copytree(run, unvalidated)
+    nothing = {'valid_loss': 0.0, 'perplexity': 1.0, 'bleu': 0.0, 'exact_match': 0.0, 'sentences': 0, 'attention_entropy': None, 'probe': None, 'worst': [], 'samples': []}
+    with open(os.path.join(unvalidated, 'train.log'), 'w') as f:
+        for e in events:
+            f.write(json.dumps({**e, **nothing} if e['event'] == 'validation' else e) + '\n')
+    return run, old, pieces, marked, unattended, unvalidated
 
 
 def pages(shop):
-    run, old, pieces, marked, unattended = make_run(sys.argv[2], shop.work)
+    run, old, pieces, marked, unattended, unvalidated = make_run(sys.argv[2], shop.work)
     return [('report', shop.make('report', 'report', run, '--explain'), report_page, True),
             ('report-pieces', shop.make('report-pieces', 'report', pieces), pieces_report_page, True),
             # 1: a sentence could not be explained.
             ('report-marked', shop.make('report-marked', 'report', marked, '--explain', status=1), marked_report_page, True),
             ('report-unattended', shop.make('report-unattended', 'report', unattended), unattended_report_page, True),
+            ('report-unvalidated', shop.make('report-unvalidated', 'report', unvalidated), unvalidated_report_page, True),
             ('report-old', shop.make('report-old', 'report', old), old_report_page, True),
             ('ablate', shop.make('ablate', 'ablate', '--epochs', '4', '--length', '5', '--hidden', '16'), ablate_page, True)]
 

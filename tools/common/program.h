@@ -2,15 +2,14 @@
 
 #include <string>
 
-namespace lens {
+namespace translator {
 
-/// How a user calls this program, for advice that can be pasted: "build/tools/lens/lens lesson 6". "lens" where
-/// it was found in PATH, and in tests, which call functions.
+/// How a user calls this program, for advice that can be pasted: "build/tools/lens/lens".
 const std::string& program();
-/// For main: argv[0], in quotes where a shell would need them.
-void called_as(const char* argv0);
+/// For main: its argv[0].
+void called_as(const std::string& argv0);
 
-/// A word of a command line, in single quotes: for /bin/sh it is one word, whatever is in it.
-std::string shell_quoted(const std::string& word);
+/// A word of a command line: as it stands, or in single quotes where /bin/sh would take it for something else.
+std::string shell_word(const std::string& word);
 
-}  // namespace lens
+}  // namespace translator

@@ -11,16 +11,20 @@
 #include <common/command_line.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 #include <gradus/nn/recurrent_cell.h>
+#include <common/program.h>
 #include <common/tell.h>
 #include <common/utf8.h>
 #include <translator/options.h>
@@ -28,7 +32,7 @@
 #include "blame/blame.h"
 #include "commands.h"
 #include "diff/diff.h"
-#include "program.h"
+#include "page/output.h"
 
 namespace {
 
@@ -345,7 +349,7 @@ void add_serve(const Command& app, int& code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  lens::called_as(argv[0]);
+  translator::called_as(argc > 0 ? argv[0] : "lens");
   command_line::Program app{"Lets you see the gradient travel through attention.", "lens"};
   app.footer(
       "Each command explains itself: lens explain --help. Examples:\n"
@@ -373,6 +377,7 @@ int main(int argc, char** argv) {
   add_blame(app, code);
   add_ablate(app, code);
   add_serve(app, code);
+  const std::string kNoOutput = "standard output cannot be written: ";
   auto failed = [](const std::string& what, int status) {
     translator::tell("lens: {}\n", what);
     return status;
@@ -384,10 +389,12 @@ int main(int argc, char** argv) {
   } catch (const gradus::NotFinite& e) {  // its line is what to look at
     return failed(e.what(), 1);
   } catch (const gradus::Error& e) {
-    return failed(e.message(), 1);
+    return failed(lens::reason(e), 1);
+  } catch (const std::system_error& e) {  // of fmt::print, which does not say where it could not write
+    return failed(std::ferror(stdout) ? kNoOutput + e.code().message() : e.what(), 1);
   } catch (const std::exception& e) {
     return failed(e.what(), 1);
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) return failed("standard output cannot be written", 1);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) return failed(kNoOutput + std::strerror(errno), 1);
   return code;
 }

@@ -73,8 +73,8 @@ struct Page {
   std::string svg, svg_text;  ///< the picture, and what it shows for who does not see it
   std::vector<Table> tables;
   std::vector<Finding> findings;
-  std::vector<std::string> reasons =
-      {};  ///< why some do not hold, as far as is known; shown where one does not
+  /// Why some do not hold, as far as is known; shown where one does not.
+  std::vector<std::string> reasons = {};
   std::vector<std::string> differences;  ///< from the paper
 };
 

@@ -81,7 +81,7 @@ json to_json(const std::string& model, size_t sentences, const Agreement& found)
 
 std::string to_text(const std::string& model, size_t sentences, const Agreement& found) {
   std::string out = fmt::format(
-      "{}, {} sentences: {} target words, {:.1f} source words each, </s> included\n\n"
+      "{}, {} sentence{}: {} target words, {:.1f} source words each, </s> included\n\n"
       "  weights   attention that the source word gets\n"
       "  |dL/dh|   gradient that reaches its annotation: the blame of lens explain\n"
       "  |dL/dx|   gradient that reaches its embedding\n"
@@ -90,7 +90,8 @@ std::string to_text(const std::string& model, size_t sentences, const Agreement&
       "relation,\n"
       "-1: the other way round), mean and standard deviation over target words; and how often both put the\n"
       "same source word first (by chance {:.0f} %).\n\n{:<24}{:>18}{:>18}\n",
-      translator::utf8::printable(model), sentences, found.source_words.size(), mean(found.source_words),
+      translator::utf8::printable(model), sentences, sentences == 1 ? "" : "s", found.source_words.size(),
+      mean(found.source_words),
       100 * mean(found.chance), "", "rank correlation", "same first word");
   for (const Pair& p : found.pairs)
     out += fmt::format("  {:<10}{:<12}{:>18}{:>16.0f} %\n", kNames[p.a], kNames[p.b],

@@ -15,24 +15,29 @@
 
   function lesson() {
     const step = data.steps[state.t], h = head(), mix = number(h.mix), gradient = scoreGradient(state.t);
-    const heads = data.model.heads > 1 ? "V h" : "h", mixture = data.model.heads > 1 ? M.t("this head’s mix") : M.b("c");
+    // Of several heads c is what W_o makes of all mixes: a word is in it as W_o W_v h.
+    const several = data.model.heads > 1, {W, h: annotation, c} = Stations.symbols, T = number(data.model.temperature);
+    const value = several ? [W("o"), W("v"), annotation] : annotation, mixture = several ? M.t("this head’s mix") : c;
+    const cooled = T !== 1 ? [M.o("/"), M.i("τ")] : [];
     put($("lesson-formula"), M.math(M.o("−"), M.frac([M.i("∂"), M.i("L")], [M.i("∂"), M.sub(M.i("e"), M.i("j"))]), M.o("="),
-      M.sub(M.i("α"), M.i("j")), M.o("·"), M.o("("), M.o("−"), M.b("g"), M.o(")"), M.o("·"), M.o("("), M.sub(M.b(heads), M.i("j")), M.o("−"), mixture, M.o(")"),
-      data.model.temperature !== 1 ? [M.o("/"), M.i("τ")] : [], M.o(","), M.t("  "), M.b("g"), M.o("="), M.frac([M.i("∂"), M.i("L")], [M.i("∂"), M.b("c")])));
+      M.sub(M.i("α"), M.i("j")), M.o("·"), M.o("("), M.o("−"), M.b("g"), M.o(")"), M.o("·"), M.o("("), value, M.o("−"), mixture, M.o(")"),
+      cooled, M.o(","), M.t("  "), M.b("g"), M.o("="), M.frac([M.i("∂"), M.i("L")], [M.i("∂"), M.b("c")])));
     const better = (j) => mix - number(h.gain[j]);
-    const word = source[state.j].name;
+    const names = source.map(({name}) => name), told = (j) => Words.told(data, names, j);
     if (gradient.some((x) => x === null)) {
       $("lesson").textContent = "The loss does not depend on the scores of this step: nothing can gain or lose attention.";
     } else {
       const most = gradient.reduce((best, x, j) => (x < gradient[best] ? j : best), 0);
       const least = gradient.reduce((best, x, j) => (x > gradient[best] ? j : best), 0);
       put($("lesson"), html`To make “${step.target}” more likely after “${step.previous}”, attention should move from
-        <b class="less">${source[least].name}</b> to <b class="more">${source[most].name}</b>.
-        For “${word}”: weight ${show(h.weights[state.j], 4)} × ${Pull.compared(better(state.j), 4)}
-        = pull ${signed(-gradient[state.j] * number(data.model.temperature), 4)}, so it ${gradient[state.j] < 0 ? html`<b class="more">gains</b>` : gradient[state.j] > 0 ? html`<b class="less">loses</b>` : "stays"}.`);
+        <b class="less">${told(least)}</b> to <b class="more">${told(most)}</b>.
+        For “${told(state.j)}”: weight ${show(h.weights[state.j], 4)} × ${Pull.compared(better(state.j), 4)}${T === 1 ? "" : ` / ${show(T, 4)} (temperature τ)`}
+        = pull ${signed(-gradient[state.j], 4)}, so it ${gradient[state.j] < 0 ? html`<b class="more">gains</b>` : gradient[state.j] > 0 ? html`<b class="less">loses</b>` : "stays"}.`);
     }
-    $("gains").replaceChildren(Pull.gains({names: source.map(({name}) => name), weights: h.weights, better: h.gain.map((_, j) => better(j)), gradient,
-      heading: "how much better than the mix: (−g)·(h − c)", chosen: state.j, pick: (j) => pick(state.t, j)}));
+    const heading = el("span");
+    put(heading, html`how much better than the mix: ${several ? M.math(M.o("("), M.o("−"), M.b("g"), M.o(")"), M.o("·"), M.o("("), W("o"), W("v"), M.b("h"), M.o("−"), M.t("mix"), M.o(")")) : "(−g)·(h − c)"}`);
+    $("gains").replaceChildren(Pull.gains({names, weights: h.weights, better: h.gain.map((_, j) => better(j)), gradient,
+      token: Words.token(data), heading, chosen: state.j, pick: (j) => pick(state.t, j)}));
     $("head-choice").replaceChildren(...(data.model.heads > 1 ? [el("span", {class: "quiet small"}, "head"),
       ...step.heads.map((_, m) => el("button", {type: "button", "aria-pressed": m === state.m, onclick: () => { state.m = m; draw(); }}, m + 1))] : []));
   }
@@ -109,7 +114,7 @@
       <table class="list"><tbody>
       <tr><td>value + score + recurrent path = whole gradient</td><td class="num">within ${show(c.path_residual, 2)}</td></tr>
       ${data.steps.some((s) => s.heads[0].score_gradient) ? html`<tr><td>sum of δ over the source ${token}s = 0</td><td class="num">within ${show(c.score_sum, 2)}</td></tr>
-      <tr><td>δ = α g·(h − c)</td><td class="num">within ${show(c.identity_residual, 2)}</td></tr>` : []}
+      <tr><td>δ = α g·${data.model.heads > 1 ? html`(W<sub>o</sub> W<sub>v</sub> h − mix)` : "(h − c)"}${data.model.temperature === 1 ? "" : " / τ"}</td><td class="num">within ${show(c.identity_residual, 2)}</td></tr>` : []}
       <tr><td>loss, taken apart and by the fused ops</td><td class="num">${show(c.loss, 9)}, ${show(c.network_loss, 9)}</td></tr></tbody></table>
       <details><summary>The step's numbers, one by one</summary><div class="scroll"><table class="list mono"><thead><tr><th>station</th><th>where</th><th>engine</th><th>differences</th><th>error</th></tr></thead>
       <tbody id="check-rows"></tbody></table></div></details>`);

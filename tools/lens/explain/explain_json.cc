@@ -36,6 +36,8 @@ struct Writer {
             {"order", d.luong_order() ? "luong" : "bahdanau"},
             {"cell", gradus::nn::cell_name(n.rnn.cell)},
             {"heads", d.anatomy().heads},
+            {"key_weight", d.anatomy().key_weight},
+            {"scale", precise(d.anatomy().scale)},
             {"temperature", precise(d.anatomy().temperature())},
             {"embedding_dim", n.embedding_dim},
             {"hidden_size", n.hidden_size},

@@ -83,14 +83,22 @@ struct Report {
     const Step& s = trace_.steps[t_];
     out_ += fmt::format("\nStep {} of {}: \"{}\" after \"{}\", loss {:.4f}\n", t_ + 1, trace_.steps.size(),
                         target_[t_], t_ == 0 ? "<s>" : target_[t_ - 1], s.loss.item());
-    out_ +=
+    // Of several heads c is what W_o makes of all mixes, and a word's part in it is W_o W_v h.
+    const bool several = d_.anatomy().heads > 1;
+    const double temperature = d_.anatomy().temperature();
+    const bool cooled = temperature != 1;
+    out_ += fmt::format(
         "A source word gains attention when its annotation beats the current mix in the direction that lowers "
-        "the\nloss: dL/de_j = alpha_j g.(h_j - c), g = dL/dc. |dL/dh_j| by the way the gradient came:\n";
+        "the\nloss: dL/de_j = alpha_j g.({}){}, g = dL/dc{}.\n|dL/dh_j| by the way the gradient came:\n",
+        several ? "v_j - mix" : "h_j - c", cooled ? fmt::format(" / {:g}", temperature) : "",
+        several ? ", v_j = W_o W_v h_j, mix = sum_j alpha_j v_j, of each head" : "");
     Tensor rest = zip(g.neighbours, g.earlier, g.start, [](auto a, auto b, auto c) { return a + b + c; });
     for (int64_t m = 0; m < d_.anatomy().heads; ++m) {
       if (d_.anatomy().heads > 1) out_ += fmt::format("Head {}\n", m + 1);
-      out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11} | {:>9} {:>9} {:>9}\n", "source word",
-                          "score", "weight", "g.h_j", "g.(h_j-c)", "dL/de_j", "value", "score", "recurrent");
+      out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11} | {:>9} {:>9} {:>9}\n",
+                          fmt::format("source {}", token_of(subject_)), "score", "weight",
+                          several ? "g.v_j" : "g.h_j", several ? "g.(v_j-mix)" : "g.(h_j-c)",
+                          "dL/de_j", "value", "score", "recurrent");
       double least = 0;
       int64_t best = -1, S = static_cast<int64_t>(source_.size());
       Tensor e = g.at("e");
@@ -100,18 +108,21 @@ struct Report {
         if (pull < least) best = j;
         least = std::min(least, pull);
         out_ += fmt::format(
-            "{} {:>9.4f} {:>9.4f} {:>+11.3e} {:>+11.3e} {:>11} | {:>9.2e} {:>9} {:>9.2e}\n",
+            "{} {:>9.4f} {:>9} {:>+11.3e} {:>+11.3e} {:>11} | {:>9.2e} {:>9} {:>9.2e}\n",
             padded(source_[static_cast<size_t>(j)], 14), s.attending.scores.value().f64()[i],
-            s.attending.weights.value().f64()[i], g.gain.f64()[i], g.gain.f64()[i] - g.mix.f64()[m],
+            weight_text(s.attending.weights.value().f64()[i]), g.gain.f64()[i],
+            g.gain.f64()[i] - g.mix.f64()[m],
             e.defined() ? fmt::format("{:+.3e}", pull) : "none",
             norm(g.value.row(j)), g.score_path ? fmt::format("{:.2e}", norm(g.score.row(j))) : "none",
             norm(rest.row(j)));
       }
       if (best >= 0)
         out_ += fmt::format(
-            "\"{}\" gains most: its annotation is better than the mix by {:.3e}, times its weight {:.4f}.\n",
-            source_[static_cast<size_t>(best)], g.mix.f64()[m] - g.gain.f64()[m * S + best],
-            s.attending.weights.value().f64()[m * S + best]);
+            "{} gains most: its annotation is better than the mix by {:.3e}, times its weight {}{}.\n",
+            told(source_, static_cast<size_t>(best), subject_),
+            g.mix.f64()[m] - g.gain.f64()[m * S + best],
+            weight_text(s.attending.weights.value().f64()[m * S + best]),
+            cooled ? fmt::format(", divided by the temperature {:g}", temperature) : "");
     }
     stations(g, s);
   }

@@ -4,11 +4,12 @@ const Pull = (function () {
   /** How much better than the mix a word is, in words. */
   const compared = (better, digits) => `${better < 0 ? "worse" : "better"} than the mix by ${show(Math.abs(better), digits)}`;
 
-  /** A bar for each word. o: names, weights, better (null: masked), gradient dL/de (null: not computed), heading, chosen, pick(j). */
+  /** A bar for each word. o: names, weights, better (null: masked), gradient dL/de (null: not computed), token (what the names
+   *  are of: "word"), heading, chosen, pick(j). */
   function gains(o) {
     const box = el("div", {class: "gains"});
     const title = (text, wide) => el("span", {class: "h num" + (wide ? " wide" : "")}, text);
-    box.append(title("word"), title("weight", true), el("span", {class: "h"}, o.heading), title("pull"), title("", true));
+    box.append(title(o.token), title("weight", true), el("span", {class: "h"}, o.heading), title("pull"), title("", true));
     const largest = Math.max(...o.better.map((x) => Math.abs(x || 0))) || 1, largestPull = largestOf(o.gradient);
     o.names.forEach((name, j) => {
       const x = o.better[j], masked = x === null, width = (48 * Math.abs(x || 0)) / largest;
@@ -40,7 +41,7 @@ const Pull = (function () {
       if (right) [...right.querySelectorAll("td")].forEach((td) => td.classList.toggle("lit", +td.dataset.r === i));
       const rest = scores[i] - entry(i, j) * gain[j];
       put(say, html`<h3>“${names[i]}”, through the weight of “${names[j]}”</h3>
-        <p class="mono small">${i === j ? "α(1 − α)" : "−α α"} = ${show(entry(i, j), 4)}<br>× ∂L/∂α of “${names[j]}” = ${show(gain[j], 4)}<br>
+        <p class="mono small">${i === j ? "α(1 − α)" : "−α α"}${T === 1 ? "" : " / τ"} = ${show(entry(i, j), 4)}<br>× ∂L/∂α of “${names[j]}” = ${show(gain[j], 4)}<br>
         = ${show(entry(i, j) * gain[j], 4)}${right ? html`; all other weights ${show(rest, 4)}<br>δ of “${names[i]}” = <b>${show(scores[i], 4)}</b>` : []}</p>
         <p class="small quiet">${i === j ? "Its own score raises its own weight…" : `Raising the score of “${names[i]}” takes weight from “${names[j]}”…`}
         and the weight's gradient says what that is worth.${right ? ` The column δ always sums to 0: here ${show(scores.reduce((a, b) => a + b, 0), 2)}.` : ""}</p>`);

@@ -12,19 +12,19 @@ const Stations = (function () {
   /** What a station is: symbol, how it comes about, what its gradient is, by the kind of the model. */
   function describe(name, data) {
     const additive = "u" in data.steps[0].stations, luong = data.model.order === "luong";
-    const identity = data.model.attention === "concat-identity", own = data.model.attention === "general";
     const query = luong ? now : prev, asked = "q" in data.steps[0].stations ? q : query;
-    const scaled = data.model.attention === "scaled-dot" || data.model.heads > 1 ? [M.o("/"), html`<msqrt>${M.i("d")}</msqrt>`] : [];
+    const scale = number(data.model.scale), d_k = data.keys ? data.keys.shape[1] / data.model.heads : 0;
+    const scaled = scale === 1 ? [] : Math.abs(scale * scale * d_k - 1) < 1e-6 ? [M.o("/"), html`<msqrt>${M.i("d")}</msqrt>`] : [M.o("·"), M.n(show(scale, 3))];
     const cooled = data.model.temperature !== 1 ? [M.o("/"), M.i("τ")] : [], several = data.model.heads > 1;
     return {
       s_prev: {symbol: prev, formula: "", back: [d(prev), eq, M.t(luong ? "by the cell" : "by query and cell")]},
       h: {symbol: h, formula: [h, eq, data.model.directions === 2 ? [M.o("["), M.t("forward"), M.o(";"), M.t("backward"), M.o("]")] : M.t("state after word j")],
         back: [d(h), eq, alpha, g, plus, M.t("scores"), plus, M.t("states")]},
-      q: {symbol: q, formula: [q, eq, W("q"), query], back: [d(q), eq, M.sum(M.i("j")), paren(M.n("1"), M.o("−"), M.sup(u, M.n("2"))), M.o("⊙"), M.b("v"), delta]},
-      k: {symbol: k, formula: [k, eq, ...(own || data.model.heads > 1 || (additive && !identity) ? [W("k")] : []), h],
-        back: additive ? [d(k), eq, paren(M.n("1"), M.o("−"), M.sup(u, M.n("2"))), M.o("⊙"), M.b("v"), delta] : [d(k), eq, asked, delta]},
-      u: {symbol: u, formula: [u, eq, M.fn("tanh", [q, plus, k])], back: [d(u), eq, M.b("v"), delta]},
-      e: {symbol: e, formula: additive ? [e, eq, M.b("v"), dot, u] : "k" in data.steps[0].stations ? [e, eq, asked, dot, k, scaled] : [e, eq, M.t("its own score")],
+      q: {symbol: q, formula: [q, eq, W("q"), query], back: additive ? [d(q), eq, M.sum(M.i("j")), paren(M.n("1"), M.o("−"), M.sup(u, M.n("2"))), M.o("⊙"), M.b("v"), delta, scaled] : [d(q), eq, M.sum(M.i("j")), k, delta, scaled]},
+      k: {symbol: k, formula: [k, eq, ...(data.model.key_weight ? [W("k")] : []), h],
+        back: additive ? [d(k), eq, paren(M.n("1"), M.o("−"), M.sup(u, M.n("2"))), M.o("⊙"), M.b("v"), delta, scaled] : [d(k), eq, asked, delta, scaled]},
+      u: {symbol: u, formula: [u, eq, M.fn("tanh", [q, plus, k])], back: [d(u), eq, M.b("v"), delta, scaled]},
+      e: {symbol: e, formula: additive ? [e, eq, M.b("v"), dot, u, scaled] : "k" in data.steps[0].stations ? [e, eq, asked, dot, k, scaled] : [e, eq, M.t("its own score")],
         back: [delta, eq, d(e), eq, alpha, g, dot, paren(several ? [W("o"), W("v"), h, M.o("−"), M.t("mix")] : [h, M.o("−"), c]), cooled]},
       alpha: {symbol: alpha, formula: [alpha, eq, M.frac(M.sup(M.i("e"), [e, cooled]), [M.sum(M.i("i")), M.sup(M.i("e"), [M.sub(M.i("e"), M.i("i")), cooled])])],
         back: [d(alpha), eq, g, dot, several ? [W("o"), W("v")] : [], h]},

@@ -60,11 +60,27 @@ std::string signed_map(const std::vector<std::vector<double>>& rows,
 }
 
 std::string about_pieces(const Subject& subject) {
-  if (!subject.in_words()) return "";
-  return translator::utf8::wrapped(
-      "The model reads and writes pieces of words, a piece a step. Maps show words: columns of pieces are "
-      "added, rows averaged, gradients summed. --pieces shows pieces.",
-      100);
+  if (!subject.model.reads.subwords()) return "";
+  std::string out =
+      "The model reads and writes pieces of words, a piece a step; ▁ is the space before a word.";
+  if (subject.in_words())
+    out +=
+        " Maps show words: columns of pieces are added, rows averaged, gradients summed. "
+        "--pieces shows pieces.";
+  return translator::utf8::wrapped(out, 100);
+}
+
+std::string weight_text(double weight) {
+  return weight != 0 && weight < 1e-3 ? fmt::format("{:.2e}", weight) : fmt::format("{:.4f}", weight);
+}
+
+const char* token_of(const Subject& subject) { return subject.model.reads.subwords() ? "piece" : "word"; }
+
+std::string told(const std::vector<std::string>& names, size_t i, const Subject& subject, size_t first) {
+  std::string out = fmt::format("\"{}\"", printable(names[i]));
+  if (std::count(names.begin(), names.end(), names[i]) > 1)
+    out += fmt::format(" ({} {})", token_of(subject), i + first);
+  return out;
 }
 
 std::string said_words(const Subject& subject, const std::vector<SaidWord>& words) {

@@ -16,8 +16,18 @@ std::string signed_map(const std::vector<std::vector<double>>& rows,
                        const std::vector<std::string>& row_names,
                        const std::vector<std::string>& column_names, const translator::TerminalStyle& style);
 
-/// Where pieces are put together into words: that they are, and how; else nothing.
+/// Of a model of pieces that it is one, and where they are put together into words how; else nothing.
 std::string about_pieces(const Subject& subject);
+
+/// Four decimals, or where they would say next to nothing three digits: 2.31e-05.
+std::string weight_text(double weight);
+
+/// What the model reads and writes: "word" or "piece".
+const char* token_of(const Subject& subject);
+
+/// A name of a list in quotes, and where it stands if it is there more than once: "the" (word 4). The first has
+/// the number `first`.
+std::string told(const std::vector<std::string>& names, size_t i, const Subject& subject, size_t first = 1);
 
 /// A target word: what the model would choose, what it should say, and what that costs.
 struct SaidWord {

@@ -120,8 +120,11 @@ const WhatIf = (function () {
   function create(box, badge, data, state) {
     let step = null;
     const able = judge(box, badge, data, () => { step = new Step(data); return disagreement(data, step); });
-    return able ? controls(box, data, state, step, "source word") : {draw() {}};
+    return able ? controls(box, data, state, step, `source ${Words.token(data)}`) : {draw() {}};
   }
+
+  /** So many decimals, but what is not 1 does not look like it. */
+  const fixed = (x, decimals) => (x !== 1 && Number(x.toFixed(decimals)) === 1 ? show(x, decimals) : x.toFixed(decimals));
 
   /** Sliders and what follows from them. step: output, run(t, scores, temperature, mask), loss and gradient as Step's. */
   function controls(box, data, state, step, heading) {
@@ -189,7 +192,7 @@ const WhatIf = (function () {
         row.range.disabled = !looked;
         row.text.textContent = show(score, 4);
         put(row.bar, looked ? html`<i data-style="width:${100 * weight}%"></i><u data-style="left:calc(${100 * added(before.weights)}% - 1px)"></u>` : html`<i class="hatch" data-style="width:100%"></i>`);
-        row.weight.textContent = looked ? weight.toFixed(3) : "masked";
+        row.weight.textContent = looked ? fixed(weight, 3) : "masked";
       });
       temperature.value = Math.log2(edit.temperature);
       temperatureText.textContent = edit.temperature.toFixed(2);
@@ -197,7 +200,7 @@ const WhatIf = (function () {
       const order = now.logp.map((_, i) => i).sort((a, b) => now.logp[b] - now.logp[a]).slice(0, 7);
       if (!order.includes(edit.word)) order[6] = edit.word;
       put(probabilities, order.map((i) => html`<span class="${i === edit.word ? "target" : ""}">${step.output.words[i]}</span>
-        <span class="weight"><i data-style="width:${100 * Math.exp(now.logp[i])}%"></i></span><span class="num">${Math.exp(now.logp[i]).toFixed(4)}</span>`));
+        <span class="weight"><i data-style="width:${100 * Math.exp(now.logp[i])}%"></i></span><span class="num">${fixed(Math.exp(now.logp[i]), 4)}</span>`));
       const loss = -now.logp[edit.word], engine = number(s.loss);
       let text = `Loss ${show(loss, 5)}`;
       if (step.output.ids[edit.word] === s.target_id) {

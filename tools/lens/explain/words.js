@@ -6,9 +6,20 @@ const Words = (function () {
     const source = wordsOf(data, "source"), target = wordsOf(data, "target"), pieces = {source: data.source, target: data.target};
     data.source = pieceNames(data.source, source);
     data.target = pieceNames(data.target, target);
-    data.steps.forEach((s, t) => { s.target = data.target[t]; s.previous = t ? data.target[t - 1] : s.previous; });
+    data.steps.forEach((s, t) => {
+      s.target = data.target[t];
+      s.previous = t ? data.target[t - 1] : s.previous;
+      s.choice = spaced(s.choice);
+      s.top.words = s.top.words.map(spaced);
+    });
+    if (data.what_if && data.what_if.output) data.what_if.output.words = data.what_if.output.words.map(spaced);
     return {source, target, pieces};
   }
+  /** What maps and lists show: words, or pieces of them where those are asked for. */
+  const token = (data) => (data.pieces === "shown" ? "piece" : "word");
+  /** A name of a list, and where it stands if it is there more than once: the (word 4). Counted from 1, or from `first`. */
+  const told = (data, names, i, first = 1) =>
+    names[i] + (names.indexOf(names[i]) === names.lastIndexOf(names[i]) ? "" : ` (${token(data)} ${i + first})`);
   /** The word that piece i is of. */
   const at = (words, i) => words.findIndex(({parts}) => parts.includes(i));
   /** Of a word's pieces the one that most is said of. */
@@ -52,9 +63,10 @@ const Words = (function () {
         el("small", {}, wrong ? `says ${s.choice} · ${show(s.loss, 2)}` : show(s.loss, 2)));
     }));
     put($("target-side"), html`${data.has_reference ? "should say" : "says"}<small>loss</small>`);
-    $("pieces").hidden = !data.words;
-    $("pieces").textContent = "The model reads and writes pieces of words. Maps and lists show words: columns of pieces are added, rows of weights averaged, " +
-      "gradients summed; what a word gives the mix is the mean of its pieces by weight. A step is a piece, and so is a row of a station. lens explain --pieces shows pieces everywhere.";
+    for (const e of document.querySelectorAll(".token")) e.textContent = e.textContent.replace("word", token(data));
+    $("pieces").hidden = !data.pieces;
+    $("pieces").textContent = "The model reads and writes pieces of words; ▁ is the space before a word." + (data.words ? " Maps and lists show words: columns of pieces are added, rows of weights averaged, " +
+      "gradients summed; what a word gives the mix is the mean of its pieces by weight. A step is a piece, and so is a row of a station. lens explain --pieces shows pieces everywhere." : "");
   }
   /** Marks the chosen chips, and moves the target's into sight. */
   function choose(source, target) {
@@ -63,5 +75,5 @@ const Words = (function () {
     const strip = $("target"), chosen = strip.querySelector(`[data-at="${target}"]`);
     if (strip.scrollWidth > strip.clientWidth) strip.scrollLeft = chosen.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + chosen.offsetWidth / 2;
   }
-  return {of, at, strongest, added, cells, chips, choose};
+  return {of, token, told, at, strongest, added, cells, chips, choose};
 })();

@@ -91,8 +91,7 @@ int flow(const FlowOptions& o) {
   }
   const Seq2Seq* without = other ? &network_of(*other) : nullptr;
   const Seq2Seq* trained = subject ? subject->model.recurrent() : nullptr;
-  const auto* transformer =
-      subject ? dynamic_cast<const gradus::nn::TransformerSeq2Seq*>(subject->model.network.get()) : nullptr;
+  const auto* transformer = subject ? subject->model.transformer() : nullptr;
 
   FlowAsked asked;
   asked.seeds = o.seeds;

@@ -188,8 +188,7 @@ FlowResult transformer_sentence(const Subject& subject) {
   MeasuredTransformer measured;
   std::vector<int32_t> target = subject.target_ids;
   target.push_back(nn::kEos);
-  measured.add(dynamic_cast<const nn::TransformerSeq2Seq&>(*subject.model.network), subject.source_ids,
-               target, subject.source_ids.size(), &subject);
+  measured.add(*subject.model.transformer(), subject.source_ids, target, subject.source_ids.size(), &subject);
   FlowResult out = measured.result("trained", static_cast<int64_t>(subject.source.words.size()));
   out.source = subject.source.words;
   out.target = subject.target.words;

@@ -263,8 +263,9 @@
   document.title = `lens graph: ${names.target[data.step]}`;
   if (byHead) $("how").textContent = "A column is a word, the computation runs down; a box is what one part of one layer does for one word, and the fans between " +
     "boxes are attention: from the keys and values of the words that are looked at. A column of the decoder reads the word before and must say the one that it is named by.";
-  $("pieces").hidden = !data.words;
-  $("pieces").textContent = "The model reads and writes pieces of words, one by one: the columns of a word’s pieces stand under it, and the paths from a word are those from all of its pieces. lens graph --pieces shows pieces alone.";
+  $("pieces").hidden = !data.pieces;
+  $("pieces").textContent = "The model reads and writes pieces of words, one by one; ▁ is the space before a word." +
+    (data.words ? " The columns of a word’s pieces stand under it, and the paths from a word are those from all of its pieces. lens graph --pieces shows pieces alone." : "");
   $("about").textContent = `${data.model.name}: “${source.slice(0, -1).map(({name}) => name).join(" ")}”, the loss of target ${data.pieces ? "piece" : "word"} ${data.step + 1} of ${data.target.length}, as the engine recorded it.`;
   const ok = number(data.checks.worst) < 1e-6 && number(data.checks.sum_residual) < 1e-10;
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"},

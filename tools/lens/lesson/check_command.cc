@@ -5,14 +5,16 @@
 
 #include <algorithm>
 
+#include <common/program.h>
+
 #include "check/check_picture.h"
 #include "../commands.h"
-#include "../program.h"
 
 namespace lens {
 namespace {
 
 using gradus::OpCase;
+using translator::program;
 
 // "softmax" stands for itself and for "softmax: masked".
 bool matches(const OpCase& c, const std::string& name) {

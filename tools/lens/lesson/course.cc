@@ -74,7 +74,7 @@ Course::Course(const std::string& k) : kind(k) {
 }
 
 const Unit& Course::find(const std::string& what) const {
-  std::vector<std::string> topics;
+  std::vector<std::string> topics = {"verify"};
   for (const Unit& unit : units_) {
     topics.push_back(unit.name.substr(3));
     if (what == unit.name || what == topics.back() || what == std::to_string(unit.number) ||

@@ -10,8 +10,9 @@
 #include <fstream>
 #include <functional>
 
+#include <common/program.h>
+
 #include "../commands.h"
-#include "../program.h"
 #include "builder.h"
 #include "course.h"
 #include "scratch.h"
@@ -19,6 +20,8 @@
 namespace lens {
 namespace fs = std::filesystem;
 namespace {
+
+using translator::program;
 
 // What a learner's folder and a course have in common for chapters and labs.
 class Desk {
@@ -34,7 +37,12 @@ class Desk {
   }
 
   void show(const Unit& unit, const char* file, const char* end = "") const {
-    fmt::print("{}{}", render(read_text(unit.folder / file), style_), end);
+    // Commands that stand on lines of their own can be pasted, wherever the program lies.
+    const std::string command = "\n    lens ";
+    std::string text = read_text(unit.folder / file);
+    for (size_t at = 0; (at = text.find(command, at)) != text.npos; at += command.size())
+      text.replace(at, command.size(), "\n    " + program() + " ");
+    fmt::print("{}{}", render(text, style_), end);
   }
 
   // All units, and how to go on.
@@ -288,15 +296,15 @@ class Labs : public Desk {
     if (!options_.quiet) show(unit, "text.md", "\n");
     say_file("The file: ", unit, fresh);
     Scratch scratch;
-    fs::path program = scratch.file("program");
-    if (!build_program(work_.file(unit), program, style_.color != translator::Color::none)) {
+    fs::path binary = scratch.file("program");
+    if (!build_program(work_.file(unit), binary, style_.color != translator::Color::none)) {
       say("✗ it does not compile: see above", Tone::bad);
       return 1;
     }
     std::string why =
-        why_ended(run_program({program.string()}, nullptr, options_.time_limit), options_.time_limit);
+        why_ended(run_program({binary.string()}, nullptr, options_.time_limit), options_.time_limit);
     if (!why.empty()) say("✗ " + why, Tone::bad);
-    say(fmt::format("Mend the file, then: {} lab verify {}", lens::program(), unit.number), Tone::quiet);
+    say(fmt::format("Mend the file, then: {} lab verify {}", program(), unit.number), Tone::quiet);
     return why.empty() ? 0 : 1;
   }
 
@@ -337,6 +345,7 @@ class Labs : public Desk {
 int lesson_command(const CourseOptions& options) {
   Lessons lessons(options);
   bool verify = !options.what.empty() && options.what[0] == "verify";
+  if (!options.what.empty() && !verify) lessons.course().find(options.what[0]);
   if (!verify && options.what.size() > 1)
     throw UsageError(fmt::format("one chapter at a time: {} lesson {}", program(), options.what[0]));
   if (!verify && options.what.empty()) {
@@ -354,6 +363,7 @@ int lesson_command(const CourseOptions& options) {
 int lab_command(const CourseOptions& options) {
   Labs labs(options);
   bool verify = !options.what.empty() && options.what[0] == "verify";
+  if (!options.what.empty() && !verify) labs.course().find(options.what[0]);
   if (options.what.size() > (verify ? 2 : 1))
     throw UsageError(fmt::format("one lab at a time: {} lab {}", program(), options.what[0]));
   if (options.what.empty()) {

@@ -61,7 +61,7 @@ function unpackAll(x) {
   return rows(0, x.shape);
 }
 
-/** 0.0213, −4.1e−10; "not computed" for null. */
+/** 0.0213, −4.1e−10; "not computed" for null. What is not 1 gets more digits rather than look like it: 0.99997. */
 function show(x, digits = 3) {
   x = number(x);
   if (x === null) return "not computed";
@@ -69,6 +69,7 @@ function show(x, digits = 3) {
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   if (x === 0) return "0";
   const size = Math.abs(x);
+  while (size !== 1 && digits < 17 && Number(size.toPrecision(digits)) === 1) ++digits;
   const text = size >= 1e-3 && size < 1e5 ? String(Number(x.toPrecision(digits))) : x.toExponential(Math.max(0, digits - 2));
   return text.replace("e+", "e").replace(/-/g, "−");
 }
@@ -141,13 +142,17 @@ const hideTip = () => { tip.style.display = "none"; };
 /** The words of a side of a trace, each with the places of its pieces: {name, parts}. Where pieces are not put together
  *  each is a word. */
 function wordsOf(data, side) {
-  if (!data.words) return data[side].map((name, i) => ({name, parts: [i]}));
+  if (!data.words) return data[side].map((name, i) => ({name: spaced(name), parts: [i]}));
   const {words, word_of} = data.words[side];
   return words.map((name, w) => ({name, parts: word_of.map((_, i) => i).filter((i) => word_of[i] === w)}));
 }
+/** A piece that is the mark of a space and nothing else would hardly be seen. */
+const spaced = (name) => (name === "▁" ? "▁ (space)" : name);
+/** A legend for names with that mark, or nothing. */
+const aboutSpaces = (names) => (names.some((name) => name.includes("▁")) ? el("p", {class: "quiet small"}, "▁ is the space before a word.") : null);
 /** Names of what a model reads or writes: words, and "k of Zork" for a piece of one. */
 function pieceNames(pieces, words) {
-  const names = pieces.slice();
+  const names = pieces.map(spaced);
   for (const {name, parts} of words) for (const i of parts) names[i] = parts.length === 1 ? name : `${pieces[i]} of ${name}`;
   return names;
 }

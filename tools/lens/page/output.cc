@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include <gradus/error.h>
 #include <gradus/io/replacement.h>
 
 #include <common/json_text.h>
@@ -145,8 +144,15 @@ std::string name_of_model(const std::string& directory) {
   return path.substr(begin);
 }
 
+std::string reason(const gradus::Error& e) {
+  constexpr std::string_view kOwn = "[lens] ";
+  const std::string text = e.message();
+  return text.starts_with(kOwn) ? text.substr(kOwn.size()) : text;
+}
+
 void write_file(const std::string& path, const std::string& text) {
-  auto complain = [&](const std::string& what) { gradus::fail("lens", fmt::format("{} {}", path, what)); };
+  const std::string name = path == "-" ? "standard output" : path;
+  auto complain = [&](const std::string& what) { gradus::fail("lens", fmt::format("{} {}", name, what)); };
   if (path != "-") return gradus::io::replace_file(path, text, complain);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     complain(fmt::format("cannot be written: {}", std::strerror(errno)));

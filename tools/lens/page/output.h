@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <gradus/error.h>
 #include <gradus/tensor.h>
 #include <nlohmann/json.hpp>
 
@@ -47,6 +48,9 @@ std::string assemble_page(const std::string& name, const json& data);
 
 /// What pages call the model of a directory: its last part, and of one of several, both/1, the last two.
 std::string name_of_model(const std::string& directory);
+
+/// An error's text for a line that begins with this program's name: without "[lens] ", and without its place.
+std::string reason(const gradus::Error& e);
 
 /// Writes the file, or throws. "-" is standard output.
 void write_file(const std::string& path, const std::string& text);

@@ -8,15 +8,17 @@
 
 #include <common/error.h>
 #include <common/progress.h>
+#include <common/program.h>
 
 #include <common/json_text.h>
-#include "program.h"
 #include "page/schema.h"
 
 namespace lens {
 namespace {
 
 namespace fs = std::filesystem;
+using translator::program;
+using translator::shell_word;
 
 constexpr size_t kMost = 240;  // validations on a page
 
@@ -87,6 +89,12 @@ json facts_of(const json& config, const json& start) {
       if (option == "--optimizer" || option == "--schedule")
         facts.push_back({option.substr(2), words(value)});
   return facts;
+}
+
+// Whether there were sentences to validate on. Old logs do not say, and there were.
+bool validated(const std::vector<json>& validations) {
+  return validations.empty() || std::any_of(validations.begin(), validations.end(),
+                                            [](const json& v) { return field(v, "sentences") != 0; });
 }
 
 // Every k-th, the best ones and the last.
@@ -170,6 +178,7 @@ json read_run(const std::string& directory, std::istream& log, std::istream* con
           {"facts", facts_of(description, start)},
           {"pieces", has_pieces(description)},
           {"attends", attends(description)},
+          {"validated", validated(validations)},
           {"state", state},
           {"notes", notes},
           {"resumes", resumes},
@@ -183,8 +192,8 @@ std::string explain_command(const std::string& directory, const std::string& sou
                             const std::string& reference, const std::string& out) {
   // A dash at the beginning would be taken for an option's.
   const std::string sentence = (source.starts_with('-') ? " " : "") + source;
-  return fmt::format("{} explain {} {} --target {} --out {}", program(), shell_quoted(directory),
-                     shell_quoted(sentence), shell_quoted(reference), shell_quoted(out));
+  return fmt::format("{} explain {} {} --target {} --out {}", program(), shell_word(directory),
+                     shell_word(sentence), shell_word(reference), shell_word(out));
 }
 
 json last_worst(const json& run) {

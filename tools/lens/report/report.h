@@ -12,7 +12,8 @@ namespace lens {
 
 /// A training run as its directory tells it, whichever version logged it: what `lens report` draws.
 ///   {"format": "gradus-lens-report", "version": 1, "name", "facts": [[name, value]], "pieces", "attends",
-///    "state", "notes": [text], "resumes": [{"epoch", "step"}], "layers": [{"name", "shape"}] or null,
+///    "validated" (on any sentences), "state", "notes": [text], "resumes": [{"epoch", "step"}],
+///    "layers": [{"name", "shape"}] or null,
 ///    "validations": [as in docs/run-log.md], "left_out": n,
 ///    "explained": [{"source", "reference", "page" or null, "command"}]}
 /// Fields of a validation that were not logged are missing. Nothing that is there is changed, but for "samples"

@@ -19,7 +19,7 @@
   $("facts").textContent = data.facts.map(([name, value]) => `${name} ${value}`).join(" · ");
   const badge = (text, kind) => $("badges").append(el("span", {class: "badge" + (kind ? " " + kind : "")}, text));
   badge(data.state, data.state === "finished" ? "good" : data.state.startsWith("interrupted") ? "bad" : "");
-  badge(`${n} validation${n === 1 ? "" : "s"}`);
+  badge(n > 0 && !data.validated ? "no validation" : `${n} validation${n === 1 ? "" : "s"}`);
   data.resumes.forEach((r) => badge(`resumed at step ${r.step}`));
   data.notes.forEach((text) => badge(text));
 
@@ -41,13 +41,20 @@
     let low = Math.min(...finite), high = Math.max(...finite);
     if (!finite.length) { low = 0; high = 1; }
     if (!log && low > 0 && low < 0.5 * high) low = 0;
-    const least = 1e-9 * Math.max(1, Math.abs(low), Math.abs(high));
-    if (high - low < least) { high += 5e8 * least; low -= 5e8 * least; }
+    const ticks = () => [0, 1, 2, 3].map((k) => low + ((high - low) * k) / 3), text = (value, digits) => show(log ? 10 ** value : value, digits);
+    const differ = (digits) => new Set(ticks().map((value) => text(value, digits))).size === 4;
+    // What hardly changes gets the least range whose ticks differ, and what is nowhere below 0 an axis that is not, either.
+    const positive = low >= 0;
+    while (!differ(4)) {
+      const more = Math.max((high - low) / 2, 1e-6 * Math.max(Math.abs(low), Math.abs(high))) || 0.5;
+      high += more;
+      low -= more;
+    }
+    if (!log && positive && low < 0) { high -= low; low = 0; }
     const y = (value) => top + ((H - top - bottom) * (high - value)) / (high - low);
     const inside = [];
-    const ticks = [0, 1, 2, 3].map((k) => low + ((high - low) * k) / 3), text = (value, digits) => show(log ? 10 ** value : value, digits);
-    const digits = [2, 3, 4].find((d) => new Set(ticks.map((value) => text(value, d))).size === 4) || 4;
-    for (const value of ticks) {
+    const digits = [2, 3, 4].find(differ) || 4;
+    for (const value of ticks()) {
       inside.push(html`<line class="grid" x1="${left}" x2="${W - right}" y1="${y(value)}" y2="${y(value)}"/><text x="${left - 5}" y="${y(value) + 4}" text-anchor="end">${text(value, digits)}</text>`);
     }
     for (const r of data.resumes) { const at = left + ((W - left - right) * r.step) / lastStep; inside.push(html`<line class="broken" x1="${at}" x2="${at}" y1="${top}" y2="${H - bottom}"/>`); }
@@ -93,14 +100,15 @@
   const token = data.pieces ? "piece" : "word";
   $("pieces").textContent = data.pieces ? " The model reads and writes pieces of words, and words are shown: columns of pieces are added, rows averaged." : "";
   $("worst-unit").textContent = token;
-  const plots = n === 0 ? [] : [
+  const plots = n === 0 ? [] : !data.validated ? [plot(`Loss, nats per ${token}`, [["train_loss", 1, "training"]], true)] : [
     plot(`Loss, nats per ${token}`, [["valid_loss", 1, "validation"], ["train_loss", 1, "training"]], true),
     plot(data.pieces ? "Perplexity per piece" : "Perplexity", [["perplexity", 1, "perplexity"]], true),
     plot("BLEU, and exact matches in %", [["bleu", 1, "BLEU"], ["exact_match", 100, "exact match, %"]]),
     ...(data.attends ? [plot("Entropy of attention, nats", [["attention_entropy", 1, "entropy"]])] : []),
   ];
   plots.forEach((p) => $("curves").append(p.figure));
-  if (n > 0 && !data.attends) $("curves").append(el("figure", {}, el("figcaption", {}, "Entropy of attention"), el("p", {class: "quiet"}, "This model has no attention.")));
+  if (!data.validated) $("curves").append(el("figure", {}, el("figcaption", {}, "Validation"), el("p", {class: "quiet"}, "There was none: the run had no validation sentences.")));
+  if (n > 0 && data.validated && !data.attends) $("curves").append(el("figure", {}, el("figcaption", {}, "Entropy of attention"), el("p", {class: "quiet"}, "This model has no attention.")));
   put($("curve-legend"), data.resumes.length ? html`<span><svg width="12" height="12" aria-hidden="true"><line class="broken" x1="6" x2="6" y1="0" y2="12"/></svg> resumed</span>` : []);
 
   // ---- what was said, beside what should have been ----
@@ -130,6 +138,7 @@
   function probe() {
     const v = all[state.at], p = probeOf(v), box = $("probe");
     box.textContent = "";
+    if (!p && !data.validated) { box.append(el("p", {class: "quiet"}, "There were no validation sentences.")); return; }
     if (!p) { box.append(missing("Probe")); return; }
     const line = (side, text) => el("p", {class: "said"}, el("span", {class: "side"}, side), el("span", {}, text));
     const now = el("div");
@@ -246,8 +255,8 @@
   } else {
     choose = timeline(n, state, Math.max(120, Math.min(700, 9000 / n)), (at) => {
       const v = all[at];
-      $("now").textContent = `epoch ${v.epoch} · step ${v.step}` + (get(v, "valid_loss") === null ? "" : ` · loss ${show(v.valid_loss, 3)}`) +
-        (get(v, "bleu") === null ? "" : ` · BLEU ${show(v.bleu, 3)}`) + (v.best ? " · best so far" : "");
+      $("now").textContent = `epoch ${v.epoch} · step ${v.step}` + (!data.validated ? "" : (get(v, "valid_loss") === null ? "" : ` · loss ${show(v.valid_loss, 3)}`) +
+        (get(v, "bleu") === null ? "" : ` · BLEU ${show(v.bleu, 3)}`) + (v.best ? " · best so far" : ""));
       plots.forEach((p) => p.draw());
       probe(); layers(); worst();
     });

@@ -43,9 +43,9 @@ int report(const ReportOptions& o) {
         translator::tell("lens: {}\n", e.what());
       } catch (const gradus::Error& e) {  // no attention: no sentence can be explained
         possible = false;
-        run["notes"].push_back(std::string("The worst sentences could not be explained: ") + e.message());
+        run["notes"].push_back(std::string("The worst sentences could not be explained: ") + reason(e));
         code = 1;
-        translator::tell("lens: {}\n", e.message());
+        translator::tell("lens: {}\n", reason(e));
       }
     }
     run["explained"].push_back(one);

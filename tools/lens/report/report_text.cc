@@ -126,16 +126,21 @@ std::string report_text(const json& run, const translator::TerminalStyle& style)
     out += fmt::format("resumed at step {}\n", json_text::dump(r.at("step")));
   for (const json& n : run.at("notes")) out += printable(n.get<std::string>()) + "\n";
   if (all.empty()) return out + "\nno validation yet\n";
-  out += fmt::format("\n{} validation{}\n", all.size(), all.size() == 1 ? "" : "s");
-  out += curve("train loss", all, "train_loss", 1, 3, width) +
-         curve("validation loss", all, "valid_loss", 1, 3, width) +
-         curve("perplexity", all, "perplexity", 1, 2, width) + curve("BLEU", all, "bleu", 1, 1, width) +
-         curve("exact match, %", all, "exact_match", 100, 1, width);
-  out += run.at("attends") == true ? curve("attention entropy", all, "attention_entropy", 1, 3, width)
-                                   : "  attention entropy  none: this model has no attention\n";
+  const bool validated = run.at("validated") == true;
+  out += validated ? fmt::format("\n{} validation{}\n", all.size(), all.size() == 1 ? "" : "s")
+                   : "\nno validation: the run had no validation sentences\n";
+  out += curve("train loss", all, "train_loss", 1, 3, width);
+  if (validated) {
+    out += curve("validation loss", all, "valid_loss", 1, 3, width) +
+           curve("perplexity", all, "perplexity", 1, 2, width) + curve("BLEU", all, "bleu", 1, 1, width) +
+           curve("exact match, %", all, "exact_match", 100, 1, width);
+    out += run.at("attends") == true ? curve("attention entropy", all, "attention_entropy", 1, 3, width)
+                                     : "  attention entropy  none: this model has no attention\n";
+  }
   out += "\ngradient norm, log10\n" + layers(run, false, width);
   out += "\nupdate / weight, log10 (-3 is usual, -2 too fast; -5 is too slow, but for the end of a run)\n" +
          layers(run, true, width);
+  if (!validated) return out;
 
   // What a validation's one sentence says: the probe's, or of old logs a sample's.
   auto said = [](const json& v, const char* key) {

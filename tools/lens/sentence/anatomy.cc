@@ -22,14 +22,16 @@ Anatomy::Anatomy(const nn::Attention& attention) : attention_(attention) {
     kind = form.kind == nn::ScoreForm::Kind::additive ? Kind::additive : Kind::multiplicative;
     if (form.query.defined()) query_weight_ = form.query.var();
     score_vector_ = form.v;
-    scale_ = form.scale;
+    key_weight = form.key.defined();
+    scale = form.scale;
   // What happens in several heads is no form of one score.
   } else if (auto* several = dynamic_cast<const nn::MultiheadSourceAttention*>(&attention)) {
     kind = Kind::multihead;
     multihead_ = &several->heads;
     heads = multihead_->num_heads;
     int64_t E = multihead_->embed_dim;
-    scale_ = multihead_->scale;
+    key_weight = true;
+    scale = multihead_->scale;
     bool packed = multihead_->in_proj_weight.defined();
     query_weight_ = packed ? slice(multihead_->in_proj_weight, 0, 0, E) : multihead_->q_proj_weight.var();
     if (multihead_->in_proj_bias.defined()) query_bias_ = slice(multihead_->in_proj_bias, 0, 0, E);
@@ -65,11 +67,11 @@ Var Anatomy::scores(const Attending& a, const Var& annotations, const nn::Attent
   if (multihead_) {
     int64_t S = a.keys.size(0), n = multihead_->embed_dim / heads;
     Var each = reshape(a.keys, {S, heads, n}) * reshape(a.projected, {1, heads, n});
-    return transpose(sum(each, {.axes = {-1}}), 0, 1) * scale_;
+    return transpose(sum(each, {.axes = {-1}}), 0, 1) * scale;
   }
   Var each = kind == Kind::additive ? a.hidden * score_vector_ : a.keys * compared(a);
   Var e = transpose(sum(each, {.axes = {-1}}), 0, 1);
-  return scale_ == 1 ? e : e * scale_;
+  return scale == 1 ? e : e * scale;
 }
 
 Var Anatomy::context(const Attending& a, const Var& annotations) const {

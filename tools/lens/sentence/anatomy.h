@@ -45,6 +45,8 @@ class Anatomy {
   enum class Kind { additive, multiplicative, multihead, other };
   Kind kind = Kind::other;
   int64_t heads = 1;
+  bool key_weight = false;  ///< keys are W_k annotations; false: the annotations themselves
+  double scale = 1;         ///< of the scores: 1 / sqrt(d), 0.5, ...
 
   /// Fills the field of a stage, up to the context, from the fields before it. Keys are made of the annotations
   /// `scored`, the context of `mixed`; scores of kind `other` read `scored` and the state themselves.
@@ -73,7 +75,6 @@ class Anatomy {
   const gradus::nn::MultiheadAttention* multihead_ = nullptr;
   const gradus::nn::ScoredAttention* scored_ = nullptr;  // of kind `other`
   gradus::Var query_weight_, query_bias_, score_vector_;
-  double scale_ = 1;
 };
 
 }  // namespace lens

@@ -159,7 +159,8 @@ std::vector<std::string> piece_names(const Segmented& side) {
   for (size_t i = 0; i < side.pieces.size(); ++i) {
     const std::string& word = side.words[static_cast<size_t>(side.word_of[i])];
     const bool alone = std::count(side.word_of.begin(), side.word_of.end(), side.word_of[i]) == 1;
-    out.push_back(alone ? word : side.pieces[i] + " of " + word);
+    // The mark of a space alone would hardly be seen.
+    out.push_back(!alone ? side.pieces[i] + " of " + word : word == "▁" ? "▁ (space)" : word);
   }
   return out;
 }

@@ -54,9 +54,8 @@ std::string unexplained(const translator::Model& model) {
     static_cast<void>(Dissection(network_to_dissect(model), {nn::kEos}, {}));
     return "";
   } catch (const gradus::Error& e) {
-    const std::string text = e.message();  // "[lens] why; hint: ..."
-    const size_t begin = text.find("] ") + 2;
-    return text.substr(begin, text.find("; hint: ") - begin);
+    const std::string text = reason(e);  // "why; hint: ..."
+    return text.substr(0, text.find("; hint: "));
   }
 }
 

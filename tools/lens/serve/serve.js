@@ -237,13 +237,14 @@
       const {model, text, attention_temperature} = this.settings;
       const address = new URLSearchParams({model, text, tokens: this.tokens.map((t) => t.id).join(), word: this.chosen, ...(attention_temperature && {attention_temperature})});
       here.replaceChildren(el("div", {class: "instead"},
-        el("h3", {}, `Instead of “${name}”${own.length > 1 ? `, from its first piece “${own[0].token}” on` : ""}`),
+        el("h3", {}, `Instead of “${name}”${own.length > 1 ? `, from its first piece “${spaced(own[0].token)}” on` : ""}`),
         el("div", {class: "others"}, ...own[0].alternatives.flatMap((a) => {
           const bar = el("i");
           bar.style.width = `${100 * a.probability}%`;
-          return [el("button", {type: "button", disabled: a.id === own[0].id, onclick: () => this.say([...before, a.id], "")}, a.token === "</s>" ? "end here" : a.token),
+          return [el("button", {type: "button", disabled: a.id === own[0].id, onclick: () => this.say([...before, a.id], "")}, a.token === "</s>" ? "end here" : spaced(a.token)),
             el("span", {class: "track"}, bar), el("span", {class: "num"}, probability(a.probability))];
         })),
+        aboutSpaces(own[0].alternatives.map((a) => a.token)),
         el("form", {class: "force", onsubmit: (e) => { e.preventDefault(); if (typed.value.trim()) this.say(before, typed.value.trim()); }},
           typed, el("button", {type: "submit"}, "Force this"),
           this.model.unexplained ? null : el("a", {href: `/explain?${address}`, target: "_blank", rel: "noopener"}, "Explain this word’s gradient"),
@@ -259,6 +260,7 @@
         if (request.text !== $("text").value.trim()) return;
         this.parts.tree.replaceChildren(
           el("p", {class: "quiet small"}, "Each word with its own probability, and the log probability of all up to it. Choose what was cut, and the model goes on from there."),
+          ...[aboutSpaces(answer.nodes.map((node) => node.token))].filter(Boolean),
           beamTree(answer.nodes, answer.translations, (ids) => this.say(ids, "")));
       } catch (e) {
         this.parts.fault.textContent = e.message;

@@ -200,7 +200,7 @@ class Server : public httplib::Server {
     } catch (const translator::InputError& e) {
       refuse(response, 422, e.what());
     } catch (const gradus::Error& e) {
-      refuse(response, 422, e.message());
+      refuse(response, 422, reason(e));
     } catch (const std::bad_alloc&) {
       refuse(response, 503, "takes more memory than there is");
     } catch (const std::exception& e) {

@@ -15,7 +15,7 @@ function beamTree(nodes, ends, force) {
   const path = (n) => n < 0 ? [] : [...path(nodes[n].parent), nodes[n].id];
   const percent = (node) => Math.exp(node.log_probability - (node.parent < 0 ? 0 : nodes[node.parent].log_probability));
 
-  const nameOf = (node) => node.token === "</s>" ? "end" : node.token;
+  const nameOf = (node) => node.token === "</s>" ? "end" : spaced(node.token);
   /** What a node could have gone on with, and was cut: one line of buttons. */
   const cutBelow = (all) => all.length ? [el("li", {class: "cut leaf"}, "cut: ", ...all.map((n) => el("button",
     {type: "button", "aria-label": `${nameOf(nodes[n])}, cut. Go on from here`, onclick: () => force(path(n))}, `${nameOf(nodes[n])} `, el("small", {}, probability(percent(nodes[n]))))))] : [];

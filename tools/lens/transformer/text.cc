@@ -127,12 +127,12 @@ struct Report {
     const std::vector<bool> seen = visible();
     const double mix = g_.mix.f64()[h * R + row_];
     out_ += fmt::format(
-        "\nThe row of \"{}\". A word gains attention when its value beats the head's mix in the "
+        "\nThe row of {}. A word gains attention when its value beats the head's mix in the "
         "direction that\n"
         "lowers the loss: delta_tj = alpha_tj g . (v_j - o_t), g = dL/do_t through W_O's slice of the head.\n"
         "{:>14} {:>9} {:>9} {:>11} {:>11} {:>11}\n",
-        printable(rows[static_cast<size_t>(row_)]), "word", "score", "weight", "g.v_j", "g.(v_j-o_t)",
-        "dL/de_tj");
+        told(rows, static_cast<size_t>(row_), x_.subject), token_of(x_.subject), "score", "weight", "g.v_j",
+        "g.(v_j-o_t)", "dL/de_tj");
     int64_t best = -1;
     double least = 0;
     for (int64_t j = 0; j < C; ++j) {
@@ -143,15 +143,15 @@ struct Report {
       }
       if (delta.f64()[i] < least) best = j;
       least = std::min(least, delta.f64()[i]);
-      out_ += fmt::format("{} {:>9.4f} {:>9.4f} {:>+11.3e} {:>+11.3e} {:>+11.3e}\n",
-                          padded(columns[static_cast<size_t>(j)], 14), e.f64()[i], alpha.f64()[i],
-                          gain.f64()[i], gain.f64()[i] - mix, delta.f64()[i]);
+      out_ += fmt::format("{} {:>9.4f} {:>9} {:>+11.3e} {:>+11.3e} {:>+11.3e}\n",
+                          padded(columns[static_cast<size_t>(j)], 14), e.f64()[i],
+                          weight_text(alpha.f64()[i]), gain.f64()[i], gain.f64()[i] - mix, delta.f64()[i]);
     }
     if (best >= 0)
       out_ += fmt::format(
-          "\"{}\" gains most: its value is better than the mix by {:.3e}, times its weight {:.4f}.\n",
-          printable(columns[static_cast<size_t>(best)]), mix - gain.f64()[row_ * C + best],
-          alpha.f64()[row_ * C + best]);
+          "{} gains most: its value is better than the mix by {:.3e}, times its weight {}.\n",
+          told(columns, static_cast<size_t>(best), x_.subject, s_.part == Part::decoder_self ? 0 : 1),
+          mix - gain.f64()[row_ * C + best], weight_text(alpha.f64()[row_ * C + best]));
   }
 
   std::vector<bool> visible() const {

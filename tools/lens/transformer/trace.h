@@ -56,8 +56,8 @@ struct Trace {
   int64_t shown = 0;  ///< the step that was compared in full
   Spot spot;          ///< where
   double loss = 0;    ///< the sum over the steps
-  double network_loss =
-      0;  ///< the same from the network's fused ops; NaN where that has a mask and this none
+  /// The same from the network's fused ops; NaN where that has a mask and this none.
+  double network_loss = 0;
   // How far identities that hold exactly are off, each the largest over all steps, parts and heads.
   double way_residual = 0;       ///< |sum of the ways - what arrives in one piece|
   double score_sum = 0;          ///< |sum_j dL/de_ij|

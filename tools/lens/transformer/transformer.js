@@ -98,12 +98,14 @@
     const {names, weights, delta, better, chosen: j} = rowInWords(), i = state.i;
     const seen = delta.map((_, k) => k).filter((k) => delta[k] !== null);
     const most = seen.reduce((best, k) => (delta[k] < delta[best] ? k : best), seen[0]), least = seen.reduce((best, k) => (delta[k] > delta[best] ? k : best), seen[0]);
-    const row = rows()[i], about = part().rows === "target" ? html`the row that must say “${row}”` : html`the row of “${row}”`;
+    // Counted as the words of the sentence are: what the decoder reads begins with <s>.
+    const told = (k) => Words.told(data, names, k, part().columns === "target" ? 0 : 1);
+    const row = Words.told(data, rows(), i), about = part().rows === "target" ? html`the row that must say “${row}”` : html`the row of “${row}”`;
     put($("lesson"), largestOf(delta) === 0 ? html`The loss of “${step().target}” does not depend on ${about}: no gradient arrives there.` :
-      html`For the loss of “${step().target}”, in ${about}, attention should move from <b class="less">${names[least]}</b> to <b class="more">${names[most]}</b>.
-        “${names[j]}”: ${delta[j] === null ? "masked: it has no weight and gets no gradient" : html`weight ${show(weights[j], 4)} × ${Pull.compared(better[j], 4)} = pull ${signed(-delta[j], 4)},
+      html`For the loss of “${step().target}”, in ${about}, attention should move from <b class="less">${told(least)}</b> to <b class="more">${told(most)}</b>.
+        “${told(j)}”: ${delta[j] === null ? "masked: it has no weight and gets no gradient" : html`weight ${show(weights[j], 4)} × ${Pull.compared(better[j], 4)} = pull ${signed(-delta[j], 4)},
         so it ${delta[j] < 0 ? html`<b class="more">gains</b>` : delta[j] > 0 ? html`<b class="less">loses</b>` : "stays"}`}.`);
-    $("gains").replaceChildren(Pull.gains({names, weights, better, gradient: delta, heading: "how much better than the mix: (−g)·(v − o)",
+    $("gains").replaceChildren(Pull.gains({names, weights, better, gradient: delta, token: Words.token(data), heading: "how much better than the mix: (−g)·(v − o)",
       chosen: j, pick: (k) => pick({j: pieceOf(k)})}));
   }
 
@@ -144,7 +146,7 @@
           return {class: Number.isFinite(size) ? "" : "odd", html: html`<span class="parts" data-style="width:calc(${94 * Math.max(0, width)}%)">${bar}</span>`,
             tip: `loss of ${losses[t]} → ${read[at].name}\n${order.map((name, k) => `${name} ${show(sizes[k], 4)}`).join("\n")}\nall of it ${show(size, 4)}`};
         }});
-      const title = input === "m" ? "At what the encoder made of each source word" : `At each ${part().rows} word that comes in`;
+      const title = input === "m" ? `At what the encoder made of each source ${Words.token(data)}` : `At each ${part().rows} ${Words.token(data)} that comes in`;
       return titled(title, map, note([...order.map((name) => html`<span><span class="key ${kWays[name][0]}"></span>${kWays[name][1]}</span>`), html`<span>length: log scale, 1e${low} … 1e${high}</span>`]), read.length);
     });
     $("ways").replaceChildren(...boxes, ...(boxes.length ? [] : [note("From here the gradient goes to the output layer's input in one piece.")]));
@@ -165,7 +167,7 @@
     const length = (all) => Math.sqrt(all.reduce((a, x) => a + x * x, 0));
     const row = (name, all, text, largest = most, extra = "") => html`<span class="${extra}">${name}</span>${strip(all, largest)}<span class="num">${text}</span>`;
     const d = (x) => M.frac([M.i("∂"), M.i("L")], [M.i("∂"), M.b(x)]), hatted = html`<mover><mi mathvariant="bold">x</mi><mo>^</mo></mover>`;
-    put(box, html`<p>${M.math(d("x"), M.o("="), M.frac(M.n("1"), M.i("σ")), M.o("("), d("y"), M.o("⊙"), M.i("γ"), M.o("−"), M.t("mean"), M.o("−"), hatted, M.o("⊙"), M.t("mean with\u00a0"), hatted, M.o(")"))}</p>
+    put(box, html`<div class="scroll">${M.math(d("x"), M.o("="), M.frac(M.n("1"), M.i("σ")), M.o("("), d("y"), M.o("⊙"), M.i("γ"), M.o("−"), M.t("mean"), M.o("−"), hatted, M.o("⊙"), M.t("mean with\u00a0"), hatted, M.o(")"))}</div>
       <p class="quiet small">The norm lets a row neither shift nor grow, so what would only do that is taken away: the mean of the gradient, and the part of it along the normalised row itself.
       The row of “${rows()[state.i]}”${n < data.model.units ? `, the first ${n} of ${data.model.units} units` : ""}; 1/σ is ${show(scale, 4)}.</p>
       <div class="norm">${row("dy ⊙ γ", g, `|·| ${show(length(g), 3)}`)}${row("− its mean", flat, signed(-plain, 3))}${row("− x̂ · mean(dy γ x̂)", tilted, `x̂ · ${signed(-along, 3)}`)}
@@ -197,7 +199,7 @@
       el("span", {}, ` instead of ${show(step().loss, 5)}.` + (part().masked ? " A word that the mask hides can be let in below." : ""))));
     const inner = el("div");
     box.append(el("p", {class: "quiet small"}, `The row of “${rows()[i]}” in this head:`), inner);
-    WhatIf.controls(inner, {model: {temperature: 1}, source: columns(), steps}, {t: state.t, m: 0, source: names}, network.row(state.p, state.h, i), "word").draw();
+    WhatIf.controls(inner, {model: {temperature: 1}, source: columns(), steps}, {t: state.t, m: 0, source: names}, network.row(state.p, state.h, i), Words.token(data)).draw();
   }
 
   // ---- shares, checks ----
@@ -205,7 +207,7 @@
   function shares() {
     const s = data.words ? data.words.shares[state.t] : step().shares, box = el("div", {class: "shares"}), off = (a, b) => { const x = number(a) - number(b); return el("span", {class: "num " + (x > 0.05 ? "less" : x < -0.05 ? "less" : "quiet")}, signed(Math.round(x * 1000) / 1000, 3)); };
     const track = (x) => { const t = el("span", {class: "track", title: show(x, 3)}); put(t, html`<i data-style="width:${100 * number(x)}%"></i>`); return t; };
-    box.append(...["word", "rollout", "off by", "weights × gradient", "off by", "gradient"].map((x) => el("span", {class: "h"}, x)));
+    box.append(...[Words.token(data), "rollout", "off by", "weights × gradient", "off by", "gradient"].map((x) => el("span", {class: "h"}, x)));
     source.forEach(({name}, j) => box.append(el("span", {}, name), track(s.rollout[j]), off(s.rollout[j], s.gradient[j]), track(s.weighted[j]), off(s.weighted[j], s.gradient[j]), track(s.gradient[j])));
     $("shares").replaceChildren(box);
   }
