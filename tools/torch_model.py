@@ -276,8 +276,8 @@ TRANSLATOR = dict.fromkeys(["source_vocabulary", "target_vocabulary", "embedding
                             "num_layers", "decoder_layers", "bidirectional", "input_feeding", "dropout",
                             "tie_embeddings", "tie_source", "attention_options"]) | {
     "attention": [*ATTENTIONS, "none"], "decoder": ["auto", "bahdanau", "luong"], "cell": [*CELLS],
-    "readout": ["tanh", "maxout"], "layer_norm": [False], "residual": [False], "variational": [False],
-    "recurrent_dropout": [0], "reverse_source": [False]}
+    "readout": ["tanh", "maxout"], "layer_norm": [False], "residual": [False], "variational": [False, True],
+    "recurrent_dropout": None, "reverse_source": [False]}
 # The sizes of attentions that are not rebuilt play no part.
 OPTIONS = dict.fromkeys(["heads", "window", "max_positions", "filters", "filter_width"]) | {
     "temperature": [1], "top_k": [0]}
@@ -327,19 +327,35 @@ def vocabulary(directory, side):
         return f.read().splitlines()
 
 
+def first_word(text):
+    """Where the first word begins and ends, or None. What French elides (C'), and what English contracts (I'll), are of it."""
+    word = re.search(r"\w[\w-]*", text)
+    if not word or not word[0][0].isalpha():
+        return None
+    end = word.start() + len(word[0].rstrip("-"))
+    if text[end:end + 1] in tuple("'\u2018\u2019\u201b\u2032\u02bc\uff07\u00b4`"):
+        stem, suffix = word[0].lower().rsplit("-", 1)[-1], re.match(r"[^\W\d_]*", text[end + 1:])[0].lower()
+        elided = stem in tuple("cçdjlmnst") or stem.endswith("qu")
+        contracted = (suffix in ("s", "d", "ll", "re", "ve") or (suffix == "t" and stem.endswith("n")) or
+                      (suffix == "m" and stem == "i")) and not (elided and stem + suffix != "nt")
+        end += 1 + (len(suffix) if contracted else 0)
+    return word.start(), end
+
+
 def pieces_of(directory, config, sentence):
-    """A sentence as Gradus splits it, but for characters that it drops, and rare cases of which word is the first."""
+    """A sentence as Gradus splits it, but for characters that it drops, and rare cases of what the first word is."""
     from sentencepiece import SentencePieceProcessor
     text = " ".join(unicodedata.normalize("NFC", sentence).split())
     if config["case"] == "lower":
         text = text.lower()
-    first = re.search(r"[^\W\d_]\w*", text)
-    folds = config["case"] == "first" and config.get("source_folded", True)
-    if folds and first and first[0][1:] == first[0][1:].lower():
+    first = first_word(text) if config["case"] == "first" and config.get("source_folded", True) else None
+    if first:
+        begin, end = first
+        word = text[begin:end]
         with open(os.path.join(directory, "source.truecase"), encoding="utf-8") as f:
-            keeps_its_capital = first[0].lower() in f.read().splitlines()
-        if not keeps_its_capital:
-            text = text[:first.start()] + text[first.start()].lower() + text[first.start() + 1:]
+            keeps_its_capital = word.lower() in f.read().splitlines()
+        if word[1:] == word[1:].lower() and not keeps_its_capital:
+            text = text[:begin] + word[0].lower() + text[begin + 1:]
     name = "pieces.model" if config["subword_model"] == "joint" else "source.model"
     return SentencePieceProcessor(model_file=os.path.join(directory, name)).encode(" " + text, out_type=str)
 
