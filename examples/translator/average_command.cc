@@ -41,6 +41,8 @@ std::optional<uint64_t> first_seed(const std::string& directory) {
 }  // namespace
 
 int run(AverageCommand& o) {
+  DirectoryLock lock;
+  lock.take(o.out);
   const std::string there = in(o.out, "model.safetensors");
   std::error_code ignored;
   if (!o.force && std::filesystem::exists(there, ignored))

@@ -55,8 +55,8 @@ struct Interrupted {};
 struct Work {
   int threads = 1;
   int64_t together = 64;  ///< sentences that one search translates at most
-  std::function<void(int64_t sentences)> on_progress =
-      {};                                   ///< told, on the calling thread, how many are done
+  /// Told, on the calling thread, how many are done.
+  std::function<void(int64_t sentences)> on_progress = {};
   const std::atomic<bool>* stop = nullptr;  ///< once set, Interrupted is thrown
 };
 

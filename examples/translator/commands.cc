@@ -45,6 +45,8 @@ int run(CorpusCommand& o) {
   int64_t count = o.count > 0 ? o.count : o.split == "train" ? 40000 : 1000;
   if (o.split != "train" && count > 1000)
     throw UsageError("--count: the " + o.split + " part has 1000 sentences, --split train has more");
+  if (o.out != "-" && is_same_place(o.out, o.alignments))
+    throw UsageError("--out and --alignments name one file: " + o.out);
   auto write = [](const std::string& path, const std::string& text) {
     return path == "-" ? print_whole(text) : write_file(path, text);
   };

@@ -156,9 +156,12 @@ class Race {
 
   std::string markdown(const std::vector<RaceRow>& rows, const std::string& picture) const {
     const TrainOptions& run = entries_.front().command.train;
-    std::string budget = run.epochs > 0 ? fmt::format("{} passes over the data", run.epochs) : "";
+    std::string budget;
+    if (run.epochs > 0)
+      budget = fmt::format("{} pass{} over the data", run.epochs, run.epochs == 1 ? "" : "es");
     if (run.max_minutes > 0)
-      budget += fmt::format("{}{} minutes", budget.empty() ? "" : " or ", run.max_minutes);
+      budget += fmt::format("{}{} minute{}", budget.empty() ? "" : " or ", run.max_minutes,
+                            run.max_minutes == 1 ? "" : "s");
     std::string out = fmt::format(
         "# The attentions compared\n\nEach run had {} on {} thread{}. Mean ± standard deviation over the "
         "seeds ({} of {} runs), on {} sentence pairs that neither trained a run nor chose its weights.\n",
@@ -273,6 +276,8 @@ void leave_out_oracle(CompareCommand& o, const Data& data) {
 }  // namespace
 
 int run(CompareCommand& o) {
+  if (const fs::path page = o.out; !o.out.empty() && page.extension() != ".md")
+    throw UsageError("--out: " + o.out + " must end in .md: it is Markdown, with a picture (.svg) beside it");
   apply(o.train.common);
   o.train.train.threads = o.train.common.threads;
   fill_text_defaults(o.train);
@@ -284,6 +289,9 @@ int run(CompareCommand& o) {
   if (std::string chosen = fill_defaults(o.train, data); !chosen.empty() && !o.train.train.quiet)
     tell("{}\n", chosen);
   Race race(o, std::move(data));
+  make_directory(o.work);
+  DirectoryLock lock;
+  lock.take(o.work);
   bool finished = race.run();
   std::vector<RaceRow> rows = race_rows(race.runs());
   if (!rows.empty()) {
@@ -291,12 +299,10 @@ int run(CompareCommand& o) {
     for (const std::string& line : race_findings(rows)) fmt::print("{}\n", line);
     fmt::print("\n{}", race_maps(rows, terminal_style(1).width));
     if (!o.out.empty()) {
-      fs::path page = o.out;
-      if (page.extension() != ".md") page += ".md";
-      fs::path picture = page;
-      picture.replace_extension(".svg");
+      const fs::path picture = fs::path(o.out).replace_extension(".svg");
       write_file(picture.string(), race_svg(rows));
-      write_file(page.string(), race.markdown(rows, picture.filename().string()));
+      write_file(o.out, race.markdown(rows, picture.filename().string()));
+      if (!o.train.train.quiet) tell("Written to {} and {}.\n", o.out, picture.string());
     }
   }
   if (finished) return 0;

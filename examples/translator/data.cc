@@ -71,6 +71,25 @@ CorpusFile corpus_file(const std::string& item) {
   throw InputError("--data " + item, 0, "behind " + wrong);
 }
 
+// Standard input is read once; and a file of options may name one side without the other, which the command
+// line refuses.
+void must_be_sound(const DataOptions& o, const std::vector<CorpusFile>& files) {
+  const bool piped = std::any_of(files.begin(), files.end(), [](const CorpusFile& f) { return f.path == "-"; });
+  must_read_stdin_once({{"--data", piped ? "-" : ""},
+                        {"--source", o.source},
+                        {"--target", o.target},
+                        {"--valid", o.valid},
+                        {"--valid-source", o.valid_source},
+                        {"--valid-target", o.valid_target}});
+  auto needs = [](const char* option, const std::string& path, const char* other, const std::string& there) {
+    if (!path.empty() && there.empty()) throw UsageError(fmt::format("{} requires {}", option, other));
+  };
+  needs("--source", o.source, "--target", o.target);
+  needs("--target", o.target, "--source", o.source);
+  needs("--valid-source", o.valid_source, "--valid-target", o.valid_target);
+  needs("--valid-target", o.valid_target, "--valid-source", o.valid_source);
+}
+
 ParallelData read(const std::string& tsv, const std::string& source, const std::string& target,
                   const ReadOptions& options) {
   return tsv.empty() ? read_pairs(source, target, options) : read_pairs(tsv, options);
@@ -140,7 +159,11 @@ std::string absolute_corpus_files(const std::string& text) {
 
 Data load_data(const DataOptions& options) {
   Data data;
-  std::vector<SentencePair> others;  // of files but the first
+  std::string first;                 // file
+  std::vector<SentencePair> others;  // of files but that one
+  const std::vector<CorpusFile> files =
+      options.data.empty() ? std::vector<CorpusFile>(1) : corpus_files(options.data);
+  must_be_sound(options, files);
   const bool has_valid = !options.valid.empty() || !options.valid_source.empty();
   auto report = [&](const ReadReport& r) {
     data.reports.push_back(r.summary());
@@ -153,8 +176,6 @@ Data load_data(const DataOptions& options) {
     if (!has_valid) return data;
     data.probes.resize(1);
   } else {
-    std::vector<CorpusFile> files =
-        options.data.empty() ? std::vector<CorpusFile>(1) : corpus_files(options.data);
     if (!has_valid && !files[0].tag.empty())
       throw InputError(
           "--data", 0,
@@ -163,6 +184,7 @@ Data load_data(const DataOptions& options) {
     for (const CorpusFile& file : files) {
       ParallelData train = read(file.path, options.source, options.target, options.read);
       report(train.report);
+      if (&file == &files[0]) first = train.report.name;
       for (SentencePair& p : train.pairs) {
         p.tag = file.tag;
         p.weight = file.weight;
@@ -181,9 +203,11 @@ Data load_data(const DataOptions& options) {
     if (data.train.empty() && others.empty() && !data.valid.empty())
       throw InputError(options.data.empty() ? options.source : options.data, 0,
                        "has no pair whose source is not among those held out for validation: give --valid");
+    if (data.valid.empty() && !(data.train.empty() && others.empty()))
+      data.reports.push_back("no pair could be held out of " + first + " for validation: --valid names some");
     if (!data.valid.empty())
-      data.reports.push_back("no validation data given: " + std::to_string(data.valid.size()) +
-                             " pairs held out of the training data");
+      data.reports.push_back(fmt::format("no validation data given: {} pair{} held out of the training data",
+                                         data.valid.size(), data.valid.size() == 1 ? "" : "s"));
   }
   std::move(others.begin(), others.end(), std::back_inserter(data.train));
   for (size_t i = 0; i < std::min<size_t>(3, data.valid.size()); ++i)

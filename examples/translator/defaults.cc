@@ -181,7 +181,8 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
   }
   if (run.epochs == 0 && run.max_minutes <= 0)
     throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
-  return chosen.empty() ? "" : fmt::format("For {} pairs: {}; {} (docs/recipes.md).", pairs, chosen, own.why);
+  if (chosen.empty()) return "";
+  return fmt::format("For {} pair{}: {}; {} (docs/recipes.md).", pairs, pairs == 1 ? "" : "s", chosen, own.why);
 }
 
 }  // namespace translator

@@ -85,6 +85,7 @@ int run(DoctorCommand& o) {
   if (!o.clean.empty())
     for (const std::string& out : {o.clean, o.clean + ".rejected"})
       must_not_overwrite("--clean", out, {o.pairs, o.target, o.valid, o.test});
+  must_read_stdin_once({{"pairs", o.pairs}, {"--target", o.target}, {"--valid", o.valid}, {"--test", o.test}});
   constexpr int64_t kStages = 6;
   int64_t done = 0;
   Progress bar("reading", kStages, {.delay_seconds = 2});
@@ -94,7 +95,11 @@ int run(DoctorCommand& o) {
   };
   Texts texts = read_texts(o);
   Data data{.train = std::move(texts.data.pairs), .valid = {}};
-  if (data.train.empty()) throw InputError(texts.data.report.name, 0, "has no usable sentence pairs");
+  if (data.train.empty()) {
+    bar.finish();
+    texts.data.report.tell();
+    throw InputError(texts.data.report.name, 0, "has no usable sentence pairs");
+  }
   doctor::ExamineOptions options{.max_words = o.max_length, .on_stage = stage};
   for (const std::string& path : {o.valid, o.test})
     if (!path.empty()) options.held_out.push_back({path, read_usable_pairs(path, o.read)});

@@ -93,6 +93,7 @@ std::vector<std::string> members_in(const std::string& directory) {
 
 std::string difference_in_text(const Model& a, const Model& b) {
   const ModelConfig &x = a.config, &y = b.config;
+  if (x.subwords != y.subwords) return fmt::format("--subwords is {} and {}", x.subwords, y.subwords);
   if (x.letter_case != y.letter_case) return fmt::format("--case is {} and {}", x.letter_case, y.letter_case);
   if (x.source_folded != y.source_folded || x.target_folded != y.target_folded || x.french != y.french)
     return "they deal in different ways with capitals or French spaces";
@@ -101,6 +102,12 @@ std::string difference_in_text(const Model& a, const Model& b) {
         difference("source", a.reads, b.reads), difference("target", a.writes, b.writes)})
     if (!d.empty()) return d;
   return "";
+}
+
+std::vector<std::string> model_directories(const std::string& text) {
+  std::vector<std::string> out;
+  for (const Listed& item : list_of(text)) out.push_back(item.directory);
+  return out;
 }
 
 Ensemble::Ensemble(const std::string& models, nn::EnsembleSpace space, bool int8) : space_(space) {

@@ -17,6 +17,9 @@ inline gradus::nn::EnsembleSpace space_named(const std::string& name) {
   return name == "probability" ? probability : log_probability;
 }
 
+/// The directories that a list of models names, see Ensemble.
+std::vector<std::string> model_directories(const std::string& models);
+
 /// One model, or several that translate as one: whose text is read and written alike.
 class Ensemble {
  public:

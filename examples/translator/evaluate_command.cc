@@ -195,6 +195,8 @@ int run(EvaluateCommand& o) {
   if (o.given.pairs.empty() && !o.embedded) throw UsageError("evaluate needs a file of pairs, or --embedded");
   must_not_overwrite("--hypotheses", o.hypotheses, {o.given.pairs, o.given.target, o.alignments});
   must_not_overwrite("--references", o.references, {o.given.pairs, o.given.target, o.alignments});
+  must_not_write_within("--hypotheses", o.hypotheses, model_directories(o.model));
+  must_not_write_within("--references", o.references, model_directories(o.model));
   if (!o.hypotheses.empty() && is_same_place(o.hypotheses, o.references))
     throw UsageError("--hypotheses and --references name one file: " + o.references);
   Ensemble ensemble(o.model, space_named(o.ensemble), o.int8);
@@ -237,6 +239,9 @@ int run(EvaluateCommand& o) {
   const std::vector<Score> scores = scored.scores(each);
   std::vector<Part> parts;
   if (o.by_length) parts = scored.by_length(ensemble, {.threads = o.common.threads});
+  // Chinese, Japanese, Thai: whole sentences would be its words.
+  if (all.bleu.reference_length < 2 * all.translated)
+    tell("translator: BLEU's words stand between spaces, of which these references have few: look at chrF2\n");
   o.json ? show_json(all, scores, parts) : show(all, scores, parts);
   std::vector<std::string> references;
   for (const auto& one : all.references) references.push_back(fmt::format("{}", fmt::join(one, "\t")));

@@ -206,7 +206,7 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
     }
   }
   out.tokens = loss.tokens;
-  out.nll = loss.tokens ? loss.nats / static_cast<double>(loss.tokens) : 0;
+  out.nll = loss.tokens ? unsigned_nan(loss.nats / static_cast<double>(loss.tokens)) : 0;
   out.perplexity = std::exp(out.nll);
 
   size_t n = pairs.size();
@@ -218,8 +218,10 @@ Evaluation evaluate(const Model& model, const std::vector<SentencePair>& pairs,
   int64_t exact = 0, exact_in_own_spelling = 0;
   for (size_t i = 0; i < n; ++i) {
     exact += is_exact(out.hypotheses[i], out.references[i], lowercase);
-    const Segmented reference = model.writes.split(pairs[i].target_text);
-    exact_in_own_spelling += out.hypotheses[i] == model.writes.join(reference.pieces);
+    const std::vector<std::string>& given = out.references[i];
+    exact_in_own_spelling += std::any_of(given.begin(), given.end(), [&](const std::string& reference) {
+      return out.hypotheses[i] == model.writes.join(model.writes.split(reference).pieces);
+    });
   }
   out.translated = static_cast<int64_t>(n);
   if (model.least_mass && model.shortlist->searched > 0)

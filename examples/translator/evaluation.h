@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,6 +14,9 @@
 
 namespace translator {
 
+/// x, a NaN without a sign, which means nothing and would be written: -nan.
+inline double unsigned_nan(double x) { return std::isnan(x) ? NAN : x; }
+
 /// How good a model is on sentence pairs.
 struct Evaluation {
   double nll = 0;         ///< teacher-forced, mean over real target tokens (</s> counted), nats, unsmoothed
@@ -20,8 +24,8 @@ struct Evaluation {
   int64_t tokens = 0;
   BleuScore bleu;          ///< 13a, against the references; case:lc of a model that writes no capitals
   double exact_match = 0;  ///< share of the translated sentences, see is_exact
-  double exact_in_own_spelling =
-      0;  ///< the same against the first reference as the model reads and writes it
+  /// The same against references as the model reads and writes them.
+  double exact_in_own_spelling = 0;
   std::optional<double> searched_anew;  ///< share of the translated sentences, with a shortlist
   /// Where pairs have gold alignments and the model attends. Lenient: a target word without a gold link is not
   /// counted, wherever the model looks for it.

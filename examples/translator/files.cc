@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,8 @@
 namespace translator {
 namespace {
 
+namespace fs = std::filesystem;
+
 // 0, or the error of the system that kept a part of it from being written.
 int write_all(int fd, const std::string& text) {
   for (size_t at = 0; at < text.size();) {
@@ -31,15 +34,24 @@ int write_all(int fd, const std::string& text) {
   return 0;
 }
 
+bool is_within(const std::string& path, const std::string& directory) {
+  std::error_code ignored;
+  for (fs::path at = fs::absolute(path, ignored).lexically_normal(); !at.empty(); at = at.parent_path()) {
+    if (is_same_place(at.string(), directory)) return true;
+    if (at == at.parent_path()) break;  // the root
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string in(const std::string& directory, const std::string& file) {
-  return (std::filesystem::path(directory) / file).string();
+  return (fs::path(directory) / file).string();
 }
 
 std::string absolute_path(const std::string& path) {
   if (path.empty() || path == "-") return path;
-  return std::filesystem::absolute(path).lexically_normal().string();
+  return fs::absolute(path).lexically_normal().string();
 }
 
 void write_file(const std::string& path, const std::string& text) {
@@ -57,21 +69,20 @@ std::vector<std::string> names_in(const std::string& directory) {
 
 void make_directory(const std::string& path) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
+  fs::create_directories(path, error);
   if (error) throw InputError(path, 0, "cannot be made: " + error.message());
 }
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(path, 0, std::string("cannot be read: ") + std::strerror(errno));
-  if (std::error_code no; std::filesystem::is_directory(path, no)) throw InputError(path, 0, "is a directory");
+  if (std::error_code no; fs::is_directory(path, no)) throw InputError(path, 0, "is a directory");
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (file.bad()) throw InputError(path, 0, "cannot be read");
   return text;
 }
 
 bool is_same_place(const std::string& a, const std::string& b) {
-  namespace fs = std::filesystem;
   std::error_code ignored;
   auto whole = [&](const std::string& p) { return fs::weakly_canonical(fs::absolute(p, ignored), ignored); };
   return a == b || fs::equivalent(a, b, ignored) || (!a.empty() && !b.empty() && whole(a) == whole(b));
@@ -86,14 +97,37 @@ void must_not_overwrite(const std::string& option, const std::string& out,
 }
 
 void must_not_replace(const std::string& out, const std::vector<std::string>& read) {
-  std::error_code ignored;
   for (const std::string& in : read)
-    for (std::filesystem::path at = std::filesystem::absolute(in, ignored).lexically_normal(); !at.empty();
-         at = at.parent_path()) {
-      if (is_same_place(at.string(), out))
-        throw InputError(out, 0, "has " + in + ", which is read, and would be replaced: name another place");
-      if (at == at.parent_path()) break;  // the root
-    }
+    if (is_within(in, out))
+      throw InputError(out, 0, "has " + in + ", which is read, and would be replaced: name another place");
+}
+
+void must_not_write_within(const std::string& option, const std::string& out,
+                           const std::vector<std::string>& read) {
+  for (const std::string& in : read)
+    if (!out.empty() && is_within(out, in))
+      throw UsageError(option + ": " + out + " is within " + in + ", which is read: name another place");
+}
+
+void must_read_stdin_once(const std::vector<std::pair<std::string, std::string>>& option_paths) {
+  std::string named;
+  for (const auto& [option, path] : option_paths) {
+    if (path != "-") continue;
+    if (!named.empty())
+      throw UsageError(named + " and " + option + " name standard input, which can be read once");
+    named = option;
+  }
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void DirectoryLock::take(const std::string& directory) {
+  if (fd_ >= 0) return;
+  fd_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw InputError(directory, 0, "another training writes here; name another place");
 }
 
 void print_whole(const std::string& text) {

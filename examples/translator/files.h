@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace translator {
@@ -28,6 +29,32 @@ void must_not_overwrite(const std::string& option, const std::string& out,
 
 /// The same of a model's directory, which is replaced with all that it holds. @throws InputError.
 void must_not_replace(const std::string& out, const std::vector<std::string>& read);
+
+/// The same of what lies within directories that are read, models'. @throws UsageError.
+void must_not_write_within(const std::string& option, const std::string& out,
+                           const std::vector<std::string>& read);
+
+/// @throws UsageError where more than one of the paths, each behind its option, is standard input: "--data and
+/// --valid name standard input, which can be read once".
+void must_read_stdin_once(const std::vector<std::pair<std::string, std::string>>& option_paths);
+
+/// Keeps a directory for who writes a model there: until it goes, or the process and those that it has forked
+/// end, however they do. It is a lock on the directory itself, whose files Model::replace changes, and leaves
+/// nothing behind. A file system without locks keeps nobody out.
+class DirectoryLock {
+ public:
+  DirectoryLock() = default;
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+  /// Once it has the directory it does nothing, and so where there is none yet.
+  /// @throws InputError "DIR: another training writes here; name another place".
+  void take(const std::string& directory);
+
+ private:
+  int fd_ = -1;
+};
 
 /// A long text to standard output, whatever signals come in between. @throws std::runtime_error that says why
 /// not.

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <common/error.h>
-#include <common/tell.h>
 
 namespace translator {
 namespace {
@@ -32,10 +31,7 @@ GivenPairs read_given_pairs(const GivenPairsOptions& o, const std::vector<const 
   if (!models.empty()) read.text = models[0]->reads.reading();
   ParallelData data = o.target.empty() ? read_pairs(o.pairs, read) : read_pairs(o.pairs, o.target, read);
   for (const Model* model : models) drop_too_long(data, *model, read);
-  if (data.report.bad > 0 || data.report.blank > 0) {
-    tell("{}\n", data.report.summary());
-    for (const std::string& m : data.report.messages) tell("  {}\n", m);
-  }
+  if (data.report.bad > 0 || data.report.blank > 0 || data.report.with_further > 0) data.report.tell();
   if (data.pairs.empty()) throw InputError(data.report.name, 0, "has no usable sentence pairs");
   return {std::move(data.pairs), data.report.lines, data.report.bad};
 }

@@ -1,5 +1,7 @@
 // What is learnt of the training text before any weight is: words or pieces, and case.
 
+#include <common/progress.h>
+#include <common/tell.h>
 #include <common/utf8.h>
 #include <fmt/core.h>
 #include <translator/commands.h>
@@ -15,29 +17,46 @@ namespace {
 
 using Text = std::string SentencePair::*;  // of one side
 
+// f of each sentence, which takes seconds where there are many.
+template <class F>
+void look_at(const std::vector<SentencePair>& pairs, Text side, bool quiet, const F& f) {
+  const char* label = side == &SentencePair::source_text ? "reading the sources" : "reading the targets";
+  Progress bar(label, static_cast<int64_t>(pairs.size()), {.delay_seconds = 1, .quiet = quiet});
+  int64_t done = 0;
+  for (const SentencePair& p : pairs) {
+    f(p.*side);
+    bar.update(++done);
+  }
+}
+
 Vocabulary vocabulary_of(const std::vector<SentencePair>& pairs, Text side, const Segmenter& segmenter,
                          const TrainCommand& o) {
   TokenCounts counts;
-  for (const SentencePair& p : pairs) counts.add(segmenter.split(p.*side).pieces);
+  look_at(pairs, side, o.train.quiet,
+          [&](const std::string& text) { counts.add(segmenter.split(text).pieces); });
   return Vocabulary::build(counts, {.min_count = o.min_count, .max_size = o.max_vocabulary});
 }
 
 // Nothing where sentences do not begin with a capital.
-std::shared_ptr<const Truecaser> case_of(const std::vector<SentencePair>& pairs, Text side) {
+std::shared_ptr<const Truecaser> case_of(const std::vector<SentencePair>& pairs, Text side, bool quiet) {
   auto out = std::make_shared<Truecaser>();
-  for (const SentencePair& p : pairs) out->count(tokenize(p.*side, {.lowercase = false, .plain = false}));
+  look_at(pairs, side, quiet, [&](const std::string& text) {
+    out->count(tokenize(text, {.lowercase = false, .plain = false}));
+  });
   out->decide();
   return out->begins_with_capital() ? out : nullptr;
 }
 
-// More where scripts of many characters need them.
-int64_t default_subword_size(size_t pairs, const TokenCounts& words) {
+// More where scripts of many characters need them, which is then said.
+int64_t default_subword_size(size_t pairs, const TokenCounts& words, bool quiet) {
   constexpr size_t kAlphabet = 200;  // characters of a text in a script of few
   std::set<char32_t> characters;
   for (const auto& [word, count] : words.all())
     for (char32_t c : utf8::decode_lossy(word)) characters.insert(c);
   const size_t many = characters.size() > kAlphabet ? 2 * (characters.size() - kAlphabet) : 0;
-  return default_pieces(static_cast<int64_t>(pairs)) + static_cast<int64_t>(many);
+  const int64_t size = default_pieces(static_cast<int64_t>(pairs)) + static_cast<int64_t>(many);
+  if (many > 0 && !quiet) tell("The text has {} characters: {} pieces\n", characters.size(), size);
+  return size;
 }
 
 std::shared_ptr<const Subwords> subwords_of(const std::vector<SentencePair>& pairs,
@@ -47,12 +66,12 @@ std::shared_ptr<const Subwords> subwords_of(const std::vector<SentencePair>& pai
   for (Text side : sides) {
     const Segmenter segmenter({.letter_case = o.model.letter_case}, nullptr,
                               side == &SentencePair::source_text ? text.source_case : text.target_case);
-    for (const SentencePair& p : pairs) segmenter.count_words(p.*side, counts);
+    look_at(pairs, side, o.train.quiet, [&](const std::string& line) { segmenter.count_words(line, counts); });
   }
-  return std::make_shared<const Subwords>(Subwords::learn(
-      counts, {.type = o.model.subwords,
-               .size = o.subword_size ? o.subword_size : default_subword_size(pairs.size(), counts),
-               .quiet = o.train.quiet}));
+  const int64_t size =
+      o.subword_size ? o.subword_size : default_subword_size(pairs.size(), counts, o.train.quiet);
+  return std::make_shared<const Subwords>(
+      Subwords::learn(counts, {.type = o.model.subwords, .size = size, .quiet = o.train.quiet}));
 }
 
 // The spacing that leaves fewer marks in the target.
@@ -146,8 +165,8 @@ LearntText learn_text(const TrainCommand& o, const Data& data) {
   TextModels& models = out.models;
   refuse_options_of_other_tokens(o);
   if (o.model.letter_case == "first") {
-    models.source_case = case_of(data.train, kSource);
-    models.target_case = case_of(data.train, kTarget);
+    models.source_case = case_of(data.train, kSource, o.train.quiet);
+    models.target_case = case_of(data.train, kTarget, o.train.quiet);
   }
   if (o.model.subwords != "none") {
     const bool joint = o.model.subword_model == "joint";

@@ -21,6 +21,7 @@
 
 #include <gradus/nn/attention/attention.h>
 #include <translator/options.h>
+#include <common/program.h>
 #include <common/tell.h>
 
 namespace translator {
@@ -112,7 +113,7 @@ void add_data_options(const Command& c, TrainCommand& o) {
     option.at(target).needs(option.at(source));
     option.at(source).needs(option.at(target));
   };
-  option.at("--source").excludes(option.at("--data"));
+  option.at("--source").excludes(option.at("--data").once("several files go with commas: a.tsv,b.tsv"));
   go_together("--source", "--target");
   go_together("--valid-source", "--valid-target");
   add(c, common_fields(o.model), {"--case", "--subwords", "--subword-model"});
@@ -204,7 +205,7 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
   c.flag("--prefix-column", o.prefix_column,
          "Lines are source TAB prefix: what the translation of this one begins with");
   c.flag("--paragraphs", o.paragraphs,
-         "Lines have several sentences: each is translated by itself; blank lines and markup stay");
+         "Lines have several sentences: each is translated by itself; blank lines and those of one tag stay");
   add_look_options(c, o.look);
   c.option("--max-length", o.search.max_length,
            "Tokens at most (default: twice those of the source, its </s> among them, and 10)")
@@ -409,6 +410,7 @@ int main(int argc, char** argv) {
     translator::tell("translator: {}\n", what);
     return code;
   };
+  translator::called_as(argc > 0 ? argv[0] : "translator");
   try {
     return translator::run_program(argc, argv);
   } catch (const translator::UsageError& e) {

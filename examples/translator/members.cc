@@ -21,6 +21,7 @@
 
 #include <common/error.h>
 #include <common/progress.h>
+#include <common/program.h>
 #include <common/tell.h>
 #include <gradus/parallel.h>
 #include <translator/ensemble.h>
@@ -184,14 +185,16 @@ int train_together(const TrainCommand& o, std::vector<TrainCommand>& members) {
   }
   if (interrupted) {
     if (begun)
-      tell("Interrupted; everything is saved in {0}. Go on with: translator train --resume --out {0}\n", out);
+      tell("Interrupted; everything is saved in {}. Go on with: {} train --resume --out {}\n", out, program(),
+           shell_word(out));
     else
       tell("Interrupted before all models of {} had begun: begin anew, with --force where one had\n", out);
     return 130;
   }
   for (size_t i = 0; i < members.size() && !o.train.quiet; ++i)
     tell("{}: validation loss {:.4f}\n", members[i].train.out, all[i].best.load());
-  if (!o.train.quiet) tell("Together they are {0}: translator translate {0}\n", out);
+  if (!o.train.quiet)
+    tell("Together they are {}: {} translate {}\n", out, program(), shell_word(out));
   return 0;
 }
 

@@ -76,10 +76,10 @@ class Model {
   Segmenter reads, writes;  ///< the way from text to tokens and back: the source's, and the target's
   std::unique_ptr<gradus::nn::TranslationModel> network;
   bool int8 = false;  ///< its weights are numbers that 8 bits stand for
-  std::shared_ptr<const Shortlist> shortlist =
-      {};  ///< which target words come of which source words; null: unknown
-  std::optional<double> least_mass =
-      {};  ///< a search scores only those, see translate_listed; none: all words
+  /// Which target words come of which source words; null: unknown.
+  std::shared_ptr<const Shortlist> shortlist = {};
+  /// A search scores only those, see translate_listed; none: all words.
+  std::optional<double> least_mass = {};
 };
 
 }  // namespace translator

@@ -21,6 +21,7 @@
 #include <translator/shortlist.h>
 #include <common/error.h>
 #include <common/progress.h>
+#include <common/program.h>
 #include <common/tell.h>
 #include <common/utf8.h>
 #include <translator/trainer.h>
@@ -163,10 +164,15 @@ void must_be_there_or_not(const TrainCommand& o) {
     throw InputError(out, 0, "holds no run to go on with: " + in(out, "last.safetensors") + " is missing");
   if (!o.resume && !members_in(out).empty())
     throw InputError(out, 0, "holds several models, 1 and on: --out names another place, or one of them");
-  if (!o.resume && !o.force && (has("model.safetensors") || has("last.safetensors")))
+  if (o.resume || o.force) return;
+  if (has("model.safetensors") || has("last.safetensors"))
     throw InputError(
         out, 0,
         "holds a model already: --resume goes on with it, --force replaces it, --out names another place");
+  for (const char* file : {"config.json", "training.json"})  // of something else
+    if (has(file))
+      throw InputError(in(out, file), 0,
+                       "is there, of no model: --force writes over it, --out names another place");
 }
 
 // --resume and --from go on with the network that is there, and read text as it does: what is given must be
@@ -268,22 +274,29 @@ Model fresh_model(const TrainCommand& o, const Data& data, const LearntText& tex
 }
 
 int run(TrainCommand& o) {
+  DirectoryLock lock;
+  if (!o.print_config) lock.take(o.train.out);
   if (auto members = members_of(o); !members.empty()) {
     for (const TrainCommand& m : members) {
       must_be_there_or_not(m);
       if (!o.resume) refuse_options_of_the_other(m);
     }
+    make_directory(o.train.out);
+    lock.take(o.train.out);
     return train_together(o, members);
   }
   auto say = [quiet = o.train.quiet](const std::string& line) {
     if (!quiet) tell("{}\n", line);
   };
   if (!o.print_config) Model::finish_replacing(o.train.out);
-  if (o.resume) take_own_config(o);
+  if (o.resume) {
+    must_be_there_or_not(o);
+    take_own_config(o);
+  }
   if (!o.config.empty()) take_config(o, o.config);
   apply(o.common);
   o.train.threads = o.common.threads;
-  if (!o.print_config) must_be_there_or_not(o);
+  if (!o.resume && !o.print_config) must_be_there_or_not(o);
   if (o.resume || !o.from.empty()) take_over(o);
   refuse_options_of_the_other(o);
   fill_text_defaults(o);
@@ -307,7 +320,8 @@ int run(TrainCommand& o) {
   if (!o.resume) must_go_with_defaults(o);
   if (o.print_config) return print_whole(to_json(o)), 0;
   if (!chosen.empty() && !o.resume) say(chosen);
-  if (!o.resume && !data.embedded && !o.train.quiet) doctor::warn(data.train, o.common.threads);
+  if (!o.resume && !data.embedded && !o.train.quiet)
+    doctor::warn(data.train, o.common.threads, o.data.data.empty() || corpus_files(o.data.data).size() == 1);
   must_have_validation(o, data);
   Model model = there            ? std::move(*there)
                 : o.from.empty() ? fresh_model(o, data, learn_text(o, data))
@@ -333,28 +347,37 @@ int run(TrainCommand& o) {
     if (learn_shortlist(o.train, trainer, model)) model.save_description(o.train.out);
   } else {
     learn_shortlist(o.train, trainer, model);
+    make_directory(o.train.out);
+    lock.take(o.train.out);
+    must_be_there_or_not(o);  // where nothing was, another training may have made its model by now
     Model::replace(o.train.out, [&](const std::string& where) {
       model.save_description(where);
       trainer.save_start(where);
       write_file(in(where, "training.json"), to_json(o));
     });
   }
-  say(fmt::format("{} pairs, {} and {} {}, {}, {} parameters, {} thread{}",
-                  format_count(static_cast<double>(pairs)), model.source.size(), model.target.size(),
-                  model.config.tokens(), kind_of(model.config),
+  say(fmt::format("{} pair{}, {} and {} {}, {}, {} parameters, {} thread{}",
+                  format_count(static_cast<double>(pairs)), pairs == 1 ? "" : "s", model.source.size(),
+                  model.target.size(), model.config.tokens(), kind_of(model.config),
                   format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))),
                   o.train.threads, o.train.threads == 1 ? "" : "s"));
 
   const int64_t first_step = trainer.step();
   const bool whole = trainer.run(stop_on_signals());
+  if (trainer.diverged()) {
+    const bool kept = validated && std::isfinite(trainer.best_loss());
+    tell("translator: {}: stopped at step {}: validation and training have no finite loss any more{}. {}\n",
+         o.train.out, trainer.step(), kept ? "; the best model of before is kept" : "", kDivergedAdvice);
+    return 1;
+  }
   if (Watched* w = o.train.watched) {
     w->best = trainer.best_loss();
     return whole ? 0 : 130;
   }
   if (!whole) {
     tell(
-        "Interrupted at step {}; everything is saved in {}. Go on with: translator train --resume --out {}\n",
-        trainer.step(), o.train.out, o.train.out);
+        "Interrupted at step {}; everything is saved in {}. Go on with: {} train --resume --out {}\n",
+        trainer.step(), o.train.out, program(), shell_word(o.train.out));
     return 130;
   }
   if (o.resume && trainer.step() == first_step)
@@ -365,10 +388,8 @@ int run(TrainCommand& o) {
     say(fmt::format("No better {} in {} validations: stopped at step {}.", o.train.metric, o.train.patience,
                     trainer.step()));
   if (validated && std::isinf(std::exp(trainer.best_loss()))) {
-    tell(
-        "translator: no validation had a finite perplexity: what is in {} has learnt nothing. A lower --lr may "
-        "help; --check-finite says where it begins\n",
-        o.train.out);
+    tell("translator: no validation had a finite perplexity: what is in {} has learnt nothing. {}\n",
+         o.train.out, kDivergedAdvice);
     return 1;
   }
   if (!trainer.averaged().empty())

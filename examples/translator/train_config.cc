@@ -191,6 +191,21 @@ void take(TrainCommand& o, const json& all, const FieldsFile& file) {
       }
 }
 
+// What a run keeps when it goes on. Files may have moved: their pairs are compared with what last.safetensors
+// says, but of a run that held some of its own out.
+Fields what_stays(TrainCommand& o, const DataOptions& own) {
+  Fields out = o.start_fields();
+  append(out, o.train.recipe());
+  append(out, {{"--seed", Seed{&o.train.seed}}});
+  Names others = {"--batch-size", "--swap", "--max-length", "--corpus-size", "--verb-final"};
+  if (own.valid.empty() && own.valid_source.empty())
+    others.insert(others.end(), {"--valid", "--valid-source"});
+  for (const Fields& fields : {o.data.fields(), o.train.budget()})
+    for (const Field& f : fields)
+      if (std::count(others.begin(), others.end(), f.option())) out.push_back(f);
+  return out;
+}
+
 FieldsFile config_file(const std::string& path) {
   return {path, "is not a configuration of a run", "is not a configuration of a run"};
 }
@@ -251,9 +266,10 @@ void take_own_config(TrainCommand& o) {
   if (!all.contains("format")) return;  // older ones hold less
   TrainCommand there = o;
   read_all(all, file, there);
-  for (const Field& f : o.start_fields()) {
+  const Fields own_fields = all_fields(there);
+  for (const Field& f : what_stays(o, there.data)) {
     const std::string asked = is_path(f) ? absolute_path(f.text()) : f.text();
-    const std::string own = text_of(there.start_fields(), f.option());
+    const std::string own = text_of(own_fields, f.option());
     if (o.given.count(f.option()) && asked != own)
       throw UsageError(fmt::format("the run in {} began with {} {}, not {}: --resume cannot change it",
                                    o.train.out, f.option(), own.empty() ? "nothing" : own, asked));

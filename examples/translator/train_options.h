@@ -62,8 +62,8 @@ struct TrainOptions {
   double usual_epochs = 0;  ///< what such data need, told when the speed is known; 0: nothing is told
   std::string out = {};     ///< model directory
   bool quiet = false;
-  std::string title =
-      {};  ///< before the progress bar, of one run among many; validations are not printed then
+  /// Before the progress bar, of one run among many; validations are not printed then.
+  std::string title = {};
   Watched* watched = nullptr;  ///< told how the run goes, which shows no bar and no validations itself then
 
   Fields recipe();  ///< what a run cannot change when it goes on

@@ -17,6 +17,7 @@
 #include <translator/translation.h>
 #include <common/error.h>
 #include <common/progress.h>
+#include <common/program.h>
 #include <common/utf8.h>
 
 namespace translator {
@@ -190,8 +191,8 @@ void Trainer::stop_for(const StepBatch& batch) {
   std::string bundle = in(options_.out, fmt::format("not-finite-{}", step_));
   Autopsy autopsy = examine(model_, batch);
   save_bundle(bundle, model_, batch, autopsy);
-  throw gradus::NotFinite(fmt::format("stopped at step {}:\n{}`translator replay {}` runs it again.", step_,
-                                      autopsy.text(), bundle));
+  throw gradus::NotFinite(fmt::format("stopped at step {}:\n{}`{} replay {}` runs it again.", step_,
+                                      autopsy.text(), program(), shell_word(bundle)));
 }
 
 // In a run of fewer passes than usual less is learnt by heart, and dropout rises more slowly: in a quarter of
@@ -290,15 +291,15 @@ bool Trainer::run(const std::atomic<bool>& stop) {
     if (!text.empty()) bar.print(text);
   };
   if (validation_due_ && !validate(bar)) return interrupted(bar);
-  while (progress() < 1 && !out_of_patience()) {
+  while (progress() < 1 && !out_of_patience() && !diverged_) {
     begin_epoch();
     bar.set_label(label());
-    while (batch_ < batches_per_epoch_ && progress() < 1 && !out_of_patience()) {
+    while (batch_ < batches_per_epoch_ && progress() < 1 && !out_of_patience() && !diverged_) {
       if (stop) return interrupted(bar);
       counted += train_step();
       seconds_ = before + since(start);
       if (!told) tell_time();
-      const double loss = window_nll_ / static_cast<double>(window_tokens_);
+      const double loss = unsigned_nan(window_nll_ / static_cast<double>(window_tokens_));
       bar.update(static_cast<int64_t>(progress() * kBar), fmt::format("loss {:.3f}", loss),
                  static_cast<double>(counted));
       if (Watched* w = options_.watched) w->done = progress(), w->loss = loss;
@@ -315,7 +316,7 @@ bool Trainer::run(const std::atomic<bool>& stop) {
   }
   if (!average()) return interrupted(bar);
   bar.finish();
-  log_.end(true, step_, seconds_, averaged_);
+  log_.end(!diverged_, step_, seconds_, averaged_);
   return true;
 }
 
@@ -337,7 +338,7 @@ Evaluation Trainer::evaluate_now() const {
 bool Trainer::validate(Progress& bar) {
   std::optional<nn::EMAWeights> averages(std::in_place, ema_, trained_);  // until they are released
   Validation v{.epoch = epoch_ + (batch_ == batches_per_epoch_ ? 1 : 0), .step = step_};
-  v.train_loss = window_nll_ / static_cast<double>(window_tokens_);
+  v.train_loss = unsigned_nan(window_nll_ / static_cast<double>(window_tokens_));
   v.tokens_per_second = static_cast<double>(window_tokens_) / window_seconds_;
   RunLog::Details d;
   try {
@@ -379,6 +380,7 @@ bool Trainer::validate(Progress& bar) {
   checkpoints_.tidy();
   validations_.push_back(std::move(v));
   if (!options_.silent() && options_.title.empty()) show(bar, d);
+  look_for_divergence(bar);
   return true;
 }
 

@@ -32,6 +32,8 @@ struct Validation {
   bool best = false;
 };
 
+constexpr const char* kDivergedAdvice = "A lower --lr may help; --check-finite says where it begins";
+
 /// Trains a model on sentence pairs: teacher forcing (or scheduled sampling), clipping, batches of similar
 /// length. Threads share the model, each differentiating its share of every batch. Writes model.safetensors
 /// (the best by options.metric), last.safetensors (to go on from) and train.log (JSON lines)
@@ -59,6 +61,8 @@ class Trainer {
   double best_score() const { return cost_of(best_cost_, options_.metric); }
   /// Whether options.patience ended it, or would.
   bool out_of_patience() const { return options_.patience > 0 && since_best_ >= options_.patience; }
+  /// Whether it ended because two validations and what was trained between them had no finite loss.
+  bool diverged() const { return diverged_; }
   /// The steps whose weights' mean is the best model; none where it is that of a step.
   const std::vector<int64_t>& averaged() const { return averaged_; }
   int64_t step() const { return step_; }
@@ -83,6 +87,7 @@ class Trainer {
   Evaluation evaluate_now() const;
   bool validate(class Progress& bar);
   bool average();
+  void look_for_divergence(class Progress& bar);
   /// Whether a validation follows `step` steps, `batch` of them in this epoch, as far as the steps tell.
   bool validates_after(int64_t step, int64_t batch) const;
   RunLog::Details look_closer(const Evaluation& evaluation) const;
@@ -118,6 +123,8 @@ class Trainer {
   Checkpoints checkpoints_;
   double best_loss_ = INFINITY, best_cost_ = INFINITY;  // of the best model by options.metric
   int64_t since_best_ = 0;                              // validations
+  bool finite_ = true;                                  // the last validation's loss was
+  bool diverged_ = false;
   std::vector<int64_t> averaged_;
   double seconds_ = 0;
   double baseline_ = 0;  // moving average of a word's cost, nats

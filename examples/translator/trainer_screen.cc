@@ -25,6 +25,17 @@ void Trainer::show(Progress& bar, const RunLog::Details& d) const {
   bar.set_panel(draw_live_view(validations_, d, style));
 }
 
+// A step whose gradient is not finite is skipped: weights that make all of them so stay as they are for ever.
+void Trainer::look_for_divergence(Progress& bar) {
+  const Validation& v = validations_.back();
+  const bool trained = std::isfinite(v.train_loss);
+  const bool finite = valid_.empty() ? trained : std::isfinite(v.evaluation.nll);
+  diverged_ = !finite_ && !finite && !trained;
+  if (finite_ && !finite && !options_.silent() && options_.title.empty())
+    bar.print(fmt::format("The loss is not finite. {}", kDivergedAdvice));
+  finite_ = finite;
+}
+
 // One line; what a narrow terminal has no room for is left out, the least telling first.
 std::string Trainer::describe(const Validation& v, int width) const {
   const Evaluation& e = v.evaluation;

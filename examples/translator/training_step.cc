@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include <gradus/names.h>
 #include <gradus/ops/matmul.h>
 #include <gradus/parallel.h>
 
@@ -28,9 +29,15 @@ Trained trained_parameters(nn::TranslationModel& network, const std::string& fre
     const size_t end = std::min(freeze.find(',', at), freeze.size());
     const std::string part = freeze.substr(at, end - at);
     auto named = [&](const std::string& name) { return name == part || name.starts_with(part + "."); };
-    if (std::none_of(names.begin(), names.end(), named))
-      out.complaint =
-          fmt::format("\"{}\" is no parameter, nor what one begins with: {}", part, fmt::join(names, ", "));
+    if (std::none_of(names.begin(), names.end(), named)) {
+      std::vector<std::string> known = names;  // and what they begin with: "encoder.gru", "encoder"
+      for (const std::string& name : names)
+        for (size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1))
+          known.push_back(name.substr(0, dot));
+      const std::string nearest = gradus::nearest_name(part, known);
+      out.complaint = fmt::format("\"{}\" is no parameter, nor what one begins with: {}{}", part,
+                                  fmt::join(names, ", "), nearest.empty() ? "" : "; hint: " + nearest + "?");
+    }
     std::erase_if(out.parameters, [&](const gradus::NamedParameter& p) { return named(p.name); });
     at = end + 1;
   }

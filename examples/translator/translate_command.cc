@@ -1,11 +1,8 @@
 #include <fmt/ranges.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <new>
@@ -14,10 +11,12 @@
 #include <gradus/error.h>
 #include <translator/commands.h>
 #include <translator/ensemble.h>
+#include <translator/line_reader.h>
 #include <translator/model.h>
 #include <translator/mbr.h>
 #include <translator/text/bleu.h>
 #include <translator/text/chrf.h>
+#include <translator/text/parallel.h>
 #include <translator/text/sentences.h>
 #include <translator/text/word_picture.h>
 #include <translator/translation.h>
@@ -30,48 +29,6 @@
 
 namespace translator {
 namespace {
-
-// Standard input line by line. Before it waits for more input it calls `before_wait`, so that what was read
-// can be answered first: the program works as one end of a conversation, not only on files.
-class LineReader {
- public:
-  static constexpr size_t kLongest = 1 << 20;  // bytes of a line that are kept
-
-  explicit LineReader(std::function<void()> before_wait) : before_wait_(std::move(before_wait)) {}
-
-  // Of a line with more than kLongest bytes only the first ones.
-  bool next(std::string& line) {
-    for (;;) {
-      size_t end = buffer_.find('\n', std::max(begin_, searched_));
-      if (end != std::string::npos) {
-        line.assign(buffer_, begin_, end - begin_);
-        begin_ = end + 1;
-        return true;
-      }
-      buffer_.erase(0, begin_);
-      begin_ = 0;
-      if (buffer_.size() > kLongest) buffer_.resize(kLongest + 1);
-      searched_ = buffer_.size();
-      pollfd input{0, POLLIN, 0};
-      if (poll(&input, 1, 0) == 0) before_wait_();
-      char chunk[1 << 16];
-      ssize_t got = ::read(0, chunk, sizeof chunk);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0)
-        throw InputError("standard input", 0, fmt::format("cannot be read: {}", std::strerror(errno)));
-      if (got == 0) {  // the last line may lack its end
-        line = std::exchange(buffer_, {});
-        return !line.empty();
-      }
-      buffer_.append(chunk, static_cast<size_t>(got));
-    }
-  }
-
- private:
-  std::function<void()> before_wait_;
-  std::string buffer_;
-  size_t begin_ = 0, searched_ = 0;
-};
 
 class Translator {
  public:
@@ -121,6 +78,8 @@ class Translator {
     for (;;) {
       if (prompt) fmt::print(stderr, "> ");
       if (!input.next(text)) break;
+      if (const std::string what = unreadable_as(text); read_ == 0 && !what.empty())
+        throw InputError("standard input", 1, what);
       take_line(text);
       if (waiting_.size() >= block) flush();
     }

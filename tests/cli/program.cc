@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -185,6 +186,7 @@ Arguments small_run(const std::string& out, const Arguments& more) {
                  "0",           "--ema",       "0",           "--no-tie-embeddings",
                  "--attention", "bahdanau",  // which learns few short sentences in the fewest passes
                  "--optimizer", "adam"};
+  if (std::find(more.begin(), more.end(), "--data") != more.end()) a.erase(a.begin() + 1, a.begin() + 3);
   a.insert(a.end(), more.begin(), more.end());
   return a;
 }

@@ -75,7 +75,7 @@ std::vector<nlohmann::ordered_json> events(const std::string& directory, const s
 
 // A file of 1200 short sentence pairs, made once.
 const std::string& short_pairs();
-// Arguments of a small, quick run on them, into `out`.
+// Arguments of a small, quick run on them, or on what `more` names, into `out`.
 Arguments small_run(const std::string& out, const Arguments& more = {});
 // A model directory trained for a few seconds, made once; nobody writes into it.
 const std::string& trained_model();

@@ -53,13 +53,12 @@ TEST_CASE("a run with a metric, patience, kept models and their mean goes on to 
     CHECK(run({"translate", "chosen/kept/" + name, "she eats"}).code == 0);
   }
   CHECK(run(small_run("halted", {"--resume", "--lr", "0.03", "--metric", "exact"}))
-            .says("translator: halted/last.safetensors: was made with another --metric: the run cannot go on "
-                  "from it\n"));
+            .says("the run in halted began with --metric bleu, not exact: --resume cannot change it\n"));
   // A new run leaves nothing of the old one.
   REQUIRE(run(small_run("halted", {"--epochs", "1", "--force"})).code == 0);
   CHECK_FALSE(exists("halted/kept"));
   CHECK(run(small_run("halted", {"--resume", "--metric", "bleu"}))
-            .says("was made with another --metric: the run cannot go on from it\n"));
+            .says("began with --metric loss, not bleu: --resume cannot change it\n"));
 }
 
 TEST_CASE("a run ends where its patience does, and more of it prolongs the run") {

@@ -62,6 +62,8 @@ TEST_CASE("compare trains every attention with every seed on the same data, and 
   }
   CHECK(page.find("![Weights of one sentence, by attention](race.svg)") != std::string::npos);
   CHECK(page.find("loss: ") != std::string::npos);
+  CHECK(page.find("\n\nEach run had 1 pass over the data on 1 thread. Mean ") != std::string::npos);
+  CHECK(r.says("Written to race.md and race.svg.\n"));
   CHECK(picture.starts_with("<svg "));
   CHECK(picture.ends_with("</svg>\n"));
   CHECK(count(picture, "<g ") == 3);

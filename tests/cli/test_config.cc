@@ -213,7 +213,7 @@ TEST_CASE("--resume and --out suffice, from any directory, and what prolongs a r
   CHECK(json_text::parse(read_file("stopped/training.json")).at("epochs") == 4);
   CHECK(run({"train", "--resume", "--out", "stopped"}).says("The run was over already"));
   CHECK(run({"train", "--resume", "--out", "stopped", "--lr", "0.5", "-q"}).err ==
-        "translator: stopped/last.safetensors: was made with another --lr: the run cannot go on from it\n");
+        "translator: the run in stopped began with --lr 0.01, not 0.5: --resume cannot change it\n");
 }
 
 TEST_CASE("pairs that are somewhere else now are named, and so is what helps") {
@@ -241,7 +241,7 @@ TEST_CASE("the dropout of a run from before it could rise does not rise when it 
   INFO(rest.err);
   CHECK(rest.code == 0);
   CHECK(run({"train", "--resume", "--out", "steady", "--dropout-warmup", "2"})
-            .says("was made with another --dropout-warmup: the run cannot go on from it\n"));
+            .says("began with --dropout-warmup 0, not 2: --resume cannot change it\n"));
   // A run that says nothing has it, and one that takes some options from a file.
   write_file("some.json", "{\"dropout\": 0.3}");
   again = json_text::parse(run(small_run("rising", {"--config", "some.json", "--print-config"})).out);

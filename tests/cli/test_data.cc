@@ -1,5 +1,7 @@
 // A person's own sentence pairs.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "../quick_doctest.h"
@@ -41,7 +43,7 @@ TEST_CASE("Hindi: learned from swapped columns and as the target, marks with the
   INFO(r.err);
   REQUIRE(r.code == 0);
   CHECK(r.says("hindi.tsv: 8 of 8 lines read\n"));
-  CHECK_FALSE(r.says("valid "));  // too few pairs to hold any out
+  CHECK_FALSE(r.says("  valid "));  // too few pairs to hold any out
   CHECK(r.says("The model is in from_hindi.\n"));
   std::string words = read_file("from_hindi/source.vocab");
   for (const char* word : {"हिन्दी", "किताब", "हूँ", "पढ़ता", "।"}) CHECK_MESSAGE(has_line(words, word), word);
@@ -100,6 +102,56 @@ TEST_CASE("bad lines are counted and named, or refused by --strict; nothing is m
   CHECK(strict.code == 1);
   CHECK(strict.err == "translator: bad.tsv:2: no tab between source and target\n");
   CHECK_FALSE(exists("strict"));
+}
+
+TEST_CASE("what is not read of a file, and that nothing was held out of it, is said") {
+  std::string text;
+  for (int i = 0; i < 12; ++i) text += fmt::format("{0}\tshe eats {0}\t{1}\telle mange {0}\n", i, 100 + i);
+  write_file("ids.tsv", text);
+  const Result r = run(memorise("ids", {"--data", "ids.tsv," + short_pairs(), "--epochs", "1"}));
+  INFO(r.err);
+  CHECK(r.code == 0);
+  CHECK(r.says("ids.tsv: 12 of 12 lines read, 12 with further columns, which are not read\n"));
+  CHECK(r.says("no pair could be held out of ids.tsv for validation: --valid names some\n"));
+  const Result judged = run({"evaluate", trained_model(), "ids.tsv"});
+  CHECK(judged.code == 0);
+  CHECK(judged.says("ids.tsv: 12 of 12 lines read, 12 with further columns, which are not read\n"));
+}
+
+TEST_CASE("what is no text in lines is named, and how it becomes some") {
+  write_file("old-mac.tsv", "one\tun\rtwo\tdeux\rthree\ttrois\r");
+  CHECK(run({"train", "--data", "old-mac.tsv", "--out", "none"}).err ==
+        "translator: old-mac.tsv: has CR alone between its lines: tr '\\r' '\\n' makes line feeds of them\n");
+  write_file("packed.tsv.gz", "\x1F\x8B\x08 and so on");
+  CHECK(run({"train", "--data", "packed.tsv.gz", "--out", "none"})
+            .says("packed.tsv.gz:1: is compressed: zcat unpacks it, and - in the place of its name reads what "
+                  "comes of that\n"));
+  CHECK_FALSE(exists("none"));
+  std::string wide = "\xFF\xFE";
+  for (int i = 0; i < 50; ++i) wide += std::string("a\0\n\0", 4);
+  const Result r = run({"translate", trained_model()}, {.input = wide});
+  CHECK(r.code == 1);
+  CHECK(r.out.empty());
+  CHECK(r.err == "translator: standard input:1: looks like UTF-16: convert the file to UTF-8\n");
+}
+
+TEST_CASE("sources that go together, and standard input once: files of options are held to it, too") {
+  auto refused = [](const Arguments& arguments, const std::string& text) {
+    const Result r = run(arguments, {.input = "one\tun\n"});
+    CHECK(r.code == 2);
+    CHECK(r.err == "translator: " + text + "\n");
+  };
+  const std::string once = " name standard input, which can be read once";
+  refused({"train", "--data", "-", "--valid", "-", "--out", "none"}, "--data and --valid" + once);
+  refused({"train", "--data", "a.tsv,-", "--valid-source", "-", "--valid-target", "b", "--out", "none"},
+          "--data and --valid-source" + once);
+  refused({"doctor", "-", "--test", "-"}, "pairs and --test" + once);
+  write_file("half.json", "{\"source\": \"a.en\"}");
+  write_file("other-half.json", "{\"valid-target\": \"a.en\"}");
+  write_file("a.en", "a\n");
+  refused({"train", "--config", "half.json", "--out", "none"}, "--source requires --target");
+  refused({"train", "--config", "other-half.json", "--out", "none"}, "--valid-target requires --valid-source");
+  CHECK_FALSE(exists("none"));
 }
 
 TEST_CASE("pairs of one source, which those held out take with them, want --valid") {

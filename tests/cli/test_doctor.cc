@@ -201,7 +201,10 @@ TEST_CASE("doctor: wrong usage and files that are none") {
   CHECK(run({"doctor", "."}).err == "translator: .: is a directory\n");
   Result none = run({"doctor", "-"}, {.input = "nothing\n"});
   CHECK(none.code == 1);
-  CHECK(none.says("translator: standard input: has no usable sentence pairs\n"));
+  CHECK(none.err ==
+        "standard input: 0 of 1 lines read, 1 bad\n"
+        "  standard input:1: no tab between source and target\n"
+        "translator: standard input: has no usable sentence pairs\n");
   Result evil = run(quick({"-"}), {.input = "a \x1B[31m b\tc\nd e\tf \xE2\x80\xAE g\n"});
   CHECK(acts_on_terminal(evil.out) == "");
 }
@@ -215,10 +218,15 @@ TEST_CASE("train says what is seriously wrong with its data, and nothing else") 
   REQUIRE(r.code == 0);
   CHECK(r.says(" pairs: the target is the source\n"));
   CHECK(r.says("`translator doctor` says which, and --clean leaves them out.\n"));
+  REQUIRE(exists(harmed()));
+  // Of several files it is not the doctor's to say.
+  Result several = run({"train", "--data", "copies.tsv,sound.tsv=0.01", "--epochs", "1", "--hidden", "8",
+                        "--embedding", "8", "--batch-size", "256", "-o", "of-several"});
+  CHECK(several.says(" pairs: the target is the source\n"));
+  CHECK_FALSE(several.says("`translator doctor`"));
   Result quiet = run({"train", "--data", "copies.tsv", "--epochs", "1", "--hidden", "8", "--embedding", "8",
                       "--batch-size", "256", "-o", "of-copies", "--force", "-q"});
   CHECK(quiet.err == "");
-  REQUIRE(exists(harmed()));
   Result sound = run({"train", "--data", "sound.tsv", "--epochs", "1", "--hidden", "8", "--embedding", "8",
                       "--batch-size", "256", "-o", "of-sound"});
   CHECK_FALSE(sound.says("`translator doctor`"));

@@ -122,6 +122,8 @@ TEST_CASE("what contradicts the model is refused, and so is what is for another 
     names += (names.empty() ? "" : ", ") + name;
   refused({"--freeze", "encoder,nothing"},
           "--freeze: \"nothing\" is no parameter, nor what one begins with: " + names);
+  refused({"--freeze", "encodr"},
+          "--freeze: \"encodr\" is no parameter, nor what one begins with: " + names + "; hint: encoder?");
   refused({"--freeze", "encoder,decoder,output"}, "--freeze: no parameter is left to be trained");
   CHECK_FALSE(exists("none"));
   CHECK(run({"train", "--extend-vocabulary", "--out", "none"}).code == 2);
@@ -185,7 +187,8 @@ TEST_CASE("what is frozen stays the same to the bit, whatever pulls at it, and t
   }
   CHECK(frozen == 3);
   CHECK(run({"train", "--resume", "--out", "cold", "--freeze", "encoder", "-q"}).err ==
-        "translator: cold/last.safetensors: was made with another --freeze: the run cannot go on from it\n");
+        "translator: the run in cold began with --freeze encoder.embedding,output, not encoder: --resume "
+        "cannot change it\n");
   CHECK(run({"train", "--resume", "--out", "cold", "--epochs", "2", "-q"}).code == 0);
   CHECK(begins_with(tensors_of("cold/model.safetensors").at("output.weight"), before.at("output.weight")));
 }

@@ -41,7 +41,7 @@ TEST_CASE("weights that an absurd learning rate blew up are traced to an op and 
     if (exists("blown/not-finite-" + std::to_string(step)))
       bundle = "blown/not-finite-" + std::to_string(step);
   REQUIRE_FALSE(bundle.empty());
-  CHECK(r.says("`translator replay " + bundle + "` runs it again."));
+  CHECK(r.says("`" TRANSLATOR " replay " + bundle + "` runs it again."));
 
   Result again = run({"replay", bundle});
   INFO(again.out, again.err);
@@ -84,11 +84,28 @@ TEST_CASE("healthy training does not notice the check") {
 
 TEST_CASE("a run none of whose validations has a finite perplexity is no success") {
   const Result r = run(small_run("lost", {"--optimizer", "sgd", "--lr", "1e30", "--schedule", "constant",
-                                          "--clip-norm", "0", "--threads", "1", "--epochs", "2"}));
+                                          "--clip-norm", "0", "--threads", "1", "--epochs", "1"}));
   INFO(r.err);
   CHECK(r.code == 1);
   CHECK(r.says("translator: no validation had a finite perplexity: what is in lost has learnt nothing."));
   CHECK(run({"translate", "lost", "she eats apples"}).code == 0);
+}
+
+TEST_CASE("a run whose loss is no number any more says so at once, and stops at the second validation") {
+  const Result r = run(small_run("diverged", {"--optimizer", "sgd", "--lr", "1e30", "--schedule", "constant",
+                                              "--clip-norm", "0", "--validate-every", "5", "--epochs", "9"}));
+  INFO(r.err);
+  CHECK(r.code == 1);
+  const std::string advice = "A lower --lr may help; --check-finite says where it begins\n";
+  CHECK(count(r.err, "The loss is not finite. " + advice) == 1);
+  const auto found = events("diverged", "validation");
+  CHECK(found.size() <= 3);
+  const std::string step = std::to_string(found.back().at("step").get<int>());
+  CHECK(r.says("translator: diverged: stopped at step " + step +
+               ": validation and training have no finite loss any more. " + advice));
+  CHECK(r.says("train nan"));
+  CHECK_FALSE(r.says("-nan"));
+  CHECK(events("diverged", "end").back().at("finished") == false);
 }
 
 TEST_CASE("replay knows how much guided alignment counted, and how much was dropped") {

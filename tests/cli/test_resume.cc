@@ -86,8 +86,8 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
   CHECK(stopped.code == 130);
   CHECK(stopped.out.empty());
   CHECK(stopped.says("Interrupted at step "));
-  CHECK(
-      stopped.says("; everything is saved in broken. Go on with: translator train --resume --out broken\n"));
+  CHECK(stopped.says("; everything is saved in broken. Go on with: " TRANSLATOR
+                     " train --resume --out broken\n"));
   Arguments resume = length;
   resume.push_back("--resume");
   Result rest = run(small_run("broken", resume));
@@ -102,9 +102,11 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
   // It goes on with the same data, seed and batches only, and says so.
   const std::string last = "translator: broken/last.safetensors: was made with ";
   const std::string end = ": the run cannot go on from it\n";
-  CHECK(run(small_run("broken", {"--resume", "--seed", "5"})).says(last + "another --seed" + end));
-  CHECK(
-      run(small_run("broken", {"--resume", "--batch-size", "5"})).says(last + "another --batch-size" + end));
+  auto began = [](const std::string& with) {
+    return "translator: the run in broken began with " + with + ": --resume cannot change it\n";
+  };
+  CHECK(run(small_run("broken", {"--resume", "--seed", "5"})).says(began("--seed 42, not 5")));
+  CHECK(run(small_run("broken", {"--resume", "--batch-size", "5"})).says(began("--batch-size 32, not 5")));
   write_file("other.tsv", run({"corpus", "-n", "1200", "--max-length", "7", "--seed", "9"}).out);
   Result other = run(small_run("broken", {"--resume", "-q", "--data", "other.tsv"}));
   CHECK(other.code == 1);
@@ -149,10 +151,9 @@ TEST_CASE("the same with other optimisers, schedules, averages and scheduled sam
   CHECK(json.at("optimizer") == "adadelta");
   CHECK(json.at("schedule") == "cosine");
   CHECK(json.at("weight-decay") == 0.001);
-  CHECK(run(small_run("broken", {"--resume", "--label-smoothing", "0.2"}))
-            .says("translator: broken/last.safetensors: was made with another --label-smoothing: the run "
-                  "cannot go "
-                  "on from it\n"));
+  CHECK(run({"train", "--resume", "--out", "broken", "--label-smoothing", "0.2"})
+            .says("translator: the run in broken began with --label-smoothing 0.1, not 0.2: --resume cannot "
+                  "change it\n"));
 }
 
 TEST_CASE("the same with batches by tokens, gradients of several summed, and pieces drawn anew each epoch") {
@@ -189,7 +190,7 @@ TEST_CASE("the same with batches by tokens, gradients of several summed, and pie
   CHECK(timeless("whole-tokens") == timeless("broken-tokens"));
   CHECK(events("whole-tokens", "validation").back().at("epoch") == 4);
   CHECK(run({"train", "--resume", "--out", "broken-tokens", "--batch-tokens", "200"})
-            .says("was made with another --batch-tokens: the run cannot go on from it\n"));
+            .says("began with --batch-tokens 300, not 200: --resume cannot change it\n"));
   CHECK(run({"train", "--batch-tokens", "200", "--batch-size", "3"}).code == 2);
 }
 
@@ -241,6 +242,10 @@ TEST_CASE("--resume without a run to go on with") {
   CHECK(r.code == 1);
   CHECK(r.err == "translator: never: holds no run to go on with: never/last.safetensors is missing\n");
   CHECK_FALSE(exists("never"));
+  CHECK(run({"train", "--resume", "--out", "never"}).err == r.err);
+  REQUIRE(run({"quantize", trained_model(), "quantized"}).code == 0);
+  CHECK(run({"train", "--resume", "--out", "quantized"}).err ==
+        "translator: quantized: holds no run to go on with: quantized/last.safetensors is missing\n");
 }
 
 TEST_CASE("--resume refuses what contradicts the run, and says what the run has instead") {
@@ -261,10 +266,20 @@ TEST_CASE("--resume refuses what contradicts the run, and says what the run has 
     CHECK(r.code == 2);
     CHECK(r.err == text);
   }
-  Result rate = run(small_run("settled", {"--resume", "-q", "--lr", "0.02"}));
-  CHECK(rate.code == 1);
-  CHECK(rate.err ==
-        "translator: settled/last.safetensors: was made with another --lr: the run cannot go on from it\n");
+  const std::vector<std::pair<Arguments, std::string>> changed = {
+      {{"--lr", "0.02"}, "--lr 0.01, not 0.02"},
+      {{"--optimizer", "sgd"}, "--optimizer adam, not sgd"},
+      {{"--batch-tokens", "100"}, "--batch-tokens 0, not 100"},
+      {{"--max-length", "20"}, "--max-length 50, not 20"},
+      {{"--swap"}, "--swap no, not yes"},
+      {{"--valid", "short.tsv"}, "--valid nothing, not " + in_scratch("short.tsv")}};
+  for (const auto& [more, text] : changed) {
+    Arguments all = {"train", "--resume", "-q", "--out", "settled"};
+    all.insert(all.end(), more.begin(), more.end());
+    const Result r = run(all);
+    CHECK(r.code == 2);
+    CHECK(r.err == "translator: the run in settled began with " + text + ": --resume cannot change it\n");
+  }
   Result words = run(small_run("settled", {"--resume", "-q", "--min-count", "4"}));
   CHECK(words.code == 2);
   CHECK(words.says("translator: the model in settled knows "));
@@ -299,6 +314,11 @@ TEST_CASE("a run goes on as what it began as: other origins, configurations and 
               .code == 0);
   CHECK(run({"train", "--resume", "--out", "nameless"}).err ==
         "translator: nameless/training.json: is missing: --data names the pairs that the run learns from\n");
+  const Result unnamed =
+      run(small_run("nameless", {"--resume", "--valid", short_pairs(), "--lr", "0.02", "-q"}));
+  CHECK(unnamed.code == 1);
+  CHECK(unnamed.err ==
+        "translator: nameless/last.safetensors: was made with another --lr: the run cannot go on from it\n");
   CHECK(run({"train", "--resume", "--out", "bestless"}).says(
       "bestless/model.safetensors: is missing: the best model so far, kept until there is a better one\n"));
   CHECK(goes_on({}).code == 0);

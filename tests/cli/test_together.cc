@@ -35,7 +35,7 @@ TEST_CASE("models trained together are those that each would be alone, and trans
   REQUIRE_MESSAGE(r.code == 0, r.err);
   CHECK(r.says("together/1: validation loss "));
   CHECK(r.says("together/2: validation loss "));
-  CHECK(r.says("Together they are together: translator translate together\n"));
+  CHECK(r.says("Together they are together: " TRANSLATOR " translate together\n"));
   CHECK(count(r.err, "1200 of 1200 lines read") == 1);
   for (int i : {1, 2}) {
     const std::string alone = "alone" + std::to_string(i), member = "together/" + std::to_string(i);
@@ -72,8 +72,8 @@ TEST_CASE("models trained together go on where a signal stopped them, to the sam
     if (r.code == 130) break;
   }
   REQUIRE(r.code == 130);
-  CHECK(r.says("Interrupted; everything is saved in together-broken. Go on with: translator train --resume "
-               "--out together-broken\n"));
+  CHECK(r.says("Interrupted; everything is saved in together-broken. Go on with: " TRANSLATOR
+               " train --resume --out together-broken\n"));
   CHECK(validations("together-broken/1") < 4);
   REQUIRE(run({"train", "--resume", "--out", "together-broken"}).code == 0);
   for (const char* member : {"/1", "/2"})

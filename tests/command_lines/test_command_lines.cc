@@ -186,6 +186,12 @@ TEST_CASE("what has no such name is told the nearest one that there is") {
         "translator train: there is no option --epoch; hint: --epochs?\n");
   CHECK(said(TRANSLATOR, {"train", "--embeding=3"}) ==
         "translator train: there is no option --embeding; hint: --embedding?\n");
+  CHECK(said(TRANSLATOR, {"train", "--batch", "8"}) ==
+        "translator train: there is no option --batch; hint: --batch-size or --batch-tokens?\n");
+  CHECK(said(TRANSLATOR, {"translate", "m", "--beem", "3"}) ==
+        "translator translate: there is no option --beem; hint: --beam-size?\n");
+  CHECK(said(TRANSLATOR, {"evaluate", "m", "--qqqqqq"}) ==
+        "translator evaluate: there is no option --qqqqqq\n");
   CHECK(said(TRANSLATOR, {"train", "--sing"}) == "translator train: there is no option --sing\n");
   CHECK(said(TRANSLATOR, {"train", "loud"}) == "translator train: \"loud\" was not expected\n");
   CHECK(said(TRANSLATOR, {"evaluate", "m", "--data", "t.tsv"}) ==
@@ -204,6 +210,9 @@ TEST_CASE("what has no such name is told the nearest one that there is") {
   CHECK(said(LENS, {"lesson", "nine"}) == "lens: there is no lesson nine: they go from 0 to 18\n");
   CHECK(said(LENS, {"lesson", "atention"}) ==
         "lens: there is no lesson atention: they go from 0 to 18; hint: attention?\n");
+  CHECK(said(LENS, {"lab", "verfy", "2"}) ==
+        "lens: there is no lab verfy: they go from 1 to 16; hint: verify?\n");
+  CHECK(count(said(BENCH, {"train", "--size", "toyy"}), "(known: toy, small, base); hint: toy?") == 1);
   CHECK(said(BENCH, {"tarin"}) ==
         "bench: there is no command \"tarin\", only train, decode, floor, ops, scale; hint: train?\n");
 }

@@ -245,9 +245,9 @@ TEST_CASE("segmenter: what normalisation changes is told with its count") {
   }
   CHECK(
       plain.summary() ==
-      "3 characters are read otherwise than written: U+2019 ’ as ' (2), U+200B dropped (1); 1 line is composed "
-      "(NFC)");
-  CHECK(pieces.summary() == "1 line is composed (NFC)");
+      "3 characters are read otherwise than written: U+2019 ’ as ' (2), U+200B dropped (1); 1 space is read "
+      "as a plain one; 1 line is composed (NFC)");
+  CHECK(pieces.summary() == "1 space is read as a plain one; 1 line is composed (NFC)");
   ChangedCharacters one;
   one.add("a\x07", {.plain = false});
   CHECK(one.summary() == "1 character is read otherwise than written: U+0007 dropped (1)");
@@ -338,6 +338,15 @@ TEST_CASE("subwords: damaged and foreign models are refused, and sizes without r
   CHECK(fault(good.substr(0, good.size() / 2)) == ": is no SentencePiece model, or damaged");
   CHECK_THROWS_WITH(Subwords::load(directory.file("none")),
                     (directory.file("none") + ": cannot be opened: No such file or directory").c_str());
+  // A space put in front of every text, and several read as one.
+  const size_t rules = good.rfind("identity");
+  REQUIRE(rules != std::string::npos);
+  REQUIRE(good.substr(rules + 8) == std::string("\x12\0\x18\0\x20\0", 6));
+  for (size_t at : {rules + 11, rules + 13}) {
+    std::string other = good;
+    other[at] = 1;
+    CHECK(fault(other) == ": is damaged, or a SentencePiece model that changes spaces");
+  }
   // One byte changed, anywhere: refused, or a model like another.
   for (size_t i = 0; i < good.size(); i += 7) {
     std::string other = good;

@@ -34,8 +34,9 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
     const std::string said = filled(o, pairs);
     const bool few = pairs < 20'000, between = !few && pairs < 60'000;
     const std::string rise = pairs < 5'000 ? "10" : few ? "4" : between ? "2" : "1.5";
-    CHECK(said == "For " + std::to_string(pairs) + " pairs: " + std::to_string(default_pieces(pairs)) +
-                      " pieces, " + (between ? "384" : "256") + " units, dropout " +
+    CHECK(said == "For " + std::to_string(pairs) + (pairs == 1 ? " pair: " : " pairs: ") +
+                      std::to_string(default_pieces(pairs)) + " pieces, " + (between ? "384" : "256") +
+                      " units, dropout " +
                       (few       ? "0.4"
                        : between ? "0.5"
                                  : "0.2") +

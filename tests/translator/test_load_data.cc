@@ -61,7 +61,13 @@ TEST_CASE("few pairs: all train; with validation data none is held out") {
   CHECK(few.train.size() == 19);
   CHECK(few.valid.empty());
   CHECK(few.probes.empty());
-  CHECK(few.reports.size() == 1);
+  REQUIRE(few.reports.size() == 2);
+  CHECK(few.reports[1] == "no pair could be held out of " + directory.file("few.tsv") +
+                              " for validation: --valid names some");
+  scratch::write(directory.file("more.tsv"), numbered(200));
+  const Data several = load_data(from(directory.file("few.tsv") + "," + directory.file("more.tsv")));
+  CHECK(several.train.size() == 219);
+  CHECK(several.reports.back() == few.reports.back());
   scratch::write(directory.file("twenty.tsv"), numbered(20));
   CHECK(load_data(from(directory.file("twenty.tsv"))).valid.size() == 1);
   scratch::write(directory.file("judge.tsv"), "a\tb\nc\td\nbad line\n");

@@ -1,6 +1,7 @@
 #include "workload.h"
 
 #include <gradus/io/safetensors.h>
+#include <gradus/names.h>
 #include <gradus/nn/attention/attention.h>
 #include <gradus/ops/output_loss.h>
 #include <gradus/ops/shape.h>
@@ -56,8 +57,11 @@ std::vector<std::string> list(const std::string& names, const std::vector<std::s
   std::vector<std::string> out;
   std::stringstream in(names);
   for (std::string name; std::getline(in, name, ',');) {
-    if (std::find(all.begin(), all.end(), name) == all.end())
-      gradus::fail("workload", std::string("unknown ") + what + ": " + name + " (known: " + known + ")");
+    if (std::find(all.begin(), all.end(), name) == all.end()) {
+      const std::string nearest = gradus::nearest_name(name, all);
+      gradus::fail("workload", std::string("unknown ") + what + ": " + name + " (known: " + known + ")",
+                   nearest.empty() ? "" : nearest + "?");
+    }
     out.push_back(name);
   }
   return out;

@@ -73,6 +73,20 @@ void end_without_waiting(int status, void*) {
   std::_Exit(status);
 }
 
+// The options that were meant: those that go on where `name` ends ("beam": --beam-size), else the nearest, of
+// whole names or of what stands before their first dash ("beem").
+std::string meant(const std::string& name, const std::vector<std::string>& options) {
+  std::vector<std::string> longer, beginnings;
+  for (const std::string& option : options) {
+    if (option.starts_with(name + "-")) longer.push_back("--" + option);
+    beginnings.push_back(option.substr(0, option.find('-')));
+  }
+  if (!longer.empty()) return fmt::format("{}", fmt::join(longer, " or "));
+  if (const std::string nearest = gradus::nearest_name(name, options); !nearest.empty()) return "--" + nearest;
+  const std::string nearest = gradus::nearest_name(name, beginnings);
+  return nearest.empty() ? "" : meant(nearest, options);
+}
+
 // What is wrong with arguments that a command left over.
 std::string unexpected(const CLI::App& command, const std::vector<std::string>& arguments) {
   auto wrong = std::find_if(arguments.begin(), arguments.end(), [](auto& a) { return a.starts_with('-'); });
@@ -81,13 +95,23 @@ std::string unexpected(const CLI::App& command, const std::vector<std::string>& 
   std::vector<std::string> options;
   std::string positional;
   for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
+    for (const std::string& known : option->get_lnames()) options.push_back(known);
     const std::string place = option->get_positional() ? option->get_name(true) : "";
     if (!place.empty()) positional += option->get_required() ? " " + place : " [" + place + "]";
   }
-  std::string hint = gradus::nearest_name(name, options);
+  std::string hint = meant(name.substr(std::min(name.find_first_not_of('-'), name.size())), options);
+  auto has_it = [&](const CLI::App* other) { return other->get_option_no_throw(name) != nullptr; };
+  // An option that the command has stood before it.
+  const CLI::App* program = command.get_parent();
+  if (program && has_it(&command))
+    return fmt::format("options go behind the command: {} {} {}", program->get_name(), command.get_name(),
+                       name);
+  if (!program && !command.get_subcommands(has_it).empty())
+    return fmt::format("options go behind a command: {} COMMAND {}", command.get_name(), name);
+  const bool of_another = program && !program->get_subcommands(has_it).empty();
   if (!hint.empty()) hint += "?";
-  else if (!positional.empty()) hint = "these are named by their places: " + command.get_name() + positional;
+  else if (of_another && !positional.empty())
+    hint = "these are named by their places: " + command.get_name() + positional;
   return fmt::format("there is no option {}{}", name, hint.empty() ? "" : "; hint: " + hint);
 }
 
@@ -141,6 +165,12 @@ Option Option::output_file() const {
     const std::filesystem::path folder = std::filesystem::path(value).parent_path();
     if (folder.empty() || std::filesystem::is_directory(folder, none)) return "";
     return fmt::format("{}: there is no directory {}", value, folder.string());
+  });
+}
+
+Option Option::once(const std::string& instead) const {
+  return check([option = option_, instead](const std::string&) {
+    return option->count() > 1 ? "is given twice: " + instead : "";
   });
 }
 

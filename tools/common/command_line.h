@@ -43,6 +43,8 @@ class Option {
   Option existing_file() const;
   /// A file to write, or "-": that its directory is missing is told before the work is done.
   Option output_file() const;
+  /// Given twice it is refused, whatever last_wins() says; `instead` tells what was meant.
+  Option once(const std::string& instead) const;
   /// `error` says what is wrong with a value; "": nothing.
   Option check(const std::function<std::string(const std::string& value)>& error) const;
 

@@ -108,7 +108,9 @@ std::string render_progress(const ProgressState& state, int width, Color color) 
   const double share =
       known ? std::clamp(static_cast<double>(state.done) / static_cast<double>(state.total), 0.0, 1.0) : 0;
   std::string facts =
-      known ? fmt::format("{:3}%", static_cast<int>(share * 100)) : fmt::format("{}", state.done);
+      known             ? fmt::format("{:3}%", static_cast<int>(share * 100))
+      : state.done == 0 ? ""
+                        : fmt::format("{}", state.done);
   const std::string rate =
       state.unit.empty() ? "" : fmt::format("  {:>5} {}", format_count(state.rate), state.unit);
   std::string times;

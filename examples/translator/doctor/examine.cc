@@ -179,7 +179,7 @@ Examination examine(const std::vector<SentencePair>& pairs, gradus::ThreadPool& 
   return out;
 }
 
-void warn(const std::vector<SentencePair>& pairs, int threads) {
+void warn(const std::vector<SentencePair>& pairs, int threads, bool one_file) {
   constexpr int64_t kFewest = 10;
   constexpr double kShare = 0.005;
   gradus::ThreadPool pool(threads);
@@ -196,7 +196,7 @@ void warn(const std::vector<SentencePair>& pairs, int threads) {
     tell("{} of {} pairs: {}\n", count, pairs.size(), name.says);
     said = true;
   }
-  if (said) tell("`translator doctor` says which, and --clean leaves them out.\n");
+  if (said && one_file) tell("`translator doctor` says which, and --clean leaves them out.\n");
 }
 
 }  // namespace translator::doctor

@@ -41,7 +41,8 @@ Examination examine(const std::vector<SentencePair>& pairs, gradus::ThreadPool& 
                     const ExamineOptions& options = {});
 
 /// Says on stderr what is seriously wrong with pairs that are about to be trained on, as a quick look tells:
-/// what concerns ten pairs and one of two hundred. Nothing where nothing is.
-void warn(const std::vector<SentencePair>& pairs, int threads);
+/// what concerns ten pairs and one of two hundred. Nothing where nothing is. Which they are `translator doctor`
+/// says of pairs from one place, `one_file`.
+void warn(const std::vector<SentencePair>& pairs, int threads, bool one_file);
 
 }  // namespace translator::doctor

@@ -132,8 +132,8 @@ std::string Report::text(int width) const {
   Lines out(width);
   const auto kinds = by_kind(examination.findings);
   const int64_t leaving = left_out();
-  out.add(fmt::format("{}: {} pairs in {} lines{}", name, pairs.size(), lines,
-                      blank > 0 ? fmt::format(", {} blank", blank) : ""));
+  out.add(fmt::format("{}: {} pair{} in {} line{}{}", name, pairs.size(), pairs.size() == 1 ? "" : "s", lines,
+                      lines == 1 ? "" : "s", blank > 0 ? fmt::format(", {} blank", blank) : ""));
   if (examination.displaced != 0)
     out.say(fmt::format("The targets of all lines, or nearly all, stand {} further {} than their sources.",
                         lines_far(examination.displaced), examination.displaced > 0 ? "down" : "up"));

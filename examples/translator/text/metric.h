@@ -19,8 +19,8 @@ struct Metric {
   /// Of a sentence and its references, one or more. As many numbers for every sentence.
   std::function<Counts(const std::string& hypothesis, const std::vector<std::string>& references)> count;
   std::function<double(const Counts& sum)> score;
-  std::function<std::string(const Counts& sum)> details =
-      {};  ///< that are printed behind the score; may lack
+  /// What is printed behind the score; may lack.
+  std::function<std::string(const Counts& sum)> details = {};
   /// A quicker way to pairwise_scores; may lack.
   std::function<std::vector<double>(const std::vector<std::string>& texts)> pairwise = {};
 };

@@ -30,9 +30,9 @@ class Lines {
     }
     ++number_;
     if (number_ == 1) {
-      if (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF")) {
-        throw InputError(name_, 1, "looks like UTF-16: convert the file to UTF-8");
-      }
+      if (const std::string what = unreadable_as(line); !what.empty()) throw InputError(name_, 1, what);
+      if (in_.eof() && std::count(line.begin(), line.end(), '\r') > 1)
+        throw InputError(name_, 0, "has CR alone between its lines: tr '\\r' '\\n' makes line feeds of them");
       if (line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     }
     if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -100,6 +100,7 @@ struct Collector {
         return bad(*file, fault);
     }
     SentencePair pair;
+    bool further = false;
     pair.source_text = trim(first);
     pair.target_text = trim(second);
     if (options.multi_reference) {
@@ -109,8 +110,10 @@ struct Collector {
         if (!column.empty()) pair.further_targets.emplace_back(column);
         begin = end + 1;
       }
-    } else if (const std::string_view links = rest.substr(0, rest.find('\t')); !is_blank(links)) {
-      pair.alignment = parse_moses(links);
+    } else {
+      const std::string_view links = rest.substr(0, rest.find('\t'));
+      if (!is_blank(links)) pair.alignment = parse_moses(links);
+      further = !is_blank(pair.alignment ? rest.substr(links.size()) : rest);
     }
     const Lines* source_file = &first_file;
     const Lines* target_file = &second_file;
@@ -136,6 +139,7 @@ struct Collector {
       ++data.report.bad_alignments;
     }
     data.report.aligned += pair.alignment ? 1 : 0;
+    data.report.with_further += further ? 1 : 0;
     ++data.report.pairs;
     for (const std::string* text : {&pair.source_text, &pair.target_text})
       data.report.changed.add(*text, options.text);
@@ -148,12 +152,26 @@ struct Collector {
 std::string ReadReport::summary() const {
   std::string out = fmt::format("{}: {} of {} lines read", name, pairs, lines);
   if (aligned > 0) out += fmt::format(", {} with alignments", aligned);
+  if (with_further > 0) out += fmt::format(", {} with further columns, which are not read", with_further);
   if (blank > 0) out += fmt::format(", {} blank", blank);
   if (too_long > 0) out += fmt::format(", {} too long", too_long);
   if (bad > 0) out += fmt::format(", {} bad", bad);
   if (bad_alignments > 0)
     out += fmt::format(", {} alignments that do not fit their sentences", bad_alignments);
   return out;
+}
+
+void ReadReport::tell() const {
+  translator::tell("{}\n", summary());
+  for (const std::string& message : messages) translator::tell("  {}\n", message);
+}
+
+std::string unreadable_as(std::string_view beginning) {
+  if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF"))
+    return "looks like UTF-16: convert the file to UTF-8";
+  if (beginning.starts_with("\x1F\x8B"))
+    return "is compressed: zcat unpacks it, and - in the place of its name reads what comes of that";
+  return "";
 }
 
 bool too_long(const SentencePair& pair, int64_t max_length) {
@@ -194,8 +212,8 @@ ParallelData read_pairs(const std::string& path, const ReadOptions& options) {
 
 std::vector<SentencePair> read_usable_pairs(const std::string& path, const ReadOptions& options) {
   ParallelData data = read_pairs(path, options);
+  if (data.report.bad > 0) data.report.tell();
   if (data.pairs.empty()) throw InputError(data.report.name, 0, "has no usable sentence pairs");
-  if (data.report.bad > 0) tell("{}\n", data.report.summary());
   return std::move(data.pairs);
 }
 

@@ -5,6 +5,7 @@
 #include <istream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <translator/text/alignment.h>
@@ -43,6 +44,7 @@ struct ReadReport {
   int64_t lines = 0;
   int64_t pairs = 0;           ///< kept
   int64_t aligned = 0;         ///< of these, with an alignment
+  int64_t with_further = 0;    ///< of these, with further columns that were not read
   int64_t blank = 0;           ///< lines of nothing but white space
   int64_t too_long = 0;        ///< left out because of max_length
   int64_t bad = 0;             ///< left out because something is wrong with them
@@ -52,6 +54,8 @@ struct ReadReport {
 
   /// `pairs.tsv: 98 of 101 lines read, 1 blank, 2 bad`.
   std::string summary() const;
+  /// Says it on stderr, with the messages.
+  void tell() const;
 };
 
 struct ParallelData {
@@ -59,18 +63,21 @@ struct ParallelData {
   ReadReport report = {};
 };
 
+/// What text is that begins so, if the program cannot read it: UTF-16, or compressed. "" where it may.
+std::string unreadable_as(std::string_view beginning);
+
 /// Whether a side has more words than so many, or 100 times as many bytes: a line without a space is one word,
 /// and may be thousands of pieces.
 bool too_long(const SentencePair& pair, int64_t max_length);
 
-/// Reads `source TAB target` lines; `-` is standard input. Columns beyond the second are left alone, but that
-/// a third one of Moses links becomes the pair's alignment, or, with `multi_reference`, that they are further
-/// targets, as many as a line has (an empty column is none). CRLF, a BOM and a last line without a line end
-/// are all right; blank lines are counted and skipped.
+/// Reads `source TAB target` lines; `-` is standard input. Columns beyond the second are left alone and lines
+/// with some counted, but that a third one of Moses links becomes the pair's alignment, or, with
+/// `multi_reference`, that they are further targets, as many as a line has (an empty column is none). CRLF, a
+/// BOM and a last line without a line end are all right; blank lines are counted and skipped.
 ///
 /// Bad lines (no tab, invalid UTF-8, a side without a word) are counted and left out, or with `strict` thrown
 /// as InputError: "pairs.tsv:17: no tab between source and target". Also throws InputError when the file
-/// cannot be read or is UTF-16.
+/// cannot be read, is UTF-16 or compressed, or has CR alone between its lines.
 ParallelData read_pairs(const std::string& path, const ReadOptions& options = {});
 /// The pairs of a file that has some; stderr is told of bad lines. @throws InputError as read_pairs, and
 /// where there are none.

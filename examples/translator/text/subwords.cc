@@ -125,6 +125,15 @@ Subwords::Subwords(std::string bytes, const std::string& name) : bytes_(std::mov
     throw InputError(name, 0,
                      "is a SentencePiece model of other conventions: <unk>, <pad>, <s>, </s> must be its "
                      "first pieces and the 256 bytes the next");
+  // Damage to the switches for spaces shows in what it does alone.
+  for (const char* text : {" a  b", "a"}) {
+    std::vector<int> ids;
+    std::vector<std::string> pieces;
+    std::string again;
+    const bool done = p.Encode(text, &ids).ok() && p.Encode(text, &pieces).ok() && p.Decode(ids, &again).ok();
+    if (!done || again != text || pieces.empty() || pieces[0].starts_with("\u2581") != (*text == ' '))
+      throw InputError(name, 0, "is damaged, or a SentencePiece model that changes spaces");
+  }
   float ignored = 0;
   model->unigram = p.CalculateEntropy("a", 1, &ignored).ok();  // of what else it is not defined
   model_ = std::move(model);

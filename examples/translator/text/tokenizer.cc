@@ -240,7 +240,8 @@ void ChangedCharacters::add(std::string_view line, const TokenizerOptions& optio
   if (composed != line) ++composed_;
   for (char32_t c : utf8::decode_lossy(composed)) {
     const char32_t read = read_as(c, options);
-    if ((read != c || c == 0) && !utf8::is_space(c)) ++counts_[{c, read}];
+    if (read != c && utf8::is_space(c)) ++spaces_;
+    else if (read != c || c == 0) ++counts_[{c, read}];
   }
 }
 
@@ -262,7 +263,11 @@ std::string ChangedCharacters::summary() const {
     out = fmt::format("{} character{} read otherwise than written: ", all, all == 1 ? " is" : "s are");
   for (size_t i = 0; i < kinds.size() && i < kShown; ++i)
     out += fmt::format("{}{} ({})", i ? ", " : "", kinds[i].second, -kinds[i].first);
-  if (kinds.size() > kShown) out += fmt::format(" and {} others", kinds.size() - kShown);
+  if (const size_t more = kinds.size() - std::min(kinds.size(), kShown); more > 0)
+    out += fmt::format(" and {} other{}", more, more == 1 ? "" : "s");
+  if (spaces_ > 0)
+    out += fmt::format("{}{} space{} read as a plain one", out.empty() ? "" : "; ", spaces_,
+                       spaces_ == 1 ? " is" : "s are each");
   if (composed_ > 0)
     out += fmt::format("{}{} line{} composed (NFC)", out.empty() ? "" : "; ", composed_,
                        composed_ == 1 ? " is" : "s are");

@@ -34,6 +34,7 @@ class ChangedCharacters {
 
  private:
   std::map<std::pair<char32_t, char32_t>, int64_t> counts_;  // what, and what it is read as; 0: nothing
+  int64_t spaces_ = 0;                                       // no-break, thin, ... read as plain ones
   int64_t composed_ = 0;                                     // lines that NFC changes
 };
 
