@@ -13,7 +13,7 @@
 #include "blame/blame.h"
 #include "commands.h"
 #include "diff/diff.h"
-#include "program.h"
+#include <common/program.h>
 #include "caught.h"
 #include "fuzz.h"
 

@@ -227,7 +227,7 @@ TEST_CASE("what would be rebuilt wrongly is refused, and said by name") {
       {gru({.rnn = {.residual = true}}), "residual true is not known: only false"},
       {gru({.rnn = {.bidirectional = false, .reverse = true}}),
        "reverse_source true is not known: only false"},
-      {gru({.rnn = {.recurrent_dropout = 0.25, .variational = true}}), "rebuilt"},  // dropout is for training
+      {gru({.rnn = {.variational = true, .recurrent_dropout = 0.25}}), "rebuilt"},  // dropout is for training
       {transformer({.num_heads = 4, .num_layers = 1}), "rebuilt"},
       {transformer({.num_heads = 4, .num_layers = 1, .positions = "none"}), "rebuilt"},
       {transformer({.num_heads = 4, .num_layers = 1, .temperature = 0.5}),
